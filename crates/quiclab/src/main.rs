@@ -1,0 +1,2 @@
+//! The `quiclab` command.
+fn main() {}
