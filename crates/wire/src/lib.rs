@@ -1,1 +1,34 @@
-//! Skeleton.
+//! Capture files: reading them into packet rows, and writing them.
+//!
+//! Holds: the containers (pcap, pcapng, gzip around either), the headers from the link layer to UDP and TCP, what a QUIC
+//! or TLS header shows without keys, and a pcapng writer whose output depends on its input alone.
+//! Holds not: decryption, flows, metrics, files. A reader or a writer is handed in; nothing here opens one.
+//!
+//! Read [`Packet`] first: it is the row that everything else consumes. Then, for a whole capture in memory,
+//! [`Capture::read`]; for one packet at a time, [`CaptureReader`]:
+//!
+//! 1. [`CaptureReader::new`] looks at the first bytes and decides what the file is;
+//! 2. [`CaptureReader::next_packet`] until it says `None`;
+//! 3. [`CaptureReader::into_summary`] for interfaces, secrets, what was skipped, and whether the file was cut off.
+//!
+//! To write: [`CaptureWriter::new`], [`CaptureWriter::write_packet`] in the order of time, [`CaptureWriter::finish`].
+
+mod capture;
+mod error;
+mod frame;
+mod packet;
+mod pcap;
+mod pcapng;
+mod quic;
+mod reader;
+mod source;
+mod tls;
+mod writer;
+
+pub use capture::{Capture, Interface, Secrets, SkipReason, Truncation};
+pub use error::{CaptureError, WriteError};
+pub use packet::{Packet, Protocol, TcpFlags, TcpSegment};
+pub use quic::{QuicDatagram, QuicForm};
+pub use reader::{CaptureReader, MAXIMUM_BLOCK_BYTES};
+pub use tls::{TlsContentType, TlsRecords};
+pub use writer::{CaptureWriter, Direction, PacketToWrite, TapDescription};

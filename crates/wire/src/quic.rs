@@ -1,0 +1,246 @@
+//! Which QUIC packets a datagram shows without keys: RFC 9000 section 17, RFC 8999, RFC 9369.
+
+/// QUIC version 1, RFC 9000 section 15.
+const VERSION_1: u32 = 0x0000_0001;
+/// QUIC version 2, RFC 9369 section 3.1.
+const VERSION_2: u32 = 0x6b33_43cf;
+/// Longest connection ID in versions 1 and 2, RFC 9000 section 17.2.
+const MAXIMUM_CONNECTION_ID_BYTES: usize = 20;
+
+/// The form of a QUIC packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum QuicForm {
+    /// Long header, Initial.
+    Initial,
+    /// Long header, 0-RTT.
+    ZeroRtt,
+    /// Long header, Handshake.
+    Handshake,
+    /// Long header, Retry.
+    Retry,
+    /// Long header with version 0.
+    VersionNegotiation,
+    /// Short header: 1-RTT protection (or a stateless reset, which looks the same on purpose).
+    OneRtt,
+    /// Long header of a version this reader does not know.
+    UnknownVersion,
+    /// Bytes that are no QUIC packet: padding behind the packets, or another protocol.
+    NotQuic,
+}
+
+impl QuicForm {
+    const ALL: [QuicForm; 8] = [
+        QuicForm::Initial,
+        QuicForm::ZeroRtt,
+        QuicForm::Handshake,
+        QuicForm::Retry,
+        QuicForm::VersionNegotiation,
+        QuicForm::OneRtt,
+        QuicForm::UnknownVersion,
+        QuicForm::NotQuic,
+    ];
+}
+
+/// The set of packet forms found in one datagram, read as if it were QUIC. Nothing in UDP says whether it is: that is for
+/// the caller to know, from the port.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct QuicDatagram {
+    bits: u8,
+    complete: bool,
+}
+
+impl QuicDatagram {
+    /// Whether a packet of this form was found.
+    pub fn contains(self, form: QuicForm) -> bool {
+        self.bits & (1 << form as u8) != 0
+    }
+
+    /// Whether the walk reached the last packet of the datagram. False when the capture ends before it, or when a packet's
+    /// own length is damaged.
+    pub fn is_complete(self) -> bool {
+        self.complete
+    }
+
+    /// Whether the datagram carries a packet with 1-RTT protection. `None` when what was captured does not tell.
+    pub fn has_one_rtt(self) -> Option<bool> {
+        match (self.contains(QuicForm::OneRtt), self.complete) {
+            (true, _) => Some(true),
+            (false, true) => Some(false),
+            (false, false) => None,
+        }
+    }
+
+    /// Walks the coalesced packets (RFC 9000 section 12.2) of a datagram of `payload_length` bytes, of which the capture
+    /// kept `captured`. `None` when it kept nothing.
+    pub(crate) fn parse(captured: &[u8], payload_length: usize) -> Option<QuicDatagram> {
+        if captured.is_empty() {
+            return None;
+        }
+        let mut datagram = QuicDatagram {
+            bits: 0,
+            complete: true,
+        };
+        let mut offset = 0;
+        let mut first_connection_id: Option<&[u8]> = None;
+        while offset < payload_length {
+            let Some(packet) = captured.get(offset..).filter(|rest| !rest.is_empty()) else {
+                datagram.complete = false;
+                break;
+            };
+            if packet[0] & 0x80 == 0 {
+                match is_short_header(packet, first_connection_id) {
+                    Some(true) => datagram.insert(QuicForm::OneRtt),
+                    Some(false) => datagram.insert(QuicForm::NotQuic),
+                    None => datagram.complete = false,
+                }
+                break;
+            }
+            let Some(header) = LongHeader::parse(packet) else {
+                // A header that does not end: cut by the capture, or no QUIC at all.
+                if captured.len() < payload_length {
+                    datagram.complete = false;
+                } else {
+                    datagram.insert(QuicForm::NotQuic);
+                }
+                break;
+            };
+            // RFC 9000 section 12.2: coalesced packets carry the same destination connection ID.
+            if first_connection_id.is_some_and(|first| first != header.destination_connection_id) {
+                datagram.insert(QuicForm::NotQuic);
+                break;
+            }
+            datagram.insert(header.form);
+            first_connection_id = Some(header.destination_connection_id);
+            let Some(packet_bytes) = header.packet_bytes else {
+                break;
+            };
+            let Some(next) = offset
+                .checked_add(packet_bytes)
+                .filter(|next| *next <= payload_length)
+            else {
+                datagram.complete = false;
+                break;
+            };
+            offset = next;
+        }
+        Some(datagram)
+    }
+
+    fn insert(&mut self, form: QuicForm) {
+        self.bits |= 1 << form as u8;
+    }
+}
+
+impl std::fmt::Debug for QuicDatagram {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut set = f.debug_set();
+        set.entries(
+            QuicForm::ALL
+                .into_iter()
+                .filter(|form| self.contains(*form)),
+        );
+        if !self.complete {
+            set.entry(&format_args!("cut"));
+        }
+        set.finish()
+    }
+}
+
+/// Whether bytes with the header form bit 0 are a 1-RTT packet; `None` when too few were captured to tell.
+///
+/// The fixed bit must be 1 (RFC 9000 section 17.3.1; a peer that greases it, RFC 9287, is not recognised). Behind a long
+/// header the destination connection ID must be the same one, which tells a packet from padding.
+fn is_short_header(packet: &[u8], connection_id_before: Option<&[u8]>) -> Option<bool> {
+    if packet[0] & 0x40 == 0 {
+        return Some(false);
+    }
+    let Some(connection_id) = connection_id_before else {
+        return Some(true);
+    };
+    let captured = &packet[1..packet.len().min(1 + connection_id.len())];
+    if !connection_id.starts_with(captured) {
+        return Some(false);
+    }
+    (captured.len() == connection_id.len()).then_some(true)
+}
+
+struct LongHeader<'a> {
+    form: QuicForm,
+    destination_connection_id: &'a [u8],
+    /// Bytes from the first byte of the header to the end of the packet; `None` when it fills the datagram.
+    packet_bytes: Option<usize>,
+}
+
+impl<'a> LongHeader<'a> {
+    /// `None` when the bytes end before the header, or when it is not one of versions 1, 2 and their like.
+    fn parse(packet: &'a [u8]) -> Option<LongHeader<'a>> {
+        let mut fields = Fields {
+            bytes: packet,
+            position: 0,
+        };
+        let first_byte = fields.take(1)?[0];
+        let version = u32::from_be_bytes(fields.take(4)?.try_into().ok()?);
+        let destination_connection_id = fields.take_with_length_byte()?;
+        let _source_connection_id = fields.take_with_length_byte()?;
+        let fills_the_datagram = |form| LongHeader {
+            form,
+            destination_connection_id,
+            packet_bytes: None,
+        };
+        let packet_type = (first_byte >> 4) & 0b11;
+        let form = match (version, packet_type) {
+            // RFC 9000 section 17.2.1: the fixed bit may have any value here.
+            (0, _) => return Some(fills_the_datagram(QuicForm::VersionNegotiation)),
+            (VERSION_1 | VERSION_2, _) if first_byte & 0x40 == 0 => return None,
+            // RFC 9000 table 5; RFC 9369 section 3.2.
+            (VERSION_1, 0) | (VERSION_2, 1) => QuicForm::Initial,
+            (VERSION_1, 1) | (VERSION_2, 2) => QuicForm::ZeroRtt,
+            (VERSION_1, 2) | (VERSION_2, 3) => QuicForm::Handshake,
+            (VERSION_1, _) | (VERSION_2, _) => return Some(fills_the_datagram(QuicForm::Retry)),
+            _ => return Some(fills_the_datagram(QuicForm::UnknownVersion)),
+        };
+        if destination_connection_id.len() > MAXIMUM_CONNECTION_ID_BYTES {
+            return None;
+        }
+        if form == QuicForm::Initial {
+            let token_bytes = fields.take_variable_length_integer()?;
+            fields.take(usize::try_from(token_bytes).ok()?)?;
+        }
+        let length = usize::try_from(fields.take_variable_length_integer()?).ok()?;
+        Some(LongHeader {
+            form,
+            destination_connection_id,
+            packet_bytes: Some(fields.position.checked_add(length)?),
+        })
+    }
+}
+
+/// A cursor over the fields of a header.
+struct Fields<'a> {
+    bytes: &'a [u8],
+    position: usize,
+}
+
+impl<'a> Fields<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let end = self.position.checked_add(count)?;
+        let field = self.bytes.get(self.position..end)?;
+        self.position = end;
+        Some(field)
+    }
+
+    fn take_with_length_byte(&mut self) -> Option<&'a [u8]> {
+        let length = self.take(1)?[0];
+        self.take(usize::from(length))
+    }
+
+    /// RFC 9000 section 16: the two high bits of the first byte give the length, 1, 2, 4 or 8 bytes.
+    fn take_variable_length_integer(&mut self) -> Option<u64> {
+        let first = self.take(1)?[0];
+        let more = self.take((1 << (first >> 6)) - 1)?;
+        Some(more.iter().fold(u64::from(first & 0x3f), |value, byte| {
+            (value << 8) | u64::from(*byte)
+        }))
+    }
+}

@@ -1,0 +1,165 @@
+//! One packet at a time from any capture.
+
+use std::io::{Chain, Cursor, ErrorKind, Read};
+
+use flate2::read::MultiGzDecoder;
+
+use crate::capture::{Capture, SkipReason, Truncation};
+use crate::error::CaptureError;
+use crate::packet::Packet;
+use crate::pcap::PcapFile;
+use crate::pcapng::PcapngFile;
+use crate::source::Source;
+
+/// Longest record or block accepted. A frame has at most 64 KiB (super-packets somewhat more); a key log of 100 000
+/// connections has 16 MB. Anything longer is a damaged length field.
+pub const MAXIMUM_BLOCK_BYTES: u32 = 64 * 1024 * 1024;
+
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+/// Reads a pcap or pcapng file, plain or gzip, in bounded memory.
+pub struct CaptureReader<R: Read> {
+    source: Source<Input<R>>,
+    format: Format,
+    summary: Capture,
+    finished: bool,
+}
+
+enum Format {
+    Pcap(PcapFile),
+    Pcapng(PcapngFile),
+}
+
+/// What one record or block gave.
+pub(crate) enum Step {
+    Packet(Packet),
+    Skipped(SkipReason),
+    /// A block that describes; nothing to hand out.
+    Described,
+    /// The input ends where a record ends.
+    End,
+    /// The input ends inside a record.
+    Cut,
+}
+
+impl<R: Read> CaptureReader<R> {
+    /// Finds out the format from the first bytes.
+    ///
+    /// # Errors
+    /// [`CaptureError`] when the input is empty, is no capture, or cannot be read.
+    pub fn new(input: R) -> Result<Self, CaptureError> {
+        let mut source = Source::new(Input::detect(input)?);
+        let mut summary = Capture::default();
+        let magic = source.peek(4)?;
+        if magic.is_empty() {
+            return Err(CaptureError::Empty);
+        }
+        let format = if PcapFile::recognises(magic) {
+            Format::Pcap(PcapFile::open(&mut source, &mut summary)?)
+        } else if PcapngFile::recognises(magic) {
+            Format::Pcapng(PcapngFile::default())
+        } else {
+            return Err(CaptureError::UnknownFormat {
+                found: magic.to_vec(),
+            });
+        };
+        // A classic header that is itself cut off has been noted as such.
+        let finished = summary.truncation.is_some();
+        Ok(CaptureReader {
+            source,
+            format,
+            summary,
+            finished,
+        })
+    }
+
+    /// The next UDP or TCP packet in the order of the file; `None` at its end, or where it was cut off.
+    ///
+    /// # Errors
+    /// [`CaptureError`] with the offset at which the file breaks its format or cannot be read. Reading on after an error
+    /// gives `None`.
+    pub fn next_packet(&mut self) -> Result<Option<Packet>, CaptureError> {
+        while !self.finished {
+            let step = match &mut self.format {
+                Format::Pcap(file) => file.next(&mut self.source),
+                Format::Pcapng(file) => file.next(&mut self.source, &mut self.summary),
+            };
+            match step {
+                Ok(Step::Packet(packet)) => return Ok(Some(packet)),
+                Ok(Step::Skipped(reason)) => *self.summary.skipped.entry(reason).or_insert(0) += 1,
+                Ok(Step::Described) => {}
+                Ok(Step::End) => {
+                    self.finished = true;
+                    if self.source.was_cut() {
+                        self.summary.truncation = Some(self.source.truncation());
+                    }
+                }
+                Ok(Step::Cut) => {
+                    self.finished = true;
+                    self.summary.truncation = Some(self.source.truncation());
+                }
+                Err(error) => {
+                    self.finished = true;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// What is known besides the packets. Complete once [`next_packet`](Self::next_packet) has said `None`;
+    /// `packets` is empty.
+    pub fn into_summary(self) -> Capture {
+        self.summary
+    }
+}
+
+impl<R: Read> Source<R> {
+    pub(crate) fn truncation(&self) -> Truncation {
+        Truncation {
+            byte_offset: self.offset(),
+            bytes_present: self.buffered() as u64,
+        }
+    }
+}
+
+/// The bytes of the capture, decompressed.
+enum Input<R: Read> {
+    Plain(Chain<Cursor<Vec<u8>>, R>),
+    Gzip(Box<MultiGzDecoder<Chain<Cursor<Vec<u8>>, R>>>),
+}
+
+impl<R: Read> Input<R> {
+    fn detect(mut input: R) -> Result<Self, CaptureError> {
+        let mut magic = [0; 2];
+        let mut length = 0;
+        while length < magic.len() {
+            match input.read(&mut magic[length..]) {
+                Ok(0) => break,
+                Ok(bytes) => length += bytes,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(source) => {
+                    return Err(CaptureError::Read {
+                        byte_offset: length as u64,
+                        source,
+                    });
+                }
+            }
+        }
+        let whole = Cursor::new(magic[..length].to_vec()).chain(input);
+        Ok(if magic == GZIP_MAGIC {
+            Input::Gzip(Box::new(MultiGzDecoder::new(whole)))
+        } else {
+            Input::Plain(whole)
+        })
+    }
+}
+
+impl<R: Read> Read for Input<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        match self {
+            Input::Plain(input) => input.read(buffer),
+            Input::Gzip(input) => input.read(buffer),
+        }
+    }
+}
