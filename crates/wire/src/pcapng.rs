@@ -177,7 +177,9 @@ impl PcapngFile {
         let Ok((_, block)) = parsed else {
             return Err(bad_fields(byte_offset, "interface description block"));
         };
-        if block.ts_resolution().is_none() {
+        // The high bit of if_tsresol says whether the exponent is one of 2 or of 10.
+        let largest_exponent = if block.if_tsresol & 0x80 != 0 { 63 } else { 19 };
+        if block.if_tsresol & 0x7f > largest_exponent {
             return Err(malformed(
                 byte_offset,
                 "if_tsresol of an interface description block",
@@ -231,7 +233,6 @@ impl Clock {
     fn time(self, ticks: u64) -> Option<Time> {
         let ticks = u128::from(ticks);
         let exponent = u32::from(self.resolution & 0x7f);
-        // The high bit of if_tsresol says whether the exponent is one of 2 or of 10.
         let nanoseconds = if self.resolution & 0x80 != 0 {
             (ticks * 1_000_000_000) >> exponent
         } else if exponent <= 9 {

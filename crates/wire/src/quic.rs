@@ -244,3 +244,6 @@ impl<'a> Fields<'a> {
         }))
     }
 }
+
+#[cfg(test)]
+mod tests;
