@@ -1,13 +1,12 @@
-//! Skeleton.
-/// A point in time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Time(u64);
-/// A span of time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Duration(u64);
-/// A data rate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Rate(u64);
-/// A number of bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ByteCount(u64);
+//! Quantities with their units in the type: points in time, durations, rates, byte counts.
+//!
+//! All are whole numbers of their base unit (nanosecond, bit per second, byte). Texts are parsed exactly or not at
+//! all, and what is displayed can be parsed back to the same value. No dependencies.
+
+mod parse;
+mod quantity;
+mod time;
+
+pub use parse::ParseUnitError;
+pub use quantity::{ByteCount, Rate};
+pub use time::{Duration, Time};
