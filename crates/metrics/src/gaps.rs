@@ -37,7 +37,7 @@ pub(crate) fn measure(input: &Input, run: &mut RunMetrics) {
 pub(crate) fn gaps_ns<'a>(packets: &'a [&'a Packet]) -> impl Iterator<Item = Option<u64>> + 'a {
     packets
         .windows(2)
-        .map(|pair| pair[1].time.as_nanos().checked_sub(pair[0].time.as_nanos()))
+        .map(|pair| Some(pair[1].time.checked_since(pair[0].time)?.as_nanos()))
 }
 
 /// Of ascending values; the mean of the middle two, rounded down, where their number is even.

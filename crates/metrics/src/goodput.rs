@@ -87,7 +87,7 @@ fn response_interval_ns(input: &Input, run: &mut RunMetrics) -> Option<u64> {
         }
     };
     // Backwards time has its own warning.
-    end.time.as_nanos().checked_sub(start.time.as_nanos())
+    Some(end.time.checked_since(start.time)?.as_nanos())
 }
 
 /// First and last server packet with 1-RTT protection.

@@ -1,5 +1,7 @@
 //! `packets_sent`, `duration_ns`: how much was sent, and for how long.
 
+use quiclab_units::Duration;
+
 use crate::Input;
 use crate::output::RunMetrics;
 use crate::warnings::WarningCode;
@@ -23,7 +25,7 @@ pub(crate) fn measure(input: &Input, run: &mut RunMetrics) {
         return;
     };
     run.metrics.packets_sent = Some(input.flow.packets.len() as u64);
-    run.metrics.duration_ns = last.time.as_nanos().checked_sub(first.time.as_nanos());
+    run.metrics.duration_ns = last.time.checked_since(first.time).map(Duration::as_nanos);
     if let [(measured, _), others @ ..] = input.flow.candidates.as_slice()
         && !others.is_empty()
     {

@@ -63,7 +63,7 @@ pub enum CaptureError {
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// No interface with this index was given to the writer.
-    #[error("packet at {time:?}: interface {interface}, but the capture has {interfaces}")]
+    #[error("packet at {} ns: interface {interface}, but the capture has {interfaces}", time.as_nanos())]
     UnknownInterface {
         /// Time of the packet.
         time: Time,
@@ -74,7 +74,7 @@ pub enum WriteError {
     },
     /// More bytes than the frame had, or than the interface keeps.
     #[error(
-        "packet at {time:?}: {captured} captured bytes, expected at most {limit} ({limited_by})"
+        "packet at {} ns: {captured} captured bytes, expected at most {limit} ({limited_by})", time.as_nanos()
     )]
     TooManyBytes {
         /// Time of the packet.
@@ -88,7 +88,7 @@ pub enum WriteError {
     },
     /// Packets must come in the order of time.
     #[error(
-        "packet at {time:?} after one at {previous:?}\nhint: merge the taps by time before writing"
+        "packet at {} ns after one at {} ns\nhint: merge the taps by time before writing", time.as_nanos(), previous.as_nanos()
     )]
     TimeBackwards {
         /// Time of the packet.

@@ -8,7 +8,9 @@ use pcap_parser::pcapng::{
     parse_interfacedescriptionblock_le,
 };
 use pcap_parser::traits::PcapNGPacketBlock;
-use pcap_parser::{DSB_MAGIC, EPB_MAGIC, IDB_MAGIC, SHB_MAGIC, SPB_MAGIC};
+use pcap_parser::{
+    DSB_MAGIC, EPB_MAGIC, IDB_MAGIC, OptionCode, PcapNGOption, SHB_MAGIC, SPB_MAGIC,
+};
 use quiclab_units::Time;
 
 use crate::capture::{Capture, Interface, Secrets, SkipReason};
@@ -22,6 +24,10 @@ const MINIMUM_BLOCK_BYTES: usize = 12;
 /// The packet block that the enhanced one replaced.
 const OBSOLETE_PACKET_BLOCK: u32 = 2;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+/// `if_tsresol` where an interface has none: microseconds.
+const DEFAULT_RESOLUTION: u8 = 6;
+/// The bit of `if_tsresol` that makes its exponent one of 2 instead of 10.
+const POWER_OF_TWO: u8 = 0x80;
 
 /// What the current section has said so far.
 #[derive(Default)]
@@ -86,7 +92,7 @@ impl PcapngFile {
             });
         }
         let block_bytes = block_length as usize;
-        if block_bytes < MINIMUM_BLOCK_BYTES || block_bytes % 4 != 0 {
+        if block_bytes < MINIMUM_BLOCK_BYTES || !block_bytes.is_multiple_of(4) {
             return Err(malformed(
                 byte_offset,
                 "block length",
@@ -177,21 +183,39 @@ impl PcapngFile {
         let Ok((_, block)) = parsed else {
             return Err(bad_fields(byte_offset, "interface description block"));
         };
-        // The high bit of if_tsresol says whether the exponent is one of 2 or of 10.
-        let largest_exponent = if block.if_tsresol & 0x80 != 0 { 63 } else { 19 };
-        if block.if_tsresol & 0x7f > largest_exponent {
-            return Err(malformed(
-                byte_offset,
-                "if_tsresol of an interface description block",
-                format!("{:#04x}", block.if_tsresol),
-                "at most 10^19 or 2^63 ticks per second",
-            ));
-        }
+        // Looked up here: the library reads if_tsoffset as little-endian always, and takes any length of either option.
+        let resolution = match option_value(&block.options, OptionCode::IfTsresol) {
+            None => DEFAULT_RESOLUTION,
+            Some(&[resolution]) if exponent_fits(resolution) => resolution,
+            Some(other) => {
+                return Err(malformed(
+                    byte_offset,
+                    "if_tsresol of an interface description block",
+                    format!("{other:02x?}"),
+                    "one byte, at most 10^19 or 2^63 ticks per second",
+                ));
+            }
+        };
+        let offset_seconds = match option_value(&block.options, OptionCode::IfTsoffset) {
+            None => 0,
+            Some(value) => match (<[u8; 8]>::try_from(value), self.big_endian) {
+                (Ok(bytes), true) => i64::from_be_bytes(bytes),
+                (Ok(bytes), false) => i64::from_le_bytes(bytes),
+                (Err(_), _) => {
+                    return Err(malformed(
+                        byte_offset,
+                        "if_tsoffset of an interface description block",
+                        format!("{} bytes", value.len()),
+                        "8 bytes",
+                    ));
+                }
+            },
+        };
         let link_type = (block.linktype.0 & 0xffff) as u16;
         self.clocks.push(Clock {
             link_type,
-            resolution: block.if_tsresol,
-            offset_seconds: block.if_tsoffset,
+            resolution,
+            offset_seconds,
         });
         summary.interfaces.push(Interface {
             name: block
@@ -232,8 +256,8 @@ impl Clock {
     /// Rounds down to whole nanoseconds. `None` outside of what [`Time`] holds.
     fn time(self, ticks: u64) -> Option<Time> {
         let ticks = u128::from(ticks);
-        let exponent = u32::from(self.resolution & 0x7f);
-        let nanoseconds = if self.resolution & 0x80 != 0 {
+        let exponent = u32::from(self.resolution & !POWER_OF_TWO);
+        let nanoseconds = if self.resolution & POWER_OF_TWO != 0 {
             (ticks * 1_000_000_000) >> exponent
         } else if exponent <= 9 {
             ticks * 10_u128.pow(9 - exponent)
@@ -244,6 +268,22 @@ impl Clock {
             i128::try_from(nanoseconds).ok()? + i128::from(self.offset_seconds) * 1_000_000_000;
         u64::try_from(shifted).ok().map(Time::from_nanos)
     }
+}
+
+/// Whether a second has a number of ticks that fits in 64 bits.
+fn exponent_fits(resolution: u8) -> bool {
+    let largest = if resolution & POWER_OF_TWO != 0 {
+        63
+    } else {
+        19
+    };
+    resolution & !POWER_OF_TWO <= largest
+}
+
+/// The first option of this code, without padding. `None` when it is not there.
+fn option_value<'a>(options: &'a [PcapNGOption], code: OptionCode) -> Option<&'a [u8]> {
+    let option = options.iter().find(|option| option.code == code)?;
+    option.as_bytes().ok()
 }
 
 fn bad_fields(byte_offset: u64, block: &'static str) -> CaptureError {

@@ -77,7 +77,7 @@ fn record_header(bytes: &[u8]) -> Option<(TlsContentType, usize)> {
         _ => return None,
     };
     let length = usize::from(u16::from_be_bytes([high, low]));
-    (minor <= 4 && length >= 1 && length <= MAXIMUM_RECORD_BYTES).then_some((content_type, length))
+    (minor <= 4 && (1..=MAXIMUM_RECORD_BYTES).contains(&length)).then_some((content_type, length))
 }
 
 #[cfg(test)]

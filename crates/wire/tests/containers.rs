@@ -120,6 +120,20 @@ fn big_endian_pcapng_reads_as_little_endian_does() {
 }
 
 #[test]
+fn a_big_endian_time_offset_is_read_as_such() {
+    let frame = udp_frame(&[0x40; 20]);
+    for (order, offset) in [
+        (Order::Big, 2_i64.to_be_bytes()),
+        (Order::Little, 2_i64.to_le_bytes()),
+    ] {
+        let options = [(IF_TSRESOL, vec![9]), (IF_TSOFFSET, offset.to_vec())];
+        let file = pcapng(order, &options, &[Record::whole(7, &frame)]);
+        let capture = Capture::read(file.as_slice()).unwrap();
+        assert_eq!(times_ns(&capture), [2_000_000_007], "{order:?}");
+    }
+}
+
+#[test]
 fn interfaces_of_a_second_section_follow_those_of_the_first() {
     let frame = udp_frame(&[0x40; 20]);
     let mut file = Vec::new();
@@ -343,6 +357,10 @@ fn a_damaged_block_is_an_error_at_its_offset() {
         (
             with(&interface(Order::Little, 1, &[(IF_TSRESOL, vec![20])])),
             "if_tsresol",
+        ),
+        (
+            with(&interface(Order::Little, 1, &[(IF_TSOFFSET, vec![0; 4])])),
+            "if_tsoffset",
         ),
         (
             with(&block(Order::Little, 0x0a0d_0d0a, &[0; 16])),

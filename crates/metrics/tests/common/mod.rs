@@ -1,0 +1,156 @@
+//! Captures made to order: written as pcapng, read back, measured.
+#![allow(dead_code)]
+
+use etherparse::PacketBuilder;
+use quiclab_metrics::{Observation, RunMetrics, measure};
+use quiclab_units::Time;
+use quiclab_wire::{Capture, CaptureWriter, PacketToWrite, TapDescription};
+
+pub const SERVER_PORT: u16 = 4433;
+pub const CLIENT_PORT: u16 = 50_000;
+
+/// The forms of payload that matter to metrics.
+pub const ONE_RTT: &[u8] = &[0x40; 1200];
+/// Handshake packet, version 1, no connection IDs, Length 1191 of the 1200 bytes.
+pub fn handshake() -> Vec<u8> {
+    let mut payload = vec![0xe0, 0, 0, 0, 1, 0, 0, 0x44, 0xa7];
+    payload.resize(1200, 0xcc);
+    payload
+}
+
+/// A packet of a made-up capture.
+#[derive(Clone)]
+pub struct Made {
+    time_ns: u64,
+    interface: u32,
+    frame: Vec<u8>,
+    kept_bytes: Option<usize>,
+    frame_length: Option<u32>,
+}
+
+impl Made {
+    pub fn udp_from_server(time_ns: u64, payload: &[u8]) -> Made {
+        Made::udp(time_ns, CLIENT_PORT, payload)
+    }
+
+    pub fn udp(time_ns: u64, client_port: u16, payload: &[u8]) -> Made {
+        let builder = PacketBuilder::ethernet2([2; 6], [4; 6])
+            .ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64)
+            .udp(SERVER_PORT, client_port);
+        let mut frame = Vec::new();
+        builder.write(&mut frame, payload).unwrap();
+        Made::frame(time_ns, frame)
+    }
+
+    pub fn tcp_from_server(time_ns: u64, payload: &[u8]) -> Made {
+        Made::tcp(
+            time_ns,
+            [10, 0, 0, 1],
+            [10, 0, 0, 2],
+            SERVER_PORT,
+            CLIENT_PORT,
+            payload,
+        )
+    }
+
+    pub fn tcp_from_client(time_ns: u64, payload: &[u8]) -> Made {
+        Made::tcp(
+            time_ns,
+            [10, 0, 0, 2],
+            [10, 0, 0, 1],
+            CLIENT_PORT,
+            SERVER_PORT,
+            payload,
+        )
+    }
+
+    fn tcp(
+        time_ns: u64,
+        source: [u8; 4],
+        destination: [u8; 4],
+        source_port: u16,
+        destination_port: u16,
+        payload: &[u8],
+    ) -> Made {
+        let builder = PacketBuilder::ethernet2([2; 6], [4; 6])
+            .ipv4(source, destination, 64)
+            .tcp(source_port, destination_port, 1, 65_535)
+            .ack(1);
+        let mut frame = Vec::new();
+        builder.write(&mut frame, payload).unwrap();
+        Made::frame(time_ns, frame)
+    }
+
+    fn frame(time_ns: u64, frame: Vec<u8>) -> Made {
+        Made {
+            time_ns,
+            interface: 0,
+            frame,
+            kept_bytes: None,
+            frame_length: None,
+        }
+    }
+
+    /// Behind the bottleneck instead of at the sender.
+    pub fn at_second_tap(mut self) -> Made {
+        self.interface = 1;
+        self
+    }
+
+    /// The capture keeps this many bytes of the frame.
+    pub fn cut_to(mut self, bytes: usize) -> Made {
+        self.kept_bytes = Some(bytes);
+        self
+    }
+
+    /// The frame had this many bytes on the wire.
+    pub fn with_frame_length(mut self, bytes: u32) -> Made {
+        self.frame_length = Some(bytes);
+        self
+    }
+}
+
+pub fn pcapng(packets: &[Made]) -> Vec<u8> {
+    let taps = ["sender", "bottleneck"].map(|name| TapDescription {
+        name,
+        snap_length: None,
+    });
+    let mut writer = CaptureWriter::new(Vec::new(), &taps, None).unwrap();
+    for packet in packets {
+        let kept = packet.kept_bytes.unwrap_or(packet.frame.len());
+        writer
+            .write_packet(&PacketToWrite {
+                time: Time::from_nanos(packet.time_ns),
+                interface: packet.interface,
+                frame_length: packet.frame_length.unwrap_or(packet.frame.len() as u32),
+                captured: &packet.frame[..kept],
+                direction: None,
+            })
+            .unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+pub fn capture(packets: &[Made]) -> Capture {
+    Capture::read(pcapng(packets).as_slice()).unwrap()
+}
+
+/// Server packets with 1-RTT protection at these times.
+pub fn server_packets(times_ns: &[u64]) -> Capture {
+    let packets: Vec<_> = times_ns
+        .iter()
+        .map(|time| Made::udp_from_server(*time, ONE_RTT))
+        .collect();
+    capture(&packets)
+}
+
+pub fn measure_capture(capture: &Capture) -> RunMetrics {
+    measure(&Observation::of_capture(capture, SERVER_PORT))
+}
+
+pub fn codes(run: &RunMetrics) -> Vec<&str> {
+    run.warnings
+        .iter()
+        .map(|warning| warning.code.as_str())
+        .collect()
+}
