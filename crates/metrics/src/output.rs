@@ -143,7 +143,7 @@ mod tests {
     fn metrics_survive_json_to_the_last_bit() {
         let mut run = RunMetrics::empty();
         run.metrics.packets_sent = Some(u64::MAX);
-        run.metrics.goodput_wire_bps = Some(37_199_999.999_999_996);
+        run.metrics.goodput_wire_bps = Some(37_199_999.999_999_99);
         run.metrics.cpu_busy_share = Some(0.1 + 0.2);
         run.distributions.gaps_ns = vec![(1, 2), (u64::MAX, 3)];
         run.warn(WarningCode::GuestBusy, "a \"quoted\" sentence".to_owned());

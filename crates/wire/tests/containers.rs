@@ -60,7 +60,7 @@ fn classic_pcap_reads_in_both_orders_and_both_resolutions() {
 #[test]
 fn pcapng_times_follow_resolution_and_offset() {
     let frame = udp_frame(&[0x40; 20]);
-    let cases: [(&str, Vec<(u16, Vec<u8>)>, u64, u64); 7] = [
+    let cases = [
         (
             "default of 10^-6",
             vec![],
