@@ -131,7 +131,8 @@ fn picoquic_with_bbr_sends_as_published() {
 #[test]
 fn quiche_sends_as_published() {
     // Repetitions differ (drops 687 ± 338): its congestion window is rolled back more often in some than in others, and
-    // each roll-back is a phase of bursts. Hence 0.04 on shares around 0.5; other configurations are further away than that.
+    // each roll-back is a phase of bursts. Hence 0.04; each other configuration is further
+    // away than that in one of the shares.
     assert_published(
         &measured(QUICHE.1).metrics,
         &Published {

@@ -168,6 +168,25 @@ fn interfaces_of_a_second_section_follow_those_of_the_first() {
 }
 
 #[test]
+fn interfaces_of_the_first_section_are_unknown_in_the_second() {
+    let packet = enhanced_packet(Order::Little, &Record::whole(1, &udp_frame(&[0x40; 20])));
+    let mut file = section_header(Order::Little);
+    file.extend(interface(Order::Little, ETHERNET, &[]));
+    file.extend(section_header(Order::Little));
+    let byte_offset_of_packet = file.len() as u64;
+    file.extend(packet);
+    match Capture::read(file.as_slice()).unwrap_err() {
+        CaptureError::Malformed {
+            byte_offset, what, ..
+        } => {
+            assert_eq!(byte_offset, byte_offset_of_packet);
+            assert!(what.contains("interface"), "{what}");
+        }
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
 fn secrets_are_kept_without_their_padding() {
     let lines = b"CLIENT_TRAFFIC_SECRET_0 00 11\n";
     assert_ne!(lines.len() % 4, 0);

@@ -137,6 +137,16 @@ fn a_tcp_segment_shows_its_header_and_its_records() {
 }
 
 #[test]
+fn a_tcp_segment_over_ipv6_is_as_long_as_its_headers_say() {
+    let builder = PacketBuilder::ethernet2([2; 6], [4; 6])
+        .ipv6([1; 16], [2; 16], 64)
+        .tcp(4433, 50000, 1, 1000);
+    let frame = with_tcp(builder, &[0; 300]);
+    let cut = read(ETHERNET, frame.len(), &frame[..80]);
+    assert_eq!(cut.packets[0].payload_length, 300);
+}
+
+#[test]
 fn a_pure_acknowledgment_in_a_padded_frame_has_no_payload() {
     let builder = PacketBuilder::ethernet2([2; 6], [4; 6])
         .ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64)
