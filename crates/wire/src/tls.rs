@@ -95,6 +95,22 @@ mod tests {
     }
 
     #[test]
+    fn every_record_of_a_segment_is_seen() {
+        let mut payload = vec![22, 3, 3, 0, 2, 0, 0, 23, 3, 3, 0, 7];
+        payload.extend([0; 7]);
+        payload.extend([21, 3, 3, 0, 2, 1, 0]);
+        let records = TlsRecords::parse(&payload).unwrap();
+        assert!(records.contains(TlsContentType::Alert));
+        assert!(!records.contains(TlsContentType::ChangeCipherSpec));
+    }
+
+    #[test]
+    fn the_version_of_tls_1_3_passes_and_one_beyond_does_not() {
+        assert!(TlsRecords::parse(&[23, 3, 4, 0, 9]).is_some());
+        assert!(TlsRecords::parse(&[23, 3, 5, 0, 9]).is_none());
+    }
+
+    #[test]
     fn a_record_cut_by_the_snap_length_still_counts() {
         assert!(
             TlsRecords::parse(&[23, 3, 3, 0x40, 0x11, 0])
