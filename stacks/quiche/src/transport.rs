@@ -1,0 +1,84 @@
+//! The QUIC and TLS configuration: what quiche's own example programs set, plus what the settings ask for.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::Read,
+};
+
+use anyhow::{Context, Result, anyhow};
+
+use crate::settings::{Pacing, Role, Settings};
+
+/// Largest UDP payload, in bytes. 1350 is what quiche's own programs use, and what the published captures show.
+pub const MAX_UDP_PAYLOAD: usize = 1350;
+
+/// Time without any packet after which a connection is given up, in milliseconds.
+const IDLE_TIMEOUT_MS: u64 = 30_000;
+
+/// Builds the configuration of all connections.
+///
+/// # Errors
+/// Where quiche refuses a value, or a certificate file cannot be read.
+pub fn config(settings: &Settings) -> Result<quiche::Config> {
+    let mut config = quiche::Config::new(quiche::PROTOCOL_VERSION)?;
+    let file = |name: &str| {
+        let path = settings.certs.join(name);
+        path.into_os_string().into_string().map_err(|path| anyhow!("CERTS: {path:?} is not UTF-8"))
+    };
+    match settings.role {
+        Role::Server => {
+            let (chain, key) = (file("cert.pem")?, file("priv.key")?);
+            config.load_cert_chain_from_pem_file(&chain).with_context(|| chain.clone())?;
+            config.load_priv_key_from_pem_file(&key).with_context(|| key.clone())?;
+        }
+        Role::Client => {
+            let authority = file("ca.pem")?;
+            config.load_verify_locations_from_file(&authority).with_context(|| authority.clone())?;
+            config.verify_peer(true);
+        }
+    }
+    config.set_application_protos(quiche::h3::APPLICATION_PROTOCOL)?;
+    config.set_cc_algorithm_name(settings.congestion_control.quiche_name())?;
+    config.enable_pacing(settings.pacing == Pacing::TxTime);
+    if settings.key_log.is_some() {
+        config.log_keys();
+    }
+
+    config.set_max_idle_timeout(IDLE_TIMEOUT_MS);
+    config.set_max_recv_udp_payload_size(MAX_UDP_PAYLOAD);
+    config.set_max_send_udp_payload_size(MAX_UDP_PAYLOAD);
+    config.set_disable_active_migration(true);
+    // Windows that grow with the transfer, far above the bandwidth-delay products of interest, so that the congestion
+    // window and not flow control is what limits the sender. Start and limits are those of quiche's programs.
+    config.set_initial_max_data(10_000_000);
+    config.set_max_connection_window(24 * 1024 * 1024);
+    config.set_initial_max_stream_data_bidi_local(1_000_000);
+    config.set_initial_max_stream_data_bidi_remote(1_000_000);
+    config.set_initial_max_stream_data_uni(1_000_000);
+    config.set_max_stream_window(16 * 1024 * 1024);
+    config.set_initial_max_streams_bidi(100);
+    config.set_initial_max_streams_uni(100);
+    Ok(config)
+}
+
+/// Appends the TLS secrets of `quic` to the key log, where one was asked for.
+///
+/// # Errors
+/// Where the file cannot be opened.
+pub fn log_keys(quic: &mut quiche::Connection, settings: &Settings) -> Result<()> {
+    if let Some(path) = &settings.key_log {
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        quic.set_keylog(Box::new(file.with_context(|| format!("SSLKEYLOGFILE {}", path.display()))?));
+    }
+    Ok(())
+}
+
+/// A connection id of the longest kind, from the kernel's random numbers (which the laboratory seeds).
+///
+/// # Errors
+/// Where `/dev/urandom` cannot be read.
+pub fn random_connection_id() -> Result<quiche::ConnectionId<'static>> {
+    let mut bytes = [0; quiche::MAX_CONN_ID_LEN];
+    File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes)).context("/dev/urandom")?;
+    Ok(quiche::ConnectionId::from_vec(bytes.to_vec()))
+}
