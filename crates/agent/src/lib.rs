@@ -1,1 +1,24 @@
-//! Skeleton.
+//! The agent: on a Linux kernel it builds the topology, starts the endpoints, captures, and collects.
+//!
+//! One static binary. In the virtual testbed it is process 1 of the guest; the room knows nothing of the machine
+//! around it, so that the same code can run on a host of its own.
+//!
+//! Read first: [`orders`] (what the agent is told), [`run`] (what it does, in order), [`report`] (what it answers).
+//! Does not know: experiment files, captures' contents, metrics.
+
+pub mod counters;
+pub mod endpoint;
+pub mod ethtool;
+pub mod machine;
+pub mod namespace;
+pub mod netlink;
+pub mod orders;
+pub mod qdisc;
+pub mod random;
+pub mod report;
+pub mod ring;
+pub mod run;
+pub mod slot;
+pub mod tap;
+pub mod topology;
+pub mod workload;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use quiclab_units::{ByteCount, Duration, Rate};
 use serde::{Deserialize, Serialize};
+use sha2::Digest as _;
 
 /// One transfer on one testbed, with every setting that can change its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +17,7 @@ pub struct Run {
     /// Everything random in the run is derived from this number.
     pub seed: u64,
     /// Shift of the start of the transfer, drawn from the seed, 0 to 100 ms.
+    #[serde(with = "crate::quantity")]
     pub start_shift: Duration,
     /// The settings.
     pub settings: Settings,
@@ -60,8 +62,10 @@ pub enum Http { H3, Hq, H2 }
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
+    #[serde(with = "crate::quantity")]
     pub size: ByteCount,
     /// Virtual time after which the client counts as hanging.
+    #[serde(with = "crate::quantity")]
     pub timeout: Duration,
 }
 
@@ -69,9 +73,13 @@ pub struct Workload {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Path {
+    #[serde(with = "crate::quantity")]
     pub rate: Rate,
+    #[serde(with = "crate::quantity")]
     pub burst: ByteCount,
+    #[serde(with = "crate::quantity")]
     pub delay_to_client: Duration,
+    #[serde(with = "crate::quantity")]
     pub delay_to_server: Duration,
     /// Packets, delay line and queue together.
     pub queue_limit_packets: u32,
@@ -83,7 +91,9 @@ pub struct Path {
 #[serde(deny_unknown_fields)]
 pub struct Hosts {
     pub server_qdisc: Qdisc,
+    #[serde(with = "crate::quantity")]
     pub udp_receive_buffer: ByteCount,
+    #[serde(with = "crate::quantity")]
     pub udp_send_buffer: ByteCount,
 }
 
@@ -94,7 +104,7 @@ pub enum Qdisc {
     PfifoFast,
     Fq { flow_limit_packets: u32 },
     FqCodel,
-    Etf { delta: Duration },
+    Etf { #[serde(with = "crate::quantity")] delta: Duration },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,16 +113,84 @@ pub struct Tap {
     /// Off leaves the wire unseen: only for measuring what capturing costs.
     pub enabled: bool,
     /// Bytes kept of each packet at the sender's tap; `None` keeps all.
+    #[serde(with = "crate::quantity::option", default, skip_serializing_if = "Option::is_none")]
     pub snaplen: Option<ByteCount>,
     /// Bytes kept at the tap behind the bottleneck.
+    #[serde(with = "crate::quantity::option", default, skip_serializing_if = "Option::is_none")]
     pub bottleneck_snaplen: Option<ByteCount>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Analysis {
+    #[serde(with = "crate::quantity")]
     pub train_threshold: Duration,
 }
 
 /// What a run was made with: name -> identity (hash or version), from the testbed. Part of the run id.
 pub type Versions = BTreeMap<String, String>;
+
+impl Run {
+    /// The run as TOML, as it stands in a record.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("every field of a run has a TOML form")
+    }
+
+    /// A run from what [`Run::to_toml`] wrote.
+    ///
+    /// # Errors
+    /// Where the text is something else.
+    pub fn from_toml(text: &str) -> Result<Self, toml::de::Error> {
+        toml::from_str(text)
+    }
+
+    /// Identity of everything that can change the outcome: settings, seed, start shift, versions. 16 hexadecimal digits.
+    pub fn id(&self, versions: &Versions) -> String {
+        #[derive(Serialize)]
+        struct Identity<'a> {
+            seed: u64,
+            #[serde(with = "crate::quantity")]
+            start_shift: Duration,
+            settings: &'a Settings,
+            versions: &'a Versions,
+        }
+        let identity =
+            Identity { seed: self.seed, start_shift: self.start_shift, settings: &self.settings, versions };
+        let text = toml::to_string(&identity).expect("every field of a run has a TOML form");
+        let digest = sha2::Sha256::digest(text);
+        digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Name of the run's record.
+    pub fn folder_name(&self, versions: &Versions) -> String {
+        format!("{}-{:02}-{}", self.settings.stack.name, self.repetition, self.id(versions))
+    }
+}
+
+impl StackSettings {
+    /// The settings as an endpoint sees them in its environment.
+    pub fn environment(&self) -> BTreeMap<String, String> {
+        let gso = match self.gso {
+            Gso::Off => "off",
+            Gso::On => "on",
+        };
+        let pacing = match self.pacing {
+            Pacing::Off => "off",
+            Pacing::User => "user",
+            Pacing::Txtime => "txtime",
+        };
+        let http = match self.http {
+            Http::H3 => "h3",
+            Http::Hq => "hq",
+            Http::H2 => "h2",
+        };
+        [
+            ("QUICLAB_CCA", self.congestion_control.as_str()),
+            ("QUICLAB_GSO", gso),
+            ("QUICLAB_PACING", pacing),
+            ("QUICLAB_HTTP", http),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into()
+    }
+}

@@ -1,0 +1,170 @@
+//! Starts an endpoint in its namespace, watches it, and ends it.
+
+use std::{
+    fs::{self, File},
+    io,
+    os::{
+        fd::{AsFd, FromRawFd, OwnedFd},
+        unix::process::CommandExt,
+    },
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::Duration as Wait,
+};
+
+use anyhow::{Context, Result};
+use nix::{
+    poll::{PollFd, PollFlags, PollTimeout, ppoll},
+    sched::{CpuSet, sched_setaffinity},
+    sys::{
+        resource::{Usage, UsageWho},
+        signal::{Signal, killpg},
+        time::{TimeSpec, TimeVal, TimeValLike},
+    },
+    unistd::Pid,
+};
+use quiclab_units::Duration;
+
+use crate::{namespace::Namespace, orders::Program, report::ProcessEnd};
+
+/// A started endpoint.
+pub struct Endpoint {
+    child: Child,
+    watch: OwnedFd,
+}
+
+/// What came first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum First {
+    /// The first endpoint ended.
+    One,
+    /// The second endpoint ended, the first did not.
+    Other,
+    /// Neither ended in time.
+    Neither,
+}
+
+impl Endpoint {
+    /// Starts `program` in `namespace`, on the given CPU, with its output in `folder`.
+    ///
+    /// # Errors
+    /// Where the folder cannot be written or the program cannot be started.
+    pub fn start(program: &Program, namespace: &Namespace, cpu: usize, folder: &Path) -> Result<Self> {
+        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        let output = |name| File::create(folder.join(name)).with_context(|| format!("{}/{name}", folder.display()));
+        let [executable, arguments @ ..] = &program.command[..] else {
+            anyhow::bail!("{}: found no command, expected at least one word", namespace.name);
+        };
+        let mut cpus = CpuSet::new();
+        cpus.set(cpu).with_context(|| format!("CPU {cpu}"))?;
+        let mut command = Command::new(executable);
+        command
+            .args(arguments)
+            .env_clear()
+            .envs(&program.environment)
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(output("stdout")?)
+            .stderr(output("stderr")?)
+            .process_group(0);
+        // The child inherits its namespace: entering it here and coming back needs no work between fork and exec.
+        let child = namespace.inside(|| {
+            let home = nix::sched::sched_getaffinity(Pid::from_raw(0))?;
+            sched_setaffinity(Pid::from_raw(0), &cpus)?;
+            let child = command.spawn().with_context(|| format!("starting {executable}"));
+            sched_setaffinity(Pid::from_raw(0), &home)?;
+            child
+        })?;
+        // SAFETY: plain system call; the child is ours and not yet reaped.
+        let watch = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) };
+        if watch < 0 {
+            return Err(io::Error::last_os_error()).context("pidfd_open");
+        }
+        // SAFETY: the descriptor is new and ours.
+        let watch = unsafe { OwnedFd::from_raw_fd(watch as i32) };
+        Ok(Self { child, watch })
+    }
+
+    /// Waits until this endpoint or `other` ends, at most for `timeout`.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub fn wait_with(&self, other: &Self, timeout: Duration) -> Result<First> {
+        let mut watched =
+            [PollFd::new(self.watch.as_fd(), PollFlags::POLLIN), PollFd::new(other.watch.as_fd(), PollFlags::POLLIN)];
+        ppoll(&mut watched, Some(TimeSpec::nanoseconds(timeout.as_nanos() as i64)), None)?;
+        Ok(match watched.each_ref().map(|one| one.any().unwrap_or(false)) {
+            [true, _] => First::One,
+            [false, true] => First::Other,
+            [false, false] => First::Neither,
+        })
+    }
+
+    /// True where the process has ended.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub fn has_ended(&self) -> Result<bool> {
+        let mut watched = [PollFd::new(self.watch.as_fd(), PollFlags::POLLIN)];
+        Ok(nix::poll::poll(&mut watched, PollTimeout::ZERO)? > 0)
+    }
+
+    /// Asks the process group to end, insists after a second, and says how it ended.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub fn end(mut self) -> Result<ProcessEnd> {
+        let group = Pid::from_raw(self.child.id() as i32);
+        // No such group: it has ended by itself, and waiting says how.
+        let _ = killpg(group, Signal::SIGTERM);
+        let mut watched = [PollFd::new(self.watch.as_fd(), PollFlags::POLLIN)];
+        let patience = PollTimeout::try_from(Wait::from_secs(1)).unwrap_or(PollTimeout::MAX);
+        if nix::poll::poll(&mut watched, patience)? == 0 {
+            let _ = killpg(group, Signal::SIGKILL);
+        }
+        self.reap()
+    }
+
+    fn reap(&mut self) -> Result<ProcessEnd> {
+        // Children are reaped one at a time, so the difference in the sum over all children is this one's use.
+        let before = used_by_children()?;
+        let status = self.child.wait()?;
+        let after = used_by_children()?;
+        let _ = killpg(Pid::from_raw(self.child.id() as i32), Signal::SIGKILL);
+        let used = |time: fn(&Usage) -> TimeVal| {
+            Duration::from_nanos((time(&after).num_microseconds() - time(&before).num_microseconds()) as u64 * 1000)
+        };
+        Ok(ProcessEnd {
+            exit_code: status.code(),
+            signal: std::os::unix::process::ExitStatusExt::signal(&status),
+            user_time: used(Usage::user_time),
+            system_time: used(Usage::system_time),
+        })
+    }
+}
+
+fn used_by_children() -> Result<Usage> {
+    Ok(nix::sys::resource::getrusage(UsageWho::RUSAGE_CHILDREN)?)
+}
+
+/// Every file below `folder`, as paths relative to it, in order.
+///
+/// # Errors
+/// Where a folder cannot be read.
+pub fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(&next)? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                folders.push(entry.path());
+            } else if kind.is_file() {
+                files.push(entry.path().strip_prefix(folder).map_err(io::Error::other)?.to_path_buf());
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}

@@ -1,0 +1,7 @@
+//! `quiclab-agent`: process 1 of the virtual testbed's guest.
+
+mod init;
+
+fn main() {
+    init::main();
+}

@@ -1,0 +1,118 @@
+//! Queueing disciplines as netlink messages.
+//!
+//! The crates at hand know the envelope but not these disciplines' options, so the options are laid out here, each as
+//! the kernel's `include/uapi/linux/pkt_sched.h` has it.
+
+use netlink_packet_core::DefaultNla;
+use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
+use quiclab_experiment::run::{Path, Qdisc};
+use quiclab_units::{ByteCount, Duration, Rate};
+
+const TCA_OPTIONS: u16 = 2;
+const TCA_TBF_PARMS: u16 = 1;
+const TCA_TBF_RATE64: u16 = 4;
+const TCA_TBF_BURST: u16 = 6;
+const TCA_NETEM_LATENCY64: u16 = 10;
+const TCA_FQ_FLOW_PLIMIT: u16 = 2;
+const TCA_ETF_PARMS: u16 = 1;
+const CLOCK_TAI: i32 = 11;
+const TC_LINKLAYER_ETHERNET: u8 = 1;
+
+/// The bottleneck towards the client: a token bucket, and inside it the delay line that is also the queue.
+pub fn bottleneck(interface: u32, path: &Path) -> [TcMessage; 2] {
+    [
+        discipline(interface, TcHandle::ROOT, 1, "tbf", token_bucket(path.rate, path.burst)),
+        discipline(
+            interface,
+            TcHandle { major: 1, minor: 1 },
+            2,
+            "netem",
+            delay_line(path.delay_to_client, path.queue_limit_packets),
+        ),
+    ]
+}
+
+/// The delay line towards the server.
+pub fn return_path(interface: u32, path: &Path) -> TcMessage {
+    let options = delay_line(path.delay_to_server, path.return_limit_packets);
+    discipline(interface, TcHandle::ROOT, 1, "netem", options)
+}
+
+/// The server's own discipline; `None` where its interface has no queue at all.
+pub fn server(interface: u32, qdisc: &Qdisc) -> Option<TcMessage> {
+    let (kind, options) = match qdisc {
+        Qdisc::None => return None,
+        Qdisc::PfifoFast => ("pfifo_fast", Vec::new()),
+        Qdisc::FqCodel => ("fq_codel", Vec::new()),
+        Qdisc::Fq { flow_limit_packets } => {
+            ("fq", attribute(TCA_FQ_FLOW_PLIMIT, &flow_limit_packets.to_ne_bytes()))
+        }
+        Qdisc::Etf { delta } => ("etf", earliest_txtime_first(*delta)),
+    };
+    Some(discipline(interface, TcHandle::ROOT, 1, kind, options))
+}
+
+fn discipline(interface: u32, parent: TcHandle, major: u16, kind: &str, options: Vec<u8>) -> TcMessage {
+    let mut message = TcMessage::with_index(interface as i32);
+    message.header.parent = parent;
+    message.header.handle = TcHandle { major, minor: 0 };
+    message.attributes.push(TcAttribute::Kind(kind.to_owned()));
+    if !options.is_empty() {
+        message.attributes.push(TcAttribute::Other(DefaultNla::new(TCA_OPTIONS, options)));
+    }
+    message
+}
+
+/// `struct tc_tbf_qopt` and the two attributes that replace its 32-bit rate and its burst in ticks.
+///
+/// The limit is that of a fifo which the delay line replaces at once; 1 byte only makes the kernel create it.
+fn token_bucket(rate: Rate, burst: ByteCount) -> Vec<u8> {
+    let bytes_per_second = rate.as_bits_per_second() / 8;
+    let mut parameters = Vec::new();
+    parameters.extend(rate_specification(bytes_per_second));
+    parameters.extend(rate_specification(0));
+    parameters.extend(1_u32.to_ne_bytes());
+    parameters.extend(0_u32.to_ne_bytes());
+    parameters.extend(0_u32.to_ne_bytes());
+    let mut options = attribute(TCA_TBF_PARMS, &parameters);
+    options.extend(attribute(TCA_TBF_RATE64, &bytes_per_second.to_ne_bytes()));
+    options.extend(attribute(TCA_TBF_BURST, &(burst.as_bytes() as u32).to_ne_bytes()));
+    options
+}
+
+/// `struct tc_ratespec`: cell_log, linklayer, overhead, cell_align, mpu, rate.
+fn rate_specification(bytes_per_second: u64) -> [u8; 12] {
+    let mut bytes = [0; 12];
+    bytes[1] = TC_LINKLAYER_ETHERNET;
+    bytes[8..].copy_from_slice(&u32::try_from(bytes_per_second).unwrap_or(u32::MAX).to_ne_bytes());
+    bytes
+}
+
+/// `struct tc_netem_qopt` (latency, limit, loss, gap, duplicate, jitter), then the latency in nanoseconds.
+fn delay_line(delay: Duration, limit_packets: u32) -> Vec<u8> {
+    let mut options = Vec::new();
+    for value in [0, limit_packets, 0, 0, 0, 0_u32] {
+        options.extend(value.to_ne_bytes());
+    }
+    options.extend(attribute(TCA_NETEM_LATENCY64, &(delay.as_nanos() as i64).to_ne_bytes()));
+    options
+}
+
+/// `struct tc_etf_qopt`: delta in ns, clock, flags.
+fn earliest_txtime_first(delta: Duration) -> Vec<u8> {
+    let mut parameters = Vec::new();
+    parameters.extend((delta.as_nanos() as i32).to_ne_bytes());
+    parameters.extend(CLOCK_TAI.to_ne_bytes());
+    parameters.extend(0_u32.to_ne_bytes());
+    attribute(TCA_ETF_PARMS, &parameters)
+}
+
+/// A netlink attribute, padded to 4 bytes.
+fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    bytes.extend(((value.len() + 4) as u16).to_ne_bytes());
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend(value);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}

@@ -1,0 +1,236 @@
+//! Two hosts and the wire between them.
+//!
+//! ```text
+//!   server namespace          wire namespace              client namespace
+//!   10.0.0.1  eth0 ======== to-server  to-client ======== eth0  10.0.0.2
+//!             qdisc of             \--- -> ---/ tbf + netem
+//!             the server    netem /--- <- ---\
+//! ```
+//!
+//! The wire forwards by `tc mirred`, which costs least: no bridge, no routing, nothing decremented or learned. Both
+//! shaping disciplines of the published set-up stand in it, so neither host's socket accounting sees them, as with
+//! separate machines.
+
+use std::{fs, net::Ipv4Addr};
+
+use anyhow::{Context, Result};
+use netlink_packet_route::{
+    AddressFamily, RouteNetlinkMessage,
+    address::{AddressAttribute, AddressMessage},
+    link::{InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage},
+    neighbour::{NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState},
+    tc::{
+        TcAction, TcActionAttribute, TcActionMirrorOption, TcActionOption, TcActionType, TcAttribute,
+        TcFilterMatchAllOption, TcHandle, TcMessage, TcMirror, TcMirrorActionType, TcOption,
+    },
+};
+use nix::net::if_::if_nametoindex;
+use quiclab_experiment::run::{Hosts, Path};
+use std::os::fd::AsRawFd;
+
+use crate::{
+    ethtool::{self, Offloads},
+    namespace::Namespace,
+    netlink::Netlink,
+    qdisc,
+};
+
+/// The server's address.
+pub const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+/// The client's address.
+pub const CLIENT_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+/// Name of each host's only interface.
+pub const HOST_INTERFACE: &str = "eth0";
+/// The wire's interface towards the server.
+pub const TO_SERVER: &str = "to-server";
+/// The wire's interface towards the client; what leaves it has passed the bottleneck.
+pub const TO_CLIENT: &str = "to-client";
+
+const SERVER_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 1];
+const CLIENT_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 2];
+const PREFIX_LENGTH: u8 = 24;
+/// EtherType "all protocols", in the upper half of `tcm_info` goes the priority.
+const ALL_PROTOCOLS: u32 = 0x0003_u16.to_be() as u32;
+
+/// The three namespaces.
+#[derive(Debug)]
+pub struct Topology {
+    /// Where the server runs.
+    pub server: Namespace,
+    /// What lies between.
+    pub wire: Namespace,
+    /// Where the client runs.
+    pub client: Namespace,
+}
+
+impl Topology {
+    /// Makes the namespaces and the links. It depends on no setting, so it can be part of a saved state.
+    ///
+    /// # Errors
+    /// Without root's capabilities, or where the kernel lacks veth, clsact, matchall or mirred.
+    pub fn build() -> Result<Self> {
+        let topology = Self {
+            server: Namespace::create("server")?,
+            wire: Namespace::create("wire")?,
+            client: Namespace::create("client")?,
+        };
+        for namespace in [&topology.server, &topology.wire, &topology.client] {
+            namespace.inside(silence_ipv6)?;
+        }
+        topology.wire.inside(|| {
+            let mut netlink = Netlink::open()?;
+            for (name, peer, mac) in
+                [(TO_SERVER, &topology.server, SERVER_MAC), (TO_CLIENT, &topology.client, CLIENT_MAC)]
+            {
+                netlink.create(RouteNetlinkMessage::NewLink(veth(name, peer, mac))).with_context(|| format!("veth {name}"))?;
+            }
+            let [to_server, to_client] = [index(TO_SERVER)?, index(TO_CLIENT)?];
+            for (from, to) in [(to_server, to_client), (to_client, to_server)] {
+                forward(&mut netlink, from, to)?;
+                up(&mut netlink, from)?;
+            }
+            Ok(())
+        })?;
+        host(&topology.server, SERVER_ADDRESS, (CLIENT_ADDRESS, CLIENT_MAC))?;
+        host(&topology.client, CLIENT_ADDRESS, (SERVER_ADDRESS, SERVER_MAC))?;
+        Ok(topology)
+    }
+
+    /// Installs what a run asks for: queues, offloads. Answers the offloads found afterwards.
+    ///
+    /// # Errors
+    /// Where the kernel lacks a discipline or refuses its parameters.
+    pub fn shape(&self, path: &Path, hosts: &Hosts) -> Result<Vec<(String, Offloads)>> {
+        self.wire.inside(|| {
+            let mut netlink = Netlink::open()?;
+            for message in qdisc::bottleneck(index(TO_CLIENT)?, path) {
+                add_qdisc(&mut netlink, message)?;
+            }
+            add_qdisc(&mut netlink, qdisc::return_path(index(TO_SERVER)?, path))
+        })?;
+        self.server.inside(|| match qdisc::server(index(HOST_INTERFACE)?, &hosts.server_qdisc) {
+            Some(message) => add_qdisc(&mut Netlink::open()?, message),
+            None => Ok(()),
+        })?;
+        let mut offloads = Vec::new();
+        for (namespace, interface) in [
+            (&self.server, HOST_INTERFACE),
+            (&self.wire, TO_SERVER),
+            (&self.wire, TO_CLIENT),
+            (&self.client, HOST_INTERFACE),
+        ] {
+            let found = namespace.inside(|| ethtool::switch_segmentation_off(interface))?;
+            offloads.push((format!("{}/{interface}", namespace.name), found));
+        }
+        Ok(offloads)
+    }
+}
+
+/// Index of an interface of the calling thread's namespace.
+///
+/// # Errors
+/// Where there is none of that name.
+pub fn index(interface: &str) -> Result<u32> {
+    if_nametoindex(interface).with_context(|| format!("interface {interface}"))
+}
+
+/// Neighbour and router discovery would put packets on the wire that nobody asked for.
+fn silence_ipv6() -> Result<()> {
+    for scope in ["all", "default"] {
+        let path = format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6");
+        match fs::write(&path, "1") {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error).context(path),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn veth(name: &str, peer: &Namespace, peer_mac: [u8; 6]) -> LinkMessage {
+    let mut other_end = LinkMessage::default();
+    other_end.attributes = vec![
+        LinkAttribute::IfName(HOST_INTERFACE.to_owned()),
+        LinkAttribute::Address(peer_mac.to_vec()),
+        LinkAttribute::NetNsFd(peer.handle().as_raw_fd()),
+    ];
+    let mut message = LinkMessage::default();
+    // The wire's own addresses never appear in a frame, but a random one would differ from run to run.
+    let own_mac = [peer_mac[0], 0, 0, 0, 1, peer_mac[5]];
+    message.attributes = vec![
+        LinkAttribute::IfName(name.to_owned()),
+        LinkAttribute::Address(own_mac.to_vec()),
+        LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Veth), LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(other_end)))]),
+    ];
+    message
+}
+
+fn host(namespace: &Namespace, address: Ipv4Addr, (peer, peer_mac): (Ipv4Addr, [u8; 6])) -> Result<()> {
+    namespace.inside(|| {
+        let mut netlink = Netlink::open()?;
+        up(&mut netlink, index("lo")?)?;
+        let interface = index(HOST_INTERFACE)?;
+        let mut assign = AddressMessage::default();
+        assign.header.family = AddressFamily::Inet;
+        assign.header.prefix_len = PREFIX_LENGTH;
+        assign.header.index = interface;
+        assign.attributes = vec![AddressAttribute::Local(address.into()), AddressAttribute::Address(address.into())];
+        netlink.create(RouteNetlinkMessage::NewAddress(assign)).with_context(|| format!("address {address}"))?;
+        up(&mut netlink, interface)?;
+        // A neighbour known from the start needs no ARP on the wire.
+        let mut neighbour = NeighbourMessage::default();
+        neighbour.header.family = AddressFamily::Inet;
+        neighbour.header.ifindex = interface;
+        neighbour.header.state = NeighbourState::Permanent;
+        neighbour.attributes = vec![
+            NeighbourAttribute::Destination(NeighbourAddress::Inet(peer)),
+            NeighbourAttribute::LinkLayerAddress(peer_mac.to_vec()),
+        ];
+        netlink.create(RouteNetlinkMessage::NewNeighbour(neighbour)).with_context(|| format!("neighbour {peer}"))
+    })
+}
+
+fn up(netlink: &mut Netlink, interface: u32) -> Result<()> {
+    let mut message = LinkMessage::default();
+    message.header.index = interface;
+    message.header.flags = LinkFlags::Up;
+    message.header.change_mask = LinkFlags::Up;
+    netlink.change(RouteNetlinkMessage::SetLink(message)).context("link up")
+}
+
+/// Everything that comes in at `from` goes out at `to`, through its queueing discipline.
+fn forward(netlink: &mut Netlink, from: u32, to: u32) -> Result<()> {
+    let mut entrance = TcMessage::with_index(from as i32);
+    entrance.header.parent = TcHandle::CLSACT;
+    entrance.header.handle = TcHandle { major: u16::MAX, minor: 0 };
+    entrance.attributes.push(TcAttribute::Kind("clsact".to_owned()));
+    add_qdisc(netlink, entrance)?;
+
+    let mut redirect = TcMirror::default();
+    redirect.generic.action = TcActionType::Stolen;
+    redirect.eaction = TcMirrorActionType::EgressRedir;
+    redirect.ifindex = to;
+    let mut action = TcAction::default();
+    action.tab = 1;
+    action.attributes = vec![
+        TcActionAttribute::Kind("mirred".to_owned()),
+        TcActionAttribute::Options(vec![TcActionOption::Mirror(TcActionMirrorOption::Parms(redirect))]),
+    ];
+    let mut filter = TcMessage::with_index(from as i32);
+    filter.header.parent = TcHandle { major: u16::MAX, minor: TcHandle::MIN_INGRESS };
+    filter.header.info = (1 << 16) | ALL_PROTOCOLS;
+    filter.attributes = vec![
+        TcAttribute::Kind("matchall".to_owned()),
+        TcAttribute::Options(vec![TcOption::MatchAll(TcFilterMatchAllOption::Action(vec![action]))]),
+    ];
+    netlink.create(RouteNetlinkMessage::NewTrafficFilter(filter)).context("redirect filter")
+}
+
+fn add_qdisc(netlink: &mut Netlink, message: TcMessage) -> Result<()> {
+    let kind = message.attributes.iter().find_map(|attribute| match attribute {
+        TcAttribute::Kind(kind) => Some(kind.clone()),
+        _ => None,
+    });
+    netlink
+        .create(RouteNetlinkMessage::NewQueueDiscipline(message))
+        .with_context(|| format!("qdisc {}", kind.unwrap_or_default()))
+}

@@ -1,0 +1,134 @@
+//! What a stack says of itself: `stacks/<name>/stack.toml`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::run::{Gso, Http, Pacing};
+
+/// A stack's manifest. Each claim in it can be asked of the endpoint, which answers 127 to what it cannot do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StackManifest {
+    /// Name of the stack, and of its folder.
+    pub name: String,
+    /// Its version, or `debian` where the guest image's package says it.
+    pub version: String,
+    /// SPDX expression.
+    pub licence: String,
+    /// What it speaks.
+    pub transport: Transport,
+    /// Which sides it has.
+    pub roles: Vec<Role>,
+    /// HTTP versions it speaks.
+    pub http: Vec<Http>,
+    /// Congestion control algorithms by their usual short names.
+    pub congestion_control: Vec<String>,
+    /// Ways of segmentation offload.
+    pub gso: Vec<Gso>,
+    /// Ways of pacing.
+    pub pacing: Vec<Pacing>,
+    /// Whether it writes qlog.
+    pub qlog: bool,
+    /// What holds where an experiment says nothing.
+    pub default: Defaults,
+    /// How its endpoints are built.
+    pub build: Build,
+    /// How they are started.
+    pub guest: Guest,
+}
+
+/// What a stack speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// QUIC over UDP.
+    Quic,
+    /// TLS over TCP.
+    Tcp,
+}
+
+/// A side of a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// It sends the file.
+    Server,
+    /// It asks for the file.
+    Client,
+}
+
+/// Settings of a stack where an experiment says nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Defaults {
+    /// HTTP version.
+    pub http: Http,
+    /// Congestion control algorithm.
+    pub congestion_control: String,
+    /// Segmentation offload.
+    pub gso: Gso,
+    /// Pacing.
+    pub pacing: Pacing,
+}
+
+/// How a stack's endpoints are built.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Build {
+    /// For `sh -e -c`, in the stack's folder; leaves its files in `$QUICLAB_STACK_OUT`.
+    pub command: String,
+    /// For the record: an unoptimised build paces differently.
+    pub profile: String,
+    /// Debian packages the building machine needs.
+    pub host_packages: Vec<String>,
+    /// Toolchains it needs on the `PATH`.
+    pub host_tools: Vec<String>,
+}
+
+/// How a stack's endpoints are started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Guest {
+    /// Debian packages in the guest image.
+    pub packages: Vec<String>,
+    /// The command and its arguments; what the build left is mounted at `/stack`.
+    pub command: Vec<String>,
+}
+
+/// Why a manifest cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: {message}")]
+pub struct ManifestError {
+    file: String,
+    message: String,
+}
+
+impl StackManifest {
+    /// Parses a manifest; `file` is its name, for messages.
+    ///
+    /// # Errors
+    /// Text that is no TOML, keys that do not exist or are missing, or a default that the stack does not claim.
+    pub fn parse(file: &str, text: &str) -> Result<Self, ManifestError> {
+        let error = |message: String| ManifestError { file: file.to_owned(), message };
+        let manifest: Self = toml::from_str(text).map_err(|cause| error(cause.to_string()))?;
+        let Defaults { http, congestion_control, gso, pacing } = &manifest.default;
+        for (key, claimed) in [
+            ("default.http", manifest.http.contains(http)),
+            ("default.congestion_control", manifest.congestion_control.contains(congestion_control)),
+            ("default.gso", manifest.gso.contains(gso)),
+            ("default.pacing", manifest.pacing.contains(pacing)),
+        ] {
+            if !claimed {
+                return Err(error(format!("{key}: found a value that the stack does not claim, expected one that it does")));
+            }
+        }
+        if manifest.guest.command.is_empty() {
+            return Err(error("guest.command: found no word, expected at least one".to_owned()));
+        }
+        Ok(manifest)
+    }
+
+    /// True for QUIC, false for TLS over TCP.
+    pub fn is_quic(&self) -> bool {
+        self.transport == Transport::Quic
+    }
+}

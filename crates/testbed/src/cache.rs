@@ -1,0 +1,98 @@
+//! What is made once and used by many runs: kernel, guest image, stack builds, saved states.
+//!
+//! A thing is made aside and renamed into place, so that a half-made one is never found; a lock keeps two processes
+//! from making the same thing.
+
+use std::{
+    env,
+    fs::{self, File},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+
+/// The folder of all cached things.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    folder: PathBuf,
+}
+
+impl Cache {
+    /// The cache in `folder`.
+    pub fn at(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// `$QUICLAB_CACHE`, else `$XDG_CACHE_HOME/quiclab`, else `~/.cache/quiclab`.
+    ///
+    /// # Errors
+    /// Where none of the three variables is set.
+    pub fn from_environment() -> Result<Self> {
+        let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let folder = set("QUICLAB_CACHE")
+            .or_else(|| set("XDG_CACHE_HOME").map(|folder| folder.join("quiclab")))
+            .or_else(|| set("HOME").map(|folder| folder.join(".cache/quiclab")))
+            .context("no cache folder: found none of QUICLAB_CACHE, XDG_CACHE_HOME, HOME\nhint: export QUICLAB_CACHE=DIR")?;
+        Ok(Self { folder })
+    }
+
+    /// Where `name` is or would be.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// The folder `name`; `make` fills it, in a folder of another name, where it is not there yet.
+    ///
+    /// # Errors
+    /// Those of `make`, or of the file system.
+    pub fn folder(&self, name: &str, make: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
+        let path = self.path(name);
+        if path.is_dir() {
+            return Ok(path);
+        }
+        fs::create_dir_all(&self.folder).with_context(|| self.folder.display().to_string())?;
+        let _lock = self.lock(name)?;
+        if path.is_dir() {
+            return Ok(path);
+        }
+        let parent = path.parent().context("a cached thing has a folder")?;
+        fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
+        let aside = tempfile::Builder::new()
+            .prefix(".making-")
+            .tempdir_in(parent)
+            .with_context(|| parent.display().to_string())?;
+        make(aside.path())?;
+        fs::rename(aside.path(), &path).with_context(|| path.display().to_string())?;
+        // Nothing is left to remove under the old name.
+        let _ = aside.keep();
+        Ok(path)
+    }
+
+    fn lock(&self, name: &str) -> Result<File> {
+        let path = self.folder.join(format!(".lock-{}", name.replace('/', "-")));
+        let file = File::create(&path).with_context(|| path.display().to_string())?;
+        file.lock().with_context(|| path.display().to_string())?;
+        Ok(file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thing_is_made_once_and_a_failed_attempt_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path().to_path_buf());
+        assert!(cache.folder("kernel/6.1", |_| anyhow::bail!("no")).is_err());
+        assert!(!cache.path("kernel/6.1").exists());
+        for _ in 0..2 {
+            let made = cache.folder("kernel/6.1", |aside| Ok(fs::write(aside.join("vmlinuz"), "x")?)).unwrap();
+            assert_eq!(fs::read_dir(made).unwrap().count(), 1);
+        }
+        let unused = cache.folder("kernel/6.1", |_| panic!("made twice"));
+        assert!(unused.is_ok());
+        let left: Vec<_> = fs::read_dir(cache.path("kernel")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["6.1"]);
+    }
+}

@@ -1,0 +1,127 @@
+//! Certificates of one run, all of whose bytes follow from its seed.
+
+use anyhow::{Context, Result};
+use p256::{
+    ecdsa::{DerSignature, SigningKey, signature::Signer},
+    pkcs8::{EncodePrivateKey, LineEnding},
+};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyIdMethod, KeyUsagePurpose,
+    PKCS_ECDSA_P256_SHA256, PublicKeyData, SerialNumber, SignatureAlgorithm,
+};
+use sha2::{Digest, Sha256};
+use time::{Duration, OffsetDateTime};
+
+/// What the endpoints get, as PEM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Certificates {
+    /// The server's certificate; a chain would follow leaf first.
+    pub chain: String,
+    /// The server's private key, PKCS #8.
+    pub key: String,
+    /// The authority that signed it, which the client trusts.
+    pub authority: String,
+}
+
+/// Start of the guest's clock, 2026-01-01, in seconds since the Unix epoch.
+pub const GUEST_EPOCH_SECONDS: i64 = 1_767_225_600;
+
+/// Makes them for a server called `name`.
+///
+/// Keys are ECDSA on P-256, signatures deterministic (RFC 6979): the same seed gives the same bytes.
+///
+/// # Errors
+/// Where the name is no DNS name.
+pub fn make(seed: u64, name: &str) -> Result<Certificates> {
+    let authority_key = Key::derive(seed, "authority")?;
+    let mut authority = parameters(vec![], "quiclab authority", seed, &authority_key)?;
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    let authority_certificate = authority.self_signed(&authority_key)?;
+
+    let server_key = Key::derive(seed, "server")?;
+    let mut server = parameters(vec![name.to_owned()], name, seed.wrapping_add(1), &server_key)?;
+    server.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    server.use_authority_key_identifier_extension = true;
+    let certificate = server.signed_by(&server_key, &Issuer::new(authority, authority_key))?;
+    Ok(Certificates {
+        chain: certificate.pem(),
+        key: server_key.secret.to_pkcs8_pem(LineEnding::LF).context("private key")?.to_string(),
+        authority: authority_certificate.pem(),
+    })
+}
+
+fn parameters(names: Vec<String>, common_name: &str, serial: u64, key: &Key) -> Result<CertificateParams> {
+    let mut parameters = CertificateParams::new(names)?;
+    parameters.distinguished_name.push(DnType::CommonName, common_name);
+    // A positive number in any case (RFC 5280, 4.1.2.2).
+    parameters.serial_number = Some(SerialNumber::from(serial >> 1 | 1));
+    parameters.key_identifier_method = KeyIdMethod::PreSpecified(Sha256::digest(&key.public)[..20].to_vec());
+    let epoch = OffsetDateTime::from_unix_timestamp(GUEST_EPOCH_SECONDS)?;
+    parameters.not_before = epoch - Duration::days(1);
+    parameters.not_after = epoch + Duration::days(365);
+    Ok(parameters)
+}
+
+struct Key {
+    secret: SigningKey,
+    public: Vec<u8>,
+}
+
+impl Key {
+    fn derive(seed: u64, purpose: &str) -> Result<Self> {
+        let mut digest = Sha256::new();
+        digest.update(seed.to_le_bytes());
+        digest.update(purpose);
+        // A digest that is no valid key (zero, or the group's order and above) has a probability of 2^-32.
+        let secret = SigningKey::from_bytes(&digest.finalize()).context("this seed gives no key; take another")?;
+        let public = secret.verifying_key().to_encoded_point(false).as_bytes().to_vec();
+        Ok(Self { secret, public })
+    }
+}
+
+impl PublicKeyData for Key {
+    fn der_bytes(&self) -> &[u8] {
+        &self.public
+    }
+
+    fn algorithm(&self) -> &'static SignatureAlgorithm {
+        &PKCS_ECDSA_P256_SHA256
+    }
+}
+
+impl rcgen::SigningKey for Key {
+    fn sign(&self, message: &[u8]) -> Result<Vec<u8>, rcgen::Error> {
+        let signature: DerSignature = self.secret.sign(message);
+        Ok(signature.as_bytes().to_vec())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_the_same_certificates_and_another_gives_others() {
+        assert_eq!(make(1, "server").unwrap(), make(1, "server").unwrap());
+        assert_ne!(make(1, "server").unwrap().chain, make(2, "server").unwrap().chain);
+    }
+
+    #[test]
+    fn openssl_accepts_the_chain() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = make(7, "server").unwrap();
+        for (name, text) in [("cert.pem", &made.chain), ("ca.pem", &made.authority), ("priv.key", &made.key)] {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        let time = GUEST_EPOCH_SECONDS.to_string();
+        let arguments = ["verify", "-attime", &time, "-verify_hostname", "server", "-CAfile", &at("ca.pem"), &at("cert.pem")];
+        crate::command::run("openssl", &arguments, "openssl").unwrap();
+        let of_key = crate::command::run("openssl", &["pkey", "-in", &at("priv.key"), "-pubout"], "openssl").unwrap();
+        let of_certificate =
+            crate::command::run("openssl", &["x509", "-in", &at("cert.pem"), "-noout", "-pubkey"], "openssl").unwrap();
+        assert_eq!(of_key, of_certificate);
+    }
+}

@@ -1,0 +1,252 @@
+//! From the agent's results to the files of a record.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{BufWriter, Read},
+    os::unix::fs::FileExt,
+    path::Path,
+};
+
+use anyhow::{Context, Result};
+use quiclab_agent::{
+    report::{Outcome, ProcessEnd, Report},
+    ring,
+    slot::{self, BLOCK, Manifest, RESULTS_MAGIC, SlotError},
+    topology::TO_CLIENT,
+    workload::Contents,
+};
+use quiclab_experiment::run::{Run, Versions};
+use quiclab_metrics::{Observation, RunMetrics, measure};
+use quiclab_units::{ByteCount, Time};
+use quiclab_wire::{Capture, CaptureWriter, Direction, PacketToWrite, TapDescription};
+
+use crate::{
+    hash,
+    record::{CAPTURE_FILE, METRICS_FILE, PATH_FILE, RUN_FILE, RunFile},
+    vm::orders::contents_seed,
+};
+
+/// Port the server listens on.
+pub const SERVER_PORT: u16 = 4433;
+/// Interface of the capture at the sender's egress.
+const SENDER_TAP: u32 = 0;
+/// Interface of the capture behind the bottleneck.
+const BOTTLENECK_TAP: u32 = 1;
+
+/// Why a run has no record. Other runs go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunFailure {
+    /// The server ended while it was needed.
+    #[error("the server ended before the transfer was over ({0})")]
+    ServerEnded(String),
+    /// The server never listened.
+    #[error("the server did not listen on port {SERVER_PORT} in time")]
+    NeverListened,
+    /// An endpoint answered 127.
+    #[error("the {0} answered 127: it does not support what the run asks for")]
+    Unsupported(String),
+    /// The client did not end.
+    #[error("the client did not end within {0} of virtual time\nhint: workload.timeout")]
+    ClientTimeout(String),
+    /// The client failed.
+    #[error("the client ended with {0}")]
+    ClientFailed(String),
+    /// What the client stored is too short or too long.
+    #[error("the client's file has {found} bytes, expected {expected}")]
+    WrongLength {
+        /// What there is.
+        found: u64,
+        /// What there should be.
+        expected: u64,
+    },
+    /// What the client stored is something else.
+    #[error("the client's file has SHA-256 {found}, expected {expected}")]
+    WrongContents {
+        /// Of what there is.
+        found: String,
+        /// Of what there should be.
+        expected: String,
+    },
+    /// The guest broke down.
+    #[error("the guest left no results: {0}")]
+    Guest(String),
+}
+
+/// The results of a run, in the slot's file.
+pub struct Results {
+    file: File,
+    manifest: Manifest,
+}
+
+impl Results {
+    /// Finds the results in the slot.
+    ///
+    /// # Errors
+    /// Where there are none, or they make no sense.
+    pub fn open(path: &Path) -> Result<Self, SlotError> {
+        let mut file = File::open(path)?;
+        let available = file.metadata()?.len();
+        let json = slot::read_json(&mut file, RESULTS_MAGIC, available)?;
+        let manifest: Manifest = serde_json::from_slice(&json)?;
+        for blob in &manifest.blobs {
+            if blob.offset % BLOCK as u64 != 0 || blob.offset.checked_add(blob.length).is_none_or(|end| end > available) {
+                return Err(SlotError::Range {
+                    what: blob.name.clone(),
+                    offset: blob.offset,
+                    length: blob.length,
+                    available,
+                });
+            }
+        }
+        Ok(Self { file, manifest })
+    }
+
+    /// What the agent says.
+    pub fn report(&self) -> &Report {
+        &self.manifest.report
+    }
+
+    /// Writes what the endpoints said below `folder`.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn write_endpoint_files(&self, folder: &Path) -> Result<()> {
+        for blob in &self.manifest.blobs {
+            let relative = Path::new(&blob.name);
+            // The names come out of the guest, where untrusted programs chose them.
+            let plain = relative.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+            if !plain || !(blob.name.starts_with("server/") || blob.name.starts_with("client/")) {
+                continue;
+            }
+            let path = folder.join(relative);
+            fs::create_dir_all(path.parent().unwrap_or(folder)).with_context(|| path.display().to_string())?;
+            fs::write(&path, self.read(&blob.name)?).with_context(|| path.display().to_string())?;
+        }
+        Ok(())
+    }
+
+    /// What kept the run from succeeding, if anything did.
+    ///
+    /// # Errors
+    /// Where the results cannot be read.
+    pub fn failure(&self, run: &Run) -> Result<Option<RunFailure>> {
+        let report = self.report();
+        let end = |end: &Option<ProcessEnd>| end.as_ref().map_or_else(|| "unknown".into(), describe_end);
+        let failure = match &report.outcome {
+            Outcome::Done => return self.check_download(run),
+            Outcome::Unsupported { role } => RunFailure::Unsupported(role.clone()),
+            Outcome::ServerEnded => RunFailure::ServerEnded(end(&report.server)),
+            Outcome::NeverListened => RunFailure::NeverListened,
+            Outcome::ClientTimeout => RunFailure::ClientTimeout(run.settings.workload.timeout.to_string()),
+            Outcome::ClientFailed => RunFailure::ClientFailed(end(&report.client)),
+            Outcome::AgentFailed { error } => RunFailure::Guest(error.clone()),
+        };
+        Ok(Some(failure))
+    }
+
+    fn check_download(&self, run: &Run) -> Result<Option<RunFailure>> {
+        let expected = run.settings.workload.size.as_bytes();
+        let found = self.blob("download").map_or(0, |blob| blob.length);
+        if found != expected {
+            return Ok(Some(RunFailure::WrongLength { found, expected }));
+        }
+        let expected = hash::of_reader(&mut Contents::new(contents_seed(run), expected))?;
+        let found = hash::of_reader(&mut &self.read("download")?[..])?;
+        Ok((found != expected).then_some(RunFailure::WrongContents { found, expected }))
+    }
+
+    /// Writes the record's files into `folder` and returns the metrics.
+    ///
+    /// # Errors
+    /// Where something cannot be read or written.
+    pub fn write_record(&self, folder: &Path, run: &Run, versions: &Versions) -> Result<RunMetrics> {
+        let write = |name: &str, text: String| fs::write(folder.join(name), text).with_context(|| name.to_owned());
+        let run_file = RunFile { id: run.id(versions), run: run.clone(), versions: versions.clone() };
+        write(RUN_FILE, toml::to_string(&run_file)?)?;
+        write(PATH_FILE, serde_json::to_string_pretty(self.report())? + "\n")?;
+        self.write_endpoint_files(folder)?;
+        self.write_capture(&folder.join(CAPTURE_FILE))?;
+        let metrics = self.measure(&folder.join(CAPTURE_FILE), run)?;
+        write(METRICS_FILE, metrics.to_json())?;
+        Ok(metrics)
+    }
+
+    fn write_capture(&self, path: &Path) -> Result<()> {
+        let taps = &self.report().taps;
+        let rings = taps.iter().map(|tap| self.read(&format!("tap/{}", tap.name))).collect::<Result<Vec<_>>>()?;
+        let mut packets = Vec::new();
+        for (number, (tap, ring)) in taps.iter().zip(&rings).enumerate() {
+            ring::for_each_packet(ring, tap.block_bytes as usize, |packet| packets.push((number as u32, packet)))?;
+        }
+        // Stable: packets of one instant stay in the order of the taps, and of arrival within a tap.
+        packets.sort_by_key(|(_, packet)| packet.time_ns);
+        let secrets = ["client/keys.log", "server/keys.log"].into_iter().find(|name| self.blob(name).is_some());
+        let secrets = secrets.map(|name| self.read(name)).transpose()?;
+        let descriptions: Vec<_> =
+            taps.iter().map(|tap| TapDescription { name: &tap.name, snap_length: tap.snaplen }).collect();
+        let file = File::create(path).with_context(|| path.display().to_string())?;
+        let mut writer = CaptureWriter::new(BufWriter::with_capacity(1 << 20, file), &descriptions, secrets.as_deref())?;
+        for (interface, packet) in packets {
+            writer.write_packet(&PacketToWrite {
+                time: Time::from_nanos(packet.time_ns),
+                interface,
+                frame_length: packet.original_length,
+                captured: packet.bytes,
+                direction: Some(if packet.outgoing { Direction::Outbound } else { Direction::Inbound }),
+            })?;
+        }
+        writer.finish()?;
+        Ok(())
+    }
+
+    fn measure(&self, capture: &Path, run: &Run) -> Result<RunMetrics> {
+        let report = self.report();
+        let capture = Capture::read(File::open(capture)?)?;
+        let bottleneck = report.qdiscs.iter().find(|queue| queue.interface == TO_CLIENT && queue.handle == ROOT_HANDLE);
+        Ok(measure(&Observation {
+            sender_tap: SENDER_TAP,
+            bottleneck_tap: (report.taps.len() > 1).then_some(BOTTLENECK_TAP),
+            train_threshold: run.settings.analysis.train_threshold,
+            response_bytes: Some(ByteCount::from_bytes(run.settings.workload.size.as_bytes())),
+            client_lifetime: report.client_lifetime,
+            queue_drops_packets: bottleneck.map(|queue| u64::from(queue.drops)),
+            capture_losses_packets: losses(report),
+            cpu_busy_share: report.busy_share,
+            ..Observation::of_capture(&capture, SERVER_PORT)
+        }))
+    }
+
+    fn blob(&self, name: &str) -> Option<&slot::Blob> {
+        self.manifest.blobs.iter().find(|blob| blob.name == name)
+    }
+
+    fn read(&self, name: &str) -> Result<Vec<u8>> {
+        let blob = self.blob(name).with_context(|| format!("the results hold no {name}"))?;
+        let mut bytes = vec![0; blob.length as usize];
+        self.file.read_exact_at(&mut bytes, blob.offset).with_context(|| name.to_owned())?;
+        Ok(bytes)
+    }
+}
+
+/// The token bucket at the root counts the drops of the delay line inside it as its own.
+const ROOT_HANDLE: &str = "1:0";
+
+fn losses(report: &Report) -> BTreeMap<String, u64> {
+    report.taps.iter().map(|tap| (tap.name.clone(), tap.packets_lost)).collect()
+}
+
+fn describe_end(end: &ProcessEnd) -> String {
+    match (end.exit_code, end.signal) {
+        (Some(code), _) => format!("exit status {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "an unknown status".into(),
+    }
+}
+
+/// The first bytes of a file as text, for messages; empty where it cannot be read.
+pub fn excerpt(path: &Path, most: u64) -> String {
+    let mut text = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(most).read_to_end(&mut text));
+    if read.is_ok() { String::from_utf8_lossy(&text).trim().to_owned() } else { String::new() }
+}

@@ -1,0 +1,84 @@
+//! Runs the host's programs, and says clearly when one is missing or fails.
+
+use std::{
+    ffi::OsStr,
+    io,
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context, Result, bail};
+
+/// Longest piece of a failed program's output that is shown, in bytes.
+const SHOWN_OUTPUT: usize = 4000;
+
+/// Runs a command to its end and returns its standard output.
+///
+/// # Errors
+/// Where the program is missing (with the Debian package that has it) or ends with another status than 0 (with the end
+/// of what it printed).
+pub fn output(command: &mut Command, package: &str) -> Result<String> {
+    let output = command.stdin(Stdio::null()).output().map_err(|error| missing(command, package, error))?;
+    if !output.status.success() {
+        let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.push_str(&String::from_utf8_lossy(&output.stderr));
+        bail!("{} ended with {}:\n{}", line(command), output.status, tail(&text));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Runs `program` with `arguments`; see [`output`].
+///
+/// # Errors
+/// As [`output`].
+pub fn run<S: AsRef<OsStr>>(program: &str, arguments: &[S], package: &str) -> Result<String> {
+    output(Command::new(program).args(arguments), package)
+}
+
+/// The first line a program prints of its version.
+///
+/// # Errors
+/// As [`output`].
+pub fn version(program: &str, package: &str) -> Result<String> {
+    let text = run(program, &["--version"], package)?;
+    Ok(text.lines().next().context("it printed no version").with_context(|| program.to_owned())?.to_owned())
+}
+
+fn missing(command: &Command, package: &str, error: io::Error) -> anyhow::Error {
+    let program = command.get_program().to_string_lossy().into_owned();
+    if error.kind() == io::ErrorKind::NotFound {
+        anyhow::anyhow!("{program}: not found on this machine\nhint: apt-get install {package}")
+    } else {
+        anyhow::Error::new(error).context(program)
+    }
+}
+
+fn line(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+}
+
+/// The end of a long text, from a character boundary.
+pub fn tail(text: &str) -> &str {
+    let mut start = text.len().saturating_sub(SHOWN_OUTPUT);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    text[start..].trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_program_names_its_package() {
+        let error = run::<&str>("quiclab-no-such-program", &[], "some-package").unwrap_err().to_string();
+        assert!(error.contains("quiclab-no-such-program: not found") && error.contains("apt-get install some-package"));
+    }
+
+    #[test]
+    fn a_failing_program_shows_what_it_said() {
+        let error = run("sh", &["-c", "echo because >&2; exit 3"], "dash").unwrap_err().to_string();
+        assert!(error.contains("because") && error.contains('3'), "{error}");
+    }
+}

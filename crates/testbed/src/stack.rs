@@ -1,0 +1,163 @@
+//! Builds a stack's endpoints, once per content of its folder, and packs them for the guest.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context, Result, bail};
+use quiclab_experiment::stack::StackManifest;
+
+use crate::{cache::Cache, command, hash, vm::machine::STACK_BYTES};
+
+/// The manifest's name in a stack's folder.
+pub const MANIFEST: &str = "stack.toml";
+const UUID: &str = "7175696c-6162-4000-8000-000000000002";
+const EPOCH: &str = "1767225600";
+/// What a build leaves in a stack's folder and is not part of its source.
+const NOT_SOURCE: &[&str] = &["target", "node_modules", ".git"];
+
+/// The stacks in a folder, by name.
+///
+/// # Errors
+/// Where the folder or a manifest cannot be read, or a manifest names another stack than its folder.
+pub fn manifests(folder: &Path) -> Result<BTreeMap<String, StackManifest>> {
+    let mut manifests = BTreeMap::new();
+    let entries = fs::read_dir(folder)
+        .with_context(|| format!("{}: no folder of stacks\nhint: name it with --stacks DIR", folder.display()))?;
+    for entry in entries {
+        let path = entry?.path().join(MANIFEST);
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        let manifest = StackManifest::parse(&path.display().to_string(), &text)?;
+        let name = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
+        if manifest.name != name {
+            bail!("{}: name: found {:?}, expected {name:?}, the name of its folder", path.display(), manifest.name);
+        }
+        manifests.insert(name, manifest);
+    }
+    Ok(manifests)
+}
+
+/// A built stack in the cache.
+#[derive(Clone, Debug)]
+pub struct BuiltStack {
+    folder: PathBuf,
+}
+
+impl BuiltStack {
+    /// The build of the stack in `source`, if the cache has one of exactly this source.
+    ///
+    /// # Errors
+    /// Where the source cannot be read.
+    pub fn find(cache: &Cache, source: &Path) -> Result<Option<Self>> {
+        let folder = cache.path(&name(source)?);
+        Ok(folder.is_dir().then_some(Self { folder }))
+    }
+
+    /// Builds the stack in `source`, unless the cache has it. The build's output goes to standard error.
+    ///
+    /// # Errors
+    /// A missing toolchain or package, named with how to get it, or a failed build.
+    pub fn prepare(cache: &Cache, source: &Path, manifest: &StackManifest) -> Result<Self> {
+        let objects = cache.path(&format!("build/{}", manifest.name));
+        let folder = cache.folder(&name(source)?, |folder| {
+            check_tools(manifest)?;
+            build(source, manifest, &objects, folder)
+        })?;
+        Ok(Self { folder })
+    }
+
+    /// The file system with the stack's files, for `/stack` in the guest.
+    pub fn file(&self) -> PathBuf {
+        self.folder.join("stack.erofs")
+    }
+
+    /// SHA-256 of the file system.
+    ///
+    /// # Errors
+    /// Where the cache was tampered with.
+    pub fn digest(&self) -> Result<String> {
+        let path = self.folder.join("sha256");
+        fs::read_to_string(&path).with_context(|| path.display().to_string())
+    }
+}
+
+fn name(source: &Path) -> Result<String> {
+    let stack = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut hasher = hash::Hasher::default();
+    for file in source_files(source, source)? {
+        hasher = hasher.part(file.as_os_str().as_encoded_bytes()).part(&fs::read(source.join(&file))?);
+    }
+    Ok(format!("stack/{stack}-{}", hasher.short()))
+}
+
+fn source_files(root: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let entry = entry?;
+        if NOT_SOURCE.iter().any(|name| entry.file_name() == *name) {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            files.extend(source_files(root, &entry.path())?);
+        } else {
+            files.push(entry.path().strip_prefix(root)?.to_path_buf());
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn check_tools(manifest: &StackManifest) -> Result<()> {
+    for tool in &manifest.build.host_tools {
+        let found = Command::new("sh").args(["-c", "command -v \"$0\" > /dev/null", tool]).status()?.success();
+        if !found {
+            bail!("building {}: {tool} is not on the PATH\nhint: README.md, \"What it needs\", says how to get it", manifest.name);
+        }
+    }
+    let missing: Vec<_> = manifest.build.host_packages.iter().filter(|package| !is_installed(package)).cloned().collect();
+    if !missing.is_empty() {
+        bail!("building {}: packages are missing\nhint: apt-get install {}", manifest.name, missing.join(" "));
+    }
+    Ok(())
+}
+
+/// True where dpkg knows the package as installed.
+pub fn is_installed(package: &str) -> bool {
+    let query = Command::new("dpkg-query").args(["--show", "--showformat", "${db:Status-Status}", package]).output();
+    query.is_ok_and(|output| output.stdout == b"installed")
+}
+
+fn build(source: &Path, manifest: &StackManifest, objects: &Path, folder: &Path) -> Result<()> {
+    let out = folder.join("files");
+    fs::create_dir_all(&out)?;
+    fs::create_dir_all(objects)?;
+    let mut build = Command::new("sh");
+    build
+        .args(["-e", "-c", &manifest.build.command])
+        .current_dir(source)
+        .env("QUICLAB_STACK_OUT", &out)
+        .env("CARGO_TARGET_DIR", objects)
+        // The workspace's own flags are not the stack's.
+        .env_remove("RUSTFLAGS")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .stdin(Stdio::null())
+        .stdout(std::io::stderr());
+    let status = build.status().context("sh")?;
+    if !status.success() {
+        bail!("building {} ended with {status}; the command was: {}", manifest.name, manifest.build.command);
+    }
+    let image = folder.join("stack.erofs");
+    let arguments = ["--quiet".as_ref(), "-x-1".as_ref(), "--all-root".as_ref(), "-T".as_ref(), EPOCH.as_ref(), "-U".as_ref(), UUID.as_ref(), image.as_os_str(), out.as_os_str()];
+    command::run("mkfs.erofs", &arguments.map(|argument: &std::ffi::OsStr| argument), "erofs-utils")?;
+    let length = fs::metadata(&image)?.len();
+    if length > STACK_BYTES {
+        bail!("{}: its files take {length} bytes, expected at most {STACK_BYTES}", manifest.name);
+    }
+    fs::write(folder.join("sha256"), hash::of_file(&image)?)?;
+    fs::File::options().write(true).open(&image)?.set_len(STACK_BYTES)?;
+    fs::remove_dir_all(&out)?;
+    Ok(())
+}

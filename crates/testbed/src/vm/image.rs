@@ -1,0 +1,127 @@
+//! The guest's root file system: Debian trixie with the packages the stacks ask for, as one erofs file.
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result};
+
+use crate::{cache::Cache, command, hash, vm::machine::NVDIMM_ALIGNMENT};
+
+/// The suite the guest is made of; programs built on Debian 12 run in it.
+const SUITE: &str = "trixie";
+/// Times of all files, so that the image depends on the packages alone.
+const EPOCH: &str = "1767225600";
+/// The file system's UUID: any constant.
+const UUID: &str = "7175696c-6162-4000-8000-000000000001";
+/// Version of this recipe.
+const RECIPE: &[u8] = b"3";
+
+/// What no run reads.
+const EXCLUDED: &[&str] = &["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*"];
+/// What differs from build to build, or is of no use in a guest.
+const REMOVED: &[&str] = &["var/log/*", "var/cache/*", "var/lib/apt/lists/*", "etc/machine-id", "etc/hostname"];
+const HOSTS: &str = "127.0.0.1 localhost\\n10.0.0.1 server\\n10.0.0.2 client\\n";
+
+/// A guest image in the cache.
+#[derive(Clone, Debug)]
+pub struct Image {
+    folder: PathBuf,
+}
+
+impl Image {
+    /// The image with `packages` from the cache, if it has been prepared.
+    pub fn find(cache: &Cache, packages: &BTreeSet<String>) -> Option<Self> {
+        let folder = cache.path(&name(packages));
+        folder.is_dir().then_some(Self { folder })
+    }
+
+    /// Makes the image with `packages`, unless the cache has it.
+    ///
+    /// # Errors
+    /// A missing program, or a package that cannot be had.
+    pub fn prepare(cache: &Cache, packages: &BTreeSet<String>) -> Result<Self> {
+        let folder = cache.folder(&name(packages), |folder| build(packages, folder))?;
+        Ok(Self { folder })
+    }
+
+    /// The file system's file, its length a multiple of what an NVDIMM takes.
+    pub fn file(&self) -> PathBuf {
+        self.folder.join("root.erofs")
+    }
+
+    /// SHA-256 of the file.
+    ///
+    /// # Errors
+    /// Where the cache was tampered with.
+    pub fn digest(&self) -> Result<String> {
+        let path = self.folder.join("sha256");
+        fs::read_to_string(&path).with_context(|| path.display().to_string())
+    }
+
+    /// Version of a package in the image; `None` where it is not in it.
+    ///
+    /// # Errors
+    /// Where the cache was tampered with.
+    pub fn package_version(&self, package: &str) -> Result<Option<String>> {
+        let path = self.folder.join("packages");
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let line = text.lines().find_map(|line| line.strip_prefix(package)?.strip_prefix(' '));
+        Ok(line.map(str::to_owned))
+    }
+}
+
+fn name(packages: &BTreeSet<String>) -> String {
+    let mut hasher = hash::Hasher::default().part(RECIPE);
+    for package in packages {
+        hasher = hasher.part(package.as_bytes());
+    }
+    format!("image/{SUITE}-{}", hasher.short())
+}
+
+fn build(packages: &BTreeSet<String>, folder: &Path) -> Result<()> {
+    let mut mmdebstrap = Command::new("mmdebstrap");
+    mmdebstrap.env("SOURCE_DATE_EPOCH", EPOCH).args(["--quiet", "--variant=minbase", "--format=null"]);
+    if !packages.is_empty() {
+        mmdebstrap.arg(format!("--include={}", packages.iter().cloned().collect::<Vec<_>>().join(",")));
+    }
+    for pattern in EXCLUDED {
+        mmdebstrap.arg(format!("--dpkgopt=path-exclude={pattern}"));
+    }
+    let removed = REMOVED.iter().map(|path| format!("\"$1\"/{path}")).collect::<Vec<_>>().join(" ");
+    // Outside of root's own namespace the hooks may only write inside the tree; "download" carries the files out.
+    let hooks = [
+        format!("rm -rf {removed}"),
+        format!("printf '{HOSTS}' > \"$1\"/etc/hosts"),
+        "mkdir -p \"$1\"/stack \"$1\"/www \"$1\"/downloads \"$1\"/certs".to_owned(),
+        "dpkg-query --admindir=\"$1\"/var/lib/dpkg --show --showformat '${Package} ${Version}\\n' > \"$1\"/packages".to_owned(),
+        "download /packages packages".to_owned(),
+        "rm \"$1\"/packages".to_owned(),
+        format!(
+            "mkfs.erofs --quiet -x-1 -T {EPOCH} -U {UUID} --exclude-path=root.erofs --exclude-path=proc --exclude-path=sys \
+             \"$1\"/root.erofs \"$1\" > /dev/null"
+        ),
+        "download /root.erofs root.erofs".to_owned(),
+    ];
+    for hook in hooks {
+        mmdebstrap.arg(format!("--customize-hook={hook}"));
+    }
+    command::output(mmdebstrap.arg(SUITE).arg("-").current_dir(folder), "mmdebstrap erofs-utils uidmap")
+        .context("making the guest image")?;
+    let path = folder.join("root.erofs");
+    fs::write(folder.join("sha256"), hash::of_file(&path)?)?;
+    pad(&path)
+}
+
+/// Makes a file as long as an NVDIMM wants it.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn pad(path: &Path) -> Result<()> {
+    let file = File::options().write(true).open(path).with_context(|| path.display().to_string())?;
+    let length = file.metadata()?.len();
+    file.set_len(length.next_multiple_of(NVDIMM_ALIGNMENT)).with_context(|| path.display().to_string())
+}

@@ -1,0 +1,193 @@
+//! A Debian kernel, taken out of its package without installing it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{cache::Cache, command};
+
+/// Kernels a run may ask for, and the Debian package by which each is found on a Debian 12 machine.
+const PACKAGES: &[(&str, &str)] = &[
+    ("6.1", "linux-image-cloud-amd64"),
+    ("6.1-rt", "linux-image-rt-amd64"),
+    ("6.12", "linux-image-6.12-cloud-amd64"),
+];
+
+/// What the guest needs beyond what is built in; dependencies come with them.
+const MODULES: &[&str] = &[
+    "nfit", "nd_btt", "nd_pmem", "erofs", "overlay", "veth", "sch_ingress", "cls_matchall", "act_mirred", "sch_tbf",
+    "sch_netem", "sch_fq", "sch_etf", "tcp_bbr",
+];
+
+/// A kernel in the cache.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    folder: PathBuf,
+}
+
+impl Kernel {
+    /// The kernel `name` from the cache, if it has been prepared.
+    pub fn find(cache: &Cache, name: &str) -> Option<Self> {
+        let folder = cache.path(&format!("kernel/{name}"));
+        folder.is_dir().then_some(Self { folder })
+    }
+
+    /// Gets the kernel `name` from the package archive, unless the cache has it.
+    ///
+    /// # Errors
+    /// An unknown name, a missing program, or a package that cannot be had.
+    pub fn prepare(cache: &Cache, name: &str) -> Result<Self> {
+        let Some((_, package)) = PACKAGES.iter().find(|(known, _)| *known == name) else {
+            bail!("kernel: found {name:?}, expected one of {}", names().join(", "));
+        };
+        let folder = cache.folder(&format!("kernel/{name}"), |folder| extract(package, folder))?;
+        Ok(Self { folder })
+    }
+
+    /// The image that QEMU starts.
+    pub fn image(&self) -> PathBuf {
+        self.folder.join("vmlinuz")
+    }
+
+    /// Package name and version, as Debian has it.
+    ///
+    /// # Errors
+    /// Where the cache was tampered with.
+    pub fn version(&self) -> Result<String> {
+        let path = self.folder.join("version");
+        Ok(fs::read_to_string(&path).with_context(|| path.display().to_string())?.trim().to_owned())
+    }
+
+    /// The modules in the order they have to be loaded.
+    ///
+    /// # Errors
+    /// Where the cache was tampered with.
+    pub fn modules(&self) -> Result<Vec<PathBuf>> {
+        let path = self.folder.join("modules.list");
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        Ok(text.lines().map(|line| self.folder.join(line)).collect())
+    }
+}
+
+/// Names of the kernels a run may ask for.
+pub fn names() -> Vec<&'static str> {
+    PACKAGES.iter().map(|(name, _)| *name).collect()
+}
+
+fn extract(package: &str, folder: &Path) -> Result<()> {
+    let unpacked = tempfile::tempdir()?;
+    let concrete = concrete_package(package)?;
+    // The archive's own signatures vouch for the file: apt-get checks them.
+    command::output(Command::new("apt-get").args(["download", &concrete]).current_dir(unpacked.path()), "apt")
+        .with_context(|| format!("downloading {concrete}\nhint: apt-get update"))?;
+    let archive = find_one(unpacked.path(), |name| name.ends_with(".deb"))?;
+    let tree = unpacked.path().join("tree");
+    command::run("dpkg-deb", &[Path::new("-x"), &archive, &tree], "dpkg")?;
+    let version = command::run("dpkg-deb", &["-f".as_ref(), archive.as_os_str(), "Version".as_ref()], "dpkg")?;
+    let image = find_one(&tree.join("boot"), |name| name.starts_with("vmlinuz-"))?;
+    fs::copy(&image, folder.join("vmlinuz")).context("vmlinuz")?;
+    let release = image.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_prefix("vmlinuz-"));
+    copy_modules(&tree, release.context("the package holds no kernel")?, folder)?;
+    fs::write(folder.join("version"), format!("{concrete} {}", version.trim())).context("version")?;
+    Ok(())
+}
+
+/// Follows a metapackage to the package of the kernel itself.
+fn concrete_package(package: &str) -> Result<String> {
+    let text = command::run("apt-cache", &["depends", "--important", package], "apt")
+        .with_context(|| format!("looking for the package {package}\nhint: apt-get update"))?;
+    let depended = text.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
+    Ok(depended.into_iter().find(|name| name.starts_with("linux-image-")).unwrap_or(package).to_owned())
+}
+
+fn copy_modules(tree: &Path, release: &str, folder: &Path) -> Result<()> {
+    let modules = tree.join("lib/modules").join(release);
+    command::run("depmod", &["-b".as_ref(), tree.as_os_str(), release.as_ref()], "kmod")?;
+    let dependencies = fs::read_to_string(modules.join("modules.dep")).context("modules.dep")?;
+    let builtin = fs::read_to_string(modules.join("modules.builtin")).context("modules.builtin")?;
+    let ordered = load_order(&dependencies, &builtin, MODULES)?;
+    let mut list = String::new();
+    for path in ordered {
+        let source = modules.join(&path);
+        let name = source.file_name().and_then(|name| name.to_str()).context("module name")?.to_owned();
+        let plain = match name.strip_suffix(".xz") {
+            Some(plain) => {
+                command::run("xz", &["--decompress".as_ref(), source.as_os_str()], "xz-utils")?;
+                plain.to_owned()
+            }
+            None => name,
+        };
+        fs::copy(source.with_file_name(&plain), folder.join(&plain)).with_context(|| plain.clone())?;
+        list.push_str(&plain);
+        list.push('\n');
+    }
+    fs::write(folder.join("modules.list"), list).context("modules.list")?;
+    Ok(())
+}
+
+/// Paths of `wanted` and all they depend on, dependencies first, each once. `modules.dep` lists a module's
+/// dependencies in the reverse of the order they are to be loaded in.
+fn load_order(dependencies: &str, builtin: &str, wanted: &[&str]) -> Result<Vec<String>> {
+    let mut ordered: Vec<String> = Vec::new();
+    for name in wanted {
+        let is_it = |path: &str| module_name(path) == *name;
+        let line = dependencies.lines().find(|line| line.split(':').next().is_some_and(is_it));
+        let Some((path, needs)) = line.and_then(|line| line.split_once(':')) else {
+            if builtin.lines().any(is_it) {
+                continue;
+            }
+            bail!("the kernel has no module {name}");
+        };
+        for needed in needs.split_ascii_whitespace().rev().chain([path]) {
+            if !ordered.iter().any(|present| present == needed) {
+                ordered.push(needed.to_owned());
+            }
+        }
+    }
+    Ok(ordered)
+}
+
+fn module_name(path: &str) -> String {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    file.split('.').next().unwrap_or(file).replace('-', "_")
+}
+
+fn find_one(folder: &Path, matches: impl Fn(&str) -> bool) -> Result<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let entry = entry?;
+        if matches(&entry.file_name().to_string_lossy()) {
+            found.push(entry.path());
+        }
+    }
+    found.sort();
+    found.pop().with_context(|| format!("{}: what was looked for is not there", folder.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEPENDENCIES: &str = "kernel/a/nd_pmem.ko: kernel/b/nd_btt.ko kernel/c/libnvdimm.ko\n\
+                                kernel/b/nd_btt.ko: kernel/c/libnvdimm.ko\nkernel/c/libnvdimm.ko:\n\
+                                kernel/d/sch-fq.ko.xz:\n";
+
+    #[test]
+    fn dependencies_come_first_and_nothing_twice() {
+        let ordered = load_order(DEPENDENCIES, "kernel/e/af_packet.ko\n", &["nd_pmem", "nd_btt", "sch_fq", "af_packet"]);
+        assert_eq!(
+            ordered.unwrap(),
+            ["kernel/c/libnvdimm.ko", "kernel/b/nd_btt.ko", "kernel/a/nd_pmem.ko", "kernel/d/sch-fq.ko.xz"]
+        );
+    }
+
+    #[test]
+    fn a_module_the_kernel_lacks_is_named() {
+        let error = load_order(DEPENDENCIES, "", &["sch_netem"]).unwrap_err().to_string();
+        assert_eq!(error, "the kernel has no module sch_netem");
+    }
+}

@@ -1,0 +1,163 @@
+//! The virtual machine: its size, and the QEMU command line that makes it.
+
+use std::{path::Path, process::Command};
+
+use anyhow::{Result, bail};
+use quiclab_units::ByteCount;
+
+use crate::{certificates::GUEST_EPOCH_SECONDS, command};
+
+/// The emulator.
+pub const QEMU: &str = "qemu-system-x86_64";
+/// The Debian package that has it.
+pub const QEMU_PACKAGE: &str = "qemu-system-x86";
+/// QEMU places NVDIMMs at multiples of this, and wants their lengths to be such.
+pub const NVDIMM_ALIGNMENT: u64 = 128 << 20;
+/// Length of the NVDIMM that carries a stack's own files.
+pub const STACK_BYTES: u64 = 512 << 20;
+
+/// Each endpoint has a virtual CPU of its own. They take turns on one host thread, so determinism is kept, but neither's
+/// address translations are flushed by the other any more.
+const VIRTUAL_CPUS: &str = "2";
+/// Room for translated code, in MiB. A run needs less than 100; running over would translate everything anew.
+const TRANSLATION_CACHE_MIB: u32 = 256;
+const KERNEL_COMMAND_LINE: &str =
+    "nokaslr tsc=reliable random.trust_cpu=1 quiet panic=1 console=ttyS0 mitigations=off rcupdate.rcu_expedited=1";
+
+/// How large a guest is. The size is part of a saved state, so there are few.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Main memory in MiB: both copies of the file, and the capture rings.
+    pub memory_mib: u64,
+    /// Bytes of the slot: what the taps saw, and the client's copy.
+    pub slot_bytes: u64,
+    /// The largest file that can be transferred.
+    pub largest_transfer: u64,
+}
+
+const SIZES: &[Size] = &[
+    Size { memory_mib: 512, slot_bytes: 128 << 20, largest_transfer: 24 << 20 },
+    Size { memory_mib: 1024, slot_bytes: 512 << 20, largest_transfer: 128 << 20 },
+    Size { memory_mib: 3072, slot_bytes: 2 << 30, largest_transfer: 512 << 20 },
+];
+
+impl Size {
+    /// The smallest machine in which a file of `size` can be transferred.
+    ///
+    /// # Errors
+    /// Where none is large enough.
+    pub fn for_transfer(size: ByteCount) -> Result<Self> {
+        let fitting = SIZES.iter().find(|machine| size.as_bytes() <= machine.largest_transfer);
+        let largest = SIZES.iter().map(|machine| machine.largest_transfer).max().unwrap_or(0);
+        match fitting {
+            Some(machine) => Ok(*machine),
+            None => bail!(
+                "workload.size: found {size}, expected at most {} on the vm testbed, which keeps all packets in memory",
+                ByteCount::from_bytes(largest)
+            ),
+        }
+    }
+}
+
+/// The files a machine is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Files<'a> {
+    /// The kernel.
+    pub kernel: &'a Path,
+    /// Its first file system.
+    pub initramfs: &'a Path,
+    /// The root file system, never written to.
+    pub root: &'a Path,
+    /// The stack's files, never written to.
+    pub stack: &'a Path,
+    /// Orders and results.
+    pub slot: &'a Path,
+    /// Where the guest's console goes.
+    pub console: &'a Path,
+}
+
+/// Everything about the machine that a saved state depends on, apart from its files.
+pub fn identity(size: Size) -> String {
+    arguments(size, &Files {
+        kernel: Path::new("kernel"),
+        initramfs: Path::new("initramfs"),
+        root: Path::new("root"),
+        stack: Path::new("stack"),
+        slot: Path::new("slot"),
+        console: Path::new("console"),
+    })
+    .join(" ")
+}
+
+/// QEMU, ready to be started; it talks QMP on its standard input and output.
+pub fn qemu(size: Size, files: &Files) -> Command {
+    let mut command = Command::new(QEMU);
+    command.args(arguments(size, files));
+    command
+}
+
+/// Version of the QEMU on this machine. Virtual times differ slightly between versions.
+///
+/// # Errors
+/// Where there is none.
+pub fn qemu_version() -> Result<String> {
+    command::version(QEMU, QEMU_PACKAGE)
+}
+
+fn arguments(size: Size, files: &Files) -> Vec<String> {
+    let mut arguments: Vec<String> = Vec::new();
+    let mut add = |words: &[&str]| arguments.extend(words.iter().map(|word| (*word).to_owned()));
+    add(&["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none"]);
+    add(&["-machine", "pc,nvdimm=on,usb=off", "-cpu", "max,-rdrand,-rdseed", "-smp", VIRTUAL_CPUS]);
+    add(&["-accel", &format!("tcg,thread=single,tb-size={TRANSLATION_CACHE_MIB}")]);
+    add(&["-icount", "shift=0,sleep=off"]);
+    add(&["-rtc", &format!("base={GUEST_EPOCH_SECONDS_AS_DATE},clock=vm")]);
+    add(&["-m", &format!("{}M,slots=3,maxmem=16G", size.memory_mib)]);
+    for (name, path, length, writable) in [
+        ("root", files.root, None, false),
+        ("slot", files.slot, Some(size.slot_bytes), true),
+        ("stack", files.stack, Some(STACK_BYTES), false),
+    ] {
+        let length = length.unwrap_or_else(|| std::fs::metadata(path).map_or(NVDIMM_ALIGNMENT, |file| file.len()));
+        let [read_only, unarmed] = if writable { ["off", "off"] } else { ["on", "on"] };
+        let path = option_value(path);
+        add(&["-object", &format!("memory-backend-file,id={name},share=on,readonly={read_only},size={length},mem-path={path}")]);
+        add(&["-device", &format!("nvdimm,id={name}-dimm,memdev={name},unarmed={unarmed}")]);
+    }
+    add(&["-device", "pvpanic", "-action", "panic=pause", "-device", "isa-debug-exit,iobase=0xf4,iosize=1"]);
+    add(&["-kernel", &files.kernel.display().to_string(), "-initrd", &files.initramfs.display().to_string()]);
+    add(&["-append", KERNEL_COMMAND_LINE]);
+    add(&["-serial", &format!("file:{}", option_value(files.console)), "-qmp", "stdio"]);
+    arguments
+}
+
+/// In QEMU's option lists a comma is written twice.
+fn option_value(path: &Path) -> String {
+    path.display().to_string().replace(',', ",,")
+}
+
+/// [`GUEST_EPOCH_SECONDS`] as QEMU wants it.
+const GUEST_EPOCH_SECONDS_AS_DATE: &str = "2026-01-01";
+const _: () = assert!(GUEST_EPOCH_SECONDS == 1_767_225_600, "both say the same instant");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_machine_that_fits_is_taken() {
+        let of = |size| Size::for_transfer(ByteCount::from_bytes(size)).map(|machine| machine.memory_mib).ok();
+        assert_eq!(of(24 << 20), Some(512));
+        assert_eq!(of((24 << 20) + 1), Some(1024));
+        assert_eq!(of(512 << 20), Some(3072));
+        assert_eq!(of((512 << 20) + 1), None);
+    }
+
+    #[test]
+    fn time_is_counted_in_instructions_and_nothing_random_comes_from_outside() {
+        let identity = identity(SIZES[0]);
+        for needed in ["-icount shift=0,sleep=off", "-rdrand", "-rdseed", "clock=vm", "-nic none"] {
+            assert!(identity.contains(needed), "{needed}");
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! A running QEMU and its monitor (QMP) on standard input and output.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    os::unix::process::{CommandExt, ExitStatusExt},
+    process::{Child, ChildStdin, Command, ExitStatus, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, channel},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use super::machine::{QEMU, QEMU_PACKAGE};
+
+/// How often waiting looks at the flag that ends it.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// A QEMU process. It is killed when this is dropped, and when this process dies in any way.
+pub struct Qemu {
+    child: Child,
+    input: ChildStdin,
+    lines: Receiver<String>,
+    stop: Arc<AtomicBool>,
+    deadline: Instant,
+    reaped: bool,
+}
+
+/// What a QEMU used of the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct HostUse {
+    /// CPU seconds, user and system.
+    pub cpu_seconds: f64,
+    /// Largest resident memory in bytes.
+    pub resident_bytes: u64,
+}
+
+/// How a QEMU ended.
+#[derive(Clone, Copy, Debug)]
+pub struct End {
+    /// Its exit status.
+    pub status: ExitStatus,
+    /// What it used.
+    pub host_use: HostUse,
+}
+
+/// Why waiting ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Interrupted {
+    /// Somebody asked for it, by a signal.
+    #[error("interrupted")]
+    ByRequest,
+    /// The host's own patience.
+    #[error("QEMU was still at work after {0:?} of the host's time and was ended\nhint: raise it with --wall-timeout")]
+    ByDeadline(Duration),
+}
+
+impl Qemu {
+    /// Starts `command`. Everything that waits on it ends when `stop` is set or `patience` is over.
+    ///
+    /// # Errors
+    /// Where QEMU is missing or does not speak QMP.
+    pub fn start(mut command: Command, stop: Arc<AtomicBool>, patience: Duration) -> Result<Self> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // A group of its own: Ctrl-C reaches quiclab, which then ends QEMU in order.
+        command.process_group(0);
+        // SAFETY: prctl is safe to call between fork and exec.
+        unsafe {
+            command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            });
+        }
+        let mut child = command.spawn().map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                anyhow::anyhow!("{QEMU}: not found on this machine\nhint: apt-get install {QEMU_PACKAGE}")
+            }
+            _ => anyhow::Error::new(error).context(QEMU),
+        })?;
+        let input = child.stdin.take().context("QEMU's standard input")?;
+        let output = child.stdout.take().context("QEMU's standard output")?;
+        let (sender, lines) = channel();
+        thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        let mut qemu = Self { child, input, lines, stop, deadline: Instant::now() + patience, reaped: false };
+        qemu.wait_for("its greeting", patience, |message| message.get("QMP").is_some())?;
+        qemu.execute("qmp_capabilities", json!({}))?;
+        Ok(qemu)
+    }
+
+    /// Executes a command of the monitor and returns what it answers.
+    ///
+    /// # Errors
+    /// What QEMU says, or why it says nothing.
+    pub fn execute(&mut self, command: &str, arguments: Value) -> Result<Value> {
+        let request = json!({ "execute": command, "arguments": arguments });
+        writeln!(self.input, "{request}").with_context(|| format!("QEMU does not take {command}: {}", self.last_words()))?;
+        let answer = self.wait_for(command, Duration::MAX, |message| {
+            message.get("return").is_some() || message.get("error").is_some()
+        })?;
+        if let Some(error) = answer.get("error") {
+            bail!("QEMU refuses {command}: {error}");
+        }
+        Ok(answer["return"].clone())
+    }
+
+    /// Waits for an event.
+    ///
+    /// # Errors
+    /// Where QEMU ends first, or on [`Interrupted`].
+    pub fn wait_for_event(&mut self, name: &str) -> Result<()> {
+        self.wait_for(name, Duration::MAX, |message| message["event"] == name).map(drop)
+    }
+
+    /// Waits until a migration is through, either way.
+    ///
+    /// # Errors
+    /// Where it fails.
+    pub fn wait_for_migration(&mut self) -> Result<()> {
+        loop {
+            let answer = self.execute("query-migrate", json!({}))?;
+            match answer["status"].as_str() {
+                Some("completed") => return Ok(()),
+                Some("failed" | "cancelled") => bail!("QEMU's migration: {answer}"),
+                _ => thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    }
+
+    /// Waits until QEMU ends by itself.
+    ///
+    /// # Errors
+    /// On [`Interrupted`].
+    pub fn wait(mut self) -> Result<End> {
+        loop {
+            match self.lines.recv_timeout(GLANCE) {
+                Err(RecvTimeoutError::Disconnected) => return Ok(self.reap()?),
+                Ok(_) | Err(RecvTimeoutError::Timeout) => self.check(Duration::MAX)?,
+            }
+        }
+    }
+
+    /// Ends QEMU.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub fn quit(mut self) -> Result<End> {
+        let _ = self.execute("quit", json!({}));
+        Ok(self.reap()?)
+    }
+
+    fn wait_for(&mut self, what: &str, patience: Duration, mut is_it: impl FnMut(&Value) -> bool) -> Result<Value> {
+        loop {
+            match self.lines.recv_timeout(GLANCE) {
+                Ok(line) => {
+                    let message: Value = serde_json::from_str(&line).with_context(|| format!("QEMU said {line:?}"))?;
+                    if is_it(&message) {
+                        return Ok(message);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => self.check(patience)?,
+                Err(RecvTimeoutError::Disconnected) => {
+                    bail!("QEMU ended while {what} was waited for: {}", self.last_words())
+                }
+            }
+        }
+    }
+
+    fn check(&self, patience: Duration) -> Result<(), Interrupted> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(Interrupted::ByRequest);
+        }
+        if Instant::now() >= self.deadline {
+            return Err(Interrupted::ByDeadline(patience));
+        }
+        Ok(())
+    }
+
+    /// Exit status and what it printed on standard error.
+    fn last_words(&mut self) -> String {
+        let ended = self.reap().map_or_else(|error| error.to_string(), |end| describe(end.status));
+        let mut text = String::new();
+        if let Some(errors) = self.child.stderr.take() {
+            let _ = std::io::Read::read_to_string(&mut BufReader::new(errors), &mut text);
+        }
+        format!("{ended}; {}", crate::command::tail(&text))
+    }
+
+    fn reap(&mut self) -> std::io::Result<End> {
+        self.reaped = true;
+        let mut status = 0;
+        // SAFETY: all zeros is a valid value of this plain struct.
+        let mut used: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: both pointers are to live values; the child is ours and not yet reaped.
+        let result = unsafe { libc::wait4(self.child.id() as i32, &raw mut status, 0, &raw mut used) };
+        if result < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+        let host_use = HostUse {
+            cpu_seconds: seconds(used.ru_utime) + seconds(used.ru_stime),
+            resident_bytes: used.ru_maxrss as u64 * 1024,
+        };
+        Ok(End { status: ExitStatus::from_raw(status), host_use })
+    }
+}
+
+/// An exit status in words, with what a signal probably means.
+pub fn describe(status: ExitStatus) -> String {
+    match status.signal() {
+        Some(libc::SIGBUS) => "ended by SIGBUS: most likely the disk is full\nhint: free some space, or use --out and \
+                               QUICLAB_CACHE to move to another disk"
+            .to_owned(),
+        Some(signal) => format!("ended by signal {signal}"),
+        None => format!("ended with {status}"),
+    }
+}
+
+impl Drop for Qemu {
+    fn drop(&mut self) {
+        if !self.reaped {
+            let _ = self.child.kill();
+            let _ = self.reap();
+        }
+    }
+}
