@@ -34,14 +34,18 @@ def main():
     parser.add_argument("stack", type=pathlib.Path, help="folder with stack.toml")
     parser.add_argument("--root", type=pathlib.Path, help="Debian root folder to run inside; default: this host")
     parser.add_argument("--out", type=pathlib.Path, help="folder with the build's files; default: build now")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
+                        help="variable of every transfer, for example QUICLAB_CCA=reno where this host's kernel has no CUBIC for TCP")
     arguments = parser.parse_args()
     if os.geteuid() != 0:
         print("needs root, for a network and a mount namespace of its own; hint: sudo", file=sys.stderr)
         return 2
     if INSIDE not in os.environ:
-        os.environ[INSIDE] = "yes"
-        os.execvp("unshare", ["unshare", "--net", "--mount", sys.executable, *sys.argv])
-    del os.environ[INSIDE]
+        with tempfile.TemporaryDirectory() as out:
+            # Before the namespace: it has no way to a package registry.
+            built = [] if arguments.out else ["--out", build(arguments.stack, out)]
+            command = ["unshare", "--net", "--mount", sys.executable, *sys.argv, *built]
+            return subprocess.run(command, env=os.environ | {INSIDE: "yes"}).returncode
     with tempfile.TemporaryDirectory() as scratch:
         laboratory = Laboratory(arguments, pathlib.Path(scratch))
         failures = 0
@@ -52,6 +56,14 @@ def main():
         return 1 if failures else 0
 
 
+def build(folder, out):
+    """Runs the stack's build command as quiclab does, and returns the folder it left its files in."""
+    with open(folder / "stack.toml", "rb") as file:
+        command = tomllib.load(file)["build"]["command"]
+    subprocess.run(["sh", "-c", command], cwd=folder, env=os.environ | {"QUICLAB_STACK_OUT": out}, check=True)
+    return out
+
+
 def checks(laboratory):
     """Pairs of a sentence and a function that returns None where the sentence holds, and what was found otherwise."""
     default = laboratory.stack["default"]
@@ -59,7 +71,7 @@ def checks(laboratory):
     for variable, key in CLAIMS.items():
         for value in laboratory.stack[key]:
             sentence = f"{variable}={value} is honoured, or refused by both roles beside the other defaults"
-            yield sentence, lambda variable=variable, value=value: laboratory.claim({variable: value}, value == default.get(DEFAULTS[key]))
+            yield sentence, lambda variable=variable, value=value: laboratory.claim({variable: value}, value == laboratory.always.get(variable, default[key]))
     refused = [("TESTCASE", f"t{random.getrandbits(64):x}"), ("QUICLAB_NO_SUCH_SETTING", "1"), ("SERVER_PARAMS", "-x"), ("CLIENT_PARAMS", "-x")]
     refused += [(variable, "nonsense") for variable in CLAIMS]
     refused += [(variable, value) for variable, key in CLAIMS.items() for value in KNOWN[key] if value not in laboratory.stack[key]]
@@ -75,7 +87,6 @@ def checks(laboratory):
 
 # The settings that a stack claims, by the key of stack.toml.
 CLAIMS = {"QUICLAB_CCA": "congestion_control", "QUICLAB_GSO": "gso", "QUICLAB_PACING": "pacing", "QUICLAB_HTTP": "http"}
-DEFAULTS = {"congestion_control": "congestion_control", "gso": "gso", "pacing": "pacing", "http": "http"}
 # Every value that the contract knows.
 KNOWN = {"congestion_control": ["cubic", "reno", "bbr", "bbr2"], "gso": ["on", "off", "paced"], "pacing": ["off", "user", "txtime"], "http": ["h3", "hq", "h2"]}
 
@@ -88,9 +99,10 @@ class Laboratory:
             self.stack = tomllib.load(file)
         self.scratch = scratch
         self.root = arguments.root
-        for folder in ["www", "downloads", "certs", "logs", "out"]:
+        for folder in ["www", "downloads", "certs", "logs"]:
             (scratch / folder).mkdir()
-        out = arguments.out or self.build(arguments.stack)
+        out = arguments.out
+        self.always = dict(setting.split("=", 1) for setting in arguments.set)
         body = random.Random(self.stack["name"]).randbytes(SIZE)
         (scratch / "www/file10M").write_bytes(body)
         with open(scratch / "www/huge", "wb") as file:
@@ -112,12 +124,6 @@ class Laboratory:
             self.run("mount", "--bind", out, self.root / "stack")
         self.command = [str(word) if self.root else str(word).replace("/stack/", f"{out}/") for word in self.stack["guest"]["command"]]
 
-    def build(self, folder):
-        out = self.scratch / "out"
-        # The new network namespace has no way to a package registry: what the build needs must be on this machine already.
-        subprocess.run(["sh", "-c", self.stack["build"]["command"]], cwd=folder, env=os.environ | {"QUICLAB_STACK_OUT": str(out)}, check=True)
-        return out
-
     def make_certificates(self):
         certs = self.scratch / "certs"
         (certs / "extensions").write_text("subjectAltName=DNS:server\nbasicConstraints=CA:FALSE\n")
@@ -135,7 +141,7 @@ class Laboratory:
         environment = {
             "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin", "ROLE": role, "TESTCASE": "transfer", "REQUESTS": f"https://server:{PORT}/file10M",
             "WWW": f"{self.view}/www", "DOWNLOADS": f"{self.view}/downloads", "CERTS": f"{self.view}/certs", "LOGS": f"{self.view}/logs",
-            "SSLKEYLOGFILE": f"{self.view}/{role}.keys", "QUICLAB_PORT": str(PORT), **changes,
+            "SSLKEYLOGFILE": f"{self.view}/{role}.keys", "QUICLAB_PORT": str(PORT), **self.always, **changes,
         }
         command = ["chroot", str(self.root), *self.command] if self.root else self.command
         log = open(self.scratch / f"{role}.output", "wb")
@@ -143,10 +149,13 @@ class Laboratory:
 
     def end(self, process):
         try:
-            os.killpg(process.pid, signal.SIGKILL if process.poll() is not None else signal.SIGTERM)
+            os.killpg(process.pid, signal.SIGTERM)
         except ProcessLookupError:
             pass
         process.wait(5)
+        # So that the next server finds its port free, and nothing is left behind.
+        while any_of_group(process.pid):
+            time.sleep(0.01)
 
     def said(self, role):
         return (self.scratch / f"{role}.output").read_text(errors="replace").strip()[-300:]
@@ -207,6 +216,14 @@ class Laboratory:
         if "SECRET" not in (keys.read_text() if keys.exists() else ""):
             return "found no secrets in the client's key log"
         return None
+
+
+def any_of_group(group):
+    try:
+        os.killpg(group, 0)
+        return True
+    except ProcessLookupError:
+        return False
 
 
 if __name__ == "__main__":

@@ -13,20 +13,24 @@ use anyhow::{Context, Result};
 use nix::mount::{MsFlags, mount};
 use quiclab_agent::{machine, run, slot::Device, topology::Topology};
 
-/// Read-only root file system, as erofs.
-const ROOT_DEVICE: &str = "/dev/pmem0";
-/// Orders in, results out.
-const SLOT_DEVICE: &str = "/dev/pmem1";
-/// What the stack under test brings along, as erofs.
-const STACK_DEVICE: &str = "/dev/pmem2";
+/// The three NVDIMMs, in the order in which the testbed plugs them in.
+struct Devices {
+    /// Read-only root file system, as erofs.
+    root: String,
+    /// Orders in, results out.
+    slot: String,
+    /// What the stack under test brings along, as erofs.
+    stack: String,
+}
+
 /// Modules in the order they are to be loaded, one path per line.
 const MODULE_LIST: &str = "/modules/list";
 
 /// Runs as process 1 and does not return.
 pub fn main() -> ! {
-    let result = settle().and_then(|topology| {
+    let result = settle().and_then(|(devices, topology)| {
         machine::stop_here().context("stopping to be saved")?;
-        serve(&topology)
+        serve(&devices, &topology)
     });
     if let Err(error) = result {
         // The console is where the testbed looks when no results come.
@@ -37,7 +41,7 @@ pub fn main() -> ! {
 }
 
 /// Mounts, modules, namespaces: everything that no setting changes.
-fn settle() -> Result<Topology> {
+fn settle() -> Result<(Devices, Topology)> {
     for (kind, target) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")] {
         mount_new(kind, kind, target, MsFlags::empty(), "")?;
     }
@@ -47,8 +51,29 @@ fn settle() -> Result<Topology> {
         unsafe { libc::dup2(console.as_raw_fd(), descriptor) };
     }
     load_modules()?;
-    mount_root()?;
-    Topology::build()
+    let devices = find_devices()?;
+    mount_root(&devices.root)?;
+    Ok((devices, Topology::build()?))
+}
+
+/// The kernel numbers its block devices as it comes across them; their addresses follow the order of the slots.
+fn find_devices() -> Result<Devices> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/sys/block").context("/sys/block")? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with("pmem") {
+            let path = entry.path().join("device/resource");
+            let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            let address = u64::from_str_radix(text.trim().trim_start_matches("0x"), 16).with_context(|| text.clone())?;
+            found.push((address, format!("/dev/{name}")));
+        }
+    }
+    found.sort();
+    let [(_, root), (_, slot), (_, stack)] = &found[..] else {
+        anyhow::bail!("found {} NVDIMMs, expected 3: root, slot, stack", found.len());
+    };
+    Ok(Devices { root: root.clone(), slot: slot.clone(), stack: stack.clone() })
 }
 
 fn load_modules() -> Result<()> {
@@ -66,11 +91,11 @@ fn load_modules() -> Result<()> {
 }
 
 /// An overlay of memory over the read-only image becomes the root.
-fn mount_root() -> Result<()> {
+fn mount_root(device: &str) -> Result<()> {
     for folder in ["/lower", "/upper", "/new"] {
         fs::create_dir_all(folder).context(folder)?;
     }
-    mount_new("erofs", ROOT_DEVICE, "/lower", MsFlags::MS_RDONLY, "")?;
+    mount_new("erofs", device, "/lower", MsFlags::MS_RDONLY, "")?;
     mount_new("tmpfs", "upper", "/upper", MsFlags::empty(), "size=100%")?;
     for folder in ["/upper/changes", "/upper/work"] {
         fs::create_dir_all(folder).context(folder)?;
@@ -97,10 +122,10 @@ fn mount_new(kind: &str, source: &str, target: &str, flags: MsFlags, options: &s
     mount(Some(source), target, Some(kind), flags, Some(options)).with_context(|| format!("mounting {source} at {target}"))
 }
 
-fn serve(topology: &Topology) -> Result<()> {
-    let mut device = Device::open(Path::new(SLOT_DEVICE)).context(SLOT_DEVICE)?;
+fn serve(devices: &Devices, topology: &Topology) -> Result<()> {
+    let mut device = Device::open(Path::new(&devices.slot)).with_context(|| devices.slot.clone())?;
     let orders = device.read_orders()?;
-    mount_new("erofs", STACK_DEVICE, "/stack", MsFlags::MS_RDONLY, "")?;
+    mount_new("erofs", &devices.stack, "/stack", MsFlags::MS_RDONLY, "")?;
     let finished = run::perform(&orders, topology);
     finished.hand_over(&mut device, &orders)?;
     std::io::stderr().flush()?;
