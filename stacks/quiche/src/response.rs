@@ -125,7 +125,11 @@ mod tests {
     fn a_path_cannot_leave_the_served_folder() {
         let www = std::env::temp_dir();
         for path in ["/../etc/passwd", "//etc/passwd", "/./etc", "etc/passwd", "/", "/no-such-file-here"] {
-            assert_eq!(open(path.as_bytes(), &www).err().map(|error| error.kind()), Some(io::ErrorKind::NotFound), "{path}");
+            assert_eq!(
+                open(path.as_bytes(), &www).err().map(|error| error.kind()),
+                Some(io::ErrorKind::NotFound),
+                "{path}"
+            );
         }
     }
 }
