@@ -78,8 +78,8 @@ impl CongestionControl {
         }
     }
 
-    /// True where this release of quiche plans send times for this algorithm. CUBIC and Reno lost their pacer between
-    /// quiche 0.24.6 and 0.24.8 (<https://github.com/cloudflare/quiche/pull/2297>): since then the planned time is always "now".
+    /// True where this release of quiche plans send times for this algorithm. CUBIC and Reno lost their pacer after
+    /// quiche 0.24.6 (<https://github.com/cloudflare/quiche/pull/2297>): since then the planned time is always "now".
     fn plans_send_times(self) -> bool {
         cfg!(feature = "paced-loss-based") || self == Self::Bbr2
     }
