@@ -149,15 +149,16 @@ impl std::fmt::Debug for QuicDatagram {
 
 /// Whether bytes with the header form bit 0 are a 1-RTT packet; `None` when too few were captured to tell.
 ///
-/// The fixed bit must be 1 (RFC 9000 section 17.3.1; a peer that greases it, RFC 9287, is not recognised). Behind a long
-/// header the destination connection ID must be the same one, which tells a packet from padding.
+/// Behind a long header the destination connection ID must be the same one, which tells a packet from padding; where that
+/// ID is empty, the fixed bit must tell (RFC 9000 section 17.3.1). Elsewhere the fixed bit says nothing: peers that agreed
+/// to it grease it (RFC 9287 section 3), as ngtcp2 does with itself.
 fn is_short_header(packet: &[u8], connection_id_before: Option<&[u8]>) -> Option<bool> {
-    if packet[0] & 0x40 == 0 {
-        return Some(false);
-    }
     let Some(connection_id) = connection_id_before else {
         return Some(true);
     };
+    if connection_id.is_empty() {
+        return Some(packet[0] & 0x40 != 0);
+    }
     let captured = &packet[1..packet.len().min(1 + connection_id.len())];
     if !connection_id.starts_with(captured) {
         return Some(false);
@@ -192,7 +193,6 @@ impl<'a> LongHeader<'a> {
         let form = match (version, packet_type) {
             // RFC 9000 section 17.2.1: the fixed bit may have any value here.
             (0, _) => return Some(fills_the_datagram(QuicForm::VersionNegotiation)),
-            (VERSION_1 | VERSION_2, _) if first_byte & 0x40 == 0 => return None,
             // RFC 9000 table 5; RFC 9369 section 3.2.
             (VERSION_1, 0) | (VERSION_2, 1) => QuicForm::Initial,
             (VERSION_1, 1) | (VERSION_2, 2) => QuicForm::ZeroRtt,

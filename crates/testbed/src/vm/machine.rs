@@ -18,7 +18,7 @@ pub const STACK_BYTES: u64 = 512 << 20;
 
 /// Each endpoint has a virtual CPU of its own. They take turns on one host thread, so determinism is kept, but neither's
 /// address translations are flushed by the other any more.
-const VIRTUAL_CPUS: &str = "2";
+const VIRTUAL_CPUS: &str = "1";
 /// Room for translated code, in MiB. A run needs less than 100; running over would translate everything anew.
 const TRANSLATION_CACHE_MIB: u32 = 256;
 const KERNEL_COMMAND_LINE: &str =
