@@ -1,4 +1,17 @@
-//! Experiment files to plans. Pure: text in, values out.
+//! Experiment files, stack manifests, and the plans they expand to.
+//!
+//! Pure: text in, values out; nothing here opens a file. Read [`Experiment::parse`] (file to experiment), then
+//! [`Experiment::plan`] (experiment to runs), then [`run::Run`] (one run, every value resolved). Does not know where a
+//! run happens or what is measured.
+
+pub mod error;
+mod file;
+mod plan;
 pub mod quantity;
 pub mod run;
+mod settings;
 pub mod stack;
+
+pub use error::ExperimentError;
+pub use file::{Experiment, Published};
+pub use plan::{Overrides, Plan, setting_text};

@@ -100,7 +100,8 @@ fn source_files(root: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
         if NOT_SOURCE.iter().any(|name| entry.file_name() == *name) {
             continue;
         }
-        if entry.file_type()?.is_dir() {
+        // Follows links: two versions of a stack may share one program.
+        if fs::metadata(entry.path())?.is_dir() {
             files.extend(source_files(root, &entry.path())?);
         } else {
             files.push(entry.path().strip_prefix(root)?.to_path_buf());

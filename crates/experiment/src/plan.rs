@@ -1,0 +1,161 @@
+//! The plan: every run of an experiment, fully resolved.
+
+use std::collections::BTreeMap;
+
+use quiclab_units::Duration;
+use sha2::{Digest, Sha256};
+use toml::Value;
+
+use crate::{
+    error::{ExperimentError, nearest},
+    file::{Assignment, Experiment, Published},
+    run::{Run, Settings},
+    settings::{Draft, SETTINGS, inline},
+    stack::StackManifest,
+};
+
+/// Starts of transfers are shifted by less than this, so that repetitions meet the timers of the path at other phases.
+const LARGEST_SHIFT: Duration = Duration::from_millis(100);
+
+/// What is to be run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Name of the experiment.
+    pub experiment: String,
+    /// Its title.
+    pub title: String,
+    /// Where it comes from.
+    pub source: Option<String>,
+    /// What others published.
+    pub published: Vec<Published>,
+    /// The runs: all groups' first repetition, then all groups' second, and so on, so that every group shows early.
+    pub runs: Vec<Run>,
+}
+
+/// What a command line changes about a plan.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// Instead of `workload.repetitions`.
+    pub repetitions: Option<u32>,
+    /// Settings that a run must have, as (dotted key, value); `stack` stands for `stack.name`.
+    pub filters: Vec<(String, String)>,
+}
+
+impl Experiment {
+    /// Expands the matrix into runs. `stacks` are the stacks there are.
+    ///
+    /// # Errors
+    /// A stack that there is none of, a setting that a stack cannot honour, a filter that no run passes.
+    pub fn plan(&self, stacks: &BTreeMap<String, StackManifest>, overrides: &Overrides) -> Result<Plan, ExperimentError> {
+        let mut groups = Vec::new();
+        let mut repetitions = 1;
+        for combination in combinations(&self.matrix) {
+            let mut draft = Draft::default();
+            let all = self.assignments.iter().chain(combination);
+            for assignment in all.clone() {
+                // Each was checked when the file was read.
+                let _ = draft.set(&assignment.key, &assignment.value);
+            }
+            repetitions = draft.repetitions;
+            groups.push(self.resolve(draft, stacks, all)?);
+        }
+        let settings = self.filter(groups, &overrides.filters)?;
+        let repetitions = overrides.repetitions.unwrap_or(repetitions);
+        let mut runs = Vec::new();
+        for repetition in 1..=repetitions {
+            let seed = self.seed.wrapping_add(u64::from(repetition) - 1);
+            runs.extend(settings.iter().map(|settings| Run {
+                experiment: self.name.clone(),
+                repetition,
+                seed,
+                start_shift: start_shift(seed),
+                settings: settings.clone(),
+            }));
+        }
+        Ok(Plan {
+            experiment: self.name.clone(),
+            title: self.title.clone(),
+            source: self.source.clone(),
+            published: self.published.clone(),
+            runs,
+        })
+    }
+
+    fn resolve<'a>(
+        &self,
+        draft: Draft,
+        stacks: &BTreeMap<String, StackManifest>,
+        mut assignments: impl DoubleEndedIterator<Item = &'a Assignment> + Clone,
+    ) -> Result<Settings, ExperimentError> {
+        let mut place_of = |key: &str| assignments.clone().rfind(|one| one.key == key).map(|one| one.place);
+        let known = || stacks.keys().cloned().collect::<Vec<_>>().join(", ");
+        let Some(name) = draft.stack_name.clone() else {
+            let message = format!("stack.name: found nothing, expected one of {}", known());
+            return Err(self.error(None, message, Some("add [stack] name = \"...\", or \"stack.name\" = [...] to [matrix]".into())));
+        };
+        let Some(manifest) = stacks.get(&name) else {
+            let hint = nearest(&name, stacks.keys().map(String::as_str)).map(|near| format!("did you mean {near}?"));
+            let message = format!("stack.name: found {name:?}, expected one of {}", known());
+            return Err(self.error(place_of("stack.name"), message, hint));
+        };
+        draft.resolve(manifest).map_err(|(key, message)| {
+            let place = place_of(key).or_else(|| place_of("stack.name"));
+            self.error(place, format!("{key}: {message}"), None)
+        })
+    }
+
+    fn filter(&self, groups: Vec<Settings>, filters: &[(String, String)]) -> Result<Vec<Settings>, ExperimentError> {
+        let mut left = groups;
+        for (key, wanted) in filters {
+            let key = if key == "stack" { "stack.name" } else { key };
+            let found: Vec<_> = left.iter().map(|settings| setting_text(settings, key)).collect();
+            if found.iter().all(Option::is_none) {
+                let hint = nearest(key, SETTINGS.iter().map(|setting| setting.key)).map(|near| format!("did you mean {near}?"));
+                return Err(self.error(None, format!("--filter {key}={wanted}: found a key that does not exist"), hint));
+            }
+            let mut values: Vec<_> = found.iter().flatten().cloned().collect();
+            values.sort();
+            values.dedup();
+            left.retain(|settings| setting_text(settings, key).as_deref() == Some(wanted.as_str()));
+            if left.is_empty() {
+                let message = format!("--filter {key}={wanted}: no run has it; expected one of {}", values.join(", "));
+                return Err(self.error(None, message, None));
+            }
+        }
+        Ok(left)
+    }
+}
+
+/// The value of a dotted setting as it would be written in a file, without quotes.
+pub fn setting_text(settings: &Settings, key: &str) -> Option<String> {
+    let mut value = Value::try_from(settings).ok()?;
+    for part in key.split('.') {
+        value = value.as_table_mut()?.remove(part)?;
+    }
+    // A queueing discipline is a table with its kind.
+    let value = value.as_table().and_then(|table| table.get("kind")).cloned().unwrap_or(value);
+    Some(value.as_str().map_or_else(|| inline(&value), str::to_owned))
+}
+
+/// Every combination of one value per axis, the last axis changing fastest.
+fn combinations(axes: &[(String, Vec<Assignment>)]) -> Vec<Vec<&Assignment>> {
+    let mut all = vec![Vec::new()];
+    for (_, values) in axes {
+        all = all
+            .iter()
+            .flat_map(|before| values.iter().map(move |value| before.iter().copied().chain([value]).collect()))
+            .collect();
+    }
+    all
+}
+
+/// Drawn from a stream of its own. The modulo favours the smaller shifts by one part in 10^11, since 2^64 is so much
+/// larger than 10^8 ns.
+fn start_shift(seed: u64) -> Duration {
+    let mut digest = Sha256::new();
+    digest.update(seed.to_le_bytes());
+    digest.update("start-shift");
+    let digest = digest.finalize();
+    let draw = digest.iter().take(8).fold(0_u64, |value, byte| value << 8 | u64::from(*byte));
+    Duration::from_nanos(draw % LARGEST_SHIFT.as_nanos())
+}

@@ -1,0 +1,278 @@
+//! Every setting: its key, what it takes, its default, and where that comes from. A new setting is a line in [`SETTINGS`].
+
+use std::{fmt::Display, str::FromStr};
+
+use quiclab_units::{ByteCount, Duration, Rate};
+use serde::Deserialize;
+use toml::Value;
+
+use crate::run::{Analysis, Gso, Hosts, Http, Pacing, Path, Qdisc, Settings, StackSettings, Tap, Workload};
+use crate::stack::StackManifest;
+
+/// The largest frame without jumbo frames: a bucket below it could never let one through.
+const LARGEST_FRAME: ByteCount = ByteCount::from_bytes(1514);
+/// Kernels of the vm testbed.
+const KERNELS: &[&str] = &["6.1", "6.1-rt", "6.12"];
+
+/// Settings that are not resolved yet: those of the stack may be left to its manifest.
+///
+/// The defaults are the published bottleneck of QUIC Steps (CoNEXT 2025, section 3): 40 Mbit/s, 2 x 20 ms, a token
+/// bucket of 1535 bytes, 143 packets in delay line and queue together, UDP receive buffers of 50 MiB.
+#[derive(Clone, Debug)]
+pub(crate) struct Draft {
+    kernel: String,
+    pub(crate) repetitions: u32,
+    workload: Workload,
+    path: Path,
+    pub(crate) stack_name: Option<String>,
+    congestion_control: Option<String>,
+    gso: Option<Gso>,
+    pacing: Option<Pacing>,
+    http: Option<Http>,
+    qdisc: String,
+    fq_flow_limit_packets: u32,
+    etf_delta: Duration,
+    udp_receive_buffer: ByteCount,
+    udp_send_buffer: ByteCount,
+    tap: Tap,
+    analysis: Analysis,
+}
+
+impl Default for Draft {
+    fn default() -> Self {
+        Self {
+            kernel: "6.1".to_owned(),
+            repetitions: 1,
+            workload: Workload { size: ByteCount::from_bytes(10 << 20), timeout: Duration::from_secs(300) },
+            path: Path {
+                rate: Rate::from_bits_per_second(40_000_000),
+                burst: ByteCount::from_bytes(1535),
+                delay_to_client: Duration::from_millis(20),
+                delay_to_server: Duration::from_millis(20),
+                queue_limit_packets: 143,
+                return_limit_packets: 1000,
+            },
+            stack_name: None,
+            congestion_control: None,
+            gso: None,
+            pacing: None,
+            http: None,
+            qdisc: "none".to_owned(),
+            fq_flow_limit_packets: 10_000,
+            etf_delta: Duration::from_micros(200),
+            udp_receive_buffer: ByteCount::from_bytes(50 << 20),
+            udp_send_buffer: ByteCount::from_bytes(212_992),
+            tap: Tap { enabled: true, snaplen: None, bottleneck_snaplen: Some(ByteCount::from_bytes(128)) },
+            analysis: Analysis { train_threshold: Duration::from_micros(100) },
+        }
+    }
+}
+
+/// One setting.
+pub(crate) struct Setting {
+    /// Dotted key.
+    pub(crate) key: &'static str,
+    /// Puts a value in; the error says what is expected instead.
+    set: fn(&mut Draft, &Value) -> Result<(), String>,
+}
+
+/// All settings, in the order of the reference.
+pub(crate) const SETTINGS: &[Setting] = &[
+    Setting { key: "kernel", set: |draft, value| one_of(value, KERNELS).map(|name| draft.kernel = name) },
+    Setting { key: "workload.size", set: |draft, value| put(&mut draft.workload.size, positive(value)?) },
+    Setting { key: "workload.repetitions", set: |draft, value| put(&mut draft.repetitions, count(value)?) },
+    Setting { key: "workload.timeout", set: |draft, value| put(&mut draft.workload.timeout, positive(value)?) },
+    Setting { key: "stack.name", set: |draft, value| put(&mut draft.stack_name, Some(text(value, "the name of a stack")?)) },
+    Setting {
+        key: "stack.congestion_control",
+        set: |draft, value| put(&mut draft.congestion_control, Some(text(value, "an algorithm such as \"cubic\"")?)),
+    },
+    Setting { key: "stack.gso", set: |draft, value| put(&mut draft.gso, Some(word(value, "\"off\" or \"on\"")?)) },
+    Setting {
+        key: "stack.pacing",
+        set: |draft, value| put(&mut draft.pacing, Some(word(value, "\"off\", \"user\" or \"txtime\"")?)),
+    },
+    Setting { key: "stack.http", set: |draft, value| put(&mut draft.http, Some(word(value, "\"h3\", \"hq\" or \"h2\"")?)) },
+    Setting { key: "path.rate", set: |draft, value| put(&mut draft.path.rate, positive(value)?) },
+    Setting { key: "path.burst", set: |draft, value| put(&mut draft.path.burst, bucket(value)?) },
+    Setting { key: "path.delay_to_client", set: |draft, value| put(&mut draft.path.delay_to_client, delay(value)?) },
+    Setting { key: "path.delay_to_server", set: |draft, value| put(&mut draft.path.delay_to_server, delay(value)?) },
+    Setting { key: "path.queue_limit_packets", set: |draft, value| put(&mut draft.path.queue_limit_packets, count(value)?) },
+    Setting { key: "path.return_limit_packets", set: |draft, value| put(&mut draft.path.return_limit_packets, count(value)?) },
+    Setting {
+        key: "hosts.server_qdisc",
+        set: |draft, value| one_of(value, &["none", "pfifo_fast", "fq", "fq_codel", "etf"]).map(|name| draft.qdisc = name),
+    },
+    Setting { key: "hosts.fq_flow_limit_packets", set: |draft, value| put(&mut draft.fq_flow_limit_packets, count(value)?) },
+    Setting { key: "hosts.etf_delta", set: |draft, value| put(&mut draft.etf_delta, positive(value)?) },
+    Setting { key: "hosts.udp_receive_buffer", set: |draft, value| put(&mut draft.udp_receive_buffer, buffer(value)?) },
+    Setting { key: "hosts.udp_send_buffer", set: |draft, value| put(&mut draft.udp_send_buffer, buffer(value)?) },
+    Setting {
+        key: "tap.enabled",
+        set: |draft, value| put(&mut draft.tap.enabled, value.as_bool().ok_or_else(|| expected(value, "true or false"))?),
+    },
+    Setting { key: "tap.snaplen", set: |draft, value| put(&mut draft.tap.snaplen, snap_length(value)?) },
+    Setting { key: "tap.bottleneck_snaplen", set: |draft, value| put(&mut draft.tap.bottleneck_snaplen, snap_length(value)?) },
+    Setting { key: "analysis.train_threshold", set: |draft, value| put(&mut draft.analysis.train_threshold, positive(value)?) },
+];
+
+impl Draft {
+    /// Puts `value` in at `key`. `None` where there is no such key; an error says what was found and expected.
+    pub(crate) fn set(&mut self, key: &str, value: &Value) -> Option<Result<(), String>> {
+        SETTINGS.iter().find(|setting| setting.key == key).map(|setting| (setting.set)(self, value))
+    }
+
+    /// Closes what was left open with the stack's own defaults, and checks that the stack can do it.
+    ///
+    /// # Errors
+    /// Key, and what is wrong with it.
+    pub(crate) fn resolve(self, manifest: &StackManifest) -> Result<Settings, (&'static str, String)> {
+        let defaults = &manifest.default;
+        let stack = StackSettings {
+            name: manifest.name.clone(),
+            congestion_control: self.congestion_control.unwrap_or_else(|| defaults.congestion_control.clone()),
+            gso: self.gso.unwrap_or(defaults.gso),
+            pacing: self.pacing.unwrap_or(defaults.pacing),
+            http: self.http.unwrap_or(defaults.http),
+        };
+        claimed("stack.congestion_control", &stack.congestion_control, &manifest.congestion_control, manifest)?;
+        claimed("stack.gso", &stack.gso, &manifest.gso, manifest)?;
+        claimed("stack.pacing", &stack.pacing, &manifest.pacing, manifest)?;
+        claimed("stack.http", &stack.http, &manifest.http, manifest)?;
+        let server_qdisc = match self.qdisc.as_str() {
+            "pfifo_fast" => Qdisc::PfifoFast,
+            "fq" => Qdisc::Fq { flow_limit_packets: self.fq_flow_limit_packets },
+            "fq_codel" => Qdisc::FqCodel,
+            "etf" => Qdisc::Etf { delta: self.etf_delta },
+            _ => Qdisc::None,
+        };
+        if matches!(server_qdisc, Qdisc::Etf { .. }) && stack.pacing != Pacing::Txtime {
+            let message = format!(
+                "found \"etf\" with stack.pacing = {:?} of {}; expected \"txtime\", because ETF drops every packet without a \
+                 send time",
+                lowercase(&stack.pacing),
+                stack.name
+            );
+            return Err(("hosts.server_qdisc", message));
+        }
+        Ok(Settings {
+            kernel: self.kernel,
+            stack,
+            workload: self.workload,
+            path: self.path,
+            hosts: Hosts {
+                server_qdisc,
+                udp_receive_buffer: self.udp_receive_buffer,
+                udp_send_buffer: self.udp_send_buffer,
+            },
+            tap: self.tap,
+            analysis: self.analysis,
+        })
+    }
+}
+
+fn claimed<T: PartialEq + serde::Serialize>(
+    key: &'static str,
+    value: &T,
+    claims: &[T],
+    manifest: &StackManifest,
+) -> Result<(), (&'static str, String)> {
+    if claims.contains(value) {
+        return Ok(());
+    }
+    let allowed: Vec<_> = claims.iter().map(|claim| format!("{:?}", lowercase(claim))).collect();
+    let message =
+        format!("found {:?}, which {} does not do; expected one of {}", lowercase(value), manifest.name, allowed.join(", "));
+    Err((key, message))
+}
+
+/// A value as it is written in files.
+fn lowercase<T: serde::Serialize>(value: &T) -> String {
+    Value::try_from(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+fn put<T>(place: &mut T, value: T) -> Result<(), String> {
+    *place = value;
+    Ok(())
+}
+
+fn expected(found: &Value, what: &str) -> String {
+    format!("found {}, expected {what}", inline(found))
+}
+
+/// A value as TOML on one line.
+pub(crate) fn inline(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("{text:?}"),
+        other => other.to_string(),
+    }
+}
+
+fn text(value: &Value, what: &str) -> Result<String, String> {
+    value.as_str().map(str::to_owned).ok_or_else(|| expected(value, what))
+}
+
+fn quantity<T: FromStr<Err: Display>>(value: &Value) -> Result<T, String> {
+    let Some(text) = value.as_str() else {
+        let example: String = T::from_str("").err().map(|error| error.to_string()).unwrap_or_default();
+        let what = example.split_once("expected ").map_or("a text with a unit", |(_, what)| what).to_owned();
+        return Err(expected(value, &what));
+    };
+    text.parse().map_err(|error: T::Err| error.to_string())
+}
+
+fn positive<T: FromStr<Err: Display> + Default + PartialEq>(value: &Value) -> Result<T, String> {
+    let parsed: T = quantity(value)?;
+    if parsed == T::default() { Err(expected(value, "more than zero")) } else { Ok(parsed) }
+}
+
+fn delay(value: &Value) -> Result<Duration, String> {
+    quantity(value)
+}
+
+fn bucket(value: &Value) -> Result<ByteCount, String> {
+    let bytes: ByteCount = quantity(value)?;
+    let largest = ByteCount::from_bytes(u64::from(u32::MAX));
+    if bytes < LARGEST_FRAME || bytes > largest {
+        return Err(expected(value, &format!("at least {LARGEST_FRAME}, or no full frame ever passes, and at most {largest}")));
+    }
+    Ok(bytes)
+}
+
+/// The kernel keeps these in a signed 32-bit number and doubles them.
+fn buffer(value: &Value) -> Result<ByteCount, String> {
+    let bytes: ByteCount = positive(value)?;
+    let largest = ByteCount::from_bytes(1 << 30);
+    if bytes > largest { Err(expected(value, &format!("at most {largest}"))) } else { Ok(bytes) }
+}
+
+fn snap_length(value: &Value) -> Result<Option<ByteCount>, String> {
+    /// Ethernet, IPv6 and TCP headers with options: below this a packet cannot be told from another.
+    const SMALLEST: ByteCount = ByteCount::from_bytes(96);
+    if value.as_str() == Some("full") {
+        return Ok(None);
+    }
+    let bytes: ByteCount = quantity(value).map_err(|message| format!("{message}, or \"full\""))?;
+    let largest = ByteCount::from_bytes(65_535);
+    if bytes < SMALLEST || bytes > largest {
+        return Err(expected(value, &format!("\"full\", or {SMALLEST} to {largest}")));
+    }
+    Ok(Some(bytes))
+}
+
+fn count(value: &Value) -> Result<u32, String> {
+    let number = value.as_integer().and_then(|number| u32::try_from(number).ok()).filter(|number| *number > 0);
+    number.ok_or_else(|| expected(value, "a whole number from 1 to 4294967295"))
+}
+
+fn one_of(value: &Value, allowed: &[&str]) -> Result<String, String> {
+    let found = value.as_str().filter(|text| allowed.contains(text));
+    found.map(str::to_owned).ok_or_else(|| {
+        let quoted: Vec<_> = allowed.iter().map(|name| format!("{name:?}")).collect();
+        expected(value, &format!("one of {}", quoted.join(", ")))
+    })
+}
+
+fn word<'de, T: Deserialize<'de>>(value: &Value, what: &str) -> Result<T, String> {
+    value.clone().try_into().map_err(|_| expected(value, what))
+}
