@@ -1,0 +1,61 @@
+//! What a report is made of.
+
+use std::collections::BTreeMap;
+
+use quiclab_experiment::run::{Run, Versions};
+use quiclab_metrics::RunMetrics;
+
+/// Everything a report shows. Equal inputs give equal bytes.
+#[derive(Clone, Debug)]
+pub struct ReportInput {
+    /// Name of the experiment, for example `quic-steps/baseline`.
+    pub experiment: String,
+    /// What it measures, in a line.
+    pub title: String,
+    /// Where it comes from.
+    pub source: Option<String>,
+    /// The command that makes the runs again.
+    pub command: String,
+    /// The runs, in the order of the plan.
+    pub runs: Vec<RunRow>,
+    /// What failed.
+    pub failures: Vec<FailureRow>,
+    /// What others published.
+    pub published: Vec<PublishedRow>,
+}
+
+/// One run that went well.
+#[derive(Clone, Debug)]
+pub struct RunRow {
+    /// Name of its record.
+    pub folder: String,
+    /// Its settings.
+    pub run: Run,
+    /// What it was made with.
+    pub versions: Versions,
+    /// Its metrics and warnings.
+    pub metrics: RunMetrics,
+    /// The server's packets at the sender's tap, in order of capture: nanoseconds since the first, and bytes of all
+    /// frames up to and including this one. `None` where the report draws no packet-time picture of this run.
+    pub packets: Option<Vec<(u64, u64)>>,
+}
+
+/// One run that did not.
+#[derive(Clone, Debug)]
+pub struct FailureRow {
+    /// Name under which what is known of it was kept.
+    pub folder: String,
+    /// Why.
+    pub message: String,
+}
+
+/// A published result to be printed beside.
+#[derive(Clone, Debug)]
+pub struct PublishedRow {
+    /// Dotted settings that a run must have for the result to be about it, with their values as text.
+    pub matches: BTreeMap<String, String>,
+    /// Mean values by the name of their metric in `metrics.json`.
+    pub values: BTreeMap<String, f64>,
+    /// Where they stand.
+    pub source: Option<String>,
+}
