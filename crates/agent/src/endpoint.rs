@@ -15,7 +15,6 @@ use std::{
 use anyhow::{Context, Result};
 use nix::{
     poll::{PollFd, PollFlags, PollTimeout, ppoll},
-    sched::{CpuSet, sched_setaffinity},
     sys::{
         resource::{Usage, UsageWho},
         signal::{Signal, killpg},
@@ -45,18 +44,16 @@ pub enum First {
 }
 
 impl Endpoint {
-    /// Starts `program` in `namespace`, on the given CPU, with its output in `folder`.
+    /// Starts `program` in `namespace` with its output in `folder`.
     ///
     /// # Errors
     /// Where the folder cannot be written or the program cannot be started.
-    pub fn start(program: &Program, namespace: &Namespace, cpu: usize, folder: &Path) -> Result<Self> {
+    pub fn start(program: &Program, namespace: &Namespace, folder: &Path) -> Result<Self> {
         fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         let output = |name| File::create(folder.join(name)).with_context(|| format!("{}/{name}", folder.display()));
         let [executable, arguments @ ..] = &program.command[..] else {
             anyhow::bail!("{}: found no command, expected at least one word", namespace.name);
         };
-        let mut cpus = CpuSet::new();
-        cpus.set(cpu).with_context(|| format!("CPU {cpu}"))?;
         let mut command = Command::new(executable);
         command
             .args(arguments)
@@ -68,13 +65,7 @@ impl Endpoint {
             .stderr(output("stderr")?)
             .process_group(0);
         // The child inherits its namespace: entering it here and coming back needs no work between fork and exec.
-        let child = namespace.inside(|| {
-            let home = nix::sched::sched_getaffinity(Pid::from_raw(0))?;
-            sched_setaffinity(Pid::from_raw(0), &cpus)?;
-            let child = command.spawn().with_context(|| format!("starting {executable}"));
-            sched_setaffinity(Pid::from_raw(0), &home)?;
-            child
-        })?;
+        let child = namespace.inside(|| command.spawn().with_context(|| format!("starting {executable}")))?;
         // SAFETY: plain system call; the child is ours and not yet reaped.
         let watch = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) };
         if watch < 0 {

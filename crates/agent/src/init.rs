@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use nix::mount::{MsFlags, mount};
-use quiclab_agent::{machine, run, slot::Device, topology::Topology};
+use quiclab_agent::{machine, run, scheduler, slot::Device, topology::Topology};
 
 /// The three NVDIMMs, in the order in which the testbed plugs them in.
 struct Devices {
@@ -50,6 +50,8 @@ fn settle() -> Result<(Devices, Topology)> {
         // SAFETY: plain system call on descriptors that are ours.
         unsafe { libc::dup2(console.as_raw_fd(), descriptor) };
     }
+    mount_new("debugfs", "debugfs", "/sys/kernel/debug", MsFlags::empty(), "")?;
+    scheduler::set_slices()?;
     load_modules()?;
     let devices = find_devices()?;
     mount_root(&devices.root)?;

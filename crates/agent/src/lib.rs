@@ -18,6 +18,7 @@ pub mod random;
 pub mod report;
 pub mod ring;
 pub mod run;
+pub mod scheduler;
 pub mod slot;
 pub mod tap;
 pub mod topology;

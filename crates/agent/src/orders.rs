@@ -21,7 +21,7 @@ pub struct Orders {
     pub hosts: Hosts,
     /// What is captured.
     pub tap: Tap,
-    /// The congestion control of kernel TCP, for endpoints that leave it to the kernel.
+    /// What is transferred.
     pub transfer: Transfer,
     /// Files both endpoints see, such as certificates.
     pub files: Vec<File>,

@@ -4,8 +4,18 @@ use std::{fs::File, os::fd::AsRawFd};
 
 use anyhow::{Context, Result};
 
-nix::ioctl_write_ptr_bad!(add_entropy, nix::request_code_write!(b'R', 0x03, 2 * size_of::<libc::c_int>()), PoolInfo);
-nix::ioctl_none!(reseed, b'R', 0x07);
+nix::ioctl_write_ptr_bad!(
+    /// Credits entropy to the pool, `RNDADDENTROPY`.
+    add_entropy,
+    nix::request_code_write!(b'R', 0x03, 2 * size_of::<libc::c_int>()),
+    PoolInfo
+);
+nix::ioctl_none!(
+    /// Makes the generator take new entropy at once, `RNDRESEEDCRNG`.
+    reseed,
+    b'R',
+    0x07
+);
 
 /// `struct rand_pool_info` of `linux/random.h`, with room for what we add.
 #[repr(C)]

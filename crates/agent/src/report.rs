@@ -19,10 +19,7 @@ pub struct Report {
     /// From the client's start to its end.
     #[serde(with = "quiclab_experiment::quantity::option")]
     pub client_lifetime: Option<Duration>,
-    /// CPU time over elapsed time while the client ran, summed over the virtual CPUs.
-    ///
-    /// The virtual CPUs take turns on one instruction stream, so when both have work each is counted busy while it
-    /// waits for the other: the sum is an upper bound of the machine's busy share.
+    /// Share of the client's lifetime in which the guest's CPU was not idle, 0 to 1, to a hundredth of a second.
     pub busy_share: Option<f64>,
     /// Every queue before and after.
     pub qdiscs: Vec<QdiscCounters>,

@@ -33,9 +33,6 @@ pub const CERTIFICATES: &str = "/certs";
 /// One folder per role below this one; what stands in it at the end is kept.
 pub const ROLES: &str = "/run/quiclab";
 
-/// The virtual CPUs of the endpoints. Apart, neither's context switches cost the other its address translations.
-const SERVER_CPU: usize = 0;
-const CLIENT_CPU: usize = 1;
 /// How often the agent looks whether the server listens, and whether queues are empty.
 const POLL: Wait = Wait::from_millis(2);
 const DRAIN_POLL: Wait = Wait::from_millis(50);
@@ -119,7 +116,7 @@ impl Running<'_> {
 
     fn transfer(&mut self) -> Result<Outcome> {
         let orders = self.orders;
-        let server = Endpoint::start(&orders.server, &self.topology.server, SERVER_CPU, &role_folder("server"))?;
+        let server = Endpoint::start(&orders.server, &self.topology.server, &role_folder("server"))?;
         let outcome = match wait_until_listening(&server, &self.topology.server, orders.listen)? {
             Readiness::Listens => self.exchange(&server)?,
             Readiness::Ended => Outcome::ServerEnded,
@@ -136,17 +133,15 @@ impl Running<'_> {
 
     fn exchange(&mut self, server: &Endpoint) -> Result<Outcome> {
         sleep(wait(self.orders.start_shift));
-        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let idle_before = counters::idle_centiseconds()?;
         let start = Instant::now();
         let folder = role_folder("client");
-        let client_cpu = CLIENT_CPU.min(cpus - 1);
-        let client = Endpoint::start(&self.orders.client, &self.topology.client, client_cpu, &folder)?;
+        let client = Endpoint::start(&self.orders.client, &self.topology.client, &folder)?;
         let first = client.wait_with(server, self.orders.transfer.timeout)?;
         let elapsed = start.elapsed();
         let idle = (counters::idle_centiseconds()? - idle_before) as f64 / 100.0;
         self.report.client_lifetime = Some(Duration::from_nanos(elapsed.as_nanos() as u64));
-        self.report.busy_share = Some(cpus as f64 - idle / elapsed.as_secs_f64());
+        self.report.busy_share = Some(1.0 - idle / elapsed.as_secs_f64());
         if first == First::One {
             self.drain()?;
         }

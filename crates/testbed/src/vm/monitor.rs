@@ -27,6 +27,7 @@ pub struct Qemu {
     input: ChildStdin,
     lines: Receiver<String>,
     stop: Arc<AtomicBool>,
+    patience: Duration,
     deadline: Instant,
     reaped: bool,
 }
@@ -92,8 +93,8 @@ impl Qemu {
                 }
             }
         });
-        let mut qemu = Self { child, input, lines, stop, deadline: Instant::now() + patience, reaped: false };
-        qemu.wait_for("its greeting", patience, |message| message.get("QMP").is_some())?;
+        let mut qemu = Self { child, input, lines, stop, patience, deadline: Instant::now() + patience, reaped: false };
+        qemu.wait_for("its greeting", |message| message.get("QMP").is_some())?;
         qemu.execute("qmp_capabilities", json!({}))?;
         Ok(qemu)
     }
@@ -105,7 +106,7 @@ impl Qemu {
     pub fn execute(&mut self, command: &str, arguments: Value) -> Result<Value> {
         let request = json!({ "execute": command, "arguments": arguments });
         writeln!(self.input, "{request}").with_context(|| format!("QEMU does not take {command}: {}", self.last_words()))?;
-        let answer = self.wait_for(command, Duration::MAX, |message| {
+        let answer = self.wait_for(command, |message| {
             message.get("return").is_some() || message.get("error").is_some()
         })?;
         if let Some(error) = answer.get("error") {
@@ -119,7 +120,7 @@ impl Qemu {
     /// # Errors
     /// Where QEMU ends first, or on [`Interrupted`].
     pub fn wait_for_event(&mut self, name: &str) -> Result<()> {
-        self.wait_for(name, Duration::MAX, |message| message["event"] == name).map(drop)
+        self.wait_for(name, |message| message["event"] == name).map(drop)
     }
 
     /// Waits until a migration is through, either way.
@@ -145,7 +146,7 @@ impl Qemu {
         loop {
             match self.lines.recv_timeout(GLANCE) {
                 Err(RecvTimeoutError::Disconnected) => return Ok(self.reap()?),
-                Ok(_) | Err(RecvTimeoutError::Timeout) => self.check(Duration::MAX)?,
+                Ok(_) | Err(RecvTimeoutError::Timeout) => self.check()?,
             }
         }
     }
@@ -159,7 +160,7 @@ impl Qemu {
         Ok(self.reap()?)
     }
 
-    fn wait_for(&mut self, what: &str, patience: Duration, mut is_it: impl FnMut(&Value) -> bool) -> Result<Value> {
+    fn wait_for(&mut self, what: &str, mut is_it: impl FnMut(&Value) -> bool) -> Result<Value> {
         loop {
             match self.lines.recv_timeout(GLANCE) {
                 Ok(line) => {
@@ -168,7 +169,7 @@ impl Qemu {
                         return Ok(message);
                     }
                 }
-                Err(RecvTimeoutError::Timeout) => self.check(patience)?,
+                Err(RecvTimeoutError::Timeout) => self.check()?,
                 Err(RecvTimeoutError::Disconnected) => {
                     bail!("QEMU ended while {what} was waited for: {}", self.last_words())
                 }
@@ -176,12 +177,12 @@ impl Qemu {
         }
     }
 
-    fn check(&self, patience: Duration) -> Result<(), Interrupted> {
+    fn check(&self) -> Result<(), Interrupted> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(Interrupted::ByRequest);
         }
         if Instant::now() >= self.deadline {
-            return Err(Interrupted::ByDeadline(patience));
+            return Err(Interrupted::ByDeadline(self.patience));
         }
         Ok(())
     }
