@@ -1,2 +1,53 @@
-//! The `quiclab` command.
-fn main() {}
+//! `quiclab`: one file per verb.
+
+mod cli;
+mod doctor;
+mod laboratory;
+mod output;
+mod prepare;
+mod progress;
+mod report;
+mod results;
+mod run;
+mod schedule;
+mod signals;
+mod stacks;
+mod verify;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Verb};
+
+/// quiclab could not do its work: everything that is not a failed run.
+const CANNOT_WORK: u8 = 125;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { CANNOT_WORK } else { 0 });
+        }
+    };
+    let done = match cli.verb {
+        Verb::Run(arguments) => run::run(&arguments),
+        Verb::Report(arguments) => report::report(&arguments),
+        Verb::Verify(arguments) => verify::verify(&arguments),
+        Verb::Doctor(arguments) => doctor::doctor(&arguments),
+        Verb::Stacks(arguments) => stacks::stacks(&arguments),
+        Verb::Prepare(arguments) => prepare::prepare(&arguments),
+    };
+    match done {
+        Ok(status) => ExitCode::from(status),
+        Err(error) if signals::is_interruption(&error) => {
+            eprintln!("quiclab: interrupted; what was finished is kept, and the same command goes on from there");
+            ExitCode::from(signals::INTERRUPTED)
+        }
+        Err(error) => {
+            eprintln!("quiclab: {error:#}");
+            ExitCode::from(CANNOT_WORK)
+        }
+    }
+}

@@ -30,7 +30,7 @@ use crate::{
 /// Port the server listens on.
 pub const SERVER_PORT: u16 = 4433;
 /// Interface of the capture at the sender's egress.
-const SENDER_TAP: u32 = 0;
+pub const SENDER_TAP: u32 = 0;
 /// Interface of the capture behind the bottleneck.
 const BOTTLENECK_TAP: u32 = 1;
 

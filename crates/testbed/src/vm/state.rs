@@ -61,6 +61,14 @@ impl Guest {
             .short())
     }
 
+    /// True where the cache has the saved state of this guest.
+    ///
+    /// # Errors
+    /// As [`Guest::identity`].
+    pub fn has_saved_state(&self, cache: &Cache, size: Size) -> Result<bool> {
+        Ok(cache.path(&format!("state/{}", self.identity(size)?)).is_dir())
+    }
+
     /// The saved state of this guest; boots and saves it where the cache has none.
     ///
     /// # Errors

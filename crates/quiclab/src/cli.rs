@@ -1,0 +1,161 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// How real QUIC stacks behave on the wire: runs them over a controlled network, reads the packets, reports.
+#[derive(Debug, Parser)]
+#[command(name = "quiclab", version, after_help = EXIT_STATUS)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+const EXIT_STATUS: &str = "\
+Exit status: 0 all went well; 1 to 99 that many runs failed (99: or more), verify: 1 the record differs, \
+doctor: 1 something is missing; 125 quiclab could not do its work; 130 interrupted.
+
+Environment: QUICLAB_CACHE is the folder for kernels, images, builds and saved states (default ~/.cache/quiclab).";
+
+/// What quiclab does.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Run an experiment; runs that have a record already are not run again
+    Run(RunArguments),
+    /// Make the report of a folder of records again
+    Report(ReportArguments),
+    /// Run a record's run again and compare every byte
+    Verify(VerifyArguments),
+    /// Say what this machine can do, what is missing, and the command that mends it
+    Doctor(DoctorArguments),
+    /// List the stacks and what each can do
+    Stacks(StacksArguments),
+    /// Get the kernel, make the guest image, build the stacks, without running anything
+    Prepare(PrepareArguments),
+}
+
+/// Arguments of `quiclab run`.
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// The experiment file
+    pub file: PathBuf,
+    /// A profile of the file, such as quick
+    #[arg(long)]
+    pub profile: Option<String>,
+    /// Repetitions, instead of the file's number
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub reps: Option<u32>,
+    /// Only runs with this setting, such as stack=quiche or path.rate="40 Mbit/s"; can be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_filter)]
+    pub filter: Vec<(String, String)>,
+    /// Virtual machines side by side; the results do not depend on it [default: one per core]
+    #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Folder of the records and the report [default: results/EXPERIMENT, with -PROFILE behind it]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Seconds of this machine's time after which a run is given up
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..))]
+    pub wall_timeout: u64,
+    /// Say what would be run, and run nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub stacks: StacksFolder,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Arguments of `quiclab report`.
+#[derive(Debug, Args)]
+pub struct ReportArguments {
+    /// A folder of records, as quiclab run leaves it
+    pub folder: PathBuf,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Arguments of `quiclab verify`.
+#[derive(Debug, Args)]
+pub struct VerifyArguments {
+    /// A record: a folder with run.toml and wire.pcapng
+    pub record: PathBuf,
+    /// Seconds of this machine's time after which the run is given up
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..))]
+    pub wall_timeout: u64,
+    #[command(flatten)]
+    pub stacks: StacksFolder,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Arguments of `quiclab doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArguments {
+    #[command(flatten)]
+    pub stacks: StacksFolder,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Arguments of `quiclab stacks`.
+#[derive(Debug, Args)]
+pub struct StacksArguments {
+    #[command(flatten)]
+    pub stacks: StacksFolder,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Arguments of `quiclab prepare`.
+#[derive(Debug, Args)]
+pub struct PrepareArguments {
+    /// An experiment file, to prepare what it needs [default: all stacks, kernel 6.1]
+    pub file: Option<PathBuf>,
+    #[command(flatten)]
+    pub stacks: StacksFolder,
+}
+
+/// Where the stacks are.
+#[derive(Debug, Args)]
+pub struct StacksFolder {
+    /// Folder of the stacks [default: stacks/ here or in a folder above]
+    #[arg(long = "stacks", value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+}
+
+/// How to print.
+#[derive(Debug, Args)]
+pub struct Output {
+    /// Print JSON on standard output instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn parse_filter(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        _ => Err(format!("found {text:?}, expected KEY=VALUE such as stack=quiche")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_filter_needs_a_key_and_an_equals_sign() {
+        assert_eq!(parse_filter("path.rate=40 Mbit/s"), Ok(("path.rate".into(), "40 Mbit/s".into())));
+        assert!(parse_filter("quiche").is_err());
+        assert!(parse_filter("=quiche").is_err());
+    }
+}

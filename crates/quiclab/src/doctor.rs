@@ -1,0 +1,204 @@
+//! `quiclab doctor`
+
+use std::{env, fs, path::Path, process::Command, thread};
+
+use anyhow::Result;
+use comfy_table::{ContentArrangement, Table, presets};
+use quiclab_testbed::{
+    cache::Cache,
+    stack::is_installed,
+    vm::{
+        image::Image,
+        kernel::Kernel,
+        machine::{QEMU_PACKAGE, qemu_version},
+    },
+};
+use serde::Serialize;
+
+use crate::{
+    cli::DoctorArguments,
+    laboratory::{Laboratory, agent},
+    output, signals,
+};
+
+/// Room for kernel, image, builds and saved states, and for the records of a quick profile.
+const WANTED_DISK_BYTES: u64 = 6 << 30;
+/// Of a virtual machine that transfers 100 MiB.
+const WANTED_MEMORY_BYTES_PER_RUN: u64 = 3 << 29;
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+struct Check {
+    /// What.
+    name: String,
+    /// Whether quiclab can work with it as it is.
+    good: bool,
+    /// What there is.
+    found: String,
+    /// What to do; nothing where all is well.
+    remedy: Option<String>,
+}
+
+/// Looks at this machine. Returns 0 where nothing is missing, 1 otherwise.
+///
+/// # Errors
+/// Where the findings cannot be printed.
+pub fn doctor(arguments: &DoctorArguments) -> Result<u8> {
+    let mut checks = vec![emulator(), agent_check()];
+    checks.extend(programs());
+    checks.extend(resources());
+    checks.extend(prepared(arguments)?);
+    let missing = checks.iter().filter(|check| !check.good).count();
+    if arguments.output.json {
+        output::print(&(serde_json::to_string_pretty(&checks)? + "\n"))?;
+    } else {
+        output::print(&(table(&checks) + "\n"))?;
+        match missing {
+            0 => eprintln!("quiclab: this machine can run everything; no root is needed for runs"),
+            count => eprintln!("quiclab: {count} things are missing"),
+        }
+    }
+    Ok(u8::from(missing > 0))
+}
+
+fn emulator() -> Check {
+    match qemu_version() {
+        Ok(version) => good("QEMU", version),
+        Err(error) => bad("QEMU", first_line(&error), format!("apt-get install {QEMU_PACKAGE}")),
+    }
+}
+
+fn agent_check() -> Check {
+    match agent() {
+        Ok(path) => good("agent", path.display().to_string()),
+        Err(error) => bad("agent", first_line(&error), "cargo build --release".to_owned()),
+    }
+}
+
+/// Programs that make the image and take the kernel out of its package, with their packages.
+fn programs() -> Vec<Check> {
+    let needed = [
+        ("mmdebstrap", "mmdebstrap"),
+        ("mkfs.erofs", "erofs-utils"),
+        ("newuidmap", "uidmap"),
+        ("apt-get", "apt"),
+        ("dpkg-deb", "dpkg"),
+        ("depmod", "kmod"),
+        ("xz", "xz-utils"),
+    ];
+    needed
+        .map(|(program, package)| match find(program) {
+            Some(path) => good(program, path),
+            None => bad(program, "not found".to_owned(), format!("apt-get install {package}")),
+        })
+        .into()
+}
+
+fn resources() -> Vec<Check> {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let mut checks = vec![good("cores", format!("{cores}, so {cores} runs side by side"))];
+    let wanted = WANTED_MEMORY_BYTES_PER_RUN * cores as u64;
+    if let Some(available) = available_memory() {
+        let found = format!("{:.1} GiB available", available as f64 / f64::from(1 << 30));
+        checks.push(if available >= wanted {
+            good("memory", found)
+        } else {
+            let fitting = (available / WANTED_MEMORY_BYTES_PER_RUN).max(1);
+            bad("memory", found, format!("quiclab run -j {fitting}"))
+        });
+    }
+    match Cache::from_environment() {
+        Err(error) => checks.push(bad("cache", first_line(&error), "export QUICLAB_CACHE=DIR".to_owned())),
+        Ok(cache) => {
+            let folder = cache.path("");
+            let existing = folder.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("/"));
+            if let Some(free) = free_space(existing) {
+                let found = format!("{}, {:.1} GiB free", folder.display(), free as f64 / f64::from(1 << 30));
+                checks.push(if free >= WANTED_DISK_BYTES {
+                    good("cache", found)
+                } else {
+                    bad("cache", found, "export QUICLAB_CACHE=DIR on a disk with 6 GiB free".to_owned())
+                });
+            }
+        }
+    }
+    checks
+}
+
+/// Toolchains and packages of the stacks, and what is in the cache already.
+fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
+    let laboratory = match Laboratory::open(arguments.stacks.folder.as_deref(), signals::stop_flag()?) {
+        Ok(laboratory) => laboratory,
+        Err(error) => return Ok(vec![bad("stacks", first_line(&error), "--stacks DIR".to_owned())]),
+    };
+    let mut checks = Vec::new();
+    for manifest in laboratory.manifests.values() {
+        let name = format!("to build {}", manifest.name);
+        let tools = manifest.build.host_tools.iter().filter(|tool| find(tool).is_none()).cloned().collect::<Vec<_>>();
+        let packages = manifest.build.host_packages.iter().filter(|one| !is_installed(one)).cloned().collect::<Vec<_>>();
+        checks.push(match (&tools[..], &packages[..]) {
+            ([], []) => good(&name, "all there".to_owned()),
+            ([], packages) => {
+                bad(&name, format!("no {}", packages.join(", ")), format!("apt-get install {}", packages.join(" ")))
+            }
+            (tools, _) => bad(
+                &name,
+                format!("no {} on the PATH", tools.join(", ")),
+                "README.md, \"What it needs\", says how to get toolchains".to_owned(),
+            ),
+        });
+    }
+    let packages = laboratory.manifests.values().flat_map(|manifest| manifest.guest.packages.clone()).collect();
+    let made = |found: bool| if found { "in the cache" } else { "not made yet; quiclab run or quiclab prepare makes it" };
+    checks.push(good("kernel 6.1", made(Kernel::find(&laboratory.cache, "6.1").is_some()).to_owned()));
+    checks.push(good("guest image", made(Image::find(&laboratory.cache, &packages).is_some()).to_owned()));
+    Ok(checks)
+}
+
+fn good(name: &str, found: String) -> Check {
+    Check { name: name.to_owned(), good: true, found, remedy: None }
+}
+
+fn bad(name: &str, found: String, remedy: String) -> Check {
+    Check { name: name.to_owned(), good: false, found, remedy: Some(remedy) }
+}
+
+fn first_line(error: &anyhow::Error) -> String {
+    format!("{error:#}").lines().next().unwrap_or_default().to_owned()
+}
+
+/// Where a program is; the folders of system programs are looked at even where a user's `PATH` lacks them.
+fn find(program: &str) -> Option<String> {
+    let path = env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
+    let found = Command::new("sh").args(["-c", "command -v \"$0\"", program]).env("PATH", path).output().ok()?;
+    found.status.success().then(|| String::from_utf8_lossy(&found.stdout).trim().to_owned())
+}
+
+fn available_memory() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kibibytes| kibibytes << 10)
+}
+
+fn free_space(folder: &Path) -> Option<u64> {
+    let path = std::ffi::CString::new(folder.as_os_str().as_encoded_bytes()).ok()?;
+    // SAFETY: all zeros is a valid value of this plain struct.
+    let mut statistics: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: both pointers are to live values.
+    let result = unsafe { libc::statvfs(path.as_ptr(), &raw mut statistics) };
+    (result == 0).then(|| statistics.f_bavail * statistics.f_frsize)
+}
+
+fn table(checks: &[Check]) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    if let Some(width) = output::terminal_width() {
+        table.set_width(width);
+    }
+    table.set_header(["", "what", "found", "what mends it"]);
+    for check in checks {
+        let state = if check.good { "ok" } else { "MISSING" };
+        table.add_row([state, &check.name, &check.found, check.remedy.as_deref().unwrap_or("")]);
+    }
+    table.to_string()
+}

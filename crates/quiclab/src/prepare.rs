@@ -1,0 +1,34 @@
+//! `quiclab prepare`
+
+use std::time::Duration;
+
+use anyhow::Result;
+use quiclab_experiment::Overrides;
+
+use crate::{cli::PrepareArguments, laboratory::Laboratory, run::read_experiment, signals};
+
+/// Host time for booting is limited by itself; no run is performed.
+const NO_RUN: Duration = Duration::ZERO;
+
+/// Makes what an experiment needs, or everything.
+///
+/// # Errors
+/// A missing program or package with how to get it, or a failed build.
+pub fn prepare(arguments: &PrepareArguments) -> Result<u8> {
+    let laboratory = Laboratory::open(arguments.stacks.folder.as_deref(), signals::stop_flag()?)?;
+    match &arguments.file {
+        Some(file) => {
+            let plan = read_experiment(file, None)?.plan(&laboratory.manifests, &Overrides::default())?;
+            laboratory.prepare(&plan.runs, NO_RUN)?;
+        }
+        None => {
+            laboratory.kernel("6.1")?;
+            laboratory.image()?;
+            for name in laboratory.manifests.keys() {
+                laboratory.stack(name)?;
+            }
+        }
+    }
+    eprintln!("quiclab: everything is there");
+    Ok(0)
+}

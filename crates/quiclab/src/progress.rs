@@ -1,0 +1,116 @@
+//! What is shown while runs are under way: a bar on a terminal, plain lines elsewhere.
+
+use std::{
+    io::{self, IsTerminal},
+    sync::Mutex,
+    time::Duration,
+};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Shared by all workers.
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    total: usize,
+    workers: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    done: usize,
+    running: Vec<String>,
+    elapsed: Duration,
+}
+
+impl Progress {
+    /// Nothing done yet of `total` runs.
+    pub fn new(total: usize, workers: usize) -> Self {
+        let bar = io::stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template("{bar:24} {pos}/{len} runs  {elapsed}  {msg}");
+            let bar = ProgressBar::new(total as u64);
+            bar.enable_steady_tick(Duration::from_millis(500));
+            if let Ok(style) = style { bar.with_style(style) } else { bar }
+        });
+        Self { bar, total, workers, state: Mutex::default() }
+    }
+
+    /// A run has started.
+    pub fn on_start(&self, label: &str) {
+        let mut state = self.lock();
+        state.running.push(label.to_owned());
+        self.show(&state);
+    }
+
+    /// A run has ended after `elapsed`; `what` says how.
+    pub fn on_end(&self, label: &str, elapsed: Duration, what: &str) {
+        let mut state = self.lock();
+        state.running.retain(|running| running != label);
+        state.done += 1;
+        state.elapsed += elapsed;
+        let left = self.remaining(&state).map_or_else(String::new, |left| format!("; about {left} left"));
+        let line = format!("[{}/{}] {label}: {what}", state.done, self.total);
+        match &self.bar {
+            Some(bar) => {
+                bar.suspend(|| eprintln!("{line}"));
+                bar.set_position(state.done as u64);
+            }
+            None => eprintln!("{line}{left}"),
+        }
+        self.show(&state);
+    }
+
+    /// All is over.
+    pub fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn show(&self, state: &State) {
+        if let Some(bar) = &self.bar {
+            let left = self.remaining(state).map_or_else(String::new, |left| format!("about {left} left, "));
+            bar.set_message(format!("{left}running {}", state.running.join(", ")));
+        }
+    }
+
+    /// From the mean time of the runs so far, shared by the workers.
+    fn remaining(&self, state: &State) -> Option<String> {
+        let runs = self.total.saturating_sub(state.done);
+        if state.done == 0 || runs == 0 {
+            return None;
+        }
+        let seconds = state.elapsed.as_secs_f64() / state.done as f64 * runs as f64 / self.workers as f64;
+        Some(in_words(seconds))
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+fn in_words(seconds: f64) -> String {
+    match seconds.round() as u64 {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7200 => format!("{} min", (seconds + 30) / 60),
+        seconds => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_shared_by_the_workers() {
+        let progress = Progress { bar: None, total: 5, workers: 2, state: Mutex::default() };
+        assert_eq!(progress.remaining(&progress.lock()), None);
+        progress.on_end("x", Duration::from_secs(30), "done");
+        assert_eq!(progress.remaining(&progress.lock()).as_deref(), Some("60 s"));
+    }
+
+    #[test]
+    fn long_times_are_told_in_long_units() {
+        assert_eq!([59.6, 119.4, 150.0, 7500.0].map(in_words), ["60 s", "119 s", "3 min", "2 h 5 min"]);
+    }
+}

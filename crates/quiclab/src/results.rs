@@ -1,0 +1,226 @@
+//! The folder that `quiclab run` fills: records, failures, an index, and the report.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File, TryLockError},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+use quiclab_experiment::{Plan, Published, run::Settings};
+use quiclab_report::{FailureRow, PublishedRow, ReportInput, RunRow};
+use quiclab_testbed::{
+    collect::{SENDER_TAP, SERVER_PORT},
+    record::{Record, Records},
+};
+use quiclab_wire::CaptureReader;
+use serde::{Deserialize, Serialize};
+
+/// What is known of a run that failed stands here, below a folder with the name its record would have had.
+pub const FAILURES_FOLDER: &str = "failed";
+/// Why it failed.
+pub const FAILURE_FILE: &str = "failure.txt";
+/// What the records belong to.
+const INDEX_FILE: &str = "experiment.json";
+/// Held by the one process that writes here.
+const LOCK_FILE: &str = ".lock";
+/// Version of the index.
+const SCHEMA: u32 = 1;
+
+/// What the report says besides the records.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Index {
+    schema: u32,
+    experiment: String,
+    title: String,
+    source: Option<String>,
+    command: String,
+    published: Vec<PublishedEntry>,
+    /// Names of the plan's records, in its order.
+    records: Vec<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PublishedEntry {
+    matches: BTreeMap<String, String>,
+    values: BTreeMap<String, f64>,
+    source: Option<String>,
+}
+
+/// A folder of results.
+#[derive(Debug)]
+pub struct Results {
+    folder: PathBuf,
+    /// Its records.
+    pub records: Records,
+}
+
+/// Where the report was written.
+#[derive(Debug)]
+pub struct Written {
+    /// What it was made of.
+    pub input: ReportInput,
+    /// The page.
+    pub page: PathBuf,
+}
+
+impl Index {
+    /// The index of a plan whose records have these names.
+    pub fn new(plan: &Plan, command: String, records: Vec<String>) -> Self {
+        let entry = |published: &Published| PublishedEntry {
+            matches: published.matches.clone(),
+            values: published.values.clone(),
+            source: published.source.clone(),
+        };
+        Self {
+            schema: SCHEMA,
+            experiment: plan.experiment.clone(),
+            title: plan.title.clone(),
+            source: plan.source.clone(),
+            command,
+            published: plan.published.iter().map(entry).collect(),
+            records,
+        }
+    }
+}
+
+impl Results {
+    /// Opens a folder, which is made if it is not there.
+    ///
+    /// # Errors
+    /// Where it cannot be made.
+    pub fn create(folder: &Path) -> Result<Self> {
+        Ok(Self { folder: folder.to_path_buf(), records: Records::open(folder)? })
+    }
+
+    /// Opens a folder that `quiclab run` has filled.
+    ///
+    /// # Errors
+    /// Where there is none.
+    pub fn open(folder: &Path) -> Result<Self> {
+        if !folder.join(INDEX_FILE).is_file() {
+            bail!(
+                "{}: found no {INDEX_FILE}, expected a folder that quiclab run has filled\nhint: quiclab run FILE --out DIR",
+                folder.display()
+            );
+        }
+        Self::create(folder)
+    }
+
+    /// Where failures are kept.
+    pub fn failures(&self) -> PathBuf {
+        self.folder.join(FAILURES_FOLDER)
+    }
+
+    /// Keeps other processes from writing here until the file is dropped, and clears what a killed one left.
+    ///
+    /// # Errors
+    /// Where another process is at work here.
+    pub fn lock(&self) -> Result<File> {
+        let path = self.folder.join(LOCK_FILE);
+        let file = File::create(&path).with_context(|| path.display().to_string())?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                bail!("{}: another quiclab is at work here\nhint: wait for it, or use --out DIR", self.folder.display())
+            }
+            Err(TryLockError::Error(error)) => return Err(error).with_context(|| path.display().to_string()),
+        }
+        self.records.remove_leftovers()?;
+        Ok(file)
+    }
+
+    /// True where the record `name` is there and can be read.
+    pub fn has(&self, name: &str) -> bool {
+        self.records.contains(name) && self.records.load(name).is_ok()
+    }
+
+    /// Writes the index.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn write_index(&self, index: &Index) -> Result<()> {
+        self.write(INDEX_FILE, &(serde_json::to_string_pretty(index)? + "\n")).map(drop)
+    }
+
+    /// Makes the report: `report.html`, `report.md`, `report.json`.
+    ///
+    /// # Errors
+    /// Where a record cannot be read or the report not written.
+    pub fn report(&self) -> Result<Written> {
+        let input = self.report_input()?;
+        self.write("report.md", &quiclab_report::render_markdown(&input))?;
+        self.write("report.json", &quiclab_report::render_json(&input))?;
+        let page = self.write("report.html", &quiclab_report::render_html(&input))?;
+        Ok(Written { input, page })
+    }
+
+    fn report_input(&self) -> Result<ReportInput> {
+        let path = self.folder.join(INDEX_FILE);
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let index: Index = serde_json::from_str(&text)
+            .with_context(|| format!("{}\nhint: quiclab run FILE --out DIR writes it again", path.display()))?;
+        let mut runs = Vec::new();
+        let mut failures = Vec::new();
+        let mut pictured: Vec<Settings> = Vec::new();
+        for name in index.records {
+            if !self.records.contains(&name) {
+                failures.extend(self.failure(name));
+                continue;
+            }
+            let record = self.records.load(&name)?;
+            let settings = &record.run.run.settings;
+            let first = !pictured.contains(settings);
+            let packets = if first { Some(packets(&record)?) } else { None };
+            if first {
+                pictured.push(settings.clone());
+            }
+            runs.push(RunRow { folder: name, run: record.run.run, versions: record.run.versions, metrics: record.metrics, packets });
+        }
+        let row = |entry: PublishedEntry| PublishedRow { matches: entry.matches, values: entry.values, source: entry.source };
+        Ok(ReportInput {
+            experiment: index.experiment,
+            title: index.title,
+            source: index.source,
+            command: index.command,
+            runs,
+            failures,
+            published: index.published.into_iter().map(row).collect(),
+        })
+    }
+
+    /// `None` for a run that was not tried yet.
+    fn failure(&self, name: String) -> Option<FailureRow> {
+        let message = fs::read_to_string(self.failures().join(&name).join(FAILURE_FILE)).ok()?;
+        Some(FailureRow { folder: name, message: message.trim().to_owned() })
+    }
+
+    /// Written aside and renamed, so that nobody reads half of it.
+    fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let path = self.folder.join(name);
+        let aside = self.folder.join(format!(".{name}.partial"));
+        fs::write(&aside, text).with_context(|| aside.display().to_string())?;
+        fs::rename(&aside, &path).with_context(|| path.display().to_string())?;
+        Ok(path)
+    }
+}
+
+/// Time since the first in nanoseconds, and bytes so far, of the server's packets at the sender's tap.
+fn packets(record: &Record) -> Result<Vec<(u64, u64)>> {
+    let path = record.capture();
+    let file = File::open(&path).with_context(|| path.display().to_string())?;
+    let mut reader = CaptureReader::new(file).with_context(|| path.display().to_string())?;
+    let mut rows = Vec::new();
+    let mut first = None;
+    let mut bytes = 0;
+    while let Some(packet) = reader.next_packet().with_context(|| path.display().to_string())? {
+        if packet.interface == SENDER_TAP && packet.source.port() == SERVER_PORT {
+            bytes += u64::from(packet.frame_length);
+            let start = *first.get_or_insert(packet.time);
+            rows.push((packet.time.checked_since(start).map_or(0, |time| time.as_nanos()), bytes));
+        }
+    }
+    Ok(rows)
+}

@@ -1,0 +1,164 @@
+//! `quiclab run`
+
+use std::{
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+    sync::atomic::Ordering,
+    thread,
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail};
+use quiclab_experiment::{Experiment, Overrides, Plan};
+use quiclab_testbed::vm::monitor::Interrupted;
+use serde_json::json;
+
+use crate::{
+    cli::RunArguments,
+    laboratory::{Laboratory, Prepared},
+    output,
+    results::{Index, Results},
+    schedule::{Done, Job, perform_all},
+    signals,
+};
+
+/// Exit statuses above this have other meanings.
+const MOST_FAILURES: usize = 99;
+
+/// Runs an experiment and reports on it. Returns the number of runs that failed, at most [`MOST_FAILURES`].
+///
+/// # Errors
+/// A wrong file, a missing program, an interruption.
+pub fn run(arguments: &RunArguments) -> Result<u8> {
+    let stop = signals::stop_flag()?;
+    let laboratory = Laboratory::open(arguments.stacks.folder.as_deref(), stop.clone())?;
+    let plan = plan(arguments, &laboratory)?;
+    if arguments.dry_run {
+        return show_plan(&plan, arguments.output.json);
+    }
+    let folder = arguments.out.clone().unwrap_or_else(|| default_folder(&plan, arguments.profile.as_deref()));
+    let results = Results::create(&folder)?;
+    let _lock = results.lock()?;
+    let prepared = laboratory.prepare(&plan.runs, Duration::from_secs(arguments.wall_timeout))?;
+    let jobs = jobs(&plan, &prepared)?;
+    results.write_index(&Index::new(&plan, command_line(arguments), jobs.iter().map(|job| job.name.clone()).collect()))?;
+    let missing: Vec<Job> = jobs.iter().filter(|job| !results.has(&job.name)).cloned().collect();
+    if missing.len() < jobs.len() {
+        eprintln!("quiclab: {} of {} runs have a record already", jobs.len() - missing.len(), jobs.len());
+    }
+    let done = perform_all(&prepared, &missing, workers(arguments), &results.records, &results.failures(), &stop);
+    if stop.load(Ordering::Relaxed) {
+        return Err(Interrupted::ByRequest.into());
+    }
+    show(&results, &done, arguments.output.json)?;
+    Ok(done.failed.min(MOST_FAILURES) as u8)
+}
+
+fn show(results: &Results, done: &Done, json: bool) -> Result<()> {
+    let written = results.report()?;
+    if json {
+        let report: serde_json::Value = serde_json::from_str(&quiclab_report::render_json(&written.input))?;
+        let all = json!({ "report": report, "performed": done.performed });
+        output::print(&(serde_json::to_string_pretty(&all)? + "\n"))?;
+    } else {
+        output::print(&quiclab_report::render_terminal(&written.input, output::terminal_width()))?;
+    }
+    eprintln!("page with pictures: {}", written.page.display());
+    if done.failed > 0 {
+        eprintln!("quiclab: {} runs failed; the same command tries them again", done.failed);
+    }
+    Ok(())
+}
+
+/// Reads the experiment file and expands it.
+///
+/// # Errors
+/// As [`Experiment::parse`] and [`Experiment::plan`].
+pub fn plan(arguments: &RunArguments, laboratory: &Laboratory) -> Result<Plan> {
+    let experiment = read_experiment(&arguments.file, arguments.profile.as_deref())?;
+    let overrides = Overrides { repetitions: arguments.reps, filters: arguments.filter.clone() };
+    Ok(experiment.plan(&laboratory.manifests, &overrides)?)
+}
+
+/// Reads an experiment file.
+///
+/// # Errors
+/// Where it cannot be read, is no text, or says something that is not allowed.
+pub fn read_experiment(path: &Path, profile: Option<&str>) -> Result<Experiment> {
+    let name = path.display().to_string();
+    let bytes = fs::read(path).with_context(|| name.clone())?;
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => bail!("{name}: found bytes that are no UTF-8 at offset {}, expected TOML", error.utf8_error().valid_up_to()),
+    };
+    Ok(Experiment::parse(&name, &text, profile)?)
+}
+
+fn jobs(plan: &Plan, prepared: &Prepared) -> Result<Vec<Job>> {
+    plan.runs
+        .iter()
+        .map(|run| Ok(Job { name: run.folder_name(&prepared.versions(run)?), run: run.clone() }))
+        .collect()
+}
+
+fn workers(arguments: &RunArguments) -> usize {
+    let cores = || thread::available_parallelism().map_or(1, usize::from);
+    arguments.jobs.map_or_else(cores, usize::from)
+}
+
+fn default_folder(plan: &Plan, profile: Option<&str>) -> PathBuf {
+    let profile = profile.map_or_else(String::new, |profile| format!("-{profile}"));
+    Path::new("results").join(format!("{}{profile}", plan.experiment))
+}
+
+/// The command that makes these runs again. Number of jobs and folder make no difference, so they are left out.
+fn command_line(arguments: &RunArguments) -> String {
+    let mut line = format!("quiclab run {}", quoted(&arguments.file.display().to_string()));
+    if let Some(profile) = &arguments.profile {
+        let _ = write!(line, " --profile {}", quoted(profile));
+    }
+    if let Some(repetitions) = arguments.reps {
+        let _ = write!(line, " --reps {repetitions}");
+    }
+    for (key, value) in &arguments.filter {
+        let _ = write!(line, " --filter {}", quoted(&format!("{key}={value}")));
+    }
+    line
+}
+
+/// For a POSIX shell.
+fn quoted(word: &str) -> String {
+    let plain = |character: char| character.is_ascii_alphanumeric() || "/._-=,:+@%".contains(character);
+    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+fn show_plan(plan: &Plan, json: bool) -> Result<u8> {
+    if json {
+        output::print(&(serde_json::to_string_pretty(&plan.runs)? + "\n"))?;
+    } else {
+        let mut text = format!("{}: {} runs\n", plan.experiment, plan.runs.len());
+        for run in &plan.runs {
+            let settings = &run.settings;
+            let _ = writeln!(
+                text,
+                "  {}, repetition {}: {}, {}, kernel {}, seed {}",
+                settings.stack.name, run.repetition, settings.workload.size, settings.path.rate, settings.kernel, run.seed
+            );
+        }
+        output::print(&text)?;
+    }
+    Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_survives_the_shell() {
+        assert_eq!(quoted("experiments/a.toml"), "experiments/a.toml");
+        assert_eq!(quoted("path.rate=40 Mbit/s"), "'path.rate=40 Mbit/s'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
+}

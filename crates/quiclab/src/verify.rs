@@ -1,0 +1,93 @@
+//! `quiclab verify`
+
+use std::{collections::BTreeMap, fs, time::Duration};
+
+use anyhow::{Context, Result, bail};
+use quiclab_experiment::run::Versions;
+use quiclab_testbed::{
+    record::{Record, Records, differences},
+    vm::run::PerformError,
+};
+use serde_json::json;
+
+use crate::{cli::VerifyArguments, laboratory::Laboratory, output, signals};
+
+/// Runs a record's run again. Returns 0 where every byte is the same, 1 where not.
+///
+/// # Errors
+/// Where the record cannot be read, this machine would run it with other versions, or the run fails.
+pub fn verify(arguments: &VerifyArguments) -> Result<u8> {
+    let stop = signals::stop_flag()?;
+    let record = Record::load(&arguments.record)?;
+    let run = &record.run.run;
+    let laboratory = Laboratory::open(arguments.stacks.folder.as_deref(), stop)?;
+    let name = &run.settings.stack.name;
+    if !laboratory.manifests.contains_key(name) {
+        bail!("{}: its stack {name:?} is not in {}", arguments.record.display(), laboratory.stacks_folder.display());
+    }
+    let prepared = laboratory.prepare(std::slice::from_ref(run), Duration::from_secs(arguments.wall_timeout))?;
+    check_versions(&record.run.versions, &prepared.versions(run)?)?;
+    let scratch = laboratory.cache.path("verify");
+    fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
+    let scratch = tempfile::tempdir_in(&scratch).context("a folder for the second record")?;
+    let records = Records::open(scratch.path())?;
+    eprintln!("quiclab: running {name}, repetition {} again", run.repetition);
+    let performed = match prepared.perform(run, &records, &scratch.path().join("failed")) {
+        Ok(performed) => performed,
+        Err(PerformError::Testbed(error)) => return Err(error),
+        Err(PerformError::Run { failure, .. }) => bail!("the run failed this time: {failure}"),
+    };
+    let found = differences(&arguments.record, &performed.record)?;
+    show(arguments, &found)?;
+    Ok(u8::from(!found.is_empty()))
+}
+
+/// Runs with other versions are other runs: their bytes may differ rightly.
+fn check_versions(recorded: &Versions, here: &Versions) -> Result<()> {
+    let names = recorded.keys().chain(here.keys()).collect::<std::collections::BTreeSet<_>>();
+    let none = "nothing".to_owned();
+    let different: Vec<_> = names
+        .into_iter()
+        .filter(|name| recorded.get(*name) != here.get(*name))
+        .map(|name| {
+            let [recorded, here] = [recorded, here].map(|versions| versions.get(name).unwrap_or(&none));
+            format!("  {name}: recorded with {recorded}, here {here}")
+        })
+        .collect();
+    if different.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "the record was made with other versions, so its bytes need not be the same:\n{}\nhint: install those versions, or \
+         run the experiment again",
+        different.join("\n")
+    )
+}
+
+fn show(arguments: &VerifyArguments, found: &BTreeMap<String, String>) -> Result<()> {
+    let record = arguments.record.display();
+    if arguments.output.json {
+        let all = json!({ "record": record.to_string(), "same": found.is_empty(), "differences": found });
+        return output::print(&(serde_json::to_string_pretty(&all)? + "\n"));
+    }
+    let mut text = if found.is_empty() { format!("{record}: every byte is the same\n") } else { String::new() };
+    for (file, difference) in found {
+        text.push_str(&format!("{record}: {file} differs: {difference}\n"));
+    }
+    output::print(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_different_version_is_named() {
+        let one = Versions::from([("qemu".to_owned(), "7.2".to_owned())]);
+        let other = Versions::from([("qemu".to_owned(), "10.0".to_owned()), ("kernel".to_owned(), "6.1".to_owned())]);
+        assert!(check_versions(&one, &one).is_ok());
+        let error = check_versions(&one, &other).unwrap_err().to_string();
+        assert!(error.contains("qemu: recorded with 7.2, here 10.0"), "{error}");
+        assert!(error.contains("kernel: recorded with nothing, here 6.1"), "{error}");
+    }
+}
