@@ -117,7 +117,7 @@ impl Laboratory {
         if Image::find(&self.cache, &packages).is_none() {
             say("making the guest image (once; some 20 s)");
         }
-        Image::prepare(&self.cache, &packages)
+        Image::prepare(&self.cache, &packages, &self.stop)
     }
 
     /// The built stack `name`.
@@ -133,7 +133,7 @@ impl Laboratory {
         if BuiltStack::find(&self.cache, &source)?.is_none() {
             say(&format!("building {name} {} (once; up to some minutes)", manifest.version));
         }
-        BuiltStack::prepare(&self.cache, &source, manifest)
+        BuiltStack::prepare(&self.cache, &source, manifest, &self.stop)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is made once and used by many runs: kernel, guest image, stack builds, saved states.
 //!
 //! A thing is made aside and renamed into place, so that a half-made one is never found; a lock keeps two processes
-//! from making the same thing.
+//! from making the same thing. The sizes of its files are kept beside them, so that damage is noticed.
 
 use std::{
     env,
@@ -9,7 +9,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+
+/// Lists the files of a cached thing with their sizes.
+const CONTENTS: &str = "contents";
 
 /// The folder of all cached things.
 #[derive(Clone, Debug)]
@@ -44,16 +47,16 @@ impl Cache {
     /// The folder `name`; `make` fills it, in a folder of another name, where it is not there yet.
     ///
     /// # Errors
-    /// Those of `make`, or of the file system.
+    /// Those of `make`, or of the file system, or where a cached thing is damaged.
     pub fn folder(&self, name: &str, make: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
         let path = self.path(name);
         if path.is_dir() {
-            return Ok(path);
+            return check(&path).map(|()| path);
         }
         fs::create_dir_all(&self.folder).with_context(|| self.folder.display().to_string())?;
         let _lock = self.lock(name)?;
         if path.is_dir() {
-            return Ok(path);
+            return check(&path).map(|()| path);
         }
         let parent = path.parent().context("a cached thing has a folder")?;
         fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
@@ -62,6 +65,7 @@ impl Cache {
             .tempdir_in(parent)
             .with_context(|| parent.display().to_string())?;
         make(aside.path())?;
+        fs::write(aside.path().join(CONTENTS), contents(aside.path())?)?;
         fs::rename(aside.path(), &path).with_context(|| path.display().to_string())?;
         // Nothing is left to remove under the old name.
         let _ = aside.keep();
@@ -76,6 +80,31 @@ impl Cache {
     }
 }
 
+/// A line for each file: its size in bytes and its name.
+fn contents(folder: &Path) -> Result<String> {
+    let mut lines = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let entry = entry?;
+        if entry.file_name() != CONTENTS {
+            lines.push(format!("{} {}\n", entry.metadata()?.len(), entry.file_name().to_string_lossy()));
+        }
+    }
+    lines.sort();
+    Ok(lines.concat())
+}
+
+fn check(folder: &Path) -> Result<()> {
+    let expected = fs::read_to_string(folder.join(CONTENTS)).unwrap_or_default();
+    let found = contents(folder)?;
+    if found != expected {
+        bail!(
+            "{} is damaged: its files and their sizes are not those that were made\nhint: rm -r {0}; it is made again",
+            folder.display()
+        );
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,11 +117,21 @@ mod tests {
         assert!(!cache.path("kernel/6.1").exists());
         for _ in 0..2 {
             let made = cache.folder("kernel/6.1", |aside| Ok(fs::write(aside.join("vmlinuz"), "x")?)).unwrap();
-            assert_eq!(fs::read_dir(made).unwrap().count(), 1);
+            assert_eq!(fs::read_to_string(made.join("vmlinuz")).unwrap(), "x");
         }
         let unused = cache.folder("kernel/6.1", |_| panic!("made twice"));
         assert!(unused.is_ok());
         let left: Vec<_> = fs::read_dir(cache.path("kernel")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["6.1"]);
+    }
+
+    #[test]
+    fn a_damaged_thing_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path().to_path_buf());
+        let made = cache.folder("image", |aside| Ok(fs::write(aside.join("root.erofs"), "whole")?)).unwrap();
+        fs::write(made.join("root.erofs"), "who").unwrap();
+        let error = cache.folder("image", |_| panic!("made twice")).unwrap_err().to_string();
+        assert!(error.contains("is damaged") && error.contains("hint: rm -r"), "{error}");
     }
 }

@@ -3,13 +3,22 @@
 use std::{
     ffi::OsStr,
     io,
-    process::{Command, Stdio},
+    os::unix::process::CommandExt,
+    process::{Command, ExitStatus, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
 
+use crate::vm::monitor::Interrupted;
+
 /// Longest piece of a failed program's output that is shown, in bytes.
 const SHOWN_OUTPUT: usize = 4000;
+
+/// How often waiting looks at the flag that ends it.
+const GLANCE: Duration = Duration::from_millis(50);
 
 /// Runs a command to its end and returns its standard output.
 ///
@@ -24,6 +33,35 @@ pub fn output(command: &mut Command, package: &str) -> Result<String> {
         bail!("{} ended with {}:\n{}", line(command), output.status, tail(&text));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Runs a command that takes long. It and all its children are ended when `stop` is set.
+///
+/// # Errors
+/// Where the program is missing or cannot be started, or when it was stopped.
+pub fn supervise(command: &mut Command, package: &str, stop: &AtomicBool) -> Result<ExitStatus> {
+    // SAFETY: prctl is safe to call between fork and exec.
+    unsafe {
+        command.stdin(Stdio::null()).process_group(0).pre_exec(|| {
+            match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            }
+        });
+    }
+    let mut child = command.spawn().map_err(|error| missing(command, package, error))?;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if stop.load(Ordering::Relaxed) {
+            // SAFETY: plain system call; the group is that of our child, which is not yet reaped.
+            unsafe { libc::killpg(child.id() as i32, libc::SIGTERM) };
+            child.wait()?;
+            return Err(Interrupted::ByRequest.into());
+        }
+        thread::sleep(GLANCE);
+    }
 }
 
 /// Runs `program` with `arguments`; see [`output`].
@@ -74,6 +112,26 @@ mod tests {
     fn a_missing_program_names_its_package() {
         let error = run::<&str>("quiclab-no-such-program", &[], "some-package").unwrap_err().to_string();
         assert!(error.contains("quiclab-no-such-program: not found") && error.contains("apt-get install some-package"));
+    }
+
+    #[test]
+    fn what_takes_long_is_ended_with_its_children() {
+        let folder = tempfile::tempdir().unwrap();
+        let mark = folder.path().join("mark");
+        let stop = AtomicBool::new(false);
+        let mut command = Command::new("sh");
+        // The child would leave the mark a second after the order to stop.
+        command.args(["-c", "(sleep 1.3; touch \"$0\") & wait"]).arg(&mark);
+        let result = thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(300));
+                stop.store(true, Ordering::Relaxed);
+            });
+            supervise(&mut command, "dash", &stop)
+        });
+        assert_eq!(result.unwrap_err().downcast_ref(), Some(&Interrupted::ByRequest));
+        thread::sleep(Duration::from_millis(1500));
+        assert!(!mark.exists(), "a child went on");
     }
 
     #[test]

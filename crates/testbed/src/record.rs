@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
+    fs::{self, File},
     path::{Path, PathBuf},
 };
 
@@ -163,6 +163,13 @@ impl Draft {
     pub fn finish(self) -> Result<PathBuf> {
         if self.target.exists() {
             fs::remove_dir_all(&self.target).with_context(|| self.target.display().to_string())?;
+        }
+        // What is renamed must be on the disk, or a power cut could leave a record with holes.
+        for entry in fs::read_dir(self.aside.path())? {
+            let entry = entry?;
+            if entry.file_type()?.is_file() {
+                File::open(entry.path())?.sync_all().with_context(|| entry.path().display().to_string())?;
+            }
         }
         // A temporary folder is for its owner's eyes only; a record is for everybody's.
         use std::os::unix::fs::PermissionsExt;

@@ -4,7 +4,8 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Command,
+    sync::atomic::AtomicBool,
 };
 
 use anyhow::{Context, Result, bail};
@@ -60,11 +61,11 @@ impl BuiltStack {
     ///
     /// # Errors
     /// A missing toolchain or package, named with how to get it, or a failed build.
-    pub fn prepare(cache: &Cache, source: &Path, manifest: &StackManifest) -> Result<Self> {
+    pub fn prepare(cache: &Cache, source: &Path, manifest: &StackManifest, stop: &AtomicBool) -> Result<Self> {
         let objects = cache.path(&format!("build/{}", manifest.name));
         let folder = cache.folder(&name(source)?, |folder| {
             check_tools(manifest)?;
-            build(source, manifest, &objects, folder)
+            build(source, manifest, &objects, folder, stop)
         })?;
         Ok(Self { folder })
     }
@@ -131,7 +132,7 @@ pub fn is_installed(package: &str) -> bool {
     query.is_ok_and(|output| output.stdout == b"installed")
 }
 
-fn build(source: &Path, manifest: &StackManifest, objects: &Path, folder: &Path) -> Result<()> {
+fn build(source: &Path, manifest: &StackManifest, objects: &Path, folder: &Path, stop: &AtomicBool) -> Result<()> {
     let out = folder.join("files");
     fs::create_dir_all(&out)?;
     fs::create_dir_all(objects)?;
@@ -144,9 +145,8 @@ fn build(source: &Path, manifest: &StackManifest, objects: &Path, folder: &Path)
         // The workspace's own flags are not the stack's.
         .env_remove("RUSTFLAGS")
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
-        .stdin(Stdio::null())
         .stdout(std::io::stderr());
-    let status = build.status().context("sh")?;
+    let status = command::supervise(&mut build, "dash", stop)?;
     if !status.success() {
         bail!("building {} ended with {status}; the command was: {}", manifest.name, manifest.build.command);
     }

@@ -5,9 +5,10 @@ use std::{
     fs::{self, File},
     path::{Path, PathBuf},
     process::Command,
+    sync::atomic::AtomicBool,
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::{cache::Cache, command, hash, vm::machine::NVDIMM_ALIGNMENT};
 
@@ -43,8 +44,8 @@ impl Image {
     ///
     /// # Errors
     /// A missing program, or a package that cannot be had.
-    pub fn prepare(cache: &Cache, packages: &BTreeSet<String>) -> Result<Self> {
-        let folder = cache.folder(&name(packages), |folder| build(packages, folder))?;
+    pub fn prepare(cache: &Cache, packages: &BTreeSet<String>, stop: &AtomicBool) -> Result<Self> {
+        let folder = cache.folder(&name(packages), |folder| build(packages, folder, stop))?;
         Ok(Self { folder })
     }
 
@@ -82,7 +83,7 @@ fn name(packages: &BTreeSet<String>) -> String {
     format!("image/{SUITE}-{}", hasher.short())
 }
 
-fn build(packages: &BTreeSet<String>, folder: &Path) -> Result<()> {
+fn build(packages: &BTreeSet<String>, folder: &Path, stop: &AtomicBool) -> Result<()> {
     let mut mmdebstrap = Command::new("mmdebstrap");
     mmdebstrap.env("SOURCE_DATE_EPOCH", EPOCH).args(["--quiet", "--variant=minbase", "--format=null"]);
     if !packages.is_empty() {
@@ -109,8 +110,14 @@ fn build(packages: &BTreeSet<String>, folder: &Path) -> Result<()> {
     for hook in hooks {
         mmdebstrap.arg(format!("--customize-hook={hook}"));
     }
-    command::output(mmdebstrap.arg(SUITE).arg("-").current_dir(folder), "mmdebstrap erofs-utils uidmap")
-        .context("making the guest image")?;
+    let log = folder.join("log");
+    let file = File::create(&log).context("log")?;
+    mmdebstrap.arg(SUITE).arg("-").current_dir(folder).stdout(file.try_clone()?).stderr(file);
+    let status = command::supervise(&mut mmdebstrap, "mmdebstrap erofs-utils uidmap", stop)?;
+    if !status.success() {
+        let said = fs::read_to_string(&log).unwrap_or_default();
+        bail!("making the guest image: mmdebstrap ended with {status}:\n{}", command::tail(&said));
+    }
     let path = folder.join("root.erofs");
     fs::write(folder.join("sha256"), hash::of_file(&path)?)?;
     pad(&path)

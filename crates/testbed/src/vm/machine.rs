@@ -11,6 +11,8 @@ use crate::{certificates::GUEST_EPOCH_SECONDS, command};
 pub const QEMU: &str = "qemu-system-x86_64";
 /// The Debian package that has it.
 pub const QEMU_PACKAGE: &str = "qemu-system-x86";
+/// The oldest version on which saving and restoring was seen to be exact.
+const OLDEST_QEMU: (u32, u32) = (7, 2);
 /// QEMU places NVDIMMs at multiples of this, and wants their lengths to be such.
 pub const NVDIMM_ALIGNMENT: u64 = 128 << 20;
 /// Length of the NVDIMM that carries a stack's own files.
@@ -99,9 +101,24 @@ pub fn qemu(size: Size, files: &Files) -> Command {
 /// Version of the QEMU on this machine. Virtual times differ slightly between versions.
 ///
 /// # Errors
-/// Where there is none.
+/// Where there is none, or an older one than [`OLDEST_QEMU`].
 pub fn qemu_version() -> Result<String> {
-    command::version(QEMU, QEMU_PACKAGE)
+    let version = command::version(QEMU, QEMU_PACKAGE)?;
+    match major_and_minor(&version) {
+        Some(found) if found >= OLDEST_QEMU => Ok(version),
+        _ => bail!(
+            "{QEMU}: found {version:?}, expected version {}.{} or later\nhint: apt-get install {QEMU_PACKAGE} on Debian 12 or \
+             later",
+            OLDEST_QEMU.0,
+            OLDEST_QEMU.1
+        ),
+    }
+}
+
+/// Of a line such as `QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7)`.
+fn major_and_minor(line: &str) -> Option<(u32, u32)> {
+    let mut numbers = line.split_once("version ")?.1.split(|character: char| !character.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 fn arguments(size: Size, files: &Files) -> Vec<String> {
@@ -151,6 +168,13 @@ mod tests {
         assert_eq!(of((24 << 20) + 1), Some(1024));
         assert_eq!(of(512 << 20), Some(3072));
         assert_eq!(of((512 << 20) + 1), None);
+    }
+
+    #[test]
+    fn a_version_is_read_from_what_qemu_prints() {
+        assert_eq!(major_and_minor("QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18+b3)"), Some((7, 2)));
+        assert_eq!(major_and_minor("QEMU emulator version 10.0.2"), Some((10, 0)));
+        assert_eq!(major_and_minor("something else"), None);
     }
 
     #[test]
