@@ -1,0 +1,102 @@
+//! Starts the command as a user would.
+
+#![allow(dead_code, reason = "each test program uses its own part")]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// The folder of stacks for tests.
+pub const TEST_STACKS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/stacks");
+/// The real stacks.
+pub const REAL_STACKS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../stacks");
+
+/// `quiclab`, to be started.
+pub fn quiclab() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_quiclab"))
+}
+
+/// How a command ended and what it said.
+#[derive(Debug)]
+pub struct Said {
+    pub status: Option<i32>,
+    pub output: String,
+    pub errors: String,
+}
+
+/// Runs a command to its end.
+pub fn said(command: &mut Command) -> Said {
+    let Output { status, stdout, stderr } = command.output().expect("the program can be started");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it speaks UTF-8");
+    Said { status: status.code(), output: text(stdout), errors: text(stderr) }
+}
+
+/// An experiment file of these lines, and a folder for its results.
+pub struct Bench {
+    pub folder: tempfile::TempDir,
+}
+
+impl Bench {
+    pub fn new(experiment: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("experiment.toml"), experiment).unwrap();
+        Self { folder }
+    }
+
+    pub fn file(&self) -> PathBuf {
+        self.folder.path().join("experiment.toml")
+    }
+
+    pub fn out(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// `quiclab run` of the experiment with results in `out`.
+    pub fn run(&self, stacks: &str, out: &str, more: &[&str]) -> Command {
+        let mut command = quiclab();
+        command.arg("run").arg(self.file()).args(["--stacks", stacks]).arg("--out").arg(self.out(out)).args(more);
+        command
+    }
+}
+
+/// Names of the whole records in a folder.
+pub fn records(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .map(|entries| entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect())
+        .unwrap_or_default();
+    names.retain(|name| !name.starts_with('.') && folder.join(name).join("metrics.json").is_file());
+    names.sort();
+    names
+}
+
+/// Command lines of all processes that have `needle` in them, this one left out.
+pub fn processes_with(needle: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let name = entry.file_name().into_string().unwrap_or_default();
+        if name.parse::<u32>().is_ok_and(|number| number != std::process::id()) {
+            let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+            if line.contains(needle) {
+                found.push(line);
+            }
+        }
+    }
+    found
+}
+
+/// Waits until `condition` holds.
+///
+/// # Panics
+/// Where it does not within a minute.
+pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < Duration::from_secs(60), "waited a minute for {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}

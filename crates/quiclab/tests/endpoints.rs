@@ -1,0 +1,59 @@
+//! Endpoints that fail: each is told apart, and none stops the others.
+
+mod common;
+
+use std::fs;
+
+use common::{Bench, TEST_STACKS, records, said};
+
+const EXPERIMENT: &str = r#"
+name = "tests/misbehaving"
+title = "Endpoints that fail"
+[stack]
+name = "misbehaving"
+[workload]
+size = "64 KiB"
+timeout = "5 s"
+[matrix]
+"stack.congestion_control" = ["server-crashes", "server-crashes-later", "server-never-listens", "server-answers-127",
+    "client-fails", "client-answers-127", "client-hangs", "client-stores-too-little", "client-stores-something-else",
+    "not-at-all"]
+"#;
+
+const FAILURES: &[&str] = &[
+    "the server ended before the transfer was over (exit status 3)",
+    "the server ended before the transfer was over (exit status 4)",
+    "the server did not listen on port 4433 in time",
+    "the server answered 127: it does not support what the run asks for",
+    "the client ended with exit status 1",
+    "the client answered 127: it does not support what the run asks for",
+    "the client did not end within 5 s of virtual time",
+    "the client's file has 10 bytes, expected 65536",
+    "the client's file has SHA-256 de2f256064a0af797747c2b97505dc0b9f3df0de4f489eac731c23ae9ca9cc31, expected ",
+];
+
+#[test]
+fn every_failure_is_told_and_stops_nothing_else() {
+    let bench = Bench::new(EXPERIMENT);
+    let first = said(&mut bench.run(TEST_STACKS, "out", &[]));
+    assert_eq!(first.status, Some(FAILURES.len() as i32), "{}", first.errors);
+    let out = bench.out("out");
+    assert_eq!(records(&out).len(), 1, "the good run has its record");
+    let kept: Vec<_> = fs::read_dir(out.join("failed")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(kept.len(), FAILURES.len());
+    let messages: Vec<_> = kept.iter().map(|folder| fs::read_to_string(folder.join("failure.txt")).unwrap()).collect();
+    for failure in FAILURES {
+        assert!(first.errors.contains(failure), "standard error lacks {failure:?}:\n{}", first.errors);
+        assert!(messages.iter().any(|message| message.contains(failure)), "no failure.txt says {failure:?}");
+    }
+    // The report tells of them as well.
+    let report: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(out.join("report.json")).unwrap()).unwrap();
+    assert_eq!(report["failures"].as_array().unwrap().len(), FAILURES.len());
+    assert!(fs::read_to_string(out.join("report.html")).unwrap().contains(FAILURES[2]));
+
+    // Finished runs are kept, failed ones are tried again.
+    let second = said(&mut bench.run(TEST_STACKS, "out", &["-j", "1"]));
+    assert_eq!(second.status, Some(FAILURES.len() as i32), "{}", second.errors);
+    assert!(second.errors.contains("1 of 10 runs have a record already"), "{}", second.errors);
+}

@@ -1,0 +1,106 @@
+//! Ctrl-C and kill -9 in the middle: nothing is left behind, nothing finished is lost, and the next run goes on.
+
+mod common;
+
+use std::{fs, process::Stdio, time::Duration};
+
+use common::{Bench, TEST_STACKS, processes_with, records, said, wait_until};
+
+const EXPERIMENT: &str = r#"
+name = "tests/interruption"
+title = "Long enough to be interrupted"
+[stack]
+name = "misbehaving"
+[workload]
+size = "4 MiB"
+repetitions = 4
+"#;
+
+fn interrupted_by(signal: i32) {
+    let bench = Bench::new(EXPERIMENT);
+    let out = bench.out("out");
+    let mark = out.display().to_string();
+    let mut command = bench.run(TEST_STACKS, "out", &["-j", "2"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // In the middle: something is finished, something under way.
+    let qemu = || processes_with(&mark).iter().any(|line| line.starts_with("qemu-system-x86_64"));
+    wait_until("the first record", || !records(&out).is_empty());
+    wait_until("another run", || qemu() || child.try_wait().unwrap().is_some());
+    let finished = records(&out);
+    // SAFETY: plain system call on our own child.
+    unsafe { libc::kill(child.id() as i32, signal) };
+    let status = child.wait().unwrap();
+    if signal == libc::SIGINT {
+        assert_eq!(status.code(), Some(130));
+        assert!(processes_with(&mark).is_empty(), "left behind: {:?}", processes_with(&mark));
+        assert!(!has_leftovers(&out), "an orderly end leaves nothing half-written");
+    } else {
+        wait_until("the kernel to end the virtual machines", || processes_with(&mark).is_empty());
+    }
+    let kept = records(&out);
+    assert!(finished.iter().all(|name| kept.contains(name)), "finished runs are kept");
+
+    let again = said(&mut bench.run(TEST_STACKS, "out", &[]));
+    assert_eq!(again.status, Some(0), "{}", again.errors);
+    assert!(again.errors.contains(&format!("{} of 4 runs have a record already", kept.len())), "{}", again.errors);
+    assert_eq!(records(&out).len(), 4);
+    assert!(!has_leftovers(&out));
+
+    // The interruption left no trace in the results.
+    let untouched = said(&mut bench.run(TEST_STACKS, "untouched", &[]));
+    assert_eq!(untouched.status, Some(0), "{}", untouched.errors);
+    for name in records(&out) {
+        let [one, other] = [&out, &bench.out("untouched")].map(|folder| fs::read(folder.join(&name).join("wire.pcapng")));
+        assert!(one.unwrap() == other.unwrap(), "{name}: wire.pcapng differs");
+    }
+}
+
+fn has_leftovers(out: &std::path::Path) -> bool {
+    fs::read_dir(out).unwrap().flatten().any(|entry| entry.file_name().to_string_lossy().contains("partial"))
+}
+
+#[test]
+fn after_ctrl_c_the_same_command_goes_on() {
+    interrupted_by(libc::SIGINT);
+}
+
+#[test]
+fn after_kill_9_the_same_command_goes_on() {
+    interrupted_by(libc::SIGKILL);
+}
+
+#[test]
+fn a_half_written_record_is_made_again() {
+    let bench = Bench::new(&EXPERIMENT.replace("repetitions = 4", "repetitions = 1").replace("4 MiB", "64 KiB"));
+    let first = said(&mut bench.run(TEST_STACKS, "out", &[]));
+    assert_eq!(first.status, Some(0), "{}", first.errors);
+    let out = bench.out("out");
+    let record = out.join(&records(&out)[0]);
+    let whole = fs::read(record.join("metrics.json")).unwrap();
+    for half in [&whole[..whole.len() / 2], &[]] {
+        fs::write(record.join("metrics.json"), half).unwrap();
+        let again = said(&mut bench.run(TEST_STACKS, "out", &[]));
+        assert_eq!(again.status, Some(0), "{}", again.errors);
+        assert_eq!(fs::read(record.join("metrics.json")).unwrap(), whole);
+    }
+    // Without that file it is no record at all; what a killed process was writing has another name and is cleared.
+    fs::rename(&record, out.join(".partial-x")).unwrap();
+    let again = said(&mut bench.run(TEST_STACKS, "out", &[]));
+    assert!(!again.errors.contains("have a record already"), "{}", again.errors);
+    assert!(!out.join(".partial-x").exists());
+    assert_eq!(records(&out).len(), 1);
+}
+
+#[test]
+fn two_commands_do_not_write_into_one_folder() {
+    let bench = Bench::new(EXPERIMENT);
+    let mut child = bench.run(TEST_STACKS, "out", &[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_until("the lock", || bench.out("out/.lock").exists());
+    std::thread::sleep(Duration::from_millis(100));
+    let second = said(&mut bench.run(TEST_STACKS, "out", &[]));
+    // SAFETY: plain system call on our own child.
+    unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
+    child.wait().unwrap();
+    assert_eq!(second.status, Some(125), "{}", second.errors);
+    assert!(second.errors.contains("another quiclab is at work here"), "{}", second.errors);
+}

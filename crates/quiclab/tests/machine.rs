@@ -1,0 +1,142 @@
+//! What quiclab needs of the machine is missing, old, damaged or full.
+
+mod common;
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::Path,
+};
+
+use common::{Bench, TEST_STACKS, records, said};
+
+const EXPERIMENT: &str = r#"
+name = "tests/machine"
+title = "One good transfer"
+[stack]
+name = "misbehaving"
+[workload]
+size = "1 MiB"
+"#;
+
+/// A folder with a program of that name which is this shell script.
+fn program(folder: &Path, name: &str, script: &str) {
+    fs::create_dir_all(folder).unwrap();
+    let path = folder.join(name);
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// A `PATH` with another folder in front.
+fn path_with(folder: &Path) -> String {
+    format!("{}:{}", folder.display(), std::env::var("PATH").unwrap())
+}
+
+#[test]
+fn a_machine_without_qemu_is_told_what_to_install() {
+    let bench = Bench::new(EXPERIMENT);
+    let empty = tempfile::tempdir().unwrap();
+    let told = said(bench.run(TEST_STACKS, "out", &[]).env("PATH", empty.path()));
+    assert_eq!(told.status, Some(125));
+    let expected = "qemu-system-x86_64: not found on this machine\nhint: apt-get install qemu-system-x86";
+    assert!(told.errors.contains(expected), "{}", told.errors);
+}
+
+#[test]
+fn an_old_qemu_is_refused() {
+    let bench = Bench::new(EXPERIMENT);
+    program(&bench.out("bin"), "qemu-system-x86_64", "echo 'QEMU emulator version 5.2.0 (Debian 1:5.2+dfsg-11)'");
+    let told = said(bench.run(TEST_STACKS, "out", &[]).env("PATH", path_with(&bench.out("bin"))));
+    assert_eq!(told.status, Some(125));
+    assert!(told.errors.contains("5.2.0") && told.errors.contains("expected version 7.2 or later"), "{}", told.errors);
+}
+
+#[test]
+fn a_kernel_package_that_cannot_be_had_is_named() {
+    let bench = Bench::new(EXPERIMENT);
+    let bin = bench.out("bin");
+    program(&bin, "apt-cache", "echo '  Depends: linux-image-6.1.0-99-cloud-amd64'");
+    program(&bin, "apt-get", "echo 'E: Unable to locate package' >&2; exit 100");
+    program(&bin, "mmdebstrap", "touch root.erofs packages");
+    let mut run = bench.run(TEST_STACKS, "out", &[]);
+    let told = said(run.env("PATH", path_with(&bin)).env("QUICLAB_CACHE", bench.out("cache")));
+    assert_eq!(told.status, Some(125));
+    for part in ["downloading linux-image-6.1.0-99-cloud-amd64", "hint: apt-get update", "Unable to locate package"] {
+        assert!(told.errors.contains(part), "lacks {part:?}: {}", told.errors);
+    }
+}
+
+#[test]
+fn an_image_that_cannot_be_made_is_told_with_what_mmdebstrap_said() {
+    let bench = Bench::new(EXPERIMENT);
+    program(&bench.out("bin"), "mmdebstrap", "echo 'E: cannot resolve the mirror' >&2; exit 25");
+    let mut run = bench.run(TEST_STACKS, "out", &[]);
+    let told = said(run.env("PATH", path_with(&bench.out("bin"))).env("QUICLAB_CACHE", bench.out("cache")));
+    assert_eq!(told.status, Some(125));
+    assert!(told.errors.contains("making the guest image") && told.errors.contains("cannot resolve"), "{}", told.errors);
+    let left = fs::read_dir(bench.out("cache/image")).unwrap().count();
+    assert_eq!(left, 0, "a half-made image was left");
+}
+
+#[test]
+fn a_damaged_image_and_a_damaged_kernel_are_not_used() {
+    // A good run fills the cache; a copy of the cache, by links, then loses parts.
+    let bench = Bench::new(EXPERIMENT);
+    let good = said(&mut bench.run(TEST_STACKS, "out", &[]));
+    assert_eq!(good.status, Some(0), "{}", good.errors);
+    let cache = std::env::var("QUICLAB_CACHE").map_or_else(
+        |_| Path::new(&std::env::var("HOME").unwrap()).join(".cache/quiclab"),
+        |folder| Path::new(&folder).to_path_buf(),
+    );
+    for (kind, file) in [("image", "root.erofs"), ("kernel", "vmlinuz")] {
+        let copy = bench.out(&format!("cache-{kind}"));
+        for folder in ["image", "kernel", "stack", "state"] {
+            fs::create_dir_all(copy.join(folder)).unwrap();
+            for entry in fs::read_dir(cache.join(folder)).unwrap().flatten() {
+                let target = copy.join(folder).join(entry.file_name());
+                if folder != kind {
+                    symlink(entry.path(), &target).unwrap();
+                    continue;
+                }
+                fs::create_dir(&target).unwrap();
+                for part in fs::read_dir(entry.path()).unwrap().flatten() {
+                    let whole = part.file_name() != file;
+                    let to = target.join(part.file_name());
+                    if whole { symlink(part.path(), to).unwrap() } else { fs::write(to, "half").unwrap() }
+                }
+            }
+        }
+        let told = said(bench.run(TEST_STACKS, "out2", &[]).env("QUICLAB_CACHE", &copy));
+        assert_eq!(told.status, Some(125), "{kind}: {}", told.errors);
+        assert!(told.errors.contains("is damaged") && told.errors.contains("hint: rm -r"), "{kind}: {}", told.errors);
+    }
+}
+
+/// Runs the experiment with its results on a disk of `size`, which only that process sees.
+fn on_a_disk_of(size: &str, bench: &Bench) -> common::Said {
+    let out = bench.out("disk");
+    fs::create_dir_all(&out).unwrap();
+    let run = bench.run(TEST_STACKS, "disk/out", &[]);
+    let mut command = std::process::Command::new("unshare");
+    // As root in a user namespace of its own, an ordinary user may mount as well.
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c"]);
+    command.arg(format!("mount -t tmpfs -o size={size} none \"$0\" && exec \"$@\"")).arg(&out);
+    command.arg(run.get_program()).args(run.get_args());
+    said(&mut command)
+}
+
+#[test]
+fn a_full_disk_is_told_before_the_run_and_after_it() {
+    let bench = Bench::new(EXPERIMENT);
+    // No room for the results of the guest.
+    let before = on_a_disk_of("64m", &bench);
+    assert_eq!(before.status, Some(1), "{}", before.errors);
+    for part in ["No space left on device", "hint: free some space"] {
+        assert!(before.errors.contains(part), "lacks {part:?}: {}", before.errors);
+    }
+    // Room for those, but not for the record.
+    let after = on_a_disk_of("129m", &bench);
+    assert_eq!(after.status, Some(1), "{}", after.errors);
+    assert!(after.errors.contains("No space left on device"), "{}", after.errors);
+    assert!(records(&bench.out("disk/out")).is_empty());
+}

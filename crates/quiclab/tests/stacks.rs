@@ -1,0 +1,40 @@
+//! Every stack transfers a file, and says 127 to what it cannot do.
+
+mod common;
+
+use std::fs;
+
+use common::{Bench, REAL_STACKS, records, said};
+
+const EXPERIMENT: &str = r#"
+name = "tests/stacks"
+title = "One transfer of every stack"
+[workload]
+size = "1 MiB"
+[matrix]
+"stack.name" = ["ngtcp2", "quic-go", "quiche", "quiche-0.24", "tcp-tls"]
+"#;
+
+#[test]
+fn every_stack_transfers_a_file() {
+    let bench = Bench::new(EXPERIMENT);
+    let told = said(&mut bench.run(REAL_STACKS, "out", &[]));
+    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let out = bench.out("out");
+    let names = records(&out);
+    assert_eq!(names.len(), 5);
+    for name in names {
+        let text = fs::read_to_string(out.join(&name).join("metrics.json")).unwrap();
+        let metrics: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let value = |metric: &str| metrics["metrics"][metric].as_f64().unwrap_or_else(|| panic!("{name}: no {metric}"));
+        // 1 MiB in packets of at most 1448 bytes, retransmissions on top; the link passes 40 Mbit/s.
+        let packets = value("packets_sent");
+        assert!((1_048_576.0 / 1448.0..1500.0).contains(&packets), "{name}: {packets} packets");
+        let goodput = value("goodput_wire_bps");
+        assert!((10e6..40e6).contains(&goodput), "{name}: {goodput} bit/s");
+        // The keys are in the capture, so that it can be decrypted.
+        let capture = fs::read(out.join(&name).join("wire.pcapng")).unwrap();
+        let needle = b"SERVER_TRAFFIC_SECRET_0";
+        assert!(capture.windows(needle.len()).any(|window| window == needle), "{name}: no TLS secrets in the capture");
+    }
+}

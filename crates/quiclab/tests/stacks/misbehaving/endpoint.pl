@@ -1,0 +1,35 @@
+# Sends a file over plain TCP, or fails to do so in the way that QUICLAB_CCA names.
+use strict;
+use warnings;
+use IO::Socket::INET;
+
+my $manner = $ENV{QUICLAB_CCA};
+my $size = -s glob("$ENV{WWW}/*");
+
+if ($ENV{ROLE} eq 'server') {
+    exit 3 if $manner eq 'server-crashes';
+    exit 127 if $manner eq 'server-answers-127';
+    sleep 1000 if $manner eq 'server-never-listens';
+    my $listener = IO::Socket::INET->new(LocalPort => $ENV{QUICLAB_PORT}, Listen => 1, ReuseAddr => 1) or die $@;
+    my $connection = $listener->accept;
+    exit 4 if $manner eq 'server-crashes-later';
+    open my $file, '<:raw', glob("$ENV{WWW}/*") or die $!;
+    local $/;
+    print $connection scalar <$file>;
+    close $connection;
+    sleep 1000;
+} else {
+    exit 1 if $manner eq 'client-fails';
+    exit 127 if $manner eq 'client-answers-127';
+    sleep 1000 if $manner eq 'client-hangs';
+    my ($name) = $ENV{REQUESTS} =~ m{([^/]+)$};
+    my $connection = IO::Socket::INET->new(PeerAddr => "server:$ENV{QUICLAB_PORT}") or die $@;
+    local $/;
+    my $bytes = <$connection>;
+    sleep 1000 if $manner eq 'server-crashes-later';
+    $bytes = substr $bytes, 0, 10 if $manner eq 'client-stores-too-little';
+    $bytes = "\0" x length $bytes if $manner eq 'client-stores-something-else';
+    open my $file, '>:raw', "$ENV{DOWNLOADS}/$name" or die $!;
+    print $file $bytes;
+    close $file or die $!;
+}
