@@ -85,9 +85,9 @@ impl Experiment {
         &self,
         draft: Draft,
         stacks: &BTreeMap<String, StackManifest>,
-        mut assignments: impl DoubleEndedIterator<Item = &'a Assignment> + Clone,
+        assignments: impl DoubleEndedIterator<Item = &'a Assignment> + Clone,
     ) -> Result<Settings, ExperimentError> {
-        let mut place_of = |key: &str| assignments.clone().rfind(|one| one.key == key).map(|one| one.place);
+        let place_of = |key: &str| assignments.clone().rfind(|one| one.key == key).map(|one| one.place);
         let known = || stacks.keys().cloned().collect::<Vec<_>>().join(", ");
         let Some(name) = draft.stack_name.clone() else {
             let message = format!("stack.name: found nothing, expected one of {}", known());
@@ -135,6 +135,31 @@ pub fn setting_text(settings: &Settings, key: &str) -> Option<String> {
     // A queueing discipline is a table with its kind.
     let value = value.as_table().and_then(|table| table.get("kind")).cloned().unwrap_or(value);
     Some(value.as_str().map_or_else(|| inline(&value), str::to_owned))
+}
+
+/// A short name for each of several settings: the stack, and what sets it apart from the others, such as
+/// `quiche, gso off`. Equal settings get equal names.
+pub fn labels(all: &[&Settings]) -> Vec<String> {
+    // What differs between stacks only is each one's own default, and says little.
+    let differs = |key: &&str| {
+        all.iter().any(|one| {
+            let mut same_stack = all.iter().filter(|other| other.stack.name == one.stack.name);
+            same_stack.any(|other| setting_text(one, key) != setting_text(other, key))
+        })
+    };
+    let keys: Vec<_> =
+        SETTINGS.iter().map(|setting| setting.key).filter(|key| *key != "stack.name").filter(differs).collect();
+    let label = |settings: &&Settings| {
+        let mut label = settings.stack.name.clone();
+        for key in &keys {
+            let name = key.rsplit('.').next().unwrap_or(key).replace('_', " ");
+            if let Some(value) = setting_text(settings, key) {
+                label.push_str(&format!(", {name} {value}"));
+            }
+        }
+        label
+    };
+    all.iter().map(label).collect()
 }
 
 /// Every combination of one value per axis, the last axis changing fastest.

@@ -27,41 +27,77 @@ pub struct Run {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
+    /// The guest's kernel: `6.1`, `6.1-rt` or `6.12`.
     pub kernel: String,
+    /// The stack and how it is to behave.
     pub stack: StackSettings,
+    /// What is transferred.
     pub workload: Workload,
+    /// What lies between the hosts.
     pub path: Path,
+    /// What differs from a host's defaults.
     pub hosts: Hosts,
+    /// What is captured.
     pub tap: Tap,
+    /// How the packets are read.
     pub analysis: Analysis,
 }
 
+/// The stack and how it is to behave. An endpoint that cannot honour one of these says so by exit status 127.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StackSettings {
-    /// Folder under `stacks/`, serves both roles.
+    /// Folder under `stacks/`; it serves both roles.
     pub name: String,
+    /// The sender's congestion control, by its usual short name such as `cubic`.
     pub congestion_control: String,
+    /// Segmentation offload.
     pub gso: Gso,
+    /// Who spaces the packets.
     pub pacing: Pacing,
+    /// HTTP version.
     pub http: Http,
 }
 
+/// Generic segmentation offload of UDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Gso { Off, On }
+pub enum Gso {
+    /// One packet per system call or message.
+    Off,
+    /// Many packets in one buffer, cut by the kernel.
+    On,
+}
 
+/// Who spaces the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Pacing { Off, User, Txtime }
+pub enum Pacing {
+    /// Nobody.
+    Off,
+    /// The stack, by timers of its own.
+    User,
+    /// The kernel, by the send time that the stack gives each packet (`SO_TXTIME`).
+    Txtime,
+}
 
+/// What is spoken over the transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Http { H3, Hq, H2 }
+pub enum Http {
+    /// HTTP/3.
+    H3,
+    /// HTTP/0.9 over QUIC, as the interop tests have it.
+    Hq,
+    /// HTTP/2 over TLS over TCP.
+    H2,
+}
 
+/// What is transferred.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
+    /// Length of the one response.
     #[serde(with = "crate::quantity")]
     pub size: ByteCount,
     /// Virtual time after which the client counts as hanging.
@@ -73,12 +109,16 @@ pub struct Workload {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Path {
+    /// Of the token bucket. It counts frames with their Ethernet header, without the frame check sequence.
     #[serde(with = "crate::quantity")]
     pub rate: Rate,
+    /// Depth of the token bucket.
     #[serde(with = "crate::quantity")]
     pub burst: ByteCount,
+    /// One way, from server to client.
     #[serde(with = "crate::quantity")]
     pub delay_to_client: Duration,
+    /// One way, from client to server.
     #[serde(with = "crate::quantity")]
     pub delay_to_server: Duration,
     /// Packets, delay line and queue together.
@@ -87,26 +127,44 @@ pub struct Path {
     pub return_limit_packets: u32,
 }
 
+/// What differs from a host's defaults.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hosts {
+    /// Queueing discipline of the server's interface.
     pub server_qdisc: Qdisc,
+    /// Receive buffer of every socket that does not ask for its own size.
     #[serde(with = "crate::quantity")]
     pub udp_receive_buffer: ByteCount,
+    /// Send buffer of every socket that does not ask for its own size.
     #[serde(with = "crate::quantity")]
     pub udp_send_buffer: ByteCount,
 }
 
+/// A queueing discipline of Linux.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Qdisc {
+    /// No queue: `noqueue`, the default of a virtual Ethernet.
     None,
+    /// Three first-in first-out bands.
     PfifoFast,
-    Fq { flow_limit_packets: u32 },
+    /// Fair queueing with send times on `CLOCK_MONOTONIC`.
+    Fq {
+        /// Most packets of one flow in the queue.
+        flow_limit_packets: u32,
+    },
+    /// Fair queueing with controlled delay.
     FqCodel,
-    Etf { #[serde(with = "crate::quantity")] delta: Duration },
+    /// Earliest TxTime first, send times on `CLOCK_TAI`. Drops what has none.
+    Etf {
+        /// How long before its send time a packet is taken up.
+        #[serde(with = "crate::quantity")]
+        delta: Duration,
+    },
 }
 
+/// What is captured, at the server's egress and behind the bottleneck.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tap {
@@ -120,9 +178,11 @@ pub struct Tap {
     pub bottleneck_snaplen: Option<ByteCount>,
 }
 
+/// How the packets are read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Analysis {
+    /// Packets with a gap strictly below it belong to one train.
     #[serde(with = "crate::quantity")]
     pub train_threshold: Duration,
 }

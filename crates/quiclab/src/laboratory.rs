@@ -21,8 +21,9 @@ use quiclab_testbed::{
         image::Image,
         kernel::Kernel,
         machine::{Size, qemu_version},
+        priority,
         run::{PerformError, Performed, Vm},
-        state::Guest,
+        state::{Guest, Host},
     },
 };
 
@@ -81,7 +82,7 @@ impl Laboratory {
                 let kernel = self.kernel(&settings.kernel)?;
                 let guest =
                     Guest { kernel, image: image.clone(), agent: agent.clone(), qemu_version: qemu_version.clone() };
-                let vm = Vm { cache: self.cache.clone(), guest, stop: self.stop.clone(), patience };
+                let vm = Vm { cache: self.cache.clone(), guest };
                 machines.insert(settings.kernel.clone(), vm);
             }
             let guest = &machines[&settings.kernel].guest;
@@ -91,10 +92,19 @@ impl Laboratory {
                     "booting a guest of {} MiB with kernel {} (once; some 10 s)",
                     size.memory_mib, settings.kernel
                 ));
-                guest.saved_state(&self.cache, size, &self.stop)?;
+                guest.saved_state(&self.cache, size, &self.host(0, patience)?)?;
             }
         }
         Ok(Prepared { manifests: self.manifests.clone(), stacks, machines })
+    }
+
+    /// The host's side of the guests of worker number `worker`: a core of its own, as long as there are enough.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub fn host(&self, worker: usize, patience: Duration) -> Result<Host> {
+        let cores = priority::cores()?;
+        Ok(Host { core: cores[worker % cores.len()], stop: self.stop.clone(), patience })
     }
 
     /// The kernel `name`.
@@ -151,10 +161,10 @@ impl Prepared {
     ///
     /// # Errors
     /// See [`PerformError`].
-    pub fn perform(&self, run: &Run, records: &Records, failures: &Path) -> Result<Performed, PerformError> {
+    pub fn perform(&self, run: &Run, records: &Records, failures: &Path, host: &Host) -> Result<Performed, PerformError> {
         let name = &run.settings.stack.name;
         let vm = &self.machines[&run.settings.kernel];
-        vm.perform(run, &self.manifests[name], &self.stacks[name], records, failures)
+        vm.perform(run, &self.manifests[name], &self.stacks[name], records, failures, host)
     }
 }
 

@@ -40,14 +40,16 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
     let folder = arguments.out.clone().unwrap_or_else(|| default_folder(&plan, arguments.profile.as_deref()));
     let results = Results::create(&folder)?;
     let _lock = results.lock()?;
-    let prepared = laboratory.prepare(&plan.runs, Duration::from_secs(arguments.wall_timeout))?;
+    let patience = Duration::from_secs(arguments.wall_timeout);
+    let prepared = laboratory.prepare(&plan.runs, patience)?;
     let jobs = jobs(&plan, &prepared)?;
     results.write_index(&Index::new(&plan, command_line(arguments), jobs.iter().map(|job| job.name.clone()).collect()))?;
     let missing: Vec<Job> = jobs.iter().filter(|job| !results.has(&job.name)).cloned().collect();
     if missing.len() < jobs.len() {
         eprintln!("quiclab: {} of {} runs have a record already", jobs.len() - missing.len(), jobs.len());
     }
-    let done = perform_all(&prepared, &missing, workers(arguments), &results.records, &results.failures(), &stop);
+    let hosts = (0..workers(arguments)).map(|worker| laboratory.host(worker, patience)).collect::<Result<Vec<_>>>()?;
+    let done = perform_all(&prepared, &missing, &hosts, &results.records, &results.failures());
     if stop.load(Ordering::Relaxed) {
         return Err(Interrupted::ByRequest.into());
     }

@@ -5,7 +5,7 @@ use std::{
     path::Path,
     sync::{
         Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     thread,
     time::Instant,
@@ -14,7 +14,10 @@ use std::{
 use quiclab_experiment::run::Run;
 use quiclab_testbed::{
     record::Records,
-    vm::run::{PerformError, Performed},
+    vm::{
+        run::{PerformError, Performed},
+        state::Host,
+    },
 };
 use serde::Serialize;
 
@@ -51,28 +54,28 @@ pub struct Cost {
     pub elapsed_seconds: f64,
 }
 
-/// Performs `jobs` with `workers` virtual machines at a time, until all are done or `stop` is set.
+/// Performs `jobs`, one at a time on each of `hosts`, until all are done or a host is told to stop.
 pub fn perform_all(
     prepared: &Prepared,
     jobs: &[Job],
-    workers: usize,
+    hosts: &[Host],
     records: &Records,
     failures: &Path,
-    stop: &AtomicBool,
 ) -> Done {
-    let workers = workers.min(jobs.len());
+    let workers = hosts.len().min(jobs.len());
     let progress = Progress::new(jobs.len(), workers);
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Done::default());
     thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                while !stop.load(Ordering::Relaxed) {
+        for host in &hosts[..workers] {
+            let (progress, next, done) = (&progress, &next, &done);
+            scope.spawn(move || {
+                while !host.stop.load(Ordering::Relaxed) {
                     let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
                     let label = label(&job.run);
                     progress.on_start(&label);
                     let start = Instant::now();
-                    let result = prepared.perform(&job.run, records, failures);
+                    let result = prepared.perform(&job.run, records, failures, host);
                     let mut done = done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                     match result {
                         Ok(performed) => {

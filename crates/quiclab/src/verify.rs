@@ -25,14 +25,15 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8> {
     if !laboratory.manifests.contains_key(name) {
         bail!("{}: its stack {name:?} is not in {}", arguments.record.display(), laboratory.stacks_folder.display());
     }
-    let prepared = laboratory.prepare(std::slice::from_ref(run), Duration::from_secs(arguments.wall_timeout))?;
+    let patience = Duration::from_secs(arguments.wall_timeout);
+    let prepared = laboratory.prepare(std::slice::from_ref(run), patience)?;
     check_versions(&record.run.versions, &prepared.versions(run)?)?;
     let scratch = laboratory.cache.path("verify");
     fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
     let scratch = tempfile::tempdir_in(&scratch).context("a folder for the second record")?;
     let records = Records::open(scratch.path())?;
     eprintln!("quiclab: running {name}, repetition {} again", run.repetition);
-    let performed = match prepared.perform(run, &records, &scratch.path().join("failed")) {
+    let performed = match prepared.perform(run, &records, &scratch.path().join("failed"), &laboratory.host(0, patience)?) {
         Ok(performed) => performed,
         Err(PerformError::Testbed(error)) => return Err(error),
         Err(PerformError::Run { failure, .. }) => bail!("the run failed this time: {failure}"),

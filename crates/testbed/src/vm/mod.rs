@@ -1,7 +1,7 @@
 //! The virtual testbed: QEMU counts instructions, so time is virtual, and the same run gives the same bytes anywhere.
 //!
 //! [`kernel`], [`image`] and [`initramfs`] make what a guest consists of; [`machine`] is the QEMU command line;
-//! [`monitor`] talks to a QEMU; [`state`] boots once and saves; [`perform`](run::perform) restores, runs and collects.
+//! [`monitor`] talks to a QEMU, [`priority`] keeps its threads in order; [`state`] boots once and saves; [`perform`](run::perform) restores, runs and collects.
 
 pub mod image;
 pub mod initramfs;
@@ -9,5 +9,6 @@ pub mod kernel;
 pub mod machine;
 pub mod monitor;
 pub mod orders;
+pub mod priority;
 pub mod run;
 pub mod state;

@@ -16,7 +16,10 @@ use std::{
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use super::machine::{QEMU, QEMU_PACKAGE};
+use super::{
+    machine::{QEMU, QEMU_PACKAGE},
+    priority,
+};
 
 /// How often waiting looks at the flag that ends it.
 const GLANCE: Duration = Duration::from_millis(100);
@@ -62,18 +65,18 @@ pub enum Interrupted {
 }
 
 impl Qemu {
-    /// Starts `command`. Everything that waits on it ends when `stop` is set or `patience` is over.
+    /// Starts `command` on the given core. Everything that waits on it ends when `stop` is set or `patience` is over.
     ///
     /// # Errors
     /// Where QEMU is missing or does not speak QMP.
-    pub fn start(mut command: Command, stop: Arc<AtomicBool>, patience: Duration) -> Result<Self> {
+    pub fn start(mut command: Command, core: usize, stop: Arc<AtomicBool>, patience: Duration) -> Result<Self> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // A group of its own: Ctrl-C reaches quiclab, which then ends QEMU in order.
         command.process_group(0);
-        // SAFETY: prctl is safe to call between fork and exec.
+        // SAFETY: both calls are safe between fork and exec.
         unsafe {
-            command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
-                0 => Ok(()),
+            command.pre_exec(move || match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
+                0 => priority::bind_to(core),
                 _ => Err(std::io::Error::last_os_error()),
             });
         }
@@ -96,6 +99,9 @@ impl Qemu {
         let mut qemu = Self { child, input, lines, stop, patience, deadline: Instant::now() + patience, reaped: false };
         qemu.wait_for("its greeting", |message| message.get("QMP").is_some())?;
         qemu.execute("qmp_capabilities", json!({}))?;
+        let cpus = qemu.execute("query-cpus-fast", json!({}))?;
+        let cpu = cpus[0]["thread-id"].as_i64().with_context(|| format!("QEMU's CPUs: {cpus}"))?;
+        priority::put_first(qemu.child.id() as i32, cpu as i32)?;
         Ok(qemu)
     }
 

@@ -5,7 +5,6 @@ use std::{
     io::Write,
     os::fd::AsRawFd,
     path::{Path, PathBuf},
-    sync::{Arc, atomic::AtomicBool},
     time::{Duration, Instant},
 };
 
@@ -21,7 +20,7 @@ use super::{
     machine::Size,
     monitor::{HostUse, describe},
     orders,
-    state::Guest,
+    state::{Guest, Host},
 };
 use crate::{
     cache::Cache,
@@ -37,10 +36,6 @@ pub struct Vm {
     pub cache: Cache,
     /// The guest.
     pub guest: Guest,
-    /// Set to end everything.
-    pub stop: Arc<AtomicBool>,
-    /// Host time after which a run is given up. Virtual timeouts come first unless something is badly wrong.
-    pub patience: Duration,
 }
 
 /// A run that went well.
@@ -108,16 +103,17 @@ impl Vm {
         stack: &BuiltStack,
         records: &Records,
         failures: &Path,
+        host: &Host,
     ) -> Result<Performed, PerformError> {
         let start = Instant::now();
         let versions = self.versions(run, manifest, stack)?;
         let name = run.folder_name(&versions);
         let size = Size::for_transfer(run.settings.workload.size)?;
-        let state = self.guest.saved_state(&self.cache, size, &self.stop)?;
+        let state = self.guest.saved_state(&self.cache, size, host)?;
         let work = records.begin(&name)?;
         let [slot_path, console] = ["slot", "console"].map(|name| work.folder().join(name));
         write_slot(&slot_path, size.slot_bytes, &slot::encode_orders(&orders::of_run(run, manifest)?).map_err(anyhow::Error::new)?)?;
-        let qemu = state.restore(&self.guest, &stack.file(), &slot_path, &console, &self.stop, self.patience)?;
+        let qemu = state.restore(&self.guest, &stack.file(), &slot_path, &console, host)?;
         let end = qemu.wait()?;
         let keep = |results: Option<&Results>, failure: RunFailure| -> Result<PerformError> {
             let kept = keep_failure(&failures.join(&name), results, &console, run, &failure)?;

@@ -38,6 +38,17 @@ pub struct Guest {
     pub qemu_version: String,
 }
 
+/// The host's side of a guest.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// The core it runs on.
+    pub core: usize,
+    /// Set to end everything.
+    pub stop: Arc<AtomicBool>,
+    /// Host time after which a run is given up. Virtual timeouts come first unless something is badly wrong.
+    pub patience: Duration,
+}
+
 /// A state in the cache.
 #[derive(Clone, Debug)]
 pub struct SavedState {
@@ -72,14 +83,14 @@ impl Guest {
     /// The saved state of this guest; boots and saves it where the cache has none.
     ///
     /// # Errors
-    /// Where the guest does not come up, or `stop` is set meanwhile.
-    pub fn saved_state(&self, cache: &Cache, size: Size, stop: &Arc<AtomicBool>) -> Result<SavedState> {
+    /// Where the guest does not come up, or is told to stop meanwhile.
+    pub fn saved_state(&self, cache: &Cache, size: Size, host: &Host) -> Result<SavedState> {
         let name = format!("state/{}", self.identity(size)?);
-        let folder = cache.folder(&name, |folder| self.boot_and_save(folder, size, stop))?;
+        let folder = cache.folder(&name, |folder| self.boot_and_save(folder, size, host))?;
         Ok(SavedState { folder, size })
     }
 
-    fn boot_and_save(&self, folder: &Path, size: Size, stop: &Arc<AtomicBool>) -> Result<()> {
+    fn boot_and_save(&self, folder: &Path, size: Size, host: &Host) -> Result<()> {
         let state = SavedState { folder: folder.to_path_buf(), size };
         initramfs::write(&self.agent, &self.kernel, &state.initramfs())?;
         let console = folder.join("console");
@@ -97,7 +108,7 @@ impl Guest {
             slot: &slot,
             console: &console,
         };
-        let saved = self.boot(&files, size, stop).and_then(|mut qemu| {
+        let saved = self.boot(&files, size, host).and_then(|mut qemu| {
             set_capability(&mut qemu)?;
             qemu.execute("migrate", json!({ "uri": exec_uri("cat > ", &state.file()) }))?;
             qemu.wait_for_migration()?;
@@ -113,8 +124,8 @@ impl Guest {
         Ok(())
     }
 
-    fn boot(&self, files: &Files, size: Size, stop: &Arc<AtomicBool>) -> Result<Qemu> {
-        let mut qemu = Qemu::start(machine::qemu(size, files), stop.clone(), BOOT_PATIENCE)?;
+    fn boot(&self, files: &Files, size: Size, host: &Host) -> Result<Qemu> {
+        let mut qemu = Qemu::start(machine::qemu(size, files), host.core, host.stop.clone(), BOOT_PATIENCE)?;
         qemu.wait_for_event("GUEST_PANICKED")?;
         Ok(qemu)
     }
@@ -125,7 +136,7 @@ impl SavedState {
     ///
     /// # Errors
     /// Where QEMU cannot restore it.
-    pub fn restore(&self, guest: &Guest, stack: &Path, slot: &Path, console: &Path, stop: &Arc<AtomicBool>, patience: Duration) -> Result<Qemu> {
+    pub fn restore(&self, guest: &Guest, stack: &Path, slot: &Path, console: &Path, host: &Host) -> Result<Qemu> {
         let files = Files {
             kernel: &guest.kernel.image(),
             initramfs: &self.initramfs(),
@@ -136,7 +147,7 @@ impl SavedState {
         };
         let mut command = machine::qemu(self.size, &files);
         command.args(["-incoming", "defer"]);
-        let mut qemu = Qemu::start(command, stop.clone(), patience)?;
+        let mut qemu = Qemu::start(command, host.core, host.stop.clone(), host.patience)?;
         set_capability(&mut qemu)?;
         qemu.execute("migrate-incoming", json!({ "uri": exec_uri("cat ", &self.file()) }))?;
         qemu.wait_for_migration()?;
