@@ -14,4 +14,4 @@ pub mod stack;
 
 pub use error::ExperimentError;
 pub use file::{Experiment, Published};
-pub use plan::{Overrides, Plan, labels, setting_text};
+pub use plan::{Overrides, Plan, labels, setting_text, settings_text};

@@ -137,6 +137,11 @@ pub fn setting_text(settings: &Settings, key: &str) -> Option<String> {
     Some(value.as_str().map_or_else(|| inline(&value), str::to_owned))
 }
 
+/// All settings as TOML, as they stand in a record.
+pub fn settings_text(settings: &Settings) -> String {
+    toml::to_string(settings).expect("every setting has a TOML form")
+}
+
 /// A short name for each of several settings: the stack, and what sets it apart from the others, such as
 /// `quiche, gso off`. Equal settings get equal names.
 pub fn labels(all: &[&Settings]) -> Vec<String> {

@@ -1,27 +1,19 @@
 //! From the metrics of runs to what a person looks at: tables, JSON, one self-contained HTML page.
 //!
-//! Knows neither files nor processes. Read [`ReportInput`], then the `render_*` functions.
+//! Knows neither files nor processes: the same input gives the same bytes. Read [`ReportInput`], then the `render_*`
+//! functions. A new column is an entry in `columns`, a new picture a file in `figures` and a line in its list.
 
+mod columns;
+mod figures;
+mod groups;
+mod html;
 mod input;
+mod json;
+mod markdown;
+mod terminal;
 
+pub use html::render_html;
 pub use input::{FailureRow, PublishedRow, ReportInput, RunRow};
-
-/// The table for a terminal, at most `width` columns wide.
-pub fn render_terminal(_input: &ReportInput, _width: Option<u16>) -> String {
-    String::new()
-}
-
-/// The table as Markdown.
-pub fn render_markdown(_input: &ReportInput) -> String {
-    String::new()
-}
-
-/// Everything as JSON, for programs.
-pub fn render_json(_input: &ReportInput) -> String {
-    String::new()
-}
-
-/// One page with pictures, without any reference to the network.
-pub fn render_html(_input: &ReportInput) -> String {
-    String::new()
-}
+pub use json::render_json;
+pub use markdown::render_markdown;
+pub use terminal::render_terminal;

@@ -1,0 +1,28 @@
+//! The pictures: a new one is a file with a function like the others and a line in [`FIGURES`].
+
+mod drops;
+mod gap_cdf;
+mod goodput;
+mod packet_time;
+mod style;
+mod train_lengths;
+
+use plotly::Plot;
+
+use crate::groups::Group;
+
+/// A picture and the words around it.
+pub(crate) struct Figure {
+    /// Identity in the page.
+    pub id: &'static str,
+    /// What stands above it.
+    pub title: &'static str,
+    /// How to read it.
+    pub caption: String,
+    /// The picture.
+    pub plot: Plot,
+}
+
+/// In the order of the page.
+pub(crate) const FIGURES: &[fn(&[Group]) -> Figure] =
+    &[gap_cdf::draw, train_lengths::draw, goodput::draw, drops::draw, packet_time::draw];

@@ -1,0 +1,88 @@
+//! Repetitions of one thing, side by side with what was published of it.
+
+use quiclab_experiment::{labels, run::Settings, setting_text};
+use quiclab_metrics::Summary;
+
+use crate::{
+    columns::Column,
+    input::{PublishedRow, ReportInput, RunRow},
+};
+
+/// All runs with the same settings.
+pub(crate) struct Group<'a> {
+    /// A short name, unlike that of every other group.
+    pub label: String,
+    /// What the runs have in common.
+    pub settings: &'a Settings,
+    /// The repetitions.
+    pub runs: Vec<&'a RunRow>,
+    /// What was published of them.
+    pub published: Option<&'a PublishedRow>,
+}
+
+/// A warning, and which runs of a group have it.
+pub(crate) struct GroupWarning {
+    /// Its stable name.
+    pub code: String,
+    /// The sentence of the first run that has it.
+    pub message: String,
+    /// How many of the runs have it.
+    pub runs: usize,
+}
+
+impl<'a> Group<'a> {
+    /// The groups of a report, in the order in which their first runs stand.
+    pub fn all(input: &'a ReportInput) -> Vec<Self> {
+        let mut groups: Vec<Self> = Vec::new();
+        for run in &input.runs {
+            let settings = &run.run.settings;
+            match groups.iter_mut().find(|group| group.settings == settings) {
+                Some(group) => group.runs.push(run),
+                None => groups.push(Self {
+                    label: String::new(),
+                    settings,
+                    runs: vec![run],
+                    published: best_match(&input.published, settings),
+                }),
+            }
+        }
+        let names = labels(&groups.iter().map(|group| group.settings).collect::<Vec<_>>());
+        for (group, name) in groups.iter_mut().zip(names) {
+            group.label = name;
+        }
+        groups
+    }
+
+    /// The statistics of a column over the repetitions; `None` where no run has a value.
+    pub fn summary(&self, column: &Column) -> Option<Summary> {
+        Summary::of(self.runs.iter().filter_map(|run| (column.value)(&run.metrics.metrics)))
+    }
+
+    /// The published value of a column.
+    pub fn published(&self, column: &Column) -> Option<f64> {
+        self.published?.values.get(column.metric).copied()
+    }
+
+    /// The warnings of the runs, each code once.
+    pub fn warnings(&self) -> Vec<GroupWarning> {
+        let mut warnings: Vec<GroupWarning> = Vec::new();
+        for warning in self.runs.iter().flat_map(|run| &run.metrics.warnings) {
+            match warnings.iter_mut().find(|known| known.code == warning.code) {
+                Some(known) => known.runs += 1,
+                None => {
+                    warnings.push(GroupWarning { code: warning.code.clone(), message: warning.message.clone(), runs: 1 });
+                }
+            }
+        }
+        warnings
+    }
+}
+
+/// The row that says most about which runs it is of.
+fn best_match<'a>(published: &'a [PublishedRow], settings: &Settings) -> Option<&'a PublishedRow> {
+    let is_of = |row: &&PublishedRow| {
+        row.matches.iter().all(|(key, value)| setting_text(settings, key).as_deref() == Some(value.as_str()))
+    };
+    // The last of equals would win; rows are looked at from the end, so the first does.
+    published.iter().rev().filter(is_of).max_by_key(|row| row.matches.len())
+}

@@ -1,0 +1,183 @@
+//! One page with everything, which needs no network.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use plotly::Plot;
+
+use crate::{
+    columns::{COLUMNS, NOTHING},
+    figures::{FIGURES, Figure},
+    groups::Group,
+    input::ReportInput,
+};
+
+const STYLE: &str = include_str!("style.css");
+
+/// The page.
+pub fn render_html(input: &ReportInput) -> String {
+    let groups = Group::all(input);
+    let figures: Vec<_> = FIGURES.iter().map(|draw| draw(&groups)).collect();
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (input.experiment) " \u{b7} quiclab" }
+                style { (PreEscaped(STYLE)) }
+                // An empty icon keeps browsers from asking a server for one.
+                link rel="icon" href="data:,";
+                (PreEscaped(plotly_script()))
+            }
+            body {
+                h1 { (input.title) }
+                p.lead {
+                    code { (input.experiment) }
+                    @if let Some(source) = &input.source { " \u{b7} after " (source) }
+                    " \u{b7} made by " code { (input.command) }
+                }
+                (failures(input))
+                (warnings(&groups))
+                h2 { "Numbers" }
+                (table(&groups))
+                @for figure in &figures { (picture(figure)) }
+                h2 { "Settings" }
+                @for group in &groups { (settings(group)) }
+                h2 { "Records" }
+                (records(&groups))
+            }
+        }
+    };
+    page.into_string()
+}
+
+/// The library's offline sources hold a second script, for formulas, which is not needed.
+fn plotly_script() -> String {
+    const END: &str = "</script>";
+    let sources = Plot::offline_js_sources();
+    let end = sources.find(END).map_or(sources.len(), |start| start + END.len());
+    sources[..end].to_owned()
+}
+
+fn failures(input: &ReportInput) -> Markup {
+    html! {
+        @if !input.failures.is_empty() {
+            section.failed {
+                h2 { (input.failures.len()) " runs failed" }
+                ul { @for failure in &input.failures { li { code { (failure.folder) } ": " (failure.message) } } }
+            }
+        }
+    }
+}
+
+fn warnings(groups: &[Group]) -> Markup {
+    let warnings: Vec<_> = groups.iter().map(|group| (group, group.warnings())).collect();
+    html! {
+        @if warnings.iter().any(|(_, of_group)| !of_group.is_empty()) {
+            section.warnings {
+                h2 { "Look here before you trust the numbers" }
+                ul {
+                    @for (group, of_group) in &warnings {
+                        @for warning in of_group {
+                            li {
+                                strong { (group.label) } ", " (warning.runs) " of " (group.runs.len()) " runs: "
+                                (warning.message) " " code { (warning.code) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn table(groups: &[Group]) -> Markup {
+    html! {
+        div.wide {
+            table {
+                thead { tr { th {} th { "runs" } @for column in COLUMNS { th { (column.heading) } } } }
+                tbody {
+                    @for group in groups {
+                        tr {
+                            th { (group.label) }
+                            td { (group.runs.len()) }
+                            @for column in COLUMNS { td { (column.cell(group.summary(column).as_ref())) } }
+                        }
+                        @if let Some(row) = group.published {
+                            tr.published {
+                                th title=[row.source.as_ref()] { "published" }
+                                td {}
+                                @for column in COLUMNS {
+                                    td { (group.published(column).map_or_else(|| NOTHING.to_owned(), |value| column.number(value))) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        p.note { "Mean \u{b1} standard deviation over the runs; " (NOTHING) " where nothing could be measured." }
+        @for group in groups {
+            @if let Some(source) = group.published.and_then(|row| row.source.as_ref()) {
+                p.note { "Published, " (group.label) ": " (source) }
+            }
+        }
+    }
+}
+
+fn picture(figure: &Figure) -> Markup {
+    // In a script only "</" could end it.
+    let json = figure.plot.to_json().replace("</", "<\\/");
+    let script = format!(
+        "(function () {{ const figure = {json}; Plotly.newPlot({id:?}, figure.data, figure.layout, {{ responsive: true, \
+         displaylogo: false }}); }})();",
+        id = figure.id
+    );
+    html! {
+        section.figure {
+            h2 { (figure.title) }
+            div id=(figure.id) {}
+            p.note { (figure.caption) }
+            script { (PreEscaped(script)) }
+        }
+    }
+}
+
+fn settings(group: &Group) -> Markup {
+    let versions = group.runs.first().map(|run| &run.versions);
+    html! {
+        details {
+            summary { (group.label) }
+            pre { (quiclab_experiment::settings_text(group.settings)) }
+            @if let Some(versions) = versions {
+                table.versions {
+                    tbody { @for (name, version) in versions { tr { th { (name) } td { code { (version) } } } } }
+                }
+            }
+        }
+    }
+}
+
+fn records(groups: &[Group]) -> Markup {
+    html! {
+        details {
+            summary { "Every run" }
+            div.wide {
+                table {
+                    thead { tr { th { "record" } th { "seed" } @for column in COLUMNS { th { (column.heading) } } } }
+                    tbody {
+                        @for run in groups.iter().flat_map(|group| &group.runs) {
+                            tr {
+                                th { a href=(run.folder) { (run.folder) } }
+                                td { (run.run.seed) }
+                                @for column in COLUMNS {
+                                    @let value = (column.value)(&run.metrics.metrics);
+                                    td { (value.map_or_else(|| NOTHING.to_owned(), |value| column.number(value))) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The table as Markdown, for a README.
+
+use std::fmt::Write as _;
+
+use crate::{
+    columns::{COLUMNS, Column, NOTHING},
+    groups::Group,
+    input::ReportInput,
+};
+
+/// Title, table, warnings and failures.
+pub fn render_markdown(input: &ReportInput) -> String {
+    let groups = Group::all(input);
+    let mut text = format!("# {}\n\n{}\n\n    {}\n\n", escaped(&input.experiment), escaped(&input.title), input.command);
+    let headings: Vec<_> = COLUMNS.iter().map(|column| column.heading).collect();
+    let _ = writeln!(text, "| | runs | {} |", headings.join(" | "));
+    let _ = writeln!(text, "|---|--:|{}", "--:|".repeat(COLUMNS.len()));
+    for group in &groups {
+        let cells: Vec<_> = COLUMNS.iter().map(|column| column.cell(group.summary(column).as_ref())).collect();
+        let _ = writeln!(text, "| {} | {} | {} |", escaped(&group.label), group.runs.len(), cells.join(" | "));
+        if group.published.is_some() {
+            let published = |column: &Column| {
+                group.published(column).map_or_else(|| NOTHING.to_owned(), |value| column.number(value))
+            };
+            let cells: Vec<_> = COLUMNS.iter().map(published).collect();
+            let _ = writeln!(text, "| *published* | | {} |", cells.join(" | "));
+        }
+    }
+    text.push_str("\nMean \u{b1} standard deviation over the runs.\n");
+    for group in &groups {
+        if let Some(source) = group.published.and_then(|row| row.source.as_ref()) {
+            let _ = writeln!(text, "\nPublished, {}: {}", escaped(&group.label), escaped(source));
+        }
+        for warning in group.warnings() {
+            let of = format!("{} of {} runs", warning.runs, group.runs.len());
+            let _ = writeln!(text, "\nWarning, {} ({of}): {}", escaped(&group.label), escaped(&warning.message));
+        }
+    }
+    for failure in &input.failures {
+        let _ = writeln!(text, "\nFailed: {}: {}", escaped(&failure.folder), escaped(&failure.message.replace('\n', " ")));
+    }
+    text
+}
+
+/// Text that Markdown would read as something else.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for character in text.chars() {
+        if "\\`*_[]<>|#".contains(character) {
+            escaped.push('\\');
+        }
+        escaped.push(character);
+    }
+    escaped
+}
