@@ -34,7 +34,7 @@ pub(crate) const COLUMNS: &[Column] = &[
     column("drops_packets", "drops, packets", |metrics| count(metrics.drops_packets), 1.0, 0, true),
     column("goodput_wire_bps", "goodput on the wire, Mbit/s", |metrics| metrics.goodput_wire_bps, MEGA, 2, true),
     column("goodput_process_bps", "goodput by process, Mbit/s", |metrics| metrics.goodput_process_bps, MEGA, 2, true),
-    column("cpu_busy_share", "guest busy, share", |metrics| metrics.cpu_busy_share, 1.0, 2, true),
+    column("cpu_busy_share", "guest busy, share", |metrics| metrics.cpu_busy_share, 1.0, 2, false),
     column("packets_sent", "packets sent", |metrics| count(metrics.packets_sent), 1.0, 0, false),
     column("gap_median_ns", "median gap, \u{b5}s", |metrics| count(metrics.gap_median_ns), MICRO_OF_NANO, 1, false),
     column("duration_ns", "first to last packet, s", |metrics| count(metrics.duration_ns), 1e9, 3, false),
@@ -59,6 +59,11 @@ impl Column {
     /// A value as it is shown.
     pub fn number(&self, value: f64) -> String {
         format!("{:.*}", self.decimals, value / self.divisor)
+    }
+
+    /// A published value with all the digits that were published; [`NOTHING`] where there is none.
+    pub fn published(&self, value: Option<f64>) -> String {
+        value.map_or_else(|| NOTHING.to_owned(), |value| (value / self.divisor).to_string())
     }
 
     /// Mean ± standard deviation; the mean alone of a single value.
@@ -93,5 +98,7 @@ mod tests {
         assert_eq!(goodput.cell(Some(&summary)), "36.00 \u{b1} 1.00");
         assert_eq!(goodput.cell(Summary::of([35e6]).as_ref()), "35.00");
         assert_eq!(goodput.cell(None), NOTHING);
+        assert_eq!(goodput.published(Some(37.47e6)), "37.47");
+        assert_eq!(goodput.published(None), NOTHING);
     }
 }

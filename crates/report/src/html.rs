@@ -107,7 +107,7 @@ fn table(groups: &[Group]) -> Markup {
                                 th title=[row.source.as_ref()] { "published" }
                                 td {}
                                 @for column in COLUMNS {
-                                    td { (group.published(column).map_or_else(|| NOTHING.to_owned(), |value| column.number(value))) }
+                                    td { (column.published(group.published(column))) }
                                 }
                             }
                         }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::{
-    columns::{COLUMNS, Column, NOTHING},
+    columns::COLUMNS,
     groups::Group,
     input::ReportInput,
 };
@@ -19,10 +19,7 @@ pub fn render_markdown(input: &ReportInput) -> String {
         let cells: Vec<_> = COLUMNS.iter().map(|column| column.cell(group.summary(column).as_ref())).collect();
         let _ = writeln!(text, "| {} | {} | {} |", escaped(&group.label), group.runs.len(), cells.join(" | "));
         if group.published.is_some() {
-            let published = |column: &Column| {
-                group.published(column).map_or_else(|| NOTHING.to_owned(), |value| column.number(value))
-            };
-            let cells: Vec<_> = COLUMNS.iter().map(published).collect();
+            let cells: Vec<_> = COLUMNS.iter().map(|column| column.published(group.published(column))).collect();
             let _ = writeln!(text, "| *published* | | {} |", cells.join(" | "));
         }
     }

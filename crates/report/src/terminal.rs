@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 use crate::{
-    columns::{COLUMNS, Column, NOTHING},
+    columns::{COLUMNS, Column},
     groups::Group,
     input::ReportInput,
 };
@@ -20,13 +20,12 @@ pub fn render_terminal(input: &ReportInput, width: Option<u16>) -> String {
     table.set_width(width.unwrap_or(DEFAULT_WIDTH));
     table.set_header(["", "runs"].into_iter().chain(columns.iter().map(|column| column.heading)));
     for group in &groups {
-        let cells = columns.iter().map(|column| column.cell(group.summary(column).as_ref()));
+        // Without spaces, so that no cell is broken in two.
+        let cells = columns.iter().map(|column| column.cell(group.summary(column).as_ref()).replace(' ', ""));
         table.add_row([group.label.clone(), group.runs.len().to_string()].into_iter().chain(cells));
         if group.published.is_some() {
-            let published = |column: &&Column| {
-                group.published(column).map_or_else(|| NOTHING.to_owned(), |value| column.number(value))
-            };
-            table.add_row(["  published".to_owned(), String::new()].into_iter().chain(columns.iter().map(published)));
+            let cells = columns.iter().map(|column| column.published(group.published(column)));
+            table.add_row(["\u{2514} published".to_owned(), String::new()].into_iter().chain(cells));
         }
     }
     for column in table.column_iter_mut().skip(1) {
