@@ -125,8 +125,8 @@ fn table(groups: &[Group]) -> Markup {
 }
 
 fn picture(figure: &Figure) -> Markup {
-    // In a script only "</" could end it.
-    let json = figure.plot.to_json().replace("</", "<\\/");
+    // Inside of strings, the only place where JSON can have one, this is the same character; and no tag can begin.
+    let json = figure.plot.to_json().replace('<', "\\u003c");
     let script = format!(
         "(function () {{ const figure = {json}; Plotly.newPlot({id:?}, figure.data, figure.layout, {{ responsive: true, \
          displaylogo: false }}); }})();",

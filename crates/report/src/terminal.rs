@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 
 use crate::{
     columns::{COLUMNS, Column},
@@ -27,6 +27,9 @@ pub fn render_terminal(input: &ReportInput, width: Option<u16>) -> String {
             let cells = columns.iter().map(|column| column.published(group.published(column)));
             table.add_row(["\u{2514} published".to_owned(), String::new()].into_iter().chain(cells));
         }
+    }
+    if let Some(labels) = table.column_mut(0) {
+        labels.set_constraint(ColumnConstraint::ContentWidth);
     }
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);

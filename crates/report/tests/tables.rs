@@ -1,0 +1,71 @@
+//! The tables and the JSON, of a report that can be checked by hand.
+
+mod common;
+
+use common::input;
+use quiclab_report::{render_html, render_json, render_markdown, render_terminal};
+
+#[test]
+fn the_terminal_table_is_the_expected_one() {
+    // Goodput of 34 and 36: mean 35, sample standard deviation sqrt(2); drops of 10 and 20: 15 and sqrt(50).
+    let expected = include_str!("terminal.txt");
+    let found = render_terminal(&input(), Some(120));
+    assert_eq!(found, expected, "\nfound:\n{found}");
+    assert!(found.contains("35.00±1.41") && found.contains("15±7"));
+}
+
+#[test]
+fn json_holds_statistics_published_values_and_nulls() {
+    let report: serde_json::Value = serde_json::from_str(&render_json(&input())).unwrap();
+    assert_eq!(report["schema"], 1);
+    let [quiche, quiche_off, other] = &report["groups"].as_array().unwrap()[..] else { panic!("three groups") };
+    assert_eq!(quiche["label"], "quiche, gso on");
+    assert_eq!(quiche_off["label"], "quiche, gso off");
+    assert_eq!(other["label"], "other, gso on");
+    let goodput = &quiche["metrics"]["goodput_wire_bps"];
+    assert_eq!(goodput["count"], 2);
+    assert_eq!(goodput["mean"], 35e6);
+    assert!((goodput["standard_deviation"].as_f64().unwrap() - 2f64.sqrt() * 1e6).abs() < 1e-3);
+    assert_eq!(quiche["published"]["values"]["goodput_wire_bps"], 35.9e6);
+    assert_eq!(quiche_off["published"]["source"], "a row that says less");
+    assert!(other["published"].is_null());
+    assert!(other["metrics"]["goodput_wire_bps"].is_null(), "what was not measured is null, never 0");
+    assert_eq!(quiche_off["metrics"]["goodput_wire_bps"]["standard_deviation"], serde_json::Value::Null);
+    assert_eq!(quiche["warnings"][0]["runs"], 1);
+    assert_eq!(report["failures"][0]["message"], "the client hung");
+    assert_eq!(quiche["runs"][1]["record"], "quiche-02-abc");
+}
+
+#[test]
+fn markdown_has_a_row_per_group_and_one_per_published_row() {
+    let text = render_markdown(&input());
+    let rows: Vec<_> = text.lines().filter(|line| line.starts_with("| ")).collect();
+    assert_eq!(rows.len(), 1 + 3 + 2, "{text}");
+    let columns = rows[0].matches('|').count();
+    assert!(rows.iter().all(|row| row.matches('|').count() == columns), "{text}");
+}
+
+#[test]
+fn equal_inputs_give_equal_bytes() {
+    for render in [render_html, render_json, render_markdown] {
+        assert!(render(&input()) == render(&input()));
+    }
+}
+
+#[test]
+fn what_comes_from_outside_cannot_become_markup() {
+    let mut hostile = input();
+    let text = "</script><script>alert(1)</script><img src=x onerror=alert(1)>|`";
+    hostile.title = text.to_owned();
+    hostile.failures[0].message = text.to_owned();
+    hostile.runs[0].metrics.warnings[0].message = text.to_owned();
+    for row in &mut hostile.runs {
+        row.run.settings.stack.name = text.to_owned();
+    }
+    let page = render_html(&hostile);
+    assert!(!page.contains("<script>alert") && !page.contains("<img src=x"));
+    let columns = |line: &str| line.replace("\\|", "").matches('|').count();
+    let markdown = render_markdown(&hostile);
+    let rows: Vec<_> = markdown.lines().filter(|line| line.starts_with("| ")).collect();
+    assert!(rows.iter().all(|row| columns(row) == columns(rows[0])), "{markdown}");
+}
