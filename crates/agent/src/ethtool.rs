@@ -144,11 +144,8 @@ impl Ethtool {
     }
 
     fn feature(&self, index: usize) -> io::Result<bool> {
-        let mut features = GetFeatures {
-            command: ETHTOOL_GFEATURES,
-            blocks: MAX_BLOCKS as u32,
-            features: [[0; 4]; MAX_BLOCKS],
-        };
+        let mut features =
+            GetFeatures { command: ETHTOOL_GFEATURES, blocks: MAX_BLOCKS as u32, features: [[0; 4]; MAX_BLOCKS] };
         // SAFETY: an ethtool_gfeatures with as many blocks as it says.
         unsafe { self.call((&raw mut features).cast()) }?;
         Ok(features.features[index / 32][2] & (1 << (index % 32)) != 0)

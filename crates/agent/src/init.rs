@@ -67,7 +67,8 @@ fn find_devices() -> Result<Devices> {
         if name.starts_with("pmem") {
             let path = entry.path().join("device/resource");
             let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-            let address = u64::from_str_radix(text.trim().trim_start_matches("0x"), 16).with_context(|| text.clone())?;
+            let address =
+                u64::from_str_radix(text.trim().trim_start_matches("0x"), 16).with_context(|| text.clone())?;
             found.push((address, format!("/dev/{name}")));
         }
     }
@@ -102,7 +103,13 @@ fn mount_root(device: &str) -> Result<()> {
     for folder in ["/upper/changes", "/upper/work"] {
         fs::create_dir_all(folder).context(folder)?;
     }
-    mount_new("overlay", "overlay", "/new", MsFlags::empty(), "lowerdir=/lower,upperdir=/upper/changes,workdir=/upper/work")?;
+    mount_new(
+        "overlay",
+        "overlay",
+        "/new",
+        MsFlags::empty(),
+        "lowerdir=/lower,upperdir=/upper/changes,workdir=/upper/work",
+    )?;
     for (kind, target) in [("proc", "/new/proc"), ("sysfs", "/new/sys"), ("devtmpfs", "/new/dev")] {
         mount_new(kind, kind, target, MsFlags::empty(), "")?;
     }
@@ -121,7 +128,8 @@ fn mount_root(device: &str) -> Result<()> {
 
 fn mount_new(kind: &str, source: &str, target: &str, flags: MsFlags, options: &str) -> Result<()> {
     fs::create_dir_all(target).with_context(|| target.to_owned())?;
-    mount(Some(source), target, Some(kind), flags, Some(options)).with_context(|| format!("mounting {source} at {target}"))
+    mount(Some(source), target, Some(kind), flags, Some(options))
+        .with_context(|| format!("mounting {source} at {target}"))
 }
 
 fn serve(devices: &Devices, topology: &Topology) -> Result<()> {

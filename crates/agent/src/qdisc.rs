@@ -44,9 +44,7 @@ pub fn server(interface: u32, qdisc: &Qdisc) -> Option<TcMessage> {
         Qdisc::None => return None,
         Qdisc::PfifoFast => ("pfifo_fast", Vec::new()),
         Qdisc::FqCodel => ("fq_codel", Vec::new()),
-        Qdisc::Fq { flow_limit_packets } => {
-            ("fq", attribute(TCA_FQ_FLOW_PLIMIT, &flow_limit_packets.to_ne_bytes()))
-        }
+        Qdisc::Fq { flow_limit_packets } => ("fq", attribute(TCA_FQ_FLOW_PLIMIT, &flow_limit_packets.to_ne_bytes())),
         Qdisc::Etf { delta } => ("etf", earliest_txtime_first(*delta)),
     };
     Some(discipline(interface, TcHandle::ROOT, 1, kind, options))

@@ -33,9 +33,11 @@ pub const ENTROPY_BYTES: usize = 32;
 /// # Errors
 /// Where `entropy` is not [`ENTROPY_BYTES`] long, or the process lacks `CAP_SYS_ADMIN`.
 pub fn seed_pool(entropy: &[u8]) -> Result<()> {
-    let bytes: [u8; ENTROPY_BYTES] =
-        entropy.try_into().with_context(|| format!("entropy: found {} bytes, expected {ENTROPY_BYTES}", entropy.len()))?;
-    let pool = PoolInfo { entropy_bits: ENTROPY_BYTES as libc::c_int * 8, byte_count: ENTROPY_BYTES as libc::c_int, bytes };
+    let bytes: [u8; ENTROPY_BYTES] = entropy
+        .try_into()
+        .with_context(|| format!("entropy: found {} bytes, expected {ENTROPY_BYTES}", entropy.len()))?;
+    let pool =
+        PoolInfo { entropy_bits: ENTROPY_BYTES as libc::c_int * 8, byte_count: ENTROPY_BYTES as libc::c_int, bytes };
     let device = File::options().write(true).open("/dev/urandom").context("/dev/urandom")?;
     // SAFETY: `pool` is laid out as the kernel expects and outlives the call.
     unsafe { add_entropy(device.as_raw_fd(), &raw const pool) }.context("RNDADDENTROPY")?;

@@ -116,13 +116,19 @@ mod tests {
 
     #[test]
     fn packets_come_in_order_with_their_times_and_directions() {
-        let bytes = block(&[(1_700_000_000_000_000_001, b"first", true), (1_700_000_000_000_000_002, b"second", false)]);
+        let bytes =
+            block(&[(1_700_000_000_000_000_001, b"first", true), (1_700_000_000_000_000_002, b"second", false)]);
         let mut found = Vec::new();
-        for_each_packet(&bytes, bytes.len(), |packet| found.push((packet.time_ns, packet.bytes.to_vec(), packet.outgoing)))
-            .unwrap();
+        for_each_packet(&bytes, bytes.len(), |packet| {
+            found.push((packet.time_ns, packet.bytes.to_vec(), packet.outgoing))
+        })
+        .unwrap();
         assert_eq!(
             found,
-            [(1_700_000_000_000_000_001, b"first".to_vec(), true), (1_700_000_000_000_000_002, b"second".to_vec(), false)]
+            [
+                (1_700_000_000_000_000_001, b"first".to_vec(), true),
+                (1_700_000_000_000_000_002, b"second".to_vec(), false)
+            ]
         );
     }
 

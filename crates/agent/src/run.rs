@@ -89,7 +89,8 @@ impl Running<'_> {
         }
         let transfer = &self.orders.transfer;
         let path = Path::new(WWW).join(&transfer.name);
-        let mut file = BufWriter::with_capacity(1 << 16, File::create(&path).with_context(|| path.display().to_string())?);
+        let mut file =
+            BufWriter::with_capacity(1 << 16, File::create(&path).with_context(|| path.display().to_string())?);
         let mut contents = Contents::new(transfer.seed, transfer.size.as_bytes());
         std::io::copy(&mut contents, &mut file).context("making the file to transfer")?;
         file.into_inner().context("making the file to transfer")?;
@@ -294,7 +295,11 @@ impl Finished {
         }
         self.taps.clear();
         let manifest = serde_json::to_vec(&Manifest { report: self.report, blobs })?;
-        anyhow::ensure!((manifest.len() + BLOCK) as u64 <= MANIFEST_ROOM, "the manifest is too long: {}", manifest.len());
+        anyhow::ensure!(
+            (manifest.len() + BLOCK) as u64 <= MANIFEST_ROOM,
+            "the manifest is too long: {}",
+            manifest.len()
+        );
         device.write_at(BLOCK as u64, &mut &manifest[..])?;
         device.write_at(0, &mut &slot::header(slot::RESULTS_MAGIC, manifest.len() as u64)[..])?;
         Ok(())

@@ -67,7 +67,8 @@ impl Tap {
         if ring == libc::MAP_FAILED {
             return Err(io::Error::last_os_error()).context("capture ring");
         }
-        let tap = Self { name: name.to_owned(), snaplen, socket, ring: NonNull::new(ring.cast()).context("ring")?, bytes };
+        let tap =
+            Self { name: name.to_owned(), snaplen, socket, ring: NonNull::new(ring.cast()).context("ring")?, bytes };
         tap.bind(index(interface)?, libc::ETH_P_ALL as u16).with_context(|| format!("tap at {interface}"))?;
         Ok(tap)
     }

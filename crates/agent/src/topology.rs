@@ -82,7 +82,9 @@ impl Topology {
             for (name, peer, mac) in
                 [(TO_SERVER, &topology.server, SERVER_MAC), (TO_CLIENT, &topology.client, CLIENT_MAC)]
             {
-                netlink.create(RouteNetlinkMessage::NewLink(veth(name, peer, mac))).with_context(|| format!("veth {name}"))?;
+                netlink
+                    .create(RouteNetlinkMessage::NewLink(veth(name, peer, mac)))
+                    .with_context(|| format!("veth {name}"))?;
             }
             let [to_server, to_client] = [index(TO_SERVER)?, index(TO_CLIENT)?];
             for (from, to) in [(to_server, to_client), (to_client, to_server)] {
@@ -159,7 +161,10 @@ fn veth(name: &str, peer: &Namespace, peer_mac: [u8; 6]) -> LinkMessage {
     message.attributes = vec![
         LinkAttribute::IfName(name.to_owned()),
         LinkAttribute::Address(own_mac.to_vec()),
-        LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Veth), LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(other_end)))]),
+        LinkAttribute::LinkInfo(vec![
+            LinkInfo::Kind(InfoKind::Veth),
+            LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(other_end))),
+        ]),
     ];
     message
 }

@@ -1,7 +1,5 @@
 //! The experiment file: TOML, every value with its place.
 
-use std::collections::BTreeMap;
-
 use toml::{
     Spanned, Value,
     de::{DeTable, DeValue},
@@ -9,6 +7,7 @@ use toml::{
 
 use crate::{
     error::{ExperimentError, Place, nearest},
+    published::Published,
     settings::{Draft, SETTINGS, inline},
 };
 
@@ -36,17 +35,6 @@ pub struct Experiment {
     pub(crate) matrix: Vec<(String, Vec<Assignment>)>,
 }
 
-/// A published result.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Published {
-    /// Dotted settings that a run must have for the result to be about it.
-    pub matches: BTreeMap<String, String>,
-    /// Values by the name of their metric.
-    pub values: BTreeMap<String, f64>,
-    /// Where they stand.
-    pub source: Option<String>,
-}
-
 /// A setting and its value.
 #[derive(Clone, Debug)]
 pub(crate) struct Assignment {
@@ -55,10 +43,10 @@ pub(crate) struct Assignment {
     pub(crate) place: Place,
 }
 
-type Table<'a> = DeTable<'a>;
+pub(crate) type Table<'a> = DeTable<'a>;
 
 /// Reads one file.
-struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     file: &'a str,
     text: &'a str,
 }
@@ -85,7 +73,7 @@ impl Experiment {
 
 impl Reader<'_> {
     fn experiment(&self, root: &Table, profile: Option<&str>) -> Result<Experiment, ExperimentError> {
-        let name = self.required_text(root, "name")?;
+        let name = self.name(root)?;
         let title = self.required_text(root, "title")?;
         let mut experiment = Experiment {
             name,
@@ -109,7 +97,17 @@ impl Reader<'_> {
         if let Some(profiles) = root.get("profile") {
             for (name, table) in self.table(profiles, "profile")?.iter() {
                 let mut scratch = experiment.clone();
-                self.settings(self.table(table, "profile")?, &["matrix"], &mut scratch)?;
+                let own = std::mem::take(&mut scratch.assignments);
+                let axes = std::mem::take(&mut scratch.matrix);
+                self.settings(self.table(table, "profile")?, &[], &mut scratch)?;
+                // What a profile sets is no axis any more, and its axes replace those of the same key.
+                let replaced = |key: &String| {
+                    scratch.assignments.iter().any(|set| set.key == *key)
+                        || scratch.matrix.iter().any(|axis| axis.0 == *key)
+                };
+                let kept: Vec<_> = axes.into_iter().filter(|(key, _)| !replaced(key)).collect();
+                scratch.matrix = kept.into_iter().chain(scratch.matrix).collect();
+                scratch.assignments = own.into_iter().chain(scratch.assignments).collect();
                 if Some(name.get_ref().as_ref()) == profile {
                     experiment = scratch;
                 }
@@ -119,7 +117,11 @@ impl Reader<'_> {
         match profile {
             Some(profile) if !names.iter().any(|name| name == profile) => {
                 let known = if names.is_empty() { "no profile".to_owned() } else { names.join(", ") };
-                Err(experiment.error(None, format!("profile: found {profile:?}, expected one of its own: {known}"), None))
+                Err(experiment.error(
+                    None,
+                    format!("profile: found {profile:?}, expected one of its own: {known}"),
+                    None,
+                ))
             }
             _ => Ok(experiment),
         }
@@ -139,6 +141,12 @@ impl Reader<'_> {
                 }
                 _ if others.contains(&name) => {}
                 _ => experiment.assignments.push(self.assignment(name, key, value)?),
+            }
+        }
+        for set in &experiment.assignments {
+            if experiment.matrix.iter().any(|(axis, _)| *axis == set.key) {
+                let message = format!("{}: found a value, expected none, because it is an axis of the matrix", set.key);
+                return Err(experiment.error(Some(set.place), message, Some("remove one of the two".to_owned())));
             }
         }
         Ok(())
@@ -166,7 +174,7 @@ impl Reader<'_> {
     }
 
     /// Checks key and value at once, so that every mistake is found where it stands.
-    fn assignment<K>(
+    pub(crate) fn assignment<K>(
         &self,
         name: &str,
         key: &Spanned<K>,
@@ -175,7 +183,11 @@ impl Reader<'_> {
         let converted = plain(value);
         match Draft::default().set(name, &converted) {
             None => {
-                let known = SETTINGS.iter().map(|setting| setting.key).chain(TOP.iter().copied()).chain(SECTIONS.iter().copied());
+                let known = SETTINGS
+                    .iter()
+                    .map(|setting| setting.key)
+                    .chain(TOP.iter().copied())
+                    .chain(SECTIONS.iter().copied());
                 let hint = nearest(name, known).map(|near| format!("did you mean {near}?"));
                 let hint = hint.or_else(|| Some("docs/reference/experiment-file.md lists all keys".to_owned()));
                 Err(self.error(key, format!("{name}: found a key that does not exist"), hint))
@@ -185,48 +197,29 @@ impl Reader<'_> {
         }
     }
 
-    fn published(&self, value: &Spanned<DeValue>) -> Result<Vec<Published>, ExperimentError> {
-        let DeValue::Array(rows) = value.get_ref() else {
-            return Err(self.error(value, "published: expected [[published]] tables".to_owned(), None));
-        };
-        let mut published = Vec::new();
-        for row in rows.iter() {
-            let mut entry = Published { matches: BTreeMap::new(), values: BTreeMap::new(), source: None };
-            for (key, value) in self.table(row, "published")?.iter() {
-                match key.get_ref().as_ref() {
-                    "match" => {
-                        for (key, value) in self.table(value, "published.match")?.iter() {
-                            let assignment = self.assignment(key.get_ref(), key, value)?;
-                            let text = assignment.value.as_str().map_or_else(|| assignment.value.to_string(), str::to_owned);
-                            entry.matches.insert(assignment.key, text);
-                        }
-                    }
-                    "values" => {
-                        for (key, value) in self.table(value, "published.values")?.iter() {
-                            let found = plain(value);
-                            let number = found.as_float().or_else(|| found.as_integer().map(|number| number as f64));
-                            let message = || format!("published.values.{}: found {}, expected a number", key.get_ref(), inline(&found));
-                            let number = number.ok_or_else(|| self.error(value, message(), None))?;
-                            entry.values.insert(key.get_ref().to_string(), number);
-                        }
-                    }
-                    "source" => entry.source = plain(value).as_str().map(str::to_owned),
-                    other => {
-                        let message = format!("published.{other}: found a key that does not exist, expected match, values or source");
-                        return Err(self.error(key, message, None));
-                    }
-                }
-            }
-            published.push(entry);
-        }
-        Ok(published)
-    }
-
     fn seed(&self, value: &Spanned<DeValue>) -> Result<u64, ExperimentError> {
         let found = plain(value);
         let seed = found.as_integer().and_then(|seed| u64::try_from(seed).ok());
         let message = || format!("seed: found {}, expected a whole number from 0", inline(&found));
         seed.ok_or_else(|| self.error(value, message(), None))
+    }
+
+    /// A name becomes a folder below that of the results.
+    fn name(&self, root: &Table) -> Result<String, ExperimentError> {
+        let name = self.required_text(root, "name")?;
+        let plain = |part: &str| {
+            let allowed = |character: char| character.is_alphanumeric() || "._-".contains(character);
+            !part.is_empty() && !part.starts_with('.') && part.chars().all(allowed)
+        };
+        match root.get("name") {
+            Some(value) if !name.split('/').all(plain) => {
+                let message = format!(
+                    "name: found {name:?}, expected words of letters, digits, '.', '_' and '-' with '/' between"
+                );
+                Err(self.error(value, message, None))
+            }
+            _ => Ok(name),
+        }
     }
 
     fn required_text(&self, table: &Table, key: &str) -> Result<String, ExperimentError> {
@@ -246,7 +239,11 @@ impl Reader<'_> {
         found.as_str().map(|text| Some(text.to_owned())).ok_or_else(|| self.error(value, message(), None))
     }
 
-    fn table<'t>(&self, value: &'t Spanned<DeValue<'t>>, name: &str) -> Result<&'t Table<'t>, ExperimentError> {
+    pub(crate) fn table<'t>(
+        &self,
+        value: &'t Spanned<DeValue<'t>>,
+        name: &str,
+    ) -> Result<&'t Table<'t>, ExperimentError> {
         match value.get_ref() {
             DeValue::Table(table) => Ok(table),
             _ => {
@@ -260,13 +257,13 @@ impl Reader<'_> {
         Place::of_offset(self.text, spanned.span().start)
     }
 
-    fn error<T>(&self, at: &Spanned<T>, message: String, hint: Option<String>) -> ExperimentError {
+    pub(crate) fn error<T>(&self, at: &Spanned<T>, message: String, hint: Option<String>) -> ExperimentError {
         ExperimentError { file: self.file.to_owned(), place: Some(self.place(at)), message, hint }
     }
 }
 
 /// A value without its places.
-fn plain(value: &Spanned<DeValue>) -> Value {
+pub(crate) fn plain(value: &Spanned<DeValue>) -> Value {
     match value.get_ref() {
         DeValue::String(text) => Value::String(text.to_string()),
         DeValue::Boolean(flag) => Value::Boolean(*flag),
@@ -274,7 +271,9 @@ fn plain(value: &Spanned<DeValue>) -> Value {
             let parsed = i64::from_str_radix(number.as_str(), number.radix());
             parsed.map_or_else(|_| Value::String(number.to_string()), Value::Integer)
         }
-        DeValue::Float(number) => number.as_str().parse().map_or_else(|_| Value::String(number.to_string()), Value::Float),
+        DeValue::Float(number) => {
+            number.as_str().parse().map_or_else(|_| Value::String(number.to_string()), Value::Float)
+        }
         DeValue::Datetime(time) => Value::Datetime(*time),
         DeValue::Array(values) => Value::Array(values.iter().map(plain).collect()),
         DeValue::Table(table) => {

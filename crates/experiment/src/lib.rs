@@ -7,11 +7,13 @@
 pub mod error;
 mod file;
 mod plan;
+mod published;
 pub mod quantity;
 pub mod run;
 mod settings;
 pub mod stack;
 
 pub use error::ExperimentError;
-pub use file::{Experiment, Published};
+pub use file::Experiment;
 pub use plan::{Overrides, Plan, labels, setting_text, settings_text};
+pub use published::Published;

@@ -8,7 +8,8 @@ use toml::Value;
 
 use crate::{
     error::{ExperimentError, nearest},
-    file::{Assignment, Experiment, Published},
+    file::{Assignment, Experiment},
+    published::Published,
     run::{Run, Settings},
     settings::{Draft, SETTINGS, inline},
     stack::StackManifest,
@@ -16,6 +17,9 @@ use crate::{
 
 /// Starts of transfers are shifted by less than this, so that repetitions meet the timers of the path at other phases.
 const LARGEST_SHIFT: Duration = Duration::from_millis(100);
+
+/// Larger plans are taken for a mistake: at a second a run this is more than a day.
+const MOST_RUNS: usize = 100_000;
 
 /// What is to be run.
 #[derive(Clone, Debug)]
@@ -46,7 +50,19 @@ impl Experiment {
     ///
     /// # Errors
     /// A stack that there is none of, a setting that a stack cannot honour, a filter that no run passes.
-    pub fn plan(&self, stacks: &BTreeMap<String, StackManifest>, overrides: &Overrides) -> Result<Plan, ExperimentError> {
+    pub fn plan(
+        &self,
+        stacks: &BTreeMap<String, StackManifest>,
+        overrides: &Overrides,
+    ) -> Result<Plan, ExperimentError> {
+        let size = self.matrix.iter().map(|(_, values)| values.len()).try_fold(1, usize::checked_mul);
+        if size.is_none_or(|size| size > MOST_RUNS) {
+            return Err(self.error(
+                None,
+                format!("matrix: found more than {MOST_RUNS} combinations, expected fewer"),
+                None,
+            ));
+        }
         let mut groups = Vec::new();
         let mut repetitions = 1;
         for combination in combinations(&self.matrix) {
@@ -61,6 +77,13 @@ impl Experiment {
         }
         let settings = self.filter(groups, &overrides.filters)?;
         let repetitions = overrides.repetitions.unwrap_or(repetitions);
+        if settings.len().checked_mul(repetitions as usize).is_none_or(|runs| runs > MOST_RUNS) {
+            let message = format!(
+                "found {} settings with {repetitions} repetitions each, expected at most {MOST_RUNS} runs",
+                settings.len()
+            );
+            return Err(self.error(None, message, None));
+        }
         let mut runs = Vec::new();
         for repetition in 1..=repetitions {
             let seed = self.seed.wrapping_add(u64::from(repetition) - 1);
@@ -91,7 +114,11 @@ impl Experiment {
         let known = || stacks.keys().cloned().collect::<Vec<_>>().join(", ");
         let Some(name) = draft.stack_name.clone() else {
             let message = format!("stack.name: found nothing, expected one of {}", known());
-            return Err(self.error(None, message, Some("add [stack] name = \"...\", or \"stack.name\" = [...] to [matrix]".into())));
+            return Err(self.error(
+                None,
+                message,
+                Some("add [stack] name = \"...\", or \"stack.name\" = [...] to [matrix]".into()),
+            ));
         };
         let Some(manifest) = stacks.get(&name) else {
             let hint = nearest(&name, stacks.keys().map(String::as_str)).map(|near| format!("did you mean {near}?"));
@@ -110,8 +137,13 @@ impl Experiment {
             let key = if key == "stack" { "stack.name" } else { key };
             let found: Vec<_> = left.iter().map(|settings| setting_text(settings, key)).collect();
             if found.iter().all(Option::is_none) {
-                let hint = nearest(key, SETTINGS.iter().map(|setting| setting.key)).map(|near| format!("did you mean {near}?"));
-                return Err(self.error(None, format!("--filter {key}={wanted}: found a key that does not exist"), hint));
+                let hint = nearest(key, SETTINGS.iter().map(|setting| setting.key))
+                    .map(|near| format!("did you mean {near}?"));
+                return Err(self.error(
+                    None,
+                    format!("--filter {key}={wanted}: found a key that does not exist"),
+                    hint,
+                ));
             }
             let mut values: Vec<_> = found.iter().flatten().cloned().collect();
             values.sort();

@@ -214,8 +214,7 @@ impl Run {
             settings: &'a Settings,
             versions: &'a Versions,
         }
-        let identity =
-            Identity { seed: self.seed, start_shift: self.start_shift, settings: &self.settings, versions };
+        let identity = Identity { seed: self.seed, start_shift: self.start_shift, settings: &self.settings, versions };
         let text = toml::to_string(&identity).expect("every field of a run has a TOML form");
         let digest = sha2::Sha256::digest(text);
         digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()

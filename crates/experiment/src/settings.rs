@@ -18,7 +18,7 @@ const KERNELS: &[&str] = &["6.1", "6.1-rt", "6.12"];
 ///
 /// The defaults are the published bottleneck of QUIC Steps (CoNEXT 2025, section 3): 40 Mbit/s, 2 x 20 ms, a token
 /// bucket of 1535 bytes, 143 packets in delay line and queue together, UDP receive buffers of 50 MiB.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Draft {
     kernel: String,
     pub(crate) repetitions: u32,
@@ -82,7 +82,10 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting { key: "workload.size", set: |draft, value| put(&mut draft.workload.size, positive(value)?) },
     Setting { key: "workload.repetitions", set: |draft, value| put(&mut draft.repetitions, count(value)?) },
     Setting { key: "workload.timeout", set: |draft, value| put(&mut draft.workload.timeout, positive(value)?) },
-    Setting { key: "stack.name", set: |draft, value| put(&mut draft.stack_name, Some(text(value, "the name of a stack")?)) },
+    Setting {
+        key: "stack.name",
+        set: |draft, value| put(&mut draft.stack_name, Some(text(value, "the name of a stack")?)),
+    },
     Setting {
         key: "stack.congestion_control",
         set: |draft, value| put(&mut draft.congestion_control, Some(text(value, "an algorithm such as \"cubic\"")?)),
@@ -92,28 +95,50 @@ pub(crate) const SETTINGS: &[Setting] = &[
         key: "stack.pacing",
         set: |draft, value| put(&mut draft.pacing, Some(word(value, "\"off\", \"user\" or \"txtime\"")?)),
     },
-    Setting { key: "stack.http", set: |draft, value| put(&mut draft.http, Some(word(value, "\"h3\", \"hq\" or \"h2\"")?)) },
+    Setting {
+        key: "stack.http",
+        set: |draft, value| put(&mut draft.http, Some(word(value, "\"h3\", \"hq\" or \"h2\"")?)),
+    },
     Setting { key: "path.rate", set: |draft, value| put(&mut draft.path.rate, positive(value)?) },
     Setting { key: "path.burst", set: |draft, value| put(&mut draft.path.burst, bucket(value)?) },
     Setting { key: "path.delay_to_client", set: |draft, value| put(&mut draft.path.delay_to_client, delay(value)?) },
     Setting { key: "path.delay_to_server", set: |draft, value| put(&mut draft.path.delay_to_server, delay(value)?) },
-    Setting { key: "path.queue_limit_packets", set: |draft, value| put(&mut draft.path.queue_limit_packets, count(value)?) },
-    Setting { key: "path.return_limit_packets", set: |draft, value| put(&mut draft.path.return_limit_packets, count(value)?) },
+    Setting {
+        key: "path.queue_limit_packets",
+        set: |draft, value| put(&mut draft.path.queue_limit_packets, count(value)?),
+    },
+    Setting {
+        key: "path.return_limit_packets",
+        set: |draft, value| put(&mut draft.path.return_limit_packets, count(value)?),
+    },
     Setting {
         key: "hosts.server_qdisc",
-        set: |draft, value| one_of(value, &["none", "pfifo_fast", "fq", "fq_codel", "etf"]).map(|name| draft.qdisc = name),
+        set: |draft, value| {
+            one_of(value, &["none", "pfifo_fast", "fq", "fq_codel", "etf"]).map(|name| draft.qdisc = name)
+        },
     },
-    Setting { key: "hosts.fq_flow_limit_packets", set: |draft, value| put(&mut draft.fq_flow_limit_packets, count(value)?) },
+    Setting {
+        key: "hosts.fq_flow_limit_packets",
+        set: |draft, value| put(&mut draft.fq_flow_limit_packets, count(value)?),
+    },
     Setting { key: "hosts.etf_delta", set: |draft, value| put(&mut draft.etf_delta, positive(value)?) },
     Setting { key: "hosts.udp_receive_buffer", set: |draft, value| put(&mut draft.udp_receive_buffer, buffer(value)?) },
     Setting { key: "hosts.udp_send_buffer", set: |draft, value| put(&mut draft.udp_send_buffer, buffer(value)?) },
     Setting {
         key: "tap.enabled",
-        set: |draft, value| put(&mut draft.tap.enabled, value.as_bool().ok_or_else(|| expected(value, "true or false"))?),
+        set: |draft, value| {
+            put(&mut draft.tap.enabled, value.as_bool().ok_or_else(|| expected(value, "true or false"))?)
+        },
     },
     Setting { key: "tap.snaplen", set: |draft, value| put(&mut draft.tap.snaplen, snap_length(value)?) },
-    Setting { key: "tap.bottleneck_snaplen", set: |draft, value| put(&mut draft.tap.bottleneck_snaplen, snap_length(value)?) },
-    Setting { key: "analysis.train_threshold", set: |draft, value| put(&mut draft.analysis.train_threshold, positive(value)?) },
+    Setting {
+        key: "tap.bottleneck_snaplen",
+        set: |draft, value| put(&mut draft.tap.bottleneck_snaplen, snap_length(value)?),
+    },
+    Setting {
+        key: "analysis.train_threshold",
+        set: |draft, value| put(&mut draft.analysis.train_threshold, positive(value)?),
+    },
 ];
 
 impl Draft {
@@ -181,8 +206,12 @@ fn claimed<T: PartialEq + serde::Serialize>(
         return Ok(());
     }
     let allowed: Vec<_> = claims.iter().map(|claim| format!("{:?}", lowercase(claim))).collect();
-    let message =
-        format!("found {:?}, which {} does not do; expected one of {}", lowercase(value), manifest.name, allowed.join(", "));
+    let message = format!(
+        "found {:?}, which {} does not do; expected one of {}",
+        lowercase(value),
+        manifest.name,
+        allowed.join(", ")
+    );
     Err((key, message))
 }
 
@@ -234,7 +263,10 @@ fn bucket(value: &Value) -> Result<ByteCount, String> {
     let bytes: ByteCount = quantity(value)?;
     let largest = ByteCount::from_bytes(u64::from(u32::MAX));
     if bytes < LARGEST_FRAME || bytes > largest {
-        return Err(expected(value, &format!("at least {LARGEST_FRAME}, or no full frame ever passes, and at most {largest}")));
+        return Err(expected(
+            value,
+            &format!("at least {LARGEST_FRAME}, or no full frame ever passes, and at most {largest}"),
+        ));
     }
     Ok(bytes)
 }
@@ -275,4 +307,42 @@ fn one_of(value: &Value, allowed: &[&str]) -> Result<String, String> {
 
 fn word<'de, T: Deserialize<'de>>(value: &Value, what: &str) -> Result<T, String> {
     value.clone().try_into().map_err(|_| expected(value, what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REFERENCE: &str = include_str!("../../../docs/reference/experiment-file.md");
+
+    /// The default in the reference's row of a setting.
+    fn documented_default(key: &str) -> &'static str {
+        let start = format!("| `{key}` |");
+        let row = REFERENCE.lines().find(|line| line.starts_with(&start)).unwrap_or_else(|| panic!("{key} has no row"));
+        row.trim_end_matches(" |").rsplit("| ").next().unwrap()
+    }
+
+    #[test]
+    fn every_setting_stands_in_the_reference_with_its_default() {
+        for Setting { key, .. } in SETTINGS {
+            let default = documented_default(key);
+            if ["required", "the stack's"].contains(&default) {
+                assert!(key.starts_with("stack."), "{key}");
+                continue;
+            }
+            let value: Value = toml::from_str::<toml::Table>(&format!("x = {default}")).unwrap().remove("x").unwrap();
+            let mut draft = Draft::default();
+            draft.set(key, &value).unwrap().unwrap();
+            assert_eq!(draft, Draft::default(), "{key}: the reference says {default}, the code something else");
+        }
+    }
+
+    #[test]
+    fn every_section_of_the_file_stands_in_the_reference() {
+        for heading in
+            ["`name`", "`title`", "`source`", "`seed`", "## `[matrix]`", "## `[profile.NAME]`", "## `[[published]]`"]
+        {
+            assert!(REFERENCE.contains(heading), "{heading}");
+        }
+    }
 }

@@ -118,7 +118,9 @@ impl StackManifest {
             ("default.pacing", manifest.pacing.contains(pacing)),
         ] {
             if !claimed {
-                return Err(error(format!("{key}: found a value that the stack does not claim, expected one that it does")));
+                return Err(error(format!(
+                    "{key}: found a value that the stack does not claim, expected one that it does"
+                )));
             }
         }
         if manifest.guest.command.is_empty() {

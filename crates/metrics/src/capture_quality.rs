@@ -35,17 +35,11 @@ pub(crate) fn measure(input: &Input, run: &mut RunMetrics) {
     if !hidden.is_empty() {
         run.warn(
             WarningCode::FramesNotUnderstood,
-            format!(
-                "frames that may belong to the flow were not understood: {}",
-                hidden.join(", ")
-            ),
+            format!("frames that may belong to the flow were not understood: {}", hidden.join(", ")),
         );
     }
     let packets = &input.flow.packets;
-    let super_packets = packets
-        .iter()
-        .filter(|packet| packet.frame_length > LARGEST_FRAME_BYTES)
-        .count();
+    let super_packets = packets.iter().filter(|packet| packet.frame_length > LARGEST_FRAME_BYTES).count();
     if super_packets > 0 {
         run.warn(
             WarningCode::SuperPackets,

@@ -40,11 +40,8 @@ fn difference_of_taps(input: &Input) -> Option<i64> {
     let bottleneck_tap = observation.bottleneck_tap?;
     let towards_client = |tap: u32| {
         let packets = observation.capture.packets.iter();
-        packets
-            .filter(|packet| {
-                packet.interface == tap && packet.source.port() == observation.server_port
-            })
-            .count() as i64
+        packets.filter(|packet| packet.interface == tap && packet.source.port() == observation.server_port).count()
+            as i64
     };
     Some(towards_client(observation.sender_tap) - towards_client(bottleneck_tap))
 }

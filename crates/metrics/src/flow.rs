@@ -35,13 +35,7 @@ pub(crate) enum Sender {
 impl<'a> Flow<'a> {
     /// Takes the flow with most packets from the server's port; of equal ones the lowest address.
     pub(crate) fn find(observation: &Observation<'a>) -> Flow<'a> {
-        let at_tap = || {
-            observation
-                .capture
-                .packets
-                .iter()
-                .filter(|packet| packet.interface == observation.sender_tap)
-        };
+        let at_tap = || observation.capture.packets.iter().filter(|packet| packet.interface == observation.sender_tap);
         let mut counts: BTreeMap<FlowKey, u64> = BTreeMap::new();
         for packet in at_tap().filter(|packet| packet.source.port() == observation.server_port) {
             *counts.entry(FlowKey::from_server(packet)).or_insert(0) += 1;
@@ -50,9 +44,7 @@ impl<'a> Flow<'a> {
         candidates.sort_by_key(|(key, count)| (std::cmp::Reverse(*count), *key));
         let both_directions: Vec<_> = match candidates.first() {
             None => Vec::new(),
-            Some((key, _)) => at_tap()
-                .filter_map(|packet| Some((packet, key.sender_of(packet)?)))
-                .collect(),
+            Some((key, _)) => at_tap().filter_map(|packet| Some((packet, key.sender_of(packet)?))).collect(),
         };
         Flow {
             packets: both_directions
@@ -68,11 +60,7 @@ impl<'a> Flow<'a> {
 
 impl FlowKey {
     fn from_server(packet: &Packet) -> FlowKey {
-        FlowKey {
-            is_tcp: packet.is_tcp(),
-            server: packet.source,
-            client: packet.destination,
-        }
+        FlowKey { is_tcp: packet.is_tcp(), server: packet.source, client: packet.destination }
     }
 
     /// `None` for packets of other flows.

@@ -28,16 +28,13 @@ pub(crate) fn measure(input: &Input, run: &mut RunMetrics) {
     }
     let below = gaps.partition_point(|gap| *gap < SHORT_GAP.as_nanos());
     run.metrics.gap_median_ns = median(&gaps);
-    run.metrics.gap_share_below_100us =
-        (!gaps.is_empty()).then(|| below as f64 / gaps.len() as f64);
+    run.metrics.gap_share_below_100us = (!gaps.is_empty()).then(|| below as f64 / gaps.len() as f64);
     run.distributions.gaps_ns = log_bins(&gaps);
 }
 
 /// One fewer than there are packets. `None` where the time runs backwards.
 pub(crate) fn gaps_ns<'a>(packets: &'a [&'a Packet]) -> impl Iterator<Item = Option<u64>> + 'a {
-    packets
-        .windows(2)
-        .map(|pair| Some(pair[1].time.checked_since(pair[0].time)?.as_nanos()))
+    packets.windows(2).map(|pair| Some(pair[1].time.checked_since(pair[0].time)?.as_nanos()))
 }
 
 /// Of ascending values; the mean of the middle two, rounded down, where their number is even.

@@ -20,8 +20,8 @@ pub(crate) fn measure(input: &Input, run: &mut RunMetrics) {
         return;
     };
     let bits = response_bytes.as_bytes() as f64 * 8.0;
-    let wire = response_interval_ns(input, run)
-        .and_then(|interval_ns| rate(bits, interval_ns, "response on the wire", run));
+    let wire =
+        response_interval_ns(input, run).and_then(|interval_ns| rate(bits, interval_ns, "response on the wire", run));
     let process = input
         .observation
         .client_lifetime
@@ -47,10 +47,7 @@ pub(crate) fn measure(input: &Input, run: &mut RunMetrics) {
 
 fn rate(bits: f64, interval_ns: u64, what: &str, run: &mut RunMetrics) -> Option<f64> {
     if interval_ns == 0 {
-        run.warn(
-            WarningCode::GoodputIntervalEmpty,
-            format!("the {what} took no time, so it has no goodput"),
-        );
+        run.warn(WarningCode::GoodputIntervalEmpty, format!("the {what} took no time, so it has no goodput"));
         return None;
     }
     Some(bits / (interval_ns as f64 / 1e9))
@@ -60,18 +57,13 @@ fn rate(bits: f64, interval_ns: u64, what: &str, run: &mut RunMetrics) -> Option
 fn response_interval_ns(input: &Input, run: &mut RunMetrics) -> Option<u64> {
     let packets = &input.flow.packets;
     let (first, last) = (*packets.first()?, *packets.last()?);
-    let protected = if first.is_tcp() {
-        behind_client_finished(input)
-    } else {
-        with_one_rtt(packets, run)
-    };
+    let protected = if first.is_tcp() { behind_client_finished(input) } else { with_one_rtt(packets, run) };
     let (start, end) = match protected {
         Protected::Between(start, end) => (start, end),
         Protected::None => {
             run.warn(
                 WarningCode::GoodputNoProtectedPackets,
-                "no packet from the server has 1-RTT protection: the handshake did not complete"
-                    .to_owned(),
+                "no packet from the server has 1-RTT protection: the handshake did not complete".to_owned(),
             );
             return None;
         }
@@ -100,26 +92,13 @@ enum Protected<'a> {
 }
 
 fn with_one_rtt<'a>(packets: &[&'a Packet], run: &mut RunMetrics) -> Protected<'a> {
-    let known: Vec<Option<bool>> = packets
-        .iter()
-        .map(|packet| packet.quic().and_then(|datagram| datagram.has_one_rtt()))
-        .collect();
+    let known: Vec<Option<bool>> =
+        packets.iter().map(|packet| packet.quic().and_then(|datagram| datagram.has_one_rtt())).collect();
     let is_protected = |one_rtt: &Option<bool>| *one_rtt == Some(true);
-    let (Some(first), Some(last)) = (
-        known.iter().position(is_protected),
-        known.iter().rposition(is_protected),
-    ) else {
-        return if known.iter().any(Option::is_none) {
-            Protected::Unknown
-        } else {
-            Protected::None
-        };
+    let (Some(first), Some(last)) = (known.iter().position(is_protected), known.iter().rposition(is_protected)) else {
+        return if known.iter().any(Option::is_none) { Protected::Unknown } else { Protected::None };
     };
-    let uncertain = known[..first]
-        .iter()
-        .chain(&known[last + 1..])
-        .filter(|one_rtt| one_rtt.is_none())
-        .count();
+    let uncertain = known[..first].iter().chain(&known[last + 1..]).filter(|one_rtt| one_rtt.is_none()).count();
     if uncertain > 0 {
         run.warn(
             WarningCode::GoodputEdgesUncertain,

@@ -52,10 +52,7 @@ const METRICS: [fn(&Input, &mut RunMetrics); 7] = [
 
 /// Measures one run.
 pub fn measure(observation: &Observation) -> RunMetrics {
-    let input = Input {
-        observation,
-        flow: Flow::find(observation),
-    };
+    let input = Input { observation, flow: Flow::find(observation) };
     let mut run = RunMetrics::empty();
     for metric in METRICS {
         metric(&input, &mut run);

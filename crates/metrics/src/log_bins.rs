@@ -69,9 +69,7 @@ fn edges() -> impl Iterator<Item = u64> {
     (0..DECADES)
         .flat_map(|decade| {
             let scale = 10_u128.pow(decade);
-            MANTISSAS
-                .into_iter()
-                .map(move |mantissa| (mantissa * scale + ONE / 2) / ONE)
+            MANTISSAS.into_iter().map(move |mantissa| (mantissa * scale + ONE / 2) / ONE)
         })
         .map_while(|edge| u64::try_from(edge).ok())
         .chain([u64::MAX])

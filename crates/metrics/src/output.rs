@@ -79,9 +79,7 @@ pub enum MetricsFileError {
     #[error("{0}\nhint: measure the record again; its capture is still there")]
     Layout(#[from] serde_json::Error),
     /// Written by another version.
-    #[error(
-        "schema: found {found}, expected {SCHEMA}\nhint: measure the record again with this version"
-    )]
+    #[error("schema: found {found}, expected {SCHEMA}\nhint: measure the record again with this version")]
     Schema {
         /// The number in the file.
         found: u64,
@@ -109,8 +107,7 @@ impl RunMetrics {
     /// equal bytes.
     pub fn to_json(&self) -> String {
         // Numbers, strings and vectors alone: none of what serde_json refuses (non-string keys, failing Serialize).
-        let mut text =
-            serde_json::to_string_pretty(self).expect("metrics hold only what JSON can say");
+        let mut text = serde_json::to_string_pretty(self).expect("metrics hold only what JSON can say");
         text.push('\n');
         text
     }
@@ -128,10 +125,7 @@ impl RunMetrics {
     }
 
     pub(crate) fn warn(&mut self, code: WarningCode, message: String) {
-        self.warnings.push(Warning {
-            code: code.name().to_owned(),
-            message,
-        });
+        self.warnings.push(Warning { code: code.name().to_owned(), message });
     }
 }
 
@@ -155,8 +149,7 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_is_null_and_not_absent() {
-        let value: serde_json::Value =
-            serde_json::from_str(&RunMetrics::empty().to_json()).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&RunMetrics::empty().to_json()).unwrap();
         let metrics = value["metrics"].as_object().unwrap();
         assert_eq!(metrics.len(), 12);
         assert!(metrics.values().all(serde_json::Value::is_null));
@@ -164,18 +157,14 @@ mod tests {
 
     #[test]
     fn another_schema_is_refused_by_number() {
-        let text = RunMetrics::empty()
-            .to_json()
-            .replace("\"schema\": 1", "\"schema\": 2");
+        let text = RunMetrics::empty().to_json().replace("\"schema\": 1", "\"schema\": 2");
         let error = RunMetrics::from_json(&text).unwrap_err().to_string();
         assert!(error.contains("found 2, expected 1"), "{error}");
     }
 
     #[test]
     fn an_unknown_key_is_refused_by_name() {
-        let text = RunMetrics::empty()
-            .to_json()
-            .replace("packets_sent", "packets_set");
+        let text = RunMetrics::empty().to_json().replace("packets_sent", "packets_set");
         let error = RunMetrics::from_json(&text).unwrap_err().to_string();
         assert!(error.contains("packets_set"), "{error}");
     }

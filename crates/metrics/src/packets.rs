@@ -29,10 +29,7 @@ pub(crate) fn measure(input: &Input, run: &mut RunMetrics) {
     if let [(measured, _), others @ ..] = input.flow.candidates.as_slice()
         && !others.is_empty()
     {
-        let others: Vec<String> = others
-            .iter()
-            .map(|(key, packets)| format!("{key} ({packets} packets)"))
-            .collect();
+        let others: Vec<String> = others.iter().map(|(key, packets)| format!("{key} ({packets} packets)")).collect();
         run.warn(
             WarningCode::SeveralFlows,
             format!(

@@ -33,11 +33,7 @@ impl Summary {
             count,
             mean: minimum + mean_offset,
             standard_deviation: (count > 1).then(|| (squares / (count - 1) as f64).sqrt()),
-            median: if count % 2 == 1 {
-                ascending[middle]
-            } else {
-                ascending[middle - 1].midpoint(ascending[middle])
-            },
+            median: if count % 2 == 1 { ascending[middle] } else { ascending[middle - 1].midpoint(ascending[middle]) },
             minimum,
             maximum,
         })

@@ -19,9 +19,7 @@ pub(crate) fn measure(input: &Input, run: &mut RunMetrics) {
     let trains = train_lengths(gaps_ns(&input.flow.packets), threshold_ns);
     let count = |select: &dyn Fn(u64) -> bool, weight: &dyn Fn(u64) -> u64| -> u64 {
         let selected = trains.iter().filter(|(length, _)| select(**length));
-        selected
-            .map(|(length, number)| weight(*length) * number)
-            .sum()
+        selected.map(|(length, number)| weight(*length) * number).sum()
     };
     let packets = |select: &dyn Fn(u64) -> bool| count(select, &|length| length);
     let all_packets = packets(&|_| true) as f64;
@@ -58,9 +56,7 @@ mod tests {
     use super::train_lengths;
 
     fn lengths(gaps: &[u64], threshold_ns: u64) -> Vec<(u64, u64)> {
-        train_lengths(gaps.iter().copied().map(Some), threshold_ns)
-            .into_iter()
-            .collect()
+        train_lengths(gaps.iter().copied().map(Some), threshold_ns).into_iter().collect()
     }
 
     #[test]

@@ -2,10 +2,7 @@
 
 mod common;
 
-use common::{
-    CLIENT_PORT, Made, ONE_RTT, SERVER_PORT, capture, codes, handshake, measure_capture,
-    server_packets,
-};
+use common::{CLIENT_PORT, Made, ONE_RTT, SERVER_PORT, capture, codes, handshake, measure_capture, server_packets};
 use quiclab_metrics::{Metrics, Observation, RunMetrics, measure};
 use quiclab_units::{ByteCount, Duration};
 use quiclab_wire::Capture;
@@ -122,10 +119,7 @@ fn a_one_rtt_packet_coalesced_behind_a_handshake_packet_starts_the_goodput() {
         Made::udp_from_server(1_000_000_000, &coalesced),
         Made::udp_from_server(3_000_000_000, ONE_RTT),
     ]);
-    assert_eq!(
-        with_response(&capture, 1_000_000).metrics.goodput_wire_bps,
-        Some(4e6)
-    );
+    assert_eq!(with_response(&capture, 1_000_000).metrics.goodput_wire_bps, Some(4e6));
 }
 
 #[test]

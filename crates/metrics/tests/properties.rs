@@ -9,13 +9,7 @@ use quiclab_units::Duration;
 
 /// Gaps of every size from the same nanosecond to a second, many of them around the threshold.
 fn gap() -> impl Strategy<Value = u64> {
-    prop_oneof![
-        Just(0),
-        1..50_u64,
-        10_000..15_000_u64,
-        99_990..100_010_u64,
-        100_000..1_000_000_000_u64
-    ]
+    prop_oneof![Just(0), 1..50_u64, 10_000..15_000_u64, 99_990..100_010_u64, 100_000..1_000_000_000_u64]
 }
 
 fn measured(gaps: &[u64], threshold_ns: u64) -> RunMetrics {

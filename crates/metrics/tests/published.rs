@@ -7,22 +7,13 @@ use serde_json::Value;
 
 const RESPONSE_BYTES: u64 = 100 * 1024 * 1024;
 
-const NGTCP2: (&str, &[u8]) = (
-    "ngtcp2-cubic-rep1.pcap.gz",
-    include_bytes!("data/ngtcp2-cubic-rep1.pcap.gz"),
-);
-const PICOQUIC_BBR: (&str, &[u8]) = (
-    "picoquic-bbr-rep1.pcap.gz",
-    include_bytes!("data/picoquic-bbr-rep1.pcap.gz"),
-);
+const NGTCP2: (&str, &[u8]) = ("ngtcp2-cubic-rep1.pcap.gz", include_bytes!("data/ngtcp2-cubic-rep1.pcap.gz"));
+const PICOQUIC_BBR: (&str, &[u8]) = ("picoquic-bbr-rep1.pcap.gz", include_bytes!("data/picoquic-bbr-rep1.pcap.gz"));
 const QUICHE: (&str, &[u8]) = (
     "quiche-gso-txtime-cubic-gso_unpaced-rep1.pcap.gz",
     include_bytes!("data/quiche-gso-txtime-cubic-gso_unpaced-rep1.pcap.gz"),
 );
-const TCP_TLS: (&str, &[u8]) = (
-    "tcp-tls-cubic-rep1.pcap.gz",
-    include_bytes!("data/tcp-tls-cubic-rep1.pcap.gz"),
-);
+const TCP_TLS: (&str, &[u8]) = ("tcp-tls-cubic-rep1.pcap.gz", include_bytes!("data/tcp-tls-cubic-rep1.pcap.gz"));
 
 fn measured(bytes: &[u8]) -> RunMetrics {
     let capture = Capture::read(bytes).unwrap();
@@ -42,10 +33,7 @@ fn metrics_equal_those_of_the_independent_script() {
         for (field, value) in expected[name].as_object().unwrap() {
             let (ours, theirs) = (ours[field].as_f64().unwrap(), value.as_f64().unwrap());
             // The same quotients, rounded in another order: a few units in the last place.
-            assert!(
-                (ours - theirs).abs() <= theirs.abs() * 1e-14,
-                "{name} {field}: {ours}, expected {theirs}"
-            );
+            assert!((ours - theirs).abs() <= theirs.abs() * 1e-14, "{name} {field}: {ours}, expected {theirs}");
         }
     }
 }
@@ -63,36 +51,17 @@ struct Published {
 
 fn assert_published(metrics: &Metrics, published: &Published) {
     let shares = [
-        (
-            "gaps below 0.1 ms",
-            metrics.gap_share_below_100us,
-            published.gap_share_below_100us,
-        ),
-        (
-            "packets in trains of 1",
-            metrics.train_share_of_packets_1,
-            published.train_share_of_packets_1,
-        ),
-        (
-            "packets in trains <= 5",
-            metrics.train_share_of_packets_le_5,
-            published.train_share_of_packets_le_5,
-        ),
+        ("gaps below 0.1 ms", metrics.gap_share_below_100us, published.gap_share_below_100us),
+        ("packets in trains of 1", metrics.train_share_of_packets_1, published.train_share_of_packets_1),
+        ("packets in trains <= 5", metrics.train_share_of_packets_le_5, published.train_share_of_packets_le_5),
     ];
     for (name, ours, theirs) in shares {
         let ours = ours.unwrap();
-        assert!(
-            (ours - theirs).abs() <= published.share_tolerance,
-            "{name}: {ours}, published {theirs}"
-        );
+        assert!((ours - theirs).abs() <= published.share_tolerance, "{name}: {ours}, published {theirs}");
     }
     let goodput = metrics.goodput_wire_bps.unwrap() / 1e6;
     let difference = (goodput - published.goodput_mbps).abs();
-    assert!(
-        difference <= published.goodput_tolerance_mbps,
-        "goodput {goodput}, published {}",
-        published.goodput_mbps
-    );
+    assert!(difference <= published.goodput_tolerance_mbps, "goodput {goodput}, published {}", published.goodput_mbps);
 }
 
 #[test]
@@ -166,11 +135,7 @@ fn tcp_with_tls_sends_as_published() {
 fn captures_of_headers_alone_say_that_their_goodput_includes_the_handshake() {
     for (name, bytes) in [NGTCP2, PICOQUIC_BBR, QUICHE, TCP_TLS] {
         let run = measured(bytes);
-        let codes: Vec<_> = run
-            .warnings
-            .iter()
-            .map(|warning| warning.code.as_str())
-            .collect();
+        let codes: Vec<_> = run.warnings.iter().map(|warning| warning.code.as_str()).collect();
         assert_eq!(codes, ["goodput_first_to_last_packet"], "{name}");
     }
 }

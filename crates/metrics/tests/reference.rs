@@ -8,13 +8,9 @@ const REFERENCE: &str = include_str!("../../../docs/reference/metrics.md");
 
 /// Names in the first column of the table below this heading.
 fn table(heading: &str) -> BTreeSet<String> {
-    let section = REFERENCE
-        .split("\n## ")
-        .find(|section| section.starts_with(heading))
-        .unwrap();
+    let section = REFERENCE.split("\n## ").find(|section| section.starts_with(heading)).unwrap();
     let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
-    rows.map(|row| row.split('`').next().unwrap().to_owned())
-        .collect()
+    rows.map(|row| row.split('`').next().unwrap().to_owned()).collect()
 }
 
 fn fields(of: &str) -> BTreeSet<String> {
@@ -34,10 +30,7 @@ fn every_distribution_is_documented_and_every_documented_one_exists() {
 
 #[test]
 fn every_warning_is_documented_and_every_documented_warning_exists() {
-    let codes: BTreeSet<String> = WarningCode::ALL
-        .iter()
-        .map(|code| code.name().to_owned())
-        .collect();
+    let codes: BTreeSet<String> = WarningCode::ALL.iter().map(|code| code.name().to_owned()).collect();
     assert_eq!(codes.len(), WarningCode::ALL.len());
     assert_eq!(table("Warnings"), codes);
 }

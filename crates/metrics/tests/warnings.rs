@@ -3,8 +3,7 @@
 mod common;
 
 use common::{
-    CLIENT_PORT, Made, ONE_RTT, SERVER_PORT, capture, codes, handshake, measure_capture, pcapng,
-    server_packets,
+    CLIENT_PORT, Made, ONE_RTT, SERVER_PORT, capture, codes, handshake, measure_capture, pcapng, server_packets,
 };
 use quiclab_metrics::{Metrics, Observation, RunMetrics, measure};
 use quiclab_units::{ByteCount, Duration};
@@ -37,21 +36,12 @@ fn of_several_flows_the_largest_is_measured() {
     ]));
     assert_eq!(codes(&run), ["several_flows"]);
     assert_eq!(run.metrics.packets_sent, Some(2));
-    assert!(
-        run.warnings[0]
-            .message
-            .contains("UDP 10.0.0.1:4433 to 10.0.0.2:50001 (1 packets)"),
-        "{:?}",
-        run.warnings
-    );
+    assert!(run.warnings[0].message.contains("UDP 10.0.0.1:4433 to 10.0.0.2:50001 (1 packets)"), "{:?}", run.warnings);
 }
 
 #[test]
 fn a_truncated_capture_is_measured_and_doubted() {
-    let file = pcapng(&[
-        Made::udp_from_server(0, ONE_RTT),
-        Made::udp_from_server(10, ONE_RTT),
-    ]);
+    let file = pcapng(&[Made::udp_from_server(0, ONE_RTT), Made::udp_from_server(10, ONE_RTT)]);
     let run = measure_capture(&Capture::read(&file[..file.len() - 1]).unwrap());
     assert_eq!(codes(&run), ["capture_truncated"]);
     assert_eq!(run.metrics.packets_sent, Some(1));
@@ -62,14 +52,10 @@ fn one_packet_lost_by_a_tap_is_a_warning_and_none_is_not() {
     let capture = server_packets(&[0, 10]);
     let lost = |packets| {
         let run = measure(&Observation {
-            capture_losses_packets: [("sender".to_owned(), packets), ("bottleneck".to_owned(), 0)]
-                .into(),
+            capture_losses_packets: [("sender".to_owned(), packets), ("bottleneck".to_owned(), 0)].into(),
             ..Observation::of_capture(&capture, SERVER_PORT)
         });
-        codes(&run)
-            .iter()
-            .map(|code| code.to_string())
-            .collect::<Vec<_>>()
+        codes(&run).iter().map(|code| code.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(lost(0), NONE);
     assert_eq!(lost(1), ["capture_lost_packets"]);
@@ -77,11 +63,7 @@ fn one_packet_lost_by_a_tap_is_a_warning_and_none_is_not() {
 
 #[test]
 fn a_frame_of_1514_bytes_is_a_packet_and_one_of_1515_a_super_packet() {
-    let of_length = |bytes| {
-        measure_capture(&capture(&[
-            Made::udp_from_server(0, ONE_RTT).with_frame_length(bytes)
-        ]))
-    };
+    let of_length = |bytes| measure_capture(&capture(&[Made::udp_from_server(0, ONE_RTT).with_frame_length(bytes)]));
     assert_eq!(codes(&of_length(1514)), NONE);
     assert_eq!(codes(&of_length(1515)), ["super_packets"]);
 }
@@ -89,10 +71,7 @@ fn a_frame_of_1514_bytes_is_a_packet_and_one_of_1515_a_super_packet() {
 #[test]
 fn headers_that_were_cut_off_are_a_warning_and_arp_is_not() {
     let whole = Made::udp_from_server(0, ONE_RTT);
-    let cut = measure_capture(&capture(&[
-        whole.clone(),
-        Made::udp_from_server(1, ONE_RTT).cut_to(40),
-    ]));
+    let cut = measure_capture(&capture(&[whole.clone(), Made::udp_from_server(1, ONE_RTT).cut_to(40)]));
     assert_eq!(codes(&cut), ["frames_not_understood"]);
     let mut with_arp = capture(&[whole]);
     with_arp.skipped.insert(quiclab_wire::SkipReason::NotIp, 3);
@@ -105,14 +84,7 @@ fn backwards_time_is_left_out_of_the_gaps_and_named() {
     capture.packets.swap(1, 2);
     let run = measure_capture(&capture);
     assert_eq!(codes(&run), ["time_backwards"]);
-    assert_eq!(
-        run.distributions
-            .gaps_ns
-            .iter()
-            .map(|(_, gaps)| gaps)
-            .sum::<u64>(),
-        2
-    );
+    assert_eq!(run.distributions.gaps_ns.iter().map(|(_, gaps)| gaps).sum::<u64>(), 2);
     assert_eq!(run.distributions.trains, [(1, 1), (3, 1)]);
 
     let mut capture = server_packets(&[0, 100]);
@@ -132,10 +104,7 @@ fn a_capture_without_payloads_measures_goodput_from_first_to_last() {
 
 #[test]
 fn a_tls_flow_whose_client_was_not_captured_measures_goodput_from_first_to_last() {
-    let run = with_response(&capture(&[
-        Made::tcp_from_server(0, &[1]),
-        Made::tcp_from_server(2_000_000_000, &[1]),
-    ]));
+    let run = with_response(&capture(&[Made::tcp_from_server(0, &[1]), Made::tcp_from_server(2_000_000_000, &[1])]));
     assert_eq!(codes(&run), ["goodput_first_to_last_packet"]);
     assert_eq!(run.metrics.goodput_wire_bps, Some(4e6));
 }
@@ -156,10 +125,8 @@ fn a_cut_packet_at_the_edge_makes_it_uncertain_and_one_inside_does_not() {
 
 #[test]
 fn a_handshake_alone_has_no_goodput() {
-    let quic = with_response(&capture(&[
-        Made::udp_from_server(0, &handshake()),
-        Made::udp_from_server(9, &handshake()),
-    ]));
+    let quic =
+        with_response(&capture(&[Made::udp_from_server(0, &handshake()), Made::udp_from_server(9, &handshake())]));
     assert_eq!(codes(&quic), ["goodput_no_protected_packets"]);
     assert_eq!(quic.metrics.goodput_wire_bps, None);
     let tls = with_response(&capture(&[
@@ -209,70 +176,42 @@ fn drops(sent: u64, arrived: u64, counted: Option<u64>) -> RunMetrics {
 #[test]
 fn drops_are_the_queues_count_and_the_taps_must_agree() {
     let agreed = drops(10, 7, Some(3));
-    assert_eq!(
-        (agreed.metrics.drops_packets, codes(&agreed)),
-        (Some(3), NONE.to_vec())
-    );
+    assert_eq!((agreed.metrics.drops_packets, codes(&agreed)), (Some(3), NONE.to_vec()));
     for counted in [2, 4] {
         let run = drops(10, 7, Some(counted));
-        assert_eq!(
-            (run.metrics.drops_packets, codes(&run)),
-            (Some(counted), vec!["drops_disagree"])
-        );
+        assert_eq!((run.metrics.drops_packets, codes(&run)), (Some(counted), vec!["drops_disagree"]));
     }
     let none = drops(10, 10, Some(0));
-    assert_eq!(
-        (none.metrics.drops_packets, codes(&none)),
-        (Some(0), NONE.to_vec())
-    );
+    assert_eq!((none.metrics.drops_packets, codes(&none)), (Some(0), NONE.to_vec()));
 }
 
 #[test]
 fn without_counters_drops_are_the_difference_of_the_taps() {
     let run = drops(10, 7, None);
-    assert_eq!(
-        (run.metrics.drops_packets, codes(&run)),
-        (Some(3), vec!["drops_from_taps"])
-    );
+    assert_eq!((run.metrics.drops_packets, codes(&run)), (Some(3), vec!["drops_from_taps"]));
     // More behind the bottleneck than before it: no number of drops at all.
     let run = drops(7, 10, None);
-    assert_eq!(
-        (run.metrics.drops_packets, codes(&run)),
-        (None, vec!["drops_from_taps"])
-    );
+    assert_eq!((run.metrics.drops_packets, codes(&run)), (None, vec!["drops_from_taps"]));
 }
 
 #[test]
 fn without_a_second_tap_the_queues_count_stands_alone() {
     let capture = server_packets(&[0, 10]);
-    let run = measure(&Observation {
-        queue_drops_packets: Some(4),
-        ..Observation::of_capture(&capture, SERVER_PORT)
-    });
-    assert_eq!(
-        (run.metrics.drops_packets, codes(&run)),
-        (Some(4), NONE.to_vec())
-    );
+    let run = measure(&Observation { queue_drops_packets: Some(4), ..Observation::of_capture(&capture, SERVER_PORT) });
+    assert_eq!((run.metrics.drops_packets, codes(&run)), (Some(4), NONE.to_vec()));
 }
 
 #[test]
 fn a_busy_share_of_60_percent_passes_and_more_is_a_warning() {
     let capture = server_packets(&[0, 10]);
-    let busy = |share| {
-        measure(&Observation {
-            cpu_busy_share: Some(share),
-            ..Observation::of_capture(&capture, SERVER_PORT)
-        })
-    };
+    let busy =
+        |share| measure(&Observation { cpu_busy_share: Some(share), ..Observation::of_capture(&capture, SERVER_PORT) });
     assert_eq!(codes(&busy(0.6)), NONE);
     assert_eq!(codes(&busy(0.600_1)), ["guest_busy"]);
     assert_eq!(busy(0.0).metrics.cpu_busy_share, Some(0.0));
     assert_eq!(busy(1.0).metrics.cpu_busy_share, Some(1.0));
     for wrong in [-0.001, 1.001, f64::NAN, f64::INFINITY] {
         let run = busy(wrong);
-        assert_eq!(
-            (run.metrics.cpu_busy_share, codes(&run)),
-            (None, vec!["busy_share_invalid"])
-        );
+        assert_eq!((run.metrics.cpu_busy_share, codes(&run)), (None, vec!["busy_share_invalid"]));
     }
 }

@@ -135,7 +135,8 @@ fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
     for manifest in laboratory.manifests.values() {
         let name = format!("to build {}", manifest.name);
         let tools = manifest.build.host_tools.iter().filter(|tool| find(tool).is_none()).cloned().collect::<Vec<_>>();
-        let packages = manifest.build.host_packages.iter().filter(|one| !is_installed(one)).cloned().collect::<Vec<_>>();
+        let packages =
+            manifest.build.host_packages.iter().filter(|one| !is_installed(one)).cloned().collect::<Vec<_>>();
         checks.push(match (&tools[..], &packages[..]) {
             ([], []) => good(&name, "all there".to_owned()),
             ([], packages) => {
@@ -149,7 +150,8 @@ fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
         });
     }
     let packages = laboratory.manifests.values().flat_map(|manifest| manifest.guest.packages.clone()).collect();
-    let made = |found: bool| if found { "in the cache" } else { "not made yet; quiclab run or quiclab prepare makes it" };
+    let made =
+        |found: bool| if found { "in the cache" } else { "not made yet; quiclab run or quiclab prepare makes it" };
     checks.push(good("kernel 6.1", made(Kernel::find(&laboratory.cache, "6.1").is_some()).to_owned()));
     checks.push(good("guest image", made(Image::find(&laboratory.cache, &packages).is_some()).to_owned()));
     Ok(checks)

@@ -161,7 +161,13 @@ impl Prepared {
     ///
     /// # Errors
     /// See [`PerformError`].
-    pub fn perform(&self, run: &Run, records: &Records, failures: &Path, host: &Host) -> Result<Performed, PerformError> {
+    pub fn perform(
+        &self,
+        run: &Run,
+        records: &Records,
+        failures: &Path,
+        host: &Host,
+    ) -> Result<Performed, PerformError> {
         let name = &run.settings.stack.name;
         let vm = &self.machines[&run.settings.kernel];
         vm.perform(run, &self.manifests[name], &self.stacks[name], records, failures, host)
@@ -188,7 +194,10 @@ fn find_stacks() -> Result<PathBuf> {
     };
     let found = here.ancestors().map(Path::to_path_buf).find(has_stacks);
     let found = found.with_context(|| {
-        format!("{}: found no folder stacks/ here or above\nhint: --stacks DIR, or work in a clone of quiclab", here.display())
+        format!(
+            "{}: found no folder stacks/ here or above\nhint: --stacks DIR, or work in a clone of quiclab",
+            here.display()
+        )
     })?;
     Ok(found.join("stacks"))
 }

@@ -177,9 +177,16 @@ impl Results {
             if first {
                 pictured.push(settings.clone());
             }
-            runs.push(RunRow { folder: name, run: record.run.run, versions: record.run.versions, metrics: record.metrics, packets });
+            runs.push(RunRow {
+                folder: name,
+                run: record.run.run,
+                versions: record.run.versions,
+                metrics: record.metrics,
+                packets,
+            });
         }
-        let row = |entry: PublishedEntry| PublishedRow { matches: entry.matches, values: entry.values, source: entry.source };
+        let row =
+            |entry: PublishedEntry| PublishedRow { matches: entry.matches, values: entry.values, source: entry.source };
         Ok(ReportInput {
             experiment: index.experiment,
             title: index.title,

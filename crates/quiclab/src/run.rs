@@ -43,7 +43,11 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
     let patience = Duration::from_secs(arguments.wall_timeout);
     let prepared = laboratory.prepare(&plan.runs, patience)?;
     let jobs = jobs(&plan, &prepared)?;
-    results.write_index(&Index::new(&plan, command_line(arguments), jobs.iter().map(|job| job.name.clone()).collect()))?;
+    results.write_index(&Index::new(
+        &plan,
+        command_line(arguments),
+        jobs.iter().map(|job| job.name.clone()).collect(),
+    ))?;
     let missing: Vec<Job> = jobs.iter().filter(|job| !results.has(&job.name)).cloned().collect();
     if missing.len() < jobs.len() {
         eprintln!("quiclab: {} of {} runs have a record already", jobs.len() - missing.len(), jobs.len());
@@ -92,16 +96,15 @@ pub fn read_experiment(path: &Path, profile: Option<&str>) -> Result<Experiment>
     let bytes = fs::read(path).with_context(|| name.clone())?;
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
-        Err(error) => bail!("{name}: found bytes that are no UTF-8 at offset {}, expected TOML", error.utf8_error().valid_up_to()),
+        Err(error) => {
+            bail!("{name}: found bytes that are no UTF-8 at offset {}, expected TOML", error.utf8_error().valid_up_to())
+        }
     };
     Ok(Experiment::parse(&name, &text, profile)?)
 }
 
 fn jobs(plan: &Plan, prepared: &Prepared) -> Result<Vec<Job>> {
-    plan.runs
-        .iter()
-        .map(|run| Ok(Job { name: run.folder_name(&prepared.versions(run)?), run: run.clone() }))
-        .collect()
+    plan.runs.iter().map(|run| Ok(Job { name: run.folder_name(&prepared.versions(run)?), run: run.clone() })).collect()
 }
 
 fn workers(arguments: &RunArguments) -> usize {
@@ -132,7 +135,11 @@ fn command_line(arguments: &RunArguments) -> String {
 /// For a POSIX shell.
 fn quoted(word: &str) -> String {
     let plain = |character: char| character.is_ascii_alphanumeric() || "/._-=,:+@%".contains(character);
-    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }
 
 fn show_plan(plan: &Plan, json: bool) -> Result<u8> {
@@ -145,7 +152,12 @@ fn show_plan(plan: &Plan, json: bool) -> Result<u8> {
             let _ = writeln!(
                 text,
                 "  {}, repetition {}: {}, {}, kernel {}, seed {}",
-                settings.stack.name, run.repetition, settings.workload.size, settings.path.rate, settings.kernel, run.seed
+                settings.stack.name,
+                run.repetition,
+                settings.workload.size,
+                settings.path.rate,
+                settings.kernel,
+                run.seed
             );
         }
         output::print(&text)?;

@@ -55,13 +55,7 @@ pub struct Cost {
 }
 
 /// Performs `jobs`, one at a time on each of `hosts`, until all are done or a host is told to stop.
-pub fn perform_all(
-    prepared: &Prepared,
-    jobs: &[Job],
-    hosts: &[Host],
-    records: &Records,
-    failures: &Path,
-) -> Done {
+pub fn perform_all(prepared: &Prepared, jobs: &[Job], hosts: &[Host], records: &Records, failures: &Path) -> Done {
     let workers = hosts.len().min(jobs.len());
     let progress = Progress::new(jobs.len(), workers);
     let next = AtomicUsize::new(0);

@@ -34,7 +34,9 @@ pub fn stacks(arguments: &StacksArguments) -> Result<u8> {
             manifest.licence.clone(),
         ]);
     }
-    output::print(&format!("{table}\nThe first of each list that an experiment does not set is in stack.toml under [default].\n"))?;
+    output::print(&format!(
+        "{table}\nThe first of each list that an experiment does not set is in stack.toml under [default].\n"
+    ))?;
     Ok(0)
 }
 

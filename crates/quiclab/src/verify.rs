@@ -33,11 +33,12 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8> {
     let scratch = tempfile::tempdir_in(&scratch).context("a folder for the second record")?;
     let records = Records::open(scratch.path())?;
     eprintln!("quiclab: running {name}, repetition {} again", run.repetition);
-    let performed = match prepared.perform(run, &records, &scratch.path().join("failed"), &laboratory.host(0, patience)?) {
-        Ok(performed) => performed,
-        Err(PerformError::Testbed(error)) => return Err(error),
-        Err(PerformError::Run { failure, .. }) => bail!("the run failed this time: {failure}"),
-    };
+    let performed =
+        match prepared.perform(run, &records, &scratch.path().join("failed"), &laboratory.host(0, patience)?) {
+            Ok(performed) => performed,
+            Err(PerformError::Testbed(error)) => return Err(error),
+            Err(PerformError::Run { failure, .. }) => bail!("the run failed this time: {failure}"),
+        };
     let found = differences(&arguments.record, &performed.record)?;
     show(arguments, &found)?;
     Ok(u8::from(!found.is_empty()))

@@ -24,7 +24,10 @@ fn a_key_that_does_not_exist_is_named_with_its_place() {
 #[test]
 fn a_wrong_unit_is_named_with_what_is_allowed() {
     let errors = refused("name = \"x\"\ntitle = \"x\"\n[path]\nrate = \"40 Mbps\"\n");
-    assert!(errors.contains("FILE:4:8: path.rate: found \"40 Mbps\", expected a rate such as \"40 Mbit/s\""), "{errors}");
+    assert!(
+        errors.contains("FILE:4:8: path.rate: found \"40 Mbps\", expected a rate such as \"40 Mbit/s\""),
+        "{errors}"
+    );
 }
 
 #[test]
@@ -69,7 +72,8 @@ fn a_folder_without_results_is_no_report_and_no_record() {
 
 #[test]
 fn a_dry_run_shows_the_plan_and_makes_nothing() {
-    let bench = Bench::new("name = \"x\"\ntitle = \"x\"\n[stack]\nname = \"misbehaving\"\n[workload]\nrepetitions = 3\n");
+    let bench =
+        Bench::new("name = \"x\"\ntitle = \"x\"\n[stack]\nname = \"misbehaving\"\n[workload]\nrepetitions = 3\n");
     let told = said(&mut bench.run(TEST_STACKS, "out", &["--dry-run"]));
     assert_eq!(told.status, Some(0), "{}", told.errors);
     assert!(told.output.starts_with("x: 3 runs\n") && told.output.contains("seed 3"), "{}", told.output);

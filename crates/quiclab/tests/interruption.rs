@@ -50,7 +50,8 @@ fn interrupted_by(signal: i32) {
     let untouched = said(&mut bench.run(TEST_STACKS, "untouched", &[]));
     assert_eq!(untouched.status, Some(0), "{}", untouched.errors);
     for name in records(&out) {
-        let [one, other] = [&out, &bench.out("untouched")].map(|folder| fs::read(folder.join(&name).join("wire.pcapng")));
+        let [one, other] =
+            [&out, &bench.out("untouched")].map(|folder| fs::read(folder.join(&name).join("wire.pcapng")));
         assert!(one.unwrap() == other.unwrap(), "{name}: wire.pcapng differs");
     }
 }

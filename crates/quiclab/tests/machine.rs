@@ -73,7 +73,11 @@ fn an_image_that_cannot_be_made_is_told_with_what_mmdebstrap_said() {
     let mut run = bench.run(TEST_STACKS, "out", &[]);
     let told = said(run.env("PATH", path_with(&bench.out("bin"))).env("QUICLAB_CACHE", bench.out("cache")));
     assert_eq!(told.status, Some(125));
-    assert!(told.errors.contains("making the guest image") && told.errors.contains("cannot resolve"), "{}", told.errors);
+    assert!(
+        told.errors.contains("making the guest image") && told.errors.contains("cannot resolve"),
+        "{}",
+        told.errors
+    );
     let left = fs::read_dir(bench.out("cache/image")).unwrap().count();
     assert_eq!(left, 0, "a half-made image was left");
 }

@@ -27,9 +27,30 @@ const MICRO_OF_NANO: f64 = 1e3;
 /// In the order of the tables.
 pub(crate) const COLUMNS: &[Column] = &[
     column("gap_share_below_100us", "gaps below 0.1 ms, share", |metrics| metrics.gap_share_below_100us, 1.0, 3, true),
-    column("train_share_of_packets_1", "packets in trains of 1, share", |metrics| metrics.train_share_of_packets_1, 1.0, 3, true),
-    column("train_share_of_packets_le_5", "packets in trains \u{2264} 5, share", |metrics| metrics.train_share_of_packets_le_5, 1.0, 3, true),
-    column("train_share_of_trains_le_5", "trains \u{2264} 5, share of trains", |metrics| metrics.train_share_of_trains_le_5, 1.0, 3, false),
+    column(
+        "train_share_of_packets_1",
+        "packets in trains of 1, share",
+        |metrics| metrics.train_share_of_packets_1,
+        1.0,
+        3,
+        true,
+    ),
+    column(
+        "train_share_of_packets_le_5",
+        "packets in trains \u{2264} 5, share",
+        |metrics| metrics.train_share_of_packets_le_5,
+        1.0,
+        3,
+        true,
+    ),
+    column(
+        "train_share_of_trains_le_5",
+        "trains \u{2264} 5, share of trains",
+        |metrics| metrics.train_share_of_trains_le_5,
+        1.0,
+        3,
+        false,
+    ),
     column("train_max_packets", "longest train, packets", |metrics| count(metrics.train_max_packets), 1.0, 0, true),
     column("drops_packets", "drops, packets", |metrics| count(metrics.drops_packets), 1.0, 0, true),
     column("goodput_wire_bps", "goodput on the wire, Mbit/s", |metrics| metrics.goodput_wire_bps, MEGA, 2, true),
@@ -70,7 +91,9 @@ impl Column {
     pub fn cell(&self, summary: Option<&Summary>) -> String {
         let Some(summary) = summary else { return NOTHING.to_owned() };
         let mean = self.number(summary.mean);
-        summary.standard_deviation.map_or_else(|| mean.clone(), |deviation| format!("{mean} \u{b1} {}", self.number(deviation)))
+        summary
+            .standard_deviation
+            .map_or_else(|| mean.clone(), |deviation| format!("{mean} \u{b1} {}", self.number(deviation)))
     }
 }
 

@@ -70,7 +70,11 @@ impl<'a> Group<'a> {
             match warnings.iter_mut().find(|known| known.code == warning.code) {
                 Some(known) => known.runs += 1,
                 None => {
-                    warnings.push(GroupWarning { code: warning.code.clone(), message: warning.message.clone(), runs: 1 });
+                    warnings.push(GroupWarning {
+                        code: warning.code.clone(),
+                        message: warning.message.clone(),
+                        runs: 1,
+                    });
                 }
             }
         }

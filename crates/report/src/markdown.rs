@@ -2,16 +2,13 @@
 
 use std::fmt::Write as _;
 
-use crate::{
-    columns::COLUMNS,
-    groups::Group,
-    input::ReportInput,
-};
+use crate::{columns::COLUMNS, groups::Group, input::ReportInput};
 
 /// Title, table, warnings and failures.
 pub fn render_markdown(input: &ReportInput) -> String {
     let groups = Group::all(input);
-    let mut text = format!("# {}\n\n{}\n\n    {}\n\n", escaped(&input.experiment), escaped(&input.title), input.command);
+    let mut text =
+        format!("# {}\n\n{}\n\n    {}\n\n", escaped(&input.experiment), escaped(&input.title), input.command);
     let headings: Vec<_> = COLUMNS.iter().map(|column| column.heading).collect();
     let _ = writeln!(text, "| | runs | {} |", headings.join(" | "));
     let _ = writeln!(text, "|---|--:|{}", "--:|".repeat(COLUMNS.len()));
@@ -34,7 +31,8 @@ pub fn render_markdown(input: &ReportInput) -> String {
         }
     }
     for failure in &input.failures {
-        let _ = writeln!(text, "\nFailed: {}: {}", escaped(&failure.folder), escaped(&failure.message.replace('\n', " ")));
+        let _ =
+            writeln!(text, "\nFailed: {}: {}", escaped(&failure.folder), escaped(&failure.message.replace('\n', " ")));
     }
     text
 }

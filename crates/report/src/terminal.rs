@@ -34,7 +34,8 @@ pub fn render_terminal(input: &ReportInput, width: Option<u16>) -> String {
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    let mut text = format!("{}: {}\nMean \u{b1} standard deviation over the runs.\n{table}\n", input.experiment, input.title);
+    let mut text =
+        format!("{}: {}\nMean \u{b1} standard deviation over the runs.\n{table}\n", input.experiment, input.title);
     for group in &groups {
         if let Some(source) = group.published.and_then(|row| row.source.as_ref()) {
             let _ = writeln!(text, "published, {}: {source}", group.label);
@@ -42,7 +43,11 @@ pub fn render_terminal(input: &ReportInput, width: Option<u16>) -> String {
     }
     for group in &groups {
         for warning in group.warnings() {
-            let of = if group.runs.len() > 1 { format!(" ({} of {} runs)", warning.runs, group.runs.len()) } else { String::new() };
+            let of = if group.runs.len() > 1 {
+                format!(" ({} of {} runs)", warning.runs, group.runs.len())
+            } else {
+                String::new()
+            };
             let _ = writeln!(text, "warning, {}{of}: {}", group.label, warning.message);
         }
     }

@@ -35,7 +35,9 @@ impl Cache {
         let folder = set("QUICLAB_CACHE")
             .or_else(|| set("XDG_CACHE_HOME").map(|folder| folder.join("quiclab")))
             .or_else(|| set("HOME").map(|folder| folder.join(".cache/quiclab")))
-            .context("no cache folder: found none of QUICLAB_CACHE, XDG_CACHE_HOME, HOME\nhint: export QUICLAB_CACHE=DIR")?;
+            .context(
+                "no cache folder: found none of QUICLAB_CACHE, XDG_CACHE_HOME, HOME\nhint: export QUICLAB_CACHE=DIR",
+            )?;
         Ok(Self { folder })
     }
 
@@ -121,7 +123,8 @@ mod tests {
         }
         let unused = cache.folder("kernel/6.1", |_| panic!("made twice"));
         assert!(unused.is_ok());
-        let left: Vec<_> = fs::read_dir(cache.path("kernel")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let left: Vec<_> =
+            fs::read_dir(cache.path("kernel")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["6.1"]);
     }
 

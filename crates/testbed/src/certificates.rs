@@ -117,7 +117,8 @@ mod tests {
         }
         let at = |name: &str| folder.path().join(name).display().to_string();
         let time = GUEST_EPOCH_SECONDS.to_string();
-        let arguments = ["verify", "-attime", &time, "-verify_hostname", "server", "-CAfile", &at("ca.pem"), &at("cert.pem")];
+        let arguments =
+            ["verify", "-attime", &time, "-verify_hostname", "server", "-CAfile", &at("ca.pem"), &at("cert.pem")];
         crate::command::run("openssl", &arguments, "openssl").unwrap();
         let of_key = crate::command::run("openssl", &["pkey", "-in", &at("priv.key"), "-pubout"], "openssl").unwrap();
         let of_certificate =

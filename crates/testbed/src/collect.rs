@@ -90,7 +90,8 @@ impl Results {
         let json = slot::read_json(&mut file, RESULTS_MAGIC, available)?;
         let manifest: Manifest = serde_json::from_slice(&json)?;
         for blob in &manifest.blobs {
-            if blob.offset % BLOCK as u64 != 0 || blob.offset.checked_add(blob.length).is_none_or(|end| end > available) {
+            if blob.offset % BLOCK as u64 != 0 || blob.offset.checked_add(blob.length).is_none_or(|end| end > available)
+            {
                 return Err(SlotError::Range {
                     what: blob.name.clone(),
                     offset: blob.offset,
@@ -186,7 +187,8 @@ impl Results {
         let descriptions: Vec<_> =
             taps.iter().map(|tap| TapDescription { name: &tap.name, snap_length: tap.snaplen }).collect();
         let file = File::create(path).with_context(|| path.display().to_string())?;
-        let mut writer = CaptureWriter::new(BufWriter::with_capacity(1 << 20, file), &descriptions, secrets.as_deref())?;
+        let mut writer =
+            CaptureWriter::new(BufWriter::with_capacity(1 << 20, file), &descriptions, secrets.as_deref())?;
         for (interface, packet) in packets {
             writer.write_packet(&PacketToWrite {
                 time: Time::from_nanos(packet.time_ns),

@@ -116,10 +116,14 @@ fn check_tools(manifest: &StackManifest) -> Result<()> {
     for tool in &manifest.build.host_tools {
         let found = Command::new("sh").args(["-c", "command -v \"$0\" > /dev/null", tool]).status()?.success();
         if !found {
-            bail!("building {}: {tool} is not on the PATH\nhint: README.md, \"What it needs\", says how to get it", manifest.name);
+            bail!(
+                "building {}: {tool} is not on the PATH\nhint: README.md, \"What it needs\", says how to get it",
+                manifest.name
+            );
         }
     }
-    let missing: Vec<_> = manifest.build.host_packages.iter().filter(|package| !is_installed(package)).cloned().collect();
+    let missing: Vec<_> =
+        manifest.build.host_packages.iter().filter(|package| !is_installed(package)).cloned().collect();
     if !missing.is_empty() {
         bail!("building {}: packages are missing\nhint: apt-get install {}", manifest.name, missing.join(" "));
     }
@@ -151,7 +155,17 @@ fn build(source: &Path, manifest: &StackManifest, objects: &Path, folder: &Path,
         bail!("building {} ended with {status}; the command was: {}", manifest.name, manifest.build.command);
     }
     let image = folder.join("stack.erofs");
-    let arguments = ["--quiet".as_ref(), "-x-1".as_ref(), "--all-root".as_ref(), "-T".as_ref(), EPOCH.as_ref(), "-U".as_ref(), UUID.as_ref(), image.as_os_str(), out.as_os_str()];
+    let arguments = [
+        "--quiet".as_ref(),
+        "-x-1".as_ref(),
+        "--all-root".as_ref(),
+        "-T".as_ref(),
+        EPOCH.as_ref(),
+        "-U".as_ref(),
+        UUID.as_ref(),
+        image.as_os_str(),
+        out.as_os_str(),
+    ];
     command::run("mkfs.erofs", &arguments.map(|argument: &std::ffi::OsStr| argument), "erofs-utils")?;
     let length = fs::metadata(&image)?.len();
     if length > STACK_BYTES {

@@ -44,7 +44,8 @@ pub(crate) fn parse(text: &str, what: &str, units: &[Unit]) -> Result<u64, Parse
     let fraction = fraction.trim_end_matches('0');
     let mut value = whole.checked_mul(*factor).ok_or_else(too_large)?;
     if !fraction.is_empty() {
-        let scale = u32::try_from(fraction.len()).ok().and_then(|digits| 10_u128.checked_pow(digits)).ok_or_else(too_large)?;
+        let scale =
+            u32::try_from(fraction.len()).ok().and_then(|digits| 10_u128.checked_pow(digits)).ok_or_else(too_large)?;
         let part = fraction.parse::<u128>().map_err(|_| too_large())? * u128::from(*factor);
         if part % scale != 0 {
             return Err(error("the value is not a whole number of the smallest unit"));
@@ -56,7 +57,10 @@ pub(crate) fn parse(text: &str, what: &str, units: &[Unit]) -> Result<u64, Parse
 
 /// Prints base units with the largest unit of which they are a whole number. `units` ascend; zero takes the first.
 pub(crate) fn display(value: u64, units: &[Unit], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let fitting = units.iter().filter(|(_, factor)| value != 0 && value.is_multiple_of(*factor)).max_by_key(|(_, factor)| *factor);
+    let fitting = units
+        .iter()
+        .filter(|(_, factor)| value != 0 && value.is_multiple_of(*factor))
+        .max_by_key(|(_, factor)| *factor);
     let (name, factor) = fitting.or(units.first()).copied().unwrap_or(("", 1));
     write!(f, "{} {name}", value / factor)
 }

@@ -8,14 +8,8 @@ use std::{
 
 use crate::parse::{ParseUnitError, Unit, display, parse};
 
-const DURATION_UNITS: &[Unit] = &[
-    ("ns", 1),
-    ("us", 1_000),
-    ("\u{b5}s", 1_000),
-    ("ms", 1_000_000),
-    ("s", 1_000_000_000),
-    ("min", 60_000_000_000),
-];
+const DURATION_UNITS: &[Unit] =
+    &[("ns", 1), ("us", 1_000), ("\u{b5}s", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000), ("min", 60_000_000_000)];
 /// Minutes are understood but not printed: "300 s" is what people compare with.
 const DISPLAYED_UNITS: &[Unit] = &[("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
 

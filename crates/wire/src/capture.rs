@@ -131,9 +131,6 @@ impl Capture {
         while let Some(packet) = reader.next_packet()? {
             packets.push(packet);
         }
-        Ok(Capture {
-            packets,
-            ..reader.into_summary()
-        })
+        Ok(Capture { packets, ..reader.into_summary() })
     }
 }

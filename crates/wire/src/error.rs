@@ -48,9 +48,7 @@ pub enum CaptureError {
         limit: u64,
     },
     /// The reader handed in failed, or the gzip stream is damaged.
-    #[error(
-        "byte {byte_offset}: cannot read on: {source}\nhint: for a .gz file try `gzip -t FILE`"
-    )]
+    #[error("byte {byte_offset}: cannot read on: {source}\nhint: for a .gz file try `gzip -t FILE`")]
     Read {
         /// Bytes read before.
         byte_offset: u64,

@@ -31,10 +31,12 @@ impl Frame<'_> {
     /// Reads the headers.
     pub(crate) fn to_packet(&self) -> Result<Packet, SkipReason> {
         let slices = match self.link_type {
-            ETHERNET => LaxSlicedPacket::from_ethernet(self.captured)
-                .map_err(|_| self.cut_or(SkipReason::Malformed))?,
-            link_type if RAW_IP.contains(&link_type) => LaxSlicedPacket::from_ip(self.captured)
-                .map_err(|_| self.cut_or(SkipReason::Malformed))?,
+            ETHERNET => {
+                LaxSlicedPacket::from_ethernet(self.captured).map_err(|_| self.cut_or(SkipReason::Malformed))?
+            }
+            link_type if RAW_IP.contains(&link_type) => {
+                LaxSlicedPacket::from_ip(self.captured).map_err(|_| self.cut_or(SkipReason::Malformed))?
+            }
             _ => return Err(SkipReason::LinkTypeUnknown),
         };
         let Some(ip) = slices.net.as_ref().and_then(|net| self.ip_header(net)) else {
@@ -47,31 +49,16 @@ impl Frame<'_> {
             Some(TransportSlice::Udp(udp)) => {
                 let payload_length = match udp.length() {
                     // A jumbogram, or a segmentation offload that has not filled it in: what IP says holds.
-                    0 => ip
-                        .length_behind(self.offset_of(udp.slice()) + usize::from(UDP_HEADER_BYTES)),
-                    length => u32::from(
-                        length
-                            .checked_sub(UDP_HEADER_BYTES)
-                            .ok_or(SkipReason::Malformed)?,
-                    ),
+                    0 => ip.length_behind(self.offset_of(udp.slice()) + usize::from(UDP_HEADER_BYTES)),
+                    length => u32::from(length.checked_sub(UDP_HEADER_BYTES).ok_or(SkipReason::Malformed)?),
                 };
                 let quic = QuicDatagram::parse(udp.payload(), payload_length as usize);
-                (
-                    udp.source_port(),
-                    udp.destination_port(),
-                    payload_length,
-                    Protocol::Udp { quic },
-                )
+                (udp.source_port(), udp.destination_port(), payload_length, Protocol::Udp { quic })
             }
             Some(TransportSlice::Tcp(tcp)) => {
                 let header_bytes = tcp.header_slice().len();
                 let payload_length = ip.length_behind(self.offset_of(tcp.slice()) + header_bytes);
-                (
-                    tcp.source_port(),
-                    tcp.destination_port(),
-                    payload_length,
-                    Protocol::Tcp(tcp_segment(tcp)),
-                )
+                (tcp.source_port(), tcp.destination_port(), payload_length, Protocol::Tcp(tcp_segment(tcp)))
             }
             Some(_) => return Err(SkipReason::NotUdpOrTcp),
             None if ip.is_fragment => return Err(SkipReason::IpFragment),
@@ -128,12 +115,7 @@ impl Frame<'_> {
             0 => self.length as usize,
             length => start + length,
         };
-        Some(IpHeader {
-            end,
-            source,
-            destination,
-            is_fragment,
-        })
+        Some(IpHeader { end, source, destination, is_fragment })
     }
 
     /// Offset in the frame of a slice of it.
@@ -150,11 +132,7 @@ impl Frame<'_> {
 
     /// Headers that end early are the capture's doing where it cut the frame.
     fn cut_or(&self, otherwise: SkipReason) -> SkipReason {
-        if (self.captured.len() as u64) < u64::from(self.length) {
-            SkipReason::HeadersCut
-        } else {
-            otherwise
-        }
+        if (self.captured.len() as u64) < u64::from(self.length) { SkipReason::HeadersCut } else { otherwise }
     }
 }
 
@@ -177,13 +155,7 @@ fn tcp_segment(tcp: &TcpSlice) -> TcpSegment {
     TcpSegment {
         sequence_number: tcp.sequence_number(),
         acknowledgment_number: tcp.acknowledgment_number(),
-        flags: TcpFlags {
-            syn: tcp.syn(),
-            ack: tcp.ack(),
-            fin: tcp.fin(),
-            rst: tcp.rst(),
-            psh: tcp.psh(),
-        },
+        flags: TcpFlags { syn: tcp.syn(), ack: tcp.ack(), fin: tcp.fin(), rst: tcp.rst(), psh: tcp.psh() },
         tls: TlsRecords::parse(tcp.payload()),
     }
 }

@@ -32,18 +32,11 @@ impl PcapFile {
     }
 
     /// Reads the file header; notes a truncation when it is not whole.
-    pub(crate) fn open<R: Read>(
-        source: &mut Source<R>,
-        summary: &mut Capture,
-    ) -> Result<PcapFile, CaptureError> {
+    pub(crate) fn open<R: Read>(source: &mut Source<R>, summary: &mut Capture) -> Result<PcapFile, CaptureError> {
         let bytes = source.peek(FILE_HEADER_BYTES)?;
         let Ok((_, header)) = parse_pcap_header(bytes) else {
             summary.truncation = Some(source.truncation());
-            return Ok(PcapFile {
-                big_endian: false,
-                nanoseconds_per_tick: 1,
-                link_type: 0,
-            });
+            return Ok(PcapFile { big_endian: false, nanoseconds_per_tick: 1, link_type: 0 });
         };
         source.consume(FILE_HEADER_BYTES);
         // The upper 16 bits say how long the frame check sequence is.
@@ -55,11 +48,7 @@ impl PcapFile {
         });
         Ok(PcapFile {
             big_endian: header.is_bigendian(),
-            nanoseconds_per_tick: if header.is_nanosecond_precision() {
-                1
-            } else {
-                1_000
-            },
+            nanoseconds_per_tick: if header.is_nanosecond_precision() { 1 } else { 1_000 },
             link_type,
         })
     }
@@ -74,11 +63,8 @@ impl PcapFile {
             return Ok(Step::Cut);
         };
         let length_field = [header[8], header[9], header[10], header[11]];
-        let captured_length = if self.big_endian {
-            u32::from_be_bytes(length_field)
-        } else {
-            u32::from_le_bytes(length_field)
-        };
+        let captured_length =
+            if self.big_endian { u32::from_be_bytes(length_field) } else { u32::from_le_bytes(length_field) };
         if captured_length > MAXIMUM_BLOCK_BYTES {
             return Err(CaptureError::BlockTooLong {
                 byte_offset,
@@ -88,16 +74,12 @@ impl PcapFile {
         }
         let record_bytes = RECORD_HEADER_BYTES + captured_length as usize;
         let bytes = source.peek(record_bytes)?;
-        let parsed = if self.big_endian {
-            parse_pcap_frame_be(bytes)
-        } else {
-            parse_pcap_frame(bytes)
-        };
+        let parsed = if self.big_endian { parse_pcap_frame_be(bytes) } else { parse_pcap_frame(bytes) };
         let Ok((_, record)) = parsed else {
             return Ok(Step::Cut);
         };
-        let nanoseconds = u64::from(record.ts_sec) * 1_000_000_000
-            + u64::from(record.ts_usec) * self.nanoseconds_per_tick;
+        let nanoseconds =
+            u64::from(record.ts_sec) * 1_000_000_000 + u64::from(record.ts_usec) * self.nanoseconds_per_tick;
         let packet = Frame {
             time: Time::from_nanos(nanoseconds),
             interface: 0,

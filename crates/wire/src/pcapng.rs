@@ -4,13 +4,10 @@ use std::io::Read;
 
 use pcap_parser::pcapng::{
     parse_decryptionsecretsblock_be, parse_decryptionsecretsblock_le, parse_enhancedpacketblock_be,
-    parse_enhancedpacketblock_le, parse_interfacedescriptionblock_be,
-    parse_interfacedescriptionblock_le,
+    parse_enhancedpacketblock_le, parse_interfacedescriptionblock_be, parse_interfacedescriptionblock_le,
 };
 use pcap_parser::traits::PcapNGPacketBlock;
-use pcap_parser::{
-    DSB_MAGIC, EPB_MAGIC, IDB_MAGIC, OptionCode, PcapNGOption, SHB_MAGIC, SPB_MAGIC,
-};
+use pcap_parser::{DSB_MAGIC, EPB_MAGIC, IDB_MAGIC, OptionCode, PcapNGOption, SHB_MAGIC, SPB_MAGIC};
 use quiclab_units::Time;
 
 use crate::capture::{Capture, Interface, Secrets, SkipReason};
@@ -122,19 +119,12 @@ impl PcapngFile {
     }
 
     fn number(&self, bytes: [u8; 4]) -> u32 {
-        if self.big_endian {
-            u32::from_be_bytes(bytes)
-        } else {
-            u32::from_le_bytes(bytes)
-        }
+        if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
     }
 
     fn enhanced_packet(&self, block: &[u8], byte_offset: u64) -> Result<Step, CaptureError> {
-        let parsed = if self.big_endian {
-            parse_enhancedpacketblock_be(block)
-        } else {
-            parse_enhancedpacketblock_le(block)
-        };
+        let parsed =
+            if self.big_endian { parse_enhancedpacketblock_be(block) } else { parse_enhancedpacketblock_le(block) };
         let Ok((_, block)) = parsed else {
             return Err(bad_fields(byte_offset, "enhanced packet block"));
         };
@@ -143,10 +133,7 @@ impl PcapngFile {
                 byte_offset,
                 "interface of an enhanced packet block",
                 block.if_id.to_string(),
-                &format!(
-                    "less than {}, the interfaces described so far",
-                    self.clocks.len()
-                ),
+                &format!("less than {}, the interfaces described so far", self.clocks.len()),
             ));
         };
         let ticks = (u64::from(block.ts_high) << 32) | u64::from(block.ts_low);
@@ -169,12 +156,7 @@ impl PcapngFile {
         Ok(packet.map_or_else(Step::Skipped, Step::Packet))
     }
 
-    fn interface(
-        &mut self,
-        block: &[u8],
-        byte_offset: u64,
-        summary: &mut Capture,
-    ) -> Result<Step, CaptureError> {
+    fn interface(&mut self, block: &[u8], byte_offset: u64, summary: &mut Capture) -> Result<Step, CaptureError> {
         let parsed = if self.big_endian {
             parse_interfacedescriptionblock_be(block)
         } else {
@@ -212,28 +194,16 @@ impl PcapngFile {
             },
         };
         let link_type = (block.linktype.0 & 0xffff) as u16;
-        self.clocks.push(Clock {
-            link_type,
-            resolution,
-            offset_seconds,
-        });
+        self.clocks.push(Clock { link_type, resolution, offset_seconds });
         summary.interfaces.push(Interface {
-            name: block
-                .if_name()
-                .and_then(Result::ok)
-                .map(|name| name.trim_end_matches('\0').to_owned()),
+            name: block.if_name().and_then(Result::ok).map(|name| name.trim_end_matches('\0').to_owned()),
             link_type,
             snap_length: Some(block.snaplen).filter(|length| *length > 0),
         });
         Ok(Step::Described)
     }
 
-    fn secrets(
-        &self,
-        block: &[u8],
-        byte_offset: u64,
-        summary: &mut Capture,
-    ) -> Result<Step, CaptureError> {
+    fn secrets(&self, block: &[u8], byte_offset: u64, summary: &mut Capture) -> Result<Step, CaptureError> {
         let parsed = if self.big_endian {
             parse_decryptionsecretsblock_be(block)
         } else {
@@ -244,10 +214,7 @@ impl PcapngFile {
         };
         // The parser hands out the padding as well.
         let length = block.data.len().min(block.secrets_len as usize);
-        summary.secrets.push(Secrets {
-            kind: block.secrets_type.0,
-            data: block.data[..length].to_vec(),
-        });
+        summary.secrets.push(Secrets { kind: block.secrets_type.0, data: block.data[..length].to_vec() });
         Ok(Step::Described)
     }
 }
@@ -264,19 +231,14 @@ impl Clock {
         } else {
             ticks / 10_u128.pow(exponent - 9)
         };
-        let shifted =
-            i128::try_from(nanoseconds).ok()? + i128::from(self.offset_seconds) * 1_000_000_000;
+        let shifted = i128::try_from(nanoseconds).ok()? + i128::from(self.offset_seconds) * 1_000_000_000;
         u64::try_from(shifted).ok().map(Time::from_nanos)
     }
 }
 
 /// Whether a second has a number of ticks that fits in 64 bits.
 fn exponent_fits(resolution: u8) -> bool {
-    let largest = if resolution & POWER_OF_TWO != 0 {
-        63
-    } else {
-        19
-    };
+    let largest = if resolution & POWER_OF_TWO != 0 { 63 } else { 19 };
     resolution & !POWER_OF_TWO <= largest
 }
 
@@ -296,10 +258,5 @@ fn bad_fields(byte_offset: u64, block: &'static str) -> CaptureError {
 }
 
 fn malformed(byte_offset: u64, what: &'static str, found: String, expected: &str) -> CaptureError {
-    CaptureError::Malformed {
-        byte_offset,
-        what,
-        found,
-        expected: expected.to_owned(),
-    }
+    CaptureError::Malformed { byte_offset, what, found, expected: expected.to_owned() }
 }

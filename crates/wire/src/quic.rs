@@ -77,10 +77,7 @@ impl QuicDatagram {
         if captured.is_empty() {
             return None;
         }
-        let mut datagram = QuicDatagram {
-            bits: 0,
-            complete: true,
-        };
+        let mut datagram = QuicDatagram { bits: 0, complete: true };
         let mut offset = 0;
         let mut first_connection_id: Option<&[u8]> = None;
         while offset < payload_length {
@@ -115,10 +112,7 @@ impl QuicDatagram {
             let Some(packet_bytes) = header.packet_bytes else {
                 break;
             };
-            let Some(next) = offset
-                .checked_add(packet_bytes)
-                .filter(|next| *next <= payload_length)
-            else {
+            let Some(next) = offset.checked_add(packet_bytes).filter(|next| *next <= payload_length) else {
                 datagram.complete = false;
                 break;
             };
@@ -135,11 +129,7 @@ impl QuicDatagram {
 impl std::fmt::Debug for QuicDatagram {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut set = f.debug_set();
-        set.entries(
-            QuicForm::ALL
-                .into_iter()
-                .filter(|form| self.contains(*form)),
-        );
+        set.entries(QuicForm::ALL.into_iter().filter(|form| self.contains(*form)));
         if !self.complete {
             set.entry(&format_args!("cut"));
         }
@@ -176,19 +166,12 @@ struct LongHeader<'a> {
 impl<'a> LongHeader<'a> {
     /// `None` when the bytes end before the header, or when it is not one of versions 1, 2 and their like.
     fn parse(packet: &'a [u8]) -> Option<LongHeader<'a>> {
-        let mut fields = Fields {
-            bytes: packet,
-            position: 0,
-        };
+        let mut fields = Fields { bytes: packet, position: 0 };
         let first_byte = fields.take(1)?[0];
         let version = u32::from_be_bytes(fields.take(4)?.try_into().ok()?);
         let destination_connection_id = fields.take_with_length_byte()?;
         let _source_connection_id = fields.take_with_length_byte()?;
-        let fills_the_datagram = |form| LongHeader {
-            form,
-            destination_connection_id,
-            packet_bytes: None,
-        };
+        let fills_the_datagram = |form| LongHeader { form, destination_connection_id, packet_bytes: None };
         let packet_type = (first_byte >> 4) & 0b11;
         let form = match (version, packet_type) {
             // RFC 9000 section 17.2.1: the fixed bit may have any value here.
@@ -208,11 +191,7 @@ impl<'a> LongHeader<'a> {
             fields.take(usize::try_from(token_bytes).ok()?)?;
         }
         let length = usize::try_from(fields.take_variable_length_integer()?).ok()?;
-        Some(LongHeader {
-            form,
-            destination_connection_id,
-            packet_bytes: Some(fields.position.checked_add(length)?),
-        })
+        Some(LongHeader { form, destination_connection_id, packet_bytes: Some(fields.position.checked_add(length)?) })
     }
 }
 
@@ -239,9 +218,7 @@ impl<'a> Fields<'a> {
     fn take_variable_length_integer(&mut self) -> Option<u64> {
         let first = self.take(1)?[0];
         let more = self.take((1 << (first >> 6)) - 1)?;
-        Some(more.iter().fold(u64::from(first & 0x3f), |value, byte| {
-            (value << 8) | u64::from(*byte)
-        }))
+        Some(more.iter().fold(u64::from(first & 0x3f), |value, byte| (value << 8) | u64::from(*byte)))
     }
 }
 

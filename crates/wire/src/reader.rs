@@ -59,18 +59,11 @@ impl<R: Read> CaptureReader<R> {
         } else if PcapngFile::recognises(magic) {
             Format::Pcapng(PcapngFile::default())
         } else {
-            return Err(CaptureError::UnknownFormat {
-                found: magic.to_vec(),
-            });
+            return Err(CaptureError::UnknownFormat { found: magic.to_vec() });
         };
         // A classic header that is itself cut off has been noted as such.
         let finished = summary.truncation.is_some();
-        Ok(CaptureReader {
-            source,
-            format,
-            summary,
-            finished,
-        })
+        Ok(CaptureReader { source, format, summary, finished })
     }
 
     /// The next UDP or TCP packet in the order of the file; `None` at its end, or where it was cut off.
@@ -116,10 +109,7 @@ impl<R: Read> CaptureReader<R> {
 
 impl<R: Read> Source<R> {
     pub(crate) fn truncation(&self) -> Truncation {
-        Truncation {
-            byte_offset: self.offset(),
-            bytes_present: self.buffered() as u64,
-        }
+        Truncation { byte_offset: self.offset(), bytes_present: self.buffered() as u64 }
     }
 }
 
@@ -139,19 +129,12 @@ impl<R: Read> Input<R> {
                 Ok(bytes) => length += bytes,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(source) => {
-                    return Err(CaptureError::Read {
-                        byte_offset: length as u64,
-                        source,
-                    });
+                    return Err(CaptureError::Read { byte_offset: length as u64, source });
                 }
             }
         }
         let whole = Cursor::new(magic[..length].to_vec()).chain(input);
-        Ok(if magic == GZIP_MAGIC {
-            Input::Gzip(Box::new(MultiGzDecoder::new(whole)))
-        } else {
-            Input::Plain(whole)
-        })
+        Ok(if magic == GZIP_MAGIC { Input::Gzip(Box::new(MultiGzDecoder::new(whole))) } else { Input::Plain(whole) })
     }
 }
 

@@ -24,15 +24,7 @@ pub(crate) struct Source<R> {
 
 impl<R: Read> Source<R> {
     pub(crate) fn new(input: R) -> Self {
-        Source {
-            input,
-            buffer: Vec::new(),
-            start: 0,
-            end: 0,
-            offset: 0,
-            ended: false,
-            cut: false,
-        }
+        Source { input, buffer: Vec::new(), start: 0, end: 0, offset: 0, ended: false, cut: false }
     }
 
     /// Offset of the first unconsumed byte.
@@ -85,10 +77,7 @@ impl<R: Read> Source<R> {
                     self.cut = true;
                 }
                 Err(source) => {
-                    return Err(CaptureError::Read {
-                        byte_offset: self.offset + self.end as u64,
-                        source,
-                    });
+                    return Err(CaptureError::Read { byte_offset: self.offset + self.end as u64, source });
                 }
             }
         }
@@ -107,14 +96,8 @@ mod tests {
         assert_eq!(source.peek(4).unwrap(), &bytes[..4]);
         source.consume(3);
         assert_eq!(source.offset(), 3);
-        assert_eq!(
-            source.peek(2 * READ_BYTES).unwrap(),
-            &bytes[3..3 + 2 * READ_BYTES]
-        );
+        assert_eq!(source.peek(2 * READ_BYTES).unwrap(), &bytes[3..3 + 2 * READ_BYTES]);
         source.consume(2 * READ_BYTES);
-        assert_eq!(
-            source.peek(usize::MAX / 2).unwrap(),
-            &bytes[3 + 2 * READ_BYTES..]
-        );
+        assert_eq!(source.peek(usize::MAX / 2).unwrap(), &bytes[3 + 2 * READ_BYTES..]);
     }
 }

@@ -55,9 +55,7 @@ impl std::fmt::Debug for TlsRecords {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         use TlsContentType::{Alert, ApplicationData, ChangeCipherSpec, Handshake};
         let all = [ChangeCipherSpec, Alert, Handshake, ApplicationData];
-        f.debug_set()
-            .entries(all.into_iter().filter(|kind| self.contains(*kind)))
-            .finish()
+        f.debug_set().entries(all.into_iter().filter(|kind| self.contains(*kind))).finish()
     }
 }
 
@@ -112,11 +110,7 @@ mod tests {
 
     #[test]
     fn a_record_cut_by_the_snap_length_still_counts() {
-        assert!(
-            TlsRecords::parse(&[23, 3, 3, 0x40, 0x11, 0])
-                .unwrap()
-                .contains(TlsContentType::ApplicationData)
-        );
+        assert!(TlsRecords::parse(&[23, 3, 3, 0x40, 0x11, 0]).unwrap().contains(TlsContentType::ApplicationData));
     }
 
     #[test]

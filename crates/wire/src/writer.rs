@@ -69,11 +69,7 @@ impl<W: Write> CaptureWriter<W> {
     ///
     /// # Errors
     /// [`WriteError::TooLong`] for a name or key log that fits no length field; [`WriteError::Write`] from the output.
-    pub fn new(
-        output: W,
-        interfaces: &[TapDescription],
-        tls_key_log: Option<&[u8]>,
-    ) -> Result<Self, WriteError> {
+    pub fn new(output: W, interfaces: &[TapDescription], tls_key_log: Option<&[u8]>) -> Result<Self, WriteError> {
         let mut writer = CaptureWriter {
             output,
             snap_lengths: interfaces.iter().map(|tap| tap.snap_length).collect(),
@@ -135,19 +131,11 @@ impl<W: Write> CaptureWriter<W> {
                 interfaces: self.snap_lengths.len(),
             });
         };
-        let limits = [
-            (Some(packet.frame_length), "the frame's length"),
-            (*snap_length, "the interface's snap length"),
-        ];
+        let limits = [(Some(packet.frame_length), "the frame's length"), (*snap_length, "the interface's snap length")];
         for (limit, limited_by) in limits {
             let Some(limit) = limit else { continue };
             if packet.captured.len() > limit as usize {
-                return Err(WriteError::TooManyBytes {
-                    time,
-                    captured: packet.captured.len(),
-                    limit,
-                    limited_by,
-                });
+                return Err(WriteError::TooManyBytes { time, captured: packet.captured.len(), limit, limited_by });
             }
         }
         match self.previous_time {
@@ -167,11 +155,7 @@ impl<W: Write> CaptureWriter<W> {
     }
 
     fn secrets(&mut self, lines: &[u8]) -> Result<(), WriteError> {
-        let length = bounded(
-            lines.len(),
-            crate::MAXIMUM_BLOCK_BYTES as usize / 2,
-            "TLS key log",
-        )?;
+        let length = bounded(lines.len(), crate::MAXIMUM_BLOCK_BYTES as usize / 2, "TLS key log")?;
         self.begin(DECRYPTION_SECRETS_BLOCK);
         self.put(&crate::Secrets::TLS_KEY_LOG.to_le_bytes());
         self.put(&(length as u32).to_le_bytes());
@@ -226,11 +210,7 @@ impl<W: Write> CaptureWriter<W> {
 
 fn bounded(length: usize, limit: usize, what: &'static str) -> Result<usize, WriteError> {
     if length > limit {
-        return Err(WriteError::TooLong {
-            what,
-            length,
-            limit,
-        });
+        return Err(WriteError::TooLong { what, length, limit });
     }
     Ok(length)
 }

@@ -10,10 +10,7 @@ const ETHERNET: u32 = 1;
 const RAW_IP: u32 = 101;
 
 fn read(link_type: u32, frame_length: usize, captured: &[u8]) -> Capture {
-    let record = Record {
-        frame_length: frame_length as u32,
-        ..Record::whole(1, captured)
-    };
+    let record = Record { frame_length: frame_length as u32, ..Record::whole(1, captured) };
     let file = pcap(Order::Little, 1_000_000_000, link_type, &[record]);
     Capture::read(file.as_slice()).unwrap()
 }
@@ -60,10 +57,7 @@ fn a_udp_datagram_over_ipv6_behind_a_vlan_tag_is_read() {
         .ipv6([1; 16], [2; 16], 64)
         .udp(4433, 50000);
     let packet = packet(ETHERNET, &with_udp(builder, &[0x41; 1232]));
-    assert_eq!(
-        packet.source,
-        "[101:101:101:101:101:101:101:101]:4433".parse().unwrap()
-    );
+    assert_eq!(packet.source, "[101:101:101:101:101:101:101:101]:4433".parse().unwrap());
     assert_eq!(packet.payload_length, 1232);
     assert_eq!(packet.frame_length, 14 + 4 + 40 + 8 + 1232);
 }
@@ -99,11 +93,7 @@ fn headers_that_the_capture_cut_are_counted_as_such() {
 fn a_frame_that_ends_in_its_own_headers_is_malformed() {
     let frame = udp_frame(&[0x41; 1350]);
     for length in [0, 13, 20, 38] {
-        assert_eq!(
-            skipped(ETHERNET, length, &frame[..length]),
-            SkipReason::Malformed,
-            "{length} bytes"
-        );
+        assert_eq!(skipped(ETHERNET, length, &frame[..length]), SkipReason::Malformed, "{length} bytes");
     }
 }
 
@@ -126,10 +116,7 @@ fn a_tcp_segment_shows_its_header_and_its_records() {
     let packet = packet(ETHERNET, &with_tcp(builder, &[23, 3, 3, 0x40, 0x11, 9, 9]));
     let segment = packet.tcp().unwrap();
     assert_eq!(packet.payload_length, 7);
-    assert_eq!(
-        (segment.sequence_number, segment.acknowledgment_number),
-        (0xfedc_ba98, 0x1234_5678)
-    );
+    assert_eq!((segment.sequence_number, segment.acknowledgment_number), (0xfedc_ba98, 0x1234_5678));
     assert!(segment.flags.ack && segment.flags.psh);
     assert!(!segment.flags.syn && !segment.flags.fin && !segment.flags.rst);
     assert_eq!(segment.tls.unwrap().first, TlsContentType::ApplicationData);
@@ -138,9 +125,7 @@ fn a_tcp_segment_shows_its_header_and_its_records() {
 
 #[test]
 fn a_tcp_segment_over_ipv6_is_as_long_as_its_headers_say() {
-    let builder = PacketBuilder::ethernet2([2; 6], [4; 6])
-        .ipv6([1; 16], [2; 16], 64)
-        .tcp(4433, 50000, 1, 1000);
+    let builder = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv6([1; 16], [2; 16], 64).tcp(4433, 50000, 1, 1000);
     let frame = with_tcp(builder, &[0; 300]);
     let cut = read(ETHERNET, frame.len(), &frame[..80]);
     assert_eq!(cut.packets[0].payload_length, 300);
@@ -159,9 +144,8 @@ fn a_pure_acknowledgment_in_a_padded_frame_has_no_payload() {
 
 #[test]
 fn a_segment_whose_ip_length_is_not_filled_in_is_as_long_as_its_frame() {
-    let builder = PacketBuilder::ethernet2([2; 6], [4; 6])
-        .ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64)
-        .tcp(4433, 50000, 1, 1000);
+    let builder =
+        PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).tcp(4433, 50000, 1, 1000);
     let mut frame = with_tcp(builder, &[0; 1000]);
     frame[16..18].copy_from_slice(&[0, 0]);
     let capture = read(ETHERNET, 64_054, &frame);
@@ -185,31 +169,19 @@ fn other_traffic_is_counted_by_reason() {
         .icmpv4_echo_request(1, 1)
         .write(&mut icmp, &[])
         .unwrap();
-    assert_eq!(
-        skipped(ETHERNET, icmp.len(), &icmp),
-        SkipReason::NotUdpOrTcp
-    );
+    assert_eq!(skipped(ETHERNET, icmp.len(), &icmp), SkipReason::NotUdpOrTcp);
 
     let mut other_protocol = udp_frame(&[0; 10]);
     other_protocol[23] = 47;
-    assert_eq!(
-        skipped(ETHERNET, other_protocol.len(), &other_protocol),
-        SkipReason::NotUdpOrTcp
-    );
+    assert_eq!(skipped(ETHERNET, other_protocol.len(), &other_protocol), SkipReason::NotUdpOrTcp);
 
     let mut fragment = udp_frame(&[0; 100]);
     fragment[20] = 0x20;
-    assert_eq!(
-        skipped(ETHERNET, fragment.len(), &fragment),
-        SkipReason::IpFragment
-    );
+    assert_eq!(skipped(ETHERNET, fragment.len(), &fragment), SkipReason::IpFragment);
 
     let mut bad_udp_length = udp_frame(&[0; 100]);
     bad_udp_length[38..40].copy_from_slice(&[0, 7]);
-    assert_eq!(
-        skipped(ETHERNET, bad_udp_length.len(), &bad_udp_length),
-        SkipReason::Malformed
-    );
+    assert_eq!(skipped(ETHERNET, bad_udp_length.len(), &bad_udp_length), SkipReason::Malformed);
 
     assert_eq!(skipped(147, 60, &arp), SkipReason::LinkTypeUnknown);
 }

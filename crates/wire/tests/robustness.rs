@@ -8,29 +8,16 @@ use quiclab_wire::Capture;
 
 /// A small capture of each kind that has every part the reader understands.
 fn valid_captures() -> Vec<Vec<u8>> {
-    let mut initial = vec![
-        0xc3, 0, 0, 0, 1, 8, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0x40, 0x40,
-    ];
+    let mut initial = vec![0xc3, 0, 0, 0, 1, 8, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0x40, 0x40];
     initial.resize(150, 0x5a);
-    let records = [
-        Record::whole(5, &udp_frame(&initial)),
-        Record::whole(9, &udp_frame(&[0x40; 30])),
-    ];
+    let records = [Record::whole(5, &udp_frame(&initial)), Record::whole(9, &udp_frame(&[0x40; 30]))];
     let mut captures = Vec::new();
     for order in [Order::Little, Order::Big] {
         captures.push(pcap(order, 1_000_000_000, 1, &records));
         let mut pcapng = section_header(order);
         pcapng.extend(secrets(order, 0x544c_534b, b"CLIENT_RANDOM 00 11"));
-        pcapng.extend(interface(
-            order,
-            1,
-            &[(2, b"tap".to_vec()), (9, vec![9]), (14, vec![0; 8])],
-        ));
-        pcapng.extend(
-            records
-                .iter()
-                .flat_map(|record| enhanced_packet(order, record)),
-        );
+        pcapng.extend(interface(order, 1, &[(2, b"tap".to_vec()), (9, vec![9]), (14, vec![0; 8])]));
+        pcapng.extend(records.iter().flat_map(|record| enhanced_packet(order, record)));
         captures.push(pcapng);
     }
     captures

@@ -11,14 +11,8 @@ use quiclab_wire::{Capture, CaptureWriter, Direction, PacketToWrite, QuicForm, T
 /// 2026-01-01 00:00:00 UTC: its nanoseconds need both halves of the time field.
 const START_NS: u64 = 1_767_225_600_000_000_000;
 const TAPS: [TapDescription; 2] = [
-    TapDescription {
-        name: "server-egress",
-        snap_length: None,
-    },
-    TapDescription {
-        name: "behind-bottleneck",
-        snap_length: Some(64),
-    },
+    TapDescription { name: "server-egress", snap_length: None },
+    TapDescription { name: "behind-bottleneck", snap_length: Some(64) },
 ];
 
 /// One line per packet, fields parted by tabs, several values of a field by commas. `None` without tshark.
@@ -78,14 +72,8 @@ fn tshark_reads_the_same_times_lengths_and_interfaces() {
             if interface == 0 { "0x00000002" } else { "" },
         ));
     }
-    let fields = [
-        "frame.time_epoch",
-        "frame.len",
-        "frame.cap_len",
-        "frame.interface_name",
-        "udp.length",
-        "frame.packet_flags",
-    ];
+    let fields =
+        ["frame.time_epoch", "frame.len", "frame.cap_len", "frame.interface_name", "udp.length", "frame.packet_flags"];
     let Some(lines) = tshark(&writer.finish().unwrap(), &fields) else {
         return;
     };
@@ -156,12 +144,7 @@ fn tshark_finds_the_same_quic_packets() {
             .unwrap();
     }
     let file = writer.finish().unwrap();
-    let fields = [
-        "quic.header_form",
-        "quic.long.packet_type",
-        "quic.long.packet_type_v2",
-        "quic.version",
-    ];
+    let fields = ["quic.header_form", "quic.long.packet_type", "quic.long.packet_type_v2", "quic.version"];
     let Some(lines) = tshark(&file, &fields) else {
         return;
     };
@@ -169,44 +152,21 @@ fn tshark_finds_the_same_quic_packets() {
     assert_eq!(lines.len(), capture.packets.len());
     for (line, packet) in lines.iter().zip(&capture.packets) {
         let ours = packet.quic().unwrap();
-        let columns: Vec<Vec<&str>> = line
-            .split('\t')
-            .map(|field| field.split(',').filter(|it| !it.is_empty()).collect())
-            .collect();
+        let columns: Vec<Vec<&str>> =
+            line.split('\t').map(|field| field.split(',').filter(|it| !it.is_empty()).collect()).collect();
         let [header_forms, types, types_2, versions] = columns.as_slice() else {
             panic!("{line}");
         };
         let theirs = [
             // RFC 9000 table 5, RFC 9369 section 3.2.
-            (
-                QuicForm::Initial,
-                types.contains(&"0") || types_2.contains(&"1"),
-            ),
-            (
-                QuicForm::ZeroRtt,
-                types.contains(&"1") || types_2.contains(&"2"),
-            ),
-            (
-                QuicForm::Handshake,
-                types.contains(&"2") || types_2.contains(&"3"),
-            ),
-            (
-                QuicForm::VersionNegotiation,
-                versions.contains(&"0x00000000"),
-            ),
-            (
-                QuicForm::OneRtt,
-                header_forms
-                    .iter()
-                    .any(|form| matches!(*form, "0" | "False")),
-            ),
+            (QuicForm::Initial, types.contains(&"0") || types_2.contains(&"1")),
+            (QuicForm::ZeroRtt, types.contains(&"1") || types_2.contains(&"2")),
+            (QuicForm::Handshake, types.contains(&"2") || types_2.contains(&"3")),
+            (QuicForm::VersionNegotiation, versions.contains(&"0x00000000")),
+            (QuicForm::OneRtt, header_forms.iter().any(|form| matches!(*form, "0" | "False"))),
         ];
         for (form, is_there) in theirs {
-            assert_eq!(
-                ours.contains(form),
-                is_there,
-                "{form:?} in {ours:?}; tshark: {line}"
-            );
+            assert_eq!(ours.contains(form), is_there, "{form:?} in {ours:?}; tshark: {line}");
         }
     }
 }

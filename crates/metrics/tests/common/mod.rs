@@ -43,25 +43,11 @@ impl Made {
     }
 
     pub fn tcp_from_server(time_ns: u64, payload: &[u8]) -> Made {
-        Made::tcp(
-            time_ns,
-            [10, 0, 0, 1],
-            [10, 0, 0, 2],
-            SERVER_PORT,
-            CLIENT_PORT,
-            payload,
-        )
+        Made::tcp(time_ns, [10, 0, 0, 1], [10, 0, 0, 2], SERVER_PORT, CLIENT_PORT, payload)
     }
 
     pub fn tcp_from_client(time_ns: u64, payload: &[u8]) -> Made {
-        Made::tcp(
-            time_ns,
-            [10, 0, 0, 2],
-            [10, 0, 0, 1],
-            CLIENT_PORT,
-            SERVER_PORT,
-            payload,
-        )
+        Made::tcp(time_ns, [10, 0, 0, 2], [10, 0, 0, 1], CLIENT_PORT, SERVER_PORT, payload)
     }
 
     fn tcp(
@@ -82,13 +68,7 @@ impl Made {
     }
 
     fn frame(time_ns: u64, frame: Vec<u8>) -> Made {
-        Made {
-            time_ns,
-            interface: 0,
-            frame,
-            kept_bytes: None,
-            frame_length: None,
-        }
+        Made { time_ns, interface: 0, frame, kept_bytes: None, frame_length: None }
     }
 
     /// Behind the bottleneck instead of at the sender.
@@ -111,10 +91,7 @@ impl Made {
 }
 
 pub fn pcapng(packets: &[Made]) -> Vec<u8> {
-    let taps = ["sender", "bottleneck"].map(|name| TapDescription {
-        name,
-        snap_length: None,
-    });
+    let taps = ["sender", "bottleneck"].map(|name| TapDescription { name, snap_length: None });
     let mut writer = CaptureWriter::new(Vec::new(), &taps, None).unwrap();
     for packet in packets {
         let kept = packet.kept_bytes.unwrap_or(packet.frame.len());
@@ -137,10 +114,7 @@ pub fn capture(packets: &[Made]) -> Capture {
 
 /// Server packets with 1-RTT protection at these times.
 pub fn server_packets(times_ns: &[u64]) -> Capture {
-    let packets: Vec<_> = times_ns
-        .iter()
-        .map(|time| Made::udp_from_server(*time, ONE_RTT))
-        .collect();
+    let packets: Vec<_> = times_ns.iter().map(|time| Made::udp_from_server(*time, ONE_RTT)).collect();
     capture(&packets)
 }
 
@@ -149,8 +123,5 @@ pub fn measure_capture(capture: &Capture) -> RunMetrics {
 }
 
 pub fn codes(run: &RunMetrics) -> Vec<&str> {
-    run.warnings
-        .iter()
-        .map(|warning| warning.code.as_str())
-        .collect()
+    run.warnings.iter().map(|warning| warning.code.as_str()).collect()
 }

@@ -36,11 +36,17 @@ pub(super) fn draw(groups: &[Group]) -> Figure {
 }
 
 /// One bar per group, with its standard deviation.
-pub(super) fn bars(groups: &[Group], metric: &str, name: &str, marker: plotly::common::Marker) -> Box<Bar<String, Option<f64>>> {
+pub(super) fn bars(
+    groups: &[Group],
+    metric: &str,
+    name: &str,
+    marker: plotly::common::Marker,
+) -> Box<Bar<String, Option<f64>>> {
     let column = column(metric);
     let summaries: Vec<_> = groups.iter().map(|group| group.summary(column)).collect();
     let means = summaries.iter().map(|one| one.map(|one| one.mean / column.divisor)).collect();
-    let deviations = summaries.iter().map(|one| one.and_then(|one| one.standard_deviation).unwrap_or(0.0) / column.divisor);
+    let deviations =
+        summaries.iter().map(|one| one.and_then(|one| one.standard_deviation).unwrap_or(0.0) / column.divisor);
     let errors = ErrorData::new(ErrorType::Data).array(deviations.collect()).visible(true);
     Bar::new(groups.iter().map(|group| group.label.clone()).collect(), means).name(name).marker(marker).error_y(errors)
 }
@@ -48,7 +54,8 @@ pub(super) fn bars(groups: &[Group], metric: &str, name: &str, marker: plotly::c
 /// The published value of each group that has one.
 pub(super) fn published(groups: &[Group], metric: &str, name: &str) -> Box<Scatter<String, f64>> {
     let column = column(metric);
-    let values = groups.iter().filter_map(|group| Some((group.label.clone(), group.published(column)? / column.divisor)));
+    let values =
+        groups.iter().filter_map(|group| Some((group.label.clone(), group.published(column)? / column.divisor)));
     let (labels, values): (Vec<_>, Vec<_>) = values.unzip();
     Scatter::new(labels, values).name(name).mode(Mode::Markers).marker(style::published_marker())
 }

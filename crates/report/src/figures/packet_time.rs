@@ -30,7 +30,8 @@ pub(super) fn draw(groups: &[Group]) -> Figure {
     }
     let x = style::axis("time since the first packet, s");
     plot.set_layout(style::layout(x, style::axis("bytes sent, MB")).height(520));
-    let cut = if is_cut { format!(" Only the first {MOST_PACKETS} packets of each run are drawn.") } else { String::new() };
+    let cut =
+        if is_cut { format!(" Only the first {MOST_PACKETS} packets of each run are drawn.") } else { String::new() };
     Figure {
         id: "packet-time",
         title: "Packets over time",

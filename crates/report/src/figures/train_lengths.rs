@@ -30,9 +30,10 @@ pub(super) fn draw(groups: &[Group]) -> Figure {
     Figure {
         id: "train-lengths",
         title: "Packet trains",
-        caption: "Share of packets that left in trains of at most so many packets (of packets, not of trains). A train is a \
+        caption:
+            "Share of packets that left in trains of at most so many packets (of packets, not of trains). A train is a \
                   run of packets with gaps below 0.1 ms."
-            .to_owned(),
+                .to_owned(),
         plot,
     }
 }

@@ -98,7 +98,8 @@ fn build(packages: &BTreeSet<String>, folder: &Path, stop: &AtomicBool) -> Resul
         format!("rm -rf {removed}"),
         format!("printf '{HOSTS}' > \"$1\"/etc/hosts"),
         "mkdir -p \"$1\"/stack \"$1\"/www \"$1\"/downloads \"$1\"/certs".to_owned(),
-        "dpkg-query --admindir=\"$1\"/var/lib/dpkg --show --showformat '${Package} ${Version}\\n' > \"$1\"/packages".to_owned(),
+        "dpkg-query --admindir=\"$1\"/var/lib/dpkg --show --showformat '${Package} ${Version}\\n' > \"$1\"/packages"
+            .to_owned(),
         "download /packages packages".to_owned(),
         "rm \"$1\"/packages".to_owned(),
         format!(

@@ -11,16 +11,25 @@ use anyhow::{Context, Result, bail};
 use crate::{cache::Cache, command};
 
 /// Kernels a run may ask for, and the Debian package by which each is found on a Debian 12 machine.
-const PACKAGES: &[(&str, &str)] = &[
-    ("6.1", "linux-image-cloud-amd64"),
-    ("6.1-rt", "linux-image-rt-amd64"),
-    ("6.12", "linux-image-6.12-cloud-amd64"),
-];
+const PACKAGES: &[(&str, &str)] =
+    &[("6.1", "linux-image-cloud-amd64"), ("6.1-rt", "linux-image-rt-amd64"), ("6.12", "linux-image-6.12-cloud-amd64")];
 
 /// What the guest needs beyond what is built in; dependencies come with them.
 const MODULES: &[&str] = &[
-    "nfit", "nd_btt", "nd_pmem", "erofs", "overlay", "veth", "sch_ingress", "cls_matchall", "act_mirred", "sch_tbf",
-    "sch_netem", "sch_fq", "sch_etf", "tcp_bbr",
+    "nfit",
+    "nd_btt",
+    "nd_pmem",
+    "erofs",
+    "overlay",
+    "veth",
+    "sch_ingress",
+    "cls_matchall",
+    "act_mirred",
+    "sch_tbf",
+    "sch_netem",
+    "sch_fq",
+    "sch_etf",
+    "tcp_bbr",
 ];
 
 /// A kernel in the cache.
@@ -178,7 +187,8 @@ mod tests {
 
     #[test]
     fn dependencies_come_first_and_nothing_twice() {
-        let ordered = load_order(DEPENDENCIES, "kernel/e/af_packet.ko\n", &["nd_pmem", "nd_btt", "sch_fq", "af_packet"]);
+        let ordered =
+            load_order(DEPENDENCIES, "kernel/e/af_packet.ko\n", &["nd_pmem", "nd_btt", "sch_fq", "af_packet"]);
         assert_eq!(
             ordered.unwrap(),
             ["kernel/c/libnvdimm.ko", "kernel/b/nd_btt.ko", "kernel/a/nd_pmem.ko", "kernel/d/sch-fq.ko.xz"]

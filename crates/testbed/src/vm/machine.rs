@@ -80,14 +80,17 @@ pub struct Files<'a> {
 
 /// Everything about the machine that a saved state depends on, apart from its files.
 pub fn identity(size: Size) -> String {
-    arguments(size, &Files {
-        kernel: Path::new("kernel"),
-        initramfs: Path::new("initramfs"),
-        root: Path::new("root"),
-        stack: Path::new("stack"),
-        slot: Path::new("slot"),
-        console: Path::new("console"),
-    })
+    arguments(
+        size,
+        &Files {
+            kernel: Path::new("kernel"),
+            initramfs: Path::new("initramfs"),
+            root: Path::new("root"),
+            stack: Path::new("stack"),
+            slot: Path::new("slot"),
+            console: Path::new("console"),
+        },
+    )
     .join(" ")
 }
 
@@ -138,7 +141,10 @@ fn arguments(size: Size, files: &Files) -> Vec<String> {
         let length = length.unwrap_or_else(|| std::fs::metadata(path).map_or(NVDIMM_ALIGNMENT, |file| file.len()));
         let [read_only, unarmed] = if writable { ["off", "off"] } else { ["on", "on"] };
         let path = option_value(path);
-        add(&["-object", &format!("memory-backend-file,id={name},share=on,readonly={read_only},size={length},mem-path={path}")]);
+        add(&[
+            "-object",
+            &format!("memory-backend-file,id={name},share=on,readonly={read_only},size={length},mem-path={path}"),
+        ]);
         add(&["-device", &format!("nvdimm,id={name}-dimm,memdev={name},unarmed={unarmed}")]);
     }
     add(&["-device", "pvpanic", "-action", "panic=pause", "-device", "isa-debug-exit,iobase=0xf4,iosize=1"]);

@@ -111,10 +111,10 @@ impl Qemu {
     /// What QEMU says, or why it says nothing.
     pub fn execute(&mut self, command: &str, arguments: Value) -> Result<Value> {
         let request = json!({ "execute": command, "arguments": arguments });
-        writeln!(self.input, "{request}").with_context(|| format!("QEMU does not take {command}: {}", self.last_words()))?;
-        let answer = self.wait_for(command, |message| {
-            message.get("return").is_some() || message.get("error").is_some()
-        })?;
+        writeln!(self.input, "{request}")
+            .with_context(|| format!("QEMU does not take {command}: {}", self.last_words()))?;
+        let answer =
+            self.wait_for(command, |message| message.get("return").is_some() || message.get("error").is_some())?;
         if let Some(error) = answer.get("error") {
             bail!("QEMU refuses {command}: {error}");
         }

@@ -86,7 +86,8 @@ impl Vm {
         ]);
         for package in &manifest.guest.packages {
             let version = self.guest.image.package_version(package)?;
-            let version = version.with_context(|| format!("the guest image has no package {package}\nhint: quiclab prepare"))?;
+            let version =
+                version.with_context(|| format!("the guest image has no package {package}\nhint: quiclab prepare"))?;
             versions.insert(format!("package.{package}"), version);
         }
         Ok(versions)
@@ -112,7 +113,11 @@ impl Vm {
         let state = self.guest.saved_state(&self.cache, size, host)?;
         let work = records.begin(&name)?;
         let [slot_path, console] = ["slot", "console"].map(|name| work.folder().join(name));
-        write_slot(&slot_path, size.slot_bytes, &slot::encode_orders(&orders::of_run(run, manifest)?).map_err(anyhow::Error::new)?)?;
+        write_slot(
+            &slot_path,
+            size.slot_bytes,
+            &slot::encode_orders(&orders::of_run(run, manifest)?).map_err(anyhow::Error::new)?,
+        )?;
         let qemu = state.restore(&self.guest, &stack.file(), &slot_path, &console, host)?;
         let end = qemu.wait()?;
         let keep = |results: Option<&Results>, failure: RunFailure| -> Result<PerformError> {
@@ -147,13 +152,22 @@ fn write_slot(path: &Path, length: u64, orders: &[u8]) -> Result<()> {
     if error != 0 {
         let error = std::io::Error::from_raw_os_error(error);
         return Err(error).with_context(|| {
-            format!("{}: reserving {length} bytes\nhint: free some space, or use --out to move to another disk", path.display())
+            format!(
+                "{}: reserving {length} bytes\nhint: free some space, or use --out to move to another disk",
+                path.display()
+            )
         });
     }
     file.write_all(orders).with_context(|| path.display().to_string())
 }
 
-fn keep_failure(folder: &Path, results: Option<&Results>, console: &Path, run: &Run, failure: &RunFailure) -> Result<PathBuf> {
+fn keep_failure(
+    folder: &Path,
+    results: Option<&Results>,
+    console: &Path,
+    run: &Run,
+    failure: &RunFailure,
+) -> Result<PathBuf> {
     if folder.exists() {
         fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
     }

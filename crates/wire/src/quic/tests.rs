@@ -9,10 +9,7 @@ fn long(first_byte: u8, version: u32, connection_id: &[u8], protected_bytes: u16
     packet.push(connection_id.len() as u8);
     packet.extend(connection_id);
     packet.extend([2, 0xaa, 0xbb]);
-    let is_initial = matches!(
-        (version, first_byte & 0x30),
-        (VERSION_1, 0x00) | (VERSION_2, 0x10)
-    );
+    let is_initial = matches!((version, first_byte & 0x30), (VERSION_1, 0x00) | (VERSION_2, 0x10));
     if is_initial {
         packet.extend([3, 1, 2, 3]);
     }
@@ -50,10 +47,8 @@ fn the_client_initial_of_rfc_9001_appendix_a_2_is_one_initial() {
 
 #[test]
 fn the_retry_of_rfc_9001_appendix_a_4_is_a_retry() {
-    let datagram = [
-        0xff, 0, 0, 0, 1, 0, 8, 0xf0, 0x67, 0xa5, 0x50, 0x2a, 0x42, 0x62, 0xb5, b't', b'o', b'k',
-        b'e', b'n',
-    ];
+    let datagram =
+        [0xff, 0, 0, 0, 1, 0, 8, 0xf0, 0x67, 0xa5, 0x50, 0x2a, 0x42, 0x62, 0xb5, b't', b'o', b'k', b'e', b'n'];
     assert_eq!(forms_of_whole(&datagram), [QuicForm::Retry]);
 }
 
@@ -62,10 +57,7 @@ fn coalesced_packets_are_found_to_the_last() {
     let mut datagram = long(0xc0, VERSION_1, &CONNECTION_ID, 100);
     datagram.extend(long(0xe0, VERSION_1, &CONNECTION_ID, 200));
     datagram.extend(short(&CONNECTION_ID, 40));
-    assert_eq!(
-        forms_of_whole(&datagram),
-        [QuicForm::Initial, QuicForm::Handshake, QuicForm::OneRtt]
-    );
+    assert_eq!(forms_of_whole(&datagram), [QuicForm::Initial, QuicForm::Handshake, QuicForm::OneRtt]);
     let parsed = QuicDatagram::parse(&datagram, datagram.len()).unwrap();
     assert_eq!(parsed.has_one_rtt(), Some(true));
     assert!(parsed.is_complete());
@@ -73,11 +65,7 @@ fn coalesced_packets_are_found_to_the_last() {
 
 #[test]
 fn version_2_numbers_its_types_differently() {
-    let type_bits = [
-        (0x10, QuicForm::Initial),
-        (0x20, QuicForm::ZeroRtt),
-        (0x30, QuicForm::Handshake),
-    ];
+    let type_bits = [(0x10, QuicForm::Initial), (0x20, QuicForm::ZeroRtt), (0x30, QuicForm::Handshake)];
     for (bits, form) in type_bits {
         let datagram = long(0xc0 | bits, VERSION_2, &CONNECTION_ID, 50);
         assert_eq!(forms_of_whole(&datagram), [form]);
@@ -95,11 +83,7 @@ fn a_cut_datagram_does_not_claim_to_know_its_last_packet() {
         let parsed = QuicDatagram::parse(&datagram[..captured_bytes], datagram.len()).unwrap();
         // The first byte and the connection ID behind it must be there.
         let expected = (captured_bytes > initial_bytes + CONNECTION_ID.len()).then_some(true);
-        assert_eq!(
-            parsed.has_one_rtt(),
-            expected,
-            "{captured_bytes} bytes captured"
-        );
+        assert_eq!(parsed.has_one_rtt(), expected, "{captured_bytes} bytes captured");
     }
 }
 
@@ -114,26 +98,17 @@ fn a_short_header_alone_needs_one_captured_byte() {
 fn padding_behind_a_packet_is_not_one_rtt() {
     let mut zeros = long(0xc0, VERSION_1, &CONNECTION_ID, 100);
     zeros.resize(1200, 0);
-    assert_eq!(
-        forms_of_whole(&zeros),
-        [QuicForm::Initial, QuicForm::NotQuic]
-    );
+    assert_eq!(forms_of_whole(&zeros), [QuicForm::Initial, QuicForm::NotQuic]);
     let mut noise = long(0xc0, VERSION_1, &CONNECTION_ID, 100);
     noise.resize(1200, 0x5a);
-    assert_eq!(
-        forms_of_whole(&noise),
-        [QuicForm::Initial, QuicForm::NotQuic]
-    );
+    assert_eq!(forms_of_whole(&noise), [QuicForm::Initial, QuicForm::NotQuic]);
 }
 
 #[test]
 fn packets_of_another_connection_are_not_coalesced() {
     let mut datagram = long(0xc0, VERSION_1, &CONNECTION_ID, 100);
     datagram.extend(long(0xe0, VERSION_1, &[1; 8], 100));
-    assert_eq!(
-        forms_of_whole(&datagram),
-        [QuicForm::Initial, QuicForm::NotQuic]
-    );
+    assert_eq!(forms_of_whole(&datagram), [QuicForm::Initial, QuicForm::NotQuic]);
 }
 
 #[test]
@@ -162,12 +137,13 @@ fn a_connection_id_of_20_bytes_passes_and_one_of_21_does_not() {
     assert_eq!(forms_of_whole(&too_long), [QuicForm::NotQuic]);
 }
 
+/// RFC 9287: endpoints that agreed to it send any value in the fixed bit. Nothing in a datagram then tells a short header
+/// from something else; that the port is right must come from elsewhere.
 #[test]
-fn dns_is_not_quic() {
-    assert_eq!(
-        forms_of_whole(&[0x12, 0x34, 0x01, 0, 0, 1]),
-        [QuicForm::NotQuic]
-    );
+fn a_greased_fixed_bit_does_not_hide_a_packet() {
+    assert_eq!(forms_of_whole(&[0x12, 0x34, 0x01, 0, 0, 1]), [QuicForm::OneRtt]);
+    let greased = long(0x80, VERSION_1, &CONNECTION_ID, 100);
+    assert_eq!(forms_of_whole(&greased), [QuicForm::Initial]);
 }
 
 #[test]

@@ -10,9 +10,7 @@ pub const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0
 
 /// Ethernet, IPv4, UDP, from server to client.
 pub fn udp_frame(payload: &[u8]) -> Vec<u8> {
-    let builder = PacketBuilder::ethernet2([2; 6], [4; 6])
-        .ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64)
-        .udp(4433, 50000);
+    let builder = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).udp(4433, 50000);
     let mut frame = Vec::new();
     builder.write(&mut frame, payload).unwrap();
     frame
@@ -30,12 +28,7 @@ pub struct Record {
 
 impl Record {
     pub fn whole(ticks: u64, frame: &[u8]) -> Record {
-        Record {
-            interface: 0,
-            ticks,
-            frame_length: frame.len() as u32,
-            captured: frame.to_vec(),
-        }
+        Record { interface: 0, ticks, frame_length: frame.len() as u32, captured: frame.to_vec() }
     }
 }
 
@@ -63,11 +56,7 @@ impl Order {
 
 /// Classic pcap. `ticks_per_second` is 10^6 or 10^9.
 pub fn pcap(order: Order, ticks_per_second: u64, link_type: u32, records: &[Record]) -> Vec<u8> {
-    let magic = if ticks_per_second == 1_000_000 {
-        0xa1b2_c3d4
-    } else {
-        0xa1b2_3c4d
-    };
+    let magic = if ticks_per_second == 1_000_000 { 0xa1b2_c3d4 } else { 0xa1b2_3c4d };
     let mut file = Vec::new();
     file.extend(order.u32(magic));
     file.extend(order.u16(2));

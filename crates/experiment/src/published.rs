@@ -1,0 +1,78 @@
+//! What others published, to be printed beside.
+
+use std::collections::BTreeMap;
+
+use toml::{Spanned, de::DeValue};
+
+use crate::{
+    error::ExperimentError,
+    file::{Reader, plain},
+    settings::inline,
+};
+
+/// A published result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Published {
+    /// Dotted settings that a run must have for the result to be about it.
+    pub matches: BTreeMap<String, String>,
+    /// Values by the name of their metric.
+    pub values: BTreeMap<String, f64>,
+    /// Where they stand.
+    pub source: Option<String>,
+}
+
+impl Reader<'_> {
+    /// All `[[published]]` tables.
+    pub(crate) fn published(&self, value: &Spanned<DeValue>) -> Result<Vec<Published>, ExperimentError> {
+        match value.get_ref() {
+            DeValue::Array(rows) => rows.iter().map(|row| self.published_row(row)).collect(),
+            _ => {
+                let message = format!("published: found {}, expected [[published]] tables", inline(&plain(value)));
+                Err(self.error(value, message, None))
+            }
+        }
+    }
+
+    fn published_row(&self, row: &Spanned<DeValue>) -> Result<Published, ExperimentError> {
+        let mut published = Published { matches: BTreeMap::new(), values: BTreeMap::new(), source: None };
+        for (key, value) in self.table(row, "published")?.iter() {
+            match key.get_ref().as_ref() {
+                "match" => published.matches = self.matches(value)?,
+                "values" => published.values = self.values(value)?,
+                "source" => {
+                    let found = plain(value);
+                    let message = || format!("published.source: found {}, expected a text", inline(&found));
+                    let text = found.as_str().ok_or_else(|| self.error(value, message(), None))?;
+                    published.source = Some(text.to_owned());
+                }
+                other => {
+                    let message = format!("published.{other}: found a key that does not exist");
+                    return Err(self.error(key, message, Some("a row has match, values and source".to_owned())));
+                }
+            }
+        }
+        Ok(published)
+    }
+
+    fn matches(&self, value: &Spanned<DeValue>) -> Result<BTreeMap<String, String>, ExperimentError> {
+        let mut matches = BTreeMap::new();
+        for (key, value) in self.table(value, "published.match")?.iter() {
+            let assignment = self.assignment(key.get_ref(), key, value)?;
+            let text = assignment.value.as_str().map_or_else(|| assignment.value.to_string(), str::to_owned);
+            matches.insert(assignment.key, text);
+        }
+        Ok(matches)
+    }
+
+    fn values(&self, value: &Spanned<DeValue>) -> Result<BTreeMap<String, f64>, ExperimentError> {
+        let mut values = BTreeMap::new();
+        for (key, value) in self.table(value, "published.values")?.iter() {
+            let found = plain(value);
+            let number = found.as_float().or_else(|| found.as_integer().map(|number| number as f64));
+            let number = number.filter(|number| number.is_finite());
+            let message = || format!("published.values.{}: found {}, expected a number", key.get_ref(), inline(&found));
+            values.insert(key.get_ref().to_string(), number.ok_or_else(|| self.error(value, message(), None))?);
+        }
+        Ok(values)
+    }
+}

@@ -1,0 +1,31 @@
+//! Stacks to plan with.
+
+#![allow(dead_code, reason = "each test program uses its own part")]
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use quiclab_experiment::{Experiment, ExperimentError, Overrides, Plan, stack::StackManifest};
+
+/// The real stacks.
+pub fn stacks() -> BTreeMap<String, StackManifest> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../stacks");
+    let folders = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path().join("stack.toml"));
+    folders
+        .filter(|path| path.is_file())
+        .map(|path| {
+            let name = path.display().to_string();
+            let manifest = StackManifest::parse(&name, &fs::read_to_string(path).unwrap()).unwrap();
+            (manifest.name.clone(), manifest)
+        })
+        .collect()
+}
+
+/// Parses and plans.
+pub fn plan(text: &str) -> Result<Plan, ExperimentError> {
+    Experiment::parse("x.toml", text, None)?.plan(&stacks(), &Overrides::default())
+}
+
+/// A file with the two lines that every one has, and these.
+pub fn with(lines: &str) -> String {
+    format!("name = \"x\"\ntitle = \"x\"\n{lines}")
+}

@@ -1,0 +1,182 @@
+//! What a file expands to.
+
+mod common;
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use common::{plan, stacks, with};
+use quiclab_experiment::{
+    Experiment, Overrides, labels,
+    run::{Run, Versions},
+    setting_text,
+};
+use quiclab_units::{ByteCount, Duration};
+
+const MATRIX: &str = "seed = 7\n[workload]\nrepetitions = 2\n[matrix]\n\"stack.name\" = [\"quiche\", \"ngtcp2\"]\n\
+                      \"hosts.server_qdisc\" = [\"none\", \"fq\"]\n";
+
+#[test]
+fn the_matrix_expands_to_every_combination_repetition_by_repetition() {
+    let plan = plan(&with(MATRIX)).unwrap();
+    let rows: Vec<_> = plan
+        .runs
+        .iter()
+        .map(|run| {
+            (
+                run.repetition,
+                run.seed,
+                run.settings.stack.name.as_str(),
+                setting_text(&run.settings, "hosts.server_qdisc").unwrap(),
+            )
+        })
+        .collect();
+    let expected = |repetition: u32, seed: u64| {
+        [("quiche", "none"), ("quiche", "fq"), ("ngtcp2", "none"), ("ngtcp2", "fq")]
+            .map(|(stack, qdisc)| (repetition, seed, stack, qdisc.to_owned()))
+    };
+    let mut expected_rows = Vec::from(expected(1, 7));
+    expected_rows.extend(expected(2, 8));
+    // The axes stand in the order of their names.
+    expected_rows.sort();
+    let mut sorted = rows.clone();
+    sorted.sort();
+    assert_eq!(sorted, expected_rows);
+    assert!(rows[..4].iter().all(|row| row.0 == 1), "all first repetitions come first");
+}
+
+#[test]
+fn defaults_are_the_published_bottleneck_and_the_stacks_own() {
+    let plan = plan(&with("[stack]\nname = \"ngtcp2\"\n")).unwrap();
+    let settings = &plan.runs[0].settings;
+    for (key, value) in [
+        ("path.rate", "40 Mbit/s"),
+        ("path.burst", "1535 B"),
+        ("path.delay_to_client", "20 ms"),
+        ("path.delay_to_server", "20 ms"),
+        ("path.queue_limit_packets", "143"),
+        ("hosts.udp_receive_buffer", "50 MiB"),
+        ("hosts.server_qdisc", "none"),
+        ("stack.congestion_control", "cubic"),
+        ("stack.pacing", "user"),
+        ("analysis.train_threshold", "100 us"),
+        ("kernel", "6.1"),
+    ] {
+        assert_eq!(setting_text(settings, key).as_deref(), Some(value), "{key}");
+    }
+}
+
+#[test]
+fn a_profile_replaces_settings_and_axes() {
+    let text = with(&format!(
+        "{MATRIX}[profile.one.stack]\nname = \"tcp-tls\"\n[profile.one.workload]\nrepetitions = 1\n\
+        [profile.two.matrix]\n\"stack.name\" = [\"quic-go\"]\n"
+    ));
+    let of = |profile| {
+        let plan =
+            Experiment::parse("x.toml", &text, Some(profile)).unwrap().plan(&stacks(), &Overrides::default()).unwrap();
+        (plan.runs.len(), plan.runs.into_iter().map(|run| run.settings.stack.name).collect::<BTreeSet<_>>())
+    };
+    assert_eq!(of("one"), (2, BTreeSet::from(["tcp-tls".to_owned()])));
+    assert_eq!(of("two"), (4, BTreeSet::from(["quic-go".to_owned()])));
+}
+
+#[test]
+fn a_command_line_changes_repetitions_and_leaves_runs_out() {
+    let experiment = Experiment::parse("x.toml", &with(MATRIX), None).unwrap();
+    let filters = vec![("stack".to_owned(), "quiche".to_owned()), ("hosts.server_qdisc".to_owned(), "fq".to_owned())];
+    let plan = experiment.plan(&stacks(), &Overrides { repetitions: Some(3), filters }).unwrap();
+    assert_eq!(plan.runs.iter().map(|run| run.repetition).collect::<Vec<_>>(), [1, 2, 3]);
+}
+
+#[test]
+fn the_start_is_shifted_by_a_draw_from_the_seed() {
+    let plan = plan(&with("[stack]\nname = \"quiche\"\n[workload]\nrepetitions = 200\n")).unwrap();
+    let shifts: BTreeSet<_> = plan.runs.iter().map(|run| run.start_shift).collect();
+    assert_eq!(shifts.len(), 200, "each seed has its own");
+    let largest = Duration::from_millis(100);
+    assert!(shifts.iter().all(|shift| *shift < largest));
+    // Uniform on 0 to 100 ms: the mean of 200 draws lies within 5 standard errors (2.04 ms) of 50 ms.
+    let mean = shifts.iter().map(|shift| shift.as_secs_f64()).sum::<f64>() / 200.0;
+    assert!((mean - 0.05).abs() < 0.0102, "{mean}");
+}
+
+#[test]
+fn the_identity_follows_everything_that_can_change_the_outcome_and_nothing_else() {
+    let run = plan(&with("[stack]\nname = \"quiche\"\n")).unwrap().runs.remove(0);
+    let versions = Versions::from([("qemu".to_owned(), "7.2".to_owned())]);
+    let id = run.id(&versions);
+    assert_eq!(id.len(), 16);
+    let changed = |change: &dyn Fn(&mut Run)| {
+        let mut other = run.clone();
+        change(&mut other);
+        other.id(&versions)
+    };
+    assert_eq!(changed(&|run| run.experiment = "another".to_owned()), id);
+    assert_eq!(changed(&|run| run.repetition = 9), id);
+    let changes: [&dyn Fn(&mut Run); 6] = [
+        &|run| run.seed += 1,
+        &|run| run.start_shift = Duration::from_nanos(1),
+        &|run| run.settings.kernel = "6.12".to_owned(),
+        &|run| run.settings.path.queue_limit_packets += 1,
+        &|run| run.settings.tap.snaplen = Some(ByteCount::from_bytes(128)),
+        &|run| run.settings.stack.congestion_control = "reno".to_owned(),
+    ];
+    let mut ids: BTreeSet<_> = changes.iter().map(|change| changed(change)).collect();
+    ids.insert(id);
+    ids.insert(run.id(&Versions::from([("qemu".to_owned(), "10.0".to_owned())])));
+    assert_eq!(ids.len(), changes.len() + 2);
+}
+
+#[test]
+fn a_run_survives_its_file() {
+    for run in plan(&with(MATRIX)).unwrap().runs {
+        assert_eq!(Run::from_toml(&run.to_toml()), Ok(run));
+    }
+}
+
+#[test]
+fn labels_say_what_sets_groups_of_a_stack_apart() {
+    let plan = plan(&with(MATRIX)).unwrap();
+    let settings: Vec<_> = plan.runs[..4].iter().map(|run| &run.settings).collect();
+    let named: BTreeSet<_> = labels(&settings).into_iter().collect();
+    let expected = [
+        "ngtcp2, server qdisc fq",
+        "ngtcp2, server qdisc none",
+        "quiche, server qdisc fq",
+        "quiche, server qdisc none",
+    ];
+    assert_eq!(named.iter().map(String::as_str).collect::<Vec<_>>(), expected);
+    // Stacks that differ only by their own defaults need no more than their names.
+    let plain = common::plan(&with("[matrix]\n\"stack.name\" = [\"quiche\", \"ngtcp2\", \"tcp-tls\"]\n")).unwrap();
+    let settings: Vec<_> = plain.runs.iter().map(|run| &run.settings).collect();
+    assert_eq!(labels(&settings), ["quiche", "ngtcp2", "tcp-tls"]);
+}
+
+#[test]
+fn every_queueing_discipline_reads_back_as_it_was_written() {
+    for qdisc in ["none", "pfifo_fast", "fq", "fq_codel"] {
+        let plan = plan(&with(&format!("[stack]\nname = \"quiche\"\n[hosts]\nserver_qdisc = \"{qdisc}\"\n"))).unwrap();
+        assert_eq!(setting_text(&plan.runs[0].settings, "hosts.server_qdisc").as_deref(), Some(qdisc));
+    }
+}
+
+#[test]
+fn every_experiment_of_this_repository_can_be_planned() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let mut planned = 0;
+    for folder in fs::read_dir(root).unwrap() {
+        for file in fs::read_dir(folder.unwrap().path()).unwrap() {
+            let path = file.unwrap().path();
+            let text = fs::read_to_string(&path).unwrap();
+            let profiles = text.contains("[profile.quick").then_some(Some("quick")).into_iter().chain([None]);
+            for profile in profiles {
+                let experiment = Experiment::parse(&path.display().to_string(), &text, profile).unwrap();
+                let plan = experiment.plan(&stacks(), &Overrides::default()).unwrap();
+                let name = path.with_extension("").display().to_string();
+                assert!(name.ends_with(&plan.experiment), "{name} is named {}", plan.experiment);
+                planned += 1;
+            }
+        }
+    }
+    assert!(planned >= 4);
+}
