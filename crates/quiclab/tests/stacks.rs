@@ -27,9 +27,9 @@ fn every_stack_transfers_a_file() {
         let text = fs::read_to_string(out.join(&name).join("metrics.json")).unwrap();
         let metrics: serde_json::Value = serde_json::from_str(&text).unwrap();
         let value = |metric: &str| metrics["metrics"][metric].as_f64().unwrap_or_else(|| panic!("{name}: no {metric}"));
-        // 1 MiB in packets of at most 1448 bytes, retransmissions on top; the link passes 40 Mbit/s.
+        // 1 MiB in packets of at most 1448 bytes; a stack may lose and send again as much. The link passes 40 Mbit/s.
         let packets = value("packets_sent");
-        assert!((1_048_576.0 / 1448.0..1500.0).contains(&packets), "{name}: {packets} packets");
+        assert!((1_048_576.0 / 1448.0..3000.0).contains(&packets), "{name}: {packets} packets");
         let goodput = value("goodput_wire_bps");
         assert!((10e6..40e6).contains(&goodput), "{name}: {goodput} bit/s");
         // The keys are in the capture, so that it can be decrypted.
