@@ -1,0 +1,94 @@
+# `make demo` and `make test` do all that is needed for themselves; `make help` lists the rest.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+TARGET := target/x86_64-unknown-linux-gnu/release
+QUICLAB := $(TARGET)/quiclab
+JOBS ?= $(shell nproc)
+
+# Paths of this machine have no place in the binaries: the same sources give the same agent in any folder.
+CARGO_HOME ?= $(HOME)/.cargo
+export RUSTFLAGS := -C target-feature=+crt-static --remap-path-prefix=$(CURDIR)=/quiclab --remap-path-prefix=$(CARGO_HOME)=/cargo
+
+# To build the command and the endpoints, to run the virtual machines, to make their images.
+DEMO_PACKAGES := build-essential cmake libclang-dev qemu-system-x86 mmdebstrap erofs-utils uidmap kmod xz-utils ca-certificates
+# To check against: a browser, another dissector, another reader of certificates.
+TEST_PACKAGES := $(DEMO_PACKAGES) chromium tshark openssl
+# To hold the endpoints to the contract.
+CONTRACT_PACKAGES := $(DEMO_PACKAGES) python3 openssl iproute2
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
+
+.PHONY: demo
+demo: demo-setup build ## run the quick profile of the baseline and report on it
+	$(QUICLAB) run experiments/quic-steps/baseline.toml --profile quick -j $(JOBS)
+
+.PHONY: test
+test: test-setup build ## run all tests
+	cargo test --release --workspace
+	cd stacks/quic-go && go vet . && go test .
+
+.PHONY: lint
+lint: toolchains ## formatting and clippy, with the purity lints
+	cargo fmt --all --check
+	cargo clippy --release --workspace --all-targets -- -D warnings
+
+.PHONY: deny
+deny: toolchains ## licences and sources of all dependencies
+	command -v cargo-deny > /dev/null || env -u RUSTFLAGS cargo install cargo-deny --locked
+	cargo deny --all-features check licenses bans sources
+	for stack in stacks/quiche stacks/quiche-0.24; do \
+		cargo deny --manifest-path $$stack/Cargo.toml check --config deny.toml licenses bans sources; done
+
+.PHONY: bench
+bench: demo-setup build ## CPU seconds and memory of a run, beside their limits
+	cargo bench -p quiclab --bench cost
+
+.PHONY: baseline
+baseline: demo-setup build ## the whole baseline, 80 runs of 100 MiB: about an hour on 2 cores
+	$(QUICLAB) run experiments/quic-steps/baseline.toml -j $(JOBS)
+
+.PHONY: contract
+contract: toolchains ## hold every endpoint to the contract, on this machine's own kernel, as root
+	$(call require,$(CONTRACT_PACKAGES))
+	python3 stacks/test-contract.py
+
+.PHONY: build
+build: toolchains ## the command and the agent
+	cargo build --release --bins
+
+.PHONY: demo-setup
+demo-setup: toolchains
+	$(call require,$(DEMO_PACKAGES))
+
+.PHONY: test-setup
+test-setup: toolchains
+	$(call require,$(TEST_PACKAGES))
+
+.PHONY: toolchains
+toolchains:
+	@command -v cargo > /dev/null || { echo "cargo is missing: Rust 1.89 or later, by rustup (rustup.rs):"; \
+		echo "  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh"; exit 1; } >&2
+	@command -v go > /dev/null || { echo "go is missing: Go 1.26 or later, from go.dev/dl, unpacked to /usr/local:"; \
+		echo "  rm -rf /usr/local/go && tar -C /usr/local -xzf go1.26.*.linux-amd64.tar.gz && export PATH=\$$PATH:/usr/local/go/bin"; \
+		exit 1; } >&2
+
+# Installs Debian packages as root; prints the command to everybody else.
+define require
+	@missing=""; for package in $(1); do \
+		[ "$$(dpkg-query --show --showformat='$${db:Status-Status}' $$package 2> /dev/null)" = installed ] || missing="$$missing $$package"; \
+	done; \
+	if [ -n "$$missing" ]; then \
+		install="apt-get install --yes --no-install-recommends$$missing"; \
+		if [ "$$(id -u)" = 0 ]; then \
+			echo "installing$$missing" >&2; \
+			apt-get update --quiet=2 && DEBIAN_FRONTEND=noninteractive $$install --quiet=2 > /dev/null; \
+		else \
+			echo "packages are missing; as root:" >&2; echo "  apt-get update && $$install" >&2; exit 1; \
+		fi; \
+	fi
+endef
