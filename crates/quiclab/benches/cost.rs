@@ -14,7 +14,10 @@ const MOST_MEMORY_GIB: f64 = 1.5;
 
 fn main() {
     println!("ngtcp2 to ngtcp2, 40 Mbit/s, one run at a time; median (smallest to largest)");
-    println!("{:>10} {:>5} {:>26} {:>8} {:>14} {:>8}", "transfer", "runs", "CPU seconds", "limit", "memory, GiB", "limit");
+    println!(
+        "{:>10} {:>5} {:>26} {:>8} {:>14} {:>8}",
+        "transfer", "runs", "CPU seconds", "limit", "memory, GiB", "limit"
+    );
     let mut kept = true;
     for (size, repetitions, limit) in CASES {
         let (seconds, memory) = measure(size, *repetitions);

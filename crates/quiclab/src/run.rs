@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_experiment::{Experiment, Overrides, Plan};
+use quiclab_experiment::{Experiment, Overrides, Plan, labels};
 use quiclab_testbed::vm::monitor::Interrupted;
 use serde_json::json;
 
@@ -104,7 +104,17 @@ pub fn read_experiment(path: &Path, profile: Option<&str>) -> Result<Experiment>
 }
 
 fn jobs(plan: &Plan, prepared: &Prepared) -> Result<Vec<Job>> {
-    plan.runs.iter().map(|run| Ok(Job { name: run.folder_name(&prepared.versions(run)?), run: run.clone() })).collect()
+    let labelled = plan.runs.iter().zip(run_labels(plan));
+    labelled
+        .map(|(run, label)| Ok(Job { name: run.folder_name(&prepared.versions(run)?), run: run.clone(), label }))
+        .collect()
+}
+
+/// Each run in a few words.
+fn run_labels(plan: &Plan) -> Vec<String> {
+    let settings: Vec<_> = plan.runs.iter().map(|run| &run.settings).collect();
+    let named = plan.runs.iter().zip(labels(&settings));
+    named.map(|(run, label)| format!("{label}, repetition {}", run.repetition)).collect()
 }
 
 fn workers(arguments: &RunArguments) -> usize {
@@ -147,18 +157,9 @@ fn show_plan(plan: &Plan, json: bool) -> Result<u8> {
         output::print(&(serde_json::to_string_pretty(&plan.runs)? + "\n"))?;
     } else {
         let mut text = format!("{}: {} runs\n", plan.experiment, plan.runs.len());
-        for run in &plan.runs {
+        for (run, label) in plan.runs.iter().zip(run_labels(plan)) {
             let settings = &run.settings;
-            let _ = writeln!(
-                text,
-                "  {}, repetition {}: {}, {}, kernel {}, seed {}",
-                settings.stack.name,
-                run.repetition,
-                settings.workload.size,
-                settings.path.rate,
-                settings.kernel,
-                run.seed
-            );
+            let _ = writeln!(text, "  {label}: {}, {}, seed {}", settings.workload.size, settings.path.rate, run.seed);
         }
         output::print(&text)?;
     }

@@ -30,6 +30,8 @@ pub struct Job {
     pub run: Run,
     /// Name of its record.
     pub name: String,
+    /// The run in a few words.
+    pub label: String,
 }
 
 /// What became of the jobs that were started.
@@ -66,20 +68,20 @@ pub fn perform_all(prepared: &Prepared, jobs: &[Job], hosts: &[Host], records: &
             scope.spawn(move || {
                 while !host.stop.load(Ordering::Relaxed) {
                     let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
-                    let label = label(&job.run);
-                    progress.on_start(&label);
+                    let label = &job.label;
+                    progress.on_start(label);
                     let start = Instant::now();
                     let result = prepared.perform(&job.run, records, failures, host);
                     let mut done = done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                     match result {
                         Ok(performed) => {
-                            progress.on_end(&label, start.elapsed(), &describe(&performed));
+                            progress.on_end(label, start.elapsed(), &describe(&performed));
                             done.performed.push(cost(&job.name, &performed));
                         }
                         Err(PerformError::Testbed(error)) if signals::is_interruption(&error) => return,
                         Err(error) => {
                             let kept = keep(&error, &failures.join(&job.name));
-                            progress.on_end(&label, start.elapsed(), &format!("FAILED: {error}{kept}"));
+                            progress.on_end(label, start.elapsed(), &format!("FAILED: {error}{kept}"));
                             done.failed += 1;
                         }
                     }
@@ -89,11 +91,6 @@ pub fn perform_all(prepared: &Prepared, jobs: &[Job], hosts: &[Host], records: &
     });
     progress.finish();
     done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-/// A run in a few words.
-fn label(run: &Run) -> String {
-    format!("{}, repetition {}", run.settings.stack.name, run.repetition)
 }
 
 fn describe(performed: &Performed) -> String {

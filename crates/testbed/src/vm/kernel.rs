@@ -32,6 +32,10 @@ const MODULES: &[&str] = &[
     "tcp_bbr",
 ];
 
+/// What other modules ask for by the name of an algorithm, which `modules.dep` does not say; loaded first where the kernel
+/// has it as a module.
+const ALGORITHMS: &[&str] = &["crc32c_generic"];
+
 /// A kernel in the cache.
 #[derive(Clone, Debug)]
 pub struct Kernel {
@@ -118,7 +122,10 @@ fn copy_modules(tree: &Path, release: &str, folder: &Path) -> Result<()> {
     command::run("depmod", &["-b".as_ref(), tree.as_os_str(), release.as_ref()], "kmod")?;
     let dependencies = fs::read_to_string(modules.join("modules.dep")).context("modules.dep")?;
     let builtin = fs::read_to_string(modules.join("modules.builtin")).context("modules.builtin")?;
-    let ordered = load_order(&dependencies, &builtin, MODULES)?;
+    let is_module =
+        |name: &&&str| dependencies.lines().any(|line| module_name(line.split(':').next().unwrap_or(line)) == **name);
+    let wanted: Vec<_> = ALGORITHMS.iter().filter(is_module).chain(MODULES).copied().collect();
+    let ordered = load_order(&dependencies, &builtin, &wanted)?;
     let mut list = String::new();
     for path in ordered {
         let source = modules.join(&path);
