@@ -40,9 +40,8 @@ lint: toolchains ## formatting and clippy, with the purity lints
 .PHONY: deny
 deny: toolchains ## licences and sources of all dependencies
 	command -v cargo-deny > /dev/null || env -u RUSTFLAGS cargo install cargo-deny --locked
-	cargo deny --all-features check licenses bans sources
-	for stack in stacks/quiche stacks/quiche-0.24; do \
-		cargo deny --manifest-path $$stack/Cargo.toml check --config deny.toml licenses bans sources; done
+	for manifest in Cargo.toml stacks/quiche/Cargo.toml stacks/quiche-0.24/Cargo.toml; do \
+		cargo deny --manifest-path $$manifest --config deny.toml --all-features check licenses bans sources; done
 
 .PHONY: bench
 bench: demo-setup build ## CPU seconds and memory of a run, beside their limits
