@@ -236,7 +236,8 @@ fn ring_bytes(size: u64, snaplen: Option<u32>) -> u64 {
     const PER_PACKET: u64 = 128;
     /// A generous floor for handshakes, and for small packets against the other direction.
     const FLOOR: u64 = 4 << 20;
-    let packets = size.div_ceil(1200) * 3 / 2;
+    // Acknowledgments count: a client that sends one per packet doubles their number, retransmissions add to both.
+    let packets = size.div_ceil(1200) * 3;
     let kept = snaplen.map_or(size * 5 / 4, |bytes| packets * u64::from(bytes.min(1514)));
     FLOOR + packets * PER_PACKET + kept
 }

@@ -12,8 +12,10 @@ pub mod quantity;
 pub mod run;
 mod settings;
 pub mod stack;
+mod text;
 
 pub use error::ExperimentError;
 pub use file::Experiment;
-pub use plan::{Overrides, Plan, labels, setting_text, settings_text};
+pub use plan::{Overrides, Plan, labels};
 pub use published::Published;
+pub use text::{setting_text, settings_text};

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use quiclab_units::Duration;
 use sha2::{Digest, Sha256};
-use toml::Value;
 
 use crate::{
     error::{ExperimentError, nearest},
@@ -13,6 +12,7 @@ use crate::{
     run::{Run, Settings},
     settings::{Draft, SETTINGS, inline},
     stack::StackManifest,
+    text::{canonical, setting_text, settings_text},
 };
 
 /// Starts of transfers are shifted by less than this, so that repetitions meet the timers of the path at other phases.
@@ -49,7 +49,8 @@ impl Experiment {
     /// Expands the matrix into runs. `stacks` are the stacks there are.
     ///
     /// # Errors
-    /// A stack that there is none of, a setting that a stack cannot honour, a filter that no run passes.
+    /// A stack that there is none of, a setting that a stack cannot honour, two combinations of the matrix that mean the
+    /// same, no repetition at all, too many runs, a filter that no run passes.
     pub fn plan(
         &self,
         stacks: &BTreeMap<String, StackManifest>,
@@ -64,19 +65,32 @@ impl Experiment {
             ));
         }
         let mut groups = Vec::new();
+        let mut planned = BTreeMap::new();
         let mut repetitions = 1;
         for combination in combinations(&self.matrix) {
             let mut draft = Draft::default();
-            let all = self.assignments.iter().chain(combination);
+            let all = self.assignments.iter().chain(combination.iter().copied());
             for assignment in all.clone() {
                 // Each was checked when the file was read.
                 let _ = draft.set(&assignment.key, &assignment.value);
             }
             repetitions = draft.repetitions;
-            groups.push(self.resolve(draft, stacks, all)?);
+            let settings = self.resolve(draft, stacks, all)?;
+            // Runs that do not differ would have the same identity, and the same record.
+            if let Some(same) = planned.insert(settings_text(&settings), described(&combination)) {
+                let message = format!(
+                    "matrix: found {} and {same}, which are the same to a run; expected different settings",
+                    described(&combination)
+                );
+                return Err(self.error(combination.last().map(|last| last.place), message, None));
+            }
+            groups.push(settings);
         }
         let settings = self.filter(groups, &overrides.filters)?;
         let repetitions = overrides.repetitions.unwrap_or(repetitions);
+        if repetitions == 0 {
+            return Err(self.error(None, "repetitions: found 0, expected at least 1".to_owned(), None));
+        }
         if settings.len().checked_mul(repetitions as usize).is_none_or(|runs| runs > MOST_RUNS) {
             let message = format!(
                 "found {} settings with {repetitions} repetitions each, expected at most {MOST_RUNS} runs",
@@ -86,7 +100,7 @@ impl Experiment {
         }
         let mut runs = Vec::new();
         for repetition in 1..=repetitions {
-            let seed = self.seed.wrapping_add(u64::from(repetition) - 1);
+            let seed = self.seed + u64::from(repetition) - 1;
             runs.extend(settings.iter().map(|settings| Run {
                 experiment: self.name.clone(),
                 repetition,
@@ -135,8 +149,12 @@ impl Experiment {
         let mut left = groups;
         for (key, wanted) in filters {
             let key = if key == "stack" { "stack.name" } else { key };
+            if key == "workload.repetitions" {
+                let message = format!("--filter {key}={wanted}: found a key that no single run has");
+                return Err(self.error(None, message, Some("--reps sets the number of repetitions".to_owned())));
+            }
             let found: Vec<_> = left.iter().map(|settings| setting_text(settings, key)).collect();
-            if found.iter().all(Option::is_none) {
+            if !SETTINGS.iter().any(|setting| setting.key == key) {
                 let hint = nearest(key, SETTINGS.iter().map(|setting| setting.key))
                     .map(|near| format!("did you mean {near}?"));
                 return Err(self.error(
@@ -148,9 +166,14 @@ impl Experiment {
             let mut values: Vec<_> = found.iter().flatten().cloned().collect();
             values.sort();
             values.dedup();
-            left.retain(|settings| setting_text(settings, key).as_deref() == Some(wanted.as_str()));
+            let text = canonical(wanted);
+            left.retain(|settings| setting_text(settings, key).as_deref() == Some(text.as_str()));
             if left.is_empty() {
-                let message = format!("--filter {key}={wanted}: no run has it; expected one of {}", values.join(", "));
+                let others = match values.join(", ") {
+                    none if none.is_empty() => "another key, because it has no meaning in any run".to_owned(),
+                    values => format!("one of {values}"),
+                };
+                let message = format!("--filter {key}={wanted}: no run has it; expected {others}");
                 return Err(self.error(None, message, None));
             }
         }
@@ -158,30 +181,18 @@ impl Experiment {
     }
 }
 
-/// The value of a dotted setting as it would be written in a file, without quotes.
-pub fn setting_text(settings: &Settings, key: &str) -> Option<String> {
-    let mut value = Value::try_from(settings).ok()?;
-    for part in key.split('.') {
-        value = value.as_table_mut()?.remove(part)?;
-    }
-    // A queueing discipline is a table with its kind.
-    let value = value.as_table().and_then(|table| table.get("kind")).cloned().unwrap_or(value);
-    Some(value.as_str().map_or_else(|| inline(&value), str::to_owned))
-}
-
-/// All settings as TOML, as they stand in a record.
-pub fn settings_text(settings: &Settings) -> String {
-    toml::to_string(settings).expect("every setting has a TOML form")
-}
-
 /// A short name for each of several settings: the stack, and what sets it apart from the others, such as
-/// `quiche, gso off`. Equal settings get equal names.
+/// `quiche, stack.gso=off`. Equal settings get equal names.
 pub fn labels(all: &[&Settings]) -> Vec<String> {
     // What differs between stacks only is each one's own default, and says little.
     let differs = |key: &&str| {
         all.iter().any(|one| {
             let mut same_stack = all.iter().filter(|other| other.stack.name == one.stack.name);
-            same_stack.any(|other| setting_text(one, key) != setting_text(other, key))
+            same_stack.any(|other| match (setting_text(one, key), setting_text(other, key)) {
+                (Some(one), Some(other)) => one != other,
+                // Has a meaning with one of the queueing disciplines only, which differ themselves.
+                _ => false,
+            })
         })
     };
     let keys: Vec<_> =
@@ -189,9 +200,8 @@ pub fn labels(all: &[&Settings]) -> Vec<String> {
     let label = |settings: &&Settings| {
         let mut label = settings.stack.name.clone();
         for key in &keys {
-            let name = key.rsplit('.').next().unwrap_or(key).replace('_', " ");
             if let Some(value) = setting_text(settings, key) {
-                label.push_str(&format!(", {name} {value}"));
+                label.push_str(&format!(", {key}={value}"));
             }
         }
         label
@@ -209,6 +219,12 @@ fn combinations(axes: &[(String, Vec<Assignment>)]) -> Vec<Vec<&Assignment>> {
             .collect();
     }
     all
+}
+
+/// A combination in words, such as `stack.name = "quiche", path.rate = "40 Mbit/s"`.
+fn described(combination: &[&Assignment]) -> String {
+    let parts = combination.iter().map(|one| format!("{} = {}", one.key, inline(&one.value)));
+    parts.collect::<Vec<_>>().join(", ")
 }
 
 /// Drawn from a stream of its own. The modulo favours the smaller shifts by one part in 10^11, since 2^64 is so much

@@ -140,16 +140,28 @@ fn labels_say_what_sets_groups_of_a_stack_apart() {
     let settings: Vec<_> = plan.runs[..4].iter().map(|run| &run.settings).collect();
     let named: BTreeSet<_> = labels(&settings).into_iter().collect();
     let expected = [
-        "ngtcp2, server qdisc fq",
-        "ngtcp2, server qdisc none",
-        "quiche, server qdisc fq",
-        "quiche, server qdisc none",
+        "ngtcp2, hosts.server_qdisc=fq",
+        "ngtcp2, hosts.server_qdisc=none",
+        "quiche, hosts.server_qdisc=fq",
+        "quiche, hosts.server_qdisc=none",
     ];
     assert_eq!(named.iter().map(String::as_str).collect::<Vec<_>>(), expected);
     // Stacks that differ only by their own defaults need no more than their names.
     let plain = common::plan(&with("[matrix]\n\"stack.name\" = [\"quiche\", \"ngtcp2\", \"tcp-tls\"]\n")).unwrap();
     let settings: Vec<_> = plain.runs.iter().map(|run| &run.settings).collect();
     assert_eq!(labels(&settings), ["quiche", "ngtcp2", "tcp-tls"]);
+}
+
+#[test]
+fn groups_that_differ_in_a_part_of_their_queueing_discipline_are_told_apart() {
+    let text = "[stack]\nname = \"quiche\"\n[hosts]\nserver_qdisc = \"fq\"\n[tap]\nbottleneck_snaplen = \"full\"\n\
+                [matrix]\n\"hosts.fq_flow_limit_packets\" = [100, 200]\n\"tap.snaplen\" = [\"full\", \"128 B\"]\n";
+    let plan = common::plan(&with(text)).unwrap();
+    let settings: Vec<_> = plan.runs.iter().map(|run| &run.settings).collect();
+    let named: BTreeSet<_> = labels(&settings).into_iter().collect();
+    assert_eq!(named.len(), 4, "{named:?}");
+    assert!(named.contains("quiche, hosts.fq_flow_limit_packets=100, tap.snaplen=full"), "{named:?}");
+    assert_eq!(setting_text(settings[0], "hosts.etf_delta"), None);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{Experiment, Overrides, Plan, labels};
+use quiclab_report::metric_names;
 use quiclab_testbed::vm::monitor::Interrupted;
 use serde_json::json;
 
@@ -83,6 +84,15 @@ fn show(results: &Results, done: &Done, json: bool) -> Result<()> {
 /// As [`Experiment::parse`] and [`Experiment::plan`].
 pub fn plan(arguments: &RunArguments, laboratory: &Laboratory) -> Result<Plan> {
     let experiment = read_experiment(&arguments.file, arguments.profile.as_deref())?;
+    for name in experiment.published.iter().flat_map(|row| row.values.keys()) {
+        if !metric_names().any(|metric| metric == name) {
+            let known = metric_names().collect::<Vec<_>>().join(", ");
+            bail!(
+                "{}: published.values.{name}: found no metric of that name, expected one of {known}",
+                arguments.file.display()
+            );
+        }
+    }
     let overrides = Overrides { repetitions: arguments.reps, filters: arguments.filter.clone() };
     Ok(experiment.plan(&laboratory.manifests, &overrides)?)
 }

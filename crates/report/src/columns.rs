@@ -24,6 +24,11 @@ pub(crate) const NOTHING: &str = "\u{2013}";
 const MEGA: f64 = 1e6;
 const MICRO_OF_NANO: f64 = 1e3;
 
+/// Names of the metrics that a report shows, for those who name them elsewhere.
+pub fn metric_names() -> impl Iterator<Item = &'static str> {
+    COLUMNS.iter().map(|column| column.metric)
+}
+
 /// In the order of the tables.
 pub(crate) const COLUMNS: &[Column] = &[
     column("gap_share_below_100us", "gaps below 0.1 ms, share", |metrics| metrics.gap_share_below_100us, 1.0, 3, true),
@@ -40,7 +45,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         "packets in trains \u{2264} 5, share",
         |metrics| metrics.train_share_of_packets_le_5,
         1.0,
-        3,
+        4,
         true,
     ),
     column(
@@ -48,11 +53,11 @@ pub(crate) const COLUMNS: &[Column] = &[
         "trains \u{2264} 5, share of trains",
         |metrics| metrics.train_share_of_trains_le_5,
         1.0,
-        3,
+        4,
         false,
     ),
-    column("train_max_packets", "longest train, packets", |metrics| count(metrics.train_max_packets), 1.0, 0, true),
-    column("drops_packets", "drops, packets", |metrics| count(metrics.drops_packets), 1.0, 0, true),
+    column("train_max_packets", "longest train, packets", |metrics| count(metrics.train_max_packets), 1.0, 1, true),
+    column("drops_packets", "drops, packets", |metrics| count(metrics.drops_packets), 1.0, 1, true),
     column("goodput_wire_bps", "goodput on the wire, Mbit/s", |metrics| metrics.goodput_wire_bps, MEGA, 2, true),
     column("goodput_process_bps", "goodput by process, Mbit/s", |metrics| metrics.goodput_process_bps, MEGA, 2, true),
     column("cpu_busy_share", "guest busy, share", |metrics| metrics.cpu_busy_share, 1.0, 2, false),

@@ -1,5 +1,7 @@
 //! Repetitions of one thing, side by side with what was published of it.
 
+use std::collections::BTreeSet;
+
 use quiclab_experiment::{labels, run::Settings, setting_text};
 use quiclab_metrics::Summary;
 
@@ -63,10 +65,24 @@ impl<'a> Group<'a> {
         self.published?.values.get(column.metric).copied()
     }
 
+    /// Says which versions differ between the runs, if any do: their statistics then mix different things.
+    pub fn mixed_versions(&self) -> Option<String> {
+        let (first, others) = self.runs.split_first()?;
+        let differs = |name: &&String| others.iter().any(|run| run.versions.get(*name) != first.versions.get(*name));
+        let names: Vec<_> = first.versions.keys().filter(differs).cloned().collect();
+        (!names.is_empty()).then(|| {
+            format!("its runs were made with different versions of {}: run all of them again", names.join(", "))
+        })
+    }
+
     /// The warnings of the runs, each code once.
     pub fn warnings(&self) -> Vec<GroupWarning> {
         let mut warnings: Vec<GroupWarning> = Vec::new();
-        for warning in self.runs.iter().flat_map(|run| &run.metrics.warnings) {
+        let once = |run: &&'a RunRow| {
+            let mut codes = BTreeSet::new();
+            run.metrics.warnings.iter().filter(move |warning| codes.insert(&warning.code))
+        };
+        for warning in self.runs.iter().flat_map(once) {
             match warnings.iter_mut().find(|known| known.code == warning.code) {
                 Some(known) => known.runs += 1,
                 None => {

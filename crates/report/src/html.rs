@@ -10,6 +10,7 @@ use crate::{
     input::ReportInput,
 };
 
+const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:";
 const STYLE: &str = include_str!("style.css");
 
 /// The page.
@@ -21,6 +22,8 @@ pub fn render_html(input: &ReportInput) -> String {
         html lang="en" {
             head {
                 meta charset="utf-8";
+                // Holds the page to its promise: nothing is fetched, not even by a script.
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 title { (input.experiment) " \u{b7} quiclab" }
                 style { (PreEscaped(STYLE)) }
@@ -62,7 +65,7 @@ fn failures(input: &ReportInput) -> Markup {
     html! {
         @if !input.failures.is_empty() {
             section.failed {
-                h2 { (input.failures.len()) " runs failed" }
+                h2 { "Failed runs: " (input.failures.len()) }
                 ul { @for failure in &input.failures { li { code { (failure.folder) } ": " (failure.message) } } }
             }
         }
@@ -70,18 +73,19 @@ fn failures(input: &ReportInput) -> Markup {
 }
 
 fn warnings(groups: &[Group]) -> Markup {
-    let warnings: Vec<_> = groups.iter().map(|group| (group, group.warnings())).collect();
+    let mixed: Vec<_> = groups.iter().filter_map(|group| Some((group, group.mixed_versions()?))).collect();
+    let warnings: Vec<_> =
+        groups.iter().flat_map(|group| group.warnings().into_iter().map(move |one| (group, one))).collect();
     html! {
-        @if warnings.iter().any(|(_, of_group)| !of_group.is_empty()) {
+        @if !warnings.is_empty() || !mixed.is_empty() {
             section.warnings {
                 h2 { "Look here before you trust the numbers" }
                 ul {
-                    @for (group, of_group) in &warnings {
-                        @for warning in of_group {
-                            li {
-                                strong { (group.label) } ", " (warning.runs) " of " (group.runs.len()) " runs: "
-                                (warning.message) " " code { (warning.code) }
-                            }
+                    @for (group, message) in &mixed { li { strong { (group.label) } ": " (message) } }
+                    @for (group, warning) in &warnings {
+                        li {
+                            strong { (group.label) } ", " (warning.runs) " of " (group.runs.len()) " runs: "
+                            (warning.message) " " code { (warning.code) }
                         }
                     }
                 }

@@ -12,6 +12,7 @@ mod json;
 mod markdown;
 mod terminal;
 
+pub use columns::metric_names;
 pub use html::render_html;
 pub use input::{FailureRow, PublishedRow, ReportInput, RunRow};
 pub use json::render_json;

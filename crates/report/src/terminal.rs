@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
 
 use crate::{
     columns::{COLUMNS, Column},
@@ -14,26 +14,18 @@ use crate::{
 pub fn render_terminal(input: &ReportInput, width: Option<u16>) -> String {
     let groups = Group::all(input);
     let columns: Vec<&Column> = COLUMNS.iter().filter(|column| column.brief).collect();
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
-    // Without a terminal the headings are wrapped all the same, or the table would be too wide to read.
-    table.set_width(width.unwrap_or(DEFAULT_WIDTH));
-    table.set_header(["", "runs"].into_iter().chain(columns.iter().map(|column| column.heading)));
+    let mut rows = Vec::new();
     for group in &groups {
         // Without spaces, so that no cell is broken in two.
         let cells = columns.iter().map(|column| column.cell(group.summary(column).as_ref()).replace(' ', ""));
-        table.add_row([group.label.clone(), group.runs.len().to_string()].into_iter().chain(cells));
+        rows.push([group.label.clone(), group.runs.len().to_string()].into_iter().chain(cells).collect::<Vec<_>>());
         if group.published.is_some() {
             let cells = columns.iter().map(|column| column.published(group.published(column)));
-            table.add_row(["\u{2514} published".to_owned(), String::new()].into_iter().chain(cells));
+            rows.push(["\u{2514} published".to_owned(), String::new()].into_iter().chain(cells).collect());
         }
     }
-    if let Some(labels) = table.column_mut(0) {
-        labels.set_constraint(ColumnConstraint::ContentWidth);
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    let headings = ["", "runs"].into_iter().chain(columns.iter().map(|column| column.heading));
+    let table = table(headings, &rows, width.unwrap_or(DEFAULT_WIDTH));
     let mut text =
         format!("{}: {}\nMean \u{b1} standard deviation over the runs.\n{table}\n", input.experiment, input.title);
     for group in &groups {
@@ -42,6 +34,9 @@ pub fn render_terminal(input: &ReportInput, width: Option<u16>) -> String {
         }
     }
     for group in &groups {
+        if let Some(mixed) = group.mixed_versions() {
+            let _ = writeln!(text, "warning, {}: {mixed}", group.label);
+        }
         for warning in group.warnings() {
             let of = if group.runs.len() > 1 {
                 format!(" ({} of {} runs)", warning.runs, group.runs.len())
@@ -55,6 +50,23 @@ pub fn render_terminal(input: &ReportInput, width: Option<u16>) -> String {
         let _ = writeln!(text, "FAILED {}: {}", failure.folder, failure.message);
     }
     text
+}
+
+/// Headings may be broken into lines, cells may not.
+fn table<'a>(headings: impl Iterator<Item = &'a str>, rows: &[Vec<String>], width: u16) -> Table {
+    /// Spaces beside each cell.
+    const PADDING: usize = 2;
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(width).set_header(headings).add_rows(rows);
+    for (number, column) in table.column_iter_mut().enumerate() {
+        let widest = rows.iter().map(|row| row[number].chars().count()).max().unwrap_or(0) + PADDING;
+        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(widest as u16)));
+        if number > 0 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
 }
 
 /// Columns where standard output is no terminal.

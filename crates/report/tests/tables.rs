@@ -11,7 +11,7 @@ fn the_terminal_table_is_the_expected_one() {
     let expected = include_str!("terminal.txt");
     let found = render_terminal(&input(), Some(120));
     assert_eq!(found, expected, "\nfound:\n{found}");
-    assert!(found.contains("35.00±1.41") && found.contains("15±7"));
+    assert!(found.contains("35.00±1.41") && found.contains("15.0±7.1"));
 }
 
 #[test]
@@ -19,9 +19,9 @@ fn json_holds_statistics_published_values_and_nulls() {
     let report: serde_json::Value = serde_json::from_str(&render_json(&input())).unwrap();
     assert_eq!(report["schema"], 1);
     let [quiche, quiche_off, other] = &report["groups"].as_array().unwrap()[..] else { panic!("three groups") };
-    assert_eq!(quiche["label"], "quiche, gso on");
-    assert_eq!(quiche_off["label"], "quiche, gso off");
-    assert_eq!(other["label"], "other, gso on");
+    assert_eq!(quiche["label"], "quiche, stack.gso=on");
+    assert_eq!(quiche_off["label"], "quiche, stack.gso=off");
+    assert_eq!(other["label"], "other, stack.gso=on");
     let goodput = &quiche["metrics"]["goodput_wire_bps"];
     assert_eq!(goodput["count"], 2);
     assert_eq!(goodput["mean"], 35e6);
@@ -50,6 +50,24 @@ fn equal_inputs_give_equal_bytes() {
     for render in [render_html, render_json, render_markdown] {
         assert!(render(&input()) == render(&input()));
     }
+}
+
+#[test]
+fn runs_of_different_versions_are_not_mixed_in_silence() {
+    let mut mixed = input();
+    mixed.runs[1].versions.insert("qemu".to_owned(), "10.0".to_owned());
+    let expected = "its runs were made with different versions of qemu";
+    assert!(render_terminal(&mixed, None).contains(expected) && render_html(&mixed).contains(expected));
+    assert!(!render_terminal(&input(), None).contains("different versions"));
+}
+
+#[test]
+fn a_warning_counts_once_per_run() {
+    let mut twice = input();
+    let warning = twice.runs[0].metrics.warnings[0].clone();
+    twice.runs[0].metrics.warnings.push(warning);
+    let report: serde_json::Value = serde_json::from_str(&render_json(&twice)).unwrap();
+    assert_eq!(report["groups"][0]["warnings"][0]["runs"], 1);
 }
 
 #[test]

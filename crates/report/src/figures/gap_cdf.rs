@@ -19,7 +19,7 @@ pub(super) fn draw(groups: &[Group]) -> Figure {
         let (edges, shares) = distribution(group);
         plot.add_trace(
             Scatter::new(edges, shares)
-                .name(&group.label)
+                .name(style::name(&group.label))
                 .mode(Mode::Lines)
                 .line(style::line(place).shape(LineShape::Hv))
                 .hover_template("%{y:.3f} of the gaps are at most %{x:.4g} \u{b5}s"),

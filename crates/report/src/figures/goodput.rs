@@ -48,14 +48,17 @@ pub(super) fn bars(
     let deviations =
         summaries.iter().map(|one| one.and_then(|one| one.standard_deviation).unwrap_or(0.0) / column.divisor);
     let errors = ErrorData::new(ErrorType::Data).array(deviations.collect()).visible(true);
-    Bar::new(groups.iter().map(|group| group.label.clone()).collect(), means).name(name).marker(marker).error_y(errors)
+    Bar::new(groups.iter().map(|group| style::name(&group.label)).collect(), means)
+        .name(name)
+        .marker(marker)
+        .error_y(errors)
 }
 
 /// The published value of each group that has one.
 pub(super) fn published(groups: &[Group], metric: &str, name: &str) -> Box<Scatter<String, f64>> {
     let column = column(metric);
     let values =
-        groups.iter().filter_map(|group| Some((group.label.clone(), group.published(column)? / column.divisor)));
+        groups.iter().filter_map(|group| Some((style::name(&group.label), group.published(column)? / column.divisor)));
     let (labels, values): (Vec<_>, Vec<_>) = values.unzip();
     Scatter::new(labels, values).name(name).mode(Mode::Markers).marker(style::published_marker())
 }

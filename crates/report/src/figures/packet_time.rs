@@ -8,8 +8,8 @@ use plotly::{
 use super::{Figure, style};
 use crate::groups::Group;
 
-/// Packets per run that are drawn. All of a 10 MiB transfer; more would make the page slow.
-const MOST_PACKETS: usize = 12_000;
+/// Packets per run that are drawn: all of a 100 MiB transfer. More would make the page slow.
+const MOST_PACKETS: usize = 100_000;
 
 pub(super) fn draw(groups: &[Group]) -> Figure {
     let mut plot = Plot::new();
@@ -18,11 +18,11 @@ pub(super) fn draw(groups: &[Group]) -> Figure {
         let Some(packets) = group.runs.iter().find_map(|run| run.packets.as_ref()) else { continue };
         is_cut |= packets.len() > MOST_PACKETS;
         let drawn = &packets[..packets.len().min(MOST_PACKETS)];
-        let seconds = drawn.iter().map(|(nanoseconds, _)| *nanoseconds as f64 / 1e9).collect();
+        let seconds = drawn.iter().map(|(nanoseconds, _)| (nanoseconds / 1000) as f64 / 1e6).collect();
         let megabytes = drawn.iter().map(|(_, bytes)| *bytes as f64 / 1e6).collect();
         plot.add_trace(
             Scatter::new(seconds, megabytes)
-                .name(&group.label)
+                .name(style::name(&group.label))
                 .mode(Mode::Lines)
                 .line(style::line(place).shape(LineShape::Hv).width(1.2))
                 .hover_template("%{x:.6f} s, %{y:.4f} MB"),

@@ -10,6 +10,11 @@ use plotly::{
 const COLOURS: &[&str] = &["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
 const GRID: &str = "#e5e5e5";
 
+/// A group's label as the plotting library shows it: it would read tags in it.
+pub fn name(label: &str) -> String {
+    label.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
 /// Colour of the group at `place`.
 pub fn colour(place: usize) -> &'static str {
     COLOURS[place % COLOURS.len()]
