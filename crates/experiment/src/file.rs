@@ -1,46 +1,40 @@
 //! The experiment file: TOML, every value with its place.
 
 use toml::{
-    Spanned, Value,
+    Spanned,
     de::{DeTable, DeValue},
 };
 
 use crate::{
     error::{ExperimentError, Place, nearest},
     published::Published,
-    settings::{Draft, SETTINGS, inline},
+    sections::{Changes, SECTIONS},
+    text::quoted,
+    value::{inline, plain},
 };
 
-/// Sections that hold settings.
-const SECTIONS: &[&str] = &["workload", "stack", "path", "hosts", "tap", "analysis"];
 /// Keys at the top that are no settings.
-const TOP: &[&str] = &["name", "title", "source", "seed", "matrix", "profile", "published"];
+pub(crate) const TOP: &[&str] = &["name", "title", "source", "seed", "matrix", "profile", "published"];
+
+/// JSON readers keep whole numbers up to 2^53 (RFC 8259 section 6), so the seeds of all repetitions stay below it.
+const LARGEST_SEED: u64 = 1_000_000_000_000_000;
 
 /// An experiment as it stands in its file, one profile chosen.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// For example `quic-steps/baseline`.
+    /// One or more words with `/` between, for example `quic-steps/baseline`. Words are of letters, digits, `.`, `_` and
+    /// `-` and do not begin with a dot, because the name becomes a folder.
     pub name: String,
     /// What it measures, in a line.
     pub title: String,
-    /// Where it comes from.
+    /// Where it comes from; `None` where the file does not say.
     pub source: Option<String>,
-    /// Repetition r has seed `seed + r - 1`.
+    /// Repetition r has seed `seed + r - 1`. 0 to 10^15, 1 where the file does not say.
     pub seed: u64,
-    /// What others published, to be printed beside.
+    /// What others published, to be printed beside, in the order of the file.
     pub published: Vec<Published>,
     pub(crate) file: String,
-    pub(crate) assignments: Vec<Assignment>,
-    /// Axes of the matrix: a key, and its values.
-    pub(crate) matrix: Vec<(String, Vec<Assignment>)>,
-}
-
-/// A setting and its value.
-#[derive(Clone, Debug)]
-pub(crate) struct Assignment {
-    pub(crate) key: String,
-    pub(crate) value: Value,
-    pub(crate) place: Place,
+    pub(crate) changes: Changes,
 }
 
 pub(crate) type Table<'a> = DeTable<'a>;
@@ -52,10 +46,12 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Experiment {
-    /// Parses `text`, the contents of `file`; `profile` chooses one of its profiles.
+    /// Parses `text`, the contents of `file`; `profile` chooses one of its profiles, `None` the file without any. All
+    /// profiles are checked, whichever is chosen.
     ///
     /// # Errors
-    /// Text that is no TOML, keys that do not exist, values that are not allowed: with place, found and expected.
+    /// Text that is no TOML, keys that do not exist, values that are not allowed, a profile that there is none of: with
+    /// place, found and expected.
     pub fn parse(file: &str, text: &str, profile: Option<&str>) -> Result<Self, ExperimentError> {
         let reader = Reader { file, text };
         let root = DeTable::parse(text).map_err(|error| {
@@ -63,6 +59,7 @@ impl Experiment {
             let message = format!("this is no TOML: {}", error.message());
             ExperimentError { file: file.to_owned(), place, message, hint: None }
         })?;
+        root.get_ref().iter().try_for_each(|(_, value)| reader.integer_fits(value))?;
         reader.experiment(root.get_ref(), profile)
     }
 
@@ -73,134 +70,44 @@ impl Experiment {
 
 impl Reader<'_> {
     fn experiment(&self, root: &Table, profile: Option<&str>) -> Result<Experiment, ExperimentError> {
-        let name = self.name(root)?;
-        let title = self.required_text(root, "title")?;
-        let mut experiment = Experiment {
-            name,
-            title,
+        Ok(Experiment {
+            name: self.name(root)?,
+            title: self.required_text(root, "title")?,
             source: self.optional_text(root, "source")?,
-            seed: 1,
-            published: Vec::new(),
+            seed: root.get("seed").map_or(Ok(1), |seed| self.seed(seed))?,
+            published: root.get("published").map_or(Ok(Vec::new()), |published| self.published(published))?,
             file: self.file.to_owned(),
-            assignments: Vec::new(),
-            matrix: Vec::new(),
+            changes: self.changes(root, TOP)?.overridden_by(self.profile(root, profile)?),
+        })
+    }
+
+    /// What the chosen profile changes; nothing without one.
+    fn profile(&self, root: &Table, chosen: Option<&str>) -> Result<Changes, ExperimentError> {
+        let mut profiles = Vec::new();
+        if let Some(tables) = root.get("profile") {
+            for (name, table) in self.table(tables, "profile")?.iter() {
+                let changes = self.changes(self.table(table, &format!("profile.{}", name.get_ref()))?, &[])?;
+                profiles.push((name.get_ref().as_ref(), changes));
+            }
+        }
+        let Some(chosen) = chosen else { return Ok(Changes::default()) };
+        let names: Vec<_> = profiles.iter().map(|(name, _)| *name).collect();
+        let expected = match names.as_slice() {
+            [] => "none, because the file has no profile".to_owned(),
+            names => format!("one of {}", quoted(names)),
         };
-        if let Some(seed) = root.get("seed") {
-            experiment.seed = self.seed(seed)?;
-        }
-        self.settings(root, TOP, &mut experiment)?;
-        if let Some(published) = root.get("published") {
-            experiment.published = self.published(published)?;
-        }
-        // Every profile is checked, the chosen one applies.
-        let mut names = Vec::new();
-        if let Some(profiles) = root.get("profile") {
-            for (name, table) in self.table(profiles, "profile")?.iter() {
-                let mut scratch = experiment.clone();
-                let own = std::mem::take(&mut scratch.assignments);
-                let axes = std::mem::take(&mut scratch.matrix);
-                self.settings(self.table(table, "profile")?, &[], &mut scratch)?;
-                // What a profile sets is no axis any more, and its axes replace those of the same key.
-                let replaced = |key: &String| {
-                    scratch.assignments.iter().any(|set| set.key == *key)
-                        || scratch.matrix.iter().any(|axis| axis.0 == *key)
-                };
-                let kept: Vec<_> = axes.into_iter().filter(|(key, _)| !replaced(key)).collect();
-                scratch.matrix = kept.into_iter().chain(scratch.matrix).collect();
-                scratch.assignments = own.into_iter().chain(scratch.assignments).collect();
-                if Some(name.get_ref().as_ref()) == profile {
-                    experiment = scratch;
-                }
-                names.push(name.get_ref().to_string());
-            }
-        }
-        match profile {
-            Some(profile) if !names.iter().any(|name| name == profile) => {
-                let known = if names.is_empty() { "no profile".to_owned() } else { names.join(", ") };
-                Err(experiment.error(
-                    None,
-                    format!("profile: found {profile:?}, expected one of its own: {known}"),
-                    None,
-                ))
-            }
-            _ => Ok(experiment),
-        }
-    }
-
-    /// Settings, sections and the matrix of a table.
-    fn settings(&self, table: &Table, others: &[&str], experiment: &mut Experiment) -> Result<(), ExperimentError> {
-        for (key, value) in table.iter() {
-            let name = key.get_ref().as_ref();
-            match name {
-                "matrix" => self.matrix(self.table(value, name)?, experiment)?,
-                _ if SECTIONS.contains(&name) => {
-                    for (inner, value) in self.table(value, name)?.iter() {
-                        let full = format!("{name}.{}", inner.get_ref());
-                        experiment.assignments.push(self.assignment(&full, inner, value)?);
-                    }
-                }
-                _ if others.contains(&name) => {}
-                _ => experiment.assignments.push(self.assignment(name, key, value)?),
-            }
-        }
-        for set in &experiment.assignments {
-            if experiment.matrix.iter().any(|(axis, _)| *axis == set.key) {
-                let message = format!("{}: found a value, expected none, because it is an axis of the matrix", set.key);
-                return Err(experiment.error(Some(set.place), message, Some("remove one of the two".to_owned())));
-            }
-        }
-        Ok(())
-    }
-
-    fn matrix(&self, table: &Table, experiment: &mut Experiment) -> Result<(), ExperimentError> {
-        for (key, value) in table.iter() {
-            let name = key.get_ref().to_string();
-            let values = match value.get_ref() {
-                DeValue::Array(values) if !values.is_empty() => values,
-                _ => {
-                    let message = format!("matrix.{name}: found {}, expected a list of values", inline(&plain(value)));
-                    return Err(self.error(value, message, None));
-                }
-            };
-            if name == "workload.repetitions" {
-                let hint = Some("set it in [workload]".to_owned());
-                return Err(self.error(value, format!("matrix.{name}: repetitions are no axis of the matrix"), hint));
-            }
-            let axis = values.iter().map(|value| self.assignment(&name, key, value)).collect::<Result<Vec<_>, _>>()?;
-            experiment.matrix.retain(|(present, _)| *present != name);
-            experiment.matrix.push((name, axis));
-        }
-        Ok(())
-    }
-
-    /// Checks key and value at once, so that every mistake is found where it stands.
-    pub(crate) fn assignment<K>(
-        &self,
-        name: &str,
-        key: &Spanned<K>,
-        value: &Spanned<DeValue>,
-    ) -> Result<Assignment, ExperimentError> {
-        let converted = plain(value);
-        match Draft::default().set(name, &converted) {
-            None => {
-                let known = SETTINGS
-                    .iter()
-                    .map(|setting| setting.key)
-                    .chain(TOP.iter().copied())
-                    .chain(SECTIONS.iter().copied());
-                let hint = nearest(name, known).map(|near| format!("did you mean {near}?"));
-                let hint = hint.or_else(|| Some("docs/reference/experiment-file.md lists all keys".to_owned()));
-                Err(self.error(key, format!("{name}: found a key that does not exist"), hint))
-            }
-            Some(Err(message)) => Err(self.error(value, format!("{name}: {message}"), None)),
-            Some(Ok(())) => Ok(Assignment { key: name.to_owned(), value: converted, place: self.place(value) }),
-        }
+        let hint = nearest(chosen, names).map(|near| format!("did you mean {near}?"));
+        let found = profiles.into_iter().find(|(name, _)| *name == chosen);
+        found.map(|(_, changes)| changes).ok_or_else(|| {
+            let message = format!("profile: found {chosen:?}, expected {expected}");
+            ExperimentError { file: self.file.to_owned(), place: None, message, hint }
+        })
     }
 
     fn seed(&self, value: &Spanned<DeValue>) -> Result<u64, ExperimentError> {
         let found = plain(value);
-        let seed = found.as_integer().and_then(|seed| u64::try_from(seed).ok());
-        let message = || format!("seed: found {}, expected a whole number from 0", inline(&found));
+        let seed = found.as_integer().and_then(|seed| u64::try_from(seed).ok()).filter(|seed| *seed <= LARGEST_SEED);
+        let message = || format!("seed: found {}, expected a whole number from 0 to {LARGEST_SEED}", inline(&found));
         seed.ok_or_else(|| self.error(value, message(), None))
     }
 
@@ -239,6 +146,19 @@ impl Reader<'_> {
         found.as_str().map(|text| Some(text.to_owned())).ok_or_else(|| self.error(value, message(), None))
     }
 
+    /// TOML's whole numbers have 64 bits (TOML 1.0, Integer); the parser leaves it to us to refuse larger ones.
+    fn integer_fits(&self, value: &Spanned<DeValue>) -> Result<(), ExperimentError> {
+        match value.get_ref() {
+            DeValue::Integer(number) if i64::from_str_radix(number.as_str(), number.radix()).is_err() => {
+                let message = format!("found {number}, expected a whole number from {} to {}", i64::MIN, i64::MAX);
+                Err(self.error(value, message, None))
+            }
+            DeValue::Array(values) => values.iter().try_for_each(|value| self.integer_fits(value)),
+            DeValue::Table(table) => table.iter().try_for_each(|(_, value)| self.integer_fits(value)),
+            _ => Ok(()),
+        }
+    }
+
     pub(crate) fn table<'t>(
         &self,
         value: &'t Spanned<DeValue<'t>>,
@@ -253,31 +173,15 @@ impl Reader<'_> {
         }
     }
 
-    fn place<T>(&self, spanned: &Spanned<T>) -> Place {
+    pub(crate) fn place<T>(&self, spanned: &Spanned<T>) -> Place {
         Place::of_offset(self.text, spanned.span().start)
     }
 
     pub(crate) fn error<T>(&self, at: &Spanned<T>, message: String, hint: Option<String>) -> ExperimentError {
-        ExperimentError { file: self.file.to_owned(), place: Some(self.place(at)), message, hint }
+        self.error_at(self.place(at), message, hint)
     }
-}
 
-/// A value without its places.
-pub(crate) fn plain(value: &Spanned<DeValue>) -> Value {
-    match value.get_ref() {
-        DeValue::String(text) => Value::String(text.to_string()),
-        DeValue::Boolean(flag) => Value::Boolean(*flag),
-        DeValue::Integer(number) => {
-            let parsed = i64::from_str_radix(number.as_str(), number.radix());
-            parsed.map_or_else(|_| Value::String(number.to_string()), Value::Integer)
-        }
-        DeValue::Float(number) => {
-            number.as_str().parse().map_or_else(|_| Value::String(number.to_string()), Value::Float)
-        }
-        DeValue::Datetime(time) => Value::Datetime(*time),
-        DeValue::Array(values) => Value::Array(values.iter().map(plain).collect()),
-        DeValue::Table(table) => {
-            Value::Table(table.iter().map(|(key, value)| (key.get_ref().to_string(), plain(value))).collect())
-        }
+    pub(crate) fn error_at(&self, place: Place, message: String, hint: Option<String>) -> ExperimentError {
+        ExperimentError { file: self.file.to_owned(), place: Some(place), message, hint }
     }
 }

@@ -10,9 +10,11 @@ mod plan;
 mod published;
 pub mod quantity;
 pub mod run;
+mod sections;
 mod settings;
 pub mod stack;
 mod text;
+mod value;
 
 pub use error::ExperimentError;
 pub use file::Experiment;

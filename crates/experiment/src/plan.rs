@@ -7,12 +7,14 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     error::{ExperimentError, nearest},
-    file::{Assignment, Experiment},
+    file::Experiment,
     published::Published,
     run::{Run, Settings},
-    settings::{Draft, SETTINGS, inline},
+    sections::Assignment,
+    settings::{Draft, SETTINGS},
     stack::StackManifest,
     text::{canonical, setting_text, settings_text},
+    value::inline,
 };
 
 /// Starts of transfers are shifted by less than this, so that repetitions meet the timers of the path at other phases.
@@ -56,7 +58,7 @@ impl Experiment {
         stacks: &BTreeMap<String, StackManifest>,
         overrides: &Overrides,
     ) -> Result<Plan, ExperimentError> {
-        let size = self.matrix.iter().map(|(_, values)| values.len()).try_fold(1, usize::checked_mul);
+        let size = self.changes.matrix.iter().map(|(_, values)| values.len()).try_fold(1, usize::checked_mul);
         if size.is_none_or(|size| size > MOST_RUNS) {
             return Err(self.error(
                 None,
@@ -67,9 +69,9 @@ impl Experiment {
         let mut groups = Vec::new();
         let mut planned = BTreeMap::new();
         let mut repetitions = 1;
-        for combination in combinations(&self.matrix) {
+        for combination in combinations(&self.changes.matrix) {
             let mut draft = Draft::default();
-            let all = self.assignments.iter().chain(combination.iter().copied());
+            let all = self.changes.assignments.iter().chain(combination.iter().copied());
             for assignment in all.clone() {
                 // Each was checked when the file was read.
                 let _ = draft.set(&assignment.key, &assignment.value);

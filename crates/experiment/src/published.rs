@@ -6,18 +6,20 @@ use toml::{Spanned, de::DeValue};
 
 use crate::{
     error::ExperimentError,
-    file::{Reader, plain},
-    settings::inline,
+    file::Reader,
+    text::canonical,
+    value::{inline, plain},
 };
 
 /// A published result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Published {
-    /// Dotted settings that a run must have for the result to be about it.
+    /// Dotted settings that a run must have for the result to be about it, with the text that
+    /// [`setting_text`](crate::setting_text) gives. Empty: it is about every run.
     pub matches: BTreeMap<String, String>,
-    /// Values by the name of their metric.
+    /// Values by the name of their metric, in the unit of that metric; all finite.
     pub values: BTreeMap<String, f64>,
-    /// Where they stand.
+    /// Where they stand, and what a reader must know of them; `None` where the file does not say.
     pub source: Option<String>,
 }
 
@@ -58,7 +60,11 @@ impl Reader<'_> {
         let mut matches = BTreeMap::new();
         for (key, value) in self.table(value, "published.match")?.iter() {
             let assignment = self.assignment(key.get_ref(), key, value)?;
-            let text = assignment.value.as_str().map_or_else(|| assignment.value.to_string(), str::to_owned);
+            if assignment.key == "workload.repetitions" {
+                let message = "published.match.workload.repetitions: found a key that no single run has".to_owned();
+                return Err(self.error(key, message, Some("say it in source".to_owned())));
+            }
+            let text = assignment.value.as_str().map_or_else(|| inline(&assignment.value), canonical);
             matches.insert(assignment.key, text);
         }
         Ok(matches)

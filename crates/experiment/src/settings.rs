@@ -8,6 +8,7 @@ use toml::Value;
 
 use crate::run::{Analysis, Gso, Hosts, Http, Pacing, Path, Qdisc, Settings, StackSettings, Tap, Workload};
 use crate::stack::StackManifest;
+use crate::value::inline;
 
 /// The largest frame without jumbo frames: a bucket below it could never let one through.
 const LARGEST_FRAME: ByteCount = ByteCount::from_bytes(1514);
@@ -227,14 +228,6 @@ fn put<T>(place: &mut T, value: T) -> Result<(), String> {
 
 fn expected(found: &Value, what: &str) -> String {
     format!("found {}, expected {what}", inline(found))
-}
-
-/// A value as TOML on one line.
-pub(crate) fn inline(value: &Value) -> String {
-    match value {
-        Value::String(text) => format!("{text:?}"),
-        other => other.to_string(),
-    }
 }
 
 fn text(value: &Value, what: &str) -> Result<String, String> {

@@ -7,7 +7,8 @@ use toml::Value;
 
 use crate::{
     run::{Qdisc, Settings},
-    settings::{SETTINGS, inline},
+    settings::SETTINGS,
+    value::inline,
 };
 
 /// The value of a dotted setting as it would be written in a file, without quotes; quantities in their largest whole

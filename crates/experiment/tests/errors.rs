@@ -3,7 +3,7 @@
 mod common;
 
 use common::{plan, with};
-use quiclab_experiment::{Experiment, Overrides};
+use quiclab_experiment::Experiment;
 
 fn error(lines: &str) -> String {
     plan(&with(lines)).expect_err(lines).to_string()
@@ -37,8 +37,91 @@ fn keys_that_do_not_exist() {
             "[hosts]\nxyzxyzxyz = 1\n",
             "x.toml:4:1: hosts.xyzxyzxyz: found a key that does not exist\nhint: docs/reference/experiment-file.md lists all keys",
         ),
+        // Unicode counts in characters, not in bytes.
+        (
+            "[path]\n\"r\u{e4}te\" = 1\n",
+            "x.toml:4:1: path.r\u{e4}te: found a key that does not exist\nhint: did you mean path.rate?",
+        ),
     ] {
         assert_eq!(error(lines), expected);
+    }
+}
+
+#[test]
+fn keys_at_the_wrong_place() {
+    for (lines, expected) in [
+        (
+            "\"path.rate\" = \"1 Mbit/s\"\n",
+            "x.toml:3:1: path.rate: found a key in quotes, expected a section with a key in it\nhint: only [matrix] and match have such keys",
+        ),
+        ("[profile.quick]\nseed = 3\n", "x.toml:4:1: seed: found a key of the top of the file, expected a setting"),
+        ("[matrix]\nseed = [1, 2]\n", "x.toml:4:1: seed: found a key of the top of the file, expected a setting"),
+        (
+            "[matrix]\nstack.name = [\"quiche\"]\n",
+            "x.toml:4:1: stack: found a section, expected a setting\nhint: write the whole key in quotes, such as \"stack.name\"",
+        ),
+        (
+            "[[published]]\nmatch = { stack.name = \"quiche\" }\n",
+            "x.toml:4:11: stack: found a section, expected a setting\nhint: write the whole key in quotes, such as \"stack.name\"",
+        ),
+        (
+            "[[published]]\nmatch = { \"workload.repetitions\" = 3 }\n",
+            "x.toml:4:11: published.match.workload.repetitions: found a key that no single run has\nhint: say it in source",
+        ),
+        ("[profile]\nquick = 3\n", "x.toml:4:9: profile.quick: found 3, expected a table"),
+        ("matrix = 3\n", "x.toml:3:10: matrix: found 3, expected a table"),
+        ("published = 3\n", "x.toml:3:13: published: found 3, expected [[published]] tables"),
+    ] {
+        assert_eq!(error(lines), expected);
+    }
+}
+
+#[test]
+fn rates_without_their_unit_or_with_another() {
+    for found in [
+        "\"40 Mbps\"",
+        "\"40\"",
+        "\"10 MB/s\"",
+        "\"40 mbit/s\"",
+        "\"40M\"",
+        "\"-1 Mbit/s\"",
+        "\"\"",
+        "40",
+        "40.0",
+        "[]",
+    ] {
+        let expected = format!(
+            "x.toml:4:8: path.rate: found {found}, expected a rate such as \"40 Mbit/s\" (units: bit/s, kbit/s, Mbit/s, Gbit/s)"
+        );
+        assert_eq!(error(&format!("[path]\nrate = {found}\n")), expected);
+    }
+}
+
+#[test]
+fn values_just_outside_their_range_are_refused_and_those_just_inside_are_not() {
+    for (section, key, inside, outside) in [
+        ("path", "rate", "\"1 bit/s\"", "\"0 bit/s\""),
+        ("path", "burst", "\"1514 B\"", "\"1513 B\""),
+        ("path", "burst", "\"4294967295 B\"", "\"4294967296 B\""),
+        ("path", "queue_limit_packets", "1", "0"),
+        ("path", "return_limit_packets", "4294967295", "4294967296"),
+        ("workload", "size", "\"1 B\"", "\"0 B\""),
+        ("workload", "repetitions", "1", "0"),
+        ("workload", "timeout", "\"1 ns\"", "\"0 s\""),
+        ("hosts", "udp_receive_buffer", "\"1 GiB\"", "\"1073741825 B\""),
+        ("hosts", "udp_send_buffer", "\"1 B\"", "\"0 B\""),
+        ("hosts", "etf_delta", "\"1 ns\"", "\"0 ns\""),
+        ("tap", "snaplen", "\"96 B\"", "\"95 B\""),
+        ("tap", "bottleneck_snaplen", "\"65535 B\"", "\"65536 B\""),
+        ("analysis", "train_threshold", "\"1 ns\"", "\"0 ns\""),
+    ] {
+        let try_it = |value| {
+            Experiment::parse("x.toml", &with(&format!("[{section}]\n{key} = {value}\n")), None)
+                .map_err(|e| e.to_string())
+        };
+        assert!(try_it(inside).is_ok(), "{section}.{key} = {inside}");
+        let error = try_it(outside).expect_err(outside);
+        assert!(error.contains(&format!("{section}.{key}: found {outside}, expected ")), "{error}");
     }
 }
 
@@ -71,10 +154,35 @@ fn values_that_are_not_allowed() {
             "[tap]\nsnaplen = \"5 B\"\n",
             "x.toml:4:11: tap.snaplen: found \"5 B\", expected \"full\", or 96 B to 65535 B",
         ),
+        (
+            "[tap]\nsnaplen = 5\n",
+            "x.toml:4:11: tap.snaplen: found 5, expected a number of bytes such as \"10 MiB\" (units: B, kB, KiB, MB, MiB, GB, GiB), or \"full\"",
+        ),
+        (
+            "[workload]\nrepetitions = 2.0\n",
+            "x.toml:4:15: workload.repetitions: found 2.0, expected a whole number from 1 to 4294967295",
+        ),
+        (
+            "[workload]\nsize = \"1e3 B\"\n",
+            "x.toml:4:8: workload.size: found \"1e3 B\", expected a number of bytes such as \"10 MiB\" (units: B, kB, KiB, MB, MiB, GB, GiB)",
+        ),
+        (
+            "[path]\ndelay_to_client = \"0.1 ns\"\n",
+            "x.toml:4:19: path.delay_to_client: found \"0.1 ns\", expected a duration such as \"20 ms\" (units: ns, us, \u{b5}s, ms, s, min); the value is not a whole number of the smallest unit",
+        ),
+        (
+            "[stack]\nname = 99999999999999999999\n",
+            "x.toml:4:8: found 99999999999999999999, expected a whole number from -9223372036854775808 to 9223372036854775807",
+        ),
         ("[tap]\nenabled = \"yes\"\n", "x.toml:4:11: tap.enabled: found \"yes\", expected true or false"),
         ("[stack]\ngso = \"maybe\"\n", "x.toml:4:7: stack.gso: found \"maybe\", expected \"off\" or \"on\""),
         ("kernel = \"5.10\"\n", "x.toml:3:10: kernel: found \"5.10\", expected one of \"6.1\", \"6.1-rt\", \"6.12\""),
-        ("seed = -1\n", "x.toml:3:8: seed: found -1, expected a whole number from 0"),
+        ("seed = -1\n", "x.toml:3:8: seed: found -1, expected a whole number from 0 to 1000000000000000"),
+        (
+            "seed = 1000000000000001\n",
+            "x.toml:3:8: seed: found 1000000000000001, expected a whole number from 0 to 1000000000000000",
+        ),
+        ("seed = \"1\"\n", "x.toml:3:8: seed: found \"1\", expected a whole number from 0 to 1000000000000000"),
         ("path = 1\n", "x.toml:3:8: path: found 1, expected a table\nhint: [path] begins a section"),
         (
             "[matrix]\n\"path.rate\" = \"1 Mbit/s\"\n",
@@ -104,69 +212,29 @@ fn values_that_are_not_allowed() {
 }
 
 #[test]
-fn what_the_stacks_cannot_do() {
-    for (lines, expected) in [
-        (
-            "[stack]\nname = \"quich\"\n",
-            "x.toml:4:8: stack.name: found \"quich\", expected one of ngtcp2, quic-go, quiche, quiche-0.24, tcp-tls\nhint: did you mean quiche?",
-        ),
-        (
-            "[stack]\nname = \"quic-go\"\ncongestion_control = \"bbr\"\n",
-            "x.toml:5:22: stack.congestion_control: found \"bbr\", which quic-go does not do; expected one of \"cubic\"",
-        ),
-        (
-            "[stack]\nname = \"ngtcp2\"\n[hosts]\nserver_qdisc = \"etf\"\n",
-            "x.toml:6:16: hosts.server_qdisc: found \"etf\" with stack.pacing = \"user\" of ngtcp2; expected \"txtime\", because ETF drops \
-             every packet without a send time",
-        ),
-    ] {
-        assert_eq!(error(lines), expected);
-    }
-    assert!(error("").contains("stack.name: found nothing, expected one of ngtcp2,"));
-}
-
-#[test]
 fn text_that_is_no_experiment() {
-    let parse = |text| Experiment::parse("x.toml", text, None).unwrap_err().to_string();
+    let parse = |text: &str| Experiment::parse("x.toml", text, None).unwrap_err().to_string();
     assert_eq!(parse(""), "x.toml:1:1: name: found nothing, expected a text\nhint: begin the file with name = \"...\"");
-    assert!(parse("name = \"x\"\nname = \"y\"\n").starts_with("x.toml:2:1: this is no TOML: duplicate key"));
-    assert!(parse("name = \"x\"\n\u{0}").contains("this is no TOML:"));
+    assert_eq!(parse("name = \"x\"\nname = \"y\"\n"), "x.toml:2:1: this is no TOML: duplicate key");
+    assert!(
+        parse("[path]\n[path]\n").starts_with("x.toml:2:2: this is no TOML: duplicate key"),
+        "{}",
+        parse("[path]\n[path]\n")
+    );
+    assert!(parse("name = \"x\"\n\u{0}").starts_with("x.toml:2:2: this is no TOML: "));
+    assert!(parse("\u{7f}ELF\u{2}\u{1}\u{1}\u{0}").starts_with("x.toml:1:9: this is no TOML: "));
+    assert_eq!(
+        parse("name = \"x\""),
+        "x.toml:1:1: title: found nothing, expected a text\nhint: begin the file with title = \"...\""
+    );
+    assert_eq!(parse("name = 1\ntitle = \"x\""), "x.toml:1:8: name: found 1, expected a text");
+    assert_eq!(parse("name = \"x\"\ntitle = [\"x\"]"), "x.toml:2:9: title: found [\"x\"], expected a text");
+    assert_eq!(parse("name = \"x\"\ntitle = \"x\"\nsource = 3"), "x.toml:3:10: source: found 3, expected a text");
     assert!(parse("name = \"../x\"\ntitle = \"x\"").starts_with("x.toml:1:8: name: found \"../x\", expected words"));
-    assert!(parse("name = \"/etc\"\ntitle = \"x\"").starts_with("x.toml:1:8: name: found \"/etc\", expected words"));
-}
-
-#[test]
-fn a_profile_or_a_filter_that_there_is_none_of() {
-    let text =
-        with("[matrix]\n\"stack.name\" = [\"quiche\", \"ngtcp2\"]\n[profile.quick.workload]\nsize = \"1 MiB\"\n");
-    let profile = Experiment::parse("x.toml", &text, Some("quik")).unwrap_err().to_string();
-    assert_eq!(profile, "x.toml: profile: found \"quik\", expected one of its own: quick");
-    let experiment = Experiment::parse("x.toml", &text, None).unwrap();
-    let filter = |key: &str, value: &str| {
-        let filters = vec![(key.to_owned(), value.to_owned())];
-        experiment.plan(&common::stacks(), &Overrides { repetitions: None, filters }).unwrap_err().to_string()
-    };
-    assert_eq!(
-        filter("stack", "tcp-tls"),
-        "x.toml: --filter stack.name=tcp-tls: no run has it; expected one of ngtcp2, quiche"
-    );
-    assert_eq!(
-        filter("path.rat", "1"),
-        "x.toml: --filter path.rat=1: found a key that does not exist\nhint: did you mean path.rate?"
-    );
-}
-
-#[test]
-fn plans_without_end_are_refused() {
-    let values = |count: u32| (1..=count).map(|value| value.to_string()).collect::<Vec<_>>().join(", ");
-    let matrix = format!(
-        "[stack]\nname = \"quiche\"\n[matrix]\n\"path.queue_limit_packets\" = [{0}]\n\"path.return_limit_packets\" = [{0}]\n",
-        values(400)
-    );
-    assert_eq!(error(&matrix), "x.toml: matrix: found more than 100000 combinations, expected fewer");
-    let repetitions = "[stack]\nname = \"quiche\"\n[workload]\nrepetitions = 4000000000\n";
-    assert_eq!(
-        error(repetitions),
-        "x.toml: found 1 settings with 4000000000 repetitions each, expected at most 100000 runs"
-    );
+    for name in ["/etc", "", "a//b", "a/", ".hidden", "a/../b", "a b", "a\\\\b"] {
+        let error = parse(&format!("name = \"{name}\"\ntitle = \"x\""));
+        assert!(error.starts_with(&format!("x.toml:1:8: name: found \"{name}\", expected words")), "{error}");
+    }
+    let text = "name = \"m\u{fc}nchen/\u{7b2c}\u{4e00}\"\ntitle = \"\u{fc}\"";
+    assert_eq!(Experiment::parse("x.toml", text, None).unwrap().name, "m\u{fc}nchen/\u{7b2c}\u{4e00}");
 }

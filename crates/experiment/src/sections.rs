@@ -1,0 +1,138 @@
+//! The sections of an experiment file and of its profiles: settings, and the matrix.
+
+use toml::{Spanned, Value, de::DeValue};
+
+use crate::{
+    error::{ExperimentError, Place, nearest},
+    file::{Reader, TOP, Table},
+    settings::{Draft, SETTINGS},
+    value::{inline, plain},
+};
+
+/// Sections that hold settings.
+pub(crate) const SECTIONS: &[&str] = &["workload", "stack", "path", "hosts", "tap", "analysis"];
+
+/// What a file, or one of its profiles, sets.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Changes {
+    pub(crate) assignments: Vec<Assignment>,
+    /// Axes of the matrix: a key, and its values. No key stands in both.
+    pub(crate) matrix: Vec<(String, Vec<Assignment>)>,
+}
+
+/// A setting and its value.
+#[derive(Clone, Debug)]
+pub(crate) struct Assignment {
+    pub(crate) key: String,
+    pub(crate) value: Value,
+    pub(crate) place: Place,
+}
+
+impl Changes {
+    /// A profile wins key by key: what it sets is neither value nor axis of the file any more, what it makes an axis neither.
+    pub(crate) fn overridden_by(self, profile: Self) -> Self {
+        let kept = |key: &String| {
+            !profile.assignments.iter().any(|set| set.key == *key) && !profile.matrix.iter().any(|axis| axis.0 == *key)
+        };
+        let assignments: Vec<_> = self.assignments.into_iter().filter(|set| kept(&set.key)).collect();
+        let matrix: Vec<_> = self.matrix.into_iter().filter(|(key, _)| kept(key)).collect();
+        Self {
+            assignments: assignments.into_iter().chain(profile.assignments).collect(),
+            matrix: matrix.into_iter().chain(profile.matrix).collect(),
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// Settings, sections and the matrix of a table; `others` are its keys that are read elsewhere.
+    pub(crate) fn changes(&self, table: &Table, others: &[&str]) -> Result<Changes, ExperimentError> {
+        let mut changes = Changes::default();
+        for (key, value) in table.iter() {
+            let name = key.get_ref().as_ref();
+            match name {
+                "matrix" => changes.matrix = self.matrix(self.table(value, name)?)?,
+                _ if SECTIONS.contains(&name) => {
+                    for (inner, value) in self.table(value, name)?.iter() {
+                        let full = format!("{name}.{}", inner.get_ref());
+                        changes.assignments.push(self.assignment(&full, inner, value)?);
+                    }
+                }
+                _ if others.contains(&name) => {}
+                _ if name.contains('.') => {
+                    let message = format!("{name}: found a key in quotes, expected a section with a key in it");
+                    return Err(self.error(key, message, Some("only [matrix] and match have such keys".to_owned())));
+                }
+                _ => changes.assignments.push(self.assignment(name, key, value)?),
+            }
+        }
+        for set in &changes.assignments {
+            if changes.matrix.iter().any(|(axis, _)| *axis == set.key) {
+                let message = format!("{}: found a value, expected none, because it is an axis of the matrix", set.key);
+                return Err(self.error_at(set.place, message, Some("remove one of the two".to_owned())));
+            }
+        }
+        Ok(changes)
+    }
+
+    fn matrix(&self, table: &Table) -> Result<Vec<(String, Vec<Assignment>)>, ExperimentError> {
+        table.iter().map(|(key, value)| Ok((key.get_ref().to_string(), self.axis(key, value)?))).collect()
+    }
+
+    fn axis<K: AsRef<str>>(
+        &self,
+        key: &Spanned<K>,
+        value: &Spanned<DeValue>,
+    ) -> Result<Vec<Assignment>, ExperimentError> {
+        let name = key.get_ref().as_ref();
+        if name == "workload.repetitions" {
+            let hint = Some("set it in [workload]".to_owned());
+            return Err(self.error(value, format!("matrix.{name}: repetitions are no axis of the matrix"), hint));
+        }
+        if !SETTINGS.iter().any(|setting| setting.key == name) {
+            return Err(self.unknown_key(name, key));
+        }
+        let values = match value.get_ref() {
+            DeValue::Array(values) if !values.is_empty() => values,
+            _ => {
+                let message = format!("matrix.{name}: found {}, expected a list of values", inline(&plain(value)));
+                return Err(self.error(value, message, None));
+            }
+        };
+        values.iter().map(|value| self.assignment(name, key, value)).collect()
+    }
+
+    /// Checks key and value at once, so that every mistake is found where it stands.
+    pub(crate) fn assignment<K>(
+        &self,
+        name: &str,
+        key: &Spanned<K>,
+        value: &Spanned<DeValue>,
+    ) -> Result<Assignment, ExperimentError> {
+        let converted = plain(value);
+        match Draft::default().set(name, &converted) {
+            None => Err(self.unknown_key(name, key)),
+            Some(Err(message)) => Err(self.error(value, format!("{name}: {message}"), None)),
+            Some(Ok(())) => Ok(Assignment { key: name.to_owned(), value: converted, place: self.place(value) }),
+        }
+    }
+
+    fn unknown_key<K>(&self, name: &str, key: &Spanned<K>) -> ExperimentError {
+        if TOP.contains(&name) {
+            let message = format!("{name}: found a key of the top of the file, expected a setting");
+            return self.error(key, message, None);
+        }
+        if SECTIONS.contains(&name) {
+            // A dotted key without quotes is a table in a table.
+            let own = SETTINGS.iter().find(|setting| setting.key.starts_with(&format!("{name}.")));
+            let example = own.map(|setting| format!("write the whole key in quotes, such as {:?}", setting.key));
+            return self.error(key, format!("{name}: found a section, expected a setting"), example);
+        }
+        let known =
+            SETTINGS.iter().map(|setting| setting.key).chain(TOP.iter().copied()).chain(SECTIONS.iter().copied());
+        let hint = match nearest(name, known) {
+            Some(near) => format!("did you mean {near}?"),
+            None => "docs/reference/experiment-file.md lists all keys".to_owned(),
+        };
+        self.error(key, format!("{name}: found a key that does not exist"), Some(hint))
+    }
+}

@@ -1,0 +1,136 @@
+//! What holds for each setting there is.
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use common::{plan, with};
+use quiclab_experiment::{
+    labels,
+    run::{Run, Versions},
+    setting_text,
+};
+
+/// Key, section and line of a file in which it has its default, and one in which it has not, and the text of the latter.
+/// `hosts` must be "fq" or "etf" for two of them to have a meaning.
+const SETTINGS: &[(&str, &str, &str, &str)] = &[
+    ("kernel", "\"6.1\"", "\"6.12\"", "6.12"),
+    ("workload.size", "\"10 MiB\"", "\"10 MB\"", "10 MB"),
+    ("workload.timeout", "\"300 s\"", "\"2 min\"", "120 s"),
+    ("stack.name", "\"quiche-0.24\"", "\"quiche\"", "quiche"),
+    ("stack.congestion_control", "\"cubic\"", "\"reno\"", "reno"),
+    ("stack.gso", "\"on\"", "\"off\"", "off"),
+    ("stack.pacing", "\"txtime\"", "\"off\"", "off"),
+    ("stack.http", "\"h3\"", "", ""),
+    ("path.rate", "\"40 Mbit/s\"", "\"0.5 Gbit/s\"", "500 Mbit/s"),
+    ("path.burst", "\"1535 B\"", "\"1536 B\"", "1536 B"),
+    ("path.delay_to_client", "\"20 ms\"", "\"20000001 ns\"", "20000001 ns"),
+    ("path.delay_to_server", "\"20 ms\"", "\"0 ms\"", "0 ns"),
+    ("path.queue_limit_packets", "143", "144", "144"),
+    ("path.return_limit_packets", "1000", "999", "999"),
+    ("hosts.server_qdisc", "\"none\"", "\"fq_codel\"", "fq_codel"),
+    ("hosts.fq_flow_limit_packets", "10000", "100", "100"),
+    ("hosts.etf_delta", "\"200 us\"", "\"0.3 ms\"", "300 us"),
+    ("hosts.udp_receive_buffer", "\"50 MiB\"", "\"1 MiB\"", "1 MiB"),
+    ("hosts.udp_send_buffer", "\"208 KiB\"", "\"1 MiB\"", "1 MiB"),
+    ("tap.enabled", "true", "false", "false"),
+    ("tap.snaplen", "\"full\"", "\"128 B\"", "128 B"),
+    ("tap.bottleneck_snaplen", "\"128 B\"", "\"full\"", "full"),
+    ("analysis.train_threshold", "\"100 us\"", "\"1 ms\"", "1 ms"),
+];
+
+/// A run whose setting `key` has `value`, and in which every setting that is asked for has a meaning.
+fn run(key: &str, value: &str) -> Run {
+    let qdisc = match key {
+        "hosts.fq_flow_limit_packets" => "\"fq\"",
+        "hosts.etf_delta" => "\"etf\"",
+        _ => "\"none\"",
+    };
+    let mut lines = String::new();
+    let all = [("stack.name", "\"quiche-0.24\""), ("hosts.server_qdisc", qdisc)];
+    for (other, value) in all.into_iter().filter(|(other, _)| *other != key).chain([(key, value)]) {
+        // Keys without quotes and with dots may stand at the top: TOML reads them as sections.
+        lines.push_str(&format!("{other} = {value}\n"));
+    }
+    plan(&with(&lines)).unwrap_or_else(|error| panic!("{key} = {value}: {error}")).runs.remove(0)
+}
+
+#[test]
+fn the_table_here_holds_every_setting_of_the_reference() {
+    let reference = include_str!("../../../docs/reference/experiment-file.md");
+    let settings = reference.split("## Settings").nth(1).unwrap().split("\n## ").next().unwrap();
+    let documented: BTreeSet<_> =
+        settings.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    let mut here: BTreeSet<_> = SETTINGS.iter().map(|setting| setting.0).collect();
+    here.insert("workload.repetitions");
+    assert_eq!(here, documented);
+}
+
+#[test]
+fn every_setting_has_a_text() {
+    for (key, default, other, text) in SETTINGS {
+        let unquoted = default.trim_matches('"');
+        assert_eq!(setting_text(&run(key, default).settings, key).as_deref(), Some(unquoted), "{key}");
+        if !other.is_empty() {
+            assert_eq!(setting_text(&run(key, other).settings, key).as_deref(), Some(*text), "{key}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_setting_of_a_run_has_no_text() {
+    let settings = run("kernel", "\"6.1\"").settings;
+    for key in ["", ".", "path", "hosts.server_qdisc.kind", "workload.repetitions", "seed", "hosts.etf_delta"] {
+        assert_eq!(setting_text(&settings, key), None, "{key}");
+    }
+}
+
+#[test]
+fn a_default_written_out_changes_no_identity_and_any_other_value_does() {
+    let versions = Versions::new();
+    let mut ids = BTreeSet::new();
+    for (key, default, other, _) in SETTINGS {
+        let plain = match *key {
+            "hosts.fq_flow_limit_packets" => run("hosts.server_qdisc", "\"fq\""),
+            "hosts.etf_delta" => run("hosts.server_qdisc", "\"etf\""),
+            _ => run("kernel", "\"6.1\""),
+        };
+        assert_eq!(run(key, default).id(&versions), plain.id(&versions), "{key}");
+        if !other.is_empty() {
+            let changed = run(key, other);
+            assert_ne!(changed.id(&versions), plain.id(&versions), "{key}");
+            assert!(ids.insert(changed.id(&versions)), "{key}: another setting has the same identity");
+        }
+    }
+}
+
+#[test]
+fn every_setting_survives_its_file() {
+    for (key, default, other, _) in SETTINGS {
+        for value in [default, other].into_iter().filter(|value| !value.is_empty()) {
+            let run = run(key, value);
+            assert_eq!(Run::from_toml(&run.to_toml()), Ok(run), "{key} = {value}");
+        }
+    }
+}
+
+#[test]
+fn every_setting_that_differs_within_a_stack_stands_in_the_label() {
+    for (key, default, other, text) in
+        SETTINGS.iter().filter(|(key, _, other, _)| *key != "stack.name" && !other.is_empty())
+    {
+        let [one, two] = [run(key, default).settings, run(key, other).settings];
+        let expected =
+            [format!("quiche-0.24, {key}={}", default.trim_matches('"')), format!("quiche-0.24, {key}={text}")];
+        assert_eq!(labels(&[&one, &two]), expected);
+    }
+}
+
+#[test]
+fn a_published_row_matches_whatever_unit_it_is_written_with() {
+    for (key, _, other, text) in SETTINGS.iter().filter(|setting| !setting.2.is_empty()) {
+        let row = format!("stack.name = \"quiche\"\n[[published]]\nmatch = {{ {key:?} = {other} }}\n");
+        let plan = plan(&with(&row)).unwrap();
+        assert_eq!(plan.published[0].matches[*key], *text);
+    }
+}

@@ -1,0 +1,128 @@
+//! Files that say nothing wrong by themselves, and cannot be planned as they are asked for.
+
+mod common;
+
+use common::{plan, with};
+use quiclab_experiment::{Experiment, Overrides};
+
+fn error(lines: &str) -> String {
+    plan(&with(lines)).expect_err(lines).to_string()
+}
+
+#[test]
+fn what_the_stacks_cannot_do() {
+    for (lines, expected) in [
+        (
+            "[stack]\nname = \"quich\"\n",
+            "x.toml:4:8: stack.name: found \"quich\", expected one of ngtcp2, quic-go, quiche, quiche-0.24, tcp-tls\nhint: did you mean quiche?",
+        ),
+        (
+            "[stack]\nname = \"quic-go\"\ncongestion_control = \"bbr\"\n",
+            "x.toml:5:22: stack.congestion_control: found \"bbr\", which quic-go does not do; expected one of \"cubic\"",
+        ),
+        (
+            "[stack]\nname = \"ngtcp2\"\n[hosts]\nserver_qdisc = \"etf\"\n",
+            "x.toml:6:16: hosts.server_qdisc: found \"etf\" with stack.pacing = \"user\" of ngtcp2; expected \"txtime\", because ETF drops \
+             every packet without a send time",
+        ),
+    ] {
+        assert_eq!(error(lines), expected);
+    }
+    assert_eq!(
+        error(""),
+        "x.toml: stack.name: found nothing, expected one of ngtcp2, quic-go, quiche, quiche-0.24, tcp-tls\n\
+         hint: add [stack] name = \"...\", or \"stack.name\" = [...] to [matrix]"
+    );
+    // The place is that of the value in the matrix to blame.
+    assert_eq!(
+        error("[stack]\ngso = \"off\"\n[matrix]\n\"stack.name\" = [\"quiche\", \"ngtcp2\"]\n"),
+        "x.toml:4:7: stack.gso: found \"off\", which ngtcp2 does not do; expected one of \"on\""
+    );
+    assert_eq!(
+        error("[matrix]\n\"stack.name\" = [\"quiche\", \"ngtcp\"]\n"),
+        "x.toml:4:27: stack.name: found \"ngtcp\", expected one of ngtcp2, quic-go, quiche, quiche-0.24, tcp-tls\n\
+         hint: did you mean ngtcp2?"
+    );
+}
+
+#[test]
+fn a_profile_or_a_filter_that_there_is_none_of() {
+    let text =
+        with("[matrix]\n\"stack.name\" = [\"quiche\", \"ngtcp2\"]\n[profile.quick.workload]\nsize = \"1 MiB\"\n");
+    let profile = Experiment::parse("x.toml", &text, Some("quik")).unwrap_err().to_string();
+    assert_eq!(profile, "x.toml: profile: found \"quik\", expected one of \"quick\"\nhint: did you mean quick?");
+    let none = Experiment::parse("x.toml", &with(""), Some("quick")).unwrap_err().to_string();
+    assert_eq!(none, "x.toml: profile: found \"quick\", expected none, because the file has no profile");
+    let experiment = Experiment::parse("x.toml", &text, None).unwrap();
+    let filter = |key: &str, value: &str| {
+        let filters = vec![(key.to_owned(), value.to_owned())];
+        experiment.plan(&common::stacks(), &Overrides { repetitions: None, filters }).unwrap_err().to_string()
+    };
+    assert_eq!(
+        filter("stack", "tcp-tls"),
+        "x.toml: --filter stack.name=tcp-tls: no run has it; expected one of ngtcp2, quiche"
+    );
+    assert_eq!(
+        filter("path.rat", "1"),
+        "x.toml: --filter path.rat=1: found a key that does not exist\nhint: did you mean path.rate?"
+    );
+    assert_eq!(
+        filter("path.rate", "40 Mbps"),
+        "x.toml: --filter path.rate=40 Mbps: no run has it; expected one of 40 Mbit/s"
+    );
+    assert_eq!(
+        filter("hosts.etf_delta", "1 ms"),
+        "x.toml: --filter hosts.etf_delta=1 ms: no run has it; expected another key, because it has no meaning in any run"
+    );
+    assert_eq!(
+        filter("workload.repetitions", "1"),
+        "x.toml: --filter workload.repetitions=1: found a key that no single run has\n\
+         hint: --reps sets the number of repetitions"
+    );
+}
+
+#[test]
+fn plans_without_end_are_refused() {
+    let values = |count: u32| (1..=count).map(|value| value.to_string()).collect::<Vec<_>>().join(", ");
+    let matrix = format!(
+        "[stack]\nname = \"quiche\"\n[matrix]\n\"path.queue_limit_packets\" = [{0}]\n\"path.return_limit_packets\" = [{0}]\n",
+        values(400)
+    );
+    assert_eq!(error(&matrix), "x.toml: matrix: found more than 100000 combinations, expected fewer");
+    let repetitions = "[stack]\nname = \"quiche\"\n[workload]\nrepetitions = 4000000000\n";
+    assert_eq!(
+        error(repetitions),
+        "x.toml: found 1 settings with 4000000000 repetitions each, expected at most 100000 runs"
+    );
+}
+
+#[test]
+fn no_repetition_at_all_is_refused() {
+    let experiment = Experiment::parse("x.toml", &with("[stack]\nname = \"quiche\"\n"), None).unwrap();
+    let overrides = Overrides { repetitions: Some(0), filters: Vec::new() };
+    let error = experiment.plan(&common::stacks(), &overrides).unwrap_err().to_string();
+    assert_eq!(error, "x.toml: repetitions: found 0, expected at least 1");
+}
+
+#[test]
+fn combinations_that_are_the_same_to_a_run_are_refused() {
+    for (lines, expected) in [
+        (
+            "[matrix]\n\"stack.name\" = [\"quiche\", \"quiche\"]\n",
+            "x.toml:4:27: matrix: found stack.name = \"quiche\" and stack.name = \"quiche\", which are the same to a run; \
+             expected different settings",
+        ),
+        (
+            "[stack]\nname = \"quiche\"\n[matrix]\n\"path.rate\" = [\"1 Mbit/s\", \"1000 kbit/s\"]\n",
+            "x.toml:6:28: matrix: found path.rate = \"1000 kbit/s\" and path.rate = \"1 Mbit/s\", which are the same to a run; \
+             expected different settings",
+        ),
+        (
+            "[stack]\nname = \"quiche\"\n[matrix]\n\"hosts.etf_delta\" = [\"1 us\", \"2 us\"]\n",
+            "x.toml:6:30: matrix: found hosts.etf_delta = \"2 us\" and hosts.etf_delta = \"1 us\", which are the same to a run; \
+             expected different settings",
+        ),
+    ] {
+        assert_eq!(error(lines), expected);
+    }
+}
