@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::collections::BTreeSet;
 
 use common::{plan, stacks, with};
 use quiclab_experiment::{
@@ -14,35 +14,6 @@ use quiclab_units::{ByteCount, Duration};
 
 const MATRIX: &str = "seed = 7\n[workload]\nrepetitions = 2\n[matrix]\n\"stack.name\" = [\"quiche\", \"ngtcp2\"]\n\
                       \"hosts.server_qdisc\" = [\"none\", \"fq\"]\n";
-
-#[test]
-fn the_matrix_expands_to_every_combination_repetition_by_repetition() {
-    let plan = plan(&with(MATRIX)).unwrap();
-    let rows: Vec<_> = plan
-        .runs
-        .iter()
-        .map(|run| {
-            (
-                run.repetition,
-                run.seed,
-                run.settings.stack.name.as_str(),
-                setting_text(&run.settings, "hosts.server_qdisc").unwrap(),
-            )
-        })
-        .collect();
-    let expected = |repetition: u32, seed: u64| {
-        [("quiche", "none"), ("quiche", "fq"), ("ngtcp2", "none"), ("ngtcp2", "fq")]
-            .map(|(stack, qdisc)| (repetition, seed, stack, qdisc.to_owned()))
-    };
-    let mut expected_rows = Vec::from(expected(1, 7));
-    expected_rows.extend(expected(2, 8));
-    // The axes stand in the order of their names.
-    expected_rows.sort();
-    let mut sorted = rows.clone();
-    sorted.sort();
-    assert_eq!(sorted, expected_rows);
-    assert!(rows[..4].iter().all(|row| row.0 == 1), "all first repetitions come first");
-}
 
 #[test]
 fn defaults_are_the_published_bottleneck_and_the_stacks_own() {
@@ -170,25 +141,4 @@ fn every_queueing_discipline_reads_back_as_it_was_written() {
         let plan = plan(&with(&format!("[stack]\nname = \"quiche\"\n[hosts]\nserver_qdisc = \"{qdisc}\"\n"))).unwrap();
         assert_eq!(setting_text(&plan.runs[0].settings, "hosts.server_qdisc").as_deref(), Some(qdisc));
     }
-}
-
-#[test]
-fn every_experiment_of_this_repository_can_be_planned() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
-    let mut planned = 0;
-    for folder in fs::read_dir(root).unwrap() {
-        for file in fs::read_dir(folder.unwrap().path()).unwrap() {
-            let path = file.unwrap().path();
-            let text = fs::read_to_string(&path).unwrap();
-            let profiles = text.contains("[profile.quick").then_some(Some("quick")).into_iter().chain([None]);
-            for profile in profiles {
-                let experiment = Experiment::parse(&path.display().to_string(), &text, profile).unwrap();
-                let plan = experiment.plan(&stacks(), &Overrides::default()).unwrap();
-                let name = path.with_extension("").display().to_string();
-                assert!(name.ends_with(&plan.experiment), "{name} is named {}", plan.experiment);
-                planned += 1;
-            }
-        }
-    }
-    assert!(planned >= 4);
 }
