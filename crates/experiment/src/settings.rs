@@ -323,6 +323,7 @@ mod tests {
                 assert!(key.starts_with("stack."), "{key}");
                 continue;
             }
+            let default = default.trim_matches('`');
             let value: Value = toml::from_str::<toml::Table>(&format!("x = {default}")).unwrap().remove("x").unwrap();
             let mut draft = Draft::default();
             draft.set(key, &value).unwrap().unwrap();
@@ -331,11 +332,26 @@ mod tests {
     }
 
     #[test]
-    fn every_section_of_the_file_stands_in_the_reference() {
-        for heading in
-            ["`name`", "`title`", "`source`", "`seed`", "## `[matrix]`", "## `[profile.NAME]`", "## `[[published]]`"]
-        {
-            assert!(REFERENCE.contains(heading), "{heading}");
+    fn every_key_and_table_at_the_top_stands_in_the_reference() {
+        for name in crate::file::TOP {
+            let forms = [
+                format!("\n| `{name}` | "),
+                format!("\n## `[{name}]`"),
+                format!("\n## `[{name}.NAME]`"),
+                format!("\n## `[[{name}]]`"),
+            ];
+            assert!(forms.iter().any(|form| REFERENCE.contains(form)), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_section_and_key_of_the_reference_is_one_that_there_is() {
+        let table = REFERENCE.split("\n## Settings").nth(1).unwrap().split("\n## ").next().unwrap();
+        let documented: Vec<_> = table.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+        // In the same order, too.
+        assert_eq!(documented, SETTINGS.iter().map(|setting| setting.key).collect::<Vec<_>>());
+        for section in crate::sections::SECTIONS {
+            assert!(documented.iter().any(|key| key.starts_with(&format!("{section}."))), "{section} holds nothing");
         }
     }
 }
