@@ -12,7 +12,7 @@ use crate::{
     run::{Run, Settings},
     sections::Assignment,
     settings::{Draft, SETTINGS},
-    stack::StackManifest,
+    stack::{Role, StackManifest},
     text::{canonical, setting_text, settings_text},
     value::inline,
 };
@@ -127,9 +127,12 @@ impl Experiment {
         assignments: impl DoubleEndedIterator<Item = &'a Assignment> + Clone,
     ) -> Result<Settings, ExperimentError> {
         let place_of = |key: &str| assignments.clone().rfind(|one| one.key == key).map(|one| one.place);
-        let known = || stacks.keys().cloned().collect::<Vec<_>>().join(", ");
+        let known = || match stacks.keys().cloned().collect::<Vec<_>>().join(", ") {
+            none if none.is_empty() => "the name of a stack, but there is none".to_owned(),
+            names => format!("one of {names}"),
+        };
         let Some(name) = draft.stack_name.clone() else {
-            let message = format!("stack.name: found nothing, expected one of {}", known());
+            let message = format!("stack.name: found nothing, expected {}", known());
             return Err(self.error(
                 None,
                 message,
@@ -138,9 +141,14 @@ impl Experiment {
         };
         let Some(manifest) = stacks.get(&name) else {
             let hint = nearest(&name, stacks.keys().map(String::as_str)).map(|near| format!("did you mean {near}?"));
-            let message = format!("stack.name: found {name:?}, expected one of {}", known());
+            let message = format!("stack.name: found {name:?}, expected {}", known());
             return Err(self.error(place_of("stack.name"), message, hint));
         };
+        if let Some(role) = [Role::Server, Role::Client].into_iter().find(|role| !manifest.roles.contains(role)) {
+            let role = format!("{role:?}").to_lowercase();
+            let message = format!("stack.name: found {name:?}, which has no {role}; expected a stack with both roles");
+            return Err(self.error(place_of("stack.name"), message, None));
+        }
         draft.resolve(manifest).map_err(|(key, message)| {
             let place = place_of(key).or_else(|| place_of("stack.name"));
             self.error(place, format!("{key}: {message}"), None)

@@ -14,16 +14,16 @@ pub struct Run {
     pub experiment: String,
     /// Which repetition this is, from 1. Repetitions differ by their seed only.
     pub repetition: u32,
-    /// Everything random in the run is derived from this number.
+    /// Everything random in the run is derived from this number. 0 to about 10^15.
     pub seed: u64,
-    /// Shift of the start of the transfer, drawn from the seed, 0 to 100 ms.
+    /// By how much the start of the transfer is delayed: drawn from the seed, from 0 to just below 100 ms.
     #[serde(with = "crate::quantity")]
     pub start_shift: Duration,
     /// The settings.
     pub settings: Settings,
 }
 
-/// Every setting of a run.
+/// Every setting of a run. What each takes, and its default, stands in docs/reference/experiment-file.md.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
@@ -39,7 +39,7 @@ pub struct Settings {
     pub hosts: Hosts,
     /// What is captured.
     pub tap: Tap,
-    /// How the packets are read.
+    /// How the packets are read. It changes the metrics, not the packets, and is part of the identity all the same.
     pub analysis: Analysis,
 }
 
@@ -47,9 +47,9 @@ pub struct Settings {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StackSettings {
-    /// Folder under `stacks/`; it serves both roles.
+    /// Name of the stack in its manifest; it serves both roles.
     pub name: String,
-    /// The sender's congestion control, by its usual short name such as `cubic`.
+    /// The sender's congestion control, by its usual short name such as `cubic`. One that the stack claims, as all below.
     pub congestion_control: String,
     /// Segmentation offload.
     pub gso: Gso,
@@ -97,10 +97,10 @@ pub enum Http {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
-    /// Length of the one response.
+    /// Length of the one response; more than 0.
     #[serde(with = "crate::quantity")]
     pub size: ByteCount,
-    /// Virtual time after which the client counts as hanging.
+    /// Virtual time after which the client counts as hanging; more than 0.
     #[serde(with = "crate::quantity")]
     pub timeout: Duration,
 }
@@ -109,21 +109,21 @@ pub struct Workload {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Path {
-    /// Of the token bucket. It counts frames with their Ethernet header, without the frame check sequence.
+    /// Of the token bucket, towards the client; more than 0. It counts frames with their Ethernet header, without the frame check sequence.
     #[serde(with = "crate::quantity")]
     pub rate: Rate,
-    /// Depth of the token bucket.
+    /// Depth of the token bucket: at least 1514 B, a whole frame, and less than 4 GiB.
     #[serde(with = "crate::quantity")]
     pub burst: ByteCount,
-    /// One way, from server to client.
+    /// One way, from server to client; may be 0.
     #[serde(with = "crate::quantity")]
     pub delay_to_client: Duration,
-    /// One way, from client to server.
+    /// One way, from client to server; may be 0.
     #[serde(with = "crate::quantity")]
     pub delay_to_server: Duration,
-    /// Packets, delay line and queue together.
+    /// Most packets towards the client, delay line and queue together; from 1. One more is dropped.
     pub queue_limit_packets: u32,
-    /// Packets in the delay line towards the server.
+    /// Most packets in the delay line towards the server; from 1.
     pub return_limit_packets: u32,
 }
 
@@ -133,10 +133,10 @@ pub struct Path {
 pub struct Hosts {
     /// Queueing discipline of the server's interface.
     pub server_qdisc: Qdisc,
-    /// Receive buffer of every socket that does not ask for its own size.
+    /// Receive buffer of every socket that does not ask for its own size; 1 B to 1 GiB.
     #[serde(with = "crate::quantity")]
     pub udp_receive_buffer: ByteCount,
-    /// Send buffer of every socket that does not ask for its own size.
+    /// Send buffer of every socket that does not ask for its own size; 1 B to 1 GiB.
     #[serde(with = "crate::quantity")]
     pub udp_send_buffer: ByteCount,
 }
@@ -151,14 +151,14 @@ pub enum Qdisc {
     PfifoFast,
     /// Fair queueing with send times on `CLOCK_MONOTONIC`.
     Fq {
-        /// Most packets of one flow in the queue.
+        /// Most packets of one flow in the queue; from 1.
         flow_limit_packets: u32,
     },
     /// Fair queueing with controlled delay.
     FqCodel,
     /// Earliest TxTime first, send times on `CLOCK_TAI`. Drops what has none.
     Etf {
-        /// How long before its send time a packet is taken up.
+        /// How long before its send time a packet is taken up; more than 0.
         #[serde(with = "crate::quantity")]
         delta: Duration,
     },
@@ -170,10 +170,10 @@ pub enum Qdisc {
 pub struct Tap {
     /// Off leaves the wire unseen: only for measuring what capturing costs.
     pub enabled: bool,
-    /// Bytes kept of each packet at the sender's tap; `None` keeps all.
+    /// Bytes kept of each packet at the sender's tap, 96 to 65535; `None` keeps all.
     #[serde(with = "crate::quantity::option", default, skip_serializing_if = "Option::is_none")]
     pub snaplen: Option<ByteCount>,
-    /// Bytes kept at the tap behind the bottleneck.
+    /// Bytes kept of each packet at the tap behind the bottleneck, 96 to 65535; `None` keeps all.
     #[serde(with = "crate::quantity::option", default, skip_serializing_if = "Option::is_none")]
     pub bottleneck_snaplen: Option<ByteCount>,
 }
@@ -182,12 +182,13 @@ pub struct Tap {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Analysis {
-    /// Packets with a gap strictly below it belong to one train.
+    /// Packets with a gap strictly below it belong to one train; more than 0.
     #[serde(with = "crate::quantity")]
     pub train_threshold: Duration,
 }
 
-/// What a run was made with: name -> identity (hash or version), from the testbed. Part of the run id.
+/// What a run was made with, from the testbed: name to identity (a hash or a version), such as `qemu` to `7.2`. Part of the
+/// run's identity.
 pub type Versions = BTreeMap<String, String>;
 
 impl Run {
@@ -199,12 +200,13 @@ impl Run {
     /// A run from what [`Run::to_toml`] wrote.
     ///
     /// # Errors
-    /// Where the text is something else.
+    /// Where the text is something else: no TOML, a key missing or unknown, a quantity without its unit.
     pub fn from_toml(text: &str) -> Result<Self, toml::de::Error> {
         toml::from_str(text)
     }
 
-    /// Identity of everything that can change the outcome: settings, seed, start shift, versions. 16 hexadecimal digits.
+    /// Identity of everything that can change the outcome: settings, seed, start shift, versions. 16 hexadecimal digits. Name
+    /// of the experiment and number of the repetition change nothing.
     pub fn id(&self, versions: &Versions) -> String {
         #[derive(Serialize)]
         struct Identity<'a> {
@@ -220,7 +222,7 @@ impl Run {
         digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Name of the run's record.
+    /// Name of the run's record: stack, repetition with at least two digits, identity, such as `quiche-01-0123456789abcdef`.
     pub fn folder_name(&self, versions: &Versions) -> String {
         format!("{}-{:02}-{}", self.settings.stack.name, self.repetition, self.id(versions))
     }

@@ -16,19 +16,19 @@ pub struct StackManifest {
     pub licence: String,
     /// What it speaks.
     pub transport: Transport,
-    /// Which sides it has.
+    /// Which sides it has; a run needs both.
     pub roles: Vec<Role>,
-    /// HTTP versions it speaks.
+    /// HTTP versions it speaks; at least the default.
     pub http: Vec<Http>,
     /// Congestion control algorithms by their usual short names.
     pub congestion_control: Vec<String>,
-    /// Ways of segmentation offload.
+    /// Ways of segmentation offload; one only where its programs have no switch.
     pub gso: Vec<Gso>,
     /// Ways of pacing.
     pub pacing: Vec<Pacing>,
     /// Whether it writes qlog.
     pub qlog: bool,
-    /// What holds where an experiment says nothing.
+    /// What holds where an experiment says nothing. Each value is one that the lists above claim.
     pub default: Defaults,
     /// How its endpoints are built.
     pub build: Build,

@@ -1,0 +1,101 @@
+//! What a stack's manifest must say, and what plans make of it.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{plan, with};
+use proptest::prelude::*;
+use quiclab_experiment::{
+    Experiment, Overrides,
+    stack::{StackManifest, Transport},
+};
+
+const MANIFEST: &str = include_str!("../../../stacks/quic-go/stack.toml");
+
+/// The manifest of quic-go with one text in it replaced.
+fn changed(from: &str, to: &str) -> String {
+    assert_eq!(MANIFEST.matches(from).count(), 1, "{from}");
+    MANIFEST.replace(from, to)
+}
+
+fn error(text: &str) -> String {
+    StackManifest::parse("stack.toml", text).expect_err(text).to_string()
+}
+
+#[test]
+fn every_manifest_here_is_named_after_its_folder_and_has_both_roles() {
+    let stacks = common::stacks();
+    let names: Vec<_> = stacks.keys().map(String::as_str).collect();
+    assert_eq!(names, ["ngtcp2", "quic-go", "quiche", "quiche-0.24", "tcp-tls"]);
+    for (name, manifest) in &stacks {
+        assert_eq!(manifest.is_quic(), manifest.transport == Transport::Quic);
+        assert_eq!(manifest.is_quic(), name != "tcp-tls");
+        plan(&with(&format!("[stack]\nname = {name:?}\n"))).unwrap();
+    }
+}
+
+#[test]
+fn a_default_that_the_stack_does_not_claim_is_refused() {
+    for (key, from, to) in [
+        ("http", "http = \"h3\"", "http = \"hq\""),
+        ("congestion_control", "congestion_control = \"cubic\"", "congestion_control = \"reno\""),
+        ("gso", "gso = [\"on\", \"off\"]", "gso = [\"off\"]"),
+        ("pacing", "pacing = \"user\"", "pacing = \"off\""),
+    ] {
+        let expected = format!(
+            "stack.toml: default.{key}: found a value that the stack does not claim, expected one that it does"
+        );
+        assert_eq!(error(&changed(from, to)), expected);
+    }
+}
+
+#[test]
+fn keys_that_are_missing_or_do_not_exist_are_named_with_their_line() {
+    let unknown = error(&changed("licence = ", "license = "));
+    assert!(
+        unknown.starts_with("stack.toml: ") && unknown.contains("line 3") && unknown.contains("`license`"),
+        "{unknown}"
+    );
+    let missing = error(&changed("qlog = true\n", ""));
+    assert!(missing.contains("missing field `qlog`"), "{missing}");
+    let value = error(&changed("transport = \"quic\"", "transport = \"sctp\""));
+    assert!(value.contains("line 4") && value.contains("`sctp`") && value.contains("`tcp`"), "{value}");
+}
+
+#[test]
+fn a_command_without_a_word_is_refused() {
+    let text = changed("command = [\"/stack/quic-go-endpoint\"]", "command = []");
+    assert_eq!(error(&text), "stack.toml: guest.command: found no word, expected at least one");
+}
+
+#[test]
+fn a_stack_with_one_role_cannot_be_run() {
+    for (roles, missing) in [("\"server\"", "client"), ("\"client\"", "server"), ("", "server")] {
+        let text = changed("roles = [\"server\", \"client\"]", &format!("roles = [{roles}]"));
+        let stacks = BTreeMap::from([("quic-go".to_owned(), StackManifest::parse("stack.toml", &text).unwrap())]);
+        let experiment = Experiment::parse("x.toml", &with("[stack]\nname = \"quic-go\"\n"), None).unwrap();
+        let error = experiment.plan(&stacks, &Overrides::default()).unwrap_err().to_string();
+        let expected = format!(
+            "x.toml:4:8: stack.name: found \"quic-go\", which has no {missing}; expected a stack with both roles"
+        );
+        assert_eq!(error, expected);
+    }
+}
+
+#[test]
+fn where_there_is_no_stack_at_all_the_error_says_so() {
+    let experiment = Experiment::parse("x.toml", &with("[stack]\nname = \"quiche\"\n"), None).unwrap();
+    let error = experiment.plan(&BTreeMap::new(), &Overrides::default()).unwrap_err().to_string();
+    assert_eq!(error, "x.toml:4:8: stack.name: found \"quiche\", expected the name of a stack, but there is none");
+}
+
+proptest! {
+    #[test]
+    fn no_manifest_makes_the_parser_panic(at in 0..MANIFEST.len(), removed in 0..30usize, inserted in ".{0,8}") {
+        let start = (0..=at).rev().find(|place| MANIFEST.is_char_boundary(*place)).unwrap_or(0);
+        let end = (start + removed..MANIFEST.len()).find(|place| MANIFEST.is_char_boundary(*place));
+        let text = format!("{}{inserted}{}", &MANIFEST[..start], &MANIFEST[end.unwrap_or(MANIFEST.len())..]);
+        let _ = StackManifest::parse("stack.toml", &text);
+    }
+}
