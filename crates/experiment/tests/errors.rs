@@ -201,6 +201,14 @@ fn values_that_are_not_allowed() {
             "[[published]]\nvalues = { drops_packets = \"many\" }\n",
             "x.toml:4:28: published.values.drops_packets: found \"many\", expected a number",
         ),
+        (
+            "[[published]]\nvalues = { drops_packets = nan }\n",
+            "x.toml:4:28: published.values.drops_packets: found nan, expected a number",
+        ),
+        (
+            "[[published]]\nvalues = { drops_packets = -inf }\n",
+            "x.toml:4:28: published.values.drops_packets: found -inf, expected a number",
+        ),
         ("[[published]]\nsource = 7\n", "x.toml:4:10: published.source: found 7, expected a text"),
         (
             "[path]\nrate = \"1 Mbit/s\"\n[matrix]\n\"path.rate\" = [\"2 Mbit/s\"]\n",

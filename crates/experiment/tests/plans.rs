@@ -72,6 +72,15 @@ fn the_start_is_shifted_by_a_draw_from_the_seed() {
 }
 
 #[test]
+fn the_draw_of_a_seed_never_changes() {
+    // Or a run of this version would be no repetition of the same run of another one. Made by another program: the first 8 bytes,
+    // big-endian, of SHA-256 over the seed (8 bytes, little-endian) and "start-shift", modulo 10^8.
+    let plan = plan(&with("stack.name = \"quiche\"\nworkload.repetitions = 3\n")).unwrap();
+    let shifts: Vec<_> = plan.runs.iter().map(|run| run.start_shift.as_nanos()).collect();
+    assert_eq!(shifts, [29381682, 67714646, 16130350]);
+}
+
+#[test]
 fn the_identity_follows_everything_that_can_change_the_outcome_and_nothing_else() {
     let run = plan(&with("[stack]\nname = \"quiche\"\n")).unwrap().runs.remove(0);
     let versions = Versions::from([("qemu".to_owned(), "7.2".to_owned())]);

@@ -21,6 +21,14 @@ fn what_the_stacks_cannot_do() {
             "x.toml:5:22: stack.congestion_control: found \"bbr\", which quic-go does not do; expected one of \"cubic\"",
         ),
         (
+            "[stack]\nname = \"quic-go\"\nhttp = \"h2\"\n",
+            "x.toml:5:8: stack.http: found \"h2\", which quic-go does not do; expected one of \"h3\"",
+        ),
+        (
+            "[stack]\nname = \"quic-go\"\npacing = \"txtime\"\n",
+            "x.toml:5:10: stack.pacing: found \"txtime\", which quic-go does not do; expected one of \"user\"",
+        ),
+        (
             "[stack]\nname = \"ngtcp2\"\n[hosts]\nserver_qdisc = \"etf\"\n",
             "x.toml:6:16: hosts.server_qdisc: found \"etf\" with stack.pacing = \"user\" of ngtcp2; expected \"txtime\", because ETF drops \
              every packet without a send time",
