@@ -56,12 +56,16 @@ fn a_kernel_package_that_cannot_be_had_is_named() {
     let bench = Bench::new(EXPERIMENT);
     let bin = bench.out("bin");
     program(&bin, "apt-cache", "echo '  Depends: linux-image-6.1.0-99-cloud-amd64'");
-    program(&bin, "apt-get", "echo 'E: Unable to locate package' >&2; exit 100");
+    program(
+        &bin,
+        "apt-get",
+        "case \"$*\" in *update*) exit 0 ;; esac; echo 'E: Unable to locate package' >&2; exit 100",
+    );
     program(&bin, "mmdebstrap", "touch root.erofs packages");
     let mut run = bench.run(TEST_STACKS, "out", &[]);
     let told = said(run.env("PATH", path_with(&bin)).env("QUICLAB_CACHE", bench.out("cache")));
     assert_eq!(told.status, Some(125));
-    for part in ["downloading linux-image-6.1.0-99-cloud-amd64", "hint: apt-get update", "Unable to locate package"] {
+    for part in ["downloading linux-image-6.1.0-99-cloud-amd64", "Unable to locate package"] {
         assert!(told.errors.contains(part), "lacks {part:?}: {}", told.errors);
     }
 }
@@ -122,8 +126,12 @@ fn on_a_disk_of(size: &str, bench: &Bench) -> common::Said {
     fs::create_dir_all(&out).unwrap();
     let run = bench.run(TEST_STACKS, "disk/out", &[]);
     let mut command = std::process::Command::new("unshare");
-    // As root in a user namespace of its own, an ordinary user may mount as well.
-    command.args(["--user", "--map-root-user", "--mount", "sh", "-c"]);
+    // In a user namespace of its own, where it is root, an ordinary user may mount as well.
+    // SAFETY: plain system call.
+    if unsafe { libc::geteuid() } != 0 {
+        command.args(["--user", "--map-root-user"]);
+    }
+    command.args(["--mount", "sh", "-c"]);
     command.arg(format!("mount -t tmpfs -o size={size} none \"$0\" && exec \"$@\"")).arg(&out);
     command.arg(run.get_program()).args(run.get_args());
     said(&mut command)

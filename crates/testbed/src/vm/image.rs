@@ -19,12 +19,21 @@ const EPOCH: &str = "1767225600";
 /// The file system's UUID: any constant.
 const UUID: &str = "7175696c-6162-4000-8000-000000000001";
 /// Version of this recipe.
-const RECIPE: &[u8] = b"3";
+const RECIPE: &[u8] = b"4";
 
 /// What no run reads.
 const EXCLUDED: &[&str] = &["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*"];
 /// What differs from build to build, or is of no use in a guest.
-const REMOVED: &[&str] = &["var/log/*", "var/cache/*", "var/lib/apt/lists/*", "etc/machine-id", "etc/hostname"];
+const REMOVED: &[&str] = &[
+    "var/log/*",
+    "var/cache/*",
+    "var/lib/apt/lists/*",
+    "etc/machine-id",
+    "etc/hostname",
+    "tmp/*",
+    "etc/ssl/private/*",
+    "etc/ssl/certs/ssl-cert-snakeoil.pem",
+];
 const HOSTS: &str = "127.0.0.1 localhost\\n10.0.0.1 server\\n10.0.0.2 client\\n";
 
 /// A guest image in the cache.
@@ -85,7 +94,12 @@ fn name(packages: &BTreeSet<String>) -> String {
 
 fn build(packages: &BTreeSet<String>, folder: &Path, stop: &AtomicBool) -> Result<()> {
     let mut mmdebstrap = Command::new("mmdebstrap");
-    mmdebstrap.env("SOURCE_DATE_EPOCH", EPOCH).args(["--quiet", "--variant=minbase", "--format=null"]);
+    mmdebstrap.env("SOURCE_DATE_EPOCH", EPOCH).args([
+        "--quiet",
+        "--variant=minbase",
+        "--format=null",
+        "--aptopt=Acquire::Retries \"3\"",
+    ]);
     if !packages.is_empty() {
         mmdebstrap.arg(format!("--include={}", packages.iter().cloned().collect::<Vec<_>>().join(",")));
     }
@@ -96,6 +110,8 @@ fn build(packages: &BTreeSet<String>, folder: &Path, stop: &AtomicBool) -> Resul
     // Outside of root's own namespace the hooks may only write inside the tree; "download" carries the files out.
     let hooks = [
         format!("rm -rf {removed}"),
+        // Its name would follow from that of the building machine.
+        "find \"$1\"/etc/ssl/certs -lname ssl-cert-snakeoil.pem -delete".to_owned(),
         format!("printf '{HOSTS}' > \"$1\"/etc/hosts"),
         "mkdir -p \"$1\"/stack \"$1\"/www \"$1\"/downloads \"$1\"/certs".to_owned(),
         "dpkg-query --admindir=\"$1\"/var/lib/dpkg --show --showformat '${Package} ${Version}\\n' > \"$1\"/packages"
@@ -103,7 +119,7 @@ fn build(packages: &BTreeSet<String>, folder: &Path, stop: &AtomicBool) -> Resul
         "download /packages packages".to_owned(),
         "rm \"$1\"/packages".to_owned(),
         format!(
-            "mkfs.erofs --quiet -x-1 -T {EPOCH} -U {UUID} --exclude-path=root.erofs --exclude-path=proc --exclude-path=sys \
+            "mkfs.erofs --quiet -x-1 -T {EPOCH} -U {UUID} --exclude-path=root.erofs --exclude-path=proc --exclude-path=sys --exclude-path=dev \
              \"$1\"/root.erofs \"$1\" > /dev/null"
         ),
         "download /root.erofs root.erofs".to_owned(),

@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use tempfile::TempDir;
 
 use crate::{cache::Cache, command};
 
@@ -93,10 +94,11 @@ pub fn names() -> Vec<&'static str> {
 
 fn extract(package: &str, folder: &Path) -> Result<()> {
     let unpacked = tempfile::tempdir()?;
-    let concrete = concrete_package(package)?;
+    let lists = PackageLists::fetch()?;
+    let concrete = lists.concrete_package(package)?;
     // The archive's own signatures vouch for the file: apt-get checks them.
-    command::output(Command::new("apt-get").args(["download", &concrete]).current_dir(unpacked.path()), "apt")
-        .with_context(|| format!("downloading {concrete}\nhint: apt-get update"))?;
+    command::output(lists.command("apt-get").args(["download", &concrete]).current_dir(unpacked.path()), "apt")
+        .with_context(|| format!("downloading {concrete}"))?;
     let archive = find_one(unpacked.path(), |name| name.ends_with(".deb"))?;
     let tree = unpacked.path().join("tree");
     command::run("dpkg-deb", &[Path::new("-x"), &archive, &tree], "dpkg")?;
@@ -109,12 +111,44 @@ fn extract(package: &str, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Follows a metapackage to the package of the kernel itself.
-fn concrete_package(package: &str) -> Result<String> {
-    let text = command::run("apt-cache", &["depends", "--important", package], "apt")
-        .with_context(|| format!("looking for the package {package}\nhint: apt-get update"))?;
-    let depended = text.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
-    Ok(depended.into_iter().find(|name| name.starts_with("linux-image-")).unwrap_or(package).to_owned())
+/// What the system's package archives hold now. Lists of our own: the system's may be old or empty, and only root may renew
+/// them.
+struct PackageLists(TempDir);
+
+impl PackageLists {
+    fn fetch() -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        for part in ["lists/partial", "cache/archives/partial"] {
+            fs::create_dir_all(folder.path().join(part))?;
+        }
+        let lists = Self(folder);
+        command::output(lists.command("apt-get").args(["--quiet", "update"]), "apt")
+            .context("asking the package archives of /etc/apt")?;
+        Ok(lists)
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        let folder = self.0.path().display();
+        for option in [
+            format!("Dir::State::Lists={folder}/lists"),
+            format!("Dir::Cache={folder}/cache"),
+            // As root apt would become another user, who may not enter this folder.
+            "APT::Sandbox::User=root".to_owned(),
+            "Acquire::Retries=3".to_owned(),
+        ] {
+            command.args(["-o", &option]);
+        }
+        command
+    }
+
+    /// Follows a metapackage to the package of the kernel itself.
+    fn concrete_package(&self, package: &str) -> Result<String> {
+        let text = command::output(self.command("apt-cache").args(["depends", "--important", package]), "apt")
+            .with_context(|| format!("looking for the package {package}"))?;
+        let mut depended = text.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
+        Ok(depended.find(|name| name.starts_with("linux-image-")).unwrap_or(package).to_owned())
+    }
 }
 
 fn copy_modules(tree: &Path, release: &str, folder: &Path) -> Result<()> {
