@@ -133,7 +133,10 @@ fn workers(arguments: &RunArguments) -> usize {
 }
 
 fn default_folder(plan: &Plan, profile: Option<&str>) -> PathBuf {
-    let profile = profile.map_or_else(String::new, |profile| format!("-{profile}"));
+    // A profile's name can be any text, a folder's not.
+    let plain = |character: char| if character.is_alphanumeric() { character } else { '_' };
+    let profile =
+        profile.map_or_else(String::new, |profile| format!("-{}", profile.chars().map(plain).collect::<String>()));
     Path::new("results").join(format!("{}{profile}", plan.experiment))
 }
 

@@ -23,14 +23,14 @@ const RECIPE: &[u8] = b"4";
 
 /// What no run reads.
 const EXCLUDED: &[&str] = &["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*"];
-/// What differs from build to build, or is of no use in a guest.
+/// What differs from build to build, or is of no use in a guest. Never `tmp`: mmdebstrap keeps the settings there by which its
+/// last steps touch the guest and not this machine; it is left out of the file system instead.
 const REMOVED: &[&str] = &[
     "var/log/*",
     "var/cache/*",
     "var/lib/apt/lists/*",
     "etc/machine-id",
     "etc/hostname",
-    "tmp/*",
     "etc/ssl/private/*",
     "etc/ssl/certs/ssl-cert-snakeoil.pem",
 ];
@@ -95,7 +95,6 @@ fn name(packages: &BTreeSet<String>) -> String {
 fn build(packages: &BTreeSet<String>, folder: &Path, stop: &AtomicBool) -> Result<()> {
     let mut mmdebstrap = Command::new("mmdebstrap");
     mmdebstrap.env("SOURCE_DATE_EPOCH", EPOCH).args([
-        "--quiet",
         "--variant=minbase",
         "--format=null",
         "--aptopt=Acquire::Retries \"3\"",
@@ -119,7 +118,7 @@ fn build(packages: &BTreeSet<String>, folder: &Path, stop: &AtomicBool) -> Resul
         "download /packages packages".to_owned(),
         "rm \"$1\"/packages".to_owned(),
         format!(
-            "mkfs.erofs --quiet -x-1 -T {EPOCH} -U {UUID} --exclude-path=root.erofs --exclude-path=proc --exclude-path=sys --exclude-path=dev \
+            "mkfs.erofs --quiet -x-1 -T {EPOCH} -U {UUID} --exclude-path=root.erofs --exclude-path=proc --exclude-path=sys --exclude-path=dev --exclude-path=tmp \
              \"$1\"/root.erofs \"$1\" > /dev/null"
         ),
         "download /root.erofs root.erofs".to_owned(),
