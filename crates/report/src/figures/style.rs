@@ -2,7 +2,7 @@
 
 use plotly::{
     Layout,
-    common::{DashType, Font, Line, Marker, MarkerSymbol, Title},
+    common::{Anchor, DashType, Font, Line, Marker, MarkerSymbol, Title},
     layout::{Axis, Legend, Margin},
 };
 
@@ -36,14 +36,14 @@ pub fn axis(title: &str) -> Axis {
     Axis::new().title(Title::with_text(title)).grid_color(GRID).zero_line_color(GRID).auto_margin(true)
 }
 
-/// A layout with two axes and the legend above the picture.
+/// A layout with two axes and the legend below the picture, where it may have several lines.
 pub fn layout(x: Axis, y: Axis) -> Layout {
     Layout::new()
         .x_axis(x)
         .y_axis(y)
-        .height(420)
-        .margin(Margin::new().left(70).right(20).top(40).bottom(60))
+        .height(460)
+        .margin(Margin::new().left(70).right(20).top(20).bottom(60))
         .font(Font::new().family("system-ui, sans-serif").size(13))
-        .legend(Legend::new().orientation(plotly::common::Orientation::Horizontal).x(0.0).y(1.12))
+        .legend(Legend::new().orientation(plotly::common::Orientation::Horizontal).x(0.0).y(-0.2).y_anchor(Anchor::Top))
         .plot_background_color("#ffffff")
 }
