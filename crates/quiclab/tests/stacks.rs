@@ -2,7 +2,11 @@
 
 mod common;
 
-use std::fs;
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output},
+};
 
 use common::{Bench, REAL_STACKS, records, said};
 
@@ -32,9 +36,19 @@ fn every_stack_transfers_a_file() {
         assert!((1_048_576.0 / 1448.0..3000.0).contains(&packets), "{name}: {packets} packets");
         let goodput = value("goodput_wire_bps");
         assert!((10e6..40e6).contains(&goodput), "{name}: {goodput} bit/s");
-        // The keys are in the capture, so that it can be decrypted.
-        let capture = fs::read(out.join(&name).join("wire.pcapng")).unwrap();
-        let needle = b"SERVER_TRAFFIC_SECRET_0";
-        assert!(capture.windows(needle.len()).any(|window| window == needle), "{name}: no TLS secrets in the capture");
+        // The keys are in the capture, so that others can decrypt it: requests and responses are seen.
+        let [whole, one] = ["wire.pcapng", "one-tap.pcapng"].map(|file| out.join(&name).join(file));
+        // One tap only: TCP would be put together from both.
+        tshark(&whole, &["-Y", "frame.interface_id == 0", "-c", "400", "-w", &one.display().to_string()]);
+        let headers = "http2.type == 1 || http3.frame_type == 1";
+        let decrypted = tshark(&one, &["-d", "tcp.port==4433,tls", "-Y", headers]);
+        assert!(!decrypted.stdout.is_empty(), "{name}: tshark finds no HTTP header frame: {decrypted:?}");
     }
+}
+
+/// Reads a capture with another dissector.
+fn tshark(capture: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new("tshark");
+    command.arg("-r").arg(capture).args(arguments);
+    command.output().expect("this test needs tshark: apt-get install tshark")
 }
