@@ -52,9 +52,12 @@ baseline: demo-setup build ## the whole baseline, 80 runs of 100 MiB: about an h
 	$(QUICLAB) run experiments/quic-steps/baseline.toml -j $(JOBS)
 
 .PHONY: contract
-contract: toolchains ## hold every endpoint to the contract, on this machine's own kernel, as root
+contract: toolchains ## hold every endpoint to the contract, as root
 	$(call require,$(CONTRACT_PACKAGES))
-	python3 stacks/test-contract.py
+	folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
+	mmdebstrap --variant=minbase --include=ngtcp2-server,ngtcp2-client,nginx-light,curl trixie "$$folder/trixie"; \
+	for stack in quiche quiche-0.24 quic-go; do python3 stacks/test-contract.py stacks/$$stack; done; \
+	for stack in ngtcp2 tcp-tls; do python3 stacks/test-contract.py stacks/$$stack --root "$$folder/trixie"; done
 
 .PHONY: build
 build: toolchains ## the command and the agent

@@ -11,6 +11,7 @@ use quiclab_testbed::{
         image::Image,
         kernel::Kernel,
         machine::{QEMU_PACKAGE, qemu_version},
+        priority,
     },
 };
 use serde::Serialize;
@@ -97,6 +98,14 @@ fn programs() -> Vec<Check> {
 fn resources() -> Vec<Check> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let mut checks = vec![good("cores", format!("{cores}, so {cores} runs side by side"))];
+    checks.push(good(
+        "priority",
+        if priority::has_real_time() {
+            "real-time, so other load does not slow runs down more than it must".to_owned()
+        } else {
+            "ordinary: runs yield to every other program; root, or ulimit -r 1, avoids that".to_owned()
+        },
+    ));
     let wanted = WANTED_MEMORY_BYTES_PER_RUN * cores as u64;
     if let Some(available) = available_memory() {
         let found = format!("{:.1} GiB available", available as f64 / f64::from(1 << 30));
