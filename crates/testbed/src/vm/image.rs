@@ -110,7 +110,7 @@ fn build(packages: &BTreeSet<String>, folder: &Path, stop: &AtomicBool) -> Resul
     let hooks = [
         format!("rm -rf {removed}"),
         // Its name would follow from that of the building machine.
-        "find \"$1\"/etc/ssl/certs -lname ssl-cert-snakeoil.pem -delete".to_owned(),
+        "find \"$1\"/etc -lname ssl-cert-snakeoil.pem -delete".to_owned(),
         format!("printf '{HOSTS}' > \"$1\"/etc/hosts"),
         "mkdir -p \"$1\"/stack \"$1\"/www \"$1\"/downloads \"$1\"/certs".to_owned(),
         "dpkg-query --admindir=\"$1\"/var/lib/dpkg --show --showformat '${Package} ${Version}\\n' > \"$1\"/packages"
