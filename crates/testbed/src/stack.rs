@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     process::Command,
     sync::atomic::AtomicBool,
@@ -17,6 +17,8 @@ use crate::{cache::Cache, command, hash, vm::machine::STACK_BYTES};
 pub const MANIFEST: &str = "stack.toml";
 const UUID: &str = "7175696c-6162-4000-8000-000000000002";
 const EPOCH: &str = "1767225600";
+/// Version of what surrounds a stack's own build command.
+const RECIPE: &[u8] = b"2";
 /// What a build leaves in a stack's folder and is not part of its source.
 const NOT_SOURCE: &[&str] = &["target", "node_modules", ".git"];
 
@@ -87,7 +89,7 @@ impl BuiltStack {
 
 fn name(source: &Path) -> Result<String> {
     let stack = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut hasher = hash::Hasher::default();
+    let mut hasher = hash::Hasher::default().part(RECIPE);
     for file in source_files(source, source)? {
         hasher = hasher.part(file.as_os_str().as_encoded_bytes()).part(&fs::read(source.join(&file))?);
     }
@@ -136,6 +138,27 @@ pub fn is_installed(package: &str) -> bool {
     query.is_ok_and(|output| output.stdout == b"installed")
 }
 
+/// Settings by which compilers write no path of this machine into what they build: the same source gives the same endpoint,
+/// and so the same packets, wherever it is built.
+fn path_independence(source: &Path, objects: &Path) -> Vec<(&'static str, String)> {
+    let cargo_home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let cargo_home = cargo_home.or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(".cargo")));
+    let absolute = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let mut folders = vec![(absolute(objects), "/objects"), (absolute(source), "/stack")];
+    folders.extend(cargo_home.map(|folder| (absolute(&folder), "/cargo")));
+    let map =
+        |option: &str| folders.iter().map(|(from, to)| format!("{option}={}={to}", from.display())).collect::<Vec<_>>();
+    let rust = [vec!["-Ctarget-feature=+crt-static".to_owned()], map("--remap-path-prefix")].concat();
+    let c = map("-ffile-prefix-map").join(" ");
+    vec![
+        // Named, so that the flags do not reach build scripts and procedural macros.
+        ("CARGO_BUILD_TARGET", "x86_64-unknown-linux-gnu".to_owned()),
+        ("CARGO_ENCODED_RUSTFLAGS", rust.join("\u{1f}")),
+        ("CFLAGS", c.clone()),
+        ("CXXFLAGS", c),
+    ]
+}
+
 fn build(source: &Path, manifest: &StackManifest, objects: &Path, folder: &Path, stop: &AtomicBool) -> Result<()> {
     let out = folder.join("files");
     fs::create_dir_all(&out)?;
@@ -148,7 +171,7 @@ fn build(source: &Path, manifest: &StackManifest, objects: &Path, folder: &Path,
         .env("CARGO_TARGET_DIR", objects)
         // The workspace's own flags are not the stack's.
         .env_remove("RUSTFLAGS")
-        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .envs(path_independence(source, objects))
         .stdout(std::io::stderr());
     let status = command::supervise(&mut build, "dash", stop)?;
     if !status.success() {
