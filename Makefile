@@ -39,7 +39,7 @@ lint: toolchains ## formatting and clippy, with the purity lints
 
 .PHONY: deny
 deny: toolchains ## licences and sources of all dependencies
-	command -v cargo-deny > /dev/null || env -u RUSTFLAGS cargo install cargo-deny --locked
+	command -v cargo-deny > /dev/null || (cd / && env -u RUSTFLAGS cargo install cargo-deny --locked)
 	for manifest in Cargo.toml stacks/quiche/Cargo.toml stacks/quiche-0.24/Cargo.toml; do \
 		cargo deny --manifest-path $$manifest --config deny.toml --all-features check licenses bans sources; done
 
