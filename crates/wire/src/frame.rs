@@ -1,9 +1,9 @@
-//! From a captured frame to the fields of a [`Packet`].
+//! From a captured frame to the fields of a [`Segment`] and a [`Packet`].
 
 use std::net::{IpAddr, SocketAddr};
 
 use etherparse::err::packet::SliceError;
-use etherparse::{LaxNetSlice, LaxSlicedPacket, TcpSlice, TransportSlice};
+use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TcpSlice, TransportSlice};
 use quiclab_units::Time;
 
 use crate::capture::SkipReason;
@@ -11,54 +11,146 @@ use crate::packet::{Packet, Protocol, TcpFlags, TcpSegment};
 use crate::quic::QuicDatagram;
 use crate::tls::TlsRecords;
 
-/// `LINKTYPE_ETHERNET`, `LINKTYPE_RAW` with the two numbers that some systems write for it, `LINKTYPE_IPV4`,
-/// `LINKTYPE_IPV6`: the registry of link-layer header types of pcap and pcapng.
+// Numbers of the registry of link-layer header types of pcap and pcapng.
+const NULL: u16 = 0;
 const ETHERNET: u16 = 1;
+const LOOP: u16 = 108;
+const LINUX_COOKED: u16 = 113;
+const LINUX_COOKED_2: u16 = 276;
+/// `LINKTYPE_RAW` with the two numbers that some systems write for it, `LINKTYPE_IPV4`, `LINKTYPE_IPV6`.
 const RAW_IP: [u16; 5] = [101, 12, 14, 228, 229];
+/// `AF_INET`, the same everywhere.
+const FAMILY_IPV4: u32 = 2;
+/// `AF_INET6` of NetBSD and OpenBSD, FreeBSD, macOS, Linux and Windows.
+const FAMILIES_IPV6: [u32; 5] = [24, 28, 30, 10, 23];
+const ETHERTYPE_IPV4: u16 = 0x0800;
+const ETHERTYPE_IPV6: u16 = 0x86dd;
 const UDP_HEADER_BYTES: u16 = 8;
+/// Without options, RFC 9293 section 3.1.
+const TCP_HEADER_BYTES: usize = 20;
 
-/// A frame as a container holds it.
-pub(crate) struct Frame<'a> {
-    pub(crate) time: Time,
-    pub(crate) interface: u32,
-    pub(crate) link_type: u16,
+/// A frame as its container holds it.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    /// When the tap saw it.
+    pub time: Time,
+    /// Index into [`Capture::interfaces`](crate::Capture::interfaces).
+    pub interface: u32,
+    /// `LINKTYPE_` number of that interface.
+    pub link_type: u16,
     /// Bytes on the wire.
-    pub(crate) length: u32,
-    pub(crate) captured: &'a [u8],
+    pub length: u32,
+    /// Where its record or block begins in the uncompressed file.
+    pub byte_offset: u64,
+    /// The bytes kept.
+    pub captured: &'a [u8],
 }
 
-impl Frame<'_> {
-    /// Reads the headers.
-    pub(crate) fn to_packet(&self) -> Result<Packet, SkipReason> {
-        let slices = match self.link_type {
-            ETHERNET => {
-                LaxSlicedPacket::from_ethernet(self.captured).map_err(|_| self.cut_or(SkipReason::Malformed))?
+/// A UDP datagram or TCP segment: its headers read, its payload at hand.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment<'a> {
+    /// When the tap saw it.
+    pub time: Time,
+    /// Index into [`Capture::interfaces`](crate::Capture::interfaces).
+    pub interface: u32,
+    /// Length of the frame on the wire in bytes.
+    pub frame_length: u32,
+    /// Bytes of the frame that were kept.
+    pub captured_length: u32,
+    /// Sender's address and port.
+    pub source: SocketAddr,
+    /// Receiver's address and port.
+    pub destination: SocketAddr,
+    /// Bytes behind the UDP or TCP header on the wire, from the length fields of the headers.
+    pub payload_length: u32,
+    /// As many of them as were kept.
+    pub payload: &'a [u8],
+    /// UDP or TCP.
+    pub transport: Transport<'a>,
+}
+
+/// What the transport header shows.
+#[derive(Clone, Copy, Debug)]
+pub enum Transport<'a> {
+    /// Ports alone, which the [`Segment`] has.
+    Udp,
+    /// The fields that matter for measuring.
+    Tcp {
+        /// Of the first payload byte (or of SYN), RFC 9293 section 3.1.
+        sequence_number: u32,
+        /// Meaningful only with [`TcpFlags::ack`].
+        acknowledgment_number: u32,
+        /// The control bits.
+        flags: TcpFlags,
+        /// The options, as they are on the wire.
+        options: &'a [u8],
+    },
+}
+
+impl Segment<'_> {
+    /// The row without the payload: what the headers, and the QUIC or TLS bytes behind them, show without keys.
+    pub fn to_packet(&self) -> Packet {
+        let protocol = match self.transport {
+            Transport::Udp => {
+                Protocol::Udp { quic: QuicDatagram::parse(self.payload, self.payload_length as usize) }
             }
-            link_type if RAW_IP.contains(&link_type) => {
-                LaxSlicedPacket::from_ip(self.captured).map_err(|_| self.cut_or(SkipReason::Malformed))?
-            }
-            _ => return Err(SkipReason::LinkTypeUnknown),
+            Transport::Tcp { sequence_number, acknowledgment_number, flags, .. } => Protocol::Tcp(TcpSegment {
+                sequence_number,
+                acknowledgment_number,
+                flags,
+                tls: TlsRecords::parse(self.payload),
+            }),
         };
+        Packet {
+            time: self.time,
+            interface: self.interface,
+            frame_length: self.frame_length,
+            captured_length: self.captured_length,
+            source: self.source,
+            destination: self.destination,
+            payload_length: self.payload_length,
+            protocol,
+        }
+    }
+
+    /// Whether this is a TCP segment.
+    pub fn is_tcp(&self) -> bool {
+        matches!(self.transport, Transport::Tcp { .. })
+    }
+}
+
+impl<'a> Frame<'a> {
+    /// Reads the headers.
+    ///
+    /// # Errors
+    /// Why it is not one whole UDP datagram or TCP segment.
+    pub fn segment(&self) -> Result<Segment<'a>, SkipReason> {
+        let slices = self.slices()?;
         let Some(ip) = slices.net.as_ref().and_then(|net| self.ip_header(net)) else {
             return Err(match &slices.stop_err {
                 None => SkipReason::NotIp,
                 Some((error, _)) => self.skip_reason(error),
             });
         };
-        let (source_port, destination_port, payload_length, protocol) = match &slices.transport {
+        let (source_port, destination_port, payload_length, payload, transport) = match &slices.transport {
             Some(TransportSlice::Udp(udp)) => {
                 let payload_length = match udp.length() {
                     // A jumbogram, or a segmentation offload that has not filled it in: what IP says holds.
                     0 => ip.length_behind(self.offset_of(udp.slice()) + usize::from(UDP_HEADER_BYTES)),
                     length => u32::from(length.checked_sub(UDP_HEADER_BYTES).ok_or(SkipReason::Malformed)?),
                 };
-                let quic = QuicDatagram::parse(udp.payload(), payload_length as usize);
-                (udp.source_port(), udp.destination_port(), payload_length, Protocol::Udp { quic })
+                (udp.source_port(), udp.destination_port(), payload_length, udp.payload(), Transport::Udp)
             }
             Some(TransportSlice::Tcp(tcp)) => {
                 let header_bytes = tcp.header_slice().len();
                 let payload_length = ip.length_behind(self.offset_of(tcp.slice()) + header_bytes);
-                (tcp.source_port(), tcp.destination_port(), payload_length, Protocol::Tcp(tcp_segment(tcp)))
+                let transport = Transport::Tcp {
+                    sequence_number: tcp.sequence_number(),
+                    acknowledgment_number: tcp.acknowledgment_number(),
+                    flags: tcp_flags(tcp),
+                    options: &tcp.header_slice()[TCP_HEADER_BYTES..],
+                };
+                (tcp.source_port(), tcp.destination_port(), payload_length, tcp.payload(), transport)
             }
             Some(_) => return Err(SkipReason::NotUdpOrTcp),
             None if ip.is_fragment => return Err(SkipReason::IpFragment),
@@ -69,7 +161,9 @@ impl Frame<'_> {
                 });
             }
         };
-        Ok(Packet {
+        // Ethernet pads short frames: what is behind the length of the headers is no payload.
+        let payload = &payload[..payload.len().min(payload_length as usize)];
+        Ok(Segment {
             time: self.time,
             interface: self.interface,
             frame_length: self.length,
@@ -77,8 +171,46 @@ impl Frame<'_> {
             source: SocketAddr::new(ip.source, source_port),
             destination: SocketAddr::new(ip.destination, destination_port),
             payload_length,
-            protocol,
+            payload,
+            transport,
         })
+    }
+
+    /// From the link layer on.
+    fn slices(&self) -> Result<LaxSlicedPacket<'a>, SkipReason> {
+        let cut = || self.cut_or(SkipReason::Malformed);
+        let behind = |offset: usize| self.captured.get(offset..).ok_or_else(cut);
+        match self.link_type {
+            ETHERNET => LaxSlicedPacket::from_ethernet(self.captured).map_err(|_| cut()),
+            LINUX_COOKED => self.behind_ethertype(14, 16),
+            LINUX_COOKED_2 => self.behind_ethertype(0, 20),
+            NULL | LOOP => {
+                let family: [u8; 4] = self.captured.get(..4).and_then(|it| it.try_into().ok()).ok_or_else(cut)?;
+                let is_ip = |family: u32| family == FAMILY_IPV4 || FAMILIES_IPV6.contains(&family);
+                // In the byte order of the host that wrote it, which need not be the file's; LOOP is big-endian.
+                if is_ip(u32::from_le_bytes(family)) || is_ip(u32::from_be_bytes(family)) {
+                    LaxSlicedPacket::from_ip(behind(4)?).map_err(|_| cut())
+                } else {
+                    Err(SkipReason::NotIp)
+                }
+            }
+            link_type if RAW_IP.contains(&link_type) => {
+                LaxSlicedPacket::from_ip(self.captured).map_err(|_| cut())
+            }
+            _ => Err(SkipReason::LinkTypeUnknown),
+        }
+    }
+
+    /// Linux cooked captures: an EtherType at one offset, what it describes at another.
+    fn behind_ethertype(&self, type_offset: usize, offset: usize) -> Result<LaxSlicedPacket<'a>, SkipReason> {
+        let cut = || self.cut_or(SkipReason::Malformed);
+        let ethertype: [u8; 2] =
+            self.captured.get(type_offset..type_offset + 2).and_then(|it| it.try_into().ok()).ok_or_else(cut)?;
+        let payload = self.captured.get(offset..).ok_or_else(cut)?;
+        match u16::from_be_bytes(ethertype) {
+            ETHERTYPE_IPV4 | ETHERTYPE_IPV6 => LaxSlicedPacket::from_ip(payload).map_err(|_| cut()),
+            other => Ok(LaxSlicedPacket::from_ether_type(EtherType(other), payload)),
+        }
     }
 
     /// `None` for ARP.
@@ -151,11 +283,6 @@ impl IpHeader {
     }
 }
 
-fn tcp_segment(tcp: &TcpSlice) -> TcpSegment {
-    TcpSegment {
-        sequence_number: tcp.sequence_number(),
-        acknowledgment_number: tcp.acknowledgment_number(),
-        flags: TcpFlags { syn: tcp.syn(), ack: tcp.ack(), fin: tcp.fin(), rst: tcp.rst(), psh: tcp.psh() },
-        tls: TlsRecords::parse(tcp.payload()),
-    }
+fn tcp_flags(tcp: &TcpSlice) -> TcpFlags {
+    TcpFlags { syn: tcp.syn(), ack: tcp.ack(), fin: tcp.fin(), rst: tcp.rst(), psh: tcp.psh() }
 }

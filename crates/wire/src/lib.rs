@@ -27,6 +27,7 @@ mod writer;
 
 pub use capture::{Capture, Interface, Secrets, SkipReason, Truncation};
 pub use error::{CaptureError, WriteError};
+pub use frame::{Frame, Segment, Transport};
 pub use packet::{Packet, Protocol, TcpFlags, TcpSegment};
 pub use quic::{QuicDatagram, QuicForm};
 pub use reader::{CaptureReader, MAXIMUM_BLOCK_BYTES};

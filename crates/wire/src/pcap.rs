@@ -7,8 +7,7 @@ use quiclab_units::Time;
 
 use crate::capture::{Capture, Interface};
 use crate::error::CaptureError;
-use crate::frame::Frame;
-use crate::reader::{MAXIMUM_BLOCK_BYTES, Step};
+use crate::reader::{FramePlace, MAXIMUM_BLOCK_BYTES, Step};
 use crate::source::Source;
 
 const FILE_HEADER_BYTES: usize = 24;
@@ -80,15 +79,13 @@ impl PcapFile {
         };
         let nanoseconds =
             u64::from(record.ts_sec) * 1_000_000_000 + u64::from(record.ts_usec) * self.nanoseconds_per_tick;
-        let packet = Frame {
+        Ok(Step::Frame(FramePlace {
             time: Time::from_nanos(nanoseconds),
             interface: 0,
             link_type: self.link_type,
             length: record.origlen,
-            captured: record.data,
-        }
-        .to_packet();
-        source.consume(record_bytes);
-        Ok(packet.map_or_else(Step::Skipped, Step::Packet))
+            captured: RECORD_HEADER_BYTES..record_bytes,
+            record_bytes,
+        }))
     }
 }

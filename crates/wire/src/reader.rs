@@ -1,11 +1,14 @@
 //! One packet at a time from any capture.
 
-use std::io::{Chain, Cursor, ErrorKind, Read};
+use std::io::{BufReader, Chain, Cursor, ErrorKind, Read};
 
 use flate2::read::MultiGzDecoder;
 
+use quiclab_units::Time;
+
 use crate::capture::{Capture, SkipReason, Truncation};
 use crate::error::CaptureError;
+use crate::frame::Frame;
 use crate::packet::Packet;
 use crate::pcap::PcapFile;
 use crate::pcapng::PcapngFile;
@@ -16,13 +19,19 @@ use crate::source::Source;
 pub const MAXIMUM_BLOCK_BYTES: u32 = 64 * 1024 * 1024;
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+/// RFC 8878 section 3.1.1.
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// Most memory a zstd stream may ask for, as a power of two: what `zstd --long=27` needs, the most it decodes unasked.
+const ZSTD_WINDOW_LOG: u32 = 27;
 
-/// Reads a pcap or pcapng file, plain or gzip, in bounded memory.
+/// Reads a pcap or pcapng file, plain, gzip or zstd, in bounded memory.
 pub struct CaptureReader<R: Read> {
     source: Source<Input<R>>,
     format: Format,
     summary: Capture,
     finished: bool,
+    /// Bytes of the record handed out last, still in the window.
+    pending: usize,
 }
 
 enum Format {
@@ -30,11 +39,25 @@ enum Format {
     Pcapng(PcapngFile),
 }
 
+/// Where a frame lies in the window of the source.
+pub(crate) struct FramePlace {
+    pub(crate) time: Time,
+    pub(crate) interface: u32,
+    pub(crate) link_type: u16,
+    /// Bytes on the wire.
+    pub(crate) length: u32,
+    pub(crate) captured: std::ops::Range<usize>,
+    /// Bytes of the whole record or block.
+    pub(crate) record_bytes: usize,
+}
+
 /// What one record or block gave.
 pub(crate) enum Step {
-    Packet(Packet),
+    /// Not consumed yet.
+    Frame(FramePlace),
+    /// Consumed.
     Skipped(SkipReason),
-    /// A block that describes; nothing to hand out.
+    /// A block that describes; nothing to hand out. Consumed.
     Described,
     /// The input ends where a record ends.
     End,
@@ -63,23 +86,34 @@ impl<R: Read> CaptureReader<R> {
         };
         // A classic header that is itself cut off has been noted as such.
         let finished = summary.truncation.is_some();
-        Ok(CaptureReader { source, format, summary, finished })
+        Ok(CaptureReader { source, format, summary, finished, pending: 0 })
     }
 
-    /// The next UDP or TCP packet in the order of the file; `None` at its end, or where it was cut off.
+    /// The next frame in the order of the file, whatever it holds; `None` at the file's end, or where it was cut off.
     ///
     /// # Errors
     /// [`CaptureError`] with the offset at which the file breaks its format or cannot be read. Reading on after an error
     /// gives `None`.
-    pub fn next_packet(&mut self) -> Result<Option<Packet>, CaptureError> {
+    pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, CaptureError> {
+        self.source.consume(std::mem::take(&mut self.pending));
         while !self.finished {
             let step = match &mut self.format {
                 Format::Pcap(file) => file.next(&mut self.source),
                 Format::Pcapng(file) => file.next(&mut self.source, &mut self.summary),
             };
             match step {
-                Ok(Step::Packet(packet)) => return Ok(Some(packet)),
-                Ok(Step::Skipped(reason)) => *self.summary.skipped.entry(reason).or_insert(0) += 1,
+                Ok(Step::Frame(place)) => {
+                    self.pending = place.record_bytes;
+                    return Ok(Some(Frame {
+                        time: place.time,
+                        interface: place.interface,
+                        link_type: place.link_type,
+                        length: place.length,
+                        byte_offset: self.source.offset(),
+                        captured: &self.source.window()[place.captured],
+                    }));
+                }
+                Ok(Step::Skipped(reason)) => self.skip(reason),
                 Ok(Step::Described) => {}
                 Ok(Step::End) => {
                     self.finished = true;
@@ -100,6 +134,33 @@ impl<R: Read> CaptureReader<R> {
         Ok(None)
     }
 
+    /// The next UDP or TCP packet in the order of the file; `None` at its end, or where it was cut off. Other frames are
+    /// counted in [`Capture::skipped`].
+    ///
+    /// # Errors
+    /// As [`next_frame`](Self::next_frame).
+    pub fn next_packet(&mut self) -> Result<Option<Packet>, CaptureError> {
+        loop {
+            let Some(frame) = self.next_frame()? else {
+                return Ok(None);
+            };
+            match frame.segment() {
+                Ok(segment) => return Ok(Some(segment.to_packet())),
+                Err(reason) => self.skip(reason),
+            }
+        }
+    }
+
+    /// Counts a frame that [`next_frame`](Self::next_frame) gave and that could not be used.
+    pub fn skip(&mut self, reason: SkipReason) {
+        *self.summary.skipped.entry(reason).or_insert(0) += 1;
+    }
+
+    /// What is known so far besides the packets, which are none.
+    pub fn summary(&self) -> &Capture {
+        &self.summary
+    }
+
     /// What is known besides the packets. Complete once [`next_packet`](Self::next_packet) has said `None`;
     /// `packets` is empty.
     pub fn into_summary(self) -> Capture {
@@ -117,11 +178,12 @@ impl<R: Read> Source<R> {
 enum Input<R: Read> {
     Plain(Chain<Cursor<Vec<u8>>, R>),
     Gzip(Box<MultiGzDecoder<Chain<Cursor<Vec<u8>>, R>>>),
+    Zstd(Box<zstd::Decoder<'static, BufReader<Chain<Cursor<Vec<u8>>, R>>>>),
 }
 
 impl<R: Read> Input<R> {
     fn detect(mut input: R) -> Result<Self, CaptureError> {
-        let mut magic = [0; 2];
+        let mut magic = [0; 4];
         let mut length = 0;
         while length < magic.len() {
             match input.read(&mut magic[length..]) {
@@ -134,7 +196,16 @@ impl<R: Read> Input<R> {
             }
         }
         let whole = Cursor::new(magic[..length].to_vec()).chain(input);
-        Ok(if magic == GZIP_MAGIC { Input::Gzip(Box::new(MultiGzDecoder::new(whole))) } else { Input::Plain(whole) })
+        if magic[..2] == GZIP_MAGIC {
+            return Ok(Input::Gzip(Box::new(MultiGzDecoder::new(whole))));
+        }
+        if magic == ZSTD_MAGIC {
+            let unreadable = |source| CaptureError::Read { byte_offset: 0, source };
+            let mut decoder = zstd::Decoder::new(whole).map_err(unreadable)?;
+            decoder.window_log_max(ZSTD_WINDOW_LOG).map_err(unreadable)?;
+            return Ok(Input::Zstd(Box::new(decoder)));
+        }
+        Ok(Input::Plain(whole))
     }
 }
 
@@ -143,6 +214,7 @@ impl<R: Read> Read for Input<R> {
         match self {
             Input::Plain(input) => input.read(buffer),
             Input::Gzip(input) => input.read(buffer),
+            Input::Zstd(input) => input.read(buffer),
         }
     }
 }

@@ -51,6 +51,11 @@ impl<R: Read> Source<R> {
         Ok(&self.buffer[self.start..self.start + available])
     }
 
+    /// All bytes read and not consumed, without reading more.
+    pub(crate) fn window(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
     /// Drops `count` bytes, which a `peek` has shown before.
     pub(crate) fn consume(&mut self, count: usize) {
         debug_assert!(count <= self.end - self.start);
