@@ -14,22 +14,31 @@
 //! To write: [`CaptureWriter::new`], [`CaptureWriter::write_packet`] in the order of time, [`CaptureWriter::finish`].
 
 mod capture;
+mod dissector;
 mod error;
 mod frame;
+mod keylog;
 mod packet;
 mod pcap;
 mod pcapng;
 mod quic;
 mod reader;
+mod role;
 mod source;
 mod tls;
 mod writer;
 
 pub use capture::{Capture, Interface, Secrets, SkipReason, Truncation};
+pub use dissector::{Dissector, DissectorSettings, Flow, FlowProtocol, Observed};
 pub use error::{CaptureError, WriteError};
 pub use frame::{Frame, Segment, Transport};
+pub use keylog::{ClientRandom, KeyLog, SecretLabel};
 pub use packet::{Packet, Protocol, TcpFlags, TcpSegment};
-pub use quic::{QuicDatagram, QuicForm};
+pub use quic::{
+    Ack, CipherSuite, ConnectionId, DEFAULT_ACK_DELAY_EXPONENT, Decryption, FrameError, MAXIMUM_CONNECTION_ID_BYTES,
+    QuicDatagram, QuicForm, QuicFrame, QuicPacket, VERSION_1, VERSION_2, parse_frames,
+};
 pub use reader::{CaptureReader, MAXIMUM_BLOCK_BYTES};
+pub use role::Role;
 pub use tls::{TlsContentType, TlsRecords};
 pub use writer::{CaptureWriter, Direction, PacketToWrite, TapDescription};

@@ -1,14 +1,26 @@
 //! Which QUIC packets a datagram shows without keys: RFC 9000 section 17, RFC 8999, RFC 9369.
 
-/// QUIC version 1, RFC 9000 section 15.
-const VERSION_1: u32 = 0x0000_0001;
-/// QUIC version 2, RFC 9369 section 3.1.
-const VERSION_2: u32 = 0x6b33_43cf;
-/// Longest connection ID in versions 1 and 2, RFC 9000 section 17.2.
-const MAXIMUM_CONNECTION_ID_BYTES: usize = 20;
+mod connection;
+mod connection_id;
+mod fields;
+mod frames;
+mod header;
+mod hello;
+mod packet_number;
+mod protection;
+
+pub(crate) use connection::{Buffers, Connection, ProtectedPacket, SMALLEST_SHORT_PACKET};
+pub use connection::{Decryption, QuicPacket};
+pub use connection_id::{ConnectionId, MAXIMUM_CONNECTION_ID_BYTES};
+pub use frames::{Ack, FrameError, QuicFrame, parse_frames};
+pub(crate) use header::LongHeader;
+pub use header::{VERSION_1, VERSION_2};
+pub use hello::DEFAULT_ACK_DELAY_EXPONENT;
+pub use protection::CipherSuite;
+pub(crate) use protection::retry_is_genuine as is_genuine_retry;
 
 /// The form of a QUIC packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum QuicForm {
     /// Long header, Initial.
@@ -86,7 +98,7 @@ impl QuicDatagram {
                 break;
             };
             if packet[0] & 0x80 == 0 {
-                match is_short_header(packet, first_connection_id) {
+                match looks_like_short_header(packet, first_connection_id) {
                     Some(true) => datagram.insert(QuicForm::OneRtt),
                     Some(false) => datagram.insert(QuicForm::NotQuic),
                     None => datagram.complete = false,
@@ -142,7 +154,7 @@ impl std::fmt::Debug for QuicDatagram {
 /// Behind a long header the destination connection ID must be the same one, which tells a packet from padding; where that
 /// ID is empty, the fixed bit must tell (RFC 9000 section 17.3.1). Elsewhere the fixed bit says nothing: peers that agreed
 /// to it grease it (RFC 9287 section 3), as ngtcp2 does with itself.
-fn is_short_header(packet: &[u8], connection_id_before: Option<&[u8]>) -> Option<bool> {
+pub(crate) fn looks_like_short_header(packet: &[u8], connection_id_before: Option<&[u8]>) -> Option<bool> {
     let Some(connection_id) = connection_id_before else {
         return Some(true);
     };
@@ -154,72 +166,6 @@ fn is_short_header(packet: &[u8], connection_id_before: Option<&[u8]>) -> Option
         return Some(false);
     }
     (captured.len() == connection_id.len()).then_some(true)
-}
-
-struct LongHeader<'a> {
-    form: QuicForm,
-    destination_connection_id: &'a [u8],
-    /// Bytes from the first byte of the header to the end of the packet; `None` when it fills the datagram.
-    packet_bytes: Option<usize>,
-}
-
-impl<'a> LongHeader<'a> {
-    /// `None` when the bytes end before the header, or when it is not one of versions 1, 2 and their like.
-    fn parse(packet: &'a [u8]) -> Option<LongHeader<'a>> {
-        let mut fields = Fields { bytes: packet, position: 0 };
-        let first_byte = fields.take(1)?[0];
-        let version = u32::from_be_bytes(fields.take(4)?.try_into().ok()?);
-        let destination_connection_id = fields.take_with_length_byte()?;
-        let _source_connection_id = fields.take_with_length_byte()?;
-        let fills_the_datagram = |form| LongHeader { form, destination_connection_id, packet_bytes: None };
-        let packet_type = (first_byte >> 4) & 0b11;
-        let form = match (version, packet_type) {
-            // RFC 9000 section 17.2.1: the fixed bit may have any value here.
-            (0, _) => return Some(fills_the_datagram(QuicForm::VersionNegotiation)),
-            // RFC 9000 table 5; RFC 9369 section 3.2.
-            (VERSION_1, 0) | (VERSION_2, 1) => QuicForm::Initial,
-            (VERSION_1, 1) | (VERSION_2, 2) => QuicForm::ZeroRtt,
-            (VERSION_1, 2) | (VERSION_2, 3) => QuicForm::Handshake,
-            (VERSION_1, _) | (VERSION_2, _) => return Some(fills_the_datagram(QuicForm::Retry)),
-            _ => return Some(fills_the_datagram(QuicForm::UnknownVersion)),
-        };
-        if destination_connection_id.len() > MAXIMUM_CONNECTION_ID_BYTES {
-            return None;
-        }
-        if form == QuicForm::Initial {
-            let token_bytes = fields.take_variable_length_integer()?;
-            fields.take(usize::try_from(token_bytes).ok()?)?;
-        }
-        let length = usize::try_from(fields.take_variable_length_integer()?).ok()?;
-        Some(LongHeader { form, destination_connection_id, packet_bytes: Some(fields.position.checked_add(length)?) })
-    }
-}
-
-/// A cursor over the fields of a header.
-struct Fields<'a> {
-    bytes: &'a [u8],
-    position: usize,
-}
-
-impl<'a> Fields<'a> {
-    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
-        let end = self.position.checked_add(count)?;
-        let field = self.bytes.get(self.position..end)?;
-        self.position = end;
-        Some(field)
-    }
-
-    fn take_with_length_byte(&mut self) -> Option<&'a [u8]> {
-        let length = self.take(1)?[0];
-        self.take(usize::from(length))
-    }
-
-    /// RFC 9000 section 16: the two high bits of the first byte give the length, 1, 2, 4 or 8 bytes.
-    fn take_variable_length_integer(&mut self) -> Option<u64> {
-        let first = self.take(1)?[0];
-        let more = self.take((1 << (first >> 6)) - 1)?;
-        Some(more.iter().fold(u64::from(first & 0x3f), |value, byte| (value << 8) | u64::from(*byte)))
-    }
 }
 
 #[cfg(test)]

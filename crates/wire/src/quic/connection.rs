@@ -1,0 +1,559 @@
+//! One QUIC connection: its keys, its packet number spaces, what its handshake says.
+
+use std::ops::Range;
+
+use super::frames::{FrameError, QuicFrame, parse_frames};
+use super::hello::{CryptoStream, DEFAULT_ACK_DELAY_EXPONENT, Hello, TransportParameters};
+use super::packet_number;
+use super::protection::{CipherSuite, HeaderKey, PacketKey, SAMPLE_BYTES, Secret, TAG_BYTES, Unmasked, initial_secrets};
+use super::{ConnectionId, LongHeader, QuicForm};
+use crate::keylog::{ClientRandom, KeyLog, SecretLabel};
+use crate::role::Role;
+
+/// Connection IDs from which Initial keys may come: one, one more for each Retry. More is an attack on the reader.
+const MAXIMUM_INITIAL_IDS: usize = 4;
+/// Packets tried with every connection of the key log where the handshake was not captured.
+const MAXIMUM_BLIND_TRIALS: u32 = 16;
+/// Connections of a key log tried so.
+const MAXIMUM_BLIND_CONNECTIONS: usize = 64;
+/// Multiples of a packet number's window tried so: with two bytes, the first 4 million packets of a connection.
+const BLIND_WINDOWS: u64 = 64;
+/// Stateless reset tokens kept of each endpoint.
+const MAXIMUM_RESET_TOKENS: usize = 64;
+
+/// How far the protection of a packet could be removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Decryption {
+    /// Decrypted, and its authentication tag is right.
+    Verified,
+    /// The packet number is known, the payload is not: the capture cut it off. Nothing was authenticated.
+    HeaderOnly,
+    /// No key for it, or too little captured even for the packet number.
+    NoKeys,
+    /// There are keys, and they do not fit.
+    Failed,
+    /// Not protected by keys: Retry, Version Negotiation, unknown versions.
+    NotProtected,
+}
+
+/// One QUIC packet of a datagram.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuicPacket {
+    /// Its form.
+    pub form: QuicForm,
+    /// Of a long header.
+    pub version: Option<u32>,
+    /// As far as its length is known: a short header does not say.
+    pub destination_connection_id: Option<ConnectionId>,
+    /// Of a long header.
+    pub source_connection_id: Option<ConnectionId>,
+    /// Bytes in the datagram, header and tag included.
+    pub length: u32,
+    /// In full; `None` where protection could not be removed.
+    pub packet_number: Option<u64>,
+    /// Of a 1-RTT packet whose header protection was removed.
+    pub key_phase: Option<bool>,
+    /// How far the protection was removed.
+    pub decryption: Decryption,
+    /// Its frames in [`Observed::frames`](crate::Observed::frames).
+    pub frames: Range<usize>,
+    /// Where its frames stop making sense.
+    pub frame_error: Option<FrameError>,
+    /// A packet that ends like the token of a stateless reset of this connection.
+    pub is_stateless_reset: bool,
+}
+
+impl QuicPacket {
+    pub(crate) fn new(form: QuicForm, length: usize) -> Self {
+        QuicPacket {
+            form,
+            version: None,
+            destination_connection_id: None,
+            source_connection_id: None,
+            length: u32::try_from(length).unwrap_or(u32::MAX),
+            packet_number: None,
+            key_phase: None,
+            decryption: Decryption::NotProtected,
+            frames: 0..0,
+            frame_error: None,
+            is_stateless_reset: false,
+        }
+    }
+}
+
+/// Bytes of one packet as far as they were captured, and what of its header is not protected.
+pub(crate) struct ProtectedPacket<'a> {
+    pub(crate) captured: &'a [u8],
+    /// Bytes it has on the wire.
+    pub(crate) length: usize,
+    pub(crate) packet_number_offset: usize,
+}
+
+/// Keys of one sender at one level.
+struct Keys {
+    secret: Secret,
+    header: HeaderKey,
+    packet: PacketKey,
+}
+
+impl Keys {
+    fn of(secret: Secret) -> Option<Self> {
+        Some(Keys { header: secret.header_key()?, packet: secret.packet_key()?, secret })
+    }
+}
+
+/// Keys of one sender at 1-RTT: the header key stays, the packet keys change with the phase.
+struct OneRttKeys {
+    current: Keys,
+    phase: bool,
+    previous: Option<PacketKey>,
+    /// Secret and packet key of the phase to come.
+    next: Option<(Secret, PacketKey)>,
+}
+
+impl OneRttKeys {
+    fn of(secret: Secret) -> Option<Self> {
+        Some(OneRttKeys { current: Keys::of(secret)?, phase: false, previous: None, next: None })
+    }
+}
+
+/// A packet number space, RFC 9000 section 12.3.
+#[derive(Clone, Copy)]
+enum Space {
+    Initial,
+    Handshake,
+    Application,
+}
+
+/// Buffers that one datagram after the other uses.
+#[derive(Default)]
+pub(crate) struct Buffers {
+    pub(crate) frames: Vec<QuicFrame>,
+    scratch: Vec<u8>,
+}
+
+/// State of one connection. Arrays by [`Role`] hold what that role sends.
+#[derive(Default)]
+pub(crate) struct Connection {
+    initial_ids: Vec<ConnectionId>,
+    initial_keys: Vec<(u32, ConnectionId, [Keys; 2])>,
+    client_random: Option<ClientRandom>,
+    server_name: Option<String>,
+    suite: Option<CipherSuite>,
+    /// Version of the server's long headers, or the client's until then.
+    version: Option<u32>,
+    early: Option<Keys>,
+    handshake: [Option<Keys>; 2],
+    one_rtt: [Option<OneRttKeys>; 2],
+    largest: [[Option<u64>; 3]; 2],
+    crypto: [[CryptoStream; 2]; 2],
+    parameters: [Option<TransportParameters>; 2],
+    reset_tokens: [Vec<[u8; 16]>; 2],
+    key_updates: [u64; 2],
+    blind_trials: u32,
+}
+
+impl Connection {
+    /// Value of the ClientHello's random, once it was seen.
+    pub(crate) fn client_random(&self) -> Option<&ClientRandom> {
+        self.client_random.as_ref()
+    }
+
+    pub(crate) fn server_name(&self) -> Option<&str> {
+        self.server_name.as_deref()
+    }
+
+    pub(crate) fn suite(&self) -> Option<CipherSuite> {
+        self.suite
+    }
+
+    pub(crate) fn version(&self) -> Option<u32> {
+        self.version
+    }
+
+    /// Key updates seen of a sender.
+    pub(crate) fn key_updates(&self, sender: Role) -> u64 {
+        self.key_updates[sender as usize]
+    }
+
+    /// By which ACK delays of this sender are shifted.
+    pub(crate) fn ack_delay_exponent(&self, sender: Role) -> u8 {
+        self.parameters[sender as usize].map_or(DEFAULT_ACK_DELAY_EXPONENT, |it| it.ack_delay_exponent)
+    }
+
+    /// Whether the client's first Initial is of this connection: its keys open it.
+    pub(crate) fn begins_with(header: &LongHeader, packet: &ProtectedPacket, buffers: &mut Buffers) -> bool {
+        let secrets = initial_secrets(header.version, header.destination_connection_id);
+        let keys = secrets.and_then(|[client, _]| Keys::of(client));
+        keys.is_some_and(|keys| open(&keys.header, &keys.packet, packet, None, &mut buffers.scratch).is_ok())
+    }
+
+    /// Removes the protection of a packet with a long header.
+    pub(crate) fn on_long(
+        &mut self,
+        sender: Role,
+        header: &LongHeader,
+        packet: &ProtectedPacket,
+        key_log: &KeyLog,
+        buffers: &mut Buffers,
+    ) -> QuicPacket {
+        if sender == Role::Server || self.version.is_none() {
+            self.version = Some(header.version);
+        }
+        let mut row = QuicPacket::new(header.form, packet.length);
+        let space = match header.form {
+            QuicForm::Initial => Space::Initial,
+            QuicForm::Handshake => Space::Handshake,
+            _ => Space::Application,
+        };
+        let largest = self.largest[sender as usize][space as usize];
+        let opened = match header.form {
+            QuicForm::Initial => self.open_initial(sender, header, packet, largest, buffers),
+            QuicForm::Handshake => {
+                self.find_handshake_keys(sender, header.version, key_log);
+                match &self.handshake[sender as usize] {
+                    Some(keys) => open(&keys.header, &keys.packet, packet, largest, &mut buffers.scratch),
+                    None => Err(NotOpened::NoKeys),
+                }
+            }
+            _ => {
+                self.open_early(header.version, packet, largest, key_log, buffers)
+            }
+        };
+        self.finish(sender, space, opened, &mut row, buffers);
+        row
+    }
+
+    /// Removes the protection of a 1-RTT packet.
+    pub(crate) fn on_short(
+        &mut self,
+        sender: Role,
+        packet: &ProtectedPacket,
+        key_log: &KeyLog,
+        buffers: &mut Buffers,
+    ) -> QuicPacket {
+        let mut row = QuicPacket::new(QuicForm::OneRtt, packet.length);
+        let opened = self.open_one_rtt(sender, packet, key_log, buffers, &mut row);
+        if !matches!(opened, Ok(Opened { payload: Some(_), .. })) {
+            row.is_stateless_reset = self.is_stateless_reset(sender, packet);
+        }
+        self.finish(sender, Space::Application, opened, &mut row, buffers);
+        row
+    }
+
+    fn open_initial(
+        &mut self,
+        sender: Role,
+        header: &LongHeader,
+        packet: &ProtectedPacket,
+        largest: Option<u64>,
+        buffers: &mut Buffers,
+    ) -> Result<Opened, NotOpened> {
+        let own = ConnectionId::new(header.destination_connection_id);
+        // The newest first: behind a Retry it is the right one. A client's first packets name theirs themselves.
+        let mut ids: Vec<ConnectionId> = self.initial_ids.iter().rev().copied().collect();
+        if sender == Role::Client
+            && let Some(own) = own
+            && !ids.contains(&own)
+        {
+            ids.push(own);
+        }
+        let mut result = Err(NotOpened::NoKeys);
+        for id in ids {
+            let known = self.initial_keys.iter().position(|(version, of, _)| (*version, *of) == (header.version, id));
+            let made = match known {
+                Some(_) => None,
+                None => {
+                    let Some([client, server]) = initial_secrets(header.version, id.as_bytes()) else { continue };
+                    let (Some(client), Some(server)) = (Keys::of(client), Keys::of(server)) else { continue };
+                    Some([client, server])
+                }
+            };
+            let both = match (&made, known) {
+                (Some(keys), _) => keys,
+                (None, Some(place)) => &self.initial_keys[place].2,
+                (None, None) => continue,
+            };
+            let keys = &both[sender as usize];
+            let opened = open(&keys.header, &keys.packet, packet, largest, &mut buffers.scratch);
+            let is_open = opened.is_ok();
+            if is_open && let Some(keys) = made && self.initial_keys.len() < 2 * MAXIMUM_INITIAL_IDS {
+                self.initial_keys.push((header.version, id, keys));
+                if !self.initial_ids.contains(&id) && self.initial_ids.len() < MAXIMUM_INITIAL_IDS {
+                    self.initial_ids.push(id);
+                }
+            }
+            result = opened;
+            if is_open {
+                break;
+            }
+        }
+        result
+    }
+
+    fn open_early(
+        &mut self,
+        version: u32,
+        packet: &ProtectedPacket,
+        largest: Option<u64>,
+        key_log: &KeyLog,
+        buffers: &mut Buffers,
+    ) -> Result<Opened, NotOpened> {
+        if let Some(keys) = &self.early {
+            return open(&keys.header, &keys.packet, packet, largest, &mut buffers.scratch);
+        }
+        let random = self.client_random.ok_or(NotOpened::NoKeys)?;
+        let secret = key_log.secret(&random, SecretLabel::ClientEarly).ok_or(NotOpened::NoKeys)?;
+        let mut result = Err(NotOpened::Failed);
+        // The suite is that of the session resumed, which nothing here shows.
+        for suite in suites_of(secret, None) {
+            let Some(keys) = Secret::new(suite, version, secret).and_then(Keys::of) else { continue };
+            result = open(&keys.header, &keys.packet, packet, largest, &mut buffers.scratch);
+            if matches!(result, Ok(Opened { payload: Some(_), .. })) {
+                self.early = Some(keys);
+                break;
+            }
+        }
+        result
+    }
+
+    fn find_handshake_keys(&mut self, sender: Role, version: u32, key_log: &KeyLog) {
+        if self.handshake[sender as usize].is_some() {
+            return;
+        }
+        let label = [SecretLabel::ClientHandshake, SecretLabel::ServerHandshake][sender as usize];
+        let secret = self.client_random.as_ref().and_then(|random| key_log.secret(random, label));
+        if let (Some(suite), Some(secret)) = (self.suite, secret) {
+            self.handshake[sender as usize] = Secret::new(suite, version, secret).and_then(Keys::of);
+        }
+    }
+
+    fn open_one_rtt(
+        &mut self,
+        sender: Role,
+        packet: &ProtectedPacket,
+        key_log: &KeyLog,
+        buffers: &mut Buffers,
+        row: &mut QuicPacket,
+    ) -> Result<Opened, NotOpened> {
+        let label = [SecretLabel::ClientTraffic, SecretLabel::ServerTraffic][sender as usize];
+        if self.one_rtt[sender as usize].is_none() {
+            self.find_one_rtt_keys(sender, label, packet, key_log, buffers)?;
+        }
+        let largest = self.largest[sender as usize][Space::Application as usize];
+        let keys = self.one_rtt[sender as usize].as_mut().ok_or(NotOpened::NoKeys)?;
+        let unmasked =
+            keys.current.header.unmask(packet.captured, packet.packet_number_offset).ok_or(NotOpened::NoKeys)?;
+        // RFC 9000 section 17.3.1: the third lowest bit.
+        let phase = unmasked.first_byte & 0x04 != 0;
+        row.key_phase = Some(phase);
+        let number = packet_number::decode(largest, unmasked.truncated_packet_number, unmasked.packet_number_bytes);
+        if packet.captured.len() < packet.length {
+            return Ok(Opened { packet_number: number, payload: None });
+        }
+        let scratch = &mut buffers.scratch;
+        let mut try_key = |key: &PacketKey| open_payload(key, packet, &unmasked, number, scratch);
+        if phase == keys.phase {
+            return try_key(&keys.current.packet);
+        }
+        // Before the largest number so far: reordered, from before the update. Otherwise an update, RFC 9001 section 6.3.
+        if let Some(previous) = &keys.previous
+            && let Ok(opened) = try_key(previous)
+        {
+            return Ok(opened);
+        }
+        if keys.next.is_none() {
+            let next = keys.current.secret.next();
+            keys.next = next.and_then(|secret| Some((secret.packet_key()?, secret))).map(|(key, secret)| (secret, key));
+        }
+        let Some((_, key)) = &keys.next else {
+            return Err(NotOpened::Failed);
+        };
+        let opened = try_key(key)?;
+        if let Some((secret, key)) = keys.next.take() {
+            keys.current.secret = secret;
+            keys.previous = Some(std::mem::replace(&mut keys.current.packet, key));
+            keys.phase = phase;
+            self.key_updates[sender as usize] += 1;
+        }
+        Ok(opened)
+    }
+
+    /// By the handshake where it was seen, by trial where it was not.
+    fn find_one_rtt_keys(
+        &mut self,
+        sender: Role,
+        label: SecretLabel,
+        packet: &ProtectedPacket,
+        key_log: &KeyLog,
+        buffers: &mut Buffers,
+    ) -> Result<(), NotOpened> {
+        let version = self.version.unwrap_or(super::VERSION_1);
+        if let Some(random) = self.client_random {
+            let secret = key_log.secret(&random, label).ok_or(NotOpened::NoKeys)?;
+            if let Some(suite) = self.suite {
+                self.one_rtt[sender as usize] = Secret::new(suite, version, secret).and_then(OneRttKeys::of);
+                return self.one_rtt[sender as usize].as_ref().map(|_| ()).ok_or(NotOpened::Failed);
+            }
+        }
+        if key_log.connections() == 0 || self.blind_trials >= MAXIMUM_BLIND_TRIALS {
+            return Err(NotOpened::NoKeys);
+        }
+        if packet.captured.len() < packet.length {
+            return Err(NotOpened::NoKeys);
+        }
+        self.blind_trials += 1;
+        let randoms: Vec<ClientRandom> = match self.client_random {
+            Some(random) => vec![random],
+            None => key_log.client_randoms().take(MAXIMUM_BLIND_CONNECTIONS).copied().collect(),
+        };
+        for random in randoms {
+            let Some(secret) = key_log.secret(&random, label) else { continue };
+            for suite in suites_of(secret, self.suite) {
+                let Some(keys) = Secret::new(suite, version, secret).and_then(OneRttKeys::of) else { continue };
+                let Some(unmasked) = keys.current.header.unmask(packet.captured, packet.packet_number_offset) else {
+                    continue;
+                };
+                let window = 1_u64 << (8 * unmasked.packet_number_bytes);
+                let found = (0..BLIND_WINDOWS).map(|multiple| multiple * window + unmasked.truncated_packet_number).find(
+                    |number| {
+                        open_payload(&keys.current.packet, packet, &unmasked, *number, &mut buffers.scratch).is_ok()
+                    },
+                );
+                if let Some(number) = found {
+                    // So that the number is decoded to the one that was found.
+                    self.largest[sender as usize][Space::Application as usize] = number.checked_sub(1);
+                    self.client_random = Some(random);
+                    self.suite = Some(suite);
+                    self.one_rtt[sender as usize] = Some(keys);
+                    return Ok(());
+                }
+            }
+        }
+        Err(NotOpened::Failed)
+    }
+
+    /// RFC 9000 section 10.3.1: the last 16 bytes are a token that the sender gave for one of its connection IDs.
+    fn is_stateless_reset(&self, sender: Role, packet: &ProtectedPacket) -> bool {
+        let is_whole = packet.captured.len() == packet.length;
+        let token = packet.captured.last_chunk::<16>();
+        let tokens = &self.reset_tokens[sender as usize];
+        let parameter = self.parameters[sender as usize].and_then(|it| it.stateless_reset_token);
+        is_whole && token.is_some_and(|token| tokens.contains(token) || parameter.as_ref() == Some(token))
+    }
+
+    /// Reads the frames, and what they say about the connection.
+    fn finish(
+        &mut self,
+        sender: Role,
+        space: Space,
+        opened: Result<Opened, NotOpened>,
+        row: &mut QuicPacket,
+        buffers: &mut Buffers,
+    ) {
+        let first = buffers.frames.len();
+        row.frames = first..first;
+        let opened = match opened {
+            Ok(opened) => opened,
+            Err(NotOpened::NoKeys) => {
+                row.decryption = Decryption::NoKeys;
+                return;
+            }
+            Err(NotOpened::Failed) => {
+                row.decryption = Decryption::Failed;
+                return;
+            }
+        };
+        row.packet_number = Some(opened.packet_number);
+        let largest = &mut self.largest[sender as usize][space as usize];
+        *largest = Some(largest.map_or(opened.packet_number, |largest| largest.max(opened.packet_number)));
+        let Some(payload) = opened.payload else {
+            row.decryption = Decryption::HeaderOnly;
+            return;
+        };
+        row.decryption = Decryption::Verified;
+        let payload = &buffers.scratch[payload];
+        row.frame_error = parse_frames(payload, &mut buffers.frames).err();
+        row.frames = first..buffers.frames.len();
+        for frame in &buffers.frames[row.frames.clone()] {
+            match (frame, space) {
+                (QuicFrame::Crypto { offset, data }, Space::Initial | Space::Handshake) => {
+                    let stream = &mut self.crypto[sender as usize][space as usize];
+                    for hello in stream.on_data(*offset, &payload[data.clone()]) {
+                        match hello {
+                            Hello::Client { random, server_name, parameters } if sender == Role::Client => {
+                                self.client_random = Some(random);
+                                self.server_name = server_name.or(self.server_name.take());
+                                self.parameters[Role::Client as usize] = parameters;
+                            }
+                            Hello::Server { suite } if sender == Role::Server => self.suite = suite,
+                            Hello::EncryptedExtensions { parameters } if sender == Role::Server => {
+                                self.parameters[Role::Server as usize] = parameters;
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                (QuicFrame::NewConnectionId { reset_token, .. }, _) => {
+                    let tokens = &mut self.reset_tokens[sender as usize];
+                    if tokens.len() < MAXIMUM_RESET_TOKENS {
+                        tokens.push(*reset_token);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// A packet whose header protection, at least, is gone.
+struct Opened {
+    packet_number: u64,
+    /// Where the payload lies in the scratch buffer; `None` where it was not captured.
+    payload: Option<Range<usize>>,
+}
+
+enum NotOpened {
+    NoKeys,
+    Failed,
+}
+
+fn open(
+    header: &HeaderKey,
+    key: &PacketKey,
+    packet: &ProtectedPacket,
+    largest: Option<u64>,
+    scratch: &mut Vec<u8>,
+) -> Result<Opened, NotOpened> {
+    let too_short = if packet.captured.len() < packet.length { NotOpened::NoKeys } else { NotOpened::Failed };
+    let unmasked = header.unmask(packet.captured, packet.packet_number_offset).ok_or(too_short)?;
+    let number = packet_number::decode(largest, unmasked.truncated_packet_number, unmasked.packet_number_bytes);
+    if packet.captured.len() < packet.length {
+        return Ok(Opened { packet_number: number, payload: None });
+    }
+    open_payload(key, packet, &unmasked, number, scratch)
+}
+
+fn open_payload(
+    key: &PacketKey,
+    packet: &ProtectedPacket,
+    unmasked: &Unmasked,
+    number: u64,
+    scratch: &mut Vec<u8>,
+) -> Result<Opened, NotOpened> {
+    scratch.clear();
+    scratch.extend_from_slice(packet.captured);
+    let payload = key.open(scratch, packet.packet_number_offset, unmasked, number).ok_or(NotOpened::Failed)?;
+    Ok(Opened { packet_number: number, payload: Some(payload) })
+}
+
+/// The suites that a secret of this length may belong to.
+fn suites_of(secret: &[u8], known: Option<CipherSuite>) -> impl Iterator<Item = CipherSuite> {
+    let all = [CipherSuite::Aes128Gcm, CipherSuite::ChaCha20Poly1305, CipherSuite::Aes256Gcm];
+    let length = secret.len();
+    all.into_iter().filter(move |suite| suite.secret_bytes() == length && known.is_none_or(|known| known == *suite))
+}
+
+/// The smallest packet that can be opened: RFC 9001 section 5.4.2.
+pub(crate) const SMALLEST_SHORT_PACKET: usize = 1 + 4 + SAMPLE_BYTES;
+const _: () = assert!(TAG_BYTES == SAMPLE_BYTES);

@@ -1,0 +1,242 @@
+//! Packet protection: RFC 9001 section 5, RFC 9369 section 3.3. The cryptography is ring's.
+
+use ring::aead::quic::{self, HeaderProtectionKey};
+use ring::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
+use ring::hkdf;
+
+use super::header::VERSION_2;
+
+/// RFC 9001 section 5.2.
+const INITIAL_SALT_1: [u8; 20] = [
+    0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17, 0x9a, 0xe6, 0xa4, 0xc8, 0x0c, 0xad, 0xcc, 0xbb, 0x7f,
+    0x0a,
+];
+/// RFC 9369 section 3.3.1.
+const INITIAL_SALT_2: [u8; 20] = [
+    0x0d, 0xed, 0xe3, 0xde, 0xf7, 0x00, 0xa6, 0xdb, 0x81, 0x93, 0x81, 0xbe, 0x6e, 0x26, 0x9d, 0xcb, 0xf9, 0xbd, 0x2e,
+    0xd9,
+];
+/// Of every AEAD in use, RFC 9001 section 5.3.
+pub(crate) const TAG_BYTES: usize = 16;
+/// RFC 9001 section 5.4.2.
+pub(crate) const SAMPLE_BYTES: usize = 16;
+/// The sample begins as if the packet number had its greatest length.
+const MAXIMUM_PACKET_NUMBER_BYTES: usize = 4;
+
+/// The cipher suites of TLS 1.3 that QUIC uses, RFC 9001 section 5.3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CipherSuite {
+    /// `TLS_AES_128_GCM_SHA256`
+    Aes128Gcm,
+    /// `TLS_AES_256_GCM_SHA384`
+    Aes256Gcm,
+    /// `TLS_CHACHA20_POLY1305_SHA256`
+    ChaCha20Poly1305,
+}
+
+impl CipherSuite {
+    /// By its number in TLS, RFC 8446 appendix B.4. `None` for others.
+    pub fn from_number(number: u16) -> Option<Self> {
+        match number {
+            0x1301 => Some(CipherSuite::Aes128Gcm),
+            0x1302 => Some(CipherSuite::Aes256Gcm),
+            0x1303 => Some(CipherSuite::ChaCha20Poly1305),
+            _ => None,
+        }
+    }
+
+    /// Its name in TLS.
+    pub fn name(self) -> &'static str {
+        match self {
+            CipherSuite::Aes128Gcm => "TLS_AES_128_GCM_SHA256",
+            CipherSuite::Aes256Gcm => "TLS_AES_256_GCM_SHA384",
+            CipherSuite::ChaCha20Poly1305 => "TLS_CHACHA20_POLY1305_SHA256",
+        }
+    }
+
+    /// Bytes of its secrets: the hash's output.
+    pub(crate) fn secret_bytes(self) -> usize {
+        match self {
+            CipherSuite::Aes128Gcm | CipherSuite::ChaCha20Poly1305 => 32,
+            CipherSuite::Aes256Gcm => 48,
+        }
+    }
+
+    fn hash(self) -> hkdf::Algorithm {
+        match self {
+            CipherSuite::Aes128Gcm | CipherSuite::ChaCha20Poly1305 => hkdf::HKDF_SHA256,
+            CipherSuite::Aes256Gcm => hkdf::HKDF_SHA384,
+        }
+    }
+
+    fn aead(self) -> &'static aead::Algorithm {
+        match self {
+            CipherSuite::Aes128Gcm => &aead::AES_128_GCM,
+            CipherSuite::Aes256Gcm => &aead::AES_256_GCM,
+            CipherSuite::ChaCha20Poly1305 => &aead::CHACHA20_POLY1305,
+        }
+    }
+
+    fn header_protection(self) -> &'static quic::Algorithm {
+        match self {
+            CipherSuite::Aes128Gcm => &quic::AES_128,
+            CipherSuite::Aes256Gcm => &quic::AES_256,
+            CipherSuite::ChaCha20Poly1305 => &quic::CHACHA20,
+        }
+    }
+}
+
+/// A traffic secret with what is derived from it.
+pub(crate) struct Secret {
+    suite: CipherSuite,
+    version: u32,
+    bytes: Vec<u8>,
+}
+
+/// Removes the protection of packets of one sender at one encryption level and key phase.
+pub(crate) struct PacketKey {
+    key: LessSafeKey,
+    iv: [u8; aead::NONCE_LEN],
+}
+
+/// What removing header protection shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unmasked {
+    pub(crate) first_byte: u8,
+    pub(crate) truncated_packet_number: u64,
+    /// 1 to 4.
+    pub(crate) packet_number_bytes: usize,
+}
+
+/// Removes header protection; the same for all key phases, RFC 9001 section 6.1.
+pub(crate) struct HeaderKey(HeaderProtectionKey);
+
+struct Length(usize);
+
+impl hkdf::KeyType for Length {
+    fn len(&self) -> usize {
+        self.0
+    }
+}
+
+/// HKDF-Expand-Label of RFC 8446 section 7.1 without context. `None` where the lengths do not allow it.
+fn expand_label(secret: &hkdf::Prk, label: &str, length: usize) -> Option<Vec<u8>> {
+    let output_length = u16::try_from(length).ok()?.to_be_bytes();
+    let label_length = [u8::try_from("tls13 ".len() + label.len()).ok()?];
+    let info: [&[u8]; 5] = [&output_length, &label_length, b"tls13 ", label.as_bytes(), &[0]];
+    let mut output = vec![0; length];
+    secret.expand(&info, Length(length)).ok()?.fill(&mut output).ok()?;
+    Some(output)
+}
+
+/// Both Initial secrets of a connection, client's first: RFC 9001 section 5.2.
+pub(crate) fn initial_secrets(version: u32, destination_connection_id: &[u8]) -> Option<[Secret; 2]> {
+    let salt = if version == VERSION_2 { INITIAL_SALT_2 } else { INITIAL_SALT_1 };
+    let initial = hkdf::Salt::new(hkdf::HKDF_SHA256, &salt).extract(destination_connection_id);
+    let secret = |label| {
+        Some(Secret { suite: CipherSuite::Aes128Gcm, version, bytes: expand_label(&initial, label, 32)? })
+    };
+    Some([secret("client in")?, secret("server in")?])
+}
+
+impl Secret {
+    /// `None` when its length is not that of the suite.
+    pub(crate) fn new(suite: CipherSuite, version: u32, bytes: &[u8]) -> Option<Self> {
+        (bytes.len() == suite.secret_bytes()).then(|| Secret { suite, version, bytes: bytes.to_vec() })
+    }
+
+    /// Version 2 has labels of its own, RFC 9369 section 3.3.2.
+    fn expand(&self, label: &str, label_2: &str, length: usize) -> Option<Vec<u8>> {
+        let secret = hkdf::Prk::new_less_safe(self.suite.hash(), &self.bytes);
+        expand_label(&secret, if self.version == VERSION_2 { label_2 } else { label }, length)
+    }
+
+    pub(crate) fn packet_key(&self) -> Option<PacketKey> {
+        let key = self.expand("quic key", "quicv2 key", self.suite.aead().key_len())?;
+        let iv = self.expand("quic iv", "quicv2 iv", aead::NONCE_LEN)?;
+        Some(PacketKey {
+            key: LessSafeKey::new(UnboundKey::new(self.suite.aead(), &key).ok()?),
+            iv: iv.try_into().ok()?,
+        })
+    }
+
+    pub(crate) fn header_key(&self) -> Option<HeaderKey> {
+        let key = self.expand("quic hp", "quicv2 hp", self.suite.header_protection().key_len())?;
+        Some(HeaderKey(HeaderProtectionKey::new(self.suite.header_protection(), &key).ok()?))
+    }
+
+    /// The secret behind a key update, RFC 9001 section 6.1.
+    pub(crate) fn next(&self) -> Option<Secret> {
+        let bytes = self.expand("quic ku", "quicv2 ku", self.suite.secret_bytes())?;
+        Some(Secret { suite: self.suite, version: self.version, bytes })
+    }
+}
+
+impl HeaderKey {
+    /// Of a packet from its first byte on; `None` when too little of it is there. RFC 9001 section 5.4.1.
+    pub(crate) fn unmask(&self, packet: &[u8], packet_number_offset: usize) -> Option<Unmasked> {
+        let sample_offset = packet_number_offset.checked_add(MAXIMUM_PACKET_NUMBER_BYTES)?;
+        let sample = packet.get(sample_offset..sample_offset.checked_add(SAMPLE_BYTES)?)?;
+        let mask = self.0.new_mask(sample).ok()?;
+        let is_long = packet[0] & 0x80 != 0;
+        let first_byte = packet[0] ^ (mask[0] & if is_long { 0x0f } else { 0x1f });
+        let packet_number_bytes = usize::from(first_byte & 0b11) + 1;
+        let protected = &packet[packet_number_offset..packet_number_offset + packet_number_bytes];
+        let truncated_packet_number =
+            protected.iter().zip(&mask[1..]).fold(0, |number, (byte, mask)| (number << 8) | u64::from(byte ^ mask));
+        Some(Unmasked { first_byte, truncated_packet_number, packet_number_bytes })
+    }
+}
+
+impl PacketKey {
+    /// Decrypts a whole packet in place: `packet` from its first byte to its last. Gives the range of the payload, or
+    /// `None` when its tag does not fit, and then `packet` is garbage. RFC 9001 section 5.3.
+    pub(crate) fn open(
+        &self,
+        packet: &mut [u8],
+        packet_number_offset: usize,
+        unmasked: &Unmasked,
+        packet_number: u64,
+    ) -> Option<std::ops::Range<usize>> {
+        let header_bytes = packet_number_offset + unmasked.packet_number_bytes;
+        if packet.len() < header_bytes + TAG_BYTES {
+            return None;
+        }
+        let (header, payload) = packet.split_at_mut(header_bytes);
+        header[0] = unmasked.first_byte;
+        let number = unmasked.truncated_packet_number.to_be_bytes();
+        header[packet_number_offset..].copy_from_slice(&number[number.len() - unmasked.packet_number_bytes..]);
+        let mut nonce = self.iv;
+        for (byte, number) in nonce[4..].iter_mut().zip(packet_number.to_be_bytes()) {
+            *byte ^= number;
+        }
+        let nonce = Nonce::assume_unique_for_key(nonce);
+        let length = self.key.open_in_place(nonce, Aad::from(&*header), payload).ok()?.len();
+        Some(header_bytes..header_bytes + length)
+    }
+}
+
+/// Whether a Retry packet answers an Initial with this destination connection ID: RFC 9001 section 5.8, RFC 9369 section
+/// 3.3.3.
+pub(crate) fn retry_is_genuine(packet: &[u8], version: u32, original_destination_connection_id: &[u8]) -> bool {
+    const KEY_1: [u8; 16] =
+        [0xbe, 0x0c, 0x69, 0x0b, 0x9f, 0x66, 0x57, 0x5a, 0x1d, 0x76, 0x6b, 0x54, 0xe3, 0x68, 0xc8, 0x4e];
+    const NONCE_1: [u8; 12] = [0x46, 0x15, 0x99, 0xd3, 0x5d, 0x63, 0x2b, 0xf2, 0x23, 0x98, 0x25, 0xbb];
+    const KEY_2: [u8; 16] =
+        [0x8f, 0xb4, 0xb0, 0x1b, 0x56, 0xac, 0x48, 0xe2, 0x60, 0xfb, 0xcb, 0xce, 0xad, 0x7c, 0xcc, 0x92];
+    const NONCE_2: [u8; 12] = [0xd8, 0x69, 0x69, 0xbc, 0x2d, 0x7c, 0x6d, 0x99, 0x90, 0xef, 0xb0, 0x4a];
+    let (key, nonce) = if version == VERSION_2 { (KEY_2, NONCE_2) } else { (KEY_1, NONCE_1) };
+    let Some(covered_bytes) = packet.len().checked_sub(TAG_BYTES) else {
+        return false;
+    };
+    let Ok(id_bytes) = u8::try_from(original_destination_connection_id.len()) else {
+        return false;
+    };
+    let Ok(key) = UnboundKey::new(&aead::AES_128_GCM, &key) else {
+        return false;
+    };
+    let pseudo_packet = [&[id_bytes], original_destination_connection_id, &packet[..covered_bytes]].concat();
+    let mut tag = packet[covered_bytes..].to_vec();
+    let nonce = Nonce::assume_unique_for_key(nonce);
+    LessSafeKey::new(key).open_in_place(nonce, Aad::from(pseudo_packet), &mut tag).is_ok()
+}
