@@ -1,0 +1,162 @@
+//! What we see inside captures of real stacks is what tshark sees, packet by packet. Skipped, with a word on stderr, where
+//! tshark is not installed. The captures are described in `data/captures/README.md`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use quiclab_wire::{CaptureReader, Decryption, Dissector, DissectorSettings, QuicFrame};
+
+fn capture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/captures").join(name)
+}
+
+/// One line per datagram or segment, in the words of tshark's fields.
+fn ours(path: &Path) -> Vec<Vec<String>> {
+    let mut reader = CaptureReader::new(std::fs::File::open(path).unwrap()).unwrap();
+    let mut dissector = Dissector::new(DissectorSettings::default());
+    let mut lines = Vec::new();
+    let mut secrets = 0;
+    loop {
+        if reader.summary().secrets.len() > secrets {
+            secrets = reader.summary().secrets.len();
+            dissector.add_secrets(&reader.summary().secrets);
+        }
+        let Some(frame) = reader.next_frame().unwrap() else { break };
+        // The secrets stand before the first packet, but the reader sees them with it.
+        if secrets == 0 {
+            dissector.add_keys(&key_log(path));
+            secrets = 1;
+        }
+        let time = frame.time.as_nanos();
+        let Ok(segment) = frame.segment() else { continue };
+        let (length, payload_length) = (segment.frame_length, segment.payload_length);
+        let observed = dissector.on_segment(&segment).unwrap();
+        let packets = observed.packets;
+        for packet in packets {
+            assert!(
+                matches!(packet.decryption, Decryption::Verified | Decryption::NotProtected),
+                "line {}: {packet:?}",
+                lines.len() + 1
+            );
+            assert_eq!(packet.frame_error, None);
+        }
+        let list = |values: Vec<u64>| values.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+        let of_frames = |select: &dyn Fn(&QuicFrame) -> Option<u64>| {
+            list(observed.frames.iter().filter_map(select).collect())
+        };
+        lines.push(vec![
+            format!("{}.{:09}", time / 1_000_000_000, time % 1_000_000_000),
+            length.to_string(),
+            payload_length.to_string(),
+            list(packets.iter().map(|packet| u64::from(packet.length)).collect()),
+            list(packets.iter().filter_map(|packet| packet.packet_number).collect()),
+            of_frames(&|frame| Some(frame.frame_type())),
+            of_frames(&|frame| match frame {
+                QuicFrame::Stream { stream, .. } => Some(*stream),
+                _ => None,
+            }),
+            of_frames(&|frame| match frame {
+                QuicFrame::Stream { offset, .. } if *offset > 0 => Some(*offset),
+                _ => None,
+            }),
+            of_frames(&|frame| match frame {
+                QuicFrame::Crypto { offset, .. } => Some(*offset),
+                _ => None,
+            }),
+            of_frames(&|frame| match frame {
+                QuicFrame::Ack(ack) => Some(ack.largest()),
+                _ => None,
+            }),
+            of_frames(&|frame| match frame {
+                QuicFrame::Ack(ack) => Some(ack.encoded_delay),
+                _ => None,
+            }),
+        ]);
+    }
+    assert!(lines.is_empty() || dissector.flows().iter().all(|flow| flow.roles_are_known()));
+    lines
+}
+
+fn key_log(path: &Path) -> Vec<u8> {
+    let mut reader = CaptureReader::new(std::fs::File::open(path).unwrap()).unwrap();
+    while reader.next_frame().unwrap().is_some() {}
+    reader.summary().secrets.iter().flat_map(|secrets| secrets.data.clone()).collect()
+}
+
+/// The same lines by tshark; `None` where it is not installed.
+fn theirs(path: &Path) -> Option<Vec<Vec<String>>> {
+    let fields = [
+        "frame.time_epoch",
+        "frame.len",
+        "udp.length",
+        "quic.packet_length",
+        "quic.packet_number",
+        "quic.frame_type",
+        "quic.stream.stream_id",
+        "quic.stream.offset",
+        "quic.crypto.offset",
+        "quic.ack.largest_acknowledged",
+        "quic.ack.ack_delay",
+    ];
+    let mut tshark = Command::new("tshark");
+    tshark.arg("-r").arg(path).args(["-d", "udp.port==4433,quic", "-Y", "udp && !icmp && !icmpv6", "-T", "fields"]);
+    for field in fields {
+        tshark.args(["-e", field]);
+    }
+    let Ok(output) = tshark.output() else {
+        eprintln!("skipped: tshark is not installed (apt-get install tshark)");
+        return None;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    Some(text.lines().map(|line| their_line(line.split('\t').collect())).collect())
+}
+
+/// Differences of presentation: the header's 8 bytes in `udp.length`; offsets of 0, which a frame may leave out; one type
+/// for each combination of a frame's flags.
+fn their_line(columns: Vec<&str>) -> Vec<String> {
+    let numbers = |text: &str| -> Vec<u64> { text.split(',').filter(|it| !it.is_empty()).map(|it| it.parse().unwrap()).collect() };
+    let list = |values: Vec<u64>| values.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+    let mut line: Vec<String> = columns.iter().map(|&column| column.to_owned()).collect();
+    line[2] = list(numbers(columns[2]).into_iter().map(|length| length - 8).collect());
+    line[5] = list(
+        numbers(columns[5])
+            .into_iter()
+            .map(|kind| match kind {
+                0x08..=0x0f => 0x08,
+                0x31 => 0x30,
+                other => other,
+            })
+            .collect(),
+    );
+    line[7] = list(numbers(columns[7]).into_iter().filter(|offset| *offset > 0).collect());
+    line
+}
+
+fn assert_same(name: &str) -> usize {
+    let path = capture(name);
+    let ours = ours(&path);
+    let Some(theirs) = theirs(&path) else {
+        return ours.len();
+    };
+    assert_eq!(ours.len(), theirs.len(), "{name}");
+    for (number, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
+        assert_eq!(ours, theirs, "{name}, packet {}", number + 1);
+    }
+    ours.len()
+}
+
+#[test]
+fn quiche_is_read_as_tshark_reads_it() {
+    assert!(assert_same("quiche.pcapng") > 100);
+}
+
+#[test]
+fn ngtcp2_is_read_as_tshark_reads_it() {
+    assert!(assert_same("ngtcp2.pcapng") > 50);
+}
+
+#[test]
+fn quic_go_is_read_as_tshark_reads_it() {
+    assert!(assert_same("quic-go.pcapng") > 50);
+}
