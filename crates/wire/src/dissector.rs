@@ -67,12 +67,10 @@ pub struct Flow {
 #[derive(Default)]
 struct QuicFlow {
     connection: Connection,
-    long_headers_seen: bool,
     /// By owner: the length of its connection IDs, once one was seen.
     id_bytes: [Option<u8>; 2],
     first_destination: Option<ConnectionId>,
     migrations: u64,
-    retry_seen: bool,
 }
 
 impl Flow {
@@ -390,8 +388,6 @@ impl Dissector {
                     && !is_genuine_retry(packet, header.version, original.as_bytes())
                 {
                     row.decryption = Decryption::Failed;
-                } else {
-                    quic.retry_seen = true;
                 }
                 row
             }
@@ -402,7 +398,6 @@ impl Dissector {
         row.source_connection_id = source;
         let is_known_version = !matches!(header.form, QuicForm::UnknownVersion);
         if is_known_version {
-            quic.long_headers_seen = true;
             self.flows[flow].protocol = FlowProtocol::Quic;
         }
         // A Retry's source ID is the server's too: the client's next packets carry it.
@@ -550,8 +545,13 @@ impl Dissector {
         };
         // Behind a Retry the client's Initial has an ID that only the Retry showed; that one is in `ids`.
         match known {
+            // Only servers send it.
+            Some(flow) if header.form == QuicForm::VersionNegotiation => {
+                self.set_server(flow, segment.source);
+                flow
+            }
             Some(flow) if !begins => flow,
-            Some(flow) if self.flows[flow].quic.as_ref().is_some_and(|quic| !quic.long_headers_seen) => {
+            Some(flow) if self.flows[flow].original_destination_connection_id().is_none() => {
                 self.set_server(flow, segment.destination);
                 flow
             }
