@@ -171,7 +171,7 @@ read_as_tshark_reads_it! {
     aes_256_is_read_as_tshark_reads_it: "aes256.pcapng", 53;
     a_key_update_is_read_as_tshark_reads_it: "key-update.pcapng", 53;
     version_2_is_read_as_tshark_reads_it: "version-2.pcapng", 51;
-    version_negotiation_is_read_as_tshark_reads_it: "version-negotiation.pcapng", 52;
+    version_negotiation_is_read_as_tshark_reads_it: "version-negotiation.pcapng", 54;
     zero_rtt_is_read_as_tshark_reads_it: "zero-rtt.pcapng", 101;
     a_migration_is_read_as_tshark_reads_it: "migration.pcapng", 79;
 }

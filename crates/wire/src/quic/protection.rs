@@ -240,3 +240,6 @@ pub(crate) fn retry_is_genuine(packet: &[u8], version: u32, original_destination
     let nonce = Nonce::assume_unique_for_key(nonce);
     LessSafeKey::new(key).open_in_place(nonce, Aad::from(pseudo_packet), &mut tag).is_ok()
 }
+
+#[cfg(test)]
+mod tests;
