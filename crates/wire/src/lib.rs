@@ -19,6 +19,7 @@ mod frame;
 mod packet;
 mod pcap;
 mod pcapng;
+mod qlog;
 mod quic;
 mod reader;
 mod source;
@@ -28,6 +29,10 @@ mod writer;
 pub use capture::{Capture, Interface, Secrets, SkipReason, Truncation};
 pub use error::{CaptureError, WriteError};
 pub use packet::{Packet, Protocol, TcpFlags, TcpSegment};
+pub use qlog::{
+    MAXIMUM_EVENT_BYTES, MAXIMUM_HELD_BYTES, QlogError, QlogEvent, QlogEventKind, QlogMetrics, QlogPacket, QlogSpace,
+    QlogSummary, QlogTimeFormat, QlogTrace, read_qlog,
+};
 pub use quic::{QuicDatagram, QuicForm};
 pub use reader::{CaptureReader, MAXIMUM_BLOCK_BYTES};
 pub use tls::{TlsContentType, TlsRecords};
