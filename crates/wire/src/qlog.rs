@@ -16,7 +16,7 @@
 //! | quiche | sequence | `send_at_time` is the planned send time; `pacing_rate` is in bytes per second, read as such where the title or the vantage point says quiche, or a `cf_` member is there |
 //! | ngtcp2 | sequence | whole milliseconds; `reference_time` is 0 and says nothing |
 //! | neqo | sequence | `reference_time` is a number, ms since the epoch |
-//! | quinn | sequence | metrics and losses only; `header.length` of a lost packet is its size; the connection is the event's `group_id` |
+//! | quinn | sequence | RTTs in seconds, `header.length` is the packet's; recognised by a `vantage_point` of type `unknown` with a `group_id` in each event |
 //! | aioquic | JSON | absolute times, not declared; `cwnd`; lost packets have `type`; `vantage_point` after the events |
 //! | picoquic | JSON, draft-00 | times and RTTs in µs, names in capitals, `cwnd` |
 //! | mvfst | JSON, draft-00 | times (as strings) and RTTs in µs; one `packets_lost` for several packets; members in any order |

@@ -72,11 +72,6 @@ impl Clock {
         i64::try_from(decimal::scaled(text, self.unit_ns)?).ok()
     }
 
-    /// A duration in the trace's unit.
-    pub fn duration_ns(&self, text: &str) -> Option<u64> {
-        u64::try_from(decimal::scaled(text, self.unit_ns)?).ok()
-    }
-
     /// `reference_time` of a trace: a number in the trace's unit (until 0.3), or an object.
     ///
     /// `Ok(None)`: it says that the clock is not tied to 1970, as a number by being too small for a date.

@@ -9,15 +9,27 @@ use super::event::{QlogEventKind, QlogMetrics, QlogPacket, QlogSpace};
 use super::summary::QlogSummary;
 
 const BITS_PER_BYTE: u64 = 8;
+const NANOS_PER_SECOND: u32 = 1_000_000_000;
 
 /// Categories whose packets and metrics are QUIC's. Empty: the name has none.
 const CATEGORIES: [&str; 6] = ["", "transport", "recovery", "quic", "loss", "metric_update"];
 
+/// Whose units and places differ from the schema's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// As the schema has it.
+    Usual,
+    /// `pacing_rate` is in bytes per second: quiche's `Recovery::pacing_rate`, as of 0.30.
+    Quiche,
+    /// RTTs are in seconds, and `header.length` is the length of the packet: quinn-proto's `CongestionMetrics`, as of
+    /// 0.11.19.
+    Quinn,
+}
+
 /// What the reading of `data` depends on.
 pub(super) struct Context<'a> {
     pub clock: &'a Clock,
-    /// `pacing_rate` is in bytes per second.
-    pub rate_in_bytes: bool,
+    pub dialect: Dialect,
     pub summary: &'a mut QlogSummary,
 }
 
@@ -95,9 +107,9 @@ fn packet(text: &str, event: &str, context: &mut Context) -> Option<QlogPacket> 
     let header: HeaderText =
         packet.header.map_or(Some(HeaderText::default()), |text| serde_json::from_str(text.get()).ok())?;
     let raw: RawText = packet.raw.map_or(Some(RawText::default()), |text| serde_json::from_str(text.get()).ok())?;
-    // `header.length` is the Length field of a long header, but quinn's only size of a lost packet.
-    let length = raw.length.or(header.packet_size).or(packet.packet_size);
-    let length = length.or(header.length.filter(|_| event == "packet_lost"));
+    // Elsewhere, `header.length` is the Length field of a long header.
+    let header_length = header.length.filter(|_| context.dialect == Dialect::Quinn);
+    let length = raw.length.or(header.packet_size).or(packet.packet_size).or(header_length);
     let packet_type = header.packet_type.or(packet.packet_type).or(packet.lost_type);
     let checksum = packet.datagram_payload_checksum;
     Some(QlogPacket {
@@ -154,7 +166,8 @@ fn metrics(text: &str, context: &mut Context) -> Option<QlogMetrics> {
     let metrics: MetricsText = serde_json::from_str(text).ok()?;
     let event = "metrics";
     let congestion_window = metrics.congestion_window.or(metrics.cwnd).or(metrics.current_cwnd);
-    let rate_unit = if context.rate_in_bytes || text.contains("\"cf_") { BITS_PER_BYTE } else { 1 };
+    let is_quiche = context.dialect == Dialect::Quiche || text.contains("\"cf_");
+    let rate_unit = if is_quiche { BITS_PER_BYTE } else { 1 };
     Some(QlogMetrics {
         smoothed_rtt_ns: context.duration(event, "smoothed_rtt", metrics.smoothed_rtt),
         rtt_variance_ns: context.duration(event, "rtt_variance", metrics.rtt_variance),
@@ -216,8 +229,8 @@ impl Context<'_> {
     }
 
     fn duration(&mut self, event: &str, name: &str, value: Option<&RawValue>) -> Option<u64> {
-        let clock = self.clock;
-        self.member(event, name, value, |text| clock.duration_ns(text.get()))
+        let unit_ns = if self.dialect == Dialect::Quinn { NANOS_PER_SECOND } else { self.clock.unit_ns };
+        self.member(event, name, value, |text| u64::try_from(decimal::scaled(text.get(), unit_ns)?).ok())
     }
 
     fn point(&mut self, event: &str, name: &str, value: Option<&RawValue>) -> Option<i64> {

@@ -26,8 +26,8 @@ pub struct QlogTrace {
     /// ns since 1970 at time 0. `Some(0)` where times are absolute. `None`: the file does not say, or its clock is not tied
     /// to 1970.
     pub reference_ns: Option<i64>,
-    /// Of the trace, or else of its first event that has one, or the server's transport parameters, or the first Initial
-    /// that a client sent.
+    /// Of the trace, or else of its first event that has one, or the server's transport parameters, or the destination of
+    /// the client's first Initial, which in the log of a server that sent a Retry is not the original one.
     pub original_destination_connection_id: Option<Vec<u8>>,
     /// As declared; where nothing is declared, absolute if the first time lies later than March 1973, else relative. `None`:
     /// nothing declared and no event.

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::clock::{Clock, plain};
-use super::data::{self, ConnectionIds, Context};
+use super::data::{self, ConnectionIds, Context, Dialect};
 use super::event::{QlogEvent, QlogEventKind, QlogSpace};
 use super::parts::{Field, Parts};
 use super::summary::{QlogSummary, QlogTimeFormat, QlogTrace};
@@ -30,7 +30,7 @@ pub(super) struct OpenTrace {
     /// Members seen that events depend on.
     seen_common_fields: bool,
     seen_configuration: bool,
-    rate_in_bytes: bool,
+    dialect: Dialect,
     held: Vec<Vec<u8>>,
     held_bytes: usize,
     /// Held events have been let go; those that follow do not wait.
@@ -41,8 +41,8 @@ pub(super) struct OpenTrace {
     group_id: Option<String>,
     /// `reference_time`, read when the unit is known.
     reference_text: Option<String>,
-    /// An Initial was sent: its destination is no longer of interest.
-    initial_sent: bool,
+    /// The first Initial is past: the destination of a later one is no longer of interest.
+    initial_seen: bool,
 }
 
 /// Everything an event needs to leave.
@@ -61,14 +61,14 @@ impl OpenTrace {
             fields: None,
             seen_common_fields: false,
             seen_configuration: false,
-            rate_in_bytes: false,
+            dialect: Dialect::Usual,
             held: Vec::new(),
             held_bytes: 0,
             released: whole_header,
             gap: false,
             group_id: None,
             reference_text: None,
-            initial_sent: false,
+            initial_seen: false,
         };
         trace.apply_file(file, summary);
         trace
@@ -191,15 +191,21 @@ impl OpenTrace {
             _ => event,
         };
         let is_parameters = name.ends_with(":parameters_set");
-        let mut context = Context { clock: &self.clock, rate_in_bytes: self.rate_in_bytes, summary };
+        let mut context = Context { clock: &self.clock, dialect: self.dialect, summary };
         let kind = data::kind(name, parts.data, &mut context);
         let is_initial = match &kind {
-            QlogEventKind::PacketSent(packet) => !self.initial_sent && packet.space == Some(QlogSpace::Initial),
+            QlogEventKind::PacketSent(packet) | QlogEventKind::PacketReceived(packet) if !self.initial_seen => {
+                packet.space == Some(QlogSpace::Initial)
+            }
             _ => false,
         };
         if is_parameters || is_initial {
-            self.initial_sent |= is_initial;
-            self.notice_connection_id(parts.data, summary);
+            self.initial_seen |= is_initial;
+            let from_client = match kind {
+                QlogEventKind::PacketSent(_) => "client",
+                _ => "server",
+            };
+            self.notice_connection_id(parts.data, from_client, summary);
         }
         Ok(QlogEvent { trace: self.index, time_ns, kind })
     }
@@ -277,13 +283,19 @@ impl OpenTrace {
         }
     }
 
-    /// quiche's `pacing_rate` is in bytes per second (`Recovery::pacing_rate`); the schema's is in bits.
     fn notice_quiche(&mut self, title: Option<&str>) {
-        self.rate_in_bytes |= title.is_some_and(|title| title.to_ascii_lowercase().contains("quiche"));
+        if title.is_some_and(|title| title.to_ascii_lowercase().contains("quiche")) {
+            self.dialect = Dialect::Quiche;
+        }
     }
 
     fn notice_group(&mut self, group_id: Option<String>, summary: &mut QlogSummary) {
         let Some(group_id) = group_id else { return };
+        // The only stack that does not know its own side, but the connection of each event.
+        if self.dialect == Dialect::Usual && summary.traces[self.index].vantage_point.as_deref() == Some("unknown") {
+            self.dialect = Dialect::Quinn;
+            summary.warn(format!("trace {}: taken for quinn's: RTTs are read as seconds", self.index));
+        }
         match &self.group_id {
             Some(first) if *first != group_id => {
                 summary.warn(format!("trace {}: holds more than one connection (group_id)", self.index));
@@ -299,12 +311,13 @@ impl OpenTrace {
         }
     }
 
-    fn notice_connection_id(&self, data: Option<&RawValue>, summary: &mut QlogSummary) {
+    /// `from_client`: the vantage point at which such a packet comes from the client.
+    fn notice_connection_id(&self, data: Option<&RawValue>, from_client: &str, summary: &mut QlogSummary) {
         let trace = &mut summary.traces[self.index];
         let (None, Some(data)) = (&trace.original_destination_connection_id, data) else { return };
         let Ok(ids) = serde_json::from_str::<ConnectionIds>(data.get()) else { return };
-        let is_client = trace.vantage_point.as_deref() == Some("client");
-        let id = ids.original_destination_connection_id.or(ids.header.dcid.filter(|_| is_client));
+        let is_from_client = trace.vantage_point.as_deref() == Some(from_client);
+        let id = ids.original_destination_connection_id.or(ids.header.dcid.filter(|_| is_from_client));
         trace.original_destination_connection_id = id.and_then(|id| connection_id(&id));
     }
 }
