@@ -32,6 +32,8 @@ impl From<QlogError> for Stop {
 pub(super) struct Text<R: Read> {
     input: R,
     chunk: Vec<u8>,
+    /// Bytes of the chunk that hold input, and that have been passed over.
+    length: usize,
     position: usize,
     /// Offset of the chunk's first byte.
     chunk_offset: u64,
@@ -39,7 +41,7 @@ pub(super) struct Text<R: Read> {
 
 impl<R: Read> Text<R> {
     pub fn new(input: R) -> Self {
-        Text { input, chunk: Vec::new(), position: 0, chunk_offset: 0 }
+        Text { input, chunk: vec![0; CHUNK_BYTES], length: 0, position: 0, chunk_offset: 0 }
     }
 
     /// Offset of the next byte.
@@ -49,10 +51,10 @@ impl<R: Read> Text<R> {
 
     /// The next byte; `None` at the end.
     pub fn peek(&mut self) -> Result<Option<u8>, QlogError> {
-        if self.position == self.chunk.len() {
+        if self.position == self.length {
             self.fill()?;
         }
-        Ok(self.chunk.get(self.position).copied())
+        Ok(self.chunk[self.position..self.length].first().copied())
     }
 
     /// Passes over a byte that was peeked at.
@@ -109,7 +111,7 @@ impl<R: Read> Text<R> {
                 // A number or word that ends with the input may be incomplete.
                 return Err(Stop::Cut);
             }
-            let rest = &self.chunk[self.position..];
+            let rest = &self.chunk[self.position..self.length];
             let end = scanner.end_in(rest);
             let length = end.map_or(rest.len(), |end| end.0);
             if let Some(kept) = kept.as_deref_mut() {
@@ -128,20 +130,16 @@ impl<R: Read> Text<R> {
     }
 
     fn fill(&mut self) -> Result<(), QlogError> {
-        self.chunk_offset += self.chunk.len() as u64;
-        self.position = 0;
-        self.chunk.resize(CHUNK_BYTES, 0);
+        self.chunk_offset += self.length as u64;
+        (self.position, self.length) = (0, 0);
         loop {
             match self.input.read(&mut self.chunk) {
                 Ok(length) => {
-                    self.chunk.truncate(length);
+                    self.length = length.min(CHUNK_BYTES);
                     return Ok(());
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(source) => {
-                    self.chunk.clear();
-                    return Err(QlogError::Read { byte_offset: self.chunk_offset, source });
-                }
+                Err(source) => return Err(QlogError::Read { byte_offset: self.chunk_offset, source }),
             }
         }
     }
