@@ -8,8 +8,8 @@ use std::io::Read;
 use proptest::prelude::*;
 use quiclab_wire::QlogEventKind::{CongestionState, Metrics, Other, PacketLost, PacketReceived, PacketSent};
 use quiclab_wire::{
-    MAXIMUM_EVENT_BYTES, QlogError, QlogEvent, QlogEventKind, QlogMetrics, QlogPacket, QlogSpace, QlogSummary,
-    QlogTimeFormat, read_qlog,
+    MAXIMUM_EVENT_BYTES, MAXIMUM_HELD_BYTES, QlogError, QlogEvent, QlogEventKind, QlogMetrics, QlogPacket, QlogSpace,
+    QlogSummary, QlogTimeFormat, read_qlog,
 };
 
 macro_rules! sample {
@@ -279,6 +279,34 @@ fn microseconds_are_declared_in_the_configuration() {
     let members = r#""common_fields":{"time_format":"relative"},"configuration":{"time_units":"us"}"#;
     let (events, _) = read(&trace(members, ["1", "2.5", "\"3\""])).expect("a valid trace");
     assert_eq!(events.iter().map(|event| event.time_ns).collect::<Vec<_>>(), [1_000, 2_500, 3_000]);
+}
+
+#[test]
+fn what_makes_times_doubtful_is_a_warning() {
+    let offset = r#""common_fields":{"time_format":"relative"},"configuration":{"time_offset":0.25}"#;
+    let (_, summary) = read(&trace(offset, ["1", "2", "3"])).expect("a valid trace");
+    assert_eq!(summary.warnings, ["trace 0: time_offset 0.25 is not applied"]);
+    let delta = r#""common_fields":{"time_format":"delta"}"#;
+    let (events, summary) = read(&trace(delta, ["1", "\"later\"", "3"])).expect("a valid trace");
+    assert_eq!(events.iter().map(|event| event.time_ns).collect::<Vec<_>>(), [1_000_000, 4_000_000]);
+    assert_eq!(summary.warnings, ["trace 0: times are too early after an event that could not be read"]);
+}
+
+#[test]
+fn events_wait_for_their_unit_only_so_long() {
+    let text = |events: usize| {
+        let events = vec![r#"["7","transport","packet_sent",{}]"#; events].join(",");
+        let fields =
+            r#""event_fields":["relative_time","category","event","data"],"configuration":{"time_units":"us"}"#;
+        format!(r#"{{"qlog_version":"draft-00","traces":[{{"events":[{events}],{fields}}}]}}"#)
+    };
+    let (events, summary) = read(text(1_000).as_bytes()).expect("a valid trace");
+    assert!(summary.warnings.is_empty() && events.iter().all(|event| event.time_ns == 7_000));
+    let (events, summary) = read(text(MAXIMUM_HELD_BYTES / 30).as_bytes()).expect("a valid trace");
+    assert!(events.iter().all(|event| event.time_ns == 7_000_000));
+    let late = ["event_fields", "configuration"]
+        .map(|name| format!("trace 0: {name} comes after events that were read without it"));
+    assert_eq!(summary.warnings, late);
 }
 
 #[test]

@@ -262,7 +262,7 @@ impl OpenTrace {
             self.set_unit(&plain(unit), summary);
         }
         if let Some(offset) = fields.get("time_offset")
-            && super::decimal::scaled(offset.get(), 1) != Some(0)
+            && self.clock.point_ns(offset.get()) != Some(0)
         {
             summary.warn(format!("trace {}: time_offset {} is not applied", self.index, offset.get()));
         }
