@@ -21,6 +21,7 @@ mod keylog;
 mod packet;
 mod pcap;
 mod pcapng;
+mod qlog;
 mod quic;
 mod reader;
 mod role;
@@ -37,6 +38,10 @@ pub use packet::{Packet, Protocol, TcpFlags, TcpSegment};
 pub use quic::{
     Ack, CipherSuite, ConnectionId, DEFAULT_ACK_DELAY_EXPONENT, Decryption, FrameError, MAXIMUM_CONNECTION_ID_BYTES,
     QuicDatagram, QuicForm, QuicFrame, QuicPacket, VERSION_1, VERSION_2, parse_frames,
+};
+pub use qlog::{
+    MAXIMUM_EVENT_BYTES, MAXIMUM_HELD_BYTES, QlogError, QlogEvent, QlogEventKind, QlogMetrics, QlogPacket, QlogSpace,
+    QlogSummary, QlogTimeFormat, QlogTrace, read_qlog,
 };
 pub use reader::{CaptureReader, MAXIMUM_BLOCK_BYTES};
 pub use role::Role;
