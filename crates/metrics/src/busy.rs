@@ -1,14 +1,14 @@
 //! `cpu_busy_share`: whether the machine had time to spare.
 
-use crate::Input;
+use crate::observation::Observation;
 use crate::output::RunMetrics;
 use crate::warnings::WarningCode;
 
 /// Above this share the machine, not the stack, may be what is measured.
 pub const BUSY_SHARE_LIMIT: f64 = 0.6;
 
-pub(crate) fn measure(input: &Input, run: &mut RunMetrics) {
-    let Some(share) = input.observation.cpu_busy_share else {
+pub(crate) fn measure(observation: &Observation, run: &mut RunMetrics) {
+    let Some(share) = observation.cpu_busy_share else {
         return;
     };
     if !(0.0..=1.0).contains(&share) {

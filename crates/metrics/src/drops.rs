@@ -1,12 +1,15 @@
 //! `drops_packets`: what the bottleneck threw away, from its own counters, checked by the tap behind it.
 
-use crate::Input;
+use quiclab_wire::Role;
+
+use crate::capture::CaptureAnalysis;
+use crate::observation::Observation;
 use crate::output::RunMetrics;
 use crate::warnings::WarningCode;
 
-pub(crate) fn measure(input: &Input, run: &mut RunMetrics) {
-    let by_counters = input.observation.queue_drops_packets;
-    let by_taps = difference_of_taps(input);
+pub(crate) fn measure(analysis: &CaptureAnalysis, observation: &Observation, run: &mut RunMetrics) {
+    let by_counters = observation.queue_drops_packets;
+    let by_taps = difference_of_taps(analysis, observation);
     if let (Some(counters), Some(taps)) = (by_counters, by_taps)
         && i128::from(counters) != i128::from(taps)
     {
@@ -35,13 +38,14 @@ pub(crate) fn measure(input: &Input, run: &mut RunMetrics) {
 }
 
 /// Packets towards the client at the sender's tap, less those behind the bottleneck. `None` without a second tap.
-fn difference_of_taps(input: &Input) -> Option<i64> {
-    let observation = input.observation;
+fn difference_of_taps(analysis: &CaptureAnalysis, observation: &Observation) -> Option<i64> {
     let bottleneck_tap = observation.bottleneck_tap?;
-    let towards_client = |tap: u32| {
-        let packets = observation.capture.packets.iter();
-        packets.filter(|packet| packet.interface == tap && packet.source.port() == observation.server_port).count()
-            as i64
+    let towards_client = |tap: u32| -> i64 {
+        let directions = analysis.directions.iter().filter(|direction| {
+            let flow = &analysis.flows[direction.flow];
+            direction.sender == Role::Server && flow.interface == tap && flow.server.port() == observation.server_port
+        });
+        directions.map(|direction| direction.run.metrics.packets_sent.unwrap_or(0) as i64).sum()
     };
     Some(towards_client(observation.sender_tap) - towards_client(bottleneck_tap))
 }

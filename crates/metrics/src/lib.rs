@@ -1,61 +1,52 @@
-//! From the packets of a run to its numbers. Pure: the same observation gives the same metrics, to the byte.
+//! From packets to numbers. Pure: the same capture gives the same metrics, to the byte.
 //!
-//! Holds: what each metric means (one file per metric; docs/reference/metrics.md says it in words), the layout of
-//! `metrics.json`, the warnings, and the statistics over repetitions. Holds not: reading captures (`quiclab-wire`), files,
-//! tables and pictures.
+//! Holds: what each metric means (docs/reference/metrics.md says it in words), the layout of `metrics.json`, the warnings,
+//! why packets leave in bursts, and the statistics over repetitions. Holds not: the formats of captures, QUIC and qlog
+//! (`quiclab-wire`), files, tables and pictures.
 //!
-//! Read [`Observation`], then [`measure`]. A new metric is a file with a function like the others and a line in `METRICS`.
+//! Read [`analyze`] first: it reads a capture and gives a [`CaptureAnalysis`], in which every sender of every flow has its
+//! [`RunMetrics`]. [`measure`] picks the flow of a run and adds what else was seen of it. A meter takes packets one by one,
+//! keeps memory that does not grow with them, and fills its own fields at the end; a new metric is a meter and a line in
+//! `direction`.
 
+mod analysis;
+mod bursts;
 mod busy;
-mod capture_quality;
+mod capture;
+mod direction;
 mod drops;
-mod flow;
 mod gaps;
 mod goodput;
+mod handshake;
 mod log_bins;
 mod observation;
 mod output;
 mod packets;
+mod peaks;
+mod planned;
+mod ranges;
+mod recovery;
+mod samples;
+mod series;
 mod statistics;
+mod tcp;
 mod trains;
 mod warnings;
+mod windows;
 
+pub use analysis::{AnalysisSettings, DEFAULT_TRAIN_THRESHOLD, DirectionAnalysis, capture_warnings};
+pub use bursts::{Burst, BurstCause};
 pub use busy::BUSY_SHARE_LIMIT;
-pub use capture_quality::LARGEST_FRAME_BYTES;
+pub use capture::{CaptureAnalysis, FlowDescription, analyze};
+pub use direction::{DecryptionCounts, LARGEST_FRAME_BYTES, Pictures};
 pub use gaps::SHORT_GAP;
 pub use goodput::PROCESS_DIFFERENCE_LIMIT;
 pub use log_bins::BINS_PER_DECADE;
-pub use observation::{DEFAULT_TRAIN_THRESHOLD, Observation};
+pub use observation::{Observation, measure};
 pub use output::{Distributions, Metrics, MetricsFileError, RunMetrics, SCHEMA, Warning};
+pub use planned::{Plan, PlannedKey, PlannedTimes};
+pub use series::SeriesPoint;
 pub use statistics::Summary;
+pub use trains::SHORT_TRAIN_PACKETS;
 pub use warnings::WarningCode;
-
-use flow::Flow;
-
-/// What every metric is computed from.
-pub(crate) struct Input<'a> {
-    observation: &'a Observation<'a>,
-    /// The flow under test. Without packets when the capture holds none.
-    flow: Flow<'a>,
-}
-
-/// Each fills its own fields and adds its own warnings. The order is that of the warnings.
-const METRICS: [fn(&Input, &mut RunMetrics); 7] = [
-    capture_quality::measure,
-    packets::measure,
-    gaps::measure,
-    trains::measure,
-    goodput::measure,
-    drops::measure,
-    busy::measure,
-];
-
-/// Measures one run.
-pub fn measure(observation: &Observation) -> RunMetrics {
-    let input = Input { observation, flow: Flow::find(observation) };
-    let mut run = RunMetrics::empty();
-    for metric in METRICS {
-        metric(&input, &mut run);
-    }
-    run
-}
+pub use windows::Window;

@@ -49,15 +49,20 @@ const MANTISSAS: [u128; BINS_PER_DECADE] = [
     9_440_608_762_859_234,
 ];
 
-/// Counts ascending values into bins: (upper edge, values at or below it and above the edge before), empty bins left out.
-pub(crate) fn log_bins(ascending: &[u64]) -> Vec<(u64, u64)> {
-    let mut bins = Vec::new();
-    let mut rest = ascending;
-    for edge in edges() {
-        let count = rest.partition_point(|value| *value <= edge);
-        if count > 0 {
-            bins.push((edge, count as u64));
-            rest = &rest[count..];
+/// Puts ascending values, each with its number, into bins: (upper edge, values at or below it and above the edge before),
+/// empty bins left out.
+pub(crate) fn log_bins(ascending: impl IntoIterator<Item = (u64, u64)>) -> Vec<(u64, u64)> {
+    let mut bins: Vec<(u64, u64)> = Vec::new();
+    let mut edges = edges();
+    let mut edge = 0;
+    for (value, count) in ascending {
+        if value > edge || edge == 0 {
+            // The last edge is the largest number there is.
+            edge = edges.find(|edge| value <= *edge).unwrap_or(u64::MAX);
+            bins.push((edge, 0));
+        }
+        if let Some(last) = bins.last_mut() {
+            last.1 += count;
         }
     }
     bins
@@ -99,14 +104,14 @@ mod tests {
 
     #[test]
     fn a_value_on_an_edge_is_in_its_bin_and_one_above_is_not() {
-        assert_eq!(log_bins(&[1_000]), [(1_000, 1)]);
-        assert_eq!(log_bins(&[1_001]), [(1_059, 1)]);
+        assert_eq!(log_bins([(1_000, 1)]), [(1_000, 1)]);
+        assert_eq!(log_bins([(1_001, 1)]), [(1_059, 1)]);
     }
 
     #[test]
     fn every_value_is_counted_once() {
         let values = [0, 0, 1, 2, 99_999, 100_000, 100_001, u64::MAX];
-        let bins = log_bins(&values);
+        let bins = log_bins(values.map(|value| (value, 1)));
         assert_eq!(bins.iter().map(|(_, count)| count).sum::<u64>(), 8);
         assert_eq!(bins[0], (1, 3));
         assert_eq!(bins.last(), Some(&(u64::MAX, 1)));

@@ -1,26 +1,25 @@
-//! What was seen of one run.
+//! What was seen of one run besides its capture, and the metrics of a run.
 
 use std::collections::BTreeMap;
 
 use quiclab_units::{ByteCount, Duration};
-use quiclab_wire::Capture;
+use quiclab_wire::Role;
 
-/// Packets closer together than this belong to one train, unless the experiment says otherwise: 0.1 ms, as published.
-pub const DEFAULT_TRAIN_THRESHOLD: Duration = Duration::from_nanos(100_000);
+use crate::analysis::{DirectionAnalysis, capture_warnings};
+use crate::capture::CaptureAnalysis;
+use crate::output::RunMetrics;
+use crate::warnings::WarningCode;
+use crate::{busy, drops, goodput};
 
 /// What was seen of one run. `None` is "not known"; it leads to a null in the metrics, never to a 0.
 #[derive(Clone, Debug)]
-pub struct Observation<'a> {
-    /// The whole capture, every tap.
-    pub capture: &'a Capture,
+pub struct Observation {
     /// Interface of the tap at the sender's egress, after its qdisc and any segmentation, before the path.
     pub sender_tap: u32,
     /// Interface of the tap behind the bottleneck.
     pub bottleneck_tap: Option<u32>,
     /// UDP or TCP port of the server, the sender of the flow.
     pub server_port: u16,
-    /// Gaps strictly below it join two packets into a train.
-    pub train_threshold: Duration,
     /// Application bytes of the response, as the client stored them.
     pub response_bytes: Option<ByteCount>,
     /// From the start of the client process to its end.
@@ -33,20 +32,98 @@ pub struct Observation<'a> {
     pub cpu_busy_share: Option<f64>,
 }
 
-impl<'a> Observation<'a> {
-    /// A capture of which nothing else is known: sender's tap at interface 0, no second tap, the default train threshold.
-    pub fn of_capture(capture: &'a Capture, server_port: u16) -> Self {
+impl Observation {
+    /// Nothing else is known: sender's tap at interface 0, no second tap.
+    pub fn of_port(server_port: u16) -> Self {
         Observation {
-            capture,
             sender_tap: 0,
             bottleneck_tap: None,
             server_port,
-            train_threshold: DEFAULT_TRAIN_THRESHOLD,
             response_bytes: None,
             client_lifetime: None,
             queue_drops_packets: None,
             capture_losses_packets: BTreeMap::new(),
             cpu_busy_share: None,
         }
+    }
+}
+
+/// Measures one run: the largest flow from the server's port at the sender's tap, with what else was seen.
+pub fn measure(analysis: &CaptureAnalysis, observation: &Observation) -> RunMetrics {
+    let mut run = RunMetrics::empty();
+    capture_warnings(&analysis.capture, &mut run);
+    for (tap, lost) in &observation.capture_losses_packets {
+        if *lost > 0 {
+            run.warn(
+                WarningCode::CaptureLostPackets,
+                format!("the capture at {tap} lost {lost} packets: gaps and trains are wrong around them; enlarge its buffer"),
+            );
+        }
+    }
+    let candidates = candidates(analysis, observation);
+    if let Some(measured) = candidates.first() {
+        run.metrics = measured.run.metrics.clone();
+        run.distributions = measured.run.distributions.clone();
+        run.warnings.extend(measured.run.warnings.iter().cloned());
+        warn_of_others(analysis, observation, &candidates, &mut run);
+    } else {
+        run.warn(
+            WarningCode::NoFlow,
+            format!(
+                "no packet from port {} at interface {}: nothing was measured; check the server's port and log",
+                observation.server_port, observation.sender_tap
+            ),
+        );
+    }
+    if let (Some(bytes), Some(lifetime)) = (observation.response_bytes, observation.client_lifetime) {
+        goodput::measure_process(bytes, lifetime, &mut run);
+    }
+    drops::measure(analysis, observation, &mut run);
+    busy::measure(observation, &mut run);
+    run
+}
+
+/// What servers on the port sent at the sender's tap; the most packets first, of equal ones the first in the capture.
+fn candidates<'a>(analysis: &'a CaptureAnalysis, observation: &Observation) -> Vec<&'a DirectionAnalysis> {
+    let mut candidates: Vec<_> = analysis
+        .directions
+        .iter()
+        .filter(|direction| {
+            let flow = &analysis.flows[direction.flow];
+            direction.sender == Role::Server
+                && flow.server.port() == observation.server_port
+                && flow.interface == observation.sender_tap
+        })
+        .collect();
+    candidates.sort_by_key(|direction| (std::cmp::Reverse(direction.run.metrics.packets_sent), direction.flow));
+    candidates
+}
+
+fn warn_of_others(
+    analysis: &CaptureAnalysis,
+    observation: &Observation,
+    candidates: &[&DirectionAnalysis],
+    run: &mut RunMetrics,
+) {
+    let name = |direction: &DirectionAnalysis| {
+        let flow = &analysis.flows[direction.flow];
+        format!("{} {} to {}", direction.protocol.name(), flow.server, flow.client)
+    };
+    if let [measured, others @ ..] = candidates
+        && !others.is_empty()
+    {
+        let others: Vec<String> = others
+            .iter()
+            .map(|other| format!("{} ({} packets)", name(other), other.run.metrics.packets_sent.unwrap_or(0)))
+            .collect();
+        run.warn(
+            WarningCode::SeveralFlows,
+            format!(
+                "only the largest flow, {}, was measured; others from port {}: {}",
+                name(measured),
+                observation.server_port,
+                others.join(", ")
+            ),
+        );
     }
 }

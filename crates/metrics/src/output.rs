@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::bursts::Burst;
 use crate::warnings::WarningCode;
 
 /// Version of the layout. Changes when a field changes its meaning, its unit or its name.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// The whole file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,14 +26,22 @@ pub struct RunMetrics {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Metrics {
-    /// Packets of the flow from server to client at the sender's tap.
+    /// Packets of the flow from its sender (the server, unless said otherwise) at the tap.
     pub packets_sent: Option<u64>,
+    /// Bytes of their frames, link header included.
+    pub bytes_sent: Option<u64>,
+    /// Bytes behind their UDP or TCP headers.
+    pub payload_bytes_sent: Option<u64>,
     /// From the first to the last of them.
     pub duration_ns: Option<u64>,
+    /// Bits of their frames over that time, in bit/s.
+    pub throughput_bps: Option<f64>,
     /// Median time between consecutive ones. Null with fewer than two packets.
     pub gap_median_ns: Option<u64>,
     /// Share of gaps strictly below 0.1 ms, 0 to 1.
     pub gap_share_below_100us: Option<f64>,
+    /// Standard deviation of the gaps divided by their mean.
+    pub gap_coefficient_of_variation: Option<f64>,
     /// Share of packets that are a train of their own, 0 to 1.
     pub train_share_of_packets_1: Option<f64>,
     /// Share of packets in trains of at most 5 packets, 0 to 1.
@@ -41,10 +50,86 @@ pub struct Metrics {
     pub train_share_of_trains_le_5: Option<f64>,
     /// Length of the longest train.
     pub train_max_packets: Option<u64>,
+    /// Bytes of frames in the train that has most.
+    pub burst_max_bytes: Option<u64>,
+    /// Mean bytes of frames in a train.
+    pub burst_mean_bytes: Option<f64>,
+    /// Highest rate over any 1 ms, divided by the mean rate. Null for flows no longer than that.
+    pub peak_to_mean_1ms: Option<f64>,
+    /// The same over 10 ms.
+    pub peak_to_mean_10ms: Option<f64>,
+    /// Share of packets in trains of more than 5 packets, 0 to 1.
+    pub burst_share_of_packets: Option<f64>,
+    /// Share of those packets in trains before anything was acknowledged, 0 to 1. The seven shares add up to 1.
+    pub burst_share_start_up: Option<f64>,
+    /// In trains behind an ACK that ended a recovery.
+    pub burst_share_recovery_end: Option<f64>,
+    /// In trains that were planned to be spread.
+    pub burst_share_late_timer: Option<f64>,
+    /// In trains of one system call (GSO, sendmmsg).
+    pub burst_share_batch: Option<f64>,
+    /// In trains after the application had had nothing to send.
+    pub burst_share_application_pause: Option<f64>,
+    /// In trains behind ACKs that freed so much window.
+    pub burst_share_ack: Option<f64>,
+    /// In trains without a known cause.
+    pub burst_share_unknown: Option<f64>,
     /// Response bits over the time from the first to the last server packet with 1-RTT protection, in bit/s.
     pub goodput_wire_bps: Option<f64>,
     /// Response bits over the lifetime of the client process, in bit/s.
     pub goodput_process_bps: Option<f64>,
+    /// Bytes in STREAM frames (TCP: in segments), each counted once.
+    pub stream_bytes: Option<u64>,
+    /// Packets with stream or handshake bytes that had been sent before.
+    pub packets_retransmitted: Option<u64>,
+    /// Bytes that had been sent before.
+    pub retransmitted_bytes: Option<u64>,
+    /// Packets declared lost by RFC 9002 section 6.1 and never acknowledged.
+    pub packets_lost: Option<u64>,
+    /// Packets declared lost and acknowledged later.
+    pub packets_lost_spuriously: Option<u64>,
+    /// Packets with a number smaller than one seen before.
+    pub packets_reordered: Option<u64>,
+    /// Copies of packets: the tap saw them twice.
+    pub packets_duplicated: Option<u64>,
+    /// Numbers between the smallest and the largest that the tap did not see: lost before it, or never used.
+    pub packet_numbers_missing: Option<u64>,
+    /// ACK frames (TCP: acknowledgments that acknowledge something) of the peer.
+    pub acks_received: Option<u64>,
+    /// Median of the delay that the peer reports in its ACK frames of 1-RTT packets.
+    pub ack_delay_median_ns: Option<u64>,
+    /// Largest number of bytes in flight.
+    pub bytes_in_flight_max: Option<u64>,
+    /// Mean over time of the bytes in flight.
+    pub bytes_in_flight_mean: Option<f64>,
+    /// RTT samples by RFC 9002 section 5.1 (TCP: RFC 6298), from the tap to the peer and back.
+    pub rtt_samples: Option<u64>,
+    /// The smallest of them.
+    pub rtt_min_ns: Option<u64>,
+    /// Their median.
+    pub rtt_median_ns: Option<u64>,
+    /// Below which 95 % of them lie.
+    pub rtt_p95_ns: Option<u64>,
+    /// The largest of them.
+    pub rtt_max_ns: Option<u64>,
+    /// Their smoothed value at the end, RFC 9002 section 5.3.
+    pub smoothed_rtt_ns: Option<u64>,
+    /// From the client's first packet to the server's first.
+    pub handshake_first_reply_ns: Option<u64>,
+    /// From the client's first packet to the ServerHello's first packet.
+    pub handshake_server_hello_ns: Option<u64>,
+    /// From the client's first packet to the server's first with 1-RTT protection.
+    pub handshake_first_one_rtt_ns: Option<u64>,
+    /// From the client's first packet to its Finished.
+    pub handshake_client_finished_ns: Option<u64>,
+    /// From the client's first packet to HANDSHAKE_DONE.
+    pub handshake_confirmed_ns: Option<u64>,
+    /// From the client's first packet to the first byte of an answer.
+    pub time_to_first_byte_ns: Option<u64>,
+    /// Standard deviation of (time at the tap − time planned by the stack).
+    pub precision_sd_ns: Option<f64>,
+    /// Packets whose planned time is known.
+    pub precision_samples: Option<u64>,
     /// Packets dropped at the bottleneck towards the client.
     pub drops_packets: Option<u64>,
     /// Share of the transfer in which the machine was not idle, 0 to 1.
@@ -60,6 +145,15 @@ pub struct Distributions {
     pub gaps_ns: Vec<(u64, u64)>,
     /// (train length in packets, number of trains of that length), ascending, absent lengths left out.
     pub trains: Vec<(u64, u64)>,
+    /// The longest trains of more than 5 packets with their causes, in the order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bursts: Vec<Burst>,
+    /// RTT samples in bins as those of the gaps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rtt_ns: Vec<(u64, u64)>,
+    /// (time at the tap − planned time) less its smallest value, in bins as those of the gaps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lateness_ns: Vec<(u64, u64)>,
 }
 
 /// "Check this before trusting the run."
@@ -151,15 +245,15 @@ mod tests {
     fn what_was_not_measured_is_null_and_not_absent() {
         let value: serde_json::Value = serde_json::from_str(&RunMetrics::empty().to_json()).unwrap();
         let metrics = value["metrics"].as_object().unwrap();
-        assert_eq!(metrics.len(), 12);
+        assert!(metrics.len() > 40);
         assert!(metrics.values().all(serde_json::Value::is_null));
     }
 
     #[test]
     fn another_schema_is_refused_by_number() {
-        let text = RunMetrics::empty().to_json().replace("\"schema\": 1", "\"schema\": 2");
+        let text = RunMetrics::empty().to_json().replace("\"schema\": 2", "\"schema\": 1");
         let error = RunMetrics::from_json(&text).unwrap_err().to_string();
-        assert!(error.contains("found 2, expected 1"), "{error}");
+        assert!(error.contains("found 1, expected 2"), "{error}");
     }
 
     #[test]

@@ -35,11 +35,47 @@ pub enum WarningCode {
     GuestBusy,
     /// A busy share that is no share.
     BusyShareInvalid,
+    /// So many values that medians and distributions are rounded to 0.03 %.
+    MedianRounded,
+    /// So many streams that not all of them were followed.
+    StreamsNotFollowed,
+    /// The capture does not show who opened the connection; the ports were taken as a hint.
+    RolesGuessed,
+    /// Packets could not be decrypted for want of keys.
+    KeysMissing,
+    /// Packets did not open with the keys at hand.
+    DecryptionFailed,
+    /// Packets were cut by the snap length, so their frames are not known.
+    PayloadCut,
+    /// Decrypted packets with frames that make no sense.
+    FramesMalformed,
+    /// Datagrams with bytes that are no QUIC packet.
+    ForeignBytes,
+    /// The tap saw packets twice.
+    PacketsDuplicated,
+    /// A packet that looks like a stateless reset.
+    StatelessReset,
+    /// A Retry packet whose integrity tag is wrong.
+    RetryNotGenuine,
+    /// No byte of the UDP payload was captured: the protocol is not known.
+    NoPayloadCaptured,
+    /// Goodput counts the bytes of STREAM frames, since the length of the response is not known.
+    GoodputFromStreamBytes,
+    /// So many time windows that the rest was left out.
+    WindowsTooMany,
+    /// So many long trains that not all of them were examined for causes.
+    TrainsNotExamined,
+    /// Planned send times that belong to no captured packet.
+    PlannedTimesNotJoined,
+    /// A qlog that is cut off, or has parts that were not understood.
+    QlogIncomplete,
+    /// Flows of the capture that were not measured.
+    FlowsLeftOut,
 }
 
 impl WarningCode {
     /// All of them, in the order of declaration.
-    pub const ALL: [WarningCode; 16] = [
+    pub const ALL: [WarningCode; 34] = [
         WarningCode::NoFlow,
         WarningCode::SeveralFlows,
         WarningCode::CaptureTruncated,
@@ -56,6 +92,24 @@ impl WarningCode {
         WarningCode::DropsFromTaps,
         WarningCode::GuestBusy,
         WarningCode::BusyShareInvalid,
+        WarningCode::MedianRounded,
+        WarningCode::StreamsNotFollowed,
+        WarningCode::RolesGuessed,
+        WarningCode::KeysMissing,
+        WarningCode::DecryptionFailed,
+        WarningCode::PayloadCut,
+        WarningCode::FramesMalformed,
+        WarningCode::ForeignBytes,
+        WarningCode::PacketsDuplicated,
+        WarningCode::StatelessReset,
+        WarningCode::RetryNotGenuine,
+        WarningCode::NoPayloadCaptured,
+        WarningCode::GoodputFromStreamBytes,
+        WarningCode::WindowsTooMany,
+        WarningCode::TrainsNotExamined,
+        WarningCode::PlannedTimesNotJoined,
+        WarningCode::QlogIncomplete,
+        WarningCode::FlowsLeftOut,
     ];
 
     /// The name in `metrics.json`. Never changes its meaning.
@@ -77,6 +131,24 @@ impl WarningCode {
             WarningCode::DropsFromTaps => "drops_from_taps",
             WarningCode::GuestBusy => "guest_busy",
             WarningCode::BusyShareInvalid => "busy_share_invalid",
+            WarningCode::MedianRounded => "median_rounded",
+            WarningCode::StreamsNotFollowed => "streams_not_followed",
+            WarningCode::RolesGuessed => "roles_guessed",
+            WarningCode::KeysMissing => "keys_missing",
+            WarningCode::DecryptionFailed => "decryption_failed",
+            WarningCode::PayloadCut => "payload_cut",
+            WarningCode::FramesMalformed => "frames_malformed",
+            WarningCode::ForeignBytes => "foreign_bytes",
+            WarningCode::PacketsDuplicated => "packets_duplicated",
+            WarningCode::StatelessReset => "stateless_reset",
+            WarningCode::RetryNotGenuine => "retry_not_genuine",
+            WarningCode::NoPayloadCaptured => "no_payload_captured",
+            WarningCode::GoodputFromStreamBytes => "goodput_from_stream_bytes",
+            WarningCode::WindowsTooMany => "windows_too_many",
+            WarningCode::TrainsNotExamined => "trains_not_examined",
+            WarningCode::PlannedTimesNotJoined => "planned_times_not_joined",
+            WarningCode::QlogIncomplete => "qlog_incomplete",
+            WarningCode::FlowsLeftOut => "flows_left_out",
         }
     }
 }

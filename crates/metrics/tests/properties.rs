@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::{SERVER_PORT, server_packets};
+use common::{analyzed, measure_capture, packets_at, pcapng};
 use proptest::prelude::*;
-use quiclab_metrics::{Observation, RunMetrics, measure};
+use quiclab_metrics::{AnalysisSettings, RunMetrics};
 use quiclab_units::Duration;
 
 /// Gaps of every size from the same nanosecond to a second, many of them around the threshold.
@@ -18,11 +18,9 @@ fn measured(gaps: &[u64], threshold_ns: u64) -> RunMetrics {
         *time += gap;
         Some(*time)
     }));
-    let capture = server_packets(&times);
-    measure(&Observation {
-        train_threshold: Duration::from_nanos(threshold_ns),
-        ..Observation::of_capture(&capture, SERVER_PORT)
-    })
+    let settings =
+        AnalysisSettings { train_threshold: Duration::from_nanos(threshold_ns), ..AnalysisSettings::default() };
+    measure_capture(&analyzed(&pcapng(&packets_at(&times)), settings))
 }
 
 proptest! {

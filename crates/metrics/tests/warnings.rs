@@ -3,19 +3,16 @@
 mod common;
 
 use common::{
-    CLIENT_PORT, Made, ONE_RTT, SERVER_PORT, capture, codes, handshake, measure_capture, pcapng, server_packets,
+    CLIENT_PORT, Made, ONE_RTT, SERVER_PORT, analyzed, capture, capture_of_response, codes, handshake, measure_capture,
+    packets_at, pcapng, server_packets,
 };
-use quiclab_metrics::{Metrics, Observation, RunMetrics, measure};
+use quiclab_metrics::{AnalysisSettings, Metrics, Observation, RunMetrics, measure};
 use quiclab_units::{ByteCount, Duration};
-use quiclab_wire::Capture;
 
 const NONE: [&str; 0] = [];
 
-fn with_response(capture: &Capture) -> RunMetrics {
-    measure(&Observation {
-        response_bytes: Some(ByteCount::from_bytes(1_000_000)),
-        ..Observation::of_capture(capture, SERVER_PORT)
-    })
+fn with_response(packets: &[Made]) -> RunMetrics {
+    measure_capture(&capture_of_response(packets, 1_000_000))
 }
 
 #[test]
@@ -36,13 +33,13 @@ fn of_several_flows_the_largest_is_measured() {
     ]));
     assert_eq!(codes(&run), ["several_flows"]);
     assert_eq!(run.metrics.packets_sent, Some(2));
-    assert!(run.warnings[0].message.contains("UDP 10.0.0.1:4433 to 10.0.0.2:50001 (1 packets)"), "{:?}", run.warnings);
+    assert!(run.warnings[0].message.contains("10.0.0.1:4433 to 10.0.0.2:50001 (1 packets)"), "{:?}", run.warnings);
 }
 
 #[test]
 fn a_truncated_capture_is_measured_and_doubted() {
     let file = pcapng(&[Made::udp_from_server(0, ONE_RTT), Made::udp_from_server(10, ONE_RTT)]);
-    let run = measure_capture(&Capture::read(&file[..file.len() - 1]).unwrap());
+    let run = measure_capture(&analyzed(&file[..file.len() - 1], AnalysisSettings::default()));
     assert_eq!(codes(&run), ["capture_truncated"]);
     assert_eq!(run.metrics.packets_sent, Some(1));
 }
@@ -51,9 +48,9 @@ fn a_truncated_capture_is_measured_and_doubted() {
 fn one_packet_lost_by_a_tap_is_a_warning_and_none_is_not() {
     let capture = server_packets(&[0, 10]);
     let lost = |packets| {
-        let run = measure(&Observation {
+        let run = measure(&capture, &Observation {
             capture_losses_packets: [("sender".to_owned(), packets), ("bottleneck".to_owned(), 0)].into(),
-            ..Observation::of_capture(&capture, SERVER_PORT)
+            ..Observation::of_port(SERVER_PORT)
         });
         codes(&run).iter().map(|code| code.to_string()).collect::<Vec<_>>()
     };
@@ -74,22 +71,18 @@ fn headers_that_were_cut_off_are_a_warning_and_arp_is_not() {
     let cut = measure_capture(&capture(&[whole.clone(), Made::udp_from_server(1, ONE_RTT).cut_to(40)]));
     assert_eq!(codes(&cut), ["frames_not_understood"]);
     let mut with_arp = capture(&[whole]);
-    with_arp.skipped.insert(quiclab_wire::SkipReason::NotIp, 3);
+    with_arp.capture.skipped.insert(quiclab_wire::SkipReason::NotIp, 3);
     assert_eq!(codes(&measure_capture(&with_arp)), NONE);
 }
 
 #[test]
 fn backwards_time_is_left_out_of_the_gaps_and_named() {
-    let mut capture = server_packets(&[0, 100, 200, 300_000]);
-    capture.packets.swap(1, 2);
-    let run = measure_capture(&capture);
+    let run = measure_capture(&server_packets(&[0, 200, 100, 300_000]));
     assert_eq!(codes(&run), ["time_backwards"]);
     assert_eq!(run.distributions.gaps_ns.iter().map(|(_, gaps)| gaps).sum::<u64>(), 2);
     assert_eq!(run.distributions.trains, [(1, 1), (3, 1)]);
 
-    let mut capture = server_packets(&[0, 100]);
-    capture.packets.swap(0, 1);
-    let run = with_response(&capture);
+    let run = with_response(&packets_at(&[100, 0]));
     assert_eq!(run.metrics.duration_ns, None);
     assert_eq!(run.metrics.goodput_wire_bps, None);
 }
@@ -97,14 +90,14 @@ fn backwards_time_is_left_out_of_the_gaps_and_named() {
 #[test]
 fn a_capture_without_payloads_measures_goodput_from_first_to_last() {
     let headers_only = |time| Made::udp_from_server(time, ONE_RTT).cut_to(42);
-    let run = with_response(&capture(&[headers_only(0), headers_only(1_000_000_000)]));
+    let run = with_response(&[headers_only(0), headers_only(1_000_000_000)]);
     assert_eq!(codes(&run), ["goodput_first_to_last_packet"]);
     assert_eq!(run.metrics.goodput_wire_bps, Some(8e6));
 }
 
 #[test]
 fn a_tls_flow_whose_client_was_not_captured_measures_goodput_from_first_to_last() {
-    let run = with_response(&capture(&[Made::tcp_from_server(0, &[1]), Made::tcp_from_server(2_000_000_000, &[1])]));
+    let run = with_response(&[Made::tcp_from_server(0, &[1]), Made::tcp_from_server(2_000_000_000, &[1])]);
     assert_eq!(codes(&run), ["goodput_first_to_last_packet"]);
     assert_eq!(run.metrics.goodput_wire_bps, Some(4e6));
 }
@@ -112,12 +105,12 @@ fn a_tls_flow_whose_client_was_not_captured_measures_goodput_from_first_to_last(
 #[test]
 fn a_cut_packet_at_the_edge_makes_it_uncertain_and_one_inside_does_not() {
     let one_rtt = |time| Made::udp_from_server(time, ONE_RTT);
-    let inside = with_response(&capture(&[one_rtt(0), one_rtt(5).cut_to(42), one_rtt(10)]));
+    let inside = with_response(&[one_rtt(0), one_rtt(5).cut_to(42), one_rtt(10)]);
     assert_eq!(codes(&inside), NONE);
     for edge in [0, 2] {
         let mut packets = [one_rtt(0), one_rtt(5), one_rtt(10)];
         packets[edge] = packets[edge].clone().cut_to(42);
-        let run = with_response(&capture(&packets));
+        let run = with_response(&packets);
         assert_eq!(codes(&run), ["goodput_edges_uncertain"]);
         assert_eq!(run.metrics.goodput_wire_bps, Some(8e6 * 1e9 / 5.0));
     }
@@ -126,32 +119,32 @@ fn a_cut_packet_at_the_edge_makes_it_uncertain_and_one_inside_does_not() {
 #[test]
 fn a_handshake_alone_has_no_goodput() {
     let quic =
-        with_response(&capture(&[Made::udp_from_server(0, &handshake()), Made::udp_from_server(9, &handshake())]));
+        with_response(&[Made::udp_from_server(0, &handshake()), Made::udp_from_server(9, &handshake())]);
     assert_eq!(codes(&quic), ["goodput_no_protected_packets"]);
     assert_eq!(quic.metrics.goodput_wire_bps, None);
-    let tls = with_response(&capture(&[
+    let tls = with_response(&[
         Made::tcp_from_server(0, &[22, 3, 3, 0, 1, 2]),
         Made::tcp_from_client(5, &[23, 3, 3, 0, 1, 9]),
         Made::tcp_from_server(9, &[]),
-    ]));
+    ]);
     assert_eq!(codes(&tls), ["goodput_no_protected_packets"]);
 }
 
 #[test]
 fn a_response_in_no_time_has_no_goodput() {
-    let run = with_response(&server_packets(&[5]));
+    let run = with_response(&packets_at(&[5]));
     assert_eq!(codes(&run), ["goodput_interval_empty"]);
     assert_eq!(run.metrics.goodput_wire_bps, None);
 }
 
 #[test]
 fn goodputs_5_percent_apart_are_alike_and_more_is_a_warning() {
-    let capture = server_packets(&[0, 1_000_000_000]);
+    let capture = capture_of_response(&packets_at(&[0, 1_000_000_000]), 1_000_000);
     let lived = |lifetime_ns| {
-        measure(&Observation {
+        measure(&capture, &Observation {
             response_bytes: Some(ByteCount::from_bytes(1_000_000)),
             client_lifetime: Some(Duration::from_nanos(lifetime_ns)),
-            ..Observation::of_capture(&capture, SERVER_PORT)
+            ..Observation::of_port(SERVER_PORT)
         })
     };
     // 1 / 0.95 s = 1.0526315789...
@@ -166,10 +159,10 @@ fn drops(sent: u64, arrived: u64, counted: Option<u64>) -> RunMetrics {
     let at_sender = (0..sent).map(|n| Made::udp_from_server(n, ONE_RTT));
     let behind = (0..arrived).map(|n| Made::udp_from_server(1_000 + n, ONE_RTT).at_second_tap());
     let capture = capture(&at_sender.chain(behind).collect::<Vec<_>>());
-    measure(&Observation {
+    measure(&capture, &Observation {
         bottleneck_tap: Some(1),
         queue_drops_packets: counted,
-        ..Observation::of_capture(&capture, SERVER_PORT)
+        ..Observation::of_port(SERVER_PORT)
     })
 }
 
@@ -197,7 +190,7 @@ fn without_counters_drops_are_the_difference_of_the_taps() {
 #[test]
 fn without_a_second_tap_the_queues_count_stands_alone() {
     let capture = server_packets(&[0, 10]);
-    let run = measure(&Observation { queue_drops_packets: Some(4), ..Observation::of_capture(&capture, SERVER_PORT) });
+    let run = measure(&capture, &Observation { queue_drops_packets: Some(4), ..Observation::of_port(SERVER_PORT) });
     assert_eq!((run.metrics.drops_packets, codes(&run)), (Some(4), NONE.to_vec()));
 }
 
@@ -205,7 +198,7 @@ fn without_a_second_tap_the_queues_count_stands_alone() {
 fn a_busy_share_of_60_percent_passes_and_more_is_a_warning() {
     let capture = server_packets(&[0, 10]);
     let busy =
-        |share| measure(&Observation { cpu_busy_share: Some(share), ..Observation::of_capture(&capture, SERVER_PORT) });
+        |share| measure(&capture, &Observation { cpu_busy_share: Some(share), ..Observation::of_port(SERVER_PORT) });
     assert_eq!(codes(&busy(0.6)), NONE);
     assert_eq!(codes(&busy(0.600_1)), ["guest_busy"]);
     assert_eq!(busy(0.0).metrics.cpu_busy_share, Some(0.0));

@@ -17,9 +17,11 @@ use quiclab_agent::{
     workload::Contents,
 };
 use quiclab_experiment::run::{Run, Versions};
-use quiclab_metrics::{Observation, RunMetrics, measure};
+use quiclab_metrics::{AnalysisSettings, Observation, RunMetrics, analyze, measure};
 use quiclab_units::{ByteCount, Time};
-use quiclab_wire::{Capture, CaptureWriter, Direction, PacketToWrite, TapDescription};
+use quiclab_wire::{
+    CaptureReader, CaptureWriter, Direction, Dissector, DissectorSettings, PacketToWrite, TapDescription,
+};
 
 use crate::{
     hash,
@@ -168,7 +170,7 @@ impl Results {
         write(PATH_FILE, serde_json::to_string_pretty(self.report())? + "\n")?;
         self.write_endpoint_files(folder)?;
         self.write_capture(&folder.join(CAPTURE_FILE))?;
-        let metrics = self.measure(&folder.join(CAPTURE_FILE), run)?;
+        let metrics = measure_record(&folder.join(CAPTURE_FILE), run, self.report())?;
         write(METRICS_FILE, metrics.to_json())?;
         Ok(metrics)
     }
@@ -202,23 +204,6 @@ impl Results {
         Ok(())
     }
 
-    fn measure(&self, capture: &Path, run: &Run) -> Result<RunMetrics> {
-        let report = self.report();
-        let capture = Capture::read(File::open(capture)?)?;
-        let bottleneck = report.qdiscs.iter().find(|queue| queue.interface == TO_CLIENT && queue.handle == ROOT_HANDLE);
-        Ok(measure(&Observation {
-            sender_tap: SENDER_TAP,
-            bottleneck_tap: (report.taps.len() > 1).then_some(BOTTLENECK_TAP),
-            train_threshold: run.settings.analysis.train_threshold,
-            response_bytes: Some(ByteCount::from_bytes(run.settings.workload.size.as_bytes())),
-            client_lifetime: report.client_lifetime,
-            queue_drops_packets: bottleneck.map(|queue| u64::from(queue.drops)),
-            capture_losses_packets: losses(report),
-            cpu_busy_share: report.busy_share,
-            ..Observation::of_capture(&capture, SERVER_PORT)
-        }))
-    }
-
     fn blob(&self, name: &str) -> Option<&slot::Blob> {
         self.manifest.blobs.iter().find(|blob| blob.name == name)
     }
@@ -229,6 +214,35 @@ impl Results {
         self.file.read_exact_at(&mut bytes, blob.offset).with_context(|| name.to_owned())?;
         Ok(bytes)
     }
+}
+
+/// Measures the capture of a run.
+///
+/// # Errors
+/// Where it cannot be read.
+pub fn measure_record(capture: &Path, run: &Run, report: &Report) -> Result<RunMetrics> {
+    let response_bytes = Some(ByteCount::from_bytes(run.settings.workload.size.as_bytes()));
+    let settings = AnalysisSettings {
+        train_threshold: run.settings.analysis.train_threshold,
+        response_bytes,
+        ..AnalysisSettings::default()
+    };
+    let dissector =
+        Dissector::new(DissectorSettings { server_port: Some(SERVER_PORT), interfaces_are_one_tap: false });
+    let reader = CaptureReader::new(File::open(capture)?)?;
+    let analysis = analyze(reader, dissector, settings, &mut |_, _, _| {})?;
+    let bottleneck = report.qdiscs.iter().find(|queue| queue.interface == TO_CLIENT && queue.handle == ROOT_HANDLE);
+    let observation = Observation {
+        sender_tap: SENDER_TAP,
+        bottleneck_tap: (report.taps.len() > 1).then_some(BOTTLENECK_TAP),
+        response_bytes,
+        client_lifetime: report.client_lifetime,
+        queue_drops_packets: bottleneck.map(|queue| u64::from(queue.drops)),
+        capture_losses_packets: losses(report),
+        cpu_busy_share: report.busy_share,
+        ..Observation::of_port(SERVER_PORT)
+    };
+    Ok(measure(&analysis, &observation))
 }
 
 /// The token bucket at the root counts the drops of the delay line inside it as its own.

@@ -9,8 +9,10 @@ use std::{
 use anyhow::{Context, Result};
 use quiclab_agent::report::Report;
 use quiclab_experiment::run::{Run, Versions};
-use quiclab_metrics::RunMetrics;
+use quiclab_metrics::{MetricsFileError, RunMetrics};
 use serde::{Deserialize, Serialize};
+
+use crate::collect::measure_record;
 
 /// The resolved run and what it was made with.
 pub const RUN_FILE: &str = "run.toml";
@@ -60,7 +62,17 @@ impl Record {
         let text = read(&folder.join(RUN_FILE))?;
         let run = toml::from_str(&text).with_context(|| folder.join(RUN_FILE).display().to_string())?;
         let text = read(&folder.join(METRICS_FILE))?;
-        let metrics = RunMetrics::from_json(&text).with_context(|| folder.join(METRICS_FILE).display().to_string())?;
+        let run: RunFile = run;
+        let metrics = match RunMetrics::from_json(&text) {
+            // Metrics have changed their layout since: the capture is still there, and the record stays as it is.
+            Err(MetricsFileError::Schema { .. }) => {
+                let text = read(&folder.join(PATH_FILE))?;
+                let report: PathFile =
+                    serde_json::from_str(&text).with_context(|| folder.join(PATH_FILE).display().to_string())?;
+                measure_record(&folder.join(CAPTURE_FILE), &run.run, &report)?
+            }
+            metrics => metrics.with_context(|| folder.join(METRICS_FILE).display().to_string())?,
+        };
         Ok(Self { folder: folder.to_path_buf(), run, metrics })
     }
 

@@ -141,7 +141,6 @@ impl Flow {
 }
 
 /// What one segment showed.
-#[derive(Debug)]
 pub struct Observed<'a> {
     /// Index of its flow, counted from 0 in the order of their first packets.
     pub flow: usize,
@@ -151,8 +150,29 @@ pub struct Observed<'a> {
     pub packets: &'a [QuicPacket],
     /// Frames of all its packets; see [`QuicPacket::frames`].
     pub frames: &'a [QuicFrame],
-    /// Its UDP payload ends in bytes that are no QUIC packet.
+    /// Its UDP payload ends in bytes that are neither a QUIC packet nor zeros, with which some stacks pad datagrams.
     pub has_foreign_bytes: bool,
+    /// Whether every packet of the datagram was walked: the capture kept enough of it.
+    pub is_complete: bool,
+    /// The flow as it is after this segment.
+    pub connection: &'a Flow,
+}
+
+impl Observed<'_> {
+    /// Whether the datagram carries a packet with 1-RTT protection. `None` where what was captured does not tell.
+    pub fn has_one_rtt(&self) -> Option<bool> {
+        if self.packets.iter().any(|packet| packet.form == QuicForm::OneRtt) {
+            return Some(true);
+        }
+        self.is_complete.then_some(false)
+    }
+}
+
+/// Where walking a datagram ended.
+struct Walk {
+    flow: usize,
+    has_foreign_bytes: bool,
+    is_complete: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -228,14 +248,22 @@ impl Dissector {
         }
         self.packets.clear();
         self.buffers.frames.clear();
-        let (flow, has_foreign_bytes) = match segment.transport {
+        let Walk { flow, has_foreign_bytes, is_complete } = match segment.transport {
             Transport::Tcp { sequence_number, flags, .. } => {
-                (self.tcp_flow(segment, sequence_number, flags.syn, flags.ack), false)
+                let flow = self.tcp_flow(segment, sequence_number, flags.syn, flags.ack);
+                Walk { flow, has_foreign_bytes: false, is_complete: true }
             }
             Transport::Udp => self.on_datagram(segment),
         };
-        let sender = self.sender(flow, segment);
-        Some(Observed { flow, sender, packets: &self.packets, frames: &self.buffers.frames, has_foreign_bytes })
+        Some(Observed {
+            flow,
+            sender: self.sender(flow, segment),
+            packets: &self.packets,
+            frames: &self.buffers.frames,
+            has_foreign_bytes,
+            is_complete,
+            connection: &self.flows[flow],
+        })
     }
 
     fn pair(&self, segment: &Segment) -> Pair {
@@ -326,8 +354,8 @@ impl Dissector {
         flow
     }
 
-    /// Walks the QUIC packets of a datagram, RFC 9000 section 12.2. Gives the flow and whether foreign bytes follow.
-    fn on_datagram(&mut self, segment: &Segment) -> (usize, bool) {
+    /// Walks the QUIC packets of a datagram, RFC 9000 section 12.2.
+    fn on_datagram(&mut self, segment: &Segment) -> Walk {
         let pair = self.pair(segment);
         let captured = segment.payload;
         let length = segment.payload_length as usize;
@@ -337,31 +365,34 @@ impl Dissector {
         let mut first_id: Option<&[u8]> = None;
         while offset < length {
             let Some(packet) = captured.get(offset..).filter(|rest| !rest.is_empty()) else {
-                return (flow, false);
+                return Walk { flow, has_foreign_bytes: false, is_complete: false };
             };
             let left = length - offset;
             if packet[0] & 0x80 == 0 {
-                let is_foreign = looks_like_short_header(packet, first_id) == Some(false);
-                if !is_foreign {
+                let is_short = looks_like_short_header(packet, first_id);
+                if is_short == Some(true) {
                     self.on_short(flow, sender, packet, left);
                 }
-                return (flow, is_foreign);
+                let is_foreign = is_short == Some(false) && !is_padding(packet);
+                return Walk { flow, has_foreign_bytes: is_foreign, is_complete: is_short.is_some() };
             }
             let Some(header) = LongHeader::parse(packet) else {
-                return (flow, captured.len() == length);
+                // Cut by the capture, or no QUIC at all.
+                let is_whole = captured.len() == length;
+                return Walk { flow, has_foreign_bytes: is_whole, is_complete: is_whole };
             };
             if first_id.is_some_and(|first| first != header.destination_connection_id) {
-                return (flow, true);
+                return Walk { flow, has_foreign_bytes: true, is_complete: true };
             }
             first_id = Some(header.destination_connection_id);
             let packet_bytes = header.packet_bytes.unwrap_or(left);
             if packet_bytes > left {
-                return (flow, true);
+                return Walk { flow, has_foreign_bytes: true, is_complete: false };
             }
             self.on_long(flow, sender, &header, packet, packet_bytes);
             offset += packet_bytes;
         }
-        (flow, false)
+        Walk { flow, has_foreign_bytes: false, is_complete: true }
     }
 
     fn on_long(&mut self, flow: usize, sender: Role, header: &LongHeader, packet: &[u8], length: usize) {
@@ -592,4 +623,8 @@ impl Dissector {
         }
         self.remember(pair, flow);
     }
+}
+
+fn is_padding(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| *byte == 0)
 }

@@ -113,6 +113,11 @@ impl Segment<'_> {
         }
     }
 
+    /// The TLS records that begin in a TCP segment; `None` where it does not begin with one.
+    pub fn tls(&self) -> Option<TlsRecords> {
+        if self.is_tcp() { TlsRecords::parse(self.payload) } else { None }
+    }
+
     /// Whether this is a TCP segment.
     pub fn is_tcp(&self) -> bool {
         matches!(self.transport, Transport::Tcp { .. })

@@ -14,6 +14,7 @@
 //! To write: [`CaptureWriter::new`], [`CaptureWriter::write_packet`] in the order of time, [`CaptureWriter::finish`].
 
 mod capture;
+mod decompressed;
 mod dissector;
 mod error;
 mod frame;
@@ -30,6 +31,7 @@ mod tls;
 mod writer;
 
 pub use capture::{Capture, Interface, Secrets, SkipReason, Truncation};
+pub use decompressed::Decompressed;
 pub use dissector::{Dissector, DissectorSettings, Flow, FlowProtocol, Observed};
 pub use error::{CaptureError, WriteError};
 pub use frame::{Frame, Segment, Transport};

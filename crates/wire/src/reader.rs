@@ -7,6 +7,7 @@ use flate2::read::MultiGzDecoder;
 use quiclab_units::Time;
 
 use crate::capture::{Capture, SkipReason, Truncation};
+use crate::decompressed::Decompressed;
 use crate::error::CaptureError;
 use crate::frame::Frame;
 use crate::packet::Packet;
@@ -18,20 +19,15 @@ use crate::source::Source;
 /// connections has 16 MB. Anything longer is a damaged length field.
 pub const MAXIMUM_BLOCK_BYTES: u32 = 64 * 1024 * 1024;
 
-const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
-/// RFC 8878 section 3.1.1.
-const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// Most memory a zstd stream may ask for, as a power of two: what `zstd --long=27` needs, the most it decodes unasked.
-const ZSTD_WINDOW_LOG: u32 = 27;
 
 /// Reads a pcap or pcapng file, plain, gzip or zstd, in bounded memory.
 pub struct CaptureReader<R: Read> {
-    source: Source<Input<R>>,
+    source: Source<Decompressed<R>>,
     format: Format,
     summary: Capture,
     finished: bool,
-    /// Bytes of the record handed out last, still in the window.
-    pending: usize,
+    /// The frame handed out last, still in the window.
+    current: Option<FramePlace>,
 }
 
 enum Format {
@@ -71,7 +67,7 @@ impl<R: Read> CaptureReader<R> {
     /// # Errors
     /// [`CaptureError`] when the input is empty, is no capture, or cannot be read.
     pub fn new(input: R) -> Result<Self, CaptureError> {
-        let mut source = Source::new(Input::detect(input)?);
+        let mut source = Source::new(Decompressed::detect(input).map_err(|source| CaptureError::Read { byte_offset: 0, source })?);
         let mut summary = Capture::default();
         let magic = source.peek(4)?;
         if magic.is_empty() {
@@ -86,7 +82,7 @@ impl<R: Read> CaptureReader<R> {
         };
         // A classic header that is itself cut off has been noted as such.
         let finished = summary.truncation.is_some();
-        Ok(CaptureReader { source, format, summary, finished, pending: 0 })
+        Ok(CaptureReader { source, format, summary, finished, current: None })
     }
 
     /// The next frame in the order of the file, whatever it holds; `None` at the file's end, or where it was cut off.
@@ -95,7 +91,9 @@ impl<R: Read> CaptureReader<R> {
     /// [`CaptureError`] with the offset at which the file breaks its format or cannot be read. Reading on after an error
     /// gives `None`.
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, CaptureError> {
-        self.source.consume(std::mem::take(&mut self.pending));
+        if let Some(place) = self.current.take() {
+            self.source.consume(place.record_bytes);
+        }
         while !self.finished {
             let step = match &mut self.format {
                 Format::Pcap(file) => file.next(&mut self.source),
@@ -103,15 +101,8 @@ impl<R: Read> CaptureReader<R> {
             };
             match step {
                 Ok(Step::Frame(place)) => {
-                    self.pending = place.record_bytes;
-                    return Ok(Some(Frame {
-                        time: place.time,
-                        interface: place.interface,
-                        link_type: place.link_type,
-                        length: place.length,
-                        byte_offset: self.source.offset(),
-                        captured: &self.source.window()[place.captured],
-                    }));
+                    self.current = Some(place);
+                    return Ok(self.current_frame());
                 }
                 Ok(Step::Skipped(reason)) => self.skip(reason),
                 Ok(Step::Described) => {}
@@ -132,6 +123,19 @@ impl<R: Read> CaptureReader<R> {
             }
         }
         Ok(None)
+    }
+
+    /// The frame that [`next_frame`](Self::next_frame) gave last; `None` before the first and behind the last one.
+    pub fn current_frame(&self) -> Option<Frame<'_>> {
+        let place = self.current.as_ref()?;
+        Some(Frame {
+            time: place.time,
+            interface: place.interface,
+            link_type: place.link_type,
+            length: place.length,
+            byte_offset: self.source.offset(),
+            captured: &self.source.window()[place.captured.clone()],
+        })
     }
 
     /// The next UDP or TCP packet in the order of the file; `None` at its end, or where it was cut off. Other frames are
@@ -171,50 +175,5 @@ impl<R: Read> CaptureReader<R> {
 impl<R: Read> Source<R> {
     pub(crate) fn truncation(&self) -> Truncation {
         Truncation { byte_offset: self.offset(), bytes_present: self.buffered() as u64 }
-    }
-}
-
-/// The bytes of the capture, decompressed.
-enum Input<R: Read> {
-    Plain(Chain<Cursor<Vec<u8>>, R>),
-    Gzip(Box<MultiGzDecoder<Chain<Cursor<Vec<u8>>, R>>>),
-    Zstd(Box<zstd::Decoder<'static, BufReader<Chain<Cursor<Vec<u8>>, R>>>>),
-}
-
-impl<R: Read> Input<R> {
-    fn detect(mut input: R) -> Result<Self, CaptureError> {
-        let mut magic = [0; 4];
-        let mut length = 0;
-        while length < magic.len() {
-            match input.read(&mut magic[length..]) {
-                Ok(0) => break,
-                Ok(bytes) => length += bytes,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(source) => {
-                    return Err(CaptureError::Read { byte_offset: length as u64, source });
-                }
-            }
-        }
-        let whole = Cursor::new(magic[..length].to_vec()).chain(input);
-        if magic[..2] == GZIP_MAGIC {
-            return Ok(Input::Gzip(Box::new(MultiGzDecoder::new(whole))));
-        }
-        if magic == ZSTD_MAGIC {
-            let unreadable = |source| CaptureError::Read { byte_offset: 0, source };
-            let mut decoder = zstd::Decoder::new(whole).map_err(unreadable)?;
-            decoder.window_log_max(ZSTD_WINDOW_LOG).map_err(unreadable)?;
-            return Ok(Input::Zstd(Box::new(decoder)));
-        }
-        Ok(Input::Plain(whole))
-    }
-}
-
-impl<R: Read> Read for Input<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        match self {
-            Input::Plain(input) => input.read(buffer),
-            Input::Gzip(input) => input.read(buffer),
-            Input::Zstd(input) => input.read(buffer),
-        }
     }
 }

@@ -1,0 +1,219 @@
+//! A whole capture, packet by packet, in memory that does not grow with it.
+
+use quiclab_units::{ByteCount, Duration, Time};
+use quiclab_wire::{Capture, Dissector, Flow, FlowProtocol, Observed, Role, Segment};
+
+use crate::direction::{DecryptionCounts, DirectionMeter, Pictures};
+use crate::goodput::Protection;
+use crate::handshake::HandshakeMeter;
+use crate::output::RunMetrics;
+use crate::planned::{Plan, PlannedTimes, plan_of};
+use crate::warnings::WarningCode;
+use crate::windows::Window;
+
+/// Packets closer together than this belong to one train, unless the experiment says otherwise: 0.1 ms, as published.
+pub const DEFAULT_TRAIN_THRESHOLD: Duration = Duration::from_nanos(100_000);
+
+/// How to measure.
+#[derive(Clone, Debug)]
+pub struct AnalysisSettings {
+    /// Gaps strictly below it join two packets into a train.
+    pub train_threshold: Duration,
+    /// Length of the time windows; `None` for none.
+    pub window: Option<Duration>,
+    /// Application bytes of the response, as the client stored them. `None`: bytes of streams are counted where they are
+    /// known.
+    pub response_bytes: Option<ByteCount>,
+    /// Planned send times.
+    pub plans: Vec<Plan>,
+}
+
+impl Default for AnalysisSettings {
+    fn default() -> Self {
+        AnalysisSettings {
+            train_threshold: DEFAULT_TRAIN_THRESHOLD,
+            window: None,
+            response_bytes: None,
+            plans: Vec::new(),
+        }
+    }
+}
+
+/// What was measured of one sender of a flow.
+#[derive(Clone, Debug)]
+pub struct DirectionAnalysis {
+    /// Index of the flow, as [`Dissector::flows`] counts.
+    pub flow: usize,
+    /// Who sent.
+    pub sender: Role,
+    /// What the flow speaks.
+    pub protocol: FlowProtocol,
+    /// Metrics, distributions, warnings.
+    pub run: RunMetrics,
+    /// How many QUIC packets could be read how far.
+    pub decryption: DecryptionCounts,
+    /// Rows over time; empty without [`AnalysisSettings::window`].
+    pub windows: Vec<Window>,
+    /// What pictures are drawn from.
+    pub pictures: Pictures,
+}
+
+/// Both senders of a flow.
+struct FlowMeter {
+    directions: [DirectionMeter; 2],
+    handshake: HandshakeMeter,
+    origin: Option<Time>,
+}
+
+/// Feed it every packet in the order of the capture, then ask for the result.
+pub struct Analysis {
+    settings: AnalysisSettings,
+    flows: Vec<FlowMeter>,
+    frames: u64,
+}
+
+impl Analysis {
+    /// Nothing seen yet.
+    pub fn new(settings: AnalysisSettings) -> Self {
+        Analysis { settings, flows: Vec::new(), frames: 0 }
+    }
+
+    /// The next packet.
+    pub fn on_packet(&mut self, segment: &Segment, observed: &Observed) {
+        self.frames += 1;
+        while self.flows.len() <= observed.flow {
+            let protocol = observed.connection.protocol();
+            let direction = || DirectionMeter::new(&self.settings, protocol);
+            self.flows.push(FlowMeter {
+                directions: [direction(), direction()],
+                handshake: HandshakeMeter::default(),
+                origin: None,
+            });
+        }
+        let flow = &mut self.flows[observed.flow];
+        let origin = *flow.origin.get_or_insert(segment.time);
+        flow.handshake.on_packet(segment, observed);
+        let protection = if segment.is_tcp() {
+            protection_of_segment(&flow.handshake, segment)
+        } else {
+            match observed.has_one_rtt() {
+                Some(true) => Protection::OneRtt,
+                Some(false) => Protection::Other,
+                None => Protection::Uncertain,
+            }
+        };
+        let [client, server] = &mut flow.directions;
+        let (own, peer) = match observed.sender {
+            Role::Client => (client, server),
+            Role::Server => (server, client),
+        };
+        let id = observed.connection.original_destination_connection_id();
+        let plan = plan_of(&self.settings.plans, observed.sender, observed.flow, id);
+        own.on_packet(segment, observed, protection, origin, plan);
+        peer.on_packet_of_peer(segment, observed);
+    }
+
+    /// Packets seen.
+    pub fn packets(&self) -> u64 {
+        self.frames
+    }
+
+    /// Every sender that sent anything: flows in the order of their first packets, the server before its client.
+    pub fn finish(self, dissector: &Dissector) -> Vec<DirectionAnalysis> {
+        let settings = self.settings;
+        let mut all = Vec::new();
+        for (index, (meter, flow)) in self.flows.into_iter().zip(dissector.flows()).enumerate() {
+            let FlowMeter { directions: [client, server], handshake, .. } = meter;
+            let looks_like_quic = client.looks_like_quic() || server.looks_like_quic();
+            let protocol = match flow.protocol() {
+                FlowProtocol::Udp if looks_like_quic => FlowProtocol::Quic,
+                protocol => protocol,
+            };
+            for (sender, meter) in [(Role::Server, server), (Role::Client, client)] {
+                if meter.packets() == 0 {
+                    continue;
+                }
+                let mut run = RunMetrics::empty();
+                warn_of_flow(flow, protocol, &meter, &handshake, &mut run);
+                let decryption = meter.decryption();
+                let id = flow.original_destination_connection_id();
+                let planned = plan_of(&settings.plans, sender, index, id).map_or(0, PlannedTimes::len);
+                let (pictures, windows) = meter.finish(sender == Role::Server, &settings, planned, &mut run);
+                if sender == Role::Server {
+                    handshake.finish(&mut run);
+                }
+                all.push(DirectionAnalysis { flow: index, sender, protocol, run, decryption, windows, pictures });
+            }
+        }
+        all
+    }
+}
+
+/// Over TCP and TLS the counterpart of a 1-RTT packet is a segment with payload behind the client's Finished.
+fn protection_of_segment(handshake: &HandshakeMeter, segment: &Segment) -> Protection {
+    match (handshake.client_finished(), segment.payload_length) {
+        (None, _) => Protection::NotYetKnown,
+        (Some(_), 0) => Protection::Other,
+        (Some(_), _) => Protection::OneRtt,
+    }
+}
+
+fn warn_of_flow(
+    flow: &Flow,
+    protocol: FlowProtocol,
+    meter: &DirectionMeter,
+    handshake: &HandshakeMeter,
+    run: &mut RunMetrics,
+) {
+    let (foreign, without_payload) = meter.odd_datagrams();
+    if without_payload > 0 {
+        run.warn(
+            WarningCode::NoPayloadCaptured,
+            format!(
+                "no payload was captured of {without_payload} of {} datagrams: whether they are QUIC cannot be seen",
+                meter.packets()
+            ),
+        );
+    }
+    if !flow.roles_are_known() && !handshake.is_seen() {
+        run.warn(
+            WarningCode::RolesGuessed,
+            format!(
+                "the capture does not show who opened the connection; by its port {} counts as the server (--server-port says \
+                 otherwise)",
+                flow.address(Role::Server)
+            ),
+        );
+    }
+    if protocol == FlowProtocol::Quic && foreign > 0 {
+        run.warn(
+            WarningCode::ForeignBytes,
+            format!("{foreign} datagrams hold bytes that are no QUIC packet, mostly padding behind the last one"),
+        );
+    }
+}
+
+/// Warnings about the capture as a whole: what it lost, and what was not understood in it.
+pub fn capture_warnings(capture: &Capture, run: &mut RunMetrics) {
+    if let Some(cut) = capture.truncation {
+        run.warn(
+            WarningCode::CaptureTruncated,
+            format!(
+                "the capture stops in the middle of a record at byte {}: packets after it are missing",
+                cut.byte_offset
+            ),
+        );
+    }
+    let hidden: Vec<String> = capture
+        .skipped
+        .iter()
+        .filter(|(reason, _)| reason.may_hide_packets())
+        .map(|(reason, frames)| format!("{frames} ({})", reason.name()))
+        .collect();
+    if !hidden.is_empty() {
+        run.warn(
+            WarningCode::FramesNotUnderstood,
+            format!("frames that may belong to the flow were not understood: {}", hidden.join(", ")),
+        );
+    }
+}

@@ -1,0 +1,165 @@
+//! Trains made so that their cause is known.
+
+use quiclab_units::{Duration, Time};
+
+use super::*;
+
+const THRESHOLD: Duration = Duration::from_nanos(100_000);
+const RTT_NS: u64 = 40_000_000;
+
+/// A sender in the middle of a transfer.
+struct Sender {
+    meter: BurstMeter,
+    now_ns: u64,
+    last_ns: Option<u64>,
+}
+
+impl Sender {
+    fn new() -> Sender {
+        Sender { meter: BurstMeter::default(), now_ns: 1_000_000_000, last_ns: None }
+    }
+
+    fn wait(&mut self, ns: u64) -> &mut Self {
+        self.now_ns += ns;
+        self
+    }
+
+    fn send(&mut self, change: impl FnOnce(&mut SentContext)) -> &mut Self {
+        let gap = self.last_ns.map_or(Gap::None, |last| Gap::Of(self.now_ns - last));
+        let mut context = SentContext {
+            time: Time::from_nanos(self.now_ns),
+            gap,
+            begins_train: !matches!(gap, Gap::Of(gap) if gap < THRESHOLD.as_nanos()),
+            frame_bytes: 1_400,
+            bytes_in_flight_before: Some(100_000),
+            smoothed_rtt_ns: Some(RTT_NS),
+            ..SentContext::default()
+        };
+        change(&mut context);
+        self.meter.on_sent(&context);
+        self.last_ns = Some(self.now_ns);
+        self
+    }
+
+    /// Packets this far apart, the first at once.
+    fn train(&mut self, packets: u64, gap_ns: u64, change: impl Fn(u64, &mut SentContext)) -> &mut Self {
+        for packet in 0..packets {
+            if packet > 0 {
+                self.wait(gap_ns);
+            }
+            self.send(|context| change(packet, context));
+        }
+        self
+    }
+
+    fn ack(&mut self, packets: u64, ends_recovery: bool) -> &mut Self {
+        let effect = AckEffect {
+            newly_acknowledged_packets: packets,
+            newly_acknowledged_bytes: packets * 1_400,
+            ends_recovery,
+        };
+        self.meter.on_packet_of_peer(Time::from_nanos(self.now_ns), effect);
+        self
+    }
+
+    fn causes(self) -> Vec<BurstCause> {
+        let mut run = RunMetrics::empty();
+        self.meter.finish(THRESHOLD, &mut run);
+        run.distributions.bursts.iter().map(|burst| burst.cause).collect()
+    }
+}
+
+#[test]
+fn the_initial_window_is_start_up() {
+    let mut sender = Sender::new();
+    sender.train(10, 1_000, |_, context| context.before_first_acknowledgment = true);
+    assert_eq!(sender.causes(), [BurstCause::StartUp]);
+}
+
+#[test]
+fn five_packets_are_no_burst_and_six_are() {
+    let mut sender = Sender::new();
+    sender.train(5, 1_000, |_, _| {}).wait(1_000_000).train(6, 1_000, |_, _| {});
+    let mut run = RunMetrics::empty();
+    sender.meter.finish(THRESHOLD, &mut run);
+    assert_eq!(run.distributions.bursts.len(), 1);
+    assert_eq!(run.metrics.burst_share_of_packets, Some(6.0 / 11.0));
+}
+
+#[test]
+fn packets_planned_for_one_time_are_a_batch() {
+    let mut sender = Sender::new();
+    sender.ack(10, false).wait(10_000);
+    sender.train(10, 30_000, |_, context| context.planned_ns = Some(7));
+    assert_eq!(sender.causes(), [BurstCause::Batch]);
+}
+
+#[test]
+fn packets_planned_apart_and_sent_together_are_a_late_timer() {
+    for (planned_gap_ns, cause) in [(100_000, BurstCause::LateTimer), (99_999, BurstCause::Unknown)] {
+        let mut sender = Sender::new();
+        // Another pair back to back, so that these gaps are not.
+        sender.train(2, 100, |_, _| {}).wait(1_000_000);
+        sender.train(10, 30_000, |packet, context| context.planned_ns = Some(packet as i64 * planned_gap_ns));
+        assert_eq!(sender.causes(), [cause]);
+    }
+}
+
+#[test]
+fn back_to_back_without_a_large_ack_is_a_batch() {
+    let mut sender = Sender::new();
+    sender.ack(2, false).wait(10_000);
+    sender.train(10, 1_200, |_, _| {});
+    assert_eq!(sender.causes(), [BurstCause::Batch]);
+}
+
+#[test]
+fn an_ack_that_frees_half_of_a_train_explains_it_and_less_does_not() {
+    // In slow start n packets acknowledged let 2 n go; one more may have been allowed before.
+    for (acknowledged, cause) in [(6, BurstCause::Ack), (5, BurstCause::Batch)] {
+        let mut sender = Sender::new();
+        sender.ack(acknowledged, false).wait(10_000);
+        sender.train(13, 1_200, |_, _| {});
+        assert_eq!(sender.causes(), [cause], "{acknowledged}");
+    }
+}
+
+#[test]
+fn an_ack_counts_for_a_millisecond() {
+    for (wait_ns, cause) in [(1_000_000, BurstCause::Ack), (1_000_001, BurstCause::Batch)] {
+        let mut sender = Sender::new();
+        sender.ack(10, false).wait(wait_ns);
+        sender.train(10, 1_200, |_, _| {});
+        assert_eq!(sender.causes(), [cause]);
+    }
+}
+
+#[test]
+fn the_end_of_a_recovery_is_told_from_other_acks() {
+    let mut sender = Sender::new();
+    sender.ack(10, true).wait(10_000);
+    sender.train(10, 1_200, |_, _| {});
+    assert_eq!(sender.causes(), [BurstCause::RecoveryEnd]);
+}
+
+#[test]
+fn a_sender_that_had_nothing_to_send_made_a_pause() {
+    for (pause_ns, cause) in [(RTT_NS / 2, BurstCause::ApplicationPause), (RTT_NS / 2 - 1, BurstCause::Batch)] {
+        let mut sender = Sender::new();
+        sender.send(|_| {}).wait(pause_ns);
+        sender.train(10, 1_200, |packet, context| {
+            if packet == 0 {
+                context.bytes_in_flight_before = Some(0);
+            }
+        });
+        assert_eq!(sender.causes(), [cause]);
+    }
+}
+
+#[test]
+fn packets_that_dribble_out_for_no_reason_are_unknown() {
+    let mut sender = Sender::new();
+    sender.train(2, 100, |_, _| {}).wait(1_000_000);
+    sender.train(10, 50_000, |_, _| {});
+    assert_eq!(sender.causes(), [BurstCause::Unknown]);
+}

@@ -1,0 +1,460 @@
+//! Everything that is measured of one sender of a flow.
+
+use std::hash::Hasher;
+
+use quiclab_units::Time;
+use quiclab_wire::{Decryption, FlowProtocol, Observed, QuicForm, QuicFrame, Segment, Transport};
+use rustc_hash::FxHasher;
+
+use crate::analysis::AnalysisSettings;
+use crate::bursts::{BurstMeter, SentContext};
+use crate::goodput::{ProtectedMeter, Protection};
+use crate::output::RunMetrics;
+use crate::packets::PacketMeter;
+use crate::planned::{PlannedKey, PlannedTimes, PrecisionMeter};
+use crate::recovery::{AckEffect, RecoveryMeter, SentEffect, space};
+use crate::series::SeriesPoint;
+use crate::tcp::TcpMeter;
+use crate::warnings::WarningCode;
+use crate::windows::{Running, Window, WindowMeter};
+
+/// Largest Ethernet frame at an MTU of 1500 bytes, without VLAN tag and frame check sequence.
+pub const LARGEST_FRAME_BYTES: u32 = 1514;
+/// Datagrams with which one is compared to find copies.
+const COPIES_REMEMBERED: usize = 8;
+/// Payloads shorter than this may repeat themselves.
+const SMALLEST_UNIQUE_PAYLOAD: usize = 21;
+/// Bytes at the front of a payload that tell it from others: behind the header they are encrypted.
+const TELLING_BYTES: usize = 64;
+
+/// How many QUIC packets could be read how far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DecryptionCounts {
+    /// Decrypted and authenticated.
+    pub verified: u64,
+    /// Packet number known, payload cut by the capture.
+    pub header_only: u64,
+    /// No key.
+    pub no_keys: u64,
+    /// Keys that do not fit.
+    pub failed: u64,
+    /// Not encrypted: Retry, Version Negotiation, other versions.
+    pub not_protected: u64,
+}
+
+/// What pictures are drawn from.
+#[derive(Clone, Debug, Default)]
+pub struct Pictures {
+    /// Bytes of the stream (TCP: sequence number) sent, over time.
+    pub sequence: Vec<SeriesPoint>,
+    /// Bytes in flight over time.
+    pub bytes_in_flight: Vec<SeriesPoint>,
+    /// RTT samples in ns over time.
+    pub rtt_ns: Vec<SeriesPoint>,
+    /// (time since the flow's first packet in ns, sequence) of packets declared lost.
+    pub lost: Vec<(u64, u64)>,
+    /// The same of packets with bytes sent before.
+    pub retransmitted: Vec<(u64, u64)>,
+    /// Marks that were left out because there are too many.
+    pub marks_left_out: u64,
+}
+
+/// One sender of a flow.
+pub(crate) struct DirectionMeter {
+    packets: PacketMeter,
+    protected: ProtectedMeter,
+    precision: PrecisionMeter,
+    recovery: Option<Box<RecoveryMeter>>,
+    tcp: Option<Box<TcpMeter>>,
+    bursts: Option<Box<BurstMeter>>,
+    windows: Option<Box<WindowMeter>>,
+    decryption: DecryptionCounts,
+    super_packets: u64,
+    without_payload: u64,
+    foreign: u64,
+    malformed: u64,
+    short_headers: u64,
+    fixed_bits: u64,
+    resets: u64,
+    bad_retries: u64,
+    copies: u64,
+    recent: [(u64, u32); COPIES_REMEMBERED],
+    recent_at: usize,
+    acks_of_peer_read: bool,
+}
+
+impl DirectionMeter {
+    pub(crate) fn new(settings: &AnalysisSettings, protocol: FlowProtocol) -> Self {
+        let is_tcp = protocol == FlowProtocol::Tcp;
+        DirectionMeter {
+            packets: PacketMeter::new(settings.train_threshold),
+            protected: ProtectedMeter::default(),
+            precision: PrecisionMeter::default(),
+            recovery: (!is_tcp).then(Box::default),
+            tcp: is_tcp.then(Box::default),
+            bursts: Some(Box::new(BurstMeter::default())),
+            windows: settings.window.map(|length| Box::new(WindowMeter::new(length, settings.train_threshold))),
+            decryption: DecryptionCounts::default(),
+            super_packets: 0,
+            without_payload: 0,
+            foreign: 0,
+            malformed: 0,
+            short_headers: 0,
+            fixed_bits: 0,
+            resets: 0,
+            bad_retries: 0,
+            copies: 0,
+            recent: [(0, 0); COPIES_REMEMBERED],
+            recent_at: 0,
+            acks_of_peer_read: false,
+        }
+    }
+
+    pub(crate) fn packets(&self) -> u64 {
+        self.packets.packets()
+    }
+
+    pub(crate) fn decryption(&self) -> DecryptionCounts {
+        self.decryption
+    }
+
+    /// Whether what was captured looks like QUIC although no long header was: short headers with the fixed bit, all.
+    pub(crate) fn looks_like_quic(&self) -> bool {
+        self.short_headers > 7 && self.fixed_bits * 50 >= self.short_headers * 49
+    }
+
+    /// A packet of this sender. `origin` is the flow's first packet.
+    pub(crate) fn on_packet(
+        &mut self,
+        segment: &Segment,
+        observed: &Observed,
+        protection: Protection,
+        origin: Time,
+        plan: Option<&PlannedTimes>,
+    ) {
+        let time = segment.time;
+        let (gap, begins_train) = self.packets.on_packet(time, segment.frame_length, segment.payload_length);
+        self.protected.on_packet(time, protection);
+        self.super_packets += u64::from(segment.frame_length > LARGEST_FRAME_BYTES);
+        let mut context = SentContext {
+            time,
+            gap,
+            begins_train,
+            frame_bytes: segment.frame_length,
+            bytes_in_flight_before: self.bytes_in_flight(),
+            smoothed_rtt_ns: self.smoothed_rtt_ns(),
+            ..SentContext::default()
+        };
+        match segment.transport {
+            Transport::Tcp { sequence_number, flags, .. } => {
+                if let Some(tcp) = &mut self.tcp {
+                    let effect = tcp.on_sent(sequence_number, flags, segment.payload_length, time, origin);
+                    context.is_retransmission = effect.is_retransmission;
+                    context.before_first_acknowledgment = !tcp.has_acknowledged_data();
+                }
+            }
+            Transport::Udp => self.on_datagram(segment, observed, origin, plan, &mut context),
+        }
+        if let Some(planned) = context.planned_ns {
+            self.precision.on_packet(time.as_nanos(), planned);
+        }
+        if let Some(bursts) = &mut self.bursts {
+            bursts.on_sent(&context);
+        }
+        if self.windows.is_some() {
+            let running = self.running();
+            if let Some(windows) = &mut self.windows {
+                windows.on_packet(origin, time, segment.frame_length, segment.payload_length, running);
+            }
+        }
+    }
+
+    fn on_datagram(
+        &mut self,
+        segment: &Segment,
+        observed: &Observed,
+        origin: Time,
+        plan: Option<&PlannedTimes>,
+        context: &mut SentContext,
+    ) {
+        if segment.payload.is_empty() {
+            self.without_payload += 1;
+            return;
+        }
+        self.foreign += u64::from(observed.has_foreign_bytes);
+        self.count_copies(segment);
+        let mut any = SentEffect::default();
+        for packet in observed.packets {
+            match packet.decryption {
+                Decryption::Verified => self.decryption.verified += 1,
+                Decryption::HeaderOnly => self.decryption.header_only += 1,
+                Decryption::NoKeys => self.decryption.no_keys += 1,
+                Decryption::Failed if packet.form == QuicForm::Retry => self.bad_retries += 1,
+                Decryption::Failed => self.decryption.failed += 1,
+                Decryption::NotProtected => self.decryption.not_protected += 1,
+            }
+            self.malformed += u64::from(packet.frame_error.is_some());
+            self.resets += u64::from(packet.is_stateless_reset);
+            let (Some(space), Some(number), Some(recovery)) =
+                (space(packet.form), packet.packet_number, &mut self.recovery)
+            else {
+                continue;
+            };
+            let frames = (packet.decryption == Decryption::Verified).then(|| &observed.frames[packet.frames.clone()]);
+            let effect = recovery.on_sent(space, number, segment.time, packet.length, frames, origin);
+            any.is_retransmission |= effect.is_retransmission;
+            any.carries_stream |= effect.carries_stream;
+            if space == 2 && context.planned_ns.is_none() && !effect.is_duplicate {
+                context.planned_ns = plan.and_then(|plan| plan.of(PlannedKey::PacketNumber(number)));
+            }
+        }
+        if let [packet] = observed.packets
+            && packet.form == QuicForm::OneRtt
+        {
+            self.short_headers += 1;
+            self.fixed_bits += u64::from(segment.payload[0] & 0x40 != 0);
+        }
+        if context.planned_ns.is_none()
+            && segment.payload.len() == segment.payload_length as usize
+            && let Some(plan) = plan.filter(|plan| plan.has_checksums())
+        {
+            context.planned_ns = plan.of(PlannedKey::DatagramChecksum(crc32c::crc32c(segment.payload)));
+        }
+        context.is_retransmission = any.is_retransmission;
+        context.before_first_acknowledgment =
+            self.recovery.as_ref().is_none_or(|recovery| !recovery.one_rtt_acknowledged);
+    }
+
+    /// The same bytes again: no two protected packets are alike.
+    fn count_copies(&mut self, segment: &Segment) {
+        if segment.payload.len() < SMALLEST_UNIQUE_PAYLOAD {
+            return;
+        }
+        let mut hasher = FxHasher::default();
+        hasher.write(&segment.payload[..segment.payload.len().min(TELLING_BYTES)]);
+        let seen = (hasher.finish(), segment.payload_length);
+        if self.recent.contains(&seen) {
+            self.copies += 1;
+        } else {
+            self.recent[self.recent_at] = seen;
+            self.recent_at = (self.recent_at + 1) % COPIES_REMEMBERED;
+        }
+    }
+
+    /// A packet of the peer: what it acknowledges.
+    pub(crate) fn on_packet_of_peer(&mut self, segment: &Segment, observed: &Observed) {
+        let mut total = AckEffect::default();
+        match segment.transport {
+            Transport::Tcp { acknowledgment_number, flags, .. } => {
+                if let Some(tcp) = self.tcp.as_mut().filter(|_| flags.ack) {
+                    self.acks_of_peer_read = true;
+                    total.newly_acknowledged_bytes = tcp.on_acknowledgment(acknowledgment_number, segment.time);
+                    total.newly_acknowledged_packets = u64::from(total.newly_acknowledged_bytes > 0);
+                }
+            }
+            Transport::Udp => {
+                let exponent = observed.connection.ack_delay_exponent(observed.sender);
+                for packet in observed.packets {
+                    let (Some(space), Some(recovery)) = (space(packet.form), &mut self.recovery) else { continue };
+                    for frame in &observed.frames[packet.frames.clone()] {
+                        if let QuicFrame::Ack(ack) = frame {
+                            self.acks_of_peer_read = true;
+                            let effect = recovery.on_ack(space, ack, exponent, segment.time);
+                            total.newly_acknowledged_packets += effect.newly_acknowledged_packets;
+                            total.newly_acknowledged_bytes += effect.newly_acknowledged_bytes;
+                            total.ends_recovery |= effect.ends_recovery;
+                        }
+                    }
+                }
+            }
+        }
+        if let Some(bursts) = &mut self.bursts {
+            bursts.on_packet_of_peer(segment.time, total);
+        }
+    }
+
+    fn bytes_in_flight(&self) -> Option<u64> {
+        if !self.acks_of_peer_read {
+            return None;
+        }
+        match (&self.recovery, &self.tcp) {
+            (Some(recovery), _) => Some(recovery.bytes_in_flight()),
+            (_, Some(tcp)) => Some(tcp.bytes_in_flight()),
+            _ => None,
+        }
+    }
+
+    fn smoothed_rtt_ns(&self) -> Option<u64> {
+        match (&self.recovery, &self.tcp) {
+            (Some(recovery), _) => recovery.smoothed_rtt_ns(),
+            (_, Some(tcp)) => tcp.smoothed_rtt_ns(),
+            _ => None,
+        }
+    }
+
+    fn running(&self) -> Running {
+        let (retransmitted, lost) = match (&self.recovery, &self.tcp) {
+            (Some(recovery), _) => recovery.counters(),
+            (_, Some(tcp)) => (Some(tcp.retransmissions()), None),
+            _ => (None, None),
+        };
+        Running {
+            packets_retransmitted: retransmitted.filter(|_| self.decryption.verified > 0 || self.tcp.is_some()),
+            packets_lost: lost.filter(|_| self.acks_of_peer_read),
+            bytes_in_flight: self.bytes_in_flight(),
+            smoothed_rtt_ns: self.smoothed_rtt_ns(),
+        }
+    }
+
+    /// Bytes of streams, each counted once; `None` where no frame was read.
+    fn stream_bytes(&self) -> Option<u64> {
+        match (&self.recovery, &self.tcp) {
+            (Some(recovery), _) => Some(recovery.stream_bytes()).filter(|_| self.decryption.verified > 0),
+            (_, Some(tcp)) => Some(tcp.data_bytes()),
+            _ => None,
+        }
+        .filter(|bytes| *bytes > 0)
+    }
+
+    /// `is_server`: goodput is what the server answers.
+    pub(crate) fn finish(
+        self,
+        is_server: bool,
+        settings: &AnalysisSettings,
+        planned: usize,
+        run: &mut RunMetrics,
+    ) -> (Pictures, Vec<Window>) {
+        let stream_bytes = self.stream_bytes();
+        let packets = self.packets();
+        self.warn(packets, run);
+        self.packets.finish(run);
+        let payload_is_known = self.decryption.verified > 0;
+        let mut pictures = Pictures::default();
+        if let Some(mut recovery) = self.recovery {
+            recovery.finish(payload_is_known, self.acks_of_peer_read, run);
+            pictures = Pictures {
+                sequence: recovery.sequence_series.into_points(),
+                bytes_in_flight: recovery.in_flight_series.into_points(),
+                rtt_ns: recovery.rtt_series.into_points(),
+                lost: recovery.lost_marks,
+                retransmitted: recovery.retransmission_marks,
+                marks_left_out: recovery.marks_left_out,
+            };
+        }
+        if let Some(mut tcp) = self.tcp {
+            tcp.finish(self.acks_of_peer_read, run);
+            pictures = Pictures {
+                sequence: tcp.sequence_series.into_points(),
+                bytes_in_flight: tcp.in_flight_series.into_points(),
+                rtt_ns: tcp.rtt_series.into_points(),
+                lost: Vec::new(),
+                retransmitted: tcp.retransmission_marks,
+                marks_left_out: tcp.marks_left_out,
+            };
+        }
+        if run.metrics.packets_duplicated.is_none() && self.copies > 0 {
+            run.metrics.packets_duplicated = Some(self.copies);
+        }
+        if let Some(copies) = run.metrics.packets_duplicated.filter(|copies| *copies > 0) {
+            run.warn(
+                WarningCode::PacketsDuplicated,
+                format!(
+                    "{copies} of {packets} packets are copies of others: the tap sees packets twice, and gaps and trains are \
+                     wrong; capture on one interface, or remove them with `editcap -d`"
+                ),
+            );
+        }
+        if is_server {
+            let given = settings.response_bytes;
+            let bytes = given.or_else(|| stream_bytes.map(quiclab_units::ByteCount::from_bytes));
+            if let Some(bytes) = bytes {
+                if given.is_none() {
+                    run.warn(
+                        WarningCode::GoodputFromStreamBytes,
+                        format!(
+                            "the length of the response was not given, so goodput counts the {} bytes of streams on the wire, \
+                             with the framing of HTTP or TLS",
+                            bytes.as_bytes()
+                        ),
+                    );
+                }
+                self.protected.finish(bytes, run);
+            }
+        }
+        self.precision.finish(planned, run);
+        if let Some(bursts) = self.bursts {
+            bursts.finish(settings.train_threshold, run);
+        }
+        let mut rows = Vec::new();
+        if let Some(windows) = self.windows {
+            let left_out;
+            (rows, left_out) = windows.finish();
+            if left_out {
+                run.warn(
+                    WarningCode::WindowsTooMany,
+                    format!("only the first {} time windows are listed: take longer windows", crate::windows::MOST_WINDOWS),
+                );
+            }
+        }
+        (pictures, rows)
+    }
+
+    fn warn(&self, packets: u64, run: &mut RunMetrics) {
+        let mut warn_if = |count: u64, code: WarningCode, text: String| {
+            if count > 0 {
+                run.warn(code, text);
+            }
+        };
+        warn_if(
+            self.super_packets,
+            WarningCode::SuperPackets,
+            format!(
+                "{} of {packets} packets are frames of more than {LARGEST_FRAME_BYTES} bytes: the tap saw them before they \
+                 were segmented; turn tso, gso and tx-udp-segmentation off on the server's interface",
+                self.super_packets
+            ),
+        );
+        let DecryptionCounts { header_only, no_keys, failed, .. } = self.decryption;
+        warn_if(
+            no_keys,
+            WarningCode::KeysMissing,
+            format!(
+                "{no_keys} QUIC packets could not be decrypted for want of keys: packet numbers, retransmissions, losses, RTT \
+                 and bytes in flight are missing or incomplete; give the key log of this connection with --keys"
+            ),
+        );
+        warn_if(
+            failed,
+            WarningCode::DecryptionFailed,
+            format!("{failed} QUIC packets do not open with the keys of their connection: damaged, forged, or not QUIC"),
+        );
+        warn_if(
+            header_only,
+            WarningCode::PayloadCut,
+            format!(
+                "{header_only} QUIC packets were cut by the snap length: their numbers are known, their frames are not; \
+                 capture whole packets (snap length 0)"
+            ),
+        );
+        warn_if(
+            self.malformed,
+            WarningCode::FramesMalformed,
+            format!("{} decrypted QUIC packets hold frames that cannot be read to the end", self.malformed),
+        );
+        warn_if(
+            self.resets,
+            WarningCode::StatelessReset,
+            format!("{} packets end with the token of a stateless reset: the sender had lost the connection", self.resets),
+        );
+        warn_if(
+            self.bad_retries,
+            WarningCode::RetryNotGenuine,
+            format!("{} Retry packets have a wrong integrity tag", self.bad_retries),
+        );
+    }
+
+    /// Datagrams with bytes behind their packets, and those without captured payload.
+    pub(crate) fn odd_datagrams(&self) -> (u64, u64) {
+        (self.foreign, self.without_payload)
+    }
+}

@@ -1,0 +1,165 @@
+//! Planned send times, joined to packets: `precision_*`.
+
+use std::collections::BTreeMap;
+
+use quiclab_wire::{ConnectionId, Role};
+
+use crate::output::RunMetrics;
+use crate::samples::Samples;
+use crate::warnings::WarningCode;
+
+/// What a planned time belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PlannedKey {
+    /// Packet number of a 1-RTT packet.
+    PacketNumber(u64),
+    /// CRC32c of the UDP payload.
+    DatagramChecksum(u32),
+}
+
+/// When a stack planned to send its packets, in its own clock. The first plan of a packet counts.
+#[derive(Clone, Debug, Default)]
+pub struct PlannedTimes {
+    times: BTreeMap<PlannedKey, i64>,
+    has_checksums: bool,
+}
+
+impl PlannedTimes {
+    /// Adds one. The zero of the clock does not matter, as long as it is the same for all.
+    pub fn insert(&mut self, key: PlannedKey, time_ns: i64) {
+        self.has_checksums |= matches!(key, PlannedKey::DatagramChecksum(_));
+        self.times.entry(key).or_insert(time_ns);
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.times.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.times.is_empty()
+    }
+
+    /// Whether datagrams must be summed up to be found.
+    pub(crate) fn has_checksums(&self) -> bool {
+        self.has_checksums
+    }
+
+    pub(crate) fn of(&self, key: PlannedKey) -> Option<i64> {
+        self.times.get(&key).copied()
+    }
+}
+
+/// The planned times of one end of one connection.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Which end planned.
+    pub sender: Role,
+    /// Destination connection ID of the client's first Initial. `None`: not known, and then the plan is taken for the
+    /// first flow.
+    pub original_destination_connection_id: Option<ConnectionId>,
+    /// The times.
+    pub times: PlannedTimes,
+}
+
+/// The plan of a sender, by connection ID, or the only one there is for the first flow.
+pub(crate) fn plan_of<'a>(plans: &'a [Plan], sender: Role, flow: usize, id: Option<ConnectionId>) -> Option<&'a PlannedTimes> {
+    let of_sender = || plans.iter().filter(|plan| plan.sender == sender && !plan.times.is_empty());
+    let by_id = of_sender().find(|plan| id.is_some() && plan.original_destination_connection_id == id);
+    // Behind a Retry an end may name another ID than the first.
+    let only = || (flow == 0 && of_sender().count() == 1).then(|| of_sender().next()).flatten();
+    by_id.or_else(only).map(|plan| &plan.times)
+}
+
+/// Differences between the tap and the plan.
+#[derive(Clone, Default)]
+pub(crate) struct PrecisionMeter {
+    /// Of the first joined packet: differences are counted from it, so that clocks may differ.
+    offset_ns: Option<i128>,
+    smallest: i128,
+    differences: Vec<i64>,
+    count: u64,
+    mean: f64,
+    squares: f64,
+}
+
+/// Differences kept for the distribution.
+const MOST_DIFFERENCES: usize = 1 << 20;
+
+impl PrecisionMeter {
+    pub(crate) fn on_packet(&mut self, actual_ns: u64, planned_ns: i64) {
+        let difference = i128::from(actual_ns) - i128::from(planned_ns);
+        let offset = *self.offset_ns.get_or_insert(difference);
+        let relative = difference - offset;
+        self.smallest = self.smallest.min(relative);
+        if self.differences.len() < MOST_DIFFERENCES
+            && let Ok(relative) = i64::try_from(relative)
+        {
+            self.differences.push(relative);
+        }
+        self.count += 1;
+        let distance = relative as f64 - self.mean;
+        self.mean += distance / self.count as f64;
+        self.squares += distance * (relative as f64 - self.mean);
+    }
+
+    pub(crate) fn finish(&self, planned: usize, run: &mut RunMetrics) {
+        if planned == 0 {
+            return;
+        }
+        run.metrics.precision_samples = Some(self.count);
+        run.metrics.precision_sd_ns =
+            (self.count > 1).then(|| (self.squares / (self.count - 1) as f64).sqrt());
+        let mut lateness = Samples::default();
+        for difference in &self.differences {
+            lateness.add(u64::try_from(i128::from(*difference) - self.smallest).unwrap_or(u64::MAX));
+        }
+        run.distributions.lateness_ns = lateness.log_bins();
+        let missing = (planned as u64).saturating_sub(self.count);
+        if missing > 0 {
+            run.warn(
+                WarningCode::PlannedTimesNotJoined,
+                format!(
+                    "{missing} of {planned} planned send times belong to no captured packet: is the list of this \
+                     connection, and are the packet numbers (keys) or whole payloads (checksums) there?"
+                ),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn precision_does_not_depend_on_the_clocks() {
+        let late = [0_u64, 1_000, 2_000, 3_000, 4_000];
+        let deviation = |clock: i64| {
+            let mut meter = PrecisionMeter::default();
+            for (packet, late) in late.iter().enumerate() {
+                let planned = packet as i64 * 250_000;
+                meter.on_packet(1_767_225_600_000_000_000 + planned as u64 + late, planned + clock);
+            }
+            let mut run = RunMetrics::empty();
+            meter.finish(5, &mut run);
+            assert_eq!(run.warnings, []);
+            assert_eq!(run.distributions.lateness_ns.iter().map(|(_, count)| count).sum::<u64>(), 5);
+            run.metrics.precision_sd_ns.unwrap()
+        };
+        // Variance of 0 to 4 is 10 / 4.
+        let expected = 1_000.0 * (2.5_f64).sqrt();
+        for clock in [0, -5, i64::MAX / 2] {
+            assert!((deviation(clock) - expected).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn plans_without_packets_are_told() {
+        let mut run = RunMetrics::empty();
+        PrecisionMeter::default().finish(3, &mut run);
+        assert_eq!(run.warnings[0].code, "planned_times_not_joined");
+        assert_eq!(run.metrics.precision_sd_ns, None);
+    }
+}

@@ -1,0 +1,87 @@
+//! Sets of whole numbers that are mostly contiguous: packet numbers, offsets of streams.
+
+use std::collections::BTreeMap;
+
+/// A set of ranges that neither overlap nor touch.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RangeSet {
+    /// Begin to end (exclusive).
+    ranges: BTreeMap<u64, u64>,
+    members: u64,
+}
+
+impl RangeSet {
+    /// Adds `begin..end`; gives how many of them were not in the set.
+    pub(crate) fn insert(&mut self, begin: u64, end: u64) -> u64 {
+        if begin >= end {
+            return 0;
+        }
+        // What nearly always happens: the next one.
+        if let Some(mut last) = self.ranges.last_entry()
+            && *last.get() == begin
+        {
+            *last.get_mut() = end;
+            self.members += end - begin;
+            return end - begin;
+        }
+        let (mut merged_begin, mut merged_end) = (begin, end);
+        let mut known = 0;
+        let before = self.ranges.range(..=begin).next_back().map(|(begin, end)| (*begin, *end));
+        let touching: Vec<(u64, u64)> = before
+            .into_iter()
+            .filter(|(_, other_end)| *other_end >= begin)
+            .chain(self.ranges.range(begin + 1..).take_while(|(other, _)| **other <= end).map(|(begin, end)| (*begin, *end)))
+            .collect();
+        for (other_begin, other_end) in touching {
+            self.ranges.remove(&other_begin);
+            known += other_end.min(end).saturating_sub(other_begin.max(begin));
+            merged_begin = merged_begin.min(other_begin);
+            merged_end = merged_end.max(other_end);
+        }
+        self.ranges.insert(merged_begin, merged_end);
+        let added = end - begin - known;
+        self.members += added;
+        added
+    }
+
+    pub(crate) fn members(&self) -> u64 {
+        self.members
+    }
+
+    /// From the smallest to the largest member, both included.
+    pub(crate) fn span(&self) -> u64 {
+        match (self.ranges.first_key_value(), self.ranges.last_key_value()) {
+            (Some((begin, _)), Some((_, end))) => end - begin,
+            _ => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::RangeSet;
+
+    proptest! {
+        #[test]
+        fn a_set_of_ranges_counts_as_a_set_of_numbers(pieces in prop::collection::vec((0_u64..60, 0_u64..12), 0..40)) {
+            let mut ranges = RangeSet::default();
+            let mut numbers = BTreeSet::new();
+            for (begin, length) in pieces {
+                let new = (begin..begin + length).filter(|number| numbers.insert(*number)).count() as u64;
+                prop_assert_eq!(ranges.insert(begin, begin + length), new);
+            }
+            prop_assert_eq!(ranges.members(), numbers.len() as u64);
+            let span = numbers.first().zip(numbers.last()).map_or(0, |(first, last)| last - first + 1);
+            prop_assert_eq!(ranges.span(), span);
+            let mut expected = 0;
+            for (begin, end) in &ranges.ranges {
+                prop_assert!(begin < end && (expected == 0 || *begin > expected));
+                expected = *end;
+            }
+        }
+    }
+}

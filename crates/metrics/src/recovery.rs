@@ -1,0 +1,385 @@
+//! What packet numbers and ACK frames say: RTT, losses, retransmissions, bytes in flight. RFC 9002, seen from the tap.
+//!
+//! The tap stands at the sender, so a packet counts as sent when the tap sees it, and as acknowledged when the tap sees the
+//! ACK. At a tap elsewhere the RTT is that of the way from there to the receiver and back.
+
+use std::collections::BTreeMap;
+
+use quiclab_units::Time;
+use quiclab_wire::{Ack, QuicForm, QuicFrame};
+
+use crate::output::RunMetrics;
+use crate::ranges::RangeSet;
+use crate::samples::Samples;
+use crate::series::Series;
+use crate::warnings::WarningCode;
+
+/// `kPacketThreshold`, RFC 9002 section 6.1.1.
+const PACKET_THRESHOLD: u64 = 3;
+/// Packets declared lost that may still turn out to be late.
+const MOST_LOST_REMEMBERED: usize = 1 << 16;
+/// Streams whose offsets are followed.
+const MOST_STREAMS: usize = 1 << 16;
+/// Marks in the time-sequence picture.
+pub(crate) const MOST_MARKS: usize = 5_000;
+
+/// Index of a packet number space.
+pub(crate) fn space(form: QuicForm) -> Option<usize> {
+    match form {
+        QuicForm::Initial => Some(0),
+        QuicForm::Handshake => Some(1),
+        QuicForm::ZeroRtt | QuicForm::OneRtt => Some(2),
+        _ => None,
+    }
+}
+
+#[derive(Clone, Copy)]
+struct SentPacket {
+    time: Time,
+    bytes: u64,
+    ack_eliciting: bool,
+    in_flight: bool,
+    /// In the time-sequence picture.
+    sequence: u64,
+}
+
+/// What one ACK did. The evidence of burst forensics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AckEffect {
+    pub(crate) newly_acknowledged_packets: u64,
+    pub(crate) newly_acknowledged_bytes: u64,
+    /// A packet sent after the last loss was acknowledged for the first time, RFC 9002 section 7.3.2.
+    pub(crate) ends_recovery: bool,
+}
+
+/// What one sent packet was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SentEffect {
+    pub(crate) is_duplicate: bool,
+    pub(crate) is_retransmission: bool,
+    pub(crate) carries_stream: bool,
+}
+
+/// The packets of one QUIC sender with the ACKs of its peer.
+#[derive(Default)]
+pub(crate) struct RecoveryMeter {
+    numbers: [RangeSet; 3],
+    largest: [Option<u64>; 3],
+    outstanding: [BTreeMap<u64, SentPacket>; 3],
+    lost: BTreeMap<(usize, u64), SentPacket>,
+    in_flight: u64,
+    most_in_flight: u64,
+    /// Bytes in flight x ns, and since when.
+    in_flight_area: u128,
+    in_flight_since: Option<Time>,
+    in_flight_ns: u64,
+    rtt: Samples,
+    latest_rtt_ns: u64,
+    smoothed_rtt_ns: Option<u64>,
+    ack_delays: Samples,
+    acks: u64,
+    packets_seen: u64,
+    duplicates: u64,
+    reordered: u64,
+    declared_lost: u64,
+    spuriously_lost: u64,
+    retransmissions: u64,
+    retransmitted_bytes: u64,
+    streams: BTreeMap<u64, (u64, RangeSet)>,
+    streams_not_followed: u64,
+    crypto: [RangeSet; 3],
+    stream_bytes: u64,
+    /// Send time of the last packet when a loss was declared.
+    recovery_start: Option<Time>,
+    last_sent: Option<Time>,
+    pub(crate) one_rtt_acknowledged: bool,
+    pub(crate) sequence_series: Series,
+    pub(crate) in_flight_series: Series,
+    pub(crate) rtt_series: Series,
+    pub(crate) lost_marks: Vec<(u64, u64)>,
+    pub(crate) retransmission_marks: Vec<(u64, u64)>,
+    pub(crate) marks_left_out: u64,
+    origin: Option<Time>,
+}
+
+impl RecoveryMeter {
+    /// Bytes of ack-eliciting or padded packets that are neither acknowledged nor lost.
+    pub(crate) fn bytes_in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// Of all packets so far.
+    pub(crate) fn smoothed_rtt_ns(&self) -> Option<u64> {
+        self.smoothed_rtt_ns
+    }
+
+    /// Packets with bytes sent before, and packets lost, so far.
+    pub(crate) fn counters(&self) -> (Option<u64>, Option<u64>) {
+        (Some(self.retransmissions), Some(self.declared_lost - self.spuriously_lost))
+    }
+
+    pub(crate) fn stream_bytes(&self) -> u64 {
+        self.stream_bytes
+    }
+
+    /// A packet whose number is known; `frames` is empty where its payload is not. `origin` is the flow's first packet.
+    pub(crate) fn on_sent(
+        &mut self,
+        space: usize,
+        number: u64,
+        time: Time,
+        bytes: u32,
+        frames: Option<&[QuicFrame]>,
+        origin: Time,
+    ) -> SentEffect {
+        self.origin = Some(origin);
+        self.sequence_series.begin(origin);
+        self.in_flight_series.begin(origin);
+        self.rtt_series.begin(origin);
+        let mut effect = SentEffect::default();
+        self.packets_seen += 1;
+        if self.numbers[space].insert(number, number + 1) == 0 {
+            self.duplicates += 1;
+            effect.is_duplicate = true;
+            return effect;
+        }
+        if self.largest[space].is_some_and(|largest| number < largest) {
+            self.reordered += 1;
+        }
+        self.largest[space] = self.largest[space].max(Some(number));
+        // Of a packet whose frames are not known, take what most packets of a sender are.
+        let mut ack_eliciting = frames.is_none();
+        let mut in_flight = frames.is_none();
+        let mut sequence = 0;
+        for frame in frames.unwrap_or_default() {
+            ack_eliciting |= frame.is_ack_eliciting();
+            // RFC 9002 section 2: ack-eliciting, or with PADDING.
+            in_flight |= frame.is_ack_eliciting() || matches!(frame, QuicFrame::Padding { .. });
+            match frame {
+                QuicFrame::Stream { stream, offset, length, .. } => {
+                    effect.carries_stream |= *length > 0;
+                    sequence = self.on_stream(*stream, *offset, *length, &mut effect);
+                }
+                QuicFrame::Crypto { offset, data } => {
+                    let length = data.len() as u64;
+                    let new = self.crypto[space].insert(*offset, offset.saturating_add(length));
+                    effect.is_retransmission |= new < length;
+                    self.retransmitted_bytes += length - new;
+                }
+                _ => {}
+            }
+        }
+        self.retransmissions += u64::from(effect.is_retransmission);
+        if effect.carries_stream {
+            self.sequence_series.add(time, sequence);
+            if effect.is_retransmission {
+                self.mark(time, sequence, true);
+            }
+        }
+        let packet = SentPacket { time, bytes: u64::from(bytes), ack_eliciting, in_flight, sequence };
+        if ack_eliciting || in_flight {
+            self.outstanding[space].insert(number, packet);
+        }
+        if in_flight {
+            self.change_in_flight(time, self.in_flight + packet.bytes);
+        }
+        self.last_sent = Some(time);
+        effect
+    }
+
+    fn on_stream(&mut self, stream: u64, offset: u64, length: u64, effect: &mut SentEffect) -> u64 {
+        if !self.streams.contains_key(&stream) && self.streams.len() >= MOST_STREAMS {
+            self.streams_not_followed += 1;
+            return self.stream_bytes;
+        }
+        let begin = self.stream_bytes;
+        let (base, ranges) = self.streams.entry(stream).or_insert_with(|| (begin.saturating_sub(offset), RangeSet::default()));
+        let new = ranges.insert(offset, offset + length);
+        self.stream_bytes += new;
+        self.retransmitted_bytes += length - new;
+        effect.is_retransmission |= new < length;
+        *base + offset + length
+    }
+
+    fn mark(&mut self, time: Time, sequence: u64, is_retransmission: bool) {
+        let since = self.origin.and_then(|origin| time.checked_since(origin)).map_or(0, |since| since.as_nanos());
+        let marks = if is_retransmission { &mut self.retransmission_marks } else { &mut self.lost_marks };
+        if marks.len() < MOST_MARKS {
+            marks.push((since, sequence));
+        } else {
+            self.marks_left_out += 1;
+        }
+    }
+
+    /// An ACK of the peer. `exponent` is the peer's `ack_delay_exponent`.
+    pub(crate) fn on_ack(&mut self, space: usize, ack: &Ack, exponent: u8, time: Time) -> AckEffect {
+        self.acks += 1;
+        let mut effect = AckEffect::default();
+        let mut newest: Option<(u64, SentPacket)> = None;
+        let mut any_eliciting = false;
+        let outstanding = &mut self.outstanding[space];
+        let mut freed = 0;
+        for range in &ack.ranges {
+            let numbers: Vec<u64> = outstanding.range(range.clone()).map(|(number, _)| *number).collect();
+            for number in numbers {
+                let Some(packet) = outstanding.remove(&number) else { continue };
+                effect.newly_acknowledged_packets += 1;
+                effect.newly_acknowledged_bytes += packet.bytes;
+                any_eliciting |= packet.ack_eliciting;
+                freed += if packet.in_flight { packet.bytes } else { 0 };
+                if newest.is_none_or(|(newest, _)| number > newest) {
+                    newest = Some((number, packet));
+                }
+            }
+            if !self.lost.is_empty() {
+                let late: Vec<u64> =
+                    self.lost.range((space, *range.start())..=(space, *range.end())).map(|((_, number), _)| *number).collect();
+                for number in late {
+                    self.lost.remove(&(space, number));
+                    self.spuriously_lost += 1;
+                }
+            }
+        }
+        if freed > 0 {
+            self.change_in_flight(time, self.in_flight.saturating_sub(freed));
+        }
+        if space == 2 && newest.is_some() && !self.one_rtt_acknowledged {
+            self.one_rtt_acknowledged = true;
+            self.forget_handshake(time);
+        }
+        if let Some((number, packet)) = newest {
+            // RFC 9002 section 5.1.
+            if number == ack.largest() && any_eliciting {
+                self.on_rtt(packet.time, time, space, ack, exponent);
+            }
+            if let Some(start) = self.recovery_start
+                && packet.time > start
+            {
+                self.recovery_start = None;
+                effect.ends_recovery = true;
+            }
+        }
+        self.detect_losses(space, ack.largest(), time);
+        effect
+    }
+
+    fn on_rtt(&mut self, sent: Time, time: Time, space: usize, ack: &Ack, exponent: u8) {
+        let Some(rtt) = time.checked_since(sent) else {
+            return;
+        };
+        let rtt_ns = rtt.as_nanos();
+        self.latest_rtt_ns = rtt_ns;
+        self.rtt.add(rtt_ns);
+        self.rtt_series.add(time, rtt_ns);
+        let delay_ns = ack.encoded_delay.checked_shl(u32::from(exponent)).and_then(|us| us.checked_mul(1_000));
+        if space == 2
+            && let Some(delay_ns) = delay_ns
+        {
+            self.ack_delays.add(delay_ns);
+        }
+        // RFC 9002 section 5.3, without the limit of max_ack_delay, which nothing here shows.
+        let minimum = self.rtt.minimum().unwrap_or(rtt_ns);
+        let delay_ns = if space == 0 { 0 } else { delay_ns.unwrap_or(0) };
+        let adjusted = if rtt_ns >= minimum.saturating_add(delay_ns) { rtt_ns - delay_ns } else { rtt_ns };
+        self.smoothed_rtt_ns = Some(match self.smoothed_rtt_ns {
+            None => rtt_ns,
+            Some(smoothed) => ((u128::from(smoothed) * 7 + u128::from(adjusted)) / 8) as u64,
+        });
+    }
+
+    /// RFC 9002 section 6.1.
+    fn detect_losses(&mut self, space: usize, largest_acknowledged: u64, time: Time) {
+        // kTimeThreshold is 9/8.
+        let delay_ns = self.latest_rtt_ns.max(self.smoothed_rtt_ns.unwrap_or(0)) / 8 * 9;
+        let is_lost = |number: u64, packet: &SentPacket| {
+            number + PACKET_THRESHOLD <= largest_acknowledged
+                || time.checked_since(packet.time).is_some_and(|age| delay_ns > 0 && age.as_nanos() >= delay_ns)
+        };
+        let lost: Vec<(u64, SentPacket)> = self.outstanding[space]
+            .range(..largest_acknowledged)
+            .filter(|(number, packet)| is_lost(**number, packet))
+            .map(|(number, packet)| (*number, *packet))
+            .collect();
+        if lost.is_empty() {
+            return;
+        }
+        let mut freed = 0;
+        for (number, packet) in lost {
+            self.outstanding[space].remove(&number);
+            freed += if packet.in_flight { packet.bytes } else { 0 };
+            self.declared_lost += 1;
+            self.mark(packet.time, packet.sequence, false);
+            if self.recovery_start.is_none_or(|start| packet.time > start) {
+                self.recovery_start = self.last_sent;
+            }
+            self.lost.insert((space, number), packet);
+            if self.lost.len() > MOST_LOST_REMEMBERED {
+                self.lost.pop_first();
+            }
+        }
+        self.change_in_flight(time, self.in_flight.saturating_sub(freed));
+    }
+
+    /// RFC 9002 section 6.4: packets whose keys are gone are no longer in flight.
+    fn forget_handshake(&mut self, time: Time) {
+        let mut freed = 0;
+        for space in [0, 1] {
+            let packets = std::mem::take(&mut self.outstanding[space]);
+            freed += packets.values().filter(|packet| packet.in_flight).map(|packet| packet.bytes).sum::<u64>();
+        }
+        self.change_in_flight(time, self.in_flight.saturating_sub(freed));
+    }
+
+    fn change_in_flight(&mut self, time: Time, bytes: u64) {
+        let span = self.in_flight_since.and_then(|since| time.checked_since(since)).map_or(0, |span| span.as_nanos());
+        self.in_flight_area += u128::from(self.in_flight) * u128::from(span);
+        self.in_flight_ns += span;
+        self.in_flight_since = Some(time);
+        self.in_flight = bytes;
+        self.most_in_flight = self.most_in_flight.max(bytes);
+        self.in_flight_series.add(time, bytes);
+    }
+
+    /// `payload_is_known`: whether frames were read, and not packet numbers alone; `acks_are_known`: the peer's were.
+    pub(crate) fn finish(&mut self, payload_is_known: bool, acks_are_known: bool, run: &mut RunMetrics) {
+        if self.packets_seen == 0 {
+            return;
+        }
+        let metrics = &mut run.metrics;
+        metrics.packets_reordered = Some(self.reordered);
+        metrics.packets_duplicated = Some(self.duplicates);
+        metrics.packet_numbers_missing =
+            Some(self.numbers.iter().map(|numbers| numbers.span() - numbers.members()).sum::<u64>());
+        if payload_is_known {
+            metrics.stream_bytes = Some(self.stream_bytes);
+            metrics.packets_retransmitted = Some(self.retransmissions);
+            metrics.retransmitted_bytes = Some(self.retransmitted_bytes);
+        }
+        if acks_are_known {
+            metrics.packets_lost = Some(self.declared_lost - self.spuriously_lost);
+            metrics.packets_lost_spuriously = Some(self.spuriously_lost);
+            metrics.acks_received = Some(self.acks);
+            metrics.ack_delay_median_ns = self.ack_delays.median();
+            metrics.bytes_in_flight_max = Some(self.most_in_flight);
+            metrics.bytes_in_flight_mean =
+                (self.in_flight_ns > 0).then(|| self.in_flight_area as f64 / self.in_flight_ns as f64);
+            metrics.rtt_samples = Some(self.rtt.count());
+            metrics.rtt_min_ns = self.rtt.minimum();
+            metrics.rtt_median_ns = self.rtt.median();
+            metrics.rtt_p95_ns = self.rtt.quantile(0.95);
+            metrics.rtt_max_ns = self.rtt.maximum();
+            metrics.smoothed_rtt_ns = self.smoothed_rtt_ns;
+            run.distributions.rtt_ns = self.rtt.log_bins();
+        }
+        if self.streams_not_followed > 0 {
+            run.warn(
+                WarningCode::StreamsNotFollowed,
+                format!(
+                    "{} STREAM frames of streams beyond the first {MOST_STREAMS} were not followed: stream bytes and \
+                     retransmissions are too low",
+                    self.streams_not_followed
+                ),
+            );
+        }
+    }
+}

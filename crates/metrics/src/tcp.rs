@@ -1,0 +1,262 @@
+//! What TCP's sequence and acknowledgment numbers say, RFC 9293. The tap stands at the sender, as in `recovery`.
+
+use std::collections::VecDeque;
+
+use quiclab_units::Time;
+use quiclab_wire::TcpFlags;
+
+use crate::output::RunMetrics;
+use crate::recovery::MOST_MARKS;
+use crate::samples::Samples;
+use crate::series::Series;
+
+/// Segments whose RTT may still be measured.
+const MOST_TIMED: usize = 1 << 16;
+
+/// What a segment was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SegmentEffect {
+    pub(crate) is_retransmission: bool,
+}
+
+/// The segments of one TCP sender with the acknowledgments of its peer.
+#[derive(Default)]
+pub(crate) struct TcpMeter {
+    /// Of the first segment, minus 1: positions are counted from here.
+    base: Option<u32>,
+    /// Position behind the last byte sent, and the last acknowledged.
+    highest_sent: u64,
+    highest_acknowledged: u64,
+    /// (position behind it, time) of segments that were sent once.
+    timed: VecDeque<(u64, Time)>,
+    rtt: Samples,
+    smoothed_rtt_ns: Option<u64>,
+    acks: u64,
+    segments: u64,
+    retransmissions: u64,
+    retransmitted_bytes: u64,
+    data_bytes: u64,
+    most_in_flight: u64,
+    in_flight_area: u128,
+    in_flight_since: Option<Time>,
+    in_flight_ns: u64,
+    last_data: Option<(u64, u64, Time)>,
+    duplicates: u64,
+    origin: Option<Time>,
+    pub(crate) sequence_series: Series,
+    pub(crate) in_flight_series: Series,
+    pub(crate) rtt_series: Series,
+    pub(crate) retransmission_marks: Vec<(u64, u64)>,
+    pub(crate) marks_left_out: u64,
+}
+
+/// A copy of a segment this soon behind it is the same packet seen twice: no sender repeats itself so fast.
+const COPY_NS: u64 = 1_000_000;
+
+impl TcpMeter {
+    /// A sequence number as the nearest position to what was sent last, RFC 9293 section 3.4.
+    fn position(&self, sequence: u32) -> u64 {
+        let base = self.base.unwrap_or(sequence);
+        let near = self.highest_sent;
+        let low = sequence.wrapping_sub(base);
+        let distance = low.wrapping_sub(near as u32) as i32;
+        near.saturating_add_signed(i64::from(distance))
+    }
+
+    pub(crate) fn bytes_in_flight(&self) -> u64 {
+        self.highest_sent.saturating_sub(self.highest_acknowledged)
+    }
+
+    pub(crate) fn smoothed_rtt_ns(&self) -> Option<u64> {
+        self.smoothed_rtt_ns
+    }
+
+    /// Bytes of data, each counted once.
+    pub(crate) fn data_bytes(&self) -> u64 {
+        self.data_bytes
+    }
+
+    pub(crate) fn retransmissions(&self) -> u64 {
+        self.retransmissions
+    }
+
+    pub(crate) fn has_acknowledged_data(&self) -> bool {
+        self.rtt.count() > 1
+    }
+
+    pub(crate) fn on_sent(&mut self, sequence: u32, flags: TcpFlags, payload: u32, time: Time, origin: Time) -> SegmentEffect {
+        let mut effect = SegmentEffect::default();
+        self.segments += 1;
+        if self.base.is_none() {
+            self.base = Some(sequence.wrapping_sub(1));
+            self.highest_sent = 1;
+            self.highest_acknowledged = 1;
+            self.origin = Some(origin);
+            for series in [&mut self.sequence_series, &mut self.in_flight_series, &mut self.rtt_series] {
+                series.begin(origin);
+            }
+        }
+        // SYN and FIN take a number each.
+        let length = u64::from(payload) + u64::from(flags.syn) + u64::from(flags.fin);
+        if length == 0 {
+            return effect;
+        }
+        let begin = self.position(sequence);
+        let end = begin + length;
+        let is_copy = self.last_data.is_some_and(|(last_begin, last_end, last_time)| {
+            (last_begin, last_end) == (begin, end)
+                && time.checked_since(last_time).is_some_and(|gap| gap.as_nanos() < COPY_NS)
+        });
+        self.last_data = Some((begin, end, time));
+        if is_copy {
+            self.duplicates += 1;
+            return effect;
+        }
+        let again = self.highest_sent.min(end).saturating_sub(begin);
+        if again > 0 {
+            effect.is_retransmission = true;
+            self.retransmissions += 1;
+            self.retransmitted_bytes += again;
+            // Karn's algorithm, RFC 6298 section 3: nobody knows which of the two an acknowledgment is for.
+            self.timed.retain(|(timed_end, _)| *timed_end <= begin || *timed_end > end);
+            self.mark(time, end);
+        }
+        if end > self.highest_sent {
+            if again == 0 && self.timed.len() < MOST_TIMED {
+                self.timed.push_back((end, time));
+            }
+            self.data_bytes += (end - self.highest_sent.max(begin)).min(u64::from(payload));
+            self.change(time);
+            self.highest_sent = end;
+        }
+        self.sequence_series.add(time, end);
+        self.after_change(time);
+        effect
+    }
+
+    fn mark(&mut self, time: Time, sequence: u64) {
+        let since = self.origin.and_then(|origin| time.checked_since(origin)).map_or(0, |since| since.as_nanos());
+        if self.retransmission_marks.len() < MOST_MARKS {
+            self.retransmission_marks.push((since, sequence));
+        } else {
+            self.marks_left_out += 1;
+        }
+    }
+
+    /// Gives the bytes that it acknowledges for the first time.
+    pub(crate) fn on_acknowledgment(&mut self, acknowledgment: u32, time: Time) -> u64 {
+        if self.base.is_none() {
+            return 0;
+        }
+        let position = self.position(acknowledgment);
+        // Beyond what the tap saw: segments are missing from the capture.
+        if position <= self.highest_acknowledged || position > self.highest_sent {
+            return 0;
+        }
+        self.acks += 1;
+        let freed = position - self.highest_acknowledged;
+        self.change(time);
+        self.highest_acknowledged = position;
+        self.after_change(time);
+        let mut newest = None;
+        while let Some((end, sent)) = self.timed.front().copied() {
+            if end > position {
+                break;
+            }
+            self.timed.pop_front();
+            newest = Some(sent);
+        }
+        if let Some(rtt) = newest.and_then(|sent| time.checked_since(sent)) {
+            let rtt_ns = rtt.as_nanos();
+            self.rtt.add(rtt_ns);
+            self.rtt_series.add(time, rtt_ns);
+            // RFC 6298 section 2.
+            self.smoothed_rtt_ns = Some(match self.smoothed_rtt_ns {
+                None => rtt_ns,
+                Some(smoothed) => ((u128::from(smoothed) * 7 + u128::from(rtt_ns)) / 8) as u64,
+            });
+        }
+        freed
+    }
+
+    fn change(&mut self, time: Time) {
+        let span = self.in_flight_since.and_then(|since| time.checked_since(since)).map_or(0, |span| span.as_nanos());
+        self.in_flight_area += u128::from(self.bytes_in_flight()) * u128::from(span);
+        self.in_flight_ns += span;
+        self.in_flight_since = Some(time);
+    }
+
+    fn after_change(&mut self, time: Time) {
+        self.most_in_flight = self.most_in_flight.max(self.bytes_in_flight());
+        self.in_flight_series.add(time, self.bytes_in_flight());
+    }
+
+    /// `acks_are_known`: the peer's segments were captured.
+    pub(crate) fn finish(&mut self, acks_are_known: bool, run: &mut RunMetrics) {
+        if self.segments == 0 {
+            return;
+        }
+        let metrics = &mut run.metrics;
+        metrics.packets_retransmitted = Some(self.retransmissions);
+        metrics.retransmitted_bytes = Some(self.retransmitted_bytes);
+        metrics.packets_duplicated = Some(self.duplicates);
+        metrics.stream_bytes = Some(self.data_bytes);
+        if acks_are_known {
+            metrics.acks_received = Some(self.acks);
+            metrics.bytes_in_flight_max = Some(self.most_in_flight);
+            metrics.bytes_in_flight_mean =
+                (self.in_flight_ns > 0).then(|| self.in_flight_area as f64 / self.in_flight_ns as f64);
+            metrics.rtt_samples = Some(self.rtt.count());
+            metrics.rtt_min_ns = self.rtt.minimum();
+            metrics.rtt_median_ns = self.rtt.median();
+            metrics.rtt_p95_ns = self.rtt.quantile(0.95);
+            metrics.rtt_max_ns = self.rtt.maximum();
+            metrics.smoothed_rtt_ns = self.smoothed_rtt_ns;
+            run.distributions.rtt_ns = self.rtt.log_bins();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DATA: TcpFlags = TcpFlags { syn: false, ack: true, fin: false, rst: false, psh: false };
+
+    #[test]
+    fn sequence_numbers_that_wrap_go_on() {
+        let mut meter = TcpMeter::default();
+        let mut sequence = u32::MAX - 1_500;
+        for step in 0..4 {
+            meter.on_sent(sequence, DATA, 1_000, Time::from_nanos(step * 1_000_000), Time::default());
+            sequence = sequence.wrapping_add(1_000);
+        }
+        assert_eq!((meter.data_bytes, meter.retransmissions), (4_000, 0));
+        assert_eq!(meter.bytes_in_flight(), 4_000);
+        assert_eq!(meter.on_acknowledgment(sequence, Time::from_nanos(9_000_000)), 4_000);
+        assert_eq!(meter.rtt.maximum(), Some(6_000_000));
+        assert_eq!(meter.bytes_in_flight(), 0);
+    }
+
+    #[test]
+    fn a_repeated_segment_is_a_retransmission_and_has_no_rtt() {
+        let mut meter = TcpMeter::default();
+        for (time_ms, sequence) in [(0, 100), (1, 200), (50, 100)] {
+            meter.on_sent(sequence, DATA, 100, Time::from_nanos(time_ms * 1_000_000), Time::default());
+        }
+        assert_eq!((meter.retransmissions, meter.retransmitted_bytes), (1, 100));
+        meter.on_acknowledgment(200, Time::from_nanos(90_000_000));
+        assert_eq!(meter.rtt.count(), 0);
+        meter.on_acknowledgment(300, Time::from_nanos(91_000_000));
+        assert_eq!(meter.rtt.maximum(), Some(90_000_000));
+    }
+
+    #[test]
+    fn a_copy_within_a_millisecond_is_the_tap_seeing_double() {
+        let mut meter = TcpMeter::default();
+        for time in [0, 999_999, 1_999_999] {
+            meter.on_sent(100, DATA, 100, Time::from_nanos(time), Time::default());
+        }
+        assert_eq!((meter.duplicates, meter.retransmissions), (1, 1));
+    }
+}
