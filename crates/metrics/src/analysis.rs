@@ -129,7 +129,8 @@ impl Analysis {
                 FlowProtocol::Udp if looks_like_quic => FlowProtocol::Quic,
                 protocol => protocol,
             };
-            for (sender, meter) in [(Role::Server, server), (Role::Client, client)] {
+            let [of_server, of_client] = [server.decryption(), client.decryption()];
+            for (sender, meter, peer) in [(Role::Server, server, of_client), (Role::Client, client, of_server)] {
                 if meter.packets() == 0 {
                     continue;
                 }
@@ -138,7 +139,7 @@ impl Analysis {
                 let decryption = meter.decryption();
                 let id = flow.original_destination_connection_id();
                 let planned = plan_of(&settings.plans, sender, index, id).map_or(0, PlannedTimes::len);
-                let (pictures, windows) = meter.finish(sender == Role::Server, &settings, planned, &mut run);
+                let (pictures, windows) = meter.finish(sender == Role::Server, peer, &settings, planned, &mut run);
                 if sender == Role::Server {
                     handshake.finish(&mut run);
                 }

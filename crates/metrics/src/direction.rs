@@ -24,6 +24,8 @@ pub const LARGEST_FRAME_BYTES: u32 = 1514;
 const COPIES_REMEMBERED: usize = 8;
 /// Payloads shorter than this may repeat themselves.
 const SMALLEST_UNIQUE_PAYLOAD: usize = 21;
+/// Share of the packets that may be unread before sums over their frames are null.
+const MOST_UNREAD: f64 = 0.01;
 /// Bytes at the front of a payload that tell it from others: behind the header they are encrypted.
 const TELLING_BYTES: usize = 64;
 
@@ -40,6 +42,14 @@ pub struct DecryptionCounts {
     pub failed: u64,
     /// Not encrypted: Retry, Version Negotiation, other versions.
     pub not_protected: u64,
+}
+
+impl DecryptionCounts {
+    /// Whether so much was decrypted that sums over frames mean something.
+    pub(crate) fn is_nearly_all(&self) -> bool {
+        let unread = self.header_only + self.no_keys + self.failed;
+        self.verified > 0 && unread as f64 <= MOST_UNREAD * (unread + self.verified) as f64
+    }
 }
 
 /// What pictures are drawn from.
@@ -309,17 +319,18 @@ impl DirectionMeter {
     /// Bytes of streams, each counted once; `None` where no frame was read.
     fn stream_bytes(&self) -> Option<u64> {
         match (&self.recovery, &self.tcp) {
-            (Some(recovery), _) => Some(recovery.stream_bytes()).filter(|_| self.decryption.verified > 0),
+            (Some(recovery), _) => Some(recovery.stream_bytes()).filter(|_| self.decryption.is_nearly_all()),
             (_, Some(tcp)) => Some(tcp.data_bytes()),
             _ => None,
         }
         .filter(|bytes| *bytes > 0)
     }
 
-    /// `is_server`: goodput is what the server answers.
+    /// `is_server`: goodput is what the server answers. `peer`: how far the packets with the ACKs were read.
     pub(crate) fn finish(
         self,
         is_server: bool,
+        peer: DecryptionCounts,
         settings: &AnalysisSettings,
         planned: usize,
         run: &mut RunMetrics,
@@ -328,10 +339,10 @@ impl DirectionMeter {
         let packets = self.packets();
         self.warn(packets, run);
         self.packets.finish(run);
-        let payload_is_known = self.decryption.verified > 0;
+        let payload_is_known = self.decryption.is_nearly_all();
         let mut pictures = Pictures::default();
         if let Some(mut recovery) = self.recovery {
-            recovery.finish(payload_is_known, self.acks_of_peer_read, run);
+            recovery.finish(payload_is_known, self.acks_of_peer_read && peer.is_nearly_all(), run);
             pictures = Pictures {
                 sequence: recovery.sequence_series.into_points(),
                 bytes_in_flight: recovery.in_flight_series.into_points(),

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use quiclab_metrics::DEFAULT_TRAIN_THRESHOLD;
+use quiclab_units::{ByteCount, Duration};
 
 /// How real QUIC stacks behave on the wire: runs them over a controlled network, reads the packets, reports.
 #[derive(Debug, Parser)]
@@ -24,6 +26,8 @@ Environment: QUICLAB_CACHE is the folder for kernels, images, builds and saved s
 pub enum Verb {
     /// Run an experiment; runs that have a record already are not run again
     Run(RunArguments),
+    /// Measure captures of your own, made anywhere: pcap or pcapng, QUIC or TCP
+    Analyze(AnalyzeArguments),
     /// Make the report of a folder of records again
     Report(ReportArguments),
     /// Run a record's run again and compare every byte
@@ -67,6 +71,56 @@ pub struct RunArguments {
     #[command(flatten)]
     pub output: Output,
 }
+
+/// Arguments of `quiclab analyze`.
+#[derive(Debug, Args)]
+#[command(after_help = ANALYZE_HELP)]
+pub struct AnalyzeArguments {
+    /// Captures, plain, gzip or zstd; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// A key log (SSLKEYLOGFILE), beside the secrets in the captures; can be given several times
+    #[arg(long, value_name = "FILE")]
+    pub keys: Vec<PathBuf>,
+    /// A qlog of an end of a connection, for planned send times; can be given several times
+    #[arg(long, value_name = "FILE")]
+    pub qlog: Vec<PathBuf>,
+    /// The server's planned send times: lines under packet_number,planned_ns or crc32c,planned_ns
+    #[arg(long, value_name = "FILE")]
+    pub planned: Option<PathBuf>,
+    /// Take only flows with this UDP or TCP port at one end, which is the server [default: all; found by the handshake]
+    #[arg(long, value_name = "PORT")]
+    pub server_port: Option<u16>,
+    /// Packets with a gap strictly below it belong to one train
+    #[arg(long, value_name = "TIME", default_value_t = DEFAULT_TRAIN_THRESHOLD, value_parser = parse_positive::<Duration>)]
+    pub train_threshold: Duration,
+    /// Also measure each span of so much time by itself, such as "1 s"; in the JSON
+    #[arg(long, value_name = "TIME", value_parser = parse_positive::<Duration>)]
+    pub window: Option<Duration>,
+    /// Bytes of the response, such as "100 MiB", for goodput [default: bytes of streams, where keys show them]
+    #[arg(long, value_name = "SIZE")]
+    pub response_size: Option<ByteCount>,
+    /// Take all interfaces of a capture for one place, as of an optical tap with one for each direction
+    #[arg(long)]
+    pub merge_interfaces: bool,
+    /// Write packets, QUIC frames and qlog events as Parquet files into this folder
+    #[arg(long, value_name = "DIR")]
+    pub parquet: Option<PathBuf>,
+    /// Write a page with pictures
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+const ANALYZE_HELP: &str = "\
+Examples:
+  quiclab analyze capture.pcapng                          every flow, by headers, and by keys embedded in the file
+  quiclab analyze capture.pcap --keys keys.log --html page.html
+  tcpdump -w - udp port 443 | quiclab analyze - --server-port 443 --json
+
+What each number means: docs/reference/metrics.md. What the JSON holds: docs/reference/analyze.md.
+Exit status: 0; 1 a capture was cut off in the middle; 125 a file could not be read.";
 
 /// Arguments of `quiclab report`.
 #[derive(Debug, Args)]
@@ -132,6 +186,14 @@ pub struct Output {
     /// Print JSON on standard output instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+fn parse_positive<T>(text: &str) -> Result<T, String>
+where
+    T: std::str::FromStr<Err: std::fmt::Display> + Default + PartialEq,
+{
+    let value: T = text.parse().map_err(|error: T::Err| error.to_string())?;
+    if value == T::default() { Err(format!("found {text:?}, expected more than 0")) } else { Ok(value) }
 }
 
 fn parse_filter(text: &str) -> Result<(String, String), String> {

@@ -1,9 +1,12 @@
 //! `quiclab`: one file per verb.
 
+mod analyze;
+mod analyze_plans;
 mod cli;
 mod doctor;
 mod laboratory;
 mod output;
+mod pipe;
 mod prepare;
 mod progress;
 mod report;
@@ -33,6 +36,7 @@ fn main() -> ExitCode {
     };
     let done = match cli.verb {
         Verb::Run(arguments) => run::run(&arguments),
+        Verb::Analyze(arguments) => analyze::analyze(&arguments),
         Verb::Report(arguments) => report::report(&arguments),
         Verb::Verify(arguments) => verify::verify(&arguments),
         Verb::Doctor(arguments) => doctor::doctor(&arguments),

@@ -89,6 +89,44 @@ impl Progress {
     }
 }
 
+/// How much of a file was read: a bar on a terminal, nothing elsewhere.
+pub struct BytesProgress(Option<ProgressBar>);
+
+impl BytesProgress {
+    /// Of a file with this many bytes; `None` where nobody knows.
+    pub fn new(name: &str, length: Option<u64>) -> Self {
+        if !io::stderr().is_terminal() {
+            return Self(None);
+        }
+        let bar = length.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+        let template = if length.is_some() {
+            "{bar:24} {bytes}/{total_bytes}  {binary_bytes_per_sec}  {eta} left  {msg}"
+        } else {
+            "{spinner} {bytes}  {binary_bytes_per_sec}  {msg}"
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.set_message(name.to_owned());
+        Self(Some(bar))
+    }
+
+    /// Counts what is read through it.
+    pub fn count(&self, input: Box<dyn io::Read + Send>) -> Box<dyn io::Read + Send> {
+        match &self.0 {
+            Some(bar) => Box::new(bar.wrap_read(input)),
+            None => input,
+        }
+    }
+
+    /// All is read.
+    pub fn finish(&self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 fn in_words(seconds: f64) -> String {
     match seconds.round() as u64 {
         seconds @ 0..120 => format!("{seconds} s"),

@@ -17,6 +17,28 @@ const STYLE: &str = include_str!("style.css");
 pub fn render_html(input: &ReportInput) -> String {
     let groups = Group::all(input);
     let figures: Vec<_> = FIGURES.iter().map(|draw| draw(&groups)).collect();
+    let body = html! {
+        h1 { (input.title) }
+        p.lead {
+            code { (input.experiment) }
+            @if let Some(source) = &input.source { " \u{b7} after " (source) }
+            " \u{b7} made by " code { (input.command) }
+        }
+        (failures(input))
+        (warnings(&groups))
+        h2 { "Numbers" }
+        (table(&groups))
+        @for figure in &figures { (picture(figure)) }
+        h2 { "Settings" }
+        @for group in &groups { (settings(group)) }
+        h2 { "Records" }
+        (records(&groups))
+    };
+    page(&input.experiment, &body)
+}
+
+/// A whole page that needs no network.
+pub(crate) fn page(title: &str, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -25,29 +47,13 @@ pub fn render_html(input: &ReportInput) -> String {
                 // Holds the page to its promise: nothing is fetched, not even by a script.
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (input.experiment) " \u{b7} quiclab" }
+                title { (title) " \u{b7} quiclab" }
                 style { (PreEscaped(STYLE)) }
                 // An empty icon keeps browsers from asking a server for one.
                 link rel="icon" href="data:,";
                 (PreEscaped(plotly_script()))
             }
-            body {
-                h1 { (input.title) }
-                p.lead {
-                    code { (input.experiment) }
-                    @if let Some(source) = &input.source { " \u{b7} after " (source) }
-                    " \u{b7} made by " code { (input.command) }
-                }
-                (failures(input))
-                (warnings(&groups))
-                h2 { "Numbers" }
-                (table(&groups))
-                @for figure in &figures { (picture(figure)) }
-                h2 { "Settings" }
-                @for group in &groups { (settings(group)) }
-                h2 { "Records" }
-                (records(&groups))
-            }
+            body { (body) }
         }
     };
     page.into_string()
@@ -128,7 +134,7 @@ fn table(groups: &[Group]) -> Markup {
     }
 }
 
-fn picture(figure: &Figure) -> Markup {
+pub(crate) fn picture(figure: &Figure) -> Markup {
     // Inside of strings, the only place where JSON can have one, this is the same character; and no tag can begin.
     let json = figure.plot.to_json().replace('<', "\\u003c");
     let script = format!(

@@ -3,6 +3,7 @@
 //! Knows neither files nor processes: the same input gives the same bytes. Read [`ReportInput`], then the `render_*`
 //! functions. A new column is an entry in `columns`, a new picture a file in `figures` and a line in its list.
 
+mod analysis;
 mod columns;
 mod figures;
 mod groups;
@@ -12,6 +13,9 @@ mod json;
 mod markdown;
 mod terminal;
 
+pub use analysis::{
+    AnalysisInput, AnalyzedCapture, render_analysis_html, render_analysis_json, render_analysis_terminal,
+};
 pub use columns::metric_names;
 pub use html::render_html;
 pub use input::{FailureRow, PublishedRow, ReportInput, RunRow};

@@ -1,8 +1,7 @@
 //! One packet at a time from any capture.
 
-use std::io::{BufReader, Chain, Cursor, ErrorKind, Read};
+use std::io::Read;
 
-use flate2::read::MultiGzDecoder;
 
 use quiclab_units::Time;
 

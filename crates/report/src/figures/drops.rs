@@ -13,8 +13,8 @@ pub(super) fn draw(groups: &[Group]) -> Figure {
     let y = style::axis("dropped packets").range_mode(plotly::layout::RangeMode::ToZero);
     plot.set_layout(style::layout(style::axis(""), y));
     Figure {
-        id: "drops",
-        title: "Drops at the bottleneck",
+        id: "drops".to_owned(),
+        title: "Drops at the bottleneck".to_owned(),
         caption: "Packets that the bottleneck's queue dropped, by its own counters, mean and standard deviation over the runs."
             .to_owned(),
         plot,

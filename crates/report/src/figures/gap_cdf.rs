@@ -38,8 +38,8 @@ pub(super) fn draw(groups: &[Group]) -> Figure {
     let y = style::axis("share of gaps").range(vec![0.0, 1.0]);
     plot.set_layout(style::layout(x, y).shapes(vec![threshold]));
     Figure {
-        id: "gap-cdf",
-        title: "Gaps between packets",
+        id: "gap-cdf".to_owned(),
+        title: "Gaps between packets".to_owned(),
         caption: "Share of gaps that are at most so long, at the sender's egress, all runs of a group together. The dotted \
                   line is 0.1 ms, below which packets count as one train. A sender that paces perfectly at 40 Mbit/s has \
                   all its gaps near 0.3 ms."

@@ -28,8 +28,8 @@ pub(super) fn draw(groups: &[Group]) -> Figure {
     let y = style::axis("goodput, Mbit/s").range_mode(plotly::layout::RangeMode::ToZero);
     plot.set_layout(style::layout(style::axis(""), y).bar_mode(BarMode::Group));
     Figure {
-        id: "goodput",
-        title: "Goodput",
+        id: "goodput".to_owned(),
+        title: "Goodput".to_owned(),
         caption: "Application bytes per time, mean and standard deviation over the runs.".to_owned(),
         plot,
     }

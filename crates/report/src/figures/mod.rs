@@ -4,7 +4,7 @@ mod drops;
 mod gap_cdf;
 mod goodput;
 mod packet_time;
-mod style;
+pub(crate) mod style;
 mod train_lengths;
 
 use plotly::Plot;
@@ -14,9 +14,9 @@ use crate::groups::Group;
 /// A picture and the words around it.
 pub(crate) struct Figure {
     /// Identity in the page.
-    pub id: &'static str,
+    pub id: String,
     /// What stands above it.
-    pub title: &'static str,
+    pub title: String,
     /// How to read it.
     pub caption: String,
     /// The picture.

@@ -33,8 +33,8 @@ pub(super) fn draw(groups: &[Group]) -> Figure {
     let cut =
         if is_cut { format!(" Only the first {MOST_PACKETS} packets of each run are drawn.") } else { String::new() };
     Figure {
-        id: "packet-time",
-        title: "Packets over time",
+        id: "packet-time".to_owned(),
+        title: "Packets over time".to_owned(),
         caption: format!(
             "Bytes that had left the sender, headers and retransmissions included, in the first run of each group. Drag to \
              zoom in, double-click to zoom out: a tall step is a burst, a flat line a pause.{cut}"

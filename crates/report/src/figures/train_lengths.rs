@@ -31,8 +31,8 @@ pub(super) fn draw(groups: &[Group]) -> Figure {
     thresholds.dedup();
     let thresholds: Vec<_> = thresholds.iter().map(ToString::to_string).collect();
     Figure {
-        id: "train-lengths",
-        title: "Packet trains",
+        id: "train-lengths".to_owned(),
+        title: "Packet trains".to_owned(),
         caption: format!(
             "Share of packets that left in trains of at most so many packets. A train is a run of packets with gaps below {}. \
              The share of trains, which hides how many packets a long one holds, appears by a click on its name.",

@@ -1,0 +1,116 @@
+//! `quiclab analyze`
+
+use std::{
+    fs::{self, File},
+    io::{self, BufReader, Read},
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use anyhow::{Context, Result, bail};
+use quiclab_metrics::{AnalysisSettings, CaptureAnalysis, Plan, analyze as analyze_capture};
+use quiclab_report::{
+    AnalysisInput, AnalyzedCapture, render_analysis_html, render_analysis_json, render_analysis_terminal,
+};
+use quiclab_wire::{CaptureReader, Decompressed, Dissector, DissectorSettings};
+
+use crate::{analyze_plans, cli::AnalyzeArguments, output, progress::BytesProgress, signals};
+
+/// Standard input, where a file's name is expected.
+const STANDARD_INPUT: &str = "-";
+
+/// Analyzes captures. Returns 0, or 1 where a capture was cut off.
+///
+/// # Errors
+/// Where a file cannot be read, or is none of the formats.
+pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
+    let stop = signals::stop_flag()?;
+    let mut notes = Vec::new();
+    let mut key_log = Vec::new();
+    for file in &arguments.keys {
+        let text = fs::read(file).with_context(|| format!("{}: the key log cannot be read", file.display()))?;
+        key_log.extend(text);
+        key_log.push(b'\n');
+    }
+    let plans = analyze_plans::read(arguments, &mut notes)?;
+    let mut captures = Vec::new();
+    for file in &arguments.files {
+        let analysis = analyze_file(file, arguments, &key_log, &plans, &stop)?;
+        if analysis.key_log_lines_not_understood > 0 {
+            notes.push(format!(
+                "{} lines of the key logs are not of the format `LABEL client_random secret` (SSLKEYLOGFILE)",
+                analysis.key_log_lines_not_understood
+            ));
+        }
+        captures.push(AnalyzedCapture { file: file.display().to_string(), analysis });
+    }
+    let was_cut = captures.iter().any(|capture| capture.analysis.capture.truncation.is_some());
+    let input = AnalysisInput {
+        captures,
+        train_threshold: arguments.train_threshold,
+        window: arguments.window,
+        response_bytes: arguments.response_size,
+        notes,
+    };
+    if let Some(path) = &arguments.html {
+        fs::write(path, render_analysis_html(&input)).with_context(|| path.display().to_string())?;
+        eprintln!("page with pictures: {}", path.display());
+    }
+    if arguments.output.json {
+        output::print(&render_analysis_json(&input))?;
+    } else {
+        output::print(&render_analysis_terminal(&input, output::terminal_width()))?;
+    }
+    Ok(u8::from(was_cut))
+}
+
+fn analyze_file(
+    path: &Path,
+    arguments: &AnalyzeArguments,
+    key_log: &[u8],
+    plans: &[Plan],
+    stop: &AtomicBool,
+) -> Result<CaptureAnalysis> {
+    let name = path.display();
+    let (input, length): (Box<dyn Read + Send>, Option<u64>) = if path == Path::new(STANDARD_INPUT) {
+        (Box::new(io::stdin()), None)
+    } else {
+        let file = File::open(path).with_context(|| format!("{name}: cannot be opened"))?;
+        let about = file.metadata().with_context(|| name.to_string())?;
+        if about.is_dir() {
+            bail!("{name}: found a directory, expected a capture file\nhint: name the files in it, {name}/*.pcapng");
+        }
+        (Box::new(file), about.is_file().then_some(about.len()))
+    };
+    let progress = BytesProgress::new(&name.to_string(), length);
+    let counted = progress.count(input);
+    // Decompression and reading in a thread of their own: half of the time of a compressed capture.
+    let input = crate::pipe::in_background(Decompressed::detect(counted).with_context(|| name.to_string())?);
+    let mut dissector = Dissector::new(DissectorSettings {
+        server_port: arguments.server_port,
+        interfaces_are_one_tap: arguments.merge_interfaces,
+    });
+    dissector.add_keys(key_log);
+    let settings = AnalysisSettings {
+        train_threshold: arguments.train_threshold,
+        window: arguments.window,
+        response_bytes: arguments.response_size,
+        plans: plans.to_vec(),
+    };
+    let reader = CaptureReader::new(input).with_context(|| name.to_string())?;
+    let mut interrupted = false;
+    let analysis = analyze_capture(reader, dissector, settings, &mut |_, _, _| {
+        interrupted |= stop.load(Ordering::Relaxed);
+    });
+    progress.finish();
+    analysis.with_context(|| name.to_string())
+}
+
+/// Opens a file that may be compressed.
+///
+/// # Errors
+/// Where it cannot be opened.
+pub fn open(path: &Path) -> Result<BufReader<Decompressed<File>>> {
+    let file = File::open(path).with_context(|| format!("{}: cannot be opened", path.display()))?;
+    Ok(BufReader::new(Decompressed::detect(file).with_context(|| path.display().to_string())?))
+}

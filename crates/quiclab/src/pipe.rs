@@ -1,0 +1,108 @@
+//! Reading ahead in a thread of its own.
+
+use std::{
+    io::{self, Read},
+    sync::mpsc::{Receiver, sync_channel},
+    thread,
+};
+
+/// Bytes read at a time.
+const CHUNK_BYTES: usize = 1 << 20;
+/// Chunks that wait to be taken.
+const CHUNKS_AHEAD: usize = 4;
+
+/// What another thread reads.
+pub struct Pipe {
+    chunks: Receiver<io::Result<Vec<u8>>>,
+    current: Vec<u8>,
+    position: usize,
+}
+
+/// Reads `input` to its end in a thread, a few chunks ahead. An error comes where it occurred.
+pub fn in_background(mut input: impl Read + Send + 'static) -> Pipe {
+    let (sender, chunks) = sync_channel(CHUNKS_AHEAD);
+    thread::spawn(move || {
+        loop {
+            let mut chunk = vec![0; CHUNK_BYTES];
+            let mut length = 0;
+            let end = loop {
+                match input.read(&mut chunk[length..]) {
+                    Ok(0) => break Some(None),
+                    Ok(bytes) => length += bytes,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => break Some(Some(error)),
+                }
+                if length == CHUNK_BYTES {
+                    break None;
+                }
+            };
+            chunk.truncate(length);
+            // Whoever reads may have seen enough.
+            if length > 0 && sender.send(Ok(chunk)).is_err() {
+                return;
+            }
+            match end {
+                Some(Some(error)) => {
+                    let _ = sender.send(Err(error));
+                    return;
+                }
+                Some(None) => return,
+                None => {}
+            }
+        }
+    });
+    Pipe { chunks, current: Vec::new(), position: 0 }
+}
+
+impl Read for Pipe {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.position == self.current.len() {
+            match self.chunks.recv() {
+                Ok(chunk) => {
+                    self.current = chunk?;
+                    self.position = 0;
+                }
+                Err(_) => return Ok(0),
+            }
+        }
+        let length = buffer.len().min(self.current.len() - self.position);
+        buffer[..length].copy_from_slice(&self.current[self.position..self.position + length]);
+        self.position += length;
+        Ok(length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives a byte at a time, and fails at the end.
+    struct Failing(u32);
+
+    impl Read for Failing {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            if self.0 == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.0 -= 1;
+            buffer[0] = self.0 as u8;
+            Ok(1)
+        }
+    }
+
+    #[test]
+    fn what_comes_before_an_error_is_read() {
+        let mut pipe = in_background(Failing(1_000));
+        let mut bytes = Vec::new();
+        let error = pipe.read_to_end(&mut bytes).unwrap_err();
+        assert_eq!((bytes.len(), error.kind()), (1_000, io::ErrorKind::UnexpectedEof));
+    }
+
+    #[test]
+    fn many_chunks_come_in_order() {
+        let bytes: Vec<u8> = (0..5 * CHUNK_BYTES + 3).map(|place| (place / 1_000) as u8).collect();
+        let mut read = Vec::new();
+        in_background(io::Cursor::new(bytes.clone())).read_to_end(&mut read).unwrap();
+        assert!(read == bytes);
+    }
+}

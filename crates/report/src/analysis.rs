@@ -1,0 +1,48 @@
+//! What `quiclab analyze` shows of captures: the terminal's tables, JSON, a page.
+
+mod figures;
+mod html;
+mod json;
+mod rows;
+mod terminal;
+
+use quiclab_metrics::CaptureAnalysis;
+use quiclab_units::{ByteCount, Duration};
+
+pub use html::render_analysis_html;
+pub use json::render_analysis_json;
+pub use terminal::render_analysis_terminal;
+
+/// Captures that were analyzed together.
+#[derive(Clone, Debug)]
+pub struct AnalysisInput {
+    /// In the order of the command line.
+    pub captures: Vec<AnalyzedCapture>,
+    /// Gaps strictly below it join two packets into a train.
+    pub train_threshold: Duration,
+    /// Length of the time windows.
+    pub window: Option<Duration>,
+    /// Length of the response as given.
+    pub response_bytes: Option<ByteCount>,
+    /// What was to be said about files beside the captures: qlogs, key logs, lists of planned times.
+    pub notes: Vec<String>,
+}
+
+/// One capture.
+#[derive(Clone, Debug)]
+pub struct AnalyzedCapture {
+    /// Its file, as it was given.
+    pub file: String,
+    /// What was measured.
+    pub analysis: CaptureAnalysis,
+}
+
+/// Name of a flow's sender and receiver.
+pub(crate) fn endpoints(capture: &AnalyzedCapture, flow: usize, sender: quiclab_wire::Role) -> (String, String) {
+    let flow = &capture.analysis.flows[flow];
+    let (client, server) = (flow.client.to_string(), flow.server.to_string());
+    match sender {
+        quiclab_wire::Role::Server => (server, client),
+        quiclab_wire::Role::Client => (client, server),
+    }
+}

@@ -1,0 +1,91 @@
+//! The machine's view: docs/reference/analyze.md says what each field means.
+
+use quiclab_metrics::{DirectionAnalysis, RunMetrics, capture_warnings};
+use serde_json::{Map, Value, json};
+
+use super::{AnalysisInput, AnalyzedCapture};
+
+/// Changes when a field changes its meaning, its unit or its name.
+const SCHEMA: u32 = 1;
+
+/// One JSON object, indented.
+pub fn render_analysis_json(input: &AnalysisInput) -> String {
+    let flows: Vec<Value> = input
+        .captures
+        .iter()
+        .flat_map(|capture| capture.analysis.directions.iter().map(move |direction| flow(capture, direction)))
+        .collect();
+    let value = json!({
+        "schema": SCHEMA,
+        "settings": {
+            "train_threshold_ns": input.train_threshold.as_nanos(),
+            "window_ns": input.window.map(|window| window.as_nanos()),
+            "response_bytes": input.response_bytes.map(|bytes| bytes.as_bytes()),
+        },
+        "captures": input.captures.iter().map(capture).collect::<Vec<_>>(),
+        "notes": input.notes,
+        "flows": flows,
+    });
+    // Strings, numbers and vectors of them alone.
+    serde_json::to_string_pretty(&value).expect("analyses hold only what JSON can say") + "\n"
+}
+
+fn capture(capture: &AnalyzedCapture) -> Value {
+    let summary = &capture.analysis.capture;
+    let skipped: Map<String, Value> =
+        summary.skipped.iter().map(|(reason, count)| (reason.name().to_owned(), json!(count))).collect();
+    let mut run = RunMetrics::empty();
+    capture_warnings(summary, &mut run);
+    json!({
+        "file": capture.file,
+        "packets": capture.analysis.packets,
+        "other_packets": capture.analysis.other_packets,
+        "skipped_frames": skipped,
+        "truncated_at_byte": summary.truncation.map(|cut| cut.byte_offset),
+        "interfaces": summary.interfaces.iter().map(|interface| json!({
+            "name": interface.name,
+            "link_type": interface.link_type,
+            "snap_length_bytes": interface.snap_length,
+        })).collect::<Vec<_>>(),
+        "key_log_lines_not_understood": capture.analysis.key_log_lines_not_understood,
+        "warnings": run.warnings,
+    })
+}
+
+fn flow(capture: &AnalyzedCapture, direction: &DirectionAnalysis) -> Value {
+    let flow = &capture.analysis.flows[direction.flow];
+    let hexadecimal = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let decryption = direction.decryption;
+    let interface = capture.analysis.capture.interfaces.get(flow.interface as usize);
+    json!({
+        "flow": {
+            "file": capture.file,
+            "number": direction.flow,
+            "interface": flow.interface,
+            "interface_name": interface.and_then(|interface| interface.name.as_deref()),
+            "sender": direction.sender.name(),
+            "server": flow.server.to_string(),
+            "client": flow.client.to_string(),
+            "roles_are_known": flow.roles_are_known,
+            "server_name": flow.server_name,
+            "quic_version": flow.quic_version.map(|version| format!("{version:#010x}")),
+            "original_destination_connection_id": flow.original_destination_connection_id.map(|id| id.to_string()),
+            "client_random": flow.client_random.map(|random| hexadecimal(&random)),
+            "cipher_suite": flow.cipher_suite.map(|suite| suite.name()),
+            "key_updates": flow.key_updates[direction.sender as usize],
+            "migrations": flow.migrations,
+        },
+        "protocol": direction.protocol.name(),
+        "metrics": direction.run.metrics,
+        "distributions": direction.run.distributions,
+        "quic_packets": {
+            "verified": decryption.verified,
+            "header_only": decryption.header_only,
+            "no_keys": decryption.no_keys,
+            "failed": decryption.failed,
+            "not_protected": decryption.not_protected,
+        },
+        "windows": direction.windows,
+        "warnings": direction.run.warnings,
+    })
+}

@@ -1,0 +1,119 @@
+//! The tables of the terminal.
+
+use std::fmt::Write;
+
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets::UTF8_FULL_CONDENSED};
+use quiclab_metrics::{DirectionAnalysis, RunMetrics, capture_warnings};
+
+use super::rows::ROWS;
+use super::{AnalysisInput, AnalyzedCapture, endpoints};
+use crate::columns::NOTHING;
+
+/// Up to so many senders stand side by side with every metric; more stand below each other with the most important ones.
+const SIDE_BY_SIDE: usize = 4;
+/// Senders listed; the largest.
+const MOST_LISTED: usize = 40;
+
+/// Tables and warnings. `width`: columns of the terminal; `None` where the output is none.
+pub fn render_analysis_terminal(input: &AnalysisInput, width: Option<u16>) -> String {
+    let mut directions: Vec<(&AnalyzedCapture, &DirectionAnalysis)> =
+        input.captures.iter().flat_map(|capture| capture.analysis.directions.iter().map(move |it| (capture, it))).collect();
+    let all = directions.len();
+    let mut text = String::new();
+    for capture in &input.captures {
+        let analysis = &capture.analysis;
+        let other = if analysis.other_packets > 0 {
+            format!(", and {} of other ports", analysis.other_packets)
+        } else {
+            String::new()
+        };
+        let skipped: Vec<String> =
+            analysis.capture.skipped.iter().map(|(reason, count)| format!("{count} frames: {}", reason.name())).collect();
+        let skipped = if skipped.is_empty() { String::new() } else { format!("; not measured: {}", skipped.join(", ")) };
+        let _ = writeln!(
+            text,
+            "{}: {} packets in {} flows{other}{skipped}",
+            capture.file,
+            analysis.packets,
+            analysis.flows.len()
+        );
+    }
+    if directions.len() > SIDE_BY_SIDE {
+        directions.sort_by_key(|(_, direction)| std::cmp::Reverse(direction.run.metrics.bytes_sent));
+        directions.truncate(MOST_LISTED);
+    }
+    if !directions.is_empty() {
+        let mut table = if directions.len() <= SIDE_BY_SIDE { side_by_side(&directions) } else { below(&directions) };
+        table.load_preset(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_width(width.unwrap_or(120));
+        let _ = writeln!(text, "{table}");
+    }
+    if all > directions.len() {
+        let _ = writeln!(
+            text,
+            "the {} senders with most bytes of {all}; --json has all of them, --server-port takes those of one server",
+            directions.len()
+        );
+    }
+    for note in &input.notes {
+        let _ = writeln!(text, "note: {note}");
+    }
+    for capture in &input.captures {
+        let mut run = RunMetrics::empty();
+        capture_warnings(&capture.analysis.capture, &mut run);
+        for warning in run.warnings {
+            let _ = writeln!(text, "warning, {}: {} ({})", capture.file, warning.message, warning.code);
+        }
+    }
+    for (capture, direction) in &directions {
+        let (from, to) = endpoints(capture, direction.flow, direction.sender);
+        for warning in &direction.run.warnings {
+            let _ = writeln!(text, "warning, {from} to {to}: {} ({})", warning.message, warning.code);
+        }
+    }
+    text
+}
+
+fn title(capture: &AnalyzedCapture, direction: &DirectionAnalysis) -> String {
+    let (from, to) = endpoints(capture, direction.flow, direction.sender);
+    let flow = &capture.analysis.flows[direction.flow];
+    let tap = match capture.analysis.capture.interfaces.len() {
+        0 | 1 => String::new(),
+        _ => {
+            let name = capture.analysis.capture.interfaces.get(flow.interface as usize).and_then(|it| it.name.as_deref());
+            format!("\nat {}", name.map_or_else(|| format!("interface {}", flow.interface), str::to_owned))
+        }
+    };
+    format!("{}, from {}\n{from}\nto {to}{tap}", direction.protocol.name(), direction.sender.name())
+}
+
+fn side_by_side(directions: &[(&AnalyzedCapture, &DirectionAnalysis)]) -> Table {
+    let mut table = Table::new();
+    let titles = directions.iter().map(|(capture, direction)| Cell::new(title(capture, direction)));
+    table.set_header(std::iter::once(Cell::new("")).chain(titles));
+    for row in ROWS {
+        let values: Vec<Option<String>> =
+            directions.iter().map(|(_, direction)| (row.value)(&direction.run.metrics)).collect();
+        if values.iter().all(Option::is_none) {
+            continue;
+        }
+        let cells = values.into_iter().map(number);
+        table.add_row(std::iter::once(Cell::new(row.heading)).chain(cells));
+    }
+    table
+}
+
+fn below(directions: &[(&AnalyzedCapture, &DirectionAnalysis)]) -> Table {
+    let rows = || ROWS.iter().filter(|row| row.brief);
+    let mut table = Table::new();
+    table.set_header(std::iter::once("").chain(rows().map(|row| row.heading)));
+    for (capture, direction) in directions {
+        let cells = rows().map(|row| number((row.value)(&direction.run.metrics)));
+        table.add_row(std::iter::once(Cell::new(title(capture, direction))).chain(cells));
+    }
+    table
+}
+
+fn number(value: Option<String>) -> Cell {
+    Cell::new(value.unwrap_or_else(|| NOTHING.to_owned())).set_alignment(CellAlignment::Right)
+}
