@@ -24,6 +24,8 @@ pub struct AnalysisSettings {
     /// Application bytes of the response, as the client stored them. `None`: bytes of streams are counted where they are
     /// known.
     pub response_bytes: Option<ByteCount>,
+    /// Whether [`DirectionAnalysis::pictures`] are wanted: some 100 kB for each sender.
+    pub pictures: bool,
     /// Planned send times.
     pub plans: Vec<Plan>,
 }
@@ -34,6 +36,7 @@ impl Default for AnalysisSettings {
             train_threshold: DEFAULT_TRAIN_THRESHOLD,
             window: None,
             response_bytes: None,
+            pictures: false,
             plans: Vec::new(),
         }
     }
@@ -54,7 +57,7 @@ pub struct DirectionAnalysis {
     pub decryption: DecryptionCounts,
     /// Rows over time; empty without [`AnalysisSettings::window`].
     pub windows: Vec<Window>,
-    /// What pictures are drawn from.
+    /// What pictures are drawn from; empty without [`AnalysisSettings::pictures`].
     pub pictures: Pictures,
 }
 

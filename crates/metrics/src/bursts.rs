@@ -214,7 +214,8 @@ impl BurstMeter {
     }
 
     fn begin(&self, packet: &SentContext, gap_before_ns: Option<u64>) -> Train {
-        let before = || self.recent_acks.iter().filter(|(time, _)| is_recent(*time, packet.time)).map(|(_, effect)| effect);
+        let before =
+            || self.recent_acks.iter().filter(|(time, _)| is_recent(*time, packet.time)).map(|(_, effect)| effect);
         Train {
             start: packet.time,
             last: packet.time,
@@ -288,9 +289,8 @@ impl BurstMeter {
             bursts.push(Burst { start_ns, packets: train.packets, bytes: train.bytes, cause, evidence });
         }
         *packets_by_cause.entry(BurstCause::Unknown).or_insert(0) += self.not_examined;
-        let share = |cause| {
-            Some(packets_by_cause.get(&cause).copied().unwrap_or(0) as f64 / self.bursty_packets as f64)
-        };
+        let share =
+            |cause| Some(packets_by_cause.get(&cause).copied().unwrap_or(0) as f64 / self.bursty_packets as f64);
         let metrics = &mut run.metrics;
         metrics.burst_share_start_up = share(BurstCause::StartUp);
         metrics.burst_share_recovery_end = share(BurstCause::RecoveryEnd);
@@ -330,7 +330,10 @@ impl Train {
         if self.ends_recovery {
             return (
                 BurstCause::RecoveryEnd,
-                format!("an ACK within the last millisecond ended a recovery ({} packets repeated)", self.retransmissions),
+                format!(
+                    "an ACK within the last millisecond ended a recovery ({} packets repeated)",
+                    self.retransmissions
+                ),
             );
         }
         if self.planned as f64 >= PLANNED_SHARE * self.packets as f64 {
@@ -343,11 +346,7 @@ impl Train {
                 let sent = self.last.checked_since(self.start).map_or(0, Duration::as_nanos);
                 return (
                     BurstCause::LateTimer,
-                    format!(
-                        "planned over {:.3} ms, sent within {:.3} ms",
-                        span as f64 / 1e6,
-                        sent as f64 / 1e6
-                    ),
+                    format!("planned over {:.3} ms, sent within {:.3} ms", span as f64 / 1e6, sent as f64 / 1e6),
                 );
             }
         }
@@ -382,7 +381,11 @@ impl Train {
         }
         (
             BurstCause::Unknown,
-            format!("{} of {gaps} gaps back to back, {} acknowledged around it", self.back_to_back, kilobytes(self.freed_bytes)),
+            format!(
+                "{} of {gaps} gaps back to back, {} acknowledged around it",
+                self.back_to_back,
+                kilobytes(self.freed_bytes)
+            ),
         )
     }
 }

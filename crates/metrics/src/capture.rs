@@ -4,8 +4,8 @@ use std::io::Read;
 use std::net::SocketAddr;
 
 use quiclab_wire::{
-    Capture, CaptureError, CaptureReader, CipherSuite, ClientRandom, ConnectionId, Dissector, Flow, FlowProtocol, Observed,
-    Role, Segment,
+    Capture, CaptureError, CaptureReader, CipherSuite, ClientRandom, ConnectionId, Dissector, Flow, FlowProtocol,
+    Observed, Role, Segment,
 };
 
 use crate::analysis::{Analysis, AnalysisSettings, DirectionAnalysis};

@@ -96,12 +96,18 @@ pub(crate) struct DirectionMeter {
 impl DirectionMeter {
     pub(crate) fn new(settings: &AnalysisSettings, protocol: FlowProtocol) -> Self {
         let is_tcp = protocol == FlowProtocol::Tcp;
+        let mut recovery: Option<Box<RecoveryMeter>> = (!is_tcp).then(Box::default);
+        let mut tcp: Option<Box<TcpMeter>> = is_tcp.then(Box::default);
+        if settings.pictures {
+            recovery.iter_mut().for_each(|recovery| recovery.want_pictures());
+            tcp.iter_mut().for_each(|tcp| tcp.want_pictures());
+        }
         DirectionMeter {
             packets: PacketMeter::new(settings.train_threshold),
             protected: ProtectedMeter::default(),
             precision: PrecisionMeter::default(),
-            recovery: (!is_tcp).then(Box::default),
-            tcp: is_tcp.then(Box::default),
+            recovery,
+            tcp,
             bursts: Some(Box::new(BurstMeter::default())),
             windows: settings.window.map(|length| Box::new(WindowMeter::new(length, settings.train_threshold))),
             decryption: DecryptionCounts::default(),
@@ -403,7 +409,10 @@ impl DirectionMeter {
             if left_out {
                 run.warn(
                     WarningCode::WindowsTooMany,
-                    format!("only the first {} time windows are listed: take longer windows", crate::windows::MOST_WINDOWS),
+                    format!(
+                        "only the first {} time windows are listed: take longer windows",
+                        crate::windows::MOST_WINDOWS
+                    ),
                 );
             }
         }
@@ -437,7 +446,9 @@ impl DirectionMeter {
         warn_if(
             failed,
             WarningCode::DecryptionFailed,
-            format!("{failed} QUIC packets do not open with the keys of their connection: damaged, forged, or not QUIC"),
+            format!(
+                "{failed} QUIC packets do not open with the keys of their connection: damaged, forged, or not QUIC"
+            ),
         );
         warn_if(
             header_only,
@@ -455,7 +466,10 @@ impl DirectionMeter {
         warn_if(
             self.resets,
             WarningCode::StatelessReset,
-            format!("{} packets end with the token of a stateless reset: the sender had lost the connection", self.resets),
+            format!(
+                "{} packets end with the token of a stateless reset: the sender had lost the connection",
+                self.resets
+            ),
         );
         warn_if(
             self.bad_retries,

@@ -57,8 +57,12 @@ impl GapMeter {
         let count = self.gaps.count();
         run.metrics.gap_median_ns = self.gaps.median();
         run.metrics.gap_share_below_100us = (count > 0).then(|| self.short as f64 / count as f64);
-        run.metrics.gap_coefficient_of_variation =
-            self.gaps.standard_deviation().zip(self.gaps.mean()).filter(|(_, mean)| *mean > 0.0).map(|(sd, mean)| sd / mean);
+        run.metrics.gap_coefficient_of_variation = self
+            .gaps
+            .standard_deviation()
+            .zip(self.gaps.mean())
+            .filter(|(_, mean)| *mean > 0.0)
+            .map(|(sd, mean)| sd / mean);
         run.distributions.gaps_ns = self.gaps.log_bins();
         if !self.gaps.is_exact() {
             run.warn(

@@ -64,7 +64,12 @@ pub struct Plan {
 }
 
 /// The plan of a sender, by connection ID, or the only one there is for the first flow.
-pub(crate) fn plan_of<'a>(plans: &'a [Plan], sender: Role, flow: usize, id: Option<ConnectionId>) -> Option<&'a PlannedTimes> {
+pub(crate) fn plan_of<'a>(
+    plans: &'a [Plan],
+    sender: Role,
+    flow: usize,
+    id: Option<ConnectionId>,
+) -> Option<&'a PlannedTimes> {
     let of_sender = || plans.iter().filter(|plan| plan.sender == sender && !plan.times.is_empty());
     let by_id = of_sender().find(|plan| id.is_some() && plan.original_destination_connection_id == id);
     // Behind a Retry an end may name another ID than the first.
@@ -109,8 +114,7 @@ impl PrecisionMeter {
             return;
         }
         run.metrics.precision_samples = Some(self.count);
-        run.metrics.precision_sd_ns =
-            (self.count > 1).then(|| (self.squares / (self.count - 1) as f64).sqrt());
+        run.metrics.precision_sd_ns = (self.count > 1).then(|| (self.squares / (self.count - 1) as f64).sqrt());
         let mut lateness = Samples::default();
         for difference in &self.differences {
             lateness.add(u64::try_from(i128::from(*difference) - self.smallest).unwrap_or(u64::MAX));

@@ -30,7 +30,12 @@ impl RangeSet {
         let touching: Vec<(u64, u64)> = before
             .into_iter()
             .filter(|(_, other_end)| *other_end >= begin)
-            .chain(self.ranges.range(begin + 1..).take_while(|(other, _)| **other <= end).map(|(begin, end)| (*begin, *end)))
+            .chain(
+                self.ranges
+                    .range(begin + 1..)
+                    .take_while(|(other, _)| **other <= end)
+                    .map(|(begin, end)| (*begin, *end)),
+            )
             .collect();
         for (other_begin, other_end) in touching {
             self.ranges.remove(&other_begin);

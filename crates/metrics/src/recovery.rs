@@ -93,6 +93,7 @@ pub(crate) struct RecoveryMeter {
     recovery_start: Option<Time>,
     last_sent: Option<Time>,
     pub(crate) one_rtt_acknowledged: bool,
+    wants_marks: bool,
     pub(crate) sequence_series: Series,
     pub(crate) in_flight_series: Series,
     pub(crate) rtt_series: Series,
@@ -103,6 +104,14 @@ pub(crate) struct RecoveryMeter {
 }
 
 impl RecoveryMeter {
+    /// Keeps what pictures need from now on.
+    pub(crate) fn want_pictures(&mut self) {
+        for series in [&mut self.sequence_series, &mut self.in_flight_series, &mut self.rtt_series] {
+            series.want();
+        }
+        self.wants_marks = true;
+    }
+
     /// Bytes of ack-eliciting or padded packets that are neither acknowledged nor lost.
     pub(crate) fn bytes_in_flight(&self) -> u64 {
         self.in_flight
@@ -193,7 +202,8 @@ impl RecoveryMeter {
             return self.stream_bytes;
         }
         let begin = self.stream_bytes;
-        let (base, ranges) = self.streams.entry(stream).or_insert_with(|| (begin.saturating_sub(offset), RangeSet::default()));
+        let (base, ranges) =
+            self.streams.entry(stream).or_insert_with(|| (begin.saturating_sub(offset), RangeSet::default()));
         let new = ranges.insert(offset, offset + length);
         self.stream_bytes += new;
         self.retransmitted_bytes += length - new;
@@ -202,6 +212,9 @@ impl RecoveryMeter {
     }
 
     fn mark(&mut self, time: Time, sequence: u64, is_retransmission: bool) {
+        if !self.wants_marks {
+            return;
+        }
         let since = self.origin.and_then(|origin| time.checked_since(origin)).map_or(0, |since| since.as_nanos());
         let marks = if is_retransmission { &mut self.retransmission_marks } else { &mut self.lost_marks };
         if marks.len() < MOST_MARKS {
@@ -232,8 +245,11 @@ impl RecoveryMeter {
                 }
             }
             if !self.lost.is_empty() {
-                let late: Vec<u64> =
-                    self.lost.range((space, *range.start())..=(space, *range.end())).map(|((_, number), _)| *number).collect();
+                let late: Vec<u64> = self
+                    .lost
+                    .range((space, *range.start())..=(space, *range.end()))
+                    .map(|((_, number), _)| *number)
+                    .collect();
                 for number in late {
                     self.lost.remove(&(space, number));
                     self.spuriously_lost += 1;

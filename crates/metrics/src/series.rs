@@ -23,18 +23,25 @@ pub struct SeriesPoint {
 /// Values over time.
 #[derive(Clone, Debug)]
 pub(crate) struct Series {
+    is_wanted: bool,
     origin: Option<Time>,
     width_ns: u64,
     points: Vec<SeriesPoint>,
 }
 
 impl Default for Series {
+    /// Keeps nothing until it is wanted.
     fn default() -> Self {
-        Series { origin: None, width_ns: FIRST_WIDTH_NS, points: Vec::new() }
+        Series { is_wanted: false, origin: None, width_ns: FIRST_WIDTH_NS, points: Vec::new() }
     }
 }
 
 impl Series {
+    /// Keeps values from now on.
+    pub(crate) fn want(&mut self) {
+        self.is_wanted = true;
+    }
+
     /// Counts time from here instead of from the first value.
     pub(crate) fn begin(&mut self, origin: Time) {
         self.origin.get_or_insert(origin);
@@ -42,6 +49,9 @@ impl Series {
 
     /// A value before the last one in time counts as of the last one's time.
     pub(crate) fn add(&mut self, time: Time, value: u64) {
+        if !self.is_wanted {
+            return;
+        }
         let origin = *self.origin.get_or_insert(time);
         let since = time.checked_since(origin).map_or(0, |since| since.as_nanos());
         let begin = since - since % self.width_ns;
@@ -89,6 +99,7 @@ mod tests {
     #[test]
     fn extremes_survive_any_number_of_values() {
         let mut series = Series::default();
+        series.want();
         for step in 0..100_000_u64 {
             series.add(Time::from_nanos(step * 50_000), if step == 77_777 { 1_000_000 } else { step % 10 });
         }
@@ -103,6 +114,7 @@ mod tests {
     #[test]
     fn time_that_runs_backwards_stays_where_it_was() {
         let mut series = Series::default();
+        series.want();
         series.add(Time::from_nanos(5_000_000), 1);
         series.add(Time::from_nanos(9_000_000), 2);
         series.add(Time::from_nanos(1), 3);

@@ -43,6 +43,7 @@ pub(crate) struct TcpMeter {
     last_data: Option<(u64, u64, Time)>,
     duplicates: u64,
     origin: Option<Time>,
+    wants_marks: bool,
     pub(crate) sequence_series: Series,
     pub(crate) in_flight_series: Series,
     pub(crate) rtt_series: Series,
@@ -54,6 +55,14 @@ pub(crate) struct TcpMeter {
 const COPY_NS: u64 = 1_000_000;
 
 impl TcpMeter {
+    /// Keeps what pictures need from now on.
+    pub(crate) fn want_pictures(&mut self) {
+        for series in [&mut self.sequence_series, &mut self.in_flight_series, &mut self.rtt_series] {
+            series.want();
+        }
+        self.wants_marks = true;
+    }
+
     /// A sequence number as the nearest position to what was sent last, RFC 9293 section 3.4.
     fn position(&self, sequence: u32) -> u64 {
         let base = self.base.unwrap_or(sequence);
@@ -84,7 +93,14 @@ impl TcpMeter {
         self.rtt.count() > 1
     }
 
-    pub(crate) fn on_sent(&mut self, sequence: u32, flags: TcpFlags, payload: u32, time: Time, origin: Time) -> SegmentEffect {
+    pub(crate) fn on_sent(
+        &mut self,
+        sequence: u32,
+        flags: TcpFlags,
+        payload: u32,
+        time: Time,
+        origin: Time,
+    ) -> SegmentEffect {
         let mut effect = SegmentEffect::default();
         self.segments += 1;
         if self.base.is_none() {
@@ -135,6 +151,9 @@ impl TcpMeter {
     }
 
     fn mark(&mut self, time: Time, sequence: u64) {
+        if !self.wants_marks {
+            return;
+        }
         let since = self.origin.and_then(|origin| time.checked_since(origin)).map_or(0, |since| since.as_nanos());
         if self.retransmission_marks.len() < MOST_MARKS {
             self.retransmission_marks.push((since, sequence));

@@ -60,7 +60,14 @@ impl WindowMeter {
     }
 
     /// `running`: after the packet. `origin`: the flow's first packet.
-    pub(crate) fn on_packet(&mut self, origin: Time, time: Time, frame_bytes: u32, payload_bytes: u32, running: Running) {
+    pub(crate) fn on_packet(
+        &mut self,
+        origin: Time,
+        time: Time,
+        frame_bytes: u32,
+        payload_bytes: u32,
+        running: Running,
+    ) {
         let origin = *self.origin.get_or_insert(origin);
         let index = time.checked_since(origin).map_or(0, |since| since.as_nanos() / self.length_ns);
         while self.index < index && !self.left_out {

@@ -157,11 +157,14 @@ fn goodput_over_tls_starts_behind_the_clients_finished() {
 #[test]
 fn goodput_by_process_is_over_the_clients_lifetime() {
     let capture = capture_of_response(&packets_at(&[0, 1_000_000_000]), 1_000_000);
-    let run = measure(&capture, &Observation {
-        response_bytes: Some(ByteCount::from_bytes(1_000_000)),
-        client_lifetime: Some(Duration::from_nanos(1_000_000_000)),
-        ..Observation::of_port(SERVER_PORT)
-    });
+    let run = measure(
+        &capture,
+        &Observation {
+            response_bytes: Some(ByteCount::from_bytes(1_000_000)),
+            client_lifetime: Some(Duration::from_nanos(1_000_000_000)),
+            ..Observation::of_port(SERVER_PORT)
+        },
+    );
     assert_eq!(run.metrics.goodput_wire_bps, Some(8e6));
     assert_eq!(run.metrics.goodput_process_bps, Some(8e6));
     assert_eq!(codes(&run), Vec::<&str>::new());

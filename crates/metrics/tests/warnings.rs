@@ -48,10 +48,13 @@ fn a_truncated_capture_is_measured_and_doubted() {
 fn one_packet_lost_by_a_tap_is_a_warning_and_none_is_not() {
     let capture = server_packets(&[0, 10]);
     let lost = |packets| {
-        let run = measure(&capture, &Observation {
-            capture_losses_packets: [("sender".to_owned(), packets), ("bottleneck".to_owned(), 0)].into(),
-            ..Observation::of_port(SERVER_PORT)
-        });
+        let run = measure(
+            &capture,
+            &Observation {
+                capture_losses_packets: [("sender".to_owned(), packets), ("bottleneck".to_owned(), 0)].into(),
+                ..Observation::of_port(SERVER_PORT)
+            },
+        );
         codes(&run).iter().map(|code| code.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(lost(0), NONE);
@@ -118,8 +121,7 @@ fn a_cut_packet_at_the_edge_makes_it_uncertain_and_one_inside_does_not() {
 
 #[test]
 fn a_handshake_alone_has_no_goodput() {
-    let quic =
-        with_response(&[Made::udp_from_server(0, &handshake()), Made::udp_from_server(9, &handshake())]);
+    let quic = with_response(&[Made::udp_from_server(0, &handshake()), Made::udp_from_server(9, &handshake())]);
     assert_eq!(codes(&quic), ["goodput_no_protected_packets"]);
     assert_eq!(quic.metrics.goodput_wire_bps, None);
     let tls = with_response(&[
@@ -141,11 +143,14 @@ fn a_response_in_no_time_has_no_goodput() {
 fn goodputs_5_percent_apart_are_alike_and_more_is_a_warning() {
     let capture = capture_of_response(&packets_at(&[0, 1_000_000_000]), 1_000_000);
     let lived = |lifetime_ns| {
-        measure(&capture, &Observation {
-            response_bytes: Some(ByteCount::from_bytes(1_000_000)),
-            client_lifetime: Some(Duration::from_nanos(lifetime_ns)),
-            ..Observation::of_port(SERVER_PORT)
-        })
+        measure(
+            &capture,
+            &Observation {
+                response_bytes: Some(ByteCount::from_bytes(1_000_000)),
+                client_lifetime: Some(Duration::from_nanos(lifetime_ns)),
+                ..Observation::of_port(SERVER_PORT)
+            },
+        )
     };
     // 1 / 0.95 s = 1.0526315789...
     assert_eq!(codes(&lived(1_052_631_578)), NONE);
@@ -159,11 +164,10 @@ fn drops(sent: u64, arrived: u64, counted: Option<u64>) -> RunMetrics {
     let at_sender = (0..sent).map(|n| Made::udp_from_server(n, ONE_RTT));
     let behind = (0..arrived).map(|n| Made::udp_from_server(1_000 + n, ONE_RTT).at_second_tap());
     let capture = capture(&at_sender.chain(behind).collect::<Vec<_>>());
-    measure(&capture, &Observation {
-        bottleneck_tap: Some(1),
-        queue_drops_packets: counted,
-        ..Observation::of_port(SERVER_PORT)
-    })
+    measure(
+        &capture,
+        &Observation { bottleneck_tap: Some(1), queue_drops_packets: counted, ..Observation::of_port(SERVER_PORT) },
+    )
 }
 
 #[test]

@@ -95,6 +95,7 @@ fn analyze_file(
         train_threshold: arguments.train_threshold,
         window: arguments.window,
         response_bytes: arguments.response_size,
+        pictures: arguments.html.is_some(),
         plans: plans.to_vec(),
     };
     let reader = CaptureReader::new(input).with_context(|| name.to_string())?;

@@ -118,9 +118,10 @@ fn of_list(text: &str) -> Result<PlannedTimes> {
     };
     let mut times = PlannedTimes::default();
     for (number, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
-        let parsed = line.trim().split_once(',').and_then(|(first, second)| {
-            Some((key(first.trim())?, second.trim().parse::<i64>().ok()?))
-        });
+        let parsed = line
+            .trim()
+            .split_once(',')
+            .and_then(|(first, second)| Some((key(first.trim())?, second.trim().parse::<i64>().ok()?)));
         let Some((key, planned)) = parsed else {
             bail!("line {}: found {line:?}, expected {heading}, whole numbers (crc32c in hexadecimal)", number + 1);
         };

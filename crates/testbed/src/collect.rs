@@ -227,8 +227,7 @@ pub fn measure_record(capture: &Path, run: &Run, report: &Report) -> Result<RunM
         response_bytes,
         ..AnalysisSettings::default()
     };
-    let dissector =
-        Dissector::new(DissectorSettings { server_port: Some(SERVER_PORT), interfaces_are_one_tap: false });
+    let dissector = Dissector::new(DissectorSettings { server_port: Some(SERVER_PORT), interfaces_are_one_tap: false });
     let reader = CaptureReader::new(File::open(capture)?)?;
     let analysis = analyze(reader, dissector, settings, &mut |_, _, _| {})?;
     let bottleneck = report.qdiscs.iter().find(|queue| queue.interface == TO_CLIENT && queue.handle == ROOT_HANDLE);

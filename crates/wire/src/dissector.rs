@@ -405,11 +405,8 @@ impl Dissector {
         };
         let mut row = match header.form {
             QuicForm::Initial | QuicForm::Handshake | QuicForm::ZeroRtt => {
-                let protected = ProtectedPacket {
-                    captured: packet,
-                    length,
-                    packet_number_offset: header.packet_number_offset,
-                };
+                let protected =
+                    ProtectedPacket { captured: packet, length, packet_number_offset: header.packet_number_offset };
                 quic.connection.on_long(sender, header, &protected, &self.key_log, &mut self.buffers)
             }
             QuicForm::Retry => {

@@ -91,9 +91,7 @@ impl Segment<'_> {
     /// The row without the payload: what the headers, and the QUIC or TLS bytes behind them, show without keys.
     pub fn to_packet(&self) -> Packet {
         let protocol = match self.transport {
-            Transport::Udp => {
-                Protocol::Udp { quic: QuicDatagram::parse(self.payload, self.payload_length as usize) }
-            }
+            Transport::Udp => Protocol::Udp { quic: QuicDatagram::parse(self.payload, self.payload_length as usize) },
             Transport::Tcp { sequence_number, acknowledgment_number, flags, .. } => Protocol::Tcp(TcpSegment {
                 sequence_number,
                 acknowledgment_number,
@@ -199,9 +197,7 @@ impl<'a> Frame<'a> {
                     Err(SkipReason::NotIp)
                 }
             }
-            link_type if RAW_IP.contains(&link_type) => {
-                LaxSlicedPacket::from_ip(self.captured).map_err(|_| cut())
-            }
+            link_type if RAW_IP.contains(&link_type) => LaxSlicedPacket::from_ip(self.captured).map_err(|_| cut()),
             _ => Err(SkipReason::LinkTypeUnknown),
         }
     }

@@ -119,7 +119,9 @@ mod tests {
     fn secrets_are_found_by_client_random_and_label() {
         let random = "11".repeat(32);
         let mut log = KeyLog::default();
-        log.read(format!("# by hand\r\n\nCLIENT_TRAFFIC_SECRET_0 {random} aAbB\r\nEXPORTER_SECRET {random} 00\n").as_bytes());
+        log.read(
+            format!("# by hand\r\n\nCLIENT_TRAFFIC_SECRET_0 {random} aAbB\r\nEXPORTER_SECRET {random} 00\n").as_bytes(),
+        );
         assert_eq!(log.secret(&[0x11; 32], SecretLabel::ClientTraffic), Some([0xaa, 0xbb].as_slice()));
         assert_eq!(log.secret(&[0x11; 32], SecretLabel::ServerTraffic), None);
         assert_eq!((log.connections(), log.lines_not_understood()), (1, 0));

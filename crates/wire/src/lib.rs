@@ -37,13 +37,13 @@ pub use error::{CaptureError, WriteError};
 pub use frame::{Frame, Segment, Transport};
 pub use keylog::{ClientRandom, KeyLog, SecretLabel};
 pub use packet::{Packet, Protocol, TcpFlags, TcpSegment};
-pub use quic::{
-    Ack, CipherSuite, ConnectionId, DEFAULT_ACK_DELAY_EXPONENT, Decryption, FrameError, MAXIMUM_CONNECTION_ID_BYTES,
-    QuicDatagram, QuicForm, QuicFrame, QuicPacket, VERSION_1, VERSION_2, parse_frames,
-};
 pub use qlog::{
     MAXIMUM_EVENT_BYTES, MAXIMUM_HELD_BYTES, QlogError, QlogEvent, QlogEventKind, QlogMetrics, QlogPacket, QlogSpace,
     QlogSummary, QlogTimeFormat, QlogTrace, read_qlog,
+};
+pub use quic::{
+    Ack, CipherSuite, ConnectionId, DEFAULT_ACK_DELAY_EXPONENT, Decryption, FrameError, MAXIMUM_CONNECTION_ID_BYTES,
+    QuicDatagram, QuicForm, QuicFrame, QuicPacket, VERSION_1, VERSION_2, parse_frames,
 };
 pub use reader::{CaptureReader, MAXIMUM_BLOCK_BYTES};
 pub use role::Role;

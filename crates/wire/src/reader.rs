@@ -2,7 +2,6 @@
 
 use std::io::Read;
 
-
 use quiclab_units::Time;
 
 use crate::capture::{Capture, SkipReason, Truncation};
@@ -17,7 +16,6 @@ use crate::source::Source;
 /// Longest record or block accepted. A frame has at most 64 KiB (super-packets somewhat more); a key log of 100 000
 /// connections has 16 MB. Anything longer is a damaged length field.
 pub const MAXIMUM_BLOCK_BYTES: u32 = 64 * 1024 * 1024;
-
 
 /// Reads a pcap or pcapng file, plain, gzip or zstd, in bounded memory.
 pub struct CaptureReader<R: Read> {
@@ -66,7 +64,8 @@ impl<R: Read> CaptureReader<R> {
     /// # Errors
     /// [`CaptureError`] when the input is empty, is no capture, or cannot be read.
     pub fn new(input: R) -> Result<Self, CaptureError> {
-        let mut source = Source::new(Decompressed::detect(input).map_err(|source| CaptureError::Read { byte_offset: 0, source })?);
+        let mut source =
+            Source::new(Decompressed::detect(input).map_err(|source| CaptureError::Read { byte_offset: 0, source })?);
         let mut summary = Capture::default();
         let magic = source.peek(4)?;
         if magic.is_empty() {

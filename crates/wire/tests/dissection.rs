@@ -43,9 +43,8 @@ fn ours(path: &Path) -> (Vec<Vec<String>>, Dissector) {
             assert_eq!(packet.frame_error, None);
         }
         let list = |values: Vec<u64>| values.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
-        let of_frames = |select: &dyn Fn(&QuicFrame) -> Option<u64>| {
-            list(observed.frames.iter().filter_map(select).collect())
-        };
+        let of_frames =
+            |select: &dyn Fn(&QuicFrame) -> Option<u64>| list(observed.frames.iter().filter_map(select).collect());
         lines.push(vec![
             format!("{}.{:09}", time / 1_000_000_000, time % 1_000_000_000),
             length.to_string(),
@@ -117,7 +116,9 @@ fn theirs(path: &Path) -> Option<Vec<Vec<String>>> {
 /// Differences of presentation: the header's 8 bytes in `udp.length`; offsets of 0, which a frame may leave out; one type
 /// for each combination of a frame's flags.
 fn their_line(columns: Vec<&str>) -> Vec<String> {
-    let numbers = |text: &str| -> Vec<u64> { text.split(',').filter(|it| !it.is_empty()).map(|it| it.parse().unwrap()).collect() };
+    let numbers = |text: &str| -> Vec<u64> {
+        text.split(',').filter(|it| !it.is_empty()).map(|it| it.parse().unwrap()).collect()
+    };
     let list = |values: Vec<u64>| values.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
     let mut line: Vec<String> = columns.iter().map(|&column| column.to_owned()).collect();
     line[2] = list(numbers(columns[2]).into_iter().map(|length| length - 8).collect());

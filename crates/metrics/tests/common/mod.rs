@@ -114,8 +114,7 @@ pub fn pcapng(packets: &[Made]) -> Vec<u8> {
 }
 
 pub fn analyzed(file: &[u8], settings: AnalysisSettings) -> CaptureAnalysis {
-    let dissector =
-        Dissector::new(DissectorSettings { server_port: Some(SERVER_PORT), interfaces_are_one_tap: false });
+    let dissector = Dissector::new(DissectorSettings { server_port: Some(SERVER_PORT), interfaces_are_one_tap: false });
     analyze(CaptureReader::new(file).unwrap(), dissector, settings, &mut |_, _, _| {}).unwrap()
 }
 

@@ -35,7 +35,9 @@ fn gaps(direction: &DirectionAnalysis, place: usize, threshold: Duration) -> Opt
     Some(Figure {
         id: format!("gaps-{place}"),
         title: "Gaps between packets".to_owned(),
-        caption: format!("Share of gaps that are at most so long. The dotted line is {threshold}, below which packets are one train."),
+        caption: format!(
+            "Share of gaps that are at most so long. The dotted line is {threshold}, below which packets are one train."
+        ),
         plot,
     })
 }
@@ -92,7 +94,10 @@ fn causes(direction: &DirectionAnalysis, place: usize, _: Duration) -> Option<Fi
         BurstCause::ALL.iter().map(|cause| (cause.name(), share_of(*cause, metrics).unwrap_or(0.0))).unzip();
     let mut plot = Plot::new();
     plot.add_trace(Bar::new(names, shares).name("share").marker(Marker::new().color(style::colour(0))));
-    plot.set_layout(style::layout(style::axis(""), style::axis("share of packets in long trains").range(vec![0.0, 1.0])));
+    plot.set_layout(style::layout(
+        style::axis(""),
+        style::axis("share of packets in long trains").range(vec![0.0, 1.0]),
+    ));
     Some(Figure {
         id: format!("causes-{place}"),
         title: "Why packets left together".to_owned(),
@@ -178,7 +183,9 @@ fn band(plot: &mut Plot, points: &[SeriesPoint], divisor: f64, name: &str) {
         let edge = || Line::new().width(0.0).color(style::colour(5));
         let low: Vec<f64> = values(|point| point.minimum);
         let high: Vec<f64> = values(|point| point.maximum);
-        plot.add_trace(Scatter::new(times.clone(), low).name("smallest").mode(Mode::Lines).line(edge()).show_legend(false));
+        plot.add_trace(
+            Scatter::new(times.clone(), low).name("smallest").mode(Mode::Lines).line(edge()).show_legend(false),
+        );
         plot.add_trace(
             Scatter::new(times.clone(), high)
                 .name("from smallest to largest")

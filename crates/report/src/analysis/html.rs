@@ -14,8 +14,11 @@ const MOST_PICTURED: usize = 4;
 
 /// The page. It needs no network.
 pub fn render_analysis_html(input: &AnalysisInput) -> String {
-    let mut directions: Vec<(&AnalyzedCapture, &DirectionAnalysis)> =
-        input.captures.iter().flat_map(|capture| capture.analysis.directions.iter().map(move |it| (capture, it))).collect();
+    let mut directions: Vec<(&AnalyzedCapture, &DirectionAnalysis)> = input
+        .captures
+        .iter()
+        .flat_map(|capture| capture.analysis.directions.iter().map(move |it| (capture, it)))
+        .collect();
     directions.sort_by_key(|(_, direction)| std::cmp::Reverse(direction.run.metrics.bytes_sent));
     let left_out = directions.len().saturating_sub(MOST_PICTURED);
     directions.truncate(MOST_PICTURED);

@@ -16,8 +16,11 @@ const MOST_LISTED: usize = 40;
 
 /// Tables and warnings. `width`: columns of the terminal; `None` where the output is none.
 pub fn render_analysis_terminal(input: &AnalysisInput, width: Option<u16>) -> String {
-    let mut directions: Vec<(&AnalyzedCapture, &DirectionAnalysis)> =
-        input.captures.iter().flat_map(|capture| capture.analysis.directions.iter().map(move |it| (capture, it))).collect();
+    let mut directions: Vec<(&AnalyzedCapture, &DirectionAnalysis)> = input
+        .captures
+        .iter()
+        .flat_map(|capture| capture.analysis.directions.iter().map(move |it| (capture, it)))
+        .collect();
     let all = directions.len();
     let mut text = String::new();
     for capture in &input.captures {
@@ -27,9 +30,14 @@ pub fn render_analysis_terminal(input: &AnalysisInput, width: Option<u16>) -> St
         } else {
             String::new()
         };
-        let skipped: Vec<String> =
-            analysis.capture.skipped.iter().map(|(reason, count)| format!("{count} frames: {}", reason.name())).collect();
-        let skipped = if skipped.is_empty() { String::new() } else { format!("; not measured: {}", skipped.join(", ")) };
+        let skipped: Vec<String> = analysis
+            .capture
+            .skipped
+            .iter()
+            .map(|(reason, count)| format!("{count} frames: {}", reason.name()))
+            .collect();
+        let skipped =
+            if skipped.is_empty() { String::new() } else { format!("; not measured: {}", skipped.join(", ")) };
         let _ = writeln!(
             text,
             "{}: {} packets in {} flows{other}{skipped}",
@@ -80,7 +88,8 @@ fn title(capture: &AnalyzedCapture, direction: &DirectionAnalysis) -> String {
     let tap = match capture.analysis.capture.interfaces.len() {
         0 | 1 => String::new(),
         _ => {
-            let name = capture.analysis.capture.interfaces.get(flow.interface as usize).and_then(|it| it.name.as_deref());
+            let name =
+                capture.analysis.capture.interfaces.get(flow.interface as usize).and_then(|it| it.name.as_deref());
             format!("\nat {}", name.map_or_else(|| format!("interface {}", flow.interface), str::to_owned))
         }
     };

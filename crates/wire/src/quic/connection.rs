@@ -5,7 +5,9 @@ use std::ops::Range;
 use super::frames::{FrameError, QuicFrame, parse_frames};
 use super::hello::{CryptoStream, DEFAULT_ACK_DELAY_EXPONENT, Hello, TransportParameters};
 use super::packet_number;
-use super::protection::{CipherSuite, HeaderKey, PacketKey, SAMPLE_BYTES, Secret, TAG_BYTES, Unmasked, initial_secrets};
+use super::protection::{
+    CipherSuite, HeaderKey, PacketKey, SAMPLE_BYTES, Secret, TAG_BYTES, Unmasked, initial_secrets,
+};
 use super::{ConnectionId, LongHeader, QuicForm};
 use crate::keylog::{ClientRandom, KeyLog, SecretLabel};
 use crate::role::Role;
@@ -216,9 +218,7 @@ impl Connection {
                     None => Err(NotOpened::NoKeys),
                 }
             }
-            _ => {
-                self.open_early(header.version, packet, largest, key_log, buffers)
-            }
+            _ => self.open_early(header.version, packet, largest, key_log, buffers),
         };
         self.finish(sender, space, opened, &mut row, buffers);
         row
@@ -277,7 +277,10 @@ impl Connection {
             let keys = &both[sender as usize];
             let opened = open(&keys.header, &keys.packet, packet, largest, &mut buffers.scratch);
             let is_open = opened.is_ok();
-            if is_open && let Some(keys) = made && self.initial_keys.len() < 2 * MAXIMUM_INITIAL_IDS {
+            if is_open
+                && let Some(keys) = made
+                && self.initial_keys.len() < 2 * MAXIMUM_INITIAL_IDS
+            {
                 self.initial_keys.push((header.version, id, keys));
                 if !self.initial_ids.contains(&id) && self.initial_ids.len() < MAXIMUM_INITIAL_IDS {
                     self.initial_ids.push(id);
@@ -415,11 +418,11 @@ impl Connection {
                     continue;
                 };
                 let window = 1_u64 << (8 * unmasked.packet_number_bytes);
-                let found = (0..BLIND_WINDOWS).map(|multiple| multiple * window + unmasked.truncated_packet_number).find(
-                    |number| {
+                let found = (0..BLIND_WINDOWS)
+                    .map(|multiple| multiple * window + unmasked.truncated_packet_number)
+                    .find(|number| {
                         open_payload(&keys.current.packet, packet, &unmasked, *number, &mut buffers.scratch).is_ok()
-                    },
-                );
+                    });
                 if let Some(number) = found {
                     // So that the number is decoded to the one that was found.
                     self.largest[sender as usize][Space::Application as usize] = number.checked_sub(1);

@@ -175,15 +175,33 @@ impl QuicFrame {
             QuicFrame::Stream { .. } => 0x08,
             QuicFrame::MaxData { .. } => 0x10,
             QuicFrame::MaxStreamData { .. } => 0x11,
-            QuicFrame::MaxStreams { bidirectional, .. } => if *bidirectional { 0x12 } else { 0x13 },
+            QuicFrame::MaxStreams { bidirectional, .. } => {
+                if *bidirectional {
+                    0x12
+                } else {
+                    0x13
+                }
+            }
             QuicFrame::DataBlocked { .. } => 0x14,
             QuicFrame::StreamDataBlocked { .. } => 0x15,
-            QuicFrame::StreamsBlocked { bidirectional, .. } => if *bidirectional { 0x16 } else { 0x17 },
+            QuicFrame::StreamsBlocked { bidirectional, .. } => {
+                if *bidirectional {
+                    0x16
+                } else {
+                    0x17
+                }
+            }
             QuicFrame::NewConnectionId { .. } => 0x18,
             QuicFrame::RetireConnectionId { .. } => 0x19,
             QuicFrame::PathChallenge => 0x1a,
             QuicFrame::PathResponse => 0x1b,
-            QuicFrame::ConnectionClose { by_application, .. } => if *by_application { 0x1d } else { 0x1c },
+            QuicFrame::ConnectionClose { by_application, .. } => {
+                if *by_application {
+                    0x1d
+                } else {
+                    0x1c
+                }
+            }
             QuicFrame::HandshakeDone => 0x1e,
             QuicFrame::ImmediateAck => 0x1f,
             QuicFrame::Datagram { .. } => 0x30,
@@ -267,11 +285,9 @@ fn parse_frame(frame_type: u64, fields: &mut Fields) -> Option<QuicFrame> {
         }
         0x01 => QuicFrame::Ping,
         0x02 | 0x03 => QuicFrame::Ack(parse_ack(frame_type == 0x03, fields)?),
-        0x04 => QuicFrame::ResetStream {
-            stream: integer(fields)?,
-            error: integer(fields)?,
-            final_size: integer(fields)?,
-        },
+        0x04 => {
+            QuicFrame::ResetStream { stream: integer(fields)?, error: integer(fields)?, final_size: integer(fields)? }
+        }
         0x05 => QuicFrame::StopSending { stream: integer(fields)?, error: integer(fields)? },
         0x06 => {
             let offset = integer(fields)?;
@@ -394,10 +410,7 @@ mod tests {
     #[test]
     fn an_ack_below_zero_is_refused() {
         let mut frames = Vec::new();
-        assert_eq!(
-            parse_frames(&[0x02, 1, 0, 0, 2], &mut frames),
-            Err(FrameError { offset: 0, frame_type: Some(2) })
-        );
+        assert_eq!(parse_frames(&[0x02, 1, 0, 0, 2], &mut frames), Err(FrameError { offset: 0, frame_type: Some(2) }));
         assert!(parse_frames(&[0x02, 3, 0, 1, 1, 1, 0], &mut frames).is_err());
     }
 
@@ -411,26 +424,28 @@ mod tests {
 
     #[test]
     fn padding_is_one_run() {
-        assert_eq!(frames_of(&[0, 0, 0, 1, 0]), [
-            QuicFrame::Padding { length: 3 },
-            QuicFrame::Ping,
-            QuicFrame::Padding { length: 1 }
-        ]);
+        assert_eq!(
+            frames_of(&[0, 0, 0, 1, 0]),
+            [QuicFrame::Padding { length: 3 }, QuicFrame::Ping, QuicFrame::Padding { length: 1 }]
+        );
     }
 
     #[test]
     fn extensions_are_read() {
-        assert_eq!(frames_of(&[0x40, 0xaf, 1, 2, 0x41, 0x00, 3, 0x1f, 0x31, 2, 9, 9, 0x30, 9]), [
-            QuicFrame::AckFrequency {
-                sequence: 1,
-                ack_eliciting_threshold: 2,
-                requested_max_ack_delay_us: 256,
-                reordering_threshold: 3
-            },
-            QuicFrame::ImmediateAck,
-            QuicFrame::Datagram { length: 2 },
-            QuicFrame::Datagram { length: 1 },
-        ]);
+        assert_eq!(
+            frames_of(&[0x40, 0xaf, 1, 2, 0x41, 0x00, 3, 0x1f, 0x31, 2, 9, 9, 0x30, 9]),
+            [
+                QuicFrame::AckFrequency {
+                    sequence: 1,
+                    ack_eliciting_threshold: 2,
+                    requested_max_ack_delay_us: 256,
+                    reordering_threshold: 3
+                },
+                QuicFrame::ImmediateAck,
+                QuicFrame::Datagram { length: 2 },
+                QuicFrame::Datagram { length: 1 },
+            ]
+        );
     }
 
     #[test]

@@ -133,9 +133,8 @@ fn expand_label(secret: &hkdf::Prk, label: &str, length: usize) -> Option<Vec<u8
 pub(crate) fn initial_secrets(version: u32, destination_connection_id: &[u8]) -> Option<[Secret; 2]> {
     let salt = if version == VERSION_2 { INITIAL_SALT_2 } else { INITIAL_SALT_1 };
     let initial = hkdf::Salt::new(hkdf::HKDF_SHA256, &salt).extract(destination_connection_id);
-    let secret = |label| {
-        Some(Secret { suite: CipherSuite::Aes128Gcm, version, bytes: expand_label(&initial, label, 32)? })
-    };
+    let secret =
+        |label| Some(Secret { suite: CipherSuite::Aes128Gcm, version, bytes: expand_label(&initial, label, 32)? });
     Some([secret("client in")?, secret("server in")?])
 }
 

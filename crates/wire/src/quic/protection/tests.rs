@@ -88,10 +88,7 @@ fn the_chacha20_packets_of_both_versions_open() {
 #[test]
 fn the_secret_behind_a_key_update_is_that_of_rfc_9001_appendix_a_5() {
     let secret = Secret::new(CipherSuite::ChaCha20Poly1305, VERSION_1, &bytes(CHACHA20_SECRET)).unwrap();
-    assert_eq!(
-        secret.next().unwrap().bytes,
-        bytes("1223504755036d556342ee9361d253421a826c9ecdf3c7148684b36b714881f9")
-    );
+    assert_eq!(secret.next().unwrap().bytes, bytes("1223504755036d556342ee9361d253421a826c9ecdf3c7148684b36b714881f9"));
 }
 
 #[test]
