@@ -2,9 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use quiclab_wire::{ConnectionId, QuicFrame};
+use quiclab_wire::{ConnectionId, Observed, QuicFrame, QuicPacket};
 
-use crate::packets::PacketRow;
+use crate::packets::{PacketRow, form_name};
 use crate::row::row;
 
 row! {
@@ -14,9 +14,9 @@ row! {
         packet_index: u32,
         frame_index: u32,
         time_ns: u64,
-        flow: Option<u64>,
-        sender: Option<&'a str>,
-        packet_type: Option<&'a str>,
+        flow: u64,
+        sender: &'a str,
+        packet_type: &'a str,
         packet_number: Option<u64>,
         frame_type: u64,
         frame_name: &'a str,
@@ -43,16 +43,17 @@ row! {
 }
 
 impl<'a> FrameRow<'a> {
-    /// `packet`: the row of its packet.
-    pub(crate) fn new(packet: &PacketRow<'a>, frame_index: u32, frame: &'a QuicFrame) -> Self {
+    /// The frame at `frame_index` of a packet. `row`: the packet's own.
+    pub(crate) fn new(row: &PacketRow, observed: &Observed<'a>, packet: &QuicPacket, frame_index: u32) -> Self {
+        let frame = &observed.frames[packet.frames.start + frame_index as usize];
         let mut row = FrameRow {
-            frame_number: packet.frame_number,
-            packet_index: packet.packet_index,
+            frame_number: row.frame_number,
+            packet_index: row.packet_index,
             frame_index,
-            time_ns: packet.time_ns,
-            flow: packet.flow,
-            sender: packet.sender,
-            packet_type: packet.packet_type,
+            time_ns: row.time_ns,
+            flow: observed.flow as u64,
+            sender: observed.sender.name(),
+            packet_type: form_name(packet.form),
             packet_number: packet.packet_number,
             frame_type: frame.frame_type(),
             frame_name: frame.name(),

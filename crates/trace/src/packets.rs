@@ -105,7 +105,7 @@ impl PacketRow<'_> {
     }
 }
 
-fn form_name(form: QuicForm) -> &'static str {
+pub(crate) fn form_name(form: QuicForm) -> &'static str {
     match form {
         QuicForm::Initial => "initial",
         QuicForm::ZeroRtt => "zero_rtt",

@@ -57,8 +57,8 @@ impl TraceWriter {
         for packet in observed.packets {
             row.set_packet(packet);
             self.packets.push(row.clone())?;
-            for (index, frame) in (0..).zip(&observed.frames[packet.frames.clone()]) {
-                self.frames.push(FrameRow::new(&row, index, frame))?;
+            for index in 0..packet.frames.len() as u32 {
+                self.frames.push(FrameRow::new(&row, observed, packet, index))?;
             }
             row.packet_index += 1;
             bytes_left = bytes_left.saturating_sub(packet.length);
