@@ -14,8 +14,8 @@ export RUSTFLAGS := -C target-feature=+crt-static --remap-path-prefix=$(CURDIR)=
 
 # To build the command and the endpoints, to run the virtual machines, to make their images.
 DEMO_PACKAGES := build-essential cmake libclang-dev qemu-system-x86 mmdebstrap erofs-utils uidmap kmod xz-utils ca-certificates
-# To check against: a browser, another dissector, another reader of certificates.
-TEST_PACKAGES := $(DEMO_PACKAGES) chromium tshark openssl
+# To check against: a browser, another dissector, another reader of certificates, other readers of Parquet.
+TEST_PACKAGES := $(DEMO_PACKAGES) chromium tshark openssl python3-venv
 # To hold the endpoints to the contract.
 CONTRACT_PACKAGES := $(DEMO_PACKAGES) python3 openssl iproute2
 
@@ -28,7 +28,7 @@ demo: demo-setup build ## run the quick profile of the baseline and report on it
 	$(QUICLAB) run experiments/quic-steps/baseline.toml --profile quick -j $(JOBS)
 
 .PHONY: test
-test: test-setup build ## run all tests
+test: test-setup build target/python/.installed ## run all tests
 	cargo test --release --workspace
 	cd stacks/quic-go && go vet . && go test .
 
@@ -78,6 +78,14 @@ toolchains:
 	@command -v go > /dev/null || { echo "go is missing: Go 1.26 or later, from go.dev/dl, unpacked to /usr/local:"; \
 		echo "  rm -rf /usr/local/go && tar -C /usr/local -xzf go1.26.*.linux-amd64.tar.gz && export PATH=\$$PATH:/usr/local/go/bin"; \
 		exit 1; } >&2
+
+# Python with the readers that traces are checked with.
+target/python/.installed: crates/trace/tests/requirements.txt
+	$(call require,python3-venv)
+	rm -rf target/python
+	python3 -m venv target/python
+	target/python/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
 
 # Installs Debian packages as root; prints the command to everybody else.
 define require
