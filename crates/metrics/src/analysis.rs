@@ -192,7 +192,7 @@ fn warn_of_flow(
     if protocol == FlowProtocol::Quic && foreign > 0 {
         run.warn(
             WarningCode::ForeignBytes,
-            format!("{foreign} datagrams hold bytes that are no QUIC packet, mostly padding behind the last one"),
+            format!("{foreign} datagrams hold bytes that are neither a QUIC packet nor padding"),
         );
     }
 }

@@ -197,7 +197,7 @@ impl DirectionMeter {
             self.without_payload += 1;
             return;
         }
-        self.foreign += u64::from(observed.has_foreign_bytes);
+        self.foreign += u64::from(observed.has_foreign_bytes && !observed.has_zero_padding);
         self.count_copies(segment);
         let mut any = SentEffect::default();
         for packet in observed.packets {

@@ -4,7 +4,10 @@ use std::{
     fs::{self, File},
     io::{self, BufReader, Read},
     path::Path,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use anyhow::{Context, Result, bail};
@@ -12,6 +15,8 @@ use quiclab_metrics::{AnalysisSettings, CaptureAnalysis, Plan, analyze as analyz
 use quiclab_report::{
     AnalysisInput, AnalyzedCapture, render_analysis_html, render_analysis_json, render_analysis_terminal,
 };
+use quiclab_testbed::vm::monitor::Interrupted;
+use quiclab_trace::TraceWriter;
 use quiclab_wire::{CaptureReader, Decompressed, Dissector, DissectorSettings};
 
 use crate::{analyze_plans, cli::AnalyzeArguments, output, progress::BytesProgress, signals};
@@ -32,10 +37,20 @@ pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
         key_log.extend(text);
         key_log.push(b'\n');
     }
-    let plans = analyze_plans::read(arguments, &mut notes)?;
+    let mut trace = match &arguments.parquet {
+        Some(folder) => Some(TraceWriter::create(folder)?),
+        None => None,
+    };
+    if arguments.parquet.is_some() && arguments.files.len() > 1 {
+        bail!(
+            "--parquet: found {} captures, expected one: frames are numbered within a capture",
+            arguments.files.len()
+        );
+    }
+    let plans = analyze_plans::read(arguments, &mut notes, trace.as_mut())?;
     let mut captures = Vec::new();
     for file in &arguments.files {
-        let analysis = analyze_file(file, arguments, &key_log, &plans, &stop)?;
+        let analysis = analyze_file(file, arguments, &key_log, &plans, trace.as_mut(), &stop)?;
         if analysis.key_log_lines_not_understood > 0 {
             notes.push(format!(
                 "{} lines of the key logs are not of the format `LABEL client_random secret` (SSLKEYLOGFILE)",
@@ -43,6 +58,10 @@ pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
             ));
         }
         captures.push(AnalyzedCapture { file: file.display().to_string(), analysis });
+    }
+    if let (Some(trace), Some(folder)) = (trace, &arguments.parquet) {
+        trace.finish()?;
+        eprintln!("packets, frames and events: {}", folder.display());
     }
     let was_cut = captures.iter().any(|capture| capture.analysis.capture.truncation.is_some());
     let input = AnalysisInput {
@@ -69,7 +88,8 @@ fn analyze_file(
     arguments: &AnalyzeArguments,
     key_log: &[u8],
     plans: &[Plan],
-    stop: &AtomicBool,
+    mut trace: Option<&mut TraceWriter>,
+    stop: &Arc<AtomicBool>,
 ) -> Result<CaptureAnalysis> {
     let name = path.display();
     let (input, length): (Box<dyn Read + Send>, Option<u64>) = if path == Path::new(STANDARD_INPUT) {
@@ -85,7 +105,8 @@ fn analyze_file(
     let progress = BytesProgress::new(&name.to_string(), length);
     let counted = progress.count(input);
     // Decompression and reading in a thread of their own: half of the time of a compressed capture.
-    let input = crate::pipe::in_background(Decompressed::detect(counted).with_context(|| name.to_string())?);
+    let decompressed = Decompressed::detect(counted).with_context(|| format!("{name}: cannot be read"))?;
+    let input = crate::pipe::in_background(decompressed, stop.clone());
     let mut dissector = Dissector::new(DissectorSettings {
         server_port: arguments.server_port,
         interfaces_are_one_tap: arguments.merge_interfaces,
@@ -99,11 +120,17 @@ fn analyze_file(
         plans: plans.to_vec(),
     };
     let reader = CaptureReader::new(input).with_context(|| name.to_string())?;
-    let mut interrupted = false;
-    let analysis = analyze_capture(reader, dissector, settings, &mut |_, _, _| {
-        interrupted |= stop.load(Ordering::Relaxed);
+    let mut written = Ok(());
+    let analysis = analyze_capture(reader, dissector, settings, &mut |number, segment, observed| {
+        if let (Some(trace), true) = (trace.as_deref_mut(), written.is_ok()) {
+            written = trace.on_packet(number, segment, observed);
+        }
     });
     progress.finish();
+    if stop.load(Ordering::Relaxed) {
+        return Err(Interrupted::ByRequest.into());
+    }
+    written?;
     analysis.with_context(|| name.to_string())
 }
 

@@ -4,6 +4,7 @@ use std::{fs, path::Path};
 
 use anyhow::{Context, Result, bail};
 use quiclab_metrics::{Plan, PlannedKey, PlannedTimes};
+use quiclab_trace::TraceWriter;
 use quiclab_wire::{ConnectionId, QlogEventKind, QlogPacket, QlogSpace, QlogSummary, Role, read_qlog};
 
 use crate::{analyze, cli::AnalyzeArguments};
@@ -12,10 +13,14 @@ use crate::{analyze, cli::AnalyzeArguments};
 ///
 /// # Errors
 /// Where a file cannot be read, or breaks its format.
-pub fn read(arguments: &AnalyzeArguments, notes: &mut Vec<String>) -> Result<Vec<Plan>> {
+pub fn read(
+    arguments: &AnalyzeArguments,
+    notes: &mut Vec<String>,
+    mut trace: Option<&mut TraceWriter>,
+) -> Result<Vec<Plan>> {
     let mut plans = Vec::new();
     for file in &arguments.qlog {
-        plans.extend(of_qlog(file, notes)?);
+        plans.extend(of_qlog(file, notes, trace.as_deref_mut())?);
     }
     if let Some(file) = &arguments.planned {
         let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
@@ -32,10 +37,15 @@ struct TraceTimes {
     logged: PlannedTimes,
 }
 
-fn of_qlog(file: &Path, notes: &mut Vec<String>) -> Result<Vec<Plan>> {
+fn of_qlog(file: &Path, notes: &mut Vec<String>, mut trace: Option<&mut TraceWriter>) -> Result<Vec<Plan>> {
     let name = file.display();
     let mut traces: Vec<TraceTimes> = Vec::new();
+    let source = name.to_string();
+    let mut written = Ok(());
     let summary = read_qlog(analyze::open(file)?, &mut |event| {
+        if let (Some(trace), true) = (trace.as_deref_mut(), written.is_ok()) {
+            written = trace.on_event(&source, &event);
+        }
         let QlogEventKind::PacketSent(packet) = &event.kind else {
             return;
         };
@@ -51,6 +61,7 @@ fn of_qlog(file: &Path, notes: &mut Vec<String>) -> Result<Vec<Plan>> {
         }
     })
     .with_context(|| name.to_string())?;
+    written?;
     notes.extend(remarks(&summary).into_iter().map(|remark| format!("{name}: {remark}")));
     let mut plans = Vec::new();
     for (times, trace) in traces.into_iter().zip(&summary.traces) {

@@ -2,7 +2,11 @@
 
 use std::{
     io::{self, Read},
-    sync::mpsc::{Receiver, sync_channel},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, sync_channel},
+    },
     thread,
 };
 
@@ -18,11 +22,16 @@ pub struct Pipe {
     position: usize,
 }
 
-/// Reads `input` to its end in a thread, a few chunks ahead. An error comes where it occurred.
-pub fn in_background(mut input: impl Read + Send + 'static) -> Pipe {
+/// Reads `input` to its end in a thread, a few chunks ahead, until `stop` is set: then it ends with an error. Errors come
+/// where they occurred.
+pub fn in_background(mut input: impl Read + Send + 'static, stop: Arc<AtomicBool>) -> Pipe {
     let (sender, chunks) = sync_channel(CHUNKS_AHEAD);
     thread::spawn(move || {
         loop {
+            if stop.load(Ordering::Relaxed) {
+                let _ = sender.send(Err(io::Error::other("stopped")));
+                return;
+            }
             let mut chunk = vec![0; CHUNK_BYTES];
             let mut length = 0;
             let end = loop {
@@ -92,7 +101,7 @@ mod tests {
 
     #[test]
     fn what_comes_before_an_error_is_read() {
-        let mut pipe = in_background(Failing(1_000));
+        let mut pipe = in_background(Failing(1_000), Arc::default());
         let mut bytes = Vec::new();
         let error = pipe.read_to_end(&mut bytes).unwrap_err();
         assert_eq!((bytes.len(), error.kind()), (1_000, io::ErrorKind::UnexpectedEof));
@@ -102,7 +111,7 @@ mod tests {
     fn many_chunks_come_in_order() {
         let bytes: Vec<u8> = (0..5 * CHUNK_BYTES + 3).map(|place| (place / 1_000) as u8).collect();
         let mut read = Vec::new();
-        in_background(io::Cursor::new(bytes.clone())).read_to_end(&mut read).unwrap();
+        in_background(io::Cursor::new(bytes.clone()), Arc::default()).read_to_end(&mut read).unwrap();
         assert!(read == bytes);
     }
 }

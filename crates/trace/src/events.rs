@@ -7,6 +7,7 @@ use crate::row::row;
 row! {
     /// An event of a qlog. Each field is described in `docs/reference/trace.md`.
     struct EventRow<'a> {
+        source: &'a str,
         trace: u64,
         time_ns: i64,
         name: &'a str,
@@ -30,7 +31,7 @@ row! {
 }
 
 impl<'a> EventRow<'a> {
-    pub(crate) fn new(event: &'a QlogEvent) -> Self {
+    pub(crate) fn new(source: &'a str, event: &'a QlogEvent) -> Self {
         let (mut packet, mut metrics, mut congestion_state) = (None, None, None);
         let name = match &event.kind {
             QlogEventKind::PacketSent(sent) => {
@@ -59,6 +60,7 @@ impl<'a> EventRow<'a> {
         let packet = packet.unwrap_or(&none.0);
         let metrics = metrics.unwrap_or(&none.1);
         EventRow {
+            source,
             trace: event.trace as u64,
             time_ns: event.time_ns,
             name,

@@ -72,12 +72,12 @@ impl TraceWriter {
         Ok(())
     }
 
-    /// Adds an event of a qlog.
+    /// Adds an event of a qlog. `source`: the name of its file, which tells several qlogs apart.
     ///
     /// # Errors
     /// [`TraceError::Write`].
-    pub fn on_event(&mut self, event: &QlogEvent) -> Result<(), TraceError> {
-        self.events.push(EventRow::new(event))
+    pub fn on_event(&mut self, source: &str, event: &QlogEvent) -> Result<(), TraceError> {
+        self.events.push(EventRow::new(source, event))
     }
 
     /// Writes what is left, and gives the files their names once all three are whole. `packets.parquet` comes last: where it

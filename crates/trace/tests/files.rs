@@ -90,7 +90,7 @@ fn rows_are_written_in_groups() {
     let mut writer = TraceWriter::create(folder.path()).unwrap();
     for time_ns in 0..65_537 {
         let kind = QlogEventKind::Other("a:b".to_owned());
-        writer.on_event(&QlogEvent { trace: 0, time_ns, kind }).unwrap();
+        writer.on_event("sample.sqlog", &QlogEvent { trace: 0, time_ns, kind }).unwrap();
     }
     writer.finish().unwrap();
     let reader = open(folder.path(), EVENTS_FILE);

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use quiclab_trace::TraceWriter;
 use quiclab_units::Time;
 use quiclab_wire::{
-    Ack, ConnectionId, Decryption, Observed, QlogEvent, QlogEventKind, QuicForm, QuicFrame, QuicPacket, Role, Segment,
-    Transport,
+    Ack, ConnectionId, Decryption, Flow, Observed, QlogEvent, QlogEventKind, QuicForm, QuicFrame, QuicPacket, Role,
+    Segment, Transport,
 };
 
 const LIMIT_KIB: u64 = 64 * 1024;
@@ -69,11 +69,19 @@ fn write(ranges: u64) {
             payload: &[],
             transport: Transport::Udp,
         };
-        let observed =
-            Observed { flow: 0, sender: Role::Server, packets: &packets, frames: &frames, has_foreign_bytes: false };
+        let observed = Observed {
+            flow: 0,
+            sender: Role::Server,
+            packets: &packets,
+            frames: &frames,
+            has_foreign_bytes: false,
+            has_zero_padding: false,
+            is_complete: true,
+            connection: &Flow::between(segment.source, segment.destination),
+        };
         writer.on_packet(number + 1, &segment, Some(&observed)).unwrap();
         let kind = QlogEventKind::Other(format!("name:{}", u64::from_be_bytes(bytes)));
-        writer.on_event(&QlogEvent { trace: 0, time_ns: number as i64, kind }).unwrap();
+        writer.on_event("sample.sqlog", &QlogEvent { trace: 0, time_ns: number as i64, kind }).unwrap();
     }
     writer.finish().unwrap();
 }

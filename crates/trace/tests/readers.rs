@@ -126,7 +126,7 @@ fn duckdb_and_polars_read_the_ends_of_integers_and_no_rows() {
         })
         .collect();
     for event in &written {
-        writer.on_event(event).unwrap();
+        writer.on_event("sample.sqlog", event).unwrap();
     }
     writer.finish().unwrap();
     let Some(readers) = read_back(folder.path()) else { return };

@@ -10,8 +10,8 @@ use parquet::record::Field;
 use quiclab_trace::{EVENTS_FILE, FRAMES_FILE, PACKETS_FILE, TraceWriter};
 use quiclab_units::Time;
 use quiclab_wire::{
-    Ack, ConnectionId, Decryption, FrameError, Observed, QlogEvent, QlogEventKind, QlogMetrics, QuicForm, QuicFrame,
-    QuicPacket, Role, Segment, TcpFlags, Transport,
+    Ack, ConnectionId, Decryption, Flow, FrameError, Observed, QlogEvent, QlogEventKind, QlogMetrics, QuicForm,
+    QuicFrame, QuicPacket, Role, Segment, TcpFlags, Transport,
 };
 
 fn number(value: Option<u64>) -> Field {
@@ -238,6 +238,9 @@ fn foreign_bytes_are_a_row_of_their_own() {
         packets: &packets,
         frames: &[],
         has_foreign_bytes: true,
+        has_zero_padding: false,
+        is_complete: true,
+        connection: &Flow::between(([10, 0, 0, 1], 443).into(), ([10, 0, 0, 2], 5000).into()),
     }));
     let types: Vec<_> = rows.iter().filter_map(|row| text(row, "packet_type")).collect();
     assert_eq!(types, ["initial", "one_rtt", "not_quic"]);
@@ -349,6 +352,9 @@ fn frames_fill_the_columns_that_they_have() {
         packets: &packets,
         frames: &frames,
         has_foreign_bytes: false,
+        has_zero_padding: false,
+        is_complete: true,
+        connection: &Flow::between(([10, 0, 0, 1], 443).into(), ([10, 0, 0, 2], 5000).into()),
     }));
     assert_eq!(rows.len(), all.len());
     let common = [
@@ -385,7 +391,7 @@ fn the_largest_and_smallest_integers_survive() {
     let values = [Some(u64::MAX), None, Some(0), Some(u64::MAX), Some(1 << 63)];
     for (ssthresh_bytes, time_ns) in values.into_iter().zip([i64::MIN, i64::MAX, 0, -1, i64::MIN]) {
         let kind = QlogEventKind::Metrics(QlogMetrics { ssthresh_bytes, ..QlogMetrics::default() });
-        writer.on_event(&QlogEvent { trace: 0, time_ns, kind }).unwrap();
+        writer.on_event("sample.sqlog", &QlogEvent { trace: 0, time_ns, kind }).unwrap();
     }
     writer.finish().unwrap();
     let rows = rows(folder.path(), EVENTS_FILE);

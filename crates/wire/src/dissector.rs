@@ -74,6 +74,19 @@ struct QuicFlow {
 }
 
 impl Flow {
+    /// A flow of which nothing was seen yet but its ends: for those who make [`Observed`] by hand.
+    pub fn between(server: SocketAddr, client: SocketAddr) -> Self {
+        Flow {
+            protocol: FlowProtocol::Udp,
+            interface: 0,
+            server,
+            client,
+            roles_are_known: false,
+            initial_sequence: None,
+            quic: None,
+        }
+    }
+
     /// What it speaks.
     pub fn protocol(&self) -> FlowProtocol {
         self.protocol
@@ -150,8 +163,10 @@ pub struct Observed<'a> {
     pub packets: &'a [QuicPacket],
     /// Frames of all its packets; see [`QuicPacket::frames`].
     pub frames: &'a [QuicFrame],
-    /// Its UDP payload ends in bytes that are neither a QUIC packet nor zeros, with which some stacks pad datagrams.
+    /// Its UDP payload ends in bytes that are no QUIC packet.
     pub has_foreign_bytes: bool,
+    /// They are zeros, with which some stacks pad datagrams.
+    pub has_zero_padding: bool,
     /// Whether every packet of the datagram was walked: the capture kept enough of it.
     pub is_complete: bool,
     /// The flow as it is after this segment.
@@ -172,7 +187,15 @@ impl Observed<'_> {
 struct Walk {
     flow: usize,
     has_foreign_bytes: bool,
+    has_zero_padding: bool,
     is_complete: bool,
+}
+
+impl Walk {
+    /// Every byte is part of a packet.
+    fn whole(flow: usize) -> Self {
+        Walk { flow, has_foreign_bytes: false, has_zero_padding: false, is_complete: true }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -248,10 +271,10 @@ impl Dissector {
         }
         self.packets.clear();
         self.buffers.frames.clear();
-        let Walk { flow, has_foreign_bytes, is_complete } = match segment.transport {
+        let Walk { flow, has_foreign_bytes, has_zero_padding, is_complete } = match segment.transport {
             Transport::Tcp { sequence_number, flags, .. } => {
                 let flow = self.tcp_flow(segment, sequence_number, flags.syn, flags.ack);
-                Walk { flow, has_foreign_bytes: false, is_complete: true }
+                Walk::whole(flow)
             }
             Transport::Udp => self.on_datagram(segment),
         };
@@ -261,6 +284,7 @@ impl Dissector {
             packets: &self.packets,
             frames: &self.buffers.frames,
             has_foreign_bytes,
+            has_zero_padding,
             is_complete,
             connection: &self.flows[flow],
         })
@@ -365,7 +389,7 @@ impl Dissector {
         let mut first_id: Option<&[u8]> = None;
         while offset < length {
             let Some(packet) = captured.get(offset..).filter(|rest| !rest.is_empty()) else {
-                return Walk { flow, has_foreign_bytes: false, is_complete: false };
+                return Walk { is_complete: false, ..Walk::whole(flow) };
             };
             let left = length - offset;
             if packet[0] & 0x80 == 0 {
@@ -373,26 +397,27 @@ impl Dissector {
                 if is_short == Some(true) {
                     self.on_short(flow, sender, packet, left);
                 }
-                let is_foreign = is_short == Some(false) && !is_padding(packet);
-                return Walk { flow, has_foreign_bytes: is_foreign, is_complete: is_short.is_some() };
+                let has_foreign_bytes = is_short == Some(false);
+                let has_zero_padding = has_foreign_bytes && is_padding(packet);
+                return Walk { flow, has_foreign_bytes, has_zero_padding, is_complete: is_short.is_some() };
             }
             let Some(header) = LongHeader::parse(packet) else {
                 // Cut by the capture, or no QUIC at all.
                 let is_whole = captured.len() == length;
-                return Walk { flow, has_foreign_bytes: is_whole, is_complete: is_whole };
+                return Walk { has_foreign_bytes: is_whole, is_complete: is_whole, ..Walk::whole(flow) };
             };
             if first_id.is_some_and(|first| first != header.destination_connection_id) {
-                return Walk { flow, has_foreign_bytes: true, is_complete: true };
+                return Walk { has_foreign_bytes: true, ..Walk::whole(flow) };
             }
             first_id = Some(header.destination_connection_id);
             let packet_bytes = header.packet_bytes.unwrap_or(left);
             if packet_bytes > left {
-                return Walk { flow, has_foreign_bytes: true, is_complete: false };
+                return Walk { has_foreign_bytes: true, is_complete: false, ..Walk::whole(flow) };
             }
             self.on_long(flow, sender, &header, packet, packet_bytes);
             offset += packet_bytes;
         }
-        Walk { flow, has_foreign_bytes: false, is_complete: true }
+        Walk::whole(flow)
     }
 
     fn on_long(&mut self, flow: usize, sender: Role, header: &LongHeader, packet: &[u8], length: usize) {

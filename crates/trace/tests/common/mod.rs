@@ -48,7 +48,7 @@ pub fn write_trace(folder: &Path, capture: &str, qlog: &str) {
         writer.on_packet(number, segment, Some(observed)).unwrap();
     });
     for event in events(qlog) {
-        writer.on_event(&event).unwrap();
+        writer.on_event("sample.sqlog", &event).unwrap();
     }
     writer.finish().unwrap();
 }
