@@ -18,8 +18,11 @@ const MOST_TRAINS: usize = 200_000;
 const MOST_LISTED: usize = 50;
 /// An ACK this long before a train may have caused it: longer than a stack takes to answer, shorter than most RTTs.
 const ANSWER_NS: u64 = 1_000_000;
-/// Gaps up to this much above the smallest one, or up to twice that, are back to back.
+/// Gaps up to this much above the smallest one, or up to twice that, are back to back...
 const BACK_TO_BACK_SLACK_NS: u64 = 2_000;
+/// ...unless they are longer than this: a frame of 1514 bytes takes 12.1 µs at 1 Gbit/s. A loop of system calls on a slow
+/// machine has gaps just as even, and longer ones.
+const BACK_TO_BACK_MOST_NS: u64 = 15_000;
 /// Share of a train's packets that must have a planned time, for the plan to be evidence.
 const PLANNED_SHARE: f64 = 0.9;
 /// Share of a train's gaps that must be back to back, for it to be a batch.
@@ -35,11 +38,12 @@ pub enum BurstCause {
     RecoveryEnd,
     /// The stack planned to send the packets apart, and they left together: its timer, or who held the CPU, was late.
     LateTimer,
-    /// One system call for many packets (GSO, sendmmsg): planned for the same time, or back to back in whole batches.
+    /// Handed over together: one system call for many packets (GSO, sendmmsg), or one release by the queueing discipline.
+    /// Planned for the same time, or back to back at line rate.
     Batch,
     /// Nothing was in flight: the application had had nothing to send.
     ApplicationPause,
-    /// ACKs freed so much window at once.
+    /// ACKs freed so much window at once, by what they acknowledged and by what they showed to be lost.
     Ack,
     /// None of these.
     Unknown,
@@ -138,6 +142,7 @@ struct Train {
     back_to_back: u64,
     freed_bytes: u64,
     freed_packets: u64,
+    lost_bytes: u64,
     ends_recovery: bool,
 }
 
@@ -160,12 +165,13 @@ pub(crate) struct BurstMeter {
 
 impl BurstMeter {
     pub(crate) fn on_packet_of_peer(&mut self, time: Time, effect: AckEffect) {
-        if effect.newly_acknowledged_bytes == 0 && !effect.ends_recovery {
+        if effect.newly_acknowledged_bytes + effect.newly_lost_bytes == 0 && !effect.ends_recovery {
             return;
         }
         if let Some(train) = &mut self.current {
             train.freed_bytes += effect.newly_acknowledged_bytes;
             train.freed_packets += effect.newly_acknowledged_packets;
+            train.lost_bytes += effect.newly_lost_bytes;
             train.ends_recovery |= effect.ends_recovery;
         }
         self.recent_acks.retain(|(then, _)| is_recent(*then, time));
@@ -234,13 +240,14 @@ impl BurstMeter {
             back_to_back: 0,
             freed_bytes: before().map(|effect| effect.newly_acknowledged_bytes).sum(),
             freed_packets: before().map(|effect| effect.newly_acknowledged_packets).sum(),
+            lost_bytes: before().map(|effect| effect.newly_lost_bytes).sum(),
             ends_recovery: before().any(|effect| effect.ends_recovery),
         }
     }
 
     fn is_back_to_back(&self, gap: u64) -> bool {
         let smallest = self.smallest_gap_ns.unwrap_or(gap);
-        gap <= (2 * smallest).max(smallest.saturating_add(BACK_TO_BACK_SLACK_NS))
+        gap <= (2 * smallest).max(smallest.saturating_add(BACK_TO_BACK_SLACK_NS)).min(BACK_TO_BACK_MOST_NS)
     }
 
     fn close_run(&mut self) {
@@ -360,11 +367,15 @@ impl Train {
             );
         }
         // In slow start each byte acknowledged lets two go.
-        if self.freed_bytes > 0 && 2 * self.freed_bytes + u64::from(self.largest_frame) >= self.bytes {
+        if self.freed_bytes > 0 && 2 * self.freed_bytes + self.lost_bytes + u64::from(self.largest_frame) >= self.bytes {
+            let lost = match self.lost_bytes {
+                0 => String::new(),
+                bytes => format!(", which showed {} to be lost,", kilobytes(bytes)),
+            };
             return (
                 BurstCause::Ack,
                 format!(
-                    "ACKs of {} packets ({}) in the millisecond before it and during it",
+                    "ACKs of {} packets ({}){lost} in the millisecond before it and during it",
                     self.freed_packets,
                     kilobytes(self.freed_bytes)
                 ),
@@ -379,10 +390,19 @@ impl Train {
                 format!("{} of {gaps} gaps are back to back at line rate{batches}", self.back_to_back),
             );
         }
+        let grown = self.bytes.saturating_sub(2 * self.freed_bytes + self.lost_bytes);
+        let in_flight = match self.bytes_in_flight_before {
+            Some(before) if before > 0 => format!(
+                "; {} were in flight and {} more went than ACKs let go: a window that grew at once, as after a spurious loss?",
+                kilobytes(before),
+                kilobytes(grown)
+            ),
+            _ => String::new(),
+        };
         (
             BurstCause::Unknown,
             format!(
-                "{} of {gaps} gaps back to back, {} acknowledged around it",
+                "{} of {gaps} gaps back to back, {} acknowledged around it{in_flight}",
                 self.back_to_back,
                 kilobytes(self.freed_bytes)
             ),

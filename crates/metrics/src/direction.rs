@@ -278,6 +278,7 @@ impl DirectionMeter {
                             let effect = recovery.on_ack(space, ack, exponent, segment.time);
                             total.newly_acknowledged_packets += effect.newly_acknowledged_packets;
                             total.newly_acknowledged_bytes += effect.newly_acknowledged_bytes;
+                            total.newly_lost_bytes += effect.newly_lost_bytes;
                             total.ends_recovery |= effect.ends_recovery;
                         }
                     }

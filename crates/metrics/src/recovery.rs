@@ -48,6 +48,8 @@ struct SentPacket {
 pub(crate) struct AckEffect {
     pub(crate) newly_acknowledged_packets: u64,
     pub(crate) newly_acknowledged_bytes: u64,
+    /// Declared lost because of it: no longer in flight either.
+    pub(crate) newly_lost_bytes: u64,
     /// A packet sent after the last loss was acknowledged for the first time, RFC 9002 section 7.3.2.
     pub(crate) ends_recovery: bool,
 }
@@ -275,7 +277,7 @@ impl RecoveryMeter {
                 effect.ends_recovery = true;
             }
         }
-        self.detect_losses(space, ack.largest(), time);
+        effect.newly_lost_bytes = self.detect_losses(space, ack.largest(), time);
         effect
     }
 
@@ -303,8 +305,8 @@ impl RecoveryMeter {
         });
     }
 
-    /// RFC 9002 section 6.1.
-    fn detect_losses(&mut self, space: usize, largest_acknowledged: u64, time: Time) {
+    /// RFC 9002 section 6.1. Gives the bytes that are no longer in flight.
+    fn detect_losses(&mut self, space: usize, largest_acknowledged: u64, time: Time) -> u64 {
         // kTimeThreshold is 9/8.
         let delay_ns = self.latest_rtt_ns.max(self.smoothed_rtt_ns.unwrap_or(0)) / 8 * 9;
         let is_lost = |number: u64, packet: &SentPacket| {
@@ -317,7 +319,7 @@ impl RecoveryMeter {
             .map(|(number, packet)| (*number, *packet))
             .collect();
         if lost.is_empty() {
-            return;
+            return 0;
         }
         let mut freed = 0;
         for (number, packet) in lost {
@@ -334,6 +336,7 @@ impl RecoveryMeter {
             }
         }
         self.change_in_flight(time, self.in_flight.saturating_sub(freed));
+        freed
     }
 
     /// RFC 9002 section 6.4: packets whose keys are gone are no longer in flight.

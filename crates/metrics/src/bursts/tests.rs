@@ -160,3 +160,26 @@ fn packets_that_dribble_out_for_no_reason_are_unknown() {
     sender.train(10, 50_000, |_, _| {});
     assert_eq!(sender.causes(), [BurstCause::Unknown]);
 }
+
+#[test]
+fn what_an_ack_shows_to_be_lost_frees_window_too() {
+    let mut sender = Sender::new();
+    let effect = AckEffect {
+        newly_acknowledged_packets: 1,
+        newly_acknowledged_bytes: 1_400,
+        newly_lost_bytes: 14_000,
+        ends_recovery: false,
+    };
+    sender.meter.on_packet_of_peer(Time::from_nanos(sender.now_ns), effect);
+    sender.wait(10_000).train(13, 1_200, |_, _| {});
+    assert_eq!(sender.causes(), [BurstCause::Ack]);
+}
+
+#[test]
+fn even_gaps_up_to_line_rate_are_a_batch_and_longer_ones_are_not() {
+    for (gap_ns, cause) in [(15_000, BurstCause::Batch), (15_001, BurstCause::Unknown)] {
+        let mut sender = Sender::new();
+        sender.train(10, gap_ns, |_, _| {});
+        assert_eq!(sender.causes(), [cause]);
+    }
+}
