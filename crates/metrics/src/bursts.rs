@@ -367,7 +367,8 @@ impl Train {
             );
         }
         // In slow start each byte acknowledged lets two go.
-        if self.freed_bytes > 0 && 2 * self.freed_bytes + self.lost_bytes + u64::from(self.largest_frame) >= self.bytes {
+        if self.freed_bytes > 0 && 2 * self.freed_bytes + self.lost_bytes + u64::from(self.largest_frame) >= self.bytes
+        {
             let lost = match self.lost_bytes {
                 0 => String::new(),
                 bytes => format!(", which showed {} to be lost,", kilobytes(bytes)),

@@ -67,15 +67,11 @@ pub enum WarningCode {
     TrainsNotExamined,
     /// Planned send times that belong to no captured packet.
     PlannedTimesNotJoined,
-    /// A qlog that is cut off, or has parts that were not understood.
-    QlogIncomplete,
-    /// Flows of the capture that were not measured.
-    FlowsLeftOut,
 }
 
 impl WarningCode {
     /// All of them, in the order of declaration.
-    pub const ALL: [WarningCode; 34] = [
+    pub const ALL: [WarningCode; 32] = [
         WarningCode::NoFlow,
         WarningCode::SeveralFlows,
         WarningCode::CaptureTruncated,
@@ -108,8 +104,6 @@ impl WarningCode {
         WarningCode::WindowsTooMany,
         WarningCode::TrainsNotExamined,
         WarningCode::PlannedTimesNotJoined,
-        WarningCode::QlogIncomplete,
-        WarningCode::FlowsLeftOut,
     ];
 
     /// The name in `metrics.json`. Never changes its meaning.
@@ -147,8 +141,6 @@ impl WarningCode {
             WarningCode::WindowsTooMany => "windows_too_many",
             WarningCode::TrainsNotExamined => "trains_not_examined",
             WarningCode::PlannedTimesNotJoined => "planned_times_not_joined",
-            WarningCode::QlogIncomplete => "qlog_incomplete",
-            WarningCode::FlowsLeftOut => "flows_left_out",
         }
     }
 }

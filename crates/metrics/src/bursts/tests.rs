@@ -53,8 +53,12 @@ impl Sender {
     }
 
     fn ack(&mut self, packets: u64, ends_recovery: bool) -> &mut Self {
-        let effect =
-            AckEffect { newly_acknowledged_packets: packets, newly_acknowledged_bytes: packets * 1_400, ends_recovery };
+        let effect = AckEffect {
+            newly_acknowledged_packets: packets,
+            newly_acknowledged_bytes: packets * 1_400,
+            newly_lost_bytes: 0,
+            ends_recovery,
+        };
         self.meter.on_packet_of_peer(Time::from_nanos(self.now_ns), effect);
         self
     }

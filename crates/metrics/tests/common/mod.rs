@@ -113,6 +113,23 @@ pub fn pcapng(packets: &[Made]) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
+/// A classic pcap, by hand: our writer refuses times that run backwards.
+pub fn pcap_in_any_order(packets: &[Made]) -> Vec<u8> {
+    let mut file = Vec::new();
+    for field in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 262_144, 1] {
+        file.extend(field.to_le_bytes());
+    }
+    for packet in packets {
+        let length = packet.frame.len() as u32;
+        for field in [(packet.time_ns / 1_000_000_000) as u32, (packet.time_ns % 1_000_000_000) as u32, length, length]
+        {
+            file.extend(field.to_le_bytes());
+        }
+        file.extend(&packet.frame);
+    }
+    file
+}
+
 pub fn analyzed(file: &[u8], settings: AnalysisSettings) -> CaptureAnalysis {
     let dissector = Dissector::new(DissectorSettings { server_port: Some(SERVER_PORT), interfaces_are_one_tap: false });
     analyze(CaptureReader::new(file).unwrap(), dissector, settings, &mut |_, _, _| {}).unwrap()
