@@ -15,7 +15,7 @@ export RUSTFLAGS := -C target-feature=+crt-static --remap-path-prefix=$(CURDIR)=
 # To build the command and the endpoints, to run the virtual machines, to make their images.
 DEMO_PACKAGES := build-essential cmake libclang-dev qemu-system-x86 mmdebstrap erofs-utils uidmap kmod xz-utils ca-certificates
 # To check against: a browser, another dissector, another reader of certificates, other readers of Parquet.
-TEST_PACKAGES := $(DEMO_PACKAGES) chromium tshark openssl python3-venv
+TEST_PACKAGES := $(DEMO_PACKAGES) chromium tshark openssl zstd python3-venv
 # To hold the endpoints to the contract.
 CONTRACT_PACKAGES := $(DEMO_PACKAGES) python3 openssl iproute2
 
@@ -46,6 +46,10 @@ deny: toolchains ## licences and sources of all dependencies
 .PHONY: bench
 bench: demo-setup build ## CPU seconds and memory of a run, beside their limits
 	cargo bench -p quiclab --bench cost
+
+.PHONY: bench-analyze
+bench-analyze: test-setup build ## CPU time and memory of quiclab analyze, beside tshark
+	cargo bench -p quiclab --bench analyze
 
 .PHONY: baseline
 baseline: demo-setup build ## the whole baseline, 80 runs of 100 MiB: about an hour on 2 cores

@@ -64,12 +64,7 @@ pub struct Plan {
 }
 
 /// The plan of a sender, by connection ID, or the only one there is for the first flow.
-pub(crate) fn plan_of(
-    plans: &[Plan],
-    sender: Role,
-    flow: usize,
-    id: Option<ConnectionId>,
-) -> Option<&PlannedTimes> {
+pub(crate) fn plan_of(plans: &[Plan], sender: Role, flow: usize, id: Option<ConnectionId>) -> Option<&PlannedTimes> {
     let of_sender = || plans.iter().filter(|plan| plan.sender == sender && !plan.times.is_empty());
     let by_id = of_sender().find(|plan| id.is_some() && plan.original_destination_connection_id == id);
     // Behind a Retry an end may name another ID than the first.
