@@ -6,18 +6,21 @@ use super::frames::{FrameError, QuicFrame, parse_frames};
 use super::hello::{CryptoStream, DEFAULT_ACK_DELAY_EXPONENT, Hello, TransportParameters};
 use super::packet_number;
 use super::protection::{CipherSuite, HeaderKey, PacketKey, SAMPLE_BYTES, Secret, TAG_BYTES, Unmasked, initial_secrets};
-use super::{ConnectionId, LongHeader, QuicForm};
+use super::{ConnectionId, LongHeader, MAXIMUM_CONNECTION_ID_BYTES, QuicForm};
 use crate::keylog::{ClientRandom, KeyLog, SecretLabel};
 use crate::role::Role;
 
 /// Connection IDs from which Initial keys may come: one, one more for each Retry. More is an attack on the reader.
 const MAXIMUM_INITIAL_IDS: usize = 4;
-/// Packets tried with every connection of the key log where the handshake was not captured.
-const MAXIMUM_BLIND_TRIALS: u32 = 16;
+/// Trials with every connection of the key log where the handshake was not captured: two packets, each with connection
+/// IDs of every length.
+const MAXIMUM_BLIND_TRIALS: u32 = 2 * (MAXIMUM_CONNECTION_ID_BYTES as u32 + 1);
 /// Connections of a key log tried so.
 const MAXIMUM_BLIND_CONNECTIONS: usize = 64;
-/// Multiples of a packet number's window tried so: with two bytes, the first 4 million packets of a connection.
+/// Multiples of a packet number's window tried so, as far as they begin among the first 4 million packets of a connection:
+/// one for numbers of three and four bytes, which reach further by themselves.
 const BLIND_WINDOWS: u64 = 64;
+const BLIND_PACKETS: u64 = 1 << 22;
 /// Stateless reset tokens kept of each endpoint.
 const MAXIMUM_RESET_TOKENS: usize = 64;
 
@@ -399,7 +402,8 @@ impl Connection {
         if key_log.connections() == 0 || self.blind_trials >= MAXIMUM_BLIND_TRIALS {
             return Err(NotOpened::NoKeys);
         }
-        if packet.captured.len() < packet.length {
+        let is_long_enough = packet.captured.len() >= packet.packet_number_offset + SMALLEST_SHORT_PACKET - 1;
+        if packet.captured.len() < packet.length || !is_long_enough {
             return Err(NotOpened::NoKeys);
         }
         self.blind_trials += 1;
@@ -415,7 +419,8 @@ impl Connection {
                     continue;
                 };
                 let window = 1_u64 << (8 * unmasked.packet_number_bytes);
-                let found = (0..BLIND_WINDOWS).map(|multiple| multiple * window + unmasked.truncated_packet_number).find(
+                let windows = (BLIND_PACKETS / window).clamp(1, BLIND_WINDOWS);
+                let found = (0..windows).map(|multiple| multiple * window + unmasked.truncated_packet_number).find(
                     |number| {
                         open_payload(&keys.current.packet, packet, &unmasked, *number, &mut buffers.scratch).is_ok()
                     },
