@@ -5,12 +5,13 @@
 //!
 //! | bytes | |
 //! |--:|---|
-//! | 1 | settings: 1 without key log, 2 with a server port, 4 one tap |
+//! | 1 | settings: 1 without key log, 2 with a server port, 4 one tap; in 8 to 128, whose keys |
 //! | then, of each datagram: 1 | 1 from the server; 2 and 4 the path; 8, 16, 32 the kind; 64 cut by the capture; 128 another interface |
 //! | 2 | length of what follows, little-endian; the rest of the input where it is less |
 //! | | the payload, or a [`Plain`] packet |
 
 use std::net::SocketAddr;
+use std::sync::OnceLock;
 
 use quiclab_units::Time;
 use quiclab_wire::{
@@ -22,9 +23,10 @@ use super::seal::{self, Form, Plain};
 /// Secrets of the captures of `tests/data/captures`, and of the connections of [`seal`].
 pub const KEY_LOG: &[u8] = include_bytes!("keys.log");
 
-pub const WITHOUT_KEY_LOG: u8 = 1;
-pub const WITH_SERVER_PORT: u8 = 2;
-pub const ONE_TAP: u8 = 4;
+const WITHOUT_KEY_LOG: u8 = 1;
+const WITH_SERVER_PORT: u8 = 2;
+const ONE_TAP: u8 = 4;
+const KEYS_SHIFT: u8 = 3;
 
 pub const FROM_SERVER: u8 = 1;
 /// The client from another port.
@@ -80,7 +82,7 @@ pub fn quic(input: &[u8]) {
         interfaces_are_one_tap: settings & ONE_TAP != 0,
     });
     if settings & WITHOUT_KEY_LOG == 0 {
-        dissector.add_keys(KEY_LOG);
+        dissector.add_keys(keys(usize::from(settings >> KEYS_SHIFT)));
     }
     let mut time = 0;
     let mut before = Vec::new();
@@ -104,6 +106,21 @@ pub fn quic(input: &[u8]) {
             assert!(flow.ack_delay_exponent(role) <= 20);
         }
     }
+}
+
+/// Those of [`seal`] for 0; of the captures by name, counted from 1; behind the last one, all. Few keys make a fast target.
+fn keys(index: usize) -> &'static [u8] {
+    static BEGINS: OnceLock<Vec<usize>> = OnceLock::new();
+    let begins = BEGINS.get_or_init(|| (0..KEY_LOG.len()).filter(|at| KEY_LOG[*at..].starts_with(b"# ")).collect());
+    match (begins.get(index), begins.get(index + 1)) {
+        (Some(begin), end) => &KEY_LOG[*begin..*end.unwrap_or(&KEY_LOG.len())],
+        (None, _) => KEY_LOG,
+    }
+}
+
+/// The settings with which an input of a capture begins.
+pub fn settings_of_capture(index: usize) -> u8 {
+    (index as u8 + 1) << KEYS_SHIFT
 }
 
 fn payload_of(kind: Kind, sender: Role, bytes: &[u8], before: &[u8]) -> Vec<u8> {

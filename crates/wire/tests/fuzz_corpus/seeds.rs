@@ -58,7 +58,12 @@ fn files(folder: &Path, extension: &str) -> Vec<(String, Vec<u8>)> {
 
 /// The five lines of each connection that the dissector has a use for, and those of `seal`.
 fn key_log(captures: &[(String, Vec<u8>)]) -> Vec<u8> {
-    let mut lines = String::from("# Of tests/data/captures and of tests/fuzz_corpus/seal.rs: secrets of no one.\n");
+    let mut lines = String::from("# seal.rs; behind it, the captures of tests/data/captures\n");
+    for (suite, (_, random)) in SUITES.iter().enumerate().filter(|(suite, _)| *suite != 1) {
+        for (label, name) in seal::LABELS {
+            lines += &format!("{name} {} {}\n", hexadecimal(random), hexadecimal(&seal::secret_of(label, suite)));
+        }
+    }
     for (name, capture) in captures {
         let mut reader = CaptureReader::new(capture.as_slice()).unwrap();
         while reader.next_frame().unwrap().is_some() {}
@@ -69,12 +74,6 @@ fn key_log(captures: &[(String, Vec<u8>)]) -> Vec<u8> {
                     lines += &format!("{}\n", line.trim());
                 }
             }
-        }
-    }
-    lines += "# seal\n";
-    for (suite, (_, random)) in SUITES.iter().enumerate().filter(|(suite, _)| *suite != 1) {
-        for (label, name) in seal::LABELS {
-            lines += &format!("{name} {} {}\n", hexadecimal(random), hexadecimal(&seal::secret_of(label, suite)));
         }
     }
     lines.into_bytes()
@@ -152,9 +151,10 @@ fn first_blocks(capture: &[u8]) -> Vec<u8> {
 /// The first datagrams of every capture; and small ones from all over it, behind the first two, which hold the handshake.
 fn datagram_seeds(captures: &[(String, Vec<u8>)]) -> Vec<Seed> {
     let mut seeds = Vec::new();
-    for (name, capture) in captures.iter().filter(|(name, _)| name != "tcp-tls") {
+    for (index, (name, capture)) in captures.iter().enumerate().filter(|(_, (name, _))| name != "tcp-tls") {
         let mut reader = CaptureReader::new(capture.as_slice()).unwrap();
-        let (mut first, mut small) = (vec![0], vec![0]);
+        let settings = datagrams::settings_of_capture(index);
+        let (mut first, mut small) = (vec![settings], vec![settings]);
         let mut client = None;
         let mut count = 0;
         while let Some(frame) = reader.next_frame().unwrap() {
@@ -236,7 +236,7 @@ fn sealed_seeds() -> Vec<Seed> {
         seeds.push(seed(&format!("sealed-{suite}-blind-ipv6"), input_of(&steps)));
     }
     // Every settings byte.
-    for settings in 1..8 {
+    for settings in (1..8).chain([0xf8]) {
         let mut input = input_of(&sealed_connection(0, Kind::Initial));
         input[0] = settings;
         push(&mut input, datagrams::CUT, Kind::Payload, &[0xc0, 0, 0, 0, 1, 0, 0]);
