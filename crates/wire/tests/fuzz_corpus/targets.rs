@@ -11,8 +11,10 @@ use quiclab_wire::{Capture, CaptureReader, FrameError, KeyLog, QuicFrame, parse_
 
 pub use datagrams::quic;
 
+type Target = fn(&[u8]);
+
 /// All targets by the names of their corpora.
-pub const ALL: [(&str, fn(&[u8])); 5] =
+pub const ALL: [(&str, Target); 5] =
     [("capture", capture), ("quic", quic), ("frames", frames), ("qlog", qlog), ("key_log", key_log)];
 
 /// Most bytes a compressed capture may become here: bombs cost time, and find nothing.
