@@ -145,9 +145,9 @@ pub(crate) struct Connection {
     suite: Option<CipherSuite>,
     /// Version of the server's long headers, or the client's until then.
     version: Option<u32>,
-    early: Option<Keys>,
-    handshake: [Option<Keys>; 2],
-    one_rtt: [Option<OneRttKeys>; 2],
+    early: Option<Box<Keys>>,
+    handshake: [Option<Box<Keys>>; 2],
+    one_rtt: [Option<Box<OneRttKeys>>; 2],
     largest: [[Option<u64>; 3]; 2],
     crypto: [[CryptoStream; 2]; 2],
     parameters: [Option<TransportParameters>; 2],
@@ -155,6 +155,9 @@ pub(crate) struct Connection {
     key_updates: [u64; 2],
     blind_trials: u32,
 }
+
+/// Every flow of UDP has one, QUIC or not: a capture may hold a million.
+const _: () = assert!(size_of::<Connection>() <= 1024);
 
 impl Connection {
     /// Value of the ClientHello's random, once it was seen.
@@ -313,7 +316,7 @@ impl Connection {
             let Some(keys) = Secret::new(suite, version, secret).and_then(Keys::of) else { continue };
             result = open(&keys.header, &keys.packet, packet, largest, &mut buffers.scratch);
             if matches!(result, Ok(Opened { payload: Some(_), .. })) {
-                self.early = Some(keys);
+                self.early = Some(Box::new(keys));
                 break;
             }
         }
@@ -327,7 +330,7 @@ impl Connection {
         let label = [SecretLabel::ClientHandshake, SecretLabel::ServerHandshake][sender as usize];
         let secret = self.client_random.as_ref().and_then(|random| key_log.secret(random, label));
         if let (Some(suite), Some(secret)) = (self.suite, secret) {
-            self.handshake[sender as usize] = Secret::new(suite, version, secret).and_then(Keys::of);
+            self.handshake[sender as usize] = Secret::new(suite, version, secret).and_then(Keys::of).map(Box::new);
         }
     }
 
@@ -395,7 +398,8 @@ impl Connection {
         if let Some(random) = self.client_random {
             let secret = key_log.secret(&random, label).ok_or(NotOpened::NoKeys)?;
             if let Some(suite) = self.suite {
-                self.one_rtt[sender as usize] = Secret::new(suite, version, secret).and_then(OneRttKeys::of);
+                let keys = Secret::new(suite, version, secret).and_then(OneRttKeys::of);
+                self.one_rtt[sender as usize] = keys.map(Box::new);
                 return self.one_rtt[sender as usize].as_ref().map(|_| ()).ok_or(NotOpened::Failed);
             }
         }
@@ -430,7 +434,7 @@ impl Connection {
                     self.largest[sender as usize][Space::Application as usize] = number.checked_sub(1);
                     self.client_random = Some(random);
                     self.suite = Some(suite);
-                    self.one_rtt[sender as usize] = Some(keys);
+                    self.one_rtt[sender as usize] = Some(Box::new(keys));
                     return Ok(());
                 }
             }
