@@ -7,6 +7,8 @@ SHELL := /bin/bash
 TARGET := target/x86_64-unknown-linux-gnu/release
 QUICLAB := $(TARGET)/quiclab
 JOBS ?= $(shell nproc)
+# For each of the fuzzer's targets.
+FUZZ_SECONDS ?= 600
 
 # Paths of this machine have no place in the binaries: the same sources give the same agent in any folder.
 CARGO_HOME ?= $(HOME)/.cargo
@@ -42,6 +44,16 @@ deny: toolchains ## licences and sources of all dependencies
 	command -v cargo-deny > /dev/null || (cd / && env -u RUSTFLAGS cargo install cargo-deny --locked)
 	for manifest in Cargo.toml stacks/quiche/Cargo.toml stacks/quiche-0.24/Cargo.toml; do \
 		cargo deny --manifest-path $$manifest --config deny.toml --all-features check licenses bans sources; done
+
+# The stable compiler, told to accept the flags that the fuzzer needs. What is found stays in crates/wire/fuzz/found and
+# crates/wire/fuzz/artifacts, which git does not track.
+.PHONY: fuzz
+fuzz: toolchains ## feed foreign bytes to the readers, FUZZ_SECONDS (600) for each of five targets
+	command -v cargo-fuzz > /dev/null || (cd / && env -u RUSTFLAGS cargo install cargo-fuzz --locked)
+	cd crates/wire && for target in capture quic frames qlog key_log; do \
+		mkdir -p fuzz/found/$$target; \
+		env -u RUSTFLAGS RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer address $$target fuzz/found/$$target fuzz/corpus/$$target -- \
+			-max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -timeout=10 -print_final_stats=1; done
 
 .PHONY: bench
 bench: demo-setup build ## CPU seconds and memory of a run, beside their limits

@@ -9,8 +9,8 @@ use crate::capture::Secrets;
 use crate::frame::{Segment, Transport};
 use crate::keylog::{ClientRandom, KeyLog};
 use crate::quic::{
-    Buffers, CipherSuite, Connection, ConnectionId, Decryption, LongHeader, ProtectedPacket, QuicForm, QuicFrame,
-    QuicPacket, SMALLEST_SHORT_PACKET, is_genuine_retry, looks_like_short_header,
+    Buffers, CipherSuite, Connection, ConnectionId, Decryption, LongHeader, MAXIMUM_CONNECTION_ID_BYTES,
+    ProtectedPacket, QuicForm, QuicFrame, QuicPacket, SMALLEST_SHORT_PACKET, is_genuine_retry, looks_like_short_header,
 };
 use crate::role::Role;
 
@@ -67,8 +67,10 @@ pub struct Flow {
 #[derive(Default)]
 struct QuicFlow {
     connection: Connection,
-    /// By owner: the length of its connection IDs, once one was seen.
+    /// By owner: the length of its newest connection ID, once one was seen.
     id_bytes: [Option<u8>; 2],
+    /// By owner: its connection IDs have different lengths, so that each packet must be looked at.
+    id_bytes_differ: [bool; 2],
     first_destination: Option<ConnectionId>,
     migrations: u64,
 }
@@ -206,6 +208,8 @@ struct Pair {
     high: SocketAddr,
 }
 
+type Ids = IndexMap<(u32, ConnectionId), (usize, Role), FxBuildHasher>;
+
 /// Puts packets into flows and reads them. Feed it in the order of time.
 #[derive(Default)]
 pub struct Dissector {
@@ -215,7 +219,7 @@ pub struct Dissector {
     flows: Vec<Flow>,
     pairs: IndexMap<Pair, Vec<usize>, FxBuildHasher>,
     /// Owner of each connection ID that has bytes.
-    ids: IndexMap<(u32, ConnectionId), (usize, Role), FxBuildHasher>,
+    ids: Ids,
     /// Bit n: a connection ID of n bytes is in `ids`.
     id_lengths: u32,
     last: Option<(Pair, usize)>,
@@ -477,7 +481,13 @@ impl Dissector {
         let Some(quic) = self.flows[flow].quic.as_mut() else {
             return;
         };
-        let id_bytes = quic.id_bytes[sender.peer() as usize];
+        let mut id_bytes = quic.id_bytes[sender.peer() as usize];
+        if quic.id_bytes_differ[sender.peer() as usize] {
+            let tap = if self.settings.interfaces_are_one_tap { 0 } else { interface };
+            let owner = (flow, sender.peer());
+            id_bytes = find_id(&self.ids, self.id_lengths, tap, packet, |of| *of == owner)
+                .map_or(id_bytes, |(bytes, _)| Some(bytes as u8));
+        }
         // Nothing says where the packet number is: the length of this end's IDs was never seen.
         let tries = match id_bytes {
             Some(bytes) => usize::from(bytes)..usize::from(bytes) + 1,
@@ -514,7 +524,9 @@ impl Dissector {
 
     fn learn_id(&mut self, flow: usize, interface: u32, owner: Role, id: ConnectionId) {
         if let Some(quic) = self.flows[flow].quic.as_mut() {
-            quic.id_bytes[owner as usize] = Some(id.as_bytes().len() as u8);
+            let bytes = id.as_bytes().len() as u8;
+            let before = quic.id_bytes[owner as usize].replace(bytes);
+            quic.id_bytes_differ[owner as usize] |= before.is_some_and(|before| before != bytes);
         }
         self.insert_id(flow, interface, owner, id);
     }
@@ -564,10 +576,7 @@ impl Dissector {
 
     /// Whom the destination connection ID of a short header belongs to. The longest that fits.
     fn owner_of_short(&self, pair: Pair, segment: &Segment) -> Option<(usize, Role)> {
-        (1..=20_usize).rev().filter(|length| self.id_lengths & (1 << length) != 0).find_map(|length| {
-            let id = ConnectionId::new(segment.payload.get(1..=length)?)?;
-            self.ids.get(&(pair.interface, id)).copied()
-        })
+        find_id(&self.ids, self.id_lengths, pair.interface, segment.payload, |_| true).map(|(_, owner)| owner)
     }
 
     fn flow_of_long(&mut self, pair: Pair, segment: &Segment) -> usize {
@@ -649,4 +658,20 @@ impl Dissector {
 
 fn is_padding(bytes: &[u8]) -> bool {
     bytes.iter().all(|byte| *byte == 0)
+}
+
+/// The longest known connection ID that a short header begins with, of those whose owner is wanted: its length and owner.
+/// Bit n of `lengths`: there is an ID of n bytes.
+fn find_id(
+    ids: &Ids,
+    lengths: u32,
+    tap: u32,
+    packet: &[u8],
+    is_wanted: impl Fn(&(usize, Role)) -> bool,
+) -> Option<(usize, (usize, Role))> {
+    (1..=MAXIMUM_CONNECTION_ID_BYTES).rev().filter(|length| lengths & (1 << length) != 0).find_map(|length| {
+        let id = ConnectionId::new(packet.get(1..=length)?)?;
+        let owner = ids.get(&(tap, id)).filter(|owner| is_wanted(owner))?;
+        Some((length, *owner))
+    })
 }

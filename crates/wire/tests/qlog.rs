@@ -523,3 +523,25 @@ proptest! {
         let _ = read(format!("{beginning}{bytes}").as_bytes());
     }
 }
+
+/// Each trace has a copy of its file's title: 16 MiB of one, and an array of empty traces, would fill any memory.
+#[test]
+fn a_title_has_at_most_1_kib() {
+    for (length, is_kept) in [(1_024, true), (1_025, false)] {
+        let title = "x".repeat(length);
+        let text = format!(r#"{{"qlog_version":"0.3","title":"{title}","traces":[{{}},{{}}]}}"#);
+        let (_, summary) = read(text.as_bytes()).expect("a valid file");
+        assert_eq!(summary.traces[1].title.is_some(), is_kept);
+        assert_eq!(summary.not_understood.get("title of a file, of more than 1 KiB"), (!is_kept).then_some(&1));
+    }
+}
+
+#[test]
+fn traces_behind_the_first_65536_are_counted() {
+    for (traces, behind) in [(65_536, None), (65_537, Some(&1))] {
+        let text = format!(r#"{{"qlog_version":"0.3","traces":[{}]}}"#, vec!["{}"; traces].join(","));
+        let (_, summary) = read(text.as_bytes()).expect("a valid file");
+        assert_eq!(summary.traces.len(), 65_536);
+        assert_eq!(summary.not_understood.get("trace behind the first 65536"), behind);
+    }
+}

@@ -112,7 +112,7 @@ fn parse_date(text: &str) -> Option<i64> {
         None => 0,
         Some(minutes) => {
             let (hours, minutes) = minutes.split_once(':')?;
-            let minutes = hours.parse::<i64>().ok()? * 60 + minutes.parse::<i64>().ok()?;
+            let minutes = i64::from(hours.parse::<u8>().ok()?) * 60 + i64::from(minutes.parse::<u8>().ok()?);
             if offset.starts_with('-') { -minutes } else { minutes }
         }
     };
@@ -165,6 +165,10 @@ mod tests {
         for text in ["", "T", "2026-11-21", "2026-13-21T00:00:00Z", "2026-11-21T00:00:00", "4294967295-01-01T00:00:00Z"]
         {
             assert_eq!(parse_date(text), None, "{text}");
+        }
+        // 307 445 734 561 825 861 hours are 44 minutes beyond 2^64.
+        for offset in ["307445734561825861:00", "9223372036854775807:00", "00:9223372036854775807", "-1:00"] {
+            assert_eq!(parse_date(&format!("2026-11-21T00:00:00+{offset}")), None, "{offset}");
         }
     }
 

@@ -15,6 +15,12 @@ use super::trace::{FileFields, OpenTrace, Outlet};
 const HEADER_MEMBERS: [&str; 6] =
     ["qlog_version", "qlog_format", "file_schema", "serialization_format", "traces", "trace"];
 
+/// Traces of one file that are kept: what is known of each takes memory, and an empty one takes 3 bytes of the file.
+const MAXIMUM_TRACES: usize = 65_536;
+
+/// Longest title and version of a file: each of its traces has a copy.
+const MAXIMUM_TITLE_BYTES: usize = 1_024;
+
 /// Members of a foreign object that an error names.
 const MAXIMUM_NAMED: usize = 5;
 
@@ -118,7 +124,7 @@ impl<'a, R: Read> Document<'a, R> {
             Some(members) => {
                 let mut file = FileFields::default();
                 for (name, text) in &members {
-                    file.set(name, text.get().as_bytes());
+                    file.set(name, text.get().as_bytes(), &mut self.outlet.summary);
                 }
                 let text = members["trace"].get().as_bytes().to_vec();
                 self.begin_sequence(&file, &text);
@@ -156,7 +162,7 @@ impl<'a, R: Read> Document<'a, R> {
                 }
                 "qlog_version" | "file_schema" | "title" => {
                     self.text.value(&mut self.value)?;
-                    file.set(&name, &self.value);
+                    file.set(&name, &self.value, &mut self.outlet.summary);
                 }
                 _ => self.text.skip()?,
             }
@@ -210,6 +216,11 @@ impl<'a, R: Read> Document<'a, R> {
             if self.text.token()? != b'{' {
                 self.text.skip()?;
                 self.outlet.summary.count("trace that is no object");
+                continue;
+            }
+            if self.outlet.summary.traces.len() >= MAXIMUM_TRACES {
+                self.text.skip()?;
+                self.outlet.summary.count("trace behind the first 65536");
                 continue;
             }
             self.text.advance();
@@ -308,8 +319,12 @@ impl<'a, R: Read> Document<'a, R> {
 }
 
 impl FileFields {
-    fn set(&mut self, name: &str, text: &[u8]) {
+    fn set(&mut self, name: &str, text: &[u8], summary: &mut QlogSummary) {
         let Ok(text) = serde_json::from_slice::<String>(text) else { return };
+        if text.len() > MAXIMUM_TITLE_BYTES {
+            summary.count(&format!("{name} of a file, of more than 1 KiB"));
+            return;
+        }
         match name {
             "title" => self.title = Some(text),
             "qlog_version" => self.version = Some(text),

@@ -8,18 +8,21 @@ use super::packet_number;
 use super::protection::{
     CipherSuite, HeaderKey, PacketKey, SAMPLE_BYTES, Secret, TAG_BYTES, Unmasked, initial_secrets,
 };
-use super::{ConnectionId, LongHeader, QuicForm};
+use super::{ConnectionId, LongHeader, MAXIMUM_CONNECTION_ID_BYTES, QuicForm};
 use crate::keylog::{ClientRandom, KeyLog, SecretLabel};
 use crate::role::Role;
 
 /// Connection IDs from which Initial keys may come: one, one more for each Retry. More is an attack on the reader.
 const MAXIMUM_INITIAL_IDS: usize = 4;
-/// Packets tried with every connection of the key log where the handshake was not captured.
-const MAXIMUM_BLIND_TRIALS: u32 = 16;
+/// Trials with every connection of the key log where the handshake was not captured: two packets, each with connection
+/// IDs of every length.
+const MAXIMUM_BLIND_TRIALS: u32 = 2 * (MAXIMUM_CONNECTION_ID_BYTES as u32 + 1);
 /// Connections of a key log tried so.
 const MAXIMUM_BLIND_CONNECTIONS: usize = 64;
-/// Multiples of a packet number's window tried so: with two bytes, the first 4 million packets of a connection.
+/// Multiples of a packet number's window tried so, as far as they begin among the first 4 million packets of a connection:
+/// one for numbers of three and four bytes, which reach further by themselves.
 const BLIND_WINDOWS: u64 = 64;
+const BLIND_PACKETS: u64 = 1 << 22;
 /// Stateless reset tokens kept of each endpoint.
 const MAXIMUM_RESET_TOKENS: usize = 64;
 
@@ -144,9 +147,9 @@ pub(crate) struct Connection {
     suite: Option<CipherSuite>,
     /// Version of the server's long headers, or the client's until then.
     version: Option<u32>,
-    early: Option<Keys>,
-    handshake: [Option<Keys>; 2],
-    one_rtt: [Option<OneRttKeys>; 2],
+    early: Option<Box<Keys>>,
+    handshake: [Option<Box<Keys>>; 2],
+    one_rtt: [Option<Box<OneRttKeys>>; 2],
     largest: [[Option<u64>; 3]; 2],
     crypto: [[CryptoStream; 2]; 2],
     parameters: [Option<TransportParameters>; 2],
@@ -154,6 +157,9 @@ pub(crate) struct Connection {
     key_updates: [u64; 2],
     blind_trials: u32,
 }
+
+/// Every flow of UDP has one, QUIC or not: a capture may hold a million.
+const _: () = assert!(size_of::<Connection>() <= 1024);
 
 impl Connection {
     /// Value of the ClientHello's random, once it was seen.
@@ -313,7 +319,7 @@ impl Connection {
             let Some(keys) = Secret::new(suite, version, secret).and_then(Keys::of) else { continue };
             result = open(&keys.header, &keys.packet, packet, largest, &mut buffers.scratch);
             if matches!(result, Ok(Opened { payload: Some(_), .. })) {
-                self.early = Some(keys);
+                self.early = Some(Box::new(keys));
                 break;
             }
         }
@@ -327,7 +333,7 @@ impl Connection {
         let label = [SecretLabel::ClientHandshake, SecretLabel::ServerHandshake][sender as usize];
         let secret = self.client_random.as_ref().and_then(|random| key_log.secret(random, label));
         if let (Some(suite), Some(secret)) = (self.suite, secret) {
-            self.handshake[sender as usize] = Secret::new(suite, version, secret).and_then(Keys::of);
+            self.handshake[sender as usize] = Secret::new(suite, version, secret).and_then(Keys::of).map(Box::new);
         }
     }
 
@@ -395,14 +401,16 @@ impl Connection {
         if let Some(random) = self.client_random {
             let secret = key_log.secret(&random, label).ok_or(NotOpened::NoKeys)?;
             if let Some(suite) = self.suite {
-                self.one_rtt[sender as usize] = Secret::new(suite, version, secret).and_then(OneRttKeys::of);
+                let keys = Secret::new(suite, version, secret).and_then(OneRttKeys::of);
+                self.one_rtt[sender as usize] = keys.map(Box::new);
                 return self.one_rtt[sender as usize].as_ref().map(|_| ()).ok_or(NotOpened::Failed);
             }
         }
         if key_log.connections() == 0 || self.blind_trials >= MAXIMUM_BLIND_TRIALS {
             return Err(NotOpened::NoKeys);
         }
-        if packet.captured.len() < packet.length {
+        let is_long_enough = packet.captured.len() >= packet.packet_number_offset + SMALLEST_SHORT_PACKET - 1;
+        if packet.captured.len() < packet.length || !is_long_enough {
             return Err(NotOpened::NoKeys);
         }
         self.blind_trials += 1;
@@ -418,9 +426,9 @@ impl Connection {
                     continue;
                 };
                 let window = 1_u64 << (8 * unmasked.packet_number_bytes);
-                let found = (0..BLIND_WINDOWS)
-                    .map(|multiple| multiple * window + unmasked.truncated_packet_number)
-                    .find(|number| {
+                let windows = (BLIND_PACKETS / window).clamp(1, BLIND_WINDOWS);
+                let found =
+                    (0..windows).map(|multiple| multiple * window + unmasked.truncated_packet_number).find(|number| {
                         open_payload(&keys.current.packet, packet, &unmasked, *number, &mut buffers.scratch).is_ok()
                     });
                 if let Some(number) = found {
@@ -428,7 +436,7 @@ impl Connection {
                     self.largest[sender as usize][Space::Application as usize] = number.checked_sub(1);
                     self.client_random = Some(random);
                     self.suite = Some(suite);
-                    self.one_rtt[sender as usize] = Some(keys);
+                    self.one_rtt[sender as usize] = Some(Box::new(keys));
                     return Ok(());
                 }
             }

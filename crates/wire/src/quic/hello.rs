@@ -1,6 +1,8 @@
 //! What the ClientHello and the ServerHello show: RFC 8446 sections 4.1.2 and 4.1.3, RFC 6066 (SNI), RFC 7301 (ALPN),
 //! RFC 9001 section 8.2 (transport parameters).
 
+use std::collections::BTreeMap;
+
 use super::fields::Fields;
 use super::protection::CipherSuite;
 use crate::keylog::ClientRandom;
@@ -13,6 +15,8 @@ const SERVER_HELLO: u8 = 2;
 const ENCRYPTED_EXTENSIONS: u8 = 8;
 /// Most bytes of one encryption level's CRYPTO data kept: a certificate chain is behind what is looked for.
 const MAXIMUM_BUFFERED_BYTES: usize = 64 * 1024;
+/// Most pieces kept behind a gap. A client that scatters its hello on purpose makes some tens.
+const MAXIMUM_PIECES: usize = 1024;
 /// RFC 8446 section 4.1.3: a ServerHello with this random is a HelloRetryRequest.
 const HELLO_RETRY_RANDOM: [u8; 32] = [
     0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2, 0xa2, 0x11,
@@ -34,13 +38,14 @@ pub(crate) struct TransportParameters {
     pub(crate) stateless_reset_token: Option<[u8; 16]>,
 }
 
-/// Puts the CRYPTO data of one direction and level back in order, and reads the messages at its beginning.
+/// Puts the CRYPTO data of one direction and level back in order, and reads the messages at its beginning. What it holds
+/// grows with the bytes that were captured, not with the offsets that they claim.
 #[derive(Default)]
 pub(crate) struct CryptoStream {
-    /// From offset 0; bytes not seen yet are 0.
+    /// From offset 0, without a gap.
     bytes: Vec<u8>,
-    /// Offsets that are there: ascending, not touching.
-    present: Vec<(usize, usize)>,
+    /// Pieces behind a gap, by offset.
+    pieces: BTreeMap<usize, Vec<u8>>,
     /// Offset of the first message that has not been read.
     read: usize,
     finished: bool,
@@ -56,35 +61,33 @@ impl CryptoStream {
         if self.finished || data.is_empty() {
             return messages;
         }
-        let end = (begin + data.len()).min(MAXIMUM_BUFFERED_BYTES);
-        if self.bytes.len() < end {
-            self.bytes.resize(end, 0);
+        let data = &data[..data.len().min(MAXIMUM_BUFFERED_BYTES - begin)];
+        if begin > self.bytes.len() {
+            let is_longer = self.pieces.get(&begin).is_none_or(|piece| piece.len() < data.len());
+            if is_longer && (self.pieces.len() < MAXIMUM_PIECES || self.pieces.contains_key(&begin)) {
+                self.pieces.insert(begin, data.to_vec());
+            }
+            return messages;
         }
-        self.bytes[begin..end].copy_from_slice(&data[..end - begin]);
-        self.insert(begin, end);
+        self.append(begin, data);
+        while let Some(piece) = self.pieces.first_entry().filter(|piece| *piece.key() <= self.bytes.len()) {
+            let (begin, data) = piece.remove_entry();
+            self.append(begin, &data);
+        }
         while let Some(message) = self.next_message() {
             messages.extend(message);
         }
         messages
     }
 
-    fn insert(&mut self, mut begin: usize, mut end: usize) {
-        self.present.retain(|(other_begin, other_end)| {
-            let touches = *other_begin <= end && begin <= *other_end;
-            if touches {
-                begin = begin.min(*other_begin);
-                end = end.max(*other_end);
-            }
-            !touches
-        });
-        let place = self.present.partition_point(|(other_begin, _)| *other_begin < begin);
-        self.present.insert(place, (begin, end));
+    /// What of a piece is new, where it begins within the bytes at hand or directly behind them.
+    fn append(&mut self, begin: usize, data: &[u8]) {
+        self.bytes.extend_from_slice(data.get(self.bytes.len() - begin..).unwrap_or_default());
     }
 
     /// `Some(None)` for a message of no interest; `None` where the next one is not whole.
     fn next_message(&mut self) -> Option<Option<Hello>> {
-        let contiguous = self.present.first().filter(|(begin, _)| *begin == 0).map_or(0, |(_, end)| *end);
-        let mut fields = Fields::new(self.bytes.get(self.read..contiguous)?);
+        let mut fields = Fields::new(self.bytes.get(self.read..)?);
         let kind = fields.u8()?;
         let length = fields.u24()? as usize;
         let body = fields.take(length)?;
@@ -99,7 +102,7 @@ impl CryptoStream {
         if matches!(message, Some(Hello::Server { .. } | Hello::EncryptedExtensions { .. })) {
             self.finished = true;
             self.bytes = Vec::new();
-            self.present.clear();
+            self.pieces.clear();
         }
         Some(message)
     }
@@ -222,7 +225,24 @@ mod tests {
         let mut stream = CryptoStream::default();
         assert_eq!(stream.on_data(u64::MAX, &[1]), []);
         assert_eq!(stream.on_data(MAXIMUM_BUFFERED_BYTES as u64 - 1, &[1; 500]), []);
-        assert_eq!(stream.bytes.len(), MAXIMUM_BUFFERED_BYTES);
+        assert_eq!(stream.pieces.values().map(Vec::len).sum::<usize>(), 1);
+    }
+
+    #[test]
+    fn memory_grows_with_what_was_captured_and_not_with_offsets() {
+        let mut stream = CryptoStream::default();
+        stream.on_data(60_000, &[1; 10]);
+        assert!(stream.bytes.capacity() + stream.pieces[&60_000].capacity() < 100);
+    }
+
+    #[test]
+    fn a_hello_is_read_behind_more_pieces_than_are_kept() {
+        let mut stream = CryptoStream::default();
+        for offset in 0..2 * MAXIMUM_PIECES {
+            assert_eq!(stream.on_data(1_000 + 2 * offset as u64, &[1]), []);
+        }
+        assert_eq!(stream.pieces.len(), MAXIMUM_PIECES);
+        assert_eq!(stream.on_data(0, &server_hello_message()).len(), 1);
     }
 
     #[test]
