@@ -21,24 +21,30 @@ pub enum PlannedKey {
 #[derive(Clone, Debug, Default)]
 pub struct PlannedTimes {
     times: BTreeMap<PlannedKey, i64>,
+    packets: usize,
     has_checksums: bool,
 }
 
 impl PlannedTimes {
-    /// Adds one. The zero of the clock does not matter, as long as it is the same for all.
-    pub fn insert(&mut self, key: PlannedKey, time_ns: i64) {
-        self.has_checksums |= matches!(key, PlannedKey::DatagramChecksum(_));
-        self.times.entry(key).or_insert(time_ns);
+    /// Adds a packet, by all that it can be found by. The zero of the clock does not matter, as long as it is the same for
+    /// all.
+    pub fn insert(&mut self, keys: &[PlannedKey], time_ns: i64) {
+        let known = self.times.len();
+        for key in keys {
+            self.has_checksums |= matches!(key, PlannedKey::DatagramChecksum(_));
+            self.times.entry(*key).or_insert(time_ns);
+        }
+        self.packets += usize::from(self.times.len() > known);
     }
 
-    /// How many there are.
+    /// Packets in it.
     pub fn len(&self) -> usize {
-        self.times.len()
+        self.packets
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.times.is_empty()
+        self.packets == 0
     }
 
     /// Whether datagrams must be summed up to be found.

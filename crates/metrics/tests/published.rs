@@ -9,6 +9,8 @@ const RESPONSE_BYTES: u64 = 100 * 1024 * 1024;
 
 const NGTCP2: (&str, &[u8]) = ("ngtcp2-cubic-rep1.pcap.gz", include_bytes!("data/ngtcp2-cubic-rep1.pcap.gz"));
 const PICOQUIC_BBR: (&str, &[u8]) = ("picoquic-bbr-rep1.pcap.gz", include_bytes!("data/picoquic-bbr-rep1.pcap.gz"));
+const PICOQUIC_CUBIC: (&str, &[u8]) =
+    ("picoquic-cubic-rep1.pcap.gz", include_bytes!("data/picoquic-cubic-rep1.pcap.gz"));
 const QUICHE: (&str, &[u8]) = (
     "quiche-gso-txtime-cubic-gso_unpaced-rep1.pcap.gz",
     include_bytes!("data/quiche-gso-txtime-cubic-gso_unpaced-rep1.pcap.gz"),
@@ -28,7 +30,7 @@ fn measured(bytes: &[u8]) -> RunMetrics {
 #[test]
 fn metrics_equal_those_of_the_independent_script() {
     let expected: Value = serde_json::from_str(include_str!("data/expected.json")).unwrap();
-    for (name, bytes) in [NGTCP2, PICOQUIC_BBR, QUICHE, TCP_TLS] {
+    for (name, bytes) in [NGTCP2, PICOQUIC_BBR, PICOQUIC_CUBIC, QUICHE, TCP_TLS] {
         let ours = serde_json::to_value(measured(bytes).metrics).unwrap();
         for (field, value) in expected[name].as_object().unwrap() {
             let (ours, theirs) = (ours[field].as_f64().unwrap(), value.as_f64().unwrap());
@@ -98,6 +100,32 @@ fn picoquic_with_bbr_sends_as_published() {
 }
 
 #[test]
+fn picoquic_with_cubic_sends_as_published() {
+    // Bursts of 16 and 17 packets; drops 861 ± 100.
+    let run = measured(PICOQUIC_CUBIC.1);
+    assert_published(
+        &run.metrics,
+        &Published {
+            gap_share_below_100us: 0.376,
+            train_share_of_packets_1: 0.598,
+            train_share_of_packets_le_5: 0.601,
+            share_tolerance: 0.003,
+            goodput_mbps: 37.25,
+            goodput_tolerance_mbps: 0.04,
+        },
+    );
+    let of_16_and_17: u64 = run
+        .distributions
+        .trains
+        .iter()
+        .filter(|(length, _)| matches!(length, 16 | 17))
+        .map(|(length, number)| length * number)
+        .sum();
+    let share = of_16_and_17 as f64 / run.metrics.packets_sent.unwrap() as f64;
+    assert!((share - 0.393).abs() <= 0.005, "packets in trains of 16 and 17: {share}, published 0.393");
+}
+
+#[test]
 fn quiche_sends_as_published() {
     // Repetitions differ (drops 687 ± 338): its congestion window is rolled back more often in some than in others, and
     // each roll-back is a phase of bursts. Hence 0.04; each other configuration is further
@@ -133,7 +161,7 @@ fn tcp_with_tls_sends_as_published() {
 
 #[test]
 fn captures_of_headers_alone_say_that_their_goodput_includes_the_handshake() {
-    for (name, bytes) in [NGTCP2, PICOQUIC_BBR, QUICHE, TCP_TLS] {
+    for (name, bytes) in [NGTCP2, PICOQUIC_BBR, PICOQUIC_CUBIC, QUICHE, TCP_TLS] {
         let run = measured(bytes);
         let codes: Vec<_> = run.warnings.iter().map(|warning| warning.code.as_str()).collect();
         assert!(codes.contains(&"goodput_first_to_last_packet"), "{name}: {codes:?}");

@@ -52,13 +52,12 @@ fn of_qlog(file: &Path, notes: &mut Vec<String>, mut trace: Option<&mut TraceWri
         while traces.len() <= event.trace {
             traces.push(TraceTimes::default());
         }
-        for key in keys(packet) {
-            let times = &mut traces[event.trace];
-            if let Some(planned) = packet.planned_time_ns {
-                times.planned.insert(key, planned);
-            }
-            times.logged.insert(key, event.time_ns);
+        let keys = keys(packet);
+        let times = &mut traces[event.trace];
+        if let Some(planned) = packet.planned_time_ns {
+            times.planned.insert(&keys, planned);
         }
+        times.logged.insert(&keys, event.time_ns);
     })
     .with_context(|| name.to_string())?;
     written?;
@@ -136,7 +135,7 @@ fn of_list(text: &str) -> Result<PlannedTimes> {
         let Some((key, planned)) = parsed else {
             bail!("line {}: found {line:?}, expected {heading}, whole numbers (crc32c in hexadecimal)", number + 1);
         };
-        times.insert(key, planned);
+        times.insert(&[key], planned);
     }
     Ok(times)
 }

@@ -174,6 +174,34 @@ fn planned_times_of_a_list_are_joined_by_packet_number() {
     assert!(metrics["precision_sd_ns"].as_f64().unwrap() > 1e6);
 }
 
+/// Logged times of a real server, by packet number and by connection ID: quic-go writes ns, ngtcp2 whole ms.
+#[test]
+fn a_qlog_is_joined_to_the_capture_of_its_connection() {
+    for (name, least, most) in [("quic-go", 1e3, 0.5e6), ("ngtcp2", 0.1e6, 0.6e6)] {
+        let qlog = capture(&format!("{name}-qlog.sqlog"));
+        let json = json(&[text(&capture(&format!("{name}-qlog.pcapng"))), "--qlog", text(&qlog)]);
+        let flow = first_flow(&json);
+        assert!(!codes(flow).contains(&"planned_times_not_joined"), "{name}: {}", flow["warnings"]);
+        assert!(flow["metrics"]["precision_samples"].as_u64().unwrap() >= 40, "{name}");
+        let deviation = flow["metrics"]["precision_sd_ns"].as_f64().unwrap();
+        assert!((least..most).contains(&deviation), "{name}: {deviation}");
+        assert!(json["notes"][0].as_str().unwrap().contains("no planned send times"), "{name}");
+        assert!(json["flows"][1]["metrics"]["precision_samples"].is_null(), "{name}: the client has no plan");
+    }
+}
+
+/// quic-go names its handshake datagrams by CRC32c, so that some are found without keys.
+#[test]
+fn a_qlog_is_joined_by_checksum_where_there_are_no_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let bare = folder.path().join("bare.pcap");
+    let done = Command::new("editcap").args(["-F", "nsecpcap"]).arg(capture("quic-go-qlog.pcapng")).arg(&bare).status();
+    assert!(done.is_ok_and(|status| status.success()), "editcap comes with tshark");
+    let json = json(&[text(&bare), "--qlog", text(&capture("quic-go-qlog.sqlog"))]);
+    assert_eq!(first_flow(&json)["metrics"]["precision_samples"], 4);
+    assert!(codes(first_flow(&json)).contains(&"planned_times_not_joined"));
+}
+
 #[test]
 fn without_keys_what_headers_show_is_there_and_the_rest_is_said_to_be_missing() {
     let folder = tempfile::tempdir().unwrap();

@@ -3,11 +3,12 @@
 mod figures;
 mod html;
 mod json;
-mod rows;
 mod terminal;
 
-use quiclab_metrics::CaptureAnalysis;
+use quiclab_metrics::{CaptureAnalysis, Metrics};
 use quiclab_units::{ByteCount, Duration};
+
+use crate::columns::Column;
 
 pub use html::render_analysis_html;
 pub use json::render_analysis_json;
@@ -35,6 +36,11 @@ pub struct AnalyzedCapture {
     pub file: String,
     /// What was measured.
     pub analysis: CaptureAnalysis,
+}
+
+/// A metric as text; `None` where it was not measured.
+pub(crate) fn cell(column: &Column, metrics: &Metrics) -> Option<String> {
+    (column.value)(metrics).map(|value| column.number(value))
 }
 
 /// Name of a flow's sender and receiver.

@@ -9,13 +9,24 @@ pub(crate) struct Column {
     /// What stands above it, with the unit.
     pub heading: &'static str,
     /// Its value in the unit of `metrics.json`.
-    pub value: fn(&Metrics) -> Option<f64>,
+    pub value: Value,
     /// What the value is divided by to be shown.
     pub divisor: f64,
     /// Digits behind the point.
     pub decimals: usize,
-    /// Whether the table in the terminal has it.
-    pub brief: bool,
+    /// Which tables have it.
+    pub place: Place,
+}
+
+/// Which tables have a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// All, also those of the terminal.
+    Brief,
+    /// Those of pages and files.
+    Main,
+    /// Only those that have every metric.
+    Detail,
 }
 
 /// What stands where there is no value.
@@ -23,6 +34,7 @@ pub(crate) const NOTHING: &str = "\u{2013}";
 
 const MEGA: f64 = 1e6;
 const MICRO_OF_NANO: f64 = 1e3;
+const MILLI_OF_NANO: f64 = 1e6;
 
 /// Names of the metrics that a report shows, for those who name them elsewhere.
 pub fn metric_names() -> impl Iterator<Item = &'static str> {
@@ -31,50 +43,175 @@ pub fn metric_names() -> impl Iterator<Item = &'static str> {
 
 /// In the order of the tables.
 pub(crate) const COLUMNS: &[Column] = &[
-    column("gap_share_below_100us", "gaps below 0.1 ms, share", |metrics| metrics.gap_share_below_100us, 1.0, 3, true),
-    column(
+    brief("gap_share_below_100us", "gaps below 0.1 ms, share", |metrics| metrics.gap_share_below_100us, 1.0, 3),
+    brief(
         "train_share_of_packets_1",
         "packets in trains of 1, share",
         |metrics| metrics.train_share_of_packets_1,
         1.0,
         3,
-        true,
     ),
-    column(
+    brief(
         "train_share_of_packets_le_5",
         "packets in trains \u{2264} 5, share",
         |metrics| metrics.train_share_of_packets_le_5,
         1.0,
         4,
-        true,
     ),
-    column(
+    main(
         "train_share_of_trains_le_5",
         "trains \u{2264} 5, share of trains",
         |metrics| metrics.train_share_of_trains_le_5,
         1.0,
         4,
-        false,
     ),
-    column("train_max_packets", "longest train, packets", |metrics| count(metrics.train_max_packets), 1.0, 1, true),
-    column("drops_packets", "drops, packets", |metrics| count(metrics.drops_packets), 1.0, 1, true),
-    column("goodput_wire_bps", "goodput on the wire, Mbit/s", |metrics| metrics.goodput_wire_bps, MEGA, 2, true),
-    column("goodput_process_bps", "goodput by process, Mbit/s", |metrics| metrics.goodput_process_bps, MEGA, 2, true),
-    column("cpu_busy_share", "guest busy, share", |metrics| metrics.cpu_busy_share, 1.0, 2, false),
-    column("packets_sent", "packets sent", |metrics| count(metrics.packets_sent), 1.0, 0, false),
-    column("gap_median_ns", "median gap, \u{b5}s", |metrics| count(metrics.gap_median_ns), MICRO_OF_NANO, 1, false),
-    column("duration_ns", "first to last packet, s", |metrics| count(metrics.duration_ns), 1e9, 3, false),
+    brief("train_max_packets", "longest train, packets", |metrics| count(metrics.train_max_packets), 1.0, 1),
+    brief("drops_packets", "drops, packets", |metrics| count(metrics.drops_packets), 1.0, 1),
+    brief("goodput_wire_bps", "goodput on the wire, Mbit/s", |metrics| metrics.goodput_wire_bps, MEGA, 2),
+    brief("goodput_process_bps", "goodput by process, Mbit/s", |metrics| metrics.goodput_process_bps, MEGA, 2),
+    main("cpu_busy_share", "guest busy, share", |metrics| metrics.cpu_busy_share, 1.0, 2),
+    main("packets_sent", "packets sent", |metrics| count(metrics.packets_sent), 1.0, 0),
+    main("packets_lost", "packets lost", |metrics| count(metrics.packets_lost), 1.0, 1),
+    main("packets_retransmitted", "packets retransmitted", |metrics| count(metrics.packets_retransmitted), 1.0, 1),
+    main("rtt_median_ns", "median RTT, ms", |metrics| count(metrics.rtt_median_ns), MILLI_OF_NANO, 3),
+    main("gap_median_ns", "median gap, \u{b5}s", |metrics| count(metrics.gap_median_ns), MICRO_OF_NANO, 1),
+    main("duration_ns", "first to last packet, s", |metrics| count(metrics.duration_ns), 1e9, 3),
+    detail("throughput_bps", "throughput, Mbit/s", |metrics| metrics.throughput_bps, MEGA, 2),
+    detail("bytes_sent", "bytes of frames", |metrics| count(metrics.bytes_sent), 1.0, 0),
+    detail("payload_bytes_sent", "bytes of payload", |metrics| count(metrics.payload_bytes_sent), 1.0, 0),
+    detail(
+        "gap_coefficient_of_variation",
+        "gaps, standard deviation / mean",
+        |metrics| metrics.gap_coefficient_of_variation,
+        1.0,
+        2,
+    ),
+    detail("burst_max_bytes", "largest burst, bytes", |metrics| count(metrics.burst_max_bytes), 1.0, 0),
+    detail("burst_mean_bytes", "mean burst, bytes", |metrics| metrics.burst_mean_bytes, 1.0, 0),
+    detail("peak_to_mean_1ms", "peak rate in 1 ms / mean", |metrics| metrics.peak_to_mean_1ms, 1.0, 2),
+    detail("peak_to_mean_10ms", "peak rate in 10 ms / mean", |metrics| metrics.peak_to_mean_10ms, 1.0, 2),
+    detail("burst_share_of_packets", "packets in trains > 5, share", |metrics| metrics.burst_share_of_packets, 1.0, 4),
+    detail("burst_share_start_up", "\u{a0}\u{a0}of these: start-up", |metrics| metrics.burst_share_start_up, 1.0, 4),
+    detail(
+        "burst_share_recovery_end",
+        "\u{a0}\u{a0}end of recovery",
+        |metrics| metrics.burst_share_recovery_end,
+        1.0,
+        4,
+    ),
+    detail("burst_share_late_timer", "\u{a0}\u{a0}late timer", |metrics| metrics.burst_share_late_timer, 1.0, 4),
+    detail("burst_share_batch", "\u{a0}\u{a0}batch (GSO, sendmmsg)", |metrics| metrics.burst_share_batch, 1.0, 4),
+    detail(
+        "burst_share_application_pause",
+        "\u{a0}\u{a0}application pause",
+        |metrics| metrics.burst_share_application_pause,
+        1.0,
+        4,
+    ),
+    detail("burst_share_ack", "\u{a0}\u{a0}ACK", |metrics| metrics.burst_share_ack, 1.0, 4),
+    detail("burst_share_unknown", "\u{a0}\u{a0}unknown", |metrics| metrics.burst_share_unknown, 1.0, 4),
+    detail("stream_bytes", "bytes of streams", |metrics| count(metrics.stream_bytes), 1.0, 0),
+    detail("retransmitted_bytes", "bytes retransmitted", |metrics| count(metrics.retransmitted_bytes), 1.0, 0),
+    detail(
+        "packets_lost_spuriously",
+        "packets lost spuriously",
+        |metrics| count(metrics.packets_lost_spuriously),
+        1.0,
+        1,
+    ),
+    detail("packets_reordered", "packets reordered", |metrics| count(metrics.packets_reordered), 1.0, 1),
+    detail("packets_duplicated", "packets seen twice", |metrics| count(metrics.packets_duplicated), 1.0, 1),
+    detail("packet_numbers_missing", "packet numbers missing", |metrics| count(metrics.packet_numbers_missing), 1.0, 1),
+    detail("acks_received", "ACKs received", |metrics| count(metrics.acks_received), 1.0, 0),
+    detail(
+        "ack_delay_median_ns",
+        "median ACK delay reported, ms",
+        |metrics| count(metrics.ack_delay_median_ns),
+        MILLI_OF_NANO,
+        3,
+    ),
+    detail("rtt_samples", "RTT samples", |metrics| count(metrics.rtt_samples), 1.0, 0),
+    detail("rtt_min_ns", "smallest RTT, ms", |metrics| count(metrics.rtt_min_ns), MILLI_OF_NANO, 3),
+    detail("rtt_p95_ns", "95 % of RTTs, ms", |metrics| count(metrics.rtt_p95_ns), MILLI_OF_NANO, 3),
+    detail("rtt_max_ns", "largest RTT, ms", |metrics| count(metrics.rtt_max_ns), MILLI_OF_NANO, 3),
+    detail(
+        "smoothed_rtt_ns",
+        "smoothed RTT at the end, ms",
+        |metrics| count(metrics.smoothed_rtt_ns),
+        MILLI_OF_NANO,
+        3,
+    ),
+    detail("bytes_in_flight_mean", "mean bytes in flight", |metrics| metrics.bytes_in_flight_mean, 1.0, 0),
+    detail("bytes_in_flight_max", "most bytes in flight", |metrics| count(metrics.bytes_in_flight_max), 1.0, 0),
+    detail(
+        "handshake_first_reply_ns",
+        "handshake: first reply, ms",
+        |metrics| count(metrics.handshake_first_reply_ns),
+        MILLI_OF_NANO,
+        3,
+    ),
+    detail(
+        "handshake_server_hello_ns",
+        "handshake: ServerHello, ms",
+        |metrics| count(metrics.handshake_server_hello_ns),
+        MILLI_OF_NANO,
+        3,
+    ),
+    detail(
+        "handshake_first_one_rtt_ns",
+        "handshake: first 1-RTT packet, ms",
+        |metrics| count(metrics.handshake_first_one_rtt_ns),
+        MILLI_OF_NANO,
+        3,
+    ),
+    detail(
+        "handshake_client_finished_ns",
+        "handshake: client's Finished, ms",
+        |metrics| count(metrics.handshake_client_finished_ns),
+        MILLI_OF_NANO,
+        3,
+    ),
+    detail(
+        "handshake_confirmed_ns",
+        "handshake: confirmed, ms",
+        |metrics| count(metrics.handshake_confirmed_ns),
+        MILLI_OF_NANO,
+        3,
+    ),
+    detail(
+        "time_to_first_byte_ns",
+        "time to first byte, ms",
+        |metrics| count(metrics.time_to_first_byte_ns),
+        MILLI_OF_NANO,
+        3,
+    ),
+    detail(
+        "precision_sd_ns",
+        "precision (actual \u{2212} planned), ms",
+        |metrics| metrics.precision_sd_ns,
+        MILLI_OF_NANO,
+        4,
+    ),
+    detail("precision_samples", "packets with a planned time", |metrics| count(metrics.precision_samples), 1.0, 0),
 ];
 
-const fn column(
-    metric: &'static str,
-    heading: &'static str,
-    value: fn(&Metrics) -> Option<f64>,
-    divisor: f64,
-    decimals: usize,
-    brief: bool,
-) -> Column {
-    Column { metric, heading, value, divisor, decimals, brief }
+/// Those of the tables of an experiment; the others stand below them.
+pub(crate) fn main_columns() -> impl Iterator<Item = &'static Column> {
+    COLUMNS.iter().filter(|column| column.place != Place::Detail)
+}
+
+type Value = fn(&Metrics) -> Option<f64>;
+
+const fn brief(metric: &'static str, heading: &'static str, value: Value, divisor: f64, decimals: usize) -> Column {
+    Column { metric, heading, value, divisor, decimals, place: Place::Brief }
+}
+
+const fn main(metric: &'static str, heading: &'static str, value: Value, divisor: f64, decimals: usize) -> Column {
+    Column { metric, heading, value, divisor, decimals, place: Place::Main }
+}
+
+const fn detail(metric: &'static str, heading: &'static str, value: Value, divisor: f64, decimals: usize) -> Column {
+    Column { metric, heading, value, divisor, decimals, place: Place::Detail }
 }
 
 fn count(value: Option<u64>) -> Option<f64> {

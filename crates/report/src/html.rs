@@ -4,7 +4,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plotly::Plot;
 
 use crate::{
-    columns::{COLUMNS, NOTHING},
+    columns::{COLUMNS, NOTHING, main_columns},
     figures::{FIGURES, Figure},
     groups::Group,
     input::ReportInput,
@@ -28,6 +28,7 @@ pub fn render_html(input: &ReportInput) -> String {
         (warnings(&groups))
         h2 { "Numbers" }
         (table(&groups))
+        (every_metric(&groups))
         @for figure in &figures { (picture(figure)) }
         h2 { "Settings" }
         @for group in &groups { (settings(group)) }
@@ -104,19 +105,19 @@ fn table(groups: &[Group]) -> Markup {
     html! {
         div.wide {
             table {
-                thead { tr { th {} th { "runs" } @for column in COLUMNS { th { (column.heading) } } } }
+                thead { tr { th {} th { "runs" } @for column in main_columns() { th { (column.heading) } } } }
                 tbody {
                     @for group in groups {
                         tr {
                             th { (group.label) }
                             td { (group.runs.len()) }
-                            @for column in COLUMNS { td { (column.cell(group.summary(column).as_ref())) } }
+                            @for column in main_columns() { td { (column.cell(group.summary(column).as_ref())) } }
                         }
                         @if let Some(row) = group.published {
                             tr.published {
                                 th title=[row.source.as_ref()] { "published" }
                                 td {}
-                                @for column in COLUMNS {
+                                @for column in main_columns() {
                                     td { (column.published(group.published(column))) }
                                 }
                             }
@@ -129,6 +130,31 @@ fn table(groups: &[Group]) -> Markup {
         @for group in groups {
             @if let Some(source) = group.published.and_then(|row| row.source.as_ref()) {
                 p.note { "Published, " (group.label) ": " (source) }
+            }
+        }
+    }
+}
+
+/// Groups side by side, with a line for each metric that has a value.
+fn every_metric(groups: &[Group]) -> Markup {
+    html! {
+        details {
+            summary { "Every metric" }
+            div.wide {
+                table {
+                    thead { tr { th {} @for group in groups { th { (group.label) } } } }
+                    tbody {
+                        @for column in COLUMNS {
+                            @let summaries: Vec<_> = groups.iter().map(|group| group.summary(column)).collect();
+                            @if summaries.iter().any(Option::is_some) {
+                                tr {
+                                    th { (column.heading) }
+                                    @for summary in &summaries { td { (column.cell(summary.as_ref())) } }
+                                }
+                            }
+                        }
+                    }
+                }
             }
         }
     }
@@ -173,13 +199,13 @@ fn records(groups: &[Group]) -> Markup {
             summary { "Every run" }
             div.wide {
                 table {
-                    thead { tr { th { "record" } th { "seed" } @for column in COLUMNS { th { (column.heading) } } } }
+                    thead { tr { th { "record" } th { "seed" } @for column in main_columns() { th { (column.heading) } } } }
                     tbody {
                         @for run in groups.iter().flat_map(|group| &group.runs) {
                             tr {
                                 th { a href=(run.folder) { (run.folder) } }
                                 td { (run.run.seed) }
-                                @for column in COLUMNS {
+                                @for column in main_columns() {
                                     @let value = (column.value)(&run.metrics.metrics);
                                     td { (value.map_or_else(|| NOTHING.to_owned(), |value| column.number(value))) }
                                 }

@@ -2,21 +2,21 @@
 
 use std::fmt::Write as _;
 
-use crate::{columns::COLUMNS, groups::Group, input::ReportInput};
+use crate::{columns::main_columns, groups::Group, input::ReportInput};
 
 /// Title, table, warnings and failures.
 pub fn render_markdown(input: &ReportInput) -> String {
     let groups = Group::all(input);
     let mut text =
         format!("# {}\n\n{}\n\n    {}\n\n", escaped(&input.experiment), escaped(&input.title), input.command);
-    let headings: Vec<_> = COLUMNS.iter().map(|column| column.heading).collect();
+    let headings: Vec<_> = main_columns().map(|column| column.heading).collect();
     let _ = writeln!(text, "| | runs | {} |", headings.join(" | "));
-    let _ = writeln!(text, "|---|--:|{}", "--:|".repeat(COLUMNS.len()));
+    let _ = writeln!(text, "|---|--:|{}", "--:|".repeat(main_columns().count()));
     for group in &groups {
-        let cells: Vec<_> = COLUMNS.iter().map(|column| column.cell(group.summary(column).as_ref())).collect();
+        let cells: Vec<_> = main_columns().map(|column| column.cell(group.summary(column).as_ref())).collect();
         let _ = writeln!(text, "| {} | {} | {} |", escaped(&group.label), group.runs.len(), cells.join(" | "));
         if group.published.is_some() {
-            let cells: Vec<_> = COLUMNS.iter().map(|column| column.published(group.published(column))).collect();
+            let cells: Vec<_> = main_columns().map(|column| column.published(group.published(column))).collect();
             let _ = writeln!(text, "| *published* | | {} |", cells.join(" | "));
         }
     }

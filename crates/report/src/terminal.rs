@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
 
 use crate::{
-    columns::{COLUMNS, Column},
+    columns::{COLUMNS, Column, Place},
     groups::Group,
     input::ReportInput,
 };
@@ -13,7 +13,7 @@ use crate::{
 /// Title, table, warnings and failures; lines are at most `width` columns wide where the words allow it.
 pub fn render_terminal(input: &ReportInput, width: Option<u16>) -> String {
     let groups = Group::all(input);
-    let columns: Vec<&Column> = COLUMNS.iter().filter(|column| column.brief).collect();
+    let columns: Vec<&Column> = COLUMNS.iter().filter(|column| column.place == Place::Brief).collect();
     let mut rows = Vec::new();
     for group in &groups {
         // Without spaces, so that no cell is broken in two.

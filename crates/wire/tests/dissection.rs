@@ -166,6 +166,8 @@ read_as_tshark_reads_it! {
     quiche_is_read_as_tshark_reads_it: "quiche.pcapng", 123;
     ngtcp2_is_read_as_tshark_reads_it: "ngtcp2.pcapng", 86;
     quic_go_is_read_as_tshark_reads_it: "quic-go.pcapng", 95;
+    a_second_ngtcp2_is_read_as_tshark_reads_it: "ngtcp2-qlog.pcapng", 53;
+    a_second_quic_go_is_read_as_tshark_reads_it: "quic-go-qlog.pcapng", 57;
     ipv6_is_read_as_tshark_reads_it: "ipv6.pcapng", 52;
     a_retry_is_read_as_tshark_reads_it: "retry.pcapng", 53;
     chacha20_is_read_as_tshark_reads_it: "chacha20.pcapng", 50;
@@ -218,4 +220,41 @@ fn a_connection_that_moves_stays_one_flow() {
 #[test]
 fn two_connections_in_a_row_are_two_flows() {
     assert_eq!(dissector_of("zero-rtt.pcapng").flows().len(), 2);
+}
+
+/// Raw sequence number, raw acknowledgment number and payload length of each segment, by tshark.
+fn their_segments(path: &Path) -> Option<Vec<(u32, u32, u32)>> {
+    let mut tshark = Command::new("tshark");
+    tshark.arg("-r").arg(path).args(["-Y", "tcp", "-T", "fields"]);
+    for field in ["tcp.seq_raw", "tcp.ack_raw", "tcp.len"] {
+        tshark.args(["-e", field]);
+    }
+    let output = tshark.output().ok()?;
+    let text = String::from_utf8(output.stdout).unwrap();
+    let number = |column: Option<&str>| column.unwrap().parse().unwrap();
+    Some(
+        text.lines()
+            .map(|line| {
+                let mut columns = line.split('\t');
+                (number(columns.next()), number(columns.next()), number(columns.next()))
+            })
+            .collect(),
+    )
+}
+
+#[test]
+fn tcp_is_read_as_tshark_reads_it() {
+    let path = capture("tcp-tls.pcapng");
+    let mut reader = CaptureReader::new(std::fs::File::open(&path).unwrap()).unwrap();
+    let mut ours = Vec::new();
+    while let Some(packet) = reader.next_packet().unwrap() {
+        let segment = packet.tcp().unwrap();
+        ours.push((segment.sequence_number, segment.acknowledgment_number, packet.payload_length));
+    }
+    assert!(ours.len() > 50);
+    let Some(theirs) = their_segments(&path) else {
+        eprintln!("skipped: tshark is not installed (apt-get install tshark)");
+        return;
+    };
+    assert_eq!(ours, theirs);
 }

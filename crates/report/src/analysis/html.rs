@@ -4,9 +4,8 @@ use maud::{Markup, html};
 use quiclab_metrics::{Burst, DirectionAnalysis, RunMetrics, Warning, capture_warnings};
 
 use super::figures::FIGURES;
-use super::rows::ROWS;
-use super::{AnalysisInput, AnalyzedCapture, endpoints};
-use crate::columns::NOTHING;
+use super::{AnalysisInput, AnalyzedCapture, cell, endpoints};
+use crate::columns::{COLUMNS, NOTHING};
 use crate::html::{page, picture};
 
 /// Senders with pictures of their own; the largest of a page.
@@ -78,11 +77,11 @@ fn table(directions: &[(&AnalyzedCapture, &DirectionAnalysis)]) -> Markup {
             table {
                 thead { tr { th {} @for (capture, direction) in directions { th { (name(capture, direction)) } } } }
                 tbody {
-                    @for row in ROWS {
-                        @let values: Vec<_> = directions.iter().map(|(_, it)| (row.value)(&it.run.metrics)).collect();
+                    @for column in COLUMNS {
+                        @let values: Vec<_> = directions.iter().map(|(_, it)| cell(column, &it.run.metrics)).collect();
                         @if values.iter().any(Option::is_some) {
                             tr {
-                                th { (row.heading) }
+                                th { (column.heading) }
                                 @for value in values { td { (value.unwrap_or_else(|| NOTHING.to_owned())) } }
                             }
                         }

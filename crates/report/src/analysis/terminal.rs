@@ -5,12 +5,13 @@ use std::fmt::Write;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets::UTF8_FULL_CONDENSED};
 use quiclab_metrics::{DirectionAnalysis, RunMetrics, capture_warnings};
 
-use super::rows::ROWS;
-use super::{AnalysisInput, AnalyzedCapture, endpoints};
-use crate::columns::NOTHING;
+use super::{AnalysisInput, AnalyzedCapture, cell, endpoints};
+use crate::columns::{COLUMNS, Column, NOTHING, Place};
 
 /// Up to so many senders stand side by side with every metric; more stand below each other with the most important ones.
 const SIDE_BY_SIDE: usize = 4;
+/// What the table of many senders has besides the columns of every table.
+const IN_BRIEF: [&str; 5] = ["packets_sent", "duration_ns", "packets_lost", "packets_retransmitted", "rtt_median_ns"];
 /// Senders listed; the largest.
 const MOST_LISTED: usize = 40;
 
@@ -100,24 +101,28 @@ fn side_by_side(directions: &[(&AnalyzedCapture, &DirectionAnalysis)]) -> Table 
     let mut table = Table::new();
     let titles = directions.iter().map(|(capture, direction)| Cell::new(title(capture, direction)));
     table.set_header(std::iter::once(Cell::new("")).chain(titles));
-    for row in ROWS {
+    for column in COLUMNS {
         let values: Vec<Option<String>> =
-            directions.iter().map(|(_, direction)| (row.value)(&direction.run.metrics)).collect();
+            directions.iter().map(|(_, direction)| cell(column, &direction.run.metrics)).collect();
         if values.iter().all(Option::is_none) {
             continue;
         }
         let cells = values.into_iter().map(number);
-        table.add_row(std::iter::once(Cell::new(row.heading)).chain(cells));
+        table.add_row(std::iter::once(Cell::new(column.heading)).chain(cells));
     }
     table
 }
 
 fn below(directions: &[(&AnalyzedCapture, &DirectionAnalysis)]) -> Table {
-    let rows = || ROWS.iter().filter(|row| row.brief);
+    let is_shown = |column: &&Column| {
+        (column.place == Place::Brief || IN_BRIEF.contains(&column.metric))
+            && directions.iter().any(|(_, direction)| (column.value)(&direction.run.metrics).is_some())
+    };
+    let columns = || COLUMNS.iter().filter(is_shown);
     let mut table = Table::new();
-    table.set_header(std::iter::once("").chain(rows().map(|row| row.heading)));
+    table.set_header(std::iter::once("").chain(columns().map(|column| column.heading)));
     for (capture, direction) in directions {
-        let cells = rows().map(|row| number((row.value)(&direction.run.metrics)));
+        let cells = columns().map(|column| number(cell(column, &direction.run.metrics)));
         table.add_row(std::iter::once(Cell::new(title(capture, direction))).chain(cells));
     }
     table
