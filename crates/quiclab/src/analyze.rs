@@ -18,6 +18,7 @@ use quiclab_report::{
 use quiclab_testbed::vm::monitor::Interrupted;
 use quiclab_trace::TraceWriter;
 use quiclab_wire::{CaptureReader, Decompressed, Dissector, DissectorSettings};
+use rayon::prelude::*;
 
 use crate::{analyze_plans, cli::AnalyzeArguments, output, progress::BytesProgress, signals};
 
@@ -48,9 +49,13 @@ pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
         );
     }
     let plans = analyze_plans::read(arguments, &mut notes, trace.as_mut())?;
+    let analyses: Vec<Result<CaptureAnalysis>> = match arguments.files.as_slice() {
+        [file] => vec![analyze_file(file, arguments, &key_log, &plans, trace.as_mut(), &stop)],
+        files => files.par_iter().map(|file| analyze_file(file, arguments, &key_log, &plans, None, &stop)).collect(),
+    };
     let mut captures = Vec::new();
-    for file in &arguments.files {
-        let analysis = analyze_file(file, arguments, &key_log, &plans, trace.as_mut(), &stop)?;
+    for (file, analysis) in arguments.files.iter().zip(analyses) {
+        let analysis = analysis?;
         if analysis.key_log_lines_not_understood > 0 {
             notes.push(format!(
                 "{} lines of the key logs are not of the format `LABEL client_random secret` (SSLKEYLOGFILE)",
@@ -102,7 +107,8 @@ fn analyze_file(
         }
         (Box::new(file), about.is_file().then_some(about.len()))
     };
-    let progress = BytesProgress::new(&name.to_string(), length);
+    // Several bars at once would write over each other.
+    let progress = BytesProgress::new(&name.to_string(), length, arguments.files.len() == 1);
     let counted = progress.count(input);
     // Decompression and reading in a thread of their own: half of the time of a compressed capture.
     let decompressed = Decompressed::detect(counted).with_context(|| format!("{name}: cannot be read"))?;

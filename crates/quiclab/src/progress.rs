@@ -93,9 +93,9 @@ impl Progress {
 pub struct BytesProgress(Option<ProgressBar>);
 
 impl BytesProgress {
-    /// Of a file with this many bytes; `None` where nobody knows.
-    pub fn new(name: &str, length: Option<u64>) -> Self {
-        if !io::stderr().is_terminal() {
+    /// Of a file with this many bytes; `None` where nobody knows. Shows nothing where it is not wanted.
+    pub fn new(name: &str, length: Option<u64>, is_wanted: bool) -> Self {
+        if !is_wanted || !io::stderr().is_terminal() {
             return Self(None);
         }
         let bar = length.map_or_else(ProgressBar::new_spinner, ProgressBar::new);

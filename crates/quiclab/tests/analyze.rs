@@ -310,6 +310,32 @@ fn connections_of_one_port_are_told_apart() {
     assert_eq!(moved["flows"][0]["flow"]["migrations"], 1);
 }
 
+/// As tcpdump on a sender with segmentation offload sees them: up to 27 kB in a frame.
+#[test]
+fn super_packets_are_cut_into_segments_where_keys_open_them() {
+    let json = json(&[text(&capture("super-packets.pcapng"))]);
+    let flow = first_flow(&json);
+    assert!(codes(flow).contains(&"super_packets"), "{:?}", codes(flow));
+    assert_eq!(flow["quic_packets"]["failed"], 0);
+    assert!(flow["quic_packets"]["verified"].as_u64().unwrap() > 40);
+    assert_eq!(flow["metrics"]["packets_sent"], 9);
+    // 48 000 bytes and the framing of HTTP/3.
+    assert_eq!(flow["metrics"]["stream_bytes"], 48_060);
+    assert_eq!(flow["metrics"]["packet_numbers_missing"], 0);
+}
+
+#[test]
+fn several_captures_are_told_apart_in_the_order_given() {
+    let json = json(&[text(&capture("ipv6.pcapng")), text(&capture("aes256.pcapng")), text(&capture("ipv6.pcapng"))]);
+    let files: Vec<_> =
+        json["flows"].as_array().unwrap().iter().map(|flow| flow["flow"]["file"].as_str().unwrap()).collect();
+    assert_eq!(files.len(), 6);
+    assert!(
+        files[0].ends_with("ipv6.pcapng") && files[2].ends_with("aes256.pcapng") && files[4].ends_with("ipv6.pcapng")
+    );
+    assert_eq!(json["flows"][0]["metrics"], json["flows"][4]["metrics"]);
+}
+
 #[test]
 fn arguments_that_make_no_sense_are_refused() {
     for arguments in [

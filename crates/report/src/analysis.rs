@@ -40,7 +40,10 @@ pub struct AnalyzedCapture {
 
 /// A metric as text; `None` where it was not measured.
 pub(crate) fn cell(column: &Column, metrics: &Metrics) -> Option<String> {
-    (column.value)(metrics).map(|value| column.number(value))
+    let value = (column.value)(metrics)?;
+    // Decimals of counts are for means over runs.
+    let is_count = column.divisor == 1.0 && column.decimals <= 1 && value.fract() == 0.0;
+    Some(if is_count { format!("{value:.0}") } else { column.number(value) })
 }
 
 /// Name of a flow's sender and receiver.

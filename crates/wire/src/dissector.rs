@@ -11,6 +11,13 @@ use crate::quic::{
 };
 use crate::role::Role;
 
+/// Lengths of UDP payload that segments may have: the smallest an MTU must allow (RFC 9000 section 14), the largest of
+/// Ethernet without jumbo frames.
+const MINIMUM_SEGMENT_BYTES: usize = 1_200;
+const MAXIMUM_SEGMENT_BYTES: usize = 1_472;
+/// Super-packets of a flow for which every length is tried in vain.
+const MAXIMUM_SEGMENT_SEARCHES: u32 = 4;
+
 /// What one segment showed.
 pub struct Observed<'a> {
     /// Index of its flow, counted from 0 in the order of their first packets.
@@ -221,10 +228,52 @@ impl Dissector {
         self.packets.push(row);
     }
 
+    /// A packet with a short header, or what segmentation offload will make several of.
     fn on_short(&mut self, flow: usize, sender: Role, packet: &[u8], length: usize) {
-        let id_bytes = self.table.id_bytes(flow, sender.peer(), packet);
-        let Some(quic) = self.table.flow_mut(flow).quic.as_mut() else {
+        let row = self.read_short(flow, sender, packet, length);
+        let is_whole = packet.len() == length;
+        if row.decryption == Decryption::Failed
+            && is_whole
+            && length > MAXIMUM_SEGMENT_BYTES
+            && let Some(bytes) = self.segment_bytes(flow, sender, packet)
+        {
+            for segment in packet.chunks(bytes) {
+                let row = self.read_short(flow, sender, segment, segment.len());
+                self.learn_new_ids(flow, sender, &row);
+                self.packets.push(row);
+            }
             return;
+        }
+        self.learn_new_ids(flow, sender, &row);
+        self.packets.push(row);
+    }
+
+    /// How long the segments are that a super-packet will be cut into: as long as this sender's last ones, or whatever
+    /// makes its first segment open. All but the last one are alike (udp(7), UDP_SEGMENT).
+    fn segment_bytes(&mut self, flow: usize, sender: Role, packet: &[u8]) -> Option<usize> {
+        let frames = self.buffers.frames.len();
+        let quic = self.table.flow_mut(flow).quic.as_mut()?;
+        let last = quic.segment_bytes[sender as usize];
+        let search = quic.segment_searches < MAXIMUM_SEGMENT_SEARCHES;
+        let sizes = last.into_iter().chain((MINIMUM_SEGMENT_BYTES..=MAXIMUM_SEGMENT_BYTES).rev().filter(|_| search));
+        for bytes in sizes {
+            let row = self.read_short(flow, sender, &packet[..bytes], bytes);
+            self.buffers.frames.truncate(frames);
+            if row.decryption == Decryption::Verified {
+                self.table.flow_mut(flow).quic.as_mut()?.segment_bytes[sender as usize] = Some(bytes);
+                return Some(bytes);
+            }
+        }
+        self.table.flow_mut(flow).quic.as_mut()?.segment_searches += 1;
+        None
+    }
+
+    fn read_short(&mut self, flow: usize, sender: Role, packet: &[u8], length: usize) -> QuicPacket {
+        let id_bytes = self.table.id_bytes(flow, sender.peer(), packet);
+        let mut row = QuicPacket::new(QuicForm::OneRtt, length);
+        row.decryption = Decryption::NoKeys;
+        let Some(quic) = self.table.flow_mut(flow).quic.as_mut() else {
+            return row;
         };
         // Nothing says where the packet number is: the length of this end's IDs was never seen.
         let tries = match id_bytes {
@@ -232,8 +281,6 @@ impl Dissector {
             None if self.key_log.connections() > 0 => 0..21,
             None => 0..0,
         };
-        let mut row = QuicPacket::new(QuicForm::OneRtt, length);
-        row.decryption = Decryption::NoKeys;
         if length >= SMALLEST_SHORT_PACKET {
             for bytes in tries {
                 let protected = ProtectedPacket { captured: packet, length, packet_number_offset: 1 + bytes };
@@ -250,8 +297,7 @@ impl Dissector {
         if let Some(bytes) = id_bytes {
             row.destination_connection_id = packet.get(1..1 + usize::from(bytes)).and_then(ConnectionId::new);
         }
-        self.learn_new_ids(flow, sender, &row);
-        self.packets.push(row);
+        row
     }
 
     fn learn_new_ids(&mut self, flow: usize, sender: Role, row: &QuicPacket) {

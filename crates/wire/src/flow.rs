@@ -47,6 +47,10 @@ pub(crate) struct QuicFlow {
     pub(crate) id_bytes: [Option<u8>; 2],
     /// By owner: its connection IDs have different lengths, so that each packet must be looked at.
     pub(crate) id_bytes_differ: [bool; 2],
+    /// By sender: bytes of the segments in its last super-packet.
+    pub(crate) segment_bytes: [Option<usize>; 2],
+    /// Super-packets of which the segments were looked for and not found.
+    pub(crate) segment_searches: u32,
     pub(crate) first_destination: Option<ConnectionId>,
     pub(crate) migrations: u64,
 }

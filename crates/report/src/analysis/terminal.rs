@@ -51,6 +51,11 @@ pub fn render_analysis_terminal(input: &AnalysisInput, width: Option<u16>) -> St
         directions.sort_by_key(|(_, direction)| std::cmp::Reverse(direction.run.metrics.bytes_sent));
         directions.truncate(MOST_LISTED);
     }
+    if directions.len() > SIDE_BY_SIDE {
+        for (place, (capture, direction)) in directions.iter().enumerate() {
+            let _ = writeln!(text, "{:>4}  {}", place + 1, title(capture, direction).replace('\n', " "));
+        }
+    }
     if !directions.is_empty() {
         let mut table = if directions.len() <= SIDE_BY_SIDE { side_by_side(&directions) } else { below(&directions) };
         table.load_preset(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
@@ -120,10 +125,10 @@ fn below(directions: &[(&AnalyzedCapture, &DirectionAnalysis)]) -> Table {
     };
     let columns = || COLUMNS.iter().filter(is_shown);
     let mut table = Table::new();
-    table.set_header(std::iter::once("").chain(columns().map(|column| column.heading)));
-    for (capture, direction) in directions {
+    table.set_header(std::iter::once("flow").chain(columns().map(|column| column.heading)));
+    for (place, (_, direction)) in directions.iter().enumerate() {
         let cells = columns().map(|column| number(cell(column, &direction.run.metrics)));
-        table.add_row(std::iter::once(Cell::new(title(capture, direction))).chain(cells));
+        table.add_row(std::iter::once(Cell::new(place + 1)).chain(cells));
     }
     table
 }
