@@ -195,7 +195,11 @@ fn a_qlog_is_joined_to_the_capture_of_its_connection() {
 fn a_qlog_is_joined_by_checksum_where_there_are_no_keys() {
     let folder = tempfile::tempdir().unwrap();
     let bare = folder.path().join("bare.pcap");
-    let done = Command::new("editcap").args(["-F", "nsecpcap"]).arg(capture("quic-go-qlog.pcapng")).arg(&bare).status();
+    let done = Command::new("editcap")
+        .args(["--discard-all-secrets", "-F", "pcapng"])
+        .arg(capture("quic-go-qlog.pcapng"))
+        .arg(&bare)
+        .status();
     assert!(done.is_ok_and(|status| status.success()), "editcap comes with tshark");
     let json = json(&[text(&bare), "--qlog", text(&capture("quic-go-qlog.sqlog"))]);
     assert_eq!(first_flow(&json)["metrics"]["precision_samples"], 4);
@@ -206,8 +210,11 @@ fn a_qlog_is_joined_by_checksum_where_there_are_no_keys() {
 fn without_keys_what_headers_show_is_there_and_the_rest_is_said_to_be_missing() {
     let folder = tempfile::tempdir().unwrap();
     let bare = folder.path().join("bare.pcap");
-    // pcap cannot hold secrets.
-    let done = Command::new("editcap").args(["-F", "nsecpcap"]).arg(capture("quiche.pcapng")).arg(&bare).status();
+    let done = Command::new("editcap")
+        .args(["--discard-all-secrets", "-F", "pcapng"])
+        .arg(capture("quiche.pcapng"))
+        .arg(&bare)
+        .status();
     assert!(done.is_ok_and(|status| status.success()), "editcap comes with tshark");
     let json = json(&[text(&bare)]);
     let flow = first_flow(&json);
