@@ -10,6 +10,7 @@ use std::{
 };
 
 use common::{Said, quiclab, said};
+use quiclab_wire::{CaptureReader, CaptureWriter, PacketToWrite, TapDescription};
 use serde_json::Value;
 
 const PUBLISHED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../metrics/tests/data/ngtcp2-cubic-rep1.pcap.gz");
@@ -40,6 +41,25 @@ fn codes(of: &Value) -> Vec<&str> {
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
+}
+
+/// The first interface of a capture, without its secrets.
+fn without_secrets(name: &str) -> Made {
+    let mut reader = CaptureReader::new(File::open(capture(name)).unwrap()).unwrap();
+    let mut writer =
+        CaptureWriter::new(Vec::new(), &[TapDescription { name: "tap", snap_length: None }], None).unwrap();
+    while let Some(frame) = reader.next_frame().unwrap() {
+        writer
+            .write_packet(&PacketToWrite {
+                time: frame.time,
+                interface: 0,
+                frame_length: frame.length,
+                captured: frame.captured,
+                direction: None,
+            })
+            .unwrap();
+    }
+    Made::new(&writer.finish().unwrap())
 }
 
 /// A file of these bytes.
@@ -193,30 +213,16 @@ fn a_qlog_is_joined_to_the_capture_of_its_connection() {
 /// quic-go names its handshake datagrams by CRC32c, so that some are found without keys.
 #[test]
 fn a_qlog_is_joined_by_checksum_where_there_are_no_keys() {
-    let folder = tempfile::tempdir().unwrap();
-    let bare = folder.path().join("bare.pcap");
-    let done = Command::new("editcap")
-        .args(["--discard-all-secrets", "-F", "pcapng"])
-        .arg(capture("quic-go-qlog.pcapng"))
-        .arg(&bare)
-        .status();
-    assert!(done.is_ok_and(|status| status.success()), "editcap comes with tshark");
-    let json = json(&[text(&bare), "--qlog", text(&capture("quic-go-qlog.sqlog"))]);
+    let bare = without_secrets("quic-go-qlog.pcapng");
+    let json = json(&[text(&bare.path()), "--qlog", text(&capture("quic-go-qlog.sqlog"))]);
     assert_eq!(first_flow(&json)["metrics"]["precision_samples"], 4);
     assert!(codes(first_flow(&json)).contains(&"planned_times_not_joined"));
 }
 
 #[test]
 fn without_keys_what_headers_show_is_there_and_the_rest_is_said_to_be_missing() {
-    let folder = tempfile::tempdir().unwrap();
-    let bare = folder.path().join("bare.pcap");
-    let done = Command::new("editcap")
-        .args(["--discard-all-secrets", "-F", "pcapng"])
-        .arg(capture("quiche.pcapng"))
-        .arg(&bare)
-        .status();
-    assert!(done.is_ok_and(|status| status.success()), "editcap comes with tshark");
-    let json = json(&[text(&bare)]);
+    let bare = without_secrets("quiche.pcapng");
+    let json = json(&[text(&bare.path())]);
     let flow = first_flow(&json);
     assert!(codes(flow).contains(&"keys_missing"), "{:?}", codes(flow));
     assert!(flow["metrics"]["gap_median_ns"].is_u64());
@@ -227,7 +233,7 @@ fn without_keys_what_headers_show_is_there_and_the_rest_is_said_to_be_missing() 
     // The keys of another connection are as good as none; lines that are no keys are counted.
     let wrong =
         Made::new(format!("CLIENT_TRAFFIC_SECRET_0 {} {}\nnonsense\n", "00".repeat(32), "11".repeat(32)).as_bytes());
-    let told = analyze(&[text(&bare), "--keys", text(&wrong.path())]);
+    let told = analyze(&[text(&bare.path()), "--keys", text(&wrong.path())]);
     assert_eq!(told.status, Some(0));
     assert!(told.output.contains("1 lines of the key logs are not of the format"), "{}", told.output);
     assert!(told.output.contains("keys_missing"), "{}", told.output);
