@@ -350,25 +350,11 @@ impl DirectionMeter {
         let mut pictures = Pictures::default();
         if let Some(mut recovery) = self.recovery {
             recovery.finish(payload_is_known, self.acks_of_peer_read && peer.is_nearly_all(), run);
-            pictures = Pictures {
-                sequence: recovery.sequence_series.into_points(),
-                bytes_in_flight: recovery.in_flight_series.into_points(),
-                rtt_ns: recovery.rtt_series.into_points(),
-                lost: recovery.lost_marks,
-                retransmitted: recovery.retransmission_marks,
-                marks_left_out: recovery.marks_left_out,
-            };
+            pictures = recovery.into_pictures();
         }
         if let Some(mut tcp) = self.tcp {
             tcp.finish(self.acks_of_peer_read, run);
-            pictures = Pictures {
-                sequence: tcp.sequence_series.into_points(),
-                bytes_in_flight: tcp.in_flight_series.into_points(),
-                rtt_ns: tcp.rtt_series.into_points(),
-                lost: Vec::new(),
-                retransmitted: tcp.retransmission_marks,
-                marks_left_out: tcp.marks_left_out,
-            };
+            pictures = tcp.into_pictures();
         }
         if run.metrics.packets_duplicated.is_none() && self.copies > 0 {
             run.metrics.packets_duplicated = Some(self.copies);

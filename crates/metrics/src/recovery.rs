@@ -8,8 +8,12 @@ use std::collections::BTreeMap;
 use quiclab_units::Time;
 use quiclab_wire::{Ack, QuicForm, QuicFrame};
 
+use crate::direction::Pictures;
+use crate::flight::FlightMeter;
+use crate::marks::Marks;
 use crate::output::RunMetrics;
 use crate::ranges::RangeSet;
+use crate::rtt::RttMeter;
 use crate::samples::Samples;
 use crate::series::Series;
 use crate::warnings::WarningCode;
@@ -20,8 +24,6 @@ const PACKET_THRESHOLD: u64 = 3;
 const MOST_LOST_REMEMBERED: usize = 1 << 16;
 /// Streams whose offsets are followed.
 const MOST_STREAMS: usize = 1 << 16;
-/// Marks in the time-sequence picture.
-pub(crate) const MOST_MARKS: usize = 5_000;
 
 /// Index of a packet number space.
 pub(crate) fn space(form: QuicForm) -> Option<usize> {
@@ -69,15 +71,8 @@ pub(crate) struct RecoveryMeter {
     largest: [Option<u64>; 3],
     outstanding: [BTreeMap<u64, SentPacket>; 3],
     lost: BTreeMap<(usize, u64), SentPacket>,
-    in_flight: u64,
-    most_in_flight: u64,
-    /// Bytes in flight x ns, and since when.
-    in_flight_area: u128,
-    in_flight_since: Option<Time>,
-    in_flight_ns: u64,
-    rtt: Samples,
-    latest_rtt_ns: u64,
-    smoothed_rtt_ns: Option<u64>,
+    flight: FlightMeter,
+    rtt: RttMeter,
     ack_delays: Samples,
     acks: u64,
     packets_seen: u64,
@@ -95,33 +90,38 @@ pub(crate) struct RecoveryMeter {
     recovery_start: Option<Time>,
     last_sent: Option<Time>,
     pub(crate) one_rtt_acknowledged: bool,
-    wants_marks: bool,
-    pub(crate) sequence_series: Series,
-    pub(crate) in_flight_series: Series,
-    pub(crate) rtt_series: Series,
-    pub(crate) lost_marks: Vec<(u64, u64)>,
-    pub(crate) retransmission_marks: Vec<(u64, u64)>,
-    pub(crate) marks_left_out: u64,
-    origin: Option<Time>,
+    sequence_series: Series,
+    marks: Marks,
 }
 
 impl RecoveryMeter {
     /// Keeps what pictures need from now on.
     pub(crate) fn want_pictures(&mut self) {
-        for series in [&mut self.sequence_series, &mut self.in_flight_series, &mut self.rtt_series] {
+        for series in [&mut self.sequence_series, &mut self.flight.series, &mut self.rtt.series] {
             series.want();
         }
-        self.wants_marks = true;
+        self.marks.want();
+    }
+
+    pub(crate) fn into_pictures(self) -> Pictures {
+        Pictures {
+            sequence: self.sequence_series.into_points(),
+            bytes_in_flight: self.flight.series.into_points(),
+            rtt_ns: self.rtt.series.into_points(),
+            lost: self.marks.lost,
+            retransmitted: self.marks.retransmitted,
+            marks_left_out: self.marks.left_out,
+        }
     }
 
     /// Bytes of ack-eliciting or padded packets that are neither acknowledged nor lost.
     pub(crate) fn bytes_in_flight(&self) -> u64 {
-        self.in_flight
+        self.flight.bytes()
     }
 
     /// Of all packets so far.
     pub(crate) fn smoothed_rtt_ns(&self) -> Option<u64> {
-        self.smoothed_rtt_ns
+        self.rtt.smoothed_ns()
     }
 
     /// Packets with bytes sent before, and packets lost, so far.
@@ -143,10 +143,10 @@ impl RecoveryMeter {
         frames: Option<&[QuicFrame]>,
         origin: Time,
     ) -> SentEffect {
-        self.origin = Some(origin);
-        self.sequence_series.begin(origin);
-        self.in_flight_series.begin(origin);
-        self.rtt_series.begin(origin);
+        for series in [&mut self.sequence_series, &mut self.flight.series, &mut self.rtt.series] {
+            series.begin(origin);
+        }
+        self.marks.begin(origin);
         let mut effect = SentEffect::default();
         self.packets_seen += 1;
         if self.numbers[space].insert(number, number + 1) == 0 {
@@ -184,7 +184,7 @@ impl RecoveryMeter {
         if effect.carries_stream {
             self.sequence_series.add(time, sequence);
             if effect.is_retransmission {
-                self.mark(time, sequence, true);
+                self.marks.on_retransmission(time, sequence);
             }
         }
         let packet = SentPacket { time, bytes: u64::from(bytes), ack_eliciting, in_flight, sequence };
@@ -192,7 +192,7 @@ impl RecoveryMeter {
             self.outstanding[space].insert(number, packet);
         }
         if in_flight {
-            self.change_in_flight(time, self.in_flight + packet.bytes);
+            self.flight.set(time, self.flight.bytes() + packet.bytes);
         }
         self.last_sent = Some(time);
         effect
@@ -211,19 +211,6 @@ impl RecoveryMeter {
         self.retransmitted_bytes += length - new;
         effect.is_retransmission |= new < length;
         *base + offset + length
-    }
-
-    fn mark(&mut self, time: Time, sequence: u64, is_retransmission: bool) {
-        if !self.wants_marks {
-            return;
-        }
-        let since = self.origin.and_then(|origin| time.checked_since(origin)).map_or(0, |since| since.as_nanos());
-        let marks = if is_retransmission { &mut self.retransmission_marks } else { &mut self.lost_marks };
-        if marks.len() < MOST_MARKS {
-            marks.push((since, sequence));
-        } else {
-            self.marks_left_out += 1;
-        }
     }
 
     /// An ACK of the peer. `exponent` is the peer's `ack_delay_exponent`.
@@ -259,7 +246,7 @@ impl RecoveryMeter {
             }
         }
         if freed > 0 {
-            self.change_in_flight(time, self.in_flight.saturating_sub(freed));
+            self.flight.set(time, self.flight.bytes().saturating_sub(freed));
         }
         if space == 2 && newest.is_some() && !self.one_rtt_acknowledged {
             self.one_rtt_acknowledged = true;
@@ -285,30 +272,20 @@ impl RecoveryMeter {
         let Some(rtt) = time.checked_since(sent) else {
             return;
         };
-        let rtt_ns = rtt.as_nanos();
-        self.latest_rtt_ns = rtt_ns;
-        self.rtt.add(rtt_ns);
-        self.rtt_series.add(time, rtt_ns);
         let delay_ns = ack.encoded_delay.checked_shl(u32::from(exponent)).and_then(|us| us.checked_mul(1_000));
         if space == 2
             && let Some(delay_ns) = delay_ns
         {
             self.ack_delays.add(delay_ns);
         }
-        // RFC 9002 section 5.3, without the limit of max_ack_delay, which nothing here shows.
-        let minimum = self.rtt.minimum().unwrap_or(rtt_ns);
-        let delay_ns = if space == 0 { 0 } else { delay_ns.unwrap_or(0) };
-        let adjusted = if rtt_ns >= minimum.saturating_add(delay_ns) { rtt_ns - delay_ns } else { rtt_ns };
-        self.smoothed_rtt_ns = Some(match self.smoothed_rtt_ns {
-            None => rtt_ns,
-            Some(smoothed) => ((u128::from(smoothed) * 7 + u128::from(adjusted)) / 8) as u64,
-        });
+        // RFC 9002 section 5.3: Initial packets are acknowledged at once. Its limit of max_ack_delay is left out: nothing here
+        // shows it.
+        self.rtt.on_sample(time, rtt.as_nanos(), if space == 0 { 0 } else { delay_ns.unwrap_or(0) });
     }
 
     /// RFC 9002 section 6.1. Gives the bytes that are no longer in flight.
     fn detect_losses(&mut self, space: usize, largest_acknowledged: u64, time: Time) -> u64 {
-        // kTimeThreshold is 9/8.
-        let delay_ns = self.latest_rtt_ns.max(self.smoothed_rtt_ns.unwrap_or(0)) / 8 * 9;
+        let delay_ns = self.rtt.loss_delay_ns();
         let is_lost = |number: u64, packet: &SentPacket| {
             number + PACKET_THRESHOLD <= largest_acknowledged
                 || time.checked_since(packet.time).is_some_and(|age| delay_ns > 0 && age.as_nanos() >= delay_ns)
@@ -326,7 +303,7 @@ impl RecoveryMeter {
             self.outstanding[space].remove(&number);
             freed += if packet.in_flight { packet.bytes } else { 0 };
             self.declared_lost += 1;
-            self.mark(packet.time, packet.sequence, false);
+            self.marks.on_loss(packet.time, packet.sequence);
             if self.recovery_start.is_none_or(|start| packet.time > start) {
                 self.recovery_start = self.last_sent;
             }
@@ -335,7 +312,7 @@ impl RecoveryMeter {
                 self.lost.pop_first();
             }
         }
-        self.change_in_flight(time, self.in_flight.saturating_sub(freed));
+        self.flight.set(time, self.flight.bytes().saturating_sub(freed));
         freed
     }
 
@@ -346,17 +323,7 @@ impl RecoveryMeter {
             let packets = std::mem::take(&mut self.outstanding[space]);
             freed += packets.values().filter(|packet| packet.in_flight).map(|packet| packet.bytes).sum::<u64>();
         }
-        self.change_in_flight(time, self.in_flight.saturating_sub(freed));
-    }
-
-    fn change_in_flight(&mut self, time: Time, bytes: u64) {
-        let span = self.in_flight_since.and_then(|since| time.checked_since(since)).map_or(0, |span| span.as_nanos());
-        self.in_flight_area += u128::from(self.in_flight) * u128::from(span);
-        self.in_flight_ns += span;
-        self.in_flight_since = Some(time);
-        self.in_flight = bytes;
-        self.most_in_flight = self.most_in_flight.max(bytes);
-        self.in_flight_series.add(time, bytes);
+        self.flight.set(time, self.flight.bytes().saturating_sub(freed));
     }
 
     /// `payload_is_known`: whether frames were read, and not packet numbers alone; `acks_are_known`: the peer's were.
@@ -379,16 +346,8 @@ impl RecoveryMeter {
             metrics.packets_lost_spuriously = Some(self.spuriously_lost);
             metrics.acks_received = Some(self.acks);
             metrics.ack_delay_median_ns = self.ack_delays.median();
-            metrics.bytes_in_flight_max = Some(self.most_in_flight);
-            metrics.bytes_in_flight_mean =
-                (self.in_flight_ns > 0).then(|| self.in_flight_area as f64 / self.in_flight_ns as f64);
-            metrics.rtt_samples = Some(self.rtt.count());
-            metrics.rtt_min_ns = self.rtt.minimum();
-            metrics.rtt_median_ns = self.rtt.median();
-            metrics.rtt_p95_ns = self.rtt.quantile(0.95);
-            metrics.rtt_max_ns = self.rtt.maximum();
-            metrics.smoothed_rtt_ns = self.smoothed_rtt_ns;
-            run.distributions.rtt_ns = self.rtt.log_bins();
+            self.flight.finish(metrics);
+            self.rtt.finish(run);
         }
         if self.streams_not_followed > 0 {
             run.warn(
@@ -402,3 +361,6 @@ impl RecoveryMeter {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

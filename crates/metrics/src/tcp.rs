@@ -5,9 +5,11 @@ use std::collections::VecDeque;
 use quiclab_units::Time;
 use quiclab_wire::TcpFlags;
 
+use crate::direction::Pictures;
+use crate::flight::FlightMeter;
+use crate::marks::Marks;
 use crate::output::RunMetrics;
-use crate::recovery::MOST_MARKS;
-use crate::samples::Samples;
+use crate::rtt::RttMeter;
 use crate::series::Series;
 
 /// Segments whose RTT may still be measured.
@@ -29,26 +31,17 @@ pub(crate) struct TcpMeter {
     highest_acknowledged: u64,
     /// (position behind it, time) of segments that were sent once.
     timed: VecDeque<(u64, Time)>,
-    rtt: Samples,
-    smoothed_rtt_ns: Option<u64>,
+    flight: FlightMeter,
+    rtt: RttMeter,
     acks: u64,
     segments: u64,
     retransmissions: u64,
     retransmitted_bytes: u64,
     data_bytes: u64,
-    most_in_flight: u64,
-    in_flight_area: u128,
-    in_flight_since: Option<Time>,
-    in_flight_ns: u64,
     last_data: Option<(u64, u64, Time)>,
     duplicates: u64,
-    origin: Option<Time>,
-    wants_marks: bool,
-    pub(crate) sequence_series: Series,
-    pub(crate) in_flight_series: Series,
-    pub(crate) rtt_series: Series,
-    pub(crate) retransmission_marks: Vec<(u64, u64)>,
-    pub(crate) marks_left_out: u64,
+    sequence_series: Series,
+    marks: Marks,
 }
 
 /// A copy of a segment this soon behind it is the same packet seen twice: no sender repeats itself so fast.
@@ -57,10 +50,21 @@ const COPY_NS: u64 = 1_000_000;
 impl TcpMeter {
     /// Keeps what pictures need from now on.
     pub(crate) fn want_pictures(&mut self) {
-        for series in [&mut self.sequence_series, &mut self.in_flight_series, &mut self.rtt_series] {
+        for series in [&mut self.sequence_series, &mut self.flight.series, &mut self.rtt.series] {
             series.want();
         }
-        self.wants_marks = true;
+        self.marks.want();
+    }
+
+    pub(crate) fn into_pictures(self) -> Pictures {
+        Pictures {
+            sequence: self.sequence_series.into_points(),
+            bytes_in_flight: self.flight.series.into_points(),
+            rtt_ns: self.rtt.series.into_points(),
+            lost: self.marks.lost,
+            retransmitted: self.marks.retransmitted,
+            marks_left_out: self.marks.left_out,
+        }
     }
 
     /// A sequence number as the nearest position to what was sent last, RFC 9293 section 3.4.
@@ -77,7 +81,7 @@ impl TcpMeter {
     }
 
     pub(crate) fn smoothed_rtt_ns(&self) -> Option<u64> {
-        self.smoothed_rtt_ns
+        self.rtt.smoothed_ns()
     }
 
     /// Bytes of data, each counted once.
@@ -107,10 +111,10 @@ impl TcpMeter {
             self.base = Some(sequence.wrapping_sub(1));
             self.highest_sent = 1;
             self.highest_acknowledged = 1;
-            self.origin = Some(origin);
-            for series in [&mut self.sequence_series, &mut self.in_flight_series, &mut self.rtt_series] {
+            for series in [&mut self.sequence_series, &mut self.flight.series, &mut self.rtt.series] {
                 series.begin(origin);
             }
+            self.marks.begin(origin);
         }
         // SYN and FIN take a number each.
         let length = u64::from(payload) + u64::from(flags.syn) + u64::from(flags.fin);
@@ -135,31 +139,18 @@ impl TcpMeter {
             self.retransmitted_bytes += again;
             // Karn's algorithm, RFC 6298 section 3: nobody knows which of the two an acknowledgment is for.
             self.timed.retain(|(timed_end, _)| *timed_end <= begin || *timed_end > end);
-            self.mark(time, end);
+            self.marks.on_retransmission(time, end);
         }
         if end > self.highest_sent {
             if again == 0 && self.timed.len() < MOST_TIMED {
                 self.timed.push_back((end, time));
             }
             self.data_bytes += (end - self.highest_sent.max(begin)).min(u64::from(payload));
-            self.change(time);
             self.highest_sent = end;
         }
         self.sequence_series.add(time, end);
-        self.after_change(time);
+        self.flight.set(time, self.bytes_in_flight());
         effect
-    }
-
-    fn mark(&mut self, time: Time, sequence: u64) {
-        if !self.wants_marks {
-            return;
-        }
-        let since = self.origin.and_then(|origin| time.checked_since(origin)).map_or(0, |since| since.as_nanos());
-        if self.retransmission_marks.len() < MOST_MARKS {
-            self.retransmission_marks.push((since, sequence));
-        } else {
-            self.marks_left_out += 1;
-        }
     }
 
     /// Gives the bytes that it acknowledges for the first time.
@@ -174,9 +165,8 @@ impl TcpMeter {
         }
         self.acks += 1;
         let freed = position - self.highest_acknowledged;
-        self.change(time);
         self.highest_acknowledged = position;
-        self.after_change(time);
+        self.flight.set(time, self.bytes_in_flight());
         let mut newest = None;
         while let Some((end, sent)) = self.timed.front().copied() {
             if end > position {
@@ -186,28 +176,9 @@ impl TcpMeter {
             newest = Some(sent);
         }
         if let Some(rtt) = newest.and_then(|sent| time.checked_since(sent)) {
-            let rtt_ns = rtt.as_nanos();
-            self.rtt.add(rtt_ns);
-            self.rtt_series.add(time, rtt_ns);
-            // RFC 6298 section 2.
-            self.smoothed_rtt_ns = Some(match self.smoothed_rtt_ns {
-                None => rtt_ns,
-                Some(smoothed) => ((u128::from(smoothed) * 7 + u128::from(rtt_ns)) / 8) as u64,
-            });
+            self.rtt.on_sample(time, rtt.as_nanos(), 0);
         }
         freed
-    }
-
-    fn change(&mut self, time: Time) {
-        let span = self.in_flight_since.and_then(|since| time.checked_since(since)).map_or(0, |span| span.as_nanos());
-        self.in_flight_area += u128::from(self.bytes_in_flight()) * u128::from(span);
-        self.in_flight_ns += span;
-        self.in_flight_since = Some(time);
-    }
-
-    fn after_change(&mut self, time: Time) {
-        self.most_in_flight = self.most_in_flight.max(self.bytes_in_flight());
-        self.in_flight_series.add(time, self.bytes_in_flight());
     }
 
     /// `acks_are_known`: the peer's segments were captured.
@@ -222,16 +193,8 @@ impl TcpMeter {
         metrics.stream_bytes = Some(self.data_bytes);
         if acks_are_known {
             metrics.acks_received = Some(self.acks);
-            metrics.bytes_in_flight_max = Some(self.most_in_flight);
-            metrics.bytes_in_flight_mean =
-                (self.in_flight_ns > 0).then(|| self.in_flight_area as f64 / self.in_flight_ns as f64);
-            metrics.rtt_samples = Some(self.rtt.count());
-            metrics.rtt_min_ns = self.rtt.minimum();
-            metrics.rtt_median_ns = self.rtt.median();
-            metrics.rtt_p95_ns = self.rtt.quantile(0.95);
-            metrics.rtt_max_ns = self.rtt.maximum();
-            metrics.smoothed_rtt_ns = self.smoothed_rtt_ns;
-            run.distributions.rtt_ns = self.rtt.log_bins();
+            self.flight.finish(metrics);
+            self.rtt.finish(run);
         }
     }
 }
@@ -241,6 +204,12 @@ mod tests {
     use super::*;
 
     const DATA: TcpFlags = TcpFlags { syn: false, ack: true, fin: false, rst: false, psh: false };
+
+    fn metrics_of(meter: &mut TcpMeter) -> crate::output::Metrics {
+        let mut run = RunMetrics::empty();
+        meter.finish(true, &mut run);
+        run.metrics
+    }
 
     #[test]
     fn sequence_numbers_that_wrap_go_on() {
@@ -253,7 +222,7 @@ mod tests {
         assert_eq!((meter.data_bytes, meter.retransmissions), (4_000, 0));
         assert_eq!(meter.bytes_in_flight(), 4_000);
         assert_eq!(meter.on_acknowledgment(sequence, Time::from_nanos(9_000_000)), 4_000);
-        assert_eq!(meter.rtt.maximum(), Some(6_000_000));
+        assert_eq!(metrics_of(&mut meter).rtt_max_ns, Some(6_000_000));
         assert_eq!(meter.bytes_in_flight(), 0);
     }
 
@@ -267,7 +236,7 @@ mod tests {
         meter.on_acknowledgment(200, Time::from_nanos(90_000_000));
         assert_eq!(meter.rtt.count(), 0);
         meter.on_acknowledgment(300, Time::from_nanos(91_000_000));
-        assert_eq!(meter.rtt.maximum(), Some(90_000_000));
+        assert_eq!(metrics_of(&mut meter).rtt_max_ns, Some(90_000_000));
     }
 
     #[test]
