@@ -56,11 +56,8 @@ fuzz: toolchains ## feed foreign bytes to the readers, FUZZ_SECONDS (600) for ea
 			-max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -timeout=10 -print_final_stats=1; done
 
 .PHONY: bench
-bench: demo-setup build ## CPU seconds and memory of a run, beside their limits
+bench: test-setup build ## CPU time and memory of a run, beside their limits; of quiclab analyze, beside tshark
 	cargo bench -p quiclab --bench cost
-
-.PHONY: bench-analyze
-bench-analyze: test-setup build ## CPU time and memory of quiclab analyze, beside tshark
 	cargo bench -p quiclab --bench analyze
 
 .PHONY: baseline

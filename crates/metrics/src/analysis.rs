@@ -3,7 +3,8 @@
 use quiclab_units::{ByteCount, Duration, Time};
 use quiclab_wire::{Capture, Dissector, Flow, FlowProtocol, Observed, Role, Segment};
 
-use crate::direction::{DecryptionCounts, DirectionMeter, Pictures};
+use crate::decryption::DecryptionCounts;
+use crate::direction::{DirectionMeter, Pictures};
 use crate::goodput::Protection;
 use crate::handshake::HandshakeMeter;
 use crate::output::RunMetrics;
@@ -132,8 +133,7 @@ impl Analysis {
                 FlowProtocol::Udp if looks_like_quic => FlowProtocol::Quic,
                 protocol => protocol,
             };
-            let [of_server, of_client] = [server.decryption(), client.decryption()];
-            for (sender, meter, peer) in [(Role::Server, server, of_client), (Role::Client, client, of_server)] {
+            for (sender, meter) in [(Role::Server, server), (Role::Client, client)] {
                 if meter.packets() == 0 {
                     continue;
                 }
@@ -142,7 +142,7 @@ impl Analysis {
                 let decryption = meter.decryption();
                 let id = flow.original_destination_connection_id();
                 let planned = plan_of(&settings.plans, sender, index, id).map_or(0, PlannedTimes::len);
-                let (pictures, windows) = meter.finish(sender == Role::Server, peer, &settings, planned, &mut run);
+                let (pictures, windows) = meter.finish(sender == Role::Server, &settings, planned, &mut run);
                 if sender == Role::Server {
                     handshake.finish(&mut run);
                 }

@@ -8,6 +8,7 @@ use rustc_hash::FxHasher;
 
 use crate::analysis::AnalysisSettings;
 use crate::bursts::{BurstMeter, SentContext};
+use crate::decryption::DecryptionCounts;
 use crate::goodput::{ProtectedMeter, Protection};
 use crate::output::RunMetrics;
 use crate::packets::PacketMeter;
@@ -24,33 +25,8 @@ pub const LARGEST_FRAME_BYTES: u32 = 1514;
 const COPIES_REMEMBERED: usize = 8;
 /// Payloads shorter than this may repeat themselves.
 const SMALLEST_UNIQUE_PAYLOAD: usize = 21;
-/// Share of the packets that may be unread before sums over their frames are null.
-const MOST_UNREAD: f64 = 0.01;
 /// Bytes at the front of a payload that tell it from others: behind the header they are encrypted.
 const TELLING_BYTES: usize = 64;
-
-/// How many QUIC packets could be read how far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DecryptionCounts {
-    /// Decrypted and authenticated.
-    pub verified: u64,
-    /// Packet number known, payload cut by the capture.
-    pub header_only: u64,
-    /// No key.
-    pub no_keys: u64,
-    /// Keys that do not fit.
-    pub failed: u64,
-    /// Not encrypted: Retry, Version Negotiation, other versions.
-    pub not_protected: u64,
-}
-
-impl DecryptionCounts {
-    /// Whether so much was decrypted that sums over frames mean something.
-    pub(crate) fn is_nearly_all(&self) -> bool {
-        let unread = self.header_only + self.no_keys + self.failed;
-        self.verified > 0 && unread as f64 <= MOST_UNREAD * (unread + self.verified) as f64
-    }
-}
 
 /// What pictures are drawn from.
 #[derive(Clone, Debug, Default)]
@@ -79,6 +55,8 @@ pub(crate) struct DirectionMeter {
     bursts: Option<Box<BurstMeter>>,
     windows: Option<Box<WindowMeter>>,
     decryption: DecryptionCounts,
+    /// Of the peer's packets.
+    decryption_of_peer: DecryptionCounts,
     super_packets: u64,
     without_payload: u64,
     foreign: u64,
@@ -111,6 +89,7 @@ impl DirectionMeter {
             bursts: Some(Box::new(BurstMeter::default())),
             windows: settings.window.map(|length| Box::new(WindowMeter::new(length, settings.train_threshold))),
             decryption: DecryptionCounts::default(),
+            decryption_of_peer: DecryptionCounts::default(),
             super_packets: 0,
             without_payload: 0,
             foreign: 0,
@@ -166,7 +145,7 @@ impl DirectionMeter {
                 if let Some(tcp) = &mut self.tcp {
                     let effect = tcp.on_sent(sequence_number, flags, segment.payload_length, time, origin);
                     context.is_retransmission = effect.is_retransmission;
-                    context.before_first_acknowledgment = !tcp.has_acknowledged_data();
+                    context.before_first_acknowledgment = self.acks_of_peer_read && !tcp.has_acknowledged_data();
                 }
             }
             Transport::Udp => self.on_datagram(segment, observed, origin, plan, &mut context),
@@ -201,13 +180,10 @@ impl DirectionMeter {
         self.count_copies(segment);
         let mut any = SentEffect::default();
         for packet in observed.packets {
-            match packet.decryption {
-                Decryption::Verified => self.decryption.verified += 1,
-                Decryption::HeaderOnly => self.decryption.header_only += 1,
-                Decryption::NoKeys => self.decryption.no_keys += 1,
-                Decryption::Failed if packet.form == QuicForm::Retry => self.bad_retries += 1,
-                Decryption::Failed => self.decryption.failed += 1,
-                Decryption::NotProtected => self.decryption.not_protected += 1,
+            if packet.form == QuicForm::Retry && packet.decryption == Decryption::Failed {
+                self.bad_retries += 1;
+            } else {
+                self.decryption.count(packet.decryption);
             }
             self.malformed += u64::from(packet.frame_error.is_some());
             self.resets += u64::from(packet.is_stateless_reset);
@@ -238,7 +214,7 @@ impl DirectionMeter {
         }
         context.is_retransmission = any.is_retransmission;
         context.before_first_acknowledgment =
-            self.recovery.as_ref().is_none_or(|recovery| !recovery.one_rtt_acknowledged);
+            self.acks_are_known() && self.recovery.as_ref().is_some_and(|recovery| !recovery.one_rtt_acknowledged);
     }
 
     /// The same bytes again: no two protected packets are alike.
@@ -271,6 +247,7 @@ impl DirectionMeter {
             Transport::Udp => {
                 let exponent = observed.connection.ack_delay_exponent(observed.sender);
                 for packet in observed.packets {
+                    self.decryption_of_peer.count(packet.decryption);
                     let (Some(space), Some(recovery)) = (space(packet.form), &mut self.recovery) else { continue };
                     for frame in &observed.frames[packet.frames.clone()] {
                         if let QuicFrame::Ack(ack) = frame {
@@ -290,8 +267,15 @@ impl DirectionMeter {
         }
     }
 
+    /// Whether what is acknowledged is known: nearly all packets of both ends were read.
+    fn acks_are_known(&self) -> bool {
+        let is_read =
+            self.tcp.is_some() || (self.decryption.is_nearly_all() && self.decryption_of_peer.is_nearly_all());
+        self.acks_of_peer_read && is_read
+    }
+
     fn bytes_in_flight(&self) -> Option<u64> {
-        if !self.acks_of_peer_read {
+        if !self.acks_are_known() {
             return None;
         }
         match (&self.recovery, &self.tcp) {
@@ -316,8 +300,8 @@ impl DirectionMeter {
             _ => (None, None),
         };
         Running {
-            packets_retransmitted: retransmitted.filter(|_| self.decryption.verified > 0 || self.tcp.is_some()),
-            packets_lost: lost.filter(|_| self.acks_of_peer_read),
+            packets_retransmitted: retransmitted.filter(|_| self.decryption.is_nearly_all() || self.tcp.is_some()),
+            packets_lost: lost.filter(|_| self.acks_are_known()),
             bytes_in_flight: self.bytes_in_flight(),
             smoothed_rtt_ns: self.smoothed_rtt_ns(),
         }
@@ -333,27 +317,27 @@ impl DirectionMeter {
         .filter(|bytes| *bytes > 0)
     }
 
-    /// `is_server`: goodput is what the server answers. `peer`: how far the packets with the ACKs were read.
+    /// `is_server`: goodput is what the server answers.
     pub(crate) fn finish(
         self,
         is_server: bool,
-        peer: DecryptionCounts,
         settings: &AnalysisSettings,
         planned: usize,
         run: &mut RunMetrics,
     ) -> (Pictures, Vec<Window>) {
         let stream_bytes = self.stream_bytes();
+        let acks_are_known = self.acks_are_known();
         let packets = self.packets();
         self.warn(packets, run);
         self.packets.finish(run);
         let payload_is_known = self.decryption.is_nearly_all();
         let mut pictures = Pictures::default();
         if let Some(mut recovery) = self.recovery {
-            recovery.finish(payload_is_known, self.acks_of_peer_read && peer.is_nearly_all(), run);
+            recovery.finish(payload_is_known, acks_are_known, run);
             pictures = recovery.into_pictures();
         }
         if let Some(mut tcp) = self.tcp {
-            tcp.finish(self.acks_of_peer_read, run);
+            tcp.finish(acks_are_known, run);
             pictures = tcp.into_pictures();
         }
         if run.metrics.packets_duplicated.is_none() && self.copies > 0 {

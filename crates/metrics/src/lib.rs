@@ -13,6 +13,7 @@ mod analysis;
 mod bursts;
 mod busy;
 mod capture;
+mod decryption;
 mod direction;
 mod drops;
 mod flight;
@@ -41,7 +42,8 @@ pub use analysis::{AnalysisSettings, DEFAULT_TRAIN_THRESHOLD, DirectionAnalysis,
 pub use bursts::{Burst, BurstCause};
 pub use busy::BUSY_SHARE_LIMIT;
 pub use capture::{CaptureAnalysis, FlowDescription, analyze};
-pub use direction::{DecryptionCounts, LARGEST_FRAME_BYTES, Pictures};
+pub use decryption::DecryptionCounts;
+pub use direction::{LARGEST_FRAME_BYTES, Pictures};
 pub use gaps::SHORT_GAP;
 pub use goodput::PROCESS_DIFFERENCE_LIMIT;
 pub use log_bins::BINS_PER_DECADE;

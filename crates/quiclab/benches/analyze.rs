@@ -1,4 +1,4 @@
-//! What `quiclab analyze` costs, beside tshark on the same files. `make bench-analyze`; docs/performance.md quotes it.
+//! What `quiclab analyze` costs, beside tshark on the same files. `make bench`; docs/performance.md quotes it.
 //!
 //! CPU time of the whole command, so that it does not matter how many cores share it.
 

@@ -227,6 +227,9 @@ fn without_keys_what_headers_show_is_there_and_the_rest_is_said_to_be_missing() 
     assert!(codes(flow).contains(&"keys_missing"), "{:?}", codes(flow));
     assert!(flow["metrics"]["gap_median_ns"].is_u64());
     assert_eq!(flow["flow"]["server_name"], "server");
+    for cause in ["start_up", "ack", "application_pause", "recovery_end"] {
+        assert_eq!(flow["metrics"][format!("burst_share_{cause}")], 0.0, "{cause} cannot be known");
+    }
     for missing in ["packets_lost", "rtt_median_ns", "bytes_in_flight_max", "stream_bytes"] {
         assert!(flow["metrics"][missing].is_null(), "{missing}");
     }
