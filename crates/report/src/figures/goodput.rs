@@ -63,6 +63,6 @@ pub(super) fn published(groups: &[Group], metric: &str, name: &str) -> Box<Scatt
     Scatter::new(labels, values).name(name).mode(Mode::Markers).marker(style::published_marker())
 }
 
-fn column(metric: &str) -> &'static Column {
+pub(super) fn column(metric: &str) -> &'static Column {
     COLUMNS.iter().find(|column| column.metric == metric).expect("the pictures name columns that there are")
 }

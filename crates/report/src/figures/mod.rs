@@ -1,5 +1,6 @@
 //! The pictures: a new one is a file with a function like the others and a line in [`FIGURES`].
 
+mod burst_causes;
 mod drops;
 mod gap_cdf;
 mod goodput;
@@ -25,4 +26,4 @@ pub(crate) struct Figure {
 
 /// In the order of the page.
 pub(crate) const FIGURES: &[fn(&[Group]) -> Figure] =
-    &[gap_cdf::draw, train_lengths::draw, goodput::draw, drops::draw, packet_time::draw];
+    &[gap_cdf::draw, train_lengths::draw, burst_causes::draw, goodput::draw, drops::draw, packet_time::draw];

@@ -1,0 +1,52 @@
+//! Why packets left together.
+
+use plotly::{Bar, Plot, common::Marker, layout::BarMode};
+
+use super::{Figure, goodput::column, style};
+use crate::groups::Group;
+
+/// Metric of each cause, and its name in the legend.
+const CAUSES: [(&str, &str); 7] = [
+    ("burst_share_start_up", "start-up"),
+    ("burst_share_recovery_end", "end of recovery"),
+    ("burst_share_late_timer", "late timer"),
+    ("burst_share_batch", "batch (GSO, sendmmsg)"),
+    ("burst_share_application_pause", "application pause"),
+    ("burst_share_ack", "ACK"),
+    ("burst_share_unknown", "unknown"),
+];
+
+pub(super) fn draw(groups: &[Group]) -> Figure {
+    let mut plot = Plot::new();
+    for (place, (metric, name)) in CAUSES.into_iter().enumerate() {
+        let shares = groups.iter().map(|group| of_all_packets(group, metric)).collect();
+        let labels = groups.iter().map(|group| style::name(&group.label)).collect();
+        plot.add_trace(Bar::new(labels, shares).name(name).marker(Marker::new().color(style::colour(place))));
+    }
+    let y = style::axis("share of all packets").range_mode(plotly::layout::RangeMode::ToZero);
+    plot.set_layout(style::layout(style::axis(""), y).bar_mode(BarMode::Stack));
+    Figure {
+        id: "burst-causes".to_owned(),
+        title: "Why packets left together".to_owned(),
+        caption: "Packets in trains of more than 5 packets by the most likely cause, as a share of all packets, mean over the \
+                  runs. docs/concepts/bursts.md says what counts as evidence."
+            .to_owned(),
+        plot,
+    }
+}
+
+/// Mean over the runs of bursty packets times the share of this cause among them.
+fn of_all_packets(group: &Group, metric: &str) -> Option<f64> {
+    let (bursty, cause) = (column("burst_share_of_packets"), column(metric));
+    let shares: Vec<f64> = group
+        .runs
+        .iter()
+        .filter_map(|run| {
+            let metrics = &run.metrics.metrics;
+            let bursty = (bursty.value)(metrics)?;
+            // Without bursts there are no causes: none of all packets.
+            Some(bursty * (cause.value)(metrics).unwrap_or(0.0))
+        })
+        .collect();
+    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+}
