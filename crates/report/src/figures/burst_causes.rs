@@ -24,7 +24,7 @@ pub(super) fn draw(groups: &[Group]) -> Figure {
         plot.add_trace(Bar::new(labels, shares).name(name).marker(Marker::new().color(style::colour(place))));
     }
     let y = style::axis("share of all packets").range_mode(plotly::layout::RangeMode::ToZero);
-    plot.set_layout(style::layout(style::axis(""), y).bar_mode(BarMode::Stack));
+    plot.set_layout(style::bar_layout(y).bar_mode(BarMode::Stack));
     Figure {
         id: "burst-causes".to_owned(),
         title: "Why packets left together".to_owned(),

@@ -11,7 +11,7 @@ pub(super) fn draw(groups: &[Group]) -> Figure {
     plot.add_trace(goodput::bars(groups, "drops_packets", "measured", marker));
     plot.add_trace(goodput::published(groups, "drops_packets", "published"));
     let y = style::axis("dropped packets").range_mode(plotly::layout::RangeMode::ToZero);
-    plot.set_layout(style::layout(style::axis(""), y));
+    plot.set_layout(style::bar_layout(y));
     Figure {
         id: "drops".to_owned(),
         title: "Drops at the bottleneck".to_owned(),

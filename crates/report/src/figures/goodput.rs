@@ -26,7 +26,7 @@ pub(super) fn draw(groups: &[Group]) -> Figure {
     }
     plot.add_trace(published(groups, "goodput_wire_bps", "published, on the wire"));
     let y = style::axis("goodput, Mbit/s").range_mode(plotly::layout::RangeMode::ToZero);
-    plot.set_layout(style::layout(style::axis(""), y).bar_mode(BarMode::Group));
+    plot.set_layout(style::bar_layout(y).bar_mode(BarMode::Group));
     Figure {
         id: "goodput".to_owned(),
         title: "Goodput".to_owned(),

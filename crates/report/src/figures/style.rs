@@ -47,3 +47,10 @@ pub fn layout(x: Axis, y: Axis) -> Layout {
         .legend(Legend::new().orientation(plotly::common::Orientation::Horizontal).x(0.0).y(-0.2).y_anchor(Anchor::Top))
         .plot_background_color("#ffffff")
 }
+
+/// A layout of bars, one for each group: their labels may be long and slanted, so the legend stands above.
+pub fn bar_layout(y: Axis) -> Layout {
+    let legend =
+        Legend::new().orientation(plotly::common::Orientation::Horizontal).x(0.0).y(1.02).y_anchor(Anchor::Bottom);
+    layout(axis(""), y).legend(legend).margin(Margin::new().left(70).right(20).top(60).bottom(60))
+}
