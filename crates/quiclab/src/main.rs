@@ -34,6 +34,10 @@ fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { CANNOT_WORK } else { 0 });
         }
     };
+    let going_on = match cli.verb {
+        Verb::Analyze(_) => "",
+        _ => "; what was finished is kept, and the same command goes on from there",
+    };
     let done = match cli.verb {
         Verb::Run(arguments) => run::run(&arguments),
         Verb::Analyze(arguments) => analyze::analyze(&arguments),
@@ -46,7 +50,7 @@ fn main() -> ExitCode {
     match done {
         Ok(status) => ExitCode::from(status),
         Err(error) if signals::is_interruption(&error) => {
-            eprintln!("quiclab: interrupted; what was finished is kept, and the same command goes on from there");
+            eprintln!("quiclab: interrupted{going_on}");
             ExitCode::from(signals::INTERRUPTED)
         }
         Err(error) => {

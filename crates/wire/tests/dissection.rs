@@ -164,6 +164,7 @@ macro_rules! read_as_tshark_reads_it {
 
 read_as_tshark_reads_it! {
     quiche_is_read_as_tshark_reads_it: "quiche.pcapng", 123;
+    quiche_0_24_is_read_as_tshark_reads_it: "quiche-0.24.pcapng", 122;
     ngtcp2_is_read_as_tshark_reads_it: "ngtcp2.pcapng", 86;
     quic_go_is_read_as_tshark_reads_it: "quic-go.pcapng", 95;
     a_second_ngtcp2_is_read_as_tshark_reads_it: "ngtcp2-qlog.pcapng", 53;
