@@ -77,8 +77,8 @@ impl DirectionMeter {
         let mut recovery: Option<Box<RecoveryMeter>> = (!is_tcp).then(Box::default);
         let mut tcp: Option<Box<TcpMeter>> = is_tcp.then(Box::default);
         if settings.pictures {
-            recovery.iter_mut().for_each(|recovery| recovery.want_pictures());
-            tcp.iter_mut().for_each(|tcp| tcp.want_pictures());
+            recovery.iter_mut().for_each(|recovery| recovery.transport.want_pictures());
+            tcp.iter_mut().for_each(|tcp| tcp.transport.want_pictures());
         }
         DirectionMeter {
             packets: PacketMeter::new(settings.train_threshold),
@@ -334,11 +334,11 @@ impl DirectionMeter {
         let mut pictures = Pictures::default();
         if let Some(mut recovery) = self.recovery {
             recovery.finish(payload_is_known, acks_are_known, run);
-            pictures = recovery.into_pictures();
+            pictures = recovery.transport.into_pictures();
         }
         if let Some(mut tcp) = self.tcp {
             tcp.finish(acks_are_known, run);
-            pictures = tcp.into_pictures();
+            pictures = tcp.transport.into_pictures();
         }
         if run.metrics.packets_duplicated.is_none() && self.copies > 0 {
             run.metrics.packets_duplicated = Some(self.copies);

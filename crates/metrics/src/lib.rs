@@ -35,6 +35,7 @@ mod series;
 mod statistics;
 mod tcp;
 mod trains;
+mod transport;
 mod warnings;
 mod windows;
 

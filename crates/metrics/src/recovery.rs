@@ -8,14 +8,10 @@ use std::collections::BTreeMap;
 use quiclab_units::Time;
 use quiclab_wire::{Ack, QuicForm, QuicFrame};
 
-use crate::direction::Pictures;
-use crate::flight::FlightMeter;
-use crate::marks::Marks;
 use crate::output::RunMetrics;
 use crate::ranges::RangeSet;
-use crate::rtt::RttMeter;
 use crate::samples::Samples;
-use crate::series::Series;
+use crate::transport::TransportMeter;
 use crate::warnings::WarningCode;
 
 /// `kPacketThreshold`, RFC 9002 section 6.1.1.
@@ -71,8 +67,7 @@ pub(crate) struct RecoveryMeter {
     largest: [Option<u64>; 3],
     outstanding: [BTreeMap<u64, SentPacket>; 3],
     lost: BTreeMap<(usize, u64), SentPacket>,
-    flight: FlightMeter,
-    rtt: RttMeter,
+    pub(crate) transport: TransportMeter,
     ack_delays: Samples,
     acks: u64,
     packets_seen: u64,
@@ -90,38 +85,17 @@ pub(crate) struct RecoveryMeter {
     recovery_start: Option<Time>,
     last_sent: Option<Time>,
     pub(crate) one_rtt_acknowledged: bool,
-    sequence_series: Series,
-    marks: Marks,
 }
 
 impl RecoveryMeter {
-    /// Keeps what pictures need from now on.
-    pub(crate) fn want_pictures(&mut self) {
-        for series in [&mut self.sequence_series, &mut self.flight.series, &mut self.rtt.series] {
-            series.want();
-        }
-        self.marks.want();
-    }
-
-    pub(crate) fn into_pictures(self) -> Pictures {
-        Pictures {
-            sequence: self.sequence_series.into_points(),
-            bytes_in_flight: self.flight.series.into_points(),
-            rtt_ns: self.rtt.series.into_points(),
-            lost: self.marks.lost,
-            retransmitted: self.marks.retransmitted,
-            marks_left_out: self.marks.left_out,
-        }
-    }
-
     /// Bytes of ack-eliciting or padded packets that are neither acknowledged nor lost.
     pub(crate) fn bytes_in_flight(&self) -> u64 {
-        self.flight.bytes()
+        self.transport.flight.bytes()
     }
 
     /// Of all packets so far.
     pub(crate) fn smoothed_rtt_ns(&self) -> Option<u64> {
-        self.rtt.smoothed_ns()
+        self.transport.rtt.smoothed_ns()
     }
 
     /// Packets with bytes sent before, and packets lost, so far.
@@ -143,10 +117,7 @@ impl RecoveryMeter {
         frames: Option<&[QuicFrame]>,
         origin: Time,
     ) -> SentEffect {
-        for series in [&mut self.sequence_series, &mut self.flight.series, &mut self.rtt.series] {
-            series.begin(origin);
-        }
-        self.marks.begin(origin);
+        self.transport.begin(origin);
         let mut effect = SentEffect::default();
         self.packets_seen += 1;
         if self.numbers[space].insert(number, number + 1) == 0 {
@@ -182,9 +153,9 @@ impl RecoveryMeter {
         }
         self.retransmissions += u64::from(effect.is_retransmission);
         if effect.carries_stream {
-            self.sequence_series.add(time, sequence);
+            self.transport.sequence.add(time, sequence);
             if effect.is_retransmission {
-                self.marks.on_retransmission(time, sequence);
+                self.transport.marks.on_retransmission(time, sequence);
             }
         }
         let packet = SentPacket { time, bytes: u64::from(bytes), ack_eliciting, in_flight, sequence };
@@ -192,7 +163,7 @@ impl RecoveryMeter {
             self.outstanding[space].insert(number, packet);
         }
         if in_flight {
-            self.flight.set(time, self.flight.bytes() + packet.bytes);
+            self.transport.flight.set(time, self.transport.flight.bytes() + packet.bytes);
         }
         self.last_sent = Some(time);
         effect
@@ -246,7 +217,7 @@ impl RecoveryMeter {
             }
         }
         if freed > 0 {
-            self.flight.set(time, self.flight.bytes().saturating_sub(freed));
+            self.transport.flight.set(time, self.transport.flight.bytes().saturating_sub(freed));
         }
         if space == 2 && newest.is_some() && !self.one_rtt_acknowledged {
             self.one_rtt_acknowledged = true;
@@ -280,12 +251,12 @@ impl RecoveryMeter {
         }
         // RFC 9002 section 5.3: Initial packets are acknowledged at once. Its limit of max_ack_delay is left out: nothing here
         // shows it.
-        self.rtt.on_sample(time, rtt.as_nanos(), if space == 0 { 0 } else { delay_ns.unwrap_or(0) });
+        self.transport.rtt.on_sample(time, rtt.as_nanos(), if space == 0 { 0 } else { delay_ns.unwrap_or(0) });
     }
 
     /// RFC 9002 section 6.1. Gives the bytes that are no longer in flight.
     fn detect_losses(&mut self, space: usize, largest_acknowledged: u64, time: Time) -> u64 {
-        let delay_ns = self.rtt.loss_delay_ns();
+        let delay_ns = self.transport.rtt.loss_delay_ns();
         let is_lost = |number: u64, packet: &SentPacket| {
             number + PACKET_THRESHOLD <= largest_acknowledged
                 || time.checked_since(packet.time).is_some_and(|age| delay_ns > 0 && age.as_nanos() >= delay_ns)
@@ -303,7 +274,7 @@ impl RecoveryMeter {
             self.outstanding[space].remove(&number);
             freed += if packet.in_flight { packet.bytes } else { 0 };
             self.declared_lost += 1;
-            self.marks.on_loss(packet.time, packet.sequence);
+            self.transport.marks.on_loss(packet.time, packet.sequence);
             if self.recovery_start.is_none_or(|start| packet.time > start) {
                 self.recovery_start = self.last_sent;
             }
@@ -312,7 +283,7 @@ impl RecoveryMeter {
                 self.lost.pop_first();
             }
         }
-        self.flight.set(time, self.flight.bytes().saturating_sub(freed));
+        self.transport.flight.set(time, self.transport.flight.bytes().saturating_sub(freed));
         freed
     }
 
@@ -323,7 +294,7 @@ impl RecoveryMeter {
             let packets = std::mem::take(&mut self.outstanding[space]);
             freed += packets.values().filter(|packet| packet.in_flight).map(|packet| packet.bytes).sum::<u64>();
         }
-        self.flight.set(time, self.flight.bytes().saturating_sub(freed));
+        self.transport.flight.set(time, self.transport.flight.bytes().saturating_sub(freed));
     }
 
     /// `payload_is_known`: whether frames were read, and not packet numbers alone; `acks_are_known`: the peer's were.
@@ -346,8 +317,8 @@ impl RecoveryMeter {
             metrics.packets_lost_spuriously = Some(self.spuriously_lost);
             metrics.acks_received = Some(self.acks);
             metrics.ack_delay_median_ns = self.ack_delays.median();
-            self.flight.finish(metrics);
-            self.rtt.finish(run);
+            self.transport.flight.finish(metrics);
+            self.transport.rtt.finish(run);
         }
         if self.streams_not_followed > 0 {
             run.warn(

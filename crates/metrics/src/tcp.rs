@@ -5,12 +5,8 @@ use std::collections::VecDeque;
 use quiclab_units::Time;
 use quiclab_wire::TcpFlags;
 
-use crate::direction::Pictures;
-use crate::flight::FlightMeter;
-use crate::marks::Marks;
 use crate::output::RunMetrics;
-use crate::rtt::RttMeter;
-use crate::series::Series;
+use crate::transport::TransportMeter;
 
 /// Segments whose RTT may still be measured.
 const MOST_TIMED: usize = 1 << 16;
@@ -31,8 +27,7 @@ pub(crate) struct TcpMeter {
     highest_acknowledged: u64,
     /// (position behind it, time) of segments that were sent once.
     timed: VecDeque<(u64, Time)>,
-    flight: FlightMeter,
-    rtt: RttMeter,
+    pub(crate) transport: TransportMeter,
     acks: u64,
     segments: u64,
     retransmissions: u64,
@@ -40,33 +35,12 @@ pub(crate) struct TcpMeter {
     data_bytes: u64,
     last_data: Option<(u64, u64, Time)>,
     duplicates: u64,
-    sequence_series: Series,
-    marks: Marks,
 }
 
 /// A copy of a segment this soon behind it is the same packet seen twice: no sender repeats itself so fast.
 const COPY_NS: u64 = 1_000_000;
 
 impl TcpMeter {
-    /// Keeps what pictures need from now on.
-    pub(crate) fn want_pictures(&mut self) {
-        for series in [&mut self.sequence_series, &mut self.flight.series, &mut self.rtt.series] {
-            series.want();
-        }
-        self.marks.want();
-    }
-
-    pub(crate) fn into_pictures(self) -> Pictures {
-        Pictures {
-            sequence: self.sequence_series.into_points(),
-            bytes_in_flight: self.flight.series.into_points(),
-            rtt_ns: self.rtt.series.into_points(),
-            lost: self.marks.lost,
-            retransmitted: self.marks.retransmitted,
-            marks_left_out: self.marks.left_out,
-        }
-    }
-
     /// A sequence number as the nearest position to what was sent last, RFC 9293 section 3.4.
     fn position(&self, sequence: u32) -> u64 {
         let base = self.base.unwrap_or(sequence);
@@ -81,7 +55,7 @@ impl TcpMeter {
     }
 
     pub(crate) fn smoothed_rtt_ns(&self) -> Option<u64> {
-        self.rtt.smoothed_ns()
+        self.transport.rtt.smoothed_ns()
     }
 
     /// Bytes of data, each counted once.
@@ -94,7 +68,7 @@ impl TcpMeter {
     }
 
     pub(crate) fn has_acknowledged_data(&self) -> bool {
-        self.rtt.count() > 1
+        self.transport.rtt.count() > 1
     }
 
     pub(crate) fn on_sent(
@@ -111,10 +85,7 @@ impl TcpMeter {
             self.base = Some(sequence.wrapping_sub(1));
             self.highest_sent = 1;
             self.highest_acknowledged = 1;
-            for series in [&mut self.sequence_series, &mut self.flight.series, &mut self.rtt.series] {
-                series.begin(origin);
-            }
-            self.marks.begin(origin);
+            self.transport.begin(origin);
         }
         // SYN and FIN take a number each.
         let length = u64::from(payload) + u64::from(flags.syn) + u64::from(flags.fin);
@@ -139,7 +110,7 @@ impl TcpMeter {
             self.retransmitted_bytes += again;
             // Karn's algorithm, RFC 6298 section 3: nobody knows which of the two an acknowledgment is for.
             self.timed.retain(|(timed_end, _)| *timed_end <= begin || *timed_end > end);
-            self.marks.on_retransmission(time, end);
+            self.transport.marks.on_retransmission(time, end);
         }
         if end > self.highest_sent {
             if again == 0 && self.timed.len() < MOST_TIMED {
@@ -148,8 +119,8 @@ impl TcpMeter {
             self.data_bytes += (end - self.highest_sent.max(begin)).min(u64::from(payload));
             self.highest_sent = end;
         }
-        self.sequence_series.add(time, end);
-        self.flight.set(time, self.bytes_in_flight());
+        self.transport.sequence.add(time, end);
+        self.transport.flight.set(time, self.bytes_in_flight());
         effect
     }
 
@@ -166,7 +137,7 @@ impl TcpMeter {
         self.acks += 1;
         let freed = position - self.highest_acknowledged;
         self.highest_acknowledged = position;
-        self.flight.set(time, self.bytes_in_flight());
+        self.transport.flight.set(time, self.bytes_in_flight());
         let mut newest = None;
         while let Some((end, sent)) = self.timed.front().copied() {
             if end > position {
@@ -176,7 +147,7 @@ impl TcpMeter {
             newest = Some(sent);
         }
         if let Some(rtt) = newest.and_then(|sent| time.checked_since(sent)) {
-            self.rtt.on_sample(time, rtt.as_nanos(), 0);
+            self.transport.rtt.on_sample(time, rtt.as_nanos(), 0);
         }
         freed
     }
@@ -193,8 +164,8 @@ impl TcpMeter {
         metrics.stream_bytes = Some(self.data_bytes);
         if acks_are_known {
             metrics.acks_received = Some(self.acks);
-            self.flight.finish(metrics);
-            self.rtt.finish(run);
+            self.transport.flight.finish(metrics);
+            self.transport.rtt.finish(run);
         }
     }
 }
@@ -234,7 +205,7 @@ mod tests {
         }
         assert_eq!((meter.retransmissions, meter.retransmitted_bytes), (1, 100));
         meter.on_acknowledgment(200, Time::from_nanos(90_000_000));
-        assert_eq!(meter.rtt.count(), 0);
+        assert_eq!(meter.transport.rtt.count(), 0);
         meter.on_acknowledgment(300, Time::from_nanos(91_000_000));
         assert_eq!(metrics_of(&mut meter).rtt_max_ns, Some(90_000_000));
     }
