@@ -2,6 +2,7 @@
 //! The fuzzer itself is `make fuzz`; its inputs are in `fuzz/corpus`.
 
 mod common;
+#[allow(dead_code, reason = "examples/write_fuzz_seeds.rs writes them")]
 #[path = "fuzz_corpus/seeds.rs"]
 mod seeds;
 #[path = "fuzz_corpus/targets.rs"]
@@ -65,11 +66,4 @@ fn every_corpus_has_a_target() {
 #[test]
 fn a_packet_protected_here_is_opened() {
     seeds::assert_sealed_packets_are_opened();
-}
-
-/// `cargo test -p quiclab-wire --test fuzz_corpus -- --ignored`: writes the inputs that the fuzzer began with.
-#[test]
-#[ignore = "writes files"]
-fn write_seeds() {
-    seeds::write(Path::new(env!("CARGO_MANIFEST_DIR")));
 }
