@@ -6,16 +6,19 @@ mod fields;
 mod frames;
 mod header;
 mod hello;
+mod keys;
+mod packet;
 mod packet_number;
 mod protection;
 
-pub(crate) use connection::{Buffers, Connection, ProtectedPacket, SMALLEST_SHORT_PACKET};
-pub use connection::{Decryption, QuicPacket};
+pub(crate) use connection::{Buffers, Connection};
 pub use connection_id::{ConnectionId, MAXIMUM_CONNECTION_ID_BYTES};
 pub use frames::{Ack, FrameError, QuicFrame, parse_frames};
 pub(crate) use header::LongHeader;
 pub use header::{VERSION_1, VERSION_2};
 pub use hello::DEFAULT_ACK_DELAY_EXPONENT;
+pub(crate) use keys::{ProtectedPacket, SMALLEST_SHORT_PACKET};
+pub use packet::{Decryption, QuicPacket};
 pub use protection::CipherSuite;
 pub(crate) use protection::retry_is_genuine as is_genuine_retry;
 

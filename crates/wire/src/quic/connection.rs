@@ -1,13 +1,13 @@
 //! One QUIC connection: its keys, its packet number spaces, what its handshake says.
 
-use std::ops::Range;
-
-use super::frames::{FrameError, QuicFrame, parse_frames};
+use super::frames::{QuicFrame, parse_frames};
 use super::hello::{CryptoStream, DEFAULT_ACK_DELAY_EXPONENT, Hello, TransportParameters};
-use super::packet_number;
-use super::protection::{
-    CipherSuite, HeaderKey, PacketKey, SAMPLE_BYTES, Secret, TAG_BYTES, Unmasked, initial_secrets,
+use super::keys::{
+    Keys, NotOpened, OneRttKeys, Opened, ProtectedPacket, SMALLEST_SHORT_PACKET, open, open_payload, suites_of,
 };
+use super::packet::{Decryption, QuicPacket};
+use super::packet_number;
+use super::protection::{CipherSuite, PacketKey, Secret, initial_secrets};
 use super::{ConnectionId, LongHeader, MAXIMUM_CONNECTION_ID_BYTES, QuicForm};
 use crate::keylog::{ClientRandom, KeyLog, SecretLabel};
 use crate::role::Role;
@@ -25,102 +25,6 @@ const BLIND_WINDOWS: u64 = 64;
 const BLIND_PACKETS: u64 = 1 << 22;
 /// Stateless reset tokens kept of each endpoint.
 const MAXIMUM_RESET_TOKENS: usize = 64;
-
-/// How far the protection of a packet could be removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Decryption {
-    /// Decrypted, and its authentication tag is right.
-    Verified,
-    /// The packet number is known, the payload is not: the capture cut it off. Nothing was authenticated.
-    HeaderOnly,
-    /// No key for it, or too little captured even for the packet number.
-    NoKeys,
-    /// There are keys, and they do not fit.
-    Failed,
-    /// Not protected by keys: Retry, Version Negotiation, unknown versions.
-    NotProtected,
-}
-
-/// One QUIC packet of a datagram.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QuicPacket {
-    /// Its form.
-    pub form: QuicForm,
-    /// Of a long header.
-    pub version: Option<u32>,
-    /// As far as its length is known: a short header does not say.
-    pub destination_connection_id: Option<ConnectionId>,
-    /// Of a long header.
-    pub source_connection_id: Option<ConnectionId>,
-    /// Bytes in the datagram, header and tag included.
-    pub length: u32,
-    /// In full; `None` where protection could not be removed.
-    pub packet_number: Option<u64>,
-    /// Of a 1-RTT packet whose header protection was removed.
-    pub key_phase: Option<bool>,
-    /// How far the protection was removed.
-    pub decryption: Decryption,
-    /// Its frames in [`Observed::frames`](crate::Observed::frames).
-    pub frames: Range<usize>,
-    /// Where its frames stop making sense.
-    pub frame_error: Option<FrameError>,
-    /// A packet that ends like the token of a stateless reset of this connection.
-    pub is_stateless_reset: bool,
-}
-
-impl QuicPacket {
-    pub(crate) fn new(form: QuicForm, length: usize) -> Self {
-        QuicPacket {
-            form,
-            version: None,
-            destination_connection_id: None,
-            source_connection_id: None,
-            length: u32::try_from(length).unwrap_or(u32::MAX),
-            packet_number: None,
-            key_phase: None,
-            decryption: Decryption::NotProtected,
-            frames: 0..0,
-            frame_error: None,
-            is_stateless_reset: false,
-        }
-    }
-}
-
-/// Bytes of one packet as far as they were captured, and what of its header is not protected.
-pub(crate) struct ProtectedPacket<'a> {
-    pub(crate) captured: &'a [u8],
-    /// Bytes it has on the wire.
-    pub(crate) length: usize,
-    pub(crate) packet_number_offset: usize,
-}
-
-/// Keys of one sender at one level.
-struct Keys {
-    secret: Secret,
-    header: HeaderKey,
-    packet: PacketKey,
-}
-
-impl Keys {
-    fn of(secret: Secret) -> Option<Self> {
-        Some(Keys { header: secret.header_key()?, packet: secret.packet_key()?, secret })
-    }
-}
-
-/// Keys of one sender at 1-RTT: the header key stays, the packet keys change with the phase.
-struct OneRttKeys {
-    current: Keys,
-    phase: bool,
-    previous: Option<PacketKey>,
-    /// Secret and packet key of the phase to come.
-    next: Option<(Secret, PacketKey)>,
-}
-
-impl OneRttKeys {
-    fn of(secret: Secret) -> Option<Self> {
-        Some(OneRttKeys { current: Keys::of(secret)?, phase: false, previous: None, next: None })
-    }
-}
 
 /// A packet number space, RFC 9000 section 12.3.
 #[derive(Clone, Copy)]
@@ -516,55 +420,3 @@ impl Connection {
         }
     }
 }
-
-/// A packet whose header protection, at least, is gone.
-struct Opened {
-    packet_number: u64,
-    /// Where the payload lies in the scratch buffer; `None` where it was not captured.
-    payload: Option<Range<usize>>,
-}
-
-enum NotOpened {
-    NoKeys,
-    Failed,
-}
-
-fn open(
-    header: &HeaderKey,
-    key: &PacketKey,
-    packet: &ProtectedPacket,
-    largest: Option<u64>,
-    scratch: &mut Vec<u8>,
-) -> Result<Opened, NotOpened> {
-    let too_short = if packet.captured.len() < packet.length { NotOpened::NoKeys } else { NotOpened::Failed };
-    let unmasked = header.unmask(packet.captured, packet.packet_number_offset).ok_or(too_short)?;
-    let number = packet_number::decode(largest, unmasked.truncated_packet_number, unmasked.packet_number_bytes);
-    if packet.captured.len() < packet.length {
-        return Ok(Opened { packet_number: number, payload: None });
-    }
-    open_payload(key, packet, &unmasked, number, scratch)
-}
-
-fn open_payload(
-    key: &PacketKey,
-    packet: &ProtectedPacket,
-    unmasked: &Unmasked,
-    number: u64,
-    scratch: &mut Vec<u8>,
-) -> Result<Opened, NotOpened> {
-    scratch.clear();
-    scratch.extend_from_slice(packet.captured);
-    let payload = key.open(scratch, packet.packet_number_offset, unmasked, number).ok_or(NotOpened::Failed)?;
-    Ok(Opened { packet_number: number, payload: Some(payload) })
-}
-
-/// The suites that a secret of this length may belong to.
-fn suites_of(secret: &[u8], known: Option<CipherSuite>) -> impl Iterator<Item = CipherSuite> {
-    let all = [CipherSuite::Aes128Gcm, CipherSuite::ChaCha20Poly1305, CipherSuite::Aes256Gcm];
-    let length = secret.len();
-    all.into_iter().filter(move |suite| suite.secret_bytes() == length && known.is_none_or(|known| known == *suite))
-}
-
-/// The smallest packet that can be opened: RFC 9001 section 5.4.2.
-pub(crate) const SMALLEST_SHORT_PACKET: usize = 1 + 4 + SAMPLE_BYTES;
-const _: () = assert!(TAG_BYTES == SAMPLE_BYTES);

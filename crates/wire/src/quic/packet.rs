@@ -1,0 +1,66 @@
+//! One QUIC packet as it is handed out.
+
+use std::ops::Range;
+
+use super::frames::FrameError;
+use super::{ConnectionId, QuicForm};
+
+/// How far the protection of a packet could be removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Decryption {
+    /// Decrypted, and its authentication tag is right.
+    Verified,
+    /// The packet number is known, the payload is not: the capture cut it off. Nothing was authenticated.
+    HeaderOnly,
+    /// No key for it, or too little captured even for the packet number.
+    NoKeys,
+    /// There are keys, and they do not fit.
+    Failed,
+    /// Not protected by keys: Retry, Version Negotiation, unknown versions.
+    NotProtected,
+}
+
+/// One QUIC packet of a datagram.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuicPacket {
+    /// Its form.
+    pub form: QuicForm,
+    /// Of a long header.
+    pub version: Option<u32>,
+    /// As far as its length is known: a short header does not say.
+    pub destination_connection_id: Option<ConnectionId>,
+    /// Of a long header.
+    pub source_connection_id: Option<ConnectionId>,
+    /// Bytes in the datagram, header and tag included.
+    pub length: u32,
+    /// In full; `None` where protection could not be removed.
+    pub packet_number: Option<u64>,
+    /// Of a 1-RTT packet whose header protection was removed.
+    pub key_phase: Option<bool>,
+    /// How far the protection was removed.
+    pub decryption: Decryption,
+    /// Its frames in [`Observed::frames`](crate::Observed::frames).
+    pub frames: Range<usize>,
+    /// Where its frames stop making sense.
+    pub frame_error: Option<FrameError>,
+    /// A packet that ends like the token of a stateless reset of this connection.
+    pub is_stateless_reset: bool,
+}
+
+impl QuicPacket {
+    pub(crate) fn new(form: QuicForm, length: usize) -> Self {
+        QuicPacket {
+            form,
+            version: None,
+            destination_connection_id: None,
+            source_connection_id: None,
+            length: u32::try_from(length).unwrap_or(u32::MAX),
+            packet_number: None,
+            key_phase: None,
+            decryption: Decryption::NotProtected,
+            frames: 0..0,
+            frame_error: None,
+            is_stateless_reset: false,
+        }
+    }
+}
