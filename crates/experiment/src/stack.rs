@@ -1,8 +1,11 @@
 //! What a stack says of itself: `stacks/<name>/stack.toml`.
 
+use std::collections::BTreeSet;
+
+use quiclab_units::ByteCount;
 use serde::{Deserialize, Serialize};
 
-use crate::run::{Gso, Http, Pacing};
+use crate::run::{Gso, Http, IpVersion, Pacing};
 
 /// A stack's manifest. Each claim in it can be asked of the endpoint, which answers 127 to what it cannot do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,10 +17,16 @@ pub struct StackManifest {
     pub version: String,
     /// SPDX expression.
     pub licence: String,
+    /// The stack it is a fork or a wrapper of; not an independent implementation then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relative_of: Option<String>,
     /// What it speaks.
     pub transport: Transport,
-    /// Which sides it has; a run needs both.
+    /// Which sides it has.
     pub roles: Vec<Role>,
+    /// Of a stack with a single role: the stack that takes the other one where an experiment says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<String>,
     /// HTTP versions it speaks; at least the default.
     pub http: Vec<Http>,
     /// Congestion control algorithms by their usual short names.
@@ -26,8 +35,18 @@ pub struct StackManifest {
     pub gso: Vec<Gso>,
     /// Ways of pacing.
     pub pacing: Vec<Pacing>,
-    /// Whether it writes qlog.
+    /// IP versions.
+    pub ip: Vec<IpVersion>,
+    /// Whether both roles write qlog.
     pub qlog: bool,
+    /// The roles that log TLS secrets.
+    pub key_log: Vec<Role>,
+    /// What it does while the certificate is not there yet.
+    pub certificate_delay: CertificateDelay,
+    /// What it does beyond or below the contract.
+    pub notes: String,
+    /// The test cases of the contract it takes part in.
+    pub test_cases: TestCases,
     /// What holds where an experiment says nothing. Each value is one that the lists above claim.
     pub default: Defaults,
     /// How its endpoints are built.
@@ -54,6 +73,30 @@ pub enum Role {
     Server,
     /// It asks for the file.
     Client,
+}
+
+/// How a stack's server behaves while its certificate is not there yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CertificateDelay {
+    /// It cannot wait for one: `QUICLAB_CERT_DELAY` is refused.
+    None,
+    /// It sends nothing.
+    Wait,
+    /// It acknowledges what comes.
+    InstantAck,
+}
+
+/// Names of the contract's test cases, by role.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TestCases {
+    /// Those its server takes part in.
+    #[serde(default)]
+    pub server: BTreeSet<String>,
+    /// Those its client takes part in.
+    #[serde(default)]
+    pub client: BTreeSet<String>,
 }
 
 /// Settings of a stack where an experiment says nothing.
@@ -88,8 +131,11 @@ pub struct Build {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Guest {
-    /// Debian packages in the guest image.
+    /// Debian packages of the root file system it is started in.
     pub packages: Vec<String>,
+    /// Memory that one endpoint needs, where that is more than a plain program's.
+    #[serde(default, with = "crate::quantity::option", skip_serializing_if = "Option::is_none")]
+    pub memory: Option<ByteCount>,
     /// The command and its arguments; what the build left is mounted at `/stack`.
     pub command: Vec<String>,
 }
@@ -123,10 +169,27 @@ impl StackManifest {
                 )));
             }
         }
+        if manifest.roles.is_empty() {
+            return Err(error("roles: found none, expected \"server\", \"client\" or both".to_owned()));
+        }
+        match (&manifest.peer, &manifest.roles[..]) {
+            (None, [_]) => {
+                return Err(error("peer: found none beside a single role, expected the name of a stack".to_owned()));
+            }
+            (Some(peer), [_, _, ..]) => {
+                return Err(error(format!("peer: found {peer:?} beside both roles, expected no such key")));
+            }
+            _ => {}
+        }
         if manifest.guest.command.is_empty() {
             return Err(error("guest.command: found no word, expected at least one".to_owned()));
         }
         Ok(manifest)
+    }
+
+    /// True where the stack has this role.
+    pub fn has(&self, role: Role) -> bool {
+        self.roles.contains(&role)
     }
 
     /// True for QUIC, false for TLS over TCP.
