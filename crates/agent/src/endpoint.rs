@@ -1,6 +1,7 @@
 //! Starts an endpoint in its namespace, watches it, and ends it.
 
 use std::{
+    ffi::CString,
     fs::{self, File},
     io,
     os::{
@@ -24,7 +25,17 @@ use nix::{
 };
 use quiclab_units::Duration;
 
-use crate::{namespace::Namespace, orders::Program, report::ProcessEnd};
+use crate::{
+    namespace::Namespace,
+    orders::Program,
+    report::ProcessEnd,
+    root::{LOGS, Root},
+};
+
+/// Names of what an endpoint prints, below its folder of logs.
+pub const OUTPUTS: [&str; 2] = ["stdout", "stderr"];
+/// Folder for qlog below that of the logs.
+pub const QLOG: &str = "qlog";
 
 /// A started endpoint.
 pub struct Endpoint {
@@ -44,12 +55,13 @@ pub enum First {
 }
 
 impl Endpoint {
-    /// Starts `program` in `namespace` with its output in `folder`.
+    /// Starts `program` in `namespace` and `root`, with its output in its folder of logs.
     ///
     /// # Errors
     /// Where the folder cannot be written or the program cannot be started.
-    pub fn start(program: &Program, namespace: &Namespace, folder: &Path) -> Result<Self> {
-        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    pub fn start(program: &Program, namespace: &Namespace, root: &Root) -> Result<Self> {
+        let folder = root.outside(LOGS);
+        fs::create_dir_all(folder.join(QLOG)).with_context(|| folder.display().to_string())?;
         let output = |name| File::create(folder.join(name)).with_context(|| format!("{}/{name}", folder.display()));
         let [executable, arguments @ ..] = &program.command[..] else {
             anyhow::bail!("{}: found no command, expected at least one word", namespace.name);
@@ -59,11 +71,19 @@ impl Endpoint {
             .args(arguments)
             .env_clear()
             .envs(&program.environment)
-            .current_dir(folder)
             .stdin(Stdio::null())
-            .stdout(output("stdout")?)
-            .stderr(output("stderr")?)
+            .stdout(output(OUTPUTS[0])?)
+            .stderr(output(OUTPUTS[1])?)
             .process_group(0);
+        let new_root = CString::new(root.folder().as_os_str().as_encoded_bytes())?;
+        let start_folder = CString::new(program.folder.as_str())?;
+        let enter = move || {
+            // SAFETY: two plain system calls on strings that live as long as the closure.
+            let entered = unsafe { libc::chroot(new_root.as_ptr()) == 0 && libc::chdir(start_folder.as_ptr()) == 0 };
+            if entered { Ok(()) } else { Err(io::Error::last_os_error()) }
+        };
+        // SAFETY: between fork and exec the closure makes two system calls and allocates nothing.
+        unsafe { command.pre_exec(enter) };
         // The child inherits its namespace: entering it here and coming back needs no work between fork and exec.
         let child = namespace.inside(|| command.spawn().with_context(|| format!("starting {executable}")))?;
         // SAFETY: plain system call; the child is ours and not yet reaped.
@@ -100,12 +120,16 @@ impl Endpoint {
         Ok(nix::poll::poll(&mut watched, PollTimeout::ZERO)? > 0)
     }
 
-    /// Asks the process group to end, insists after a second, and says how it ended.
+    /// Asks the process group to end, insists after a second, ends what else lives in `root`, and says how it ended and what
+    /// it left.
     ///
     /// # Errors
     /// What the kernel answers.
-    pub fn end(mut self) -> Result<ProcessEnd> {
+    pub fn end(mut self, root: &Root) -> Result<ProcessEnd> {
         let group = Pid::from_raw(self.child.id() as i32);
+        // What an endpoint leaves behind that has ended by itself; one that is told to end takes the others of its group along.
+        let left =
+            if self.has_ended()? { root.end_processes().context("looking for processes left behind")? } else { 0 };
         // No such group: it has ended by itself, and waiting says how.
         let _ = killpg(group, Signal::SIGTERM);
         let mut watched = [PollFd::new(self.watch.as_fd(), PollFlags::POLLIN)];
@@ -113,7 +137,10 @@ impl Endpoint {
         if nix::poll::poll(&mut watched, patience)? == 0 {
             let _ = killpg(group, Signal::SIGKILL);
         }
-        self.reap()
+        let mut end = self.reap()?;
+        end.processes_left = left + root.end_processes().context("looking for processes left behind")?;
+        end.stray_files = root.stray_files().context("looking for stray files")?;
+        Ok(end)
     }
 
     fn reap(&mut self) -> Result<ProcessEnd> {
@@ -130,6 +157,8 @@ impl Endpoint {
             signal: std::os::unix::process::ExitStatusExt::signal(&status),
             user_time: used(Usage::user_time),
             system_time: used(Usage::system_time),
+            processes_left: 0,
+            stray_files: Vec::new(),
         })
     }
 }

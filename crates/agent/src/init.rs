@@ -10,17 +10,23 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use nix::mount::{MsFlags, mount};
-use quiclab_agent::{machine, run, scheduler, slot::Device, topology::Topology};
+use nix::mount::MsFlags;
+use quiclab_agent::{
+    machine,
+    root::{RoleDevices, Root, make_shared, mount_new},
+    run, scheduler,
+    slot::Device,
+    topology::Topology,
+};
 
-/// The three NVDIMMs, in the order in which the testbed plugs them in.
+/// The NVDIMMs, in the order in which the testbed plugs them in.
 struct Devices {
-    /// Read-only root file system, as erofs.
-    root: String,
     /// Orders in, results out.
     slot: String,
-    /// What the stack under test brings along, as erofs.
-    stack: String,
+    /// The server's.
+    server: RoleDevices,
+    /// The client's.
+    client: RoleDevices,
 }
 
 /// Modules in the order they are to be loaded, one path per line.
@@ -43,18 +49,18 @@ pub fn main() -> ! {
 /// Mounts, modules, namespaces: everything that no setting changes.
 fn settle() -> Result<(Devices, Topology)> {
     for (kind, target) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")] {
-        mount_new(kind, kind, target, MsFlags::empty(), "")?;
+        mount_new(kind, kind, Path::new(target), MsFlags::empty(), "")?;
     }
     let console = File::options().read(true).write(true).open("/dev/console").context("/dev/console")?;
     for descriptor in 0..3 {
         // SAFETY: plain system call on descriptors that are ours.
         unsafe { libc::dup2(console.as_raw_fd(), descriptor) };
     }
-    mount_new("debugfs", "debugfs", "/sys/kernel/debug", MsFlags::empty(), "")?;
+    mount_new("debugfs", "debugfs", Path::new("/sys/kernel/debug"), MsFlags::empty(), "")?;
     scheduler::set_slices()?;
     load_modules()?;
     let devices = find_devices()?;
-    mount_root(&devices.root)?;
+    make_shared()?;
     Ok((devices, Topology::build()?))
 }
 
@@ -73,10 +79,19 @@ fn find_devices() -> Result<Devices> {
         }
     }
     found.sort();
-    let [(_, root), (_, slot), (_, stack)] = &found[..] else {
-        anyhow::bail!("found {} NVDIMMs, expected 3: root, slot, stack", found.len());
+    let found: Vec<_> = found.into_iter().map(|(_, device)| device).collect();
+    let [slot, server_image, server_stack, client_image, client_stack] = &found[..] else {
+        anyhow::bail!(
+            "found {} NVDIMMs, expected 5: the slot, image and stack of the server and of the client",
+            found.len()
+        );
     };
-    Ok(Devices { root: root.clone(), slot: slot.clone(), stack: stack.clone() })
+    let role = |image: &String, stack: &String| RoleDevices { image: image.clone(), stack: stack.clone() };
+    Ok(Devices {
+        slot: slot.clone(),
+        server: role(server_image, server_stack),
+        client: role(client_image, client_stack),
+    })
 }
 
 fn load_modules() -> Result<()> {
@@ -93,50 +108,13 @@ fn load_modules() -> Result<()> {
     Ok(())
 }
 
-/// An overlay of memory over the read-only image becomes the root.
-fn mount_root(device: &str) -> Result<()> {
-    for folder in ["/lower", "/upper", "/new"] {
-        fs::create_dir_all(folder).context(folder)?;
-    }
-    mount_new("erofs", device, "/lower", MsFlags::MS_RDONLY, "")?;
-    mount_new("tmpfs", "upper", "/upper", MsFlags::empty(), "size=100%")?;
-    for folder in ["/upper/changes", "/upper/work"] {
-        fs::create_dir_all(folder).context(folder)?;
-    }
-    mount_new(
-        "overlay",
-        "overlay",
-        "/new",
-        MsFlags::empty(),
-        "lowerdir=/lower,upperdir=/upper/changes,workdir=/upper/work",
-    )?;
-    for (kind, target) in [("proc", "/new/proc"), ("sysfs", "/new/sys"), ("devtmpfs", "/new/dev")] {
-        mount_new(kind, kind, target, MsFlags::empty(), "")?;
-    }
-    // Plain memory where much is written: the overlay would only be in the way.
-    for target in ["/new/tmp", "/new/run", run::WWW, run::DOWNLOADS] {
-        let target = if target.starts_with("/new") { target.to_owned() } else { format!("/new{target}") };
-        mount_new("tmpfs", "tmpfs", &target, MsFlags::empty(), "size=100%,mode=1777")?;
-    }
-    fs::create_dir_all("/new/stack").context("/stack")?;
-    nix::unistd::chdir("/new")?;
-    mount(Some("."), "/", None::<&str>, MsFlags::MS_MOVE, None::<&str>).context("moving the root")?;
-    nix::unistd::chroot(".").context("chroot")?;
-    nix::unistd::chdir("/")?;
-    Ok(())
-}
-
-fn mount_new(kind: &str, source: &str, target: &str, flags: MsFlags, options: &str) -> Result<()> {
-    fs::create_dir_all(target).with_context(|| target.to_owned())?;
-    mount(Some(source), target, Some(kind), flags, Some(options))
-        .with_context(|| format!("mounting {source} at {target}"))
-}
-
 fn serve(devices: &Devices, topology: &Topology) -> Result<()> {
     let mut device = Device::open(Path::new(&devices.slot)).with_context(|| devices.slot.clone())?;
     let orders = device.read_orders()?;
-    mount_new("erofs", &devices.stack, "/stack", MsFlags::MS_RDONLY, "")?;
-    let finished = run::perform(&orders, topology);
+    let server = Root::mount("server", &devices.server, &topology.server, orders.log_limit)?;
+    let client = Root::mount("client", &devices.client, &topology.client, orders.log_limit)?;
+    let roots = run::Roots { server: &server, client: &client };
+    let finished = run::perform(&orders, topology, &roots);
     finished.hand_over(&mut device, &orders)?;
     std::io::stderr().flush()?;
     Ok(())

@@ -31,18 +31,21 @@ pub struct Orders {
     pub client: Program,
     /// Where the server will listen.
     pub listen: Listen,
+    /// What each endpoint may write into its folder of logs.
+    #[serde(with = "quiclab_experiment::quantity")]
+    pub log_limit: ByteCount,
 }
 
 /// What is transferred.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transfer {
-    /// File name under the server's `WWW`, and under the client's `DOWNLOADS`.
-    pub name: String,
-    /// Its length.
+    /// File names under the server's `WWW`, and under the client's `DOWNLOADS`.
+    pub names: Vec<String>,
+    /// Length of each.
     #[serde(with = "quiclab_experiment::quantity")]
     pub size: ByteCount,
-    /// Seed of its contents, see [`crate::workload::Contents`].
+    /// Seed of the first one's contents, see [`crate::workload::Contents`]; each has the number behind the one before.
     pub seed: u64,
     /// After this much virtual time the client counts as hanging.
     #[serde(with = "quiclab_experiment::quantity")]
@@ -67,6 +70,10 @@ pub struct Program {
     pub command: Vec<String>,
     /// Its whole environment.
     pub environment: BTreeMap<String, String>,
+    /// The folder it is started in.
+    pub folder: String,
+    /// Whether it waits for the network simulator of the QUIC Interop Runner before it begins.
+    pub awaits_simulator: bool,
 }
 
 /// The socket by which the agent knows that the server is ready.

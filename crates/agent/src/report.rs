@@ -27,6 +27,13 @@ pub struct Report {
     pub offloads: BTreeMap<String, Offloads>,
     /// The taps, in the order of the capture's interfaces.
     pub taps: Vec<TapReport>,
+    /// Lengths of what the hosts' kernels were given to send, in bytes with Ethernet header and before segmentation, and how
+    /// often; where the run asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_sizes: Option<BTreeMap<u32, u64>>,
+    /// Logs that were cut, by the names of the results, with the bytes left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub cut_logs: BTreeMap<String, u64>,
     /// False where packets were still queued when the counters were read.
     pub drained: bool,
     /// Kernel release of the guest.
@@ -72,7 +79,16 @@ pub struct ProcessEnd {
     /// CPU time in the kernel.
     #[serde(with = "quiclab_experiment::quantity")]
     pub system_time: Duration,
+    /// Other processes of the endpoint that were still there when it had ended.
+    #[serde(default)]
+    pub processes_left: u32,
+    /// Files it wrote outside of the folders it was given, in order; at most [`MOST_STRAY_FILES`].
+    #[serde(default)]
+    pub stray_files: Vec<String>,
 }
+
+/// More stray files than these are not named.
+pub const MOST_STRAY_FILES: usize = 20;
 
 /// What a tap says of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

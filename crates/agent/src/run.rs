@@ -2,8 +2,8 @@
 
 use std::{
     fs::{self, File},
-    io::BufWriter,
-    path::{Path, PathBuf},
+    io::{BufWriter, Read},
+    path::Path,
     thread::sleep,
     time::{Duration as Wait, Instant},
 };
@@ -13,26 +13,21 @@ use quiclab_units::Duration;
 
 use crate::{
     counters,
-    endpoint::{Endpoint, First, files_below},
+    endpoint::{Endpoint, First, OUTPUTS, files_below},
     namespace::Namespace,
     orders::{Listen, Orders, Transport},
     random,
     report::{Outcome, Report},
+    root::{DOWNLOADS, LOGS, Root, WWW, shared},
+    send_sizes, simulator,
     slot::{self, BLOCK, Blob, Device, Manifest},
     tap::Tap,
     topology::{self, Topology},
     workload::Contents,
 };
 
-/// Folders the endpoints know by their environment.
-pub const WWW: &str = "/www";
-/// Where the client puts what it fetched.
-pub const DOWNLOADS: &str = "/downloads";
-/// Certificates and keys.
-pub const CERTIFICATES: &str = "/certs";
-/// One folder per role below this one; what stands in it at the end is kept.
-pub const ROLES: &str = "/run/quiclab";
-
+/// More of what an endpoint prints is not kept.
+const LONGEST_OUTPUT: u64 = 1 << 20;
 /// How often the agent looks whether the server listens, and whether queues are empty.
 const POLL: Wait = Wait::from_millis(2);
 const DRAIN_POLL: Wait = Wait::from_millis(50);
@@ -40,23 +35,33 @@ const DRAIN_POLL: Wait = Wait::from_millis(50);
 const DRAIN_LIMIT: Wait = Wait::from_secs(5);
 
 /// What is still open when the endpoints have ended.
-pub struct Finished {
+pub struct Finished<'a> {
     report: Report,
     taps: Vec<Tap>,
+    roots: &'a Roots<'a>,
 }
 
 /// Does what the orders say. An agent that cannot do its work says so in the report.
-pub fn perform(orders: &Orders, topology: &Topology) -> Finished {
-    let mut run = Running { orders, topology, taps: Vec::new(), report: empty_report() };
+pub fn perform<'a>(orders: &'a Orders, topology: &'a Topology, roots: &'a Roots) -> Finished<'a> {
+    let mut run = Running { orders, topology, roots, taps: Vec::new(), report: empty_report() };
     if let Err(error) = run.everything() {
         run.report.outcome = Outcome::AgentFailed { error: format!("{error:#}") };
     }
-    Finished { report: run.report, taps: run.taps }
+    Finished { report: run.report, taps: run.taps, roots }
+}
+
+/// Where the endpoints live.
+pub struct Roots<'a> {
+    /// The server.
+    pub server: &'a Root,
+    /// The client.
+    pub client: &'a Root,
 }
 
 struct Running<'a> {
     orders: &'a Orders,
     topology: &'a Topology,
+    roots: &'a Roots<'a>,
     taps: Vec<Tap>,
     report: Report,
 }
@@ -68,7 +73,13 @@ impl Running<'_> {
         set_buffers(self.orders)?;
         self.report.offloads = self.topology.shape(&self.orders.path, &self.orders.hosts)?.into_iter().collect();
         self.open_taps()?;
+        if self.orders.tap.send_sizes {
+            send_sizes::start()?;
+        }
         let transferred = self.transfer();
+        if self.orders.tap.send_sizes {
+            self.report.send_sizes = Some(send_sizes::read()?);
+        }
         self.report.qdiscs = counters::qdiscs(self.topology)?;
         for tap in &self.taps {
             self.report.taps.push(tap.stop()?);
@@ -78,22 +89,19 @@ impl Running<'_> {
     }
 
     fn lay_out_files(&self) -> Result<()> {
-        for folder in [WWW, DOWNLOADS, CERTIFICATES] {
-            fs::create_dir_all(folder).context(folder)?;
-        }
         for file in &self.orders.files {
-            if let Some(folder) = Path::new(&file.path).parent() {
-                fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-            }
-            fs::write(&file.path, &file.text).with_context(|| file.path.clone())?;
+            let path = shared(&file.path);
+            fs::write(&path, &file.text).with_context(|| path.display().to_string())?;
         }
         let transfer = &self.orders.transfer;
-        let path = Path::new(WWW).join(&transfer.name);
-        let mut file =
-            BufWriter::with_capacity(1 << 16, File::create(&path).with_context(|| path.display().to_string())?);
-        let mut contents = Contents::new(transfer.seed, transfer.size.as_bytes());
-        std::io::copy(&mut contents, &mut file).context("making the file to transfer")?;
-        file.into_inner().context("making the file to transfer")?;
+        for (seed, name) in (transfer.seed..).zip(&transfer.names) {
+            let path = shared(WWW).join(name);
+            let file = File::create(&path).with_context(|| path.display().to_string())?;
+            let mut file = BufWriter::with_capacity(1 << 16, file);
+            let mut contents = Contents::new(seed, transfer.size.as_bytes());
+            std::io::copy(&mut contents, &mut file).context("making a file to transfer")?;
+            file.into_inner().context("making a file to transfer")?;
+        }
         Ok(())
     }
 
@@ -103,7 +111,8 @@ impl Running<'_> {
             return Ok(());
         }
         let snaplen = |bytes: Option<quiclab_units::ByteCount>| bytes.map(|bytes| bytes.as_bytes() as u32);
-        let size = self.orders.transfer.size.as_bytes();
+        let transfer = &self.orders.transfer;
+        let size = transfer.size.as_bytes() * transfer.names.len() as u64;
         self.taps.push(self.topology.server.inside(|| {
             let kept = snaplen(tap.snaplen);
             Tap::open("sender", topology::HOST_INTERFACE, kept, ring_bytes(size, kept))
@@ -117,13 +126,13 @@ impl Running<'_> {
 
     fn transfer(&mut self) -> Result<Outcome> {
         let orders = self.orders;
-        let server = Endpoint::start(&orders.server, &self.topology.server, &role_folder("server"))?;
+        let server = Endpoint::start(&orders.server, &self.topology.server, self.roots.server)?;
         let outcome = match wait_until_listening(&server, &self.topology.server, orders.listen)? {
             Readiness::Listens => self.exchange(&server)?,
             Readiness::Ended => Outcome::ServerEnded,
             Readiness::Neither => Outcome::NeverListened,
         };
-        let end = server.end()?;
+        let end = server.end(self.roots.server)?;
         let outcome = match (&outcome, end.exit_code) {
             (Outcome::ServerEnded, Some(NOT_SUPPORTED)) => Outcome::Unsupported { role: "server".into() },
             _ => outcome,
@@ -133,11 +142,13 @@ impl Running<'_> {
     }
 
     fn exchange(&mut self, server: &Endpoint) -> Result<Outcome> {
+        if self.orders.client.awaits_simulator {
+            simulator::answer(&self.topology.client)?;
+        }
         sleep(wait(self.orders.start_shift));
         let idle_before = counters::idle_centiseconds()?;
         let start = Instant::now();
-        let folder = role_folder("client");
-        let client = Endpoint::start(&self.orders.client, &self.topology.client, &folder)?;
+        let client = Endpoint::start(&self.orders.client, &self.topology.client, self.roots.client)?;
         let first = client.wait_with(server, self.orders.transfer.timeout)?;
         let elapsed = start.elapsed();
         let idle = (counters::idle_centiseconds()? - idle_before) as f64 / 100.0;
@@ -146,7 +157,7 @@ impl Running<'_> {
         if first == First::One {
             self.drain()?;
         }
-        let end = client.end()?;
+        let end = client.end(self.roots.client)?;
         let outcome = match (first, end.exit_code) {
             (First::Other, _) => Outcome::ServerEnded,
             (First::Neither, _) => Outcome::ClientTimeout,
@@ -242,10 +253,6 @@ fn ring_bytes(size: u64, snaplen: Option<u32>) -> u64 {
     FLOOR + packets * PER_PACKET + kept
 }
 
-fn role_folder(role: &str) -> PathBuf {
-    Path::new(ROLES).join(role)
-}
-
 fn wait(duration: Duration) -> Wait {
     Wait::from_nanos(duration.as_nanos())
 }
@@ -260,12 +267,14 @@ fn empty_report() -> Report {
         qdiscs: Vec::new(),
         offloads: Default::default(),
         taps: Vec::new(),
+        send_sizes: None,
+        cut_logs: Default::default(),
         drained: false,
         kernel_release: fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
     }
 }
 
-impl Finished {
+impl Finished<'_> {
     /// Writes everything into the slot, the header last.
     ///
     /// # Errors
@@ -281,16 +290,25 @@ impl Finished {
             blobs.push(Blob { name: format!("tap/{}", report.name), offset, length });
             offset += length;
         }
-        let mut sources = vec![(String::from("download"), Path::new(DOWNLOADS).join(&orders.transfer.name))];
-        for role in ["server", "client"] {
-            let folder = role_folder(role);
+        let names = orders.transfer.names.iter();
+        let mut sources: Vec<_> =
+            names.map(|name| (format!("download/{name}"), shared(DOWNLOADS).join(name), u64::MAX)).collect();
+        for (role, root) in [("server", self.roots.server), ("client", self.roots.client)] {
+            let folder = root.outside(LOGS);
             for file in files_below(&folder).unwrap_or_default() {
-                sources.push((format!("{role}/{}", file.display()), folder.join(file)));
+                let most =
+                    if OUTPUTS.iter().any(|output| file == Path::new(output)) { LONGEST_OUTPUT } else { u64::MAX };
+                sources.push((format!("{role}/{}", file.display()), folder.join(file), most));
             }
         }
-        for (name, path) in sources {
-            let Ok(mut file) = File::open(&path) else { continue };
-            let length = device.write_at(offset, &mut file).with_context(|| format!("handing over {name}"))?;
+        for (name, path, most) in sources {
+            let Ok(file) = File::open(&path) else { continue };
+            let whole = file.metadata().map_or(0, |facts| facts.len());
+            if whole > most {
+                self.report.cut_logs.insert(name.clone(), whole - most);
+            }
+            let length =
+                device.write_at(offset, &mut file.take(most)).with_context(|| format!("handing over {name}"))?;
             blobs.push(Blob { name, offset, length });
             offset += length.next_multiple_of(BLOCK as u64);
         }

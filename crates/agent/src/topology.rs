@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   server namespace          wire namespace              client namespace
-//!   10.0.0.1  eth0 ======== to-server  to-client ======== eth0  10.0.0.2
+//!             eth0 ======== to-server  to-client ======== eth0
 //!             qdisc of             \--- -> ---/ tbf + netem
 //!             the server    netem /--- <- ---\
 //! ```
@@ -10,15 +10,24 @@
 //! The wire forwards by `tc mirred`, which costs least: no bridge, no routing, nothing decremented or learned. Both
 //! shaping disciplines of the published set-up stand in it, so neither host's socket accounting sees them, as with
 //! separate machines.
+//!
+//! Addresses are those of the QUIC Interop Runner's network, whose endpoints route through a gateway: its address belongs to
+//! no one here, and what is sent to it arrives at the other host.
 
-use std::{fs, net::Ipv4Addr};
+use std::{
+    fs,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    thread::sleep,
+    time::Duration,
+};
 
 use anyhow::{Context, Result};
 use netlink_packet_route::{
     AddressFamily, RouteNetlinkMessage,
-    address::{AddressAttribute, AddressMessage},
+    address::{AddressAttribute, AddressHeaderFlags, AddressMessage},
     link::{InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage},
     neighbour::{NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState},
+    route::{RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType},
     tc::{
         TcAction, TcActionAttribute, TcActionMirrorOption, TcActionOption, TcActionType, TcAttribute,
         TcFilterMatchAllOption, TcHandle, TcMessage, TcMirror, TcMirrorActionType, TcOption,
@@ -36,9 +45,17 @@ use crate::{
 };
 
 /// The server's address.
-pub const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+pub const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(193, 167, 100, 100);
+/// The server's IPv6 address.
+pub const SERVER_ADDRESS_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xcafe, 0xcafe, 0x100, 0, 0, 0, 0x100);
 /// The client's address.
-pub const CLIENT_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+pub const CLIENT_ADDRESS: Ipv4Addr = Ipv4Addr::new(193, 167, 0, 100);
+/// The client's IPv6 address.
+pub const CLIENT_ADDRESS_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xcafe, 0xcafe, 0, 0, 0, 0, 0x100);
+const SERVER_GATEWAYS: [IpAddr; 2] =
+    [IpAddr::V4(Ipv4Addr::new(193, 167, 100, 2)), IpAddr::V6(Ipv6Addr::new(0xfd00, 0xcafe, 0xcafe, 0x100, 0, 0, 0, 2))];
+const CLIENT_GATEWAYS: [IpAddr; 2] =
+    [IpAddr::V4(Ipv4Addr::new(193, 167, 0, 2)), IpAddr::V6(Ipv6Addr::new(0xfd00, 0xcafe, 0xcafe, 0, 0, 0, 0, 2))];
 /// Name of each host's only interface.
 pub const HOST_INTERFACE: &str = "eth0";
 /// The wire's interface towards the server.
@@ -48,7 +65,8 @@ pub const TO_CLIENT: &str = "to-client";
 
 const SERVER_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 1];
 const CLIENT_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 2];
-const PREFIX_LENGTH: u8 = 24;
+/// Reports of multicast groups are sent for some seconds after an address was given.
+const REPORTS_END: Duration = Duration::from_secs(20);
 /// EtherType "all protocols", in the upper half of `tcm_info` goes the priority.
 const ALL_PROTOCOLS: u32 = 0x0003_u16.to_be() as u32;
 
@@ -74,7 +92,8 @@ impl Topology {
             wire: Namespace::create("wire")?,
             client: Namespace::create("client")?,
         };
-        for namespace in [&topology.server, &topology.wire, &topology.client] {
+        topology.wire.inside(|| set_ipv6("disable_ipv6", "1"))?;
+        for namespace in [&topology.server, &topology.client] {
             namespace.inside(silence_ipv6)?;
         }
         topology.wire.inside(|| {
@@ -93,8 +112,9 @@ impl Topology {
             }
             Ok(())
         })?;
-        host(&topology.server, SERVER_ADDRESS, (CLIENT_ADDRESS, CLIENT_MAC))?;
-        host(&topology.client, CLIENT_ADDRESS, (SERVER_ADDRESS, SERVER_MAC))?;
+        host(&topology.server, [SERVER_ADDRESS.into(), SERVER_ADDRESS_V6.into()], SERVER_GATEWAYS, CLIENT_MAC)?;
+        host(&topology.client, [CLIENT_ADDRESS.into(), CLIENT_ADDRESS_V6.into()], CLIENT_GATEWAYS, SERVER_MAC)?;
+        sleep(REPORTS_END);
         Ok(topology)
     }
 
@@ -136,12 +156,31 @@ pub fn index(interface: &str) -> Result<u32> {
     if_nametoindex(interface).with_context(|| format!("interface {interface}"))
 }
 
-/// Neighbour and router discovery would put packets on the wire that nobody asked for.
+/// Nothing of IPv6 may put packets on the wire that nobody asked for: no addresses but those given, no search for duplicates
+/// of them, no routers.
 fn silence_ipv6() -> Result<()> {
-    for scope in ["all", "default"] {
-        let path = format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6");
-        match fs::write(&path, "1") {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error).context(path),
+    for (name, value) in [
+        ("addr_gen_mode", "1"),
+        ("accept_dad", "0"),
+        ("dad_transmits", "0"),
+        ("router_solicitations", "0"),
+        ("accept_ra", "0"),
+        ("autoconf", "0"),
+    ] {
+        set_ipv6(name, value)?;
+    }
+    Ok(())
+}
+
+/// For the interfaces there are and for those to come.
+fn set_ipv6(name: &str, value: &str) -> Result<()> {
+    for entry in fs::read_dir("/proc/sys/net/ipv6/conf").context("IPv6 of this kernel")? {
+        let path = entry?.path().join(name);
+        match fs::write(&path, value) {
+            // Not every one has a meaning for all interfaces together.
+            Err(error) if path.parent().is_some_and(|folder| !folder.ends_with("all")) => {
+                return Err(error).with_context(|| path.display().to_string());
+            }
             _ => {}
         }
     }
@@ -169,29 +208,68 @@ fn veth(name: &str, peer: &Namespace, peer_mac: [u8; 6]) -> LinkMessage {
     message
 }
 
-fn host(namespace: &Namespace, address: Ipv4Addr, (peer, peer_mac): (Ipv4Addr, [u8; 6])) -> Result<()> {
+/// Brings up a host: its addresses, and everything else by way of the gateways, which is the `peer`.
+fn host(namespace: &Namespace, addresses: [IpAddr; 2], gateways: [IpAddr; 2], peer: [u8; 6]) -> Result<()> {
     namespace.inside(|| {
         let mut netlink = Netlink::open()?;
         up(&mut netlink, index("lo")?)?;
+        silence_ipv6()?;
         let interface = index(HOST_INTERFACE)?;
-        let mut assign = AddressMessage::default();
-        assign.header.family = AddressFamily::Inet;
-        assign.header.prefix_len = PREFIX_LENGTH;
-        assign.header.index = interface;
-        assign.attributes = vec![AddressAttribute::Local(address.into()), AddressAttribute::Address(address.into())];
-        netlink.create(RouteNetlinkMessage::NewAddress(assign)).with_context(|| format!("address {address}"))?;
         up(&mut netlink, interface)?;
-        // A neighbour known from the start needs no ARP on the wire.
-        let mut neighbour = NeighbourMessage::default();
-        neighbour.header.family = AddressFamily::Inet;
-        neighbour.header.ifindex = interface;
-        neighbour.header.state = NeighbourState::Permanent;
-        neighbour.attributes = vec![
-            NeighbourAttribute::Destination(NeighbourAddress::Inet(peer)),
-            NeighbourAttribute::LinkLayerAddress(peer_mac.to_vec()),
-        ];
-        netlink.create(RouteNetlinkMessage::NewNeighbour(neighbour)).with_context(|| format!("neighbour {peer}"))
+        for (address, gateway) in addresses.into_iter().zip(gateways) {
+            let message = RouteNetlinkMessage::NewAddress(assign(interface, address));
+            netlink.create(message).with_context(|| format!("address {address}"))?;
+            // A neighbour known from the start needs no ARP and no neighbour discovery on the wire.
+            let message = RouteNetlinkMessage::NewNeighbour(neighbour(interface, gateway, peer));
+            netlink.create(message).with_context(|| format!("neighbour {gateway}"))?;
+            let message = RouteNetlinkMessage::NewRoute(default_route(interface, gateway));
+            netlink.create(message).with_context(|| format!("route by {gateway}"))?;
+        }
+        Ok(())
     })
+}
+
+fn assign(interface: u32, address: IpAddr) -> AddressMessage {
+    let mut message = AddressMessage::default();
+    message.header.family = family(address);
+    message.header.prefix_len = if address.is_ipv4() { 24 } else { 64 };
+    message.header.index = interface;
+    message.header.flags = AddressHeaderFlags::Nodad;
+    message.attributes = vec![AddressAttribute::Local(address), AddressAttribute::Address(address)];
+    message
+}
+
+fn neighbour(interface: u32, address: IpAddr, link_layer: [u8; 6]) -> NeighbourMessage {
+    let mut message = NeighbourMessage::default();
+    message.header.family = family(address);
+    message.header.ifindex = interface;
+    message.header.state = NeighbourState::Permanent;
+    let destination = match address {
+        IpAddr::V4(address) => NeighbourAddress::Inet(address),
+        IpAddr::V6(address) => NeighbourAddress::Inet6(address),
+    };
+    message.attributes =
+        vec![NeighbourAttribute::Destination(destination), NeighbourAttribute::LinkLayerAddress(link_layer.to_vec())];
+    message
+}
+
+fn default_route(interface: u32, gateway: IpAddr) -> RouteMessage {
+    let mut message = RouteMessage::default();
+    message.header.address_family = family(gateway);
+    message.header.table = RouteHeader::RT_TABLE_MAIN;
+    message.header.protocol = RouteProtocol::Static;
+    message.header.scope = RouteScope::Universe;
+    message.header.kind = RouteType::Unicast;
+    let gateway = match gateway {
+        IpAddr::V4(address) => RouteAddress::Inet(address),
+        IpAddr::V6(address) => RouteAddress::Inet6(address),
+    };
+    message.attributes = vec![RouteAttribute::Gateway(gateway), RouteAttribute::Oif(interface)];
+    message
+}
+
+fn family(address: IpAddr) -> AddressFamily {
+    if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
 }
 
 fn up(netlink: &mut Netlink, interface: u32) -> Result<()> {

@@ -20,4 +20,5 @@ pub use error::ExperimentError;
 pub use file::Experiment;
 pub use plan::{Overrides, Plan, labels};
 pub use published::Published;
+pub use settings::server_test_case;
 pub use text::{setting_text, settings_text};

@@ -9,7 +9,7 @@ use crate::{
     error::{ExperimentError, nearest},
     file::Experiment,
     published::Published,
-    run::{Run, Settings},
+    run::{Run, Settings, word},
     sections::Assignment,
     settings::{Draft, SETTINGS},
     stack::{Role, StackManifest},
@@ -139,17 +139,34 @@ impl Experiment {
                 Some("add [stack] name = \"...\", or \"stack.name\" = [...] to [matrix]".into()),
             ));
         };
-        let Some(manifest) = stacks.get(&name) else {
-            let hint = nearest(&name, stacks.keys().map(String::as_str)).map(|near| format!("did you mean {near}?"));
-            let message = format!("stack.name: found {name:?}, expected {}", known());
-            return Err(self.error(place_of("stack.name"), message, hint));
+        let find = |key: &str, name: &str| {
+            stacks.get(name).ok_or_else(|| {
+                let hint = nearest(name, stacks.keys().map(String::as_str)).map(|near| format!("did you mean {near}?"));
+                self.error(place_of(key), format!("{key}: found {name:?}, expected {}", known()), hint)
+            })
         };
-        if let Some(role) = [Role::Server, Role::Client].into_iter().find(|role| !manifest.roles.contains(role)) {
-            let role = format!("{role:?}").to_lowercase();
-            let message = format!("stack.name: found {name:?}, which has no {role}; expected a stack with both roles");
-            return Err(self.error(place_of("stack.name"), message, None));
+        let under_test = find("stack.name", &name)?;
+        let side = |key: &str, asked: &Option<String>, role: Role| {
+            let name = asked.as_deref().unwrap_or_else(|| {
+                if under_test.has(role) { &name } else { under_test.peer.as_deref().unwrap_or(&name) }
+            });
+            let manifest = find(key, name)?;
+            if manifest.has(role) {
+                return Ok(manifest);
+            }
+            let message = format!("{key}: found {name:?}, which has no {}; expected a stack that has one", word(&role));
+            Err(self.error(place_of(key).or_else(|| place_of("stack.name")), message, None))
+        };
+        let server = side("stack.server", &draft.server, Role::Server)?;
+        let client = side("stack.client", &draft.client, Role::Client)?;
+        if server.transport != client.transport {
+            let message = format!(
+                "stack.client: found {:?}, which does not speak the transport of {:?}; expected one that does",
+                client.name, server.name
+            );
+            return Err(self.error(place_of("stack.client").or_else(|| place_of("stack.name")), message, None));
         }
-        draft.resolve(manifest).map_err(|(key, message)| {
+        draft.resolve(&name, server, client).map_err(|(key, message)| {
             let place = place_of(key).or_else(|| place_of("stack.name"));
             self.error(place, format!("{key}: {message}"), None)
         })

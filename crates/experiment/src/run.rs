@@ -6,6 +6,8 @@ use quiclab_units::{ByteCount, Duration, Rate};
 use serde::{Deserialize, Serialize};
 use sha2::Digest as _;
 
+use crate::stack::Role;
+
 /// One transfer on one testbed, with every setting that can change its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,9 +49,14 @@ pub struct Settings {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StackSettings {
-    /// Name of the stack in its manifest; it serves both roles.
+    /// Name of the stack that the run is about.
     pub name: String,
-    /// The sender's congestion control, by its usual short name such as `cubic`. One that the stack claims, as all below.
+    /// Name of the stack that serves: [`StackSettings::name`], where that has a server.
+    pub server: String,
+    /// Name of the stack that fetches: [`StackSettings::name`], where that has a client.
+    pub client: String,
+    /// The sender's congestion control, by its usual short name such as `cubic`. One that the server's stack claims, as all below;
+    /// [`DEFAULT`] leaves it to the endpoint.
     pub congestion_control: String,
     /// Segmentation offload.
     pub gso: Gso,
@@ -67,7 +74,12 @@ pub enum Gso {
     Off,
     /// Many packets in one buffer, cut by the kernel.
     On,
+    /// Whatever the endpoint does by itself.
+    Default,
 }
+
+/// What stands for "whatever the endpoint does by itself", of stacks that have no manifest to tell.
+pub const DEFAULT: &str = "default";
 
 /// Who spaces the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +91,8 @@ pub enum Pacing {
     User,
     /// The kernel, by the send time that the stack gives each packet (`SO_TXTIME`).
     Txtime,
+    /// Whatever the endpoint does by itself.
+    Default,
 }
 
 /// What is spoken over the transport.
@@ -108,18 +122,49 @@ pub enum IpVersion {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
-    /// Length of the one response; more than 0.
+    /// The contract's test case, such as `transfer`.
+    pub test_case: String,
+    /// Length of each response; more than 0.
     #[serde(with = "crate::quantity")]
     pub size: ByteCount,
+    /// Number of responses; from 1.
+    pub files: u32,
+    /// Most requests open at the same time; from 1, `None` for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<u32>,
+    /// What the server's certificate chain is like.
+    pub certificate: Certificate,
+    /// How long the server's certificate takes to come.
+    #[serde(with = "crate::quantity")]
+    pub certificate_delay: Duration,
     /// Virtual time after which the client counts as hanging; more than 0.
     #[serde(with = "crate::quantity")]
     pub timeout: Duration,
+}
+
+/// What a server's certificate chain is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Certificate {
+    /// The leaf alone, some 500 bytes.
+    Small,
+    /// With intermediate authorities, over 9 kB: more than three times what a client sends first.
+    Large,
+}
+
+impl Workload {
+    /// Bytes of all responses together.
+    pub fn all_bytes(&self) -> ByteCount {
+        ByteCount::from_bytes(self.size.as_bytes().saturating_mul(u64::from(self.files)))
+    }
 }
 
 /// The bottleneck: token bucket with a netem child towards the client, netem towards the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Path {
+    /// IP version of everything on it.
+    pub ip: IpVersion,
     /// Of the token bucket, towards the client; more than 0. It counts frames with their Ethernet header, without the frame check sequence.
     #[serde(with = "crate::quantity")]
     pub rate: Rate,
@@ -181,6 +226,10 @@ pub enum Qdisc {
 pub struct Tap {
     /// Off leaves the wire unseen: only for measuring what capturing costs.
     pub enabled: bool,
+    /// Whether the server's kernel counts how long what it is given to send is, before segmentation. It costs time per packet.
+    pub send_sizes: bool,
+    /// Whether the endpoints write qlog.
+    pub qlog: bool,
     /// Bytes kept of each packet at the sender's tap, 96 to 65535; `None` keeps all.
     #[serde(with = "crate::quantity::option", default, skip_serializing_if = "Option::is_none")]
     pub snaplen: Option<ByteCount>,
@@ -240,29 +289,26 @@ impl Run {
 }
 
 impl StackSettings {
-    /// The settings as an endpoint sees them in its environment.
-    pub fn environment(&self) -> BTreeMap<String, String> {
-        let gso = match self.gso {
-            Gso::Off => "off",
-            Gso::On => "on",
-        };
-        let pacing = match self.pacing {
-            Pacing::Off => "off",
-            Pacing::User => "user",
-            Pacing::Txtime => "txtime",
-        };
-        let http = match self.http {
-            Http::H3 => "h3",
-            Http::Hq => "hq",
-            Http::H2 => "h2",
-        };
-        [
-            ("QUICLAB_CCA", self.congestion_control.as_str()),
-            ("QUICLAB_GSO", gso),
-            ("QUICLAB_PACING", pacing),
-            ("QUICLAB_HTTP", http),
-        ]
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .into()
+    /// The settings as the server sees them in its environment; and its client, where that is of the same stack. Another
+    /// stack's client is left at its own defaults.
+    pub fn environment(&self, role: Role) -> BTreeMap<String, String> {
+        let mut environment = BTreeMap::from([("QUICLAB_HTTP".to_owned(), word(&self.http))]);
+        if role == Role::Server || self.client == self.server {
+            for (name, value) in [
+                ("QUICLAB_CCA", self.congestion_control.clone()),
+                ("QUICLAB_GSO", word(&self.gso)),
+                ("QUICLAB_PACING", word(&self.pacing)),
+            ] {
+                if value != DEFAULT {
+                    environment.insert(name.to_owned(), value);
+                }
+            }
+        }
+        environment
     }
+}
+
+/// A value as it is written in files.
+pub fn word<T: Serialize>(value: &T) -> String {
+    toml::Value::try_from(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }

@@ -6,12 +6,19 @@ use quiclab_units::{ByteCount, Duration, Rate};
 use serde::Deserialize;
 use toml::Value;
 
-use crate::run::{Analysis, Gso, Hosts, Http, Pacing, Path, Qdisc, Settings, StackSettings, Tap, Workload};
-use crate::stack::StackManifest;
+use crate::run::{
+    Analysis, Certificate, Gso, Hosts, Http, IpVersion, Pacing, Path, Qdisc, Settings, StackSettings, Tap, Workload,
+    word as lowercase,
+};
+use crate::stack::{CertificateDelay, StackManifest};
 use crate::value::inline;
 
 /// The largest frame without jumbo frames: a bucket below it could never let one through.
 const LARGEST_FRAME: ByteCount = ByteCount::from_bytes(1514);
+/// The test case that is nothing but a transfer.
+const TRANSFER: &str = "transfer";
+/// More files than this do not fit into the variables of an endpoint.
+const MOST_FILES: u32 = 2000;
 /// Kernels of the vm testbed.
 const KERNELS: &[&str] = &["6.1", "6.1-rt", "6.12"];
 
@@ -26,6 +33,8 @@ pub(crate) struct Draft {
     workload: Workload,
     path: Path,
     pub(crate) stack_name: Option<String>,
+    pub(crate) server: Option<String>,
+    pub(crate) client: Option<String>,
     congestion_control: Option<String>,
     gso: Option<Gso>,
     pacing: Option<Pacing>,
@@ -44,8 +53,17 @@ impl Default for Draft {
         Self {
             kernel: "6.1".to_owned(),
             repetitions: 1,
-            workload: Workload { size: ByteCount::from_bytes(10 << 20), timeout: Duration::from_secs(300) },
+            workload: Workload {
+                test_case: TRANSFER.to_owned(),
+                size: ByteCount::from_bytes(10 << 20),
+                files: 1,
+                streams: None,
+                certificate: Certificate::Small,
+                certificate_delay: Duration::default(),
+                timeout: Duration::from_secs(300),
+            },
             path: Path {
+                ip: IpVersion::V4,
                 rate: Rate::from_bits_per_second(40_000_000),
                 burst: ByteCount::from_bytes(1535),
                 delay_to_client: Duration::from_millis(20),
@@ -54,6 +72,8 @@ impl Default for Draft {
                 return_limit_packets: 1000,
             },
             stack_name: None,
+            server: None,
+            client: None,
             congestion_control: None,
             gso: None,
             pacing: None,
@@ -63,7 +83,13 @@ impl Default for Draft {
             etf_delta: Duration::from_micros(200),
             udp_receive_buffer: ByteCount::from_bytes(50 << 20),
             udp_send_buffer: ByteCount::from_bytes(212_992),
-            tap: Tap { enabled: true, snaplen: None, bottleneck_snaplen: Some(ByteCount::from_bytes(128)) },
+            tap: Tap {
+                enabled: true,
+                send_sizes: false,
+                qlog: false,
+                snaplen: None,
+                bottleneck_snaplen: Some(ByteCount::from_bytes(128)),
+            },
             analysis: Analysis { train_threshold: Duration::from_micros(100) },
         }
     }
@@ -80,12 +106,34 @@ pub(crate) struct Setting {
 /// All settings, in the order of the reference.
 pub(crate) const SETTINGS: &[Setting] = &[
     Setting { key: "kernel", set: |draft, value| one_of(value, KERNELS).map(|name| draft.kernel = name) },
+    Setting {
+        key: "workload.test_case",
+        set: |draft, value| put(&mut draft.workload.test_case, text(value, "a test case such as \"transfer\"")?),
+    },
     Setting { key: "workload.size", set: |draft, value| put(&mut draft.workload.size, positive(value)?) },
+    Setting { key: "workload.files", set: |draft, value| put(&mut draft.workload.files, files(value)?) },
+    Setting { key: "workload.streams", set: |draft, value| put(&mut draft.workload.streams, streams(value)?) },
+    Setting {
+        key: "workload.certificate",
+        set: |draft, value| put(&mut draft.workload.certificate, word(value, "\"small\" or \"large\"")?),
+    },
+    Setting {
+        key: "workload.certificate_delay",
+        set: |draft, value| put(&mut draft.workload.certificate_delay, milliseconds(value)?),
+    },
     Setting { key: "workload.repetitions", set: |draft, value| put(&mut draft.repetitions, count(value)?) },
     Setting { key: "workload.timeout", set: |draft, value| put(&mut draft.workload.timeout, positive(value)?) },
     Setting {
         key: "stack.name",
         set: |draft, value| put(&mut draft.stack_name, Some(text(value, "the name of a stack")?)),
+    },
+    Setting {
+        key: "stack.server",
+        set: |draft, value| put(&mut draft.server, Some(text(value, "the name of a stack")?)),
+    },
+    Setting {
+        key: "stack.client",
+        set: |draft, value| put(&mut draft.client, Some(text(value, "the name of a stack")?)),
     },
     Setting {
         key: "stack.congestion_control",
@@ -100,6 +148,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         key: "stack.http",
         set: |draft, value| put(&mut draft.http, Some(word(value, "\"h3\", \"hq\" or \"h2\"")?)),
     },
+    Setting { key: "path.ip", set: |draft, value| put(&mut draft.path.ip, word(value, "\"4\" or \"6\"")?) },
     Setting { key: "path.rate", set: |draft, value| put(&mut draft.path.rate, positive(value)?) },
     Setting { key: "path.burst", set: |draft, value| put(&mut draft.path.burst, bucket(value)?) },
     Setting { key: "path.delay_to_client", set: |draft, value| put(&mut draft.path.delay_to_client, delay(value)?) },
@@ -125,12 +174,9 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting { key: "hosts.etf_delta", set: |draft, value| put(&mut draft.etf_delta, positive(value)?) },
     Setting { key: "hosts.udp_receive_buffer", set: |draft, value| put(&mut draft.udp_receive_buffer, buffer(value)?) },
     Setting { key: "hosts.udp_send_buffer", set: |draft, value| put(&mut draft.udp_send_buffer, buffer(value)?) },
-    Setting {
-        key: "tap.enabled",
-        set: |draft, value| {
-            put(&mut draft.tap.enabled, value.as_bool().ok_or_else(|| expected(value, "true or false"))?)
-        },
-    },
+    Setting { key: "tap.enabled", set: |draft, value| put(&mut draft.tap.enabled, truth(value)?) },
+    Setting { key: "tap.send_sizes", set: |draft, value| put(&mut draft.tap.send_sizes, truth(value)?) },
+    Setting { key: "tap.qlog", set: |draft, value| put(&mut draft.tap.qlog, truth(value)?) },
     Setting { key: "tap.snaplen", set: |draft, value| put(&mut draft.tap.snaplen, snap_length(value)?) },
     Setting {
         key: "tap.bottleneck_snaplen",
@@ -148,23 +194,54 @@ impl Draft {
         SETTINGS.iter().find(|setting| setting.key == key).map(|setting| (setting.set)(self, value))
     }
 
-    /// Closes what was left open with the stack's own defaults, and checks that the stack can do it.
+    /// Closes what was left open with the server's own defaults, and checks that both stacks can do it.
     ///
     /// # Errors
     /// Key, and what is wrong with it.
-    pub(crate) fn resolve(self, manifest: &StackManifest) -> Result<Settings, (&'static str, String)> {
-        let defaults = &manifest.default;
+    pub(crate) fn resolve(
+        self,
+        name: &str,
+        server: &StackManifest,
+        client: &StackManifest,
+    ) -> Result<Settings, (&'static str, String)> {
+        let defaults = &server.default;
+        let http = match self.http {
+            Some(http) => http,
+            // What both do, the server's favourite first.
+            None => [defaults.http]
+                .iter()
+                .chain(&server.http)
+                .copied()
+                .find(|http| client.http.contains(http))
+                .unwrap_or(defaults.http),
+        };
         let stack = StackSettings {
-            name: manifest.name.clone(),
+            name: name.to_owned(),
+            server: server.name.clone(),
+            client: client.name.clone(),
             congestion_control: self.congestion_control.unwrap_or_else(|| defaults.congestion_control.clone()),
             gso: self.gso.unwrap_or(defaults.gso),
             pacing: self.pacing.unwrap_or(defaults.pacing),
-            http: self.http.unwrap_or(defaults.http),
+            http,
         };
-        claimed("stack.congestion_control", &stack.congestion_control, &manifest.congestion_control, manifest)?;
-        claimed("stack.gso", &stack.gso, &manifest.gso, manifest)?;
-        claimed("stack.pacing", &stack.pacing, &manifest.pacing, manifest)?;
-        claimed("stack.http", &stack.http, &manifest.http, manifest)?;
+        claimed("stack.congestion_control", &stack.congestion_control, &server.congestion_control, server)?;
+        claimed("stack.gso", &stack.gso, &server.gso, server)?;
+        claimed("stack.pacing", &stack.pacing, &server.pacing, server)?;
+        let workload = self.workload;
+        for (manifest, cases, asked) in [
+            (server, &server.test_cases.server, server_test_case(&workload.test_case)),
+            (client, &client.test_cases.client, workload.test_case.as_str()),
+        ] {
+            claimed("stack.http", &stack.http, &manifest.http, manifest)?;
+            claimed("path.ip", &self.path.ip, &manifest.ip, manifest)?;
+            let cases: Vec<_> = cases.iter().map(String::as_str).collect();
+            claimed("workload.test_case", &asked, &cases, manifest)?;
+        }
+        if workload.certificate_delay != Duration::default() && server.certificate_delay == CertificateDelay::None {
+            let message =
+                format!("found {}, which {} cannot wait for; expected none", workload.certificate_delay, server.name);
+            return Err(("workload.certificate_delay", message));
+        }
         let server_qdisc = match self.qdisc.as_str() {
             "pfifo_fast" => Qdisc::PfifoFast,
             "fq" => Qdisc::Fq { flow_limit_packets: self.fq_flow_limit_packets },
@@ -184,7 +261,7 @@ impl Draft {
         Ok(Settings {
             kernel: self.kernel,
             stack,
-            workload: self.workload,
+            workload,
             path: self.path,
             hosts: Hosts {
                 server_qdisc,
@@ -216,9 +293,9 @@ fn claimed<T: PartialEq + serde::Serialize>(
     Err((key, message))
 }
 
-/// A value as it is written in files.
-fn lowercase<T: serde::Serialize>(value: &T) -> String {
-    Value::try_from(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+/// What a server is told where its client is told `test_case`: a server only follows a key update.
+pub fn server_test_case(test_case: &str) -> &str {
+    if test_case == "keyupdate" { TRANSFER } else { test_case }
 }
 
 fn put<T>(place: &mut T, value: T) -> Result<(), String> {
@@ -285,6 +362,28 @@ fn snap_length(value: &Value) -> Result<Option<ByteCount>, String> {
     Ok(Some(bytes))
 }
 
+fn files(value: &Value) -> Result<u32, String> {
+    let number = count(value)?;
+    if number > MOST_FILES { Err(expected(value, &format!("at most {MOST_FILES}"))) } else { Ok(number) }
+}
+
+fn streams(value: &Value) -> Result<Option<u32>, String> {
+    if value.as_str() == Some("all") {
+        return Ok(None);
+    }
+    count(value).map(Some).map_err(|message| format!("{message}, or \"all\""))
+}
+
+/// The contract counts certificate delays in milliseconds.
+fn milliseconds(value: &Value) -> Result<Duration, String> {
+    let time = delay(value)?;
+    if time.as_nanos() % 1_000_000 == 0 { Ok(time) } else { Err(expected(value, "a whole number of milliseconds")) }
+}
+
+fn truth(value: &Value) -> Result<bool, String> {
+    value.as_bool().ok_or_else(|| expected(value, "true or false"))
+}
+
 fn count(value: &Value) -> Result<u32, String> {
     let number = value.as_integer().and_then(|number| u32::try_from(number).ok()).filter(|number| *number > 0);
     number.ok_or_else(|| expected(value, "a whole number from 1 to 4294967295"))
@@ -319,7 +418,7 @@ mod tests {
     fn every_setting_stands_in_the_reference_with_its_default() {
         for Setting { key, .. } in SETTINGS {
             let default = documented_default(key);
-            if ["required", "the stack's"].contains(&default) {
+            if default == "required" || default == "the stack's" || default.starts_with("`stack.name`") {
                 assert!(key.starts_with("stack."), "{key}");
                 continue;
             }

@@ -1,6 +1,6 @@
 //! What a stack says of itself: `stacks/<name>/stack.toml`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use quiclab_units::ByteCount;
 use serde::{Deserialize, Serialize};
@@ -138,6 +138,26 @@ pub struct Guest {
     pub memory: Option<ByteCount>,
     /// The command and its arguments; what the build left is mounted at `/stack`.
     pub command: Vec<String>,
+    /// Whose contract it keeps.
+    #[serde(default)]
+    pub contract: Contract,
+    /// Variables it is started with besides those of the contract.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
+    /// The folder it is started in; `None` is that of its logs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
+}
+
+/// Whose contract an endpoint keeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Contract {
+    /// That of docs/reference/endpoint-contract.md.
+    #[default]
+    Quiclab,
+    /// That of the QUIC Interop Runner alone, which has no word for congestion control, offloads or pacing.
+    InteropRunner,
 }
 
 /// Why a manifest cannot be used.

@@ -20,6 +20,9 @@ pub fn setting_text(settings: &Settings, key: &str) -> Option<String> {
         // What a run stores in another shape than a file has it.
         ("tap.snaplen", _) => Some(snap_length(settings.tap.snaplen)),
         ("tap.bottleneck_snaplen", _) => Some(snap_length(settings.tap.bottleneck_snaplen)),
+        ("workload.streams", _) => {
+            Some(settings.workload.streams.map_or_else(|| "all".to_owned(), |streams| streams.to_string()))
+        }
         ("hosts.fq_flow_limit_packets", Qdisc::Fq { flow_limit_packets }) => Some(flow_limit_packets.to_string()),
         ("hosts.etf_delta", Qdisc::Etf { delta }) => Some(delta.to_string()),
         ("hosts.server_qdisc", _) => stored(settings, "hosts.server_qdisc.kind"),

@@ -218,7 +218,8 @@ impl RunMetrics {
         Ok(serde_json::from_str(text)?)
     }
 
-    pub(crate) fn warn(&mut self, code: WarningCode, message: String) {
+    /// Adds a warning.
+    pub fn warn(&mut self, code: WarningCode, message: String) {
         self.warnings.push(Warning { code: code.name().to_owned(), message });
     }
 }

@@ -67,11 +67,17 @@ pub enum WarningCode {
     TrainsNotExamined,
     /// Planned send times that belong to no captured packet.
     PlannedTimesNotJoined,
+    /// An endpoint had ended, and processes of it were still there.
+    ProcessesLeft,
+    /// An endpoint wrote files outside of the folders it was given.
+    StrayFiles,
+    /// An endpoint printed more than is kept.
+    LogCut,
 }
 
 impl WarningCode {
     /// All of them, in the order of declaration.
-    pub const ALL: [WarningCode; 32] = [
+    pub const ALL: [WarningCode; 35] = [
         WarningCode::NoFlow,
         WarningCode::SeveralFlows,
         WarningCode::CaptureTruncated,
@@ -104,6 +110,9 @@ impl WarningCode {
         WarningCode::WindowsTooMany,
         WarningCode::TrainsNotExamined,
         WarningCode::PlannedTimesNotJoined,
+        WarningCode::ProcessesLeft,
+        WarningCode::StrayFiles,
+        WarningCode::LogCut,
     ];
 
     /// The name in `metrics.json`. Never changes its meaning.
@@ -141,6 +150,9 @@ impl WarningCode {
             WarningCode::WindowsTooMany => "windows_too_many",
             WarningCode::TrainsNotExamined => "trains_not_examined",
             WarningCode::PlannedTimesNotJoined => "planned_times_not_joined",
+            WarningCode::ProcessesLeft => "processes_left",
+            WarningCode::StrayFiles => "stray_files",
+            WarningCode::LogCut => "log_cut",
         }
     }
 }

@@ -34,7 +34,7 @@ pub enum Verb {
     Verify(VerifyArguments),
     /// Say what this machine can do, what is missing, and the command that mends it
     Doctor(DoctorArguments),
-    /// List the stacks and what each can do
+    /// List the stacks, build them, prove what they claim, import images
     Stacks(StacksArguments),
     /// Get the kernel, make the guest image, build the stacks, without running anything
     Prepare(PrepareArguments),
@@ -67,7 +67,7 @@ pub struct RunArguments {
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
-    pub stacks: StacksFolder,
+    pub stacks: StackOptions,
     #[command(flatten)]
     pub output: Output,
 }
@@ -140,7 +140,7 @@ pub struct VerifyArguments {
     #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..))]
     pub wall_timeout: u64,
     #[command(flatten)]
-    pub stacks: StacksFolder,
+    pub stacks: StackOptions,
     #[command(flatten)]
     pub output: Output,
 }
@@ -149,7 +149,7 @@ pub struct VerifyArguments {
 #[derive(Debug, Args)]
 pub struct DoctorArguments {
     #[command(flatten)]
-    pub stacks: StacksFolder,
+    pub stacks: StackOptions,
     #[command(flatten)]
     pub output: Output,
 }
@@ -157,8 +157,40 @@ pub struct DoctorArguments {
 /// Arguments of `quiclab stacks`.
 #[derive(Debug, Args)]
 pub struct StacksArguments {
+    /// What to do with them
+    #[command(subcommand)]
+    pub action: StacksAction,
+}
+
+/// What `quiclab stacks` does.
+#[derive(Debug, Subcommand)]
+pub enum StacksAction {
+    /// Print the table of stacks, or all that is known of some
+    List(StacksListArguments),
+    /// Build stacks, as far as the cache does not have them
+    Build(StacksBuildArguments),
+}
+
+/// Arguments of `quiclab stacks list`.
+#[derive(Debug, Args)]
+pub struct StacksListArguments {
+    /// Stacks to print everything of [default: a table of all]
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
     #[command(flatten)]
-    pub stacks: StacksFolder,
+    pub stacks: StackOptions,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Arguments of `quiclab stacks build`.
+#[derive(Debug, Args)]
+pub struct StacksBuildArguments {
+    /// Stacks to build [default: all]
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    #[command(flatten)]
+    pub stacks: StackOptions,
     #[command(flatten)]
     pub output: Output,
 }
@@ -169,15 +201,18 @@ pub struct PrepareArguments {
     /// An experiment file, to prepare what it needs [default: all stacks, kernel 6.1]
     pub file: Option<PathBuf>,
     #[command(flatten)]
-    pub stacks: StacksFolder,
+    pub stacks: StackOptions,
 }
 
 /// Where the stacks are.
 #[derive(Debug, Args)]
-pub struct StacksFolder {
+pub struct StackOptions {
     /// Folder of the stacks [default: stacks/ here or in a folder above]
     #[arg(long = "stacks", value_name = "DIR")]
     pub folder: Option<PathBuf>,
+    /// A stack of your own: a program that keeps the endpoint contract, or a folder with a stack.toml; can be given several times
+    #[arg(long = "stack", value_name = "PATH")]
+    pub own: Vec<PathBuf>,
 }
 
 /// How to print.

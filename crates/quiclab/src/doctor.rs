@@ -134,14 +134,14 @@ fn resources() -> Vec<Check> {
     checks
 }
 
-/// Toolchains and packages of the stacks, and what is in the cache already.
+/// Toolchains and packages of the stacks (each is needed for that stack alone), and what is in the cache already.
 fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
-    let laboratory = match Laboratory::open(arguments.stacks.folder.as_deref(), signals::stop_flag()?) {
+    let laboratory = match Laboratory::open(&arguments.stacks, signals::stop_flag()?) {
         Ok(laboratory) => laboratory,
         Err(error) => return Ok(vec![bad("stacks", first_line(&error), "--stacks DIR".to_owned())]),
     };
     let mut checks = Vec::new();
-    for manifest in laboratory.manifests.values() {
+    for manifest in laboratory.manifests().values() {
         let name = format!("to build {}", manifest.name);
         let tools = manifest.build.host_tools.iter().filter(|tool| find(tool).is_none()).cloned().collect::<Vec<_>>();
         let packages =
@@ -149,25 +149,30 @@ fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
         checks.push(match (&tools[..], &packages[..]) {
             ([], []) => good(&name, "all there".to_owned()),
             ([], packages) => {
-                bad(&name, format!("no {}", packages.join(", ")), format!("apt-get install {}", packages.join(" ")))
+                absent(&name, format!("no {}", packages.join(", ")), format!("apt-get install {}", packages.join(" ")))
             }
-            (tools, _) => bad(
+            (tools, _) => absent(
                 &name,
                 format!("no {} on the PATH", tools.join(", ")),
                 "README.md, \"What it needs\", says how to get toolchains".to_owned(),
             ),
         });
     }
-    let packages = laboratory.manifests.values().flat_map(|manifest| manifest.guest.packages.clone()).collect();
     let made =
         |found: bool| if found { "in the cache" } else { "not made yet; quiclab run or quiclab prepare makes it" };
     checks.push(good("kernel 6.1", made(Kernel::find(&laboratory.cache, "6.1").is_some()).to_owned()));
-    checks.push(good("guest image", made(Image::find(&laboratory.cache, &packages).is_some()).to_owned()));
+    let image = Image::find(&laboratory.cache, &Default::default());
+    checks.push(good("root of the guests", made(image.is_some()).to_owned()));
     Ok(checks)
 }
 
 fn good(name: &str, found: String) -> Check {
     Check { name: name.to_owned(), good: true, found, remedy: None }
+}
+
+/// Only what one stack needs; everything else works without.
+fn absent(name: &str, found: String, remedy: String) -> Check {
+    Check { name: name.to_owned(), good: true, found, remedy: Some(remedy) }
 }
 
 fn bad(name: &str, found: String, remedy: String) -> Check {
@@ -208,7 +213,11 @@ fn table(checks: &[Check]) -> String {
     }
     table.set_header(["", "what", "found", "what mends it"]);
     for check in checks {
-        let state = if check.good { "ok" } else { "MISSING" };
+        let state = match (check.good, &check.remedy) {
+            (true, None) => "ok",
+            (true, Some(_)) => "absent",
+            (false, _) => "MISSING",
+        };
         table.add_row([state, &check.name, &check.found, check.remedy.as_deref().unwrap_or("")]);
     }
     table.to_string()

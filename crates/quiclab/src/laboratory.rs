@@ -16,24 +16,26 @@ use quiclab_experiment::{
 use quiclab_testbed::{
     cache::Cache,
     record::Records,
-    stack::{BuiltStack, MANIFEST, manifests},
+    stack::{BuiltStack, MANIFEST, Source, sources},
     vm::{
-        image::Image,
         kernel::Kernel,
-        machine::{Size, qemu_version},
+        machine::qemu_version,
         priority,
-        run::{PerformError, Performed, Vm},
+        run::{PerformError, Performed, Side, Sides, Vm},
         state::{Guest, Host},
     },
 };
+
+use crate::{cli::StackOptions, own_stack::own_stack, signals};
+
+/// Folder of imported stacks below the cache's.
+pub const IMPORTED: &str = "imported";
 
 /// Where things are, before anything is made.
 #[derive(Debug)]
 pub struct Laboratory {
     /// The stacks by name.
-    pub manifests: BTreeMap<String, StackManifest>,
-    /// Their folder.
-    pub stacks_folder: PathBuf,
+    pub sources: BTreeMap<String, Source>,
     /// Where things are made once.
     pub cache: Cache,
     /// Set to end everything.
@@ -43,9 +45,11 @@ pub struct Laboratory {
 /// Everything that a set of runs needs, made.
 #[derive(Debug)]
 pub struct Prepared {
-    manifests: BTreeMap<String, StackManifest>,
+    sources: BTreeMap<String, Source>,
     stacks: BTreeMap<String, BuiltStack>,
     machines: BTreeMap<String, Vm>,
+    /// Stacks that could not be built, and why.
+    pub missing: BTreeMap<String, String>,
 }
 
 impl Laboratory {
@@ -53,49 +57,78 @@ impl Laboratory {
     ///
     /// # Errors
     /// Where there are no stacks, or one's manifest is wrong.
-    pub fn open(stacks: Option<&Path>, stop: Arc<AtomicBool>) -> Result<Self> {
-        let stacks_folder = match stacks {
-            Some(folder) => folder.to_path_buf(),
+    pub fn open(stacks: &StackOptions, stop: Arc<AtomicBool>) -> Result<Self> {
+        let cache = Cache::from_environment()?;
+        let folder = match &stacks.folder {
+            Some(folder) => folder.clone(),
             None => find_stacks()?,
         };
-        let manifests = manifests(&stacks_folder)?;
-        if manifests.is_empty() {
-            bail!("{}: found no stack, expected folders with {MANIFEST}\nhint: --stacks DIR", stacks_folder.display());
+        let mut sources = sources(&folder)?;
+        if sources.is_empty() {
+            bail!("{}: found no stack, expected folders with {MANIFEST}\nhint: --stacks DIR", folder.display());
         }
-        Ok(Self { manifests, stacks_folder, cache: Cache::from_environment()?, stop })
+        for (name, source) in imported(&cache)? {
+            sources.entry(name).or_insert(source);
+        }
+        for path in &stacks.own {
+            let source = own_stack(&cache, path)?;
+            sources.insert(source.manifest.name.clone(), source);
+        }
+        Ok(Self { sources, cache, stop })
     }
 
-    /// Makes what `runs` need, as far as the cache does not have it, and says on standard error what takes long.
+    /// What the stacks say of themselves, by name.
+    pub fn manifests(&self) -> BTreeMap<String, StackManifest> {
+        self.sources.iter().map(|(name, source)| (name.clone(), source.manifest.clone())).collect()
+    }
+
+    /// Makes what `runs` need, as far as the cache does not have it, and says on standard error what takes long. A stack that
+    /// cannot be built is left out, unless none can be.
     ///
     /// # Errors
-    /// A missing program or package with how to get it, a failed build, or an interruption.
+    /// A missing program or package with how to get it, no stack that can be built, or an interruption.
     pub fn prepare(&self, runs: &[Run], patience: Duration) -> Result<Prepared> {
+        let mut prepared = Prepared {
+            sources: self.sources.clone(),
+            stacks: BTreeMap::new(),
+            machines: BTreeMap::new(),
+            missing: BTreeMap::new(),
+        };
         let qemu_version = qemu_version()?;
         let agent = agent()?;
-        let image = self.image()?;
-        let stacks = runs.iter().map(|run| run.settings.stack.name.as_str()).collect::<BTreeSet<_>>();
-        let stacks = stacks.into_iter().map(|name| Ok((name.to_owned(), self.stack(name)?))).collect::<Result<_>>()?;
-        let mut machines = BTreeMap::new();
-        for run in runs {
-            let settings = &run.settings;
-            if !machines.contains_key(&settings.kernel) {
-                let kernel = self.kernel(&settings.kernel)?;
-                let guest =
-                    Guest { kernel, image: image.clone(), agent: agent.clone(), qemu_version: qemu_version.clone() };
-                let vm = Vm { cache: self.cache.clone(), guest };
-                machines.insert(settings.kernel.clone(), vm);
-            }
-            let guest = &machines[&settings.kernel].guest;
-            let size = Size::for_transfer(settings.workload.size)?;
-            if !guest.has_saved_state(&self.cache, size)? {
-                say(&format!(
-                    "booting a guest of {} MiB with kernel {} (once; some 10 s)",
-                    size.memory_mib, settings.kernel
-                ));
-                guest.saved_state(&self.cache, size, &self.host(0, patience)?)?;
+        let names: BTreeSet<_> =
+            runs.iter().flat_map(|run| [&run.settings.stack.server, &run.settings.stack.client]).collect();
+        for name in names {
+            match self.stack(name) {
+                Ok(stack) => {
+                    prepared.stacks.insert(name.clone(), stack);
+                }
+                Err(error) if signals::is_interruption(&error) => return Err(error),
+                Err(error) => {
+                    say(&format!("{name} is left out: {error:#}"));
+                    prepared.missing.insert(name.clone(), format!("{error:#}"));
+                }
             }
         }
-        Ok(Prepared { manifests: self.manifests.clone(), stacks, machines })
+        if prepared.stacks.is_empty() && !runs.is_empty() {
+            bail!("no stack could be built");
+        }
+        for run in runs {
+            if !prepared.can(run) {
+                continue;
+            }
+            let name = &run.settings.kernel;
+            if !prepared.machines.contains_key(name) {
+                let kernel = self.kernel(name)?;
+                let guest = Guest { kernel, agent: agent.clone(), qemu_version: qemu_version.clone() };
+                prepared.machines.insert(name.clone(), Vm { cache: self.cache.clone(), guest });
+            }
+            let vm = &prepared.machines[name];
+            vm.prepare(run, prepared.sides(run), &self.host(0, patience)?, &mut |size| {
+                say(&format!("booting a guest of {} MiB with kernel {name} (once; some 10 s)", size.memory_mib));
+            })?;
+        }
+        Ok(prepared)
     }
 
     /// The host's side of the guests of worker number `worker`: a core of its own, as long as there are enough.
@@ -118,43 +151,48 @@ impl Laboratory {
         Kernel::prepare(&self.cache, name)
     }
 
-    /// The guest image with the packages of all stacks.
-    ///
-    /// # Errors
-    /// As [`Image::prepare`].
-    pub fn image(&self) -> Result<Image> {
-        let packages = self.manifests.values().flat_map(|manifest| manifest.guest.packages.clone()).collect();
-        if Image::find(&self.cache, &packages).is_none() {
-            say("making the guest image (once; some 20 s)");
-        }
-        Image::prepare(&self.cache, &packages, &self.stop)
-    }
-
     /// The built stack `name`.
     ///
     /// # Errors
     /// As [`BuiltStack::prepare`].
     pub fn stack(&self, name: &str) -> Result<BuiltStack> {
-        let manifest = self.manifests.get(name).with_context(|| {
-            let known = self.manifests.keys().cloned().collect::<Vec<_>>().join(", ");
-            format!("stack: found {name:?}, expected one of {known}")
-        })?;
-        let source = self.stacks_folder.join(name);
-        if BuiltStack::find(&self.cache, &source)?.is_none() {
-            say(&format!("building {name} {} (once; up to some minutes)", manifest.version));
+        let source = self.source(name)?;
+        if BuiltStack::find(&self.cache, source)?.is_none() {
+            say(&format!("building {name} {} (once; up to some minutes)", source.manifest.version));
         }
-        BuiltStack::prepare(&self.cache, &source, manifest, &self.stop)
+        BuiltStack::prepare(&self.cache, source, &self.stop)
+    }
+
+    /// The stack `name`.
+    ///
+    /// # Errors
+    /// Where there is none.
+    pub fn source(&self, name: &str) -> Result<&Source> {
+        self.sources.get(name).with_context(|| {
+            let known = self.sources.keys().cloned().collect::<Vec<_>>().join(", ");
+            format!("stack: found {name:?}, expected one of {known}")
+        })
     }
 }
 
 impl Prepared {
+    /// True where the stacks of `run` are there.
+    pub fn can(&self, run: &Run) -> bool {
+        let stack = &run.settings.stack;
+        [&stack.server, &stack.client].into_iter().all(|name| self.stacks.contains_key(name))
+    }
+
+    fn sides(&self, run: &Run) -> Sides<'_> {
+        let side = |name: &String| Side { manifest: &self.sources[name].manifest, stack: &self.stacks[name] };
+        Sides { server: side(&run.settings.stack.server), client: side(&run.settings.stack.client) }
+    }
+
     /// What `run` is made with.
     ///
     /// # Errors
     /// Where a part cannot be read.
     pub fn versions(&self, run: &Run) -> Result<Versions> {
-        let name = &run.settings.stack.name;
-        self.machines[&run.settings.kernel].versions(run, &self.manifests[name], &self.stacks[name])
+        self.machines[&run.settings.kernel].versions(run, self.sides(run))
     }
 
     /// Performs `run`.
@@ -168,9 +206,7 @@ impl Prepared {
         failures: &Path,
         host: &Host,
     ) -> Result<Performed, PerformError> {
-        let name = &run.settings.stack.name;
-        let vm = &self.machines[&run.settings.kernel];
-        vm.perform(run, &self.manifests[name], &self.stacks[name], records, failures, host)
+        self.machines[&run.settings.kernel].perform(run, self.sides(run), records, failures, host)
     }
 }
 
@@ -184,6 +220,12 @@ pub fn agent() -> Result<PathBuf> {
         bail!("{}: not found\nhint: cargo build --release makes it next to quiclab", path.display());
     }
     Ok(path)
+}
+
+/// The stacks that were imported as images, by name.
+fn imported(cache: &Cache) -> Result<BTreeMap<String, Source>> {
+    let folder = cache.path(IMPORTED);
+    if folder.is_dir() { sources(&folder) } else { Ok(BTreeMap::new()) }
 }
 
 fn find_stacks() -> Result<PathBuf> {

@@ -6,6 +6,7 @@ mod cli;
 mod doctor;
 mod laboratory;
 mod output;
+mod own_stack;
 mod pipe;
 mod prepare;
 mod progress;

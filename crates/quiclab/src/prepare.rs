@@ -15,16 +15,15 @@ const NO_RUN: Duration = Duration::ZERO;
 /// # Errors
 /// A missing program or package with how to get it, or a failed build.
 pub fn prepare(arguments: &PrepareArguments) -> Result<u8> {
-    let laboratory = Laboratory::open(arguments.stacks.folder.as_deref(), signals::stop_flag()?)?;
+    let laboratory = Laboratory::open(&arguments.stacks, signals::stop_flag()?)?;
     match &arguments.file {
         Some(file) => {
-            let plan = read_experiment(file, None)?.plan(&laboratory.manifests, &Overrides::default())?;
+            let plan = read_experiment(file, None)?.plan(&laboratory.manifests(), &Overrides::default())?;
             laboratory.prepare(&plan.runs, NO_RUN)?;
         }
         None => {
             laboratory.kernel("6.1")?;
-            laboratory.image()?;
-            for name in laboratory.manifests.keys() {
+            for name in laboratory.sources.keys() {
                 laboratory.stack(name)?;
             }
         }

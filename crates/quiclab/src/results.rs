@@ -39,6 +39,9 @@ pub struct Index {
     published: Vec<PublishedEntry>,
     /// Names of the plan's records, in its order.
     records: Vec<String>,
+    /// Stacks whose runs were left out because they could not be built, and why.
+    #[serde(default)]
+    missing_stacks: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -67,8 +70,8 @@ pub struct Written {
 }
 
 impl Index {
-    /// The index of a plan whose records have these names.
-    pub fn new(plan: &Plan, command: String, records: Vec<String>) -> Self {
+    /// The index of a plan whose records have these names, without the runs of stacks that are missing.
+    pub fn new(plan: &Plan, command: String, records: Vec<String>, missing_stacks: BTreeMap<String, String>) -> Self {
         let entry = |published: &Published| PublishedEntry {
             matches: published.matches.clone(),
             values: published.values.clone(),
@@ -82,6 +85,7 @@ impl Index {
             command,
             published: plan.published.iter().map(entry).collect(),
             records,
+            missing_stacks,
         }
     }
 }
@@ -163,7 +167,14 @@ impl Results {
         let index: Index = serde_json::from_str(&text)
             .with_context(|| format!("{}\nhint: quiclab run FILE --out DIR writes it again", path.display()))?;
         let mut runs = Vec::new();
-        let mut failures = Vec::new();
+        let mut failures: Vec<_> = index
+            .missing_stacks
+            .into_iter()
+            .map(|(stack, why)| FailureRow {
+                folder: stack,
+                message: format!("left out, it could not be built: {why}"),
+            })
+            .collect();
         let mut pictured: Vec<Settings> = Vec::new();
         for name in index.records {
             if !self.records.contains(&name) {

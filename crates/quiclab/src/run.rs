@@ -33,7 +33,7 @@ const MOST_FAILURES: usize = 99;
 /// A wrong file, a missing program, an interruption.
 pub fn run(arguments: &RunArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
-    let laboratory = Laboratory::open(arguments.stacks.folder.as_deref(), stop.clone())?;
+    let laboratory = Laboratory::open(&arguments.stacks, stop.clone())?;
     let plan = plan(arguments, &laboratory)?;
     if arguments.dry_run {
         return show_plan(&plan, arguments.output.json);
@@ -44,11 +44,8 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
     let patience = Duration::from_secs(arguments.wall_timeout);
     let prepared = laboratory.prepare(&plan.runs, patience)?;
     let jobs = jobs(&plan, &prepared)?;
-    results.write_index(&Index::new(
-        &plan,
-        command_line(arguments),
-        jobs.iter().map(|job| job.name.clone()).collect(),
-    ))?;
+    let names = jobs.iter().map(|job| job.name.clone()).collect();
+    results.write_index(&Index::new(&plan, command_line(arguments), names, prepared.missing.clone()))?;
     let missing: Vec<Job> = jobs.iter().filter(|job| !results.has(&job.name)).cloned().collect();
     if missing.len() < jobs.len() {
         eprintln!("quiclab: {} of {} runs have a record already", jobs.len() - missing.len(), jobs.len());
@@ -94,7 +91,7 @@ pub fn plan(arguments: &RunArguments, laboratory: &Laboratory) -> Result<Plan> {
         }
     }
     let overrides = Overrides { repetitions: arguments.reps, filters: arguments.filter.clone() };
-    Ok(experiment.plan(&laboratory.manifests, &overrides)?)
+    Ok(experiment.plan(&laboratory.manifests(), &overrides)?)
 }
 
 /// Reads an experiment file.
@@ -116,6 +113,7 @@ pub fn read_experiment(path: &Path, profile: Option<&str>) -> Result<Experiment>
 fn jobs(plan: &Plan, prepared: &Prepared) -> Result<Vec<Job>> {
     let labelled = plan.runs.iter().zip(run_labels(plan));
     labelled
+        .filter(|(run, _)| prepared.can(run))
         .map(|(run, label)| Ok(Job { name: run.folder_name(&prepared.versions(run)?), run: run.clone(), label }))
         .collect()
 }
@@ -148,6 +146,9 @@ fn command_line(arguments: &RunArguments) -> String {
     }
     if let Some(repetitions) = arguments.reps {
         let _ = write!(line, " --reps {repetitions}");
+    }
+    for path in &arguments.stacks.own {
+        let _ = write!(line, " --stack {}", quoted(&path.display().to_string()));
     }
     for (key, value) in &arguments.filter {
         let _ = write!(line, " --filter {}", quoted(&format!("{key}={value}")));

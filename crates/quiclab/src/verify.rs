@@ -20,10 +20,10 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
     let record = Record::load(&arguments.record)?;
     let run = &record.run.run;
-    let laboratory = Laboratory::open(arguments.stacks.folder.as_deref(), stop)?;
+    let laboratory = Laboratory::open(&arguments.stacks, stop)?;
     let name = &run.settings.stack.name;
-    if !laboratory.manifests.contains_key(name) {
-        bail!("{}: its stack {name:?} is not in {}", arguments.record.display(), laboratory.stacks_folder.display());
+    for name in [&run.settings.stack.server, &run.settings.stack.client] {
+        laboratory.source(name).with_context(|| arguments.record.display().to_string())?;
     }
     let patience = Duration::from_secs(arguments.wall_timeout);
     let prepared = laboratory.prepare(std::slice::from_ref(run), patience)?;

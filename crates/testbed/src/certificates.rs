@@ -5,9 +5,10 @@ use p256::{
     ecdsa::{DerSignature, SigningKey, signature::Signer},
     pkcs8::{EncodePrivateKey, LineEnding},
 };
+use quiclab_experiment::run::Certificate;
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyIdMethod, KeyUsagePurpose,
-    PKCS_ECDSA_P256_SHA256, PublicKeyData, SerialNumber, SignatureAlgorithm,
+    BasicConstraints, CertificateParams, CustomExtension, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyIdMethod,
+    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData, SerialNumber, SignatureAlgorithm,
 };
 use sha2::{Digest, Sha256};
 use time::{Duration, OffsetDateTime};
@@ -26,30 +27,68 @@ pub struct Certificates {
 /// Start of the guest's clock, 2026-01-01, in seconds since the Unix epoch.
 pub const GUEST_EPOCH_SECONDS: i64 = 1_767_225_600;
 
-/// Makes them for a server called `name`.
+/// Names of the server, by the address they lead to.
+const NAMES: [&str; 4] = ["server", "server4", "server6", "server46"];
+/// Intermediate authorities of a large chain; each adds more than [`PADDING`] bytes.
+const INTERMEDIATES: u64 = 8;
+/// Length of what makes an intermediate's certificate large, in bytes.
+const PADDING: usize = 800;
+
+/// Makes them for the server.
 ///
 /// Keys are ECDSA on P-256, signatures deterministic (RFC 6979): the same seed gives the same bytes.
 ///
 /// # Errors
-/// Where the name is no DNS name.
-pub fn make(seed: u64, name: &str) -> Result<Certificates> {
+/// Where the seed gives no key.
+pub fn make(seed: u64, kind: Certificate) -> Result<Certificates> {
     let authority_key = Key::derive(seed, "authority")?;
     let mut authority = parameters(vec![], "quiclab authority", seed, &authority_key)?;
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     let authority_certificate = authority.self_signed(&authority_key)?;
 
+    let mut issuer = Issuer::new(authority, authority_key);
+    let mut intermediates = Vec::new();
+    let count = if kind == Certificate::Large { INTERMEDIATES } else { 0 };
+    for number in 1..=count {
+        let name = format!("quiclab intermediate {number}");
+        let key = Key::derive(seed, &name)?;
+        let mut parameters = parameters(vec![], &name, seed.wrapping_add(2 * (number + 1)), &key)?;
+        parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        parameters.use_authority_key_identifier_extension = true;
+        parameters.custom_extensions = vec![padding(seed, number)];
+        intermediates.push(parameters.signed_by(&key, &issuer)?.pem());
+        issuer = Issuer::new(parameters, key);
+    }
+
     let server_key = Key::derive(seed, "server")?;
-    let mut server = parameters(vec![name.to_owned()], name, seed.wrapping_add(1), &server_key)?;
+    let names = NAMES.map(str::to_owned).to_vec();
+    let mut server = parameters(names, NAMES[0], seed.wrapping_add(1), &server_key)?;
     server.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     server.use_authority_key_identifier_extension = true;
-    let certificate = server.signed_by(&server_key, &Issuer::new(authority, authority_key))?;
+    let certificate = server.signed_by(&server_key, &issuer)?;
+    // The leaf first, then each one's issuer.
+    let chain = std::iter::once(certificate.pem()).chain(intermediates.into_iter().rev()).collect();
     Ok(Certificates {
-        chain: certificate.pem(),
+        chain,
         key: server_key.secret.to_pkcs8_pem(LineEnding::LF).context("private key")?.to_string(),
         authority: authority_certificate.pem(),
     })
+}
+
+/// An extension that nobody knows, full of bytes that no compression shortens: certificates may be compressed (RFC 8879).
+fn padding(seed: u64, number: u64) -> CustomExtension {
+    // Below the arc for examples (RFC 5612 does the same for organisations): 2.999 is free for all.
+    const EXAMPLE: &[u64] = &[2, 999, 1];
+    let block = |part: u64| Sha256::digest([seed, number, part].map(u64::to_le_bytes).concat());
+    let bytes: Vec<u8> = (0..).flat_map(block).take(PADDING).collect();
+    // A DER octet string: tag, length in two bytes.
+    let mut content = vec![0x04, 0x82];
+    content.extend((PADDING as u16).to_be_bytes());
+    content.extend(bytes);
+    CustomExtension::from_oid_content(EXAMPLE, content)
 }
 
 fn parameters(names: Vec<String>, common_name: &str, serial: u64, key: &Key) -> Result<CertificateParams> {
@@ -104,22 +143,47 @@ mod tests {
 
     #[test]
     fn a_seed_gives_the_same_certificates_and_another_gives_others() {
-        assert_eq!(make(1, "server").unwrap(), make(1, "server").unwrap());
-        assert_ne!(make(1, "server").unwrap().chain, make(2, "server").unwrap().chain);
+        let make = |seed| make(seed, Certificate::Large).unwrap();
+        assert_eq!(make(1), make(1));
+        assert_ne!(make(1).chain, make(2).chain);
     }
 
     #[test]
-    fn openssl_accepts_the_chain() {
+    fn a_large_chain_is_three_times_what_a_client_sends_first_and_a_small_one_is_not() {
+        let bytes = |kind| make(7, kind).unwrap().chain.len() * 3 / 4;
+        assert!(bytes(Certificate::Large) > 9000, "{}", bytes(Certificate::Large));
+        assert!(bytes(Certificate::Small) < 1000, "{}", bytes(Certificate::Small));
+    }
+
+    #[test]
+    fn openssl_accepts_the_chains() {
+        for kind in [Certificate::Small, Certificate::Large] {
+            accept(make(7, kind).unwrap());
+        }
+    }
+
+    fn accept(made: Certificates) {
         let folder = tempfile::tempdir().unwrap();
-        let made = make(7, "server").unwrap();
         for (name, text) in [("cert.pem", &made.chain), ("ca.pem", &made.authority), ("priv.key", &made.key)] {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
         let at = |name: &str| folder.path().join(name).display().to_string();
         let time = GUEST_EPOCH_SECONDS.to_string();
-        let arguments =
-            ["verify", "-attime", &time, "-verify_hostname", "server", "-CAfile", &at("ca.pem"), &at("cert.pem")];
-        crate::command::run("openssl", &arguments, "openssl").unwrap();
+        for name in NAMES {
+            let arguments = [
+                "verify",
+                "-attime",
+                &time,
+                "-verify_hostname",
+                name,
+                "-CAfile",
+                &at("ca.pem"),
+                "-untrusted",
+                &at("cert.pem"),
+                &at("cert.pem"),
+            ];
+            crate::command::run("openssl", &arguments, "openssl").unwrap();
+        }
         let of_key = crate::command::run("openssl", &["pkey", "-in", &at("priv.key"), "-pubout"], "openssl").unwrap();
         let of_certificate =
             crate::command::run("openssl", &["x509", "-in", &at("cert.pem"), "-noout", "-pubkey"], "openssl").unwrap();

@@ -10,15 +10,15 @@ use std::{
 
 use anyhow::{Context, Result};
 use quiclab_agent::{
-    report::{Outcome, ProcessEnd, Report},
+    report::{MOST_STRAY_FILES, Outcome, ProcessEnd, Report},
     ring,
     slot::{self, BLOCK, Manifest, RESULTS_MAGIC, SlotError},
     topology::TO_CLIENT,
     workload::Contents,
 };
 use quiclab_experiment::run::{Run, Versions};
-use quiclab_metrics::{AnalysisSettings, Observation, RunMetrics, analyze, measure};
-use quiclab_units::{ByteCount, Time};
+use quiclab_metrics::{AnalysisSettings, Observation, RunMetrics, WarningCode, analyze, measure};
+use quiclab_units::Time;
 use quiclab_wire::{
     CaptureReader, CaptureWriter, Direction, Dissector, DissectorSettings, PacketToWrite, TapDescription,
 };
@@ -26,11 +26,11 @@ use quiclab_wire::{
 use crate::{
     hash,
     record::{CAPTURE_FILE, METRICS_FILE, PATH_FILE, RUN_FILE, RunFile},
-    vm::orders::contents_seed,
+    vm::orders::{contents_seed, file_names},
 };
 
 /// Port the server listens on.
-pub const SERVER_PORT: u16 = 4433;
+pub const SERVER_PORT: u16 = 443;
 /// Interface of the capture at the sender's egress.
 pub const SENDER_TAP: u32 = 0;
 /// Interface of the capture behind the bottleneck.
@@ -54,17 +54,27 @@ pub enum RunFailure {
     /// The client failed.
     #[error("the client ended with {0}")]
     ClientFailed(String),
+    /// The client says that it is done, and stored nothing.
+    #[error("the client ended with 0 and stored no {file}")]
+    NoFile {
+        /// Name of the first file that is not there.
+        file: String,
+    },
     /// What the client stored is too short or too long.
-    #[error("the client's file has {found} bytes, expected {expected}")]
+    #[error("the client's {file} has {found} bytes, expected {expected}")]
     WrongLength {
+        /// Name of the file.
+        file: String,
         /// What there is.
         found: u64,
         /// What there should be.
         expected: u64,
     },
     /// What the client stored is something else.
-    #[error("the client's file has SHA-256 {found}, expected {expected}")]
+    #[error("the client's {file} has SHA-256 {found}, expected {expected}")]
     WrongContents {
+        /// Name of the file.
+        file: String,
         /// Of what there is.
         found: String,
         /// Of what there should be.
@@ -148,15 +158,38 @@ impl Results {
         Ok(Some(failure))
     }
 
-    fn check_download(&self, run: &Run) -> Result<Option<RunFailure>> {
-        let expected = run.settings.workload.size.as_bytes();
-        let found = self.blob("download").map_or(0, |blob| blob.length);
-        if found != expected {
-            return Ok(Some(RunFailure::WrongLength { found, expected }));
+    /// What is wrong with the files that the client stored, if anything is.
+    ///
+    /// # Errors
+    /// Where the results cannot be read.
+    pub fn check_download(&self, run: &Run) -> Result<Option<RunFailure>> {
+        let workload = &run.settings.workload;
+        for (seed, file) in (contents_seed(run)..).zip(file_names(workload)) {
+            let name = format!("download/{file}");
+            let Some(blob) = self.blob(&name) else { return Ok(Some(RunFailure::NoFile { file })) };
+            let (found, expected) = (blob.length, workload.size.as_bytes());
+            if found != expected {
+                return Ok(Some(RunFailure::WrongLength { file, found, expected }));
+            }
+            let expected = hash::of_reader(&mut Contents::new(seed, expected))?;
+            let found = hash::of_reader(&mut &self.read(&name)?[..])?;
+            if found != expected {
+                return Ok(Some(RunFailure::WrongContents { file, found, expected }));
+            }
         }
-        let expected = hash::of_reader(&mut Contents::new(contents_seed(run), expected))?;
-        let found = hash::of_reader(&mut &self.read("download")?[..])?;
-        Ok((found != expected).then_some(RunFailure::WrongContents { found, expected }))
+        Ok(None)
+    }
+
+    /// Writes what is known of a run, whether it went well or not: what the agent saw, what the endpoints said, what was on
+    /// the wire, and what is wrong with the client's files.
+    ///
+    /// # Errors
+    /// Where something cannot be read or written.
+    pub fn write_what_happened(&self, folder: &Path) -> Result<()> {
+        let report = serde_json::to_string_pretty(self.report())? + "\n";
+        fs::write(folder.join(PATH_FILE), report).context(PATH_FILE)?;
+        self.write_endpoint_files(folder)?;
+        self.write_capture(&folder.join(CAPTURE_FILE))
     }
 
     /// Writes the record's files into `folder` and returns the metrics.
@@ -167,9 +200,7 @@ impl Results {
         let write = |name: &str, text: String| fs::write(folder.join(name), text).with_context(|| name.to_owned());
         let run_file = RunFile { id: run.id(versions), run: run.clone(), versions: versions.clone() };
         write(RUN_FILE, toml::to_string(&run_file)?)?;
-        write(PATH_FILE, serde_json::to_string_pretty(self.report())? + "\n")?;
-        self.write_endpoint_files(folder)?;
-        self.write_capture(&folder.join(CAPTURE_FILE))?;
+        self.write_what_happened(folder)?;
         let metrics = measure_record(&folder.join(CAPTURE_FILE), run, self.report())?;
         write(METRICS_FILE, metrics.to_json())?;
         Ok(metrics)
@@ -221,7 +252,7 @@ impl Results {
 /// # Errors
 /// Where it cannot be read.
 pub fn measure_record(capture: &Path, run: &Run, report: &Report) -> Result<RunMetrics> {
-    let response_bytes = Some(ByteCount::from_bytes(run.settings.workload.size.as_bytes()));
+    let response_bytes = Some(run.settings.workload.all_bytes());
     let settings = AnalysisSettings {
         train_threshold: run.settings.analysis.train_threshold,
         response_bytes,
@@ -241,7 +272,28 @@ pub fn measure_record(capture: &Path, run: &Run, report: &Report) -> Result<RunM
         cpu_busy_share: report.busy_share,
         ..Observation::of_port(SERVER_PORT)
     };
-    Ok(measure(&analysis, &observation))
+    let mut metrics = measure(&analysis, &observation);
+    warn_of_endpoints(report, &mut metrics);
+    Ok(metrics)
+}
+
+/// What an endpoint did that it should not have done, and that does not make the run fail.
+fn warn_of_endpoints(report: &Report, metrics: &mut RunMetrics) {
+    for (role, end) in [("server", &report.server), ("client", &report.client)] {
+        let Some(end) = end else { continue };
+        if end.processes_left > 0 {
+            let message = format!("the {role} had ended and left {} processes behind", end.processes_left);
+            metrics.warn(WarningCode::ProcessesLeft, message);
+        }
+        if !end.stray_files.is_empty() {
+            let more = if end.stray_files.len() < MOST_STRAY_FILES { "" } else { ", and perhaps more" };
+            let message = format!("the {role} wrote outside of its folders: {}{more}", end.stray_files.join(", "));
+            metrics.warn(WarningCode::StrayFiles, message);
+        }
+    }
+    for (name, bytes) in &report.cut_logs {
+        metrics.warn(WarningCode::LogCut, format!("{name}: the last {bytes} bytes were not kept"));
+    }
 }
 
 /// The token bucket at the root counts the drops of the delay line inside it as its own.
@@ -254,7 +306,10 @@ fn losses(report: &Report) -> BTreeMap<String, u64> {
 fn describe_end(end: &ProcessEnd) -> String {
     match (end.exit_code, end.signal) {
         (Some(code), _) => format!("exit status {code}"),
-        (None, Some(signal)) => format!("signal {signal}"),
+        (None, Some(number)) => match nix::sys::signal::Signal::try_from(number) {
+            Ok(signal) => format!("signal {number} ({signal})"),
+            Err(_) => format!("signal {number}"),
+        },
         (None, None) => "an unknown status".into(),
     }
 }

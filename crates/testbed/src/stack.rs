@@ -1,7 +1,7 @@
 //! Builds a stack's endpoints, once per content of its folder, and packs them for the guest.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     env, fs,
     path::{Path, PathBuf},
     process::Command,
@@ -11,7 +11,14 @@ use std::{
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::stack::StackManifest;
 
-use crate::{cache::Cache, command, hash, vm::machine::STACK_BYTES};
+use crate::{
+    cache::Cache,
+    command, hash,
+    vm::{
+        image::{Image, ROOT_FILE},
+        machine::STACK_BYTES,
+    },
+};
 
 /// The manifest's name in a stack's folder.
 pub const MANIFEST: &str = "stack.toml";
@@ -20,56 +27,91 @@ const EPOCH: &str = "1767225600";
 /// Version of what surrounds a stack's own build command.
 const RECIPE: &[u8] = b"2";
 /// What a build leaves in a stack's folder and is not part of its source.
-const NOT_SOURCE: &[&str] = &["target", "node_modules", ".git"];
+const NOT_SOURCE: &[&str] = &["target", "node_modules", ".git", "__pycache__", ROOT_FILE];
+
+/// A stack, and where it is.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// What it says of itself.
+    pub manifest: StackManifest,
+    /// Its folder.
+    pub folder: PathBuf,
+}
 
 /// The stacks in a folder, by name.
 ///
 /// # Errors
 /// Where the folder or a manifest cannot be read, or a manifest names another stack than its folder.
-pub fn manifests(folder: &Path) -> Result<BTreeMap<String, StackManifest>> {
-    let mut manifests = BTreeMap::new();
+pub fn sources(folder: &Path) -> Result<BTreeMap<String, Source>> {
+    let mut sources = BTreeMap::new();
     let entries = fs::read_dir(folder)
         .with_context(|| format!("{}: no folder of stacks\nhint: name it with --stacks DIR", folder.display()))?;
     for entry in entries {
-        let path = entry?.path().join(MANIFEST);
-        let Ok(text) = fs::read_to_string(&path) else { continue };
-        let manifest = StackManifest::parse(&path.display().to_string(), &text)?;
-        let name = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
-        if manifest.name != name {
-            bail!("{}: name: found {:?}, expected {name:?}, the name of its folder", path.display(), manifest.name);
+        let folder = entry?.path();
+        if !folder.join(MANIFEST).is_file() {
+            continue;
         }
-        manifests.insert(name, manifest);
+        let source = source(&folder)?;
+        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if source.manifest.name != name {
+            let path = folder.join(MANIFEST);
+            bail!(
+                "{}: name: found {:?}, expected {name:?}, the name of its folder",
+                path.display(),
+                source.manifest.name
+            );
+        }
+        sources.insert(name, source);
     }
-    Ok(manifests)
+    Ok(sources)
+}
+
+/// The stack in a folder.
+///
+/// # Errors
+/// Where its manifest cannot be read.
+pub fn source(folder: &Path) -> Result<Source> {
+    let path = folder.join(MANIFEST);
+    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let manifest = StackManifest::parse(&path.display().to_string(), &text)?;
+    Ok(Source { manifest, folder: folder.to_path_buf() })
 }
 
 /// A built stack in the cache.
 #[derive(Clone, Debug)]
 pub struct BuiltStack {
     folder: PathBuf,
+    /// The root file system it is started in.
+    pub image: Image,
 }
 
 impl BuiltStack {
-    /// The build of the stack in `source`, if the cache has one of exactly this source.
+    /// The build of a stack, if the cache has one of exactly this source.
     ///
     /// # Errors
     /// Where the source cannot be read.
-    pub fn find(cache: &Cache, source: &Path) -> Result<Option<Self>> {
-        let folder = cache.path(&name(source)?);
-        Ok(folder.is_dir().then_some(Self { folder }))
+    pub fn find(cache: &Cache, source: &Source) -> Result<Option<Self>> {
+        let folder = cache.path(&name(&source.folder)?);
+        let image = own_image(source).or_else(|| Image::find(cache, &packages(source)));
+        Ok(image.filter(|_| folder.is_dir()).map(|image| Self { folder, image }))
     }
 
-    /// Builds the stack in `source`, unless the cache has it. The build's output goes to standard error.
+    /// Builds a stack, unless the cache has it. The build's output goes to a file that is named where it fails.
     ///
     /// # Errors
     /// A missing toolchain or package, named with how to get it, or a failed build.
-    pub fn prepare(cache: &Cache, source: &Path, manifest: &StackManifest, stop: &AtomicBool) -> Result<Self> {
+    pub fn prepare(cache: &Cache, source: &Source, stop: &AtomicBool) -> Result<Self> {
+        let manifest = &source.manifest;
         let objects = cache.path(&format!("build/{}", manifest.name));
-        let folder = cache.folder(&name(source)?, |folder| {
+        let folder = cache.folder(&name(&source.folder)?, |folder| {
             check_tools(manifest)?;
-            build(source, manifest, &objects, folder, stop)
+            build(cache, source, &objects, folder, stop)
         })?;
-        Ok(Self { folder })
+        let image = match own_image(source) {
+            Some(image) => image,
+            None => Image::prepare(cache, &packages(source), stop)?,
+        };
+        Ok(Self { folder, image })
     }
 
     /// The file system with the stack's files, for `/stack` in the guest.
@@ -85,6 +127,15 @@ impl BuiltStack {
         let path = self.folder.join("sha256");
         fs::read_to_string(&path).with_context(|| path.display().to_string())
     }
+}
+
+fn packages(source: &Source) -> BTreeSet<String> {
+    source.manifest.guest.packages.iter().cloned().collect()
+}
+
+/// The root file system that an imported stack brings along.
+fn own_image(source: &Source) -> Option<Image> {
+    source.folder.join(ROOT_FILE).is_file().then(|| Image::imported(source.folder.clone()))
 }
 
 fn name(source: &Path) -> Result<String> {
@@ -159,10 +210,13 @@ fn path_independence(source: &Path, objects: &Path) -> Vec<(&'static str, String
     ]
 }
 
-fn build(source: &Path, manifest: &StackManifest, objects: &Path, folder: &Path, stop: &AtomicBool) -> Result<()> {
+fn build(cache: &Cache, source: &Source, objects: &Path, folder: &Path, stop: &AtomicBool) -> Result<()> {
+    let Source { manifest, folder: source } = source;
+    let log = cache.path(&format!("build/{}.log", manifest.name));
     let out = folder.join("files");
     fs::create_dir_all(&out)?;
     fs::create_dir_all(objects)?;
+    let file = fs::File::create(&log).with_context(|| log.display().to_string())?;
     let mut build = Command::new("sh");
     build
         .args(["-e", "-c", &manifest.build.command])
@@ -172,10 +226,18 @@ fn build(source: &Path, manifest: &StackManifest, objects: &Path, folder: &Path,
         // The workspace's own flags are not the stack's.
         .env_remove("RUSTFLAGS")
         .envs(path_independence(source, objects))
-        .stdout(std::io::stderr());
+        .stdout(file.try_clone()?)
+        .stderr(file);
     let status = command::supervise(&mut build, "dash", stop)?;
     if !status.success() {
-        bail!("building {} ended with {status}; the command was: {}", manifest.name, manifest.build.command);
+        let said = fs::read_to_string(&log).unwrap_or_default();
+        bail!(
+            "building {} ended with {status}:\n{}\nhint: all of it is in {}; the command was: {}",
+            manifest.name,
+            command::tail(&said),
+            log.display(),
+            manifest.build.command
+        );
     }
     let image = folder.join("stack.erofs");
     let arguments = [

@@ -1,4 +1,4 @@
-//! The guest's root file system: Debian trixie with the packages the stacks ask for, as one erofs file.
+//! Root file systems of endpoints: Debian trixie with the packages that a stack asks for, each as one erofs file.
 
 use std::{
     collections::BTreeSet,
@@ -9,8 +9,9 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use quiclab_units::ByteCount;
 
-use crate::{cache::Cache, command, hash, vm::machine::NVDIMM_ALIGNMENT};
+use crate::{cache::Cache, command, hash, vm::machine::LARGEST_ROOT_BYTES};
 
 /// The suite the guest is made of; programs built on Debian 12 run in it.
 const SUITE: &str = "trixie";
@@ -19,7 +20,7 @@ const EPOCH: &str = "1767225600";
 /// The file system's UUID: any constant.
 const UUID: &str = "7175696c-6162-4000-8000-000000000001";
 /// Version of this recipe.
-const RECIPE: &[u8] = b"4";
+const RECIPE: &[u8] = b"5";
 
 /// What no run reads.
 const EXCLUDED: &[&str] = &["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*"];
@@ -34,7 +35,11 @@ const REMOVED: &[&str] = &[
     "etc/ssl/private/*",
     "etc/ssl/certs/ssl-cert-snakeoil.pem",
 ];
-const HOSTS: &str = "127.0.0.1 localhost\\n10.0.0.1 server\\n10.0.0.2 client\\n";
+
+/// The file system.
+pub const ROOT_FILE: &str = "root.erofs";
+const DIGEST_FILE: &str = "sha256";
+const LENGTH_FILE: &str = "length";
 
 /// A guest image in the cache.
 #[derive(Clone, Debug)]
@@ -58,9 +63,24 @@ impl Image {
         Ok(Self { folder })
     }
 
-    /// The file system's file, its length a multiple of what an NVDIMM takes.
+    /// The image that an import left in `folder`.
+    pub fn imported(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// The file system's file, as long as the largest NVDIMM.
     pub fn file(&self) -> PathBuf {
-        self.folder.join("root.erofs")
+        self.folder.join(ROOT_FILE)
+    }
+
+    /// Bytes of the file system.
+    ///
+    /// # Errors
+    /// Where the cache was tampered with.
+    pub fn length(&self) -> Result<ByteCount> {
+        let path = self.folder.join(LENGTH_FILE);
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        Ok(ByteCount::from_bytes(text.trim().parse().with_context(|| path.display().to_string())?))
     }
 
     /// SHA-256 of the file.
@@ -68,7 +88,7 @@ impl Image {
     /// # Errors
     /// Where the cache was tampered with.
     pub fn digest(&self) -> Result<String> {
-        let path = self.folder.join("sha256");
+        let path = self.folder.join(DIGEST_FILE);
         fs::read_to_string(&path).with_context(|| path.display().to_string())
     }
 
@@ -111,8 +131,6 @@ fn build(packages: &BTreeSet<String>, folder: &Path, stop: &AtomicBool) -> Resul
         format!("rm -rf {removed}"),
         // Its name would follow from that of the building machine.
         "find \"$1\"/etc -lname ssl-cert-snakeoil.pem -delete".to_owned(),
-        format!("printf '{HOSTS}' > \"$1\"/etc/hosts"),
-        "mkdir -p \"$1\"/stack \"$1\"/www \"$1\"/downloads \"$1\"/certs".to_owned(),
         "dpkg-query --admindir=\"$1\"/var/lib/dpkg --show --showformat '${Package} ${Version}\\n' > \"$1\"/packages"
             .to_owned(),
         "download /packages packages".to_owned(),
@@ -134,17 +152,27 @@ fn build(packages: &BTreeSet<String>, folder: &Path, stop: &AtomicBool) -> Resul
         let said = fs::read_to_string(&log).unwrap_or_default();
         bail!("making the guest image: mmdebstrap ended with {status}:\n{}", command::tail(&said));
     }
-    let path = folder.join("root.erofs");
-    fs::write(folder.join("sha256"), hash::of_file(&path)?)?;
+    seal(folder)
+}
+
+/// Notes what the file system in `folder` is, and makes its file as long as an NVDIMM wants it.
+///
+/// # Errors
+/// Where it cannot be written, or is too long.
+pub fn seal(folder: &Path) -> Result<()> {
+    let path = folder.join(ROOT_FILE);
+    let length = fs::metadata(&path).with_context(|| path.display().to_string())?.len();
+    fs::write(folder.join(DIGEST_FILE), hash::of_file(&path)?)?;
+    fs::write(folder.join(LENGTH_FILE), length.to_string())?;
     pad(&path)
 }
 
-/// Makes a file as long as an NVDIMM wants it.
-///
-/// # Errors
-/// Where it cannot be written.
-pub fn pad(path: &Path) -> Result<()> {
+/// Makes a root file system's file, which is sparse, as long as the largest NVDIMM.
+fn pad(path: &Path) -> Result<()> {
     let file = File::options().write(true).open(path).with_context(|| path.display().to_string())?;
     let length = file.metadata()?.len();
-    file.set_len(length.next_multiple_of(NVDIMM_ALIGNMENT)).with_context(|| path.display().to_string())
+    if length > LARGEST_ROOT_BYTES {
+        bail!("{}: found {length} bytes, expected at most {LARGEST_ROOT_BYTES}", path.display());
+    }
+    file.set_len(LARGEST_ROOT_BYTES).with_context(|| path.display().to_string())
 }

@@ -17,6 +17,10 @@ const OLDEST_QEMU: (u32, u32) = (7, 2);
 pub const NVDIMM_ALIGNMENT: u64 = 128 << 20;
 /// Length of the NVDIMM that carries a stack's own files.
 pub const STACK_BYTES: u64 = 512 << 20;
+/// Length that the file of a root file system has, as a sparse file: the largest NVDIMM for one.
+pub const LARGEST_ROOT_BYTES: u64 = 4 << 30;
+/// Most NVDIMMs for roots fit this: a few hundred MiB of Debian. The kernel keeps 1/64 of the length in memory for each.
+const USUAL_ROOT_BYTES: u64 = 512 << 20;
 
 /// With two, QEMU 7.2 hands over from one to the other at moments that depend on the host: one in fifteen runs differed, and
 /// none was faster.
@@ -29,36 +33,68 @@ const KERNEL_COMMAND_LINE: &str =
 /// How large a guest is. The size is part of a saved state, so there are few.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// Main memory in MiB: both copies of the file, and the capture rings.
+    /// Main memory in MiB: both copies of the files, the capture rings, and what the endpoints need.
     pub memory_mib: u64,
     /// Bytes of the slot: what the taps saw, and the client's copy.
     pub slot_bytes: u64,
-    /// The largest file that can be transferred.
-    pub largest_transfer: u64,
+    /// Bytes of each root file system.
+    pub root_bytes: u64,
 }
 
-const SIZES: &[Size] = &[
-    Size { memory_mib: 512, slot_bytes: 128 << 20, largest_transfer: 24 << 20 },
-    Size { memory_mib: 1024, slot_bytes: 512 << 20, largest_transfer: 128 << 20 },
-    Size { memory_mib: 3072, slot_bytes: 2 << 30, largest_transfer: 512 << 20 },
-];
+/// What a guest must have room for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Everything that is transferred.
+    pub transfer: ByteCount,
+    /// Memory of the endpoints, beyond that of plain programs.
+    pub memory: ByteCount,
+    /// The larger of the two root file systems.
+    pub root: ByteCount,
+}
+
+/// Memory in MiB, bytes of the slot, and the largest transfer that fits beside plain programs.
+const SIZES: &[(u64, u64, u64)] =
+    &[(512, 128 << 20, 24 << 20), (1024, 512 << 20, 128 << 20), (3072, 2 << 30, 512 << 20), (6144, 2 << 30, 512 << 20)];
 
 impl Size {
-    /// The smallest machine in which a file of `size` can be transferred.
+    /// The smallest machine that has room for `needs`.
     ///
     /// # Errors
     /// Where none is large enough.
-    pub fn for_transfer(size: ByteCount) -> Result<Self> {
-        let fitting = SIZES.iter().find(|machine| size.as_bytes() <= machine.largest_transfer);
-        let largest = SIZES.iter().map(|machine| machine.largest_transfer).max().unwrap_or(0);
-        match fitting {
-            Some(machine) => Ok(*machine),
-            None => bail!(
-                "workload.size: found {size}, expected at most {} on the vm testbed, which keeps all packets in memory",
+    pub fn for_needs(needs: Needs) -> Result<Self> {
+        let transfer = needs.transfer.as_bytes();
+        let Some(plain) = SIZES.iter().find(|(_, _, largest)| transfer <= *largest) else {
+            let largest = SIZES.iter().map(|(_, _, largest)| *largest).max().unwrap_or(0);
+            bail!(
+                "workload.size: found {} in all, expected at most {} on the vm testbed, which keeps all packets in memory",
+                needs.transfer,
                 ByteCount::from_bytes(largest)
-            ),
+            );
+        };
+        let memory = plain.0 + needs.memory.as_bytes().div_ceil(1 << 20);
+        let Some(machine) = SIZES.iter().find(|(mib, slot, _)| *mib >= memory && *slot >= plain.1) else {
+            let largest = SIZES.iter().map(|(mib, ..)| *mib).max().unwrap_or(0);
+            bail!("guest.memory: found {} for both endpoints, expected less than {largest} MiB", needs.memory);
+        };
+        let root_bytes = if needs.root.as_bytes() <= USUAL_ROOT_BYTES { USUAL_ROOT_BYTES } else { LARGEST_ROOT_BYTES };
+        if needs.root.as_bytes() > LARGEST_ROOT_BYTES {
+            bail!(
+                "found a root file system of {}, expected at most {}",
+                needs.root,
+                ByteCount::from_bytes(LARGEST_ROOT_BYTES)
+            );
         }
+        Ok(Self { memory_mib: machine.0, slot_bytes: machine.1, root_bytes })
     }
+}
+
+/// What carries a role's files.
+#[derive(Clone, Copy, Debug)]
+pub struct RoleFiles<'a> {
+    /// Its root file system, never written to.
+    pub root: &'a Path,
+    /// Its stack's files, never written to.
+    pub stack: &'a Path,
 }
 
 /// The files a machine is made of.
@@ -68,10 +104,10 @@ pub struct Files<'a> {
     pub kernel: &'a Path,
     /// Its first file system.
     pub initramfs: &'a Path,
-    /// The root file system, never written to.
-    pub root: &'a Path,
-    /// The stack's files, never written to.
-    pub stack: &'a Path,
+    /// The server's files.
+    pub server: RoleFiles<'a>,
+    /// The client's files.
+    pub client: RoleFiles<'a>,
     /// Orders and results.
     pub slot: &'a Path,
     /// Where the guest's console goes.
@@ -85,8 +121,8 @@ pub fn identity(size: Size) -> String {
         &Files {
             kernel: Path::new("kernel"),
             initramfs: Path::new("initramfs"),
-            root: Path::new("root"),
-            stack: Path::new("stack"),
+            server: RoleFiles { root: Path::new("server-root"), stack: Path::new("server-stack") },
+            client: RoleFiles { root: Path::new("client-root"), stack: Path::new("client-stack") },
             slot: Path::new("slot"),
             console: Path::new("console"),
         },
@@ -132,13 +168,14 @@ fn arguments(size: Size, files: &Files) -> Vec<String> {
     add(&["-accel", &format!("tcg,thread=single,tb-size={TRANSLATION_CACHE_MIB}")]);
     add(&["-icount", "shift=0,sleep=off"]);
     add(&["-rtc", &format!("base={GUEST_EPOCH_SECONDS_AS_DATE},clock=vm")]);
-    add(&["-m", &format!("{}M,slots=3,maxmem=16G", size.memory_mib)]);
+    add(&["-m", &format!("{}M,slots=5,maxmem=32G", size.memory_mib)]);
     for (name, path, length, writable) in [
-        ("root", files.root, None, false),
-        ("slot", files.slot, Some(size.slot_bytes), true),
-        ("stack", files.stack, Some(STACK_BYTES), false),
+        ("slot", files.slot, size.slot_bytes, true),
+        ("server-root", files.server.root, size.root_bytes, false),
+        ("server-stack", files.server.stack, STACK_BYTES, false),
+        ("client-root", files.client.root, size.root_bytes, false),
+        ("client-stack", files.client.stack, STACK_BYTES, false),
     ] {
-        let length = length.unwrap_or_else(|| std::fs::metadata(path).map_or(NVDIMM_ALIGNMENT, |file| file.len()));
         let [read_only, unarmed] = if writable { ["off", "off"] } else { ["on", "on"] };
         let path = option_value(path);
         add(&[
@@ -169,11 +206,22 @@ mod tests {
 
     #[test]
     fn the_smallest_machine_that_fits_is_taken() {
-        let of = |size| Size::for_transfer(ByteCount::from_bytes(size)).map(|machine| machine.memory_mib).ok();
-        assert_eq!(of(24 << 20), Some(512));
-        assert_eq!(of((24 << 20) + 1), Some(1024));
-        assert_eq!(of(512 << 20), Some(3072));
-        assert_eq!(of((512 << 20) + 1), None);
+        let of = |transfer, memory, root| {
+            let [transfer, memory, root] = [transfer, memory, root].map(ByteCount::from_bytes);
+            Size::for_needs(Needs { transfer, memory, root })
+                .map(|machine| (machine.memory_mib, machine.root_bytes))
+                .ok()
+        };
+        let usual = USUAL_ROOT_BYTES;
+        assert_eq!(of(24 << 20, 0, 0), Some((512, usual)));
+        assert_eq!(of((24 << 20) + 1, 0, usual), Some((1024, usual)));
+        assert_eq!(of(512 << 20, 0, usual + 1), Some((3072, LARGEST_ROOT_BYTES)));
+        assert_eq!(of((512 << 20) + 1, 0, 0), None);
+        assert_eq!(of(1, 512 << 20, 0), Some((1024, usual)));
+        assert_eq!(of(1, (512 << 20) + 1, 0), Some((3072, usual)));
+        assert_eq!(of(512 << 20, 3072 << 20, 0), Some((6144, usual)));
+        assert_eq!(of(512 << 20, (3072 << 20) + 1, 0), None);
+        assert_eq!(of(1, 0, LARGEST_ROOT_BYTES + 1), None);
     }
 
     #[test]
@@ -185,7 +233,7 @@ mod tests {
 
     #[test]
     fn time_is_counted_in_instructions_and_nothing_random_comes_from_outside() {
-        let identity = identity(SIZES[0]);
+        let identity = identity(Size::for_needs(Needs::default()).unwrap());
         for needed in ["-icount shift=0,sleep=off", "-rdrand", "-rdseed", "clock=vm", "-nic none"] {
             assert!(identity.contains(needed), "{needed}");
         }

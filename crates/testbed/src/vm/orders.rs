@@ -5,29 +5,29 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use quiclab_agent::{
     orders::{File, Listen, Orders, Program, Transfer, Transport},
-    run::{CERTIFICATES, DOWNLOADS, ROLES, WWW},
+    root::{CERTIFICATES, DOWNLOADS, LOGS, WWW},
 };
-use quiclab_experiment::{run::Run, stack::StackManifest};
-use quiclab_units::Duration;
+use quiclab_experiment::{
+    run::{Http, IpVersion, Run, Workload, word},
+    server_test_case,
+    stack::{Contract, Role, StackManifest},
+};
+use quiclab_units::{ByteCount, Duration};
 use sha2::{Digest, Sha256};
 
 use crate::{certificates, collect::SERVER_PORT};
 
-/// Host name of the server, in URLs and certificates.
-const SERVER_NAME: &str = "server";
-/// How long a server may take until it listens, in virtual time. Slow ones take a second.
-const LISTEN_PATIENCE: Duration = Duration::from_secs(30);
-/// The test case of the interop contract that is a plain transfer.
-const TEST_CASE: &str = "transfer";
+/// How long a server may take until it listens, in virtual time. Slow ones take some seconds.
+const LISTEN_PATIENCE: Duration = Duration::from_secs(60);
 
-/// Everything the agent needs to know of a run.
+/// Everything the agent needs to know of a run between a server and a client of these stacks, where each may log as much as
+/// `log_limit`.
 ///
 /// # Errors
 /// Where the seed gives no certificates.
-pub fn of_run(run: &Run, stack: &StackManifest) -> Result<Orders> {
+pub fn of_run(run: &Run, server: &StackManifest, client: &StackManifest, log_limit: ByteCount) -> Result<Orders> {
     let settings = &run.settings;
-    let certificates = certificates::make(run.seed, SERVER_NAME)?;
-    let name = format!("{}", settings.workload.size).replace(' ', "");
+    let certificates = certificates::make(run.seed, settings.workload.certificate)?;
     let file = |name: &str, text: String| File { path: format!("{CERTIFICATES}/{name}"), text };
     Ok(Orders {
         entropy: derive(run.seed, "entropy").to_vec(),
@@ -36,7 +36,7 @@ pub fn of_run(run: &Run, stack: &StackManifest) -> Result<Orders> {
         hosts: settings.hosts.clone(),
         tap: settings.tap.clone(),
         transfer: Transfer {
-            name: name.clone(),
+            names: file_names(&settings.workload),
             size: settings.workload.size,
             seed: contents_seed(run),
             timeout: settings.workload.timeout,
@@ -46,42 +46,87 @@ pub fn of_run(run: &Run, stack: &StackManifest) -> Result<Orders> {
             file("priv.key", certificates.key),
             file("ca.pem", certificates.authority),
         ],
-        server: program("server", run, stack, &name),
-        client: program("client", run, stack, &name),
+        server: program(Role::Server, run, server),
+        client: program(Role::Client, run, client),
         listen: Listen {
-            transport: if stack.is_quic() { Transport::Udp } else { Transport::Tcp },
+            transport: if server.is_quic() { Transport::Udp } else { Transport::Tcp },
             port: SERVER_PORT,
             timeout: LISTEN_PATIENCE,
         },
+        log_limit,
     })
 }
 
-/// Seed of the transferred bytes.
+/// Names of the transferred files, below the server's and the client's folder.
+pub fn file_names(workload: &Workload) -> Vec<String> {
+    let size = workload.size.to_string().replace(' ', "");
+    match workload.files {
+        1 => vec![size],
+        files => (1..=files).map(|number| format!("{size}-{number}")).collect(),
+    }
+}
+
+/// Seed of the first transferred file; each has the number behind the one before.
 pub fn contents_seed(run: &Run) -> u64 {
-    u64::from_le_bytes(derive(run.seed, "contents")[..8].try_into().unwrap_or_default())
+    // So far from the largest number that no file's seed passes it.
+    u64::from_le_bytes(derive(run.seed, "contents")[..8].try_into().unwrap_or_default()) >> 1
 }
 
 /// The endpoint contract: docs/reference/endpoint-contract.md.
-fn program(role: &str, run: &Run, stack: &StackManifest, file: &str) -> Program {
-    let folder = format!("{ROLES}/{role}");
-    let mut environment: BTreeMap<String, String> = run.settings.stack.environment();
-    let port = SERVER_PORT;
-    for (name, value) in [
-        ("ROLE", role.to_owned()),
-        ("TESTCASE", TEST_CASE.to_owned()),
-        ("WWW", WWW.to_owned()),
-        ("DOWNLOADS", DOWNLOADS.to_owned()),
-        ("CERTS", CERTIFICATES.to_owned()),
-        ("LOGS", folder.clone()),
-        ("SSLKEYLOGFILE", format!("{folder}/keys.log")),
-        ("REQUESTS", format!("https://{SERVER_NAME}:{port}/{file}")),
-        ("QUICLAB_PORT", port.to_string()),
-        ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin".to_owned()),
-        ("HOME", "/root".to_owned()),
-    ] {
-        environment.insert(name.to_owned(), value);
+fn program(role: Role, run: &Run, stack: &StackManifest) -> Program {
+    let settings = &run.settings;
+    let workload = &settings.workload;
+    let (host, ip) = match settings.path.ip {
+        IpVersion::V4 => ("server4", "4"),
+        IpVersion::V6 => ("server6", "6"),
+    };
+    let urls: Vec<_> =
+        file_names(workload).into_iter().map(|name| format!("https://{host}:{SERVER_PORT}/{name}")).collect();
+    let test_case = match role {
+        Role::Server => server_test_case(&workload.test_case),
+        Role::Client => &workload.test_case,
+    };
+    let mut environment = BTreeMap::from([
+        ("ROLE".to_owned(), word(&role)),
+        ("TESTCASE".to_owned(), test_case.to_owned()),
+        ("SSLKEYLOGFILE".to_owned(), format!("{LOGS}/keys.log")),
+        ("PATH".to_owned(), "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned()),
+        ("HOME".to_owned(), "/root".to_owned()),
+    ]);
+    let mut set = |name: &str, value: String| environment.insert(name.to_owned(), value);
+    if role == Role::Client {
+        set("REQUESTS", urls.join(" "));
     }
-    Program { command: stack.guest.command.clone(), environment }
+    let interop_runner = stack.guest.contract == Contract::InteropRunner;
+    if settings.tap.qlog || interop_runner {
+        set("QLOGDIR", format!("{LOGS}/{}/", quiclab_agent::endpoint::QLOG));
+    }
+    if interop_runner {
+        // It has a test case for HTTP/3, and does everything else with HTTP/0.9.
+        if settings.stack.http == Http::H3 && test_case == "transfer" {
+            set("TESTCASE", "http3".to_owned());
+        }
+    } else {
+        for (name, value) in [("WWW", WWW), ("DOWNLOADS", DOWNLOADS), ("CERTS", CERTIFICATES), ("LOGS", LOGS)] {
+            set(name, value.to_owned());
+        }
+        set("QUICLAB_PORT", SERVER_PORT.to_string());
+        set("QUICLAB_IP", ip.to_owned());
+        if let Some(streams) = workload.streams {
+            set("QUICLAB_STREAMS", streams.to_string());
+        }
+        if workload.certificate_delay != Duration::default() {
+            set("QUICLAB_CERT_DELAY", (workload.certificate_delay.as_nanos() / 1_000_000).to_string());
+        }
+        environment.extend(settings.stack.environment(role));
+    }
+    environment.extend(stack.guest.environment.clone());
+    Program {
+        command: stack.guest.command.clone(),
+        environment,
+        folder: stack.guest.folder.clone().unwrap_or_else(|| LOGS.to_owned()),
+        awaits_simulator: interop_runner,
+    }
 }
 
 /// A stream of its own for each purpose, so that none disturbs another.

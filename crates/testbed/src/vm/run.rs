@@ -15,17 +15,18 @@ use quiclab_experiment::{
     stack::StackManifest,
 };
 use quiclab_metrics::RunMetrics;
+use quiclab_units::ByteCount;
 
 use super::{
-    machine::Size,
+    machine::{Needs, RoleFiles, Size},
     monitor::{HostUse, describe},
     orders,
-    state::{Guest, Host},
+    state::{Guest, Host, RunFiles},
 };
 use crate::{
     cache::Cache,
     collect::{Results, RunFailure, excerpt},
-    record::Records,
+    record::{RUN_FILE, Records, RunFile},
     stack::BuiltStack,
 };
 
@@ -36,6 +37,24 @@ pub struct Vm {
     pub cache: Cache,
     /// The guest.
     pub guest: Guest,
+}
+
+/// A stack in one role of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Side<'a> {
+    /// What it says of itself.
+    pub manifest: &'a StackManifest,
+    /// Its files.
+    pub stack: &'a BuiltStack,
+}
+
+/// The stacks of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Sides<'a> {
+    /// The one that serves.
+    pub server: Side<'a>,
+    /// The one that fetches; may be the same.
+    pub client: Side<'a>,
 }
 
 /// A run that went well.
@@ -68,29 +87,36 @@ pub enum PerformError {
 }
 
 impl Vm {
-    /// What a run with this stack is made with: part of its identity.
+    /// What a run between these stacks is made with: part of its identity.
     ///
     /// # Errors
     /// Where a part cannot be read.
-    pub fn versions(&self, run: &Run, manifest: &StackManifest, stack: &BuiltStack) -> Result<Versions> {
-        let size = Size::for_transfer(run.settings.workload.size)?;
+    pub fn versions(&self, run: &Run, sides: Sides) -> Result<Versions> {
         let mut versions = Versions::from([
             ("testbed".into(), "vm".into()),
             ("qemu".into(), self.guest.qemu_version.clone()),
             ("kernel".into(), self.guest.kernel.version()?),
-            ("guest".into(), self.guest.identity(size)?),
+            ("guest".into(), self.guest.identity(size(run, sides)?)?),
             ("quiclab".into(), env!("CARGO_PKG_VERSION").into()),
-            ("stack.files".into(), stack.digest()?),
-            ("stack.version".into(), manifest.version.clone()),
-            ("stack.build_profile".into(), manifest.build.profile.clone()),
         ]);
-        for package in &manifest.guest.packages {
-            let version = self.guest.image.package_version(package)?;
-            let version =
-                version.with_context(|| format!("the guest image has no package {package}\nhint: quiclab prepare"))?;
-            versions.insert(format!("package.{package}"), version);
+        sides.server.add_versions("server", &mut versions)?;
+        if sides.client.manifest.name != sides.server.manifest.name {
+            sides.client.add_versions("client", &mut versions)?;
         }
         Ok(versions)
+    }
+
+    /// The saved state for `run`, booted where there is none; the state's folder in the cache is left alone otherwise.
+    ///
+    /// # Errors
+    /// Where the guest does not come up.
+    pub fn prepare(&self, run: &Run, sides: Sides, host: &Host, say: &mut dyn FnMut(Size)) -> Result<()> {
+        let size = size(run, sides)?;
+        if !self.guest.has_saved_state(&self.cache, size)? {
+            say(size);
+            self.guest.saved_state(&self.cache, size, host)?;
+        }
+        Ok(())
     }
 
     /// Performs `run` and writes its record.
@@ -100,28 +126,34 @@ impl Vm {
     pub fn perform(
         &self,
         run: &Run,
-        manifest: &StackManifest,
-        stack: &BuiltStack,
+        sides: Sides,
         records: &Records,
         failures: &Path,
         host: &Host,
     ) -> Result<Performed, PerformError> {
         let start = Instant::now();
-        let versions = self.versions(run, manifest, stack)?;
+        let versions = self.versions(run, sides)?;
         let name = run.folder_name(&versions);
-        let size = Size::for_transfer(run.settings.workload.size)?;
+        let size = size(run, sides)?;
         let state = self.guest.saved_state(&self.cache, size, host)?;
         let work = records.begin(&name)?;
         let [slot_path, console] = ["slot", "console"].map(|name| work.folder().join(name));
-        write_slot(
-            &slot_path,
-            size.slot_bytes,
-            &slot::encode_orders(&orders::of_run(run, manifest)?).map_err(anyhow::Error::new)?,
-        )?;
-        let qemu = state.restore(&self.guest, &stack.file(), &slot_path, &console, host)?;
+        // Captures, the client's copy and both endpoints' logs share the slot.
+        let log_limit = ByteCount::from_bytes(size.slot_bytes / 8);
+        let orders = orders::of_run(run, sides.server.manifest, sides.client.manifest, log_limit)?;
+        write_slot(&slot_path, size.slot_bytes, &slot::encode_orders(&orders).map_err(anyhow::Error::new)?)?;
+        let [server, client] = [sides.server, sides.client].map(|side| (side.stack.image.file(), side.stack.file()));
+        let files = RunFiles {
+            server: RoleFiles { root: &server.0, stack: &server.1 },
+            client: RoleFiles { root: &client.0, stack: &client.1 },
+            slot: &slot_path,
+            console: &console,
+        };
+        let qemu = state.restore(&self.guest, &files, host)?;
         let end = qemu.wait()?;
+        let run_file = RunFile { id: run.id(&versions), run: run.clone(), versions: versions.clone() };
         let keep = |results: Option<&Results>, failure: RunFailure| -> Result<PerformError> {
-            let kept = keep_failure(&failures.join(&name), results, &console, run, &failure)?;
+            let kept = keep_failure(&failures.join(&name), results, &console, &run_file, &failure)?;
             Ok(PerformError::Run { failure, kept: Some(kept) })
         };
         let results = match Results::open(&slot_path) {
@@ -142,6 +174,35 @@ impl Vm {
         let _ = fs::remove_dir_all(failures.join(&name));
         Ok(Performed { record, metrics, host_use: end.host_use, elapsed: start.elapsed() })
     }
+}
+
+impl Side<'_> {
+    fn add_versions(&self, role: &str, versions: &mut Versions) -> Result<()> {
+        let Self { manifest, stack } = self;
+        let mut add = |what: &str, value: String| versions.insert(format!("{role}.{what}"), value);
+        add("files", stack.digest()?);
+        add("root", stack.image.digest()?);
+        add("version", manifest.version.clone());
+        add("build_profile", manifest.build.profile.clone());
+        for package in &manifest.guest.packages {
+            let version = stack.image.package_version(package)?;
+            let version = version.with_context(|| format!("the root of {} has no package {package}", manifest.name))?;
+            add(&format!("package.{package}"), version);
+        }
+        Ok(())
+    }
+}
+
+/// The machine that has room for a run.
+fn size(run: &Run, sides: Sides) -> Result<Size> {
+    let Sides { server, client } = sides;
+    let memory = |side: Side| side.manifest.guest.memory.map_or(0, ByteCount::as_bytes);
+    let [server_root, client_root] = [server.stack.image.length()?, client.stack.image.length()?];
+    Size::for_needs(Needs {
+        transfer: run.settings.workload.all_bytes(),
+        memory: ByteCount::from_bytes(memory(server) + memory(client)),
+        root: server_root.max(client_root),
+    })
 }
 
 /// The slot with orders in it. Its blocks are reserved, so that a full disk shows now and not as a fault in QEMU.
@@ -165,7 +226,7 @@ fn keep_failure(
     folder: &Path,
     results: Option<&Results>,
     console: &Path,
-    run: &Run,
+    run: &RunFile,
     failure: &RunFailure,
 ) -> Result<PathBuf> {
     if folder.exists() {
@@ -173,10 +234,9 @@ fn keep_failure(
     }
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     fs::write(folder.join("failure.txt"), format!("{failure}\n"))?;
-    fs::write(folder.join("run.toml"), run.to_toml())?;
+    fs::write(folder.join(RUN_FILE), toml::to_string(run)?)?;
     if let Some(results) = results {
-        fs::write(folder.join("path.json"), serde_json::to_string_pretty(results.report())?)?;
-        results.write_endpoint_files(folder)?;
+        results.write_what_happened(folder)?;
     }
     if console.exists() {
         fs::copy(console, folder.join("console"))?;

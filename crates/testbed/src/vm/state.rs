@@ -11,10 +11,9 @@ use anyhow::{Context, Result};
 use serde_json::json;
 
 use super::{
-    image::Image,
     initramfs,
     kernel::Kernel,
-    machine::{self, Files, STACK_BYTES, Size},
+    machine::{self, Files, RoleFiles, STACK_BYTES, Size},
     monitor::Qemu,
 };
 use crate::{cache::Cache, hash};
@@ -30,8 +29,6 @@ const IGNORE_SHARED: &str = "x-ignore-shared";
 pub struct Guest {
     /// Its kernel.
     pub kernel: Kernel,
-    /// Its root file system.
-    pub image: Image,
     /// The agent's executable.
     pub agent: PathBuf,
     /// Version of QEMU.
@@ -65,7 +62,6 @@ impl Guest {
     pub fn identity(&self, size: Size) -> Result<String> {
         Ok(hash::Hasher::default()
             .part(self.kernel.version()?.as_bytes())
-            .part(self.image.digest()?.as_bytes())
             .part(hash::of_file(&self.agent).with_context(|| self.agent.display().to_string())?.as_bytes())
             .part(self.qemu_version.as_bytes())
             .part(machine::identity(size).as_bytes())
@@ -94,17 +90,20 @@ impl Guest {
         let state = SavedState { folder: folder.to_path_buf(), size };
         initramfs::write(&self.agent, &self.kernel, &state.initramfs())?;
         let console = folder.join("console");
-        let empty = [("slot", size.slot_bytes), ("stack", STACK_BYTES)].map(|(name, length)| {
-            let path = folder.join(name);
-            File::create(&path).and_then(|file| file.set_len(length)).map(|()| path)
-        });
-        let [slot, stack] = empty;
-        let [slot, stack] = [slot.context("slot")?, stack.context("stack")?];
+        // What carries the endpoints' files is plugged in when a run begins; the guest looks at it no sooner.
+        let empty =
+            [("slot", size.slot_bytes), ("root", size.root_bytes), ("stack", STACK_BYTES)].map(|(name, length)| {
+                let path = folder.join(name);
+                File::create(&path).and_then(|file| file.set_len(length)).map(|()| path)
+            });
+        let [slot, root, stack] = empty;
+        let [slot, root, stack] = [slot.context("slot")?, root.context("root")?, stack.context("stack")?];
+        let role = RoleFiles { root: &root, stack: &stack };
         let files = Files {
             kernel: &self.kernel.image(),
             initramfs: &state.initramfs(),
-            root: &self.image.file(),
-            stack: &stack,
+            server: role,
+            client: role,
             slot: &slot,
             console: &console,
         };
@@ -120,7 +119,7 @@ impl Guest {
                 error.context(format!("the guest did not come up; its console:\n{}", crate::command::tail(&said)))
             );
         }
-        for file in [slot, stack, console] {
+        for file in [slot, root, stack, console] {
             fs::remove_file(&file).with_context(|| file.display().to_string())?;
         }
         Ok(())
@@ -133,19 +132,32 @@ impl Guest {
     }
 }
 
+/// What a run brings to the machine.
+#[derive(Clone, Copy, Debug)]
+pub struct RunFiles<'a> {
+    /// The server's files.
+    pub server: RoleFiles<'a>,
+    /// The client's files.
+    pub client: RoleFiles<'a>,
+    /// Orders and results.
+    pub slot: &'a Path,
+    /// Where the guest's console goes.
+    pub console: &'a Path,
+}
+
 impl SavedState {
     /// Starts a QEMU that goes on where the state was saved.
     ///
     /// # Errors
     /// Where QEMU cannot restore it.
-    pub fn restore(&self, guest: &Guest, stack: &Path, slot: &Path, console: &Path, host: &Host) -> Result<Qemu> {
+    pub fn restore(&self, guest: &Guest, files: &RunFiles, host: &Host) -> Result<Qemu> {
         let files = Files {
             kernel: &guest.kernel.image(),
             initramfs: &self.initramfs(),
-            root: &guest.image.file(),
-            stack,
-            slot,
-            console,
+            server: files.server,
+            client: files.client,
+            slot: files.slot,
+            console: files.console,
         };
         let mut command = machine::qemu(self.size, &files);
         command.args(["-incoming", "defer"]);

@@ -1,0 +1,83 @@
+//! `--stack PATH`: a stack of the user's own.
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+
+use anyhow::{Context, Result, bail};
+use quiclab_experiment::stack::StackManifest;
+use quiclab_testbed::{
+    cache::Cache,
+    hash,
+    stack::{MANIFEST, Source, source},
+};
+use serde_json::json;
+
+/// The stack at `path`: a folder with a manifest, or a single program.
+///
+/// # Errors
+/// Where there is nothing of the kind.
+pub fn own_stack(cache: &Cache, path: &Path) -> Result<Source> {
+    if path.is_dir() {
+        return source(path).with_context(|| format!("--stack {}", path.display()));
+    }
+    let facts = fs::metadata(path).with_context(|| format!("--stack {}", path.display()))?;
+    if facts.permissions().mode() & 0o111 == 0 {
+        bail!(
+            "--stack {}: found a file that is not executable, expected a program or a folder with {MANIFEST}\nhint: chmod +x",
+            path.display()
+        );
+    }
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let program = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let folder = cache.folder(&format!("own/{name}-{}", &hash::of_file(path)?[..16]), |folder| {
+        fs::copy(path, folder.join(&program)).with_context(|| path.display().to_string())?;
+        fs::write(folder.join(MANIFEST), manifest(&name, &program)?).context(MANIFEST)
+    })?;
+    source(&folder)
+}
+
+/// What is assumed of a program that says nothing of itself: it may do everything, answers 127 where it does not, and has
+/// defaults of its own.
+fn manifest(name: &str, program: &str) -> Result<String> {
+    let cases =
+        json!(["transfer", "handshake", "retry", "chacha20", "keyupdate", "resumption", "zerortt", "v2", "http3"]);
+    let manifest = json!({
+        "name": name,
+        "version": "own",
+        "licence": "unknown",
+        "transport": "quic",
+        "roles": ["server", "client"],
+        "http": ["h3", "hq"],
+        "congestion_control": ["default", "cubic", "reno", "bbr", "bbr2", "bbr3", "copa"],
+        "gso": ["default", "on", "off"],
+        "pacing": ["default", "off", "user", "txtime"],
+        "ip": ["4", "6"],
+        "qlog": true,
+        "key_log": ["client"],
+        "certificate_delay": "wait",
+        "notes": "A program of your own; what it can do is not known, and it is asked for anything.",
+        "test_cases": { "server": cases, "client": cases },
+        "default": { "http": "h3", "congestion_control": "default", "gso": "default", "pacing": "default" },
+        "build": {
+            "command": "cp \"$QUICLAB_OWN_PROGRAM\" \"$QUICLAB_STACK_OUT/\"".replace("$QUICLAB_OWN_PROGRAM", &program.replace('"', "\\\"")),
+            "profile": "own", "host_packages": [], "host_tools": []
+        },
+        "guest": { "packages": [], "command": [format!("/stack/{program}")] },
+    });
+    let manifest: StackManifest = serde_json::from_value(manifest)?;
+    Ok(toml::to_string(&manifest)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_without_a_manifest_gets_one_that_leaves_everything_to_it() {
+        let text = manifest("mine", "mine.sh").unwrap();
+        let manifest = StackManifest::parse("stack.toml", &text).unwrap();
+        assert_eq!(manifest.name, "mine");
+        assert_eq!(manifest.guest.command, ["/stack/mine.sh"]);
+        assert_eq!(manifest.default.congestion_control, "default");
+        assert_eq!(manifest.build.command, "cp \"mine.sh\" \"$QUICLAB_STACK_OUT/\"");
+    }
+}

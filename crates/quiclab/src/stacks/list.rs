@@ -1,0 +1,89 @@
+//! `quiclab stacks list`
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use comfy_table::{ContentArrangement, Table, presets};
+use quiclab_experiment::stack::StackManifest;
+use serde::Serialize;
+
+use crate::{cli::StacksListArguments, laboratory::Laboratory, output, signals};
+
+/// Prints the table of stacks, or everything of those that are named.
+///
+/// # Errors
+/// Where there are none, or a manifest is wrong.
+pub fn list(arguments: &StacksListArguments) -> Result<u8> {
+    let laboratory = Laboratory::open(&arguments.stacks, signals::stop_flag()?)?;
+    let chosen: Vec<_> = match &arguments.names[..] {
+        [] => laboratory.sources.values().map(|source| &source.manifest).collect(),
+        names => names.iter().map(|name| Ok(&laboratory.source(name)?.manifest)).collect::<Result<_>>()?,
+    };
+    if arguments.output.json {
+        output::print(&(serde_json::to_string_pretty(&chosen)? + "\n"))?;
+    } else if arguments.names.is_empty() {
+        output::print(&table(&chosen))?;
+    } else {
+        output::print(&chosen.into_iter().map(everything).collect::<Vec<_>>().join("\n"))?;
+    }
+    Ok(0)
+}
+
+fn table(manifests: &[&StackManifest]) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    if let Some(width) = output::terminal_width() {
+        table.set_width(width);
+    }
+    table.set_header(["stack", "version", "roles", "HTTP", "congestion control", "GSO", "pacing", "IP", "licence"]);
+    for manifest in manifests {
+        table.add_row([
+            manifest.name.clone(),
+            manifest.version.clone(),
+            words(&manifest.roles),
+            words(&manifest.http),
+            manifest.congestion_control.join(", "),
+            words(&manifest.gso),
+            words(&manifest.pacing),
+            words(&manifest.ip),
+            manifest.licence.clone(),
+        ]);
+    }
+    format!("{table}\nAll that is known of one, with its defaults and test cases: quiclab stacks list NAME\n")
+}
+
+fn everything(manifest: &StackManifest) -> String {
+    let mut text = String::new();
+    let default = &manifest.default;
+    let relative = manifest.relative_of.as_ref().map_or_else(String::new, |name| format!(", a relative of {name}"));
+    let _ = writeln!(text, "{} {} ({}){relative}", manifest.name, manifest.version, manifest.licence);
+    let mut row = |name: &str, value: String| {
+        let _ = writeln!(text, "  {name:<20} {value}");
+    };
+    row("roles", words(&manifest.roles));
+    if let Some(peer) = &manifest.peer {
+        row("other role by", peer.clone());
+    }
+    let or = |values: String, default: &str| format!("{values} (by itself {default})");
+    row("HTTP", or(words(&manifest.http), &words(&[default.http])));
+    row("congestion control", or(manifest.congestion_control.join(", "), &default.congestion_control));
+    row("GSO", or(words(&manifest.gso), &words(&[default.gso])));
+    row("pacing", or(words(&manifest.pacing), &words(&[default.pacing])));
+    row("IP", words(&manifest.ip));
+    row("qlog", if manifest.qlog { "yes" } else { "no" }.to_owned());
+    row("key log", words(&manifest.key_log));
+    row("certificate delay", words(&[manifest.certificate_delay]));
+    let cases = |cases: &std::collections::BTreeSet<String>| cases.iter().cloned().collect::<Vec<_>>().join(", ");
+    row("cases as server", cases(&manifest.test_cases.server));
+    row("cases as client", cases(&manifest.test_cases.client));
+    row("build profile", manifest.build.profile.clone());
+    for line in manifest.notes.trim().lines() {
+        let _ = writeln!(text, "  {line}");
+    }
+    text
+}
+
+/// Values as they are written in files.
+fn words<T: Serialize>(values: &[T]) -> String {
+    values.iter().map(quiclab_experiment::run::word).collect::<Vec<_>>().join(", ")
+}
