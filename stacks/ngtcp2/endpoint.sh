@@ -16,64 +16,105 @@ fail() {
 	exit 1
 }
 
-[ "${TESTCASE-}" = transfer ] || refuse "TESTCASE: found '${TESTCASE-}'" transfer
-
 # A setting that is not known here must be refused, not ignored. The shell's read drops the zero bytes between variables.
 while IFS= read -r rest || [ -n "$rest" ]; do
 	while :; do
 		case $rest in *QUICLAB_*) rest=${rest#*QUICLAB_} ;; *) break ;; esac
 		case $rest in
-		CCA=* | GSO=* | HTTP=* | PACING=* | PORT=*) ;;
-		*) refuse "QUICLAB_${rest%%=*}: found a setting unknown here" 'CCA, GSO, HTTP, PACING, PORT' ;;
+		CCA=* | CERT_DELAY=* | GSO=* | HTTP=* | IP=* | PACING=* | PORT=* | STREAMS=*) ;;
+		*) refuse "QUICLAB_${rest%%=*}: found a setting unknown here" 'CCA, CERT_DELAY, GSO, HTTP, IP, PACING, PORT, STREAMS' ;;
 		esac
 	done
 done </proc/self/environ
 
+case ${ROLE-} in server | client) ;; *) fail "ROLE: found '${ROLE-}', expected server or client" ;; esac
 cca=${QUICLAB_CCA-cubic}
 port=${QUICLAB_PORT-443}
+ip=${QUICLAB_IP-4}
 case $cca in cubic | reno | bbr) ;; *) refuse "QUICLAB_CCA: found '$cca'" 'cubic, reno, bbr' ;; esac
 case ${QUICLAB_GSO-on} in on) ;; *) refuse "QUICLAB_GSO: found '$QUICLAB_GSO'" on ;; esac
 case ${QUICLAB_PACING-user} in user) ;; *) refuse "QUICLAB_PACING: found '$QUICLAB_PACING'" user ;; esac
 case ${QUICLAB_HTTP-h3} in h3) ;; *) refuse "QUICLAB_HTTP: found '$QUICLAB_HTTP'" h3 ;; esac
+case $ip in 4 | 6) ;; *) refuse "QUICLAB_IP: found '$ip'" '4, 6' ;; esac
+case $ROLE${QUICLAB_CERT_DELAY-0} in client* | server0) ;; *) refuse "QUICLAB_CERT_DELAY: found '$QUICLAB_CERT_DELAY'" 0 ;; esac
+case ${QUICLAB_STREAMS-1} in '' | 0* | *[!0-9]*) refuse "QUICLAB_STREAMS: found '$QUICLAB_STREAMS'" 'whole numbers from 1' ;; esac
 case ${SERVER_PARAMS-}${CLIENT_PARAMS-} in '') ;; *) refuse 'SERVER_PARAMS or CLIENT_PARAMS: found some' none ;; esac
 
 www=${WWW-/www}
 downloads=${DOWNLOADS-/downloads}
 certs=${CERTS-/certs}
+scratch=${LOGS:-/tmp}/gtlsclient
 set -- --quiet --cc="$cca"
 [ -z "${QLOGDIR-}" ] || set -- "$@" --qlog-dir="$QLOGDIR"
 
-case ${ROLE-} in
-server)
-	exec gtlsserver "$@" --mime-types-file=/dev/null --htdocs="$www" 0.0.0.0 "$port" "$certs/priv.key" "$certs/cert.pem"
-	;;
-client) ;;
-*) fail "ROLE: found '${ROLE-}', expected server or client" ;;
+# The programs' own defaults but for the cipher suites and versions.
+case $ROLE-${TESTCASE-} in
+*-handshake | *-transfer | *-http3 | server-resumption | server-zerortt) ;;
+server-retry) set -- "$@" --validate-addr ;;
+client-retry | client-resumption | client-zerortt) ;;
+*-chacha20) set -- "$@" --ciphers=NORMAL:-VERS-ALL:+VERS-TLS1.3:-CIPHER-ALL:+CHACHA20-POLY1305 ;;
+client-keyupdate) set -- "$@" --key-update=1us ;; # counted from when the handshake is confirmed
+server-v2) set -- "$@" --preferred-versions=v2,v1 --available-versions=v2,v1 ;;
+client-v2) set -- "$@" --version=v1 --preferred-versions=v2,v1 --available-versions=v2,v1 ;;
+*) refuse "TESTCASE: found '${TESTCASE-}'" 'handshake, transfer, retry, chacha20, keyupdate (client), resumption, zerortt, v2, http3' ;;
 esac
 
-first=
+if [ "$ROLE" = server ]; then
+	case $ip in 4) any=0.0.0.0 ;; 6) any=:: ;; esac
+	exec gtlsserver "$@" --mime-types-file=/dev/null --htdocs="$www" "$any" "$port" "$certs/priv.key" "$certs/cert.pem"
+fi
+
+authority=
+count=0
 for url in ${REQUESTS-}; do
 	case $url in https://?*/?*) ;; *) fail "REQUESTS: found '$url', expected https://HOST[:PORT]/FILE" ;; esac
-	authority=${url#https://}
-	authority=${authority%%/*}
+	rest=${url#https://}
+	rest=${rest%%/*}
 	[ -n "${url##*/}" ] || fail "REQUESTS: found '$url', expected a file name at its end"
-	[ "${first:=$authority}" = "$authority" ] || fail "REQUESTS: found host $authority, expected $first in every URL"
+	[ "${authority:=$rest}" = "$rest" ] || fail "REQUESTS: found host $rest, expected $authority in every URL"
+	count=$((count + 1))
 done
-[ -n "$first" ] || fail "REQUESTS: found '${REQUESTS-}', expected at least one URL"
-host=${first%%:*}
+[ $count -gt 0 ] || fail "REQUESTS: found '${REQUESTS-}', expected at least one URL"
+# gtlsclient opens as many streams as the server lets it.
+[ "${QUICLAB_STREAMS-$count}" -ge "$count" ] || refuse "QUICLAB_STREAMS: found $QUICLAB_STREAMS for $count URLs" 'as many as there are URLs'
+host=${authority%%:*}
 port=443
-case $first in *:*) port=${first##*:} ;; esac
+case $authority in *:*) port=${authority##*:} ;; esac
+
+# gtlsclient has no option for the IP version, so it is told the address.
+address=
+while read -r number names; do
+	case $ip$number in 4*:* | 6*[!0-9a-fA-F:.%]* | ?'#'*) continue ;; 4*.* | 6*:*) ;; *) continue ;; esac
+	for name in $names; do [ "$name" != "$host" ] || address=${address:-$number}; done
+done </etc/hosts
+[ -n "$address" ] || fail "REQUESTS: found host $host, expected one that has an IPv$ip address in /etc/hosts"
 
 # gtlsclient exits with 0 whatever happens, but when quiet it writes to stderr only what went wrong. It does not verify the
 # server's certificate: it has no option for that.
-errors=${LOGS:-/tmp}/gtlsclient.errors
+# fetch OPTION... -- URL...: all over one connection.
+fetch() {
+	gtlsclient --sni="$host" --handshake-timeout=10s --exit-on-all-streams-close --download="$downloads" "$@" \
+		2>"$scratch.errors" || fail "gtlsclient: found exit status $?, expected 0"
+	failed=0
+	while IFS= read -r line || [ -n "$line" ]; do
+		printf 'gtlsclient: %s\n' "$line" >&2
+		failed=1
+	done <"$scratch.errors"
+	[ $failed = 0 ] || exit 1
+}
+
 # shellcheck disable=SC2086 # REQUESTS is a list of words
-gtlsclient "$@" --handshake-timeout=10s --exit-on-all-streams-close --download="$downloads" \
-	"$host" "$port" $REQUESTS 2>"$errors" || fail "gtlsclient: found exit status $?, expected 0"
-if [ -s "$errors" ]; then
-	while IFS= read -r line || [ -n "$line" ]; do printf 'gtlsclient: %s\n' "$line" >&2; done <"$errors"
-	exit 1
-fi
+case $TESTCASE in
+resumption | zerortt)
+	rm -f "$scratch.session" "$scratch.parameters"
+	first=${REQUESTS%% *}
+	rest=${REQUESTS#"$first"}
+	fetch "$@" --session-file="$scratch.session" --tp-file="$scratch.parameters" --wait-for-ticket "$address" "$port" "$first"
+	[ "$TESTCASE" = zerortt ] || set -- "$@" --disable-early-data
+	[ -z "$rest" ] || fetch "$@" --session-file="$scratch.session" --tp-file="$scratch.parameters" "$address" "$port" $rest
+	;;
+*) fetch "$@" "$address" "$port" $REQUESTS ;;
+esac
 
 # Nor does it tell the status of an answer: what it stored for a missing file is the server's error page.
 for url in $REQUESTS; do
