@@ -1,0 +1,146 @@
+//! The client: fetches every URL, stores the bodies, and says whether all of it is right.
+
+use std::{
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs},
+    sync::Arc,
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+use quinn::{ClientConfig, Connecting, Connection, Endpoint, VarInt, crypto::rustls::QuicClientConfig};
+use tokio::{sync::Semaphore, task::JoinSet, time::timeout};
+
+use crate::{
+    get, library,
+    settings::{Http, IpVersion, Request, Settings, TestCase},
+    tickets::Tickets,
+    tls, transport,
+};
+
+/// How long the server may take to complete the handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long it may take to send a session ticket, after the first file.
+const TICKET_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long the end of the last connection may take.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Fetches and stores.
+///
+/// # Errors
+/// Where a handshake fails or takes too long, the server's certificate does not verify, an answer is not 200 or shorter
+/// or longer than announced, a connection ends early, no session ticket comes where one is needed, or a file cannot be
+/// written.
+pub async fn run(settings: Settings) -> Result<()> {
+    let client = Client::new(settings)?;
+    let outcome = client.fetch_all().await;
+    // The server is told that this is the end, so that it need not wait for its idle timeout.
+    client.endpoint.close(client.no_error(), b"");
+    let _ = timeout(CLOSE_TIMEOUT, client.endpoint.wait_idle()).await;
+    outcome
+}
+
+struct Client {
+    endpoint: Endpoint,
+    server: SocketAddr,
+    tls: Arc<QuicClientConfig>,
+    tickets: Arc<Tickets>,
+    settings: Settings,
+}
+
+impl Client {
+    fn new(settings: Settings) -> Result<Self> {
+        let server = resolve(settings.requests.first().context("REQUESTS: found no URL")?, settings.ip)?;
+        let tickets = Arc::new(Tickets::new());
+        let tls = Arc::new(tls::client(&settings, Arc::clone(&tickets))?);
+        let any = match settings.ip {
+            IpVersion::V4 => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+            IpVersion::V6 => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
+        };
+        Ok(Self { endpoint: Endpoint::client(any)?, server, tls, tickets, settings })
+    }
+
+    async fn fetch_all(&self) -> Result<()> {
+        let requests = &self.settings.requests;
+        if !matches!(self.settings.test_case, TestCase::Resumption | TestCase::ZeroRtt) {
+            return self.fetch(&confirmed(self.connect()?).await?, requests).await;
+        }
+        let (first, others) = requests.split_at(1);
+        let connection = confirmed(self.connect()?).await?;
+        self.fetch(&connection, first).await?;
+        timeout(TICKET_TIMEOUT, self.tickets.wait()).await.context("found no session ticket")?;
+        connection.close(self.no_error(), b"");
+        let second = self.connect()?;
+        match self.settings.test_case {
+            TestCase::ZeroRtt => self.fetch_early(second, others).await,
+            _ => self.fetch(&confirmed(second).await?, others).await,
+        }
+    }
+
+    fn connect(&self) -> Result<Connecting> {
+        let mut config = ClientConfig::new(self.tls.clone());
+        config.transport_config(transport::config(&self.settings)?);
+        let host = self.settings.requests.first().map_or("", |request| &request.host);
+        Ok(self.endpoint.connect_with(config, self.server, host)?)
+    }
+
+    /// Sends the requests as early data. Where the server refuses that, they are sent again after the handshake.
+    async fn fetch_early(&self, connecting: Connecting, requests: &[Request]) -> Result<()> {
+        let early = connecting.into_0rtt();
+        let (connection, accepted) = early.ok().context("found a session ticket that allows no early data")?;
+        let fetch = self.fetch(&connection, requests);
+        let accepted = async {
+            timeout(HANDSHAKE_TIMEOUT, accepted)
+                .await
+                .with_context(|| format!("handshake: not done within {HANDSHAKE_TIMEOUT:?}"))
+        };
+        let (outcome, accepted) = tokio::join!(fetch, accepted);
+        let _ = accepted?;
+        outcome
+    }
+
+    /// Fetches over one connection, as many requests at a time as the server and the settings allow.
+    async fn fetch(&self, connection: &Connection, requests: &[Request]) -> Result<()> {
+        eprintln!("congestion control: {}", library::congestion_control(connection));
+        let client = get::Client::new(connection.clone(), &self.settings).await?;
+        let permits = Arc::new(Semaphore::new(self.settings.streams.unwrap_or(Semaphore::MAX_PERMITS)));
+        let mut fetches = JoinSet::new();
+        for request in requests {
+            let permit = Arc::clone(&permits).acquire_owned().await?;
+            let (client, request, downloads) = (client.clone(), request.clone(), self.settings.downloads.clone());
+            fetches.spawn(async move {
+                let outcome = client.get(&request, &downloads).await;
+                drop(permit);
+                outcome
+            });
+        }
+        while let Some(outcome) = fetches.join_next().await {
+            outcome??;
+        }
+        Ok(())
+    }
+
+    /// How a connection is closed when all is done.
+    fn no_error(&self) -> VarInt {
+        VarInt::from_u32(match self.settings.http {
+            Http::Hq => 0,
+            // H3_NO_ERROR: RFC 9114, section 8.1.
+            Http::H3 => 0x100,
+        })
+    }
+}
+
+/// Waits for the end of the handshake.
+async fn confirmed(connecting: Connecting) -> Result<Connection> {
+    let outcome = timeout(HANDSHAKE_TIMEOUT, connecting).await;
+    Ok(outcome.with_context(|| format!("handshake: not done within {HANDSHAKE_TIMEOUT:?}"))??)
+}
+
+/// The first address of the host in this IP version.
+fn resolve(request: &Request, ip: IpVersion) -> Result<SocketAddr> {
+    let addresses = (request.host.as_str(), request.port).to_socket_addrs();
+    let mut addresses = addresses.with_context(|| format!("resolving {}", request.host))?;
+    let address = addresses.find(|address| address.is_ipv6() == (ip == IpVersion::V6));
+    address.with_context(|| format!("{}: found no address of IP version {ip:?}", request.host))
+}

@@ -1,0 +1,49 @@
+//! Where quinn and noq differ: this is quinn's side, `library_noq.rs` is noq's, with the same items.
+
+use std::{any::Any, io::Write, sync::Arc, time::Instant};
+
+use bytes::Bytes;
+use quinn::{
+    Connection, QlogConfig, ReadError, RecvStream, TransportConfig,
+    congestion::{Bbr, BbrConfig, ControllerFactory, Cubic, NewReno},
+};
+
+/// Name of the library.
+pub const NAME: &str = "quinn";
+
+/// Name of its version of BBR.
+pub const BBR: &str = "bbr";
+
+/// Builds BBR controllers.
+pub fn bbr() -> Arc<dyn ControllerFactory + Send + Sync> {
+    Arc::new(BbrConfig::default())
+}
+
+/// The algorithm that the connection's controller is an instance of.
+pub fn congestion_control(connection: &Connection) -> &'static str {
+    let controller: Box<dyn Any> = connection.congestion_state().into_any();
+    if controller.is::<Cubic>() {
+        "cubic"
+    } else if controller.is::<NewReno>() {
+        "reno"
+    } else if controller.is::<Bbr>() {
+        BBR
+    } else {
+        "unknown"
+    }
+}
+
+/// Makes the one connection of this configuration write qlog.
+pub fn log_events(transport: &mut TransportConfig, title: &str, writer: Box<dyn Write + Send + Sync>) {
+    let mut qlog = QlogConfig::default();
+    qlog.writer(writer).title(Some(title.to_owned())).start_time(Instant::now());
+    transport.qlog_stream(qlog.into_stream());
+}
+
+/// What comes next on the stream, in order; `None`: nothing more.
+///
+/// # Errors
+/// Where the stream was reset or its connection is lost.
+pub async fn read(stream: &mut RecvStream) -> Result<Option<Bytes>, ReadError> {
+    Ok(stream.read_chunk(usize::MAX, true).await?.map(|chunk| chunk.bytes))
+}

@@ -1,0 +1,58 @@
+//! HTTP/0.9 and HTTP/3 over the quinn crate as a quiclab endpoint: server or client, by `ROLE`. The crate noq, a fork of
+//! quinn, is built from the same sources, under the name `quinn`; [`library`] holds what differs.
+//!
+//! Nothing of QUIC is decided here; this program is what quinn leaves to the application: TLS, files, requests. Read
+//! [`settings`] first (what is honoured, what is refused), then [`transport`] and [`tls`] (how a connection is
+//! configured), then [`server`] and [`client`].
+//!
+//! Exit status: 0 done, 1 failed, 127 asked for something that this endpoint cannot do.
+
+mod client;
+mod files;
+mod get;
+#[cfg_attr(feature = "noq", path = "library_noq.rs")]
+mod library;
+mod server;
+mod settings;
+mod tickets;
+mod tls;
+mod transport;
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use settings::{Role, Settings, SettingsError};
+
+const FAILED: u8 = 1;
+const NOT_SUPPORTED: u8 = 127;
+
+fn main() -> ExitCode {
+    let settings = match Settings::parse(std::env::vars()) {
+        Ok(settings) => settings,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::from(match error {
+                SettingsError::NotSupported { .. } => NOT_SUPPORTED,
+                SettingsError::Invalid { .. } => FAILED,
+            });
+        }
+    };
+    match run(settings) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+/// Plays the role on this thread; dropping the runtime ends every connection's log.
+fn run(settings: Settings) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("starting the runtime")?;
+    runtime.block_on(async {
+        match settings.role {
+            Role::Server => server::run(settings).await,
+            Role::Client => client::run(settings).await,
+        }
+    })
+}
