@@ -1,0 +1,41 @@
+"""aioquic as a quiclab endpoint: server or client, by ROLE.
+
+Nothing of QUIC is decided here: timers, packet sizes and pacing are aioquic's. Read settings.py first (what is honoured, what
+is refused), then transport.py, server.py and client.py.
+
+Exit status: 0 done, 1 failed, 127 asked for something that this endpoint cannot do.
+"""
+
+import asyncio
+import os
+import sys
+
+from .settings import NotSupported, NotUnderstood, Settings
+
+EXIT_FAILED = 1
+EXIT_NOT_SUPPORTED = 127
+
+
+def main():
+    try:
+        settings = Settings.parse(os.environ)
+    except NotSupported as error:
+        print(error, file=sys.stderr)
+        return EXIT_NOT_SUPPORTED
+    except NotUnderstood as error:
+        print(error, file=sys.stderr)
+        return EXIT_FAILED
+    # After the refusals: importing aioquic takes most of a start.
+    from . import client, server, transport
+
+    logger = transport.QlogFolder(settings.qlog) if settings.qlog else None
+    role = server.serve if settings.role == "server" else client.fetch_all
+    try:
+        asyncio.run(role(settings, logger))
+        status = 0
+    except (client.Failed, OSError) as error:
+        print(error, file=sys.stderr)
+        status = EXIT_FAILED
+    if logger:
+        logger.close()
+    return status
