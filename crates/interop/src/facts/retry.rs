@@ -65,3 +65,31 @@ impl RetryMeter {
         self.facts
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Packet numbers of a client's Initials, before the token of the Retry came back and with it.
+    fn facts_of(before: &[u64], with_token: u64) -> RetryFacts {
+        let mut meter = RetryMeter { tokens: vec![b"token".to_vec()], ..RetryMeter::default() };
+        for number in before {
+            meter.on_initial(b"", Some(*number));
+            meter.on_initial(b"another token", Some(*number));
+        }
+        assert!(!meter.facts.token_came_back);
+        meter.on_initial(b"token", Some(with_token));
+        meter.finish()
+    }
+
+    #[test]
+    fn packet_numbers_must_go_on_behind_a_retry() {
+        for (before, with_token, was_reset) in
+            [(&[0][..], 1, false), (&[0], 0, true), (&[0, 1], 1, true), (&[], 0, false)]
+        {
+            let facts = facts_of(before, with_token);
+            assert!(facts.token_came_back);
+            assert_eq!(facts.packet_number_was_reset, was_reset, "{before:?}, then {with_token}");
+        }
+    }
+}
