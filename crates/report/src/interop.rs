@@ -39,7 +39,7 @@ impl Outcome {
             Outcome::Succeeded => "\u{2713}",
             Outcome::Failed => "\u{2717}",
             Outcome::Unsupported => "?",
-            Outcome::NotRun => "\u{b7}",
+            Outcome::NotRun => "\u{2013}",
         }
     }
 
@@ -91,7 +91,7 @@ fn count_words(counts: [usize; 4]) -> String {
     if words.is_empty() { "nothing to run".to_owned() } else { words.join(", ") }
 }
 
-/// "✓ succeeded  ✗ failed ..."
-fn legend() -> String {
-    Outcome::ALL.map(|outcome| format!("{} {}", outcome.sign(), outcome.name())).join("   ")
+/// What the signs mean.
+fn legend(separator: &str) -> String {
+    Outcome::ALL.map(|outcome| format!("{} {}", outcome.sign(), outcome.name())).join(separator)
 }

@@ -21,7 +21,7 @@ pub fn render_interop_html(matrix: &Matrix) -> String {
         p.note { "Each verdict is read off the packets and the files that the client stored; of what an endpoint says only \"not supported\" counts." }
         h2 { "Who talks to whom" }
         (pairs(matrix))
-        p.note { (legend()) " \u{b7} a letter leads to its record, and tells what is known of it." }
+        p.note { (legend(", ")) "; a letter leads to its record, and tells what is known of it." }
         h2 { "Cases" }
         (cases(matrix))
         (failures(matrix))
@@ -112,7 +112,7 @@ fn cases(matrix: &Matrix) -> Markup {
         div.wide {
             table.cases {
                 thead {
-                    tr { th { "letters" } th { "case" } @for outcome in Outcome::ALL { th { (outcome.name()) } } th { "passes when" } }
+                    tr { th.text { "letters" } th.text { "case" } @for outcome in Outcome::ALL { th { (outcome.name()) } } th.text { "passes when" } }
                 }
                 tbody {
                     @for case in &matrix.cases {
@@ -136,7 +136,7 @@ fn failures(matrix: &Matrix) -> Markup {
             h2 { "Failed: " (failed.len()) }
             div.wide {
                 table.failures {
-                    thead { tr { th { "case" } th { "server" } th { "client" } th { "reason" } th { "record" } th { "took, s" } } }
+                    thead { tr { @for heading in ["case", "server", "client", "reason", "record"] { th.text { (heading) } } th { "took, s" } } }
                     tbody {
                         @for entry in &failed {
                             tr {

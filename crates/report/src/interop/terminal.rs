@@ -30,7 +30,7 @@ pub fn render_interop_terminal(matrix: &Matrix, width: Option<u16>) -> String {
         column.set_cell_alignment(comfy_table::CellAlignment::Right);
     }
     let all = count_words(counts(matrix, |_, _, _| true));
-    let mut text = format!("{pairs}\n{}\n{cases}\n{all}\n", legend());
+    let mut text = format!("{pairs}\n{}\n{cases}\n{all}\n", legend("   "));
     for entry in matrix.in_order() {
         if entry.reasons().is_empty() {
             continue;
