@@ -38,8 +38,13 @@ pub fn render_html(input: &ReportInput) -> String {
     page(&input.experiment, &body)
 }
 
-/// A whole page that needs no network.
+/// A whole page that needs no network, with the library that draws its pictures.
 pub(crate) fn page(title: &str, body: &Markup) -> String {
+    page_with(title, "", &PreEscaped(plotly_script()), body)
+}
+
+/// A whole page that needs no network. `style` is added to that of all pages, `script` to its head.
+pub(crate) fn page_with(title: &str, style: &str, script: &Markup, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -49,10 +54,10 @@ pub(crate) fn page(title: &str, body: &Markup) -> String {
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 title { (title) " \u{b7} quiclab" }
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(STYLE)) (PreEscaped(style)) }
                 // An empty icon keeps browsers from asking a server for one.
                 link rel="icon" href="data:,";
-                (PreEscaped(plotly_script()))
+                (script)
             }
             body { (body) }
         }

@@ -1,4 +1,5 @@
-//! From the metrics of runs to what a person looks at: tables, JSON, one self-contained HTML page.
+//! From the metrics of runs, and from verdicts of interoperation, to what a person looks at: tables, JSON, one
+//! self-contained HTML page.
 //!
 //! Knows neither files nor processes: the same input gives the same bytes. Read [`ReportInput`], then the `render_*`
 //! functions. A new column is an entry in `columns`, a new picture a file in `figures` and a line in its list.
@@ -9,6 +10,7 @@ mod figures;
 mod groups;
 mod html;
 mod input;
+mod interop;
 mod json;
 mod markdown;
 mod terminal;
@@ -19,6 +21,7 @@ pub use analysis::{
 pub use columns::metric_names;
 pub use html::render_html;
 pub use input::{FailureRow, PublishedRow, ReportInput, RunRow};
+pub use interop::{RunnerInfo, render_interop_html, render_interop_json, render_interop_terminal};
 pub use json::render_json;
 pub use markdown::render_markdown;
 pub use terminal::render_terminal;

@@ -50,6 +50,7 @@ fn write(ranges: u64) {
             version: Some(1),
             destination_connection_id: id,
             source_connection_id: id,
+            token: 0..0,
             length: 1200,
             packet_number: Some(number),
             key_phase: Some(false),

@@ -195,6 +195,7 @@ fn packet(form: QuicForm, frames: std::ops::Range<usize>) -> QuicPacket {
         version: None,
         destination_connection_id: None,
         source_connection_id: None,
+        token: 0..0,
         length: 30,
         packet_number: Some(7),
         key_phase: None,

@@ -1,5 +1,7 @@
 //! From segments to connections: which flow a packet belongs to, who sent it, what its QUIC packets hold.
 
+use std::ops::Range;
+
 use crate::capture::Secrets;
 use crate::flow::{Flow, FlowProtocol};
 use crate::flow_table::{DissectorSettings, FlowTable};
@@ -171,13 +173,14 @@ impl Dissector {
             if packet_bytes > left {
                 return Walk { has_foreign_bytes: true, is_complete: false, ..Walk::whole(flow) };
             }
-            self.on_long(flow, sender, &header, packet, packet_bytes);
+            self.on_long(flow, sender, &header, packet, offset, packet_bytes);
             offset += packet_bytes;
         }
         Walk::whole(flow)
     }
 
-    fn on_long(&mut self, flow: usize, sender: Role, header: &LongHeader, packet: &[u8], length: usize) {
+    /// A packet with a long header, which begins at `offset` of the UDP payload.
+    fn on_long(&mut self, flow: usize, sender: Role, header: &LongHeader, packet: &[u8], offset: usize, length: usize) {
         let packet = &packet[..packet.len().min(length)];
         let destination = ConnectionId::new(header.destination_connection_id);
         let source = ConnectionId::new(header.source_connection_id);
@@ -205,6 +208,7 @@ impl Dissector {
         row.version = Some(header.version);
         row.destination_connection_id = destination;
         row.source_connection_id = source;
+        row.token = token_range(header, offset);
         let is_known_version = !matches!(header.form, QuicForm::UnknownVersion);
         if is_known_version {
             self.table.flow_mut(flow).protocol = FlowProtocol::Quic;
@@ -306,6 +310,16 @@ impl Dissector {
                 self.table.learn_id(flow, sender, connection_id);
             }
         }
+    }
+}
+
+/// Of the UDP payload. RFC 9000 section 17.2.5: a Retry's token ends where its integrity tag of 16 bytes begins.
+fn token_range(header: &LongHeader, offset: usize) -> Range<usize> {
+    let tag_bytes = if header.form == QuicForm::Retry { 16 } else { 0 };
+    let begin = offset + header.token_offset;
+    match header.token.len().saturating_sub(tag_bytes) {
+        0 => 0..0,
+        bytes => begin..begin + bytes,
     }
 }
 

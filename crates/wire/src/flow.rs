@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use crate::keylog::ClientRandom;
-use crate::quic::{CipherSuite, Connection, ConnectionId, DEFAULT_ACK_DELAY_EXPONENT};
+use crate::quic::{CipherSuite, Connection, ConnectionId, DEFAULT_ACK_DELAY_EXPONENT, TlsHandshake};
 use crate::role::Role;
 
 /// What a flow speaks.
@@ -115,6 +115,17 @@ impl Flow {
     /// What the server chose.
     pub fn cipher_suite(&self) -> Option<CipherSuite> {
         self.quic.as_ref()?.connection.suite()
+    }
+
+    /// What the TLS handshake showed; `None` where not even a ClientHello was read.
+    pub fn tls_handshake(&self) -> Option<&TlsHandshake> {
+        self.quic.as_ref()?.connection.tls_handshake()
+    }
+
+    /// `initial_max_streams_bidi` of an end, RFC 9000 section 18.2: how many bidirectional streams its peer may open before
+    /// it allows more. `None` where the end did not say, or its transport parameters were not read.
+    pub fn initial_max_streams_bidi(&self, of: Role) -> Option<u64> {
+        self.quic.as_ref()?.connection.initial_max_streams_bidi(of)
     }
 
     /// Key updates seen of a sender.

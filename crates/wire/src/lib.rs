@@ -46,8 +46,9 @@ pub use qlog::{
     QlogSummary, QlogTimeFormat, QlogTrace, read_qlog,
 };
 pub use quic::{
-    Ack, CipherSuite, ConnectionId, DEFAULT_ACK_DELAY_EXPONENT, Decryption, FrameError, MAXIMUM_CONNECTION_ID_BYTES,
-    QuicDatagram, QuicForm, QuicFrame, QuicPacket, VERSION_1, VERSION_2, parse_frames,
+    Ack, CipherSuite, ClientOffer, ConnectionId, DEFAULT_ACK_DELAY_EXPONENT, Decryption, FrameError,
+    MAXIMUM_CONNECTION_ID_BYTES, QuicDatagram, QuicForm, QuicFrame, QuicPacket, ServerChoice, TlsHandshake, VERSION_1,
+    VERSION_2, parse_frames,
 };
 pub use reader::{CaptureReader, MAXIMUM_BLOCK_BYTES};
 pub use role::Role;

@@ -10,17 +10,19 @@ mod keys;
 mod packet;
 mod packet_number;
 mod protection;
+mod tls_handshake;
 
 pub(crate) use connection::{Buffers, Connection};
 pub use connection_id::{ConnectionId, MAXIMUM_CONNECTION_ID_BYTES};
 pub use frames::{Ack, FrameError, QuicFrame, parse_frames};
 pub(crate) use header::LongHeader;
 pub use header::{VERSION_1, VERSION_2};
-pub use hello::DEFAULT_ACK_DELAY_EXPONENT;
+pub use hello::{ClientOffer, DEFAULT_ACK_DELAY_EXPONENT, ServerChoice};
 pub(crate) use keys::{ProtectedPacket, SMALLEST_SHORT_PACKET};
 pub use packet::{Decryption, QuicPacket};
 pub use protection::CipherSuite;
 pub(crate) use protection::retry_is_genuine as is_genuine_retry;
+pub use tls_handshake::TlsHandshake;
 
 /// The form of a QUIC packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

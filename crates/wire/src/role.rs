@@ -1,7 +1,10 @@
 //! Who sent a packet.
 
+use serde::{Deserialize, Serialize};
+
 /// Who sent a packet. The client is the one that opened the connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Role {
     /// The one that opened the connection.

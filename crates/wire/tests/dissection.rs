@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use quiclab_wire::{
-    CaptureReader, CipherSuite, Decryption, Dissector, DissectorSettings, QuicFrame, Role, VERSION_1, VERSION_2,
+    CaptureReader, CipherSuite, Decryption, Dissector, DissectorSettings, QuicForm, QuicFrame, Role, TlsHandshake,
+    VERSION_1, VERSION_2,
 };
 
 fn capture(name: &str) -> PathBuf {
@@ -216,6 +217,50 @@ fn a_connection_that_moves_stays_one_flow() {
     let dissector = dissector_of("migration.pcapng");
     assert_eq!(dissector.flows().len(), 1);
     assert_eq!(dissector.flows()[0].migrations(), 1);
+}
+
+#[test]
+fn a_resumed_session_shows_its_key_and_no_certificate() {
+    let dissector = dissector_of("zero-rtt.pcapng");
+    let [first, second] = [0, 1].map(|flow| dissector.flows()[flow].tls_handshake().unwrap());
+    let facts = |tls: &TlsHandshake| {
+        let offer = tls.offer.as_ref().unwrap();
+        let choice = tls.choice.unwrap();
+        (offer.pre_shared_key, offer.early_data, choice.pre_shared_key, tls.accepts_early_data)
+    };
+    assert_eq!(facts(first), (false, false, false, Some(false)));
+    assert_eq!(facts(second), (true, true, true, Some(true)));
+    assert!(first.certificate_bytes.is_some_and(|bytes| bytes > 100), "{first:?}");
+    assert_eq!(second.certificate_bytes, None);
+}
+
+#[test]
+fn cipher_suites_offered_are_those_asked_for() {
+    let offered = |name| dissector_of(name).flows()[0].tls_handshake().unwrap().offer.clone().unwrap().cipher_suites;
+    assert_eq!(offered("chacha20.pcapng"), [0x1303]);
+    assert!(offered("ipv6.pcapng").len() > 1);
+}
+
+#[test]
+fn the_token_of_a_retry_comes_back_in_an_initial() {
+    let mut reader = CaptureReader::new(std::fs::File::open(capture("retry.pcapng")).unwrap()).unwrap();
+    let mut dissector = Dissector::new(DissectorSettings::default());
+    let (mut retries, mut initials) = (Vec::new(), Vec::new());
+    while let Some(frame) = reader.next_frame().unwrap() {
+        let segment = frame.segment().unwrap();
+        let observed = dissector.on_segment(&segment).unwrap();
+        for packet in observed.packets {
+            let token = segment.payload[packet.token.clone()].to_vec();
+            match (packet.form, observed.sender) {
+                (QuicForm::Retry, _) => retries.push(token),
+                (QuicForm::Initial, Role::Client) => initials.push(token),
+                _ => assert!(token.is_empty()),
+            }
+        }
+    }
+    assert_eq!(retries.len(), 1);
+    assert!(retries[0].len() > 16 && initials[0].is_empty());
+    assert!(initials[1..].iter().all(|token| *token == retries[0]));
 }
 
 #[test]

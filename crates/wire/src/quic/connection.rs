@@ -8,6 +8,7 @@ use super::keys::{
 use super::packet::{Decryption, QuicPacket};
 use super::packet_number;
 use super::protection::{CipherSuite, PacketKey, Secret, initial_secrets};
+use super::tls_handshake::TlsHandshake;
 use super::{ConnectionId, LongHeader, MAXIMUM_CONNECTION_ID_BYTES, QuicForm};
 use crate::keylog::{ClientRandom, KeyLog, SecretLabel};
 use crate::role::Role;
@@ -49,6 +50,7 @@ pub(crate) struct Connection {
     client_random: Option<ClientRandom>,
     server_name: Option<String>,
     suite: Option<CipherSuite>,
+    tls: Option<Box<TlsHandshake>>,
     /// Version of the server's long headers, or the client's until then.
     version: Option<u32>,
     early: Option<Box<Keys>>,
@@ -79,6 +81,11 @@ impl Connection {
         self.suite
     }
 
+    /// `None` before the first message that tells anything.
+    pub(crate) fn tls_handshake(&self) -> Option<&TlsHandshake> {
+        self.tls.as_deref()
+    }
+
     pub(crate) fn version(&self) -> Option<u32> {
         self.version
     }
@@ -86,6 +93,11 @@ impl Connection {
     /// Key updates seen of a sender.
     pub(crate) fn key_updates(&self, sender: Role) -> u64 {
         self.key_updates[sender as usize]
+    }
+
+    /// Bidirectional streams that this end lets its peer open at first.
+    pub(crate) fn initial_max_streams_bidi(&self, of: Role) -> Option<u64> {
+        self.parameters[of as usize]?.initial_max_streams_bidi
     }
 
     /// By which ACK delays of this sender are shifted.
@@ -395,15 +407,24 @@ impl Connection {
                 (QuicFrame::Crypto { offset, data }, Space::Initial | Space::Handshake) => {
                     let stream = &mut self.crypto[sender as usize][space as usize];
                     for hello in stream.on_data(*offset, &payload[data.clone()]) {
+                        let tls = self.tls.get_or_insert_default();
                         match hello {
-                            Hello::Client { random, server_name, parameters } if sender == Role::Client => {
+                            Hello::Client { random, server_name, parameters, offer } if sender == Role::Client => {
                                 self.client_random = Some(random);
                                 self.server_name = server_name.or(self.server_name.take());
                                 self.parameters[Role::Client as usize] = parameters;
+                                tls.offer = Some(offer);
                             }
-                            Hello::Server { suite } if sender == Role::Server => self.suite = suite,
-                            Hello::EncryptedExtensions { parameters } if sender == Role::Server => {
+                            Hello::Server { suite, choice } if sender == Role::Server => {
+                                self.suite = suite;
+                                tls.choice = Some(choice);
+                            }
+                            Hello::EncryptedExtensions { parameters, accepts_early_data } if sender == Role::Server => {
                                 self.parameters[Role::Server as usize] = parameters;
+                                tls.accepts_early_data = Some(accepts_early_data);
+                            }
+                            Hello::Certificate { length } if sender == Role::Server => {
+                                tls.certificate_bytes = Some(length);
                             }
                             _ => {}
                         }

@@ -18,6 +18,8 @@ pub(crate) struct LongHeader<'a> {
     pub(crate) source_connection_id: &'a [u8],
     /// Of an Initial or a Retry; empty elsewhere. A Retry's ends with its integrity tag.
     pub(crate) token: &'a [u8],
+    /// Where the token begins in the packet. Meaningless without one.
+    pub(crate) token_offset: usize,
     /// Where the protected packet number begins. Meaningless where `packet_bytes` is `None`.
     pub(crate) packet_number_offset: usize,
     /// Bytes from the first byte of the header to the end of the packet; `None` when it fills the datagram.
@@ -49,6 +51,7 @@ impl<'a> LongHeader<'a> {
             destination_connection_id,
             source_connection_id,
             token: &[],
+            token_offset: 0,
             packet_number_offset: 0,
             packet_bytes: None,
         };
@@ -57,11 +60,13 @@ impl<'a> LongHeader<'a> {
         }
         ConnectionId::new(destination_connection_id)?;
         if form == QuicForm::Retry {
+            header.token_offset = fields.position;
             header.token = fields.rest();
             return Some(header);
         }
         if form == QuicForm::Initial {
             let token_bytes = fields.take_variable_length_integer()?;
+            header.token_offset = fields.position;
             header.token = fields.take_u64(token_bytes)?;
         }
         let length = usize::try_from(fields.take_variable_length_integer()?).ok()?;

@@ -1,5 +1,6 @@
-//! What the ClientHello and the ServerHello show: RFC 8446 sections 4.1.2 and 4.1.3, RFC 6066 (SNI), RFC 7301 (ALPN),
-//! RFC 9001 section 8.2 (transport parameters).
+//! What the first messages of both ends show: ClientHello, ServerHello and EncryptedExtensions, RFC 8446 sections 4.1.2,
+//! 4.1.3 and 4.3.1, with the names of RFC 6066 (SNI) and the transport parameters of RFC 9001 section 8.2; and how long the
+//! server's certificate chain is, RFC 8446 section 4.4.2.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,16 @@ pub const DEFAULT_ACK_DELAY_EXPONENT: u8 = 3;
 const CLIENT_HELLO: u8 = 1;
 const SERVER_HELLO: u8 = 2;
 const ENCRYPTED_EXTENSIONS: u8 = 8;
+const CERTIFICATE: u8 = 11;
+const FINISHED: u8 = 20;
+/// RFC 8879 section 4.
+const COMPRESSED_CERTIFICATE: u8 = 25;
+// Extensions, RFC 8446 section 4.2. Transport parameters have two numbers: RFC 9001 section 8.2, and the drafts before it.
+const SERVER_NAME: u16 = 0;
+const PRE_SHARED_KEY: u16 = 41;
+const EARLY_DATA: u16 = 42;
+const TRANSPORT_PARAMETERS: u16 = 0x39;
+const DRAFT_TRANSPORT_PARAMETERS: u16 = 0xffa5;
 /// Most bytes of one encryption level's CRYPTO data kept: a certificate chain is behind what is looked for.
 const MAXIMUM_BUFFERED_BYTES: usize = 64 * 1024;
 /// Most pieces kept behind a gap. A client that scatters its hello on purpose makes some tens.
@@ -26,9 +37,44 @@ const HELLO_RETRY_RANDOM: [u8; 32] = [
 /// A handshake message of interest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Hello {
-    Client { random: ClientRandom, server_name: Option<String>, parameters: Option<TransportParameters> },
-    Server { suite: Option<CipherSuite> },
-    EncryptedExtensions { parameters: Option<TransportParameters> },
+    Client {
+        random: ClientRandom,
+        server_name: Option<String>,
+        parameters: Option<TransportParameters>,
+        offer: ClientOffer,
+    },
+    Server {
+        suite: Option<CipherSuite>,
+        choice: ServerChoice,
+    },
+    EncryptedExtensions {
+        parameters: Option<TransportParameters>,
+        accepts_early_data: bool,
+    },
+    /// The message's header alone was read.
+    Certificate {
+        length: u32,
+    },
+}
+
+/// What a ClientHello offers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClientOffer {
+    /// Numbers of TLS, in the client's order; with those that mean nothing (RFC 8701).
+    pub cipher_suites: Vec<u16>,
+    /// A `pre_shared_key` extension: the client wants to resume a session.
+    pub pre_shared_key: bool,
+    /// An `early_data` extension: 0-RTT packets may follow.
+    pub early_data: bool,
+}
+
+/// What a ServerHello chose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerChoice {
+    /// Number of TLS.
+    pub cipher_suite: u16,
+    /// A `pre_shared_key` extension: the session is resumed.
+    pub pre_shared_key: bool,
 }
 
 /// The transport parameters that reading a capture needs.
@@ -36,6 +82,7 @@ pub(crate) enum Hello {
 pub(crate) struct TransportParameters {
     pub(crate) ack_delay_exponent: u8,
     pub(crate) stateless_reset_token: Option<[u8; 16]>,
+    pub(crate) initial_max_streams_bidi: Option<u64>,
 }
 
 /// Puts the CRYPTO data of one direction and level back in order, and reads the messages at its beginning. What it holds
@@ -89,17 +136,24 @@ impl CryptoStream {
     fn next_message(&mut self) -> Option<Option<Hello>> {
         let mut fields = Fields::new(self.bytes.get(self.read..)?);
         let kind = fields.u8()?;
-        let length = fields.u24()? as usize;
-        let body = fields.take(length)?;
+        let length = fields.u24()?;
         let message = match kind {
-            CLIENT_HELLO => client_hello(body),
-            SERVER_HELLO => server_hello(body),
-            ENCRYPTED_EXTENSIONS => encrypted_extensions(body),
-            _ => None,
+            // Only how long it is matters.
+            CERTIFICATE | COMPRESSED_CERTIFICATE => Some(Hello::Certificate { length }),
+            FINISHED => None,
+            _ => {
+                let body = fields.take(length as usize)?;
+                match kind {
+                    CLIENT_HELLO => client_hello(body),
+                    SERVER_HELLO => server_hello(body),
+                    ENCRYPTED_EXTENSIONS => encrypted_extensions(body),
+                    _ => None,
+                }
+            }
         };
         self.read += fields.position;
         // Nothing of interest follows in the same direction and level.
-        if matches!(message, Some(Hello::Server { .. } | Hello::EncryptedExtensions { .. })) {
+        if kind == FINISHED || matches!(message, Some(Hello::Server { .. } | Hello::Certificate { .. })) {
             self.finished = true;
             self.bytes = Vec::new();
             self.pieces.clear();
@@ -114,17 +168,20 @@ fn client_hello(body: &[u8]) -> Option<Hello> {
     let random = fields.take(32)?.try_into().ok()?;
     fields.take_with_length_byte()?;
     let suites_bytes = fields.u16()?;
-    fields.take(usize::from(suites_bytes))?;
+    let suites = fields.take(usize::from(suites_bytes))?;
+    let cipher_suites = suites.chunks_exact(2).map(|number| u16::from_be_bytes([number[0], number[1]])).collect();
+    let mut offer = ClientOffer { cipher_suites, ..ClientOffer::default() };
     fields.take_with_length_byte()?;
     let mut server_name = None;
     let mut parameters = None;
     for_each_extension(&mut fields, |kind, data| match kind {
-        0 => server_name = parse_server_name(data),
-        // Both numbers of the extension: RFC 9001 section 8.2, and the drafts before it.
-        0x39 | 0xffa5 => parameters = Some(transport_parameters(data)),
+        SERVER_NAME => server_name = parse_server_name(data),
+        PRE_SHARED_KEY => offer.pre_shared_key = true,
+        EARLY_DATA => offer.early_data = true,
+        TRANSPORT_PARAMETERS | DRAFT_TRANSPORT_PARAMETERS => parameters = Some(transport_parameters(data)),
         _ => {}
     });
-    Some(Hello::Client { random, server_name, parameters })
+    Some(Hello::Client { random, server_name, parameters, offer })
 }
 
 fn server_hello(body: &[u8]) -> Option<Hello> {
@@ -134,17 +191,23 @@ fn server_hello(body: &[u8]) -> Option<Hello> {
         return None;
     }
     fields.take_with_length_byte()?;
-    Some(Hello::Server { suite: CipherSuite::from_number(fields.u16()?) })
+    let cipher_suite = fields.u16()?;
+    // The legacy compression method.
+    fields.u8();
+    let mut choice = ServerChoice { cipher_suite, pre_shared_key: false };
+    for_each_extension(&mut fields, |kind, _| choice.pre_shared_key |= kind == PRE_SHARED_KEY);
+    Some(Hello::Server { suite: CipherSuite::from_number(cipher_suite), choice })
 }
 
 fn encrypted_extensions(body: &[u8]) -> Option<Hello> {
     let mut parameters = None;
-    for_each_extension(&mut Fields::new(body), |kind, data| {
-        if matches!(kind, 0x39 | 0xffa5) {
-            parameters = Some(transport_parameters(data));
-        }
+    let mut accepts_early_data = false;
+    for_each_extension(&mut Fields::new(body), |kind, data| match kind {
+        EARLY_DATA => accepts_early_data = true,
+        TRANSPORT_PARAMETERS | DRAFT_TRANSPORT_PARAMETERS => parameters = Some(transport_parameters(data)),
+        _ => {}
     });
-    Some(Hello::EncryptedExtensions { parameters })
+    Some(Hello::EncryptedExtensions { parameters, accepts_early_data })
 }
 
 fn for_each_extension(fields: &mut Fields, mut on_extension: impl FnMut(u16, &[u8])) -> Option<()> {
@@ -172,8 +235,11 @@ fn parse_server_name(data: &[u8]) -> Option<String> {
 
 /// RFC 9000 section 18.
 fn transport_parameters(data: &[u8]) -> TransportParameters {
-    let mut parameters =
-        TransportParameters { ack_delay_exponent: DEFAULT_ACK_DELAY_EXPONENT, stateless_reset_token: None };
+    let mut parameters = TransportParameters {
+        ack_delay_exponent: DEFAULT_ACK_DELAY_EXPONENT,
+        stateless_reset_token: None,
+        initial_max_streams_bidi: None,
+    };
     let mut fields = Fields::new(data);
     let mut next = || {
         let kind = fields.take_variable_length_integer()?;
@@ -183,6 +249,7 @@ fn transport_parameters(data: &[u8]) -> TransportParameters {
     while let Some((kind, value)) = next() {
         match kind {
             0x02 => parameters.stateless_reset_token = value.try_into().ok(),
+            0x08 => parameters.initial_max_streams_bidi = Fields::new(value).take_variable_length_integer(),
             0x0a => {
                 let exponent = Fields::new(value).take_variable_length_integer();
                 // Values above 20 are invalid.
@@ -215,7 +282,8 @@ mod tests {
         for begin in (1..message.len()).rev() {
             assert_eq!(stream.on_data(begin as u64, &message[begin..begin + 1]), []);
         }
-        let expected = [Hello::Server { suite: Some(CipherSuite::ChaCha20Poly1305) }];
+        let choice = ServerChoice { cipher_suite: 0x1303, pre_shared_key: false };
+        let expected = [Hello::Server { suite: Some(CipherSuite::ChaCha20Poly1305), choice }];
         assert_eq!(stream.on_data(0, &message[..1]), expected);
         assert_eq!(stream.on_data(0, &message), []);
     }
@@ -245,10 +313,68 @@ mod tests {
         assert_eq!(stream.on_data(0, &server_hello_message()).len(), 1);
     }
 
+    /// Any message.
+    fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+        [&[kind, 0, 0, body.len() as u8], body].concat()
+    }
+
+    #[test]
+    fn a_server_hello_says_whether_a_session_is_resumed() {
+        for (extensions, expected) in [
+            (vec![], false),
+            (vec![0, 6, 0, 41, 0, 2, 0, 0], true),
+            (vec![0, 6, 0, 43, 0, 2, 3, 4], false),
+            // Cut in the middle of the extension behind.
+            (vec![0, 9, 0, 41, 0, 2, 0, 0, 0, 43, 0], true),
+        ] {
+            let mut body = vec![3, 3];
+            body.extend([7; 32]);
+            body.extend([0, 0x13, 0x01, 0]);
+            body.extend(&extensions);
+            let found = CryptoStream::default().on_data(0, &message(SERVER_HELLO, &body));
+            let choice = ServerChoice { cipher_suite: 0x1301, pre_shared_key: expected };
+            assert_eq!(found, [Hello::Server { suite: Some(CipherSuite::Aes128Gcm), choice }], "{extensions:?}");
+        }
+    }
+
+    #[test]
+    fn a_client_hello_says_what_it_offers() {
+        let mut body = vec![3, 3];
+        body.extend([9; 32]);
+        body.extend([0, 0, 4, 0x1a, 0x1a, 0x13, 0x03, 1, 0]);
+        body.extend([0, 8, 0, 42, 0, 0, 0, 41, 0, 0]);
+        let found = CryptoStream::default().on_data(0, &message(CLIENT_HELLO, &body));
+        let offer = ClientOffer { cipher_suites: vec![0x1a1a, 0x1303], pre_shared_key: true, early_data: true };
+        assert_eq!(found, [Hello::Client { random: [9; 32], server_name: None, parameters: None, offer }]);
+    }
+
+    #[test]
+    fn a_certificate_is_announced_by_its_header_and_ends_what_is_kept() {
+        let extensions = message(ENCRYPTED_EXTENSIONS, &[0, 4, 0, 42, 0, 0]);
+        let request = message(13, &[0, 0, 0]);
+        let stream = &mut CryptoStream::default();
+        let data = [extensions.as_slice(), &request, &[CERTIFICATE, 0x00, 0x23, 0x28]].concat();
+        let found = stream.on_data(0, &data);
+        let first = Hello::EncryptedExtensions { parameters: None, accepts_early_data: true };
+        assert_eq!(found, [first, Hello::Certificate { length: 0x2328 }]);
+        assert_eq!(stream.on_data(data.len() as u64, &[1; 500]), []);
+        assert!(stream.bytes.is_empty());
+    }
+
+    #[test]
+    fn a_resumed_session_has_no_certificate() {
+        let extensions = message(ENCRYPTED_EXTENSIONS, &[0, 0]);
+        let data = [extensions.as_slice(), &[FINISHED, 0, 0, 32]].concat();
+        let mut stream = CryptoStream::default();
+        assert_eq!(stream.on_data(0, &data).len(), 1);
+        assert!(stream.finished);
+    }
+
     #[test]
     fn transport_parameters_are_found_among_others() {
-        let data = [0x01, 0x02, 0x40, 0x50, 0x0a, 0x01, 0x05, 0x1b, 0x00];
+        let data = [0x01, 0x02, 0x40, 0x50, 0x0a, 0x01, 0x05, 0x1b, 0x00, 0x08, 0x02, 0x40, 0x64];
         assert_eq!(transport_parameters(&data).ack_delay_exponent, 5);
+        assert_eq!(transport_parameters(&data).initial_max_streams_bidi, Some(100));
         assert_eq!(transport_parameters(&[0x0a, 0x01, 21]).ack_delay_exponent, DEFAULT_ACK_DELAY_EXPONENT);
     }
 }

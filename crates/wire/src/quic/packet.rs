@@ -31,6 +31,8 @@ pub struct QuicPacket {
     pub destination_connection_id: Option<ConnectionId>,
     /// Of a long header.
     pub source_connection_id: Option<ConnectionId>,
+    /// Where its token lies in the UDP payload: of an Initial, or of a Retry without its integrity tag. Empty without one.
+    pub token: Range<usize>,
     /// Bytes in the datagram, header and tag included.
     pub length: u32,
     /// In full; `None` where protection could not be removed.
@@ -54,6 +56,7 @@ impl QuicPacket {
             version: None,
             destination_connection_id: None,
             source_connection_id: None,
+            token: 0..0,
             length: u32::try_from(length).unwrap_or(u32::MAX),
             packet_number: None,
             key_phase: None,

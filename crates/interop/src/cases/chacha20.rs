@@ -1,0 +1,66 @@
+//! `chacha20`: the cipher suite TLS_CHACHA20_POLY1305_SHA256.
+
+use quiclab_wire::CipherSuite;
+
+use crate::cases::{Case, MIB, PLAIN, files};
+use crate::checks::{Reasons, one_connection};
+use crate::facts::Facts;
+
+/// Number in TLS, RFC 8446 appendix B.4.
+const CHACHA20: u16 = 0x1303;
+
+pub(super) const CASE: Case = Case {
+    name: "chacha20",
+    abbreviation: "C20",
+    description: "The client offers TLS_CHACHA20_POLY1305_SHA256 and no other cipher suite, and a file arrives.",
+    client_testcase: "chacha20",
+    server_testcase: "chacha20",
+    files: &[files(1, MIB)],
+    judge,
+    ..PLAIN
+};
+
+fn judge(_case: &Case, facts: &Facts, reasons: &mut Reasons) {
+    let Some(connection) = one_connection(facts, reasons) else { return };
+    if let Some(offer) = reasons.need(connection.tls.offer.as_ref(), || "no ClientHello could be read".to_owned()) {
+        let offered: Vec<u16> = offer.cipher_suites.iter().copied().filter(|suite| !is_grease(*suite)).collect();
+        reasons.unless(offered == [CHACHA20], || {
+            let names: Vec<String> = offered.iter().map(|suite| suite_name(*suite)).collect();
+            format!(
+                "expected the client to offer TLS_CHACHA20_POLY1305_SHA256 alone, found {}: {}",
+                names.len(),
+                names.join(", ")
+            )
+        });
+    }
+    if let Some(choice) = reasons.need(connection.tls.choice, || "no ServerHello could be read".to_owned()) {
+        reasons.unless(choice.cipher_suite == CHACHA20, || {
+            format!(
+                "expected the server to choose TLS_CHACHA20_POLY1305_SHA256, found {}",
+                suite_name(choice.cipher_suite)
+            )
+        });
+    }
+}
+
+/// RFC 8701 section 2: values that mean nothing, to keep servers used to what they do not know.
+fn is_grease(suite: u16) -> bool {
+    let [high, low] = suite.to_be_bytes();
+    high == low && low & 0x0f == 0x0a
+}
+
+fn suite_name(number: u16) -> String {
+    CipherSuite::from_number(number).map_or_else(|| format!("{number:#06x}"), |suite| suite.name().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_grease;
+
+    /// RFC 8701 section 2 lists them.
+    #[test]
+    fn sixteen_values_mean_nothing() {
+        let values: Vec<u16> = (0..=u16::MAX).filter(|value| is_grease(*value)).collect();
+        assert_eq!((values.len(), values[0], values[15]), (16, 0x0a0a, 0xfafa));
+    }
+}

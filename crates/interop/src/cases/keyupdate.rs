@@ -1,0 +1,36 @@
+//! `keyupdate`: both ends go on with new keys.
+
+use quiclab_wire::{QuicForm, Role};
+
+use crate::cases::{Case, MIB, PLAIN, files};
+use crate::checks::{Reasons, one_connection, unread};
+use crate::facts::Facts;
+
+pub(super) const CASE: Case = Case {
+    name: "keyupdate",
+    abbreviation: "U",
+    description: "One endpoint updates its keys during a transfer, and the other one follows.",
+    client_testcase: "keyupdate",
+    server_testcase: "transfer",
+    files: &[files(1, 3 * MIB)],
+    judge,
+    ..PLAIN
+};
+
+fn judge(_case: &Case, facts: &Facts, reasons: &mut Reasons) {
+    let Some(connection) = one_connection(facts, reasons) else { return };
+    for sender in Role::BOTH {
+        let sent = connection.sent(sender);
+        let [before, after] = sent.key_phase_packets;
+        reasons.unless(sent.key_updates > 0 && after > 0, || {
+            format!(
+                "expected 1-RTT packets of the {} with a new key (RFC 9001 section 6), found {} key updates, {before} packets \
+                 with key phase 0 and {after} with key phase 1, of {}{}",
+                sender.name(),
+                sent.key_updates,
+                sent.packets(QuicForm::OneRtt),
+                unread(connection, sender)
+            )
+        });
+    }
+}

@@ -1,0 +1,46 @@
+//! `multiplexing`: many streams on one connection.
+
+use quiclab_wire::Role;
+
+use crate::cases::{Case, PLAIN, files};
+use crate::checks::{Reasons, one_connection, unread};
+use crate::facts::Facts;
+
+/// As the interop runner has it: a server that allows more streams from the start leaves nothing to be seen.
+const MOST_INITIAL_STREAMS: u64 = 1_000;
+
+pub(super) const CASE: Case = Case {
+    name: "multiplexing",
+    abbreviation: "M",
+    description: "Many small files arrive, each on a stream of its own, over one connection.",
+    files: &[files(200, 32)],
+    judge,
+    ..PLAIN
+};
+
+fn judge(case: &Case, facts: &Facts, reasons: &mut Reasons) {
+    let Some(connection) = one_connection(facts, reasons) else { return };
+    let streams = connection.sent(Role::Client).request_streams;
+    let files = case.file_count();
+    reasons.unless(streams >= files, || {
+        format!(
+            "expected at least {files} streams of requests, one for each file, found {streams}{}",
+            unread(connection, Role::Client)
+        )
+    });
+    let limit = connection.sent(Role::Server).initial_max_streams_bidi;
+    let limit = reasons.need(limit, || {
+        format!(
+            "the server's initial_max_streams_bidi (RFC 9000 section 18.2) was not found{}",
+            unread(connection, Role::Server)
+        )
+    });
+    if let Some(limit) = limit {
+        reasons.unless(limit <= MOST_INITIAL_STREAMS, || {
+            format!(
+                "expected the server's initial_max_streams_bidi (RFC 9000 section 18.2) to be at most \
+                 {MOST_INITIAL_STREAMS}, found {limit}"
+            )
+        });
+    }
+}

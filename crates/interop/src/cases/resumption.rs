@@ -1,0 +1,52 @@
+//! `resumption`: a second connection by the session of the first.
+
+use crate::cases::{Case, KIB, PLAIN, files};
+use crate::checks::{Reasons, two_connections};
+use crate::facts::{ConnectionFacts, Facts};
+
+pub(super) const CASE: Case = Case {
+    name: "resumption",
+    abbreviation: "R",
+    description: "A second connection resumes the TLS session of the first.",
+    client_testcase: "resumption",
+    server_testcase: "resumption",
+    files: &[files(1, 5 * KIB), files(3, 10 * KIB)],
+    judge,
+    ..PLAIN
+};
+
+fn judge(_case: &Case, facts: &Facts, reasons: &mut Reasons) {
+    if let Some([first, second]) = two_connections(facts, reasons) {
+        session(first, second, reasons);
+    }
+}
+
+/// The first connection begins a session, the second one resumes it: RFC 8446 section 2.2.
+pub(super) fn session(first: &ConnectionFacts, second: &ConnectionFacts, reasons: &mut Reasons) {
+    let resumed = |connection: &ConnectionFacts| connection.tls.choice.map(|choice| choice.pre_shared_key);
+    match resumed(first) {
+        None => reasons.push("no ServerHello of the first connection could be read".to_owned()),
+        Some(true) => reasons.push(
+            "the first connection resumes a session that the capture does not show: its ServerHello has a pre_shared_key"
+                .to_owned(),
+        ),
+        Some(false) => {}
+    }
+    match resumed(second) {
+        None => reasons.push("no ServerHello of the second connection could be read".to_owned()),
+        Some(false) => {
+            let offered = second.tls.offer.as_ref().is_some_and(|offer| offer.pre_shared_key);
+            let which = if offered { "the server did not take it" } else { "the client did not offer it" };
+            reasons.push(format!(
+                "expected the second connection to resume the session by pre_shared_key (RFC 8446 section 4.2.11); {which}"
+            ));
+        }
+        Some(true) => {}
+    }
+    if let Some(bytes) = second.tls.certificate_bytes {
+        reasons.push(format!(
+            "expected no certificate on the second connection, as its session is resumed (RFC 8446 section 2.2), found one \
+             of {bytes} bytes"
+        ));
+    }
+}

@@ -1,0 +1,53 @@
+//! `zerortt`: requests before the handshake.
+
+use quiclab_units::ByteCount;
+use quiclab_wire::{QuicForm, Role};
+
+use super::resumption::session;
+use crate::cases::{Case, Files, PLAIN};
+use crate::checks::{Reasons, two_connections, unread};
+use crate::facts::Facts;
+
+pub(super) const CASE: Case = Case {
+    name: "zerortt",
+    abbreviation: "Z",
+    description: "The requests of a second connection are sent as 0-RTT data, and the server takes it.",
+    client_testcase: "zerortt",
+    server_testcase: "zerortt",
+    // With names of this length they are about 10 kB: they take many packets, and fit into the first congestion window
+    // (RFC 9002 section 7.2).
+    files: &[Files { count: 40, size: ByteCount::from_bytes(32), name_bytes: 250 }],
+    judge,
+    ..PLAIN
+};
+
+fn judge(_case: &Case, facts: &Facts, reasons: &mut Reasons) {
+    let Some([first, second]) = two_connections(facts, reasons) else { return };
+    session(first, second, reasons);
+    let client = second.sent(Role::Client);
+    let (early, late) = (client.zero_rtt_stream_bytes, client.one_rtt_stream_bytes);
+    reasons.unless(early > 0, || {
+        format!(
+            "expected requests in 0-RTT packets on the second connection, found none in {} 0-RTT packets{}",
+            client.packets(QuicForm::ZeroRtt),
+            unread(second, Role::Client)
+        )
+    });
+    reasons.unless(late <= early, || {
+        format!(
+            "expected most bytes of the second connection's requests in 0-RTT packets, found {early} there and {late} in 1-RTT \
+             packets"
+        )
+    });
+    match second.tls.accepts_early_data {
+        None => reasons.push(format!(
+            "whether the server took the 0-RTT data is not known: its EncryptedExtensions were not found{}",
+            unread(second, Role::Server)
+        )),
+        Some(false) => reasons.push(
+            "the server did not take the 0-RTT data: its EncryptedExtensions have no early_data (RFC 8446 section 4.2.10)"
+                .to_owned(),
+        ),
+        Some(true) => {}
+    }
+}

@@ -1,0 +1,120 @@
+//! What several cases ask of packets.
+
+use quiclab_wire::{QuicForm, Role, VERSION_1, VERSION_2};
+
+use crate::facts::{ConnectionFacts, Facts};
+
+/// Why a case failed, in sentences.
+#[derive(Debug, Default)]
+pub(crate) struct Reasons(Vec<String>);
+
+impl Reasons {
+    pub(crate) fn push(&mut self, reason: String) {
+        self.0.push(reason);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn into_sentences(self) -> Vec<String> {
+        self.0
+    }
+
+    /// Notes a reason where something does not hold.
+    pub(crate) fn unless(&mut self, holds: bool, reason: impl FnOnce() -> String) {
+        if !holds {
+            self.0.push(reason());
+        }
+    }
+
+    /// What is there, or a note that it is not.
+    pub(crate) fn need<T>(&mut self, value: Option<T>, reason: impl FnOnce() -> String) -> Option<T> {
+        self.unless(value.is_some(), reason);
+        value
+    }
+}
+
+/// The one connection of a case, complete and of version 1. `None`, with the reason noted, where there is not exactly one.
+pub(crate) fn one_connection<'a>(facts: &'a Facts, reasons: &mut Reasons) -> Option<&'a ConnectionFacts> {
+    let [connection] = connections(facts, reasons)?;
+    only_version_1(connection, "", reasons);
+    Some(connection)
+}
+
+/// Both connections of a case that resumes a session.
+pub(crate) fn two_connections<'a>(facts: &'a Facts, reasons: &mut Reasons) -> Option<[&'a ConnectionFacts; 2]> {
+    let [first, second] = connections(facts, reasons)?;
+    only_version_1(first, " of the first connection", reasons);
+    only_version_1(second, " of the second connection", reasons);
+    Some([first, second])
+}
+
+/// Exactly so many handshakes, all of them complete.
+pub(crate) fn connections<'a, const COUNT: usize>(
+    facts: &'a Facts,
+    reasons: &mut Reasons,
+) -> Option<[&'a ConnectionFacts; COUNT]> {
+    let found: Vec<&ConnectionFacts> = facts.handshakes().collect();
+    for (number, connection) in found.iter().enumerate() {
+        let whose = if found.len() == 1 { String::new() } else { format!(" of connection {}", number + 1) };
+        reasons.unless(connection.completed.is_some(), || {
+            format!(
+                "the handshake{whose} did not complete: neither a HANDSHAKE_DONE frame (RFC 9000 section 19.20) nor 1-RTT \
+                 packets of both ends; the client sent {} 1-RTT packets, the server {}",
+                connection.sent(Role::Client).packets(QuicForm::OneRtt),
+                connection.sent(Role::Server).packets(QuicForm::OneRtt)
+            )
+        });
+    }
+    let handshakes = found.len();
+    let unanswered = facts.connections.len() - handshakes;
+    let connections = <[&ConnectionFacts; COUNT]>::try_from(found).ok();
+    reasons.need(connections, || {
+        let others = match unanswered {
+            0 => String::new(),
+            count => format!("; {count} more were not answered with an Initial packet"),
+        };
+        format!("expected {COUNT} {}, found {handshakes}{others}", if COUNT == 1 { "handshake" } else { "handshakes" })
+    })
+}
+
+/// Every Initial and Handshake packet of the server is of version 1.
+fn only_version_1(connection: &ConnectionFacts, whose: &str, reasons: &mut Reasons) {
+    let server = connection.sent(Role::Server);
+    let versions: Vec<u32> = server.initial_versions.union(&server.handshake_versions).copied().collect();
+    reasons.unless(versions == [VERSION_1], || {
+        format!(
+            "expected version 1 (RFC 9000 section 15) in the server's Initial and Handshake packets{whose}, found {}",
+            version_names(versions.iter().copied())
+        )
+    });
+}
+
+/// No Retry packet on a connection.
+pub(crate) fn no_retry(connection: &ConnectionFacts, reasons: &mut Reasons) {
+    let retries = connection.retry.packets;
+    reasons.unless(retries == 0, || format!("expected no Retry packet (RFC 9000 section 17.2.5), found {retries}"));
+}
+
+/// For messages.
+pub(crate) fn version_names(versions: impl Iterator<Item = u32>) -> String {
+    let names: Vec<String> = versions
+        .map(|version| match version {
+            VERSION_1 => "version 1".to_owned(),
+            VERSION_2 => "version 2".to_owned(),
+            other => format!("version {other:#010x}"),
+        })
+        .collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(" and ") }
+}
+
+/// Says how much of what an end sent could not be read, where that may be why something was not found.
+pub(crate) fn unread(connection: &ConnectionFacts, sender: Role) -> String {
+    match connection.sent(sender).packets_unread {
+        0 => String::new(),
+        count => {
+            format!("; {count} packets of the {} could not be read, for want of keys or captured bytes", sender.name())
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Whether a pair passed a case.
+
+use quiclab_wire::Role;
+use serde::{Deserialize, Serialize};
+
+use crate::cases::Case;
+use crate::checks::Reasons;
+use crate::facts::Facts;
+
+/// Exit status by which an endpoint says that it does not do what was asked.
+pub const EXIT_NOT_SUPPORTED: i32 = 127;
+
+/// What is known of the endpoints besides their packets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndpointFacts {
+    /// The client's exit status; `None` where a signal ended it.
+    pub client_exit: Option<i32>,
+    /// The server's exit status; `None` where a signal ended it, as is usual.
+    pub server_exit: Option<i32>,
+    /// Whether the client stored every file that it was asked for, byte by byte; otherwise what is wrong, in a sentence.
+    pub files_ok: Result<(), String>,
+}
+
+/// What came of a case. In JSON, `result` is `succeeded`, `failed` or `unsupported`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "result", rename_all = "snake_case")]
+pub enum Verdict {
+    /// The packets and the files show that it passed.
+    Succeeded,
+    /// They do not.
+    Failed {
+        /// Sentences that say what was found, and what was expected; at least one.
+        reasons: Vec<String>,
+    },
+    /// An endpoint does not do it, and said so.
+    Unsupported {
+        /// Which one; the server where both said so.
+        role: Role,
+    },
+}
+
+impl Verdict {
+    /// The word in JSON.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Verdict::Succeeded => "succeeded",
+            Verdict::Failed { .. } => "failed",
+            Verdict::Unsupported { .. } => "unsupported",
+        }
+    }
+}
+
+/// Judges a pair by its capture and the files that the client stored. The only word of an endpoint that counts is "not
+/// supported"; that it says "done" proves nothing, and that it says "failed" explains a failure and does not make one.
+pub fn judge(case: &Case, facts: &Facts, endpoints: &EndpointFacts) -> Verdict {
+    for (role, exit) in [(Role::Server, endpoints.server_exit), (Role::Client, endpoints.client_exit)] {
+        if exit == Some(EXIT_NOT_SUPPORTED) {
+            return Verdict::Unsupported { role };
+        }
+    }
+    let mut reasons = Reasons::default();
+    case.judge(facts, &mut reasons);
+    if let Err(what) = &endpoints.files_ok {
+        reasons.push(format!("files: {what}"));
+    }
+    if reasons.is_empty() {
+        return Verdict::Succeeded;
+    }
+    explain(facts, endpoints, &mut reasons);
+    Verdict::Failed { reasons: reasons.into_sentences() }
+}
+
+/// What is no failure by itself, but may say why there is one.
+fn explain(facts: &Facts, endpoints: &EndpointFacts, reasons: &mut Reasons) {
+    match endpoints.client_exit {
+        Some(0) => {}
+        Some(status) => reasons.push(format!("the client ended with status {status}")),
+        None => reasons.push("the client was ended by a signal".to_owned()),
+    }
+    if let Some(status) = endpoints.server_exit.filter(|status| *status != 0) {
+        reasons.push(format!("the server ended by itself, with status {status}"));
+    }
+    for sender in Role::BOTH {
+        let closes = facts.connections.iter().flat_map(|connection| &connection.sent(sender).closes);
+        for close in closes.filter(|close| close.error != 0 && !close.by_application) {
+            let name = sender.name();
+            reasons.push(format!("the {name} closed with error {:#x} (RFC 9000 section 20.1)", close.error));
+        }
+    }
+    let failed: u64 = Role::BOTH.iter().map(|sender| not_authentic(facts, *sender)).sum();
+    if failed > 0 {
+        reasons.push(format!("{failed} packets could not be opened with the keys of the key log"));
+    }
+    if let Some(offset) = facts.capture_cut_at_byte {
+        reasons.push(format!(
+            "the capture stops in the middle of a record at byte {offset}: packets after it are missing"
+        ));
+    }
+    if facts.frames_not_understood > 0 {
+        reasons.push(format!("{} frames of the capture were not understood", facts.frames_not_understood));
+    }
+}
+
+fn not_authentic(facts: &Facts, sender: Role) -> u64 {
+    facts.connections.iter().map(|connection| connection.sent(sender).packets_not_authentic).sum()
+}

@@ -1,0 +1,320 @@
+//! Every judge on captures of real stacks, with its pair: what passes, and what differs from it in one thing and fails.
+
+mod common;
+
+use common::{ALL, NO_KEYS, assert_fails, assert_passes, facts, read, remade, verdict, well};
+use quiclab_interop::{CASES, EndpointFacts, ValidatedBy, Verdict, case_named, judge};
+use quiclab_wire::{QuicForm, Role};
+
+/// Captures and the cases they pass; all other cases fail on them. The captures of loopback have one connection with the
+/// usual settings but for what their name says.
+const PASSED: [(&str, &[&str]); 14] = [
+    ("ipv6", &["handshake", "transfer", "ipv6"]),
+    ("retry", &["transfer", "retry"]),
+    ("chacha20", &["handshake", "transfer", "chacha20"]),
+    ("aes256", &["handshake", "transfer"]),
+    ("key-update", &["handshake", "transfer", "keyupdate"]),
+    ("version-2", &["v2"]),
+    ("version-negotiation", &["handshake", "transfer"]),
+    ("zero-rtt", &["resumption", "zerortt"]),
+    ("migration", &["handshake", "transfer"]),
+    ("ngtcp2", &["handshake", "transfer"]),
+    ("quiche", &["handshake", "transfer"]),
+    ("quic-go", &["handshake", "transfer"]),
+    ("super-packets", &["handshake", "transfer"]),
+    ("tcp-tls", &[]),
+];
+
+#[test]
+fn a_capture_passes_the_cases_it_shows_and_no_other() {
+    for (capture, passed) in PASSED {
+        let facts = facts(capture);
+        let found: Vec<&str> = CASES
+            .iter()
+            .filter(|case| judge(case, &facts, &well()) == Verdict::Succeeded)
+            .map(|case| case.name)
+            .collect();
+        let expected: Vec<&str> = CASES.iter().map(|case| case.name).filter(|name| passed.contains(name)).collect();
+        assert_eq!(found, expected, "{capture}");
+    }
+}
+
+#[test]
+fn a_handshake_must_complete() {
+    let mut facts = facts("ipv6");
+    assert_passes("handshake", &facts);
+    facts.connections[0].completed = None;
+    assert_fails("handshake", &facts, &["did not complete", "HANDSHAKE_DONE", "9 1-RTT packets", "41"]);
+}
+
+#[test]
+fn packets_of_the_server_must_not_end_with_the_handshake() {
+    let one_way = remade("ipv6", NO_KEYS, |seen| usize::from(!(seen.from_server && seen.first_byte & 0x80 == 0)));
+    assert_fails("handshake", &read(&one_way), &["did not complete", "the client sent"]);
+}
+
+#[test]
+fn a_handshake_with_a_retry_is_another_case() {
+    assert_fails("handshake", &facts("retry"), &["expected no Retry packet", "found 1"]);
+}
+
+#[test]
+fn a_transfer_takes_one_connection() {
+    assert_fails("transfer", &facts("zero-rtt"), &["expected 1 handshake, found 2"]);
+    assert_fails("transfer", &facts("tcp-tls"), &["expected 1 handshake, found 0"]);
+}
+
+/// The client's first packets before the server listens are no handshake of the case.
+#[test]
+fn a_connection_without_an_answer_does_not_count() {
+    let facts = facts("version-negotiation");
+    assert_eq!(facts.connections.len(), 2);
+    assert_eq!(facts.connections[0].sent(Role::Server).packets(QuicForm::VersionNegotiation), 1);
+    assert_passes("transfer", &facts);
+}
+
+#[test]
+fn a_transfer_is_seen_without_keys() {
+    let without_keys = read(&remade("ipv6", NO_KEYS, |_| 1));
+    assert!(without_keys.connections[0].sent(Role::Server).packets_unread > 40);
+    assert_passes("transfer", &without_keys);
+}
+
+#[test]
+fn with_a_long_rtt_the_client_hello_is_sent_twice() {
+    assert_fails("longrtt", &facts("ipv6"), &["at least 2 times", "found 1", "RFC 9002 section 6.2.2"]);
+    assert_passes("longrtt", &read(&remade("ipv6", ALL, |seen| 1 + usize::from(seen.number == 0))));
+}
+
+#[test]
+fn only_chacha20_may_be_offered() {
+    assert_fails("chacha20", &facts("ipv6"), &["found 4", "TLS_AES_128_GCM_SHA256, TLS_AES_256_GCM_SHA384"]);
+    assert_fails("chacha20", &facts("aes256"), &["choose", "found TLS_AES_256_GCM_SHA384"]);
+    let mut greased = facts("chacha20");
+    greased.connections[0].tls.offer.as_mut().unwrap().cipher_suites.insert(0, 0x1a1a);
+    assert_passes("chacha20", &greased);
+    greased.connections[0].tls.offer = None;
+    assert_fails("chacha20", &greased, &["no ClientHello"]);
+}
+
+/// No capture at hand has 200 streams: the number is put into the facts of one with a single stream.
+#[test]
+fn every_file_has_its_stream() {
+    let mut facts = facts("quic-go");
+    assert_eq!(facts.connections[0].sent(Role::Client).request_streams, 1);
+    facts.connections[0].senders[Role::Client as usize].request_streams = 199;
+    assert_fails("multiplexing", &facts, &["at least 200 streams", "found 199"]);
+    facts.connections[0].senders[Role::Client as usize].request_streams = 200;
+    assert_passes("multiplexing", &facts);
+    let limit = &mut facts.connections[0].senders[Role::Server as usize].initial_max_streams_bidi;
+    assert_eq!(*limit, Some(100));
+    *limit = Some(1_000);
+    assert_passes("multiplexing", &facts);
+    facts.connections[0].senders[Role::Server as usize].initial_max_streams_bidi = Some(1_001);
+    assert_fails("multiplexing", &facts, &["at most 1000", "found 1001"]);
+}
+
+#[test]
+fn streams_cannot_be_counted_without_keys() {
+    let facts = read(&remade("quic-go", NO_KEYS, |_| 1));
+    assert_fails("multiplexing", &facts, &["found 0", "could not be read"]);
+    assert_fails("multiplexing", &facts, &["initial_max_streams_bidi", "was not found"]);
+}
+
+#[test]
+fn a_retry_must_be_there_and_its_token_must_come_back() {
+    assert_fails("retry", &facts("ipv6"), &["expected a Retry packet", "found none"]);
+    let mut retried = facts("retry");
+    assert!(retried.connections[0].retry.token_came_back);
+    retried.connections[0].retry.token_came_back = false;
+    assert_fails("retry", &retried, &["token of the Retry", "found none after 1"]);
+}
+
+#[test]
+fn packet_numbers_go_on_behind_a_retry() {
+    let mut retried = facts("retry");
+    assert!(!retried.connections[0].retry.packet_number_was_reset);
+    retried.connections[0].retry.packet_number_was_reset = true;
+    assert_fails("retry", &retried, &["began again", "17.2.5.3"]);
+}
+
+#[test]
+fn a_token_that_no_retry_gave_is_none() {
+    // Long headers of version 1 have their type in these bits: 3 is Retry.
+    let without = read(&remade("retry", ALL, |seen| usize::from(seen.first_byte & 0xf0 != 0xf0)));
+    assert!(without.connections.iter().all(|it| it.retry.packets == 0 && !it.retry.token_came_back));
+    assert_fails("retry", &without, &["expected a Retry packet", "found none"]);
+}
+
+#[test]
+fn a_second_connection_must_resume_the_session() {
+    let mut facts = facts("zero-rtt");
+    let choice = facts.connections[1].tls.choice.as_mut().unwrap();
+    choice.pre_shared_key = false;
+    for case in ["resumption", "zerortt"] {
+        assert_fails(case, &facts, &["pre_shared_key", "the server did not take it"]);
+    }
+    facts.connections[1].tls.offer.as_mut().unwrap().pre_shared_key = false;
+    assert_fails("resumption", &facts, &["the client did not offer it"]);
+}
+
+#[test]
+fn a_resumed_session_has_no_certificate() {
+    let mut facts = facts("zero-rtt");
+    facts.connections[1].tls.certificate_bytes = Some(803);
+    assert_fails("resumption", &facts, &["no certificate on the second connection", "803 bytes"]);
+}
+
+#[test]
+fn the_first_connection_does_not_resume() {
+    let mut facts = facts("zero-rtt");
+    facts.connections[0].tls.choice.as_mut().unwrap().pre_shared_key = true;
+    assert_fails("resumption", &facts, &["the first connection resumes"]);
+}
+
+#[test]
+fn requests_go_out_before_the_handshake_and_are_taken() {
+    let zero_rtt = facts("zero-rtt");
+    let client = zero_rtt.connections[1].sent(Role::Client);
+    assert_eq!((client.request_streams_in_zero_rtt, client.request_streams), (1, 1));
+    let mut late = zero_rtt.clone();
+    let bytes = client.zero_rtt_stream_bytes;
+    assert!(bytes > 0);
+    late.connections[1].senders[Role::Client as usize].one_rtt_stream_bytes = bytes;
+    assert_passes("zerortt", &late);
+    late.connections[1].senders[Role::Client as usize].one_rtt_stream_bytes = bytes + 1;
+    assert_fails("zerortt", &late, &["most bytes", &format!("{bytes} there and {} in 1-RTT", bytes + 1)]);
+    let mut refused = zero_rtt.clone();
+    refused.connections[1].tls.accepts_early_data = Some(false);
+    assert_fails("zerortt", &refused, &["did not take the 0-RTT data"]);
+    assert_passes("resumption", &refused);
+}
+
+#[test]
+fn early_data_that_cannot_be_read_shows_no_request() {
+    let without = read(&remade("zero-rtt", |line| !line.starts_with("CLIENT_EARLY"), |_| 1));
+    assert!(without.connections[1].sent(Role::Client).packets(QuicForm::ZeroRtt) > 0);
+    assert_fails("zerortt", &without, &["expected requests in 0-RTT packets", "could not be read"]);
+    assert_passes("resumption", &without);
+}
+
+#[test]
+fn both_ends_must_update_their_keys() {
+    let updated = facts("key-update");
+    for sender in Role::BOTH {
+        let mut one_way = updated.clone();
+        let sent = &mut one_way.connections[0].senders[sender as usize];
+        assert!(sent.key_updates == 1 && sent.key_phase_packets.iter().all(|packets| *packets > 0));
+        sent.key_updates = 0;
+        sent.key_phase_packets = [40, 0];
+        let words = [sender.name(), "with a new key", "0 key updates, 40 packets with key phase 0 and 0"];
+        assert_fails("keyupdate", &one_way, &words);
+    }
+    let without_keys = read(&remade("key-update", NO_KEYS, |_| 1));
+    assert_fails("keyupdate", &without_keys, &["could not be read, for want of keys"]);
+}
+
+/// A certificate of the size wanted is in no capture at hand: its length is put into the facts.
+#[test]
+fn a_short_certificate_shows_nothing_of_the_limit() {
+    let mut facts = facts("ipv6");
+    assert_eq!(facts.connections[0].tls.certificate_bytes, Some(803));
+    facts.connections[0].senders[Role::Server as usize].handshake_crypto_bytes = 7_500;
+    assert_passes("amplificationlimit", &facts);
+    facts.connections[0].senders[Role::Server as usize].handshake_crypto_bytes = 7_499;
+    assert_fails("amplificationlimit", &facts, &["at least 7500 bytes", "found 7499"]);
+}
+
+#[test]
+fn three_times_as_much_passes_and_a_byte_more_does_not() {
+    let mut facts = facts("ipv6");
+    facts.connections[0].senders[Role::Server as usize].handshake_crypto_bytes = 9_000;
+    facts.connections[0].amplification.client_bytes = 1_200;
+    facts.connections[0].amplification.server_bytes = 3_600;
+    assert_passes("amplificationlimit", &facts);
+    facts.connections[0].amplification.server_bytes = 3_601;
+    assert_fails("amplificationlimit", &facts, &["sent 3601 bytes", "received 1200", "1 more", "section 8.1"]);
+}
+
+/// The server's first datagrams until the client's next one, three times: as a server does that does not wait.
+#[test]
+fn a_server_that_does_not_wait_is_seen() {
+    let before = facts("ipv6").connections[0].amplification.clone();
+    assert_eq!(before.excess_bytes(), 0);
+    let validated = before.validated.unwrap();
+    assert_eq!((validated.by, validated.server_bytes), (ValidatedBy::ConnectionId, before.server_bytes));
+    let mut client_datagrams = 0;
+    let eager = read(&remade("ipv6", ALL, |seen| {
+        client_datagrams += usize::from(!seen.from_server);
+        if seen.from_server && client_datagrams == 1 { 3 } else { 1 }
+    }));
+    let after = &eager.connections[0].amplification;
+    assert_eq!((after.client_bytes, after.server_bytes), (before.client_bytes, 3 * before.server_bytes));
+    assert_eq!(after.excess_bytes(), 3 * before.server_bytes - 3 * before.client_bytes);
+    assert!(after.datagrams_beyond_limit > 0);
+    assert_fails("amplificationlimit", &eager, &["more than three times", "RFC 9000 section 8.1"]);
+}
+
+#[test]
+fn a_token_validates_an_address() {
+    let validated = facts("retry").connections[0].amplification.validated.unwrap();
+    assert_eq!(validated.by, ValidatedBy::Token);
+}
+
+#[test]
+fn a_datagram_over_ipv4_is_one_too_many() {
+    let mut facts = facts("ipv6");
+    assert!(facts.connections[0].ipv6_datagrams > 0);
+    facts.connections[0].ipv4_datagrams = 1;
+    assert_fails("ipv6", &facts, &["52 over IPv6 and 1 over IPv4"]);
+}
+
+#[test]
+fn handshake_packets_of_version_1_are_too_many_for_version_2() {
+    let mut facts = facts("version-2");
+    let client = facts.connections[0].sent(Role::Client);
+    assert!(client.initial_versions.contains(&1), "it began with version 1");
+    facts.connections[0].senders[Role::Server as usize].handshake_versions.insert(1);
+    assert_fails("v2", &facts, &["Handshake packets of the server", "version 1 and version 2"]);
+}
+
+#[test]
+fn the_files_decide_as_the_packets_do() {
+    let facts = facts("ipv6");
+    let case = case_named("transfer").unwrap();
+    let files_ok = Err("a: expected 1024 bytes, found 1000".to_owned());
+    let Verdict::Failed { reasons } = judge(case, &facts, &EndpointFacts { files_ok, ..well() }) else {
+        panic!("a file is missing")
+    };
+    assert_eq!(reasons, ["files: a: expected 1024 bytes, found 1000"]);
+}
+
+#[test]
+fn an_exit_status_explains_a_failure_and_makes_none() {
+    let ended_badly = EndpointFacts { client_exit: Some(1), ..well() };
+    let case = case_named("retry").unwrap();
+    assert_eq!(judge(case, &facts("retry"), &ended_badly), Verdict::Succeeded);
+    let Verdict::Failed { reasons } = judge(case, &facts("ipv6"), &ended_badly) else { panic!("no Retry") };
+    assert_eq!(reasons.last().unwrap(), "the client ended with status 1");
+}
+
+#[test]
+fn not_supported_is_what_an_endpoint_says() {
+    let case = case_named("retry").unwrap();
+    for facts in [facts("retry"), facts("tcp-tls")] {
+        let server = EndpointFacts { server_exit: Some(127), ..well() };
+        assert_eq!(judge(case, &facts, &server), Verdict::Unsupported { role: Role::Server });
+        let client = EndpointFacts { client_exit: Some(127), ..well() };
+        assert_eq!(judge(case, &facts, &client), Verdict::Unsupported { role: Role::Client });
+    }
+}
+
+#[test]
+fn a_capture_that_stops_early_says_so() {
+    let bytes = common::capture("ipv6");
+    let facts = read(&bytes[..bytes.len() / 50]);
+    assert!(facts.capture_cut_at_byte.is_some());
+    assert_fails("handshake", &facts, &["the capture stops in the middle of a record at byte"]);
+    let whole = verdict("handshake", &common::facts("ipv6"));
+    assert_eq!(whole, Verdict::Succeeded);
+}

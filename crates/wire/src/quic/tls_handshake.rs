@@ -1,0 +1,16 @@
+//! What the TLS handshake of a connection showed.
+
+use super::hello::{ClientOffer, ServerChoice};
+
+/// What the TLS handshake of a connection showed, as far as it was captured and could be decrypted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsHandshake {
+    /// Of the newest ClientHello: behind a HelloRetryRequest there is a second one.
+    pub offer: Option<ClientOffer>,
+    /// Of the ServerHello.
+    pub choice: Option<ServerChoice>,
+    /// Whether the server's EncryptedExtensions accept 0-RTT data.
+    pub accepts_early_data: Option<bool>,
+    /// Bytes of the server's Certificate message behind its header. `None` where none was seen: a resumed session has none.
+    pub certificate_bytes: Option<u32>,
+}
