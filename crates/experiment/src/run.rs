@@ -129,6 +129,8 @@ pub struct Workload {
     pub size: ByteCount,
     /// Number of responses; from 1.
     pub files: u32,
+    /// Least length of each file's name in bytes: a longer name makes a larger request.
+    pub name_bytes: u32,
     /// Most requests open at the same time; from 1, `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<u32>,
@@ -181,6 +183,8 @@ pub struct Path {
     pub queue_limit_packets: u32,
     /// Most packets in the delay line towards the server; from 1.
     pub return_limit_packets: u32,
+    /// The packets towards the server that are dropped, counted from 1, in order and each once.
+    pub drops_to_server: Vec<u32>,
 }
 
 /// What differs from a host's defaults.

@@ -57,6 +57,7 @@ impl Default for Draft {
                 test_case: TRANSFER.to_owned(),
                 size: ByteCount::from_bytes(10 << 20),
                 files: 1,
+                name_bytes: 1,
                 streams: None,
                 certificate: Certificate::Small,
                 certificate_delay: Duration::default(),
@@ -70,6 +71,7 @@ impl Default for Draft {
                 delay_to_server: Duration::from_millis(20),
                 queue_limit_packets: 143,
                 return_limit_packets: 1000,
+                drops_to_server: Vec::new(),
             },
             stack_name: None,
             server: None,
@@ -112,6 +114,10 @@ pub(crate) const SETTINGS: &[Setting] = &[
     },
     Setting { key: "workload.size", set: |draft, value| put(&mut draft.workload.size, positive(value)?) },
     Setting { key: "workload.files", set: |draft, value| put(&mut draft.workload.files, files(value)?) },
+    Setting {
+        key: "workload.name_bytes",
+        set: |draft, value| put(&mut draft.workload.name_bytes, name_length(value)?),
+    },
     Setting { key: "workload.streams", set: |draft, value| put(&mut draft.workload.streams, streams(value)?) },
     Setting {
         key: "workload.certificate",
@@ -160,6 +166,10 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         key: "path.return_limit_packets",
         set: |draft, value| put(&mut draft.path.return_limit_packets, count(value)?),
+    },
+    Setting {
+        key: "path.drops_to_server",
+        set: |draft, value| put(&mut draft.path.drops_to_server, packet_numbers(value)?),
     },
     Setting {
         key: "hosts.server_qdisc",
@@ -365,6 +375,21 @@ fn snap_length(value: &Value) -> Result<Option<ByteCount>, String> {
 fn files(value: &Value) -> Result<u32, String> {
     let number = count(value)?;
     if number > MOST_FILES { Err(expected(value, &format!("at most {MOST_FILES}"))) } else { Ok(number) }
+}
+
+/// File systems take no longer names.
+fn name_length(value: &Value) -> Result<u32, String> {
+    let number = count(value)?;
+    if number > 255 { Err(expected(value, "at most 255")) } else { Ok(number) }
+}
+
+/// Packets of a list of drops, which the kernel looks up by their number.
+fn packet_numbers(value: &Value) -> Result<Vec<u32>, String> {
+    let what = "a list of packet numbers from 1 to 4096, each greater than the one before";
+    let list = value.as_array().ok_or_else(|| expected(value, what))?;
+    let numbers = list.iter().map(count).collect::<Result<Vec<_>, _>>()?;
+    let rising = numbers.windows(2).all(|pair| pair[0] < pair[1]) && numbers.last().is_none_or(|last| *last <= 4096);
+    if rising { Ok(numbers) } else { Err(expected(value, what)) }
 }
 
 fn streams(value: &Value) -> Result<Option<u32>, String> {

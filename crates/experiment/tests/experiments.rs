@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use common::stacks;
+use common::real_stacks as stacks;
 use quiclab_experiment::{Experiment, Overrides, Plan, setting_text};
 
 fn root() -> PathBuf {

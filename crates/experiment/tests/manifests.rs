@@ -4,14 +4,11 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{plan, with};
+use common::with;
 use proptest::prelude::*;
-use quiclab_experiment::{
-    Experiment, Overrides,
-    stack::{StackManifest, Transport},
-};
+use quiclab_experiment::{Experiment, Overrides, stack::StackManifest};
 
-const MANIFEST: &str = include_str!("../../../stacks/quic-go/stack.toml");
+const MANIFEST: &str = include_str!("stacks/quic-go.toml");
 
 /// The manifest of quic-go with one text in it replaced.
 fn changed(from: &str, to: &str) -> String {
@@ -25,13 +22,14 @@ fn error(text: &str) -> String {
 
 #[test]
 fn every_manifest_here_can_be_planned_with() {
-    let stacks = common::stacks();
-    let names: Vec<_> = stacks.keys().map(String::as_str).collect();
-    assert!(["ngtcp2", "quic-go", "quiche", "tcp-tls"].iter().all(|name| names.contains(name)), "{names:?}");
+    let stacks = common::real_stacks();
     for (name, manifest) in &stacks {
-        assert_eq!(manifest.is_quic(), manifest.transport == Transport::Quic);
-        assert_eq!(manifest.is_quic(), name != "tcp-tls");
-        plan(&with(&format!("[stack]\nname = {name:?}\n"))).unwrap();
+        let peer = manifest.peer.as_ref();
+        assert!(peer.is_none_or(|peer| stacks.contains_key(peer)), "{name}: no stack has the name of its peer");
+        let relative = manifest.relative_of.as_ref();
+        assert!(relative.is_none_or(|relative| stacks.contains_key(relative)), "{name}: no stack is its relative");
+        let experiment = Experiment::parse("x.toml", &with(&format!("[stack]\nname = {name:?}\n")), None).unwrap();
+        experiment.plan(&stacks, &Overrides::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
     }
 }
 

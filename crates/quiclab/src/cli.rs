@@ -36,6 +36,8 @@ pub enum Verb {
     Doctor(DoctorArguments),
     /// List the stacks, build them, prove what they claim, import images
     Stacks(StacksArguments),
+    /// Run every server against every client in the cases of the QUIC Interop Runner, judged by their packets
+    Interop(InteropArguments),
     /// Get the kernel, make the guest image, build the stacks, without running anything
     Prepare(PrepareArguments),
 }
@@ -194,6 +196,45 @@ pub struct StacksBuildArguments {
     #[command(flatten)]
     pub output: Output,
 }
+
+/// Arguments of `quiclab interop`.
+#[derive(Debug, Args)]
+#[command(after_help = INTEROP_HELP)]
+pub struct InteropArguments {
+    /// Servers, with commas between [default: every QUIC stack that has one]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub server: Vec<String>,
+    /// Clients, with commas between [default: every QUIC stack that has one]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub client: Vec<String>,
+    /// Cases, with commas between, such as handshake,retry [default: all]
+    #[arg(long, value_name = "CASE", value_delimiter = ',')]
+    pub case: Vec<String>,
+    /// Seed of all runs
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Virtual machines side by side; the results do not depend on it [default: one per core]
+    #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Folder of the records and the matrix
+    #[arg(long, value_name = "DIR", default_value = "results/interop")]
+    pub out: PathBuf,
+    /// Seconds of this machine's time after which a run is given up
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
+    pub wall_timeout: u64,
+    #[command(flatten)]
+    pub stacks: StackOptions,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+const INTEROP_HELP: &str = "\
+Examples:
+  quiclab interop                                        everything; an interrupted one goes on where it stopped
+  quiclab interop --server quiche --case handshake,retry one server against all clients
+  quiclab interop --stack ./my-endpoint --server my-endpoint
+
+What each case asks for: docs/reference/interop.md. Exit status: the number of failures, at most 99; 125 it could not be run.";
 
 /// Arguments of `quiclab prepare`.
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@ mod analyze;
 mod analyze_plans;
 mod cli;
 mod doctor;
+mod interop;
 mod laboratory;
 mod output;
 mod own_stack;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Verb::Verify(arguments) => verify::verify(&arguments),
         Verb::Doctor(arguments) => doctor::doctor(&arguments),
         Verb::Stacks(arguments) => stacks::stacks(&arguments),
+        Verb::Interop(arguments) => interop::interop(&arguments),
         Verb::Prepare(arguments) => prepare::prepare(&arguments),
     };
     match done {

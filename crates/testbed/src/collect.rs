@@ -1,7 +1,7 @@
 //! From the agent's results to the files of a record.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::{self, File},
     io::{BufWriter, Read},
     os::unix::fs::FileExt,
@@ -215,8 +215,7 @@ impl Results {
         }
         // Stable: packets of one instant stay in the order of the taps, and of arrival within a tap.
         packets.sort_by_key(|(_, packet)| packet.time_ns);
-        let secrets = ["client/keys.log", "server/keys.log"].into_iter().find(|name| self.blob(name).is_some());
-        let secrets = secrets.map(|name| self.read(name)).transpose()?;
+        let secrets = self.secrets()?;
         let descriptions: Vec<_> =
             taps.iter().map(|tap| TapDescription { name: &tap.name, snap_length: tap.snaplen }).collect();
         let file = File::create(path).with_context(|| path.display().to_string())?;
@@ -233,6 +232,24 @@ impl Results {
         }
         writer.finish()?;
         Ok(())
+    }
+
+    /// What both endpoints logged of their TLS secrets, each line once; `None` where neither logged any.
+    fn secrets(&self) -> Result<Option<Vec<u8>>> {
+        let mut secrets = Vec::new();
+        let mut seen = BTreeSet::new();
+        for name in ["client/keys.log", "server/keys.log"] {
+            if self.blob(name).is_none() {
+                continue;
+            }
+            for line in self.read(name)?.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+                if seen.insert(line.to_vec()) {
+                    secrets.extend_from_slice(line);
+                    secrets.push(b'\n');
+                }
+            }
+        }
+        Ok(Some(secrets).filter(|secrets| !secrets.is_empty()))
     }
 
     fn blob(&self, name: &str) -> Option<&slot::Blob> {

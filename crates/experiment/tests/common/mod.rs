@@ -2,16 +2,29 @@
 
 #![allow(dead_code, reason = "each test program uses its own part")]
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use quiclab_experiment::{Experiment, ExperimentError, Overrides, Plan, stack::StackManifest};
 
-/// The real stacks.
+/// Stacks as there may be, whatever those of this repository can do today.
 pub fn stacks() -> BTreeMap<String, StackManifest> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stacks");
+    parse(fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()))
+}
+
+/// The stacks of this repository.
+pub fn real_stacks() -> BTreeMap<String, StackManifest> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../stacks");
     let folders = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path().join("stack.toml"));
-    folders
-        .filter(|path| path.is_file())
+    parse(folders.filter(|path| path.is_file()))
+}
+
+fn parse(files: impl Iterator<Item = PathBuf>) -> BTreeMap<String, StackManifest> {
+    files
         .map(|path| {
             let name = path.display().to_string();
             let manifest = StackManifest::parse(&name, &fs::read_to_string(path).unwrap()).unwrap();

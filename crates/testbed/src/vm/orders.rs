@@ -60,9 +60,10 @@ pub fn of_run(run: &Run, server: &StackManifest, client: &StackManifest, log_lim
 /// Names of the transferred files, below the server's and the client's folder.
 pub fn file_names(workload: &Workload) -> Vec<String> {
     let size = workload.size.to_string().replace(' ', "");
+    let padded = |name: String| format!("{name:-<width$}", width = workload.name_bytes as usize);
     match workload.files {
-        1 => vec![size],
-        files => (1..=files).map(|number| format!("{size}-{number}")).collect(),
+        1 => vec![padded(size)],
+        files => (1..=files).map(|number| padded(format!("{size}-{number}"))).collect(),
     }
 }
 

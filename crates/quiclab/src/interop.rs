@@ -1,0 +1,100 @@
+//! `quiclab interop`: every server against every client, judged by their packets.
+
+mod judged;
+mod runs;
+mod selection;
+
+use std::{
+    fs,
+    sync::atomic::Ordering,
+    thread,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use anyhow::{Context, Result};
+use quiclab_interop::{Matrix, Verdict};
+use quiclab_report::{RunnerInfo, render_interop_html, render_interop_json, render_interop_terminal};
+use quiclab_testbed::vm::monitor::Interrupted;
+use rayon::prelude::*;
+use serde_json::json;
+
+use crate::{
+    cli::InteropArguments,
+    laboratory::Laboratory,
+    output,
+    results::{FAILURES_FOLDER, Results},
+    schedule::{Job, perform_all},
+    signals,
+};
+
+/// The whole result, for programs.
+const MATRIX_FILE: &str = "matrix.json";
+/// The result as the page of the QUIC Interop Runner takes it.
+const RUNNER_FILE: &str = "result.json";
+/// The result for people.
+const PAGE_FILE: &str = "interop.html";
+
+/// Runs what has no result yet, judges everything, and shows the matrix. Returns the number of pairs and cases that failed, at
+/// most 99.
+///
+/// # Errors
+/// An unknown name, a missing program, an interruption.
+pub fn interop(arguments: &InteropArguments) -> Result<u8> {
+    let stop = signals::stop_flag()?;
+    let laboratory = Laboratory::open(&arguments.stacks, stop.clone())?;
+    let mut selection = selection::select(arguments, &laboratory)?;
+    let begin = unix_seconds();
+    let results = Results::create(&arguments.out)?;
+    let _lock = results.lock()?;
+    let patience = Duration::from_secs(arguments.wall_timeout);
+    let runs: Vec<_> = selection.pairings.iter().filter_map(|pairing| pairing.run.clone().ok()).collect();
+    let prepared = laboratory.prepare(&runs, patience)?;
+    selection.leave_out(prepared.missing.keys());
+    let mut jobs = Vec::new();
+    for pairing in &mut selection.pairings {
+        let Ok(run) = &pairing.run else { continue };
+        let name = run.folder_name(&prepared.versions(run)?);
+        pairing.record = Some(name.clone());
+        if !judged::is_there(&arguments.out, &name) {
+            jobs.push(Job { run: run.clone(), name, label: pairing.label() });
+        }
+    }
+    let all = selection.pairings.iter().filter(|pairing| pairing.record.is_some()).count();
+    eprintln!("quiclab: {all} runs, of which {} have a result already", all - jobs.len());
+    let workers = arguments.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
+    let hosts = (0..workers).map(|worker| laboratory.host(worker, patience)).collect::<Result<Vec<_>>>()?;
+    perform_all(&prepared, &jobs, &hosts, &results.records, &results.failures());
+    if stop.load(Ordering::Relaxed) {
+        return Err(Interrupted::ByRequest.into());
+    }
+    let mut matrix = Matrix::new(selection.servers, selection.clients, selection.cases, begin);
+    matrix.entries = selection.pairings.par_iter().map(|pairing| judged::entry(pairing, &arguments.out)).collect();
+    matrix.end_unix_s = unix_seconds();
+    show(arguments, &matrix)
+}
+
+fn show(arguments: &InteropArguments, matrix: &Matrix) -> Result<u8> {
+    let folder = &arguments.out;
+    let write = |name: &str, text: String| {
+        let path = folder.join(name);
+        fs::write(&path, text).with_context(|| path.display().to_string())
+    };
+    write(MATRIX_FILE, matrix.to_json())?;
+    let info = RunnerInfo { log_dir: folder.display().to_string(), ..RunnerInfo::default() };
+    write(RUNNER_FILE, render_interop_json(matrix, &info))?;
+    write(PAGE_FILE, render_interop_html(matrix))?;
+    if arguments.output.json {
+        let matrix: serde_json::Value = serde_json::from_str(&matrix.to_json())?;
+        output::print(&(serde_json::to_string_pretty(&json!(matrix))? + "\n"))?;
+    } else {
+        output::print(&render_interop_terminal(matrix, output::terminal_width()))?;
+    }
+    eprintln!("page: {}", folder.join(PAGE_FILE).display());
+    eprintln!("records: {0}, and {0}/{FAILURES_FOLDER} for runs that failed", folder.display());
+    let failed = matrix.entries.iter().filter(|entry| matches!(entry.verdict, Verdict::Failed { .. })).count();
+    Ok(failed.min(99) as u8)
+}
+
+fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}

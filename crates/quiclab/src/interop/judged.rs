@@ -1,0 +1,78 @@
+//! From the folder of a run to its verdict.
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+use quiclab_interop::{EndpointFacts, Entry, Facts, FactsSettings, Verdict, judge};
+use quiclab_testbed::{
+    collect::{SENDER_TAP, SERVER_PORT},
+    record::{CAPTURE_FILE, PATH_FILE, PathFile},
+};
+use quiclab_wire::CaptureReader;
+
+use super::selection::Pairing;
+use crate::results::{FAILURE_FILE, FAILURES_FOLDER};
+
+/// True where the run `name` has been performed, well or not. What only the testbed failed at has not.
+pub fn is_there(folder: &Path, name: &str) -> bool {
+    folder_of(folder, name).is_some()
+}
+
+fn folder_of(folder: &Path, name: &str) -> Option<PathBuf> {
+    let places = [folder.join(name), folder.join(FAILURES_FOLDER).join(name)];
+    places.into_iter().find(|place| place.join(CAPTURE_FILE).is_file() && place.join(PATH_FILE).is_file())
+}
+
+/// What came of a pairing.
+pub fn entry(pairing: &Pairing, folder: &Path) -> Entry {
+    let (verdict, elapsed_ns) = match (&pairing.run, &pairing.record) {
+        (Err(role), _) => (Verdict::Unsupported { role: *role }, None),
+        (Ok(_), Some(name)) => {
+            verdict(pairing, folder, name).unwrap_or_else(|error| (failed(format!("{error:#}")), None))
+        }
+        (Ok(_), None) => (failed("it was not run".to_owned()), None),
+    };
+    let record = pairing.record.as_ref().map(|name| match folder.join(name).is_dir() {
+        true => name.clone(),
+        false => format!("{FAILURES_FOLDER}/{name}"),
+    });
+    Entry {
+        server: pairing.server.clone(),
+        client: pairing.client.clone(),
+        case: pairing.case.name.to_owned(),
+        verdict,
+        record,
+        elapsed_ns,
+    }
+}
+
+fn failed(reason: String) -> Verdict {
+    Verdict::Failed { reasons: vec![reason] }
+}
+
+fn verdict(pairing: &Pairing, folder: &Path, name: &str) -> Result<(Verdict, Option<u64>)> {
+    let Some(place) = folder_of(folder, name) else {
+        // The testbed itself failed, and may have said why.
+        let message = fs::read_to_string(folder.join(FAILURES_FOLDER).join(name).join(FAILURE_FILE));
+        return Ok((failed(message.map_or_else(|_| "it was not run".to_owned(), |text| text.trim().to_owned())), None));
+    };
+    let path = place.join(PATH_FILE);
+    let report: PathFile =
+        serde_json::from_str(&fs::read_to_string(&path)?).with_context(|| path.display().to_string())?;
+    let capture = place.join(CAPTURE_FILE);
+    let reader = CaptureReader::new(File::open(&capture)?).with_context(|| capture.display().to_string())?;
+    let settings = FactsSettings { server_port: Some(SERVER_PORT), tap: Some(SENDER_TAP) };
+    let facts = Facts::read(reader, &[], &settings).with_context(|| capture.display().to_string())?;
+    let exit = |end: &Option<quiclab_agent::report::ProcessEnd>| end.as_ref().and_then(|end| end.exit_code);
+    // A record is written only where every file arrived whole.
+    let files_ok = match fs::read_to_string(place.join(FAILURE_FILE)) {
+        Ok(failure) => Err(failure.trim().to_owned()),
+        Err(_) => Ok(()),
+    };
+    let endpoints = EndpointFacts { client_exit: exit(&report.client), server_exit: exit(&report.server), files_ok };
+    let elapsed = report.client_lifetime.map(|time| time.as_nanos());
+    Ok((judge(pairing.case, &facts, &endpoints), elapsed))
+}

@@ -1,0 +1,80 @@
+//! A case of a pair as a run, by the same way as an experiment file's.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use quiclab_experiment::{Experiment, Overrides, run::Run, stack::StackManifest};
+use quiclab_interop::{Case, IpVersion};
+
+/// Name of the experiment that the records belong to.
+const EXPERIMENT: &str = "interop";
+/// Of a full packet, for how many of them the delay line holds, in bits.
+const PACKET_BITS: u64 = 1200 * 8;
+
+/// The run in which `client` fetches from `server` as `case` wants it.
+///
+/// # Errors
+/// Where the stacks cannot be run together.
+pub fn run_of(
+    case: &Case,
+    server: &str,
+    client: &str,
+    seed: u64,
+    stacks: &BTreeMap<String, StackManifest>,
+) -> Result<Run> {
+    let experiment = Experiment::parse(EXPERIMENT, &text_of(case, server, client, seed), None)?;
+    let plan = experiment.plan(stacks, &Overrides::default())?;
+    plan.runs.into_iter().next().context("a case without a run")
+}
+
+fn text_of(case: &Case, server: &str, client: &str, seed: u64) -> String {
+    let files = case.files[0];
+    let path = &case.path;
+    // The limit counts delay line and queue together.
+    let in_flight = path.rate.as_bits_per_second() * path.delay.as_nanos() / 1_000_000_000 / PACKET_BITS;
+    let drops: Vec<_> = path.drops_to_server.iter().map(u64::to_string).collect();
+    format!(
+        "name = {EXPERIMENT:?}\ntitle = {title:?}\nseed = {seed}\n\
+         [stack]\nname = {server:?}\nserver = {server:?}\nclient = {client:?}\n\
+         [workload]\ntest_case = {test_case:?}\nsize = \"{size}\"\nfiles = {count}\nname_bytes = {name_bytes}\n\
+         certificate = {certificate:?}\ntimeout = \"{timeout}\"\n\
+         [path]\nip = {ip:?}\nrate = \"{rate}\"\ndelay_to_client = \"{delay}\"\ndelay_to_server = \"{delay}\"\n\
+         queue_limit_packets = {limit}\ndrops_to_server = [{drops}]\n",
+        title = case.description,
+        test_case = case.client_testcase,
+        size = files.size,
+        count = files.count,
+        name_bytes = files.name_bytes,
+        certificate = if case.large_certificate { "large" } else { "small" },
+        timeout = case.time_limit,
+        ip = match case.ip {
+            IpVersion::V4 => "4",
+            IpVersion::V6 => "6",
+        },
+        rate = path.rate,
+        delay = path.delay,
+        limit = in_flight + u64::from(path.queue_packets),
+        drops = drops.join(", "),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use quiclab_interop::CASES;
+    use quiclab_testbed::stack::sources;
+
+    use super::*;
+
+    #[test]
+    fn every_case_is_a_run_that_can_be_planned() {
+        let stacks = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../stacks");
+        let manifests = sources(&stacks).unwrap().into_iter().map(|(name, source)| (name, source.manifest)).collect();
+        for case in CASES {
+            // The one stack here whose program plays every part.
+            let run = run_of(case, "ngtcp2", "ngtcp2", 1, &manifests)
+                .unwrap_or_else(|error| panic!("{}: {error}", case.name));
+            assert_eq!(run.settings.workload.test_case, case.client_testcase);
+            assert_eq!(u64::from(run.settings.workload.files), case.file_count());
+        }
+    }
+}
