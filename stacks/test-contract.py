@@ -304,8 +304,7 @@ class Pair:
         return variable not in SHARED or all(value in side.manifest[CLAIMS[variable]] for side in self.sides.values())
 
     def both_claim(self, case):
-        server = self.server.claims("server", case) or (case == "keyupdate" and self.server.claims("server", "transfer"))
-        return server and self.client.claims("client", case)
+        return self.server.claims("server", case) and self.client.claims("client", case)
 
     def changes_of(self, role, changes):
         """What the endpoint of this role is told: a peer hears nothing of the stack's own settings."""
