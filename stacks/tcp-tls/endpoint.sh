@@ -94,8 +94,9 @@ set -- --silent --show-error --fail "-$ip" --http2 --tlsv1.3 --cacert "$certs/ca
 	--output-dir "$downloads" --remote-name-all
 [ "$TESTCASE" != chacha20 ] || set -- "$@" --tls13-ciphers TLS_CHACHA20_POLY1305_SHA256
 
+# With more than a server allows (nginx: 128), curl would open a second connection.
 streams=${QUICLAB_STREAMS-$count}
-[ "$streams" -le 200 ] || streams=200
+[ "$streams" -le 100 ] || streams=100
 # shellcheck disable=SC2086 # REQUESTS is a list of words
 if [ "$TESTCASE" = resumption ] && [ $count -gt 1 ]; then
 	# A connection that need not leave from certain ports is no use for a request that must, so there is a second one. TLS
