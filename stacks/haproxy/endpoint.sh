@@ -47,14 +47,14 @@ case $ip in
 *) refuse "QUICLAB_IP: found '$ip'" '4, 6' ;;
 esac
 case ${TESTCASE-} in
-handshake | transfer | resumption) extra= ;;
+handshake | transfer | v2 | resumption) extra= ;;
 retry) extra=quic-force-retry ;;
 chacha20) extra='ciphersuites TLS_CHACHA20_POLY1305_SHA256' ;;
 http3)
 	extra=
 	[ "$http" = h3 ] || refuse "QUICLAB_HTTP: found '$http' for http3" h3
 	;;
-*) refuse "TESTCASE: found '${TESTCASE-}'" 'handshake, transfer, retry, chacha20, resumption, http3' ;;
+*) refuse "TESTCASE: found '${TESTCASE-}'" 'handshake, transfer, retry, chacha20, resumption, v2, http3' ;;
 esac
 
 www=${WWW-/www}
