@@ -140,8 +140,9 @@ def checks_of_pair(pair):
         if pair.can("QUICLAB_HTTP", http):
             many = {"QUICLAB_HTTP": http, "REQUESTS": urls(REQUESTS["multiplexing"])}
             check("multiplexing", f"200 small files arrive with {http}", lambda many=many: pair.transfer(many))
-            check("streams", f"the same, at most 10 at a time, or refused by the client with {http}",
-                  lambda many=many: pair.claim(many | {"QUICLAB_STREAMS": "10"}, False, ["client"]))
+            if "client" in pair.own:
+                check("streams", f"the same, at most 10 at a time, or refused by the client with {http}",
+                      lambda many=many: pair.claim(many | {"QUICLAB_STREAMS": "10"}, False, ["client"]))
     check("large-certificate", "a certificate chain of 10 kB is taken", lambda: pair.transfer({"CERTS": f"{pair.laboratory.scratch}/large"}))
     if pair.server.manifest["certificate_delay"] != "none":
         check("certificate-delay", f"a certificate that takes {CERTIFICATE_DELAY} ms delays the transfer", pair.delayed)
@@ -304,8 +305,7 @@ class Pair:
         return variable not in SHARED or all(value in side.manifest[CLAIMS[variable]] for side in self.sides.values())
 
     def both_claim(self, case):
-        server = self.server.claims("server", case) or (case == "keyupdate" and self.server.claims("server", "transfer"))
-        return server and self.client.claims("client", case)
+        return self.server.claims("server", case) and self.client.claims("client", case)
 
     def changes_of(self, role, changes):
         """What the endpoint of this role is told: a peer hears nothing of the stack's own settings."""
