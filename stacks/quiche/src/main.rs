@@ -1,4 +1,4 @@
-//! HTTP/3 over the quiche crate as a quiclab endpoint: server or client, by `ROLE`.
+//! HTTP/3 and HTTP/0.9 over the quiche crate as a quiclab endpoint: server or client, by `ROLE`.
 //!
 //! Nothing of QUIC is decided here; this program is what quiche leaves to the application: sockets, send batches, send
 //! times, files. Read [`settings`] first (what is honoured, what is refused), then [`udp`] (how packets leave), then
@@ -6,10 +6,21 @@
 //!
 //! Exit status: 0 done, 1 failed, 127 asked for something that this endpoint cannot do.
 
+mod accept;
+mod batch;
 mod client;
+mod clock;
+mod downloads;
+mod files;
+mod http;
+mod planned;
+mod request;
 mod response;
 mod server;
 mod settings;
+mod termination;
+#[cfg(feature = "boring")]
+mod tls;
 mod transport;
 mod udp;
 

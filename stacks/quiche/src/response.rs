@@ -1,12 +1,14 @@
-//! One HTTP/3 response on its way: headers, then the file, as flow control and congestion window let it.
+//! One response on its way: headers where there are any, then the file, as flow control and congestion window let it.
 
-use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
+use std::{io, path::Path};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use quiche::h3::{self, Header, NameValue};
 
-/// Bytes read from the file at once.
-const CHUNK: usize = 64 * 1024;
+use crate::{files::Body, http::Http};
+
+/// H3_REQUEST_CANCELLED, RFC 9114, section 8.1: HTTP/0.9 has no status, so a file that is not there resets its stream.
+const NO_ANSWER: u64 = 0x10c;
 
 /// A response that is not yet wholly handed to quiche.
 pub struct Response {
@@ -16,43 +18,54 @@ pub struct Response {
     body: Option<Body>,
 }
 
-struct Body {
-    file: File,
-    /// Bytes of the file.
-    size: u64,
-    /// Bytes of the file that were read into `chunk` so far.
-    read: u64,
-    chunk: Vec<u8>,
-    /// Bytes of `chunk` that quiche has taken.
-    taken: usize,
-}
-
 impl Response {
-    /// Answers the request in `headers` with a file below `www`.
-    pub fn to(headers: &[Header], www: &Path) -> Self {
+    /// Answers the HTTP/3 request in `headers` with a file below `www`.
+    pub fn to_headers(headers: &[Header], www: &Path) -> Self {
         let value = |name: &[u8]| headers.iter().find(|header| header.name() == name).map(|header| header.value());
-        let (status, body) = match (value(b":method"), value(b":path")) {
-            (Some(b"GET"), Some(path)) => match open(path, www) {
-                Ok(body) => (200, Some(body)),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => (404, None),
-                Err(error) => {
-                    eprintln!("{}: {error}", String::from_utf8_lossy(path));
-                    (500, None)
-                }
-            },
-            (Some(_), Some(_)) => (405, None),
-            _ => (400, None),
-        };
-        Self { status, headers_sent: false, body }
+        match (value(b":method"), value(b":path")) {
+            (Some(b"GET"), Some(path)) => Self::file(path, www),
+            (Some(_), Some(_)) => Self::without_body(405),
+            _ => Self::without_body(400),
+        }
+    }
+
+    /// Answers the HTTP/0.9 request `line` with a file below `www`.
+    pub fn to_line(line: &[u8], www: &Path) -> Self {
+        match line.trim_ascii_end().strip_prefix(b"GET ") {
+            Some(path) => Self::file(path, www),
+            None => Self::without_body(400),
+        }
+    }
+
+    fn file(path: &[u8], www: &Path) -> Self {
+        match Body::open(path, www) {
+            Ok(body) => Self { status: 200, headers_sent: false, body: Some(body) },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::without_body(404),
+            Err(error) => {
+                eprintln!("{}: {error}", String::from_utf8_lossy(path));
+                Self::without_body(500)
+            }
+        }
+    }
+
+    fn without_body(status: u16) -> Self {
+        Self { status, headers_sent: false, body: None }
     }
 
     /// Hands over as much as quiche takes now. True: that was all.
     ///
     /// # Errors
     /// Where the stream is gone or the file cannot be read.
-    pub fn advance(&mut self, quic: &mut quiche::Connection, http: &mut h3::Connection, stream: u64) -> Result<bool> {
+    pub fn advance(&mut self, quic: &mut quiche::Connection, http: &mut Http, stream: u64) -> Result<bool> {
+        match http {
+            Http::H3(http) => self.advance_h3(quic, http, stream),
+            Http::Hq => self.advance_hq(quic, stream),
+        }
+    }
+
+    fn advance_h3(&mut self, quic: &mut quiche::Connection, http: &mut h3::Connection, stream: u64) -> Result<bool> {
+        let size = self.body.as_ref().map_or(0, Body::size);
         if !self.headers_sent {
-            let size = self.body.as_ref().map_or(0, |body| body.size);
             let headers = [
                 Header::new(b":status", self.status.to_string().as_bytes()),
                 Header::new(b"server", b"quiche"),
@@ -64,72 +77,35 @@ impl Response {
                 Err(error) => return Err(error).context("sending response headers"),
             }
         }
-        match &mut self.body {
-            Some(body) if body.size > 0 => body.advance(quic, http, stream),
-            _ => Ok(true),
-        }
-    }
-}
-
-impl Body {
-    fn advance(&mut self, quic: &mut quiche::Connection, http: &mut h3::Connection, stream: u64) -> Result<bool> {
+        let Some(body) = self.body.as_mut().filter(|_| size > 0) else {
+            return Ok(true);
+        };
         loop {
-            if self.taken == self.chunk.len() {
-                if self.read == self.size {
-                    return Ok(true);
-                }
-                self.read_chunk()?;
-            }
-            let last = self.read == self.size;
-            match http.send_body(quic, stream, &self.chunk[self.taken..], last) {
-                Ok(taken) => self.taken += taken,
+            let (bytes, last) = body.next()?;
+            match http.send_body(quic, stream, bytes, last) {
+                Ok(taken) if body.take(taken) => return Ok(true),
+                Ok(_) => {}
                 Err(h3::Error::Done) => return Ok(false),
                 Err(error) => return Err(error).context("sending response body"),
             }
         }
     }
 
-    fn read_chunk(&mut self) -> Result<()> {
-        self.chunk.resize((self.size - self.read).min(CHUNK as u64) as usize, 0);
-        self.taken = 0;
-        let read = self.file.read_at(&mut self.chunk, self.read)?;
-        if read == 0 {
-            bail!("the file became shorter: found {} bytes, expected {}", self.read, self.size);
-        }
-        self.chunk.truncate(read);
-        self.read += read as u64;
-        Ok(())
-    }
-}
-
-/// Opens the file that `path` names below `www`; what would lead out of `www` is not found.
-fn open(path: &[u8], www: &Path) -> io::Result<Body> {
-    let not_found = || io::Error::from(io::ErrorKind::NotFound);
-    let path = std::str::from_utf8(path).ok().and_then(|path| path.strip_prefix('/')).ok_or_else(not_found)?;
-    if path.split('/').any(|part| matches!(part, "" | "." | "..")) {
-        return Err(not_found());
-    }
-    let file = File::open(www.join(path))?;
-    let facts = file.metadata()?;
-    if !facts.is_file() {
-        return Err(not_found());
-    }
-    Ok(Body { file, size: facts.len(), read: 0, chunk: Vec::new(), taken: 0 })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_cannot_leave_the_served_folder() {
-        let www = std::env::temp_dir();
-        for path in ["/../etc/passwd", "//etc/passwd", "/./etc", "etc/passwd", "/", "/no-such-file-here"] {
-            assert_eq!(
-                open(path.as_bytes(), &www).err().map(|error| error.kind()),
-                Some(io::ErrorKind::NotFound),
-                "{path}"
-            );
+    fn advance_hq(&mut self, quic: &mut quiche::Connection, stream: u64) -> Result<bool> {
+        let Some(body) = &mut self.body else {
+            quic.stream_shutdown(stream, quiche::Shutdown::Write, NO_ANSWER).context("resetting a stream")?;
+            return Ok(true);
+        };
+        loop {
+            let (bytes, last) = body.next()?;
+            let length = bytes.len();
+            match quic.stream_send(stream, bytes, last) {
+                Ok(taken) if body.take(taken) => return Ok(true),
+                Ok(taken) if taken < length => return Ok(false),
+                Ok(_) => {}
+                Err(quiche::Error::Done) => return Ok(false),
+                Err(error) => return Err(error).context("sending a file"),
+            }
         }
     }
 }

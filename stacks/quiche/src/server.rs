@@ -2,36 +2,39 @@
 
 use std::{
     collections::BTreeMap,
-    net::{Ipv4Addr, SocketAddr},
-    time::Duration,
+    net::SocketAddr,
+    time::{Duration, Instant},
 };
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use quiche::h3;
 
 use crate::{
+    accept::{Acceptor, First},
+    http::Http,
     response::Response,
     settings::Settings,
-    transport,
+    termination,
     udp::{Sent, Socket},
 };
 
 /// Largest datagram that is read whole.
 const RECEIVE_BUFFER: usize = 65_535;
 
+/// Longest HTTP/0.9 request.
+const MAX_REQUEST_LINE: usize = 8192;
+
 /// Serves until killed.
 ///
 /// # Errors
 /// Where the socket or the certificate cannot be used. What a client does wrong is its own connection's matter.
 pub fn run(settings: &Settings) -> Result<()> {
-    let socket = Socket::bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, settings.port)), settings)?;
-    let mut server = Server {
-        settings,
-        transport: transport::config(settings)?,
-        http: h3::Config::new()?,
-        connections: BTreeMap::new(),
-        first_ids: BTreeMap::new(),
-    };
+    let socket = Socket::bind(SocketAddr::from((settings.ip.unspecified(), settings.port)), settings)?;
+    if settings.qlog.is_some() || settings.planned.is_some() {
+        termination::watch()?;
+    }
+    let acceptor = Acceptor::new(settings)?;
+    let mut server = Server { settings, acceptor, connections: BTreeMap::new(), first_ids: BTreeMap::new() };
     server.serve(socket)
 }
 
@@ -40,8 +43,7 @@ type Id = Vec<u8>;
 
 struct Server<'a> {
     settings: &'a Settings,
-    transport: quiche::Config,
-    http: h3::Config,
+    acceptor: Acceptor<'a>,
     /// By the connection id this server chose. Ordered, so that the order of sending does not depend on chance.
     connections: BTreeMap<Id, Connection>,
     /// The id this server chose, by the one the client's first packets carry (RFC 9000, 7.2).
@@ -50,8 +52,12 @@ struct Server<'a> {
 
 struct Connection {
     quic: quiche::Connection,
-    /// `None` until the handshake is done.
-    http: Option<h3::Connection>,
+    /// When the certificate comes; `None`: it is there.
+    certificate_due: Option<Instant>,
+    /// `None` until requests can come.
+    http: Option<Http>,
+    /// Beginnings of HTTP/0.9 requests, by stream.
+    requests: BTreeMap<u64, Vec<u8>>,
     /// By stream.
     responses: BTreeMap<u64, Response>,
 }
@@ -60,8 +66,8 @@ impl Server<'_> {
     fn serve(&mut self, mut socket: Socket) -> Result<()> {
         let mut buffer = vec![0; RECEIVE_BUFFER];
         let mut more_to_send = false;
-        loop {
-            let timeout = self.connections.values().filter_map(|connection| connection.quic.timeout()).min();
+        while !termination::is_asked() {
+            let timeout = self.connections.values_mut().filter_map(Connection::timeout).min();
             if !more_to_send && timeout != Some(Duration::ZERO) {
                 socket.wait(timeout)?;
             }
@@ -71,9 +77,10 @@ impl Server<'_> {
             for connection in self.connections.values_mut() {
                 // Does nothing but where a timer has run out.
                 connection.quic.on_timeout();
-                connection.advance(&self.http, self.settings);
+                connection.advance(self.settings, &mut buffer);
             }
             more_to_send = self.send(&mut socket)?;
+            let before = self.connections.len();
             let first_ids = &mut self.first_ids;
             self.connections.retain(|id, connection| {
                 let keep = !connection.quic.is_closed();
@@ -82,7 +89,12 @@ impl Server<'_> {
                 }
                 keep
             });
+            if self.connections.len() < before {
+                socket.write_planned_times()?;
+            }
         }
+        // Connections that are dropped finish their qlog.
+        socket.write_planned_times()
     }
 
     fn handle_datagram(&mut self, datagram: &mut [u8], peer: SocketAddr, socket: &Socket) -> Result<()> {
@@ -97,13 +109,14 @@ impl Server<'_> {
         let id = match known {
             Some(id) => id,
             None if header.ty != quiche::Type::Initial => return Ok(()),
-            None if !quiche::version_is_supported(header.version) => {
-                let mut answer = [0; transport::MAX_UDP_PAYLOAD];
-                let length = quiche::negotiate_version(&header.scid, &header.dcid, &mut answer)?;
-                socket.send_stateless(&answer[..length], peer);
-                return Ok(());
-            }
-            None => self.accept(dcid.to_vec(), peer, socket.local())?,
+            None => match self.acceptor.judge(&header, peer, socket.local())? {
+                First::Ignore => return Ok(()),
+                First::Answer(answer) => {
+                    socket.send_stateless(&answer, peer);
+                    return Ok(());
+                }
+                First::Connection(quic, certificate_due) => self.insert(dcid.to_vec(), *quic, certificate_due),
+            },
         };
         if let Some(connection) = self.connections.get_mut(&id) {
             // A packet that cannot be used is dropped; an error that ends the connection shows as a closed connection.
@@ -112,14 +125,12 @@ impl Server<'_> {
         Ok(())
     }
 
-    fn accept(&mut self, first: Id, peer: SocketAddr, local: SocketAddr) -> Result<Id> {
-        let own = transport::random_connection_id()?;
-        let id = own.to_vec();
-        let mut quic = quiche::accept(&own, None, local, peer, &mut self.transport)?;
-        transport::log_keys(&mut quic, self.settings)?;
+    fn insert(&mut self, first: Id, quic: quiche::Connection, certificate_due: Option<Instant>) -> Id {
+        let id = quic.source_id().to_vec();
         self.first_ids.insert(first, id.clone());
-        self.connections.insert(id.clone(), Connection { quic, http: None, responses: BTreeMap::new() });
-        Ok(id)
+        let (requests, responses) = (BTreeMap::new(), BTreeMap::new());
+        self.connections.insert(id.clone(), Connection { quic, certificate_due, http: None, requests, responses });
+        id
     }
 
     /// Sends one batch of each connection, then lets the caller read: acknowledgements that came meanwhile count for the
@@ -138,37 +149,35 @@ impl Server<'_> {
 }
 
 impl Connection {
-    /// Starts HTTP/3 once the handshake is done, takes requests, hands over responses.
-    fn advance(&mut self, http_config: &h3::Config, settings: &Settings) {
+    /// Time until something is to be done though nothing arrives. Sending asks for a late certificate again.
+    fn timeout(&mut self) -> Option<Duration> {
+        let certificate = self.certificate_due.map(|due| due.saturating_duration_since(Instant::now()));
+        if certificate == Some(Duration::ZERO) {
+            self.certificate_due = None;
+        }
+        self.quic.timeout().into_iter().chain(certificate).min()
+    }
+
+    /// Starts HTTP once requests can come, takes requests, hands over responses.
+    fn advance(&mut self, settings: &Settings, buffer: &mut [u8]) {
         let quic = &mut self.quic;
-        if !quic.is_established() || quic.is_draining() || quic.is_closed() {
+        let is_ready = quic.is_established() || quic.is_in_early_data();
+        if !is_ready || quic.is_draining() || quic.is_closed() {
             return;
         }
         let http = match &mut self.http {
             Some(http) => http,
-            None => match h3::Connection::with_transport(quic, http_config) {
+            None => match Http::start(settings.http, quic) {
                 Ok(http) => self.http.insert(http),
-                Err(error) => return report(quic, &error.into()),
+                Err(error) => return report(quic, &error),
             },
         };
-        loop {
-            match http.poll(quic) {
-                Ok((stream, h3::Event::Headers { list, .. })) => {
-                    self.responses.insert(stream, Response::to(&list, &settings.www));
-                }
-                Ok((stream, h3::Event::Reset(_))) => {
-                    self.responses.remove(&stream);
-                }
-                Ok((stream, h3::Event::Data)) => {
-                    // A GET has no use for a body, but its flow control must not stall.
-                    let mut unused = [0; 4096];
-                    while http.recv_body(quic, stream, &mut unused).is_ok() {}
-                }
-                Ok(_) => {}
-                Err(h3::Error::Done) => break,
-                // HTTP/3 has closed the connection with the right code.
-                Err(error) => return report(quic, &error.into()),
-            }
+        let taken = match http {
+            Http::H3(http) => take_h3(quic, http, &mut self.responses, settings, buffer),
+            Http::Hq => take_hq(quic, &mut self.requests, &mut self.responses, settings, buffer),
+        };
+        if let Err(error) = taken {
+            return report(quic, &error);
         }
         self.responses.retain(|&stream, response| match response.advance(quic, http, stream) {
             Ok(done) => !done,
@@ -178,6 +187,56 @@ impl Connection {
             }
         });
     }
+}
+
+/// Takes HTTP/3 requests. After an error HTTP/3 has closed the connection with the right code.
+fn take_h3(
+    quic: &mut quiche::Connection,
+    http: &mut h3::Connection,
+    responses: &mut BTreeMap<u64, Response>,
+    settings: &Settings,
+    unused: &mut [u8],
+) -> Result<()> {
+    loop {
+        match http.poll(quic) {
+            Ok((stream, h3::Event::Headers { list, .. })) => {
+                responses.insert(stream, Response::to_headers(&list, &settings.www));
+            }
+            Ok((stream, h3::Event::Reset(_))) => {
+                responses.remove(&stream);
+            }
+            Ok((stream, h3::Event::Data)) => {
+                // A GET has no use for a body, but its flow control must not stall.
+                while http.recv_body(quic, stream, unused).is_ok() {}
+            }
+            Ok(_) => {}
+            Err(h3::Error::Done) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Takes HTTP/0.9 requests: one line, and the end of the stream.
+fn take_hq(
+    quic: &mut quiche::Connection,
+    requests: &mut BTreeMap<u64, Vec<u8>>,
+    responses: &mut BTreeMap<u64, Response>,
+    settings: &Settings,
+    buffer: &mut [u8],
+) -> Result<()> {
+    // Client-initiated and bidirectional: RFC 9000, section 2.1.
+    for stream in quic.readable().filter(|stream| stream % 4 == 0) {
+        while let Ok((length, finished)) = quic.stream_recv(stream, buffer) {
+            let line = requests.entry(stream).or_default();
+            line.extend_from_slice(&buffer[..length]);
+            ensure!(line.len() <= MAX_REQUEST_LINE, "stream {stream}: found no end of the request line");
+            if finished {
+                responses.insert(stream, Response::to_line(line, &settings.www));
+                requests.remove(&stream);
+            }
+        }
+    }
+    Ok(())
 }
 
 fn report(quic: &quiche::Connection, error: &anyhow::Error) {

@@ -1,11 +1,19 @@
 //! What the environment asks for, and what this endpoint answers: yes, or "not supported".
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    path::PathBuf,
+    time::Duration,
+};
+
+use crate::request::Request;
 
 /// Everything this endpoint was asked to do. If the value exists, it can be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     pub role: Role,
+    pub test_case: TestCase,
     /// What the client fetches, in order. Empty for a server, never empty for a client.
     pub requests: Vec<Request>,
     /// Folder the server answers from.
@@ -16,6 +24,16 @@ pub struct Settings {
     pub certs: PathBuf,
     /// Where TLS secrets are appended; `None`: nowhere.
     pub key_log: Option<PathBuf>,
+    /// Folder for one qlog file per connection; `None`: no qlog.
+    pub qlog: Option<PathBuf>,
+    /// Where a server writes the planned send time of each packet; `None`: nowhere.
+    pub planned: Option<PathBuf>,
+    pub http: HttpVersion,
+    /// Most requests a client has open at the same time; `None`: as many as the server allows.
+    pub streams: Option<usize>,
+    pub ip: IpVersion,
+    /// How long the server's certificate takes to come.
+    pub certificate_delay: Duration,
     pub congestion_control: CongestionControl,
     /// True: packets of one batch leave in one system call, cut apart by the kernel (UDP_SEGMENT).
     pub gso: bool,
@@ -28,6 +46,52 @@ pub struct Settings {
 pub enum Role {
     Server,
     Client,
+}
+
+/// What is to happen beside a plain transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TestCase {
+    /// All requests over one connection: `transfer`, `handshake`, `http3`.
+    Plain,
+    /// The server answers the first Initial with a Retry packet.
+    Retry,
+    /// The client offers TLS_CHACHA20_POLY1305_SHA256 only.
+    ChaCha20,
+    /// All requests but the first over a second connection, by the session of the first one.
+    Resumption,
+    /// The same, with the requests of the second connection as early data.
+    ZeroRtt,
+}
+
+impl TestCase {
+    /// True where a session of one connection is used by another.
+    pub fn takes_two_connections(self) -> bool {
+        matches!(self, Self::Resumption | Self::ZeroRtt)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HttpVersion {
+    /// HTTP/3.
+    H3,
+    /// HTTP/0.9 over QUIC, as the QUIC Interop Runner uses it.
+    Hq,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IpVersion {
+    V4,
+    V6,
+}
+
+impl IpVersion {
+    /// The address that stands for all of the family.
+    pub fn unspecified(self) -> IpAddr {
+        match self {
+            Self::V4 => Ipv4Addr::UNSPECIFIED.into(),
+            Self::V6 => Ipv6Addr::UNSPECIFIED.into(),
+        }
+    }
 }
 
 /// Who spaces the packets.
@@ -44,17 +108,6 @@ pub enum CongestionControl {
     Reno,
     Cubic,
     Bbr2,
-}
-
-/// One URL of `REQUESTS`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
-    pub host: String,
-    pub port: u16,
-    /// Begins with a slash.
-    pub path: String,
-    /// Last part of the path: the name of the stored file.
-    pub file_name: String,
 }
 
 /// Why the settings were refused.
@@ -86,7 +139,21 @@ impl CongestionControl {
 }
 
 /// The variables with the prefix `QUICLAB_` that are understood here. Any other one is a setting that would be ignored.
-const KNOWN: [&str; 5] = ["QUICLAB_CCA", "QUICLAB_GSO", "QUICLAB_HTTP", "QUICLAB_PACING", "QUICLAB_PORT"];
+const KNOWN: [&str; 8] = [
+    "QUICLAB_CCA",
+    "QUICLAB_CERT_DELAY",
+    "QUICLAB_GSO",
+    "QUICLAB_HTTP",
+    "QUICLAB_IP",
+    "QUICLAB_PACING",
+    "QUICLAB_PORT",
+    "QUICLAB_STREAMS",
+];
+
+const SUPPORTED_TEST_CASES: &str = match cfg!(feature = "boring") {
+    true => "handshake, transfer, retry, chacha20, resumption, zerortt, http3",
+    false => "handshake, transfer, retry, chacha20 (server), resumption, zerortt, http3",
+};
 
 impl Settings {
     /// Reads the endpoint contract from environment variables.
@@ -104,9 +171,12 @@ impl Settings {
             supported,
         };
 
-        if value("TESTCASE") != Some("transfer") {
-            return Err(refuse("TESTCASE", "transfer"));
-        }
+        let invalid = |variable: &'static str, expected| SettingsError::Invalid {
+            variable,
+            found: value(variable).unwrap_or_default().to_owned(),
+            expected,
+        };
+
         for name in variables.keys() {
             if name.starts_with("QUICLAB_") && !KNOWN.contains(&name.as_str()) {
                 return Err(refuse(name, "no such setting"));
@@ -117,9 +187,50 @@ impl Settings {
                 return Err(refuse(name, "no parameters"));
             }
         }
-        if !matches!(value("QUICLAB_HTTP"), None | Some("h3")) {
-            return Err(refuse("QUICLAB_HTTP", "h3"));
+        let role = match value("ROLE") {
+            Some("server") => Role::Server,
+            Some("client") => Role::Client,
+            _ => return Err(invalid("ROLE", "server or client")),
+        };
+        let test_case = match value("TESTCASE") {
+            Some("transfer" | "handshake" | "http3") => TestCase::Plain,
+            Some("retry") => TestCase::Retry,
+            // A server need do nothing: BoringSSL takes what it is offered.
+            Some("chacha20") if role == Role::Server || cfg!(feature = "boring") => TestCase::ChaCha20,
+            Some("resumption") => TestCase::Resumption,
+            Some("zerortt") => TestCase::ZeroRtt,
+            _ => return Err(refuse("TESTCASE", SUPPORTED_TEST_CASES)),
+        };
+        let http = match value("QUICLAB_HTTP") {
+            None | Some("h3") => HttpVersion::H3,
+            Some("hq") if value("TESTCASE") == Some("http3") => return Err(refuse("QUICLAB_HTTP", "h3 with http3")),
+            Some("hq") => HttpVersion::Hq,
+            Some(_) => return Err(refuse("QUICLAB_HTTP", "h3, hq")),
+        };
+        let ip = match value("QUICLAB_IP") {
+            None | Some("4") => IpVersion::V4,
+            Some("6") => IpVersion::V6,
+            Some(_) => return Err(refuse("QUICLAB_IP", "4, 6")),
+        };
+        let certificate_delay = match value("QUICLAB_CERT_DELAY").map(str::parse) {
+            None => Duration::ZERO,
+            Some(Ok(milliseconds)) => Duration::from_millis(milliseconds),
+            Some(Err(_)) => return Err(refuse("QUICLAB_CERT_DELAY", "whole numbers of milliseconds")),
+        };
+        if !certificate_delay.is_zero() {
+            if !cfg!(feature = "boring") {
+                return Err(refuse("QUICLAB_CERT_DELAY", "0"));
+            }
+            // The callback that is held back is asked for resumed sessions too, which need no certificate.
+            if test_case.takes_two_connections() {
+                return Err(refuse("QUICLAB_CERT_DELAY", "0 with resumption and zerortt"));
+            }
         }
+        let streams = match value("QUICLAB_STREAMS").map(str::parse) {
+            None => None,
+            Some(Ok(0)) | Some(Err(_)) => return Err(refuse("QUICLAB_STREAMS", "numbers from 1 on")),
+            Some(Ok(most)) => Some(most),
+        };
         let congestion_control = match value("QUICLAB_CCA") {
             None | Some("cubic") => CongestionControl::Cubic,
             Some("reno") => CongestionControl::Reno,
@@ -138,73 +249,38 @@ impl Settings {
             Some("off") => false,
             Some(_) => return Err(refuse("QUICLAB_GSO", "on, off")),
         };
-        let invalid = |variable: &'static str, expected| SettingsError::Invalid {
-            variable,
-            found: value(variable).unwrap_or_default().to_owned(),
-            expected,
-        };
-        let role = match value("ROLE") {
-            Some("server") => Role::Server,
-            Some("client") => Role::Client,
-            _ => return Err(invalid("ROLE", "server or client")),
-        };
         let port = match value("QUICLAB_PORT") {
             None => 443,
             Some(text) => text.parse().map_err(|_| invalid("QUICLAB_PORT", "a port, 0 to 65535"))?,
         };
         let requests = match role {
             Role::Server => Vec::new(),
-            Role::Client => parse_requests(value("REQUESTS").unwrap_or_default())?,
+            Role::Client => Request::parse_all(value("REQUESTS").unwrap_or_default())?,
         };
+        if requests.len() == 1 && test_case.takes_two_connections() {
+            return Err(invalid("REQUESTS", "at least two URLs, for two connections"));
+        }
+        let path = |name| value(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+        let plans = role == Role::Server && pacing == Pacing::TxTime;
         Ok(Self {
             role,
+            test_case,
             requests,
             www: folder("WWW", "/www"),
             downloads: folder("DOWNLOADS", "/downloads"),
             certs: folder("CERTS", "/certs"),
-            key_log: value("SSLKEYLOGFILE").filter(|path| !path.is_empty()).map(PathBuf::from),
+            key_log: path("SSLKEYLOGFILE"),
+            qlog: path("QLOGDIR"),
+            planned: path("LOGS").filter(|_| plans).map(|folder| folder.join("planned.csv")),
+            http,
+            streams,
+            ip,
+            certificate_delay,
             congestion_control,
             gso,
             pacing,
             port,
         })
-    }
-}
-
-fn parse_requests(text: &str) -> Result<Vec<Request>, SettingsError> {
-    let invalid =
-        |found: &str, expected| SettingsError::Invalid { variable: "REQUESTS", found: found.to_owned(), expected };
-    let requests = text
-        .split_ascii_whitespace()
-        .map(|url| Request::parse(url).ok_or_else(|| invalid(url, "https://HOST[:PORT]/FILE")))
-        .collect::<Result<Vec<_>, _>>()?;
-    let Some(first) = requests.first() else {
-        return Err(invalid(text, "at least one URL"));
-    };
-    if let Some(other) = requests.iter().find(|request| (&request.host, request.port) != (&first.host, first.port)) {
-        return Err(invalid(&other.host, "the same host and port in every URL"));
-    }
-    Ok(requests)
-}
-
-impl Request {
-    /// `None` where `url` is not `https://HOST[:PORT]/PATH` with a file name at its end.
-    fn parse(url: &str) -> Option<Self> {
-        let (authority, path) = url.strip_prefix("https://")?.split_once('/')?;
-        let (host, port) = match authority.split_once(':') {
-            Some((host, port)) => (host, port.parse().ok()?),
-            None => (authority, 443),
-        };
-        let file_name = path.rsplit('/').next()?;
-        if host.is_empty() || matches!(file_name, "" | "." | "..") {
-            return None;
-        }
-        Some(Self { host: host.to_owned(), port, path: format!("/{path}"), file_name: file_name.to_owned() })
-    }
-
-    /// Host and port as HTTP's `:authority` has them.
-    pub fn authority(&self) -> String {
-        format!("{}:{}", self.host, self.port)
     }
 }
 

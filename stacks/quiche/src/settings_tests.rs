@@ -46,6 +46,44 @@ fn send_times_are_refused_where_this_quiche_plans_none() {
 }
 
 #[test]
+fn what_the_contract_added_is_honoured() {
+    assert_eq!(parse(&[]).unwrap().streams, None);
+    let settings = parse(&[("QUICLAB_STREAMS", "4"), ("QUICLAB_IP", "6"), ("QUICLAB_HTTP", "hq")]).unwrap();
+    assert_eq!((settings.streams, settings.ip, settings.http), (Some(4), IpVersion::V6, HttpVersion::Hq));
+    assert_eq!(parse(&[("QLOGDIR", "/q")]).unwrap().qlog, Some(PathBuf::from("/q")));
+    for case in ["handshake", "http3", "retry"] {
+        assert!(parse(&[("TESTCASE", case)]).is_ok(), "{case}");
+    }
+    let two = ("REQUESTS", "https://server:4433/a https://server:4433/b");
+    assert!(parse(&[("TESTCASE", "zerortt"), two]).unwrap().test_case.takes_two_connections());
+    assert!(is_invalid(&[("TESTCASE", "resumption")]), "one URL is too few for two connections");
+}
+
+#[test]
+fn only_a_server_that_hands_send_times_over_writes_them_down() {
+    let paced = [("LOGS", "/logs"), ("QUICLAB_CCA", "bbr2"), ("QUICLAB_PACING", "txtime")];
+    assert_eq!(parse(&paced).unwrap().planned, None);
+    let server = |changes: &[_]| parse(&[&[("ROLE", "server")], changes].concat()).unwrap().planned;
+    assert_eq!(server(&paced), Some(PathBuf::from("/logs/planned.csv")));
+    assert_eq!(server(&[("LOGS", "/logs"), ("QUICLAB_PACING", "off")]), None);
+}
+
+#[test]
+fn what_goes_below_quiche_needs_its_boringssl() {
+    let has_boring = cfg!(feature = "boring");
+    assert_eq!(parse(&[("TESTCASE", "chacha20")]).is_ok(), has_boring);
+    assert!(parse(&[("TESTCASE", "chacha20"), ("ROLE", "server")]).is_ok());
+    assert_eq!(parse(&[("QUICLAB_CERT_DELAY", "200")]).is_ok(), has_boring);
+    assert!(parse(&[("QUICLAB_CERT_DELAY", "0")]).unwrap().certificate_delay.is_zero());
+}
+
+#[test]
+fn values_that_do_not_go_together_are_refused() {
+    assert!(is_not_supported(&[("TESTCASE", "http3"), ("QUICLAB_HTTP", "hq")]));
+    assert!(is_not_supported(&[("TESTCASE", "resumption"), ("QUICLAB_CERT_DELAY", "200")]));
+}
+
+#[test]
 fn what_it_cannot_do_is_refused_and_not_ignored() {
     for change in [
         ("TESTCASE", "handshake"),
@@ -54,8 +92,10 @@ fn what_it_cannot_do_is_refused_and_not_ignored() {
         ("QUICLAB_CCA", "CUBIC"),
         ("QUICLAB_GSO", "paced"),
         ("QUICLAB_PACING", "user"),
-        ("QUICLAB_HTTP", "hq"),
-        ("QUICLAB_STREAMS", "4"),
+        ("QUICLAB_HTTP", "h2"),
+        ("QUICLAB_STREAMS", "0"),
+        ("QUICLAB_STREAMS", "all"),
+        ("QUICLAB_IP", "46"),
         ("QUICLAB_CERT_DELAY", "200 ms"),
         ("SERVER_PARAMS", "--anything"),
     ] {

@@ -2,12 +2,15 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::Read,
+    io::{BufWriter, Read},
 };
 
 use anyhow::{Context, Result, anyhow};
 
-use crate::settings::{Pacing, Role, Settings};
+use crate::{
+    http::Http,
+    settings::{Pacing, Role, Settings, TestCase},
+};
 
 /// Largest UDP payload, in bytes. 1350 is what quiche's own programs use, and what the published captures show.
 pub const MAX_UDP_PAYLOAD: usize = 1350;
@@ -15,12 +18,12 @@ pub const MAX_UDP_PAYLOAD: usize = 1350;
 /// Time without any packet after which a connection is given up, in milliseconds.
 const IDLE_TIMEOUT_MS: u64 = 30_000;
 
-/// Builds the configuration of all connections.
+/// Completes the configuration of all connections, and says which congestion control quiche accepted: it names none in
+/// its qlog, and has no way to ask for it.
 ///
 /// # Errors
 /// Where quiche refuses a value, or a certificate file cannot be read.
-pub fn config(settings: &Settings) -> Result<quiche::Config> {
-    let mut config = quiche::Config::new(quiche::PROTOCOL_VERSION)?;
+pub fn configure(config: &mut quiche::Config, settings: &Settings) -> Result<()> {
     let file = |name: &str| {
         let path = settings.certs.join(name);
         path.into_os_string().into_string().map_err(|path| anyhow!("CERTS: {path:?} is not UTF-8"))
@@ -37,11 +40,16 @@ pub fn config(settings: &Settings) -> Result<quiche::Config> {
             config.verify_peer(true);
         }
     }
-    config.set_application_protos(quiche::h3::APPLICATION_PROTOCOL)?;
-    config.set_cc_algorithm_name(settings.congestion_control.quiche_name())?;
+    config.set_application_protos(Http::protocols(settings.http))?;
+    let algorithm: quiche::CongestionControlAlgorithm = settings.congestion_control.quiche_name().parse()?;
+    config.set_cc_algorithm(algorithm);
+    eprintln!("congestion control: {algorithm:?}");
     config.enable_pacing(settings.pacing == Pacing::TxTime);
     if settings.key_log.is_some() {
         config.log_keys();
+    }
+    if settings.test_case == TestCase::ZeroRtt {
+        config.enable_early_data();
     }
 
     config.set_max_idle_timeout(IDLE_TIMEOUT_MS);
@@ -58,17 +66,27 @@ pub fn config(settings: &Settings) -> Result<quiche::Config> {
     config.set_max_stream_window(16 * 1024 * 1024);
     config.set_initial_max_streams_bidi(100);
     config.set_initial_max_streams_uni(100);
-    Ok(config)
+    Ok(())
 }
 
-/// Appends the TLS secrets of `quic` to the key log, where one was asked for.
+/// Makes a new connection log what the settings ask for: TLS secrets, qlog.
 ///
 /// # Errors
-/// Where the file cannot be opened.
-pub fn log_keys(quic: &mut quiche::Connection, settings: &Settings) -> Result<()> {
+/// Where a file cannot be opened.
+pub fn log(quic: &mut quiche::Connection, settings: &Settings) -> Result<()> {
     if let Some(path) = &settings.key_log {
         let file = OpenOptions::new().create(true).append(true).open(path);
         quic.set_keylog(Box::new(file.with_context(|| format!("SSLKEYLOGFILE {}", path.display()))?));
+    }
+    if let Some(folder) = &settings.qlog {
+        let role = match settings.role {
+            Role::Server => "server",
+            Role::Client => "client",
+        };
+        let path = folder.join(format!("{}-{role}.sqlog", quic.trace_id()));
+        let file = File::create(&path).with_context(|| format!("QLOGDIR {}", path.display()))?;
+        let title = format!("quiche {role}, {}", settings.congestion_control.quiche_name());
+        quic.set_qlog(Box::new(BufWriter::new(file)), title, String::new());
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::{
     io::{self, ErrorKind, IoSlice},
     net::{SocketAddr, UdpSocket},
     os::fd::{AsFd, AsRawFd},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use anyhow::{Context, Result};
@@ -12,22 +12,21 @@ use nix::{
     errno::Errno,
     poll::{PollFd, PollFlags, ppoll},
     sys::{
-        socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg, setsockopt, sockopt},
+        signal::SigSet,
+        socket::{
+            AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, SockaddrStorage, bind, sendmsg, setsockopt,
+            socket, sockopt,
+        },
         time::TimeSpec,
     },
-    time::{ClockId, clock_gettime},
 };
 
-use crate::settings::{Pacing, Settings};
-
-/// Most segments that the kernel cuts one send into: UDP_MAX_SEGMENTS, include/linux/udp.h (Linux 4.18 to 6.8).
-const MAX_SEGMENTS: usize = 64;
-
-/// Largest UDP payload over IPv4: 65535 less 20 bytes of IP and 8 of UDP header.
-const MAX_UDP_PAYLOAD: usize = 65_507;
-
-/// RFC 9000, section 20.1.
-const INTERNAL_ERROR: u64 = 0x1;
+use crate::{
+    batch::Batch,
+    clock::MonotonicClock,
+    planned::PlannedTimes,
+    settings::{Pacing, Settings},
+};
 
 /// What a call of [`Socket::send_from`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,22 +47,8 @@ pub struct Socket {
     /// `None` where no send times are handed over.
     clock: Option<MonotonicClock>,
     batch: Batch,
-}
-
-/// Consecutive packets to one peer: all of `segment` bytes, but for the last, which may be shorter.
-struct Batch {
-    buffer: Vec<u8>,
-    /// Bytes of `buffer` that wait to be sent; 0: no batch.
-    length: usize,
-    segment: usize,
-    /// Of the first packet: where to and when.
-    info: Option<quiche::SendInfo>,
-}
-
-/// Turns the opaque [`Instant`] into nanoseconds of CLOCK_MONOTONIC, which is the same clock on Linux.
-struct MonotonicClock {
-    instant: Instant,
-    nanoseconds: u64,
+    /// `None` where the planned send times are not written down.
+    planned: Option<PlannedTimes>,
 }
 
 impl Socket {
@@ -72,7 +57,7 @@ impl Socket {
     /// # Errors
     /// Where the address is taken, or the kernel has no SO_TXTIME.
     pub fn bind(local: SocketAddr, settings: &Settings) -> Result<Self> {
-        let inner = UdpSocket::bind(local).with_context(|| format!("binding to UDP {local}"))?;
+        let inner = bound(local).with_context(|| format!("binding to UDP {local}"))?;
         inner.set_nonblocking(true)?;
         let clock = match settings.pacing {
             Pacing::Off => None,
@@ -83,8 +68,8 @@ impl Socket {
             }
         };
         let local = inner.local_addr()?;
-        let batch = Batch { buffer: vec![0; MAX_UDP_PAYLOAD], length: 0, segment: 0, info: None };
-        Ok(Self { inner, local, gso: settings.gso, clock, batch })
+        let planned = settings.planned.as_deref().map(PlannedTimes::create).transpose()?;
+        Ok(Self { inner, local, gso: settings.gso, clock, batch: Batch::new(), planned })
     }
 
     /// Sets the only peer: datagrams of others are not seen, and the local address is known.
@@ -111,7 +96,11 @@ impl Socket {
         if self.batch.length > 0 {
             events |= PollFlags::POLLOUT;
         }
-        match ppoll(&mut [PollFd::new(self.inner.as_fd(), events)], timeout.map(TimeSpec::from_duration), None) {
+        match ppoll(
+            &mut [PollFd::new(self.inner.as_fd(), events)],
+            timeout.map(TimeSpec::from_duration),
+            Some(SigSet::empty()),
+        ) {
             Ok(_) | Err(Errno::EINTR) => Ok(()),
             Err(error) => Err(error).context("ppoll"),
         }
@@ -142,7 +131,12 @@ impl Socket {
         if !self.flush()? {
             return Ok(Sent::Blocked);
         }
-        self.batch.fill(quic, self.gso);
+        let (clock, planned) = (&self.clock, &mut self.planned);
+        self.batch.fill(quic, self.gso, |payload, at| {
+            if let (Some(clock), Some(planned)) = (clock, planned.as_mut()) {
+                planned.push(payload, clock.nanoseconds_at(at));
+            }
+        });
         match (self.batch.length, self.flush()?) {
             (0, _) => Ok(Sent::Nothing),
             (_, true) => Ok(Sent::Batch),
@@ -153,6 +147,14 @@ impl Socket {
     /// Sends `datagram` to `peer` at once; where the socket is full it is lost, as on the wire.
     pub fn send_stateless(&self, datagram: &[u8], peer: SocketAddr) {
         let _ = self.inner.send_to(datagram, peer);
+    }
+
+    /// Writes down the planned send times so far, where that was asked for.
+    ///
+    /// # Errors
+    /// What the file system answers.
+    pub fn write_planned_times(&mut self) -> Result<()> {
+        self.planned.as_mut().map_or(Ok(()), PlannedTimes::write)
     }
 
     /// Sends the waiting batch. True: none waits any more.
@@ -191,48 +193,15 @@ impl Socket {
     }
 }
 
-impl Batch {
-    /// Takes packets from `quic` until the quantum is full, a packet is shorter than the others, or there is none.
-    fn fill(&mut self, quic: &mut quiche::Connection, gso: bool) {
-        self.segment = quic.max_send_udp_payload_size();
-        let segments = match gso {
-            true => (quic.send_quantum().min(MAX_UDP_PAYLOAD) / self.segment).clamp(1, MAX_SEGMENTS),
-            false => 1,
-        };
-        let quantum = segments * self.segment;
-        while self.length < quantum {
-            match quic.send(&mut self.buffer[self.length..quantum]) {
-                Ok((length, info)) => {
-                    self.length += length;
-                    self.info.get_or_insert(info);
-                    if length < self.segment {
-                        break;
-                    }
-                }
-                Err(quiche::Error::Done) => break,
-                Err(error) => {
-                    eprintln!("connection {}: writing a packet: {error}", quic.trace_id());
-                    // Only where it is closed already, and then it stays so.
-                    let _ = quic.close(false, INTERNAL_ERROR, b"");
-                    break;
-                }
-            }
-        }
+/// A socket at `local`; one of IPv6 takes no IPv4.
+fn bound(local: SocketAddr) -> io::Result<UdpSocket> {
+    if local.is_ipv4() {
+        return UdpSocket::bind(local);
     }
-}
-
-impl MonotonicClock {
-    fn new() -> Result<Self> {
-        let instant = Instant::now();
-        let now = Duration::from(clock_gettime(ClockId::CLOCK_MONOTONIC).context("CLOCK_MONOTONIC")?);
-        Ok(Self { instant, nanoseconds: u64::try_from(now.as_nanos())? })
-    }
-
-    /// `at` in nanoseconds of CLOCK_MONOTONIC. A time before this clock was made counts as the time it was made.
-    fn nanoseconds_at(&self, at: Instant) -> u64 {
-        let since = at.saturating_duration_since(self.instant).as_nanos();
-        self.nanoseconds.saturating_add(u64::try_from(since).unwrap_or(u64::MAX))
-    }
+    let inner = socket(AddressFamily::Inet6, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
+    setsockopt(&inner, sockopt::Ipv6V6Only, &true)?;
+    bind(inner.as_raw_fd(), &SockaddrStorage::from(local))?;
+    Ok(inner.into())
 }
 
 /// True for what an ICMP message leaves on a socket, and for an interrupted call.
@@ -244,20 +213,4 @@ fn is_transient(error: &io::Error) -> bool {
             | ErrorKind::NetworkUnreachable
             | ErrorKind::Interrupted
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn send_times_are_in_nanoseconds_of_the_monotonic_clock() {
-        let clock = MonotonicClock::new().unwrap();
-        let before = Duration::from(clock_gettime(ClockId::CLOCK_MONOTONIC).unwrap()).as_nanos() as u64;
-        let later = clock.nanoseconds_at(Instant::now() + Duration::from_millis(5));
-        let after = Duration::from(clock_gettime(ClockId::CLOCK_MONOTONIC).unwrap()).as_nanos() as u64;
-        // Reading two clocks in turn costs far less than the tolerance.
-        let tolerance = 1_000_000;
-        assert!((before + 5_000_000 - tolerance..after + 5_000_000 + tolerance).contains(&later));
-    }
 }
