@@ -7,8 +7,9 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use futures_util::{StreamExt, stream::FuturesUnordered};
 use quinn::{ClientConfig, Connecting, Connection, Endpoint, VarInt, crypto::rustls::QuicClientConfig};
-use tokio::{sync::Semaphore, task::JoinSet, time::timeout};
+use tokio::{sync::Semaphore, time::timeout};
 
 use crate::{
     get, library,
@@ -104,19 +105,17 @@ impl Client {
     async fn fetch(&self, connection: &Connection, requests: &[Request]) -> Result<()> {
         eprintln!("congestion control: {}", library::congestion_control(connection));
         let client = get::Client::new(connection.clone(), &self.settings).await?;
-        let permits = Arc::new(Semaphore::new(self.settings.streams.unwrap_or(Semaphore::MAX_PERMITS)));
-        let mut fetches = JoinSet::new();
-        for request in requests {
-            let permit = Arc::clone(&permits).acquire_owned().await?;
-            let (client, request, downloads) = (client.clone(), request.clone(), self.settings.downloads.clone());
-            fetches.spawn(async move {
-                let outcome = client.get(&request, &downloads).await;
-                drop(permit);
-                outcome
-            });
-        }
-        while let Some(outcome) = fetches.join_next().await {
-            outcome??;
+        let permits = Semaphore::new(self.settings.streams.unwrap_or(Semaphore::MAX_PERMITS));
+        // Not tasks of their own: so the first requests are there before the connection's task sends its first packet.
+        let mut fetches: FuturesUnordered<_> = requests
+            .iter()
+            .map(async |request| {
+                let _permit = permits.acquire().await?;
+                client.clone().get(request, &self.settings.downloads).await
+            })
+            .collect();
+        while let Some(outcome) = fetches.next().await {
+            outcome?;
         }
         Ok(())
     }

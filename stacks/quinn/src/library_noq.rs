@@ -1,0 +1,78 @@
+//! Where quinn and noq differ: this is noq's side, `library.rs` is quinn's, with the same items.
+
+use std::{
+    any::Any,
+    fmt,
+    io::Write,
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
+
+use bytes::Bytes;
+use quinn::{
+    Connection, ConnectionId, PathId, QlogConfig, QlogFactory, ReadError, RecvStream, Side, TransportConfig,
+    congestion::{Bbr3, Bbr3Config, ControllerFactory, Cubic, NewReno},
+};
+
+/// Name of the library.
+pub const NAME: &str = "noq";
+
+/// Name of its version of BBR.
+pub const BBR: &str = "bbr3";
+
+/// Builds BBR controllers.
+pub fn bbr() -> Arc<dyn ControllerFactory + Send + Sync> {
+    Arc::new(Bbr3Config::default())
+}
+
+/// The algorithm that the connection's controller is an instance of.
+pub fn congestion_control(connection: &Connection) -> &'static str {
+    let Some(controller) = connection.congestion_state(PathId::ZERO) else {
+        return "unknown";
+    };
+    let controller: Box<dyn Any> = controller.into_any();
+    if controller.is::<Cubic>() {
+        "cubic"
+    } else if controller.is::<NewReno>() {
+        "reno"
+    } else if controller.is::<Bbr3>() {
+        BBR
+    } else {
+        "unknown"
+    }
+}
+
+/// Makes the one connection of this configuration write qlog.
+pub fn log_events(transport: &mut TransportConfig, title: &str, writer: Box<dyn Write + Send + Sync>) {
+    transport.qlog_factory(Arc::new(Once { title: title.to_owned(), writer: Mutex::new(Some(writer)) }));
+}
+
+/// Gives its writer to the first connection that asks.
+struct Once {
+    title: String,
+    writer: Mutex<Option<Box<dyn Write + Send + Sync>>>,
+}
+
+impl QlogFactory for Once {
+    fn for_connection(&self, _: Side, _: SocketAddr, _: ConnectionId, _: Instant) -> Option<QlogConfig> {
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let mut qlog = QlogConfig::new(writer);
+        qlog.title(Some(self.title.clone()));
+        Some(qlog)
+    }
+}
+
+impl fmt::Debug for Once {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.title)
+    }
+}
+
+/// What comes next on the stream, in order; `None`: nothing more.
+///
+/// # Errors
+/// Where the stream was reset or its connection is lost.
+pub async fn read(stream: &mut RecvStream) -> Result<Option<Bytes>, ReadError> {
+    stream.read_chunk(usize::MAX).await
+}
