@@ -131,6 +131,8 @@ func fetch(connection *quic.Conn, target *url.URL, stored string) error {
 	if err != nil {
 		return err
 	}
+	// A stream counts as open until this is called, even where all of it was read.
+	defer stream.CloseRead()
 	if _, err := io.WriteString(stream, "GET "+target.EscapedPath()+"\r\n"); err != nil {
 		return err
 	}

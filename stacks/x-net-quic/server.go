@@ -53,7 +53,6 @@ func serveConnection(settings *settings, connection *quic.Conn) {
 		}
 		go func() {
 			if answer(settings, stream) != nil {
-				stream.CloseRead()
 				stream.Reset(failed)
 			}
 		}()
@@ -62,6 +61,8 @@ func serveConnection(settings *settings, connection *quic.Conn) {
 
 // answer reads one request and answers it. An error means that the answer is not whole.
 func answer(settings *settings, stream *quic.Stream) error {
+	// A stream counts as open until this is called, even where all of it was read.
+	defer stream.CloseRead()
 	request, err := io.ReadAll(io.LimitReader(stream, longestRequest))
 	if err != nil {
 		return err
