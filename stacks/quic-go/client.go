@@ -18,65 +18,131 @@ import (
 	"github.com/quic-go/quic-go/http3"
 )
 
-// fetchAll fetches every URL over one connection, each on its own stream at the same time, and stores the bodies. A server
-// that does not answer is given up after quic-go's handshake idle timeout (5 s), a silent one after its idle timeout (30 s).
+// client is what all connections of a transfer have in common.
+type client struct {
+	settings  *settings
+	transport *quic.Transport
+	peer      *net.UDPAddr
+	tlsConfig *tls.Config
+}
+
+// fetchAll fetches every URL over one connection, or over two where the test case resumes a session, and stores the bodies. A
+// server that does not answer is given up after twice quic-go's handshake idle timeout (10 s), a silent one after its idle
+// timeout (30 s).
 func fetchAll(settings *settings) error {
 	tlsConfig, err := clientTLS(settings)
 	if err != nil {
 		return err
 	}
-	peer, err := net.ResolveUDPAddr("udp4", address(settings.requests[0]))
+	peer, err := net.ResolveUDPAddr(settings.network, address(settings.requests[0]))
 	if err != nil {
 		return err
 	}
-	socket, err := net.ListenUDP("udp4", nil)
+	socket, err := net.ListenUDP(settings.network, nil)
 	if err != nil {
 		return err
 	}
 	transport := &quic.Transport{Conn: socket}
 	defer transport.Close()
-	connection, err := transport.Dial(context.Background(), peer, tlsConfig, quicConfig())
-	if err != nil {
-		return fmt.Errorf("connecting to %s: %w", peer, err)
+	client := &client{settings: settings, transport: transport, peer: peer, tlsConfig: tlsConfig}
+	if settings.testCase == "resumption" || settings.testCase == "zerortt" {
+		return client.resume()
 	}
+	connection, err := client.dial(client.transport.Dial)
+	if err != nil {
+		return err
+	}
+	return client.fetchOver(connection, settings.requests, nil)
+}
+
+// dial opens a connection by Transport.Dial or Transport.DialEarly.
+func (c *client) dial(by func(context.Context, net.Addr, *tls.Config, *quic.Config) (*quic.Conn, error)) (*quic.Conn, error) {
+	connection, err := by(context.Background(), c.peer, c.tlsConfig, quicConfig(c.settings))
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %s: %w", c.peer, err)
+	}
+	return connection, nil
+}
+
+// fetchOver fetches the URLs, each on its own stream, settings.streams of them at the same time. Then it calls done, where
+// that is not nil, and closes the connection.
+func (c *client) fetchOver(connection *quic.Conn, requests []*url.URL, done func() error) error {
 	// Tells the server, so that it need not wait for its idle timeout.
 	defer connection.CloseWithError(quic.ApplicationErrorCode(http3.ErrCodeNoError), "")
-	client := (&http3.Transport{DisableCompression: true}).NewClientConn(connection)
+	fetch := c.fetchHQ
+	if c.settings.http == "h3" {
+		fetch = c.fetchH3
+	}
+	one := fetch(connection)
 
-	failures := make([]error, len(settings.requests))
+	failures := make([]error, len(requests))
+	places := make(chan struct{}, min(c.settings.streams, len(requests)))
 	var running sync.WaitGroup
-	for i, request := range settings.requests {
-		running.Go(func() { failures[i] = fetch(client, request, filepath.Join(settings.downloads, fileName(request))) })
+	for i, request := range requests {
+		places <- struct{}{}
+		running.Go(func() {
+			if err := one(request); err != nil {
+				failures[i] = fmt.Errorf("%s: %w", request, err)
+			}
+			<-places
+		})
 	}
 	running.Wait()
 	if err := errors.Join(failures...); err != nil {
 		return err
 	}
-	return checkOffload(settings, connection)
+	if err := checkOffload(c.settings, connection); err != nil {
+		return err
+	}
+	if done == nil {
+		return nil
+	}
+	return done()
 }
 
-// fetch stores the body of one answer as the file stored. Any status but 200 and any length but the announced one is an error.
-func fetch(client http.RoundTripper, target *url.URL, stored string) error {
-	response, err := client.RoundTrip(&http.Request{Method: http.MethodGet, URL: target, Host: target.Host, Header: http.Header{}})
-	if err != nil {
-		return fmt.Errorf("%s: %w", target, err)
+// fetchH3 returns what fetches one URL over HTTP/3. Any status but 200 and any length but the announced one is an error.
+func (c *client) fetchH3(connection *quic.Conn) func(*url.URL) error {
+	h3 := (&http3.Transport{DisableCompression: true}).NewClientConn(connection)
+	method := http.MethodGet
+	if c.settings.testCase == "zerortt" {
+		// Does not wait for the handshake, which on the first connection is over anyway.
+		method = http3.MethodGet0RTT
 	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: found status %d, expected 200", target, response.StatusCode)
+	return func(target *url.URL) error {
+		response, err := h3.RoundTrip(&http.Request{Method: method, URL: target, Host: target.Host, Header: http.Header{}})
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("found status %d, expected 200", response.StatusCode)
+		}
+		return c.store(target, response.Body, response.ContentLength)
 	}
-	file, err := os.Create(stored)
+}
+
+// fetchHQ returns what fetches one URL over HTTP/0.9.
+func (c *client) fetchHQ(connection *quic.Conn) func(*url.URL) error {
+	return func(target *url.URL) error {
+		body, err := requestHQ(connection, target)
+		if err != nil {
+			return err
+		}
+		return c.store(target, body, -1)
+	}
+}
+
+// store writes body into the file that is named after target. Length is the announced one in bytes, negative where there is none.
+func (c *client) store(target *url.URL, body io.Reader, length int64) error {
+	file, err := os.Create(filepath.Join(c.settings.downloads, fileName(target)))
 	if err != nil {
 		return err
 	}
-	length, err := io.Copy(file, response.Body)
-	if err == nil && response.ContentLength >= 0 && length != response.ContentLength {
-		err = fmt.Errorf("found %d bytes, expected %d", length, response.ContentLength)
+	found, err := io.Copy(file, body)
+	if err == nil && length >= 0 && found != length {
+		err = fmt.Errorf("found %d bytes, expected %d", found, length)
 	}
-	if err := errors.Join(err, file.Close()); err != nil {
-		return fmt.Errorf("%s: %w", target, err)
-	}
-	return nil
+	return errors.Join(err, file.Close())
 }
 
 // clientTLS trusts the laboratory's authority and nothing else.
@@ -89,18 +155,15 @@ func clientTLS(settings *settings) (*tls.Config, error) {
 	if !trusted.AppendCertsFromPEM(authority) {
 		return nil, errors.New("CERTS: ca.pem: found no certificate in PEM form")
 	}
+	protocol := http3.NextProtoH3
+	if settings.http == "hq" {
+		protocol = hqProtocol
+	}
 	tlsConfig := &tls.Config{
 		RootCAs:    trusted,
 		ServerName: settings.requests[0].Hostname(),
-		NextProtos: []string{http3.NextProtoH3},
+		NextProtos: []string{protocol},
 		MinVersion: tls.VersionTLS13,
 	}
-	keyLog, err := openKeyLog(settings)
-	if err != nil {
-		return nil, fmt.Errorf("SSLKEYLOGFILE: %w", err)
-	}
-	if keyLog != nil {
-		tlsConfig.KeyLogWriter = keyLog
-	}
-	return tlsConfig, nil
+	return tlsConfig, logKeys(settings, tlsConfig)
 }

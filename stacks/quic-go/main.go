@@ -1,12 +1,13 @@
-// Command quic-go-endpoint is HTTP/3 over quic-go as a quiclab endpoint: server or client, by ROLE.
+// Command quic-go-endpoint is HTTP/3 or HTTP/0.9 over quic-go as a quiclab endpoint: server or client, by ROLE.
 //
 // Nothing of QUIC is decided here: windows, timers, packet sizes and pacing are quic-go's defaults. Read settings.go first
-// (what is honoured, what is refused), then server.go and client.go.
+// (what is honoured, what is refused), then server.go and client.go; hq.go is HTTP/0.9 for both.
 //
 // Exit status: 0 done, 1 failed, 127 asked for something that this endpoint cannot do.
 package main
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
@@ -41,23 +42,39 @@ func run(settings *settings) error {
 	if err := os.Setenv("QUIC_GO_DISABLE_GSO", strconv.FormatBool(!settings.gso)); err != nil {
 		return err
 	}
+	if settings.testCase == "chacha20" {
+		allowOnlyChaCha20()
+	}
 	if settings.role == "server" {
 		return serve(settings)
 	}
 	return fetchAll(settings)
 }
 
-// quicConfig leaves everything at quic-go's defaults. The tracer writes only where QLOGDIR is set.
-func quicConfig() *quic.Config {
-	return &quic.Config{Tracer: qlog.DefaultConnectionTracer}
+// quicConfig leaves everything at quic-go's defaults but what the test case is about. The tracer writes only where QLOGDIR is set.
+func quicConfig(settings *settings) *quic.Config {
+	config := &quic.Config{Tracer: qlog.DefaultConnectionTracer}
+	switch settings.testCase {
+	case "zerortt":
+		config.Allow0RTT = true
+	case "v2":
+		// The first one is the one that the client begins with.
+		config.Versions = []quic.Version{quic.Version2, quic.Version1}
+	}
+	return config
 }
 
-// openKeyLog opens the file that TLS secrets are appended to; nil where none was asked for.
-func openKeyLog(settings *settings) (*os.File, error) {
+// logKeys appends TLS secrets to settings.keyLog, where one was asked for.
+func logKeys(settings *settings, tlsConfig *tls.Config) error {
 	if settings.keyLog == "" {
-		return nil, nil
+		return nil
 	}
-	return os.OpenFile(settings.keyLog, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(settings.keyLog, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("SSLKEYLOGFILE: %w", err)
+	}
+	tlsConfig.KeyLogWriter = file
+	return nil
 }
 
 // checkOffload says whether a connection that has sent data did use segmentation offload as asked: quic-go falls back in

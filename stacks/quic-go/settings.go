@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // errNotSupported marks a request that is well-formed, but not something this endpoint can do: exit status 127.
@@ -18,6 +18,8 @@ var errNotSupported = errors.New("not supported")
 type settings struct {
 	// server or client.
 	role string
+	// What is to happen: one of testCases of this role.
+	testCase string
 	// What the client fetches, all from one host. Empty for a server, never empty for a client.
 	requests []*url.URL
 	// Folder the server answers from.
@@ -30,16 +32,39 @@ type settings struct {
 	keyLog string
 	// True: packets of one batch leave in one system call, cut apart by the kernel (UDP_SEGMENT).
 	gso bool
+	// h3 or hq.
+	http string
+	// udp4 or udp6, as package net names them.
+	network string
+	// Most requests that are open at the same time, at least 1; no more than there are requests where nothing is asked.
+	streams int
+	// How long the server's certificate takes to come.
+	certificateDelay time.Duration
 	// UDP port the server listens on.
 	port int
 }
 
 // choices are the values of a setting that this endpoint can honour; the first one is used where nothing is asked.
 var choices = map[string][]string{
-	"QUICLAB_CCA":    {"cubic"},
+	"QUICLAB_CCA":    {"reno"},
 	"QUICLAB_GSO":    {"on", "off"},
-	"QUICLAB_HTTP":   {"h3"},
+	"QUICLAB_HTTP":   {"h3", "hq"},
+	"QUICLAB_IP":     {"4", "6"},
 	"QUICLAB_PACING": {"user"},
+}
+
+// numbers are the settings that are no choice, by their largest value.
+var numbers = map[string]uint64{
+	"QUICLAB_CERT_DELAY": 3_600_000,
+	"QUICLAB_PORT":       65535,
+	"QUICLAB_STREAMS":    1 << 31,
+}
+
+// testCases are the values of TESTCASE that each role can honour. A server has no v2: quic-go does not change a connection's
+// version (RFC 9368, section 2.3), it takes the one that the client begins with.
+var testCases = map[string][]string{
+	"server": {"handshake", "transfer", "retry", "chacha20", "resumption", "zerortt", "http3"},
+	"client": {"handshake", "transfer", "retry", "chacha20", "keyupdate", "resumption", "zerortt", "v2", "http3"},
 }
 
 // parseSettings reads the endpoint contract from an environment as os.Environ returns it. An error that is errNotSupported
@@ -56,87 +81,98 @@ func parseSettings(environment []string) (*settings, error) {
 		}
 		return unset
 	}
-	refuse := func(name, supported string) error {
-		return fmt.Errorf("%s: found %q, this endpoint supports %s: %w", name, variables[name], supported, errNotSupported)
+	if err := refuseUnsupported(variables); err != nil {
+		return nil, err
 	}
-
-	if variables["TESTCASE"] != "transfer" {
-		return nil, refuse("TESTCASE", "transfer")
-	}
-	// In order of name, so that the same environment always gets the same answer.
-	for _, name := range slices.Sorted(maps.Keys(variables)) {
-		found := variables[name]
-		allowed, known := choices[name]
-		switch {
-		case known && !slices.Contains(allowed, found):
-			return nil, refuse(name, strings.Join(allowed, ", "))
-		case !known && strings.HasPrefix(name, "QUICLAB_") && name != "QUICLAB_PORT":
-			return nil, refuse(name, "no such setting")
-		case (name == "SERVER_PARAMS" || name == "CLIENT_PARAMS") && found != "":
-			return nil, refuse(name, "no parameters")
-		}
-	}
-
 	role := variables["ROLE"]
 	if role != "server" && role != "client" {
 		return nil, fmt.Errorf("ROLE: found %q, expected server or client", role)
 	}
-	port, err := strconv.ParseUint(value("QUICLAB_PORT", "443"), 10, 16)
-	if err != nil {
-		return nil, fmt.Errorf("QUICLAB_PORT: found %q, expected a port, 0 to 65535", variables["QUICLAB_PORT"])
-	}
 	var requests []*url.URL
 	if role == "client" {
+		var err error
 		if requests, err = parseRequests(variables["REQUESTS"]); err != nil {
 			return nil, err
 		}
+		if testCase := variables["TESTCASE"]; len(requests) < 2 && (testCase == "resumption" || testCase == "zerortt") {
+			return nil, fmt.Errorf("REQUESTS: found one URL, expected one for each of the two connections of %s", testCase)
+		}
+	}
+	port, err := parseNumber(variables, "QUICLAB_PORT", 443)
+	if err != nil {
+		return nil, err
+	}
+	milliseconds, err := parseNumber(variables, "QUICLAB_CERT_DELAY", 0)
+	if err != nil {
+		return nil, err
+	}
+	streams, err := parseNumber(variables, "QUICLAB_STREAMS", max(len(requests), 1))
+	if err != nil {
+		return nil, err
+	}
+	if streams == 0 {
+		return nil, errors.New("QUICLAB_STREAMS: found 0, expected at least 1")
 	}
 	return &settings{
-		role:      role,
-		requests:  requests,
-		www:       value("WWW", "/www"),
-		downloads: value("DOWNLOADS", "/downloads"),
-		certs:     value("CERTS", "/certs"),
-		keyLog:    variables["SSLKEYLOGFILE"],
-		gso:       value("QUICLAB_GSO", choices["QUICLAB_GSO"][0]) == "on",
-		port:      int(port),
+		role:             role,
+		testCase:         variables["TESTCASE"],
+		requests:         requests,
+		www:              value("WWW", "/www"),
+		downloads:        value("DOWNLOADS", "/downloads"),
+		certs:            value("CERTS", "/certs"),
+		keyLog:           variables["SSLKEYLOGFILE"],
+		gso:              value("QUICLAB_GSO", choices["QUICLAB_GSO"][0]) == "on",
+		http:             value("QUICLAB_HTTP", choices["QUICLAB_HTTP"][0]),
+		network:          "udp" + value("QUICLAB_IP", choices["QUICLAB_IP"][0]),
+		streams:          streams,
+		certificateDelay: time.Duration(milliseconds) * time.Millisecond,
+		port:             port,
 	}, nil
 }
 
-func parseRequests(text string) ([]*url.URL, error) {
-	var requests []*url.URL
-	for _, field := range strings.Fields(text) {
-		request, err := url.Parse(field)
-		if err != nil || request.Scheme != "https" || request.Hostname() == "" || strings.HasSuffix(request.Path, "/") || request.Path == "" {
-			return nil, fmt.Errorf("REQUESTS: found %q, expected https://HOST[:PORT]/FILE", field)
-		}
-		if port := request.Port(); port != "" {
-			if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-				return nil, fmt.Errorf("REQUESTS: found port %q, expected 0 to 65535", port)
-			}
-		}
-		requests = append(requests, request)
+// refuseUnsupported returns an errNotSupported for the first variable, in order of name so that the same environment always
+// gets the same answer, that asks for what this endpoint cannot do.
+func refuseUnsupported(variables map[string]string) error {
+	refuse := func(name, supported string) error {
+		return fmt.Errorf("%s: found %q, this endpoint supports %s: %w", name, variables[name], supported, errNotSupported)
 	}
-	if len(requests) == 0 {
-		return nil, fmt.Errorf("REQUESTS: found %q, expected at least one URL", text)
+	testCase := variables["TESTCASE"]
+	supported, ok := testCases[variables["ROLE"]]
+	if !ok {
+		// Without a role, whatever one of them can do; the role's own message comes later.
+		supported = testCases["client"]
 	}
-	for _, request := range requests {
-		if request.Host != requests[0].Host {
-			return nil, fmt.Errorf("REQUESTS: found host %q, expected the same host and port in every URL", request.Host)
+	if !slices.Contains(supported, testCase) {
+		return refuse("TESTCASE", strings.Join(supported, ", "))
+	}
+	if testCase == "http3" && variables["QUICLAB_HTTP"] == "hq" {
+		return refuse("QUICLAB_HTTP", "h3 beside TESTCASE=http3")
+	}
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		found := variables[name]
+		allowed, isChoice := choices[name]
+		_, isNumber := numbers[name]
+		switch {
+		case isChoice && !slices.Contains(allowed, found):
+			return refuse(name, strings.Join(allowed, ", "))
+		case !isChoice && !isNumber && strings.HasPrefix(name, "QUICLAB_"):
+			return refuse(name, "no such setting")
+		case (name == "SERVER_PARAMS" || name == "CLIENT_PARAMS") && found != "":
+			return refuse(name, "no parameters")
 		}
 	}
-	return requests, nil
+	return nil
 }
 
-// fileName is the name that the body of request is stored under.
-func fileName(request *url.URL) string {
-	return path.Base(request.Path)
-}
-
-// address is host and port of request.
-func address(request *url.URL) string {
-	if request.Port() == "" {
-		return request.Host + ":443"
+// parseNumber reads one of numbers.
+func parseNumber(variables map[string]string, name string, unset int) (int, error) {
+	found, ok := variables[name]
+	if !ok {
+		return unset, nil
 	}
-	return request.Host
+	number, err := strconv.ParseUint(found, 10, 32)
+	if err != nil || number > numbers[name] {
+		return 0, fmt.Errorf("%s: found %q, expected a whole number up to %d", name, found, numbers[name])
+	}
+	return int(number), nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"testing"
+	"time"
 )
 
 // parse reads a plain client's environment with changes, each NAME=VALUE.
@@ -34,22 +35,68 @@ func TestEveryDeclaredSettingIsHonoured(t *testing.T) {
 	}
 }
 
+func TestEveryDeclaredTestCaseIsHonoured(t *testing.T) {
+	for role, cases := range testCases {
+		for _, testCase := range cases {
+			if _, err := parse("ROLE="+role, "TESTCASE="+testCase, "REQUESTS=https://server/a https://server/b"); err != nil {
+				t.Errorf("%s as %s: %v", testCase, role, err)
+			}
+		}
+	}
+}
+
+func TestNumbersAndTheIPVersionAreRead(t *testing.T) {
+	settings, err := parse("QUICLAB_STREAMS=4", "QUICLAB_CERT_DELAY=200", "QUICLAB_IP=6", "QUICLAB_HTTP=hq")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if settings.streams != 4 || settings.certificateDelay != 200*time.Millisecond || settings.network != "udp6" || settings.http != "hq" {
+		t.Errorf("found %+v", settings)
+	}
+}
+
+func TestARequestOfHTTP09NamesAFile(t *testing.T) {
+	for request, expected := range map[string]string{"GET /a/b%20c\r\n": "/a/b c", "GET /a": "/a"} {
+		if found, err := parseHQ(request); err != nil || found != expected {
+			t.Errorf("%q: found %q, %v", request, found, err)
+		}
+	}
+	for _, request := range []string{"", "GET", "GET a\r\n", "POST /a\r\n", "GET /%zz\r\n"} {
+		if found, err := parseHQ(request); err == nil {
+			t.Errorf("%q: found %q, expected an error", request, found)
+		}
+	}
+}
+
 func TestWhatItCannotDoIsRefusedAndNotIgnored(t *testing.T) {
 	for _, change := range []string{
-		"TESTCASE=handshake",
+		"TESTCASE=multiconnect",
 		"TESTCASE=",
-		"QUICLAB_CCA=reno",
-		"QUICLAB_CCA=CUBIC",
+		"QUICLAB_CCA=cubic",
+		"QUICLAB_CCA=RENO",
 		"QUICLAB_CCA=",
 		"QUICLAB_GSO=paced",
 		"QUICLAB_PACING=off",
 		"QUICLAB_PACING=txtime",
-		"QUICLAB_HTTP=hq",
-		"QUICLAB_STREAMS=4",
+		"QUICLAB_HTTP=h2",
+		"QUICLAB_IP=5",
+		"QUICLAB_NO_SUCH_SETTING=1",
 		"SERVER_PARAMS=--anything",
 	} {
 		if _, err := parse(change); !errors.Is(err, errNotSupported) {
 			t.Errorf("%s: found %v, expected not supported", change, err)
+		}
+	}
+}
+
+func TestValuesThatDoNotGoTogetherAreRefused(t *testing.T) {
+	for _, changes := range [][]string{
+		{"TESTCASE=http3", "QUICLAB_HTTP=hq"},
+		{"ROLE=server", "TESTCASE=v2"},
+		{"ROLE=server", "TESTCASE=keyupdate"},
+	} {
+		if _, err := parse(changes...); !errors.Is(err, errNotSupported) {
+			t.Errorf("%v: found %v, expected not supported", changes, err)
 		}
 	}
 }
@@ -63,6 +110,10 @@ func TestWhatItCannotReadIsAFailure(t *testing.T) {
 		"REQUESTS=https://server:70000/file",
 		"REQUESTS=https://server/a https://other/b",
 		"QUICLAB_PORT=65536",
+		"QUICLAB_STREAMS=0",
+		"QUICLAB_STREAMS=many",
+		"QUICLAB_CERT_DELAY=-1",
+		"TESTCASE=resumption",
 	} {
 		if _, err := parse(change); err == nil || errors.Is(err, errNotSupported) {
 			t.Errorf("%s: found %v, expected a failure", change, err)

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/net/quic"
+)
+
+const (
+	// failed resets the stream of a request that cannot be answered: HTTP/0.9 has no status.
+	failed = 1
+	// longestRequest is more than any request of the contract has, in bytes.
+	longestRequest = 8 << 10
+)
+
+// serve answers from settings.www until the process is killed.
+func serve(settings *settings, traces *traces) error {
+	tlsConfig, err := serverTLS(settings)
+	if err != nil {
+		return err
+	}
+	any := net.JoinHostPort("", strconv.Itoa(settings.port))
+	endpoint, err := quic.Listen(settings.network, any, config(settings, traces, tlsConfig))
+	if err != nil {
+		return err
+	}
+	for {
+		connection, err := endpoint.Accept(context.Background())
+		if err != nil {
+			return err
+		}
+		go serveConnection(settings, connection)
+	}
+}
+
+func serveConnection(settings *settings, connection *quic.Conn) {
+	for {
+		stream, err := connection.AcceptStream(context.Background())
+		if err != nil {
+			// The client has gone.
+			connection.Abort(nil)
+			return
+		}
+		go func() {
+			if answer(settings, stream) != nil {
+				stream.Reset(failed)
+			}
+		}()
+	}
+}
+
+// answer reads one request and answers it. An error means that the answer is not whole.
+func answer(settings *settings, stream *quic.Stream) error {
+	// A stream counts as open until this is called, even where all of it was read.
+	defer stream.CloseRead()
+	request, err := io.ReadAll(io.LimitReader(stream, longestRequest))
+	if err != nil {
+		return err
+	}
+	name, err := parseRequest(string(request))
+	if err != nil {
+		return err
+	}
+	// Does not leave its folder.
+	file, err := http.Dir(settings.www).Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if _, err := io.Copy(stream, file); err != nil {
+		return err
+	}
+	stream.CloseWrite()
+	return nil
+}
+
+// parseRequest is the path that a request asks for, decoded.
+func parseRequest(request string) (string, error) {
+	target, ok := strings.CutPrefix(strings.TrimRight(request, "\r\n "), "GET ")
+	if !ok || !strings.HasPrefix(target, "/") {
+		return "", fmt.Errorf("found request %q, expected GET /FILE", request)
+	}
+	return url.PathUnescape(target)
+}
+
+// serverTLS has the certificate of settings.certs, which comes after settings.certificateDelay.
+func serverTLS(settings *settings) (*tls.Config, error) {
+	certificate, err := tls.LoadX509KeyPair(filepath.Join(settings.certs, "cert.pem"), filepath.Join(settings.certs, "priv.key"))
+	if err != nil {
+		return nil, fmt.Errorf("CERTS: %w", err)
+	}
+	tlsConfig := &tls.Config{NextProtos: []string{protocol}, MinVersion: tls.VersionTLS13}
+	tlsConfig.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		time.Sleep(settings.certificateDelay)
+		return &certificate, nil
+	}
+	return tlsConfig, logKeys(settings, tlsConfig)
+}
