@@ -1,0 +1,163 @@
+package quiclab;
+
+import java.net.URI;
+import java.net.URISyntaxException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** Everything this endpoint was asked to do. If the object exists, it can be done. */
+final class Settings {
+    static final List<String> SERVER_CASES = List.of("handshake", "transfer", "http3", "retry", "chacha20", "resumption", "zerortt", "v2");
+    static final List<String> CLIENT_CASES =
+            List.of("handshake", "transfer", "http3", "retry", "chacha20", "keyupdate", "resumption", "zerortt", "v2");
+    /** The values of a setting that this endpoint can honour; the first one is used where nothing is asked. */
+    static final Map<String, List<String>> CHOICES = Map.of(
+            "QUICLAB_CCA", List.of("reno"),
+            "QUICLAB_GSO", List.of("off"),
+            "QUICLAB_PACING", List.of("off"),
+            "QUICLAB_HTTP", List.of("h3", "hq"),
+            "QUICLAB_IP", List.of("4", "6"),
+            "QUICLAB_CERT_DELAY", List.of("0"));
+
+    final boolean server;
+    final String testCase;
+    /** What the client fetches, all from one host and port. Empty for a server, never empty for a client. */
+    final List<URI> requests;
+    /** Most requests open at the same time. */
+    final int streams;
+    final Path www;
+    final Path downloads;
+    final Path certs;
+    /** Where the client appends TLS secrets; null: nowhere. */
+    final Path keyLog;
+    /** False: HTTP/0.9. */
+    final boolean http3;
+    final boolean ipv6;
+    /** UDP port the server listens on. */
+    final int port;
+
+    private Settings(Map<String, String> environment, boolean server, List<URI> requests) throws Refused {
+        this.server = server;
+        this.requests = requests;
+        testCase = environment.get("TESTCASE");
+        String most = environment.getOrDefault("QUICLAB_STREAMS", "all");
+        streams = most.equals("all") ? Integer.MAX_VALUE : number("QUICLAB_STREAMS", most, 1, Integer.MAX_VALUE);
+        www = Path.of(environment.getOrDefault("WWW", "/www"));
+        downloads = Path.of(environment.getOrDefault("DOWNLOADS", "/downloads"));
+        certs = Path.of(environment.getOrDefault("CERTS", "/certs"));
+        String log = environment.getOrDefault("SSLKEYLOGFILE", "");
+        keyLog = log.isEmpty() ? null : Path.of(log);
+        http3 = chosen(environment, "QUICLAB_HTTP").equals("h3");
+        ipv6 = chosen(environment, "QUICLAB_IP").equals("6");
+        port = number("QUICLAB_PORT", environment.getOrDefault("QUICLAB_PORT", "443"), 0, 65535);
+    }
+
+    /** Reads the endpoint contract from an environment. */
+    static Settings parse(Map<String, String> environment) throws Refused {
+        String role = environment.getOrDefault("ROLE", "");
+        String testCase = environment.getOrDefault("TESTCASE", "");
+        List<String> cases = role.equals("server") ? SERVER_CASES : CLIENT_CASES;
+        if (!cases.contains(testCase)) {
+            throw Refused.notSupported("TESTCASE", testCase, String.join(", ", cases));
+        }
+        // In order of name, so that the same environment always gets the same answer.
+        for (Map.Entry<String, String> variable : new TreeMap<>(environment).entrySet()) {
+            String name = variable.getKey();
+            String value = variable.getValue();
+            List<String> allowed = CHOICES.get(name);
+            if (allowed != null && !allowed.contains(value)) {
+                throw Refused.notSupported(name, value, String.join(", ", allowed));
+            }
+            boolean known = allowed != null || name.equals("QUICLAB_PORT") || name.equals("QUICLAB_STREAMS");
+            if (name.startsWith("QUICLAB_") && !known) {
+                throw Refused.notSupported(name, value, "no such setting");
+            }
+            if ((name.equals("SERVER_PARAMS") || name.equals("CLIENT_PARAMS")) && !value.isEmpty()) {
+                throw Refused.notSupported(name, value, "no parameters");
+            }
+        }
+        String http = chosen(environment, "QUICLAB_HTTP");
+        if (testCase.equals("http3") && !http.equals("h3")) {
+            throw Refused.notSupported("QUICLAB_HTTP", http, "h3 in test case http3");
+        }
+        // flupke has no way to send a request as early data.
+        if (testCase.equals("zerortt") && !http.equals("hq")) {
+            throw Refused.notSupported("QUICLAB_HTTP", http, "hq in test case zerortt");
+        }
+        if (!role.equals("server") && !role.equals("client")) {
+            throw Refused.notUnderstood("ROLE", role, "server or client");
+        }
+        boolean server = role.equals("server");
+        List<URI> requests = server ? List.of() : requests(environment.getOrDefault("REQUESTS", ""));
+        Settings settings = new Settings(environment, server, requests);
+        if (!server && settings.twoConnections() && requests.size() < 2) {
+            throw Refused.notUnderstood("REQUESTS", environment.get("REQUESTS"), "at least two URLs in test case " + testCase);
+        }
+        return settings;
+    }
+
+    /** True where the client opens a second connection by the session of the first. */
+    boolean twoConnections() {
+        return testCase.equals("resumption") || testCase.equals("zerortt");
+    }
+
+    /** Where the body of a request is stored. */
+    Path stored(URI request) {
+        return downloads.resolve(lastPart(request));
+    }
+
+    private static String chosen(Map<String, String> environment, String name) {
+        return environment.getOrDefault(name, CHOICES.get(name).get(0));
+    }
+
+    private static int number(String name, String text, int smallest, int largest) throws Refused {
+        try {
+            int number = Integer.parseInt(text);
+            if (number >= smallest && number <= largest && Character.isDigit(text.charAt(0))) {
+                return number;
+            }
+        }
+        catch (NumberFormatException error) {
+            // Falls through to the one message for both.
+        }
+        throw Refused.notUnderstood(name, text, "a whole number, " + smallest + " to " + largest);
+    }
+
+    private static List<URI> requests(String text) throws Refused {
+        List<URI> requests = new ArrayList<>();
+        for (String word : text.trim().split("\\s+")) {
+            try {
+                URI uri = new URI(word);
+                boolean whole = "https".equals(uri.getScheme()) && uri.getHost() != null && uri.getPort() <= 65535;
+                String name = whole ? lastPart(uri) : "";
+                if (!whole || name.isEmpty() || name.equals(".") || name.equals("..")) {
+                    throw Refused.notUnderstood("REQUESTS", word, "https://HOST[:PORT]/FILE");
+                }
+                requests.add(uri);
+            }
+            catch (URISyntaxException error) {
+                throw Refused.notUnderstood("REQUESTS", word, "https://HOST[:PORT]/FILE");
+            }
+        }
+        URI first = requests.get(0);
+        for (URI request : requests) {
+            if (!request.getHost().equals(first.getHost()) || port(request) != port(first)) {
+                throw Refused.notUnderstood("REQUESTS", request.toString(), "the same host and port in every URL");
+            }
+        }
+        return requests;
+    }
+
+    /** The port of a URL, 443 where it names none. */
+    static int port(URI request) {
+        return request.getPort() < 0 ? 443 : request.getPort();
+    }
+
+    private static String lastPart(URI request) {
+        String path = request.getPath();
+        return path.substring(path.lastIndexOf('/') + 1);
+    }
+}
