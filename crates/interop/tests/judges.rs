@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::{ALL, NO_KEYS, assert_fails, assert_passes, facts, read, remade, verdict, well};
-use quiclab_interop::{CASES, EndpointFacts, ValidatedBy, Verdict, case_named, judge};
-use quiclab_wire::{QuicForm, Role};
+use common::{ALL, NO_KEYS, assert_fails, assert_passes, facts, read, read_with, remade, remade_at, verdict, well};
+use quiclab_interop::{CASES, EndpointFacts, Facts, FactsSettings, ValidatedBy, Verdict, case_named, judge};
+use quiclab_wire::{QuicForm, Role, VERSION_2};
 
 /// Captures and the cases they pass; all other cases fail on them. The captures of loopback have one connection with the
 /// usual settings but for what their name says.
@@ -256,6 +256,18 @@ fn a_server_that_does_not_wait_is_seen() {
 }
 
 #[test]
+fn an_address_that_was_never_validated_is_no_pass() {
+    let mut facts = facts("ipv6");
+    facts.connections[0].senders[Role::Server as usize].handshake_crypto_bytes = 9_000;
+    assert_passes("amplificationlimit", &facts);
+    let mut negotiated = facts.clone();
+    negotiated.connections[0].senders[Role::Server as usize].packets_by_form.insert(QuicForm::VersionNegotiation, 2);
+    assert_fails("amplificationlimit", &negotiated, &["no Version Negotiation packet", "found 2"]);
+    facts.connections[0].amplification.validated = None;
+    assert_fails("amplificationlimit", &facts, &["nothing validated the client's address"]);
+}
+
+#[test]
 fn a_token_validates_an_address() {
     let validated = facts("retry").connections[0].amplification.validated.unwrap();
     assert_eq!(validated.by, ValidatedBy::Token);
@@ -276,6 +288,39 @@ fn handshake_packets_of_version_1_are_too_many_for_version_2() {
     assert!(client.initial_versions.contains(&1), "it began with version 1");
     facts.connections[0].senders[Role::Server as usize].handshake_versions.insert(1);
     assert_fails("v2", &facts, &["Handshake packets of the server", "version 1 and version 2"]);
+}
+
+#[test]
+fn the_server_chooses_version_2_in_its_initial_packets() {
+    let mut facts = facts("version-2");
+    let server = &mut facts.connections[0].senders[Role::Server as usize];
+    server.initial_versions = [1, 2].into();
+    assert_fails("v2", &facts, &["expected the server to choose version 2", "version 1 and version 0x00000002"]);
+    facts.connections[0].senders[Role::Server as usize].initial_versions = [1, VERSION_2].into();
+    assert_passes("v2", &facts);
+}
+
+#[test]
+fn packets_of_another_tap_are_left_out() {
+    let alone = facts("zero-rtt");
+    for tap in [0, 1] {
+        let settings = FactsSettings { tap: Some(tap), ..FactsSettings::default() };
+        let both = read_with(&remade_at("zero-rtt", ALL, |_| 1, &[0, 1]), &settings);
+        let bytes = |facts: &Facts| facts.connections.iter().map(|it| it.sent(Role::Server).bytes).collect::<Vec<_>>();
+        assert_eq!(bytes(&both), bytes(&alone));
+        assert_passes("zerortt", &both);
+        let other = read_with(&remade_at("zero-rtt", ALL, |_| 1, &[1 - tap]), &settings);
+        assert!(other.connections.is_empty());
+    }
+}
+
+/// A tap in fibre has an interface for each direction.
+#[test]
+fn without_a_tap_given_all_interfaces_are_one() {
+    let one = read(&remade_at("zero-rtt", ALL, |_| 1, &[1]));
+    let twice = read(&remade_at("zero-rtt", ALL, |_| 1, &[0, 1]));
+    assert_eq!(twice.connections.len(), one.connections.len());
+    assert_eq!(twice.connections[0].ipv4_datagrams, 2 * one.connections[0].ipv4_datagrams);
 }
 
 #[test]
