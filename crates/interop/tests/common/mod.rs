@@ -1,18 +1,18 @@
-//! Facts of the captures of real stacks; crates/wire/tests/data/captures/README.md describes them.
+//! Facts of the captures of real stacks, which the README.md beside them describe: those of crates/wire and our own.
 #![allow(dead_code)]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use quiclab_interop::{EndpointFacts, Facts, FactsSettings, Verdict, case_named, judge};
 use quiclab_units::Time;
 use quiclab_wire::{CaptureReader, CaptureWriter, PacketToWrite, TapDescription};
 
-pub fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../wire/tests/data/captures")
-}
-
+/// By name, in either folder.
 pub fn capture(name: &str) -> Vec<u8> {
-    std::fs::read(folder().join(format!("{name}.pcapng"))).unwrap()
+    let file = format!("{name}.pcapng");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let own = folder.join("tests/data").join(&file);
+    std::fs::read(own).or_else(|_| std::fs::read(folder.join("../wire/tests/data/captures").join(&file))).unwrap()
 }
 
 pub fn read(bytes: &[u8]) -> Facts {
