@@ -114,7 +114,10 @@ pub(crate) fn unread(connection: &ConnectionFacts, sender: Role) -> String {
     match connection.sent(sender).packets_unread {
         0 => String::new(),
         count => {
-            format!("; {count} packets of the {} could not be read, for want of keys or captured bytes", sender.name())
+            format!(
+                "; what could not be read, for want of keys or captured bytes: {count} packets of the {}",
+                sender.name()
+            )
         }
     }
 }

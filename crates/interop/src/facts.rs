@@ -50,7 +50,8 @@ impl Facts {
     ) -> Result<Facts, CaptureError> {
         let mut dissector = Dissector::new(DissectorSettings {
             server_port: settings.server_port,
-            interfaces_are_one_tap: settings.tap.is_none(),
+            // Either it is said which one counts, and others never get here, or all are the same place.
+            interfaces_are_one_tap: true,
         });
         dissector.add_keys(key_log);
         let mut meters: Vec<ConnectionMeter> = Vec::new();

@@ -89,7 +89,7 @@ fn explain(facts: &Facts, endpoints: &EndpointFacts, reasons: &mut Reasons) {
     }
     let failed: u64 = Role::BOTH.iter().map(|sender| not_authentic(facts, *sender)).sum();
     if failed > 0 {
-        reasons.push(format!("{failed} packets could not be opened with the keys of the key log"));
+        reasons.push(format!("packets that the keys of the key log do not open: {failed}"));
     }
     if let Some(offset) = facts.capture_cut_at_byte {
         reasons.push(format!(

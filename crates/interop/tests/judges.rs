@@ -2,13 +2,13 @@
 
 mod common;
 
-use common::{ALL, NO_KEYS, assert_fails, assert_passes, facts, read, remade, verdict, well};
-use quiclab_interop::{CASES, EndpointFacts, ValidatedBy, Verdict, case_named, judge};
-use quiclab_wire::{QuicForm, Role};
+use common::{ALL, NO_KEYS, assert_fails, assert_passes, facts, read, read_with, remade, remade_at, verdict, well};
+use quiclab_interop::{CASES, EndpointFacts, Facts, FactsSettings, ValidatedBy, Verdict, case_named, judge};
+use quiclab_wire::{QuicForm, Role, VERSION_2};
 
 /// Captures and the cases they pass; all other cases fail on them. The captures of loopback have one connection with the
 /// usual settings but for what their name says.
-const PASSED: [(&str, &[&str]); 14] = [
+const PASSED: [(&str, &[&str]); 16] = [
     ("ipv6", &["handshake", "transfer", "ipv6"]),
     ("retry", &["transfer", "retry"]),
     ("chacha20", &["handshake", "transfer", "chacha20"]),
@@ -23,6 +23,8 @@ const PASSED: [(&str, &[&str]); 14] = [
     ("quic-go", &["handshake", "transfer"]),
     ("super-packets", &["handshake", "transfer"]),
     ("tcp-tls", &[]),
+    ("multiplexing", &["handshake", "transfer", "multiplexing"]),
+    ("large-certificate", &["handshake", "transfer", "amplificationlimit"]),
 ];
 
 #[test]
@@ -97,15 +99,19 @@ fn only_chacha20_may_be_offered() {
     assert_fails("chacha20", &greased, &["no ClientHello"]);
 }
 
-/// No capture at hand has 200 streams: the number is put into the facts of one with a single stream.
 #[test]
 fn every_file_has_its_stream() {
-    let mut facts = facts("quic-go");
-    assert_eq!(facts.connections[0].sent(Role::Client).request_streams, 1);
+    assert_fails("multiplexing", &facts("quic-go"), &["at least 200 streams", "found 1"]);
+    let mut facts = facts("multiplexing");
+    assert_eq!(facts.connections[0].sent(Role::Client).request_streams, 200);
+    assert_passes("multiplexing", &facts);
     facts.connections[0].senders[Role::Client as usize].request_streams = 199;
     assert_fails("multiplexing", &facts, &["at least 200 streams", "found 199"]);
-    facts.connections[0].senders[Role::Client as usize].request_streams = 200;
-    assert_passes("multiplexing", &facts);
+}
+
+#[test]
+fn a_server_must_not_allow_all_streams_from_the_start() {
+    let mut facts = facts("multiplexing");
     let limit = &mut facts.connections[0].senders[Role::Server as usize].initial_max_streams_bidi;
     assert_eq!(*limit, Some(100));
     *limit = Some(1_000);
@@ -214,11 +220,11 @@ fn both_ends_must_update_their_keys() {
     assert_fails("keyupdate", &without_keys, &["could not be read, for want of keys"]);
 }
 
-/// A certificate of the size wanted is in no capture at hand: its length is put into the facts.
 #[test]
 fn a_short_certificate_shows_nothing_of_the_limit() {
-    let mut facts = facts("ipv6");
-    assert_eq!(facts.connections[0].tls.certificate_bytes, Some(803));
+    assert_fails("amplificationlimit", &facts("ipv6"), &["at least 7500 bytes", "found 1237"]);
+    let mut facts = facts("large-certificate");
+    assert_eq!(facts.connections[0].tls.certificate_bytes, Some(9_973));
     facts.connections[0].senders[Role::Server as usize].handshake_crypto_bytes = 7_500;
     assert_passes("amplificationlimit", &facts);
     facts.connections[0].senders[Role::Server as usize].handshake_crypto_bytes = 7_499;
@@ -227,8 +233,7 @@ fn a_short_certificate_shows_nothing_of_the_limit() {
 
 #[test]
 fn three_times_as_much_passes_and_a_byte_more_does_not() {
-    let mut facts = facts("ipv6");
-    facts.connections[0].senders[Role::Server as usize].handshake_crypto_bytes = 9_000;
+    let mut facts = facts("large-certificate");
     facts.connections[0].amplification.client_bytes = 1_200;
     facts.connections[0].amplification.server_bytes = 3_600;
     assert_passes("amplificationlimit", &facts);
@@ -236,23 +241,42 @@ fn three_times_as_much_passes_and_a_byte_more_does_not() {
     assert_fails("amplificationlimit", &facts, &["sent 3601 bytes", "received 1200", "1 more", "section 8.1"]);
 }
 
-/// The server's first datagrams until the client's next one, three times: as a server does that does not wait.
+/// The server's datagrams until the client's Handshake packet, twice: as a server does that does not wait.
 #[test]
 fn a_server_that_does_not_wait_is_seen() {
-    let before = facts("ipv6").connections[0].amplification.clone();
-    assert_eq!(before.excess_bytes(), 0);
+    let before = facts("large-certificate").connections[0].amplification.clone();
     let validated = before.validated.unwrap();
-    assert_eq!((validated.by, validated.server_bytes), (ValidatedBy::ConnectionId, before.server_bytes));
-    let mut client_datagrams = 0;
-    let eager = read(&remade("ipv6", ALL, |seen| {
-        client_datagrams += usize::from(!seen.from_server);
-        if seen.from_server && client_datagrams == 1 { 3 } else { 1 }
-    }));
+    assert_eq!((validated.by, validated.client_bytes), (ValidatedBy::HandshakePacket, 3 * 1_280));
+    assert_eq!(
+        (before.client_bytes, before.server_bytes),
+        (2 * 1_280, 5 * 1_280),
+        "of six times 1280 that it may send"
+    );
+    assert_eq!((before.excess_bytes(), before.datagrams_beyond_limit), (0, 0));
+    let eager = read(&remade("large-certificate", ALL, |seen| 1 + usize::from(seen.from_server)));
     let after = &eager.connections[0].amplification;
-    assert_eq!((after.client_bytes, after.server_bytes), (before.client_bytes, 3 * before.server_bytes));
-    assert_eq!(after.excess_bytes(), 3 * before.server_bytes - 3 * before.client_bytes);
+    assert_eq!((after.client_bytes, after.server_bytes), (2 * 1_280, 10 * 1_280));
+    assert_eq!(after.excess_bytes(), 4 * 1_280);
     assert!(after.datagrams_beyond_limit > 0);
-    assert_fails("amplificationlimit", &eager, &["more than three times", "RFC 9000 section 8.1"]);
+    assert_fails("amplificationlimit", &eager, &["5120 more than three times", "RFC 9000 section 8.1"]);
+}
+
+#[test]
+fn a_long_connection_id_of_the_server_validates_an_address() {
+    let amplification = facts("ipv6").connections[0].amplification.clone();
+    assert_eq!(amplification.validated.unwrap().by, ValidatedBy::ConnectionId);
+    assert_eq!(amplification.excess_bytes(), 0);
+}
+
+#[test]
+fn an_address_that_was_never_validated_is_no_pass() {
+    let mut facts = facts("large-certificate");
+    assert_passes("amplificationlimit", &facts);
+    let mut negotiated = facts.clone();
+    negotiated.connections[0].senders[Role::Server as usize].packets_by_form.insert(QuicForm::VersionNegotiation, 2);
+    assert_fails("amplificationlimit", &negotiated, &["no Version Negotiation packet", "found 2"]);
+    facts.connections[0].amplification.validated = None;
+    assert_fails("amplificationlimit", &facts, &["nothing validated the client's address"]);
 }
 
 #[test]
@@ -276,6 +300,39 @@ fn handshake_packets_of_version_1_are_too_many_for_version_2() {
     assert!(client.initial_versions.contains(&1), "it began with version 1");
     facts.connections[0].senders[Role::Server as usize].handshake_versions.insert(1);
     assert_fails("v2", &facts, &["Handshake packets of the server", "version 1 and version 2"]);
+}
+
+#[test]
+fn the_server_chooses_version_2_in_its_initial_packets() {
+    let mut facts = facts("version-2");
+    let server = &mut facts.connections[0].senders[Role::Server as usize];
+    server.initial_versions = [1, 2].into();
+    assert_fails("v2", &facts, &["expected the server to choose version 2", "version 1 and version 0x00000002"]);
+    facts.connections[0].senders[Role::Server as usize].initial_versions = [1, VERSION_2].into();
+    assert_passes("v2", &facts);
+}
+
+#[test]
+fn packets_of_another_tap_are_left_out() {
+    let alone = facts("zero-rtt");
+    for tap in [0, 1] {
+        let settings = FactsSettings { tap: Some(tap), ..FactsSettings::default() };
+        let both = read_with(&remade_at("zero-rtt", ALL, |_| 1, &[0, 1]), &settings);
+        let bytes = |facts: &Facts| facts.connections.iter().map(|it| it.sent(Role::Server).bytes).collect::<Vec<_>>();
+        assert_eq!(bytes(&both), bytes(&alone));
+        assert_passes("zerortt", &both);
+        let other = read_with(&remade_at("zero-rtt", ALL, |_| 1, &[1 - tap]), &settings);
+        assert!(other.connections.is_empty());
+    }
+}
+
+/// A tap in fibre has an interface for each direction.
+#[test]
+fn without_a_tap_given_all_interfaces_are_one() {
+    let one = read(&remade_at("zero-rtt", ALL, |_| 1, &[1]));
+    let twice = read(&remade_at("zero-rtt", ALL, |_| 1, &[0, 1]));
+    assert_eq!(twice.connections.len(), one.connections.len());
+    assert_eq!(twice.connections[0].ipv4_datagrams, 2 * one.connections[0].ipv4_datagrams);
 }
 
 #[test]

@@ -1,22 +1,26 @@
-//! Facts of the captures of real stacks; crates/wire/tests/data/captures/README.md describes them.
+//! Facts of the captures of real stacks, which the README.md beside them describe: those of crates/wire and our own.
 #![allow(dead_code)]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use quiclab_interop::{EndpointFacts, Facts, FactsSettings, Verdict, case_named, judge};
 use quiclab_units::Time;
 use quiclab_wire::{CaptureReader, CaptureWriter, PacketToWrite, TapDescription};
 
-pub fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../wire/tests/data/captures")
-}
-
+/// By name, in either folder.
 pub fn capture(name: &str) -> Vec<u8> {
-    std::fs::read(folder().join(format!("{name}.pcapng"))).unwrap()
+    let file = format!("{name}.pcapng");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let own = folder.join("tests/data").join(&file);
+    std::fs::read(own).or_else(|_| std::fs::read(folder.join("../wire/tests/data/captures").join(&file))).unwrap()
 }
 
 pub fn read(bytes: &[u8]) -> Facts {
-    Facts::read(CaptureReader::new(bytes).unwrap(), &[], &FactsSettings::default()).unwrap()
+    read_with(bytes, &FactsSettings::default())
+}
+
+pub fn read_with(bytes: &[u8], settings: &FactsSettings) -> Facts {
+    Facts::read(CaptureReader::new(bytes).unwrap(), &[], settings).unwrap()
 }
 
 pub fn facts(name: &str) -> Facts {
@@ -45,7 +49,12 @@ pub const ALL: fn(&str) -> bool = |_| true;
 pub const NO_KEYS: fn(&str) -> bool = |_| false;
 
 /// The capture with every packet as often as `times` says, and with those lines of its key log that `keep` takes.
-pub fn remade(name: &str, keep: fn(&str) -> bool, mut times: impl FnMut(&Seen) -> usize) -> Vec<u8> {
+pub fn remade(name: &str, keep: fn(&str) -> bool, times: impl FnMut(&Seen) -> usize) -> Vec<u8> {
+    remade_at(name, keep, times, &[0])
+}
+
+/// The same, with each packet at each of these of two taps.
+pub fn remade_at(name: &str, keep: fn(&str) -> bool, mut times: impl FnMut(&Seen) -> usize, taps: &[u32]) -> Vec<u8> {
     let bytes = capture(name);
     let mut reader = CaptureReader::new(bytes.as_slice()).unwrap();
     let mut frames = Vec::new();
@@ -61,17 +70,18 @@ pub fn remade(name: &str, keep: fn(&str) -> bool, mut times: impl FnMut(&Seen) -
     let log: Vec<u8> = reader.summary().secrets.iter().flat_map(|secrets| secrets.data.clone()).collect();
     let log = String::from_utf8(log).unwrap();
     let log = log.lines().filter(|line| keep(line)).map(|line| format!("{line}\n")).collect::<String>();
-    let tap = TapDescription { name: "tap", snap_length: None };
-    let mut writer = CaptureWriter::new(Vec::new(), &[tap], Some(log.as_bytes())).unwrap();
+    let interfaces = ["server", "behind the path"].map(|name| TapDescription { name, snap_length: None });
+    let mut writer = CaptureWriter::new(Vec::new(), &interfaces, Some(log.as_bytes())).unwrap();
     let mut time = Time::default();
     for (seen_at, captured, times) in &frames {
         // Loopback is seen by several processors; the writer wants one order.
         time = time.max(*seen_at);
         for _ in 0..*times {
-            let frame_length = captured.len() as u32;
-            writer
-                .write_packet(&PacketToWrite { time, interface: 0, frame_length, captured, direction: None })
-                .unwrap();
+            for &interface in taps {
+                let frame_length = captured.len() as u32;
+                let packet = PacketToWrite { time, interface, frame_length, captured, direction: None };
+                writer.write_packet(&packet).unwrap();
+            }
         }
     }
     writer.finish().unwrap()
