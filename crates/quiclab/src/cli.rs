@@ -171,6 +171,8 @@ pub enum StacksAction {
     List(StacksListArguments),
     /// Build stacks, as far as the cache does not have them
     Build(StacksBuildArguments),
+    /// Prove in virtual machines what stacks claim, and that they refuse everything else
+    Check(StacksCheckArguments),
 }
 
 /// Arguments of `quiclab stacks list`.
@@ -191,6 +193,27 @@ pub struct StacksBuildArguments {
     /// Stacks to build [default: all]
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
+    #[command(flatten)]
+    pub stacks: StackOptions,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Arguments of `quiclab stacks check`.
+#[derive(Debug, Args)]
+pub struct StacksCheckArguments {
+    /// Stacks to check [default: all]
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    /// Virtual machines side by side; the results do not depend on it [default: one per core]
+    #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Folder for what the runs leave, a folder for each stack and claim
+    #[arg(long, value_name = "DIR", default_value = "results/check")]
+    pub out: PathBuf,
+    /// Seconds of this machine's time after which a run is given up
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
+    pub wall_timeout: u64,
     #[command(flatten)]
     pub stacks: StackOptions,
     #[command(flatten)]

@@ -27,6 +27,9 @@ use crate::{
     signals,
 };
 
+pub use judged::verdict_of;
+pub use runs::run_of;
+
 /// The whole result, for programs.
 const MATRIX_FILE: &str = "matrix.json";
 /// The result as the page of the QUIC Interop Runner takes it.

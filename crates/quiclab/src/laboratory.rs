@@ -208,6 +208,36 @@ impl Prepared {
     ) -> Result<Performed, PerformError> {
         self.machines[&run.settings.kernel].perform(run, self.sides(run), records, failures, host)
     }
+
+    /// Performs `run` with other variables in the endpoints' environments.
+    ///
+    /// # Errors
+    /// See [`PerformError`].
+    pub fn perform_with(
+        &self,
+        run: &Run,
+        variables: &Variables,
+        records: &Records,
+        failures: &Path,
+        host: &Host,
+    ) -> Result<Performed, PerformError> {
+        let mut sides = self.sides(run);
+        let [mut server, mut client] = [sides.server, sides.client].map(|side| side.manifest.clone());
+        server.guest.environment.extend(variables.server.clone());
+        client.guest.environment.extend(variables.client.clone());
+        sides.server.manifest = &server;
+        sides.client.manifest = &client;
+        self.machines[&run.settings.kernel].perform(run, sides, records, failures, host)
+    }
+}
+
+/// Variables that replace those of the contract, or come beside them, by role.
+#[derive(Clone, Debug, Default)]
+pub struct Variables {
+    /// The server's.
+    pub server: BTreeMap<String, String>,
+    /// The client's.
+    pub client: BTreeMap<String, String>,
 }
 
 /// The agent stands next to this program.

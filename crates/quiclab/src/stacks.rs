@@ -1,6 +1,7 @@
 //! `quiclab stacks`
 
 mod build;
+mod check;
 mod list;
 
 use anyhow::Result;
@@ -15,5 +16,6 @@ pub fn stacks(arguments: &StacksArguments) -> Result<u8> {
     match &arguments.action {
         StacksAction::List(arguments) => list::list(arguments),
         StacksAction::Build(arguments) => build::build(arguments),
+        StacksAction::Check(arguments) => check::check(arguments),
     }
 }

@@ -6,7 +6,8 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use quiclab_interop::{EndpointFacts, Entry, Facts, FactsSettings, Verdict, judge};
+use quiclab_agent::report::ProcessEnd;
+use quiclab_interop::{Case, EndpointFacts, Entry, Facts, FactsSettings, Verdict, judge};
 use quiclab_testbed::{
     collect::{SENDER_TAP, SERVER_PORT},
     record::{CAPTURE_FILE, PATH_FILE, PathFile},
@@ -59,20 +60,31 @@ fn verdict(pairing: &Pairing, folder: &Path, name: &str) -> Result<(Verdict, Opt
         let message = fs::read_to_string(folder.join(FAILURES_FOLDER).join(name).join(FAILURE_FILE));
         return Ok((failed(message.map_or_else(|_| "it was not run".to_owned(), |text| text.trim().to_owned())), None));
     };
-    let path = place.join(PATH_FILE);
-    let report: PathFile =
-        serde_json::from_str(&fs::read_to_string(&path)?).with_context(|| path.display().to_string())?;
+    let report = report(&place)?;
+    Ok((verdict_of(pairing.case, &place)?, report.client_lifetime.map(|time| time.as_nanos())))
+}
+
+/// Judges the run whose files are in `place`: a record, or what is known of a run that failed.
+///
+/// # Errors
+/// Where a file cannot be read.
+pub fn verdict_of(case: &Case, place: &Path) -> Result<Verdict> {
+    let report = report(place)?;
     let capture = place.join(CAPTURE_FILE);
     let reader = CaptureReader::new(File::open(&capture)?).with_context(|| capture.display().to_string())?;
     let settings = FactsSettings { server_port: Some(SERVER_PORT), tap: Some(SENDER_TAP) };
     let facts = Facts::read(reader, &[], &settings).with_context(|| capture.display().to_string())?;
-    let exit = |end: &Option<quiclab_agent::report::ProcessEnd>| end.as_ref().and_then(|end| end.exit_code);
+    let exit = |end: &Option<ProcessEnd>| end.as_ref().and_then(|end| end.exit_code);
     // A record is written only where every file arrived whole.
     let files_ok = match fs::read_to_string(place.join(FAILURE_FILE)) {
         Ok(failure) => Err(failure.trim().to_owned()),
         Err(_) => Ok(()),
     };
     let endpoints = EndpointFacts { client_exit: exit(&report.client), server_exit: exit(&report.server), files_ok };
-    let elapsed = report.client_lifetime.map(|time| time.as_nanos());
-    Ok((judge(pairing.case, &facts, &endpoints), elapsed))
+    Ok(judge(case, &facts, &endpoints))
+}
+
+fn report(place: &Path) -> Result<PathFile> {
+    let path = place.join(PATH_FILE);
+    serde_json::from_str(&fs::read_to_string(&path)?).with_context(|| path.display().to_string())
 }

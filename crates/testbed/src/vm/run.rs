@@ -184,6 +184,10 @@ impl Side<'_> {
         add("root", stack.image.digest()?);
         add("version", manifest.version.clone());
         add("build_profile", manifest.build.profile.clone());
+        if !manifest.guest.environment.is_empty() {
+            let all = manifest.guest.environment.iter().map(|(name, value)| format!("{name}={value}"));
+            add("environment", all.collect::<Vec<_>>().join(" "));
+        }
         for package in &manifest.guest.packages {
             let version = stack.image.package_version(package)?;
             let version = version.with_context(|| format!("the root of {} has no package {package}", manifest.name))?;

@@ -1,0 +1,231 @@
+//! What there is to prove about a stack, and the run that proves each.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context, Result};
+use quiclab_experiment::{
+    Experiment, Overrides,
+    run::{Gso, Pacing, Run, word},
+    stack::{CertificateDelay, Role, StackManifest},
+};
+use quiclab_interop::{CASES, Case};
+use quiclab_units::Duration;
+
+use crate::{interop::run_of, laboratory::Variables};
+
+/// All runs have the same seed, so that what differs between two of them differs by their settings.
+const SEED: u64 = 1;
+/// Enough for a congestion control to meet losses at the published bottleneck.
+const LONG: &str = "4 MiB";
+/// Enough for everything else.
+const SHORT: &str = "256 KiB";
+/// Of a delayed certificate: no other delay of a handshake is near it.
+pub const CERTIFICATE_DELAY: Duration = Duration::from_millis(200);
+/// A test case that nobody has; drawn once, by hand.
+const NO_TEST_CASE: &str = "t7f3a9c1e";
+
+/// Values of the contract's settings that a stack may claim, by variable.
+const KNOWN: &[(&str, &[&str])] = &[
+    ("QUICLAB_CCA", &["cubic", "reno", "bbr", "bbr2", "bbr3", "copa"]),
+    ("QUICLAB_GSO", &["off", "on"]),
+    ("QUICLAB_PACING", &["off", "user", "txtime"]),
+    ("QUICLAB_HTTP", &["h3", "hq", "h2"]),
+    ("QUICLAB_IP", &["4", "6"]),
+];
+
+/// A claim, and the run that proves it.
+pub struct Proof {
+    /// The claim, as a sentence.
+    pub claim: String,
+    /// The run.
+    pub run: Run,
+    /// What else the endpoints are told.
+    pub variables: Variables,
+    /// What the run must show.
+    pub expected: Expected,
+}
+
+/// What a run must show.
+pub enum Expected {
+    /// The file arrives, and the key log opens the packets, and both roles write what is claimed.
+    Transfer,
+    /// The file arrives under this congestion control, whose name or effect can be seen.
+    CongestionControl(String),
+    /// The file arrives; buffers of several packets are given to the kernel, or none is.
+    Gso(Gso),
+    /// The file arrives under this way of pacing; a value that does not go with the other defaults may be refused.
+    Pacing(Pacing),
+    /// The packets and files pass the judge of the case.
+    Case(&'static Case),
+    /// The certificate is late, and the server does meanwhile what is claimed.
+    LateCertificate(CertificateDelay),
+    /// This role answers 127.
+    Refusal(Role),
+}
+
+/// Everything to prove about the stack `name`.
+///
+/// # Errors
+/// An unknown stack, or one that no run can be planned with.
+pub fn of(name: &str, stacks: &BTreeMap<String, StackManifest>) -> Result<Vec<Proof>> {
+    let manifest = stacks.get(name).with_context(|| format!("stack: found no {name:?}"))?;
+    let mut proofs = Proofs { name, stacks, all: Vec::new() };
+    proofs.add(
+        "a file arrives whole, and the key log opens its packets",
+        SHORT,
+        &[("tap.qlog", "true")],
+        Expected::Transfer,
+    )?;
+    for http in &manifest.http {
+        let value = word(http);
+        proofs.add(&format!("it speaks {value}"), SHORT, &[("stack.http", &quoted(&value))], Expected::Transfer)?;
+    }
+    for ip in &manifest.ip {
+        let value = word(ip);
+        proofs.add(&format!("it speaks IPv{value}"), SHORT, &[("path.ip", &quoted(&value))], Expected::Transfer)?;
+    }
+    if manifest.has(Role::Server) {
+        proofs.add_sender_claims(manifest)?;
+    }
+    if manifest.is_quic() {
+        proofs.add_cases(manifest)?;
+    }
+    proofs.add_refusals(manifest)?;
+    Ok(proofs.all)
+}
+
+struct Proofs<'a> {
+    name: &'a str,
+    stacks: &'a BTreeMap<String, StackManifest>,
+    all: Vec<Proof>,
+}
+
+impl Proofs<'_> {
+    fn add(&mut self, claim: &str, size: &str, settings: &[(&str, &str)], expected: Expected) -> Result<()> {
+        let run = self.plan(size, settings).with_context(|| claim.to_owned())?;
+        self.all.push(Proof { claim: claim.to_owned(), run, variables: Variables::default(), expected });
+        Ok(())
+    }
+
+    fn plan(&self, size: &str, settings: &[(&str, &str)]) -> Result<Run> {
+        let mut text = format!(
+            "name = \"check\"\ntitle = \"check\"\nseed = {SEED}\nworkload.size = {size:?}\nworkload.timeout = \"120 s\"\n"
+        );
+        for (key, value) in [("stack.name", quoted(self.name).as_str())].iter().chain(settings) {
+            text.push_str(&format!("{key} = {value}\n"));
+        }
+        let plan = Experiment::parse("check", &text, None)?.plan(self.stacks, &Overrides::default())?;
+        plan.runs.into_iter().next().context("a plan without a run")
+    }
+
+    fn add_sender_claims(&mut self, manifest: &StackManifest) -> Result<()> {
+        for name in &manifest.congestion_control {
+            let settings = [("stack.congestion_control", quoted(name)), ("tap.qlog", "true".to_owned())];
+            let settings = settings.each_ref().map(|(key, value)| (*key, value.as_str()));
+            let expected = Expected::CongestionControl(name.clone());
+            self.add(&format!("congestion control {name} is in force"), LONG, &settings, expected)?;
+        }
+        for gso in &manifest.gso {
+            let settings = [("stack.gso", quoted(&word(gso))), ("tap.send_sizes", "true".to_owned())];
+            let settings = settings.each_ref().map(|(key, value)| (*key, value.as_str()));
+            self.add(&format!("segmentation offload is {}", word(gso)), LONG, &settings, Expected::Gso(*gso))?;
+        }
+        for pacing in &manifest.pacing {
+            let value = quoted(&word(pacing));
+            let expected = Expected::Pacing(*pacing);
+            self.add(&format!("pacing {} works", word(pacing)), SHORT, &[("stack.pacing", &value)], expected)?;
+        }
+        if manifest.certificate_delay != CertificateDelay::None {
+            let value = quoted(&CERTIFICATE_DELAY.to_string());
+            let expected = Expected::LateCertificate(manifest.certificate_delay);
+            let claim = format!("a late certificate: {}", word(&manifest.certificate_delay));
+            self.add(&claim, SHORT, &[("workload.certificate_delay", &value)], expected)?;
+        }
+        Ok(())
+    }
+
+    /// Each claimed case against itself where both roles claim it, otherwise against another stack that claims the other role.
+    fn add_cases(&mut self, manifest: &StackManifest) -> Result<()> {
+        for case in CASES {
+            let serves = |stack: &StackManifest| {
+                stack.has(Role::Server) && stack.test_cases.server.contains(case.server_testcase)
+            };
+            let fetches = |stack: &StackManifest| {
+                stack.has(Role::Client) && stack.test_cases.client.contains(case.client_testcase)
+            };
+            let other = |does: &dyn Fn(&StackManifest) -> bool| {
+                let speaks = |stack: &StackManifest| {
+                    stack.is_quic() && stack.http.iter().any(|http| manifest.http.contains(http))
+                };
+                let peer = manifest.peer.iter().filter_map(|name| self.stacks.get(name));
+                let found = peer
+                    .chain(self.stacks.values())
+                    .find(|stack| stack.name != self.name && does(stack) && speaks(stack));
+                found.map(|stack| stack.name.clone())
+            };
+            let own = self.name.to_owned();
+            let pairs: Vec<(Option<String>, Option<String>, &str)> = match (serves(manifest), fetches(manifest)) {
+                (true, true) => vec![(Some(own.clone()), Some(own), "both roles")],
+                (true, false) => vec![(Some(own), other(&fetches), "as server")],
+                (false, true) => vec![(other(&serves), Some(own), "as client")],
+                (false, false) => vec![],
+            };
+            for (server, client, role) in pairs {
+                // Nobody here can be the other side: it cannot be proved, and is not counted.
+                let (Some(server), Some(client)) = (server, client) else { continue };
+                let run = run_of(case, &server, &client, SEED, self.stacks)?;
+                let claim = format!("test case {}, {role} (server {server}, client {client})", case.name);
+                self.all.push(Proof { claim, run, variables: Variables::default(), expected: Expected::Case(case) });
+            }
+        }
+        Ok(())
+    }
+
+    fn add_refusals(&mut self, manifest: &StackManifest) -> Result<()> {
+        let mut asked: Vec<(String, String)> = vec![
+            ("TESTCASE".into(), NO_TEST_CASE.into()),
+            ("QUICLAB_NO_SUCH_SETTING".into(), "1".into()),
+            ("SERVER_PARAMS".into(), "-x".into()),
+            ("CLIENT_PARAMS".into(), "-x".into()),
+        ];
+        for (variable, values) in KNOWN {
+            let claimed = claimed(manifest, variable);
+            let unclaimed = values.iter().filter(|value| !claimed.contains(**value)).chain([&"nonsense"]);
+            asked.extend(unclaimed.map(|value| ((*variable).to_owned(), (*value).to_owned())));
+        }
+        if manifest.certificate_delay == CertificateDelay::None && manifest.has(Role::Server) {
+            asked.push(("QUICLAB_CERT_DELAY".into(), "200".into()));
+        }
+        for (variable, value) in asked {
+            for role in &manifest.roles {
+                // A client has nothing to do with what only a server is asked for.
+                if *role == Role::Client && variable == "QUICLAB_CERT_DELAY" {
+                    continue;
+                }
+                let only = BTreeMap::from([(variable.clone(), value.clone())]);
+                let variables = match role {
+                    Role::Server => Variables { server: only, ..Variables::default() },
+                    Role::Client => Variables { client: only, ..Variables::default() },
+                };
+                let run = self.plan(SHORT, &[])?;
+                let claim = format!("the {} refuses {variable}={value}", word(role));
+                self.all.push(Proof { claim, run, variables, expected: Expected::Refusal(*role) });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn claimed(manifest: &StackManifest, variable: &str) -> BTreeSet<String> {
+    match variable {
+        "QUICLAB_CCA" => manifest.congestion_control.iter().cloned().collect(),
+        "QUICLAB_GSO" => manifest.gso.iter().map(word).collect(),
+        "QUICLAB_PACING" => manifest.pacing.iter().map(word).collect(),
+        "QUICLAB_HTTP" => manifest.http.iter().map(word).collect(),
+        _ => manifest.ip.iter().map(word).collect(),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("{text:?}")
+}

@@ -1,0 +1,255 @@
+//! What the files of a run show of a claim.
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+use quiclab_experiment::{
+    run::{Gso, Pacing, word},
+    stack::{CertificateDelay, Role},
+};
+use quiclab_interop::{Facts, FactsSettings, Verdict};
+use quiclab_metrics::RunMetrics;
+use quiclab_testbed::{
+    collect::{RunFailure, SENDER_TAP, SERVER_PORT},
+    record::{CAPTURE_FILE, METRICS_FILE, PATH_FILE, PathFile},
+};
+use quiclab_wire::CaptureReader;
+
+use super::claims::{CERTIFICATE_DELAY, Expected, Proof};
+use crate::interop::verdict_of;
+
+/// Largest frame without segmentation offload, in bytes.
+const LARGEST_FRAME: u32 = 1514;
+/// Warnings that say that an endpoint does what it should not do.
+const MISBEHAVIOUR: [&str; 3] = ["processes_left", "stray_files", "log_cut"];
+
+/// How a run ended.
+pub enum Ended {
+    /// It left a record.
+    Well {
+        /// The record.
+        folder: PathBuf,
+    },
+    /// It did not.
+    Badly {
+        /// What is known of it.
+        folder: PathBuf,
+        /// Why.
+        failure: RunFailure,
+    },
+}
+
+impl Ended {
+    /// Where its files are.
+    pub fn folder(&self) -> &Path {
+        match self {
+            Self::Well { folder } | Self::Badly { folder, .. } => folder,
+        }
+    }
+
+    /// For the progress.
+    pub fn in_a_word(&self) -> &'static str {
+        match self {
+            Self::Well { .. } => "transferred",
+            Self::Badly { failure: RunFailure::Unsupported(_), .. } => "refused",
+            Self::Badly { .. } => "failed",
+        }
+    }
+}
+
+/// What was found: `Ok` where the claim holds.
+pub fn judge(proof: &Proof, ended: &Ended, proofs: &[Proof], all: &[Ended]) -> Result<String, String> {
+    match (&proof.expected, ended) {
+        (Expected::Refusal(role), ended) => refusal(*role, ended),
+        (Expected::Case(case), ended) => match verdict_of(case, ended.folder()) {
+            Ok(Verdict::Succeeded) => Ok("the packets and files show it".to_owned()),
+            Ok(Verdict::Unsupported { role }) => Err(format!("the {} answered 127", role.name())),
+            Ok(Verdict::Failed { reasons }) => Err(reasons.join("; ")),
+            Err(error) => Err(format!("{error:#}")),
+        },
+        (Expected::Pacing(_), Ended::Badly { failure: RunFailure::Unsupported(_), .. }) => {
+            Ok("refused beside the other defaults, as a value that does not go with them".to_owned())
+        }
+        (_, Ended::Badly { failure, .. }) => Err(failure.to_string()),
+        (expected, Ended::Well { folder }) => {
+            let shown = match expected {
+                Expected::CongestionControl(name) => congestion_control(name, folder, proofs, all),
+                Expected::Gso(gso) => segmentation(*gso, folder),
+                Expected::Pacing(pacing) => planned_times(*pacing, folder),
+                Expected::LateCertificate(delay) => late_certificate(*delay, folder),
+                _ => transfer(proof, folder),
+            };
+            shown.map_err(|error| format!("{error:#}"))
+        }
+    }
+}
+
+fn refusal(role: Role, ended: &Ended) -> Result<String, String> {
+    match ended {
+        Ended::Badly { failure: RunFailure::Unsupported(found), .. } if *found == word(&role) => Ok("127".to_owned()),
+        Ended::Badly { failure, .. } => Err(format!("expected 127, found: {failure}")),
+        Ended::Well { .. } => {
+            Err("expected 127, found that it was ignored: the transfer went on as if nothing was asked".to_owned())
+        }
+    }
+}
+
+fn transfer(proof: &Proof, folder: &Path) -> Result<String> {
+    let metrics = metrics(folder)?;
+    if let Some(warning) = metrics.warnings.iter().find(|warning| MISBEHAVIOUR.contains(&warning.code.as_str())) {
+        anyhow::bail!("{}", warning.message);
+    }
+    let facts = facts(folder)?;
+    let opened: u64 = facts
+        .connections
+        .iter()
+        .flat_map(|one| &one.senders)
+        .map(|sender| sender.packets_by_form.values().sum::<u64>())
+        .sum();
+    let closed: u64 = facts.connections.iter().flat_map(|one| &one.senders).map(|sender| sender.packets_unread).sum();
+    if facts.connections.is_empty() {
+        // Not QUIC: its secrets are in the capture for whoever wants to look.
+        return Ok("the file is whole".to_owned());
+    }
+    anyhow::ensure!(closed == 0, "{closed} of {opened} packets could not be opened with the key log");
+    let mut found = format!("the file is whole, {opened} packets opened");
+    if proof.run.settings.tap.qlog {
+        for role in ["server", "client"] {
+            let logs = files(&folder.join(role).join("qlog"))?;
+            if !logs.is_empty() {
+                found.push_str(&format!(
+                    ", {role} qlog of {} bytes",
+                    logs.iter().map(|(_, text)| text.len()).sum::<usize>()
+                ));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// A name in what the server wrote; or another order of packet lengths than under every other algorithm, which with the same
+/// seed only the algorithm can bring about.
+fn congestion_control(name: &str, folder: &Path, proofs: &[Proof], all: &[Ended]) -> Result<String> {
+    let others: Vec<_> = proofs
+        .iter()
+        .zip(all)
+        .filter_map(|(proof, ended)| match (&proof.expected, ended) {
+            (Expected::CongestionControl(other), Ended::Well { folder }) if other != name => Some((other, folder)),
+            _ => None,
+        })
+        .collect();
+    let own = lengths(folder)?;
+    let mut parts = Vec::new();
+    for (other, folder) in &others {
+        let theirs = lengths(folder)?;
+        let first = own.iter().zip(&theirs).position(|(one, two)| one != two);
+        let Some(at) = first.or((own.len() != theirs.len()).then(|| own.len().min(theirs.len()))) else {
+            anyhow::bail!("every packet has the length that it has under {other}: the setting changes nothing");
+        };
+        parts.push(format!("parts from {other} at the server's packet {}", at + 1));
+    }
+    let wanted = name.to_lowercase();
+    for (path, text) in files(&folder.join("server"))? {
+        if text.to_lowercase().contains(&wanted) {
+            parts.push(format!("named in {}", path.file_name().unwrap_or_default().to_string_lossy()));
+            break;
+        }
+    }
+    Ok(match parts.is_empty() {
+        true => "the only one there is, and told nowhere; see the stack's notes".to_owned(),
+        false => parts.join(", "),
+    })
+}
+
+fn segmentation(gso: Gso, folder: &Path) -> Result<String> {
+    let sizes = report(folder)?.send_sizes.context("the lengths of what was sent were not counted")?;
+    let long: u64 = sizes.iter().filter(|(length, _)| **length > LARGEST_FRAME).map(|(_, count)| count).sum();
+    let largest = sizes.keys().next_back().copied().unwrap_or(0);
+    let found = format!(
+        "{long} of {} buffers were longer than a frame, the longest of {largest} bytes",
+        sizes.values().sum::<u64>()
+    );
+    match (gso, long) {
+        (Gso::On, 0) => anyhow::bail!("{found}; expected some"),
+        (Gso::Off, 1..) => anyhow::bail!("{found}; expected none"),
+        _ => Ok(found),
+    }
+}
+
+fn planned_times(pacing: Pacing, folder: &Path) -> Result<String> {
+    if pacing != Pacing::Txtime {
+        return Ok("the file is whole".to_owned());
+    }
+    let path = folder.join("server/planned.csv");
+    let text = fs::read_to_string(&path).context("the server left no planned.csv")?;
+    let lines = text.lines().count().saturating_sub(1);
+    anyhow::ensure!(lines > 0, "planned.csv has no line");
+    Ok(format!("{lines} planned send times"))
+}
+
+fn late_certificate(delay: CertificateDelay, folder: &Path) -> Result<String> {
+    let metrics = metrics(folder)?.metrics;
+    let first = metrics.handshake_first_reply_ns.context("found no reply of the server")?;
+    let hello = metrics.handshake_server_hello_ns.context("found no ServerHello")?;
+    let late = CERTIFICATE_DELAY.as_nanos();
+    let found =
+        format!("first reply after {:.1} ms, ServerHello after {:.1} ms", first as f64 / 1e6, hello as f64 / 1e6);
+    let holds = match delay {
+        CertificateDelay::InstantAck => first < late && hello >= late,
+        _ => first >= late && hello >= late,
+    };
+    anyhow::ensure!(
+        holds,
+        "{found}; expected the ServerHello after {CERTIFICATE_DELAY}, and {}",
+        match delay {
+            CertificateDelay::InstantAck => "a reply before",
+            _ => "no reply before",
+        }
+    );
+    Ok(found)
+}
+
+fn metrics(folder: &Path) -> Result<RunMetrics> {
+    Ok(RunMetrics::from_json(&fs::read_to_string(folder.join(METRICS_FILE))?)?)
+}
+
+fn report(folder: &Path) -> Result<PathFile> {
+    Ok(serde_json::from_str(&fs::read_to_string(folder.join(PATH_FILE))?)?)
+}
+
+fn facts(folder: &Path) -> Result<Facts> {
+    let reader = CaptureReader::new(File::open(folder.join(CAPTURE_FILE))?)?;
+    let settings = FactsSettings { server_port: Some(SERVER_PORT), tap: Some(SENDER_TAP) };
+    Ok(Facts::read(reader, &[], &settings)?)
+}
+
+/// Lengths of the server's packets at its tap, in order.
+fn lengths(folder: &Path) -> Result<Vec<u32>> {
+    let mut reader = CaptureReader::new(File::open(folder.join(CAPTURE_FILE))?)?;
+    let mut lengths = Vec::new();
+    while let Some(packet) = reader.next_packet()? {
+        if packet.interface == SENDER_TAP && packet.source.port() == SERVER_PORT {
+            lengths.push(packet.frame_length);
+        }
+    }
+    Ok(lengths)
+}
+
+/// The text files below `folder`, key logs and planned times aside; none where there is no such folder.
+fn files(folder: &Path) -> Result<Vec<(PathBuf, String)>> {
+    let mut files = Vec::new();
+    let Ok(entries) = fs::read_dir(folder) else { return Ok(files) };
+    for entry in entries {
+        let path = entry?.path();
+        if path.is_dir() {
+            files.extend(self::files(&path)?);
+        } else if !path.ends_with("keys.log") && !path.ends_with("planned.csv") {
+            files.push((path.clone(), String::from_utf8_lossy(&fs::read(&path)?).into_owned()));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
