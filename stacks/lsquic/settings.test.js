@@ -1,0 +1,78 @@
+import { expect, test } from "bun:test";
+
+import { CHOICES, NotSupported, TEST_CASES, fileName, fileOf, parseRequestLine, parseSettings } from "./settings.js";
+
+const plain = { ROLE: "client", TESTCASE: "transfer", REQUESTS: "https://server:4433/file10M" };
+const parse = (changes = {}) => parseSettings({ ...plain, ...changes });
+
+test("a plain transfer needs no settings", () => {
+  expect(parse()).toMatchObject({ port: 443, www: "/www", keyLog: "", http: "h3", congestionControl: "adaptive", ip: 4, streams: 1 });
+});
+
+test("every declared setting is honoured", () => {
+  for (const [name, values] of Object.entries(CHOICES)) {
+    for (const value of values) {
+      expect(() => parse({ [name]: value })).not.toThrow();
+    }
+  }
+  for (const [role, cases] of Object.entries(TEST_CASES)) {
+    for (const testCase of cases) {
+      expect(() => parse({ ROLE: role, TESTCASE: testCase })).not.toThrow();
+    }
+  }
+  expect(parse({ QUICLAB_STREAMS: "4", QUICLAB_IP: "6", QUICLAB_CERT_DELAY: "200" })).toMatchObject({ streams: 4, ip: 6 });
+});
+
+test("what it cannot do is refused and not ignored", () => {
+  for (const changes of [
+    { TESTCASE: "multiconnect" },
+    { TESTCASE: undefined },
+    { TESTCASE: "http3", QUICLAB_HTTP: "hq" },
+    { QUICLAB_CCA: "reno" },
+    { QUICLAB_CCA: "" },
+    { QUICLAB_GSO: "on" },
+    { QUICLAB_PACING: "txtime" },
+    { QUICLAB_HTTP: "h2" },
+    { QUICLAB_IP: "5" },
+    { QUICLAB_NO_SUCH_SETTING: "1" },
+    { ROLE: "server", QUICLAB_CERT_DELAY: "200" },
+    { SERVER_PARAMS: "--anything" },
+  ]) {
+    expect(() => parse(changes)).toThrow(NotSupported);
+  }
+});
+
+test("what it cannot read is a failure", () => {
+  for (const changes of [
+    { ROLE: "observer" },
+    { REQUESTS: "" },
+    { REQUESTS: "http://server/file" },
+    { REQUESTS: "https://server:4433/" },
+    { REQUESTS: "https://server:70000/file" },
+    { REQUESTS: "https://server/a https://other/b" },
+    { QUICLAB_PORT: "65536" },
+    { QUICLAB_STREAMS: "0" },
+    { QUICLAB_STREAMS: "many" },
+  ]) {
+    let found;
+    try {
+      parse(changes);
+    } catch (error) {
+      found = error;
+    }
+    expect(found).toBeInstanceOf(Error);
+    expect(found).not.toBeInstanceOf(NotSupported);
+  }
+});
+
+test("a request names a file of the folder and nothing else", () => {
+  expect(fileName(new URL("https://server/a/b"))).toBe("b");
+  expect(parseRequestLine("GET /a\r\n")).toBe("/a");
+  for (const request of ["", "GET a\r\n", "POST /a\r\n"]) {
+    expect(parseRequestLine(request)).toBeUndefined();
+  }
+  expect(fileOf("/www", "/a/b%20c")).toBe("/www/a/b c");
+  for (const path of ["/", "/../a", "/%2e%2e/a", "/a//b", "/%zz"]) {
+    expect(fileOf("/www", path)).toBeUndefined();
+  }
+});
