@@ -12,7 +12,7 @@ patience. --capture leaves the TLS secrets of both sides beside the packets, in 
 
 The endpoints talk over the loopback of a network namespace of their own. Needs root (unshare, mount), Python 3.11, openssl,
 iproute2, for --capture dumpcap (tshark), and for --root a folder with the packages of [guest], for example made by
-    mmdebstrap --variant=minbase --include=ngtcp2-server,ngtcp2-client,nginx-light,curl trixie /tmp/trixie
+    mmdebstrap --variant=minbase --include=ngtcp2-server,ngtcp2-client,nginx-light,haproxy,curl trixie /tmp/trixie
 What a test case did on the wire is not judged here: look at the packets. Exit status: 0 all claims hold, 1 some do not,
 2 the test itself could not run.
 """
