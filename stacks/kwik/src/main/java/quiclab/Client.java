@@ -86,7 +86,7 @@ final class Client {
             List<URI> first = early ? requests.subList(0, Math.min(requests.size(), settings.streams)) : List.of();
             List<StreamEarlyData> earlyData = new ArrayList<>();
             for (URI request : first) {
-                earlyData.add(new StreamEarlyData(hqRequest(request), true));
+                earlyData.add(new StreamEarlyData(settings.http3 ? EarlyRequest.of(request) : hqRequest(request), true));
             }
             List<QuicStream> opened = connection.connect(earlyData);
             if (early && ((QuicClientConnectionImpl) connection).getEarlyDataStatus() == QuicClientConnectionImpl.EarlyDataStatus.Refused) {
@@ -169,7 +169,10 @@ final class Client {
             QuicStream early = i < opened.size() ? opened.get(i) : null;
             Http3ClientConnectionImpl over = http3;
             Callable<Void> task = () -> {
-                if (over != null) {
+                if (over != null && early != null) {
+                    EarlyRequest.store(early, request, settings.stored(request));
+                }
+                else if (over != null) {
                     fetchHttp3(over, request);
                 }
                 else {

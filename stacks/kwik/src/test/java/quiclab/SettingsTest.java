@@ -31,22 +31,21 @@ final class SettingsTest {
             }
         }
         for (String testCase : Settings.TEST_CASES) {
-            parse("TESTCASE", testCase, "QUICLAB_HTTP", testCase.equals("zerortt") ? "hq" : "h3");
+            parse("TESTCASE", testCase);
         }
+        parse("QUICLAB_CERT_DELAY", "200", "QUICLAB_PORT", "4433");
         check(parse("QUICLAB_STREAMS", "4").streams == 4 && parse("QUICLAB_IP", "6").ipv6 && !parse("QUICLAB_HTTP", "hq").http3, "settings");
     }
 
     private static void whatItCannotDoIsRefusedAndNotIgnored() {
         refused(Refused.NOT_SUPPORTED, "TESTCASE", "");
         refused(Refused.NOT_SUPPORTED, "TESTCASE", "multiconnect");
-        refused(Refused.NOT_SUPPORTED, "TESTCASE", "zerortt");
         refused(Refused.NOT_SUPPORTED, "TESTCASE", "http3", "QUICLAB_HTTP", "hq");
         refused(Refused.NOT_SUPPORTED, "ROLE", "server");
         refused(Refused.NOT_SUPPORTED, "QUICLAB_CCA", "cubic");
         refused(Refused.NOT_SUPPORTED, "QUICLAB_CCA", "RENO");
         refused(Refused.NOT_SUPPORTED, "QUICLAB_GSO", "on");
         refused(Refused.NOT_SUPPORTED, "QUICLAB_PACING", "user");
-        refused(Refused.NOT_SUPPORTED, "QUICLAB_CERT_DELAY", "200");
         refused(Refused.NOT_SUPPORTED, "QUICLAB_NO_SUCH_SETTING", "1");
         refused(Refused.NOT_SUPPORTED, "CLIENT_PARAMS", "-x");
     }
@@ -62,6 +61,7 @@ final class SettingsTest {
         refused(Refused.NOT_UNDERSTOOD, "REQUESTS", "https://server/a", "TESTCASE", "resumption");
         refused(Refused.NOT_UNDERSTOOD, "QUICLAB_PORT", "65536");
         refused(Refused.NOT_UNDERSTOOD, "QUICLAB_STREAMS", "0");
+        refused(Refused.NOT_UNDERSTOOD, "QUICLAB_CERT_DELAY", "soon");
     }
 
     /** Reads a plain client's environment with changes: names and values in turn. */
