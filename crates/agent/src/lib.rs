@@ -7,6 +7,7 @@
 //! Does not know: experiment files, captures' contents, metrics.
 
 pub mod counters;
+pub mod drop_list;
 pub mod endpoint;
 pub mod ethtool;
 pub mod machine;

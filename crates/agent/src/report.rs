@@ -23,6 +23,9 @@ pub struct Report {
     pub busy_share: Option<f64>,
     /// Every queue before and after.
     pub qdiscs: Vec<QdiscCounters>,
+    /// Packets towards the server that were dropped by `path.drops_to_server`; `None` where it lists none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropped_to_server: Option<u64>,
     /// Offload settings as found after they were set, by namespace and interface.
     pub offloads: BTreeMap<String, Offloads>,
     /// The taps, in the order of the capture's interfaces.

@@ -72,6 +72,7 @@ impl Running<'_> {
         self.lay_out_files()?;
         set_buffers(self.orders)?;
         self.report.offloads = self.topology.shape(&self.orders.path, &self.orders.hosts)?.into_iter().collect();
+        let drop_list = self.topology.drop_to_server(&self.orders.path)?;
         self.open_taps()?;
         if self.orders.tap.send_sizes {
             send_sizes::start()?;
@@ -81,6 +82,7 @@ impl Running<'_> {
             self.report.send_sizes = Some(send_sizes::read()?);
         }
         self.report.qdiscs = counters::qdiscs(self.topology)?;
+        self.report.dropped_to_server = drop_list.map(|list| list.dropped()).transpose()?;
         for tap in &self.taps {
             self.report.taps.push(tap.stop()?);
         }
@@ -265,6 +267,7 @@ fn empty_report() -> Report {
         client_lifetime: None,
         busy_share: None,
         qdiscs: Vec::new(),
+        dropped_to_server: None,
         offloads: Default::default(),
         taps: Vec::new(),
         send_sizes: None,

@@ -38,6 +38,7 @@ use quiclab_experiment::run::{Hosts, Path};
 use std::os::fd::AsRawFd;
 
 use crate::{
+    drop_list::DropList,
     ethtool::{self, Offloads},
     namespace::Namespace,
     netlink::Netlink,
@@ -69,6 +70,9 @@ const CLIENT_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 2];
 const REPORTS_END: Duration = Duration::from_secs(20);
 /// EtherType "all protocols", in the upper half of `tcm_info` goes the priority.
 const ALL_PROTOCOLS: u32 = 0x0003_u16.to_be() as u32;
+/// The filter of the lowest priority is asked first: what it drops is not forwarded.
+const DROP_PRIORITY: u32 = 1;
+const FORWARD_PRIORITY: u32 = 2;
 
 /// The three namespaces.
 #[derive(Debug)]
@@ -145,6 +149,26 @@ impl Topology {
             offloads.push((format!("{}/{interface}", namespace.name), found));
         }
         Ok(offloads)
+    }
+
+    /// Drops the packets that `path` lists on their way to the server, where they come out of the client's interface. `None`
+    /// where it lists none: then nothing is installed.
+    ///
+    /// # Errors
+    /// Where the kernel lacks bpf(2) or the filter `bpf`.
+    pub fn drop_to_server(&self, path: &Path) -> Result<Option<DropList>> {
+        if path.drops_to_server.is_empty() {
+            return Ok(None);
+        }
+        let install = || {
+            let list = DropList::load(&path.drops_to_server)?;
+            let filter = entrance_filter(index(TO_CLIENT)?, DROP_PRIORITY, DropList::FILTER, list.options());
+            let message = RouteNetlinkMessage::NewTrafficFilter(filter);
+            Netlink::open()?.create(message).with_context(|| format!("filter {}", DropList::FILTER))?;
+            Ok(list)
+        };
+        let installed = self.wire.inside(install);
+        installed.map(Some).context("path.drops_to_server: dropping packets by number; hint: path.drops_to_server = []")
     }
 }
 
@@ -298,14 +322,18 @@ fn forward(netlink: &mut Netlink, from: u32, to: u32) -> Result<()> {
         TcActionAttribute::Kind("mirred".to_owned()),
         TcActionAttribute::Options(vec![TcActionOption::Mirror(TcActionMirrorOption::Parms(redirect))]),
     ];
-    let mut filter = TcMessage::with_index(from as i32);
-    filter.header.parent = TcHandle { major: u16::MAX, minor: TcHandle::MIN_INGRESS };
-    filter.header.info = (1 << 16) | ALL_PROTOCOLS;
-    filter.attributes = vec![
-        TcAttribute::Kind("matchall".to_owned()),
-        TcAttribute::Options(vec![TcOption::MatchAll(TcFilterMatchAllOption::Action(vec![action]))]),
-    ];
+    let options = vec![TcOption::MatchAll(TcFilterMatchAllOption::Action(vec![action]))];
+    let filter = entrance_filter(from, FORWARD_PRIORITY, "matchall", options);
     netlink.create(RouteNetlinkMessage::NewTrafficFilter(filter)).context("redirect filter")
+}
+
+/// A filter for everything that comes in at `interface`, which has a `clsact`.
+fn entrance_filter(interface: u32, priority: u32, kind: &str, options: Vec<TcOption>) -> TcMessage {
+    let mut filter = TcMessage::with_index(interface as i32);
+    filter.header.parent = TcHandle { major: u16::MAX, minor: TcHandle::MIN_INGRESS };
+    filter.header.info = (priority << 16) | ALL_PROTOCOLS;
+    filter.attributes = vec![TcAttribute::Kind(kind.to_owned()), TcAttribute::Options(options)];
+    filter
 }
 
 fn add_qdisc(netlink: &mut Netlink, message: TcMessage) -> Result<()> {
