@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
 
-use crate::{cache::Cache, command};
+use crate::{cache::Cache, command, hash::Hasher};
 
 /// Kernels a run may ask for, and the Debian package by which each is found on a Debian 12 machine.
 const PACKAGES: &[(&str, &str)] =
@@ -25,6 +25,7 @@ const MODULES: &[&str] = &[
     "veth",
     "sch_ingress",
     "cls_matchall",
+    "cls_bpf",
     "act_mirred",
     "sch_tbf",
     "sch_netem",
@@ -46,7 +47,7 @@ pub struct Kernel {
 impl Kernel {
     /// The kernel `name` from the cache, if it has been prepared.
     pub fn find(cache: &Cache, name: &str) -> Option<Self> {
-        let folder = cache.path(&format!("kernel/{name}"));
+        let folder = cache.path(&cached(name));
         folder.is_dir().then_some(Self { folder })
     }
 
@@ -58,7 +59,7 @@ impl Kernel {
         let Some((_, package)) = PACKAGES.iter().find(|(known, _)| *known == name) else {
             bail!("kernel: found {name:?}, expected one of {}", names().join(", "));
         };
-        let folder = cache.folder(&format!("kernel/{name}"), |folder| extract(package, folder))?;
+        let folder = cache.folder(&cached(name), |folder| extract(package, folder))?;
         Ok(Self { folder })
     }
 
@@ -76,6 +77,12 @@ impl Kernel {
         Ok(fs::read_to_string(&path).with_context(|| path.display().to_string())?.trim().to_owned())
     }
 
+    /// Identity of what was taken out of the package.
+    pub fn parts() -> String {
+        let hasher = ALGORITHMS.iter().fold(Hasher::default(), |hasher, name| hasher.part(name.as_bytes()));
+        MODULES.iter().fold(hasher.part(b""), |hasher, name| hasher.part(name.as_bytes())).short()
+    }
+
     /// The modules in the order they have to be loaded.
     ///
     /// # Errors
@@ -90,6 +97,11 @@ impl Kernel {
 /// Names of the kernels a run may ask for.
 pub fn names() -> Vec<&'static str> {
     PACKAGES.iter().map(|(name, _)| *name).collect()
+}
+
+/// Name in the cache: with other parts it is another thing.
+fn cached(name: &str) -> String {
+    format!("kernel/{name}-{}", Kernel::parts())
 }
 
 fn extract(package: &str, folder: &Path) -> Result<()> {

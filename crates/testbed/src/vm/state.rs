@@ -62,6 +62,7 @@ impl Guest {
     pub fn identity(&self, size: Size) -> Result<String> {
         Ok(hash::Hasher::default()
             .part(self.kernel.version()?.as_bytes())
+            .part(Kernel::parts().as_bytes())
             .part(hash::of_file(&self.agent).with_context(|| self.agent.display().to_string())?.as_bytes())
             .part(self.qemu_version.as_bytes())
             .part(machine::identity(size).as_bytes())
