@@ -138,7 +138,10 @@ impl Endpoint {
             let _ = killpg(group, Signal::SIGKILL);
         }
         let mut end = self.reap()?;
-        end.processes_left = left + root.end_processes().context("looking for processes left behind")?;
+        if !ended_by_itself {
+            left = root.end_processes().context("looking for processes left behind")?;
+        }
+        end.processes_left = left;
         end.stray_files = root.stray_files().context("looking for stray files")?;
         Ok(end)
     }
