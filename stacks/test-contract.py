@@ -12,7 +12,7 @@ patience. --capture leaves the TLS secrets of both sides beside the packets, in 
 
 The endpoints talk over the loopback of a network namespace of their own. Needs root (unshare, mount), Python 3.11, openssl,
 iproute2, for --capture dumpcap (tshark), and for --root a folder with the packages of [guest], for example made by
-    mmdebstrap --variant=minbase --include=ngtcp2-server,ngtcp2-client,nginx-light,curl trixie /tmp/trixie
+    mmdebstrap --variant=minbase --include=ngtcp2-server,ngtcp2-client,nginx-light,haproxy,curl trixie /tmp/trixie
 What a test case did on the wire is not judged here: look at the packets. Exit status: 0 all claims hold, 1 some do not,
 2 the test itself could not run.
 """
@@ -90,7 +90,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         laboratory = Laboratory(pathlib.Path(scratch), [stack, peer], arguments.capture)
         checks = [check for server, client in pairs for check in checks_of_pair(Pair(laboratory, stack, server, client, always))]
-        checks += checks_of_refusal(laboratory, stack)
+        checks += checks_of_refusal(laboratory, stack, always)
         checks = [check for check in checks if arguments.case in [None, check[0]]]
         failures = 0
         for _, sentence, check in checks:
@@ -123,7 +123,7 @@ def checks_of_pair(pair):
 
     check("transfer", "a file arrives whole, and its TLS secrets are logged", lambda: pair.transfer({}))
     check("settings", "all settings may be named", lambda: pair.transfer(
-        {variable: default.get(key, "4") for variable, key in CLAIMS.items()} | {"QUICLAB_STREAMS": "1", "QUICLAB_CERT_DELAY": "0"}))
+        {variable: default.get(key, "4") for variable, key in CLAIMS.items()} | {"QUICLAB_STREAMS": "1", "QUICLAB_CERT_DELAY": "0"} | pair.always))
     for variable, key in CLAIMS.items():
         for value in own.manifest[key]:
             if variable != "QUICLAB_IP" and pair.can(variable, value):
@@ -152,7 +152,7 @@ def checks_of_pair(pair):
     return checks
 
 
-def checks_of_refusal(laboratory, stack):
+def checks_of_refusal(laboratory, stack, always):
     """What a stack must answer by itself, in the same form."""
     refused = [("TESTCASE", f"t{random.getrandbits(64):x}"), ("QUICLAB_NO_SUCH_SETTING", "1"), ("SERVER_PARAMS", "-x"), ("CLIENT_PARAMS", "-x")]
     refused += [(variable, "nonsense") for variable in CLAIMS]
@@ -165,7 +165,7 @@ def checks_of_refusal(laboratory, stack):
             yield "refusals", f"{role}: {variable}={value} is not supported", \
                 lambda role=role, changes={variable: value}: laboratory.ends(stack, role, 127, changes)
     if "client" in stack.roles:
-        yield "patience", "a server that is not there fails the client", lambda: laboratory.ends(stack, "client", 1, {})
+        yield "patience", "a server that is not there fails the client", lambda: laboratory.ends(stack, "client", 1, always)
 
 
 def urls(names, host="server"):

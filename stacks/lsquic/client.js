@@ -3,20 +3,43 @@ import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { connect } from "node:quic";
 
 import { chunksOf, protocol, sessionOptions, socketAddress } from "./session.js";
-import { fileName } from "./settings.js";
+import { RESUMING, fileName } from "./settings.js";
 
 /** How long a server may be unreachable, in milliseconds. */
 const PATIENCE = 10_000;
+/** How long a session ticket may take to come, in milliseconds. */
+const TICKET = 5000;
 /** How long to wait between two attempts, in milliseconds. */
 const PAUSE = 100;
 /** How long the library may take to close a connection, in milliseconds. */
 const CLOSING = 200;
 
-/** Fetches every URL over one connection, settings.streams of them at the same time, and stores the bodies. */
+/** Fetches every URL over one connection, or over two where the test case resumes a session, and stores the bodies. */
 export async function fetchAll(settings) {
-  const session = await connectPatiently(settings);
+  const where = await resolve(settings);
+  if (!RESUMING.includes(settings.testCase)) {
+    const { session } = await connectPatiently(settings, where);
+    await fetchOver(settings, session, settings.requests);
+    return;
+  }
+  const [first, ...others] = settings.requests;
+  const { session, ticket } = await connectPatiently(settings, where);
+  const sessionTicket = await fetchOver(settings, session, [first], ticket);
+  const second = await attempt(settings, where, { sessionTicket });
+  if (settings.testCase === "resumption") {
+    await patiently(second.session.opened, PATIENCE);
+  }
+  await fetchOver(settings, second.session, others);
+  const { earlyDataAccepted } = await second.session.opened;
+  if (settings.testCase === "zerortt" && !earlyDataAccepted) {
+    throw new Error("found no early data, expected requests in it");
+  }
+}
+
+/** Fetches these URLs, settings.streams of them at the same time; then waits for a promise, closes, and returns what it brought. */
+async function fetchOver(settings, session, requests, last) {
   const fetchOne = settings.http === "h3" ? fetchH3 : fetchHQ;
-  const waiting = [...settings.requests];
+  const waiting = [...requests];
   const worker = async () => {
     for (let request = waiting.shift(); request !== undefined; request = waiting.shift()) {
       try {
@@ -27,46 +50,63 @@ export async function fetchAll(settings) {
     }
   };
   await Promise.all(Array.from({ length: Math.min(settings.streams, waiting.length) }, worker));
+  const brought = last && await patiently(last, TICKET);
   await Promise.race([session.close(), Bun.sleep(CLOSING)]);
+  return brought;
 }
 
-/** Opens a connection; tries again for as long as PATIENCE. */
-async function connectPatiently(settings) {
+/** Address and name of the server. */
+async function resolve(settings) {
   const [{ hostname, port }] = settings.requests;
   const name = hostname.replace(/^\[|\]$/g, "");
   const { address } = await lookup(name, { family: settings.ip });
+  return { name, address: socketAddress(settings, address, port || 443) };
+}
+
+/** Opens a connection; tries again for as long as PATIENCE. */
+async function connectPatiently(settings, where) {
   const until = performance.now() + PATIENCE;
   for (;;) {
-    const left = until - performance.now();
     try {
-      return await attempt(settings, socketAddress(settings, address, port || 443), name, left);
+      const attempted = await attempt(settings, where);
+      await patiently(attempted.session.opened, until - performance.now());
+      return attempted;
     } catch (error) {
       if (performance.now() + PAUSE > until) {
-        throw new Error(`connecting to ${hostname}: ${error?.message ?? "no answer"}`);
+        throw new Error(`connecting to ${where.address}: ${error.message}`);
       }
       await Bun.sleep(PAUSE);
     }
   }
 }
 
-/** One attempt, of at most so many milliseconds. */
-async function attempt(settings, address, name, patience) {
-  const session = await connect(address, {
+/** Begins a connection; beside its session there is a promise of the latter's first ticket. */
+async function attempt(settings, where, resumed = {}) {
+  const { promise: ticket, resolve: onsessionticket } = Promise.withResolvers();
+  const session = await connect(where.address, {
     ...sessionOptions(settings),
+    ...resumed,
     endpoint: { address: socketAddress(settings, undefined, 0) },
     alpn: protocol(settings),
-    servername: name,
+    servername: where.name,
     ca: [readFileSync(`${settings.certs}/ca.pem`)],
     verifyPeer: "strict",
+    onsessionticket,
     // What fails is seen where it is awaited.
     onerror() {},
   });
   session.closed.catch(() => {});
-  const opened = await Promise.race([session.opened, Bun.sleep(patience)]);
-  if (opened === undefined) {
+  session.opened.catch(() => {});
+  return { session, ticket };
+}
+
+/** What a promise brings within so many milliseconds. */
+async function patiently(promise, milliseconds) {
+  const brought = await Promise.race([promise, Bun.sleep(milliseconds)]);
+  if (brought === undefined) {
     throw new Error("no answer");
   }
-  return session;
+  return brought;
 }
 
 /** Any status but 200 and any length but the announced one is an error. */

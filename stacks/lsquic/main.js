@@ -9,6 +9,8 @@ const NOT_SUPPORTED = 127;
 
 try {
   const settings = parseSettings(process.env);
+  // As it is given to Bun, which does not tell what is in force.
+  console.error(`congestion control: ${settings.congestionControl}`);
   if (settings.role === "server") {
     const { serve } = await import("./server.js");
     await serve(settings);

@@ -24,6 +24,8 @@ export async function serve(settings) {
     ...answers,
     endpoint: { address: socketAddress(settings, undefined, settings.port), ipv6Only: settings.ip === 6 },
     alpn: [protocol(settings)],
+    // Whether tickets allow it. A client of LSQUIC uses a session without early data only where the ticket does not.
+    enableEarlyData: settings.testCase !== "resumption",
     sni: { "*": identity },
     // A client that goes away is no error of the server's.
     onerror() {},

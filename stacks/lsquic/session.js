@@ -11,6 +11,7 @@ const CONNECTION_WINDOW = 32 * 1024 * 1024;
 /** The options of node:quic that a role's own ones are added to. */
 export function sessionOptions(settings) {
   const options = {
+    cc: settings.congestionControl,
     maxStreamWindow: STREAM_WINDOW,
     maxWindow: CONNECTION_WINDOW,
     transportParams: {
@@ -20,9 +21,6 @@ export function sessionOptions(settings) {
       initialMaxStreamsBidi: 100,
     },
   };
-  if (settings.congestionControl !== "adaptive") {
-    options.cc = settings.congestionControl;
-  }
   if (settings.keyLog !== "") {
     options.keylog = true;
     options.onkeylog = (line) => appendFileSync(settings.keyLog, `${String(line).trimEnd()}\n`);

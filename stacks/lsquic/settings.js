@@ -2,18 +2,20 @@
 
 /** Values of the settings that this endpoint can honour; the first one is used where nothing is asked. */
 export const CHOICES = {
-  QUICLAB_CCA: ["adaptive", "cubic", "bbr"],
+  QUICLAB_CCA: ["bbr", "cubic"],
   QUICLAB_GSO: ["off"],
   QUICLAB_HTTP: ["h3", "hq"],
   QUICLAB_IP: ["4", "6"],
   QUICLAB_PACING: ["user"],
 };
 
-/** Values of TESTCASE by role. */
+/** Values of TESTCASE by role. Bun's switches for Retry, for one cipher suite and for a key update do nothing. */
 export const TEST_CASES = {
-  server: ["handshake", "transfer", "http3"],
-  client: ["handshake", "transfer", "http3"],
+  server: ["handshake", "transfer", "resumption", "zerortt", "v2", "http3"],
+  client: ["handshake", "transfer", "resumption", "zerortt", "v2", "http3"],
 };
+/** Those whose client fetches over two connections. */
+export const RESUMING = ["resumption", "zerortt"];
 
 /** A request that is well-formed, but not something this endpoint can do: exit status 127. */
 export class NotSupported extends Error {}
@@ -29,6 +31,9 @@ export function parseSettings(environment) {
     throw new Error(`ROLE: found ${JSON.stringify(role)}, expected server or client`);
   }
   const requests = role === "client" ? parseRequests(environment.REQUESTS ?? "") : [];
+  if (requests.length === 1 && RESUMING.includes(environment.TESTCASE)) {
+    throw new Error(`REQUESTS: found one URL, expected one for each of the two connections of ${environment.TESTCASE}`);
+  }
   const streams = parseNumber(environment, "QUICLAB_STREAMS", Math.max(requests.length, 1), 2 ** 31);
   if (streams === 0) {
     throw new Error("QUICLAB_STREAMS: found 0, expected at least 1");

@@ -6,7 +6,7 @@ const plain = { ROLE: "client", TESTCASE: "transfer", REQUESTS: "https://server:
 const parse = (changes = {}) => parseSettings({ ...plain, ...changes });
 
 test("a plain transfer needs no settings", () => {
-  expect(parse()).toMatchObject({ port: 443, www: "/www", keyLog: "", http: "h3", congestionControl: "adaptive", ip: 4, streams: 1 });
+  expect(parse()).toMatchObject({ port: 443, www: "/www", keyLog: "", http: "h3", congestionControl: "bbr", ip: 4, streams: 1 });
 });
 
 test("every declared setting is honoured", () => {
@@ -17,7 +17,7 @@ test("every declared setting is honoured", () => {
   }
   for (const [role, cases] of Object.entries(TEST_CASES)) {
     for (const testCase of cases) {
-      expect(() => parse({ ROLE: role, TESTCASE: testCase })).not.toThrow();
+      expect(() => parse({ ROLE: role, TESTCASE: testCase, REQUESTS: "https://server/a https://server/b" })).not.toThrow();
     }
   }
   expect(parse({ QUICLAB_STREAMS: "4", QUICLAB_IP: "6", QUICLAB_CERT_DELAY: "200" })).toMatchObject({ streams: 4, ip: 6 });
@@ -27,6 +27,9 @@ test("what it cannot do is refused and not ignored", () => {
   for (const changes of [
     { TESTCASE: "multiconnect" },
     { TESTCASE: undefined },
+    { TESTCASE: "retry" },
+    { TESTCASE: "chacha20" },
+    { TESTCASE: "keyupdate" },
     { TESTCASE: "http3", QUICLAB_HTTP: "hq" },
     { QUICLAB_CCA: "reno" },
     { QUICLAB_CCA: "" },
@@ -46,6 +49,7 @@ test("what it cannot read is a failure", () => {
   for (const changes of [
     { ROLE: "observer" },
     { REQUESTS: "" },
+    { TESTCASE: "resumption" },
     { REQUESTS: "http://server/file" },
     { REQUESTS: "https://server:4433/" },
     { REQUESTS: "https://server:70000/file" },

@@ -84,7 +84,7 @@ case $authority in *:*) port=${authority##*:} ;; esac
 # gtlsclient has no option for the IP version, so it is told the address.
 address=
 while read -r number names; do
-	case $ip$number in 4*:* | 6*[!0-9a-fA-F:.%]* | ?'#'*) continue ;; 4*.* | 6*:*) ;; *) continue ;; esac
+	case $ip$number in ?'#'* | 4*:*) continue ;; 4*.* | 6*:*) ;; *) continue ;; esac
 	for name in $names; do [ "$name" != "$host" ] || address=${address:-$number}; done
 done </etc/hosts
 [ -n "$address" ] || fail "REQUESTS: found host $host, expected one that has an IPv$ip address in /etc/hosts"

@@ -42,6 +42,8 @@ func run(settings *settings) error {
 	if err := os.Setenv("QUIC_GO_DISABLE_GSO", strconv.FormatBool(!settings.gso)); err != nil {
 		return err
 	}
+	// Known from the library's source: it neither tells its congestion control nor lets it be chosen.
+	fmt.Fprintln(os.Stderr, "congestion control: reno")
 	if settings.testCase == "chacha20" {
 		allowOnlyChaCha20()
 	}

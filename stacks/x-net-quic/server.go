@@ -29,8 +29,8 @@ func serve(settings *settings, traces *traces) error {
 	if err != nil {
 		return err
 	}
-	any := net.JoinHostPort("", strconv.Itoa(settings.port))
-	endpoint, err := quic.Listen(settings.network, any, config(settings, traces, tlsConfig))
+	everywhere := net.JoinHostPort("", strconv.Itoa(settings.port))
+	endpoint, err := quic.Listen(settings.network, everywhere, config(settings, traces, tlsConfig))
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import socket
 from aioquic.asyncio.protocol import QuicConnectionProtocol
 from aioquic.h3.events import DataReceived, HeadersReceived
 from aioquic.quic.connection import QuicConnection
-from aioquic.quic.events import ConnectionTerminated, HandshakeCompleted, StreamReset
+from aioquic.quic.events import ConnectionTerminated, HandshakeCompleted, ProtocolNegotiated, StreamReset
 
 from . import transport
 from .settings import TWO_CONNECTIONS
@@ -102,7 +102,8 @@ class Fetching(QuicConnectionProtocol):
 
     def start(self):
         """Opens as many requests as may be open at once; aioquic holds back what the server does not allow yet."""
-        self.http = transport.http_connection(self.settings, self._quic)
+        if self.http is None:
+            self.http = transport.http_connection(self.settings, self._quic)
         self.open_requests()
         self.transmit()
 
@@ -119,7 +120,10 @@ class Fetching(QuicConnectionProtocol):
             self.all_fetched.set_result(None)
 
     def quic_event_received(self, event):
-        if isinstance(event, HandshakeCompleted):
+        if isinstance(event, ProtocolNegotiated) and self.http is None:
+            # Not later: a server's own streams may come with the rest of its handshake.
+            self.http = transport.http_connection(self.settings, self._quic)
+        elif isinstance(event, HandshakeCompleted):
             self.handshake = event
             if not self.handshake_done.done():
                 self.handshake_done.set_result(None)

@@ -86,7 +86,7 @@ fn values_that_do_not_go_together_are_refused() {
 #[test]
 fn what_it_cannot_do_is_refused_and_not_ignored() {
     for change in [
-        ("TESTCASE", "handshake"),
+        ("TESTCASE", "keyupdate"),
         ("TESTCASE", ""),
         ("QUICLAB_CCA", "bbr"),
         ("QUICLAB_CCA", "CUBIC"),

@@ -86,7 +86,8 @@ impl Client {
         Ok(self.endpoint.connect_with(config, self.server, host)?)
     }
 
-    /// Sends the requests as early data. Where the server refuses that, they are sent again after the handshake.
+    /// Sends the requests as early data. Where the server refuses that, they are sent again after the
+    /// handshake, with HTTP/3 over another connection.
     async fn fetch_early(&self, connecting: Connecting, requests: &[Request]) -> Result<()> {
         let early = connecting.into_0rtt();
         let (connection, accepted) = early.ok().context("found a session ticket that allows no early data")?;
@@ -97,8 +98,19 @@ impl Client {
                 .with_context(|| format!("handshake: not done within {HANDSHAKE_TIMEOUT:?}"))
         };
         let (outcome, accepted) = tokio::join!(fetch, accepted);
-        let _ = accepted?;
-        outcome
+        if accepted? {
+            return outcome;
+        }
+        eprintln!("early data refused by the server");
+        let connection = match self.settings.http {
+            Http::Hq => connection,
+            // The crate h3 gives a connection up when its control stream is refused.
+            Http::H3 => {
+                connection.close(self.no_error(), b"");
+                confirmed(self.connect()?).await?
+            }
+        };
+        self.fetch(&connection, requests).await
     }
 
     /// Fetches over one connection, as many requests at a time as the server and the settings allow.

@@ -40,6 +40,9 @@ const H3_NO_ERROR: u64 = 0x100;
 /// How long to wait for the goodbye to have left.
 const CLOSING_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// Between two looks whether it has left.
+const CLOSING_INTERVAL: Duration = Duration::from_millis(1);
+
 /// Between two looks for a session ticket.
 const TICKET_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -115,7 +118,7 @@ async fn fetch_over_one_connection(
     let goodbye =
         ConnectionShutdownBehaviour { send_application_close: true, error_code: H3_NO_ERROR, reason: Vec::new() };
     let _ = controller.cmd_sender().send(QuicCommand::ConnectionClose(goodbye));
-    let _ = timeout(CLOSING_TIMEOUT, async { while controller.event_receiver_mut().recv().await.is_some() {} }).await;
+    let _ = timeout(CLOSING_TIMEOUT, goodbye_sent(&controller)).await;
     outcome
 }
 
@@ -128,6 +131,14 @@ async fn ask<T: Send + 'static>(
     let question = move |quic: &mut QuicheConnection| drop(sender.send(question(quic)));
     let _ = controller.cmd_sender().send(QuicCommand::Custom(Box::new(question)));
     receiver.await.context("the connection ended early")
+}
+
+/// Waits until the goodbye has left, but not for the three probe timeouts that a connection is kept after it (RFC 9000,
+/// section 10.2).
+async fn goodbye_sent(controller: &ClientH3Controller) {
+    while let Ok(false) = ask(controller, |quic| quic.is_draining() || quic.is_closed()).await {
+        sleep(CLOSING_INTERVAL).await;
+    }
 }
 
 /// Waits for a session ticket.

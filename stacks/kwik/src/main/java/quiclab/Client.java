@@ -27,6 +27,8 @@ import java.util.concurrent.Future;
 import java.util.function.BooleanSupplier;
 
 import tech.kwik.agent15.TlsConstants.CipherSuite;
+import tech.kwik.core.ConnectionListener;
+import tech.kwik.core.ConnectionTerminatedEvent;
 import tech.kwik.core.QuicClientConnection;
 import tech.kwik.core.QuicClientConnection.StreamEarlyData;
 import tech.kwik.core.QuicConnection.QuicVersion;
@@ -41,6 +43,8 @@ import tech.kwik.flupke.impl.Http3ClientConnectionImpl;
 final class Client {
     /** That a server which does not answer is given, and a session ticket. */
     private static final Duration PATIENCE = Duration.ofSeconds(10);
+    /** For kwik's sender to send CONNECTION_CLOSE. Nobody waits for the end of the closing period. */
+    private static final Duration CLOSING = Duration.ofMillis(50);
 
     private final Settings settings;
     private final ExecutorService threads = Executors.newCachedThreadPool(new DaemonThreadFactory("client"));
@@ -68,15 +72,24 @@ final class Client {
         Path secrets = settings.keyLog == null ? null : Files.createTempFile("secrets", null);
         QuicClientConnection connection = open(requests.get(0), session, secrets);
         Main.reportCongestionControl(connection);
+        connection.setConnectionListener(new ConnectionListener() {
+            @Override
+            public void disconnected(ConnectionTerminatedEvent event) {
+                // What the streams throw says nothing of the cause.
+                if (event.hasError() || event.closeReason() != ConnectionTerminatedEvent.CloseReason.ImmediateClose) {
+                    System.err.println("connection ended: " + event.closeReason() + ", " + event.errorDescription());
+                }
+            }
+        });
         try {
             boolean early = session != null && settings.testCase.equals("zerortt");
             List<URI> first = early ? requests.subList(0, Math.min(requests.size(), settings.streams)) : List.of();
             List<StreamEarlyData> earlyData = new ArrayList<>();
             for (URI request : first) {
-                earlyData.add(new StreamEarlyData(hqRequest(request), true));
+                earlyData.add(new StreamEarlyData(settings.http3 ? EarlyRequest.of(request) : hqRequest(request), true));
             }
             List<QuicStream> opened = connection.connect(earlyData);
-            if (early && ((QuicClientConnectionImpl) connection).getEarlyDataStatus() != QuicClientConnectionImpl.EarlyDataStatus.Accepted) {
+            if (early && ((QuicClientConnectionImpl) connection).getEarlyDataStatus() == QuicClientConnectionImpl.EarlyDataStatus.Refused) {
                 throw new IOException("second connection: the server did not take the early data");
             }
             if (settings.testCase.equals("keyupdate")) {
@@ -92,7 +105,7 @@ final class Client {
         }
         finally {
             if (connection.isConnected()) {
-                connection.closeAndWait();
+                connection.closeAndWait(CLOSING);
             }
             if (secrets != null) {
                 Files.write(settings.keyLog, Files.readAllBytes(secrets), StandardOpenOption.CREATE, StandardOpenOption.APPEND);
@@ -111,7 +124,7 @@ final class Client {
                 .connectTimeout(PATIENCE)
                 .maxIdleTimeout(Duration.ofSeconds(Main.IDLE_TIMEOUT))
                 .defaultStreamReceiveBufferSize(Main.STREAM_WINDOW)
-                .customTrustStore(Keys.trusted(settings.certs))
+                .customTrustStore(Trust.of(settings.certs))
                 .socketFactory(this::socket);
         // Only a preference: the family is checked where the socket is made.
         builder = settings.ipv6 ? builder.preferIPv6() : builder.preferIPv4();
@@ -135,7 +148,7 @@ final class Client {
             throw new SocketException("found only " + server + ", expected an address of IPv" + (settings.ipv6 ? 6 : 4));
         }
         try {
-            return Main.socket(settings, 0);
+            return Main.socket(settings);
         }
         catch (IOException error) {
             throw new SocketException(error.toString());
@@ -156,7 +169,10 @@ final class Client {
             QuicStream early = i < opened.size() ? opened.get(i) : null;
             Http3ClientConnectionImpl over = http3;
             Callable<Void> task = () -> {
-                if (over != null) {
+                if (over != null && early != null) {
+                    EarlyRequest.store(early, request, settings.stored(request));
+                }
+                else if (over != null) {
                     fetchHttp3(over, request);
                 }
                 else {

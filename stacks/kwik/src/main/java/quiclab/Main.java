@@ -11,10 +11,10 @@ import tech.kwik.core.QuicConnection;
 import tech.kwik.core.impl.Inside;
 
 /**
- * kwik as a quiclab endpoint: server or client, by ROLE.
+ * kwik as a quiclab endpoint: a client.
  *
  * Nothing of QUIC is decided here: timers, packet sizes and congestion control are kwik's. Read Settings first (what is honoured,
- * what is refused), then Server and Client. Exit status: 0 done, 1 failed, 127 asked for something that this endpoint cannot do.
+ * what is refused), then Client. Exit status: 0 done, 1 failed, 127 asked for something that this endpoint cannot do.
  */
 final class Main {
     /** Flow control for one stream, in bytes. */
@@ -30,13 +30,7 @@ final class Main {
     public static void main(String[] arguments) {
         int status = 0;
         try {
-            Settings settings = Settings.parse(System.getenv());
-            if (settings.server) {
-                Server.serve(settings);
-                // kwik's threads go on.
-                return;
-            }
-            Client.fetchAll(settings);
+            Client.fetchAll(Settings.parse(System.getenv()));
         }
         catch (Refused refused) {
             System.err.println(refused.getMessage());
@@ -51,10 +45,10 @@ final class Main {
         Runtime.getRuntime().halt(status);
     }
 
-    /** A socket of one IP version, at all addresses. Buffers stay as the kernel makes them. */
-    static DatagramSocket socket(Settings settings, int port) throws IOException {
+    /** A socket of one IP version. Buffers stay as the kernel makes them. */
+    static DatagramSocket socket(Settings settings) throws IOException {
         DatagramChannel channel = DatagramChannel.open(settings.ipv6 ? StandardProtocolFamily.INET6 : StandardProtocolFamily.INET);
-        channel.bind(new InetSocketAddress(port));
+        channel.bind(new InetSocketAddress(0));
         return channel.socket();
     }
 

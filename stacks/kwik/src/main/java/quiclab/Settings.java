@@ -10,8 +10,7 @@ import java.util.TreeMap;
 
 /** Everything this endpoint was asked to do. If the object exists, it can be done. */
 final class Settings {
-    static final List<String> SERVER_CASES = List.of("handshake", "transfer", "http3", "retry", "chacha20", "resumption", "zerortt", "v2");
-    static final List<String> CLIENT_CASES =
+    static final List<String> TEST_CASES =
             List.of("handshake", "transfer", "http3", "retry", "chacha20", "keyupdate", "resumption", "zerortt", "v2");
     /** The values of a setting that this endpoint can honour; the first one is used where nothing is asked. */
     static final Map<String, List<String>> CHOICES = Map.of(
@@ -19,49 +18,45 @@ final class Settings {
             "QUICLAB_GSO", List.of("off"),
             "QUICLAB_PACING", List.of("off"),
             "QUICLAB_HTTP", List.of("h3", "hq"),
-            "QUICLAB_IP", List.of("4", "6"),
-            "QUICLAB_CERT_DELAY", List.of("0"));
+            "QUICLAB_IP", List.of("4", "6"));
+    /** Settings that are the server's matter; a client must not take nonsense. */
+    static final Map<String, Integer> LARGEST = Map.of("QUICLAB_PORT", 65535, "QUICLAB_CERT_DELAY", Integer.MAX_VALUE);
 
-    final boolean server;
     final String testCase;
-    /** What the client fetches, all from one host and port. Empty for a server, never empty for a client. */
+    /** What the client fetches, all from one host and port. Never empty. */
     final List<URI> requests;
     /** Most requests open at the same time. */
     final int streams;
-    final Path www;
     final Path downloads;
     final Path certs;
-    /** Where the client appends TLS secrets; null: nowhere. */
+    /** Where TLS secrets are appended; null: nowhere. */
     final Path keyLog;
     /** False: HTTP/0.9. */
     final boolean http3;
     final boolean ipv6;
-    /** UDP port the server listens on. */
-    final int port;
 
-    private Settings(Map<String, String> environment, boolean server, List<URI> requests) throws Refused {
-        this.server = server;
+    private Settings(Map<String, String> environment, List<URI> requests) throws Refused {
         this.requests = requests;
         testCase = environment.get("TESTCASE");
         String most = environment.getOrDefault("QUICLAB_STREAMS", "all");
         streams = most.equals("all") ? Integer.MAX_VALUE : number("QUICLAB_STREAMS", most, 1, Integer.MAX_VALUE);
-        www = Path.of(environment.getOrDefault("WWW", "/www"));
         downloads = Path.of(environment.getOrDefault("DOWNLOADS", "/downloads"));
         certs = Path.of(environment.getOrDefault("CERTS", "/certs"));
         String log = environment.getOrDefault("SSLKEYLOGFILE", "");
         keyLog = log.isEmpty() ? null : Path.of(log);
         http3 = chosen(environment, "QUICLAB_HTTP").equals("h3");
         ipv6 = chosen(environment, "QUICLAB_IP").equals("6");
-        port = number("QUICLAB_PORT", environment.getOrDefault("QUICLAB_PORT", "443"), 0, 65535);
+        for (String name : new TreeMap<>(LARGEST).keySet()) {
+            number(name, environment.getOrDefault(name, "0"), 0, LARGEST.get(name));
+        }
     }
 
     /** Reads the endpoint contract from an environment. */
     static Settings parse(Map<String, String> environment) throws Refused {
         String role = environment.getOrDefault("ROLE", "");
         String testCase = environment.getOrDefault("TESTCASE", "");
-        List<String> cases = role.equals("server") ? SERVER_CASES : CLIENT_CASES;
-        if (!cases.contains(testCase)) {
-            throw Refused.notSupported("TESTCASE", testCase, String.join(", ", cases));
+        if (!TEST_CASES.contains(testCase)) {
+            throw Refused.notSupported("TESTCASE", testCase, String.join(", ", TEST_CASES));
         }
         // In order of name, so that the same environment always gets the same answer.
         for (Map.Entry<String, String> variable : new TreeMap<>(environment).entrySet()) {
@@ -71,7 +66,7 @@ final class Settings {
             if (allowed != null && !allowed.contains(value)) {
                 throw Refused.notSupported(name, value, String.join(", ", allowed));
             }
-            boolean known = allowed != null || name.equals("QUICLAB_PORT") || name.equals("QUICLAB_STREAMS");
+            boolean known = allowed != null || LARGEST.containsKey(name) || name.equals("QUICLAB_STREAMS");
             if (name.startsWith("QUICLAB_") && !known) {
                 throw Refused.notSupported(name, value, "no such setting");
             }
@@ -83,17 +78,15 @@ final class Settings {
         if (testCase.equals("http3") && !http.equals("h3")) {
             throw Refused.notSupported("QUICLAB_HTTP", http, "h3 in test case http3");
         }
-        // flupke has no way to send a request as early data.
-        if (testCase.equals("zerortt") && !http.equals("hq")) {
-            throw Refused.notSupported("QUICLAB_HTTP", http, "hq in test case zerortt");
+        if (role.equals("server")) {
+            throw Refused.notSupported("ROLE", role, "client");
         }
-        if (!role.equals("server") && !role.equals("client")) {
-            throw Refused.notUnderstood("ROLE", role, "server or client");
+        if (!role.equals("client")) {
+            throw Refused.notUnderstood("ROLE", role, "client");
         }
-        boolean server = role.equals("server");
-        List<URI> requests = server ? List.of() : requests(environment.getOrDefault("REQUESTS", ""));
-        Settings settings = new Settings(environment, server, requests);
-        if (!server && settings.twoConnections() && requests.size() < 2) {
+        List<URI> requests = requests(environment.getOrDefault("REQUESTS", ""));
+        Settings settings = new Settings(environment, requests);
+        if (settings.twoConnections() && requests.size() < 2) {
             throw Refused.notUnderstood("REQUESTS", environment.get("REQUESTS"), "at least two URLs in test case " + testCase);
         }
         return settings;

@@ -1,0 +1,93 @@
+package quiclab;
+
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What the environment is read as. Needs no test library:
+ * javac -cp target/classes -d target/test src/test/java/quiclab/SettingsTest.java && java -cp target/classes:target/test quiclab.SettingsTest
+ */
+final class SettingsTest {
+    private SettingsTest() {}
+
+    public static void main(String[] arguments) throws Refused {
+        aPlainTransferHasTheDocumentedDefaults();
+        everyDeclaredSettingIsHonoured();
+        whatItCannotDoIsRefusedAndNotIgnored();
+        whatItCannotReadIsAFailure();
+    }
+
+    private static void aPlainTransferHasTheDocumentedDefaults() throws Refused {
+        Settings found = parse();
+        check(found.http3 && !found.ipv6 && found.keyLog == null && found.streams == Integer.MAX_VALUE, "defaults");
+        check(found.stored(found.requests.get(1)).toString().equals("/downloads/b") && Settings.port(found.requests.get(0)) == 443, "requests");
+    }
+
+    private static void everyDeclaredSettingIsHonoured() throws Refused {
+        for (Map.Entry<String, List<String>> choice : Settings.CHOICES.entrySet()) {
+            for (String value : choice.getValue()) {
+                parse(choice.getKey(), value);
+            }
+        }
+        for (String testCase : Settings.TEST_CASES) {
+            parse("TESTCASE", testCase);
+        }
+        parse("QUICLAB_CERT_DELAY", "200", "QUICLAB_PORT", "4433");
+        check(parse("QUICLAB_STREAMS", "4").streams == 4 && parse("QUICLAB_IP", "6").ipv6 && !parse("QUICLAB_HTTP", "hq").http3, "settings");
+    }
+
+    private static void whatItCannotDoIsRefusedAndNotIgnored() {
+        refused(Refused.NOT_SUPPORTED, "TESTCASE", "");
+        refused(Refused.NOT_SUPPORTED, "TESTCASE", "multiconnect");
+        refused(Refused.NOT_SUPPORTED, "TESTCASE", "http3", "QUICLAB_HTTP", "hq");
+        refused(Refused.NOT_SUPPORTED, "ROLE", "server");
+        refused(Refused.NOT_SUPPORTED, "QUICLAB_CCA", "cubic");
+        refused(Refused.NOT_SUPPORTED, "QUICLAB_CCA", "RENO");
+        refused(Refused.NOT_SUPPORTED, "QUICLAB_GSO", "on");
+        refused(Refused.NOT_SUPPORTED, "QUICLAB_PACING", "user");
+        refused(Refused.NOT_SUPPORTED, "QUICLAB_NO_SUCH_SETTING", "1");
+        refused(Refused.NOT_SUPPORTED, "CLIENT_PARAMS", "-x");
+    }
+
+    private static void whatItCannotReadIsAFailure() {
+        refused(Refused.NOT_UNDERSTOOD, "ROLE", "observer");
+        refused(Refused.NOT_UNDERSTOOD, "REQUESTS", "");
+        refused(Refused.NOT_UNDERSTOOD, "REQUESTS", "http://server/file");
+        refused(Refused.NOT_UNDERSTOOD, "REQUESTS", "https://server:4433/");
+        refused(Refused.NOT_UNDERSTOOD, "REQUESTS", "https://server:70000/file");
+        refused(Refused.NOT_UNDERSTOOD, "REQUESTS", "https://server/..");
+        refused(Refused.NOT_UNDERSTOOD, "REQUESTS", "https://server/a https://other/b");
+        refused(Refused.NOT_UNDERSTOOD, "REQUESTS", "https://server/a", "TESTCASE", "resumption");
+        refused(Refused.NOT_UNDERSTOOD, "QUICLAB_PORT", "65536");
+        refused(Refused.NOT_UNDERSTOOD, "QUICLAB_STREAMS", "0");
+        refused(Refused.NOT_UNDERSTOOD, "QUICLAB_CERT_DELAY", "soon");
+    }
+
+    /** Reads a plain client's environment with changes: names and values in turn. */
+    private static Settings parse(String... changes) throws Refused {
+        Map<String, String> environment = new HashMap<>();
+        environment.putAll(Map.of("ROLE", "client", "TESTCASE", "transfer", "REQUESTS", "https://server/a https://server:443/b"));
+        for (int i = 0; i < changes.length; i += 2) {
+            environment.put(changes[i], changes[i + 1]);
+        }
+        return Settings.parse(environment);
+    }
+
+    private static void refused(int status, String... changes) {
+        try {
+            parse(changes);
+        }
+        catch (Refused refused) {
+            check(refused.status == status, String.join(" ", changes) + ": " + refused.getMessage());
+            return;
+        }
+        check(false, String.join(" ", changes) + " was taken");
+    }
+
+    private static void check(boolean holds, String what) {
+        if (!holds) {
+            throw new AssertionError(what);
+        }
+    }
+}

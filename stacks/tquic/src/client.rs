@@ -1,0 +1,294 @@
+//! The client: fetches every URL, stores the bodies, and says whether all of it is right.
+
+use std::{
+    cell::RefCell,
+    collections::BTreeMap,
+    net::{SocketAddr, ToSocketAddrs},
+    path::PathBuf,
+    rc::Rc,
+};
+
+use anyhow::{Context, Error, Result, bail};
+use bytes::Bytes;
+use tquic::{
+    Connection, TransportHandler,
+    h3::{Header, Http3Config, Http3Error, Http3Event, connection::Http3Connection},
+};
+
+use crate::{
+    download::Download,
+    driver::Driver,
+    request::Request,
+    settings::{HttpVersion, IpVersion, Settings},
+    transport,
+};
+
+/// Bytes read from a stream at once.
+const CHUNK: usize = 64 * 1024;
+
+/// RFC 9114, section 8.1.
+const H3_NO_ERROR: u64 = 0x100;
+
+/// Fetches and stores.
+///
+/// # Errors
+/// Where the handshake fails or takes too long, the server's certificate does not verify, an answer is not 200 or shorter
+/// or longer than announced, the connection ends early, or a file cannot be written.
+pub fn run(settings: &Settings) -> Result<()> {
+    let target = settings.requests.first().context("REQUESTS: found no URL")?;
+    let peer = resolve(target, settings.ip)?;
+    if !settings.test_case.takes_two_connections() {
+        fetch(settings, peer, &settings.requests, None, false)?;
+        return Ok(());
+    }
+    let (first, others) = settings.requests.split_at(1);
+    let session = fetch(settings, peer, first, None, true)?.context("the server gave no session ticket")?;
+    fetch(settings, peer, others, Some(&session), false)?;
+    Ok(())
+}
+
+/// The first address of the host in the family that was asked for.
+fn resolve(request: &Request, ip: IpVersion) -> Result<SocketAddr> {
+    let addresses = (request.host.as_str(), request.port).to_socket_addrs();
+    let mut addresses = addresses.with_context(|| format!("resolving {}", request.host))?;
+    addresses
+        .find(|address| address.is_ipv4() == (ip == IpVersion::V4))
+        .with_context(|| format!("{}: found no address of IP{ip:?}", request.host))
+}
+
+/// Fetches `requests` over one connection. Its session, where `keep_session` says to wait for one.
+fn fetch(
+    settings: &Settings,
+    peer: SocketAddr,
+    requests: &[Request],
+    session: Option<&[u8]>,
+    keep_session: bool,
+) -> Result<Option<Vec<u8>>> {
+    let transfer = Rc::new(RefCell::new(Transfer::new(requests, settings)));
+    let handler = Client { settings: settings.clone(), transfer: transfer.clone() };
+    let mut driver = Driver::new(settings, Box::new(handler))?;
+    let host = requests.first().map(|request| request.host.as_str());
+    let index = driver.endpoint.connect(driver.socket.local(), peer, host, session, None, None)?;
+    let (outcome, kept) = loop {
+        if let Some(quic) = driver.endpoint.conn_get_mut(index) {
+            transfer.borrow_mut().request(quic);
+        }
+        driver.process()?;
+        let mut transfer = transfer.borrow_mut();
+        if let Some(error) = transfer.failure.take() {
+            break (Err(error), None);
+        }
+        if transfer.is_complete() {
+            let kept = driver.endpoint.conn_get_mut(index).and_then(|quic| quic.session().map(<[u8]>::to_vec));
+            if !keep_session || kept.is_some() {
+                break (Ok(()), kept);
+            }
+        }
+        drop(transfer);
+        driver.wait()?;
+    };
+    // Tell the server, so that it need not wait for its idle timeout. An error here: it is closed already.
+    if let Some(quic) = driver.endpoint.conn_get_mut(index) {
+        if session.is_some() && !quic.is_resumed() {
+            bail!("the server did not resume the session");
+        }
+        let _ = quic.close(true, H3_NO_ERROR, b"");
+        driver.process()?;
+    }
+    outcome.map(|()| kept)
+}
+
+struct Client {
+    settings: Settings,
+    transfer: Rc<RefCell<Transfer>>,
+}
+
+/// The requests of one connection and what has come of them.
+struct Transfer {
+    version: HttpVersion,
+    /// `None` with HTTP/0.9, and until it can begin.
+    http: Option<Http3Connection>,
+    /// Not sent yet, last one first.
+    waiting: Vec<Request>,
+    /// By stream.
+    running: BTreeMap<u64, Download>,
+    /// Most requests at the same time, beside what the server allows.
+    most: usize,
+    folder: PathBuf,
+    buffer: Vec<u8>,
+    /// The first thing that went wrong.
+    failure: Option<Error>,
+}
+
+impl Transfer {
+    fn new(requests: &[Request], settings: &Settings) -> Self {
+        Self {
+            version: settings.http,
+            http: None,
+            waiting: requests.iter().rev().cloned().collect(),
+            running: BTreeMap::new(),
+            most: settings.streams.unwrap_or(usize::MAX),
+            folder: settings.downloads.clone(),
+            buffer: vec![0; CHUNK],
+            failure: None,
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.waiting.is_empty() && self.running.is_empty()
+    }
+
+    fn note<T>(&mut self, outcome: Result<T>) {
+        if let Err(error) = outcome {
+            self.failure.get_or_insert(error);
+        }
+    }
+
+    /// Sends as many requests as the settings and the server allow.
+    fn request(&mut self, quic: &mut Connection) {
+        if !(quic.is_established() || quic.is_in_early_data()) || quic.is_closed() || quic.is_draining() {
+            return;
+        }
+        while self.running.len() < self.most {
+            let Some(request) = self.waiting.last().cloned() else { break };
+            let started = match self.version {
+                HttpVersion::H3 => self.start_h3(quic, &request),
+                HttpVersion::Hq => start_hq(quic, &request),
+            };
+            match started.with_context(|| format!("requesting {}", request.path)) {
+                Ok(Some(stream)) => {
+                    self.waiting.pop();
+                    self.running.insert(stream, Download::new(request));
+                }
+                Ok(None) => break,
+                Err(error) => return self.note::<()>(Err(error)),
+            }
+        }
+    }
+
+    /// Sends an HTTP/3 request. `None`: a limit forbids it now.
+    fn start_h3(&mut self, quic: &mut Connection, request: &Request) -> Result<Option<u64>> {
+        if self.http.is_none() {
+            self.http = Some(Http3Connection::new_with_quic_conn(quic, &Http3Config::new()?)?);
+        }
+        let http = self.http.as_mut().context("HTTP/3 has begun")?;
+        let stream = match http.stream_new(quic) {
+            Ok(stream) => stream,
+            Err(Http3Error::TransportError(tquic::Error::StreamLimitError)) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let headers = [
+            Header::new(b":method", b"GET"),
+            Header::new(b":scheme", b"https"),
+            Header::new(b":authority", request.authority().as_bytes()),
+            Header::new(b":path", request.path.as_bytes()),
+            Header::new(b"user-agent", b"tquic"),
+        ];
+        http.send_headers(quic, stream, &headers, true)?;
+        Ok(Some(stream))
+    }
+
+    /// Stores what has arrived.
+    fn take(&mut self, quic: &mut Connection, stream: u64) -> Result<()> {
+        match self.version {
+            HttpVersion::H3 => self.take_h3(quic),
+            HttpVersion::Hq => self.take_hq(quic, stream),
+        }
+    }
+
+    fn take_h3(&mut self, quic: &mut Connection) -> Result<()> {
+        let Some(http) = &mut self.http else { return Ok(()) };
+        loop {
+            let (stream, event) = match http.poll(quic) {
+                Ok(event) => event,
+                Err(Http3Error::Done) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            };
+            let Some(download) = self.running.get_mut(&stream) else { continue };
+            match event {
+                Http3Event::Headers { headers, .. } => download.on_headers(&headers, &self.folder)?,
+                Http3Event::Data => {
+                    while let Ok(length) = http.recv_body(quic, stream, &mut self.buffer) {
+                        download.store(&self.buffer[..length])?;
+                    }
+                }
+                Http3Event::Finished => {
+                    download.finish()?;
+                    self.running.remove(&stream);
+                }
+                Http3Event::Reset(code) => {
+                    bail!("{}: the server reset the stream with {code:#x}", download.request.path)
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn take_hq(&mut self, quic: &mut Connection, stream: u64) -> Result<()> {
+        let Some(download) = self.running.get_mut(&stream) else { return Ok(()) };
+        loop {
+            let (length, finished) = match quic.stream_read(stream, &mut self.buffer) {
+                Ok(read) => read,
+                Err(tquic::Error::Done) => return Ok(()),
+                Err(error) => return Err(error).with_context(|| format!("{}: receiving", download.request.path)),
+            };
+            download.create(&self.folder)?;
+            download.store(&self.buffer[..length])?;
+            if finished {
+                self.running.remove(&stream);
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Sends an HTTP/0.9 request. `None`: the server allows no more streams now.
+fn start_hq(quic: &mut Connection, request: &Request) -> Result<Option<u64>> {
+    let stream = match quic.stream_bidi_new(0, false) {
+        Ok(stream) => stream,
+        Err(tquic::Error::StreamLimitError) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let line = Bytes::from(format!("GET {}\r\n", request.path));
+    let length = line.len();
+    anyhow::ensure!(quic.stream_write(stream, line, true)? == length, "the server's window is smaller than a request");
+    Ok(Some(stream))
+}
+
+impl TransportHandler for Client {
+    fn on_conn_created(&mut self, quic: &mut Connection) {
+        let outcome = transport::start_logs(quic, &self.settings);
+        self.transfer.borrow_mut().note(outcome);
+    }
+
+    fn on_conn_established(&mut self, quic: &mut Connection) {
+        self.transfer.borrow_mut().request(quic);
+    }
+
+    fn on_conn_closed(&mut self, quic: &mut Connection) {
+        let mut transfer = self.transfer.borrow_mut();
+        let end = Error::msg(format!("connection ended early: {}", transport::end_of(quic)));
+        transfer.note::<()>(Err(end));
+    }
+
+    fn on_stream_created(&mut self, _quic: &mut Connection, _stream: u64) {}
+
+    fn on_stream_readable(&mut self, quic: &mut Connection, stream: u64) {
+        let mut transfer = self.transfer.borrow_mut();
+        let outcome = transfer.take(quic, stream);
+        transfer.note(outcome);
+        transfer.request(quic);
+    }
+
+    fn on_stream_writable(&mut self, quic: &mut Connection, stream: u64) {
+        let _ = quic.stream_want_write(stream, false);
+    }
+
+    fn on_stream_closed(&mut self, _quic: &mut Connection, stream: u64) {
+        if let Some(http) = &mut self.transfer.borrow_mut().http {
+            http.stream_destroy(stream);
+        }
+    }
+
+    fn on_new_token(&mut self, _quic: &mut Connection, _token: Vec<u8>) {}
+}
