@@ -18,6 +18,8 @@ export RUSTFLAGS := -C target-feature=+crt-static --remap-path-prefix=$(CURDIR)=
 DEMO_PACKAGES := build-essential cmake libclang-dev qemu-system-x86 mmdebstrap erofs-utils uidmap kmod xz-utils ca-certificates
 # To check against: a browser, another dissector, another reader of certificates, other readers of Parquet.
 TEST_PACKAGES := $(DEMO_PACKAGES) chromium tshark openssl zstd python3-venv
+# To build every stack.
+STACKS_PACKAGES := $(DEMO_PACKAGES) libnuma-dev maven openjdk-17-jdk-headless python3-pip
 # To hold the endpoints to the contract.
 CONTRACT_PACKAGES := $(DEMO_PACKAGES) python3 openssl iproute2
 
@@ -32,7 +34,7 @@ demo: demo-setup build ## run the quick profile of the baseline and report on it
 .PHONY: test
 test: test-setup build target/python/.installed ## run all tests
 	cargo test --release --workspace
-	cd stacks/quic-go && go vet . && go test .
+	for stack in quic-go x-net-quic; do (cd stacks/$$stack && go vet . && go test .); done
 
 .PHONY: lint
 lint: toolchains ## formatting and clippy, with the purity lints
@@ -42,7 +44,7 @@ lint: toolchains ## formatting and clippy, with the purity lints
 .PHONY: deny
 deny: toolchains ## licences and sources of all dependencies
 	command -v cargo-deny > /dev/null || (cd / && env -u RUSTFLAGS cargo install cargo-deny --locked)
-	for manifest in Cargo.toml stacks/quiche/Cargo.toml stacks/quiche-0.24/Cargo.toml; do \
+	for manifest in Cargo.toml stacks/*/Cargo.toml; do \
 		cargo deny --manifest-path $$manifest --config deny.toml --all-features check licenses bans sources; done
 
 # The stable compiler, told to accept the flags that the fuzzer needs. What is found stays in crates/wire/fuzz/found and
@@ -64,13 +66,33 @@ bench: test-setup build ## CPU time and memory of a run, beside their limits; of
 baseline: demo-setup build ## the whole baseline, 80 runs of 100 MiB: about an hour on 2 cores
 	$(QUICLAB) run experiments/quic-steps/baseline.toml -j $(JOBS)
 
+.PHONY: stacks
+stacks: stacks-setup build ## build every stack: up to an hour on 2 cores with an empty cache
+	$(QUICLAB) stacks build
+
+.PHONY: check-stacks
+check-stacks: stacks ## prove in virtual machines what every stack claims: about an hour on 2 cores
+	$(QUICLAB) stacks check -j $(JOBS)
+
+.PHONY: interop
+interop: stacks ## every server against every client, judged by their packets: more than an hour on 2 cores
+	$(QUICLAB) interop -j $(JOBS)
+
+.PHONY: default-behaviour
+default-behaviour: stacks ## how every stack paces by itself: about a quarter of an hour on 2 cores
+	$(QUICLAB) run experiments/stacks/default-behaviour.toml -j $(JOBS)
+
+# Without virtual machines: quick while an endpoint is being written.
 .PHONY: contract
-contract: toolchains ## hold every endpoint to the contract, as root
+contract: toolchains ## hold the endpoints to the contract over a loopback, as root
 	$(call require,$(CONTRACT_PACKAGES))
 	folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
-	mmdebstrap --variant=minbase --include=ngtcp2-server,ngtcp2-client,nginx-light,curl trixie "$$folder/trixie"; \
-	for stack in quiche quiche-0.24 quic-go; do python3 stacks/test-contract.py stacks/$$stack; done; \
-	for stack in ngtcp2 tcp-tls; do python3 stacks/test-contract.py stacks/$$stack --root "$$folder/trixie"; done
+	mmdebstrap --variant=minbase --include=ngtcp2-server,ngtcp2-client,nginx-light,haproxy,curl trixie "$$folder/trixie"; \
+	for stack in quiche quiche-0.24 quic-go quinn x-net-quic; do python3 stacks/test-contract.py stacks/$$stack; done; \
+	for stack in ngtcp2 tcp-tls; do python3 stacks/test-contract.py stacks/$$stack --root "$$folder/trixie"; done; \
+	for stack in nginx haproxy; do \
+		python3 stacks/test-contract.py stacks/$$stack --root "$$folder/trixie" --peer stacks/ngtcp2 --peer-root "$$folder/trixie"; done; \
+	python3 stacks/test-contract.py stacks/curl --root "$$folder/trixie" --peer stacks/nginx --peer-root "$$folder/trixie"
 
 .PHONY: build
 build: toolchains ## the command and the agent
@@ -79,6 +101,10 @@ build: toolchains ## the command and the agent
 .PHONY: demo-setup
 demo-setup: toolchains
 	$(call require,$(DEMO_PACKAGES))
+
+.PHONY: stacks-setup
+stacks-setup: toolchains
+	$(call require,$(STACKS_PACKAGES))
 
 .PHONY: test-setup
 test-setup: toolchains

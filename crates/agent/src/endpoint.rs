@@ -128,8 +128,8 @@ impl Endpoint {
     pub fn end(mut self, root: &Root) -> Result<ProcessEnd> {
         let group = Pid::from_raw(self.child.id() as i32);
         // What an endpoint leaves behind that has ended by itself; one that is told to end takes the others of its group along.
-        let left =
-            if self.has_ended()? { root.end_processes().context("looking for processes left behind")? } else { 0 };
+        let ended_by_itself = self.has_ended()?;
+        let left = if ended_by_itself { root.end_processes() } else { Ok(0) };
         // No such group: it has ended by itself, and waiting says how.
         let _ = killpg(group, Signal::SIGTERM);
         let mut watched = [PollFd::new(self.watch.as_fd(), PollFlags::POLLIN)];
@@ -138,7 +138,8 @@ impl Endpoint {
             let _ = killpg(group, Signal::SIGKILL);
         }
         let mut end = self.reap()?;
-        end.processes_left = left + root.end_processes().context("looking for processes left behind")?;
+        let left = if ended_by_itself { left } else { root.end_processes() };
+        end.processes_left = left.context("looking for processes left behind")?;
         end.stray_files = root.stray_files().context("looking for stray files")?;
         Ok(end)
     }

@@ -54,8 +54,8 @@ pub struct Case {
     pub client_testcase: &'static str,
     /// `TESTCASE` of the server.
     pub server_testcase: &'static str,
-    /// What the client asks for, in this order.
-    pub files: &'static [Files],
+    /// What the client asks for.
+    pub files: Files,
     /// What lies between the endpoints.
     pub path: PathNeeds,
     /// IP version of the whole connection.
@@ -121,7 +121,7 @@ const PLAIN: Case = Case {
     description: "",
     client_testcase: "transfer",
     server_testcase: "transfer",
-    files: &[],
+    files: files(1, 1),
     path: PathNeeds::DEFAULT,
     ip: IpVersion::V4,
     large_certificate: false,
@@ -155,7 +155,7 @@ impl Case {
 
     /// How many files the client asks for.
     pub fn file_count(&self) -> u64 {
-        self.files.iter().map(|files| u64::from(files.count)).sum()
+        u64::from(self.files.count)
     }
 
     pub(crate) fn judge(&self, facts: &Facts, reasons: &mut Reasons) {

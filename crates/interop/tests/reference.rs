@@ -12,8 +12,7 @@ fn every_case_stands_in_the_reference_with_its_letters_files_and_test_cases() {
         .collect();
     assert_eq!(rows.len(), CASES.len());
     for (case, row) in CASES.iter().zip(rows) {
-        let files: Vec<String> = case.files.iter().map(|files| format!("{} x {}", files.count, files.size)).collect();
-        let files = files.join(", ");
+        let files = format!("{} x {}", case.files.count, case.files.size);
         let found = row[4].split(", with names of").next().unwrap();
         assert_eq!(row[1], format!("`{}`", case.name));
         assert_eq!(row[2], case.abbreviation, "{}", case.name);

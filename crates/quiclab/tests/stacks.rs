@@ -41,7 +41,7 @@ fn every_stack_transfers_a_file() {
         // One tap only: TCP would be put together from both.
         tshark(&whole, &["-Y", "frame.interface_id == 0", "-c", "400", "-w", &one.display().to_string()]);
         let headers = "http2.type == 1 || http3.frame_type == 1";
-        let decrypted = tshark(&one, &["-d", "tcp.port==4433,tls", "-Y", headers]);
+        let decrypted = tshark(&one, &["-d", "tcp.port==443,tls", "-Y", headers]);
         assert!(!decrypted.stdout.is_empty(), "{name}: tshark finds no HTTP header frame: {decrypted:?}");
     }
 }

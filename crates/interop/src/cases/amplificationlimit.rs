@@ -14,7 +14,7 @@ pub(super) const CASE: Case = Case {
     name: "amplificationlimit",
     abbreviation: "A",
     description: "The server sends at most three times what it received until the client's address is validated.",
-    files: &[files(1, 5 * KIB)],
+    files: files(1, 5 * KIB),
     path: PathNeeds { drops_to_server: &[2, 3, 4, 5, 6, 7], ..PathNeeds::DEFAULT },
     large_certificate: true,
     judge,

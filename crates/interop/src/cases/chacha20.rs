@@ -15,7 +15,7 @@ pub(super) const CASE: Case = Case {
     description: "The client offers TLS_CHACHA20_POLY1305_SHA256 and no other cipher suite, and a file arrives.",
     client_testcase: "chacha20",
     server_testcase: "chacha20",
-    files: &[files(1, MIB)],
+    files: files(1, MIB),
     judge,
     ..PLAIN
 };

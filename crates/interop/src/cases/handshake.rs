@@ -10,7 +10,7 @@ pub(super) const CASE: Case = Case {
     description: "The handshake completes and a small file arrives, without a Retry.",
     client_testcase: "handshake",
     server_testcase: "handshake",
-    files: &[files(1, KIB)],
+    files: files(1, KIB),
     judge,
     ..PLAIN
 };

@@ -8,7 +8,7 @@ pub(super) const CASE: Case = Case {
     name: "ipv6",
     abbreviation: "6",
     description: "Files arrive over IPv6 alone.",
-    files: &[files(1, 5 * KIB), files(1, 10 * KIB)],
+    files: files(2, 10 * KIB),
     ip: IpVersion::V6,
     judge,
     ..PLAIN

@@ -12,7 +12,7 @@ pub(super) const CASE: Case = Case {
     description: "One endpoint updates its keys during a transfer, and the other one follows.",
     client_testcase: "keyupdate",
     server_testcase: "transfer",
-    files: &[files(1, 3 * MIB)],
+    files: files(1, 3 * MIB),
     judge,
     ..PLAIN
 };

@@ -15,7 +15,7 @@ pub(super) const CASE: Case = Case {
     description: "The handshake completes when the round-trip time is 1.5 s, longer than the client's first probe timeout.",
     client_testcase: "handshake",
     server_testcase: "handshake",
-    files: &[files(1, KIB)],
+    files: files(1, KIB),
     path: PathNeeds { delay: Duration::from_millis(750), ..PathNeeds::DEFAULT },
     judge,
     ..PLAIN

@@ -13,7 +13,7 @@ pub(super) const CASE: Case = Case {
     name: "multiplexing",
     abbreviation: "M",
     description: "Many small files arrive, each on a stream of its own, over one connection.",
-    files: &[files(200, 32)],
+    files: files(200, 32),
     judge,
     ..PLAIN
 };

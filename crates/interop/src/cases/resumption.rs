@@ -10,7 +10,7 @@ pub(super) const CASE: Case = Case {
     description: "A second connection resumes the TLS session of the first.",
     client_testcase: "resumption",
     server_testcase: "resumption",
-    files: &[files(1, 5 * KIB), files(3, 10 * KIB)],
+    files: files(4, 10 * KIB),
     judge,
     ..PLAIN
 };

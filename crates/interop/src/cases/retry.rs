@@ -10,7 +10,7 @@ pub(super) const CASE: Case = Case {
     description: "The server sends a Retry, and the client completes the handshake with its token.",
     client_testcase: "retry",
     server_testcase: "retry",
-    files: &[files(1, 10 * KIB)],
+    files: files(1, 10 * KIB),
     judge,
     ..PLAIN
 };

@@ -8,7 +8,7 @@ pub(super) const CASE: Case = Case {
     name: "transfer",
     abbreviation: "DC",
     description: "A file of 1 MiB arrives whole over one connection.",
-    files: &[files(1, MIB)],
+    files: files(1, MIB),
     judge,
     ..PLAIN
 };

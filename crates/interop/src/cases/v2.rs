@@ -12,7 +12,7 @@ pub(super) const CASE: Case = Case {
     description: "Both endpoints end up with version 2, by compatible version negotiation from version 1 or from the start.",
     client_testcase: "v2",
     server_testcase: "v2",
-    files: &[files(1, KIB)],
+    files: files(1, KIB),
     judge,
     ..PLAIN
 };

@@ -16,7 +16,7 @@ pub(super) const CASE: Case = Case {
     server_testcase: "zerortt",
     // With names of this length they are about 10 kB: they take many packets, and fit into the first congestion window
     // (RFC 9002 section 7.2).
-    files: &[Files { count: 40, size: ByteCount::from_bytes(32), name_bytes: 250 }],
+    files: Files { count: 40, size: ByteCount::from_bytes(32), name_bytes: 250 },
     judge,
     ..PLAIN
 };

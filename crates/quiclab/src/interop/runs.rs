@@ -28,7 +28,7 @@ pub fn run_of(
 }
 
 fn text_of(case: &Case, server: &str, client: &str, seed: u64) -> String {
-    let files = case.files[0];
+    let files = case.files;
     let path = &case.path;
     // The limit counts delay line and queue together.
     let in_flight = path.rate.as_bits_per_second() * path.delay.as_nanos() / 1_000_000_000 / PACKET_BITS;

@@ -15,14 +15,23 @@ start_shift = "3 ms"
 kernel = "6.1"
 [settings.stack]
 name = "STACK"
+server = "STACK"
+client = "STACK"
 congestion_control = "cubic"
 gso = "GSO"
 pacing = "off"
 http = "h3"
 [settings.workload]
+test_case = "transfer"
+files = 1
+name_bytes = 1
+certificate = "small"
+certificate_delay = "0 ns"
 size = "10 MiB"
 timeout = "300 s"
 [settings.path]
+ip = "4"
+drops_to_server = []
 rate = "40 Mbit/s"
 burst = "1535 B"
 delay_to_client = "20 ms"
@@ -36,6 +45,8 @@ udp_send_buffer = "212992 B"
 kind = "none"
 [settings.tap]
 enabled = true
+send_sizes = false
+qlog = false
 [settings.analysis]
 train_threshold = "100 us"
 "#;

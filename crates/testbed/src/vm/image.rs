@@ -20,7 +20,7 @@ const EPOCH: &str = "1767225600";
 /// The file system's UUID: any constant.
 const UUID: &str = "7175696c-6162-4000-8000-000000000001";
 /// Version of this recipe.
-const RECIPE: &[u8] = b"5";
+const RECIPE: &[u8] = b"6";
 
 /// What no run reads.
 const EXCLUDED: &[&str] = &["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*"];
@@ -122,6 +122,8 @@ fn build(packages: &BTreeSet<String>, folder: &Path, stop: &AtomicBool) -> Resul
     if !packages.is_empty() {
         mmdebstrap.arg(format!("--include={}", packages.iter().cloned().collect::<Vec<_>>().join(",")));
     }
+    // Some packages' scripts put links there, whether manual pages are installed or not.
+    mmdebstrap.arg("--essential-hook=mkdir -p \"$1\"/usr/share/man/man1");
     for pattern in EXCLUDED {
         mmdebstrap.arg(format!("--dpkgopt=path-exclude={pattern}"));
     }

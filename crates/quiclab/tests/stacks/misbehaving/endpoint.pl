@@ -22,6 +22,16 @@ if ($ENV{ROLE} eq 'server') {
     exit 1 if $manner eq 'client-fails';
     exit 127 if $manner eq 'client-answers-127';
     sleep 1000 if $manner eq 'client-hangs';
+    exit 0 if $manner eq 'client-stores-nothing';
+    kill 'SEGV', $$ if $manner eq 'client-dies';
+    print 'x' x 3_000_000 if $manner eq 'client-floods-its-log';
+    if ($manner eq 'client-writes-elsewhere') {
+        open my $elsewhere, '>', '/etc/elsewhere' or die $!;
+    }
+    if ($manner eq 'client-leaves-a-process' && !fork) {
+        setpgrp;
+        sleep 1000;
+    }
     my ($name) = $ENV{REQUESTS} =~ m{([^/]+)$};
     my $connection = IO::Socket::INET->new(PeerAddr => "server:$ENV{QUICLAB_PORT}") or die $@;
     local $/;

@@ -1,0 +1,72 @@
+//! What a stack claims is proved, and what it ignores is found.
+
+mod common;
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use common::{Bench, REAL_STACKS, TEST_STACKS, quiclab, said};
+
+#[test]
+fn a_setting_that_is_ignored_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = quiclab();
+    command.args(["stacks", "check", "careless", "--stacks", TEST_STACKS, "--out"]).arg(folder.path());
+    let told = said(&mut command);
+    for line in [
+        "ok   careless: a file arrives whole, and the key log opens its packets: the file is whole",
+        "ok   careless: it speaks IPv4: the file is whole",
+        "FAIL careless: congestion control cubic is in force: every packet has the length that it has under reno: the setting changes nothing",
+        "ok   careless: segmentation offload is on: ",
+        "FAIL careless: the server refuses TESTCASE=t7f3a9c1e: expected 127, found that it was ignored",
+        "FAIL careless: the client refuses QUICLAB_NO_SUCH_SETTING=1: expected 127, found that it was ignored",
+        "ok   careless: the server refuses QUICLAB_GSO=off: 127",
+        "ok   careless: the client refuses QUICLAB_GSO=nonsense: 127",
+    ] {
+        assert!(told.output.contains(line), "no line {line:?} in\n{}", told.output);
+    }
+    let failed = told.output.lines().filter(|line| line.starts_with("FAIL")).count();
+    assert_eq!(told.status, Some(failed as i32), "{}", told.errors);
+}
+
+#[test]
+fn a_program_of_ones_own_is_a_stack() {
+    let bench = Bench::new("name = \"tests/own\"\ntitle = \"x\"\n[stack]\nname = \"mine\"\n");
+    let program = bench.out("mine.sh");
+    fs::write(&program, "#!/bin/sh\necho \"$ROLE $TESTCASE ${QUICLAB_CCA-unset}\" >&2\nexit 127\n").unwrap();
+    let run = |bench: &Bench| said(&mut bench.run(REAL_STACKS, "out", &["--stack", &program.display().to_string()]));
+    let refused = run(&bench);
+    assert!(refused.errors.contains("--stack") && refused.errors.contains("chmod +x"), "{}", refused.errors);
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let told = run(&bench);
+    assert_eq!(told.status, Some(1), "{}", told.errors);
+    assert!(told.errors.contains("the server answered 127"), "{}", told.errors);
+    let failed = fs::read_dir(bench.out("out/failed")).unwrap().next().unwrap().unwrap().path();
+    assert_eq!(fs::read_to_string(failed.join("server/stderr")).unwrap(), "server transfer unset\n");
+}
+
+#[test]
+fn a_stack_that_cannot_be_built_is_left_out_and_the_report_says_so() {
+    let bench = Bench::new(
+        "name = \"tests/missing\"\ntitle = \"x\"\n[workload]\nsize = \"64 KiB\"\n[matrix]\n\"stack.name\" = [\"broken\", \"misbehaving\"]\n",
+    );
+    let folder = bench.out("stacks");
+    for (name, command) in [
+        ("broken", "echo it is broken; exit 3"),
+        ("misbehaving", "install -m 755 endpoint.pl \\\"$QUICLAB_STACK_OUT/\\\""),
+    ] {
+        fs::create_dir_all(folder.join(name)).unwrap();
+        let text = fs::read_to_string(format!("{TEST_STACKS}/misbehaving/stack.toml")).unwrap();
+        let text = text.replace("name = \"misbehaving\"", &format!("name = {name:?}"));
+        let text = text.lines().map(|line| match line.starts_with("command = \"install") {
+            true => format!("command = \"{command}\"\n"),
+            false => format!("{line}\n"),
+        });
+        fs::write(folder.join(name).join("stack.toml"), text.collect::<String>()).unwrap();
+        fs::copy(format!("{TEST_STACKS}/misbehaving/endpoint.pl"), folder.join(name).join("endpoint.pl")).unwrap();
+    }
+    let told = said(&mut bench.run(&folder.display().to_string(), "out", &[]));
+    assert_eq!(told.status, Some(0), "{}", told.errors);
+    assert!(told.errors.contains("broken is left out") && told.errors.contains("it is broken"), "{}", told.errors);
+    let page = fs::read_to_string(bench.out("out/report.html")).unwrap();
+    assert!(page.contains("left out, it could not be built"), "the page says nothing of it");
+}

@@ -1,0 +1,269 @@
+//! The client: fetches every URL, stores the bodies, and says whether all of it is right.
+
+use std::{
+    ffi::CString,
+    ptr,
+    sync::mpsc::{self, Receiver, Sender},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, anyhow};
+use msquic::{
+    ADDRESS_FAMILY_INET, ADDRESS_FAMILY_INET6, Api, Configuration, Connection, ConnectionEvent,
+    ConnectionShutdownFlags, Registration, RegistrationConfig, SendFlags, Status, StatusCode, Stream, StreamEvent,
+    StreamOpenFlags, StreamStartFlags,
+    ffi::{HQUIC, QUIC_PARAM_CONN_RESUMPTION_TICKET},
+};
+
+use crate::{
+    chunk, configuration,
+    files::Store,
+    key_log::KeyLog,
+    settings::{IpVersion, Request, Settings, TestCase},
+};
+
+/// How long the server may take to complete the handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Pause before the next try, where nobody listens at the server's port.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How long it may take to send a session ticket, after the first file.
+const TICKET_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a connection may be silent: more than the library's own idle timeout of 30 s.
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(35);
+
+/// How long the end of a connection may take.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// `QUIC_PARAM_CONN_FORCE_KEY_UPDATE` of the library's header `msquicp.h`, which its crate does not translate.
+const FORCE_KEY_UPDATE: u32 = 0x8500_0000;
+
+/// What the library's thread tells the main thread.
+enum Message {
+    Connected,
+    Ticket(Vec<u8>),
+    /// A request is done, or failed.
+    Done(Result<()>),
+    /// The connection is over, before or after its handshake.
+    Over(Option<Status>),
+}
+
+/// Fetches and stores.
+///
+/// # Errors
+/// Where a handshake fails or takes too long, the server's certificate does not verify, a stream or a connection ends
+/// early, no session ticket comes where one is needed, or a file cannot be written.
+pub fn run(settings: Settings) -> Result<()> {
+    let registration = Registration::new(&RegistrationConfig::new()).context("RegistrationOpen")?;
+    let configuration = configuration::open(&registration, &settings)?;
+    let client = Client { registration: &registration, configuration: &configuration, settings: &settings };
+    if !matches!(settings.test_case, TestCase::Resumption | TestCase::ZeroRtt) {
+        return client.fetch(&settings.requests, None, false).map(|_| ());
+    }
+    let (first, others) = settings.requests.split_at(1);
+    let ticket = client.fetch(first, None, true)?.context("found no session ticket")?;
+    client.fetch(others, Some(&ticket), false).map(|_| ())
+}
+
+struct Client<'a> {
+    registration: &'a Registration,
+    configuration: &'a Configuration,
+    settings: &'a Settings,
+}
+
+/// A connection and its streams, which are closed before it.
+struct Session {
+    streams: Vec<Stream>,
+    connection: Connection,
+    sender: Sender<Message>,
+    messages: Receiver<Message>,
+}
+
+impl Client<'_> {
+    /// Fetches over one connection, and returns the session ticket if one came and `wants_ticket`. Where nobody listens
+    /// yet, it tries again.
+    fn fetch(&self, requests: &[Request], ticket: Option<&[u8]>, wants_ticket: bool) -> Result<Option<Vec<u8>>> {
+        let deadline = Instant::now() + HANDSHAKE_TIMEOUT;
+        loop {
+            let mut session = self.connect(requests, ticket)?;
+            match session.run(self, requests, wants_ticket) {
+                Err(error) if is_unreachable(&error) && Instant::now() + PAUSE < deadline => thread::sleep(PAUSE),
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Begins a connection, with as many requests as it may have at a time.
+    fn connect(&self, requests: &[Request], ticket: Option<&[u8]>) -> Result<Session> {
+        let first = requests.first().context("REQUESTS: found no URL")?;
+        let (sender, messages) = mpsc::channel();
+        let mut session = Session { streams: Vec::new(), connection: self.open(sender.clone())?, sender, messages };
+        // SAFETY: the handle is that of the session's connection.
+        let handle = unsafe { session.connection.as_raw() };
+        if let Some(ticket) = ticket {
+            let length = u32::try_from(ticket.len())?;
+            // SAFETY: the library copies the ticket.
+            unsafe { Api::set_param(handle, QUIC_PARAM_CONN_RESUMPTION_TICKET, length, ticket.as_ptr().cast()) }
+                .context("session ticket")?;
+        }
+        for request in requests.iter().take(self.settings.streams.unwrap_or(usize::MAX)) {
+            session.get(request, self.settings)?;
+        }
+        let family = match self.settings.ip {
+            IpVersion::V4 => ADDRESS_FAMILY_INET,
+            IpVersion::V6 => ADDRESS_FAMILY_INET6,
+        };
+        let host = CString::new(first.host.as_str())?;
+        let start = Api::get_ffi().ConnectionStart.context("ConnectionStart")?;
+        // SAFETY: the handles are open, and the library copies the name.
+        let status = unsafe { start(handle, self.configuration.as_raw(), family, host.as_ptr(), first.port) };
+        Status::ok_from_raw(status).with_context(|| format!("connecting to {}", first.host))?;
+        Ok(session)
+    }
+
+    fn open(&self, sender: Sender<Message>) -> Result<Connection> {
+        let connection = Connection::open(self.registration, |_, _| Ok(())).context("ConnectionOpen")?;
+        configuration::prepare(&connection, self.settings)?;
+        let key_log = self.settings.key_log.as_deref().map(|path| KeyLog::new(&connection, path)).transpose()?;
+        let mut end = None;
+        connection.set_callback_handler(move |connection, event| {
+            let message = match event {
+                ConnectionEvent::Connected { .. } => {
+                    eprintln!("congestion control: {}", configuration::congestion_control(&connection));
+                    if let Some(Err(error)) = key_log.as_ref().map(KeyLog::write) {
+                        eprintln!("{error:#}");
+                    }
+                    Message::Connected
+                }
+                ConnectionEvent::ResumptionTicketReceived { resumption_ticket } => {
+                    Message::Ticket(resumption_ticket.to_owned())
+                }
+                ConnectionEvent::ShutdownInitiatedByTransport { status, .. } => {
+                    end = Some(status);
+                    return Ok(());
+                }
+                ConnectionEvent::ShutdownComplete { .. } => Message::Over(end.take()),
+                _ => return Ok(()),
+            };
+            let _ = sender.send(message);
+            Ok(())
+        });
+        Ok(connection)
+    }
+}
+
+impl Session {
+    /// Waits until all requests are done, and makes those that had to wait.
+    fn run(&mut self, client: &Client, requests: &[Request], wants_ticket: bool) -> Result<Option<Vec<u8>>> {
+        let mut ticket = None;
+        let mut left = requests.len();
+        let mut patience = HANDSHAKE_TIMEOUT;
+        while left > 0 || (wants_ticket && ticket.is_none()) {
+            if left == 0 {
+                patience = TICKET_TIMEOUT;
+            }
+            let message = self.messages.recv_timeout(patience);
+            match message.with_context(|| format!("nothing happened for {patience:?}"))? {
+                Message::Connected => patience = SILENCE_TIMEOUT,
+                Message::Ticket(bytes) => ticket = Some(bytes),
+                Message::Done(outcome) => {
+                    // A request that fails with its connection does not know why.
+                    outcome.or_else(|error| Err(self.end().map_or(error, anyhow::Error::from)))?;
+                    left -= 1;
+                    if let Some(request) = requests.get(self.streams.len()) {
+                        self.get(request, client.settings)?;
+                    }
+                }
+                Message::Over(status) => return Err(status.map_or(anyhow!("the server closed"), anyhow::Error::from)),
+            }
+        }
+        // The server is told that this is the end, so that it need not wait for its idle timeout.
+        self.connection.shutdown(ConnectionShutdownFlags::NONE, 0);
+        self.end();
+        Ok(ticket)
+    }
+
+    /// Waits for the end of the connection, for a while, and returns the library's reason for it.
+    fn end(&self) -> Option<Status> {
+        let deadline = Instant::now() + CLOSE_TIMEOUT;
+        loop {
+            match self.messages.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(Message::Over(status)) => return status,
+                Ok(_) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// Makes a request. The library holds it back until the server allows another stream.
+    fn get(&mut self, request: &Request, settings: &Settings) -> Result<()> {
+        let path = settings.downloads.join(&request.file_name);
+        let mut store = Some(Store::create(&path).with_context(|| path.display().to_string())?);
+        let sender = self.sender.clone();
+        let (name, key_update) = (request.path.clone(), settings.test_case == TestCase::KeyUpdate);
+        let mut key_update = key_update.then(|| KeyUpdate::new(&self.connection));
+        let early = settings.test_case == TestCase::ZeroRtt;
+        let flags = if early { StreamOpenFlags::ZERO_RTT } else { StreamOpenFlags::NONE };
+        let stream = Stream::open(&self.connection, flags, move |_, event| {
+            let outcome = match event {
+                StreamEvent::Receive { buffers, .. } => {
+                    if key_update.as_mut().is_some_and(KeyUpdate::when_confirmed) {
+                        key_update = None;
+                    }
+                    let Some(store) = store.as_mut() else { return Ok(()) };
+                    match buffers.iter().try_for_each(|buffer| store.write(buffer.as_bytes())) {
+                        Ok(()) => return Ok(()),
+                        outcome => outcome.map_err(anyhow::Error::from),
+                    }
+                }
+                StreamEvent::PeerSendShutdown => {
+                    let Some(store) = store.take() else { return Ok(()) };
+                    store.finish().map_err(anyhow::Error::from)
+                }
+                StreamEvent::PeerSendAborted { error_code } => {
+                    Err(anyhow!("the server refused it: error {error_code}"))
+                }
+                StreamEvent::ShutdownComplete { .. } if store.is_some() => Err(anyhow!("the connection ended early")),
+                StreamEvent::SendComplete { client_context, .. } => {
+                    // SAFETY: only `chunk::send` sends here.
+                    unsafe { chunk::take_back(client_context) };
+                    return Ok(());
+                }
+                _ => return Ok(()),
+            };
+            store = None;
+            let _ = sender.send(Message::Done(outcome.with_context(|| name.clone())));
+            Ok(())
+        })
+        .context("StreamOpen")?;
+        stream.start(StreamStartFlags::NONE).context("StreamStart")?;
+        let flags = if early { SendFlags::FIN | SendFlags::ALLOW_0_RTT } else { SendFlags::FIN };
+        chunk::send(&stream, format!("GET {}\r\n", request.path).into_bytes(), flags).context("StreamSend")?;
+        self.streams.push(stream);
+        Ok(())
+    }
+}
+
+/// The one key update of a connection.
+struct KeyUpdate(HQUIC);
+
+impl KeyUpdate {
+    fn new(connection: &Connection) -> Self {
+        // SAFETY: streams, and so their handlers, are closed before the connection.
+        Self(unsafe { connection.as_raw() })
+    }
+
+    /// Updates the keys; false if the handshake is not confirmed yet.
+    fn when_confirmed(&mut self) -> bool {
+        // SAFETY: the parameter has no value.
+        unsafe { Api::set_param(self.0, FORCE_KEY_UPDATE, 0, ptr::null()) }.is_ok()
+    }
+}
+
+/// True where the kernel was told that nobody listens at the server's port.
+fn is_unreachable(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<Status>().is_some_and(|status| status.0 == StatusCode::QUIC_STATUS_UNREACHABLE as u32)
+}

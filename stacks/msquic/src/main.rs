@@ -1,0 +1,46 @@
+//! HTTP/0.9 over the msquic crate as a quiclab endpoint: server or client, by `ROLE`.
+//!
+//! Nothing of QUIC is decided here; this program is what MsQuic leaves to the application: TLS, files, requests. Read
+//! [`settings`] first (what is honoured, what is refused), then [`configuration`] (how the library is configured), then
+//! [`server`] and [`client`]. The library calls back from a thread of its own; the main thread waits for messages.
+//!
+//! Exit status: 0 done, 1 failed, 127 asked for something that this endpoint cannot do.
+
+mod chunk;
+mod client;
+mod configuration;
+mod files;
+mod key_log;
+mod server;
+mod settings;
+
+use std::process::ExitCode;
+
+use settings::{Role, Settings, SettingsError};
+
+const FAILED: u8 = 1;
+const NOT_SUPPORTED: u8 = 127;
+
+fn main() -> ExitCode {
+    let settings = match Settings::parse(std::env::vars()) {
+        Ok(settings) => settings,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::from(match error {
+                SettingsError::NotSupported { .. } => NOT_SUPPORTED,
+                SettingsError::Invalid { .. } => FAILED,
+            });
+        }
+    };
+    let outcome = match settings.role {
+        Role::Server => server::run(settings),
+        Role::Client => client::run(settings),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::from(FAILED)
+        }
+    }
+}
