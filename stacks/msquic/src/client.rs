@@ -3,7 +3,11 @@
 use std::{
     ffi::CString,
     ptr,
-    sync::mpsc::{self, Receiver, Sender},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{self, Receiver, Sender},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -78,6 +82,7 @@ struct Client<'a> {
 struct Session {
     streams: Vec<Stream>,
     connection: Connection,
+    key_update: KeyUpdate,
     sender: Sender<Message>,
     messages: Receiver<Message>,
 }
@@ -100,7 +105,9 @@ impl Client<'_> {
     fn connect(&self, requests: &[Request], ticket: Option<&[u8]>) -> Result<Session> {
         let first = requests.first().context("REQUESTS: found no URL")?;
         let (sender, messages) = mpsc::channel();
-        let mut session = Session { streams: Vec::new(), connection: self.open(sender.clone())?, sender, messages };
+        let connection = self.open(sender.clone())?;
+        let key_update = KeyUpdate::new(&connection);
+        let mut session = Session { streams: Vec::new(), connection, key_update, sender, messages };
         // SAFETY: the handle is that of the session's connection.
         let handle = unsafe { session.connection.as_raw() };
         if let Some(ticket) = ticket {
@@ -171,7 +178,7 @@ impl Session {
                 Message::Ticket(bytes) => ticket = Some(bytes),
                 Message::Done(outcome) => {
                     // A request that fails with its connection does not know why.
-                    outcome.or_else(|error| Err(self.end().map_or(error, anyhow::Error::from)))?;
+                    outcome.map_err(|error| self.end().map_or(error, anyhow::Error::from))?;
                     left -= 1;
                     if let Some(request) = requests.get(self.streams.len()) {
                         self.get(request, client.settings)?;
@@ -203,15 +210,15 @@ impl Session {
         let path = settings.downloads.join(&request.file_name);
         let mut store = Some(Store::create(&path).with_context(|| path.display().to_string())?);
         let sender = self.sender.clone();
-        let (name, key_update) = (request.path.clone(), settings.test_case == TestCase::KeyUpdate);
-        let mut key_update = key_update.then(|| KeyUpdate::new(&self.connection));
+        let name = request.path.clone();
+        let key_update = (settings.test_case == TestCase::KeyUpdate).then(|| self.key_update.clone());
         let early = settings.test_case == TestCase::ZeroRtt;
         let flags = if early { StreamOpenFlags::ZERO_RTT } else { StreamOpenFlags::NONE };
         let stream = Stream::open(&self.connection, flags, move |_, event| {
             let outcome = match event {
                 StreamEvent::Receive { buffers, .. } => {
-                    if key_update.as_mut().is_some_and(KeyUpdate::when_confirmed) {
-                        key_update = None;
+                    if let Some(key_update) = &key_update {
+                        key_update.when_confirmed();
                     }
                     let Some(store) = store.as_mut() else { return Ok(()) };
                     match buffers.iter().try_for_each(|buffer| store.write(buffer.as_bytes())) {
@@ -248,18 +255,25 @@ impl Session {
 }
 
 /// The one key update of a connection.
-struct KeyUpdate(HQUIC);
+#[derive(Clone)]
+struct KeyUpdate {
+    connection: HQUIC,
+    done: Arc<AtomicBool>,
+}
 
 impl KeyUpdate {
     fn new(connection: &Connection) -> Self {
         // SAFETY: streams, and so their handlers, are closed before the connection.
-        Self(unsafe { connection.as_raw() })
+        Self { connection: unsafe { connection.as_raw() }, done: Arc::default() }
     }
 
-    /// Updates the keys; false if the handshake is not confirmed yet.
-    fn when_confirmed(&mut self) -> bool {
-        // SAFETY: the parameter has no value.
-        unsafe { Api::set_param(self.0, FORCE_KEY_UPDATE, 0, ptr::null()) }.is_ok()
+    /// Updates the keys if that was not done before. The library refuses as long as the handshake is not confirmed.
+    fn when_confirmed(&self) {
+        if !self.done.load(Ordering::Relaxed) {
+            // SAFETY: the parameter has no value.
+            let outcome = unsafe { Api::set_param(self.connection, FORCE_KEY_UPDATE, 0, ptr::null()) };
+            self.done.store(outcome.is_ok(), Ordering::Relaxed);
+        }
     }
 }
 

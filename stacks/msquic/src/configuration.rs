@@ -10,7 +10,7 @@ use msquic::{
         HQUIC, QUIC_CONGESTION_CONTROL_ALGORITHM_QUIC_CONGESTION_CONTROL_ALGORITHM_BBR as BBR,
         QUIC_CONGESTION_CONTROL_ALGORITHM_QUIC_CONGESTION_CONTROL_ALGORITHM_CUBIC as CUBIC,
         QUIC_PARAM_CONFIGURATION_SETTINGS, QUIC_PARAM_CONFIGURATION_VERSION_SETTINGS, QUIC_PARAM_CONN_SETTINGS,
-        QUIC_PARAM_GLOBAL_RETRY_MEMORY_PERCENT,
+        QUIC_PARAM_GLOBAL_RETRY_MEMORY_PERCENT, QUIC_PARAM_GLOBAL_VERSION_SETTINGS,
         QUIC_SERVER_RESUMPTION_LEVEL_QUIC_SERVER_RESUME_AND_ZERORTT as RESUME_AND_ZERO_RTT,
         QUIC_SERVER_RESUMPTION_LEVEL_QUIC_SERVER_RESUME_ONLY as RESUME_ONLY, QUIC_SETTINGS, QUIC_VERSION_SETTINGS,
     },
@@ -52,7 +52,11 @@ pub fn open(registration: &Registration, settings: &Settings) -> Result<Configur
     let handle = unsafe { configuration.as_raw() };
     set(handle, QUIC_PARAM_CONFIGURATION_SETTINGS, &transport(settings)).context("settings")?;
     if settings.test_case == TestCase::Version2 {
-        set_versions(handle, settings.role)?;
+        match settings.role {
+            Role::Client => set_versions(handle, QUIC_PARAM_CONFIGURATION_VERSION_SETTINGS, [VERSION_1, VERSION_2])?,
+            // A server negotiates before it looks at the configuration.
+            Role::Server => set_versions(ptr::null_mut(), QUIC_PARAM_GLOBAL_VERSION_SETTINGS, [VERSION_2, VERSION_1])?,
+        }
     }
     configuration.load_credential(&credential(settings)).context("certificates")?;
     Ok(configuration)
@@ -123,12 +127,8 @@ fn credential(settings: &Settings) -> CredentialConfig {
     }
 }
 
-/// Makes a client begin with version 1 and offer version 2, and a server prefer version 2.
-fn set_versions(configuration: HQUIC, role: Role) -> Result<()> {
-    let versions = match role {
-        Role::Server => [VERSION_2, VERSION_1],
-        Role::Client => [VERSION_1, VERSION_2],
-    };
+/// Makes a client begin with the first version and offer both, and a server prefer the first one.
+fn set_versions(handle: HQUIC, parameter: u32, versions: [u32; 2]) -> Result<()> {
     let length = u32::try_from(versions.len())?;
     let value = QUIC_VERSION_SETTINGS {
         AcceptableVersions: versions.as_ptr(),
@@ -138,7 +138,7 @@ fn set_versions(configuration: HQUIC, role: Role) -> Result<()> {
         OfferedVersionsLength: length,
         FullyDeployedVersionsLength: length,
     };
-    set(configuration, QUIC_PARAM_CONFIGURATION_VERSION_SETTINGS, &value).context("versions")
+    set(handle, parameter, &value).context("versions")
 }
 
 /// The library sends Retry when handshakes take more than a part of the memory; here that part is nothing.

@@ -76,9 +76,7 @@ fn keep_house(messages: &Receiver<Message>, configuration: &Configuration, delay
     let mut waiting: Vec<(Instant, HQUIC)> = Vec::new();
     loop {
         let now = Instant::now();
-        while let Some(&(due, connection)) = waiting.first().filter(|(due, _)| *due <= now) {
-            waiting.remove(0);
-            let _ = due;
+        for (_, connection) in waiting.extract_if(.., |(due, _)| *due <= now) {
             set_configuration(connection, configuration);
         }
         let message = match waiting.first() {
