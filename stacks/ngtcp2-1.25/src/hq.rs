@@ -1,0 +1,257 @@
+//! HTTP/0.9 over QUIC, as the QUIC Interop Runner uses it: a line of request, a file for an answer.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use ngtcp2_sys::ngtcp2_vec;
+
+use crate::{
+    application::{Application, MAX_PARTS, Piece, Quic},
+    download::Download,
+    files::Body,
+    request::Request,
+    settings::Settings,
+};
+
+/// Longest request, in bytes.
+const MAX_REQUEST: usize = 4096;
+
+/// Error code of a stream that has no answer. HTTP/0.9 names none.
+const NO_ANSWER: u64 = 1;
+
+/// Streams with something to send, served in the order of their numbers, as ngtcp2's own HTTP/0.9 server does.
+#[derive(Default)]
+struct Outbox {
+    streams: BTreeMap<i64, Outgoing>,
+    /// Streams that have something to send and may.
+    ready: BTreeSet<i64>,
+}
+
+struct Outgoing {
+    data: Data,
+    written: usize,
+    done: bool,
+}
+
+enum Data {
+    Line(Vec<u8>),
+    File(Body),
+}
+
+impl Data {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Line(line) => line,
+            Self::File(body) => body.bytes(),
+        }
+    }
+}
+
+impl Outbox {
+    fn add(&mut self, stream: i64, data: Data) {
+        self.streams.insert(stream, Outgoing { data, written: 0, done: false });
+        self.ready.insert(stream);
+    }
+
+    fn remove(&mut self, stream: i64) {
+        self.ready.remove(&stream);
+        self.streams.remove(&stream);
+    }
+
+    fn poll_piece(&self) -> Option<Piece> {
+        let stream = *self.ready.first()?;
+        let outgoing = self.streams.get(&stream)?;
+        let rest = &outgoing.data.bytes()[outgoing.written..];
+        let part = ngtcp2_vec { base: rest.as_ptr().cast_mut(), len: rest.len() };
+        Some(Piece { stream, parts: [part; MAX_PARTS], count: 1, fin: true })
+    }
+
+    fn on_written(&mut self, piece: &Piece, bytes: usize) {
+        if let Some(outgoing) = self.streams.get_mut(&piece.stream) {
+            outgoing.written += bytes;
+            outgoing.done = outgoing.written == outgoing.data.bytes().len();
+            if outgoing.done {
+                self.ready.remove(&piece.stream);
+            }
+        }
+    }
+
+    fn on_unblocked(&mut self, stream: i64) {
+        if self.streams.get(&stream).is_some_and(|outgoing| !outgoing.done) {
+            self.ready.insert(stream);
+        }
+    }
+}
+
+/// Answers from a folder.
+pub struct Server {
+    www: PathBuf,
+    /// Requests that are not whole yet.
+    requests: BTreeMap<i64, Vec<u8>>,
+    outbox: Outbox,
+}
+
+impl Server {
+    /// Answers from the settings' folder.
+    pub fn new(settings: &Settings) -> Self {
+        Self { www: settings.www.clone(), requests: BTreeMap::new(), outbox: Outbox::default() }
+    }
+}
+
+impl Application for Server {
+    fn open(&mut self, _quic: Quic) -> Result<()> {
+        Ok(())
+    }
+
+    fn on_data(&mut self, quic: Quic, stream: i64, data: &[u8], fin: bool) -> Result<()> {
+        let request = self.requests.entry(stream).or_default();
+        request.extend_from_slice(data);
+        ensure!(request.len() <= MAX_REQUEST, "a request of more than {MAX_REQUEST} bytes");
+        if !fin {
+            return Ok(());
+        }
+        let line = self.requests.remove(&stream).unwrap_or_default();
+        let path = line.strip_prefix(b"GET ").map(<[u8]>::trim_ascii_end).unwrap_or_default();
+        match Body::open(path, &self.www) {
+            Ok(body) => self.outbox.add(stream, Data::File(body)),
+            Err(error) => {
+                eprintln!("{}: {error}", String::from_utf8_lossy(path));
+                quic.reset(stream, NO_ANSWER);
+            }
+        }
+        Ok(())
+    }
+
+    fn on_reset(&mut self, stream: i64, _code: u64) -> Result<()> {
+        self.requests.remove(&stream);
+        Ok(())
+    }
+
+    fn on_closed(&mut self, stream: i64) -> Result<()> {
+        self.requests.remove(&stream);
+        self.outbox.remove(stream);
+        Ok(())
+    }
+
+    fn on_acked(&mut self, _stream: i64, _bytes: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn poll_piece(&mut self) -> Result<Option<Piece>> {
+        Ok(self.outbox.poll_piece())
+    }
+
+    fn on_written(&mut self, piece: &Piece, bytes: usize) -> Result<()> {
+        self.outbox.on_written(piece, bytes);
+        Ok(())
+    }
+
+    fn on_blocked(&mut self, stream: i64) {
+        self.outbox.ready.remove(&stream);
+    }
+
+    fn on_unblocked(&mut self, stream: i64) {
+        self.outbox.on_unblocked(stream);
+    }
+
+    fn on_shut(&mut self, stream: i64) {
+        self.outbox.ready.remove(&stream);
+    }
+
+    fn is_complete(&self) -> bool {
+        false
+    }
+}
+
+/// Fetches files.
+pub struct Client {
+    /// Not sent yet, last one first.
+    waiting: Vec<Request>,
+    running: BTreeMap<i64, Download>,
+    /// Most requests at the same time, beside what the server allows.
+    most: usize,
+    folder: PathBuf,
+    outbox: Outbox,
+}
+
+impl Client {
+    /// Fetches `requests` into the settings' folder.
+    pub fn new(requests: &[Request], settings: &Settings) -> Self {
+        Self {
+            waiting: requests.iter().rev().cloned().collect(),
+            running: BTreeMap::new(),
+            most: settings.streams.unwrap_or(usize::MAX),
+            folder: settings.downloads.clone(),
+            outbox: Outbox::default(),
+        }
+    }
+}
+
+impl Application for Client {
+    fn open(&mut self, quic: Quic) -> Result<()> {
+        while self.running.len() < self.most && !self.waiting.is_empty() && quic.streams_left() > 0 {
+            let Some(stream) = quic.open_bidirectional()? else { break };
+            let request = self.waiting.pop().context("a request waits")?;
+            self.outbox.add(stream, Data::Line(format!("GET {}\r\n", request.path).into_bytes()));
+            self.running.insert(stream, Download::new(request));
+        }
+        Ok(())
+    }
+
+    fn on_data(&mut self, _quic: Quic, stream: i64, data: &[u8], fin: bool) -> Result<()> {
+        let Some(download) = self.running.get_mut(&stream) else { return Ok(()) };
+        download.create(&self.folder)?;
+        download.store(data)?;
+        if fin && let Some(download) = self.running.remove(&stream) {
+            download.finish()?;
+        }
+        Ok(())
+    }
+
+    fn on_reset(&mut self, stream: i64, code: u64) -> Result<()> {
+        match self.running.get(&stream) {
+            Some(download) => bail!("{}: the server reset the stream with {code:#x}", download.request.path),
+            None => Ok(()),
+        }
+    }
+
+    fn on_closed(&mut self, stream: i64) -> Result<()> {
+        self.outbox.remove(stream);
+        match self.running.get(&stream) {
+            Some(download) => bail!("{}: the stream was closed early", download.request.path),
+            None => Ok(()),
+        }
+    }
+
+    fn on_acked(&mut self, _stream: i64, _bytes: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn poll_piece(&mut self) -> Result<Option<Piece>> {
+        Ok(self.outbox.poll_piece())
+    }
+
+    fn on_written(&mut self, piece: &Piece, bytes: usize) -> Result<()> {
+        self.outbox.on_written(piece, bytes);
+        Ok(())
+    }
+
+    fn on_blocked(&mut self, stream: i64) {
+        self.outbox.ready.remove(&stream);
+    }
+
+    fn on_unblocked(&mut self, stream: i64) {
+        self.outbox.on_unblocked(stream);
+    }
+
+    fn on_shut(&mut self, stream: i64) {
+        self.outbox.ready.remove(&stream);
+    }
+
+    fn is_complete(&self) -> bool {
+        self.waiting.is_empty() && self.running.is_empty()
+    }
+}

@@ -1,0 +1,53 @@
+//! HTTP/0.9 over ngtcp2 as a quiclab endpoint: server or client, by `ROLE`.
+//!
+//! Nothing of QUIC is decided here; this program is what ngtcp2 leaves to the application: sockets, timers to wait for,
+//! TLS objects, files. Read [`settings`] first (what is honoured, what is refused), then [`connection`] (how packets come and go), then
+//! [`server`] and [`client`].
+//!
+//! Exit status: 0 done, 1 failed, 127 asked for something that this endpoint cannot do.
+
+mod application;
+mod callbacks;
+mod client;
+mod connection;
+mod download;
+mod files;
+mod hq;
+mod request;
+mod server;
+mod settings;
+mod termination;
+mod tls;
+mod transport;
+mod udp;
+
+use std::process::ExitCode;
+
+use settings::{Role, Settings, SettingsError};
+
+const FAILED: u8 = 1;
+const NOT_SUPPORTED: u8 = 127;
+
+fn main() -> ExitCode {
+    let settings = match Settings::parse(std::env::vars()) {
+        Ok(settings) => settings,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::from(match error {
+                SettingsError::NotSupported { .. } => NOT_SUPPORTED,
+                SettingsError::Invalid { .. } => FAILED,
+            });
+        }
+    };
+    let outcome = match settings.role {
+        Role::Server => server::run(settings),
+        Role::Client => client::run(&settings),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::from(FAILED)
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The QUIC configuration: ngtcp2's own values, plus what the settings ask for.
+
+use std::{ffi::c_int, fmt::Write as _, fs::File, io::BufWriter, mem};
+
+use anyhow::{Context, Result};
+use ngtcp2_sys::*;
+
+use crate::{
+    callbacks,
+    settings::{CongestionControl, Role, Settings, TestCase},
+};
+
+/// QUIC version 1 (RFC 9000), and version 2 (RFC 9369).
+pub const V1: u32 = 1;
+pub const V2: u32 = 0x6b33_43cf;
+
+/// What `v2` offers, best one first.
+static VERSIONS: [u32; 2] = [V2, V1];
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Time without any packet after which a connection is given up.
+const IDLE_TIMEOUT: u64 = 30 * SECOND;
+
+/// How long the peer may take to complete the handshake.
+const HANDSHAKE_TIMEOUT: u64 = 10 * SECOND;
+
+/// Flow control windows, in bytes, as in ngtcp2's own programs: far above the bandwidth-delay products of interest.
+const CONNECTION_WINDOW: u64 = 24 * 1024 * 1024;
+const STREAM_WINDOW: u64 = 16 * 1024 * 1024;
+/// For requests and HTTP/3's own streams.
+const SMALL_WINDOW: u64 = 256 * 1024;
+
+/// Most requests that a client may have open.
+const REQUESTS: u64 = 100;
+
+/// ngtcp2's settings of a connection that begins now.
+pub fn settings(settings: &Settings, now: u64) -> ngtcp2_settings {
+    // SAFETY: a plain structure for which zeros are valid, filled by ngtcp2.
+    let mut own = unsafe {
+        let mut own: ngtcp2_settings = mem::zeroed();
+        ngtcp2_settings_default_versioned(NGTCP2_SETTINGS_VERSION as c_int, &mut own);
+        own
+    };
+    own.initial_ts = now;
+    own.cc_algo = match settings.congestion_control {
+        CongestionControl::Reno => ngtcp2_cc_algo_NGTCP2_CC_ALGO_RENO,
+        CongestionControl::Cubic => ngtcp2_cc_algo_NGTCP2_CC_ALGO_CUBIC,
+        CongestionControl::Bbr => ngtcp2_cc_algo_NGTCP2_CC_ALGO_BBR,
+    };
+    own.handshake_timeout = HANDSHAKE_TIMEOUT;
+    own.max_window = CONNECTION_WINDOW;
+    own.max_stream_window = STREAM_WINDOW;
+    if settings.test_case == TestCase::V2 {
+        own.preferred_versions = VERSIONS.as_ptr();
+        own.preferred_versionslen = VERSIONS.len();
+        own.available_versions = VERSIONS.as_ptr();
+        own.available_versionslen = VERSIONS.len();
+    }
+    if settings.qlog.is_some() {
+        own.qlog_write = Some(callbacks::on_qlog);
+    }
+    own
+}
+
+/// The transport parameters of this side.
+pub fn parameters(settings: &Settings) -> ngtcp2_transport_params {
+    // SAFETY: as above.
+    let mut own = unsafe {
+        let mut own: ngtcp2_transport_params = mem::zeroed();
+        ngtcp2_transport_params_default_versioned(NGTCP2_TRANSPORT_PARAMS_VERSION as c_int, &mut own);
+        own
+    };
+    own.max_idle_timeout = IDLE_TIMEOUT;
+    own.initial_max_data = CONNECTION_WINDOW;
+    own.initial_max_stream_data_bidi_local = STREAM_WINDOW;
+    own.initial_max_stream_data_bidi_remote = SMALL_WINDOW;
+    own.initial_max_stream_data_uni = SMALL_WINDOW;
+    // Control, QPACK encoder and decoder (RFC 9114, section 6.2).
+    own.initial_max_streams_uni = 3;
+    own.initial_max_streams_bidi = if settings.role == Role::Server { REQUESTS } else { 0 };
+    own
+}
+
+/// Creates the qlog of the connection with this original destination. `None`: none was asked for.
+///
+/// # Errors
+/// What the file system answers.
+pub fn qlog(settings: &Settings, original: &ngtcp2_cid) -> Result<Option<BufWriter<File>>> {
+    let Some(folder) = &settings.qlog else { return Ok(None) };
+    let mut name = String::new();
+    for byte in &original.data[..original.datalen] {
+        let _ = write!(name, "{byte:02x}");
+    }
+    let role = match settings.role {
+        Role::Server => "server",
+        Role::Client => "client",
+    };
+    let path = folder.join(format!("{name}_{role}.sqlog"));
+    let file = File::create(&path).with_context(|| format!("QLOGDIR: creating {}", path.display()))?;
+    Ok(Some(BufWriter::new(file)))
+}
