@@ -1,5 +1,7 @@
 //! The verdicts of many pairs.
 
+use std::collections::BTreeMap;
+
 use quiclab_units::Duration;
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +61,9 @@ pub struct Matrix {
     pub end_unix_s: u64,
     /// In any order; a combination that was not run is absent.
     pub entries: Vec<Entry>,
+    /// Stacks that were asked for and are in no row and no column, and why.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub left_out: BTreeMap<String, String>,
 }
 
 /// Why text is no matrix.
@@ -78,7 +83,16 @@ pub enum MatrixError {
 impl Matrix {
     /// Nothing run yet.
     pub fn new(servers: Vec<String>, clients: Vec<String>, cases: Vec<String>, begin_unix_s: u64) -> Self {
-        Matrix { schema: SCHEMA, servers, clients, cases, begin_unix_s, end_unix_s: begin_unix_s, entries: Vec::new() }
+        Matrix {
+            schema: SCHEMA,
+            servers,
+            clients,
+            cases,
+            begin_unix_s,
+            end_unix_s: begin_unix_s,
+            entries: Vec::new(),
+            left_out: BTreeMap::new(),
+        }
     }
 
     /// The verdict of a case of a pair; `None` where it was not run. The last one where it was run twice.

@@ -72,6 +72,7 @@ pub fn interop(arguments: &InteropArguments) -> Result<u8> {
     }
     let mut matrix = Matrix::new(selection.servers, selection.clients, selection.cases, begin);
     matrix.entries = selection.pairings.par_iter().map(|pairing| judged::entry(pairing, &arguments.out)).collect();
+    matrix.left_out = prepared.missing.clone();
     matrix.end_unix_s = unix_seconds();
     show(arguments, &matrix)
 }

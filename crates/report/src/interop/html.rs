@@ -19,6 +19,7 @@ pub fn render_interop_html(matrix: &Matrix) -> String {
             " cases \u{b7} " (count_words(counts(matrix, |_, _, _| true))) " \u{b7} in " (seconds) " s"
         }
         p.note { "Each verdict is read off the packets and the files that the client stored; of what an endpoint says only \"not supported\" counts." }
+        @for (stack, why) in &matrix.left_out { p.note { strong { (stack) } " is left out: " (why) } }
         h2 { "Who talks to whom" }
         (pairs(matrix))
         p.note { (legend(", ")) "; a letter leads to its record, and tells what is known of it." }
