@@ -2,9 +2,9 @@
 
 mod common;
 
-use std::{fs, os::unix::fs::PermissionsExt};
+use std::{fs, os::unix::fs::PermissionsExt, process::Command};
 
-use common::{Bench, REAL_STACKS, TEST_STACKS, quiclab, said};
+use common::{Bench, REAL_STACKS, TEST_STACKS, quiclab, records, said};
 
 #[test]
 fn a_setting_that_is_ignored_is_found() {
@@ -42,6 +42,24 @@ fn a_program_of_ones_own_is_a_stack() {
     assert!(told.errors.contains("the server answered 127"), "{}", told.errors);
     let failed = fs::read_dir(bench.out("out/failed")).unwrap().next().unwrap().unwrap().path();
     assert_eq!(fs::read_to_string(failed.join("server/stderr")).unwrap(), "server transfer unset\n");
+}
+
+#[test]
+fn a_program_that_keeps_the_contract_is_measured_as_it_is() {
+    let bench = Bench::new(
+        "name = \"tests/own\"\ntitle = \"x\"\n[workload]\nsize = \"256 KiB\"\n[stack]\nname = \"my-endpoint\"\nhttp = \"hq\"\n",
+    );
+    let program = bench.out("my-endpoint");
+    let mut build = Command::new("go");
+    build.args(["build", "-trimpath", "-o"]).arg(&program).arg(".");
+    build.current_dir(format!("{REAL_STACKS}/quic-go")).env("CGO_ENABLED", "0");
+    assert!(build.status().expect("this test needs Go").success());
+    let told = said(&mut bench.run(REAL_STACKS, "out", &["--stack", &program.display().to_string()]));
+    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let out = bench.out("out");
+    let run = fs::read_to_string(out.join(&records(&out)[0]).join("run.toml")).unwrap();
+    // Nothing is known of it, so nothing is set but what the experiment says.
+    assert!(run.contains("congestion_control = \"default\"") && run.contains("http = \"hq\""), "{run}");
 }
 
 #[test]
