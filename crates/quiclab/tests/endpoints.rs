@@ -52,7 +52,8 @@ fn every_failure_is_told_and_stops_nothing_else() {
     for name in records(&out) {
         let read = |file: &str| fs::read_to_string(out.join(&name).join(file)).unwrap();
         let metrics: serde_json::Value = serde_json::from_str(&read("metrics.json")).unwrap();
-        let told: Vec<_> = metrics["warnings"].as_array().unwrap().iter().map(|warning| warning["code"].clone()).collect();
+        let told: Vec<_> =
+            metrics["warnings"].as_array().unwrap().iter().map(|warning| warning["code"].clone()).collect();
         for (manner, code, message) in WARNINGS {
             let this = read("run.toml").contains(&format!("{manner:?}"));
             assert_eq!(told.iter().any(|told| told == code), this, "{name}: {told:?}");
