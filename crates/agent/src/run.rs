@@ -128,6 +128,11 @@ impl Running<'_> {
 
     fn transfer(&mut self) -> Result<Outcome> {
         let orders = self.orders;
+        for (program, namespace) in [(&orders.server, &self.topology.server), (&orders.client, &self.topology.client)] {
+            if program.awaits_simulator {
+                simulator::answer(namespace)?;
+            }
+        }
         let server = Endpoint::start(&orders.server, &self.topology.server, self.roots.server)?;
         let outcome = match wait_until_listening(&server, &self.topology.server, orders.listen)? {
             Readiness::Listens => self.exchange(&server)?,
@@ -144,9 +149,6 @@ impl Running<'_> {
     }
 
     fn exchange(&mut self, server: &Endpoint) -> Result<Outcome> {
-        if self.orders.client.awaits_simulator {
-            simulator::answer(&self.topology.client)?;
-        }
         sleep(wait(self.orders.start_shift));
         let idle_before = counters::idle_centiseconds()?;
         let start = Instant::now();

@@ -10,7 +10,7 @@ use crate::run::{
     Analysis, Certificate, Gso, Hosts, Http, IpVersion, Pacing, Path, Qdisc, Settings, StackSettings, Tap, Workload,
     word as lowercase,
 };
-use crate::stack::{CertificateDelay, StackManifest};
+use crate::stack::{CertificateDelay, StackManifest, common_http};
 use crate::value::inline;
 
 /// The largest frame without jumbo frames: a bucket below it could never let one through.
@@ -215,16 +215,8 @@ impl Draft {
         client: &StackManifest,
     ) -> Result<Settings, (&'static str, String)> {
         let defaults = &server.default;
-        let http = match self.http {
-            Some(http) => http,
-            // What both do, the server's favourite first.
-            None => [defaults.http]
-                .iter()
-                .chain(&server.http)
-                .copied()
-                .find(|http| client.http.contains(http))
-                .unwrap_or(defaults.http),
-        };
+        let common = common_http(server, client, &self.workload.test_case);
+        let http = self.http.or(common.first().copied()).unwrap_or(defaults.http);
         let stack = StackSettings {
             name: name.to_owned(),
             server: server.name.clone(),
@@ -246,6 +238,15 @@ impl Draft {
             claimed("path.ip", &self.path.ip, &manifest.ip, manifest)?;
             let cases: Vec<_> = cases.iter().map(String::as_str).collect();
             claimed("workload.test_case", &asked, &cases, manifest)?;
+        }
+        if !common.contains(&http) {
+            let message = format!(
+                "found {:?} for the test case {:?} with an image of the QUIC Interop Runner, expected {}",
+                lowercase(&http),
+                workload.test_case,
+                if workload.test_case == "http3" { "\"h3\"" } else { "\"hq\"" },
+            );
+            return Err(("stack.http", message));
         }
         if workload.certificate_delay != Duration::default() && server.certificate_delay == CertificateDelay::None {
             let message =

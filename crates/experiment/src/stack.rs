@@ -212,8 +212,28 @@ impl StackManifest {
         self.roles.contains(&role)
     }
 
+    /// True for an endpoint that keeps the contract of the QUIC Interop Runner alone.
+    pub fn is_of_interop_runner(&self) -> bool {
+        self.guest.contract == Contract::InteropRunner
+    }
+
     /// True for QUIC, false for TLS over TCP.
     pub fn is_quic(&self) -> bool {
         self.transport == Transport::Quic
     }
+}
+
+/// The HTTP versions that `server` and `client` can both be told to speak in `test_case`, the server's favourite first.
+///
+/// The contract of the QUIC Interop Runner has no variable for it: a test case is HTTP/3 by its name, `http3`, which `transfer`
+/// becomes where HTTP/3 is asked for, and all others are HTTP/0.9.
+pub fn common_http(server: &StackManifest, client: &StackManifest, test_case: &str) -> Vec<Http> {
+    let either_of_interop_runner = [server, client].into_iter().any(StackManifest::is_of_interop_runner);
+    let candidates = match test_case {
+        "http3" if either_of_interop_runner => vec![Http::H3],
+        "transfer" if either_of_interop_runner => vec![Http::Hq, Http::H3],
+        _ if either_of_interop_runner => vec![Http::Hq],
+        _ => [&[server.default.http], &server.http[..]].concat(),
+    };
+    candidates.into_iter().filter(|http| server.http.contains(http) && client.http.contains(http)).collect()
 }

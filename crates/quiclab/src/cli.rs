@@ -1,10 +1,14 @@
 //! What can be typed.
 
+mod import;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use quiclab_metrics::DEFAULT_TRAIN_THRESHOLD;
 use quiclab_units::{ByteCount, Duration};
+
+pub use import::{RoleChoice, StacksImportArguments};
 
 /// How real QUIC stacks behave on the wire: runs them over a controlled network, reads the packets, reports.
 #[derive(Debug, Parser)]
@@ -173,6 +177,8 @@ pub enum StacksAction {
     Build(StacksBuildArguments),
     /// Prove in virtual machines what stacks claim, and that they refuse everything else
     Check(StacksCheckArguments),
+    /// Make a stack of an image of the QUIC Interop Runner
+    Import(StacksImportArguments),
 }
 
 /// Arguments of `quiclab stacks list`.
@@ -233,6 +239,9 @@ pub struct InteropArguments {
     /// Cases, with commas between, such as handshake,retry [default: all]
     #[arg(long, value_name = "CASE", value_delimiter = ',')]
     pub case: Vec<String>,
+    /// Only the imported images of this implementations.json of the QUIC Interop Runner, where no names are given
+    #[arg(long, value_name = "FILE")]
+    pub implementations: Option<PathBuf>,
     /// Seed of all runs
     #[arg(long, default_value_t = 1)]
     pub seed: u64,

@@ -77,6 +77,11 @@ impl Laboratory {
         Ok(Self { sources, cache, stop })
     }
 
+    /// True where `name` is a stack that was imported as an image.
+    pub fn is_imported(&self, name: &str) -> bool {
+        self.sources.get(name).is_some_and(|source| source.folder.starts_with(self.cache.path(IMPORTED)))
+    }
+
     /// What the stacks say of themselves, by name.
     pub fn manifests(&self) -> BTreeMap<String, StackManifest> {
         self.sources.iter().map(|(name, source)| (name.clone(), source.manifest.clone())).collect()

@@ -2,6 +2,8 @@
 
 mod build;
 mod check;
+pub mod implementations;
+mod import;
 mod list;
 
 use anyhow::Result;
@@ -17,5 +19,6 @@ pub fn stacks(arguments: &StacksArguments) -> Result<u8> {
         StacksAction::List(arguments) => list::list(arguments),
         StacksAction::Build(arguments) => build::build(arguments),
         StacksAction::Check(arguments) => check::check(arguments),
+        StacksAction::Import(arguments) => import::import(arguments),
     }
 }

@@ -5,7 +5,9 @@
 
 use std::{
     env,
+    ffi::CString,
     fs::{self, File},
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
@@ -74,12 +76,54 @@ impl Cache {
         Ok(path)
     }
 
+    /// The folder `name`, made anew by `make` unless what is there `is_current`; the old one is there until the new one is.
+    /// True where it was made.
+    ///
+    /// # Errors
+    /// Those of `make`, or of the file system.
+    pub fn replace(
+        &self,
+        name: &str,
+        is_current: impl FnOnce(&Path) -> bool,
+        make: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<bool> {
+        let path = self.path(name);
+        let parent = path.parent().context("a cached thing has a folder")?;
+        fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
+        let _lock = self.lock(name)?;
+        if path.is_dir() && check(&path).is_ok() && is_current(&path) {
+            return Ok(false);
+        }
+        // Not beside it: whoever lists the folder would find it half made.
+        let outside = tempfile::Builder::new().prefix(".making-").tempdir_in(&self.folder)?;
+        let aside = outside.path().join("made");
+        fs::create_dir(&aside)?;
+        make(&aside)?;
+        fs::write(aside.join(CONTENTS), contents(&aside)?)?;
+        if path.exists() {
+            exchange(&aside, &path).with_context(|| path.display().to_string())?;
+        } else {
+            fs::rename(&aside, &path).with_context(|| path.display().to_string())?;
+        }
+        Ok(true)
+    }
+
     fn lock(&self, name: &str) -> Result<File> {
         let path = self.folder.join(format!(".lock-{}", name.replace('/', "-")));
         let file = File::create(&path).with_context(|| path.display().to_string())?;
         file.lock().with_context(|| path.display().to_string())?;
         Ok(file)
     }
+}
+
+/// Swaps two folders in one step.
+fn exchange(one: &Path, other: &Path) -> Result<()> {
+    let [one, other] = [one, other].map(|path| CString::new(path.as_os_str().as_bytes()));
+    let (one, other) = (one?, other?);
+    // SAFETY: two strings that live as long as the call.
+    let result =
+        unsafe { libc::renameat2(libc::AT_FDCWD, one.as_ptr(), libc::AT_FDCWD, other.as_ptr(), libc::RENAME_EXCHANGE) };
+    if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error().into()) }
 }
 
 /// A line for each file: its size in bytes and its name.
@@ -126,6 +170,26 @@ mod tests {
         let left: Vec<_> =
             fs::read_dir(cache.path("kernel")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["6.1"]);
+    }
+
+    #[test]
+    fn a_thing_is_replaced_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path().to_path_buf());
+        let text = || fs::read_to_string(cache.path("imported/x/text")).unwrap();
+        let write = |text: &'static str| move |aside: &Path| Ok(fs::write(aside.join("text"), text)?);
+        assert!(cache.replace("imported/x", |_| unreachable!(), write("one")).unwrap());
+        assert!(!cache.replace("imported/x", |_| true, |_| unreachable!()).unwrap());
+        assert!(cache.replace("imported/x", |_| false, |_| anyhow::bail!("no")).is_err());
+        assert_eq!(text(), "one");
+        assert!(cache.replace("imported/x", |_| false, write("two")).unwrap());
+        assert_eq!(text(), "two");
+        // Damage is mended by making it again.
+        fs::write(cache.path("imported/x/text"), "longer").unwrap();
+        assert!(cache.replace("imported/x", |_| true, write("three")).unwrap());
+        assert_eq!(fs::read_dir(cache.path("imported")).unwrap().count(), 1);
+        let hidden = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(".making-");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().flatten().filter(hidden).count(), 0);
     }
 
     #[test]

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use anyhow::{Result, bail};
 use quiclab_experiment::{
     run::{IpVersion, Run},
-    stack::{Role, StackManifest},
+    stack::{Role, StackManifest, common_http},
 };
 use quiclab_interop::{CASES, Case};
 use quiclab_wire::Role as Side;
 
 use super::runs::run_of;
-use crate::{cli::InteropArguments, laboratory::Laboratory};
+use crate::{cli::InteropArguments, laboratory::Laboratory, stacks::implementations};
 
 /// What is to be run.
 pub struct Selection {
@@ -62,8 +62,8 @@ impl Pairing {
 /// # Errors
 /// A name that there is nothing of, or a stack without the role.
 pub fn select(arguments: &InteropArguments, laboratory: &Laboratory) -> Result<Selection> {
-    let servers = stacks(&arguments.server, Role::Server, laboratory)?;
-    let clients = stacks(&arguments.client, Role::Client, laboratory)?;
+    let servers = stacks(&chosen(&arguments.server, Role::Server, arguments, laboratory)?, Role::Server, laboratory)?;
+    let clients = stacks(&chosen(&arguments.client, Role::Client, arguments, laboratory)?, Role::Client, laboratory)?;
     let cases = cases(&arguments.case)?;
     let mut pairings = Vec::new();
     // Case by case, so that what is most telling about a stack is there first.
@@ -87,6 +87,23 @@ pub fn select(arguments: &InteropArguments, laboratory: &Laboratory) -> Result<S
         cases: cases.iter().map(|case| case.name.to_owned()).collect(),
         pairings,
     })
+}
+
+/// What the command line names, by itself or by a list of implementations; empty for everything.
+fn chosen(names: &[String], role: Role, arguments: &InteropArguments, laboratory: &Laboratory) -> Result<Vec<String>> {
+    let Some(file) = arguments.implementations.as_ref().filter(|_| names.is_empty()) else { return Ok(names.to_vec()) };
+    let (imported, missing) = implementations::with_role(file, role, laboratory)?;
+    let role = quiclab_experiment::run::word(&role);
+    if !missing.is_empty() {
+        eprintln!("quiclab: warning: not imported and left out as {role}: {}", missing.join(", "));
+    }
+    if imported.is_empty() {
+        bail!(
+            "--implementations {0}: found no imported {role}, expected at least one\nhint: quiclab stacks import --implementations {0}",
+            file.display()
+        );
+    }
+    Ok(imported)
 }
 
 fn stacks<'a>(names: &[String], role: Role, laboratory: &'a Laboratory) -> Result<Vec<&'a StackManifest>> {
@@ -128,7 +145,7 @@ fn run_if_supported(
     if !server.test_cases.server.contains(case.server_testcase) || !server.ip.contains(&ip) {
         return Ok(Err(Side::Server));
     }
-    let speaks = client.http.iter().any(|http| server.http.contains(http));
+    let speaks = !common_http(server, client, case.client_testcase).is_empty();
     if !client.test_cases.client.contains(case.client_testcase) || !client.ip.contains(&ip) || !speaks {
         return Ok(Err(Side::Client));
     }
