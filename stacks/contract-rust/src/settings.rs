@@ -1,0 +1,159 @@
+//! What the environment asks for, and what an endpoint answers: yes, or "not supported".
+
+use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
+
+use crate::{
+    request::Request,
+    support::{Asked, Malformed, SettingsError, Support},
+    values::{Http, IpVersion, Pacing, Role, TestCase},
+};
+
+/// Everything an endpoint was asked to do. If the value exists, it can be done. `C` is what the stack calls its congestion
+/// controls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings<C> {
+    /// Which end it is.
+    pub role: Role,
+    /// What is to happen.
+    pub test_case: TestCase,
+    /// What the client fetches, in order. Empty for a server, never empty for a client.
+    pub requests: Vec<Request>,
+    /// Folder the server answers from.
+    pub www: PathBuf,
+    /// Folder the client stores bodies in, each under the last part of its URL's path.
+    pub downloads: PathBuf,
+    /// Folder of `cert.pem` (leaf first), `priv.key` and `ca.pem`.
+    pub certs: PathBuf,
+    /// Folder for logs; `None`: there are none.
+    pub logs: Option<PathBuf>,
+    /// File that TLS secrets are appended to; `None`: they are not.
+    pub key_log: Option<PathBuf>,
+    /// Folder of qlog files; `None`: none are written.
+    pub qlog: Option<PathBuf>,
+    /// How files are asked for.
+    pub http: Http,
+    /// Most requests that the client has open at the same time; `None`: as many as the server allows.
+    pub streams: Option<usize>,
+    /// Family of the addresses.
+    pub ip: IpVersion,
+    /// How long the server's certificate takes to come.
+    pub certificate_delay: Duration,
+    /// Congestion control.
+    pub congestion_control: C,
+    /// True: packets of one batch leave in one system call, cut apart by the kernel (UDP_SEGMENT).
+    pub gso: bool,
+    /// Who spaces the packets.
+    pub pacing: Pacing,
+    /// UDP port the server listens on.
+    pub port: u16,
+}
+
+impl<C: Copy> Settings<C> {
+    /// Reads the endpoint contract from environment variables.
+    ///
+    /// # Errors
+    /// [`SettingsError::NotSupported`] for whatever the stack cannot honour, [`SettingsError::Invalid`] for what cannot be
+    /// understood.
+    pub fn parse(
+        support: &Support<C>,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self, SettingsError> {
+        let asked = Asked::new(variables)?;
+        let role = match asked.value("ROLE") {
+            Some("server") => Role::Server,
+            Some("client") => Role::Client,
+            _ => return Err(asked.invalid("ROLE", "server or client")),
+        };
+        let test_cases = match role {
+            Role::Server => support.server,
+            Role::Client => support.client,
+        };
+        let test_case = asked.stated("TESTCASE", test_cases)?;
+        let http = asked.choice("QUICLAB_HTTP", support.http)?;
+        if test_case == TestCase::Http3 && http != Http::H3 {
+            return Err(asked.refusal("QUICLAB_HTTP", "h3 with http3"));
+        }
+        let requests = match role {
+            Role::Server => Vec::new(),
+            Role::Client => Request::parse_all(asked.value("REQUESTS").unwrap_or_default(), test_case)?,
+        };
+        let port = asked.number("QUICLAB_PORT", "a port, 0 to 65535", Malformed::Failure)?;
+        let folder = |name, default: &str| PathBuf::from(asked.value(name).unwrap_or(default));
+        let path = |name| asked.value(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+        let mut settings = Self {
+            role,
+            test_case,
+            requests,
+            www: folder("WWW", "/www"),
+            downloads: folder("DOWNLOADS", "/downloads"),
+            certs: folder("CERTS", "/certs"),
+            logs: path("LOGS"),
+            key_log: path("SSLKEYLOGFILE"),
+            qlog: path("QLOGDIR"),
+            http,
+            streams: streams(&asked, support.malformed)?,
+            ip: asked.choice("QUICLAB_IP", support.ip)?,
+            certificate_delay: certificate_delay(&asked, support)?,
+            congestion_control: asked.choice("QUICLAB_CCA", support.congestion_control)?.1,
+            gso: asked.choice("QUICLAB_GSO", support.gso)?,
+            pacing: asked.choice("QUICLAB_PACING", support.pacing)?,
+            port: port.unwrap_or(443),
+        };
+        (support.rules)(&mut settings, &asked)?;
+        Ok(settings)
+    }
+
+    /// The requests of the client's first connection, and those of its second one: none, but in the test cases that take
+    /// two connections.
+    pub fn connections(&self) -> (&[Request], &[Request]) {
+        let first = if self.test_case.takes_two_connections() { 1 } else { self.requests.len() };
+        self.requests.split_at(first.min(self.requests.len()))
+    }
+
+    /// Host name of the client's server.
+    pub fn host(&self) -> &str {
+        self.requests.first().map_or("", |request| &request.host)
+    }
+
+    /// The address of the client's server: the first one of the family that was asked for.
+    ///
+    /// # Errors
+    /// Where the host has none.
+    pub fn resolve(&self) -> io::Result<SocketAddr> {
+        match self.requests.first() {
+            Some(request) => request.resolve(self.ip),
+            None => Err(io::Error::other("REQUESTS: found no URL")),
+        }
+    }
+
+    /// The address that the role binds its socket to: the server's port, or any port of a client.
+    pub fn local(&self) -> SocketAddr {
+        let port = match self.role {
+            Role::Server => self.port,
+            Role::Client => 0,
+        };
+        SocketAddr::new(self.ip.unspecified(), port)
+    }
+}
+
+fn streams(asked: &Asked, malformed: Malformed) -> Result<Option<usize>, SettingsError> {
+    const EXPECTED: &str = "a whole number, at least 1";
+    match asked.number("QUICLAB_STREAMS", EXPECTED, malformed)? {
+        Some(0) => Err(asked.no_number("QUICLAB_STREAMS", EXPECTED, malformed)),
+        streams => Ok(streams),
+    }
+}
+
+fn certificate_delay<C>(asked: &Asked, support: &Support<C>) -> Result<Duration, SettingsError> {
+    let expected = if support.certificate_delay { "milliseconds, a whole number" } else { "0" };
+    let delay =
+        asked.number("QUICLAB_CERT_DELAY", expected, support.malformed)?.map_or(Duration::ZERO, Duration::from_millis);
+    if !delay.is_zero() && !support.certificate_delay {
+        return Err(asked.refusal("QUICLAB_CERT_DELAY", expected));
+    }
+    Ok(delay)
+}
+
+#[cfg(test)]
+#[path = "settings_tests.rs"]
+mod tests;

@@ -1,0 +1,176 @@
+//! What a stack can do, and what it answers to everything else.
+
+use std::{collections::BTreeMap, str::FromStr};
+
+use crate::{
+    FAILED, NOT_SUPPORTED,
+    settings::Settings,
+    values::{Http, IpVersion, Named, Pacing, TestCase},
+};
+
+/// What a stack can do. The first value of a list is what it does by itself, where the variable is not set.
+pub struct Support<C: 'static> {
+    /// The test cases of a server.
+    pub server: &'static [TestCase],
+    /// The test cases of a client.
+    pub client: &'static [TestCase],
+    /// How files can be asked for.
+    pub http: &'static [Http],
+    /// Congestion controls by the name `QUICLAB_CCA` has for them, and what the stack calls them.
+    pub congestion_control: &'static [(&'static str, C)],
+    /// True: packets of one batch leave in one system call, cut apart by the kernel (UDP_SEGMENT).
+    pub gso: &'static [bool],
+    /// Who can space the packets.
+    pub pacing: &'static [Pacing],
+    /// Families of addresses.
+    pub ip: &'static [IpVersion],
+    /// True: a server's certificate may come late.
+    pub certificate_delay: bool,
+    /// What is answered where one of the settings that are numbers is no number.
+    pub malformed: Malformed,
+    /// Looks at the whole: refuses values that do not go together, chooses what depends on other values. [`no_rules`]
+    /// where there is nothing of that kind.
+    pub rules: fn(&mut Settings<C>, &Asked) -> Result<(), SettingsError>,
+}
+
+/// No values exclude each other, but those that do so by the contract.
+///
+/// # Errors
+/// None.
+pub fn no_rules<C>(_: &mut Settings<C>, _: &Asked) -> Result<(), SettingsError> {
+    Ok(())
+}
+
+/// What a number of streams or of milliseconds is that cannot be read, or 0 streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Malformed {
+    /// Not to be understood: 1.
+    Failure,
+    /// A value that is not supported: 127.
+    NotSupported,
+}
+
+/// Why the settings were refused.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// Well-formed, but not something this endpoint can do.
+    #[error("{variable}: found {found:?}, this endpoint supports {supported}")]
+    NotSupported {
+        /// Name of the variable.
+        variable: String,
+        /// Its value, empty where it is not set.
+        found: String,
+        /// What it may be.
+        supported: String,
+    },
+    /// Not well-formed.
+    #[error("{variable}: found {found:?}, expected {expected}")]
+    Invalid {
+        /// Name of the variable.
+        variable: &'static str,
+        /// Its value or the part of it that is wrong.
+        found: String,
+        /// What it should look like.
+        expected: &'static str,
+    },
+}
+
+impl SettingsError {
+    /// What the endpoint ends with.
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            Self::NotSupported { .. } => NOT_SUPPORTED,
+            Self::Invalid { .. } => FAILED,
+        }
+    }
+}
+
+/// The variables with the prefix `QUICLAB_` that the contract has. Any other one is a setting that would be ignored.
+const KNOWN: [&str; 8] = [
+    "QUICLAB_CCA",
+    "QUICLAB_CERT_DELAY",
+    "QUICLAB_GSO",
+    "QUICLAB_HTTP",
+    "QUICLAB_IP",
+    "QUICLAB_PACING",
+    "QUICLAB_PORT",
+    "QUICLAB_STREAMS",
+];
+
+/// What was asked for: the environment.
+pub struct Asked(BTreeMap<String, String>);
+
+impl Asked {
+    /// Takes the environment, unless it has settings that nothing would look at.
+    pub(crate) fn new(variables: impl IntoIterator<Item = (String, String)>) -> Result<Self, SettingsError> {
+        let asked = Self(variables.into_iter().collect());
+        for name in asked.0.keys() {
+            if name.starts_with("QUICLAB_") && !KNOWN.contains(&name.as_str()) {
+                return Err(asked.refusal(name, "no such setting"));
+            }
+        }
+        for name in ["SERVER_PARAMS", "CLIENT_PARAMS"] {
+            if asked.value(name).is_some_and(|found| !found.is_empty()) {
+                return Err(asked.refusal(name, "no parameters"));
+            }
+        }
+        Ok(asked)
+    }
+
+    /// The value of a variable; `None`: it is not set.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// The endpoint cannot do what this variable asks for.
+    pub fn refusal(&self, name: &str, supported: &str) -> SettingsError {
+        SettingsError::NotSupported {
+            variable: name.to_owned(),
+            found: self.value(name).unwrap_or_default().to_owned(),
+            supported: supported.to_owned(),
+        }
+    }
+
+    /// This variable cannot be understood.
+    pub(crate) fn invalid(&self, variable: &'static str, expected: &'static str) -> SettingsError {
+        SettingsError::Invalid { variable, found: self.value(variable).unwrap_or_default().to_owned(), expected }
+    }
+
+    /// One of `values`, the first where the variable is not set.
+    pub(crate) fn choice<T: Named>(&self, name: &str, values: &[T]) -> Result<T, SettingsError> {
+        match (self.value(name), values) {
+            (None, [first, ..]) => Ok(*first),
+            (found, _) => self.one_of(name, found, values),
+        }
+    }
+
+    /// The same, for a variable that must be set.
+    pub(crate) fn stated<T: Named>(&self, name: &str, values: &[T]) -> Result<T, SettingsError> {
+        self.one_of(name, self.value(name), values)
+    }
+
+    fn one_of<T: Named>(&self, name: &str, found: Option<&str>, values: &[T]) -> Result<T, SettingsError> {
+        let chosen = values.iter().find(|value| Some(value.name()) == found).copied();
+        chosen.ok_or_else(|| {
+            let names: Vec<_> = values.iter().map(|value| value.name()).collect();
+            self.refusal(name, &names.join(", "))
+        })
+    }
+
+    /// A number; `None` where the variable is not set.
+    pub(crate) fn number<T: FromStr>(
+        &self,
+        name: &'static str,
+        expected: &'static str,
+        malformed: Malformed,
+    ) -> Result<Option<T>, SettingsError> {
+        self.value(name).map(|text| text.parse().map_err(|_| self.no_number(name, expected, malformed))).transpose()
+    }
+
+    pub(crate) fn no_number(&self, name: &'static str, expected: &'static str, malformed: Malformed) -> SettingsError {
+        match malformed {
+            Malformed::Failure => self.invalid(name, expected),
+            Malformed::NotSupported => self.refusal(name, expected),
+        }
+    }
+}
