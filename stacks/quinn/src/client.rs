@@ -1,22 +1,14 @@
 //! The client: fetches every URL, stores the bodies, and says whether all of it is right.
 
-use std::{
-    net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs},
-    sync::Arc,
-    time::Duration,
-};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
 use futures_util::{StreamExt, stream::FuturesUnordered};
+use quiclab_contract::{Http, Request, TestCase};
 use quinn::{ClientConfig, Connecting, Connection, Endpoint, VarInt, crypto::rustls::QuicClientConfig};
 use tokio::{sync::Semaphore, time::timeout};
 
-use crate::{
-    get, library,
-    settings::{Http, IpVersion, Request, Settings, TestCase},
-    tickets::Tickets,
-    tls, transport,
-};
+use crate::{get, library, settings::Settings, tickets::Tickets, tls, transport};
 
 /// How long the server may take to complete the handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -52,24 +44,19 @@ struct Client {
 
 impl Client {
     fn new(settings: Settings) -> Result<Self> {
-        let server = resolve(settings.requests.first().context("REQUESTS: found no URL")?, settings.ip)?;
+        let server = settings.resolve()?;
         let tickets = Arc::new(Tickets::new());
         let tls = Arc::new(tls::client(&settings, Arc::clone(&tickets))?);
-        let any = match settings.ip {
-            IpVersion::V4 => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
-            IpVersion::V6 => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
-        };
-        Ok(Self { endpoint: Endpoint::client(any)?, server, tls, tickets, settings })
+        Ok(Self { endpoint: Endpoint::client(settings.local())?, server, tls, tickets, settings })
     }
 
     async fn fetch_all(&self) -> Result<()> {
-        let requests = &self.settings.requests;
-        if !matches!(self.settings.test_case, TestCase::Resumption | TestCase::ZeroRtt) {
-            return self.fetch(&confirmed(self.connect()?).await?, requests).await;
-        }
-        let (first, others) = requests.split_at(1);
+        let (first, others) = self.settings.connections();
         let connection = confirmed(self.connect()?).await?;
         self.fetch(&connection, first).await?;
+        if others.is_empty() {
+            return Ok(());
+        }
         timeout(TICKET_TIMEOUT, self.tickets.wait()).await.context("found no session ticket")?;
         connection.close(self.no_error(), b"");
         let second = self.connect()?;
@@ -82,8 +69,7 @@ impl Client {
     fn connect(&self) -> Result<Connecting> {
         let mut config = ClientConfig::new(self.tls.clone());
         config.transport_config(transport::config(&self.settings)?);
-        let host = self.settings.requests.first().map_or("", |request| &request.host);
-        Ok(self.endpoint.connect_with(config, self.server, host)?)
+        Ok(self.endpoint.connect_with(config, self.server, self.settings.host())?)
     }
 
     /// Sends the requests as early data. Where the server refuses that, they are sent again after the
@@ -146,12 +132,4 @@ impl Client {
 async fn confirmed(connecting: Connecting) -> Result<Connection> {
     let outcome = timeout(HANDSHAKE_TIMEOUT, connecting).await;
     Ok(outcome.with_context(|| format!("handshake: not done within {HANDSHAKE_TIMEOUT:?}"))??)
-}
-
-/// The first address of the host in this IP version.
-fn resolve(request: &Request, ip: IpVersion) -> Result<SocketAddr> {
-    let addresses = (request.host.as_str(), request.port).to_socket_addrs();
-    let mut addresses = addresses.with_context(|| format!("resolving {}", request.host))?;
-    let address = addresses.find(|address| address.is_ipv6() == (ip == IpVersion::V6));
-    address.with_context(|| format!("{}: found no address of IP version {ip:?}", request.host))
 }

@@ -8,16 +8,16 @@ use std::{
     },
 };
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use bytes::{Buf, Bytes};
-use http::{StatusCode, header::CONTENT_LENGTH};
+use http::HeaderValue;
+use quiclab_contract::{Download, Http, Request, TestCase, hq};
 use quinn::Connection;
 
-use crate::{
-    files::Store,
-    library,
-    settings::{Http, Request, Settings, TestCase},
-};
+use crate::{library, settings::Settings};
+
+/// Bytes that are collected before they are written to a file.
+const STORE_BUFFER: usize = 16 * 1024;
 
 /// A connection that requests can be made on.
 #[derive(Clone)]
@@ -57,56 +57,56 @@ impl Client {
     /// Any status but 200, a body that is shorter or longer than announced or does not end, a file that cannot be
     /// written.
     pub async fn get(self, request: &Request, downloads: &Path) -> Result<()> {
-        let path = downloads.join(&request.file_name);
-        let store = Store::create(&path).with_context(|| path.display().to_string())?;
+        let mut download = Download::new(request.clone(), STORE_BUFFER);
+        download.create(downloads)?;
         let outcome = match self.protocol {
-            Protocol::Hq(connection) => get_hq(connection, request, store, self.key_update).await,
-            Protocol::H3(requests) => get_h3(requests, request, store, self.key_update).await,
+            Protocol::Hq(connection) => get_hq(connection, download, self.key_update).await,
+            Protocol::H3(requests) => get_h3(requests, download, downloads, self.key_update).await,
         };
         outcome.with_context(|| request.path.clone())
     }
 }
 
-async fn get_hq(connection: Connection, request: &Request, mut store: Store, update: Option<KeyUpdate>) -> Result<()> {
+async fn get_hq(connection: Connection, mut download: Download, update: Option<KeyUpdate>) -> Result<()> {
     let (mut send, mut receive) = connection.open_bi().await?;
-    send.write_all(format!("GET {}\r\n", request.path).as_bytes()).await?;
+    send.write_all(&hq::line(&download.request)).await?;
     send.finish()?;
     while let Some(bytes) = library::read(&mut receive).await? {
-        store.write(&bytes)?;
+        download.store(&bytes)?;
         if let Some(update) = &update {
             update.when_confirmed();
         }
     }
-    Ok(store.finish()?)
+    Ok(download.finish()?)
 }
 
 async fn get_h3(
     mut requests: h3::client::SendRequest<h3_quinn::OpenStreams, Bytes>,
-    request: &Request,
-    mut store: Store,
+    mut download: Download,
+    downloads: &Path,
     update: Option<KeyUpdate>,
 ) -> Result<()> {
-    let mut stream = requests.send_request(http::Request::get(request.url()).body(())?).await?;
+    let mut stream = requests.send_request(http::Request::get(download.request.url()).body(())?).await?;
     stream.finish().await?;
     let response = stream.recv_response().await?;
-    if response.status() != StatusCode::OK {
-        bail!("status {}", response.status());
-    }
+    let status = response.status();
+    ensure!(!status.is_informational(), "status {status}");
+    let header = |name: &str| match name {
+        ":status" => Some(status.as_str().as_bytes()),
+        name => response.headers().get(name).map(HeaderValue::as_bytes),
+    };
+    download.on_headers(header, downloads)?;
     while let Some(mut bytes) = stream.recv_data().await? {
         while bytes.has_remaining() {
             let length = bytes.chunk().len();
-            store.write(bytes.chunk())?;
+            download.store(bytes.chunk())?;
             bytes.advance(length);
         }
         if let Some(update) = &update {
             update.when_confirmed();
         }
     }
-    if let Some(announced) = response.headers().get(CONTENT_LENGTH) {
-        let announced: u64 = announced.to_str()?.parse().context("content-length")?;
-        ensure!(store.size == announced, "found a body of {} bytes, expected {announced}", store.size);
-    }
-    Ok(store.finish()?)
+    Ok(download.finish()?)
 }
 
 /// The one key update of a connection.

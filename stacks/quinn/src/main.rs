@@ -8,7 +8,6 @@
 //! Exit status: 0 done, 1 failed, 127 asked for something that this endpoint cannot do.
 
 mod client;
-mod files;
 mod get;
 #[cfg_attr(feature = "noq", path = "library_noq.rs")]
 mod library;
@@ -21,29 +20,11 @@ mod transport;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use settings::{Role, Settings, SettingsError};
-
-const FAILED: u8 = 1;
-const NOT_SUPPORTED: u8 = 127;
+use quiclab_contract::Role;
+use settings::{SUPPORT, Settings};
 
 fn main() -> ExitCode {
-    let settings = match Settings::parse(std::env::vars()) {
-        Ok(settings) => settings,
-        Err(error) => {
-            eprintln!("{error}");
-            return ExitCode::from(match error {
-                SettingsError::NotSupported { .. } => NOT_SUPPORTED,
-                SettingsError::Invalid { .. } => FAILED,
-            });
-        }
-    };
-    match run(settings) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error:#}");
-            ExitCode::from(FAILED)
-        }
-    }
+    quiclab_contract::main(&SUPPORT, run)
 }
 
 /// Plays the role on this thread; dropping the runtime ends every connection's log.

@@ -1,27 +1,19 @@
 //! The server: answers every request on every connection, until it is told to stop.
 
-use std::{
-    io,
-    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
-    sync::Arc,
-};
+use std::{io, sync::Arc};
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use h3::server::RequestResolver;
 use http::{Method, Response, StatusCode};
+use quiclab_contract::{Body, Http, IpVersion, TestCase, hq};
 use quinn::{
     Connection, Endpoint, EndpointConfig, Incoming, RecvStream, SendStream, ServerConfig, TokioRuntime, VarInt,
 };
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::{
-    files::Body,
-    library,
-    settings::{Http, IpVersion, Settings, TestCase},
-    tls, transport,
-};
+use crate::{library, settings::Settings, tls, transport};
 
 /// Longest request of HTTP/0.9, in bytes.
 const REQUEST_LIMIT: usize = 4096;
@@ -62,11 +54,8 @@ pub async fn run(settings: Settings) -> Result<()> {
 
 /// A socket on all addresses of one IP version.
 fn bind(settings: &Settings) -> io::Result<std::net::UdpSocket> {
-    let (domain, address) = match settings.ip {
-        IpVersion::V4 => (Domain::IPV4, SocketAddr::from((Ipv4Addr::UNSPECIFIED, settings.port))),
-        IpVersion::V6 => (Domain::IPV6, SocketAddr::from((Ipv6Addr::UNSPECIFIED, settings.port))),
-    };
-    let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
+    let address = settings.local();
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     if settings.ip == IpVersion::V6 {
         socket.set_only_v6(true)?;
     }
@@ -115,10 +104,9 @@ async fn serve_hq(connection: Connection, settings: Arc<Settings>) -> Result<()>
 
 async fn answer_hq(mut send: SendStream, mut receive: RecvStream, settings: &Settings) -> Result<()> {
     let request = receive.read_to_end(REQUEST_LIMIT).await.context("reading a request")?;
-    let path = str::from_utf8(&request).ok().and_then(|text| text.trim_end().strip_prefix("GET "));
-    let body = path
+    let body = hq::path(&request)
         .context("found a request that is not GET")
-        .and_then(|path| Body::open(path, &settings.www).with_context(|| path.to_owned()));
+        .and_then(|path| Body::open(path, &settings.www).with_context(|| String::from_utf8_lossy(path).into_owned()));
     let mut body = match body {
         Ok(body) => body,
         Err(error) => {
@@ -127,7 +115,7 @@ async fn answer_hq(mut send: SendStream, mut receive: RecvStream, settings: &Set
         }
     };
     while let Some(chunk) = body.next_chunk()? {
-        send.write_chunk(chunk).await.context("sending a file")?;
+        send.write_chunk(chunk.into()).await.context("sending a file")?;
     }
     Ok(send.finish()?)
 }
@@ -148,7 +136,7 @@ async fn serve_h3(connection: Connection, settings: Arc<Settings>) -> Result<()>
 
 async fn answer_h3(request: RequestResolver<h3_quinn::Connection, Bytes>, settings: &Settings) -> Result<()> {
     let (request, mut stream) = request.resolve_request().await?;
-    let (status, body) = match (request.method(), Body::open(request.uri().path(), &settings.www)) {
+    let (status, body) = match (request.method(), Body::open(request.uri().path().as_bytes(), &settings.www)) {
         (&Method::GET, Ok(body)) => (StatusCode::OK, Some(body)),
         (&Method::GET, Err(error)) if error.kind() == io::ErrorKind::NotFound => (StatusCode::NOT_FOUND, None),
         (&Method::GET, Err(error)) => {
@@ -157,7 +145,7 @@ async fn answer_h3(request: RequestResolver<h3_quinn::Connection, Bytes>, settin
         }
         _ => (StatusCode::METHOD_NOT_ALLOWED, None),
     };
-    let size = body.as_ref().map_or(0, |body| body.size);
+    let size = body.as_ref().map_or(0, Body::size);
     let response = Response::builder()
         .status(status)
         .header(http::header::SERVER, library::NAME)
@@ -166,7 +154,7 @@ async fn answer_h3(request: RequestResolver<h3_quinn::Connection, Bytes>, settin
     stream.send_response(response).await?;
     if let Some(mut body) = body {
         while let Some(chunk) = body.next_chunk()? {
-            stream.send_data(chunk).await?;
+            stream.send_data(chunk.into()).await?;
         }
     }
     Ok(stream.finish().await?)

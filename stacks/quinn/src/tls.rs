@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use quiclab_contract::{Http, TestCase, hq};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use rustls::{
     CipherSuite, KeyLogFile, RootCertStore,
@@ -11,10 +12,7 @@ use rustls::{
     quic::Suite,
 };
 
-use crate::{
-    settings::{Http, Settings, TestCase},
-    tickets::Tickets,
-};
+use crate::{settings::Settings, tickets::Tickets};
 
 /// The client's side. It trusts `ca.pem` and keeps tickets in `tickets`.
 ///
@@ -33,7 +31,7 @@ pub fn client(settings: &Settings, tickets: Arc<Tickets>) -> Result<QuicClientCo
     config.alpn_protocols = alpn(settings);
     config.enable_early_data = settings.test_case == TestCase::ZeroRtt;
     config.resumption = rustls::client::Resumption::store(tickets);
-    if settings.key_log {
+    if settings.key_log.is_some() {
         config.key_log = Arc::new(KeyLogFile::new());
     }
     Ok(QuicClientConfig::with_initial(Arc::new(config), initial_suite()?)?)
@@ -59,7 +57,7 @@ pub fn server(settings: &Settings) -> Result<QuicServerConfig> {
         // RFC 9001, section 4.6.1: the only value but 0 that there is.
         config.max_early_data_size = u32::MAX;
     }
-    if settings.key_log {
+    if settings.key_log.is_some() {
         config.key_log = Arc::new(KeyLogFile::new());
     }
     Ok(QuicServerConfig::with_initial(Arc::new(config), initial_suite()?)?)
@@ -67,7 +65,7 @@ pub fn server(settings: &Settings) -> Result<QuicServerConfig> {
 
 fn alpn(settings: &Settings) -> Vec<Vec<u8>> {
     vec![match settings.http {
-        Http::Hq => b"hq-interop".to_vec(),
+        Http::Hq => hq::ALPN.to_vec(),
         Http::H3 => b"h3".to_vec(),
     }]
 }

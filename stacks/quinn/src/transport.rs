@@ -17,7 +17,7 @@ use quinn::{
 
 use crate::{
     library,
-    settings::{CongestionControl, Role, Settings},
+    settings::{CongestionControl, Settings},
 };
 
 /// Bytes of one stream that the peer may send ahead; the library's own value, 1.25 MB, would limit transfers. The
@@ -50,11 +50,7 @@ pub fn config(settings: &Settings) -> Result<Arc<TransportConfig>> {
 fn qlog(settings: &Settings) -> Result<(String, Box<dyn Write + Send + Sync>)> {
     static CONNECTIONS: AtomicUsize = AtomicUsize::new(1);
     let number = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
-    let role = match settings.role {
-        Role::Server => "server",
-        Role::Client => "client",
-    };
-    let title = format!("{}-{role}-{number}", library::NAME);
+    let title = format!("{}-{}-{number}", library::NAME, settings.role.name());
     let path = settings.qlog.as_deref().context("QLOGDIR: found no folder")?.join(format!("{title}.sqlog"));
     let file = File::create(&path).with_context(|| path.display().to_string())?;
     Ok((title, Box::new(BufWriter::new(file))))
