@@ -131,11 +131,6 @@ impl Download {
         Ok(())
     }
 
-    /// True where the response has begun.
-    pub fn has_begun(&self) -> bool {
-        self.file.is_some()
-    }
-
     /// Looks at the whole, and writes what is left.
     ///
     /// # Errors

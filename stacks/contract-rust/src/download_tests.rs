@@ -18,7 +18,7 @@ fn a_body_of_the_announced_length_is_stored() {
     for buffer in [0, 3, 1024] {
         let mut download = Download::new(request("/a/file"), buffer);
         headers(&mut download, &folder, &[(":status", "103")]).unwrap();
-        assert!(!download.has_begun());
+        assert!(download.file.is_none());
         headers(&mut download, &folder, &[(":status", "200"), ("content-length", "5")]).unwrap();
         download.store(b"123").unwrap();
         download.store(b"45").unwrap();

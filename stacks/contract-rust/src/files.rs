@@ -3,6 +3,7 @@
 use std::{
     fs::File,
     io::{self, Read},
+    os::unix::fs::FileExt,
     path::Path,
 };
 
@@ -69,6 +70,63 @@ impl Body {
     }
 }
 
+/// A file on its way to a client, for stacks that take a part of what they are given.
+pub struct PartialBody {
+    file: File,
+    size: u64,
+    /// Bytes of the file that were read into `chunk` so far.
+    read: u64,
+    chunk: Vec<u8>,
+    /// Bytes of `chunk` that the stack has taken.
+    taken: usize,
+}
+
+impl PartialBody {
+    /// Opens the file that `path` names below `www`.
+    ///
+    /// # Errors
+    /// Those of [`open`].
+    pub fn open(path: &[u8], www: &Path) -> io::Result<Self> {
+        let (file, size) = open(path, www)?;
+        Ok(Self { file, size, read: 0, chunk: Vec::new(), taken: 0 })
+    }
+
+    /// Bytes of the whole file.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The bytes to send next, and true where nothing comes after them. Empty only where the file is sent or empty.
+    ///
+    /// # Errors
+    /// Where the file cannot be read or became shorter.
+    pub fn rest(&mut self) -> io::Result<(&[u8], bool)> {
+        if self.taken == self.chunk.len() && self.read < self.size {
+            self.read_chunk()?;
+        }
+        Ok((&self.chunk[self.taken..], self.read == self.size))
+    }
+
+    /// Counts `bytes` of what [`Self::rest`] gave as sent. True: that was the end of the file.
+    pub fn take(&mut self, bytes: usize) -> bool {
+        self.taken += bytes;
+        self.taken == self.chunk.len() && self.read == self.size
+    }
+
+    fn read_chunk(&mut self) -> io::Result<()> {
+        self.chunk.resize((self.size - self.read).min(CHUNK) as usize, 0);
+        self.taken = 0;
+        let read = self.file.read_at(&mut self.chunk, self.read)?;
+        if read == 0 {
+            let facts = format!("the file became shorter: found {} bytes, expected {}", self.read, self.size);
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, facts));
+        }
+        self.chunk.truncate(read);
+        self.read += read as u64;
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,7 +164,34 @@ mod tests {
         let www = Folder::new("shorter");
         std::fs::write(www.0.join("file"), b"12").unwrap();
         let mut body = Body::open(b"/file", &www.0).unwrap();
-        std::fs::write(www.0.join("file"), b"1").unwrap();
+        let mut partial = PartialBody::open(b"/file", &www.0).unwrap();
+        std::fs::write(www.0.join("file"), b"").unwrap();
         assert!(body.next_chunk().is_err());
+        assert!(partial.rest().is_err());
+    }
+
+    #[test]
+    fn a_file_can_be_taken_in_parts() {
+        let www = Folder::new("parts");
+        let bytes: Vec<u8> = (0..CHUNK + 5).map(|number| number as u8).collect();
+        std::fs::write(www.0.join("file"), &bytes).unwrap();
+        std::fs::write(www.0.join("empty"), b"").unwrap();
+        let mut body = PartialBody::open(b"/file", &www.0).unwrap();
+        assert_eq!(body.size(), CHUNK + 5);
+        let mut found = Vec::new();
+        loop {
+            let (next, is_last) = body.rest().unwrap();
+            let part = &next[..next.len().min(40_000)];
+            found.extend_from_slice(part);
+            let (taken, is_rest) = (part.len(), part.len() == next.len());
+            assert_eq!(is_last && is_rest, body.take(taken));
+            if is_last && is_rest {
+                break;
+            }
+        }
+        assert_eq!(found, bytes);
+        let mut empty = PartialBody::open(b"/empty", &www.0).unwrap();
+        assert_eq!(empty.rest().unwrap(), (&[][..], true));
+        assert!(empty.take(0));
     }
 }

@@ -21,7 +21,7 @@ use std::{fmt::Display, process::ExitCode};
 
 pub use download::{Download, DownloadError};
 pub use downloads::Downloads;
-pub use files::{Body, open};
+pub use files::{Body, PartialBody, open};
 pub use request::Request;
 pub use settings::Settings;
 pub use support::{Asked, Malformed, SettingsError, Support, no_rules};

@@ -6,11 +6,9 @@ use std::{
 };
 
 use anyhow::Result;
+use quiclab_contract::TestCase;
 
-use crate::{
-    settings::{Settings, TestCase},
-    transport,
-};
+use crate::{settings::Settings, transport};
 
 /// Makes connections of first packets.
 pub struct Acceptor<'a> {

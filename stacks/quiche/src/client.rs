@@ -1,17 +1,17 @@
 //! The client: fetches every URL over one connection or two, and says whether all of it is right.
 
 use std::{
-    net::{SocketAddr, ToSocketAddrs},
+    net::SocketAddr,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail, ensure};
+use quiclab_contract::Request;
 
 use crate::{
-    downloads::Downloads,
     http::Http,
-    request::Request,
-    settings::{IpVersion, Settings, TestCase},
+    requests::Requests,
+    settings::Settings,
     transport,
     udp::{Sent, Socket},
 };
@@ -32,17 +32,11 @@ const H3_NO_ERROR: u64 = 0x100;
 /// or longer than announced, the connection ends early, a session is not resumed where it should be, or a file cannot be
 /// written.
 pub fn run(settings: &Settings) -> Result<()> {
-    let target = settings.requests.first().context("REQUESTS: found no URL")?;
-    let mut client = Client { settings, peer: resolve(target, settings.ip)?, config: config(settings)? };
-    match settings.test_case {
-        TestCase::Plain | TestCase::Retry | TestCase::ChaCha20 => {
-            client.fetch_over_one_connection(&settings.requests, None)?;
-        }
-        TestCase::Resumption | TestCase::ZeroRtt => {
-            let (first, others) = settings.requests.split_at(1);
-            let session = client.fetch_over_one_connection(first, None)?;
-            client.fetch_over_one_connection(others, Some(&session))?;
-        }
+    let mut client = Client { settings, peer: settings.resolve()?, config: config(settings)? };
+    let (first, others) = settings.connections();
+    let session = client.fetch_over_one_connection(first, None)?;
+    if !others.is_empty() {
+        client.fetch_over_one_connection(others, Some(&session))?;
     }
     Ok(())
 }
@@ -51,14 +45,6 @@ fn config(settings: &Settings) -> Result<quiche::Config> {
     let mut config = quiche::Config::new(quiche::PROTOCOL_VERSION)?;
     transport::configure(&mut config, settings)?;
     Ok(config)
-}
-
-/// The first address of the host that is of this family.
-fn resolve(request: &Request, ip: IpVersion) -> Result<SocketAddr> {
-    let addresses = (request.host.as_str(), request.port).to_socket_addrs();
-    let mut addresses = addresses.with_context(|| format!("resolving {}", request.host))?;
-    let found = addresses.find(|address| address.is_ipv4() == (ip == IpVersion::V4));
-    found.with_context(|| format!("{}: found no address of {ip:?}", request.host))
 }
 
 struct Client<'a> {
@@ -72,14 +58,13 @@ impl Client<'_> {
     /// this connection, for which it waits where the test case needs one; otherwise it can be empty.
     fn fetch_over_one_connection(&mut self, requests: &[Request], session: Option<&[u8]>) -> Result<Vec<u8>> {
         let settings = self.settings;
-        let mut socket = Socket::bind(SocketAddr::from((settings.ip.unspecified(), 0)), settings)?;
+        let mut socket = Socket::bind(settings)?;
         socket.connect(self.peer)?;
         let id = transport::random_connection_id()?;
-        let name = requests.first().map(|request| request.host.as_str());
-        let mut quic = quiche::connect(name, &id, socket.local(), self.peer, &mut self.config)?;
+        let mut quic = quiche::connect(Some(settings.host()), &id, socket.local(), self.peer, &mut self.config)?;
         transport::log(&mut quic, settings)?;
         #[cfg(feature = "boring")]
-        if settings.test_case == TestCase::ChaCha20 {
+        if settings.test_case == quiclab_contract::TestCase::ChaCha20 {
             crate::tls::offer_chacha20_only(&mut quic)?;
         }
         if let Some(session) = session {
@@ -87,8 +72,8 @@ impl Client<'_> {
         }
         let wants_session = settings.test_case.takes_two_connections() && session.is_none();
 
-        let downloads = Downloads::new(requests, settings);
-        let outcome = fetch(&mut quic, &mut socket, downloads, settings, wants_session);
+        let requests = Requests::new(requests, settings);
+        let outcome = fetch(&mut quic, &mut socket, requests, settings, wants_session);
         // Tell the server, so that it need not wait for its idle timeout. An error here: it is closed already.
         let _ = quic.close(true, H3_NO_ERROR, b"");
         while socket.send_from(&mut quic)? == Sent::Batch {}
@@ -101,7 +86,7 @@ impl Client<'_> {
 fn fetch(
     quic: &mut quiche::Connection,
     socket: &mut Socket,
-    mut downloads: Downloads,
+    mut requests: Requests,
     settings: &Settings,
     wants_session: bool,
 ) -> Result<()> {
@@ -126,17 +111,17 @@ fn fetch(
         }
         // Does nothing but where a timer has run out.
         quic.on_timeout();
-        if quic.is_established() && !downloads.are_complete() {
+        if quic.is_established() && !requests.are_complete() {
             deadline = None;
         }
         if http.is_none() && (quic.is_established() || quic.is_in_early_data()) {
             http = Some(Http::start(settings.http, quic)?);
         }
         if let Some(http) = &mut http {
-            downloads.request(quic, http)?;
-            downloads.take(quic, http, &mut buffer)?;
+            requests.send(quic, http)?;
+            requests.take(quic, http, &mut buffer)?;
         }
-        if downloads.are_complete() {
+        if requests.are_complete() {
             if !wants_session || quic.session().is_some() {
                 return Ok(());
             }

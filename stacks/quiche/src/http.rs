@@ -3,10 +3,7 @@
 use anyhow::Result;
 use quiche::h3;
 
-use crate::settings::HttpVersion;
-
-/// ALPN of HTTP/0.9 over QUIC.
-const HQ_ALPN: &[u8] = b"hq-interop";
+use quiclab_contract::{Http as HttpVersion, hq};
 
 /// What requests and answers are carried by.
 pub enum Http {
@@ -20,7 +17,7 @@ impl Http {
     pub fn protocols(version: HttpVersion) -> &'static [&'static [u8]] {
         match version {
             HttpVersion::H3 => quiche::h3::APPLICATION_PROTOCOL,
-            HttpVersion::Hq => &[HQ_ALPN],
+            HttpVersion::Hq => &[hq::ALPN],
         }
     }
 

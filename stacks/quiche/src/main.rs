@@ -10,11 +10,9 @@ mod accept;
 mod batch;
 mod client;
 mod clock;
-mod downloads;
-mod files;
 mod http;
 mod planned;
-mod request;
+mod requests;
 mod response;
 mod server;
 mod settings;
@@ -26,31 +24,11 @@ mod udp;
 
 use std::process::ExitCode;
 
-use settings::{Role, Settings, SettingsError};
-
-const FAILED: u8 = 1;
-const NOT_SUPPORTED: u8 = 127;
+use quiclab_contract::Role;
 
 fn main() -> ExitCode {
-    let settings = match Settings::parse(std::env::vars()) {
-        Ok(settings) => settings,
-        Err(error) => {
-            eprintln!("{error}");
-            return ExitCode::from(match error {
-                SettingsError::NotSupported { .. } => NOT_SUPPORTED,
-                SettingsError::Invalid { .. } => FAILED,
-            });
-        }
-    };
-    let outcome = match settings.role {
+    quiclab_contract::main(&settings::SUPPORT, |settings| match settings.role {
         Role::Server => server::run(&settings),
         Role::Client => client::run(&settings),
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error:#}");
-            ExitCode::from(FAILED)
-        }
-    }
+    })
 }

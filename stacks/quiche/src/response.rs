@@ -4,8 +4,9 @@ use std::{io, path::Path};
 
 use anyhow::{Context, Result};
 use quiche::h3::{self, Header, NameValue};
+use quiclab_contract::{PartialBody, hq};
 
-use crate::{files::Body, http::Http};
+use crate::http::Http;
 
 /// H3_REQUEST_CANCELLED, RFC 9114, section 8.1: HTTP/0.9 has no status, so a file that is not there resets its stream.
 const NO_ANSWER: u64 = 0x10c;
@@ -15,7 +16,7 @@ pub struct Response {
     status: u16,
     headers_sent: bool,
     /// `None`: no body.
-    body: Option<Body>,
+    body: Option<PartialBody>,
 }
 
 impl Response {
@@ -31,14 +32,14 @@ impl Response {
 
     /// Answers the HTTP/0.9 request `line` with a file below `www`.
     pub fn to_line(line: &[u8], www: &Path) -> Self {
-        match line.trim_ascii_end().strip_prefix(b"GET ") {
+        match hq::path(line) {
             Some(path) => Self::file(path, www),
             None => Self::without_body(400),
         }
     }
 
     fn file(path: &[u8], www: &Path) -> Self {
-        match Body::open(path, www) {
+        match PartialBody::open(path, www) {
             Ok(body) => Self { status: 200, headers_sent: false, body: Some(body) },
             Err(error) if error.kind() == io::ErrorKind::NotFound => Self::without_body(404),
             Err(error) => {
@@ -64,7 +65,7 @@ impl Response {
     }
 
     fn advance_h3(&mut self, quic: &mut quiche::Connection, http: &mut h3::Connection, stream: u64) -> Result<bool> {
-        let size = self.body.as_ref().map_or(0, Body::size);
+        let size = self.body.as_ref().map_or(0, PartialBody::size);
         if !self.headers_sent {
             let headers = [
                 Header::new(b":status", self.status.to_string().as_bytes()),
@@ -81,7 +82,7 @@ impl Response {
             return Ok(true);
         };
         loop {
-            let (bytes, last) = body.next()?;
+            let (bytes, last) = body.rest()?;
             match http.send_body(quic, stream, bytes, last) {
                 Ok(taken) if body.take(taken) => return Ok(true),
                 Ok(_) => {}
@@ -97,7 +98,7 @@ impl Response {
             return Ok(true);
         };
         loop {
-            let (bytes, last) = body.next()?;
+            let (bytes, last) = body.rest()?;
             let length = bytes.len();
             match quic.stream_send(stream, bytes, last) {
                 Ok(taken) if body.take(taken) => return Ok(true),

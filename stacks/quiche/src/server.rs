@@ -13,7 +13,7 @@ use crate::{
     accept::{Acceptor, First},
     http::Http,
     response::Response,
-    settings::Settings,
+    settings::{Settings, planned},
     termination,
     udp::{Sent, Socket},
 };
@@ -29,8 +29,8 @@ const MAX_REQUEST_LINE: usize = 8192;
 /// # Errors
 /// Where the socket or the certificate cannot be used. What a client does wrong is its own connection's matter.
 pub fn run(settings: &Settings) -> Result<()> {
-    let socket = Socket::bind(SocketAddr::from((settings.ip.unspecified(), settings.port)), settings)?;
-    if settings.qlog.is_some() || settings.planned.is_some() {
+    let socket = Socket::bind(settings)?;
+    if settings.qlog.is_some() || planned(settings).is_some() {
         termination::watch()?;
     }
     let acceptor = Acceptor::new(settings)?;

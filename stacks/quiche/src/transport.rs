@@ -6,11 +6,9 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow};
+use quiclab_contract::{Pacing, Role, TestCase};
 
-use crate::{
-    http::Http,
-    settings::{Pacing, Role, Settings, TestCase},
-};
+use crate::{http::Http, settings::Settings};
 
 /// Largest UDP payload, in bytes. 1350 is what quiche's own programs use, and what the published captures show.
 pub const MAX_UDP_PAYLOAD: usize = 1350;
@@ -79,10 +77,7 @@ pub fn log(quic: &mut quiche::Connection, settings: &Settings) -> Result<()> {
         quic.set_keylog(Box::new(file.with_context(|| format!("SSLKEYLOGFILE {}", path.display()))?));
     }
     if let Some(folder) = &settings.qlog {
-        let role = match settings.role {
-            Role::Server => "server",
-            Role::Client => "client",
-        };
+        let role = settings.role.name();
         let path = folder.join(format!("{}-{role}.sqlog", quic.trace_id()));
         let file = File::create(&path).with_context(|| format!("QLOGDIR {}", path.display()))?;
         let title = format!("quiche {role}, {}", settings.congestion_control.quiche_name());

@@ -20,12 +20,13 @@ use nix::{
         time::TimeSpec,
     },
 };
+use quiclab_contract::Pacing;
 
 use crate::{
     batch::Batch,
     clock::MonotonicClock,
     planned::PlannedTimes,
-    settings::{Pacing, Settings},
+    settings::{Settings, planned},
 };
 
 /// What a call of [`Socket::send_from`] did.
@@ -52,15 +53,16 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Binds to `local`, with batches and send times as the settings ask.
+    /// Binds to the address of the role, with batches and send times as the settings ask.
     ///
     /// # Errors
     /// Where the address is taken, or the kernel has no SO_TXTIME.
-    pub fn bind(local: SocketAddr, settings: &Settings) -> Result<Self> {
+    pub fn bind(settings: &Settings) -> Result<Self> {
+        let local = settings.local();
         let inner = bound(local).with_context(|| format!("binding to UDP {local}"))?;
         inner.set_nonblocking(true)?;
         let clock = match settings.pacing {
-            Pacing::Off => None,
+            Pacing::Off | Pacing::User => None,
             Pacing::TxTime => {
                 let option = nix::libc::sock_txtime { clockid: nix::libc::CLOCK_MONOTONIC, flags: 0 };
                 setsockopt(&inner, sockopt::TxTime, &option).context("setsockopt SO_TXTIME, CLOCK_MONOTONIC")?;
@@ -68,7 +70,7 @@ impl Socket {
             }
         };
         let local = inner.local_addr()?;
-        let planned = settings.planned.as_deref().map(PlannedTimes::create).transpose()?;
+        let planned = planned(settings).as_deref().map(PlannedTimes::create).transpose()?;
         Ok(Self { inner, local, gso: settings.gso, clock, batch: Batch::new(), planned })
     }
 
