@@ -1,16 +1,9 @@
 //! The client: fetches every URL over one connection or two, and says whether all of it is right.
 
-use std::{
-    collections::BTreeMap,
-    fs::File,
-    io::Write,
-    net::SocketAddr,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use quiclab_contract::{Download, Request, TestCase};
 use tokio::{
     net::UdpSocket,
     sync::oneshot,
@@ -30,8 +23,7 @@ use tokio_quiche::{
 
 use crate::{
     params::{self, HANDSHAKE_TIMEOUT, Tls},
-    request::Request,
-    settings::{IpVersion, Settings, TestCase},
+    settings::Settings,
 };
 
 /// RFC 9114, section 8.1.
@@ -53,24 +45,13 @@ const TICKET_INTERVAL: Duration = Duration::from_millis(5);
 /// or longer than announced, the connection ends early, a session is not resumed where it should be, or a file cannot be
 /// written.
 pub async fn run(settings: &Settings) -> Result<()> {
-    let target = settings.requests.first().context("REQUESTS: found no URL")?;
-    let peer = resolve(target, settings.ip).await?;
-    if settings.test_case != TestCase::Resumption {
-        fetch_over_one_connection(settings, peer, &settings.requests, None).await?;
-        return Ok(());
-    }
-    let (first, others) = settings.requests.split_at(1);
+    let peer = settings.resolve()?;
+    let (first, others) = settings.connections();
     let session = fetch_over_one_connection(settings, peer, first, None).await?;
-    fetch_over_one_connection(settings, peer, others, session).await?;
+    if !others.is_empty() {
+        fetch_over_one_connection(settings, peer, others, session).await?;
+    }
     Ok(())
-}
-
-/// The first address of the host that is of this family.
-async fn resolve(request: &Request, ip: IpVersion) -> Result<SocketAddr> {
-    let addresses = tokio::net::lookup_host((request.host.as_str(), request.port)).await;
-    let mut addresses = addresses.with_context(|| format!("resolving {}", request.host))?;
-    let found = addresses.find(|address| address.is_ipv4() == (ip == IpVersion::V4));
-    found.with_context(|| format!("{}: found no address of {ip:?}", request.host))
 }
 
 /// Fetches `requests` over a connection of their own, resuming `session` where there is one. Returns the session of the
@@ -81,7 +62,7 @@ async fn fetch_over_one_connection(
     requests: &[Request],
     session: Option<Vec<u8>>,
 ) -> Result<Option<Vec<u8>>> {
-    let socket = UdpSocket::bind(SocketAddr::from((settings.ip.unspecified(), 0))).await?;
+    let socket = UdpSocket::bind(settings.local()).await?;
     let capabilities = params::capabilities(&socket, settings).context("UDP_SEGMENT")?;
     // Not connected, so that an ICMP message about an earlier packet is not an error (RFC 9000, section 14.2.1).
     let local_addr = socket.local_addr()?;
@@ -97,8 +78,7 @@ async fn fetch_over_one_connection(
     let resumes = session.is_some();
     params.session = session;
     let (driver, mut controller) = ClientH3Driver::new(Http3Settings::default());
-    let host = requests.first().map(|request| request.host.as_str());
-    let _connection = timeout(HANDSHAKE_TIMEOUT, connect_with_config(socket, host, &params, driver))
+    let _connection = timeout(HANDSHAKE_TIMEOUT, connect_with_config(socket, Some(settings.host()), &params, driver))
         .await
         .map_err(|_| anyhow!("handshake: not done within {HANDSHAKE_TIMEOUT:?}"))?
         .map_err(|error| anyhow!("handshake: {error}"))?;
@@ -182,7 +162,7 @@ async fn fetch(controller: &mut ClientH3Controller, requests: &[Request], settin
                 }
                 ClientH3Event::Core(H3Event::IncomingHeaders(response)) => {
                     let Some(request) = by_stream.get(&response.stream_id) else { continue };
-                    downloads.spawn(store(response, request.path.clone(), settings.downloads.join(&request.file_name)));
+                    downloads.spawn(store(response, (*request).clone(), settings.downloads.clone()));
                 }
                 ClientH3Event::Core(H3Event::ResetStream { stream_id }) => {
                     bail!("the server reset stream {stream_id}");
@@ -208,38 +188,24 @@ fn headers_of(request: &Request) -> Vec<Header> {
     ]
 }
 
-/// Checks one response and stores its body.
-async fn store(mut response: IncomingH3Headers, path: String, stored: PathBuf) -> Result<()> {
-    let value = |name: &[u8]| {
-        let header = response.headers.iter().find(|header| header.name() == name)?;
-        std::str::from_utf8(header.value()).ok()
+/// Checks one response and stores its body, as it comes.
+async fn store(mut response: IncomingH3Headers, request: Request, folder: PathBuf) -> Result<()> {
+    let mut download = Download::new(request, 0);
+    let value = |name: &str| {
+        let header = response.headers.iter().find(|header| header.name() == name.as_bytes());
+        header.map(|header| header.value())
     };
-    let status = value(b":status").unwrap_or("none");
-    ensure!(status == "200", "{path}: found status {status}, expected 200");
-    let expected: Option<u64> = match value(b"content-length") {
-        Some(text) => Some(text.parse().with_context(|| format!("{path}: content-length {text:?}"))?),
-        None => None,
-    };
-    let mut file = create(&stored)?;
-    let mut received = 0;
+    download.on_headers(value, &folder)?;
     let mut is_finished = response.read_fin;
     while !is_finished {
         match response.recv.recv().await {
             Some(InboundFrame::Body(bytes, last)) => {
-                file.write_all(&bytes).with_context(|| format!("{path}: storing"))?;
-                received += bytes.len() as u64;
+                download.store(&bytes)?;
                 is_finished = last;
             }
             Some(InboundFrame::Datagram(_)) => {}
-            None => bail!("{path}: connection ended after {received} bytes"),
+            None => bail!("{}: connection ended early", download.request.path),
         }
     }
-    if let Some(expected) = expected.filter(|&expected| expected != received) {
-        bail!("{path}: found {received} bytes, expected {expected}");
-    }
-    Ok(())
-}
-
-fn create(stored: &Path) -> Result<File> {
-    File::create(stored).with_context(|| format!("creating {}", stored.display()))
+    Ok(download.finish()?)
 }

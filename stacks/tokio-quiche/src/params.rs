@@ -1,9 +1,16 @@
 //! What tokio-quiche is told: its own defaults, plus what the settings ask for.
 
-use std::{io, os::fd::AsFd, path::Path, sync::Arc, time::Duration};
+use std::{
+    io,
+    os::fd::AsFd,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::{Context, Result, anyhow};
 use boring::ssl::{BoxSelectCertFinish, ClientHello, SslContextBuilder, SslFiletype, SslMethod};
+use quiclab_contract::{Role, TestCase};
 use tokio_quiche::{
     quic::ConnectionHook,
     quiche,
@@ -11,7 +18,7 @@ use tokio_quiche::{
     socket::{SocketCapabilities, SocketCapabilitiesBuilder},
 };
 
-use crate::settings::{Role, Settings, TestCase};
+use crate::settings::Settings;
 
 /// TLS_CHACHA20_POLY1305_SHA256, RFC 8446, appendix B.4.
 const CHACHA20_POLY1305_SHA256: u16 = 0x1303;
@@ -33,8 +40,8 @@ pub fn quic_settings(settings: &Settings) -> Result<QuicSettings> {
     let mut quic = QuicSettings::default();
     quic.cc_algorithm = settings.congestion_control.to_owned();
     quic.max_idle_timeout = Some(IDLE_TIMEOUT);
-    quic.keylog_file = settings.key_log.clone();
-    quic.qlog_dir = settings.qlog.clone();
+    quic.keylog_file = text(&settings.key_log);
+    quic.qlog_dir = text(&settings.qlog);
     match settings.role {
         Role::Server => {
             // The library sends a Retry by default.
@@ -47,6 +54,11 @@ pub fn quic_settings(settings: &Settings) -> Result<QuicSettings> {
         }
     }
     Ok(quic)
+}
+
+/// A path of the environment, which is text.
+fn text(path: &Option<PathBuf>) -> Option<String> {
+    path.as_ref().map(|path| path.display().to_string())
 }
 
 /// Turns segmentation offload on where it is wanted, and nothing else.

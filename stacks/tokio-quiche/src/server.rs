@@ -1,9 +1,10 @@
 //! The server: answers GET requests from a folder until it is killed.
 
-use std::{io, net::SocketAddr, path::Path, sync::Arc};
+use std::{io, path::Path, sync::Arc};
 
 use anyhow::{Context, Result, anyhow};
 use bytes::Bytes;
+use quiclab_contract::PartialBody;
 use tokio::{
     net::UdpSocket,
     signal::unix::{SignalKind, signal},
@@ -22,7 +23,6 @@ use tokio_quiche::{
 };
 
 use crate::{
-    files::Body,
     params::{self, Tls},
     settings::Settings,
 };
@@ -32,7 +32,7 @@ use crate::{
 /// # Errors
 /// Where the socket or the certificate cannot be used.
 pub async fn run(settings: &Settings) -> Result<()> {
-    let address = SocketAddr::from((settings.ip.unspecified(), settings.port));
+    let address = settings.local();
     let socket = UdpSocket::bind(address).await.with_context(|| format!("binding to UDP {address}"))?;
     let capabilities = params::capabilities(&socket, settings).context("UDP_SEGMENT")?;
     let mut listener = QuicListener::try_from(socket)?;
@@ -83,7 +83,7 @@ async fn answer(request: IncomingH3Headers, www: Arc<Path>) {
 /// Sends headers and file; an error where the stream is gone or the file cannot be read.
 async fn send_answer(headers: &[Header], sender: &Sender<OutboundFrame>, www: &Path) -> Result<()> {
     let (status, mut body) = response_to(headers, www);
-    let size = body.as_ref().map_or(0, Body::size);
+    let size = body.as_ref().map_or(0, PartialBody::size);
     let headers = vec![
         Header::new(b":status", status.to_string().as_bytes()),
         Header::new(b"server", b"tokio-quiche"),
@@ -95,7 +95,7 @@ async fn send_answer(headers: &[Header], sender: &Sender<OutboundFrame>, www: &P
         return Ok(());
     };
     loop {
-        let (bytes, last) = body.next()?;
+        let (bytes, last) = body.rest()?;
         let (length, frame) = (bytes.len(), OutboundFrame::Body(Bytes::copy_from_slice(bytes), last));
         sender.send(frame).await?;
         if body.take(length) {
@@ -105,10 +105,10 @@ async fn send_answer(headers: &[Header], sender: &Sender<OutboundFrame>, www: &P
 }
 
 /// Status, and the file where it is 200.
-fn response_to(headers: &[Header], www: &Path) -> (u16, Option<Body>) {
+fn response_to(headers: &[Header], www: &Path) -> (u16, Option<PartialBody>) {
     let value = |name: &[u8]| headers.iter().find(|header| header.name() == name).map(|header| header.value());
     match (value(b":method"), value(b":path")) {
-        (Some(b"GET"), Some(path)) => match Body::open(path, www) {
+        (Some(b"GET"), Some(path)) => match PartialBody::open(path, www) {
             Ok(body) => (200, Some(body)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => (404, None),
             Err(error) => {

@@ -1,1 +1,0 @@
-../../quiche/src/files.rs
