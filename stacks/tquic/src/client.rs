@@ -1,27 +1,16 @@
 //! The client: fetches every URL, stores the bodies, and says whether all of it is right.
 
-use std::{
-    cell::RefCell,
-    collections::BTreeMap,
-    net::{SocketAddr, ToSocketAddrs},
-    path::PathBuf,
-    rc::Rc,
-};
+use std::{cell::RefCell, net::SocketAddr, rc::Rc};
 
 use anyhow::{Context, Error, Result, bail};
 use bytes::Bytes;
+use quiclab_contract::{Downloads, Http, Request, hq};
 use tquic::{
     Connection, TransportHandler,
-    h3::{Header, Http3Config, Http3Error, Http3Event, connection::Http3Connection},
+    h3::{Header, Http3Config, Http3Error, Http3Event, NameValue, connection::Http3Connection},
 };
 
-use crate::{
-    download::Download,
-    driver::Driver,
-    request::Request,
-    settings::{HttpVersion, IpVersion, Settings},
-    transport,
-};
+use crate::{driver::Driver, settings::Settings, transport};
 
 /// Bytes read from a stream at once.
 const CHUNK: usize = 64 * 1024;
@@ -35,25 +24,15 @@ const H3_NO_ERROR: u64 = 0x100;
 /// Where the handshake fails or takes too long, the server's certificate does not verify, an answer is not 200 or shorter
 /// or longer than announced, the connection ends early, or a file cannot be written.
 pub fn run(settings: &Settings) -> Result<()> {
-    let target = settings.requests.first().context("REQUESTS: found no URL")?;
-    let peer = resolve(target, settings.ip)?;
-    if !settings.test_case.takes_two_connections() {
-        fetch(settings, peer, &settings.requests, None, false)?;
+    let peer = settings.resolve()?;
+    let (first, others) = settings.connections();
+    if others.is_empty() {
+        fetch(settings, peer, first, None, false)?;
         return Ok(());
     }
-    let (first, others) = settings.requests.split_at(1);
     let session = fetch(settings, peer, first, None, true)?.context("the server gave no session ticket")?;
     fetch(settings, peer, others, Some(&session), false)?;
     Ok(())
-}
-
-/// The first address of the host in the family that was asked for.
-fn resolve(request: &Request, ip: IpVersion) -> Result<SocketAddr> {
-    let addresses = (request.host.as_str(), request.port).to_socket_addrs();
-    let mut addresses = addresses.with_context(|| format!("resolving {}", request.host))?;
-    addresses
-        .find(|address| address.is_ipv4() == (ip == IpVersion::V4))
-        .with_context(|| format!("{}: found no address of IP{ip:?}", request.host))
 }
 
 /// Fetches `requests` over one connection. Its session, where `keep_session` says to wait for one.
@@ -67,8 +46,7 @@ fn fetch(
     let transfer = Rc::new(RefCell::new(Transfer::new(requests, settings)));
     let handler = Client { settings: settings.clone(), transfer: transfer.clone() };
     let mut driver = Driver::new(settings, Box::new(handler))?;
-    let host = requests.first().map(|request| request.host.as_str());
-    let index = driver.endpoint.connect(driver.socket.local(), peer, host, session, None, None)?;
+    let index = driver.endpoint.connect(driver.socket.local(), peer, Some(settings.host()), session, None, None)?;
     let (outcome, kept) = loop {
         if let Some(quic) = driver.endpoint.conn_get_mut(index) {
             transfer.borrow_mut().request(quic);
@@ -105,16 +83,10 @@ struct Client {
 
 /// The requests of one connection and what has come of them.
 struct Transfer {
-    version: HttpVersion,
+    version: Http,
     /// `None` with HTTP/0.9, and until it can begin.
     http: Option<Http3Connection>,
-    /// Not sent yet, last one first.
-    waiting: Vec<Request>,
-    /// By stream.
-    running: BTreeMap<u64, Download>,
-    /// Most requests at the same time, beside what the server allows.
-    most: usize,
-    folder: PathBuf,
+    downloads: Downloads,
     buffer: Vec<u8>,
     /// The first thing that went wrong.
     failure: Option<Error>,
@@ -125,17 +97,15 @@ impl Transfer {
         Self {
             version: settings.http,
             http: None,
-            waiting: requests.iter().rev().cloned().collect(),
-            running: BTreeMap::new(),
-            most: settings.streams.unwrap_or(usize::MAX),
-            folder: settings.downloads.clone(),
+            // Stored as it comes.
+            downloads: Downloads::new(requests, settings, 0),
             buffer: vec![0; CHUNK],
             failure: None,
         }
     }
 
     fn is_complete(&self) -> bool {
-        self.waiting.is_empty() && self.running.is_empty()
+        self.downloads.are_complete()
     }
 
     fn note<T>(&mut self, outcome: Result<T>) {
@@ -149,17 +119,13 @@ impl Transfer {
         if !(quic.is_established() || quic.is_in_early_data()) || quic.is_closed() || quic.is_draining() {
             return;
         }
-        while self.running.len() < self.most {
-            let Some(request) = self.waiting.last().cloned() else { break };
+        while let Some(request) = self.downloads.next().cloned() {
             let started = match self.version {
-                HttpVersion::H3 => self.start_h3(quic, &request),
-                HttpVersion::Hq => start_hq(quic, &request),
+                Http::H3 => self.start_h3(quic, &request),
+                Http::Hq => start_hq(quic, &request),
             };
             match started.with_context(|| format!("requesting {}", request.path)) {
-                Ok(Some(stream)) => {
-                    self.waiting.pop();
-                    self.running.insert(stream, Download::new(request));
-                }
+                Ok(Some(stream)) => self.downloads.sent(stream),
                 Ok(None) => break,
                 Err(error) => return self.note::<()>(Err(error)),
             }
@@ -191,8 +157,8 @@ impl Transfer {
     /// Stores what has arrived.
     fn take(&mut self, quic: &mut Connection, stream: u64) -> Result<()> {
         match self.version {
-            HttpVersion::H3 => self.take_h3(quic),
-            HttpVersion::Hq => self.take_hq(quic, stream),
+            Http::H3 => self.take_h3(quic),
+            Http::Hq => self.take_hq(quic, stream),
         }
     }
 
@@ -204,18 +170,21 @@ impl Transfer {
                 Err(Http3Error::Done) => return Ok(()),
                 Err(error) => return Err(error.into()),
             };
-            let Some(download) = self.running.get_mut(&stream) else { continue };
+            let Some((download, folder)) = self.downloads.running(stream) else { continue };
             match event {
-                Http3Event::Headers { headers, .. } => download.on_headers(&headers, &self.folder)?,
+                Http3Event::Headers { headers, .. } => {
+                    let value = |name: &str| {
+                        let header = headers.iter().find(|header| header.name() == name.as_bytes());
+                        header.map(|header| header.value())
+                    };
+                    download.on_headers(value, folder)?;
+                }
                 Http3Event::Data => {
                     while let Ok(length) = http.recv_body(quic, stream, &mut self.buffer) {
                         download.store(&self.buffer[..length])?;
                     }
                 }
-                Http3Event::Finished => {
-                    download.finish()?;
-                    self.running.remove(&stream);
-                }
+                Http3Event::Finished => self.downloads.finish(stream)?,
                 Http3Event::Reset(code) => {
                     bail!("{}: the server reset the stream with {code:#x}", download.request.path)
                 }
@@ -225,18 +194,17 @@ impl Transfer {
     }
 
     fn take_hq(&mut self, quic: &mut Connection, stream: u64) -> Result<()> {
-        let Some(download) = self.running.get_mut(&stream) else { return Ok(()) };
+        let Some((download, folder)) = self.downloads.running(stream) else { return Ok(()) };
         loop {
             let (length, finished) = match quic.stream_read(stream, &mut self.buffer) {
                 Ok(read) => read,
                 Err(tquic::Error::Done) => return Ok(()),
                 Err(error) => return Err(error).with_context(|| format!("{}: receiving", download.request.path)),
             };
-            download.create(&self.folder)?;
+            download.create(folder)?;
             download.store(&self.buffer[..length])?;
             if finished {
-                self.running.remove(&stream);
-                return Ok(());
+                return Ok(self.downloads.finish(stream)?);
             }
         }
     }
@@ -249,7 +217,7 @@ fn start_hq(quic: &mut Connection, request: &Request) -> Result<Option<u64>> {
         Err(tquic::Error::StreamLimitError) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let line = Bytes::from(format!("GET {}\r\n", request.path));
+    let line = Bytes::from(hq::line(request));
     let length = line.len();
     anyhow::ensure!(quic.stream_write(stream, line, true)? == length, "the server's window is smaller than a request");
     Ok(Some(stream))

@@ -3,13 +3,10 @@
 use std::{rc::Rc, time::Instant};
 
 use anyhow::{Context, Result};
+use quiclab_contract::Role;
 use tquic::{Endpoint, TransportHandler};
 
-use crate::{
-    settings::{Role, Settings},
-    transport,
-    udp::Socket,
-};
+use crate::{settings::Settings, transport, udp::Socket};
 
 /// Largest datagram that is read whole.
 const RECEIVE_BUFFER: usize = 65_535;
@@ -31,7 +28,7 @@ impl Driver {
     /// Where the port is taken, or tquic refuses the configuration.
     pub fn new(settings: &Settings, handler: Box<dyn TransportHandler>) -> Result<Self> {
         let is_server = settings.role == Role::Server;
-        let socket = Rc::new(Socket::bind(if is_server { settings.port } else { 0 }, settings)?);
+        let socket = Rc::new(Socket::bind(settings)?);
         let endpoint = Endpoint::new(transport::config(settings)?, is_server, handler, socket.clone());
         Ok(Self { endpoint, socket, buffer: vec![0; RECEIVE_BUFFER] })
     }

@@ -7,10 +7,8 @@
 //! Exit status: 0 done, 1 failed, 127 asked for something that this endpoint cannot do.
 
 mod client;
-mod download;
 mod driver;
 mod files;
-mod request;
 mod response;
 mod server;
 mod settings;
@@ -20,31 +18,11 @@ mod udp;
 
 use std::process::ExitCode;
 
-use settings::{Role, Settings, SettingsError};
-
-const FAILED: u8 = 1;
-const NOT_SUPPORTED: u8 = 127;
+use quiclab_contract::Role;
 
 fn main() -> ExitCode {
-    let settings = match Settings::parse(std::env::vars()) {
-        Ok(settings) => settings,
-        Err(error) => {
-            eprintln!("{error}");
-            return ExitCode::from(match error {
-                SettingsError::NotSupported { .. } => NOT_SUPPORTED,
-                SettingsError::Invalid { .. } => FAILED,
-            });
-        }
-    };
-    let outcome = match settings.role {
+    quiclab_contract::main(&settings::SUPPORT, |settings| match settings.role {
         Role::Server => server::run(settings),
         Role::Client => client::run(&settings),
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error:#}");
-            ExitCode::from(FAILED)
-        }
-    }
+    })
 }

@@ -3,6 +3,7 @@
 use std::{io, path::Path};
 
 use anyhow::{Context, Result, bail};
+use quiclab_contract::hq;
 use tquic::{
     Connection, Error, Shutdown,
     h3::{Header, Http3Error, NameValue, connection::Http3Connection},
@@ -45,7 +46,7 @@ impl Response {
 
     /// Answers the HTTP/0.9 request `line`, or resets the stream where there is nothing to answer with.
     pub fn to_hq(line: &[u8], www: &Path, quic: &mut Connection, stream: u64) -> Option<Self> {
-        let path = line.strip_prefix(b"GET ").map(<[u8]>::trim_ascii_end).unwrap_or_default();
+        let path = hq::path(line).unwrap_or_default();
         match Body::open(path, www) {
             Ok(body) => Some(Self { headers: None, body: Some(body) }),
             Err(error) => {
@@ -76,7 +77,7 @@ impl Response {
         }
         let Some(body) = &mut self.body else { return Ok(true) };
         loop {
-            let (bytes, last) = body.next()?;
+            let (bytes, last) = body.rest()?;
             let length = bytes.len();
             let taken = match http.as_deref_mut() {
                 Some(http) => match http.send_body(quic, stream, bytes, last) {

@@ -3,17 +3,13 @@
 use std::{collections::BTreeMap, rc::Rc};
 
 use anyhow::{Context, Result};
+use quiclab_contract::Http;
 use tquic::{
     Connection, TransportHandler,
     h3::{Http3Config, Http3Error, Http3Event, connection::Http3Connection},
 };
 
-use crate::{
-    driver::Driver,
-    response::Response,
-    settings::{HttpVersion, Settings},
-    termination, transport,
-};
+use crate::{driver::Driver, response::Response, settings::Settings, termination, transport};
 
 /// Longest HTTP/0.9 request, in bytes.
 const MAX_REQUEST: usize = 4096;
@@ -69,8 +65,8 @@ impl Exchanges {
     /// Reads what has arrived on `stream`.
     fn read(&mut self, quic: &mut Connection, settings: &Settings, stream: u64) -> Result<()> {
         match settings.http {
-            HttpVersion::H3 => self.read_h3(quic, settings),
-            HttpVersion::Hq => self.read_hq(quic, settings, stream),
+            Http::H3 => self.read_h3(quic, settings),
+            Http::Hq => self.read_hq(quic, settings, stream),
         }
     }
 
@@ -147,8 +143,8 @@ impl TransportHandler for Server {
 
     fn on_conn_established(&mut self, quic: &mut Connection) {
         self.with(quic, |exchanges, quic, settings| match settings.http {
-            HttpVersion::H3 => exchanges.read_h3(quic, settings),
-            HttpVersion::Hq => Ok(()),
+            Http::H3 => exchanges.read_h3(quic, settings),
+            Http::Hq => Ok(()),
         });
     }
 

@@ -1,248 +1,59 @@
-//! What the environment asks for, and what this endpoint answers: yes, or "not supported".
+//! What this endpoint can do.
 
-use std::{
-    collections::BTreeMap,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr},
-    path::PathBuf,
+use quiclab_contract::{
+    Http, IpVersion, Malformed, Pacing, Support,
+    TestCase::{ChaCha20, Handshake, Http3, Resumption, Retry, Transfer, ZeroRtt},
+    no_rules,
+};
+use tquic::CongestionControlAlgorithm;
+
+/// Everything this endpoint was asked to do.
+pub type Settings = quiclab_contract::Settings<CongestionControlAlgorithm>;
+
+/// What it can do.
+pub const SUPPORT: Support<CongestionControlAlgorithm> = Support {
+    // In `chacha20` a server need do nothing: BoringSSL takes what it is offered.
+    server: &[Handshake, Transfer, Retry, ChaCha20, Resumption, ZeroRtt, Http3],
+    client: &[Handshake, Transfer, Retry, Resumption, ZeroRtt, Http3],
+    http: &[Http::H3, Http::Hq],
+    congestion_control: &[
+        ("bbr", CongestionControlAlgorithm::Bbr),
+        ("bbr3", CongestionControlAlgorithm::Bbr3),
+        ("cubic", CongestionControlAlgorithm::Cubic),
+        ("copa", CongestionControlAlgorithm::Copa),
+    ],
+    gso: &[false, true],
+    pacing: &[Pacing::User, Pacing::Off],
+    ip: &[IpVersion::V4, IpVersion::V6],
+    certificate_delay: false,
+    malformed: Malformed::NotSupported,
+    rules: no_rules,
 };
 
-use crate::request::Request;
-
-/// Everything this endpoint was asked to do. If the value exists, it can be done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
-    pub role: Role,
-    pub test_case: TestCase,
-    /// What the client fetches, in order. Empty for a server, never empty for a client.
-    pub requests: Vec<Request>,
-    /// Folder the server answers from.
-    pub www: PathBuf,
-    /// Folder the client stores bodies in, each under the last part of its URL's path.
-    pub downloads: PathBuf,
-    /// Folder of `cert.pem` (leaf first), `priv.key` and `ca.pem`.
-    pub certs: PathBuf,
-    /// Where TLS secrets are appended; `None`: nowhere.
-    pub key_log: Option<PathBuf>,
-    /// Folder for one qlog file per connection; `None`: no qlog.
-    pub qlog: Option<PathBuf>,
-    pub http: HttpVersion,
-    /// Most requests a client has open at the same time; `None`: as many as the server allows.
-    pub streams: Option<usize>,
-    pub ip: IpVersion,
-    pub congestion_control: CongestionControl,
-    /// True: packets of one batch leave in one system call, cut apart by the kernel (UDP_SEGMENT).
-    pub gso: bool,
-    pub pacing: Pacing,
-    /// UDP port the server listens on.
-    pub port: u16,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    Server,
-    Client,
-}
-
-/// What is to happen beside a plain transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TestCase {
-    /// All requests over one connection: `transfer`, `handshake`, `http3`.
-    Plain,
-    /// The server answers the first Initial with a Retry packet.
-    Retry,
-    /// All requests but the first over a second connection, by the session of the first one.
-    Resumption,
-    /// The same, with the requests of the second connection as early data.
-    ZeroRtt,
-}
-
-impl TestCase {
-    /// True where a session of one connection is used by another.
-    pub fn takes_two_connections(self) -> bool {
-        matches!(self, Self::Resumption | Self::ZeroRtt)
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HttpVersion {
-    /// HTTP/3.
-    H3,
-    /// HTTP/0.9 over QUIC, as the QUIC Interop Runner uses it.
-    Hq,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IpVersion {
-    V4,
-    V6,
-}
-
-impl IpVersion {
-    /// The address that stands for all of the family.
-    pub fn unspecified(self) -> IpAddr {
-        match self {
-            Self::V4 => Ipv4Addr::UNSPECIFIED.into(),
-            Self::V6 => Ipv6Addr::UNSPECIFIED.into(),
-        }
-    }
-}
-
-/// Who spaces the packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pacing {
-    /// No one.
-    Off,
-    /// tquic, by a timer of its own.
-    User,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CongestionControl {
-    Bbr,
-    Bbr3,
-    Cubic,
-    Copa,
-}
-
-/// Why the settings were refused.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SettingsError {
-    /// Well-formed, but not something this endpoint can do: exit status 127.
-    #[error("{variable}: found {found:?}, this endpoint supports {supported}")]
-    NotSupported { variable: String, found: String, supported: &'static str },
-    /// Not well-formed: exit status 1.
-    #[error("{variable}: found {found:?}, expected {expected}")]
-    Invalid { variable: &'static str, found: String, expected: &'static str },
-}
-
-/// The variables with the prefix `QUICLAB_` that are understood here. Any other one is a setting that would be ignored.
-const KNOWN: [&str; 8] = [
-    "QUICLAB_CCA",
-    "QUICLAB_CERT_DELAY",
-    "QUICLAB_GSO",
-    "QUICLAB_HTTP",
-    "QUICLAB_IP",
-    "QUICLAB_PACING",
-    "QUICLAB_PORT",
-    "QUICLAB_STREAMS",
-];
-
-const SUPPORTED_TEST_CASES: &str = "handshake, transfer, retry, resumption, zerortt, http3, chacha20 (server)";
-
-impl Settings {
-    /// Reads the endpoint contract from environment variables.
-    ///
-    /// # Errors
-    /// [`SettingsError::NotSupported`] for whatever this endpoint cannot honour, [`SettingsError::Invalid`] for what
-    /// cannot be understood.
-    pub fn parse(variables: impl IntoIterator<Item = (String, String)>) -> Result<Self, SettingsError> {
-        let variables: BTreeMap<String, String> = variables.into_iter().collect();
-        let value = |name: &str| variables.get(name).map(String::as_str);
-        let folder = |name, default: &str| PathBuf::from(value(name).unwrap_or(default));
-        let refuse = |name: &str, supported| SettingsError::NotSupported {
-            variable: name.to_owned(),
-            found: value(name).unwrap_or_default().to_owned(),
-            supported,
-        };
-
-        let invalid = |variable: &'static str, expected| SettingsError::Invalid {
-            variable,
-            found: value(variable).unwrap_or_default().to_owned(),
-            expected,
-        };
-
-        for name in variables.keys() {
-            if name.starts_with("QUICLAB_") && !KNOWN.contains(&name.as_str()) {
-                return Err(refuse(name, "no such setting"));
-            }
-        }
-        for name in ["SERVER_PARAMS", "CLIENT_PARAMS"] {
-            if value(name).is_some_and(|found| !found.is_empty()) {
-                return Err(refuse(name, "no parameters"));
-            }
-        }
-        let role = match value("ROLE") {
-            Some("server") => Role::Server,
-            Some("client") => Role::Client,
-            _ => return Err(invalid("ROLE", "server or client")),
-        };
-        let test_case = match value("TESTCASE") {
-            Some("transfer" | "handshake" | "http3") => TestCase::Plain,
-            Some("retry") => TestCase::Retry,
-            // A server need do nothing: BoringSSL takes what it is offered.
-            Some("chacha20") if role == Role::Server => TestCase::Plain,
-            Some("resumption") => TestCase::Resumption,
-            Some("zerortt") => TestCase::ZeroRtt,
-            _ => return Err(refuse("TESTCASE", SUPPORTED_TEST_CASES)),
-        };
-        let http = match value("QUICLAB_HTTP") {
-            None | Some("h3") => HttpVersion::H3,
-            Some("hq") if value("TESTCASE") == Some("http3") => return Err(refuse("QUICLAB_HTTP", "h3 with http3")),
-            Some("hq") => HttpVersion::Hq,
-            Some(_) => return Err(refuse("QUICLAB_HTTP", "h3, hq")),
-        };
-        let ip = match value("QUICLAB_IP") {
-            None | Some("4") => IpVersion::V4,
-            Some("6") => IpVersion::V6,
-            Some(_) => return Err(refuse("QUICLAB_IP", "4, 6")),
-        };
-        if !matches!(value("QUICLAB_CERT_DELAY"), None | Some("0")) {
-            return Err(refuse("QUICLAB_CERT_DELAY", "0"));
-        }
-        let streams = match value("QUICLAB_STREAMS").map(str::parse) {
-            None => None,
-            Some(Ok(0)) | Some(Err(_)) => return Err(refuse("QUICLAB_STREAMS", "numbers from 1 on")),
-            Some(Ok(most)) => Some(most),
-        };
-        let congestion_control = match value("QUICLAB_CCA") {
-            None | Some("bbr") => CongestionControl::Bbr,
-            Some("bbr3") => CongestionControl::Bbr3,
-            Some("cubic") => CongestionControl::Cubic,
-            Some("copa") => CongestionControl::Copa,
-            Some(_) => return Err(refuse("QUICLAB_CCA", "bbr, bbr3, cubic, copa")),
-        };
-        let pacing = match value("QUICLAB_PACING") {
-            None | Some("user") => Pacing::User,
-            Some("off") => Pacing::Off,
-            Some(_) => return Err(refuse("QUICLAB_PACING", "user, off")),
-        };
-        let gso = match value("QUICLAB_GSO") {
-            None | Some("off") => false,
-            Some("on") => true,
-            Some(_) => return Err(refuse("QUICLAB_GSO", "on, off")),
-        };
-        let port = match value("QUICLAB_PORT") {
-            None => 443,
-            Some(text) => text.parse().map_err(|_| invalid("QUICLAB_PORT", "a port, 0 to 65535"))?,
-        };
-        let requests = match role {
-            Role::Server => Vec::new(),
-            Role::Client => Request::parse_all(value("REQUESTS").unwrap_or_default())?,
-        };
-        if requests.len() == 1 && test_case.takes_two_connections() {
-            return Err(invalid("REQUESTS", "at least two URLs, for two connections"));
-        }
-        let path = |name| value(name).filter(|path| !path.is_empty()).map(PathBuf::from);
-        Ok(Self {
-            role,
-            test_case,
-            requests,
-            www: folder("WWW", "/www"),
-            downloads: folder("DOWNLOADS", "/downloads"),
-            certs: folder("CERTS", "/certs"),
-            key_log: path("SSLKEYLOGFILE"),
-            qlog: path("QLOGDIR"),
-            http,
-            streams,
-            ip,
-            congestion_control,
-            gso,
-            pacing,
-            port,
-        })
-    }
-}
-
 #[cfg(test)]
-#[path = "settings_tests.rs"]
-mod tests;
+mod tests {
+    use quiclab_contract::testing::{assert_not_supported, exit_status, parse};
+
+    use super::*;
+
+    #[test]
+    fn a_plain_transfer_uses_what_tquic_does_by_itself() {
+        let settings = parse(&SUPPORT, &[]).unwrap();
+        assert_eq!((settings.congestion_control, settings.gso), (CongestionControlAlgorithm::Bbr, false));
+        assert_eq!((settings.pacing, settings.http), (Pacing::User, Http::H3));
+    }
+
+    #[test]
+    fn what_it_cannot_do_is_refused_and_not_ignored() {
+        let own = [
+            ("TESTCASE", "keyupdate"),
+            ("TESTCASE", "chacha20"),
+            ("TESTCASE", "v2"),
+            ("QUICLAB_CCA", "reno"),
+            ("QUICLAB_PACING", "txtime"),
+            ("QUICLAB_CERT_DELAY", "200"),
+        ];
+        assert_not_supported(&SUPPORT, &own);
+        assert_eq!(exit_status(&SUPPORT, &[("TESTCASE", "chacha20"), ("ROLE", "server")]), 0);
+    }
+}

@@ -6,9 +6,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow};
-use tquic::{CongestionControlAlgorithm, Connection, TlsConfig};
+use quiclab_contract::{Http, Pacing, Role, TestCase, hq};
+use tquic::{Connection, TlsConfig};
 
-use crate::settings::{CongestionControl, HttpVersion, Pacing, Role, Settings, TestCase};
+use crate::settings::Settings;
 
 /// Time without any packet after which a connection is given up, in milliseconds.
 const IDLE_TIMEOUT_MS: u64 = 30_000;
@@ -23,7 +24,7 @@ const HANDSHAKE_TIMEOUT_MS: u64 = 10_000;
 pub fn config(settings: &Settings) -> Result<Box<tquic::Config>> {
     let mut config = tquic::Config::new()?;
     config.set_tls_config(tls(settings)?);
-    let algorithm = algorithm(settings.congestion_control);
+    let algorithm = settings.congestion_control;
     config.set_congestion_control_algorithm(algorithm);
     eprintln!("congestion control handed to tquic: {algorithm:?}");
     config.enable_pacing(settings.pacing == Pacing::User);
@@ -37,23 +38,14 @@ pub fn config(settings: &Settings) -> Result<Box<tquic::Config>> {
     Ok(Box::new(config))
 }
 
-fn algorithm(name: CongestionControl) -> CongestionControlAlgorithm {
-    match name {
-        CongestionControl::Bbr => CongestionControlAlgorithm::Bbr,
-        CongestionControl::Bbr3 => CongestionControlAlgorithm::Bbr3,
-        CongestionControl::Cubic => CongestionControlAlgorithm::Cubic,
-        CongestionControl::Copa => CongestionControlAlgorithm::Copa,
-    }
-}
-
 fn tls(settings: &Settings) -> Result<TlsConfig> {
     let file = |name: &str| {
         let path = settings.certs.join(name);
         path.into_os_string().into_string().map_err(|path| anyhow!("CERTS: {path:?} is not UTF-8"))
     };
     let alpn = match settings.http {
-        HttpVersion::H3 => b"h3".to_vec(),
-        HttpVersion::Hq => b"hq-interop".to_vec(),
+        Http::H3 => b"h3".to_vec(),
+        Http::Hq => hq::ALPN.to_vec(),
     };
     let early_data = settings.test_case == TestCase::ZeroRtt;
     match settings.role {

@@ -19,9 +19,10 @@ use nix::{
         time::TimeSpec,
     },
 };
+use quiclab_contract::IpVersion;
 use tquic::{PacketInfo, PacketSendHandler};
 
-use crate::settings::{IpVersion, Settings};
+use crate::settings::Settings;
 
 /// Most segments that the kernel cuts one send into: UDP_MAX_SEGMENTS, include/linux/udp.h (Linux 4.18 to 6.8).
 const MAX_SEGMENTS: usize = 64;
@@ -39,12 +40,12 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Binds to `port` of all addresses of the settings' family.
+    /// Binds to the address of the role.
     ///
     /// # Errors
     /// Where the port is taken.
-    pub fn bind(port: u16, settings: &Settings) -> Result<Self> {
-        let local = SocketAddr::from((settings.ip.unspecified(), port));
+    pub fn bind(settings: &Settings) -> Result<Self> {
+        let local = settings.local();
         let inner = UdpSocket::bind(local).with_context(|| format!("binding to UDP {local}"))?;
         inner.set_nonblocking(true)?;
         // Packets that probe the path's MTU must not be fragmented (RFC 9000, section 14).
