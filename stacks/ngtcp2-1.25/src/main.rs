@@ -39,6 +39,8 @@ fn main() -> ExitCode {
             });
         }
     };
+    // ngtcp2 names it nowhere, not even in its qlog.
+    eprintln!("congestion control handed to ngtcp2: {:?}", settings.congestion_control);
     let outcome = match settings.role {
         Role::Server => server::run(settings),
         Role::Client => client::run(&settings),
