@@ -82,7 +82,9 @@ fn fetch(
         {
             break;
         }
-        socket.wait(Some(Duration::from_nanos(connection.expiry().saturating_sub(now()))))?;
+        let timeout = Duration::from_nanos(connection.expiry().saturating_sub(now()));
+        // A full socket is the first thing to wait for.
+        socket.wait(if socket.is_full() { None } else { Some(timeout) })?;
         socket.flush()?;
         while let Some(received) = socket.receive()? {
             if connection.read(&mut socket, &received)? == State::Over {
