@@ -12,7 +12,8 @@ use nix::sys::socket::SockaddrStorage;
 
 use crate::{
     application::Application,
-    connection::{Connection, Start, State, explain, now},
+    connection::{Connection, Start, State},
+    glue::{explain, now},
     hq,
     request::Request,
     settings::{HttpVersion, IpVersion, Settings, TestCase},
