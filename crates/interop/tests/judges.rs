@@ -193,6 +193,13 @@ fn requests_go_out_before_the_handshake_and_are_taken() {
     let mut refused = zero_rtt.clone();
     refused.connections[1].tls.accepts_early_data = Some(false);
     assert_fails("zerortt", &refused, &["did not take the 0-RTT data"]);
+    // Without the early secret the requests cannot be read; that they were taken shows in the server's part.
+    let mut unread = zero_rtt.clone();
+    let client = &mut unread.connections[1].senders[Role::Client as usize];
+    (client.zero_rtt_stream_bytes, client.zero_rtt_bytes_unread) = (0, 1200);
+    assert_passes("zerortt", &unread);
+    unread.connections[1].senders[Role::Client as usize].zero_rtt_bytes_unread = 0;
+    assert_fails("zerortt", &unread, &["expected requests in 0-RTT packets"]);
     assert_passes("resumption", &refused);
 }
 
