@@ -82,9 +82,9 @@ fn a_dry_run_shows_the_plan_and_makes_nothing() {
 
 #[test]
 fn what_a_program_reads_is_json() {
-    let stacks = said(quiclab().args(["stacks", "--json", "--stacks", TEST_STACKS]));
+    let stacks = said(quiclab().args(["stacks", "list", "--json", "--stacks", TEST_STACKS]));
     let stacks: serde_json::Value = serde_json::from_str(&stacks.output).unwrap();
-    assert_eq!(stacks[0]["name"], "misbehaving");
+    assert_eq!(stacks[0]["name"], "careless");
     let doctor = said(quiclab().args(["doctor", "--json", "--stacks", TEST_STACKS]));
     let checks: serde_json::Value = serde_json::from_str(&doctor.output).unwrap();
     assert!(checks.as_array().unwrap().iter().all(|check| check["name"].is_string() && check["good"].is_boolean()));

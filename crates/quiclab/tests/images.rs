@@ -105,7 +105,7 @@ fn what_cannot_be_imported_says_why_and_what_to_do() {
         (vec!["stacks", "import", &nothing, "--name", "../x"], "name: found \"../x\""),
         (vec!["stacks", "import", &nothing], "nothing.tar"),
         (vec!["stacks", "import", &nothing, "--cases", "nonsense"], "--cases nonsense"),
-        (vec!["stacks", "import"], "--implementations <FILE>"),
+        (vec!["stacks", "import"], "<ARCHIVE>"),
         (vec!["interop", "--implementations", &nothing], "nothing.tar"),
     ] {
         let told = place.quiclab(&arguments);

@@ -8,7 +8,7 @@ use ngtcp2_sys::{
     ngtcp2_conn_shutdown_stream_write, ngtcp2_vec,
 };
 
-use crate::connection::explain;
+use crate::glue::explain;
 
 /// Most parts of one [`Piece`].
 pub const MAX_PARTS: usize = 16;

@@ -9,10 +9,7 @@ use std::{
 use anyhow::anyhow;
 use ngtcp2_sys::*;
 
-use crate::{
-    application::Quic,
-    connection::{Shared, fill_random},
-};
+use crate::{application::Quic, glue::fill_random, shared::Shared};
 
 /// ngtcp2's glue to the TLS library, and this program's own below.
 pub fn table() -> ngtcp2_callbacks {

@@ -12,7 +12,8 @@ use nix::sys::socket::SockaddrStorage;
 
 use crate::{
     application::Application,
-    connection::{Connection, Start, State, explain, now},
+    connection::{Connection, Start, State},
+    glue::{explain, now},
     hq,
     request::Request,
     settings::{HttpVersion, IpVersion, Settings, TestCase},
@@ -82,7 +83,9 @@ fn fetch(
         {
             break;
         }
-        socket.wait(Some(Duration::from_nanos(connection.expiry().saturating_sub(now()))))?;
+        let timeout = Duration::from_nanos(connection.expiry().saturating_sub(now()));
+        // A full socket is the first thing to wait for.
+        socket.wait(if socket.is_full() { None } else { Some(timeout) })?;
         socket.flush()?;
         while let Some(received) = socket.receive()? {
             if connection.read(&mut socket, &received)? == State::Over {

@@ -2,70 +2,25 @@
 
 use std::{
     cell::{Cell, RefCell},
-    ffi::{CStr, c_int},
-    fs::File,
-    io::BufWriter,
+    ffi::c_int,
     mem, ptr,
 };
 
-use anyhow::{Context, Error, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use aws_lc_sys as ssl;
 use ngtcp2_sys::*;
-use nix::{
-    sys::socket::{SockaddrLike, SockaddrStorage},
-    time::{ClockId, clock_gettime},
-};
+use nix::sys::socket::SockaddrStorage;
 
 use crate::{
     application::{Application, Quic},
     callbacks,
+    glue::{explain, now, path, path_storage, random_cid, remote},
     settings::Settings,
-    tls::{Ticket, Tls},
+    shared::Shared,
+    tls::Tls,
     transport,
-    udp::{Batch, MAX_UDP_PAYLOAD, Received, Socket, address_length},
+    udp::{Batch, MAX_UDP_PAYLOAD, Received, Socket},
 };
-
-/// Bytes of the connection IDs given to peers, as in ngtcp2's own programs.
-pub const CID_LENGTH: usize = 18;
-
-/// What callbacks of ngtcp2 and AWS-LC can reach.
-pub struct Shared {
-    pub quic: Cell<*mut ngtcp2_conn>,
-    pub application: RefCell<Box<dyn Application>>,
-    /// The first thing that went wrong in a callback.
-    pub failure: RefCell<Option<Error>>,
-    /// Connection IDs of this side since the last look: true, given; false, retired.
-    pub routes: RefCell<Vec<(ngtcp2_cid, bool)>>,
-    pub qlog: RefCell<Option<BufWriter<File>>>,
-    pub ticket: RefCell<Option<Ticket>>,
-    /// True once the handshake is confirmed.
-    pub confirmed: Cell<bool>,
-}
-
-impl Shared {
-    /// The state behind a TLS object.
-    ///
-    /// # Safety
-    /// `tls` must belong to a [`Connection`] that lives.
-    pub unsafe fn of_tls<'a>(tls: *mut ssl::SSL) -> &'a Self {
-        // SAFETY: `Connection::new` has put the reference there, whose user data is the state.
-        unsafe {
-            let reference = ssl::SSL_get_ex_data(tls, 0).cast::<ngtcp2_crypto_conn_ref>();
-            &*(*reference).user_data.cast::<Self>()
-        }
-    }
-
-    /// Notes what went wrong, if it is the first, and what to answer ngtcp2.
-    pub fn note(&self, outcome: Result<()>) -> c_int {
-        match outcome {
-            Ok(()) => 0,
-            Err(error) => {
-                self.failure.borrow_mut().get_or_insert(error);
-                NGTCP2_ERR_CALLBACK_FAILURE
-            }
-        }
-    }
-}
 
 /// Where a connection stands.
 #[derive(Debug, PartialEq, Eq)]
@@ -357,61 +312,4 @@ impl Drop for Connection {
         // SAFETY: made by `new`, freed only here, before the TLS object and the state its callbacks need.
         unsafe { ngtcp2_conn_del(self.quic()) };
     }
-}
-
-/// An error of ngtcp2 in words.
-pub fn explain(code: c_int) -> String {
-    // SAFETY: a static text.
-    unsafe { CStr::from_ptr(ngtcp2_strerror(code)) }.to_string_lossy().into_owned()
-}
-
-/// Nanoseconds of CLOCK_MONOTONIC.
-pub fn now() -> u64 {
-    let time = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("CLOCK_MONOTONIC is always there");
-    time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
-}
-
-/// Fills with what nobody can guess.
-///
-/// # Errors
-/// Where there is no randomness.
-pub fn fill_random(bytes: &mut [u8]) -> Result<()> {
-    // SAFETY: writes as many bytes as there are.
-    let outcome = unsafe { ssl::RAND_bytes(bytes.as_mut_ptr(), bytes.len()) };
-    ensure!(outcome == 1, "no randomness");
-    Ok(())
-}
-
-/// A new connection ID.
-///
-/// # Errors
-/// Where there is no randomness.
-pub fn random_cid() -> Result<ngtcp2_cid> {
-    let mut cid = ngtcp2_cid { datalen: CID_LENGTH, data: [0; 20] };
-    fill_random(&mut cid.data[..CID_LENGTH])?;
-    Ok(cid)
-}
-
-/// The path between two addresses, which must live as long as it.
-fn path(local: &SockaddrStorage, peer: &SockaddrStorage) -> ngtcp2_path {
-    let address =
-        |of: &SockaddrStorage| ngtcp2_addr { addr: of.as_ptr().cast_mut().cast(), addrlen: address_length(of) };
-    ngtcp2_path { local: address(local), remote: address(peer), user_data: ptr::null_mut() }
-}
-
-/// Room for a path that ngtcp2 writes.
-fn path_storage() -> Box<ngtcp2_path_storage> {
-    // SAFETY: a plain structure for which zeros are valid; it points into itself, so it must not move: hence the box.
-    unsafe {
-        let mut storage: Box<ngtcp2_path_storage> = Box::new(mem::zeroed());
-        ngtcp2_path_storage_zero(&mut *storage);
-        storage
-    }
-}
-
-/// The peer's address of a path that ngtcp2 has written.
-fn remote(storage: &ngtcp2_path_storage) -> Result<SockaddrStorage> {
-    let remote = &storage.path.remote;
-    // SAFETY: ngtcp2 has written an address of this length.
-    unsafe { SockaddrStorage::from_raw(remote.addr.cast(), Some(remote.addrlen)) }.context("a path without an address")
 }

@@ -22,7 +22,7 @@ const MAX_REQUEST: usize = 4096;
 /// Error code of a stream that has no answer. HTTP/0.9 names none.
 const NO_ANSWER: u64 = 1;
 
-/// Streams with something to send, served in the order of their numbers, as ngtcp2's own HTTP/0.9 server does.
+/// Streams with something to send, served in the order of their numbers.
 #[derive(Default)]
 struct Outbox {
     streams: BTreeMap<i64, Outgoing>,

@@ -1,8 +1,8 @@
 //! HTTP/0.9 over ngtcp2 as a quiclab endpoint: server or client, by `ROLE`.
 //!
 //! Nothing of QUIC is decided here; this program is what ngtcp2 leaves to the application: sockets, timers to wait for,
-//! TLS objects, files. Read [`settings`] first (what is honoured, what is refused), then [`connection`] (how packets come and go), then
-//! [`server`] and [`client`].
+//! TLS objects, files. Read [`settings`] first (what is honoured, what is refused), then [`connection`] (how packets come and
+//! go), [`callbacks`] (what ngtcp2 reports), then [`server`] and [`client`].
 //!
 //! Exit status: 0 done, 1 failed, 127 asked for something that this endpoint cannot do.
 
@@ -12,10 +12,12 @@ mod client;
 mod connection;
 mod download;
 mod files;
+mod glue;
 mod hq;
 mod request;
 mod server;
 mod settings;
+mod shared;
 mod termination;
 mod tls;
 mod transport;
@@ -39,6 +41,8 @@ fn main() -> ExitCode {
             });
         }
     };
+    // ngtcp2 names it nowhere, not even in its qlog.
+    eprintln!("congestion control handed to ngtcp2: {:?}", settings.congestion_control);
     let outcome = match settings.role {
         Role::Server => server::run(settings),
         Role::Client => client::run(&settings),

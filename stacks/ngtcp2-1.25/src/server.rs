@@ -8,7 +8,8 @@ use nix::sys::socket::{SockaddrLike, SockaddrStorage};
 
 use crate::{
     application::Application,
-    connection::{CID_LENGTH, Connection, Start, State, fill_random, now, random_cid},
+    connection::{Connection, Start, State},
+    glue::{CID_LENGTH, fill_random, now, random_cid},
     hq,
     settings::{HttpVersion, Settings, TestCase},
     termination,

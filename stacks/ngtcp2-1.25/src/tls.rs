@@ -15,8 +15,8 @@ use aws_lc_sys as ssl;
 use ngtcp2_sys::{ngtcp2_crypto_boringssl_configure_client_context, ngtcp2_crypto_boringssl_configure_server_context};
 
 use crate::{
-    connection::Shared,
     settings::{HttpVersion, Role, Settings, TestCase},
+    shared::Shared,
 };
 
 /// The only cipher suite of the test case `chacha20`.

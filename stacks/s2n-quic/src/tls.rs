@@ -52,6 +52,7 @@ pub fn server(settings: &Settings) -> Result<Server> {
     let path = settings.certs.join("priv.key");
     let key = PrivateKeyDer::from_pem_file(&path).with_context(|| path.display().to_string())?;
     let provider = provider(settings);
+    seed(&provider)?;
     let certificate = CertifiedKey::from_der(chain, key, &provider).context("cert.pem and priv.key")?;
     let resolver = Resolver { certificate: Arc::new(certificate), delay: settings.certificate_delay };
     let mut config = ServerConfig::builder_with_provider(provider)
@@ -79,6 +80,14 @@ fn provider(settings: &Settings) -> Arc<CryptoProvider> {
         TestCase::Transfer | TestCase::Retry => {}
     }
     Arc::new(provider)
+}
+
+/// Makes aws-lc collect its entropy now, which takes half a second of the laboratory's processor, and not when the first
+/// connection waits for an answer.
+fn seed(provider: &CryptoProvider) -> Result<()> {
+    let group = provider.kx_groups.first().context("aws-lc has no key exchange")?;
+    group.start()?;
+    Ok(())
 }
 
 /// The server's certificate, which takes its time.

@@ -23,7 +23,7 @@ pub(super) const CASE: Case = Case {
 fn judge(_case: &Case, facts: &Facts, reasons: &mut Reasons) {
     let Some(connection) = one_connection(facts, reasons) else { return };
     if let Some(offer) = reasons.need(connection.tls.offer.as_ref(), || "no ClientHello could be read".to_owned()) {
-        let offered: Vec<u16> = offer.cipher_suites.iter().copied().filter(|suite| !is_grease(*suite)).collect();
+        let offered: Vec<u16> = offer.cipher_suites.iter().copied().filter(|suite| !means_nothing(*suite)).collect();
         reasons.unless(offered == [CHACHA20], || {
             let names: Vec<String> = offered.iter().map(|suite| suite_name(*suite)).collect();
             format!(
@@ -43,10 +43,12 @@ fn judge(_case: &Case, facts: &Facts, reasons: &mut Reasons) {
     }
 }
 
-/// RFC 8701 section 2: values that mean nothing, to keep servers used to what they do not know.
-fn is_grease(suite: u16) -> bool {
+/// Values that are no cipher suites: those that keep servers used to what they do not know (RFC 8701 section 2), and
+/// TLS_EMPTY_RENEGOTIATION_INFO_SCSV, by which a client says that it renegotiates safely (RFC 5746 section 3.3).
+fn means_nothing(suite: u16) -> bool {
+    const EMPTY_RENEGOTIATION_INFO: u16 = 0x00ff;
     let [high, low] = suite.to_be_bytes();
-    high == low && low & 0x0f == 0x0a
+    suite == EMPTY_RENEGOTIATION_INFO || (high == low && low & 0x0f == 0x0a)
 }
 
 fn suite_name(number: u16) -> String {
@@ -55,12 +57,12 @@ fn suite_name(number: u16) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::is_grease;
+    use super::means_nothing;
 
-    /// RFC 8701 section 2 lists them.
+    /// RFC 8701 section 2 lists sixteen, RFC 5746 section 3.3 one.
     #[test]
-    fn sixteen_values_mean_nothing() {
-        let values: Vec<u16> = (0..=u16::MAX).filter(|value| is_grease(*value)).collect();
-        assert_eq!((values.len(), values[0], values[15]), (16, 0x0a0a, 0xfafa));
+    fn seventeen_values_mean_nothing() {
+        let values: Vec<u16> = (0..=u16::MAX).filter(|value| means_nothing(*value)).collect();
+        assert_eq!((values.len(), values[0], values[1], values[16]), (17, 0x00ff, 0x0a0a, 0xfafa));
     }
 }

@@ -43,6 +43,8 @@ pub struct SenderFacts {
     pub request_streams_in_zero_rtt: u64,
     /// STREAM data of those streams in 0-RTT packets, repeated data counted again.
     pub zero_rtt_stream_bytes: u64,
+    /// Bytes of its 0-RTT packets that no key opened, headers included: not every library logs the early secret.
+    pub zero_rtt_bytes_unread: u64,
     /// STREAM data of those streams in 1-RTT packets, repeated data counted again.
     pub one_rtt_stream_bytes: u64,
     /// 1-RTT packets with the key phase bit 0, and with 1, as far as they were decrypted.
@@ -88,7 +90,12 @@ impl SenderMeter {
         let facts = &mut self.facts;
         *facts.packets_by_form.entry(packet.form).or_default() += 1;
         match packet.decryption {
-            Decryption::HeaderOnly | Decryption::NoKeys => facts.packets_unread += 1,
+            Decryption::HeaderOnly | Decryption::NoKeys => {
+                facts.packets_unread += 1;
+                if packet.form == QuicForm::ZeroRtt {
+                    facts.zero_rtt_bytes_unread += u64::from(packet.length);
+                }
+            }
             Decryption::Verified => {
                 if let Some(phase) = packet.key_phase {
                     facts.key_phase_packets[usize::from(phase)] += 1;

@@ -117,10 +117,7 @@ impl Tree {
     /// # Errors
     /// A path that leaves the tree.
     pub fn hide(&mut self, path: &[u8]) -> Result<()> {
-        if let Some(path) = self.place(path)? {
-            self.hide_at(&path)?;
-        }
-        Ok(())
+        self.place(path)?.map_or(Ok(()), |path| self.hide_at(&path))
     }
 
     /// Removes what layers below have in the folder `path`.

@@ -32,7 +32,8 @@ pub struct Qemu {
     stop: Arc<AtomicBool>,
     patience: Duration,
     deadline: Instant,
-    reaped: bool,
+    /// How it ended; waited for once.
+    end: Option<End>,
 }
 
 /// What a QEMU used of the host.
@@ -96,7 +97,7 @@ impl Qemu {
                 }
             }
         });
-        let mut qemu = Self { child, input, lines, stop, patience, deadline: Instant::now() + patience, reaped: false };
+        let mut qemu = Self { child, input, lines, stop, patience, deadline: Instant::now() + patience, end: None };
         qemu.wait_for("its greeting", |message| message.get("QMP").is_some())?;
         qemu.execute("qmp_capabilities", json!({}))?;
         let cpus = qemu.execute("query-cpus-fast", json!({}))?;
@@ -204,7 +205,9 @@ impl Qemu {
     }
 
     fn reap(&mut self) -> std::io::Result<End> {
-        self.reaped = true;
+        if let Some(end) = self.end {
+            return Ok(end);
+        }
         let mut status = 0;
         // SAFETY: all zeros is a valid value of this plain struct.
         let mut used: libc::rusage = unsafe { std::mem::zeroed() };
@@ -218,7 +221,9 @@ impl Qemu {
             cpu_seconds: seconds(used.ru_utime) + seconds(used.ru_stime),
             resident_bytes: used.ru_maxrss as u64 * 1024,
         };
-        Ok(End { status: ExitStatus::from_raw(status), host_use })
+        let end = End { status: ExitStatus::from_raw(status), host_use };
+        self.end = Some(end);
+        Ok(end)
     }
 }
 
@@ -235,7 +240,7 @@ pub fn describe(status: ExitStatus) -> String {
 
 impl Drop for Qemu {
     fn drop(&mut self) {
-        if !self.reaped {
+        if self.end.is_none() {
             let _ = self.child.kill();
             let _ = self.reap();
         }

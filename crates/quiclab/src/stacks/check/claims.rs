@@ -77,12 +77,12 @@ pub fn of(name: &str, stacks: &BTreeMap<String, StackManifest>) -> Result<Vec<Pr
         Expected::Transfer,
     )?;
     for http in &manifest.http {
-        let value = word(http);
-        proofs.add(&format!("it speaks {value}"), SHORT, &[("stack.http", &quoted(&value))], Expected::Transfer)?;
+        let speaks = |other: &StackManifest| other.http.contains(http);
+        proofs.add_spoken(&word(http), manifest, ("stack.http", &word(http)), &speaks)?;
     }
     for ip in &manifest.ip {
-        let value = word(ip);
-        proofs.add(&format!("it speaks IPv{value}"), SHORT, &[("path.ip", &quoted(&value))], Expected::Transfer)?;
+        let speaks = |other: &StackManifest| other.ip.contains(ip) && other.http.contains(&manifest.default.http);
+        proofs.add_spoken(&format!("IPv{}", word(ip)), manifest, ("path.ip", &word(ip)), &speaks)?;
     }
     if manifest.has(Role::Server) {
         proofs.add_sender_claims(manifest)?;
@@ -105,6 +105,31 @@ impl Proofs<'_> {
         let run = self.plan(size, settings).with_context(|| claim.to_owned())?;
         self.all.push(Proof { claim: claim.to_owned(), run, variables: Variables::default(), expected });
         Ok(())
+    }
+
+    /// What it speaks, with itself; a stack with a single role with its peer, or the first stack that speaks it too.
+    fn add_spoken(
+        &mut self,
+        what: &str,
+        manifest: &StackManifest,
+        (key, value): (&str, &str),
+        speaks: &dyn Fn(&StackManifest) -> bool,
+    ) -> Result<()> {
+        let (value, mut settings) = (quoted(value), vec![]);
+        settings.push((key, value.as_str()));
+        let missing = [(Role::Server, "stack.server"), (Role::Client, "stack.client")];
+        let missing = missing.into_iter().find(|(role, _)| !manifest.has(*role));
+        let other = missing.and_then(|(role, key)| {
+            let peer = manifest.peer.iter().filter_map(|name| self.stacks.get(name));
+            let mut others = peer.chain(self.stacks.values());
+            let other =
+                others.find(|other| other.has(role) && other.transport == manifest.transport && speaks(other))?;
+            Some((key, quoted(&other.name)))
+        });
+        if let Some((key, name)) = &other {
+            settings.push((key, name));
+        }
+        self.add(&format!("it speaks {what}"), SHORT, &settings, Expected::Transfer)
     }
 
     fn plan(&self, size: &str, settings: &[(&str, &str)]) -> Result<Run> {
