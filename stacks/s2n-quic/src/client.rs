@@ -1,20 +1,17 @@
 //! The client: fetches every URL, stores the bodies, and says whether all of it is right.
 
-use std::{
-    net::{SocketAddr, ToSocketAddrs},
-    time::Duration,
-};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use futures_util::{StreamExt, stream::FuturesUnordered};
+use quiclab_contract::{Download, Request, hq};
 use s2n_quic::{application::Error, client::Connect, connection::Handle};
 use tokio::{sync::Semaphore, time::timeout};
 
-use crate::{
-    endpoint,
-    files::Store,
-    settings::{IpVersion, Request, Settings},
-};
+use crate::{endpoint, settings::Settings};
+
+/// Bytes that are collected before they are written to a file.
+const STORE_BUFFER: usize = 16 * 1024;
 
 /// How long the server may take to complete the handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -28,10 +25,9 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Where the handshake fails or takes too long, the server's certificate does not verify, a stream or the connection
 /// ends early, or a file cannot be written.
 pub async fn run(settings: Settings) -> Result<()> {
-    let first = settings.requests.first().context("REQUESTS: found no URL")?;
-    let server = resolve(first, settings.ip)?;
+    let server = settings.resolve()?;
     let mut client = endpoint::client(&settings)?;
-    let connecting = client.connect(Connect::new(server).with_server_name(first.host.as_str()));
+    let connecting = client.connect(Connect::new(server).with_server_name(settings.host()));
     let connection = timeout(HANDSHAKE_TIMEOUT, connecting).await;
     let connection = connection.with_context(|| format!("handshake: not done within {HANDSHAKE_TIMEOUT:?}"))??;
     let outcome = fetch(&connection.handle(), &settings).await;
@@ -60,21 +56,13 @@ async fn fetch(connection: &Handle, settings: &Settings) -> Result<()> {
 }
 
 async fn get(mut connection: Handle, request: &Request, settings: &Settings) -> Result<()> {
-    let path = settings.downloads.join(&request.file_name);
-    let mut store = Store::create(&path).with_context(|| path.display().to_string())?;
+    let mut download = Download::new(request.clone(), STORE_BUFFER);
+    download.create(&settings.downloads)?;
     let (mut receive, mut send) = connection.open_bidirectional_stream().await?.split();
-    send.send(format!("GET {}\r\n", request.path).into()).await?;
+    send.send(hq::line(request).into()).await?;
     send.finish()?;
     while let Some(bytes) = receive.receive().await? {
-        store.write(&bytes)?;
+        download.store(&bytes)?;
     }
-    Ok(store.finish()?)
-}
-
-/// The first address of the host in this IP version.
-fn resolve(request: &Request, ip: IpVersion) -> Result<SocketAddr> {
-    let addresses = (request.host.as_str(), request.port).to_socket_addrs();
-    let mut addresses = addresses.with_context(|| format!("resolving {}", request.host))?;
-    let address = addresses.find(|address| address.is_ipv6() == (ip == IpVersion::V6));
-    address.with_context(|| format!("{}: found no address of IP version {ip:?}", request.host))
+    Ok(download.finish()?)
 }

@@ -1,8 +1,7 @@
 //! How the library is configured: sockets, limits, congestion control.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-
 use anyhow::Result;
+use quiclab_contract::TestCase;
 use s2n_quic::{
     Client, Server,
     provider::{
@@ -14,7 +13,7 @@ use s2n_quic::{
 };
 
 use crate::{
-    settings::{CongestionControl, IpVersion, Settings, TestCase},
+    settings::{CongestionControl, Settings},
     tls,
 };
 
@@ -32,7 +31,7 @@ const SEND_BUFFER: u32 = 16 * 1024 * 1024;
 /// Where the certificate cannot be used or the port not be had.
 pub fn server(settings: &Settings) -> Result<Server> {
     let builder = Server::builder()
-        .with_io(io(settings, settings.port)?)?
+        .with_io(io(settings)?)?
         .with_tls(tls::server(settings)?)?
         .with_limits(limits()?)?
         .with_endpoint_limits(Gate { retry: settings.test_case == TestCase::Retry })?;
@@ -47,8 +46,7 @@ pub fn server(settings: &Settings) -> Result<Server> {
 /// # Errors
 /// Where `ca.pem` cannot be used.
 pub fn client(settings: &Settings) -> Result<Client> {
-    let builder =
-        Client::builder().with_io(io(settings, 0)?)?.with_tls(tls::client(settings)?)?.with_limits(limits()?)?;
+    let builder = Client::builder().with_io(io(settings)?)?.with_tls(tls::client(settings)?)?.with_limits(limits()?)?;
     Ok(match settings.congestion_control {
         CongestionControl::Cubic => builder.with_congestion_controller(Named(Cubic::default()))?.start()?,
         CongestionControl::Bbr => builder.with_congestion_controller(Named(Bbr::default()))?.start()?,
@@ -56,12 +54,8 @@ pub fn client(settings: &Settings) -> Result<Client> {
 }
 
 /// A socket on all addresses of one IP version.
-fn io(settings: &Settings, port: u16) -> Result<Io> {
-    let address = match settings.ip {
-        IpVersion::V4 => SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)),
-        IpVersion::V6 => SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)),
-    };
-    let io = Io::builder().with_receive_address(address)?.with_only_v6(true)?.with_gso(settings.gso)?;
+fn io(settings: &Settings) -> Result<Io> {
+    let io = Io::builder().with_receive_address(settings.local())?.with_only_v6(true)?.with_gso(settings.gso)?;
     Ok(io.build()?)
 }
 

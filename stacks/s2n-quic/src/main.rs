@@ -8,7 +8,6 @@
 
 mod client;
 mod endpoint;
-mod files;
 mod key_update;
 mod server;
 mod settings;
@@ -17,29 +16,11 @@ mod tls;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use settings::{Role, Settings, SettingsError};
-
-const FAILED: u8 = 1;
-const NOT_SUPPORTED: u8 = 127;
+use quiclab_contract::Role;
+use settings::{SUPPORT, Settings};
 
 fn main() -> ExitCode {
-    let settings = match Settings::parse(std::env::vars()) {
-        Ok(settings) => settings,
-        Err(error) => {
-            eprintln!("{error}");
-            return ExitCode::from(match error {
-                SettingsError::NotSupported { .. } => NOT_SUPPORTED,
-                SettingsError::Invalid { .. } => FAILED,
-            });
-        }
-    };
-    match run(settings) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error:#}");
-            ExitCode::from(FAILED)
-        }
-    }
+    quiclab_contract::main(&SUPPORT, run)
 }
 
 /// Plays the role on this thread.

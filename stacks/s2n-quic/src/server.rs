@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
+use quiclab_contract::{Body, hq};
 use s2n_quic::{
     Connection,
     application::Error,
@@ -10,7 +11,7 @@ use s2n_quic::{
 };
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::{endpoint, files::Body, settings::Settings};
+use crate::{endpoint, settings::Settings};
 
 /// Longest request, in bytes.
 const REQUEST_LIMIT: usize = 4096;
@@ -53,10 +54,9 @@ async fn serve(mut connection: Connection, settings: Arc<Settings>) {
 async fn answer(stream: BidirectionalStream, settings: &Settings) -> Result<()> {
     let (mut receive, mut send) = stream.split();
     let request = read(&mut receive).await.context("reading a request")?;
-    let path = str::from_utf8(&request).ok().and_then(|text| text.trim_end().strip_prefix("GET "));
-    let body = path
+    let body = hq::path(&request)
         .context("found a request that is not GET")
-        .and_then(|path| Body::open(path, &settings.www).with_context(|| path.to_owned()));
+        .and_then(|path| Body::open(path, &settings.www).with_context(|| String::from_utf8_lossy(path).into_owned()));
     let mut body = match body {
         Ok(body) => body,
         Err(error) => {
@@ -65,7 +65,7 @@ async fn answer(stream: BidirectionalStream, settings: &Settings) -> Result<()> 
         }
     };
     while let Some(chunk) = body.next_chunk()? {
-        send.send(chunk).await.context("sending a file")?;
+        send.send(chunk.into()).await.context("sending a file")?;
     }
     Ok(send.finish()?)
 }

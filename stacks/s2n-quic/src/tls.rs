@@ -3,6 +3,7 @@
 use std::{sync::Arc, thread, time::Duration};
 
 use anyhow::{Context, Result};
+use quiclab_contract::{TestCase, hq};
 use rustls::{
     CipherSuite, ClientConfig, KeyLogFile, RootCertStore, ServerConfig,
     crypto::{CryptoProvider, aws_lc_rs},
@@ -12,13 +13,7 @@ use rustls::{
 };
 use s2n_quic::provider::tls::rustls::{Client, Server};
 
-use crate::{
-    key_update,
-    settings::{Settings, TestCase},
-};
-
-/// RFC 9001, section 8.1: the application protocol.
-const HQ: &[u8] = b"hq-interop";
+use crate::{key_update, settings::Settings};
 
 /// The client's side. It trusts `ca.pem`.
 ///
@@ -34,8 +29,8 @@ pub fn client(settings: &Settings) -> Result<Client> {
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_root_certificates(roots)
         .with_no_client_auth();
-    config.alpn_protocols = vec![HQ.to_vec()];
-    if settings.key_log {
+    config.alpn_protocols = vec![hq::ALPN.to_vec()];
+    if settings.key_log.is_some() {
         config.key_log = Arc::new(KeyLogFile::new());
     }
     Ok(Client::from(config))
@@ -60,8 +55,8 @@ pub fn server(settings: &Settings) -> Result<Server> {
         .with_no_client_auth()
         .with_cert_resolver(Arc::new(resolver));
     config.ignore_client_order = true;
-    config.alpn_protocols = vec![HQ.to_vec()];
-    if settings.key_log {
+    config.alpn_protocols = vec![hq::ALPN.to_vec()];
+    if settings.key_log.is_some() {
         config.key_log = Arc::new(KeyLogFile::new());
     }
     Ok(Server::from(config))
@@ -77,7 +72,7 @@ fn provider(settings: &Settings) -> Arc<CryptoProvider> {
             provider.cipher_suites.retain(|suite| suite.suite() == CipherSuite::TLS13_CHACHA20_POLY1305_SHA256);
         }
         TestCase::KeyUpdate => provider.cipher_suites = vec![key_update::suite()],
-        TestCase::Transfer | TestCase::Retry => {}
+        _ => {}
     }
     Arc::new(provider)
 }
