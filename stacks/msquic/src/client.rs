@@ -19,13 +19,12 @@ use msquic::{
     StreamOpenFlags, StreamStartFlags,
     ffi::{HQUIC, QUIC_PARAM_CONN_RESUMPTION_TICKET},
 };
+use quiclab_contract::{Download, IpVersion, Request, TestCase, hq};
 
-use crate::{
-    chunk, configuration,
-    files::Store,
-    key_log::KeyLog,
-    settings::{IpVersion, Request, Settings, TestCase},
-};
+use crate::{chunk, configuration, key_log::KeyLog, settings::Settings};
+
+/// Bytes that are collected before they are written to a file.
+const STORE_BUFFER: usize = 16 * 1024;
 
 /// How long the server may take to complete the handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -64,10 +63,10 @@ pub fn run(settings: Settings) -> Result<()> {
     let registration = Registration::new(&RegistrationConfig::new()).context("RegistrationOpen")?;
     let configuration = configuration::open(&registration, &settings)?;
     let client = Client { registration: &registration, configuration: &configuration, settings: &settings };
-    if !matches!(settings.test_case, TestCase::Resumption | TestCase::ZeroRtt) {
-        return client.fetch(&settings.requests, None, false).map(|_| ());
+    let (first, others) = settings.connections();
+    if others.is_empty() {
+        return client.fetch(first, None, false).map(|_| ());
     }
-    let (first, others) = settings.requests.split_at(1);
     let ticket = client.fetch(first, None, true)?.context("found no session ticket")?;
     client.fetch(others, Some(&ticket), false).map(|_| ())
 }
@@ -207,8 +206,9 @@ impl Session {
 
     /// Makes a request. The library holds it back until the server allows another stream.
     fn get(&mut self, request: &Request, settings: &Settings) -> Result<()> {
-        let path = settings.downloads.join(&request.file_name);
-        let mut store = Some(Store::create(&path).with_context(|| path.display().to_string())?);
+        let mut download = Download::new(request.clone(), STORE_BUFFER);
+        download.create(&settings.downloads)?;
+        let mut download = Some(download);
         let sender = self.sender.clone();
         let name = request.path.clone();
         let key_update = (settings.test_case == TestCase::KeyUpdate).then(|| self.key_update.clone());
@@ -220,20 +220,22 @@ impl Session {
                     if let Some(key_update) = &key_update {
                         key_update.when_confirmed();
                     }
-                    let Some(store) = store.as_mut() else { return Ok(()) };
-                    match buffers.iter().try_for_each(|buffer| store.write(buffer.as_bytes())) {
+                    let Some(download) = download.as_mut() else { return Ok(()) };
+                    match buffers.iter().try_for_each(|buffer| download.store(buffer.as_bytes())) {
                         Ok(()) => return Ok(()),
                         outcome => outcome.map_err(anyhow::Error::from),
                     }
                 }
                 StreamEvent::PeerSendShutdown => {
-                    let Some(store) = store.take() else { return Ok(()) };
-                    store.finish().map_err(anyhow::Error::from)
+                    let Some(download) = download.take() else { return Ok(()) };
+                    download.finish().map_err(anyhow::Error::from)
                 }
                 StreamEvent::PeerSendAborted { error_code } => {
                     Err(anyhow!("the server refused it: error {error_code}"))
                 }
-                StreamEvent::ShutdownComplete { .. } if store.is_some() => Err(anyhow!("the connection ended early")),
+                StreamEvent::ShutdownComplete { .. } if download.is_some() => {
+                    Err(anyhow!("the connection ended early"))
+                }
                 StreamEvent::SendComplete { client_context, .. } => {
                     // SAFETY: only `chunk::send` sends here.
                     unsafe { chunk::take_back(client_context) };
@@ -241,14 +243,14 @@ impl Session {
                 }
                 _ => return Ok(()),
             };
-            store = None;
+            download = None;
             let _ = sender.send(Message::Done(outcome.with_context(|| name.clone())));
             Ok(())
         })
         .context("StreamOpen")?;
         stream.start(StreamStartFlags::NONE).context("StreamStart")?;
         let flags = if early { SendFlags::FIN | SendFlags::ALLOW_0_RTT } else { SendFlags::FIN };
-        chunk::send(&stream, format!("GET {}\r\n", request.path).into_bytes(), flags).context("StreamSend")?;
+        chunk::send(&stream, hq::line(request), flags).context("StreamSend")?;
         self.streams.push(stream);
         Ok(())
     }

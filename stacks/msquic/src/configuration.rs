@@ -15,11 +15,9 @@ use msquic::{
         QUIC_SERVER_RESUMPTION_LEVEL_QUIC_SERVER_RESUME_ONLY as RESUME_ONLY, QUIC_SETTINGS, QUIC_VERSION_SETTINGS,
     },
 };
+use quiclab_contract::{Pacing, Role, TestCase, hq};
 
-use crate::settings::{CongestionControl, Role, Settings, TestCase};
-
-/// The application protocol.
-const HQ: &str = "hq-interop";
+use crate::settings::{CongestionControl, Settings};
 
 /// Bytes of one stream that the peer may send ahead; the library's own value, 64 KiB at first, would limit transfers. The
 /// connection's is 16 MiB by default.
@@ -36,7 +34,7 @@ const VERSION_2: u32 = 0x6b33_43cf;
 
 /// The list of application protocols.
 pub fn alpn() -> [BufferRef; 1] {
-    [BufferRef::from(HQ)]
+    [BufferRef::from(hq::ALPN)]
 }
 
 /// The configuration of all connections.
@@ -101,7 +99,7 @@ fn transport(settings: &Settings) -> QUIC_SETTINGS {
         CongestionControl::Bbr => BBR,
     };
     transport.CongestionControlAlgorithm = algorithm as u16;
-    transport.set_PacingEnabled(settings.pacing.into());
+    transport.set_PacingEnabled((settings.pacing == Pacing::User).into());
     transport.StreamRecvWindowDefault = STREAM_WINDOW;
     transport.PeerBidiStreamCount = STREAMS;
     transport.set_ServerResumptionLevel(match settings.test_case {

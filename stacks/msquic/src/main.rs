@@ -9,38 +9,17 @@
 mod chunk;
 mod client;
 mod configuration;
-mod files;
 mod key_log;
 mod server;
 mod settings;
 
 use std::process::ExitCode;
 
-use settings::{Role, Settings, SettingsError};
-
-const FAILED: u8 = 1;
-const NOT_SUPPORTED: u8 = 127;
+use quiclab_contract::Role;
 
 fn main() -> ExitCode {
-    let settings = match Settings::parse(std::env::vars()) {
-        Ok(settings) => settings,
-        Err(error) => {
-            eprintln!("{error}");
-            return ExitCode::from(match error {
-                SettingsError::NotSupported { .. } => NOT_SUPPORTED,
-                SettingsError::Invalid { .. } => FAILED,
-            });
-        }
-    };
-    let outcome = match settings.role {
+    quiclab_contract::main(&settings::SUPPORT, |settings| match settings.role {
         Role::Server => server::run(settings),
         Role::Client => client::run(settings),
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error:#}");
-            ExitCode::from(FAILED)
-        }
-    }
+    })
 }

@@ -1,7 +1,6 @@
 //! The server: answers every request on every connection, until it is killed.
 
 use std::{
-    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     path::PathBuf,
     ptr,
     sync::{
@@ -16,13 +15,9 @@ use msquic::{
     Addr, Api, Configuration, Connection, ConnectionEvent, ConnectionRef, Listener, ListenerEvent, Registration,
     RegistrationConfig, SendFlags, Status, Stream, StreamEvent, StreamRef, StreamShutdownFlags, ffi::HQUIC,
 };
+use quiclab_contract::{Body, hq};
 
-use crate::{
-    chunk, configuration,
-    files::Body,
-    key_log::KeyLog,
-    settings::{IpVersion, Settings, TestCase},
-};
+use crate::{chunk, configuration, key_log::KeyLog, settings::Settings};
 
 /// Longest request, in bytes.
 const REQUEST_LIMIT: usize = 4096;
@@ -51,10 +46,7 @@ unsafe impl Send for Message {}
 pub fn run(settings: Settings) -> Result<()> {
     let registration = Registration::new(&RegistrationConfig::new()).context("RegistrationOpen")?;
     let configuration = Arc::new(configuration::open(&registration, &settings)?);
-    let address = match settings.ip {
-        IpVersion::V4 => SocketAddr::from((Ipv4Addr::UNSPECIFIED, settings.port)),
-        IpVersion::V6 => SocketAddr::from((Ipv6Addr::UNSPECIFIED, settings.port)),
-    };
+    let address = settings.local();
     let (sender, messages) = mpsc::channel();
     let (accepted, delay) = (Arc::clone(&configuration), settings.certificate_delay);
     let settings = Arc::new(settings);
@@ -117,8 +109,7 @@ fn accept(
         .key_log
         .as_deref()
         .and_then(|path| KeyLog::new(connection, path).inspect_err(|error| eprintln!("TLS secrets: {error:#}")).ok());
-    let (to_main, gives_tickets) =
-        (sender.clone(), matches!(settings.test_case, TestCase::Resumption | TestCase::ZeroRtt));
+    let (to_main, gives_tickets) = (sender.clone(), settings.test_case.takes_two_connections());
     let www = settings.www.clone();
     connection.set_callback_handler(move |connection, event| {
         match event {
@@ -172,7 +163,7 @@ fn answer(stream: &StreamRef, www: PathBuf, to_main: Sender<Message>) {
             }
             StreamEvent::PeerSendShutdown => match open(&request, &www) {
                 Ok(file) => {
-                    if file.left == 0 {
+                    if file.left() == 0 {
                         let _ = stream.shutdown(StreamShutdownFlags::GRACEFUL, 0);
                     }
                     let file = body.insert(file);
@@ -201,16 +192,16 @@ fn answer(stream: &StreamRef, www: PathBuf, to_main: Sender<Message>) {
 }
 
 fn open(request: &[u8], www: &std::path::Path) -> Result<Body> {
-    let path = str::from_utf8(request).ok().and_then(|text| text.trim_end().strip_prefix("GET "));
-    let path = path.filter(|_| request.len() <= REQUEST_LIMIT).context("found a request that is not GET")?;
-    Body::open(path, www).with_context(|| path.to_owned())
+    let path =
+        hq::path(request).filter(|_| request.len() <= REQUEST_LIMIT).context("found a request that is not GET")?;
+    Body::open(path, www).with_context(|| String::from_utf8_lossy(path).into_owned())
 }
 
 /// Sends the next part of the file, if there is one.
 fn send_next(stream: &Stream, file: &mut Body) {
     let outcome = file.next_chunk().context("reading a file").and_then(|part| {
         let Some(part) = part else { return Ok(()) };
-        let flags = if file.left == 0 { SendFlags::FIN } else { SendFlags::NONE };
+        let flags = if file.left() == 0 { SendFlags::FIN } else { SendFlags::NONE };
         chunk::send(stream, part, flags).context("sending a file")
     });
     if let Err(error) = outcome {
