@@ -1,6 +1,6 @@
 //! The client: fetches every URL, stores the bodies, and says whether all of it is right.
 
-use std::{net::ToSocketAddrs, time::Duration};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use aws_lc_sys as ssl;
@@ -9,17 +9,20 @@ use ngtcp2_sys::{
     ngtcp2_conn_encode_0rtt_transport_params2, ngtcp2_conn_initiate_key_update,
 };
 use nix::sys::socket::SockaddrStorage;
+use quiclab_contract::{Request, TestCase};
 
 use crate::{
     application::Application,
     connection::{Connection, Start, State},
     glue::{explain, now},
     hq,
-    request::Request,
-    settings::{HttpVersion, IpVersion, Settings, TestCase},
+    settings::Settings,
     tls::{Ticket, TlsContext},
     udp::Socket,
 };
+
+/// The code of a connection that ends well: HTTP/0.9 names none.
+const NO_ERROR: u64 = 0;
 
 /// What the second connection takes from the first.
 struct Session {
@@ -34,26 +37,16 @@ struct Session {
 /// Where the handshake fails or takes too long, the server's certificate does not verify, an answer is not 200 or shorter
 /// or longer than announced, the connection ends early, or a file cannot be written.
 pub fn run(settings: &Settings) -> Result<()> {
-    let target = settings.requests.first().context("REQUESTS: found no URL")?;
-    let peer = resolve(target, settings.ip)?;
+    let peer = SockaddrStorage::from(settings.resolve()?);
     let context = TlsContext::new(settings)?;
-    if !settings.test_case.takes_two_connections() {
-        fetch(settings, &context, &peer, &settings.requests, None, false)?;
+    let (first, others) = settings.connections();
+    if others.is_empty() {
+        fetch(settings, &context, &peer, first, None, false)?;
         return Ok(());
     }
-    let (first, others) = settings.requests.split_at(1);
     let session = fetch(settings, &context, &peer, first, None, true)?.context("the server gave no session ticket")?;
     fetch(settings, &context, &peer, others, Some(&session), false)?;
     Ok(())
-}
-
-/// The first address of the host in the family that was asked for.
-fn resolve(request: &Request, ip: IpVersion) -> Result<SockaddrStorage> {
-    let addresses = (request.host.as_str(), request.port).to_socket_addrs();
-    let mut addresses = addresses.with_context(|| format!("resolving {}", request.host))?;
-    let address = addresses.find(|address| address.is_ipv4() == (ip == IpVersion::V4));
-    let address = address.with_context(|| format!("{}: found no address of IP{ip:?}", request.host))?;
-    Ok(SockaddrStorage::from(address))
 }
 
 /// Fetches `requests` over one connection. Its session, where `keep_session` says to wait for one.
@@ -65,11 +58,9 @@ fn fetch(
     session: Option<&Session>,
     keep_session: bool,
 ) -> Result<Option<Session>> {
-    let mut socket = Socket::bind(0, settings)?;
-    let application: Box<dyn Application> = match settings.http {
-        HttpVersion::Hq => Box::new(hq::Client::new(requests, settings)),
-    };
-    let tls = context.session(requests.first().map(|request| request.host.as_str()))?;
+    let mut socket = Socket::bind(settings)?;
+    let application: Box<dyn Application> = Box::new(hq::Client::new(requests, settings));
+    let tls = context.session(Some(settings.host()))?;
     let local = socket.local();
     let mut connection = Connection::new(settings, tls, application, &local, peer, &Start::Client)?;
     if let Some(session) = session {
@@ -101,15 +92,8 @@ fn fetch(
     }
     ensure!(!update_due, "the keys could not be updated");
     let kept = if keep_session { Some(session_of(&connection)?) } else { None };
-    connection.close(&mut socket, no_error(settings.http));
+    connection.close(&mut socket, NO_ERROR);
     Ok(kept)
-}
-
-/// The code of a connection that ends well: HTTP/0.9 names none.
-fn no_error(http: HttpVersion) -> u64 {
-    match http {
-        HttpVersion::Hq => 0,
-    }
 }
 
 /// Lets the connection begin with a session, and with early data where that is asked for.

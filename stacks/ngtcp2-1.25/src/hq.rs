@@ -5,16 +5,18 @@ use std::{
     path::PathBuf,
 };
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use ngtcp2_sys::ngtcp2_vec;
+use quiclab_contract::{Downloads, Request, hq};
 
 use crate::{
     application::{Application, MAX_PARTS, Piece, Quic},
-    download::Download,
     files::Body,
-    request::Request,
     settings::Settings,
 };
+
+/// Bytes of a file that are collected before they are written.
+const STORE_BUFFER: usize = 64 * 1024;
 
 /// Longest request, in bytes.
 const MAX_REQUEST: usize = 4096;
@@ -114,7 +116,7 @@ impl Application for Server {
             return Ok(());
         }
         let line = self.requests.remove(&stream).unwrap_or_default();
-        let path = line.strip_prefix(b"GET ").map(<[u8]>::trim_ascii_end).unwrap_or_default();
+        let path = hq::path(&line).unwrap_or_default();
         match Body::open(path, &self.www) {
             Ok(body) => self.outbox.add(stream, Data::File(body)),
             Err(error) => {
@@ -168,60 +170,49 @@ impl Application for Server {
 
 /// Fetches files.
 pub struct Client {
-    /// Not sent yet, last one first.
-    waiting: Vec<Request>,
-    running: BTreeMap<i64, Download>,
-    /// Most requests at the same time, beside what the server allows.
-    most: usize,
-    folder: PathBuf,
+    downloads: Downloads,
     outbox: Outbox,
 }
 
 impl Client {
     /// Fetches `requests` into the settings' folder.
     pub fn new(requests: &[Request], settings: &Settings) -> Self {
-        Self {
-            waiting: requests.iter().rev().cloned().collect(),
-            running: BTreeMap::new(),
-            most: settings.streams.unwrap_or(usize::MAX),
-            folder: settings.downloads.clone(),
-            outbox: Outbox::default(),
-        }
+        Self { downloads: Downloads::new(requests, settings, STORE_BUFFER), outbox: Outbox::default() }
     }
 }
 
 impl Application for Client {
     fn open(&mut self, quic: Quic) -> Result<()> {
-        while self.running.len() < self.most && !self.waiting.is_empty() && quic.streams_left() > 0 {
+        while let Some(request) = self.downloads.next().filter(|_| quic.streams_left() > 0) {
             let Some(stream) = quic.open_bidirectional()? else { break };
-            let request = self.waiting.pop().context("a request waits")?;
-            self.outbox.add(stream, Data::Line(format!("GET {}\r\n", request.path).into_bytes()));
-            self.running.insert(stream, Download::new(request));
+            self.outbox.add(stream, Data::Line(hq::line(request)));
+            self.downloads.sent(stream.cast_unsigned());
         }
         Ok(())
     }
 
     fn on_data(&mut self, _quic: Quic, stream: i64, data: &[u8], fin: bool) -> Result<()> {
-        let Some(download) = self.running.get_mut(&stream) else { return Ok(()) };
-        download.create(&self.folder)?;
+        let stream = stream.cast_unsigned();
+        let Some((download, folder)) = self.downloads.running(stream) else { return Ok(()) };
+        download.create(folder)?;
         download.store(data)?;
-        if fin && let Some(download) = self.running.remove(&stream) {
-            download.finish()?;
+        if fin {
+            self.downloads.finish(stream)?;
         }
         Ok(())
     }
 
     fn on_reset(&mut self, stream: i64, code: u64) -> Result<()> {
-        match self.running.get(&stream) {
-            Some(download) => bail!("{}: the server reset the stream with {code:#x}", download.request.path),
+        match self.downloads.running(stream.cast_unsigned()) {
+            Some((download, _)) => bail!("{}: the server reset the stream with {code:#x}", download.request.path),
             None => Ok(()),
         }
     }
 
     fn on_closed(&mut self, stream: i64) -> Result<()> {
         self.outbox.remove(stream);
-        match self.running.get(&stream) {
-            Some(download) => bail!("{}: the stream was closed early", download.request.path),
+        match self.downloads.running(stream.cast_unsigned()) {
+            Some((download, _)) => bail!("{}: the stream was closed early", download.request.path),
             None => Ok(()),
         }
     }
@@ -252,6 +243,6 @@ impl Application for Client {
     }
 
     fn is_complete(&self) -> bool {
-        self.waiting.is_empty() && self.running.is_empty()
+        self.downloads.are_complete()
     }
 }

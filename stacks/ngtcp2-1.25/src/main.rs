@@ -10,11 +10,9 @@ mod application;
 mod callbacks;
 mod client;
 mod connection;
-mod download;
 mod files;
 mod glue;
 mod hq;
-mod request;
 mod server;
 mod settings;
 mod shared;
@@ -25,33 +23,18 @@ mod udp;
 
 use std::process::ExitCode;
 
-use settings::{Role, Settings, SettingsError};
-
-const FAILED: u8 = 1;
-const NOT_SUPPORTED: u8 = 127;
+use quiclab_contract::Role;
+use settings::{SUPPORT, Settings};
 
 fn main() -> ExitCode {
-    let settings = match Settings::parse(std::env::vars()) {
-        Ok(settings) => settings,
-        Err(error) => {
-            eprintln!("{error}");
-            return ExitCode::from(match error {
-                SettingsError::NotSupported { .. } => NOT_SUPPORTED,
-                SettingsError::Invalid { .. } => FAILED,
-            });
-        }
-    };
+    quiclab_contract::main(&SUPPORT, run)
+}
+
+fn run(settings: Settings) -> anyhow::Result<()> {
     // ngtcp2 names it nowhere, not even in its qlog.
     eprintln!("congestion control handed to ngtcp2: {:?}", settings.congestion_control);
-    let outcome = match settings.role {
+    match settings.role {
         Role::Server => server::run(settings),
         Role::Client => client::run(&settings),
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error:#}");
-            ExitCode::from(FAILED)
-        }
     }
 }

@@ -5,13 +5,14 @@ use std::{collections::HashMap, mem, slice, time::Duration};
 use anyhow::Result;
 use ngtcp2_sys::*;
 use nix::sys::socket::{SockaddrLike, SockaddrStorage};
+use quiclab_contract::TestCase;
 
 use crate::{
     application::Application,
     connection::{Connection, Start, State},
     glue::{CID_LENGTH, fill_random, now, random_cid},
     hq,
-    settings::{HttpVersion, Settings, TestCase},
+    settings::Settings,
     termination,
     tls::TlsContext,
     transport::{V1, V2},
@@ -36,7 +37,7 @@ pub fn run(settings: Settings) -> Result<()> {
     let mut secret = [0; 32];
     fill_random(&mut secret)?;
     let context = TlsContext::new(&settings)?;
-    let mut socket = Socket::bind(settings.port, &settings)?;
+    let mut socket = Socket::bind(&settings)?;
     let (connections, routes) = (HashMap::new(), HashMap::new());
     let mut server = Server { settings, context, secret, connections, routes, next: 0 };
     while !termination::is_asked() {
@@ -123,9 +124,7 @@ impl Server {
                 return Ok(None);
             }
         }
-        let application: Box<dyn Application> = match self.settings.http {
-            HttpVersion::Hq => Box::new(hq::Server::new(&self.settings)),
-        };
+        let application: Box<dyn Application> = Box::new(hq::Server::new(&self.settings));
         let tls = self.context.session(None)?;
         let start = Start::Server { header: &header, original };
         let connection = Connection::new(&self.settings, tls, application, &socket.local(), &received.peer, &start)?;

@@ -13,11 +13,12 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use aws_lc_sys as ssl;
 use ngtcp2_sys::{ngtcp2_crypto_boringssl_configure_client_context, ngtcp2_crypto_boringssl_configure_server_context};
+use quiclab_contract::{Role, TestCase};
 
-use crate::{
-    settings::{HttpVersion, Role, Settings, TestCase},
-    shared::Shared,
-};
+use crate::{settings::Settings, shared::Shared};
+
+/// The protocol's name behind its length.
+const ALPN: &[u8; 11] = b"\x0ahq-interop";
 
 /// The only cipher suite of the test case `chacha20`.
 const CHACHA20: &CStr = c"TLS_CHACHA20_POLY1305_SHA256";
@@ -78,7 +79,7 @@ impl TlsContext {
             ensure!(outcome == 1, "CERTS: {} cannot be used", chain.display());
             let outcome = ssl::SSL_CTX_use_PrivateKey_file(self.pointer, key_text.as_ptr(), ssl::SSL_FILETYPE_PEM);
             ensure!(outcome == 1, "CERTS: {} cannot be used", key.display());
-            let offer = ptr::from_ref(alpn(settings.http)).cast_mut();
+            let offer = ptr::from_ref(ALPN).cast_mut();
             ssl::SSL_CTX_set_alpn_select_cb(self.pointer, Some(on_alpn), offer.cast());
         }
         Ok(())
@@ -87,7 +88,7 @@ impl TlsContext {
     fn connect(&self, settings: &Settings) -> Result<()> {
         let authority = settings.certs.join("ca.pem");
         let authority_text = c_text(&authority)?;
-        let offer = alpn(settings.http);
+        let offer = ALPN;
         // SAFETY: the context and the text live; the callback finds its connection in the SSL object.
         unsafe {
             ngtcp2_crypto_boringssl_configure_client_context(self.pointer.cast());
@@ -155,13 +156,6 @@ impl Drop for Ticket {
     fn drop(&mut self) {
         // SAFETY: the reference that `on_session` kept.
         unsafe { ssl::SSL_SESSION_free(self.0) };
-    }
-}
-
-/// The protocol's name behind its length.
-fn alpn(http: HttpVersion) -> &'static [u8; 11] {
-    match http {
-        HttpVersion::Hq => b"\x0ahq-interop",
     }
 }
 

@@ -4,10 +4,11 @@ use std::{ffi::c_int, fmt::Write as _, fs::File, io::BufWriter, mem};
 
 use anyhow::{Context, Result};
 use ngtcp2_sys::*;
+use quiclab_contract::{Role, TestCase};
 
 use crate::{
     callbacks,
-    settings::{CongestionControl, Role, Settings, TestCase},
+    settings::{CongestionControl, Settings},
 };
 
 /// QUIC version 1 (RFC 9000), and version 2 (RFC 9369).
@@ -51,7 +52,7 @@ pub fn settings(settings: &Settings, now: u64) -> ngtcp2_settings {
     own.handshake_timeout = HANDSHAKE_TIMEOUT;
     own.max_window = CONNECTION_WINDOW;
     own.max_stream_window = STREAM_WINDOW;
-    if settings.test_case == TestCase::V2 {
+    if settings.test_case == TestCase::Version2 {
         own.preferred_versions = VERSIONS.as_ptr();
         own.preferred_versionslen = VERSIONS.len();
         own.available_versions = VERSIONS.as_ptr();
@@ -92,11 +93,7 @@ pub fn qlog(settings: &Settings, original: &ngtcp2_cid) -> Result<Option<BufWrit
     for byte in &original.data[..original.datalen] {
         let _ = write!(name, "{byte:02x}");
     }
-    let role = match settings.role {
-        Role::Server => "server",
-        Role::Client => "client",
-    };
-    let path = folder.join(format!("{name}_{role}.sqlog"));
+    let path = folder.join(format!("{name}_{}.sqlog", settings.role.name()));
     let file = File::create(&path).with_context(|| format!("QLOGDIR: creating {}", path.display()))?;
     Ok(Some(BufWriter::new(file)))
 }

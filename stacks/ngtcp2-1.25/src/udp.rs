@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, IoSlice, IoSliceMut},
-    net::{SocketAddr, UdpSocket},
+    net::UdpSocket,
     os::fd::{AsFd, AsRawFd},
     time::Duration,
 };
@@ -19,8 +19,9 @@ use nix::{
         time::TimeSpec,
     },
 };
+use quiclab_contract::IpVersion;
 
-use crate::settings::{IpVersion, Settings};
+use crate::settings::Settings;
 
 /// Largest UDP payload over IPv4: 65535 less 20 bytes of IP and 8 of UDP header. Over IPv6 it is larger.
 pub const MAX_UDP_PAYLOAD: usize = 65_507;
@@ -59,12 +60,12 @@ pub struct Received {
 }
 
 impl Socket {
-    /// Binds to `port` of all addresses of the settings' family.
+    /// Binds to the address of the role.
     ///
     /// # Errors
     /// Where the port is taken.
-    pub fn bind(port: u16, settings: &Settings) -> Result<Self> {
-        let local = SocketAddr::from((settings.ip.unspecified(), port));
+    pub fn bind(settings: &Settings) -> Result<Self> {
+        let local = settings.local();
         let inner = UdpSocket::bind(local).with_context(|| format!("binding to UDP {local}"))?;
         inner.set_nonblocking(true)?;
         let ((level, mtu, probe), (tos, on)) = match settings.ip {
