@@ -34,12 +34,15 @@ demo: demo-setup build ## run the quick profile of the baseline and report on it
 .PHONY: test
 test: test-setup build target/python/.installed ## run all tests
 	cargo test --release --workspace
+	cargo test --locked --manifest-path stacks/contract-rust/Cargo.toml
 	for stack in quic-go x-net-quic; do (cd stacks/$$stack && go vet . && go test .); done
 
 .PHONY: lint
 lint: toolchains ## formatting and clippy, with the purity lints
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
+	cargo fmt --manifest-path stacks/contract-rust/Cargo.toml --check
+	cargo clippy --locked --manifest-path stacks/contract-rust/Cargo.toml --all-targets -- -D warnings
 
 .PHONY: deny
 deny: toolchains ## licences and sources of all dependencies
