@@ -65,7 +65,7 @@ pub fn make(seed: u64, kind: Certificate) -> Result<Certificates> {
     let server_key = Key::derive(seed, "server")?;
     let names = NAMES.map(str::to_owned).to_vec();
     let mut server = parameters(names, NAMES[0], seed.wrapping_add(1), &server_key)?;
-    server.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    // No key usage, so any: kwik's TLS asks Java about every certificate as if it were for RSA key exchange.
     server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     server.use_authority_key_identifier_extension = true;
     let certificate = server.signed_by(&server_key, &issuer)?;

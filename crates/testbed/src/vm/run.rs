@@ -26,6 +26,7 @@ use super::{
 use crate::{
     cache::Cache,
     collect::{Results, RunFailure, excerpt},
+    hash,
     record::{RUN_FILE, Records, RunFile},
     stack::BuiltStack,
 };
@@ -92,11 +93,15 @@ impl Vm {
     /// # Errors
     /// Where a part cannot be read.
     pub fn versions(&self, run: &Run, sides: Sides) -> Result<Versions> {
+        let size = size(run, sides)?;
+        let orders = encoded_orders(run, sides, size)?;
         let mut versions = Versions::from([
             ("testbed".into(), "vm".into()),
+            // What the guest is told beyond the settings follows from this program's code: certificates, names, variables.
+            ("orders".into(), hash::Hasher::default().part(&orders).short()),
             ("qemu".into(), self.guest.qemu_version.clone()),
             ("kernel".into(), self.guest.kernel.version()?),
-            ("guest".into(), self.guest.identity(size(run, sides)?)?),
+            ("guest".into(), self.guest.identity(size)?),
             ("quiclab".into(), env!("CARGO_PKG_VERSION").into()),
         ]);
         sides.server.add_versions("server", &mut versions)?;
@@ -138,10 +143,7 @@ impl Vm {
         let state = self.guest.saved_state(&self.cache, size, host)?;
         let work = records.begin(&name)?;
         let [slot_path, console] = ["slot", "console"].map(|name| work.folder().join(name));
-        // Captures, the client's copy and both endpoints' logs share the slot.
-        let log_limit = ByteCount::from_bytes(size.slot_bytes / 8);
-        let orders = orders::of_run(run, sides.server.manifest, sides.client.manifest, log_limit)?;
-        write_slot(&slot_path, size.slot_bytes, &slot::encode_orders(&orders).map_err(anyhow::Error::new)?)?;
+        write_slot(&slot_path, size.slot_bytes, &encoded_orders(run, sides, size)?)?;
         let [server, client] = [sides.server, sides.client].map(|side| (side.stack.image.file(), side.stack.file()));
         let files = RunFiles {
             server: RoleFiles { root: &server.0, stack: &server.1 },
@@ -184,10 +186,6 @@ impl Side<'_> {
         add("root", stack.image.digest()?);
         add("version", manifest.version.clone());
         add("build_profile", manifest.build.profile.clone());
-        if !manifest.guest.environment.is_empty() {
-            let all = manifest.guest.environment.iter().map(|(name, value)| format!("{name}={value}"));
-            add("environment", all.collect::<Vec<_>>().join(" "));
-        }
         for package in &manifest.guest.packages {
             let version = stack.image.package_version(package)?;
             let version = version.with_context(|| format!("the root of {} has no package {package}", manifest.name))?;
@@ -195,6 +193,14 @@ impl Side<'_> {
         }
         Ok(())
     }
+}
+
+/// What stands in the slot when a run begins.
+fn encoded_orders(run: &Run, sides: Sides, size: Size) -> Result<Vec<u8>> {
+    // Captures, the client's copy and both endpoints' logs share the slot.
+    let log_limit = ByteCount::from_bytes(size.slot_bytes / 8);
+    let orders = orders::of_run(run, sides.server.manifest, sides.client.manifest, log_limit)?;
+    Ok(slot::encode_orders(&orders)?)
 }
 
 /// The machine that has room for a run.
