@@ -71,14 +71,14 @@ impl Downloads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Malformed, testing};
+    use crate::testing;
 
     #[test]
     fn no_more_requests_run_than_the_settings_say() {
         let folder = testing::Folder::new("most");
         let urls = "https://server/a https://server/b https://server/c";
         let changes = [("REQUESTS", urls), ("QUICLAB_STREAMS", "2"), ("DOWNLOADS", folder.0.to_str().unwrap())];
-        let settings = testing::parse(&testing::support(Malformed::Failure), &changes).unwrap();
+        let settings = testing::parse(&testing::support(), &changes).unwrap();
         let mut downloads = Downloads::new(&settings.requests, &settings, 0);
         let next = |downloads: &Downloads| downloads.next().map(|request| request.path.clone());
         for (stream, path) in [(0, "/a"), (4, "/b")] {
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn without_a_setting_all_run() {
-        let settings = testing::parse(&testing::support(Malformed::Failure), &[]).unwrap();
+        let settings = testing::parse(&testing::support(), &[]).unwrap();
         let requests = vec![testing::request("/a"); 300];
         let mut downloads = Downloads::new(&requests, &settings, 0);
         for stream in 0..300 {

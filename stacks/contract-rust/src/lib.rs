@@ -24,7 +24,7 @@ pub use downloads::Downloads;
 pub use files::{Body, PartialBody, open};
 pub use request::Request;
 pub use settings::Settings;
-pub use support::{Asked, Malformed, SettingsError, Support, no_rules};
+pub use support::{Asked, SettingsError, Support, no_rules};
 pub use values::{Http, IpVersion, Pacing, Role, TestCase};
 
 /// Exit status of an endpoint that failed.

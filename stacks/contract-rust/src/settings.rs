@@ -4,7 +4,7 @@ use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
 
 use crate::{
     request::Request,
-    support::{Asked, Malformed, SettingsError, Support},
+    support::{Asked, SettingsError, Support},
     values::{Http, IpVersion, Pacing, Role, TestCase},
 };
 
@@ -77,7 +77,7 @@ impl<C: Copy> Settings<C> {
             Role::Server => Vec::new(),
             Role::Client => Request::parse_all(asked.value("REQUESTS").unwrap_or_default(), test_case)?,
         };
-        let port = asked.number("QUICLAB_PORT", "a port, 0 to 65535", Malformed::Failure)?;
+        let port = asked.number("QUICLAB_PORT", "a port, 0 to 65535")?;
         let folder = |name, default: &str| PathBuf::from(asked.value(name).unwrap_or(default));
         let path = |name| asked.value(name).filter(|path| !path.is_empty()).map(PathBuf::from);
         let mut settings = Self {
@@ -91,7 +91,7 @@ impl<C: Copy> Settings<C> {
             key_log: path("SSLKEYLOGFILE"),
             qlog: path("QLOGDIR"),
             http,
-            streams: streams(&asked, support.malformed)?,
+            streams: streams(&asked)?,
             ip: asked.choice("QUICLAB_IP", support.ip)?,
             certificate_delay: certificate_delay(&asked, support)?,
             congestion_control: asked.choice("QUICLAB_CCA", support.congestion_control)?.1,
@@ -136,18 +136,17 @@ impl<C: Copy> Settings<C> {
     }
 }
 
-fn streams(asked: &Asked, malformed: Malformed) -> Result<Option<usize>, SettingsError> {
+fn streams(asked: &Asked) -> Result<Option<usize>, SettingsError> {
     const EXPECTED: &str = "a whole number, at least 1";
-    match asked.number("QUICLAB_STREAMS", EXPECTED, malformed)? {
-        Some(0) => Err(asked.no_number("QUICLAB_STREAMS", EXPECTED, malformed)),
+    match asked.number("QUICLAB_STREAMS", EXPECTED)? {
+        Some(0) => Err(asked.invalid("QUICLAB_STREAMS", EXPECTED)),
         streams => Ok(streams),
     }
 }
 
 fn certificate_delay<C>(asked: &Asked, support: &Support<C>) -> Result<Duration, SettingsError> {
     let expected = if support.certificate_delay { "milliseconds, a whole number" } else { "0" };
-    let delay =
-        asked.number("QUICLAB_CERT_DELAY", expected, support.malformed)?.map_or(Duration::ZERO, Duration::from_millis);
+    let delay = asked.number("QUICLAB_CERT_DELAY", expected)?.map_or(Duration::ZERO, Duration::from_millis);
     if !delay.is_zero() && !support.certificate_delay {
         return Err(asked.refusal("QUICLAB_CERT_DELAY", expected));
     }

@@ -26,8 +26,6 @@ pub struct Support<C: 'static> {
     pub ip: &'static [IpVersion],
     /// True: a server's certificate may come late.
     pub certificate_delay: bool,
-    /// What is answered where one of the settings that are numbers is no number.
-    pub malformed: Malformed,
     /// Looks at the whole: refuses values that do not go together, chooses what depends on other values. [`no_rules`]
     /// where there is nothing of that kind.
     pub rules: fn(&mut Settings<C>, &Asked) -> Result<(), SettingsError>,
@@ -39,15 +37,6 @@ pub struct Support<C: 'static> {
 /// None.
 pub fn no_rules<C>(_: &mut Settings<C>, _: &Asked) -> Result<(), SettingsError> {
     Ok(())
-}
-
-/// What a number of streams or of milliseconds is that cannot be read, or 0 streams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Malformed {
-    /// Not to be understood: 1.
-    Failure,
-    /// A value that is not supported: 127.
-    NotSupported,
 }
 
 /// Why the settings were refused.
@@ -162,15 +151,7 @@ impl Asked {
         &self,
         name: &'static str,
         expected: &'static str,
-        malformed: Malformed,
     ) -> Result<Option<T>, SettingsError> {
-        self.value(name).map(|text| text.parse().map_err(|_| self.no_number(name, expected, malformed))).transpose()
-    }
-
-    pub(crate) fn no_number(&self, name: &'static str, expected: &'static str, malformed: Malformed) -> SettingsError {
-        match malformed {
-            Malformed::Failure => self.invalid(name, expected),
-            Malformed::NotSupported => self.refusal(name, expected),
-        }
+        self.value(name).map(|text| text.parse().map_err(|_| self.invalid(name, expected))).transpose()
     }
 }

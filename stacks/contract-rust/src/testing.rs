@@ -48,10 +48,10 @@ pub(crate) use own::*;
 mod own {
     use std::{fs, path::PathBuf};
 
-    use crate::{Http, IpVersion, Malformed, Pacing, Request, Support, TestCase, no_rules};
+    use crate::{Http, IpVersion, Pacing, Request, Support, TestCase, no_rules};
 
     /// A stack that can do much.
-    pub(crate) fn support(malformed: Malformed) -> Support<u8> {
+    pub(crate) fn support() -> Support<u8> {
         use TestCase::{ChaCha20, Handshake, Http3, KeyUpdate, Resumption, Retry, Transfer, Version2, ZeroRtt};
         Support {
             server: &[Handshake, Transfer, Retry, Http3],
@@ -62,7 +62,6 @@ mod own {
             pacing: &[Pacing::User, Pacing::TxTime],
             ip: &[IpVersion::V4, IpVersion::V6],
             certificate_delay: true,
-            malformed,
             rules: no_rules,
         }
     }

@@ -1,7 +1,7 @@
 //! What this endpoint can do.
 
 use quiclab_contract::{
-    Http, IpVersion, Malformed, Pacing, Support,
+    Http, IpVersion, Pacing, Support,
     TestCase::{self, ChaCha20, Handshake, KeyUpdate, Resumption, Retry, Transfer, Version2, ZeroRtt},
     no_rules,
 };
@@ -25,7 +25,6 @@ pub const SUPPORT: Support<CongestionControl> = Support {
     pacing: &[Pacing::User, Pacing::Off],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: true,
-    malformed: Malformed::Failure,
     rules: no_rules,
 };
 

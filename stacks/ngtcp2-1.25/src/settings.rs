@@ -1,7 +1,7 @@
 //! What this endpoint can do.
 
 use quiclab_contract::{
-    Http, IpVersion, Malformed, Pacing, Support,
+    Http, IpVersion, Pacing, Support,
     TestCase::{self, ChaCha20, Handshake, KeyUpdate, Resumption, Retry, Transfer, Version2, ZeroRtt},
     no_rules,
 };
@@ -31,7 +31,6 @@ pub const SUPPORT: Support<CongestionControl> = Support {
     pacing: &[Pacing::User],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: false,
-    malformed: Malformed::NotSupported,
     rules: no_rules,
 };
 

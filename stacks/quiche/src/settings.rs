@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use quiclab_contract::{
-    Asked, Http, IpVersion, Malformed, Pacing, Role, SettingsError, Support,
+    Asked, Http, IpVersion, Pacing, Role, SettingsError, Support,
     TestCase::{self, ChaCha20, Handshake, Http3, Resumption, Retry, Transfer, ZeroRtt},
 };
 
@@ -52,7 +52,6 @@ pub const SUPPORT: Support<CongestionControl> = Support {
     pacing: &[Pacing::Off, Pacing::TxTime],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: cfg!(feature = "boring"),
-    malformed: Malformed::NotSupported,
     rules,
 };
 

@@ -1,7 +1,7 @@
 //! What this endpoint can do.
 
 use quiclab_contract::{
-    Http, IpVersion, Malformed, Pacing, Support,
+    Http, IpVersion, Pacing, Support,
     TestCase::{self, ChaCha20, Handshake, Http3, KeyUpdate, Resumption, Retry, Transfer, ZeroRtt},
     no_rules,
 };
@@ -33,7 +33,6 @@ pub const SUPPORT: Support<CongestionControl> = Support {
     pacing: &[Pacing::User],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: true,
-    malformed: Malformed::Failure,
     rules: no_rules,
 };
 

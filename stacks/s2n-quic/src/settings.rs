@@ -1,7 +1,7 @@
 //! What this endpoint can do.
 
 use quiclab_contract::{
-    Http, IpVersion, Malformed, Pacing, Support,
+    Http, IpVersion, Pacing, Support,
     TestCase::{ChaCha20, Handshake, KeyUpdate, Retry, Transfer},
     no_rules,
 };
@@ -26,7 +26,6 @@ pub const SUPPORT: Support<CongestionControl> = Support {
     pacing: &[Pacing::User],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: true,
-    malformed: Malformed::Failure,
     rules: no_rules,
 };
 

@@ -1,7 +1,7 @@
 //! What this endpoint can do.
 
 use quiclab_contract::{
-    Asked, Http, IpVersion, Malformed, Pacing, SettingsError, Support,
+    Asked, Http, IpVersion, Pacing, SettingsError, Support,
     TestCase::{ChaCha20, Handshake, Http3, Resumption, Retry, Transfer, ZeroRtt},
 };
 
@@ -20,7 +20,6 @@ pub const SUPPORT: Support<&'static str> = Support {
     pacing: &[Pacing::Off],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: true,
-    malformed: Malformed::NotSupported,
     rules,
 };
 

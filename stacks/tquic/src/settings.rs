@@ -1,7 +1,7 @@
 //! What this endpoint can do.
 
 use quiclab_contract::{
-    Http, IpVersion, Malformed, Pacing, Support,
+    Http, IpVersion, Pacing, Support,
     TestCase::{ChaCha20, Handshake, Http3, Resumption, Retry, Transfer, ZeroRtt},
     no_rules,
 };
@@ -26,7 +26,6 @@ pub const SUPPORT: Support<CongestionControlAlgorithm> = Support {
     pacing: &[Pacing::User, Pacing::Off],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: false,
-    malformed: Malformed::NotSupported,
     rules: no_rules,
 };
 
