@@ -12,6 +12,8 @@ use crate::quic::{
 };
 use crate::role::Role;
 
+/// Of the destination connection ID in a client's first Initial, in bytes (RFC 9000 section 7.2).
+const SHORTEST_FIRST_ID: usize = 8;
 /// Ports on which servers listen, for captures that do not show who opened a connection.
 const SERVER_PORTS: [u16; 8] = [443, 4433, 4443, 8443, 80, 8080, 784, 853];
 /// Most flows that one pair of addresses is remembered for: the newest.
@@ -251,7 +253,9 @@ impl FlowTable {
         }
         let known = self.pairs.get(&pair).and_then(|flows| flows.last().copied());
         let is_initial = matches!(header.form, QuicForm::Initial) && header.packet_bytes.is_some();
-        let begins = is_initial && {
+        // RFC 9000 section 7.2: a client's first Initial has an ID of 8 bytes or more. A server's to a client without one, cut by
+        // the snap length, could not be told from it by its protection.
+        let begins = is_initial && header.destination_connection_id.len() >= SHORTEST_FIRST_ID && {
             let length = header.packet_bytes.unwrap_or(0);
             let protected = ProtectedPacket {
                 captured: &segment.payload[..segment.payload.len().min(length)],
