@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use nix::mount::MsFlags;
 use quiclab_agent::{
     machine,
-    root::{RoleDevices, Root, make_shared, mount_new},
+    root::{DOWNLOADS, RoleDevices, Root, WWW, make_shared, mount_new},
     run, scheduler,
     slot::Device,
     topology::Topology,
@@ -111,8 +111,8 @@ fn load_modules() -> Result<()> {
 fn serve(devices: &Devices, topology: &Topology) -> Result<()> {
     let mut device = Device::open(Path::new(&devices.slot)).with_context(|| devices.slot.clone())?;
     let orders = device.read_orders()?;
-    let server = Root::mount("server", &devices.server, &topology.server, orders.log_limit)?;
-    let client = Root::mount("client", &devices.client, &topology.client, orders.log_limit)?;
+    let server = Root::mount("server", WWW, &devices.server, &topology.server, orders.log_limit)?;
+    let client = Root::mount("client", DOWNLOADS, &devices.client, &topology.client, orders.log_limit)?;
     let roots = run::Roots { server: &server, client: &client };
     let finished = run::perform(&orders, topology, &roots);
     finished.hand_over(&mut device, &orders)?;

@@ -29,7 +29,7 @@ pub const LOGS: &str = "/logs";
 /// What the stack's build left.
 const STACK: &str = "/stack";
 
-/// Where what both endpoints see lies, outside of their roots.
+/// Where those folders lie, outside of the roots.
 const SHARED: &str = "/shared";
 /// Where the roots are.
 const ROOTS: &str = "/roots";
@@ -53,7 +53,7 @@ pub struct Root {
     changes: PathBuf,
 }
 
-/// Makes the folders that both endpoints see.
+/// Makes the folders by which endpoints and agent exchange files.
 ///
 /// # Errors
 /// Where they cannot be made.
@@ -68,17 +68,24 @@ pub fn make_shared() -> Result<()> {
     Ok(())
 }
 
-/// Where a folder that both endpoints see lies for the agent.
+/// Where such a folder lies for the agent.
 pub fn shared(path: &str) -> PathBuf {
     Path::new(SHARED).join(path.trim_start_matches('/'))
 }
 
 impl Root {
-    /// Mounts the root of `role`, whose network is `namespace`, with room for `log_limit` in its logs.
+    /// Mounts the root of `role`, whose network is `namespace`, with room for `log_limit` in its logs. Of the shared folders it
+    /// has the certificates and `own`: a client that saw [`WWW`] would need no network.
     ///
     /// # Errors
     /// Where something cannot be mounted.
-    pub fn mount(role: &str, devices: &RoleDevices, namespace: &Namespace, log_limit: ByteCount) -> Result<Self> {
+    pub fn mount(
+        role: &str,
+        own: &str,
+        devices: &RoleDevices,
+        namespace: &Namespace,
+        log_limit: ByteCount,
+    ) -> Result<Self> {
         let base = Path::new(ROOTS).join(role);
         let [image, memory, folder] = ["image", "memory", "root"].map(|name| base.join(name));
         mount_new("erofs", &devices.image, &image, MsFlags::MS_RDONLY, "")?;
@@ -109,7 +116,7 @@ impl Root {
                 _ => {}
             }
         }
-        for path in [WWW, DOWNLOADS, CERTIFICATES] {
+        for path in [own, CERTIFICATES] {
             bind(&shared(path), &at(path))?;
         }
         let limit = format!("size={},mode=1777", log_limit.as_bytes());

@@ -307,6 +307,10 @@ impl Finished<'_> {
             }
         }
         for (name, path, most) in sources {
+            // A link could lead to what should have been fetched, a pipe would never end.
+            if !fs::symlink_metadata(&path).is_ok_and(|facts| facts.is_file()) {
+                continue;
+            }
             let Ok(file) = File::open(&path) else { continue };
             let whole = file.metadata().map_or(0, |facts| facts.len());
             if whole > most {

@@ -4,7 +4,6 @@ use warnings;
 use IO::Socket::INET;
 
 my $manner = $ENV{QUICLAB_CCA};
-my $size = -s glob("$ENV{WWW}/*");
 
 if ($ENV{ROLE} eq 'server') {
     exit 3 if $manner eq 'server-crashes';
@@ -37,6 +36,10 @@ if ($ENV{ROLE} eq 'server') {
     local $/;
     my $bytes = <$connection>;
     sleep 1000 if $manner eq 'server-crashes-later';
+    if ($manner eq 'client-stores-a-link') {
+        symlink "../www/$name", "$ENV{DOWNLOADS}/$name" or die $!;
+        exit 0;
+    }
     $bytes = substr $bytes, 0, 10 if $manner eq 'client-stores-too-little';
     $bytes = "\0" x length $bytes if $manner eq 'client-stores-something-else';
     open my $file, '>:raw', "$ENV{DOWNLOADS}/$name" or die $!;
