@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/quic-go/quic-go"
 )
@@ -16,8 +14,6 @@ const (
 	hqProtocol = "hq-interop"
 	// hqFailed resets the stream of a request that cannot be answered: HTTP/0.9 has no status.
 	hqFailed quic.StreamErrorCode = 1
-	// hqLongestRequest is more than any request of the contract has, in bytes.
-	hqLongestRequest = 8 << 10
 )
 
 // serveHQ answers every connection of listener.
@@ -50,11 +46,11 @@ func serveHQConnection(settings *settings, connection *quic.Conn) {
 
 // answerHQ reads one request and answers it. An error means that the answer is not whole.
 func answerHQ(settings *settings, stream *quic.Stream) error {
-	request, err := io.ReadAll(io.LimitReader(stream, hqLongestRequest))
+	request, err := io.ReadAll(io.LimitReader(stream, longestRequest))
 	if err != nil {
 		return err
 	}
-	name, err := parseHQ(string(request))
+	name, err := parseRequest(string(request))
 	if err != nil {
 		return err
 	}
@@ -68,15 +64,6 @@ func answerHQ(settings *settings, stream *quic.Stream) error {
 		return err
 	}
 	return stream.Close()
-}
-
-// parseHQ is the path that a request asks for, decoded.
-func parseHQ(request string) (string, error) {
-	target, ok := strings.CutPrefix(strings.TrimRight(request, "\r\n "), "GET ")
-	if !ok || !strings.HasPrefix(target, "/") {
-		return "", fmt.Errorf("found request %q, expected GET /FILE", request)
-	}
-	return url.PathUnescape(target)
 }
 
 // requestHQ asks for target on a stream of its own, and returns the stream to read the answer from.

@@ -7,10 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/net/quic"
@@ -19,8 +17,6 @@ import (
 const (
 	// failed resets the stream of a request that cannot be answered: HTTP/0.9 has no status.
 	failed = 1
-	// longestRequest is more than any request of the contract has, in bytes.
-	longestRequest = 8 << 10
 )
 
 // serve answers from settings.www until the process is killed.
@@ -82,15 +78,6 @@ func answer(settings *settings, stream *quic.Stream) error {
 	}
 	stream.CloseWrite()
 	return nil
-}
-
-// parseRequest is the path that a request asks for, decoded.
-func parseRequest(request string) (string, error) {
-	target, ok := strings.CutPrefix(strings.TrimRight(request, "\r\n "), "GET ")
-	if !ok || !strings.HasPrefix(target, "/") {
-		return "", fmt.Errorf("found request %q, expected GET /FILE", request)
-	}
-	return url.PathUnescape(target)
 }
 
 // serverTLS has the certificate of settings.certs, which comes after settings.certificateDelay.
