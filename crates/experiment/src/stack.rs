@@ -7,6 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::run::{Gso, Http, IpVersion, Pacing};
 
+/// Values of `TESTCASE` that the endpoint contract knows.
+pub const TEST_CASES: &[&str] =
+    &["transfer", "handshake", "retry", "chacha20", "keyupdate", "resumption", "zerortt", "v2", "http3"];
+
+/// Names of congestion control algorithms that an endpoint can be asked for without knowing it.
+pub const CONGESTION_CONTROL: &[&str] = &["cubic", "reno", "bbr", "bbr2", "bbr3", "copa"];
+
 /// A stack's manifest. Each claim in it can be asked of the endpoint, which answers 127 to what it cannot do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

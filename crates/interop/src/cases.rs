@@ -13,8 +13,8 @@ mod transfer;
 mod v2;
 mod zerortt;
 
+use quiclab_experiment::{run::IpVersion, server_test_case};
 use quiclab_units::{ByteCount, Duration, Rate};
-use quiclab_wire::Role;
 
 use crate::checks::Reasons;
 use crate::facts::Facts;
@@ -50,10 +50,8 @@ pub struct Case {
     pub abbreviation: &'static str,
     /// What has to happen, in a sentence.
     pub description: &'static str,
-    /// `TESTCASE` of the client.
-    pub client_testcase: &'static str,
-    /// `TESTCASE` of the server.
-    pub server_testcase: &'static str,
+    /// `TESTCASE` of the client; the server's is [`Case::server_test_case`].
+    pub client_test_case: &'static str,
     /// What the client asks for.
     pub files: Files,
     /// What lies between the endpoints.
@@ -92,15 +90,6 @@ pub struct PathNeeds {
     pub drops_to_server: &'static [u64],
 }
 
-/// IP version of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IpVersion {
-    /// 4
-    V4,
-    /// 6
-    V6,
-}
-
 impl PathNeeds {
     /// What most cases have: a round-trip time of 30 ms, 10 Mbit/s, a queue of 25 packets.
     pub const DEFAULT: PathNeeds = PathNeeds {
@@ -119,8 +108,7 @@ const PLAIN: Case = Case {
     name: "",
     abbreviation: "",
     description: "",
-    client_testcase: "transfer",
-    server_testcase: "transfer",
+    client_test_case: "transfer",
     files: files(1, 1),
     path: PathNeeds::DEFAULT,
     ip: IpVersion::V4,
@@ -137,20 +125,9 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
 impl Case {
-    /// `TESTCASE` of an endpoint.
-    pub fn testcase(&self, role: Role) -> &'static str {
-        match role {
-            Role::Client => self.client_testcase,
-            Role::Server => self.server_testcase,
-        }
-    }
-
-    /// Name of the server's host in URLs: it resolves to the one address family of the case.
-    pub fn host(&self) -> &'static str {
-        match self.ip {
-            IpVersion::V4 => "server4",
-            IpVersion::V6 => "server6",
-        }
+    /// `TESTCASE` of the server.
+    pub fn server_test_case(&self) -> &'static str {
+        server_test_case(self.client_test_case)
     }
 
     /// How many files the client asks for.
@@ -166,6 +143,8 @@ impl Case {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+
+    use quiclab_experiment::stack::TEST_CASES;
 
     use super::*;
 
@@ -204,11 +183,11 @@ mod tests {
 
     #[test]
     fn endpoints_are_told_only_test_cases_of_the_contract() {
-        let known = ["transfer", "handshake", "retry", "chacha20", "keyupdate", "resumption", "zerortt", "v2"];
         for case in CASES {
-            assert!(Role::BOTH.iter().all(|role| known.contains(&case.testcase(*role))), "{}", case.name);
+            for test_case in [case.client_test_case, case.server_test_case()] {
+                assert!(TEST_CASES.contains(&test_case), "{}", case.name);
+            }
         }
-        let update = case_named("keyupdate").unwrap();
-        assert_eq!(Role::BOTH.map(|role| update.testcase(role)), ["keyupdate", "transfer"]);
+        assert_eq!(case_named("keyupdate").unwrap().server_test_case(), "transfer");
     }
 }

@@ -13,7 +13,7 @@ mod facts;
 mod matrix;
 mod verdict;
 
-pub use cases::{CASES, Case, Files, IpVersion, PathNeeds, case_named};
+pub use cases::{CASES, Case, Files, PathNeeds, case_named};
 pub use facts::{
     AddressValidation, AmplificationFacts, CloseFacts, Completion, ConnectionFacts, Facts, FactsSettings, RetryFacts,
     SenderFacts, ValidatedBy,

@@ -16,7 +16,7 @@ fn every_case_stands_in_the_reference_with_its_letters_files_and_test_cases() {
         let found = row[4].split(", with names of").next().unwrap();
         assert_eq!(row[1], format!("`{}`", case.name));
         assert_eq!(row[2], case.abbreviation, "{}", case.name);
-        assert_eq!(row[3], format!("`{}`, `{}`", case.client_testcase, case.server_testcase), "{}", case.name);
+        assert_eq!(row[3], format!("`{}`, `{}`", case.client_test_case, case.server_test_case()), "{}", case.name);
         assert_eq!(found, files, "{}", case.name);
     }
 }

@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use anyhow::{Context, Result, bail};
-use quiclab_experiment::stack::StackManifest;
+use quiclab_experiment::stack::{CONGESTION_CONTROL, StackManifest, TEST_CASES};
 use quiclab_testbed::{
     cache::Cache,
     hash,
@@ -38,8 +38,7 @@ pub fn own_stack(cache: &Cache, path: &Path) -> Result<Source> {
 /// What is assumed of a program that says nothing of itself: it may do everything, answers 127 where it does not, and has
 /// defaults of its own.
 fn manifest(name: &str, program: &str) -> Result<String> {
-    let cases =
-        json!(["transfer", "handshake", "retry", "chacha20", "keyupdate", "resumption", "zerortt", "v2", "http3"]);
+    let congestion_control: Vec<_> = ["default"].iter().chain(CONGESTION_CONTROL).collect();
     let manifest = json!({
         "name": name,
         "version": "own",
@@ -47,7 +46,7 @@ fn manifest(name: &str, program: &str) -> Result<String> {
         "transport": "quic",
         "roles": ["server", "client"],
         "http": ["h3", "hq"],
-        "congestion_control": ["default", "cubic", "reno", "bbr", "bbr2", "bbr3", "copa"],
+        "congestion_control": congestion_control,
         "gso": ["default", "on", "off"],
         "pacing": ["default", "off", "user", "txtime"],
         "ip": ["4", "6"],
@@ -55,7 +54,7 @@ fn manifest(name: &str, program: &str) -> Result<String> {
         "key_log": ["client"],
         "certificate_delay": "wait",
         "notes": "A program of your own; what it can do is not known, and it is asked for anything.",
-        "test_cases": { "server": cases, "client": cases },
+        "test_cases": { "server": TEST_CASES, "client": TEST_CASES },
         "default": { "http": "h3", "congestion_control": "default", "gso": "default", "pacing": "default" },
         "build": {
             "command": "cp \"$QUICLAB_OWN_PROGRAM\" \"$QUICLAB_STACK_OUT/\"".replace("$QUICLAB_OWN_PROGRAM", &program.replace('"', "\\\"")),

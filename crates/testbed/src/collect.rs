@@ -180,8 +180,8 @@ impl Results {
         Ok(None)
     }
 
-    /// Writes what is known of a run, whether it went well or not: what the agent saw, what the endpoints said, what was on
-    /// the wire, and what is wrong with the client's files.
+    /// Writes what is known of a run, whether it went well or not: what the agent saw, what the endpoints said, and what was
+    /// on the wire.
     ///
     /// # Errors
     /// Where something cannot be read or written.

@@ -16,6 +16,7 @@ mod hq;
 mod server;
 mod settings;
 mod shared;
+#[path = "../contract/termination.rs"]
 mod termination;
 mod tls;
 mod transport;

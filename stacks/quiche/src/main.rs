@@ -16,6 +16,8 @@ mod requests;
 mod response;
 mod server;
 mod settings;
+#[path = "../contract/termination.rs"]
+#[path = "../contract/termination.rs"]
 mod termination;
 #[cfg(feature = "boring")]
 mod tls;

@@ -12,6 +12,7 @@ mod files;
 mod response;
 mod server;
 mod settings;
+#[path = "../contract/termination.rs"]
 mod termination;
 mod transport;
 mod udp;

@@ -13,8 +13,7 @@ pub(super) const CASE: Case = Case {
     name: "chacha20",
     abbreviation: "C20",
     description: "The client offers TLS_CHACHA20_POLY1305_SHA256 and no other cipher suite, and a file arrives.",
-    client_testcase: "chacha20",
-    server_testcase: "chacha20",
+    client_test_case: "chacha20",
     files: files(1, MIB),
     judge,
     ..PLAIN

@@ -8,8 +8,7 @@ pub(super) const CASE: Case = Case {
     name: "handshake",
     abbreviation: "H",
     description: "The handshake completes and a small file arrives, without a Retry.",
-    client_testcase: "handshake",
-    server_testcase: "handshake",
+    client_test_case: "handshake",
     files: files(1, KIB),
     judge,
     ..PLAIN

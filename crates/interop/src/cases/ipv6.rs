@@ -1,6 +1,8 @@
 //! `ipv6`: nothing over IPv4.
 
-use crate::cases::{Case, IpVersion, KIB, PLAIN, files};
+use quiclab_experiment::run::IpVersion;
+
+use crate::cases::{Case, KIB, PLAIN, files};
 use crate::checks::{Reasons, one_connection};
 use crate::facts::Facts;
 

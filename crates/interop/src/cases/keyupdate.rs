@@ -10,8 +10,7 @@ pub(super) const CASE: Case = Case {
     name: "keyupdate",
     abbreviation: "U",
     description: "One endpoint updates its keys during a transfer, and the other one follows.",
-    client_testcase: "keyupdate",
-    server_testcase: "transfer",
+    client_test_case: "keyupdate",
     files: files(1, 3 * MIB),
     judge,
     ..PLAIN

@@ -8,8 +8,7 @@ pub(super) const CASE: Case = Case {
     name: "resumption",
     abbreviation: "R",
     description: "A second connection resumes the TLS session of the first.",
-    client_testcase: "resumption",
-    server_testcase: "resumption",
+    client_test_case: "resumption",
     files: files(4, 10 * KIB),
     judge,
     ..PLAIN

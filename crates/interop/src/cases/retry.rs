@@ -8,8 +8,7 @@ pub(super) const CASE: Case = Case {
     name: "retry",
     abbreviation: "S",
     description: "The server sends a Retry, and the client completes the handshake with its token.",
-    client_testcase: "retry",
-    server_testcase: "retry",
+    client_test_case: "retry",
     files: files(1, 10 * KIB),
     judge,
     ..PLAIN

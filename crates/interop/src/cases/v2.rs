@@ -10,8 +10,7 @@ pub(super) const CASE: Case = Case {
     name: "v2",
     abbreviation: "V2",
     description: "Both endpoints end up with version 2, by compatible version negotiation from version 1 or from the start.",
-    client_testcase: "v2",
-    server_testcase: "v2",
+    client_test_case: "v2",
     files: files(1, KIB),
     judge,
     ..PLAIN

@@ -12,8 +12,7 @@ pub(super) const CASE: Case = Case {
     name: "zerortt",
     abbreviation: "Z",
     description: "The requests of a second connection are sent as 0-RTT data, and the server takes it.",
-    client_testcase: "zerortt",
-    server_testcase: "zerortt",
+    client_test_case: "zerortt",
     // With names of this length they are about 10 kB: they take many packets, and fit into the first congestion window
     // (RFC 9002 section 7.2).
     files: Files { count: 40, size: ByteCount::from_bytes(32), name_bytes: 250 },

@@ -3,8 +3,12 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
-use quiclab_experiment::{Experiment, Overrides, run::Run, stack::StackManifest};
-use quiclab_interop::{Case, IpVersion};
+use quiclab_experiment::{
+    Experiment, Overrides,
+    run::{Run, word},
+    stack::StackManifest,
+};
+use quiclab_interop::Case;
 
 /// Name of the experiment that the records belong to.
 const EXPERIMENT: &str = "interop";
@@ -41,16 +45,13 @@ fn text_of(case: &Case, server: &str, client: &str, seed: u64) -> String {
          [path]\nip = {ip:?}\nrate = \"{rate}\"\ndelay_to_client = \"{delay}\"\ndelay_to_server = \"{delay}\"\n\
          queue_limit_packets = {limit}\ndrops_to_server = [{drops}]\n",
         title = case.description,
-        test_case = case.client_testcase,
+        test_case = case.client_test_case,
         size = files.size,
         count = files.count,
         name_bytes = files.name_bytes,
         certificate = if case.large_certificate { "large" } else { "small" },
         timeout = case.time_limit,
-        ip = match case.ip {
-            IpVersion::V4 => "4",
-            IpVersion::V6 => "6",
-        },
+        ip = word(&case.ip),
         rate = path.rate,
         delay = path.delay,
         limit = in_flight + u64::from(path.queue_packets),
@@ -73,7 +74,7 @@ mod tests {
             // The one stack here whose program plays every part.
             let run = run_of(case, "ngtcp2", "ngtcp2", 1, &manifests)
                 .unwrap_or_else(|error| panic!("{}: {error}", case.name));
-            assert_eq!(run.settings.workload.test_case, case.client_testcase);
+            assert_eq!(run.settings.workload.test_case, case.client_test_case);
             assert_eq!(u64::from(run.settings.workload.files), case.file_count());
         }
     }

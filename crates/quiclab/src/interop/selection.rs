@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 use quiclab_experiment::{
-    run::{IpVersion, Run},
+    run::Run,
     stack::{Role, StackManifest, common_http},
 };
 use quiclab_interop::{CASES, Case};
@@ -138,15 +138,11 @@ fn run_if_supported(
     seed: u64,
     laboratory: &Laboratory,
 ) -> Result<Result<Run, Side>> {
-    let ip = match case.ip {
-        quiclab_interop::IpVersion::V4 => IpVersion::V4,
-        quiclab_interop::IpVersion::V6 => IpVersion::V6,
-    };
-    if !server.test_cases.server.contains(case.server_testcase) || !server.ip.contains(&ip) {
+    if !server.test_cases.server.contains(case.server_test_case()) || !server.ip.contains(&case.ip) {
         return Ok(Err(Side::Server));
     }
-    let speaks = !common_http(server, client, case.client_testcase).is_empty();
-    if !client.test_cases.client.contains(case.client_testcase) || !client.ip.contains(&ip) || !speaks {
+    let speaks = !common_http(server, client, case.client_test_case).is_empty();
+    if !client.test_cases.client.contains(case.client_test_case) || !client.ip.contains(&case.ip) || !speaks {
         return Ok(Err(Side::Client));
     }
     run_of(case, &server.name, &client.name, seed, &laboratory.manifests()).map(Ok)

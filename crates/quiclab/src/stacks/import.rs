@@ -10,7 +10,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_experiment::{run::Http, stack::StackManifest};
+use quiclab_experiment::{
+    run::Http,
+    stack::{StackManifest, TEST_CASES},
+};
 use quiclab_testbed::{cache::Cache, hash, oci, stack::MANIFEST};
 use serde_json::json;
 
@@ -21,9 +24,6 @@ use crate::{
     output, signals,
 };
 
-/// The test cases of docs/reference/endpoint-contract.md.
-const CASES: &[&str] =
-    &["handshake", "transfer", "retry", "chacha20", "keyupdate", "resumption", "zerortt", "v2", "http3"];
 /// By which the image of an archive with these settings is known.
 const KEY_FILE: &str = "key";
 /// Version of what is made of an archive.
@@ -90,10 +90,10 @@ pub fn import(arguments: &StacksImportArguments) -> Result<u8> {
 }
 
 fn claims(arguments: &StacksImportArguments, name: String, role: RoleChoice) -> Result<Claims> {
-    if let Some(case) = arguments.cases.iter().find(|case| !CASES.contains(&case.as_str())) {
-        bail!("--cases {case}: found no test case of that name, expected one of {}", CASES.join(", "));
+    if let Some(case) = arguments.cases.iter().find(|case| !TEST_CASES.contains(&case.as_str())) {
+        bail!("--cases {case}: found no test case of that name, expected one of {}", TEST_CASES.join(", "));
     }
-    let all = CASES.iter().map(|case| (*case).to_owned());
+    let all = TEST_CASES.iter().map(|case| (*case).to_owned());
     let cases = if arguments.cases.is_empty() { all.collect() } else { arguments.cases.iter().cloned().collect() };
     Ok(Claims { name, role, http: arguments.http.clone(), cases })
 }

@@ -13,9 +13,7 @@ pub const QEMU: &str = "qemu-system-x86_64";
 pub const QEMU_PACKAGE: &str = "qemu-system-x86";
 /// The oldest version on which saving and restoring was seen to be exact.
 const OLDEST_QEMU: (u32, u32) = (7, 2);
-/// QEMU places NVDIMMs at multiples of this, and wants their lengths to be such.
-pub const NVDIMM_ALIGNMENT: u64 = 128 << 20;
-/// Length of the NVDIMM that carries a stack's own files.
+/// Length of the NVDIMM that carries a stack's own files. QEMU wants these lengths to be multiples of 128 MiB.
 pub const STACK_BYTES: u64 = 512 << 20;
 /// Length that the file of a root file system has, as a sparse file: the largest NVDIMM for one.
 pub const LARGEST_ROOT_BYTES: u64 = 4 << 30;

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use quiclab_experiment::{
     Experiment, Overrides,
     run::{Gso, Pacing, Run, word},
-    stack::{CertificateDelay, Role, StackManifest},
+    stack::{CONGESTION_CONTROL, CertificateDelay, Role, StackManifest},
 };
 use quiclab_interop::{CASES, Case};
 use quiclab_units::Duration;
@@ -26,7 +26,7 @@ const NO_TEST_CASE: &str = "t7f3a9c1e";
 
 /// Values of the contract's settings that a stack may claim, by variable.
 const KNOWN: &[(&str, &[&str])] = &[
-    ("QUICLAB_CCA", &["cubic", "reno", "bbr", "bbr2", "bbr3", "copa"]),
+    ("QUICLAB_CCA", CONGESTION_CONTROL),
     ("QUICLAB_GSO", &["off", "on"]),
     ("QUICLAB_PACING", &["off", "user", "txtime"]),
     ("QUICLAB_HTTP", &["h3", "hq", "h2"]),
@@ -173,10 +173,10 @@ impl Proofs<'_> {
     fn add_cases(&mut self, manifest: &StackManifest) -> Result<()> {
         for case in CASES {
             let serves = |stack: &StackManifest| {
-                stack.has(Role::Server) && stack.test_cases.server.contains(case.server_testcase)
+                stack.has(Role::Server) && stack.test_cases.server.contains(case.server_test_case())
             };
             let fetches = |stack: &StackManifest| {
-                stack.has(Role::Client) && stack.test_cases.client.contains(case.client_testcase)
+                stack.has(Role::Client) && stack.test_cases.client.contains(case.client_test_case)
             };
             let other = |does: &dyn Fn(&StackManifest) -> bool| {
                 let speaks = |stack: &StackManifest| {
