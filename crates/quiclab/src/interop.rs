@@ -5,6 +5,7 @@ mod runs;
 mod selection;
 
 use std::{
+    collections::BTreeMap,
     fs,
     sync::atomic::Ordering,
     thread,
@@ -14,7 +15,7 @@ use std::{
 use anyhow::{Context, Result};
 use quiclab_interop::{Matrix, Verdict};
 use quiclab_report::{RunnerInfo, render_interop_html, render_interop_json, render_interop_terminal};
-use quiclab_testbed::vm::monitor::Interrupted;
+use quiclab_testbed::vm::{monitor::Interrupted, run::Performed};
 use rayon::prelude::*;
 use serde_json::json;
 
@@ -54,11 +55,13 @@ pub fn interop(arguments: &InteropArguments) -> Result<u8> {
     let prepared = laboratory.prepare(&runs, patience)?;
     selection.leave_out(prepared.missing.keys());
     let mut jobs = Vec::new();
+    let mut cases = BTreeMap::new();
     for pairing in &mut selection.pairings {
         let Ok(run) = &pairing.run else { continue };
         let name = run.folder_name(&prepared.versions(run)?);
         pairing.record = Some(name.clone());
         if !judged::is_there(&arguments.out, &name) {
+            cases.insert(name.clone(), pairing.case);
             jobs.push(Job { run: run.clone(), name, label: pairing.label() });
         }
     }
@@ -66,7 +69,8 @@ pub fn interop(arguments: &InteropArguments) -> Result<u8> {
     eprintln!("quiclab: {all} runs, of which {} have a result already", all - jobs.len());
     let workers = arguments.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
     let hosts = (0..workers).map(|worker| laboratory.host(worker, patience)).collect::<Result<Vec<_>>>()?;
-    perform_all(&prepared, &jobs, &hosts, &results.records, &results.failures());
+    let tell = |job: &Job, _: &Performed| judged::in_words(cases[&job.name], &arguments.out.join(&job.name));
+    perform_all(&prepared, &jobs, &hosts, &results.records, &results.failures(), &tell);
     if stop.load(Ordering::Relaxed) {
         return Err(Interrupted::ByRequest.into());
     }

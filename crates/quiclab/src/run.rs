@@ -20,7 +20,7 @@ use crate::{
     laboratory::{Laboratory, Prepared},
     output,
     results::{Index, Results},
-    schedule::{Done, Job, perform_all},
+    schedule::{Done, Job, perform_all, tell_goodput},
     signals,
 };
 
@@ -51,7 +51,7 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
         eprintln!("quiclab: {} of {} runs have a record already", jobs.len() - missing.len(), jobs.len());
     }
     let hosts = (0..workers(arguments)).map(|worker| laboratory.host(worker, patience)).collect::<Result<Vec<_>>>()?;
-    let done = perform_all(&prepared, &missing, &hosts, &results.records, &results.failures());
+    let done = perform_all(&prepared, &missing, &hosts, &results.records, &results.failures(), &tell_goodput);
     if stop.load(Ordering::Relaxed) {
         return Err(Interrupted::ByRequest.into());
     }

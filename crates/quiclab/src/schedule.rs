@@ -56,8 +56,18 @@ pub struct Cost {
     pub elapsed_seconds: f64,
 }
 
+/// What to tell people of a run that left a record, before what it cost.
+pub type Tell<'a> = &'a (dyn Fn(&Job, &Performed) -> String + Sync);
+
 /// Performs `jobs`, one at a time on each of `hosts`, until all are done or a host is told to stop.
-pub fn perform_all(prepared: &Prepared, jobs: &[Job], hosts: &[Host], records: &Records, failures: &Path) -> Done {
+pub fn perform_all(
+    prepared: &Prepared,
+    jobs: &[Job],
+    hosts: &[Host],
+    records: &Records,
+    failures: &Path,
+    tell: Tell,
+) -> Done {
     let workers = hosts.len().min(jobs.len());
     let progress = Progress::new(jobs.len(), workers);
     let next = AtomicUsize::new(0);
@@ -75,7 +85,8 @@ pub fn perform_all(prepared: &Prepared, jobs: &[Job], hosts: &[Host], records: &
                     let mut done = done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                     match result {
                         Ok(performed) => {
-                            progress.on_end(label, start.elapsed(), &describe(&performed));
+                            let told = format!("{} {}", tell(job, &performed), describe_cost(&performed));
+                            progress.on_end(label, start.elapsed(), &told);
                             done.performed.push(cost(&job.name, &performed));
                         }
                         Err(PerformError::Testbed(error)) if signals::is_interruption(&error) => return,
@@ -93,16 +104,19 @@ pub fn perform_all(prepared: &Prepared, jobs: &[Job], hosts: &[Host], records: &
     done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-fn describe(performed: &Performed) -> String {
+/// Its goodput and how many warnings there are, in a few words.
+pub fn tell_goodput(_job: &Job, performed: &Performed) -> String {
     let goodput = performed.metrics.metrics.goodput_wire_bps;
     let goodput = goodput.map_or_else(|| "no goodput".to_owned(), |bps| format!("{:.2} Mbit/s on the wire", bps / 1e6));
-    let warnings = match performed.metrics.warnings.len() {
-        0 => String::new(),
-        1 => ", 1 warning".to_owned(),
-        count => format!(", {count} warnings"),
-    };
-    let cost = &performed.host_use;
-    format!("{goodput}{warnings} ({:.1} CPU s, {:.1} s)", cost.cpu_seconds, performed.elapsed.as_secs_f64())
+    match performed.metrics.warnings.len() {
+        0 => goodput,
+        1 => format!("{goodput}, 1 warning"),
+        count => format!("{goodput}, {count} warnings"),
+    }
+}
+
+fn describe_cost(performed: &Performed) -> String {
+    format!("({:.1} CPU s, {:.1} s)", performed.host_use.cpu_seconds, performed.elapsed.as_secs_f64())
 }
 
 fn cost(name: &str, performed: &Performed) -> Cost {

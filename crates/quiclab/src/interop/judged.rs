@@ -64,6 +64,16 @@ fn verdict(pairing: &Pairing, folder: &Path, name: &str) -> Result<(Verdict, Opt
     Ok((verdict_of(pairing.case, &place)?, report.client_lifetime.map(|time| time.as_nanos())))
 }
 
+/// The verdict on the run whose files are in `place`, for people who watch.
+pub fn in_words(case: &Case, place: &Path) -> String {
+    match verdict_of(case, place) {
+        Ok(Verdict::Succeeded) => "succeeded".to_owned(),
+        Ok(Verdict::Unsupported { role }) => format!("not supported by the {}", role.name()),
+        Ok(Verdict::Failed { reasons }) => format!("FAILED: {}", reasons.join("; ")),
+        Err(error) => format!("FAILED: {error:#}"),
+    }
+}
+
 /// Judges the run whose files are in `place`: a record, or what is known of a run that failed.
 ///
 /// # Errors

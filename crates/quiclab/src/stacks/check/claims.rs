@@ -47,7 +47,7 @@ pub struct Proof {
 
 /// What a run must show.
 pub enum Expected {
-    /// The file arrives, and the key log opens the packets, and both roles write what is claimed.
+    /// The file arrives, and the key log opens the packets.
     Transfer,
     /// The file arrives under this congestion control, whose name or effect can be seen.
     CongestionControl(String),
@@ -57,6 +57,13 @@ pub enum Expected {
     Pacing(Pacing),
     /// The packets and files pass the judge of the case.
     Case(&'static Case),
+    /// The same, and these roles leave TLS secrets and qlog.
+    Logs {
+        /// Secrets.
+        keys: Vec<Role>,
+        /// qlog.
+        qlog: Vec<Role>,
+    },
     /// The certificate is late, and the server does meanwhile what is claimed.
     LateCertificate(CertificateDelay),
     /// This role answers 127.
@@ -70,11 +77,12 @@ pub enum Expected {
 pub fn of(name: &str, stacks: &BTreeMap<String, StackManifest>) -> Result<Vec<Proof>> {
     let manifest = stacks.get(name).with_context(|| format!("stack: found no {name:?}"))?;
     let mut proofs = Proofs { name, stacks, all: Vec::new() };
+    let qlog = if manifest.qlog { manifest.roles.clone() } else { Vec::new() };
     proofs.add(
-        "a file arrives whole, and the key log opens its packets",
+        "a file arrives whole, the key log opens its packets, and it logs what it claims to log",
         SHORT,
         &[("tap.qlog", "true")],
-        Expected::Transfer,
+        Expected::Logs { keys: manifest.key_log.clone(), qlog },
     )?;
     for http in &manifest.http {
         let speaks = |other: &StackManifest| other.http.contains(http);

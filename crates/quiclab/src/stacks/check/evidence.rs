@@ -80,7 +80,8 @@ pub fn judge(proof: &Proof, ended: &Ended, proofs: &[Proof], all: &[Ended]) -> R
                 Expected::Gso(gso) => segmentation(*gso, folder),
                 Expected::Pacing(pacing) => planned_times(*pacing, folder),
                 Expected::LateCertificate(delay) => late_certificate(*delay, folder),
-                _ => transfer(proof, folder),
+                Expected::Logs { keys, qlog } => logs(keys, qlog, folder),
+                _ => transfer(folder),
             };
             shown.map_err(|error| format!("{error:#}"))
         }
@@ -97,7 +98,7 @@ fn refusal(role: Role, ended: &Ended) -> Result<String, String> {
     }
 }
 
-fn transfer(proof: &Proof, folder: &Path) -> Result<String> {
+fn transfer(folder: &Path) -> Result<String> {
     let metrics = metrics(folder)?;
     if let Some(warning) = metrics.warnings.iter().find(|warning| MISBEHAVIOUR.contains(&warning.code.as_str())) {
         anyhow::bail!("{}", warning.message);
@@ -115,17 +116,19 @@ fn transfer(proof: &Proof, folder: &Path) -> Result<String> {
         return Ok("the file is whole".to_owned());
     }
     anyhow::ensure!(closed == 0, "{closed} of {opened} packets could not be opened with the key log");
-    let mut found = format!("the file is whole, {opened} packets opened");
-    if proof.run.settings.tap.qlog {
-        for role in ["server", "client"] {
-            let logs = files(&folder.join(role).join("qlog"))?;
-            if !logs.is_empty() {
-                found.push_str(&format!(
-                    ", {role} qlog of {} bytes",
-                    logs.iter().map(|(_, text)| text.len()).sum::<usize>()
-                ));
-            }
-        }
+    Ok(format!("the file is whole, {opened} packets opened"))
+}
+
+fn logs(keys: &[Role], qlog: &[Role], folder: &Path) -> Result<String> {
+    let mut found = transfer(folder)?;
+    for role in keys.iter().map(word) {
+        let length = fs::metadata(folder.join(&role).join("keys.log")).map_or(0, |file| file.len());
+        anyhow::ensure!(length > 0, "the {role} left no TLS secrets");
+    }
+    for role in qlog.iter().map(word) {
+        let length: usize = files(&folder.join(&role).join("qlog"))?.iter().map(|(_, text)| text.len()).sum();
+        anyhow::ensure!(length > 0, "the {role} left no qlog");
+        found.push_str(&format!(", {role} qlog of {length} bytes"));
     }
     Ok(found)
 }
