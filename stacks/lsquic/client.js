@@ -9,6 +9,8 @@ import { RESUMING, fileName } from "./settings.js";
 const PATIENCE = 10_000;
 /** How long a session ticket may take to come, in milliseconds. */
 const TICKET = 5000;
+/** How long the headers of an answer may come after its body, in milliseconds. */
+const HEADERS = 100;
 /** How long to wait between two attempts, in milliseconds. */
 const PAUSE = 100;
 /** How long the library may take to close a connection, in milliseconds. */
@@ -111,15 +113,17 @@ async function patiently(promise, milliseconds) {
 
 /** Any status but 200 and any length but the announced one is an error. */
 async function fetchH3(settings, session, request) {
-  let answer;
+  const { promise: answered, resolve: onheaders } = Promise.withResolvers();
   const stream = await session.createBidirectionalStream({
     headers: { ":method": "GET", ":scheme": "https", ":authority": request.host, ":path": request.pathname },
-    onheaders(headers) { answer ??= headers; },
+    onheaders,
   });
   stream.closed.catch(() => {});
   const length = await store(settings, stream, request);
-  if (answer?.[":status"] !== "200") {
-    throw new Error(`found status ${answer?.[":status"]}, expected 200`);
+  // Of an answer that came as one packet the body can be told before the headers.
+  const answer = await patiently(answered, HEADERS);
+  if (answer[":status"] !== "200") {
+    throw new Error(`found status ${answer[":status"]}, expected 200`);
   }
   const announced = answer["content-length"];
   if (announced !== undefined && Number(announced) !== length) {
