@@ -168,6 +168,7 @@ read_as_tshark_reads_it! {
     quiche_0_24_is_read_as_tshark_reads_it: "quiche-0.24.pcapng", 122;
     ngtcp2_is_read_as_tshark_reads_it: "ngtcp2.pcapng", 86;
     quic_go_is_read_as_tshark_reads_it: "quic-go.pcapng", 95;
+    lsquic_with_its_loss_bits_is_read_as_tshark_reads_it: "lsquic.pcapng", 93;
     a_second_ngtcp2_is_read_as_tshark_reads_it: "ngtcp2-qlog.pcapng", 53;
     a_second_quic_go_is_read_as_tshark_reads_it: "quic-go-qlog.pcapng", 57;
     ipv6_is_read_as_tshark_reads_it: "ipv6.pcapng", 52;

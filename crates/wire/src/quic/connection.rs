@@ -100,6 +100,13 @@ impl Connection {
         self.parameters[of as usize]?.initial_max_streams_bidi
     }
 
+    /// Negotiated by both: draft-ferrieux-hamchaoui-quic-lossbits.
+    fn sends_loss_bits(&self, sender: Role) -> bool {
+        let [client, server] = self.parameters.map(|parameters| parameters.and_then(|it| it.loss_bits));
+        let own = if sender == Role::Client { client } else { server };
+        own == Some(1) && client.is_some() && server.is_some()
+    }
+
     /// By which ACK delays of this sender are shifted.
     pub(crate) fn ack_delay_exponent(&self, sender: Role) -> u8 {
         self.parameters[sender as usize].map_or(DEFAULT_ACK_DELAY_EXPONENT, |it| it.ack_delay_exponent)
@@ -317,7 +324,8 @@ impl Connection {
         if let Some(random) = self.client_random {
             let secret = key_log.secret(&random, label).ok_or(NotOpened::NoKeys)?;
             if let Some(suite) = self.suite {
-                let keys = Secret::new(suite, version, secret).and_then(OneRttKeys::of);
+                let has_loss_bits = self.sends_loss_bits(sender);
+                let keys = Secret::new(suite, version, secret).and_then(|secret| OneRttKeys::of(secret, has_loss_bits));
                 self.one_rtt[sender as usize] = keys.map(Box::new);
                 return self.one_rtt[sender as usize].as_ref().map(|_| ()).ok_or(NotOpened::Failed);
             }
@@ -336,8 +344,11 @@ impl Connection {
         };
         for random in randoms {
             let Some(secret) = key_log.secret(&random, label) else { continue };
-            for suite in suites_of(secret, self.suite) {
-                let Some(keys) = Secret::new(suite, version, secret).and_then(OneRttKeys::of) else { continue };
+            for (suite, has_loss_bits) in
+                suites_of(secret, self.suite).flat_map(|suite| [(suite, false), (suite, true)])
+            {
+                let keys = Secret::new(suite, version, secret).and_then(|secret| OneRttKeys::of(secret, has_loss_bits));
+                let Some(keys) = keys else { continue };
                 let Some(unmasked) = keys.current.header.unmask(packet.captured, packet.packet_number_offset) else {
                     continue;
                 };

@@ -8,6 +8,8 @@ use super::fields::Fields;
 use super::protection::CipherSuite;
 use crate::keylog::ClientRandom;
 
+/// draft-ferrieux-hamchaoui-quic-lossbits, which LSQUIC keeps.
+const LOSS_BITS: u64 = 0x1057;
 /// `ack_delay_exponent` where an endpoint does not say, RFC 9000 section 18.2.
 pub const DEFAULT_ACK_DELAY_EXPONENT: u8 = 3;
 
@@ -83,6 +85,8 @@ pub(crate) struct TransportParameters {
     pub(crate) ack_delay_exponent: u8,
     pub(crate) stateless_reset_token: Option<[u8; 16]>,
     pub(crate) initial_max_streams_bidi: Option<u64>,
+    /// 1: it sends loss bits where its peer takes them; 0: it takes them.
+    pub(crate) loss_bits: Option<u64>,
 }
 
 /// Puts the CRYPTO data of one direction and level back in order, and reads the messages at its beginning. What it holds
@@ -239,6 +243,7 @@ fn transport_parameters(data: &[u8]) -> TransportParameters {
         ack_delay_exponent: DEFAULT_ACK_DELAY_EXPONENT,
         stateless_reset_token: None,
         initial_max_streams_bidi: None,
+        loss_bits: None,
     };
     let mut fields = Fields::new(data);
     let mut next = || {
@@ -257,6 +262,7 @@ fn transport_parameters(data: &[u8]) -> TransportParameters {
                     parameters.ack_delay_exponent = exponent as u8;
                 }
             }
+            LOSS_BITS => parameters.loss_bits = Fields::new(value).take_variable_length_integer(),
             _ => {}
         }
     }
@@ -375,6 +381,8 @@ mod tests {
         let data = [0x01, 0x02, 0x40, 0x50, 0x0a, 0x01, 0x05, 0x1b, 0x00, 0x08, 0x02, 0x40, 0x64];
         assert_eq!(transport_parameters(&data).ack_delay_exponent, 5);
         assert_eq!(transport_parameters(&data).initial_max_streams_bidi, Some(100));
+        assert_eq!(transport_parameters(&data).loss_bits, None);
+        assert_eq!(transport_parameters(&[0x50, 0x57, 0x01, 0x01]).loss_bits, Some(1));
         assert_eq!(transport_parameters(&[0x0a, 0x01, 21]).ack_delay_exponent, DEFAULT_ACK_DELAY_EXPONENT);
     }
 }

@@ -36,8 +36,12 @@ pub(crate) struct OneRttKeys {
 }
 
 impl OneRttKeys {
-    pub(crate) fn of(secret: Secret) -> Option<Self> {
-        Some(OneRttKeys { current: Keys::of(secret)?, phase: false, previous: None, next: None })
+    pub(crate) fn of(secret: Secret, has_loss_bits: bool) -> Option<Self> {
+        let mut current = Keys::of(secret)?;
+        if has_loss_bits {
+            current.header = current.header.beside_loss_bits();
+        }
+        Some(OneRttKeys { current, phase: false, previous: None, next: None })
     }
 }
 

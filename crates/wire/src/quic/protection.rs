@@ -109,7 +109,16 @@ pub(crate) struct Unmasked {
 }
 
 /// Removes header protection; the same for all key phases, RFC 9001 section 6.1.
-pub(crate) struct HeaderKey(HeaderProtectionKey);
+pub(crate) struct HeaderKey {
+    key: HeaderProtectionKey,
+    /// Which bits of a short header's first byte are protected.
+    short_bits: u8,
+}
+
+/// RFC 9001 section 5.4.1: spin bit and what is before it are not protected.
+const SHORT_BITS: u8 = 0x1f;
+/// draft-ferrieux-hamchaoui-quic-lossbits: what RFC 9000 has reserved is for observers, and not protected.
+const SHORT_BITS_BESIDE_LOSS_BITS: u8 = 0x07;
 
 struct Length(usize);
 
@@ -161,7 +170,8 @@ impl Secret {
 
     pub(crate) fn header_key(&self) -> Option<HeaderKey> {
         let key = self.expand("quic hp", "quicv2 hp", self.suite.header_protection().key_len())?;
-        Some(HeaderKey(HeaderProtectionKey::new(self.suite.header_protection(), &key).ok()?))
+        let key = HeaderProtectionKey::new(self.suite.header_protection(), &key).ok()?;
+        Some(HeaderKey { key, short_bits: SHORT_BITS })
     }
 
     /// The secret behind a key update, RFC 9001 section 6.1.
@@ -172,13 +182,18 @@ impl Secret {
 }
 
 impl HeaderKey {
+    /// For a sender of loss bits.
+    pub(crate) fn beside_loss_bits(self) -> Self {
+        HeaderKey { short_bits: SHORT_BITS_BESIDE_LOSS_BITS, ..self }
+    }
+
     /// Of a packet from its first byte on; `None` when too little of it is there. RFC 9001 section 5.4.1.
     pub(crate) fn unmask(&self, packet: &[u8], packet_number_offset: usize) -> Option<Unmasked> {
         let sample_offset = packet_number_offset.checked_add(MAXIMUM_PACKET_NUMBER_BYTES)?;
         let sample = packet.get(sample_offset..sample_offset.checked_add(SAMPLE_BYTES)?)?;
-        let mask = self.0.new_mask(sample).ok()?;
+        let mask = self.key.new_mask(sample).ok()?;
         let is_long = packet[0] & 0x80 != 0;
-        let first_byte = packet[0] ^ (mask[0] & if is_long { 0x0f } else { 0x1f });
+        let first_byte = packet[0] ^ (mask[0] & if is_long { 0x0f } else { self.short_bits });
         let packet_number_bytes = usize::from(first_byte & 0b11) + 1;
         let protected = &packet[packet_number_offset..packet_number_offset + packet_number_bytes];
         let truncated_packet_number =

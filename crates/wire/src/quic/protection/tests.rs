@@ -143,7 +143,7 @@ proptest! {
         let secret = Secret::new(suite, VERSION_1, &secret[..suite.secret_bytes()]).unwrap();
         let key = secret.header_key().unwrap();
         let sample = &packet[packet_number_offset + 4..packet_number_offset + 20];
-        let mask = key.0.new_mask(sample).unwrap();
+        let mask = key.key.new_mask(sample).unwrap();
         let mut protected = packet.clone();
         apply_header_protection(&mut protected, packet_number_offset, mask);
         let unmasked = key.unmask(&protected, packet_number_offset).unwrap();
