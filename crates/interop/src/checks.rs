@@ -35,18 +35,18 @@ impl Reasons {
     }
 }
 
-/// The one connection of a case, complete and of version 1. `None`, with the reason noted, where there is not exactly one.
+/// The one connection of a case, complete and of the right version. `None`, with the reason noted, where there is not exactly one.
 pub(crate) fn one_connection<'a>(facts: &'a Facts, reasons: &mut Reasons) -> Option<&'a ConnectionFacts> {
     let [connection] = connections(facts, reasons)?;
-    only_version_1(connection, "", reasons);
+    version_1_or_compatible(connection, "", reasons);
     Some(connection)
 }
 
 /// Both connections of a case that resumes a session.
 pub(crate) fn two_connections<'a>(facts: &'a Facts, reasons: &mut Reasons) -> Option<[&'a ConnectionFacts; 2]> {
     let [first, second] = connections(facts, reasons)?;
-    only_version_1(first, " of the first connection", reasons);
-    only_version_1(second, " of the second connection", reasons);
+    version_1_or_compatible(first, " of the first connection", reasons);
+    version_1_or_compatible(second, " of the second connection", reasons);
     Some([first, second])
 }
 
@@ -79,13 +79,19 @@ pub(crate) fn connections<'a, const COUNT: usize>(
     })
 }
 
-/// Every Initial and Handshake packet of the server is of version 1.
-fn only_version_1(connection: &ConnectionFacts, whose: &str, reasons: &mut Reasons) {
+/// Every Initial and Handshake packet of the server is of version 1; or the client began with version 1, and both went over to
+/// version 2 by compatible version negotiation (RFC 9368), which no case but `v2` is about.
+fn version_1_or_compatible(connection: &ConnectionFacts, whose: &str, reasons: &mut Reasons) {
     let server = connection.sent(Role::Server);
     let versions: Vec<u32> = server.initial_versions.union(&server.handshake_versions).copied().collect();
-    reasons.unless(versions == [VERSION_1], || {
+    let began_with_version_1 = connection.sent(Role::Client).initial_versions.contains(&VERSION_1);
+    let is_compatible = began_with_version_1
+        && server.initial_versions.contains(&VERSION_2)
+        && server.handshake_versions.iter().eq([&VERSION_2]);
+    reasons.unless(versions == [VERSION_1] || is_compatible, || {
         format!(
-            "expected version 1 (RFC 9000 section 15) in the server's Initial and Handshake packets{whose}, found {}",
+            "expected version 1 (RFC 9000 section 15) in the server's Initial and Handshake packets{whose}, or version 2 in all \
+             Handshake packets behind a client that began with version 1 (RFC 9368), found {}",
             version_names(versions.iter().copied())
         )
     });

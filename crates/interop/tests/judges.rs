@@ -14,7 +14,7 @@ const PASSED: [(&str, &[&str]); 16] = [
     ("chacha20", &["handshake", "transfer", "chacha20"]),
     ("aes256", &["handshake", "transfer"]),
     ("key-update", &["handshake", "transfer", "keyupdate"]),
-    ("version-2", &["v2"]),
+    ("version-2", &["handshake", "transfer", "v2"]),
     ("version-negotiation", &["handshake", "transfer"]),
     ("zero-rtt", &["resumption", "zerortt"]),
     ("migration", &["handshake", "transfer"]),
@@ -308,6 +308,20 @@ fn handshake_packets_of_version_1_are_too_many_for_version_2() {
     assert!(client.initial_versions.contains(&1), "it began with version 1");
     facts.connections[0].senders[Role::Server as usize].handshake_versions.insert(1);
     assert_fails("v2", &facts, &["Handshake packets of the server", "version 1 and version 2"]);
+}
+
+#[test]
+fn version_2_is_for_clients_that_began_with_version_1() {
+    let mut facts = facts("version-2");
+    facts.connections[0].senders[Role::Client as usize].initial_versions = [VERSION_2].into();
+    assert_fails("handshake", &facts, &["began with version 1", "found version 2"]);
+}
+
+#[test]
+fn a_server_that_goes_on_with_both_versions_fails() {
+    let mut facts = facts("version-2");
+    facts.connections[0].senders[Role::Server as usize].handshake_versions.insert(1);
+    assert_fails("handshake", &facts, &["in all Handshake packets", "found version 1 and version 2"]);
 }
 
 #[test]
