@@ -85,6 +85,14 @@ interop: stacks ## every server against every client, judged by their packets: m
 default-behaviour: stacks ## how every stack paces by itself: about a quarter of an hour on 2 cores
 	$(QUICLAB) run experiments/stacks/default-behaviour.toml -j $(JOBS)
 
+# Compiles every stack once more, for its tests.
+.PHONY: test-stacks
+test-stacks: stacks-setup ## the tests that stacks bring along: up to an hour
+	for manifest in stacks/*/Cargo.toml; do cargo test --locked --quiet --manifest-path $$manifest; done
+	cd stacks/kwik && mvn -q -B test
+	cd stacks/aioquic && python3 test_settings.py
+	cd stacks/lsquic && npm ci --ignore-scripts --no-audit --no-fund && node_modules/@oven/bun-linux-x64-baseline/bin/bun test
+
 # Without virtual machines: quick while an endpoint is being written.
 .PHONY: contract
 contract: toolchains ## hold the endpoints to the contract over a loopback, as root

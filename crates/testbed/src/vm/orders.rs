@@ -118,7 +118,7 @@ fn program(role: Role, run: &Run, stack: &StackManifest) -> Program {
         if let Some(streams) = workload.streams {
             set("QUICLAB_STREAMS", streams.to_string());
         }
-        if workload.certificate_delay != Duration::default() {
+        if role == Role::Server && workload.certificate_delay != Duration::default() {
             set("QUICLAB_CERT_DELAY", (workload.certificate_delay.as_nanos() / 1_000_000).to_string());
         }
         environment.extend(settings.stack.environment(role));
