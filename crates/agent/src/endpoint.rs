@@ -10,7 +10,8 @@ use std::{
     },
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    time::Duration as Wait,
+    thread::sleep,
+    time::{Duration as Wait, Instant},
 };
 
 use anyhow::{Context, Result};
@@ -34,6 +35,8 @@ use crate::{
 
 /// Names of what an endpoint prints, below its folder of logs.
 pub const OUTPUTS: [&str; 2] = ["stdout", "stderr"];
+/// How often to look whether processes are gone.
+const POLL: Wait = Wait::from_millis(2);
 /// Folder for qlog below that of the logs.
 pub const QLOG: &str = "qlog";
 
@@ -138,7 +141,13 @@ impl Endpoint {
             let _ = killpg(group, Signal::SIGKILL);
         }
         let mut end = self.reap()?;
-        let left = if ended_by_itself { left } else { root.end_processes() };
+        let left = if ended_by_itself {
+            left
+        } else {
+            // What was told to end along with it may still be about to.
+            wait_until_empty(group);
+            root.end_processes()
+        };
         end.processes_left = left.context("looking for processes left behind")?;
         end.stray_files = root.stray_files().context("looking for stray files")?;
         Ok(end)
@@ -161,6 +170,14 @@ impl Endpoint {
             processes_left: 0,
             stray_files: Vec::new(),
         })
+    }
+}
+
+/// Until a process group has no member any more, a second at most.
+fn wait_until_empty(group: Pid) {
+    let start = Instant::now();
+    while killpg(group, None).is_ok() && start.elapsed() < Wait::from_secs(1) {
+        sleep(POLL);
     }
 }
 

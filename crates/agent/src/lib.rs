@@ -10,6 +10,7 @@ pub mod counters;
 pub mod drop_list;
 pub mod endpoint;
 pub mod ethtool;
+pub mod hand_over;
 pub mod machine;
 pub mod namespace;
 pub mod netlink;

@@ -66,7 +66,7 @@ pub struct File {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
-    /// The command and its arguments; the command is an absolute path.
+    /// The command and its arguments; a command without a slash is looked for in the environment's `PATH`.
     pub command: Vec<String>,
     /// Its whole environment.
     pub environment: BTreeMap<String, String>,

@@ -34,9 +34,12 @@ pub struct Report {
     /// often; where the run asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_sizes: Option<BTreeMap<u32, u64>>,
-    /// Logs that were cut, by the names of the results, with the bytes left out.
+    /// Files that were cut, by the names of the results, with the bytes left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub cut_logs: BTreeMap<String, u64>,
+    pub cut: BTreeMap<String, u64>,
+    /// What else is missing of the endpoints' logs, in sentences.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_logs: Vec<String>,
     /// False where packets were still queued when the counters were read.
     pub drained: bool,
     /// Kernel release of the guest.

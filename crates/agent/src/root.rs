@@ -1,6 +1,7 @@
 //! The file system an endpoint lives in: its image with memory over it, and the folders of the contract.
 //!
-//! Nothing that an endpoint writes reaches the other one, or the agent, but through the folders they share.
+//! Each sees its own files and those of the contract. That keeps honest endpoints apart; one that looks for the other finds it:
+//! both are root, in one table of processes and with one device file system.
 
 use std::{
     fs, io,
@@ -36,6 +37,9 @@ const ROOTS: &str = "/roots";
 /// Folders below a root that an endpoint may write to.
 const ITS_OWN: &[&str] =
     &["dev", "proc", "sys", "tmp", "run", "var/tmp", "www", "downloads", "certs", "logs", "stack", "root"];
+
+/// More letters of a stray file's path are not told.
+const LONGEST_NAME: usize = 256;
 
 /// The block devices of one role.
 #[derive(Clone, Debug)]
@@ -165,7 +169,8 @@ impl Root {
                 if entry.file_type()?.is_dir() {
                     folders.push(path);
                 } else {
-                    files.push(format!("/{}", relative.display()));
+                    let name: String = format!("/{}", relative.display()).chars().take(LONGEST_NAME).collect();
+                    files.push(name);
                 }
             }
         }
@@ -183,8 +188,9 @@ impl Root {
         for entry in fs::read_dir("/proc")? {
             let entry = entry?;
             let Some(process) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
-            // Kernel threads have no such link that could be read, and what has ended has none any more.
-            if fs::read_link(entry.path().join("root")).is_ok_and(|root| root == self.folder) {
+            // Kernel threads have no such link that could be read, and what has ended has none any more. An endpoint may have changed
+            // its root to a folder in it.
+            if fs::read_link(entry.path().join("root")).is_ok_and(|root| root.starts_with(&self.folder)) {
                 ended += 1;
                 let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(process), nix::sys::signal::Signal::SIGKILL);
             }

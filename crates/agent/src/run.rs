@@ -2,8 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io::{BufWriter, Read},
-    path::Path,
+    io::BufWriter,
     thread::sleep,
     time::{Duration as Wait, Instant},
 };
@@ -13,21 +12,18 @@ use quiclab_units::Duration;
 
 use crate::{
     counters,
-    endpoint::{Endpoint, First, OUTPUTS, files_below},
+    endpoint::{Endpoint, First},
     namespace::Namespace,
     orders::{Listen, Orders, Transport},
     random,
     report::{Outcome, Report},
-    root::{DOWNLOADS, LOGS, Root, WWW, shared},
+    root::{Root, WWW, shared},
     send_sizes, simulator,
-    slot::{self, BLOCK, Blob, Device, Manifest},
     tap::Tap,
     topology::{self, Topology},
     workload::Contents,
 };
 
-/// More of what an endpoint prints is not kept.
-const LONGEST_OUTPUT: u64 = 1 << 20;
 /// How often the agent looks whether the server listens, and whether queues are empty.
 const POLL: Wait = Wait::from_millis(2);
 const DRAIN_POLL: Wait = Wait::from_millis(50);
@@ -36,9 +32,9 @@ const DRAIN_LIMIT: Wait = Wait::from_secs(5);
 
 /// What is still open when the endpoints have ended.
 pub struct Finished<'a> {
-    report: Report,
-    taps: Vec<Tap>,
-    roots: &'a Roots<'a>,
+    pub(crate) report: Report,
+    pub(crate) taps: Vec<Tap>,
+    pub(crate) roots: &'a Roots<'a>,
 }
 
 /// Does what the orders say. An agent that cannot do its work says so in the report.
@@ -273,64 +269,10 @@ fn empty_report() -> Report {
         offloads: Default::default(),
         taps: Vec::new(),
         send_sizes: None,
-        cut_logs: Default::default(),
+        cut: Default::default(),
+        lost_logs: Vec::new(),
         drained: false,
         kernel_release: fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
-    }
-}
-
-impl Finished<'_> {
-    /// Writes everything into the slot, the header last.
-    ///
-    /// # Errors
-    /// Where the slot is too small or a file cannot be read.
-    pub fn hand_over(mut self, device: &mut Device, orders: &Orders) -> Result<()> {
-        // Room for the manifest in front of the blobs; it holds counters and names only.
-        const MANIFEST_ROOM: u64 = 1 << 20;
-        let mut offset = MANIFEST_ROOM;
-        let mut blobs = Vec::new();
-        for (tap, report) in self.taps.iter().zip(&self.report.taps) {
-            let length = report.block_bytes * report.blocks_used;
-            device.write_pages_at(offset, &tap.pages()[..length as usize]).context("handing over a capture")?;
-            blobs.push(Blob { name: format!("tap/{}", report.name), offset, length });
-            offset += length;
-        }
-        let names = orders.transfer.names.iter();
-        let mut sources: Vec<_> =
-            names.map(|name| (format!("download/{name}"), shared(DOWNLOADS).join(name), u64::MAX)).collect();
-        for (role, root) in [("server", self.roots.server), ("client", self.roots.client)] {
-            let folder = root.outside(LOGS);
-            for file in files_below(&folder).unwrap_or_default() {
-                let most =
-                    if OUTPUTS.iter().any(|output| file == Path::new(output)) { LONGEST_OUTPUT } else { u64::MAX };
-                sources.push((format!("{role}/{}", file.display()), folder.join(file), most));
-            }
-        }
-        for (name, path, most) in sources {
-            // A link could lead to what should have been fetched, a pipe would never end.
-            if !fs::symlink_metadata(&path).is_ok_and(|facts| facts.is_file()) {
-                continue;
-            }
-            let Ok(file) = File::open(&path) else { continue };
-            let whole = file.metadata().map_or(0, |facts| facts.len());
-            if whole > most {
-                self.report.cut_logs.insert(name.clone(), whole - most);
-            }
-            let length =
-                device.write_at(offset, &mut file.take(most)).with_context(|| format!("handing over {name}"))?;
-            blobs.push(Blob { name, offset, length });
-            offset += length.next_multiple_of(BLOCK as u64);
-        }
-        self.taps.clear();
-        let manifest = serde_json::to_vec(&Manifest { report: self.report, blobs })?;
-        anyhow::ensure!(
-            (manifest.len() + BLOCK) as u64 <= MANIFEST_ROOM,
-            "the manifest is too long: {}",
-            manifest.len()
-        );
-        device.write_at(BLOCK as u64, &mut &manifest[..])?;
-        device.write_at(0, &mut &slot::header(slot::RESULTS_MAGIC, manifest.len() as u64)[..])?;
-        Ok(())
     }
 }
 

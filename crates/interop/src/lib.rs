@@ -19,4 +19,4 @@ pub use facts::{
     SenderFacts, ValidatedBy,
 };
 pub use matrix::{Entry, Matrix, MatrixError, SCHEMA};
-pub use verdict::{EXIT_NOT_SUPPORTED, EndpointFacts, Verdict, judge};
+pub use verdict::{EXIT_NOT_SUPPORTED, End, EndpointFacts, Verdict, judge};

@@ -10,13 +10,24 @@ use crate::facts::Facts;
 /// Exit status by which an endpoint says that it does not do what was asked.
 pub const EXIT_NOT_SUPPORTED: i32 = 127;
 
+/// How an endpoint ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It was never started.
+    NotStarted,
+    /// With an exit status.
+    Status(i32),
+    /// By a signal, as is usual for a server.
+    Signal,
+}
+
 /// What is known of the endpoints besides their packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndpointFacts {
-    /// The client's exit status; `None` where a signal ended it.
-    pub client_exit: Option<i32>,
-    /// The server's exit status; `None` where a signal ended it, as is usual.
-    pub server_exit: Option<i32>,
+    /// The client's end.
+    pub client: End,
+    /// The server's end.
+    pub server: End,
     /// Whether the client stored every file that it was asked for, byte by byte; otherwise what is wrong, in a sentence.
     pub files_ok: Result<(), String>,
 }
@@ -53,8 +64,8 @@ impl Verdict {
 /// Judges a pair by its capture and the files that the client stored. The only word of an endpoint that counts is "not
 /// supported"; that it says "done" proves nothing, and that it says "failed" explains a failure and does not make one.
 pub fn judge(case: &Case, facts: &Facts, endpoints: &EndpointFacts) -> Verdict {
-    for (role, exit) in [(Role::Server, endpoints.server_exit), (Role::Client, endpoints.client_exit)] {
-        if exit == Some(EXIT_NOT_SUPPORTED) {
+    for (role, end) in [(Role::Server, endpoints.server), (Role::Client, endpoints.client)] {
+        if end == End::Status(EXIT_NOT_SUPPORTED) {
             return Verdict::Unsupported { role };
         }
     }
@@ -72,13 +83,14 @@ pub fn judge(case: &Case, facts: &Facts, endpoints: &EndpointFacts) -> Verdict {
 
 /// What is no failure by itself, but may say why there is one.
 fn explain(facts: &Facts, endpoints: &EndpointFacts, reasons: &mut Reasons) {
-    match endpoints.client_exit {
-        Some(0) => {}
-        Some(status) => reasons.push(format!("the client ended with status {status}")),
-        None => reasons.push("the client was ended by a signal".to_owned()),
+    match endpoints.client {
+        End::Status(0) => {}
+        End::Status(status) => reasons.push(format!("the client ended with status {status}")),
+        End::Signal => reasons.push("the client was ended by a signal".to_owned()),
+        End::NotStarted => reasons.push("the client was not started, as the server did not listen".to_owned()),
     }
-    if let Some(status) = endpoints.server_exit.filter(|status| *status != 0) {
-        reasons.push(format!("the server ended by itself, with status {status}"));
+    if let End::Status(status @ 1..) = endpoints.server {
+        reasons.push(format!("the server ended with status {status}"));
     }
     for sender in Role::BOTH {
         let closes = facts.connections.iter().flat_map(|connection| &connection.sent(sender).closes);

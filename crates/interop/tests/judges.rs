@@ -3,7 +3,7 @@
 mod common;
 
 use common::{ALL, NO_KEYS, assert_fails, assert_passes, facts, read, read_with, remade, remade_at, verdict, well};
-use quiclab_interop::{CASES, EndpointFacts, Facts, FactsSettings, ValidatedBy, Verdict, case_named, judge};
+use quiclab_interop::{CASES, End, EndpointFacts, Facts, FactsSettings, ValidatedBy, Verdict, case_named, judge};
 use quiclab_wire::{QuicForm, Role, VERSION_2};
 
 /// Captures and the cases they pass; all other cases fail on them. The captures of loopback have one connection with the
@@ -370,7 +370,7 @@ fn the_files_decide_as_the_packets_do() {
 
 #[test]
 fn an_exit_status_explains_a_failure_and_makes_none() {
-    let ended_badly = EndpointFacts { client_exit: Some(1), ..well() };
+    let ended_badly = EndpointFacts { client: End::Status(1), ..well() };
     let case = case_named("retry").unwrap();
     assert_eq!(judge(case, &facts("retry"), &ended_badly), Verdict::Succeeded);
     let Verdict::Failed { reasons } = judge(case, &facts("ipv6"), &ended_badly) else { panic!("no Retry") };
@@ -381,9 +381,9 @@ fn an_exit_status_explains_a_failure_and_makes_none() {
 fn not_supported_is_what_an_endpoint_says() {
     let case = case_named("retry").unwrap();
     for facts in [facts("retry"), facts("tcp-tls")] {
-        let server = EndpointFacts { server_exit: Some(127), ..well() };
+        let server = EndpointFacts { server: End::Status(127), ..well() };
         assert_eq!(judge(case, &facts, &server), Verdict::Unsupported { role: Role::Server });
-        let client = EndpointFacts { client_exit: Some(127), ..well() };
+        let client = EndpointFacts { client: End::Status(127), ..well() };
         assert_eq!(judge(case, &facts, &client), Verdict::Unsupported { role: Role::Client });
     }
 }

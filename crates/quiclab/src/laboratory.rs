@@ -16,7 +16,7 @@ use quiclab_experiment::{
 use quiclab_testbed::{
     cache::Cache,
     record::Records,
-    stack::{BuiltStack, MANIFEST, Source, sources},
+    stack::{BuiltStack, MANIFEST, Source, source, sources},
     vm::{
         kernel::Kernel,
         machine::qemu_version,
@@ -67,7 +67,7 @@ impl Laboratory {
         if sources.is_empty() {
             bail!("{}: found no stack, expected folders with {MANIFEST}\nhint: --stacks DIR", folder.display());
         }
-        for (name, source) in imported(&cache)? {
+        for (name, source) in imported(&cache) {
             sources.entry(name).or_insert(source);
         }
         for path in &stacks.own {
@@ -257,10 +257,22 @@ pub fn agent() -> Result<PathBuf> {
     Ok(path)
 }
 
-/// The stacks that were imported as images, by name.
-fn imported(cache: &Cache) -> Result<BTreeMap<String, Source>> {
-    let folder = cache.path(IMPORTED);
-    if folder.is_dir() { sources(&folder) } else { Ok(BTreeMap::new()) }
+/// The stacks that were imported as images, by name. What an earlier version of quiclab imported and this one cannot read is left
+/// out, with a warning.
+fn imported(cache: &Cache) -> BTreeMap<String, Source> {
+    let entries = fs::read_dir(cache.path(IMPORTED)).into_iter().flatten().flatten();
+    let folders = entries.map(|entry| entry.path()).filter(|folder| folder.join(MANIFEST).is_file());
+    let mut imported = BTreeMap::new();
+    for folder in folders {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        match source(&folder) {
+            Ok(source) => {
+                imported.insert(name, source);
+            }
+            Err(error) => say(&format!("warning: {name} is left out: {error:#}\nhint: quiclab stacks import it again")),
+        }
+    }
+    imported
 }
 
 fn find_stacks() -> Result<PathBuf> {

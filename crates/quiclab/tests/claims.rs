@@ -13,7 +13,7 @@ fn a_setting_that_is_ignored_is_found() {
     command.args(["stacks", "check", "careless", "--stacks", TEST_STACKS, "--out"]).arg(folder.path());
     let told = said(&mut command);
     for line in [
-        "ok   careless: a file arrives whole, and the key log opens its packets: the file is whole",
+        "ok   careless: a file arrives whole, the key log opens its packets, and it logs what it claims to log: the file is whole",
         "ok   careless: it speaks IPv4: the file is whole",
         "FAIL careless: congestion control cubic is in force: every packet has the length that it has under reno: the setting changes nothing",
         "ok   careless: segmentation offload is on: ",

@@ -25,7 +25,7 @@ use quiclab_wire::{
 
 use crate::{
     hash,
-    record::{CAPTURE_FILE, METRICS_FILE, PATH_FILE, RUN_FILE, RunFile},
+    record::{CAPTURE_FILE, METRICS_FILE, PATH_FILE, RUN_FILE, RunFile, WRONG_FILES_FILE},
     vm::orders::{contents_seed, file_names},
 };
 
@@ -54,8 +54,8 @@ pub enum RunFailure {
     /// The client failed.
     #[error("the client ended with {0}")]
     ClientFailed(String),
-    /// The client says that it is done, and stored nothing.
-    #[error("the client ended with 0 and stored no {file}")]
+    /// The client stored nothing.
+    #[error("the client stored no {file}")]
     NoFile {
         /// Name of the first file that is not there.
         file: String,
@@ -83,6 +83,9 @@ pub enum RunFailure {
     /// The guest broke down.
     #[error("the guest left no results: {0}")]
     Guest(String),
+    /// The agent broke down, or could not start an endpoint.
+    #[error("the agent in the guest could not do its work: {0}")]
+    Agent(String),
 }
 
 /// The results of a run, in the slot's file.
@@ -153,7 +156,7 @@ impl Results {
             Outcome::NeverListened => RunFailure::NeverListened,
             Outcome::ClientTimeout => RunFailure::ClientTimeout(run.settings.workload.timeout.to_string()),
             Outcome::ClientFailed => RunFailure::ClientFailed(end(&report.client)),
-            Outcome::AgentFailed { error } => RunFailure::Guest(error.clone()),
+            Outcome::AgentFailed { error } => RunFailure::Agent(error.clone()),
         };
         Ok(Some(failure))
     }
@@ -167,7 +170,8 @@ impl Results {
         for (seed, file) in (contents_seed(run)..).zip(file_names(workload)) {
             let name = format!("download/{file}");
             let Some(blob) = self.blob(&name) else { return Ok(Some(RunFailure::NoFile { file })) };
-            let (found, expected) = (blob.length, workload.size.as_bytes());
+            let cut = self.report().cut.get(&name).copied().unwrap_or(0);
+            let (found, expected) = (blob.length.saturating_add(cut), workload.size.as_bytes());
             if found != expected {
                 return Ok(Some(RunFailure::WrongLength { file, found, expected }));
             }
@@ -180,14 +184,17 @@ impl Results {
         Ok(None)
     }
 
-    /// Writes what is known of a run, whether it went well or not: what the agent saw, what the endpoints said, and what was
-    /// on the wire.
+    /// Writes what is known of a run, whether it went well or not: what the agent saw, what the endpoints said, what was on the
+    /// wire, and what is wrong with the client's files, if anything is.
     ///
     /// # Errors
     /// Where something cannot be read or written.
-    pub fn write_what_happened(&self, folder: &Path) -> Result<()> {
+    pub fn write_what_happened(&self, folder: &Path, run: &Run) -> Result<()> {
         let report = serde_json::to_string_pretty(self.report())? + "\n";
         fs::write(folder.join(PATH_FILE), report).context(PATH_FILE)?;
+        if let Some(wrong) = self.check_download(run)? {
+            fs::write(folder.join(WRONG_FILES_FILE), format!("{wrong}\n")).context(WRONG_FILES_FILE)?;
+        }
         self.write_endpoint_files(folder)?;
         self.write_capture(&folder.join(CAPTURE_FILE))
     }
@@ -200,7 +207,7 @@ impl Results {
         let write = |name: &str, text: String| fs::write(folder.join(name), text).with_context(|| name.to_owned());
         let run_file = RunFile { id: run.id(versions), run: run.clone(), versions: versions.clone() };
         write(RUN_FILE, toml::to_string(&run_file)?)?;
-        self.write_what_happened(folder)?;
+        self.write_what_happened(folder, run)?;
         let metrics = measure_record(&folder.join(CAPTURE_FILE), run, self.report())?;
         write(METRICS_FILE, metrics.to_json())?;
         Ok(metrics)
@@ -308,8 +315,11 @@ fn warn_of_endpoints(report: &Report, metrics: &mut RunMetrics) {
             metrics.warn(WarningCode::StrayFiles, message);
         }
     }
-    for (name, bytes) in &report.cut_logs {
+    for (name, bytes) in &report.cut {
         metrics.warn(WarningCode::LogCut, format!("{name}: the last {bytes} bytes were not kept"));
+    }
+    for what in &report.lost_logs {
+        metrics.warn(WarningCode::LogCut, what.clone());
     }
 }
 

@@ -13,6 +13,7 @@ use std::{
     ffi::OsStr,
     fs,
     path::{Path, PathBuf},
+    sync::atomic::AtomicBool,
 };
 
 use anyhow::{Context, Result};
@@ -44,8 +45,8 @@ pub struct Unpacked {
 ///
 /// # Errors
 /// An archive that is none, is cut off, holds no image or more than one, or one of another machine; a layer that is damaged,
-/// too large, or wants to be somewhere else.
-pub fn unpack(archive: &Path, work: &Path) -> Result<Unpacked> {
+/// too large, or wants to be somewhere else; an interruption, where `stop` was set.
+pub fn unpack(archive: &Path, work: &Path, stop: &AtomicBool) -> Result<Unpacked> {
     let place = || archive.display().to_string();
     let archive = archive::Archive::open(archive, &work.join("archive.tar")).with_context(place)?;
     let image = config::find(&archive).with_context(place)?;
@@ -54,14 +55,13 @@ pub fn unpack(archive: &Path, work: &Path) -> Result<Unpacked> {
     let mut room = layers::Room::default();
     for (number, layer) in image.layers.iter().enumerate() {
         let which = || format!("{}: layer {} of {} ({})", place(), number + 1, image.layers.len(), layer.member);
-        layers::apply(&archive, layer, &mut tree, &mut room).with_context(which)?;
+        layers::apply(&archive, layer, &mut tree, &mut room, stop).with_context(which)?;
     }
     for path in MOUNTED {
         tree.empty_folder(path)?;
     }
     tree.plain_file_at("etc/hosts")?;
-    tree.add_folder(image.folder.trim_start_matches('/').as_bytes(), None)
-        .with_context(|| format!("{}: WorkingDir {:?}", place(), image.folder))?;
+    tree.ensure_folder(&image.folder).with_context(|| format!("{}: WorkingDir {:?}", place(), image.folder))?;
     tree.finish()?;
     Ok(Unpacked { image, tree: folder })
 }

@@ -18,6 +18,8 @@ use crate::collect::measure_record;
 pub const RUN_FILE: &str = "run.toml";
 /// The tap behind the sender, and the one behind the bottleneck.
 pub const CAPTURE_FILE: &str = "wire.pcapng";
+/// Of a run that failed: what is wrong with the client's files; not there where they are whole.
+pub const WRONG_FILES_FILE: &str = "files.txt";
 /// Counters of every queue, offload settings as found.
 pub const PATH_FILE: &str = "path.json";
 /// The metrics and the warnings.

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use quiclab_interop::{EndpointFacts, Facts, FactsSettings, Verdict, case_named, judge};
+use quiclab_interop::{End, EndpointFacts, Facts, FactsSettings, Verdict, case_named, judge};
 use quiclab_units::Time;
 use quiclab_wire::{CaptureReader, CaptureWriter, PacketToWrite, TapDescription};
 
@@ -29,7 +29,7 @@ pub fn facts(name: &str) -> Facts {
 
 /// Both endpoints did what they should, as far as they say.
 pub fn well() -> EndpointFacts {
-    EndpointFacts { client_exit: Some(0), server_exit: None, files_ok: Ok(()) }
+    EndpointFacts { client: End::Status(0), server: End::Signal, files_ok: Ok(()) }
 }
 
 pub fn verdict(case: &str, facts: &Facts) -> Verdict {

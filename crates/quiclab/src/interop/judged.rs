@@ -6,11 +6,11 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use quiclab_agent::report::ProcessEnd;
-use quiclab_interop::{Case, EndpointFacts, Entry, Facts, FactsSettings, Verdict, judge};
+use quiclab_agent::report::{Outcome, ProcessEnd};
+use quiclab_interop::{Case, End, EndpointFacts, Entry, Facts, FactsSettings, Verdict, judge};
 use quiclab_testbed::{
     collect::{SENDER_TAP, SERVER_PORT},
-    record::{CAPTURE_FILE, PATH_FILE, PathFile},
+    record::{CAPTURE_FILE, PATH_FILE, PathFile, WRONG_FILES_FILE},
 };
 use quiclab_wire::CaptureReader;
 
@@ -19,7 +19,8 @@ use crate::results::{FAILURE_FILE, FAILURES_FOLDER};
 
 /// True where the run `name` has been performed, well or not. What only the testbed failed at has not.
 pub fn is_there(folder: &Path, name: &str) -> bool {
-    folder_of(folder, name).is_some()
+    let report = folder_of(folder, name).and_then(|place| report(&place).ok());
+    report.is_some_and(|report| !matches!(report.outcome, Outcome::AgentFailed { .. }))
 }
 
 fn folder_of(folder: &Path, name: &str) -> Option<PathBuf> {
@@ -36,10 +37,8 @@ pub fn entry(pairing: &Pairing, folder: &Path) -> Entry {
         }
         (Ok(_), None) => (failed("it was not run".to_owned()), None),
     };
-    let record = pairing.record.as_ref().map(|name| match folder.join(name).is_dir() {
-        true => name.clone(),
-        false => format!("{FAILURES_FOLDER}/{name}"),
-    });
+    let places = pairing.record.iter().flat_map(|name| [name.clone(), format!("{FAILURES_FOLDER}/{name}")]);
+    let record = places.into_iter().find(|place| folder.join(place).is_dir());
     Entry {
         server: pairing.server.clone(),
         client: pairing.client.clone(),
@@ -81,20 +80,28 @@ pub fn in_words(case: &Case, place: &Path) -> String {
 pub fn verdict_of(case: &Case, place: &Path) -> Result<Verdict> {
     let report = report(place)?;
     let capture = place.join(CAPTURE_FILE);
-    let reader = CaptureReader::new(File::open(&capture)?).with_context(|| capture.display().to_string())?;
+    let file = File::open(&capture).with_context(|| capture.display().to_string())?;
+    let reader = CaptureReader::new(file).with_context(|| capture.display().to_string())?;
     let settings = FactsSettings { server_port: Some(SERVER_PORT), tap: Some(SENDER_TAP) };
     let facts = Facts::read(reader, &[], &settings).with_context(|| capture.display().to_string())?;
-    let exit = |end: &Option<ProcessEnd>| end.as_ref().and_then(|end| end.exit_code);
-    // A record is written only where every file arrived whole.
-    let files_ok = match fs::read_to_string(place.join(FAILURE_FILE)) {
-        Ok(failure) => Err(failure.trim().to_owned()),
+    let files_ok = match fs::read_to_string(place.join(WRONG_FILES_FILE)) {
+        Ok(wrong) => Err(wrong.trim().to_owned()),
         Err(_) => Ok(()),
     };
-    let endpoints = EndpointFacts { client_exit: exit(&report.client), server_exit: exit(&report.server), files_ok };
+    let endpoints = EndpointFacts { client: end(&report.client), server: end(&report.server), files_ok };
     Ok(judge(case, &facts, &endpoints))
+}
+
+fn end(end: &Option<ProcessEnd>) -> End {
+    match end {
+        None => End::NotStarted,
+        Some(ProcessEnd { exit_code: Some(status), .. }) => End::Status(*status),
+        Some(_) => End::Signal,
+    }
 }
 
 fn report(place: &Path) -> Result<PathFile> {
     let path = place.join(PATH_FILE);
-    serde_json::from_str(&fs::read_to_string(&path)?).with_context(|| path.display().to_string())
+    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    serde_json::from_str(&text).with_context(|| path.display().to_string())
 }

@@ -15,9 +15,9 @@ use crate::{cli::InteropArguments, laboratory::Laboratory, stacks::implementatio
 
 /// What is to be run.
 pub struct Selection {
-    /// Names of the servers, the rows of the matrix.
+    /// Names of the servers, the columns of the matrix.
     pub servers: Vec<String>,
-    /// Names of the clients, its columns.
+    /// Names of the clients, its rows.
     pub clients: Vec<String>,
     /// Names of the cases.
     pub cases: Vec<String>,

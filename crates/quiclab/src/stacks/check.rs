@@ -8,6 +8,7 @@ use std::{path::Path, sync::atomic::Ordering, thread, time::Duration, time::Inst
 
 use anyhow::{Context, Result};
 use quiclab_testbed::{
+    collect::RunFailure,
     record::Records,
     vm::{monitor::Interrupted, run::PerformError, state::Host},
 };
@@ -36,8 +37,18 @@ struct Finding {
     holds: bool,
     /// What was found.
     found: String,
-    /// Where the run's files are.
-    record: String,
+    /// Where the run's files are, if it was run.
+    record: Option<String>,
+}
+
+impl Finding {
+    fn say(&self, arguments: &StacksCheckArguments) -> Result<()> {
+        if arguments.output.json {
+            return Ok(());
+        }
+        let Self { stack, claim, found, .. } = self;
+        output::print(&format!("{} {stack}: {claim}: {found}\n", if self.holds { "ok  " } else { "FAIL" }))
+    }
 }
 
 /// Proves the claims of stacks. Returns the number of those that do not hold, at most 99.
@@ -72,7 +83,11 @@ fn check_one(name: &str, arguments: &StacksCheckArguments, laboratory: &Laborato
     let patience = Duration::from_secs(arguments.wall_timeout);
     let prepared = laboratory.prepare(&runs, patience)?;
     if let Some((missing, why)) = prepared.missing.first_key_value() {
-        anyhow::bail!("{name} cannot be checked, because {missing} could not be built: {why}");
+        let found = format!("{missing} could not be built: {why}");
+        let finding =
+            Finding { stack: name.to_owned(), claim: "it can be checked".into(), holds: false, found, record: None };
+        finding.say(arguments)?;
+        return Ok(vec![finding]);
     }
     let workers = arguments.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
     let hosts = (0..workers).map(|worker| laboratory.host(worker, patience)).collect::<Result<Vec<_>>>()?;
@@ -101,16 +116,10 @@ fn check_one(name: &str, arguments: &StacksCheckArguments, laboratory: &Laborato
             Ok(found) => (true, found),
             Err(found) => (false, found),
         };
-        if !arguments.output.json {
-            output::print(&format!("{} {name}: {}: {found}\n", if holds { "ok  " } else { "FAIL" }, proof.claim))?;
-        }
-        findings.push(Finding {
-            stack: name.to_owned(),
-            claim: proof.claim.clone(),
-            holds,
-            found,
-            record: end.folder().display().to_string(),
-        });
+        let record = Some(end.folder().display().to_string());
+        let finding = Finding { stack: name.to_owned(), claim: proof.claim.clone(), holds, found, record };
+        finding.say(arguments)?;
+        findings.push(finding);
     }
     Ok(findings)
 }
@@ -126,6 +135,10 @@ fn perform(prepared: &Prepared, proof: &Proof, folder: &Path, host: &Host) -> Re
         Err(PerformError::Run { failure, kept }) => {
             Ok(Ended::Badly { folder: kept.unwrap_or_else(|| folder.to_path_buf()), failure })
         }
-        Err(PerformError::Testbed(error)) => Err(error),
+        Err(PerformError::Testbed(error)) if signals::is_interruption(&error) => Err(error),
+        // One run that could not be finished does not make the others worthless.
+        Err(PerformError::Testbed(error)) => {
+            Ok(Ended::Badly { folder: folder.to_path_buf(), failure: RunFailure::Guest(format!("{error:#}")) })
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     sync::atomic::AtomicBool,
+    time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
@@ -35,6 +36,8 @@ const OF_THE_CONTRACT: &[&str] =
 const MEMORY: &str = "1 GiB";
 /// Of an image with a single role: the stack that takes the other one.
 const PEER: &str = "quic-go";
+/// No import takes as long.
+const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 /// The longest name that fits into all paths.
 const LONGEST_NAME: usize = 60;
 
@@ -58,7 +61,7 @@ pub fn import(arguments: &StacksImportArguments) -> Result<u8> {
     let mut left_out = 0_usize;
     if let Some(archive) = &arguments.archive {
         let name = arguments.name.clone().map_or_else(|| name_of(archive), Ok)?;
-        let made = import_archive(&laboratory, archive, &claims(name.clone(), arguments.role)?)?;
+        let made = import_archive(&laboratory, archive, &claims(name.clone(), arguments.role)?, &stop)?;
         rows.push((name, if made { "imported" } else { "is there already" }.to_owned()));
     }
     if let Some(file) = &arguments.implementations {
@@ -123,7 +126,7 @@ fn check_name(name: &str) -> Result<()> {
 }
 
 /// Makes a stack of the image in `archive`. False where it is there already.
-fn import_archive(laboratory: &Laboratory, archive: &Path, claims: &Claims) -> Result<bool> {
+fn import_archive(laboratory: &Laboratory, archive: &Path, claims: &Claims, stop: &AtomicBool) -> Result<bool> {
     let name = &claims.name;
     check_name(name)?;
     if laboratory.sources.contains_key(name) && !laboratory.is_imported(name) {
@@ -136,7 +139,7 @@ fn import_archive(laboratory: &Laboratory, archive: &Path, claims: &Claims) -> R
     let is_current = |folder: &Path| fs::read_to_string(folder.join(KEY_FILE)).is_ok_and(|found| found == key);
     cache.replace(&format!("{IMPORTED}/{name}"), is_current, |folder| {
         let work = work_folder(cache)?;
-        let unpacked = oci::unpack(archive, work.path())?;
+        let unpacked = oci::unpack(archive, work.path(), stop)?;
         warn(&unpacked.image, name);
         oci::pack(&unpacked, folder)?;
         fs::write(folder.join(MANIFEST), toml::to_string(&manifest(&unpacked.image, claims)?)?)?;
@@ -153,13 +156,20 @@ fn import_implementation(
     let work = work_folder(&laboratory.cache)?;
     let archive: PathBuf = work.path().join("image.tar");
     save::save(&implementation.image, &archive, &claims.name, stop)?;
-    import_archive(laboratory, &archive, claims).map(drop)
+    import_archive(laboratory, &archive, claims, stop).map(drop)
 }
 
-/// In the cache, because images are large and `/tmp` may be in memory.
+/// In the cache, because images are large and `/tmp` may be in memory. What an import that was killed left there a day ago or
+/// earlier is removed.
 fn work_folder(cache: &Cache) -> Result<tempfile::TempDir> {
     let parent = cache.path(".importing");
     fs::create_dir_all(&parent).with_context(|| parent.display().to_string())?;
+    for entry in fs::read_dir(&parent).with_context(|| parent.display().to_string())?.flatten() {
+        let age = entry.metadata().and_then(|facts| facts.modified()).ok().and_then(|time| time.elapsed().ok());
+        if age.is_some_and(|age| age > ABANDONED) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
     tempfile::tempdir_in(&parent).with_context(|| parent.display().to_string())
 }
 

@@ -2,7 +2,10 @@
 //!
 //! <https://github.com/opencontainers/image-spec/blob/v1.1.0/layer.md>
 
-use std::io::{self, BufReader, Read, Write};
+use std::{
+    io::{self, BufReader, Read, Write},
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use anyhow::{Context, Result, bail};
 use quiclab_wire::Decompressed;
@@ -13,7 +16,10 @@ use super::{
     members::{self, Kind, Member},
     tree::Tree,
 };
-use crate::{hash, vm::machine::LARGEST_ROOT_BYTES};
+use crate::{
+    hash,
+    vm::{machine::LARGEST_ROOT_BYTES, monitor::Interrupted},
+};
 
 /// Most members of all layers together.
 const MOST_MEMBERS: u64 = 1_000_000;
@@ -42,14 +48,17 @@ impl Default for Room {
 /// Applies `layer` to `tree`.
 ///
 /// # Errors
-/// A layer that is damaged, too large, or that leaves the tree.
-pub fn apply(archive: &Archive, layer: &Layer, tree: &mut Tree, room: &mut Room) -> Result<()> {
+/// A layer that is damaged, too large, or that leaves the tree; [`Interrupted`] where `stop` was set.
+pub fn apply(archive: &Archive, layer: &Layer, tree: &mut Tree, room: &mut Room, stop: &AtomicBool) -> Result<()> {
     let input = BufReader::with_capacity(1 << 18, archive.contents(&layer.member)?);
     let input = Decompressed::detect(input).context("decompressing")?;
     let mut input = Metered { input, hasher: hash::Hasher::default(), left: &mut room.stream };
     tree.begin_layer();
     let (contents, left) = (&mut room.contents, &mut room.members);
     members::for_each(&mut input, &mut |member| {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Interrupted::ByRequest.into());
+        }
         let shown = String::from_utf8_lossy(&member.path).into_owned();
         *left = left.checked_sub(1).with_context(|| format!("found more than {MOST_MEMBERS} files, expected fewer"))?;
         if member.kind == Kind::File {

@@ -5,6 +5,7 @@ use std::{
     fs,
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::Path,
+    sync::atomic::AtomicBool,
 };
 
 use anyhow::Result;
@@ -22,7 +23,7 @@ fn tree_of(archive: &[u8]) -> Result<BTreeMap<String, String>> {
     let [file, work] = ["archive", "inside"].map(|name| folder.path().join(name));
     fs::write(&file, archive)?;
     fs::create_dir(&work)?;
-    let result = unpack(&file, &work);
+    let result = unpack(&file, &work, &AtomicBool::new(false));
     let outside: Vec<_> = fs::read_dir(folder.path())?.map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(outside.len(), 2, "something was written outside: {outside:?}");
     let mut found = BTreeMap::new();
@@ -84,7 +85,7 @@ fn what_an_image_starts_is_read_from_its_configuration() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("archive");
     fs::write(&file, oci_layout(&two_layers(), gzip)).unwrap();
-    let image = unpack(&file, folder.path()).unwrap().image;
+    let image = unpack(&file, folder.path(), &AtomicBool::new(false)).unwrap().image;
     assert_eq!(image.command, ["/run.sh", "--now"]);
     assert_eq!(image.environment, tree(&[("PATH", "/bin"), ("EMPTY", "")]));
     assert_eq!((image.folder.as_str(), image.user.as_str()), ("/work", ""));
@@ -121,6 +122,23 @@ fn later_layers_win_whatever_was_there() {
 }
 
 #[test]
+fn a_working_folder_may_be_a_link() {
+    // The configuration says /work.
+    let layer = Tar::default().file("opt/app/run", "1").symlink("work", "/opt/app");
+    let expected = tree(&[("opt", "/"), ("opt/app", "/"), ("opt/app/run", "1"), ("work", "-> /opt/app")]);
+    let found = of_layers(vec![layer]).unwrap();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn paths_cannot_make_folders_without_end() {
+    let deep = "/a".repeat(45);
+    let layer = (0..2_300).fold(Tar::default(), |tar, number| tar.file(&format!("{number}{deep}"), ""));
+    let error = of_layers(vec![layer]).unwrap_err();
+    assert!(format!("{error:#}").contains("more than 100000 folders"), "{error:#}");
+}
+
+#[test]
 fn a_hard_link_is_another_name_until_a_layer_replaces_one_of_them() {
     let below = Tar::default().file("a", "1").hard_link("b", "./a").hard_link("c", "a");
     assert_eq!(
@@ -141,7 +159,7 @@ fn permissions_are_kept_and_devices_are_left_out() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("archive");
     fs::write(&file, docker_save(&[layer.bytes(), above.bytes()])).unwrap();
-    let tree = unpack(&file, folder.path()).unwrap().tree;
+    let tree = unpack(&file, folder.path(), &AtomicBool::new(false)).unwrap().tree;
     let mode = |path: &str| fs::symlink_metadata(tree.join(path)).unwrap().permissions().mode() & 0o7777;
     // What the owner could not read, who is root in the guest, it can.
     assert_eq!([mode("closed"), mode("closed/su"), mode("closed/more"), mode("secret")], [0o755, 0o4755, 0o644, 0o400]);

@@ -16,6 +16,8 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
+/// Folders, of which a single path can name thousands.
+const MOST_FOLDERS: usize = 100_000;
 /// Links to links, as the kernel counts them.
 const MOST_HOPS: usize = 40;
 /// What the owner may do until [`Tree::finish`]: layers go into folders that are read-only in the end.
@@ -30,6 +32,7 @@ pub struct Tree {
     modes: BTreeMap<PathBuf, u32>,
     /// What the layer that is being applied has put there.
     added: BTreeSet<PathBuf>,
+    folders: usize,
 }
 
 impl Tree {
@@ -39,7 +42,12 @@ impl Tree {
     /// Where the folder cannot be made.
     pub fn create(root: &Path) -> Result<Self> {
         fs::create_dir(root).with_context(|| root.display().to_string())?;
-        Ok(Self { root: root.to_path_buf(), modes: BTreeMap::from([(PathBuf::new(), 0o755)]), added: BTreeSet::new() })
+        Ok(Self {
+            root: root.to_path_buf(),
+            modes: BTreeMap::from([(PathBuf::new(), 0o755)]),
+            added: BTreeSet::new(),
+            folders: 0,
+        })
     }
 
     /// What comes now is above all that is there.
@@ -63,6 +71,15 @@ impl Tree {
         self.modes.extend(mode.map(|mode| (path.clone(), mode)));
         self.added.insert(path);
         Ok(())
+    }
+
+    /// Makes sure that there is a folder at `path`, links followed, also the last one.
+    ///
+    /// # Errors
+    /// A path that leaves the tree, or leads to a file by a link.
+    pub fn ensure_folder(&mut self, path: &str) -> Result<()> {
+        // What leads to a name in it makes it.
+        self.place(format!("{path}/name").trim_start_matches('/').as_bytes()).map(drop)
     }
 
     /// Adds a file of `size` bytes.
@@ -232,6 +249,10 @@ impl Tree {
     }
 
     fn make_folder(&mut self, path: &Path) -> Result<()> {
+        self.folders += 1;
+        if self.folders > MOST_FOLDERS {
+            bail!("found more than {MOST_FOLDERS} folders, expected fewer");
+        }
         let mut builder = fs::DirBuilder::new();
         builder.mode(OPEN_FOLDER).create(self.root.join(path)).with_context(|| path.display().to_string())?;
         self.modes.insert(path.to_path_buf(), 0o755);

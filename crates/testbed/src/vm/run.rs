@@ -248,7 +248,7 @@ fn keep_failure(
     fs::write(folder.join("failure.txt"), format!("{failure}\n"))?;
     fs::write(folder.join(RUN_FILE), toml::to_string(run)?)?;
     if let Some(results) = results {
-        results.write_what_happened(folder)?;
+        results.write_what_happened(folder, &run.run)?;
     }
     if console.exists() {
         fs::copy(console, folder.join("console"))?;

@@ -21,6 +21,8 @@ const LONG: &str = "4 MiB";
 const SHORT: &str = "256 KiB";
 /// Of a delayed certificate: no other delay of a handshake is near it.
 pub const CERTIFICATE_DELAY: Duration = Duration::from_millis(200);
+/// The one test case that no case of interoperation has.
+const HTTP3: &str = "http3";
 /// A test case that nobody has; drawn once, by hand.
 const NO_TEST_CASE: &str = "t7f3a9c1e";
 
@@ -86,11 +88,17 @@ pub fn of(name: &str, stacks: &BTreeMap<String, StackManifest>) -> Result<Vec<Pr
     )?;
     for http in &manifest.http {
         let speaks = |other: &StackManifest| other.http.contains(http);
-        proofs.add_spoken(&word(http), manifest, ("stack.http", &word(http)), &speaks)?;
+        proofs.add_spoken(&format!("it speaks {}", word(http)), manifest, ("stack.http", &word(http)), &speaks)?;
     }
     for ip in &manifest.ip {
         let speaks = |other: &StackManifest| other.ip.contains(ip) && other.http.contains(&manifest.default.http);
-        proofs.add_spoken(&format!("IPv{}", word(ip)), manifest, ("path.ip", &word(ip)), &speaks)?;
+        proofs.add_spoken(&format!("it speaks IPv{}", word(ip)), manifest, ("path.ip", &word(ip)), &speaks)?;
+    }
+    // Of the contract, and no case of interoperation.
+    if manifest.test_cases.server.union(&manifest.test_cases.client).any(|case| case == HTTP3) {
+        let speaks =
+            |other: &StackManifest| other.test_cases.server.union(&other.test_cases.client).any(|case| case == HTTP3);
+        proofs.add_spoken("test case http3", manifest, ("workload.test_case", HTTP3), &speaks)?;
     }
     if manifest.has(Role::Server) {
         proofs.add_sender_claims(manifest)?;
@@ -118,7 +126,7 @@ impl Proofs<'_> {
     /// What it speaks, with itself; a stack with a single role with its peer, or the first stack that speaks it too.
     fn add_spoken(
         &mut self,
-        what: &str,
+        claim: &str,
         manifest: &StackManifest,
         (key, value): (&str, &str),
         speaks: &dyn Fn(&StackManifest) -> bool,
@@ -137,7 +145,7 @@ impl Proofs<'_> {
         if let Some((key, name)) = &other {
             settings.push((key, name));
         }
-        self.add(&format!("it speaks {what}"), SHORT, &settings, Expected::Transfer)
+        self.add(claim, SHORT, &settings, Expected::Transfer)
     }
 
     fn plan(&self, size: &str, settings: &[(&str, &str)]) -> Result<Run> {
@@ -177,9 +185,10 @@ impl Proofs<'_> {
         Ok(())
     }
 
-    /// Each claimed case against itself where both roles claim it, otherwise against another stack that claims the other role.
+    /// Each claimed test case, by its case of interoperation, against itself where both roles claim it, otherwise against another stack that claims the other role.
     fn add_cases(&mut self, manifest: &StackManifest) -> Result<()> {
-        for case in CASES {
+        // The others take no more than a transfer, and are no claim: they show how well a stack does, in `quiclab interop`.
+        for case in CASES.iter().filter(|case| case.name == case.client_test_case) {
             let serves = |stack: &StackManifest| {
                 stack.has(Role::Server) && stack.test_cases.server.contains(case.server_test_case())
             };
@@ -215,12 +224,16 @@ impl Proofs<'_> {
     }
 
     fn add_refusals(&mut self, manifest: &StackManifest) -> Result<()> {
-        let mut asked: Vec<(String, String)> = vec![
-            ("TESTCASE".into(), NO_TEST_CASE.into()),
+        let mut asked: Vec<(String, String)> = vec![("TESTCASE".into(), NO_TEST_CASE.into())];
+        // The interop runner's contract has no other variable that could be refused.
+        if manifest.is_of_interop_runner() {
+            return self.add_refusals_of(manifest, asked);
+        }
+        asked.extend([
             ("QUICLAB_NO_SUCH_SETTING".into(), "1".into()),
             ("SERVER_PARAMS".into(), "-x".into()),
             ("CLIENT_PARAMS".into(), "-x".into()),
-        ];
+        ]);
         for (variable, values) in KNOWN {
             let claimed = claimed(manifest, variable);
             let unclaimed = values.iter().filter(|value| !claimed.contains(**value)).chain([&"nonsense"]);
@@ -229,6 +242,10 @@ impl Proofs<'_> {
         if manifest.certificate_delay == CertificateDelay::None && manifest.has(Role::Server) {
             asked.push(("QUICLAB_CERT_DELAY".into(), "200".into()));
         }
+        self.add_refusals_of(manifest, asked)
+    }
+
+    fn add_refusals_of(&mut self, manifest: &StackManifest, asked: Vec<(String, String)>) -> Result<()> {
         for (variable, value) in asked {
             for role in &manifest.roles {
                 // A client has nothing to do with what only a server is asked for.

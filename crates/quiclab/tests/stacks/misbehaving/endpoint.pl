@@ -31,6 +31,20 @@ if ($ENV{ROLE} eq 'server') {
         setpgrp;
         sleep 1000;
     }
+    if ($manner eq 'client-leaves-many-logs') {
+        for my $number (1 .. 1500) {
+            open my $log, '>', "$ENV{LOGS}/log$number" or die $!;
+        }
+    }
+    if ($manner eq 'client-leaves-a-log-of-holes') {
+        open my $log, '>', "$ENV{LOGS}/holes" or die $!;
+        truncate $log, 1 << 40 or die $!;
+    }
+    if ($manner eq 'client-fills-its-logs') {
+        open my $log, '>', "$ENV{LOGS}/full" or die $!;
+        print $log 'x' x 20_000_000;
+        close $log;
+    }
     my ($name) = $ENV{REQUESTS} =~ m{([^/]+)$};
     my $connection = IO::Socket::INET->new(PeerAddr => "server:$ENV{QUICLAB_PORT}") or die $@;
     local $/;
@@ -38,6 +52,11 @@ if ($ENV{ROLE} eq 'server') {
     sleep 1000 if $manner eq 'server-crashes-later';
     if ($manner eq 'client-stores-a-link') {
         symlink "../www/$name", "$ENV{DOWNLOADS}/$name" or die $!;
+        exit 0;
+    }
+    if ($manner eq 'client-stores-holes') {
+        open my $file, '>', "$ENV{DOWNLOADS}/$name" or die $!;
+        truncate $file, 1 << 40 or die $!;
         exit 0;
     }
     $bytes = substr $bytes, 0, 10 if $manner eq 'client-stores-too-little';
