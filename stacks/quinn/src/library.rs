@@ -3,6 +3,7 @@
 use std::{any::Any, io::Write, sync::Arc, time::Instant};
 
 use bytes::Bytes;
+use quiclab_contract::TestCase::{self, ChaCha20, Handshake, Http3, KeyUpdate, Resumption, Retry, Transfer, ZeroRtt};
 use quinn::{
     Connection, QlogConfig, ReadError, RecvStream, TransportConfig,
     congestion::{Bbr, BbrConfig, ControllerFactory, Cubic, NewReno},
@@ -13,6 +14,9 @@ pub const NAME: &str = "quinn";
 
 /// Name of its version of BBR.
 pub const BBR: &str = "bbr";
+
+/// What its client does.
+pub const CLIENT: &[TestCase] = &[Handshake, Transfer, Retry, ChaCha20, KeyUpdate, Resumption, ZeroRtt, Http3];
 
 /// Builds BBR controllers.
 pub fn bbr() -> Arc<dyn ControllerFactory + Send + Sync> {

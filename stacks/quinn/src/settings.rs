@@ -2,7 +2,7 @@
 
 use quiclab_contract::{
     Http, IpVersion, Pacing, Support,
-    TestCase::{self, ChaCha20, Handshake, Http3, KeyUpdate, Resumption, Retry, Transfer, ZeroRtt},
+    TestCase::{ChaCha20, Handshake, Http3, Resumption, Retry, Transfer, ZeroRtt},
     no_rules,
 };
 
@@ -22,7 +22,7 @@ pub enum CongestionControl {
 /// What it can do. Its token bucket paces always.
 pub const SUPPORT: Support<CongestionControl> = Support {
     server: &[Handshake, Transfer, Retry, ChaCha20, Resumption, ZeroRtt, Http3],
-    client: CLIENT,
+    client: library::CLIENT,
     http: &[Http::H3, Http::Hq],
     congestion_control: &[
         ("cubic", CongestionControl::Cubic),
@@ -35,8 +35,6 @@ pub const SUPPORT: Support<CongestionControl> = Support {
     certificate_delay: true,
     rules: no_rules,
 };
-
-const CLIENT: &[TestCase] = &[Handshake, Transfer, Retry, ChaCha20, KeyUpdate, Resumption, ZeroRtt, Http3];
 
 #[cfg(test)]
 mod tests {
