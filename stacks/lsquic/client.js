@@ -31,8 +31,7 @@ export async function fetchAll(settings) {
   if (settings.testCase === "resumption") {
     await patiently(second.session.opened, PATIENCE);
   }
-  await fetchOver(settings, second.session, others);
-  const { earlyDataAccepted } = await second.session.opened;
+  const { earlyDataAccepted } = await fetchOver(settings, second.session, others, second.session.opened);
   if (settings.testCase === "zerortt" && !earlyDataAccepted) {
     throw new Error("found no early data, expected requests in it");
   }

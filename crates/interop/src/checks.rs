@@ -46,7 +46,12 @@ pub(crate) fn one_connection<'a>(facts: &'a Facts, reasons: &mut Reasons) -> Opt
 pub(crate) fn two_connections<'a>(facts: &'a Facts, reasons: &mut Reasons) -> Option<[&'a ConnectionFacts; 2]> {
     let [first, second] = connections(facts, reasons)?;
     version_1_or_compatible(first, " of the first connection", reasons);
-    version_1_or_compatible(second, " of the second connection", reasons);
+    // RFC 9369 section 5: the ticket of a connection that went over to version 2 is for version 2.
+    let is_resumed_with_version_2 =
+        first.sent(Role::Server).handshake_versions.contains(&VERSION_2) && server_versions(second) == [VERSION_2];
+    if !is_resumed_with_version_2 {
+        version_1_or_compatible(second, " of the second connection", reasons);
+    }
     Some([first, second])
 }
 
@@ -83,7 +88,7 @@ pub(crate) fn connections<'a, const COUNT: usize>(
 /// version 2 by compatible version negotiation (RFC 9368), which no case but `v2` is about.
 fn version_1_or_compatible(connection: &ConnectionFacts, whose: &str, reasons: &mut Reasons) {
     let server = connection.sent(Role::Server);
-    let versions: Vec<u32> = server.initial_versions.union(&server.handshake_versions).copied().collect();
+    let versions = server_versions(connection);
     let began_with_version_1 = connection.sent(Role::Client).initial_versions.contains(&VERSION_1);
     let is_compatible = began_with_version_1
         && server.initial_versions.contains(&VERSION_2)
@@ -95,6 +100,12 @@ fn version_1_or_compatible(connection: &ConnectionFacts, whose: &str, reasons: &
             version_names(versions.iter().copied())
         )
     });
+}
+
+/// Of its Initial and Handshake packets.
+fn server_versions(connection: &ConnectionFacts) -> Vec<u32> {
+    let server = connection.sent(Role::Server);
+    server.initial_versions.union(&server.handshake_versions).copied().collect()
 }
 
 /// No Retry packet on a connection.

@@ -318,6 +318,21 @@ fn version_2_is_for_clients_that_began_with_version_1() {
 }
 
 #[test]
+fn a_ticket_of_version_2_is_for_version_2() {
+    let mut facts = facts("zero-rtt");
+    let [first, second] = &mut facts.connections[..] else { panic!() };
+    for connection in [&mut *first, &mut *second] {
+        let server = &mut connection.senders[Role::Server as usize];
+        (server.initial_versions, server.handshake_versions) = ([VERSION_2].into(), [VERSION_2].into());
+    }
+    second.senders[Role::Client as usize].initial_versions = [VERSION_2].into();
+    assert_passes("resumption", &facts);
+    let first = &mut facts.connections[0].senders[Role::Server as usize];
+    (first.initial_versions, first.handshake_versions) = ([1].into(), [1].into());
+    assert_fails("resumption", &facts, &["of the second connection", "found version 2"]);
+}
+
+#[test]
 fn a_server_that_goes_on_with_both_versions_fails() {
     let mut facts = facts("version-2");
     facts.connections[0].senders[Role::Server as usize].handshake_versions.insert(1);
