@@ -36,7 +36,7 @@ pub(super) fn draw(groups: &[Group]) -> Figure {
     let threshold = threshold.line(plotly::layout::ShapeLine::new().color("#777777").width(1.0).dash(DashType::Dot));
     let x = style::axis("gap between packets, \u{b5}s").type_(AxisType::Log);
     let y = style::axis("share of gaps").range(vec![0.0, 1.0]);
-    plot.set_layout(style::layout(x, y).shapes(vec![threshold]));
+    plot.set_layout(style::curve_layout(x, y, groups.len()).shapes(vec![threshold]));
     Figure {
         id: "gap-cdf".to_owned(),
         title: "Gaps between packets".to_owned(),

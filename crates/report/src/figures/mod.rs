@@ -7,6 +7,7 @@ mod goodput;
 mod packet_time;
 pub(crate) mod style;
 mod train_lengths;
+mod train_mix;
 
 use plotly::Plot;
 
@@ -25,5 +26,12 @@ pub(crate) struct Figure {
 }
 
 /// In the order of the page.
-pub(crate) const FIGURES: &[fn(&[Group]) -> Figure] =
-    &[gap_cdf::draw, train_lengths::draw, burst_causes::draw, goodput::draw, drops::draw, packet_time::draw];
+pub(crate) const FIGURES: &[fn(&[Group]) -> Figure] = &[
+    train_mix::draw,
+    gap_cdf::draw,
+    train_lengths::draw,
+    burst_causes::draw,
+    goodput::draw,
+    drops::draw,
+    packet_time::draw,
+];

@@ -29,7 +29,7 @@ pub(super) fn draw(groups: &[Group]) -> Figure {
         );
     }
     let x = style::axis("time since the first packet, s");
-    plot.set_layout(style::layout(x, style::axis("bytes sent, MB")).height(520));
+    plot.set_layout(style::curve_layout(x, style::axis("bytes sent, MB"), groups.len()));
     let cut =
         if is_cut { format!(" Only the first {MOST_PACKETS} packets of each run are drawn.") } else { String::new() };
     Figure {

@@ -3,12 +3,17 @@
 use plotly::{
     Layout,
     common::{Anchor, DashType, Font, Line, Marker, MarkerSymbol, Title},
-    layout::{Axis, Legend, Margin},
+    layout::{Axis, Legend, Margin, TraceOrder},
 };
 
 /// Colours that people with any kind of colour vision can tell apart (Okabe and Ito, 2008).
 const COLOURS: &[&str] = &["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
 const GRID: &str = "#e5e5e5";
+/// Of a picture, and of a row of its legend, in pixels.
+const HEIGHT: usize = 460;
+const LEGEND_ROW: usize = 20;
+/// Where names are as long as those of stacks.
+const NAMES_PER_ROW: usize = 5;
 
 /// A group's label as the plotting library shows it: it would read tags in it.
 pub fn name(label: &str) -> String {
@@ -41,16 +46,27 @@ pub fn layout(x: Axis, y: Axis) -> Layout {
     Layout::new()
         .x_axis(x)
         .y_axis(y)
-        .height(460)
+        .height(HEIGHT)
         .margin(Margin::new().left(70).right(20).top(20).bottom(60))
         .font(Font::new().family("system-ui, sans-serif").size(13))
         .legend(Legend::new().orientation(plotly::common::Orientation::Horizontal).x(0.0).y(-0.2).y_anchor(Anchor::Top))
         .plot_background_color("#ffffff")
 }
 
+/// A layout of curves, high enough for a legend with so many names below it.
+pub fn curve_layout(x: Axis, y: Axis, names: usize) -> Layout {
+    layout(x, y).height(HEIGHT + LEGEND_ROW * names.div_ceil(NAMES_PER_ROW).saturating_sub(2))
+}
+
 /// A layout of bars, one for each group: their labels may be long and slanted, so the legend stands above.
 pub fn bar_layout(y: Axis) -> Layout {
-    let legend =
-        Legend::new().orientation(plotly::common::Orientation::Horizontal).x(0.0).y(1.02).y_anchor(Anchor::Bottom);
-    layout(axis(""), y).legend(legend).margin(Margin::new().left(70).right(20).top(60).bottom(60))
+    legend_above(layout(axis(""), y))
+}
+
+/// The legend above instead of below.
+pub fn legend_above(layout: Layout) -> Layout {
+    // In the order of the bars' parts, whichever way they lie.
+    let legend = Legend::new().trace_order(TraceOrder::Normal);
+    let legend = legend.orientation(plotly::common::Orientation::Horizontal).x(0.0).y(1.02).y_anchor(Anchor::Bottom);
+    layout.legend(legend).margin(Margin::new().left(70).right(20).top(60).bottom(60))
 }

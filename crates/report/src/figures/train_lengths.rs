@@ -11,21 +11,28 @@ use plotly::{
 use super::{Figure, style};
 use crate::groups::Group;
 
+/// Of so many groups the share of trains is drawn as well.
+const MOST_WITH_TRAINS: usize = 6;
+
 pub(super) fn draw(groups: &[Group]) -> Figure {
     let mut plot = Plot::new();
+    // A legend with twice as many names as stacks would leave no room for the picture.
+    let has_trains = groups.len() <= MOST_WITH_TRAINS;
     for (place, group) in groups.iter().enumerate() {
         let name = style::name(&group.label);
         plot.add_trace(trace(group, place, |length, trains| length * trains).name(&name));
-        plot.add_trace(
-            trace(group, place, |_, trains| trains)
-                .name(format!("{name}, share of trains"))
-                .opacity(0.5)
-                .visible(Visible::LegendOnly),
-        );
+        if has_trains {
+            plot.add_trace(
+                trace(group, place, |_, trains| trains)
+                    .name(format!("{name}, share of trains"))
+                    .opacity(0.5)
+                    .visible(Visible::LegendOnly),
+            );
+        }
     }
     let x = style::axis("length of the train, packets").type_(AxisType::Log);
     let y = style::axis("share of packets").range(vec![0.0, 1.02]);
-    plot.set_layout(style::layout(x, y));
+    plot.set_layout(style::curve_layout(x, y, if has_trains { 2 * groups.len() } else { groups.len() }));
     let mut thresholds: Vec<_> = groups.iter().map(|group| group.settings.analysis.train_threshold).collect();
     thresholds.sort();
     thresholds.dedup();
@@ -34,9 +41,13 @@ pub(super) fn draw(groups: &[Group]) -> Figure {
         id: "train-lengths".to_owned(),
         title: "Packet trains".to_owned(),
         caption: format!(
-            "Share of packets that left in trains of at most so many packets. A train is a run of packets with gaps below {}. \
-             The share of trains, which hides how many packets a long one holds, appears by a click on its name.",
-            thresholds.join(" or ")
+            "Share of packets that left in trains of at most so many packets. A train is a run of packets with gaps below {}.{}",
+            thresholds.join(" or "),
+            if has_trains {
+                " The share of trains, which hides how many packets a long one holds, appears by a click on its name."
+            } else {
+                ""
+            }
         ),
         plot,
     }

@@ -1,0 +1,59 @@
+//! How many packets left in trains of which length: the picture for many groups side by side.
+
+use plotly::{
+    Bar, Plot,
+    common::{Marker, Orientation},
+    layout::{AxisRange, BarMode},
+};
+
+use super::{Figure, style};
+use crate::groups::Group;
+
+/// The longest train of each class of lengths, its name and its colour: blue for what counts as paced, orange for bursts.
+const CLASSES: [(u64, &str, &str); 6] = [
+    (1, "1", "#08519c"),
+    (2, "2", "#4292c6"),
+    (5, "3 to 5", "#9ecae1"),
+    (10, "6 to 10", "#fdd49e"),
+    (20, "11 to 20", "#fc8d59"),
+    (u64::MAX, "more than 20", "#b30000"),
+];
+/// Of one bar, and of what is around all of them, in pixels.
+const BAR: usize = 26;
+const AROUND: usize = 150;
+
+pub(super) fn draw(groups: &[Group]) -> Figure {
+    let labels: Vec<_> = groups.iter().map(|group| style::name(&group.label)).collect();
+    let mixes: Vec<_> = groups.iter().map(mix).collect();
+    let mut plot = Plot::new();
+    for (class, (_, name, colour)) in CLASSES.into_iter().enumerate() {
+        let shares: Vec<f64> = mixes.iter().map(|mix| mix[class]).collect();
+        let bar = Bar::new(shares, labels.clone()).orientation(Orientation::Horizontal).name(name);
+        plot.add_trace(bar.marker(Marker::new().color(colour)).hover_template("%{x:.4f}"));
+    }
+    let x = style::axis("share of packets").range(vec![0.0, 1.0]);
+    // The first group on top.
+    let y = style::axis("").range(AxisRange::new(groups.len() as f64 - 0.5, -0.5));
+    plot.set_layout(
+        style::legend_above(style::layout(x, y)).bar_mode(BarMode::Stack).height(AROUND + BAR * groups.len()),
+    );
+    Figure {
+        id: "train-mix".to_owned(),
+        title: "Packets by the length of their train".to_owned(),
+        caption: "Share of packets that left in trains of 1, 2, 3 to 5 packets and so on, all runs of a group together. A sender that \
+                  spaces its packets is blue from end to end, one that sends bursts ends in orange and red."
+            .to_owned(),
+        plot,
+    }
+}
+
+/// The share of each class.
+fn mix(group: &Group) -> [f64; CLASSES.len()] {
+    let mut packets = [0_u64; CLASSES.len()];
+    for (length, trains) in group.runs.iter().flat_map(|run| &run.metrics.distributions.trains) {
+        let class = CLASSES.iter().position(|(longest, ..)| length <= longest).unwrap_or(CLASSES.len() - 1);
+        packets[class] += length * trains;
+    }
+    let total = packets.iter().sum::<u64>().max(1);
+    packets.map(|packets| packets as f64 / total as f64)
+}
