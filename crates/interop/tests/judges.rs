@@ -318,6 +318,15 @@ fn version_2_is_for_clients_that_began_with_version_1() {
 }
 
 #[test]
+fn early_data_can_be_answered_before_the_handshake_is_over() {
+    let mut facts = facts("zero-rtt");
+    facts.connections[1].completed = None;
+    assert_passes("zerortt", &facts);
+    facts.connections[0].completed = None;
+    assert_fails("zerortt", &facts, &["handshake of connection 1 did not complete"]);
+}
+
+#[test]
 fn a_ticket_of_version_2_is_for_version_2() {
     let mut facts = facts("zero-rtt");
     let [first, second] = &mut facts.connections[..] else { panic!() };

@@ -22,6 +22,8 @@ import tech.kwik.qpack.Encoder;
 final class EarlyRequest {
     /** RFC 9114, section 7.2.2. */
     private static final int HEADERS = 0x01;
+    /** MAX_PUSH_ID, RFC 9114, section 7.2.7: frames of other types are passed over (section 9). */
+    private static final int LAST_KNOWN = 0x0d;
 
     private EarlyRequest() {}
 
@@ -38,8 +40,12 @@ final class EarlyRequest {
     static void store(QuicStream stream, URI request, Path stored) throws IOException {
         InputStream input = stream.getInputStream();
         try {
-            int type = VariableLengthInteger.parse(input);
-            byte[] payload = input.readNBytes(VariableLengthInteger.parse(input));
+            long type;
+            byte[] payload;
+            do {
+                type = VariableLengthInteger.parseLong(input);
+                payload = input.readNBytes(VariableLengthInteger.parse(input));
+            } while (type > LAST_KNOWN);
             if (type != HEADERS) {
                 throw new IOException(request + ": found a frame of type " + type + ", expected HEADERS");
             }
