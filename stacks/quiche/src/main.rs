@@ -17,7 +17,6 @@ mod response;
 mod server;
 mod settings;
 #[path = "../contract/termination.rs"]
-#[path = "../contract/termination.rs"]
 mod termination;
 #[cfg(feature = "boring")]
 mod tls;
