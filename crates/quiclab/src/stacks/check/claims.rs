@@ -185,7 +185,8 @@ impl Proofs<'_> {
         Ok(())
     }
 
-    /// Each claimed test case, by its case of interoperation, against itself where both roles claim it, otherwise against another stack that claims the other role.
+    /// Each claimed test case, by its case of interoperation, against itself where both roles claim it, otherwise against another stack
+    /// that claims the other role.
     fn add_cases(&mut self, manifest: &StackManifest) -> Result<()> {
         // The others take no more than a transfer, and are no claim: they show how well a stack does, in `quiclab interop`.
         for case in CASES.iter().filter(|case| case.name == case.client_test_case) {
