@@ -70,11 +70,11 @@ baseline: demo-setup build ## the whole baseline, 80 runs of 100 MiB: about an h
 	$(QUICLAB) run experiments/quic-steps/baseline.toml -j $(JOBS)
 
 .PHONY: stacks
-stacks: stacks-setup build ## build every stack: up to an hour on 2 cores with an empty cache
+stacks: stacks-setup build ## build every stack: some 20 minutes on 2 cores with an empty cache
 	$(QUICLAB) stacks build
 
 .PHONY: check-stacks
-check-stacks: stacks ## prove in virtual machines what every stack claims: about an hour on 2 cores
+check-stacks: stacks ## prove in virtual machines what every stack claims: some 20 minutes on 2 cores
 	$(QUICLAB) stacks check -j $(JOBS)
 
 .PHONY: interop
