@@ -322,6 +322,9 @@ fn early_data_can_be_answered_before_the_handshake_is_over() {
     let mut facts = facts("zero-rtt");
     facts.connections[1].completed = None;
     assert_passes("zerortt", &facts);
+    let mut silent = facts.clone();
+    silent.connections[1].senders[Role::Client as usize].packets_by_form.remove(&QuicForm::OneRtt);
+    assert_fails("zerortt", &silent, &["handshake of connection 2 did not complete"]);
     facts.connections[0].completed = None;
     assert_fails("zerortt", &facts, &["handshake of connection 1 did not complete"]);
 }
