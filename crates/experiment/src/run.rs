@@ -286,9 +286,10 @@ impl Run {
         digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Name of the run's record: stack, repetition with at least two digits, identity, such as `quiche-01-0123456789abcdef`.
+    /// Name of the run's record: stack, repetition with at least two digits, identity, such as `quiche-01-0123456789abcdef`; blanks
+    /// in the stack's name become `_`.
     pub fn folder_name(&self, versions: &Versions) -> String {
-        format!("{}-{:02}-{}", self.settings.stack.name, self.repetition, self.id(versions))
+        format!("{}-{:02}-{}", self.settings.stack.name.replace(' ', "_"), self.repetition, self.id(versions))
     }
 }
 

@@ -132,6 +132,10 @@ pub struct Build {
     pub host_packages: Vec<String>,
     /// Toolchains it needs on the `PATH`.
     pub host_tools: Vec<String>,
+    /// What the command can be told, by `QUICLAB_OPTION_NAME`: the values of each option, the usual one first. An experiment names others
+    /// behind the stack, such as `quiche-0.24 profile=dev`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, Vec<String>>,
 }
 
 /// How a stack's endpoints are started.
@@ -207,6 +211,16 @@ impl StackManifest {
                 return Err(error(format!("peer: found {peer:?} beside both roles, expected no such key")));
             }
             _ => {}
+        }
+        for (name, values) in &manifest.build.options {
+            let is_word = |text: &str| {
+                !text.is_empty() && text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-')
+            };
+            if !is_word(name) || values.len() < 2 || !values.iter().all(|value| is_word(value)) {
+                return Err(error(format!(
+                    "build.options.{name}: found {values:?}, expected two values or more, all of letters, digits and '-'"
+                )));
+            }
         }
         if manifest.guest.command.is_empty() {
             return Err(error("guest.command: found no word, expected at least one".to_owned()));

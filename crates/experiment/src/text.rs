@@ -1,6 +1,6 @@
 //! Settings as text: for filters, for published rows, for labels, for people.
 
-use std::fmt::Display;
+use std::{collections::BTreeMap, fmt::Display};
 
 use quiclab_units::{ByteCount, Duration, Rate};
 use toml::Value;
@@ -29,6 +29,14 @@ pub fn setting_text(settings: &Settings, key: &str) -> Option<String> {
         _ if SETTINGS.iter().any(|setting| setting.key == key) => stored(settings, key),
         _ => None,
     }
+}
+
+/// The settings in which two runs differ, by key; "none" where one has no meaning.
+pub fn settings_differences(one: &Settings, other: &Settings) -> BTreeMap<String, [String; 2]> {
+    let text = |settings: &Settings, key: &str| setting_text(settings, key).unwrap_or_else(|| "none".to_owned());
+    let pairs =
+        SETTINGS.iter().map(|setting| (setting.key.to_owned(), [text(one, setting.key), text(other, setting.key)]));
+    pairs.filter(|(_, [one, other])| one != other).collect()
 }
 
 /// All settings as TOML, as they stand in a record.

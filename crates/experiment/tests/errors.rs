@@ -52,7 +52,7 @@ fn keys_at_the_wrong_place() {
     for (lines, expected) in [
         (
             "\"path.rate\" = \"1 Mbit/s\"\n",
-            "x.toml:3:1: path.rate: found a key in quotes, expected a section with a key in it\nhint: only [matrix] and match have such keys",
+            "x.toml:3:1: path.rate: found a key in quotes, expected a section with a key in it\nhint: only [matrix], match, runs and compared_with have such keys",
         ),
         ("[profile.quick]\nseed = 3\n", "x.toml:4:1: seed: found a key of the top of the file, expected a setting"),
         ("[matrix]\nseed = [1, 2]\n", "x.toml:4:1: seed: found a key of the top of the file, expected a setting"),
@@ -66,11 +66,12 @@ fn keys_at_the_wrong_place() {
         ),
         (
             "[[published]]\nmatch = { \"workload.repetitions\" = 3 }\n",
-            "x.toml:4:11: published.match.workload.repetitions: found a key that no single run has\nhint: say it in source",
+            "x.toml:4:11: published.match.workload.repetitions: found a key that no single run has\nhint: say it in words",
         ),
         ("[profile]\nquick = 3\n", "x.toml:4:9: profile.quick: found 3, expected a table"),
         ("matrix = 3\n", "x.toml:3:10: matrix: found 3, expected a table"),
         ("published = 3\n", "x.toml:3:13: published: found 3, expected [[published]] tables"),
+        ("expect = 3\n", "x.toml:3:10: expect: found 3, expected [[expect]] tables"),
     ] {
         assert_eq!(error(lines), expected);
     }

@@ -37,6 +37,7 @@ mod tcp;
 mod trains;
 mod transport;
 mod warnings;
+mod welch;
 mod windows;
 
 pub use analysis::{AnalysisSettings, DEFAULT_TRAIN_THRESHOLD, DirectionAnalysis, capture_warnings};
@@ -55,4 +56,5 @@ pub use series::SeriesPoint;
 pub use statistics::Summary;
 pub use trains::SHORT_TRAIN_PACKETS;
 pub use warnings::WarningCode;
+pub use welch::difference_by_chance;
 pub use windows::Window;

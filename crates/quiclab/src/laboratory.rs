@@ -34,7 +34,7 @@ pub const IMPORTED: &str = "imported";
 /// Where things are, before anything is made.
 #[derive(Debug)]
 pub struct Laboratory {
-    /// The stacks by name.
+    /// The stacks by name, also with every option of their builds.
     pub sources: BTreeMap<String, Source>,
     /// Where things are made once.
     pub cache: Cache,
@@ -74,7 +74,14 @@ impl Laboratory {
             let source = own_stack(&cache, path)?;
             sources.insert(source.manifest.name.clone(), source);
         }
+        let variants: Vec<_> = sources.values().flat_map(Source::variants).collect();
+        sources.extend(variants.into_iter().map(|variant| (variant.manifest.name.clone(), variant)));
         Ok(Self { sources, cache, stop })
+    }
+
+    /// The stacks as they usually are, in order of name: what is meant where no names are given.
+    pub fn usual(&self) -> impl Iterator<Item = &StackManifest> {
+        self.sources.values().filter(|source| source.options.is_empty()).map(|source| &source.manifest)
     }
 
     /// True where `name` is a stack that was imported as an image.
@@ -174,7 +181,7 @@ impl Laboratory {
     /// Where there is none.
     pub fn source(&self, name: &str) -> Result<&Source> {
         self.sources.get(name).with_context(|| {
-            let known = self.sources.keys().cloned().collect::<Vec<_>>().join(", ");
+            let known = self.usual().map(|manifest| manifest.name.clone()).collect::<Vec<_>>().join(", ");
             format!("stack: found {name:?}, expected one of {known}")
         })
     }
