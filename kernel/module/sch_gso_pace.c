@@ -209,7 +209,7 @@ static int gso_pace_init(struct Qdisc *sch, struct nlattr *options, struct netli
 	q->clock = CLOCK_MONOTONIC;
 	qdisc_watchdog_init(&q->watchdog, sch);
 	if (options) {
-		error = nla_parse_nested(given, TCA_GSO_PACE_MAX, options, policy, extack);
+		error = nla_parse_nested_deprecated(given, TCA_GSO_PACE_MAX, options, policy, extack);
 		if (error < 0)
 			return error;
 	}
@@ -241,7 +241,7 @@ static void gso_pace_destroy(struct Qdisc *sch)
 static int gso_pace_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct gso_pace *q = qdisc_priv(sch);
-	struct nlattr *options = nla_nest_start(skb, TCA_OPTIONS);
+	struct nlattr *options = nla_nest_start_noflag(skb, TCA_OPTIONS);
 
 	if (!options)
 		return -EMSGSIZE;

@@ -40,6 +40,9 @@ pub struct StackManifest {
     pub congestion_control: Vec<String>,
     /// Ways of segmentation offload; one only where its programs have no switch.
     pub gso: Vec<Gso>,
+    /// Whether the number of packets in one buffer can be limited.
+    #[serde(default)]
+    pub gso_segments: bool,
     /// Ways of pacing.
     pub pacing: Vec<Pacing>,
     /// IP versions.

@@ -23,6 +23,9 @@ pub fn setting_text(settings: &Settings, key: &str) -> Option<String> {
         ("workload.streams", _) => {
             Some(settings.workload.streams.map_or_else(|| "all".to_owned(), |streams| streams.to_string()))
         }
+        ("stack.gso_segments", _) => {
+            Some(settings.stack.gso_segments.map_or_else(|| "all".to_owned(), |segments| segments.to_string()))
+        }
         ("hosts.fq_flow_limit_packets", Qdisc::Fq { flow_limit_packets }) => Some(flow_limit_packets.to_string()),
         ("hosts.etf_delta", Qdisc::Etf { delta }) => Some(delta.to_string()),
         ("hosts.server_qdisc", _) => stored(settings, "hosts.server_qdisc.kind"),

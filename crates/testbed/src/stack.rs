@@ -176,10 +176,10 @@ fn name(source: &Source) -> Result<String> {
     Ok(format!("stack/{}-{}", plain_name(source), hasher.short()))
 }
 
-/// Name of the folder, and the options that are not the usual ones.
+/// Name of the folder, and the options that are not the usual ones. Without `=`: not every build system gets along with it in paths.
 fn plain_name(source: &Source) -> String {
     let stack = source.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let options = source.options.iter().map(|(name, value)| format!("-{name}={value}"));
+    let options = source.options.iter().map(|(name, value)| format!("-{name}-{value}"));
     options.fold(stack, |name, option| name + &option)
 }
 
@@ -323,6 +323,6 @@ mod tests {
         assert_eq!(names, ["quinn profile=dev", "quinn rollback=off", "quinn profile=dev rollback=off"]);
         let profiles: Vec<_> = variants.iter().map(|variant| variant.manifest.build.profile.as_str()).collect();
         assert_eq!(profiles, ["dev", "release", "dev"]);
-        assert!(name(&variants[2]).unwrap().starts_with("stack/quinn-profile=dev-rollback=off-"));
+        assert!(name(&variants[2]).unwrap().starts_with("stack/quinn-profile-dev-rollback-off-"));
     }
 }
