@@ -68,25 +68,21 @@ pub fn read(record: &Record) -> Result<Vec<SeenPacket>> {
     let settings = DissectorSettings { server_port: Some(SERVER_PORT), ..DissectorSettings::default() };
     let mut dissector = Dissector::new(settings);
     let (mut seen, mut first) = (Vec::new(), None);
-    while reader.next_frame().with_context(place)?.is_some() {
-        dissector.add_secrets(&reader.summary().secrets);
-        let Some(Ok(segment)) = reader.current_frame().map(|frame| frame.segment()) else { continue };
-        if segment.interface != SENDER_TAP {
-            continue;
-        }
+    let mut on_segment = |_, segment: &Segment, observed: Option<&Observed>| {
         let start = *first.get_or_insert(segment.time);
-        let Some(observed) = dissector.on_segment(&segment) else { continue };
+        let Some(observed) = observed else { return };
         let mut hasher = DefaultHasher::new();
         hasher.write(segment.payload);
         seen.push(SeenPacket {
             time_ns: segment.time.checked_since(start).map_or(0, |time| time.as_nanos()),
             sender: observed.sender.name(),
             length: segment.frame_length,
-            content: content(&segment, &observed),
+            content: content(segment, observed),
             numbers: observed.packets.iter().filter_map(|packet| Some((packet.form, packet.packet_number?))).collect(),
             fingerprint: hasher.finish(),
         });
-    }
+    };
+    reader.dissect(&mut dissector, Some(SENDER_TAP), &mut on_segment).with_context(place)?;
     Ok(seen)
 }
 
