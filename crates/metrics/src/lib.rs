@@ -51,7 +51,7 @@ pub use goodput::PROCESS_DIFFERENCE_LIMIT;
 pub use log_bins::BINS_PER_DECADE;
 pub use observation::{Observation, measure};
 pub use output::{Distributions, Metrics, MetricsFileError, RunMetrics, SCHEMA, Warning};
-pub use planned::{Plan, PlannedKey, PlannedTimes};
+pub use planned::{Plan, PlannedKey, PlannedListError, PlannedTimes};
 pub use series::SeriesPoint;
 pub use statistics::Summary;
 pub use trains::SHORT_TRAIN_PACKETS;

@@ -29,9 +29,6 @@ const RECIPE: &[u8] = b"2";
 /// What a build leaves in a stack's folder and is not part of its source.
 const NOT_SOURCE: &[&str] = &["target", "node_modules", ".git", "__pycache__", ROOT_FILE];
 
-/// The option that says how it is compiled, which belongs in the record.
-const PROFILE: &str = "profile";
-
 /// A stack, and where it is.
 #[derive(Clone, Debug)]
 pub struct Source {
@@ -44,26 +41,10 @@ pub struct Source {
 }
 
 impl Source {
-    /// This stack with every other combination of its build's options, such as `quiche-0.24 profile=dev`.
+    /// This stack with every other combination of its build's options.
     pub fn variants(&self) -> Vec<Source> {
-        let mut all = vec![self.clone()];
-        for (name, values) in &self.manifest.build.options {
-            let others =
-                all.iter().flat_map(|source| values.iter().skip(1).map(|value| source.with_option(name, value)));
-            let others: Vec<_> = others.collect();
-            all.extend(others);
-        }
-        all.split_off(1)
-    }
-
-    fn with_option(&self, name: &str, value: &str) -> Source {
-        let mut source = self.clone();
-        source.options.insert(name.to_owned(), value.to_owned());
-        source.manifest.name = format!("{} {name}={value}", self.manifest.name);
-        if name == PROFILE {
-            source.manifest.build.profile = value.to_owned();
-        }
-        source
+        let variants = self.manifest.variants().into_iter();
+        variants.map(|(options, manifest)| Source { manifest, folder: self.folder.clone(), options }).collect()
     }
 }
 

@@ -4,9 +4,9 @@ use std::io::Read;
 
 use quiclab_units::Time;
 
-use crate::dissector::{Dissector, Observed};
 use crate::capture::{Capture, SkipReason, Truncation};
 use crate::decompressed::Decompressed;
+use crate::dissector::{Dissector, Observed};
 use crate::error::CaptureError;
 use crate::frame::{Frame, Segment};
 use crate::packet::Packet;
