@@ -102,14 +102,13 @@ impl Expectation {
     fn is_alike(&self, one: &Settings, other: &Settings, named: &BTreeMap<String, String>) -> bool {
         let is_named = |key: &str| self.runs.contains_key(key) || named.contains_key(key);
         let other_stack = one.stack.name != other.stack.name;
-        SETTINGS
-            .iter()
-            .map(|setting| setting.key)
-            .filter(|key| !is_named(key) && !(other_stack && key.starts_with("stack.") && *key != "stack.name"))
-            .all(|key| match (setting_text(one, key), setting_text(other, key)) {
+        let is_own = |key: &str| other_stack && key.starts_with("stack.") && key != "stack.name";
+        SETTINGS.iter().map(|setting| setting.key).filter(|key| !is_named(key) && !is_own(key)).all(|key| {
+            match (setting_text(one, key), setting_text(other, key)) {
                 (Some(one), Some(other)) => one == other,
                 _ => true,
-            })
+            }
+        })
     }
 }
 

@@ -2,7 +2,11 @@
 
 use std::os::fd::AsRawFd;
 
-use nix::{errno::Errno, libc, sys::socket::{SockaddrLike, SockaddrStorage}};
+use nix::{
+    errno::Errno,
+    libc,
+    sys::socket::{SockaddrLike, SockaddrStorage},
+};
 
 /// What the kernel is told about a buffer.
 #[derive(Clone, Copy, Debug, Default)]

@@ -13,9 +13,7 @@ use nix::{
     poll::{PollFd, PollFlags, ppoll},
     sys::{
         signal::SigSet,
-        socket::{
-            AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, socket, sockopt,
-        },
+        socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, socket, sockopt},
         time::TimeSpec,
     },
 };
@@ -211,7 +209,8 @@ impl Socket {
                     .context("sending with UDP_SEGMENT; hint: the interface must have its checksum offload turned on");
             }
             Err(Errno::EPERM) if orders.rate.is_some() => {
-                return Err(Errno::EPERM).context("sending with SO_MARK, which is the rate; hint: it needs CAP_NET_RAW");
+                return Err(Errno::EPERM)
+                    .context("sending with SO_MARK, which is the rate; hint: it needs CAP_NET_RAW");
             }
             Err(error) => return Err(error).with_context(|| format!("sending {length} bytes to {}", info.to)),
         }
