@@ -5,7 +5,7 @@
 
 use netlink_packet_core::DefaultNla;
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
-use quiclab_experiment::run::{Path, Qdisc};
+use quiclab_experiment::run::{Hosts, Path, Qdisc};
 use quiclab_units::{ByteCount, Duration, Rate};
 
 const TCA_OPTIONS: u16 = 2;
@@ -15,6 +15,9 @@ const TCA_TBF_BURST: u16 = 6;
 const TCA_NETEM_LATENCY64: u16 = 10;
 const TCA_FQ_FLOW_PLIMIT: u16 = 2;
 const TCA_ETF_PARMS: u16 = 1;
+/// kernel/module/sch_gso_pace.h.
+const TCA_GSO_PACE_CLOCK: u16 = 2;
+const CLOCK_MONOTONIC: i32 = 1;
 const CLOCK_TAI: i32 = 11;
 const TC_LINKLAYER_ETHERNET: u8 = 1;
 
@@ -38,16 +41,30 @@ pub fn return_path(interface: u32, path: &Path) -> TcMessage {
     discipline(interface, TcHandle::ROOT, 1, "netem", options)
 }
 
-/// The server's own discipline; `None` where its interface has no queue at all.
-pub fn server(interface: u32, qdisc: &Qdisc) -> Option<TcMessage> {
-    let (kind, options) = match qdisc {
+/// The server's own disciplines, the outer one first; none where its interface has no queue at all.
+pub fn server(interface: u32, hosts: &Hosts) -> Vec<TcMessage> {
+    let own = own(&hosts.server_qdisc);
+    if !hosts.segment_pacing {
+        return own
+            .into_iter()
+            .map(|(kind, options)| discipline(interface, TcHandle::ROOT, 1, kind, options))
+            .collect();
+    }
+    let clock = if matches!(hosts.server_qdisc, Qdisc::Etf { .. }) { CLOCK_TAI } else { CLOCK_MONOTONIC };
+    let outer = attribute(TCA_GSO_PACE_CLOCK, &clock.to_ne_bytes());
+    let inner = own.map(|(kind, options)| discipline(interface, TcHandle { major: 1, minor: 1 }, 2, kind, options));
+    [discipline(interface, TcHandle::ROOT, 1, "gso_pace", outer)].into_iter().chain(inner).collect()
+}
+
+/// Kind and options.
+fn own(qdisc: &Qdisc) -> Option<(&'static str, Vec<u8>)> {
+    Some(match qdisc {
         Qdisc::None => return None,
         Qdisc::PfifoFast => ("pfifo_fast", Vec::new()),
         Qdisc::FqCodel => ("fq_codel", Vec::new()),
         Qdisc::Fq { flow_limit_packets } => ("fq", attribute(TCA_FQ_FLOW_PLIMIT, &flow_limit_packets.to_ne_bytes())),
         Qdisc::Etf { delta } => ("etf", earliest_txtime_first(*delta)),
-    };
-    Some(discipline(interface, TcHandle::ROOT, 1, kind, options))
+    })
 }
 
 fn discipline(interface: u32, parent: TcHandle, major: u16, kind: &str, options: Vec<u8>) -> TcMessage {

@@ -134,9 +134,10 @@ impl Topology {
             }
             add_qdisc(&mut netlink, qdisc::return_path(index(TO_SERVER)?, path))
         })?;
-        self.server.inside(|| match qdisc::server(index(HOST_INTERFACE)?, &hosts.server_qdisc) {
-            Some(message) => add_qdisc(&mut Netlink::open()?, message),
-            None => Ok(()),
+        self.server.inside(|| {
+            let mut netlink = Netlink::open()?;
+            let mut messages = qdisc::server(index(HOST_INTERFACE)?, hosts).into_iter();
+            messages.try_for_each(|message| add_qdisc(&mut netlink, message))
         })?;
         let mut offloads = Vec::new();
         for (namespace, interface) in [

@@ -7,6 +7,7 @@ use toml::{
 
 use crate::{
     error::{ExperimentError, Place, nearest},
+    expect::Expectation,
     published::Published,
     sections::{Changes, SECTIONS},
     text::quoted,
@@ -14,7 +15,7 @@ use crate::{
 };
 
 /// Keys at the top that are no settings.
-pub(crate) const TOP: &[&str] = &["name", "title", "source", "seed", "matrix", "profile", "published"];
+pub(crate) const TOP: &[&str] = &["name", "title", "source", "seed", "matrix", "profile", "published", "expect"];
 
 /// JSON readers keep whole numbers up to 2^53 (RFC 8259 section 6), so the seeds of all repetitions stay below it.
 const LARGEST_SEED: u64 = 1_000_000_000_000_000;
@@ -33,6 +34,8 @@ pub struct Experiment {
     pub seed: u64,
     /// What others published, to be printed beside, in the order of the file.
     pub published: Vec<Published>,
+    /// What must hold, in the order of the file.
+    pub expectations: Vec<Expectation>,
     pub(crate) file: String,
     pub(crate) changes: Changes,
 }
@@ -76,6 +79,7 @@ impl Reader<'_> {
             source: self.optional_text(root, "source")?,
             seed: root.get("seed").map_or(Ok(1), |seed| self.seed(seed))?,
             published: root.get("published").map_or(Ok(Vec::new()), |published| self.published(published))?,
+            expectations: root.get("expect").map_or(Ok(Vec::new()), |expect| self.expectations(expect))?,
             file: self.file.to_owned(),
             changes: self.changes(root, TOP)?.overridden_by(self.profile(root, profile)?),
         })
@@ -139,7 +143,7 @@ impl Reader<'_> {
         self.optional_text(table, key)?.ok_or_else(error)
     }
 
-    fn optional_text(&self, table: &Table, key: &str) -> Result<Option<String>, ExperimentError> {
+    pub(crate) fn optional_text(&self, table: &Table, key: &str) -> Result<Option<String>, ExperimentError> {
         let Some(value) = table.get(key) else { return Ok(None) };
         let found = plain(value);
         let message = || format!("{key}: found {}, expected a text", inline(&found));

@@ -5,6 +5,7 @@
 //! run happens or what is measured.
 
 pub mod error;
+mod expect;
 mod file;
 mod plan;
 mod published;
@@ -17,8 +18,9 @@ mod text;
 mod value;
 
 pub use error::ExperimentError;
+pub use expect::{Bound, Expectation, Subject};
 pub use file::Experiment;
 pub use plan::{Overrides, Plan, labels};
 pub use published::Published;
 pub use settings::server_test_case;
-pub use text::{setting_text, settings_text};
+pub use text::{setting_text, settings_differences, settings_text};

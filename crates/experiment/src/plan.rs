@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     error::{ExperimentError, nearest},
+    expect::Expectation,
     file::Experiment,
     published::Published,
     run::{Run, Settings, word},
@@ -34,6 +35,8 @@ pub struct Plan {
     pub source: Option<String>,
     /// What others published.
     pub published: Vec<Published>,
+    /// What must hold.
+    pub expectations: Vec<Expectation>,
     /// The runs: all groups' first repetition, then all groups' second, and so on, so that every group shows early.
     pub runs: Vec<Run>,
 }
@@ -116,6 +119,7 @@ impl Experiment {
             title: self.title.clone(),
             source: self.source.clone(),
             published: self.published.clone(),
+            expectations: self.expectations.clone(),
             runs,
         })
     }

@@ -39,7 +39,7 @@ impl Reader<'_> {
         let mut published = Published { matches: BTreeMap::new(), values: BTreeMap::new(), source: None };
         for (key, value) in self.table(row, "published")?.iter() {
             match key.get_ref().as_ref() {
-                "match" => published.matches = self.matches(value)?,
+                "match" => published.matches = self.matches(value, "published.match")?,
                 "values" => published.values = self.values(value)?,
                 "source" => {
                     let found = plain(value);
@@ -56,13 +56,18 @@ impl Reader<'_> {
         Ok(published)
     }
 
-    fn matches(&self, value: &Spanned<DeValue>) -> Result<BTreeMap<String, String>, ExperimentError> {
+    /// Settings that a run must have, in a table of this name.
+    pub(crate) fn matches(
+        &self,
+        value: &Spanned<DeValue>,
+        name: &str,
+    ) -> Result<BTreeMap<String, String>, ExperimentError> {
         let mut matches = BTreeMap::new();
-        for (key, value) in self.table(value, "published.match")?.iter() {
+        for (key, value) in self.table(value, name)?.iter() {
             let assignment = self.assignment(key.get_ref(), key, value)?;
             if assignment.key == "workload.repetitions" {
-                let message = "published.match.workload.repetitions: found a key that no single run has".to_owned();
-                return Err(self.error(key, message, Some("say it in source".to_owned())));
+                let message = format!("{name}.workload.repetitions: found a key that no single run has");
+                return Err(self.error(key, message, Some("say it in words".to_owned())));
             }
             let text = assignment.value.as_str().map_or_else(|| inline(&assignment.value), canonical);
             matches.insert(assignment.key, text);
@@ -73,12 +78,17 @@ impl Reader<'_> {
     fn values(&self, value: &Spanned<DeValue>) -> Result<BTreeMap<String, f64>, ExperimentError> {
         let mut values = BTreeMap::new();
         for (key, value) in self.table(value, "published.values")?.iter() {
-            let found = plain(value);
-            let number = found.as_float().or_else(|| found.as_integer().map(|number| number as f64));
-            let number = number.filter(|number| number.is_finite());
-            let message = || format!("published.values.{}: found {}, expected a number", key.get_ref(), inline(&found));
-            values.insert(key.get_ref().to_string(), number.ok_or_else(|| self.error(value, message(), None))?);
+            let name = format!("published.values.{}", key.get_ref());
+            values.insert(key.get_ref().to_string(), self.number(value, &name)?);
         }
         Ok(values)
+    }
+
+    /// A finite number.
+    pub(crate) fn number(&self, value: &Spanned<DeValue>, name: &str) -> Result<f64, ExperimentError> {
+        let found = plain(value);
+        let number = found.as_float().or_else(|| found.as_integer().map(|number| number as f64));
+        let message = || format!("{name}: found {}, expected a number", inline(&found));
+        number.filter(|number| number.is_finite()).ok_or_else(|| self.error(value, message(), None))
     }
 }

@@ -60,6 +60,9 @@ pub struct StackSettings {
     pub congestion_control: String,
     /// Segmentation offload.
     pub gso: Gso,
+    /// Most packets in one buffer; from 1, `None` for as many as the stack likes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gso_segments: Option<u32>,
     /// Who spaces the packets.
     pub pacing: Pacing,
     /// HTTP version.
@@ -74,6 +77,8 @@ pub enum Gso {
     Off,
     /// Many packets in one buffer, cut by the kernel.
     On,
+    /// The same, and the kernel gives each packet a send time of its own, by a rate that the stack tells.
+    Paced,
     /// Whatever the endpoint does by itself.
     Default,
 }
@@ -193,12 +198,20 @@ pub struct Path {
 pub struct Hosts {
     /// Queueing discipline of the server's interface.
     pub server_qdisc: Qdisc,
+    /// Whether the queueing discipline `gso_pace` (kernel/module) stands around it, which takes buffers of several packets apart and gives
+    /// each its send time: what `stack.gso = "paced"` needs of a kernel that cannot do it by itself.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub segment_pacing: bool,
     /// Receive buffer of every socket that does not ask for its own size; 1 B to 1 GiB.
     #[serde(with = "crate::quantity")]
     pub udp_receive_buffer: ByteCount,
     /// Send buffer of every socket that does not ask for its own size; 1 B to 1 GiB.
     #[serde(with = "crate::quantity")]
     pub udp_send_buffer: ByteCount,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// A queueing discipline of Linux.
@@ -286,9 +299,10 @@ impl Run {
         digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Name of the run's record: stack, repetition with at least two digits, identity, such as `quiche-01-0123456789abcdef`.
+    /// Name of the run's record: stack, repetition with at least two digits, identity, such as `quiche-01-0123456789abcdef`; blanks
+    /// in the stack's name become `_`.
     pub fn folder_name(&self, versions: &Versions) -> String {
-        format!("{}-{:02}-{}", self.settings.stack.name, self.repetition, self.id(versions))
+        format!("{}-{:02}-{}", self.settings.stack.name.replace(' ', "_"), self.repetition, self.id(versions))
     }
 }
 
@@ -306,6 +320,9 @@ impl StackSettings {
                 if value != DEFAULT {
                     environment.insert(name.to_owned(), value);
                 }
+            }
+            if let Some(segments) = self.gso_segments {
+                environment.insert("QUICLAB_GSO_SEGMENTS".to_owned(), segments.to_string());
             }
         }
         environment

@@ -60,7 +60,11 @@ impl Reader<'_> {
                 _ if others.contains(&name) => {}
                 _ if name.contains('.') => {
                     let message = format!("{name}: found a key in quotes, expected a section with a key in it");
-                    return Err(self.error(key, message, Some("only [matrix] and match have such keys".to_owned())));
+                    return Err(self.error(
+                        key,
+                        message,
+                        Some("only [matrix], match, runs and compared_with have such keys".to_owned()),
+                    ));
                 }
                 _ => changes.assignments.push(self.assignment(name, key, value)?),
             }

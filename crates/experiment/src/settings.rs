@@ -37,6 +37,7 @@ pub(crate) struct Draft {
     pub(crate) client: Option<String>,
     congestion_control: Option<String>,
     gso: Option<Gso>,
+    gso_segments: Option<u32>,
     pacing: Option<Pacing>,
     http: Option<Http>,
     qdisc: String,
@@ -78,6 +79,7 @@ impl Default for Draft {
             client: None,
             congestion_control: None,
             gso: None,
+            gso_segments: None,
             pacing: None,
             http: None,
             qdisc: "none".to_owned(),
@@ -118,7 +120,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         key: "workload.name_bytes",
         set: |draft, value| put(&mut draft.workload.name_bytes, name_length(value)?),
     },
-    Setting { key: "workload.streams", set: |draft, value| put(&mut draft.workload.streams, streams(value)?) },
+    Setting { key: "workload.streams", set: |draft, value| put(&mut draft.workload.streams, count_or_all(value)?) },
     Setting {
         key: "workload.certificate",
         set: |draft, value| put(&mut draft.workload.certificate, word(value, "\"small\" or \"large\"")?),
@@ -145,7 +147,11 @@ pub(crate) const SETTINGS: &[Setting] = &[
         key: "stack.congestion_control",
         set: |draft, value| put(&mut draft.congestion_control, Some(text(value, "an algorithm such as \"cubic\"")?)),
     },
-    Setting { key: "stack.gso", set: |draft, value| put(&mut draft.gso, Some(word(value, "\"off\" or \"on\"")?)) },
+    Setting {
+        key: "stack.gso",
+        set: |draft, value| put(&mut draft.gso, Some(word(value, "\"off\", \"on\" or \"paced\"")?)),
+    },
+    Setting { key: "stack.gso_segments", set: |draft, value| put(&mut draft.gso_segments, count_or_all(value)?) },
     Setting {
         key: "stack.pacing",
         set: |draft, value| put(&mut draft.pacing, Some(word(value, "\"off\", \"user\" or \"txtime\"")?)),
@@ -223,12 +229,17 @@ impl Draft {
             client: client.name.clone(),
             congestion_control: self.congestion_control.unwrap_or_else(|| defaults.congestion_control.clone()),
             gso: self.gso.unwrap_or(defaults.gso),
+            gso_segments: self.gso_segments,
             pacing: self.pacing.unwrap_or(defaults.pacing),
             http,
         };
         claimed("stack.congestion_control", &stack.congestion_control, &server.congestion_control, server)?;
         claimed("stack.gso", &stack.gso, &server.gso, server)?;
         claimed("stack.pacing", &stack.pacing, &server.pacing, server)?;
+        if stack.gso_segments.is_some() && !server.gso_segments {
+            let message = format!("found a number, which {} cannot be told; expected \"all\"", server.name);
+            return Err(("stack.gso_segments", message));
+        }
         let workload = self.workload;
         for (manifest, cases, asked) in [
             (server, &server.test_cases.server, server_test_case(&workload.test_case)),
@@ -269,6 +280,21 @@ impl Draft {
             );
             return Err(("hosts.server_qdisc", message));
         }
+        if stack.gso == Gso::Paced && matches!(server_qdisc, Qdisc::PfifoFast | Qdisc::FqCodel) {
+            let message = format!(
+                "found {:?} with stack.gso = \"paced\"; expected \"none\", \"fq\" or \"etf\", which look at send times",
+                self.qdisc
+            );
+            return Err(("hosts.server_qdisc", message));
+        }
+        if stack.gso == Gso::Paced && stack.pacing != Pacing::Txtime {
+            let message = format!(
+                "found {:?} with stack.gso = \"paced\"; expected \"txtime\", the time from which the kernel counts on",
+                lowercase(&stack.pacing)
+            );
+            return Err(("stack.pacing", message));
+        }
+        let segment_pacing = stack.gso == Gso::Paced;
         Ok(Settings {
             kernel: self.kernel,
             stack,
@@ -276,6 +302,7 @@ impl Draft {
             path: self.path,
             hosts: Hosts {
                 server_qdisc,
+                segment_pacing,
                 udp_receive_buffer: self.udp_receive_buffer,
                 udp_send_buffer: self.udp_send_buffer,
             },
@@ -393,7 +420,7 @@ fn packet_numbers(value: &Value) -> Result<Vec<u32>, String> {
     if rising { Ok(numbers) } else { Err(expected(value, what)) }
 }
 
-fn streams(value: &Value) -> Result<Option<u32>, String> {
+fn count_or_all(value: &Value) -> Result<Option<u32>, String> {
     if value.as_str() == Some("all") {
         return Ok(None);
     }

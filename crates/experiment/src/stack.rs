@@ -14,6 +14,9 @@ pub const TEST_CASES: &[&str] =
 /// Names of congestion control algorithms that an endpoint can be asked for without knowing it.
 pub const CONGESTION_CONTROL: &[&str] = &["cubic", "reno", "bbr", "bbr2", "bbr3", "copa"];
 
+/// The option of a build that says how it is compiled, which belongs in the record.
+const PROFILE: &str = "profile";
+
 /// A stack's manifest. Each claim in it can be asked of the endpoint, which answers 127 to what it cannot do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,6 +43,9 @@ pub struct StackManifest {
     pub congestion_control: Vec<String>,
     /// Ways of segmentation offload; one only where its programs have no switch.
     pub gso: Vec<Gso>,
+    /// Whether the number of packets in one buffer can be limited.
+    #[serde(default)]
+    pub gso_segments: bool,
     /// Ways of pacing.
     pub pacing: Vec<Pacing>,
     /// IP versions.
@@ -132,6 +138,10 @@ pub struct Build {
     pub host_packages: Vec<String>,
     /// Toolchains it needs on the `PATH`.
     pub host_tools: Vec<String>,
+    /// What the command can be told, by `QUICLAB_OPTION_NAME`: the values of each option, the usual one first. An experiment names others
+    /// behind the stack, such as `quiche-0.24 profile=dev`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, Vec<String>>,
 }
 
 /// How a stack's endpoints are started.
@@ -208,10 +218,41 @@ impl StackManifest {
             }
             _ => {}
         }
+        for (name, values) in &manifest.build.options {
+            let is_word = |text: &str| {
+                !text.is_empty() && text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-')
+            };
+            if !is_word(name) || values.len() < 2 || !values.iter().all(|value| is_word(value)) {
+                return Err(error(format!(
+                    "build.options.{name}: found {values:?}, expected two values or more, all of letters, digits and '-'"
+                )));
+            }
+        }
         if manifest.guest.command.is_empty() {
             return Err(error("guest.command: found no word, expected at least one".to_owned()));
         }
         Ok(manifest)
+    }
+
+    /// This stack with every other combination of its build's options, such as `quiche-0.24 profile=dev`; each with those of its options
+    /// that are not the usual ones.
+    pub fn variants(&self) -> Vec<(BTreeMap<String, String>, StackManifest)> {
+        let mut all = vec![(BTreeMap::new(), self.clone())];
+        for (name, values) in &self.build.options {
+            let with = |(options, manifest): &(BTreeMap<String, String>, StackManifest), value: &String| {
+                let (mut options, mut manifest) = (options.clone(), manifest.clone());
+                options.insert(name.clone(), value.clone());
+                manifest.name = format!("{} {name}={value}", manifest.name);
+                if name == PROFILE {
+                    manifest.build.profile.clone_from(value);
+                }
+                (options, manifest)
+            };
+            let others: Vec<_> =
+                all.iter().flat_map(|one| values.iter().skip(1).map(|value| with(one, value))).collect();
+            all.extend(others);
+        }
+        all.split_off(1)
     }
 
     /// True where the stack has this role.

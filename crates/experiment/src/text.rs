@@ -1,6 +1,6 @@
 //! Settings as text: for filters, for published rows, for labels, for people.
 
-use std::fmt::Display;
+use std::{collections::BTreeMap, fmt::Display};
 
 use quiclab_units::{ByteCount, Duration, Rate};
 use toml::Value;
@@ -23,12 +23,23 @@ pub fn setting_text(settings: &Settings, key: &str) -> Option<String> {
         ("workload.streams", _) => {
             Some(settings.workload.streams.map_or_else(|| "all".to_owned(), |streams| streams.to_string()))
         }
+        ("stack.gso_segments", _) => {
+            Some(settings.stack.gso_segments.map_or_else(|| "all".to_owned(), |segments| segments.to_string()))
+        }
         ("hosts.fq_flow_limit_packets", Qdisc::Fq { flow_limit_packets }) => Some(flow_limit_packets.to_string()),
         ("hosts.etf_delta", Qdisc::Etf { delta }) => Some(delta.to_string()),
         ("hosts.server_qdisc", _) => stored(settings, "hosts.server_qdisc.kind"),
         _ if SETTINGS.iter().any(|setting| setting.key == key) => stored(settings, key),
         _ => None,
     }
+}
+
+/// The settings in which two runs differ, by key; "none" where one has no meaning.
+pub fn settings_differences(one: &Settings, other: &Settings) -> BTreeMap<String, [String; 2]> {
+    let text = |settings: &Settings, key: &str| setting_text(settings, key).unwrap_or_else(|| "none".to_owned());
+    let pairs =
+        SETTINGS.iter().map(|setting| (setting.key.to_owned(), [text(one, setting.key), text(other, setting.key)]));
+    pairs.filter(|(_, [one, other])| one != other).collect()
 }
 
 /// All settings as TOML, as they stand in a record.

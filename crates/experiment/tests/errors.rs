@@ -52,7 +52,7 @@ fn keys_at_the_wrong_place() {
     for (lines, expected) in [
         (
             "\"path.rate\" = \"1 Mbit/s\"\n",
-            "x.toml:3:1: path.rate: found a key in quotes, expected a section with a key in it\nhint: only [matrix] and match have such keys",
+            "x.toml:3:1: path.rate: found a key in quotes, expected a section with a key in it\nhint: only [matrix], match, runs and compared_with have such keys",
         ),
         ("[profile.quick]\nseed = 3\n", "x.toml:4:1: seed: found a key of the top of the file, expected a setting"),
         ("[matrix]\nseed = [1, 2]\n", "x.toml:4:1: seed: found a key of the top of the file, expected a setting"),
@@ -66,11 +66,12 @@ fn keys_at_the_wrong_place() {
         ),
         (
             "[[published]]\nmatch = { \"workload.repetitions\" = 3 }\n",
-            "x.toml:4:11: published.match.workload.repetitions: found a key that no single run has\nhint: say it in source",
+            "x.toml:4:11: published.match.workload.repetitions: found a key that no single run has\nhint: say it in words",
         ),
         ("[profile]\nquick = 3\n", "x.toml:4:9: profile.quick: found 3, expected a table"),
         ("matrix = 3\n", "x.toml:3:10: matrix: found 3, expected a table"),
         ("published = 3\n", "x.toml:3:13: published: found 3, expected [[published]] tables"),
+        ("expect = 3\n", "x.toml:3:10: expect: found 3, expected [[expect]] tables"),
     ] {
         assert_eq!(error(lines), expected);
     }
@@ -175,7 +176,7 @@ fn values_that_are_not_allowed() {
             "x.toml:4:8: found 99999999999999999999, expected a whole number from -9223372036854775808 to 9223372036854775807",
         ),
         ("[tap]\nenabled = \"yes\"\n", "x.toml:4:11: tap.enabled: found \"yes\", expected true or false"),
-        ("[stack]\ngso = \"maybe\"\n", "x.toml:4:7: stack.gso: found \"maybe\", expected \"off\" or \"on\""),
+        ("[stack]\ngso = \"maybe\"\n", "x.toml:4:7: stack.gso: found \"maybe\", expected \"off\", \"on\" or \"paced\""),
         ("kernel = \"5.10\"\n", "x.toml:3:10: kernel: found \"5.10\", expected one of \"6.1\", \"6.1-rt\", \"6.12\""),
         ("seed = -1\n", "x.toml:3:8: seed: found -1, expected a whole number from 0 to 1000000000000000"),
         (

@@ -28,6 +28,7 @@ const SETTINGS: &[(&str, &str, &str, &str)] = &[
     ("stack.client", "\"quiche-0.24\"", "\"quiche\"", "quiche"),
     ("stack.congestion_control", "\"cubic\"", "\"reno\"", "reno"),
     ("stack.gso", "\"on\"", "\"off\"", "off"),
+    ("stack.gso_segments", "\"all\"", "2", "2"),
     ("stack.pacing", "\"txtime\"", "\"off\"", "off"),
     ("stack.http", "\"h3\"", "", ""),
     ("path.ip", "\"4\"", "", ""),

@@ -55,34 +55,13 @@ impl Facts {
         });
         dissector.add_keys(key_log);
         let mut meters: Vec<ConnectionMeter> = Vec::new();
-        let mut skipped = None;
-        loop {
-            if let Some(reason) = skipped.take() {
-                reader.skip(reason);
+        reader.dissect(&mut dissector, settings.tap, &mut |_, segment, observed| {
+            let Some(observed) = observed else { return };
+            while meters.len() <= observed.flow {
+                meters.push(ConnectionMeter::new(segment.time));
             }
-            let secrets_before = reader.summary().secrets.len();
-            if reader.next_frame()?.is_none() {
-                break;
-            }
-            // Secrets stand before the packets that need them.
-            if reader.summary().secrets.len() > secrets_before {
-                dissector.add_secrets(&reader.summary().secrets);
-            }
-            let Some(frame) = reader.current_frame() else { continue };
-            if settings.tap.is_some_and(|tap| tap != frame.interface) {
-                continue;
-            }
-            match frame.segment() {
-                Ok(segment) => {
-                    let Some(observed) = dissector.on_segment(&segment) else { continue };
-                    while meters.len() <= observed.flow {
-                        meters.push(ConnectionMeter::new(segment.time));
-                    }
-                    meters[observed.flow].on_packet(&segment, &observed);
-                }
-                Err(reason) => skipped = Some(reason),
-            }
-        }
+            meters[observed.flow].on_packet(segment, observed);
+        })?;
         let connections = meters
             .into_iter()
             .zip(dissector.flows())

@@ -1,5 +1,7 @@
 //! A whole capture, packet by packet, in memory that does not grow with it.
 
+use std::collections::BTreeSet;
+
 use quiclab_units::{ByteCount, Duration, Time};
 use quiclab_wire::{Capture, Dissector, Flow, FlowProtocol, Observed, Role, Segment};
 
@@ -67,19 +69,22 @@ struct FlowMeter {
     directions: [DirectionMeter; 2],
     handshake: HandshakeMeter,
     origin: Option<Time>,
+    /// Whether it is the first flow at its interface.
+    is_first: bool,
 }
 
 /// Feed it every packet in the order of the capture, then ask for the result.
 pub struct Analysis {
     settings: AnalysisSettings,
     flows: Vec<FlowMeter>,
+    interfaces: BTreeSet<u32>,
     frames: u64,
 }
 
 impl Analysis {
     /// Nothing seen yet.
     pub fn new(settings: AnalysisSettings) -> Self {
-        Analysis { settings, flows: Vec::new(), frames: 0 }
+        Analysis { settings, flows: Vec::new(), interfaces: BTreeSet::new(), frames: 0 }
     }
 
     /// The next packet.
@@ -92,6 +97,7 @@ impl Analysis {
                 directions: [direction(), direction()],
                 handshake: HandshakeMeter::default(),
                 origin: None,
+                is_first: self.interfaces.insert(observed.connection.interface()),
             });
         }
         let flow = &mut self.flows[observed.flow];
@@ -112,7 +118,7 @@ impl Analysis {
             Role::Server => (server, client),
         };
         let id = observed.connection.original_destination_connection_id();
-        let plan = plan_of(&self.settings.plans, observed.sender, observed.flow, id);
+        let plan = plan_of(&self.settings.plans, observed.sender, flow.is_first, id);
         own.on_packet(segment, observed, protection, origin, plan);
         peer.on_packet_of_peer(segment, observed);
     }
@@ -127,7 +133,7 @@ impl Analysis {
         let settings = self.settings;
         let mut all = Vec::new();
         for (index, (meter, flow)) in self.flows.into_iter().zip(dissector.flows()).enumerate() {
-            let FlowMeter { directions: [client, server], handshake, .. } = meter;
+            let FlowMeter { directions: [client, server], handshake, is_first, .. } = meter;
             let looks_like_quic = client.looks_like_quic() || server.looks_like_quic();
             let protocol = match flow.protocol() {
                 FlowProtocol::Udp if looks_like_quic => FlowProtocol::Quic,
@@ -141,7 +147,7 @@ impl Analysis {
                 warn_of_flow(flow, protocol, &meter, &handshake, &mut run);
                 let decryption = meter.decryption();
                 let id = flow.original_destination_connection_id();
-                let planned = plan_of(&settings.plans, sender, index, id).map_or(0, PlannedTimes::len);
+                let planned = plan_of(&settings.plans, sender, is_first, id).map_or(0, PlannedTimes::len);
                 let (pictures, windows) = meter.finish(sender == Role::Server, &settings, planned, &mut run);
                 if sender == Role::Server {
                     handshake.finish(&mut run);

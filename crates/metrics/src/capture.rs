@@ -87,33 +87,12 @@ pub fn analyze<R: Read>(
     on_packet: &mut dyn FnMut(u64, &Segment, Option<&Observed>),
 ) -> Result<CaptureAnalysis, CaptureError> {
     let mut analysis = Analysis::new(settings);
-    let mut number = 0;
-    let mut skipped = None;
-    loop {
-        if let Some(reason) = skipped.take() {
-            reader.skip(reason);
+    reader.dissect(&mut dissector, None, &mut |number, segment, observed| {
+        if let Some(observed) = observed {
+            analysis.on_packet(segment, observed);
         }
-        let secrets_before = reader.summary().secrets.len();
-        if reader.next_frame()?.is_none() {
-            break;
-        }
-        // Secrets stand before the packets that need them.
-        if reader.summary().secrets.len() > secrets_before {
-            dissector.add_secrets(&reader.summary().secrets);
-        }
-        let Some(frame) = reader.current_frame() else { continue };
-        number += 1;
-        match frame.segment() {
-            Ok(segment) => {
-                let observed = dissector.on_segment(&segment);
-                if let Some(observed) = &observed {
-                    analysis.on_packet(&segment, observed);
-                }
-                on_packet(number, &segment, observed.as_ref());
-            }
-            Err(reason) => skipped = Some(reason),
-        }
-    }
+        on_packet(number, segment, observed);
+    })?;
     let packets = analysis.packets();
     let mut flows: Vec<FlowDescription> = dissector.flows().iter().map(FlowDescription::of).collect();
     let directions = analysis.finish(&dissector);

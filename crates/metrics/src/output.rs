@@ -136,6 +136,15 @@ pub struct Metrics {
     pub cpu_busy_share: Option<f64>,
 }
 
+impl Metrics {
+    /// The metric of this name: `None` where there is none of it, `Some(None)` where it could not be measured.
+    pub fn value(&self, name: &str) -> Option<Option<f64>> {
+        // Numbers alone, which JSON can say.
+        let all = serde_json::to_value(self).expect("metrics hold only what JSON can say");
+        all.get(name).map(serde_json::Value::as_f64)
+    }
+}
+
 /// What the report draws without reading the capture again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -248,6 +257,14 @@ mod tests {
         let metrics = value["metrics"].as_object().unwrap();
         assert!(metrics.len() > 40);
         assert!(metrics.values().all(serde_json::Value::is_null));
+    }
+
+    #[test]
+    fn a_metric_is_found_by_its_name() {
+        let metrics = Metrics { drops_packets: Some(7), ..Metrics::default() };
+        assert_eq!(metrics.value("drops_packets"), Some(Some(7.0)));
+        assert_eq!(metrics.value("gap_median_ns"), Some(None));
+        assert_eq!(metrics.value("drops"), None);
     }
 
     #[test]

@@ -25,7 +25,54 @@ pub struct PlannedTimes {
     has_checksums: bool,
 }
 
+/// Why a list of planned times cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: found {found:?}, expected {expected}")]
+pub struct PlannedListError {
+    /// From 1.
+    pub line: usize,
+    /// What stands there.
+    pub found: String,
+    /// What should.
+    pub expected: String,
+}
+
 impl PlannedTimes {
+    /// An endpoint's own list: lines of `packet_number,planned_ns` or `crc32c,planned_ns`, under a heading that says which.
+    ///
+    /// # Errors
+    /// [`PlannedListError`] with the first line that is neither.
+    pub fn of_list(text: &str) -> Result<Self, PlannedListError> {
+        let error = |line: usize, found: &str, expected: &str| PlannedListError {
+            line,
+            found: found.to_owned(),
+            expected: expected.to_owned(),
+        };
+        let mut lines = text.lines().enumerate();
+        let heading = lines.next().map(|(_, line)| line.trim()).unwrap_or_default();
+        let key: fn(&str) -> Option<PlannedKey> = match heading {
+            "packet_number,planned_ns" => |text| text.parse().ok().map(PlannedKey::PacketNumber),
+            "crc32c,planned_ns" => |text| {
+                let digits = text.strip_prefix("0x").unwrap_or(text);
+                u32::from_str_radix(digits, 16).ok().map(PlannedKey::DatagramChecksum)
+            },
+            other => return Err(error(1, other, "packet_number,planned_ns or crc32c,planned_ns")),
+        };
+        let mut times = PlannedTimes::default();
+        for (number, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
+            let parsed = line
+                .trim()
+                .split_once(',')
+                .and_then(|(first, second)| Some((key(first.trim())?, second.trim().parse::<i64>().ok()?)));
+            let Some((key, planned)) = parsed else {
+                let expected = format!("{heading}, whole numbers (crc32c in hexadecimal)");
+                return Err(error(number + 1, line, &expected));
+            };
+            times.insert(&[key], planned);
+        }
+        Ok(times)
+    }
+
     /// Adds a packet, by all that it can be found by. The zero of the clock does not matter, as long as it is the same for
     /// all.
     pub fn insert(&mut self, keys: &[PlannedKey], time_ns: i64) {
@@ -63,18 +110,18 @@ pub struct Plan {
     /// Which end planned.
     pub sender: Role,
     /// Destination connection ID of the client's first Initial. `None`: not known, and then the plan is taken for the
-    /// first flow.
+    /// first flow at each tap.
     pub original_destination_connection_id: Option<ConnectionId>,
     /// The times.
     pub times: PlannedTimes,
 }
 
-/// The plan of a sender, by connection ID, or the only one there is for the first flow.
-pub(crate) fn plan_of(plans: &[Plan], sender: Role, flow: usize, id: Option<ConnectionId>) -> Option<&PlannedTimes> {
+/// The plan of a sender, by connection ID, or the only one there is for the first flow at a tap.
+pub(crate) fn plan_of(plans: &[Plan], sender: Role, is_first: bool, id: Option<ConnectionId>) -> Option<&PlannedTimes> {
     let of_sender = || plans.iter().filter(|plan| plan.sender == sender && !plan.times.is_empty());
     let by_id = of_sender().find(|plan| id.is_some() && plan.original_destination_connection_id == id);
     // Behind a Retry an end may name another ID than the first.
-    let only = || (flow == 0 && of_sender().count() == 1).then(|| of_sender().next()).flatten();
+    let only = || (is_first && of_sender().count() == 1).then(|| of_sender().next()).flatten();
     by_id.or_else(only).map(|plan| &plan.times)
 }
 
@@ -166,5 +213,18 @@ mod tests {
         PrecisionMeter::default().finish(3, &mut run);
         assert_eq!(run.warnings[0].code, "planned_times_not_joined");
         assert_eq!(run.metrics.precision_sd_ns, None);
+    }
+
+    #[test]
+    fn both_kinds_of_lists_are_read() {
+        assert_eq!(PlannedTimes::of_list("packet_number,planned_ns\n1,-5\n\n2, 7\n").unwrap().len(), 2);
+        assert_eq!(PlannedTimes::of_list("crc32c,planned_ns\n0xDEADbeef,1\nff,2\n").unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_wrong_line_is_told_with_its_number() {
+        let error = PlannedTimes::of_list("packet_number,planned_ns\n1,5\n1;6\n").unwrap_err().to_string();
+        assert!(error.contains("line 3") && error.contains("1;6"), "{error}");
+        assert!(PlannedTimes::of_list("").unwrap_err().to_string().contains("line 1"));
     }
 }

@@ -73,11 +73,13 @@ pub enum WarningCode {
     StrayFiles,
     /// An endpoint printed more than is kept.
     LogCut,
+    /// A list of planned send times could not be read.
+    PlannedTimesUnread,
 }
 
 impl WarningCode {
     /// All of them, in the order of declaration.
-    pub const ALL: [WarningCode; 35] = [
+    pub const ALL: [WarningCode; 36] = [
         WarningCode::NoFlow,
         WarningCode::SeveralFlows,
         WarningCode::CaptureTruncated,
@@ -113,6 +115,7 @@ impl WarningCode {
         WarningCode::ProcessesLeft,
         WarningCode::StrayFiles,
         WarningCode::LogCut,
+        WarningCode::PlannedTimesUnread,
     ];
 
     /// The name in `metrics.json`. Never changes its meaning.
@@ -153,6 +156,7 @@ impl WarningCode {
             WarningCode::ProcessesLeft => "processes_left",
             WarningCode::StrayFiles => "stray_files",
             WarningCode::LogCut => "log_cut",
+            WarningCode::PlannedTimesUnread => "planned_times_unread",
         }
     }
 }

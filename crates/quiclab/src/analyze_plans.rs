@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use quiclab_metrics::{Plan, PlannedKey, PlannedTimes};
 use quiclab_trace::TraceWriter;
 use quiclab_wire::{ConnectionId, QlogEventKind, QlogPacket, QlogSpace, QlogSummary, Role, read_qlog};
@@ -24,7 +24,7 @@ pub fn read(
     }
     if let Some(file) = &arguments.planned {
         let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
-        let times = of_list(&text).with_context(|| file.display().to_string())?;
+        let times = PlannedTimes::of_list(&text).with_context(|| file.display().to_string())?;
         plans.push(Plan { sender: Role::Server, original_destination_connection_id: None, times });
     }
     Ok(plans)
@@ -112,48 +112,4 @@ fn remarks(summary: &QlogSummary) -> Vec<String> {
     }
     remarks.extend(summary.not_understood.iter().map(|(what, count)| format!("{count} times not understood: {what}")));
     remarks
-}
-
-/// Lines of `packet_number,planned_ns` or `crc32c,planned_ns`, under a heading that says which.
-fn of_list(text: &str) -> Result<PlannedTimes> {
-    let mut lines = text.lines().enumerate();
-    let heading = lines.next().map(|(_, line)| line.trim()).unwrap_or_default();
-    let key: fn(&str) -> Option<PlannedKey> = match heading {
-        "packet_number,planned_ns" => |text| text.parse().ok().map(PlannedKey::PacketNumber),
-        "crc32c,planned_ns" => |text| {
-            let digits = text.strip_prefix("0x").unwrap_or(text);
-            u32::from_str_radix(digits, 16).ok().map(PlannedKey::DatagramChecksum)
-        },
-        other => bail!("line 1: found {other:?}, expected packet_number,planned_ns or crc32c,planned_ns"),
-    };
-    let mut times = PlannedTimes::default();
-    for (number, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
-        let parsed = line
-            .trim()
-            .split_once(',')
-            .and_then(|(first, second)| Some((key(first.trim())?, second.trim().parse::<i64>().ok()?)));
-        let Some((key, planned)) = parsed else {
-            bail!("line {}: found {line:?}, expected {heading}, whole numbers (crc32c in hexadecimal)", number + 1);
-        };
-        times.insert(&[key], planned);
-    }
-    Ok(times)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn both_kinds_of_lists_are_read() {
-        assert_eq!(of_list("packet_number,planned_ns\n1,-5\n\n2, 7\n").unwrap().len(), 2);
-        assert_eq!(of_list("crc32c,planned_ns\n0xDEADbeef,1\nff,2\n").unwrap().len(), 2);
-    }
-
-    #[test]
-    fn a_wrong_line_is_told_with_its_number() {
-        let error = of_list("packet_number,planned_ns\n1,5\n1;6\n").unwrap_err().to_string();
-        assert!(error.contains("line 3") && error.contains("1;6"), "{error}");
-        assert!(of_list("").unwrap_err().to_string().contains("line 1"));
-    }
 }

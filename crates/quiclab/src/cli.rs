@@ -34,6 +34,10 @@ pub enum Verb {
     Analyze(AnalyzeArguments),
     /// Make the report of a folder of records again
     Report(ReportArguments),
+    /// Say whether what experiments expect holds in their results
+    Check(CheckArguments),
+    /// Say at which packet two records part, and what the stacks logged there
+    Diff(DiffArguments),
     /// Run a record's run again and compare every byte
     Verify(VerifyArguments),
     /// Say what this machine can do, what is missing, and the command that mends it
@@ -49,7 +53,8 @@ pub enum Verb {
 /// Arguments of `quiclab run`.
 #[derive(Debug, Args)]
 pub struct RunArguments {
-    /// The experiment file
+    /// The experiment file, or a folder of them, which are run one after the other
+    #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// A profile of the file, such as quick
     #[arg(long)]
@@ -63,7 +68,8 @@ pub struct RunArguments {
     /// Virtual machines side by side; the results do not depend on it [default: one per core]
     #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
-    /// Folder of the records and the report [default: results/EXPERIMENT, with -PROFILE behind it]
+    /// Folder of the records and the report [default: results/EXPERIMENT, with -PROFILE behind it]; for a folder of files, the one in
+    /// which each gets a folder of its own [default: results]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Seconds of this machine's time after which a run is given up
@@ -136,6 +142,42 @@ pub struct ReportArguments {
     #[command(flatten)]
     pub output: Output,
 }
+
+/// Arguments of `quiclab check`.
+#[derive(Debug, Args)]
+#[command(after_help = CHECK_HELP)]
+pub struct CheckArguments {
+    /// Folders that quiclab run has filled, or that hold such folders
+    #[arg(required = true, value_name = "DIR")]
+    pub folders: Vec<PathBuf>,
+    /// Take what is undecided for failed
+    #[arg(long)]
+    pub strict: bool,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+const CHECK_HELP: &str = "\
+An experiment file says what must hold in its [[expect]] tables; docs/reference/experiment-file.md has them.
+Exit status: the number of expectations that fail or could not be measured, at most 99; 125 a folder could not be read.";
+
+/// Arguments of `quiclab diff`.
+#[derive(Debug, Args)]
+#[command(after_help = DIFF_HELP)]
+pub struct DiffArguments {
+    /// A record: a folder with run.toml and wire.pcapng
+    #[arg(value_name = "A")]
+    pub one: PathBuf,
+    /// Another one
+    #[arg(value_name = "B")]
+    pub other: PathBuf,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+const DIFF_HELP: &str = "\
+Packets are those of the sender's tap, in order, with times since the first. Exit status: 0 all are the same; 1 they part; 125 a \
+record could not be read.";
 
 /// Arguments of `quiclab verify`.
 #[derive(Debug, Args)]

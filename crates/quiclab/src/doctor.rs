@@ -141,7 +141,7 @@ fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
         Err(error) => return Ok(vec![bad("stacks", first_line(&error), "--stacks DIR".to_owned())]),
     };
     let mut checks = Vec::new();
-    for manifest in laboratory.manifests().values() {
+    for manifest in laboratory.usual() {
         let name = format!("to build {}", manifest.name);
         let tools = manifest.build.host_tools.iter().filter(|tool| find(tool).is_none()).cloned().collect::<Vec<_>>();
         let packages =

@@ -19,6 +19,7 @@ use quiclab_testbed::{
     stack::{BuiltStack, MANIFEST, Source, source, sources},
     vm::{
         kernel::Kernel,
+        kernel_module::with_gso_pace,
         machine::qemu_version,
         priority,
         run::{PerformError, Performed, Side, Sides, Vm},
@@ -34,10 +35,12 @@ pub const IMPORTED: &str = "imported";
 /// Where things are, before anything is made.
 #[derive(Debug)]
 pub struct Laboratory {
-    /// The stacks by name.
+    /// The stacks by name, also with every option of their builds.
     pub sources: BTreeMap<String, Source>,
     /// Where things are made once.
     pub cache: Cache,
+    /// Source of the kernel module, beside the stacks.
+    module: PathBuf,
     /// Set to end everything.
     pub stop: Arc<AtomicBool>,
 }
@@ -74,7 +77,15 @@ impl Laboratory {
             let source = own_stack(&cache, path)?;
             sources.insert(source.manifest.name.clone(), source);
         }
-        Ok(Self { sources, cache, stop })
+        let variants: Vec<_> = sources.values().flat_map(Source::variants).collect();
+        sources.extend(variants.into_iter().map(|variant| (variant.manifest.name.clone(), variant)));
+        let module = folder.parent().unwrap_or(Path::new("")).join("kernel/module");
+        Ok(Self { sources, cache, module, stop })
+    }
+
+    /// The stacks as they usually are, in order of name: what is meant where no names are given.
+    pub fn usual(&self) -> impl Iterator<Item = &StackManifest> {
+        self.sources.values().filter(|source| source.options.is_empty()).map(|source| &source.manifest)
     }
 
     /// True where `name` is a stack that was imported as an image.
@@ -122,13 +133,16 @@ impl Laboratory {
             if !prepared.can(run) {
                 continue;
             }
-            let name = &run.settings.kernel;
-            if !prepared.machines.contains_key(name) {
-                let kernel = self.kernel(name)?;
+            let name = machine(run);
+            if !prepared.machines.contains_key(&name) {
+                let mut kernel = self.kernel(&run.settings.kernel)?;
+                if run.settings.hosts.segment_pacing {
+                    kernel = with_gso_pace(&self.cache, &kernel, &self.module)?;
+                }
                 let guest = Guest { kernel, agent: agent.clone(), qemu_version: qemu_version.clone() };
                 prepared.machines.insert(name.clone(), Vm { cache: self.cache.clone(), guest });
             }
-            let vm = &prepared.machines[name];
+            let vm = &prepared.machines[&name];
             vm.prepare(run, prepared.sides(run), &self.host(0, patience)?, &mut |size| {
                 say(&format!("booting a guest of {} MiB with kernel {name} (once; some 10 s)", size.memory_mib));
             })?;
@@ -174,10 +188,16 @@ impl Laboratory {
     /// Where there is none.
     pub fn source(&self, name: &str) -> Result<&Source> {
         self.sources.get(name).with_context(|| {
-            let known = self.sources.keys().cloned().collect::<Vec<_>>().join(", ");
+            let known = self.usual().map(|manifest| manifest.name.clone()).collect::<Vec<_>>().join(", ");
             format!("stack: found {name:?}, expected one of {known}")
         })
     }
+}
+
+/// Which machine a run needs.
+fn machine(run: &Run) -> String {
+    let module = if run.settings.hosts.segment_pacing { " with gso_pace" } else { "" };
+    format!("{}{module}", run.settings.kernel)
 }
 
 impl Prepared {
@@ -197,7 +217,7 @@ impl Prepared {
     /// # Errors
     /// Where a part cannot be read.
     pub fn versions(&self, run: &Run) -> Result<Versions> {
-        self.machines[&run.settings.kernel].versions(run, self.sides(run))
+        self.machines[&machine(run)].versions(run, self.sides(run))
     }
 
     /// Performs `run`.
@@ -211,7 +231,7 @@ impl Prepared {
         failures: &Path,
         host: &Host,
     ) -> Result<Performed, PerformError> {
-        self.machines[&run.settings.kernel].perform(run, self.sides(run), records, failures, host)
+        self.machines[&machine(run)].perform(run, self.sides(run), records, failures, host)
     }
 
     /// Performs `run` with other variables in the endpoints' environments.
@@ -232,7 +252,7 @@ impl Prepared {
         client.guest.environment.extend(variables.client.clone());
         sides.server.manifest = &server;
         sides.client.manifest = &client;
-        self.machines[&run.settings.kernel].perform(run, sides, records, failures, host)
+        self.machines[&machine(run)].perform(run, sides, records, failures, host)
     }
 }
 

@@ -2,7 +2,9 @@
 
 mod analyze;
 mod analyze_plans;
+mod check;
 mod cli;
+mod diff;
 mod doctor;
 mod interop;
 mod laboratory;
@@ -44,6 +46,8 @@ fn main() -> ExitCode {
         Verb::Run(arguments) => run::run(&arguments),
         Verb::Analyze(arguments) => analyze::analyze(&arguments),
         Verb::Report(arguments) => report::report(&arguments),
+        Verb::Check(arguments) => check::check(&arguments),
+        Verb::Diff(arguments) => diff::diff(&arguments),
         Verb::Verify(arguments) => verify::verify(&arguments),
         Verb::Doctor(arguments) => doctor::doctor(&arguments),
         Verb::Stacks(arguments) => stacks::stacks(&arguments),

@@ -23,8 +23,8 @@ pub fn prepare(arguments: &PrepareArguments) -> Result<u8> {
         }
         None => {
             laboratory.kernel("6.1")?;
-            for name in laboratory.sources.keys() {
-                laboratory.stack(name)?;
+            for manifest in laboratory.usual() {
+                laboratory.stack(&manifest.name)?;
             }
         }
     }

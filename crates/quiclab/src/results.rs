@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_experiment::{Plan, Published, run::Settings};
+use quiclab_experiment::{Expectation, Plan, Published, run::Settings};
 use quiclab_report::{FailureRow, PublishedRow, ReportInput, RunRow};
 use quiclab_testbed::{
     collect::{SENDER_TAP, SERVER_PORT},
@@ -37,6 +37,11 @@ pub struct Index {
     source: Option<String>,
     command: String,
     published: Vec<PublishedEntry>,
+    #[serde(default)]
+    expectations: Vec<Expectation>,
+    /// Expectations about runs that are not in the plan, such as those that a profile leaves out.
+    #[serde(default)]
+    expectations_left_out: Vec<Expectation>,
     /// Names of the plan's records, in its order.
     records: Vec<String>,
     /// Stacks whose runs were left out because they could not be built, and why.
@@ -77,6 +82,12 @@ impl Index {
             values: published.values.clone(),
             source: published.source.clone(),
         };
+        let all: Vec<_> = plan.runs.iter().filter(|run| run.repetition == 1).map(|run| &run.settings).collect();
+        let has_runs = |expectation: &Expectation| {
+            let mut subjects = expectation.subjects(&all).into_iter();
+            subjects.any(|subject| subject.with.is_none_or(|with| !with.is_empty()))
+        };
+        let (expectations, expectations_left_out) = plan.expectations.iter().cloned().partition(has_runs);
         Self {
             schema: SCHEMA,
             experiment: plan.experiment.clone(),
@@ -84,6 +95,8 @@ impl Index {
             source: plan.source.clone(),
             command,
             published: plan.published.iter().map(entry).collect(),
+            expectations,
+            expectations_left_out,
             records,
             missing_stacks,
         }
@@ -104,13 +117,18 @@ impl Results {
     /// # Errors
     /// Where there is none.
     pub fn open(folder: &Path) -> Result<Self> {
-        if !folder.join(INDEX_FILE).is_file() {
+        if !Self::are_in(folder) {
             bail!(
                 "{}: found no {INDEX_FILE}, expected a folder that quiclab run has filled\nhint: quiclab run FILE --out DIR",
                 folder.display()
             );
         }
         Self::create(folder)
+    }
+
+    /// True for a folder that `quiclab run` has filled.
+    pub fn are_in(folder: &Path) -> bool {
+        folder.join(INDEX_FILE).is_file()
     }
 
     /// Where failures are kept.
@@ -161,7 +179,11 @@ impl Results {
         Ok(Written { input, page })
     }
 
-    fn report_input(&self) -> Result<ReportInput> {
+    /// What a report is made of.
+    ///
+    /// # Errors
+    /// Where the index or a record cannot be read.
+    pub fn report_input(&self) -> Result<ReportInput> {
         let path = self.folder.join(INDEX_FILE);
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let index: Index = serde_json::from_str(&text)
@@ -206,6 +228,8 @@ impl Results {
             runs,
             failures,
             published: index.published.into_iter().map(row).collect(),
+            expectations: index.expectations,
+            expectations_left_out: index.expectations_left_out,
         })
     }
 

@@ -11,9 +11,10 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{Experiment, Overrides, Plan, labels};
+use quiclab_metrics::Metrics;
 use quiclab_report::metric_names;
 use quiclab_testbed::vm::monitor::Interrupted;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     cli::RunArguments,
@@ -27,44 +28,83 @@ use crate::{
 /// Exit statuses above this have other meanings.
 const MOST_FAILURES: usize = 99;
 
-/// Runs an experiment and reports on it. Returns the number of runs that failed, at most [`MOST_FAILURES`].
+/// Runs experiments and reports on them. Returns the number of runs that failed, at most [`MOST_FAILURES`].
 ///
 /// # Errors
 /// A wrong file, a missing program, an interruption.
 pub fn run(arguments: &RunArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
     let laboratory = Laboratory::open(&arguments.stacks, stop.clone())?;
-    let plan = plan(arguments, &laboratory)?;
+    let files = experiment_files(&arguments.file)?;
+    // All of them, before the first is run.
+    let plans = files.iter().map(|file| plan(file, arguments, &laboratory)).collect::<Result<Vec<_>>>()?;
     if arguments.dry_run {
-        return show_plan(&plan, arguments.output.json);
+        return show_plans(&plans, arguments.output.json);
     }
-    let folder = arguments.out.clone().unwrap_or_else(|| default_folder(&plan, arguments.profile.as_deref()));
+    let mut failed = 0;
+    let mut shown = Vec::new();
+    for (file, plan) in files.iter().zip(&plans) {
+        let (results, done) = perform(file, plan, arguments, &laboratory)?;
+        if stop.load(Ordering::Relaxed) {
+            return Err(Interrupted::ByRequest.into());
+        }
+        shown.extend(show(&results, &done, arguments.output.json)?);
+        failed += done.failed;
+    }
+    if let [only] = &shown[..]
+        && files.len() == 1
+    {
+        output::print(&(serde_json::to_string_pretty(only)? + "\n"))?;
+    } else if arguments.output.json {
+        output::print(&(serde_json::to_string_pretty(&shown)? + "\n"))?;
+    }
+    Ok(failed.min(MOST_FAILURES) as u8)
+}
+
+/// The experiment file that was named, or all in the folder that was, in order of name.
+fn experiment_files(path: &Path) -> Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_path_buf()]);
+    }
+    let entries = fs::read_dir(path).with_context(|| path.display().to_string())?;
+    let paths = entries.flatten().map(|entry| entry.path());
+    let mut files: Vec<_> = paths.filter(|path| path.extension().is_some_and(|kind| kind == "toml")).collect();
+    files.sort();
+    if files.is_empty() {
+        bail!("{}: found a folder without .toml files, expected experiment files in it", path.display());
+    }
+    Ok(files)
+}
+
+fn perform(file: &Path, plan: &Plan, arguments: &RunArguments, laboratory: &Laboratory) -> Result<(Results, Done)> {
+    let folder = match &arguments.out {
+        Some(folder) if arguments.file.is_dir() => folder.join(own_folder(plan, arguments.profile.as_deref())),
+        Some(folder) => folder.clone(),
+        None => Path::new("results").join(own_folder(plan, arguments.profile.as_deref())),
+    };
     let results = Results::create(&folder)?;
     let _lock = results.lock()?;
     let patience = Duration::from_secs(arguments.wall_timeout);
     let prepared = laboratory.prepare(&plan.runs, patience)?;
-    let jobs = jobs(&plan, &prepared)?;
+    let jobs = jobs(plan, &prepared)?;
     let names = jobs.iter().map(|job| job.name.clone()).collect();
-    results.write_index(&Index::new(&plan, command_line(arguments), names, prepared.missing.clone()))?;
+    results.write_index(&Index::new(plan, command_line(file, arguments), names, prepared.missing.clone()))?;
     let missing: Vec<Job> = jobs.iter().filter(|job| !results.has(&job.name)).cloned().collect();
     if missing.len() < jobs.len() {
         eprintln!("quiclab: {} of {} runs have a record already", jobs.len() - missing.len(), jobs.len());
     }
     let hosts = (0..workers(arguments)).map(|worker| laboratory.host(worker, patience)).collect::<Result<Vec<_>>>()?;
     let done = perform_all(&prepared, &missing, &hosts, &results.records, &results.failures(), &tell_goodput);
-    if stop.load(Ordering::Relaxed) {
-        return Err(Interrupted::ByRequest.into());
-    }
-    show(&results, &done, arguments.output.json)?;
-    Ok(done.failed.min(MOST_FAILURES) as u8)
+    Ok((results, done))
 }
 
-fn show(results: &Results, done: &Done, json: bool) -> Result<()> {
+/// Prints the report of an experiment; as JSON it is returned.
+fn show(results: &Results, done: &Done, json: bool) -> Result<Option<Value>> {
     let written = results.report()?;
+    let mut told = None;
     if json {
-        let report: serde_json::Value = serde_json::from_str(&quiclab_report::render_json(&written.input))?;
-        let all = json!({ "report": report, "performed": done.performed });
-        output::print(&(serde_json::to_string_pretty(&all)? + "\n"))?;
+        let report: Value = serde_json::from_str(&quiclab_report::render_json(&written.input))?;
+        told = Some(json!({ "report": report, "performed": done.performed }));
     } else {
         output::print(&quiclab_report::render_terminal(&written.input, output::terminal_width()))?;
     }
@@ -72,22 +112,29 @@ fn show(results: &Results, done: &Done, json: bool) -> Result<()> {
     if done.failed > 0 {
         eprintln!("quiclab: {} runs failed; the same command tries them again", done.failed);
     }
-    Ok(())
+    Ok(told)
 }
 
-/// Reads the experiment file and expands it.
+/// Reads an experiment file and expands it.
 ///
 /// # Errors
 /// As [`Experiment::parse`] and [`Experiment::plan`].
-pub fn plan(arguments: &RunArguments, laboratory: &Laboratory) -> Result<Plan> {
-    let experiment = read_experiment(&arguments.file, arguments.profile.as_deref())?;
+fn plan(file: &Path, arguments: &RunArguments, laboratory: &Laboratory) -> Result<Plan> {
+    let experiment = read_experiment(file, arguments.profile.as_deref())?;
+    for expectation in &experiment.expectations {
+        if Metrics::default().value(&expectation.metric).is_none() {
+            bail!(
+                "{}: expect.metric: found {:?} with the claim {:?}, expected the name of a metric\nhint: docs/reference/metrics.md lists them",
+                file.display(),
+                expectation.metric,
+                expectation.claim
+            );
+        }
+    }
     for name in experiment.published.iter().flat_map(|row| row.values.keys()) {
         if !metric_names().any(|metric| metric == name) {
             let known = metric_names().collect::<Vec<_>>().join(", ");
-            bail!(
-                "{}: published.values.{name}: found no metric of that name, expected one of {known}",
-                arguments.file.display()
-            );
+            bail!("{}: published.values.{name}: found no metric of that name, expected one of {known}", file.display());
         }
     }
     let overrides = Overrides { repetitions: arguments.reps, filters: arguments.filter.clone() };
@@ -130,17 +177,18 @@ fn workers(arguments: &RunArguments) -> usize {
     arguments.jobs.map_or_else(cores, usize::from)
 }
 
-fn default_folder(plan: &Plan, profile: Option<&str>) -> PathBuf {
+/// The folder of an experiment's results, below that of all results.
+fn own_folder(plan: &Plan, profile: Option<&str>) -> String {
     // A profile's name can be any text, a folder's not.
     let plain = |character: char| if character.is_alphanumeric() { character } else { '_' };
     let profile =
         profile.map_or_else(String::new, |profile| format!("-{}", profile.chars().map(plain).collect::<String>()));
-    Path::new("results").join(format!("{}{profile}", plan.experiment))
+    format!("{}{profile}", plan.experiment)
 }
 
 /// The command that makes these runs again. Number of jobs and folder make no difference, so they are left out.
-fn command_line(arguments: &RunArguments) -> String {
-    let mut line = format!("quiclab run {}", quoted(&arguments.file.display().to_string()));
+fn command_line(file: &Path, arguments: &RunArguments) -> String {
+    let mut line = format!("quiclab run {}", quoted(&file.display().to_string()));
     if let Some(profile) = &arguments.profile {
         let _ = write!(line, " --profile {}", quoted(profile));
     }
@@ -166,10 +214,13 @@ fn quoted(word: &str) -> String {
     }
 }
 
-fn show_plan(plan: &Plan, json: bool) -> Result<u8> {
+fn show_plans(plans: &[Plan], json: bool) -> Result<u8> {
     if json {
-        output::print(&(serde_json::to_string_pretty(&plan.runs)? + "\n"))?;
-    } else {
+        let runs: Vec<_> = plans.iter().flat_map(|plan| &plan.runs).collect();
+        output::print(&(serde_json::to_string_pretty(&runs)? + "\n"))?;
+        return Ok(0);
+    }
+    for plan in plans {
         let mut text = format!("{}: {} runs\n", plan.experiment, plan.runs.len());
         for (run, label) in plan.runs.iter().zip(run_labels(plan)) {
             let settings = &run.settings;

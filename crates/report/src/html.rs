@@ -6,6 +6,7 @@ use plotly::Plot;
 use crate::{
     columns::{COLUMNS, NOTHING, main_columns},
     figures::{FIGURES, Figure},
+    findings::findings,
     groups::Group,
     input::ReportInput,
 };
@@ -29,6 +30,7 @@ pub fn render_html(input: &ReportInput) -> String {
         h2 { "Numbers" }
         (table(&groups))
         (every_metric(&groups))
+        (expectations(input))
         @for figure in &figures { (picture(figure)) }
         h2 { "Settings" }
         @for group in &groups { (settings(group)) }
@@ -79,6 +81,32 @@ fn failures(input: &ReportInput) -> Markup {
             section.failed {
                 h2 { "Failed runs: " (input.failures.len()) }
                 ul { @for failure in &input.failures { li { code { (failure.folder) } ": " (failure.message) } } }
+            }
+        }
+    }
+}
+
+fn expectations(input: &ReportInput) -> Markup {
+    let findings = findings(input);
+    html! {
+        @if !findings.is_empty() || !input.expectations_left_out.is_empty() {
+            h2 { "What was expected" }
+            div.wide {
+                table.expectations {
+                    thead { tr { th {} th { "claim" } th { "by these numbers" } } }
+                    tbody {
+                        @for finding in &findings {
+                            tr {
+                                td.outcome data-outcome=(finding.outcome.word()) { (finding.outcome.word()) }
+                                th { (finding.claim) }
+                                td { (finding.numbers()) }
+                            }
+                        }
+                        @for expectation in &input.expectations_left_out {
+                            tr { td { "left out" } th { (expectation.claim) } td { "no such run in this plan" } }
+                        }
+                    }
+                }
             }
         }
     }

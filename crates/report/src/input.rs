@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use quiclab_experiment::run::{Run, Versions};
+use quiclab_experiment::{
+    Expectation,
+    run::{Run, Versions},
+};
 use quiclab_metrics::RunMetrics;
 
 /// Everything a report shows. Equal inputs give equal bytes.
@@ -22,6 +25,10 @@ pub struct ReportInput {
     pub failures: Vec<FailureRow>,
     /// What others published.
     pub published: Vec<PublishedRow>,
+    /// What must hold.
+    pub expectations: Vec<Expectation>,
+    /// What must hold of runs that are not part of this plan.
+    pub expectations_left_out: Vec<Expectation>,
 }
 
 /// One run that went well.

@@ -3,12 +3,12 @@
 use quiclab_metrics::Summary;
 use serde_json::{Map, Value, json};
 
-use crate::{columns::COLUMNS, groups::Group, input::ReportInput};
+use crate::{columns::COLUMNS, findings::findings, groups::Group, input::ReportInput};
 
 /// Version of the layout. Changes when a field changes its meaning, its unit or its name.
 const SCHEMA: u32 = 1;
 
-/// Groups with their settings and statistics, runs with their metrics, warnings, failures. Values are in the units that
+/// Groups with their settings and statistics, runs with their metrics, warnings, what came of expectations, failures. Values are in the units that
 /// the names of the metrics say, not scaled as in the tables.
 pub fn render_json(input: &ReportInput) -> String {
     let all = json!({
@@ -18,6 +18,7 @@ pub fn render_json(input: &ReportInput) -> String {
         "source": input.source,
         "command": input.command,
         "groups": Group::all(input).iter().map(group).collect::<Vec<_>>(),
+        "expectations": findings(input),
         "failures": input.failures.iter().map(|row| json!({ "record": row.folder, "message": row.message })).collect::<Vec<_>>(),
     });
     format!("{all:#}\n")

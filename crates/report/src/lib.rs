@@ -7,6 +7,7 @@
 mod analysis;
 mod columns;
 mod figures;
+mod findings;
 mod groups;
 mod html;
 mod input;
@@ -19,6 +20,7 @@ pub use analysis::{
     AnalysisInput, AnalyzedCapture, render_analysis_html, render_analysis_json, render_analysis_terminal,
 };
 pub use columns::metric_names;
+pub use findings::{Finding, Outcome, Side, findings, render_findings};
 pub use html::render_html;
 pub use input::{FailureRow, PublishedRow, ReportInput, RunRow};
 pub use interop::{RunnerInfo, render_interop_html, render_interop_json, render_interop_terminal};

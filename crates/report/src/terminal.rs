@@ -6,11 +6,12 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Wi
 
 use crate::{
     columns::{COLUMNS, Column, Place},
+    findings::{findings, render_findings},
     groups::Group,
     input::ReportInput,
 };
 
-/// Title, table, warnings and failures; lines are at most `width` columns wide where the words allow it.
+/// Title, table, warnings, what came of expectations, and failures; lines are at most `width` columns wide where the words allow it.
 pub fn render_terminal(input: &ReportInput, width: Option<u16>) -> String {
     let groups = Group::all(input);
     let columns: Vec<&Column> = COLUMNS.iter().filter(|column| column.place == Place::Brief).collect();
@@ -46,6 +47,7 @@ pub fn render_terminal(input: &ReportInput, width: Option<u16>) -> String {
             let _ = writeln!(text, "warning, {}{of}: {}", group.label, warning.message);
         }
     }
+    text.push_str(&render_findings(&findings(input)));
     for failure in &input.failures {
         let _ = writeln!(text, "FAILED {}: {}", failure.folder, failure.message);
     }

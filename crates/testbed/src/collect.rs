@@ -17,10 +17,12 @@ use quiclab_agent::{
     workload::Contents,
 };
 use quiclab_experiment::run::{Run, Versions};
-use quiclab_metrics::{AnalysisSettings, Observation, RunMetrics, WarningCode, analyze, measure};
+use quiclab_metrics::{
+    AnalysisSettings, Observation, Plan, PlannedListError, PlannedTimes, RunMetrics, WarningCode, analyze, measure,
+};
 use quiclab_units::Time;
 use quiclab_wire::{
-    CaptureReader, CaptureWriter, Direction, Dissector, DissectorSettings, PacketToWrite, TapDescription,
+    CaptureReader, CaptureWriter, Direction, Dissector, DissectorSettings, PacketToWrite, Role, TapDescription,
 };
 
 use crate::{
@@ -29,6 +31,8 @@ use crate::{
     vm::orders::{contents_seed, file_names},
 };
 
+/// Where a server writes the send times that it planned, in its folder of logs.
+const PLANNED_FILE: &str = "planned.csv";
 /// Port the server listens on.
 pub const SERVER_PORT: u16 = 443;
 /// Interface of the capture at the sender's egress.
@@ -277,9 +281,11 @@ impl Results {
 /// Where it cannot be read.
 pub fn measure_record(capture: &Path, run: &Run, report: &Report) -> Result<RunMetrics> {
     let response_bytes = Some(run.settings.workload.all_bytes());
+    let (plan, unread) = planned(capture)?;
     let settings = AnalysisSettings {
         train_threshold: run.settings.analysis.train_threshold,
         response_bytes,
+        plans: plan.into_iter().collect(),
         ..AnalysisSettings::default()
     };
     let dissector = Dissector::new(DissectorSettings { server_port: Some(SERVER_PORT), interfaces_are_one_tap: false });
@@ -297,8 +303,27 @@ pub fn measure_record(capture: &Path, run: &Run, report: &Report) -> Result<RunM
         ..Observation::of_port(SERVER_PORT)
     };
     let mut metrics = measure(&analysis, &observation);
+    if let Some(error) = unread {
+        metrics.warn(
+            WarningCode::PlannedTimesUnread,
+            format!("server/{PLANNED_FILE}: {error}; precision is not measured"),
+        );
+    }
     warn_of_endpoints(report, &mut metrics);
     Ok(metrics)
+}
+
+/// The send times that the server planned, from its own list beside the capture, if it wrote one; or what is wrong with that.
+fn planned(capture: &Path) -> Result<(Option<Plan>, Option<PlannedListError>)> {
+    let path = capture.with_file_name("server").join(PLANNED_FILE);
+    if !path.is_file() {
+        return Ok((None, None));
+    }
+    let text = fs::read(&path).with_context(|| path.display().to_string())?;
+    Ok(match PlannedTimes::of_list(&String::from_utf8_lossy(&text)) {
+        Ok(times) => (Some(Plan { sender: Role::Server, original_destination_connection_id: None, times }), None),
+        Err(error) => (None, Some(error)),
+    })
 }
 
 /// What an endpoint did that it should not have done, and that does not make the run fail.

@@ -36,6 +36,16 @@ pub struct Source {
     pub manifest: StackManifest,
     /// Its folder.
     pub folder: PathBuf,
+    /// Options of its build that are not the usual ones, by name.
+    pub options: BTreeMap<String, String>,
+}
+
+impl Source {
+    /// This stack with every other combination of its build's options.
+    pub fn variants(&self) -> Vec<Source> {
+        let variants = self.manifest.variants().into_iter();
+        variants.map(|(options, manifest)| Source { manifest, folder: self.folder.clone(), options }).collect()
+    }
 }
 
 /// The stacks in a folder, by name.
@@ -74,7 +84,7 @@ pub fn source(folder: &Path) -> Result<Source> {
     let path = folder.join(MANIFEST);
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let manifest = StackManifest::parse(&path.display().to_string(), &text)?;
-    Ok(Source { manifest, folder: folder.to_path_buf() })
+    Ok(Source { manifest, folder: folder.to_path_buf(), options: BTreeMap::new() })
 }
 
 /// A built stack in the cache.
@@ -91,7 +101,7 @@ impl BuiltStack {
     /// # Errors
     /// Where the source cannot be read.
     pub fn find(cache: &Cache, source: &Source) -> Result<Option<Self>> {
-        let folder = cache.path(&name(&source.folder)?);
+        let folder = cache.path(&name(source)?);
         let image = own_image(source).or_else(|| Image::find(cache, &packages(source)));
         Ok(image.filter(|_| folder.is_dir()).map(|image| Self { folder, image }))
     }
@@ -102,8 +112,8 @@ impl BuiltStack {
     /// A missing toolchain or package, named with how to get it, or a failed build.
     pub fn prepare(cache: &Cache, source: &Source, stop: &AtomicBool) -> Result<Self> {
         let manifest = &source.manifest;
-        let objects = cache.path(&format!("build/{}", manifest.name));
-        let folder = cache.folder(&name(&source.folder)?, |folder| {
+        let objects = cache.path(&format!("build/{}", plain_name(source)));
+        let folder = cache.folder(&name(source)?, |folder| {
             check_tools(manifest)?;
             build(cache, source, &objects, folder, stop)
         })?;
@@ -138,13 +148,20 @@ fn own_image(source: &Source) -> Option<Image> {
     source.folder.join(ROOT_FILE).is_file().then(|| Image::imported(source.folder.clone()))
 }
 
-fn name(source: &Path) -> Result<String> {
-    let stack = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
+/// Name in the cache.
+fn name(source: &Source) -> Result<String> {
     let mut hasher = hash::Hasher::default().part(RECIPE);
-    for file in source_files(source, source)? {
-        hasher = hasher.part(file.as_os_str().as_encoded_bytes()).part(&fs::read(source.join(&file))?);
+    for file in source_files(&source.folder, &source.folder)? {
+        hasher = hasher.part(file.as_os_str().as_encoded_bytes()).part(&fs::read(source.folder.join(&file))?);
     }
-    Ok(format!("stack/{stack}-{}", hasher.short()))
+    Ok(format!("stack/{}-{}", plain_name(source), hasher.short()))
+}
+
+/// Name of the folder, and the options that are not the usual ones. Without `=`: not every build system gets along with it in paths.
+fn plain_name(source: &Source) -> String {
+    let stack = source.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let options = source.options.iter().map(|(name, value)| format!("-{name}-{value}"));
+    options.fold(stack, |name, option| name + &option)
 }
 
 fn source_files(root: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
@@ -211,8 +228,13 @@ fn path_independence(source: &Path, objects: &Path) -> Vec<(&'static str, String
 }
 
 fn build(cache: &Cache, source: &Source, objects: &Path, folder: &Path, stop: &AtomicBool) -> Result<()> {
-    let Source { manifest, folder: source } = source;
-    let log = cache.path(&format!("build/{}.log", manifest.name));
+    let log = cache.path(&format!("build/{}.log", plain_name(source)));
+    let Source { manifest, folder: source, options } = source;
+    let option =
+        |name: &String, values: &Vec<String>| options.get(name).or_else(|| values.first()).cloned().unwrap_or_default();
+    let options = manifest.build.options.iter().map(|(name, values)| {
+        (format!("QUICLAB_OPTION_{}", name.to_uppercase().replace('-', "_")), option(name, values))
+    });
     let out = folder.join("files");
     fs::create_dir_all(&out)?;
     fs::create_dir_all(objects)?;
@@ -226,6 +248,7 @@ fn build(cache: &Cache, source: &Source, objects: &Path, folder: &Path, stop: &A
         // The workspace's own flags are not the stack's.
         .env_remove("RUSTFLAGS")
         .envs(path_independence(source, objects))
+        .envs(options)
         .stdout(file.try_clone()?)
         .stderr(file);
     let status = command::supervise(&mut build, "dash", stop)?;
@@ -260,4 +283,27 @@ fn build(cache: &Cache, source: &Source, objects: &Path, folder: &Path, stop: &A
     fs::File::options().write(true).open(&image)?.set_len(STACK_BYTES)?;
     fs::remove_dir_all(&out)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_combination_of_options_is_a_variant_but_the_usual_one() {
+        let stacks = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../stacks");
+        let mut source = source(&stacks.join("quinn")).unwrap();
+        assert!(source.variants().is_empty());
+        let values = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect();
+        source.manifest.build.options = BTreeMap::from([
+            ("profile".to_owned(), values(&["release", "dev"])),
+            ("rollback".to_owned(), values(&["on", "off"])),
+        ]);
+        let variants = source.variants();
+        let names: Vec<_> = variants.iter().map(|variant| variant.manifest.name.as_str()).collect();
+        assert_eq!(names, ["quinn profile=dev", "quinn rollback=off", "quinn profile=dev rollback=off"]);
+        let profiles: Vec<_> = variants.iter().map(|variant| variant.manifest.build.profile.as_str()).collect();
+        assert_eq!(profiles, ["dev", "release", "dev"]);
+        assert!(name(&variants[2]).unwrap().starts_with("stack/quinn-profile-dev-rollback-off-"));
+    }
 }

@@ -6,8 +6,9 @@ use quiclab_units::Time;
 
 use crate::capture::{Capture, SkipReason, Truncation};
 use crate::decompressed::Decompressed;
+use crate::dissector::{Dissector, Observed};
 use crate::error::CaptureError;
-use crate::frame::Frame;
+use crate::frame::{Frame, Segment};
 use crate::packet::Packet;
 use crate::pcap::PcapFile;
 use crate::pcapng::PcapngFile;
@@ -149,6 +150,46 @@ impl<R: Read> CaptureReader<R> {
             match frame.segment() {
                 Ok(segment) => return Ok(Some(segment.to_packet())),
                 Err(reason) => self.skip(reason),
+            }
+        }
+    }
+
+    /// Reads all frames that are left into `dissector`, with the secrets that stand before them; only those of interface `tap`, where one is
+    /// given. `on_segment` sees each before the next one is read, with its number in the file, from 1; what the dissector has no use for has
+    /// no [`Observed`]. Other frames are counted in [`Capture::skipped`].
+    ///
+    /// # Errors
+    /// As [`next_frame`](Self::next_frame).
+    pub fn dissect(
+        &mut self,
+        dissector: &mut Dissector,
+        tap: Option<u32>,
+        on_segment: &mut dyn FnMut(u64, &Segment, Option<&Observed>),
+    ) -> Result<(), CaptureError> {
+        let mut number = 0;
+        let mut skipped = None;
+        loop {
+            if let Some(reason) = skipped.take() {
+                self.skip(reason);
+            }
+            let secrets_before = self.summary.secrets.len();
+            if self.next_frame()?.is_none() {
+                return Ok(());
+            }
+            if self.summary.secrets.len() > secrets_before {
+                dissector.add_secrets(&self.summary.secrets);
+            }
+            let Some(frame) = self.current_frame() else { continue };
+            number += 1;
+            if tap.is_some_and(|tap| tap != frame.interface) {
+                continue;
+            }
+            match frame.segment() {
+                Ok(segment) => {
+                    let observed = dissector.on_segment(&segment);
+                    on_segment(number, &segment, observed.as_ref());
+                }
+                Err(reason) => skipped = Some(reason),
             }
         }
     }

@@ -5,7 +5,7 @@ use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
 use crate::{
     request::Request,
     support::{Asked, SettingsError, Support},
-    values::{Http, IpVersion, Pacing, Role, TestCase},
+    values::{Gso, Http, IpVersion, Pacing, Role, TestCase},
 };
 
 /// Everything an endpoint was asked to do. If the value exists, it can be done. `C` is what the stack calls its congestion
@@ -40,8 +40,10 @@ pub struct Settings<C> {
     pub certificate_delay: Duration,
     /// Congestion control.
     pub congestion_control: C,
-    /// True: packets of one batch leave in one system call, cut apart by the kernel (UDP_SEGMENT).
-    pub gso: bool,
+    /// Segmentation offload.
+    pub gso: Gso,
+    /// Most packets in one system call; `None`: as many as the stack likes.
+    pub gso_segments: Option<usize>,
     /// Who spaces the packets.
     pub pacing: Pacing,
     /// UDP port the server listens on.
@@ -96,6 +98,7 @@ impl<C: Copy> Settings<C> {
             certificate_delay: certificate_delay(&asked, support)?,
             congestion_control: asked.choice("QUICLAB_CCA", support.congestion_control)?.1,
             gso: asked.choice("QUICLAB_GSO", support.gso)?,
+            gso_segments: gso_segments(&asked, support)?,
             pacing: asked.choice("QUICLAB_PACING", support.pacing)?,
             port: port.unwrap_or(443),
         };
@@ -141,6 +144,15 @@ fn streams(asked: &Asked) -> Result<Option<usize>, SettingsError> {
     match asked.number("QUICLAB_STREAMS", EXPECTED)? {
         Some(0) => Err(asked.invalid("QUICLAB_STREAMS", EXPECTED)),
         streams => Ok(streams),
+    }
+}
+
+fn gso_segments<C>(asked: &Asked, support: &Support<C>) -> Result<Option<usize>, SettingsError> {
+    const EXPECTED: &str = "a whole number, at least 1";
+    match asked.number("QUICLAB_GSO_SEGMENTS", EXPECTED)? {
+        Some(0) => Err(asked.invalid("QUICLAB_GSO_SEGMENTS", EXPECTED)),
+        Some(_) if !support.gso_segments => Err(asked.refusal("QUICLAB_GSO_SEGMENTS", "no such setting")),
+        segments => Ok(segments),
     }
 }
 

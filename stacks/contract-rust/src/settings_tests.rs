@@ -14,7 +14,7 @@ fn what_is_not_set_is_the_first_value_of_the_table_or_what_the_contract_says() {
     let settings = parse(&[]).unwrap();
     assert_eq!((settings.role, settings.test_case), (Role::Client, TestCase::Transfer));
     assert_eq!((settings.http, settings.congestion_control), (Http::H3, 1));
-    assert_eq!((settings.gso, settings.pacing), (true, Pacing::User));
+    assert_eq!((settings.gso.is_on(), settings.pacing), (true, Pacing::User));
     assert_eq!((settings.ip, settings.port, settings.streams), (IpVersion::V4, 443, None));
     assert_eq!(settings.certificate_delay, Duration::ZERO);
     let folders = (settings.www, settings.downloads, settings.certs);
@@ -43,7 +43,7 @@ fn every_setting_is_honoured() {
     ])
     .unwrap();
     assert_eq!((settings.congestion_control, settings.certificate_delay), (2, Duration::from_millis(200)));
-    assert_eq!((settings.gso, settings.http), (false, Http::Hq));
+    assert_eq!((settings.gso.is_on(), settings.http), (false, Http::Hq));
     assert_eq!((settings.ip, settings.pacing), (IpVersion::V6, Pacing::TxTime));
     assert_eq!((settings.port, settings.streams), (4433, Some(4)));
     let folders = (settings.www, settings.downloads, settings.certs);
@@ -107,7 +107,7 @@ fn a_rule_sees_all_values_and_can_change_them() {
         if asked.value("QUICLAB_PACING").is_none() {
             settings.pacing = Pacing::TxTime;
         }
-        if settings.gso { Ok(()) } else { Err(asked.refusal("QUICLAB_GSO", "on")) }
+        if settings.gso.is_on() { Ok(()) } else { Err(asked.refusal("QUICLAB_GSO", "on")) }
     }
     let support = Support { rules: rule, ..support() };
     assert_eq!(crate::testing::parse(&support, &[]).unwrap().pacing, Pacing::TxTime);

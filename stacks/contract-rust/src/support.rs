@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, str::FromStr};
 use crate::{
     FAILED, NOT_SUPPORTED,
     settings::Settings,
-    values::{Http, IpVersion, Named, Pacing, TestCase},
+    values::{Gso, Http, IpVersion, Named, Pacing, TestCase},
 };
 
 /// What a stack can do. The first value of a list is what it does by itself, where the variable is not set.
@@ -18,8 +18,10 @@ pub struct Support<C: 'static> {
     pub http: &'static [Http],
     /// Congestion controls by the name `QUICLAB_CCA` has for them, and what the stack calls them.
     pub congestion_control: &'static [(&'static str, C)],
-    /// True: packets of one batch leave in one system call, cut apart by the kernel (UDP_SEGMENT).
-    pub gso: &'static [bool],
+    /// Ways of segmentation offload.
+    pub gso: &'static [Gso],
+    /// True: the number of packets in one system call can be limited.
+    pub gso_segments: bool,
     /// Who can space the packets.
     pub pacing: &'static [Pacing],
     /// Families of addresses.
@@ -75,10 +77,11 @@ impl SettingsError {
 }
 
 /// The variables with the prefix `QUICLAB_` that the contract has. Any other one is a setting that would be ignored.
-const KNOWN: [&str; 8] = [
+const KNOWN: [&str; 9] = [
     "QUICLAB_CCA",
     "QUICLAB_CERT_DELAY",
     "QUICLAB_GSO",
+    "QUICLAB_GSO_SEGMENTS",
     "QUICLAB_HTTP",
     "QUICLAB_IP",
     "QUICLAB_PACING",

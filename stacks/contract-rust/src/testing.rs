@@ -48,7 +48,7 @@ pub(crate) use own::*;
 mod own {
     use std::{fs, path::PathBuf};
 
-    use crate::{Http, IpVersion, Pacing, Request, Support, TestCase, no_rules};
+    use crate::{Gso, Http, IpVersion, Pacing, Request, Support, TestCase, no_rules};
 
     /// A stack that can do much.
     pub(crate) fn support() -> Support<u8> {
@@ -58,7 +58,8 @@ mod own {
             client: &[Handshake, Transfer, Retry, ChaCha20, KeyUpdate, Resumption, ZeroRtt, Version2, Http3],
             http: &[Http::H3, Http::Hq],
             congestion_control: &[("cubic", 1), ("bbr", 2)],
-            gso: &[true, false],
+            gso: &[Gso::On, Gso::Off],
+            gso_segments: true,
             pacing: &[Pacing::User, Pacing::TxTime],
             ip: &[IpVersion::V4, IpVersion::V6],
             certificate_delay: true,

@@ -60,6 +60,24 @@ pub enum Http {
     H3,
 }
 
+/// Generic segmentation offload of UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gso {
+    /// One packet in a system call.
+    Off,
+    /// The packets of one batch leave in one system call, cut apart by the kernel (UDP_SEGMENT).
+    On,
+    /// The same, and the kernel is told by which rate to space them.
+    Paced,
+}
+
+impl Gso {
+    /// True where many packets leave in one system call.
+    pub fn is_on(self) -> bool {
+        self != Self::Off
+    }
+}
+
 /// Who spaces the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pacing {
@@ -139,9 +157,13 @@ impl Named for IpVersion {
     }
 }
 
-impl Named for bool {
+impl Named for Gso {
     fn name(self) -> &'static str {
-        if self { "on" } else { "off" }
+        match self {
+            Self::Off => "off",
+            Self::On => "on",
+            Self::Paced => "paced",
+        }
     }
 }
 

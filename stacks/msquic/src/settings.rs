@@ -1,7 +1,7 @@
 //! What this endpoint can do.
 
 use quiclab_contract::{
-    Http, IpVersion, Pacing, Support,
+    Gso, Http, IpVersion, Pacing, Support,
     TestCase::{self, ChaCha20, Handshake, KeyUpdate, Resumption, Retry, Transfer, Version2, ZeroRtt},
     no_rules,
 };
@@ -21,7 +21,8 @@ pub const SUPPORT: Support<CongestionControl> = Support {
     client: CLIENT,
     http: &[Http::Hq],
     congestion_control: &[("cubic", CongestionControl::Cubic), ("bbr", CongestionControl::Bbr)],
-    gso: &[true],
+    gso: &[Gso::On],
+    gso_segments: false,
     pacing: &[Pacing::User, Pacing::Off],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: true,
@@ -39,7 +40,7 @@ mod tests {
     #[test]
     fn a_plain_transfer_uses_cubic_with_offload_and_pacing() {
         let settings = parse(&SUPPORT, &[]).unwrap();
-        let found = (settings.http, settings.congestion_control, settings.gso, settings.pacing);
+        let found = (settings.http, settings.congestion_control, settings.gso.is_on(), settings.pacing);
         assert_eq!(found, (Http::Hq, CongestionControl::Cubic, true, Pacing::User));
     }
 

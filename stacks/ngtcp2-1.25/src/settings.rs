@@ -1,7 +1,7 @@
 //! What this endpoint can do.
 
 use quiclab_contract::{
-    Http, IpVersion, Pacing, Support,
+    Gso, Http, IpVersion, Pacing, Support,
     TestCase::{ChaCha20, Handshake, KeyUpdate, Resumption, Retry, Transfer, Version2, ZeroRtt},
     no_rules,
 };
@@ -26,7 +26,8 @@ pub const SUPPORT: Support<CongestionControl> = Support {
         ("reno", CongestionControl::Reno),
         ("bbr", CongestionControl::Bbr),
     ],
-    gso: &[true, false],
+    gso: &[Gso::On, Gso::Off],
+    gso_segments: false,
     pacing: &[Pacing::User],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: false,
@@ -42,7 +43,7 @@ mod tests {
     #[test]
     fn a_plain_transfer_uses_what_ngtcp2_does_by_itself() {
         let settings = parse(&SUPPORT, &[]).unwrap();
-        let found = (settings.http, settings.congestion_control, settings.gso, settings.pacing);
+        let found = (settings.http, settings.congestion_control, settings.gso.is_on(), settings.pacing);
         assert_eq!(found, (Http::Hq, CongestionControl::Cubic, true, Pacing::User));
     }
 

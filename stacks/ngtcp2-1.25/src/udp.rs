@@ -85,7 +85,7 @@ impl Socket {
             inner,
             local,
             ip: settings.ip,
-            gso: settings.gso,
+            gso: settings.gso.is_on(),
             waiting: None,
             buffer: vec![0; MAX_UDP_PAYLOAD],
             control,

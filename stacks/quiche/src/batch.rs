@@ -27,14 +27,11 @@ impl Batch {
         Self { buffer: vec![0; MAX_UDP_PAYLOAD], length: 0, segment: 0, info: None }
     }
 
-    /// Takes packets from `quic` until the quantum is full, a packet is shorter than the others, or there is none.
+    /// Takes at most `most` packets from `quic` until the quantum is full, a packet is shorter than the others, or there is none.
     /// `planned` is told of each packet and when it is to leave.
-    pub fn fill(&mut self, quic: &mut quiche::Connection, gso: bool, mut planned: impl FnMut(&[u8], Instant)) {
+    pub fn fill(&mut self, quic: &mut quiche::Connection, most: usize, mut planned: impl FnMut(&[u8], Instant)) {
         self.segment = quic.max_send_udp_payload_size();
-        let segments = match gso {
-            true => (quic.send_quantum().min(MAX_UDP_PAYLOAD) / self.segment).clamp(1, MAX_SEGMENTS),
-            false => 1,
-        };
+        let segments = (quic.send_quantum().min(MAX_UDP_PAYLOAD) / self.segment).clamp(1, MAX_SEGMENTS.min(most));
         let quantum = segments * self.segment;
         while self.length < quantum {
             match quic.send(&mut self.buffer[self.length..quantum]) {

@@ -10,12 +10,14 @@ mod accept;
 mod batch;
 mod client;
 mod clock;
+mod control;
 mod http;
 mod planned;
 mod requests;
 mod response;
 mod server;
 mod settings;
+mod spread;
 #[path = "../contract/termination.rs"]
 mod termination;
 #[cfg(feature = "boring")]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use quiclab_contract::{
-    Asked, Http, IpVersion, Pacing, Role, SettingsError, Support,
+    Asked, Gso, Http, IpVersion, Pacing, Role, SettingsError, Support,
     TestCase::{self, ChaCha20, Handshake, Http3, Resumption, Retry, Transfer, ZeroRtt},
 };
 
@@ -48,7 +48,12 @@ pub const SUPPORT: Support<CongestionControl> = Support {
         ("reno", CongestionControl::Reno),
         ("bbr2", CongestionControl::Bbr2),
     ],
-    gso: &[true, false],
+    // With a rate for the segments, where quiche paces at all.
+    gso: match cfg!(feature = "paced-loss-based") {
+        true => &[Gso::On, Gso::Off, Gso::Paced],
+        false => &[Gso::On, Gso::Off],
+    },
+    gso_segments: cfg!(feature = "paced-loss-based"),
     pacing: &[Pacing::Off, Pacing::TxTime],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: cfg!(feature = "boring"),
@@ -68,6 +73,11 @@ fn rules(settings: &mut Settings, asked: &Asked) -> Result<(), SettingsError> {
     }
     if asked.value("QUICLAB_PACING").is_none() && plans_send_times {
         settings.pacing = Pacing::TxTime;
+    }
+    let spreads = settings.gso == Gso::Paced || settings.gso_segments.is_some();
+    if spreads && (settings.pacing != Pacing::TxTime || settings.congestion_control == CongestionControl::Bbr2) {
+        let name = if settings.gso == Gso::Paced { "QUICLAB_GSO" } else { "QUICLAB_GSO_SEGMENTS" };
+        return Err(asked.refusal(name, "this with txtime and cubic or reno only, whose rate is known"));
     }
     Ok(())
 }

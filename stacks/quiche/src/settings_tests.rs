@@ -9,7 +9,7 @@ const TWO: (&str, &str) = ("REQUESTS", "https://server/a https://server/b");
 #[test]
 fn a_plain_transfer_uses_cubic_with_offload() {
     let settings = parse(&SUPPORT, &[]).unwrap();
-    let found = (settings.http, settings.congestion_control, settings.gso);
+    let found = (settings.http, settings.congestion_control, settings.gso.is_on());
     assert_eq!(found, (Http::H3, CongestionControl::Cubic, true));
     for name in ["cubic", "reno", "bbr2"] {
         let settings = parse(&SUPPORT, &[("QUICLAB_CCA", name)]).unwrap();

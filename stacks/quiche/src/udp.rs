@@ -1,7 +1,7 @@
 //! One UDP socket: datagrams in, batches out, each batch one system call and one planned send time.
 
 use std::{
-    io::{self, ErrorKind, IoSlice},
+    io::{self, ErrorKind},
     net::{SocketAddr, UdpSocket},
     os::fd::{AsFd, AsRawFd},
     time::Duration,
@@ -13,20 +13,19 @@ use nix::{
     poll::{PollFd, PollFlags, ppoll},
     sys::{
         signal::SigSet,
-        socket::{
-            AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, SockaddrStorage, bind, sendmsg, setsockopt,
-            socket, sockopt,
-        },
+        socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, socket, sockopt},
         time::TimeSpec,
     },
 };
-use quiclab_contract::Pacing;
+use quiclab_contract::{Gso, Pacing};
 
 use crate::{
     batch::Batch,
     clock::MonotonicClock,
+    control::{Orders, send},
     planned::PlannedTimes,
     settings::{Settings, planned},
+    spread::{Spread, pacing_rate},
 };
 
 /// What a call of [`Socket::send_from`] did.
@@ -44,10 +43,18 @@ pub enum Sent {
 pub struct Socket {
     inner: UdpSocket,
     local: SocketAddr,
-    gso: bool,
+    /// Most packets in one system call.
+    most_segments: usize,
+    /// Whether the kernel is told the rate of a batch.
+    paces_segments: bool,
     /// `None` where no send times are handed over.
     clock: Option<MonotonicClock>,
+    /// `None` where quiche's own times are taken as they are.
+    spread: Option<Spread>,
     batch: Batch,
+    /// When the batch is to leave, in nanoseconds of the clock, and at which rate its packets follow each other.
+    time: Option<u64>,
+    rate: Option<f64>,
     /// `None` where the planned send times are not written down.
     planned: Option<PlannedTimes>,
 }
@@ -71,7 +78,19 @@ impl Socket {
         };
         let local = inner.local_addr()?;
         let planned = planned(settings).as_deref().map(PlannedTimes::create).transpose()?;
-        Ok(Self { inner, local, gso: settings.gso, clock, batch: Batch::new(), planned })
+        let spreads = settings.gso == Gso::Paced || settings.gso_segments.is_some();
+        Ok(Self {
+            inner,
+            local,
+            most_segments: if settings.gso.is_on() { settings.gso_segments.unwrap_or(usize::MAX) } else { 1 },
+            paces_segments: settings.gso == Gso::Paced,
+            clock,
+            spread: spreads.then(Spread::default),
+            batch: Batch::new(),
+            time: None,
+            rate: None,
+            planned,
+        })
     }
 
     /// Sets the only peer: datagrams of others are not seen, and the local address is known.
@@ -133,10 +152,16 @@ impl Socket {
         if !self.flush()? {
             return Ok(Sent::Blocked);
         }
-        let (clock, planned) = (&self.clock, &mut self.planned);
-        self.batch.fill(quic, self.gso, |payload, at| {
-            if let (Some(clock), Some(planned)) = (clock, planned.as_mut()) {
-                planned.push(payload, clock.nanoseconds_at(at));
+        self.rate = self.spread.as_ref().and_then(|_| pacing_rate(quic));
+        let Self { clock, planned, spread, rate, time, .. } = self;
+        *time = None;
+        self.batch.fill(quic, self.most_segments, |payload, at| {
+            let Some(clock) = clock else { return };
+            let at = spread.as_mut().map_or(at, |spread| spread.time(at, payload.len(), *rate));
+            let nanoseconds = clock.nanoseconds_at(at);
+            time.get_or_insert(nanoseconds);
+            if let Some(planned) = planned {
+                planned.push(payload, nanoseconds);
             }
         });
         match (self.batch.length, self.flush()?) {
@@ -168,24 +193,24 @@ impl Socket {
         let Some(info) = info else {
             return Ok(true);
         };
-        let segment_bytes = u16::try_from(*segment).context("segment size")?;
-        let txtime = self.clock.as_ref().map(|clock| clock.nanoseconds_at(info.at));
-        let mut messages = Vec::with_capacity(2);
-        if length > segment {
-            messages.push(ControlMessage::UdpGsoSegments(&segment_bytes));
-        }
-        if let Some(txtime) = &txtime {
-            messages.push(ControlMessage::TxTime(txtime));
-        }
-        let peer = SockaddrStorage::from(info.to);
-        let payload = [IoSlice::new(&buffer[..*length])];
-        match sendmsg(self.inner.as_raw_fd(), &payload, &messages, MsgFlags::empty(), Some(&peer)) {
-            Ok(_) => {}
+        let is_cut = length > segment;
+        let rate = self.rate.filter(|_| self.paces_segments && is_cut);
+        let orders = Orders {
+            segment: if is_cut { Some(u16::try_from(*segment).context("segment size")?) } else { None },
+            txtime: self.time,
+            rate: rate.map(|rate| rate.clamp(1.0, f64::from(u32::MAX)) as u32),
+        };
+        match send(&self.inner, &buffer[..*length], &SockaddrStorage::from(info.to), &orders) {
+            Ok(()) => {}
             Err(Errno::EAGAIN) => return Ok(false),
             Err(error) if is_transient(&error.into()) => {}
-            Err(Errno::EIO) if length > segment => {
+            Err(Errno::EIO) if is_cut => {
                 return Err(Errno::EIO)
                     .context("sending with UDP_SEGMENT; hint: the interface must have its checksum offload turned on");
+            }
+            Err(Errno::EPERM) if orders.rate.is_some() => {
+                return Err(Errno::EPERM)
+                    .context("sending with SO_MARK, which is the rate; hint: it needs CAP_NET_RAW");
             }
             Err(error) => return Err(error).with_context(|| format!("sending {length} bytes to {}", info.to)),
         }

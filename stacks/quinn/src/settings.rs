@@ -1,7 +1,7 @@
 //! What this endpoint can do.
 
 use quiclab_contract::{
-    Http, IpVersion, Pacing, Support,
+    Gso, Http, IpVersion, Pacing, Support,
     TestCase::{ChaCha20, Handshake, Http3, Resumption, Retry, Transfer, ZeroRtt},
     no_rules,
 };
@@ -29,7 +29,8 @@ pub const SUPPORT: Support<CongestionControl> = Support {
         ("reno", CongestionControl::Reno),
         (library::BBR, CongestionControl::Bbr),
     ],
-    gso: &[true, false],
+    gso: &[Gso::On, Gso::Off],
+    gso_segments: false,
     pacing: &[Pacing::User],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: true,
@@ -45,7 +46,7 @@ mod tests {
     #[test]
     fn a_plain_transfer_uses_http3_and_cubic_with_offload() {
         let settings = parse(&SUPPORT, &[]).unwrap();
-        let found = (settings.http, settings.congestion_control, settings.gso, settings.pacing);
+        let found = (settings.http, settings.congestion_control, settings.gso.is_on(), settings.pacing);
         assert_eq!(found, (Http::H3, CongestionControl::Cubic, true, Pacing::User));
         let bbr = parse(&SUPPORT, &[("QUICLAB_CCA", library::BBR)]).unwrap();
         assert_eq!(bbr.congestion_control, CongestionControl::Bbr);

@@ -37,7 +37,7 @@ pub fn config(settings: &Settings) -> Result<Arc<TransportConfig>> {
     let mut config = TransportConfig::default();
     config
         .congestion_controller_factory(controller)
-        .enable_segmentation_offload(settings.gso)
+        .enable_segmentation_offload(settings.gso.is_on())
         .stream_receive_window(STREAM_WINDOW);
     if settings.qlog.is_some() {
         let (title, writer) = qlog(settings)?;

@@ -55,7 +55,8 @@ pub fn client(settings: &Settings) -> Result<Client> {
 
 /// A socket on all addresses of one IP version.
 fn io(settings: &Settings) -> Result<Io> {
-    let io = Io::builder().with_receive_address(settings.local())?.with_only_v6(true)?.with_gso(settings.gso)?;
+    let io =
+        Io::builder().with_receive_address(settings.local())?.with_only_v6(true)?.with_gso(settings.gso.is_on())?;
     Ok(io.build()?)
 }
 

@@ -1,7 +1,7 @@
 //! What this endpoint can do.
 
 use quiclab_contract::{
-    Http, IpVersion, Pacing, Support,
+    Gso, Http, IpVersion, Pacing, Support,
     TestCase::{ChaCha20, Handshake, KeyUpdate, Retry, Transfer},
     no_rules,
 };
@@ -22,7 +22,8 @@ pub const SUPPORT: Support<CongestionControl> = Support {
     client: &[Handshake, Transfer, Retry, ChaCha20, KeyUpdate],
     http: &[Http::Hq],
     congestion_control: &[("cubic", CongestionControl::Cubic), ("bbr2", CongestionControl::Bbr)],
-    gso: &[true, false],
+    gso: &[Gso::On, Gso::Off],
+    gso_segments: false,
     pacing: &[Pacing::User],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: true,
@@ -38,7 +39,7 @@ mod tests {
     #[test]
     fn a_plain_transfer_uses_cubic_with_offload() {
         let settings = parse(&SUPPORT, &[]).unwrap();
-        let found = (settings.http, settings.congestion_control, settings.gso, settings.pacing);
+        let found = (settings.http, settings.congestion_control, settings.gso.is_on(), settings.pacing);
         assert_eq!(found, (Http::Hq, CongestionControl::Cubic, true, Pacing::User));
     }
 

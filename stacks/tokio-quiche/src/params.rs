@@ -67,7 +67,7 @@ fn text(path: &Option<PathBuf>) -> Option<String> {
 /// Where the kernel has none.
 pub fn capabilities<S: AsFd>(socket: &S, settings: &Settings) -> io::Result<SocketCapabilities> {
     let mut builder = SocketCapabilitiesBuilder::new(socket);
-    if settings.gso {
+    if settings.gso.is_on() {
         builder.gso()?;
     }
     Ok(builder.finish())

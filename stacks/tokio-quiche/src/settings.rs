@@ -1,7 +1,7 @@
 //! What this endpoint can do.
 
 use quiclab_contract::{
-    Asked, Http, IpVersion, Pacing, SettingsError, Support,
+    Asked, Gso, Http, IpVersion, Pacing, SettingsError, Support,
     TestCase::{ChaCha20, Handshake, Http3, Resumption, Retry, Transfer, ZeroRtt},
 };
 
@@ -15,7 +15,8 @@ pub const SUPPORT: Support<&'static str> = Support {
     client: &[Handshake, Transfer, Retry, ChaCha20, Resumption, Http3],
     http: &[Http::H3],
     congestion_control: &[("cubic", "cubic"), ("reno", "reno"), ("bbr2", "bbr2")],
-    gso: &[true, false],
+    gso: &[Gso::On, Gso::Off],
+    gso_segments: false,
     // The library could hand send times over with bbr2, but does not let its planned times be seen.
     pacing: &[Pacing::Off],
     ip: &[IpVersion::V4, IpVersion::V6],
@@ -40,7 +41,7 @@ mod tests {
     #[test]
     fn a_plain_transfer_uses_http3_and_cubic_with_offload() {
         let settings = parse(&SUPPORT, &[]).unwrap();
-        let found = (settings.http, settings.congestion_control, settings.gso, settings.pacing);
+        let found = (settings.http, settings.congestion_control, settings.gso.is_on(), settings.pacing);
         assert_eq!(found, (Http::H3, "cubic", true, Pacing::Off));
     }
 

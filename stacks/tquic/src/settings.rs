@@ -1,7 +1,7 @@
 //! What this endpoint can do.
 
 use quiclab_contract::{
-    Http, IpVersion, Pacing, Support,
+    Gso, Http, IpVersion, Pacing, Support,
     TestCase::{ChaCha20, Handshake, Http3, Resumption, Retry, Transfer, ZeroRtt},
     no_rules,
 };
@@ -22,7 +22,8 @@ pub const SUPPORT: Support<CongestionControlAlgorithm> = Support {
         ("cubic", CongestionControlAlgorithm::Cubic),
         ("copa", CongestionControlAlgorithm::Copa),
     ],
-    gso: &[false, true],
+    gso: &[Gso::Off, Gso::On],
+    gso_segments: false,
     pacing: &[Pacing::User, Pacing::Off],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: false,
@@ -38,7 +39,7 @@ mod tests {
     #[test]
     fn a_plain_transfer_uses_what_tquic_does_by_itself() {
         let settings = parse(&SUPPORT, &[]).unwrap();
-        assert_eq!((settings.congestion_control, settings.gso), (CongestionControlAlgorithm::Bbr, false));
+        assert_eq!((settings.congestion_control, settings.gso.is_on()), (CongestionControlAlgorithm::Bbr, false));
         assert_eq!((settings.pacing, settings.http), (Pacing::User, Http::H3));
     }
 

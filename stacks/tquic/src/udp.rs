@@ -51,7 +51,7 @@ impl Socket {
         // Packets that probe the path's MTU must not be fragmented (RFC 9000, section 14).
         never_fragment(&inner, settings.ip).context("setsockopt IP_MTU_DISCOVER")?;
         let local = inner.local_addr()?;
-        Ok(Self { inner, local, gso: settings.gso, blocked: Cell::new(false) })
+        Ok(Self { inner, local, gso: settings.gso.is_on(), blocked: Cell::new(false) })
     }
 
     /// The address the socket is bound to.

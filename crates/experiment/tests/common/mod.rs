@@ -16,11 +16,14 @@ pub fn stacks() -> BTreeMap<String, StackManifest> {
     parse(fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()))
 }
 
-/// The stacks of this repository.
+/// The stacks of this repository, with every option of their builds.
 pub fn real_stacks() -> BTreeMap<String, StackManifest> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../stacks");
     let folders = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path().join("stack.toml"));
-    parse(folders.filter(|path| path.is_file()))
+    let mut stacks = parse(folders.filter(|path| path.is_file()));
+    let variants: Vec<_> = stacks.values().flat_map(StackManifest::variants).collect();
+    stacks.extend(variants.into_iter().map(|(_, manifest)| (manifest.name.clone(), manifest)));
+    stacks
 }
 
 fn parse(files: impl Iterator<Item = PathBuf>) -> BTreeMap<String, StackManifest> {

@@ -108,8 +108,7 @@ fn chosen(names: &[String], role: Role, arguments: &InteropArguments, laboratory
 
 fn stacks<'a>(names: &[String], role: Role, laboratory: &'a Laboratory) -> Result<Vec<&'a StackManifest>> {
     if names.is_empty() {
-        let all = laboratory.sources.values().map(|source| &source.manifest);
-        return Ok(all.filter(|manifest| manifest.is_quic() && manifest.has(role)).collect());
+        return Ok(laboratory.usual().filter(|manifest| manifest.is_quic() && manifest.has(role)).collect());
     }
     let mut chosen = Vec::new();
     for name in names.iter().collect::<BTreeSet<_>>() {

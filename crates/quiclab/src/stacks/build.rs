@@ -14,7 +14,7 @@ use crate::{cli::StacksBuildArguments, laboratory::Laboratory, output, signals};
 pub fn build(arguments: &StacksBuildArguments) -> Result<u8> {
     let laboratory = Laboratory::open(&arguments.stacks, signals::stop_flag()?)?;
     let names: Vec<_> = match &arguments.names[..] {
-        [] => laboratory.sources.keys().cloned().collect(),
+        [] => laboratory.usual().map(|manifest| manifest.name.clone()).collect(),
         names => names.to_vec(),
     };
     for name in &names {

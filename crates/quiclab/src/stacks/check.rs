@@ -59,7 +59,7 @@ pub fn check(arguments: &StacksCheckArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
     let laboratory = Laboratory::open(&arguments.stacks, stop.clone())?;
     let names: Vec<_> = match &arguments.names[..] {
-        [] => laboratory.sources.keys().cloned().collect(),
+        [] => laboratory.usual().map(|manifest| manifest.name.clone()).collect(),
         names => names.to_vec(),
     };
     let mut findings = Vec::new();

@@ -16,7 +16,7 @@ use crate::{cli::StacksListArguments, laboratory::Laboratory, output, signals};
 pub fn list(arguments: &StacksListArguments) -> Result<u8> {
     let laboratory = Laboratory::open(&arguments.stacks, signals::stop_flag()?)?;
     let chosen: Vec<_> = match &arguments.names[..] {
-        [] => laboratory.sources.values().map(|source| &source.manifest).collect(),
+        [] => laboratory.usual().collect(),
         names => names.iter().map(|name| Ok(&laboratory.source(name)?.manifest)).collect::<Result<_>>()?,
     };
     if arguments.output.json {
@@ -77,6 +77,9 @@ fn everything(manifest: &StackManifest) -> String {
     row("cases as server", cases(&manifest.test_cases.server));
     row("cases as client", cases(&manifest.test_cases.client));
     row("build profile", manifest.build.profile.clone());
+    for (name, values) in &manifest.build.options {
+        row(&format!("build option {name}"), values.join(", "));
+    }
     for line in manifest.notes.trim().lines() {
         let _ = writeln!(text, "  {line}");
     }

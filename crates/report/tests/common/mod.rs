@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use quiclab_experiment::run::{Run, Versions};
+use quiclab_experiment::{
+    Bound, Expectation,
+    run::{Run, Versions},
+};
 use quiclab_metrics::{RunMetrics, Warning};
 use quiclab_report::{FailureRow, PublishedRow, ReportInput, RunRow};
 
@@ -70,6 +73,19 @@ fn row(stack: &str, gso: &str, repetition: u32, goodput_wire_bps: Option<f64>) -
     }
 }
 
+fn expectation(claim: &str, runs: &[(&str, &str)], number: f64, compared_with: Option<&[(&str, &str)]>) -> Expectation {
+    let settings =
+        |pairs: &[(&str, &str)]| pairs.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+    Expectation {
+        claim: claim.to_owned(),
+        metric: "goodput_wire_bps".to_owned(),
+        runs: settings(runs),
+        bound: Bound::AtMost,
+        number,
+        compared_with: compared_with.map(settings),
+    }
+}
+
 /// Two repetitions of a stack with a published value, one run of it with another setting, one run that measured nothing,
 /// and one failure.
 pub fn input() -> ReportInput {
@@ -103,5 +119,16 @@ pub fn input() -> ReportInput {
                 source: Some("a paper".to_owned()),
             },
         ],
+        expectations: vec![
+            expectation(
+                "goodput without offload is no better",
+                &[("stack.gso", "off")],
+                1.0,
+                Some(&[("stack.gso", "on")]),
+            ),
+            expectation("goodput is low", &[("stack.name", "quiche")], 32e6, None),
+            expectation("nobody has it", &[("stack.name", "nobody")], 1.0, None),
+        ],
+        expectations_left_out: Vec::new(),
     }
 }

@@ -63,6 +63,35 @@ impl Kernel {
         Ok(Self { folder })
     }
 
+    /// The kernel in a folder.
+    pub(super) fn at(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// Copies all its files.
+    pub(super) fn copy_to(&self, folder: &Path) -> Result<()> {
+        let names = self
+            .modules()?
+            .into_iter()
+            .chain(["vmlinuz", "version", "modules.list"].map(|name| self.folder.join(name)));
+        for path in names {
+            let name = path.file_name().context("a file without a name")?;
+            fs::copy(&path, folder.join(name)).with_context(|| path.display().to_string())?;
+        }
+        Ok(())
+    }
+
+    /// Notes one more module in a copy, to be loaded last; `identity` becomes part of its version.
+    pub(super) fn add_module(&self, folder: &Path, file: &str, identity: &str) -> Result<()> {
+        let append = |name: &str, text: String| {
+            let path = folder.join(name);
+            let before = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            fs::write(&path, before + &text).with_context(|| path.display().to_string())
+        };
+        append("modules.list", format!("{file}\n"))?;
+        append("version", format!(", {identity}"))
+    }
+
     /// The image that QEMU starts.
     pub fn image(&self) -> PathBuf {
         self.folder.join("vmlinuz")
@@ -125,10 +154,10 @@ fn extract(package: &str, folder: &Path) -> Result<()> {
 
 /// What the system's package archives hold now. Lists of our own: the system's may be old or empty, and only root may renew
 /// them.
-struct PackageLists(TempDir);
+pub(super) struct PackageLists(TempDir);
 
 impl PackageLists {
-    fn fetch() -> Result<Self> {
+    pub(super) fn fetch() -> Result<Self> {
         let folder = tempfile::tempdir()?;
         for part in ["lists/partial", "cache/archives/partial"] {
             fs::create_dir_all(folder.path().join(part))?;
@@ -139,7 +168,7 @@ impl PackageLists {
         Ok(lists)
     }
 
-    fn command(&self, program: &str) -> Command {
+    pub(super) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         let folder = self.0.path().display();
         for option in [
@@ -218,7 +247,7 @@ fn module_name(path: &str) -> String {
     file.split('.').next().unwrap_or(file).replace('-', "_")
 }
 
-fn find_one(folder: &Path, matches: impl Fn(&str) -> bool) -> Result<PathBuf> {
+pub(super) fn find_one(folder: &Path, matches: impl Fn(&str) -> bool) -> Result<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let entry = entry?;

@@ -29,7 +29,7 @@ const NO_TEST_CASE: &str = "t7f3a9c1e";
 /// Values of the contract's settings that a stack may claim, by variable.
 const KNOWN: &[(&str, &[&str])] = &[
     ("QUICLAB_CCA", CONGESTION_CONTROL),
-    ("QUICLAB_GSO", &["off", "on"]),
+    ("QUICLAB_GSO", &["off", "on", "paced"]),
     ("QUICLAB_PACING", &["off", "user", "txtime"]),
     ("QUICLAB_HTTP", &["h3", "hq", "h2"]),
     ("QUICLAB_IP", &["4", "6"]),

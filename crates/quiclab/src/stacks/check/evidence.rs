@@ -186,7 +186,9 @@ fn segmentation(gso: Gso, file: ByteCount, folder: &Path) -> Result<String> {
     );
     let file = file.as_bytes();
     match gso {
-        Gso::On if bytes < file / 10 => anyhow::bail!("{found}; expected a tenth of the file's bytes or more"),
+        Gso::On | Gso::Paced if bytes < file / 10 => {
+            anyhow::bail!("{found}; expected a tenth of the file's bytes or more")
+        }
         Gso::Off if bytes > file / 100 => anyhow::bail!("{found}; expected at most a hundredth of the file's bytes"),
         _ => Ok(found),
     }

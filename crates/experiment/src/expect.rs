@@ -1,0 +1,168 @@
+//! What must hold of the results, written beside the experiment.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use toml::{Spanned, de::DeValue};
+
+use crate::{
+    error::ExperimentError,
+    file::Reader,
+    run::Settings,
+    settings::SETTINGS,
+    text::setting_text,
+    value::{inline, plain},
+};
+
+/// A sentence about the results, and the numbers by which it is judged: the mean of `metric` over the repetitions of some runs against
+/// [`Expectation::number`], or against so many times the mean of other runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expectation {
+    /// What must hold, in words.
+    pub claim: String,
+    /// Name of the metric.
+    pub metric: String,
+    /// Dotted settings that a run must have for the claim to be about it. Empty: it is about every run.
+    pub runs: BTreeMap<String, String>,
+    /// Which side of the number is right.
+    pub bound: Bound,
+    /// In the unit of the metric; with `compared_with` a factor.
+    pub number: f64,
+    /// Dotted settings of the runs that it is compared with; in all others they are like those of the claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared_with: Option<BTreeMap<String, String>>,
+}
+
+/// Which side of a number is right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bound {
+    /// It or more.
+    AtLeast,
+    /// It or less.
+    AtMost,
+    /// More.
+    Above,
+    /// Less.
+    Below,
+}
+
+/// Settings that a claim is about, as indices of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// Whose metric it is.
+    pub of: usize,
+    /// What it is compared with: empty where nothing like it is in the list, and then there is no verdict; several where the claim does
+    /// not say enough. `None` for a claim about a number.
+    pub with: Option<Vec<usize>>,
+}
+
+impl Bound {
+    /// Every bound.
+    pub const ALL: [Bound; 4] = [Bound::AtLeast, Bound::AtMost, Bound::Above, Bound::Below];
+
+    /// Its key in an experiment file.
+    pub fn key(self) -> &'static str {
+        match self {
+            Bound::AtLeast => "at_least",
+            Bound::AtMost => "at_most",
+            Bound::Above => "above",
+            Bound::Below => "below",
+        }
+    }
+
+    /// True where `value` is on the right side of `number`.
+    pub fn holds(self, value: f64, number: f64) -> bool {
+        match self {
+            Bound::AtLeast => value >= number,
+            Bound::AtMost => value <= number,
+            Bound::Above => value > number,
+            Bound::Below => value < number,
+        }
+    }
+}
+
+impl Expectation {
+    /// Which of these settings the claim is about, and with which of them each is compared.
+    pub fn subjects(&self, all: &[&Settings]) -> Vec<Subject> {
+        let about = (0..all.len()).filter(|place| has(all[*place], &self.runs));
+        let subjects = about.map(|of| {
+            let with = self.compared_with.as_ref().map(|other| {
+                let is_like = |place: &usize| has(all[*place], other) && self.is_alike(all[of], all[*place], other);
+                (0..all.len()).filter(|place| *place != of).filter(is_like).collect()
+            });
+            Subject { of, with }
+        });
+        subjects.collect()
+    }
+
+    /// Alike in all that the claim does not name. What a stack does by itself differs between stacks, and some settings have a meaning
+    /// with some queueing disciplines only.
+    fn is_alike(&self, one: &Settings, other: &Settings, named: &BTreeMap<String, String>) -> bool {
+        let is_named = |key: &str| self.runs.contains_key(key) || named.contains_key(key);
+        let other_stack = one.stack.name != other.stack.name;
+        let is_own = |key: &str| other_stack && key.starts_with("stack.") && key != "stack.name";
+        SETTINGS.iter().map(|setting| setting.key).filter(|key| !is_named(key) && !is_own(key)).all(|key| {
+            match (setting_text(one, key), setting_text(other, key)) {
+                (Some(one), Some(other)) => one == other,
+                _ => true,
+            }
+        })
+    }
+}
+
+fn has(settings: &Settings, wanted: &BTreeMap<String, String>) -> bool {
+    wanted.iter().all(|(key, value)| setting_text(settings, key).as_deref() == Some(value.as_str()))
+}
+
+impl Reader<'_> {
+    /// All `[[expect]]` tables.
+    pub(crate) fn expectations(&self, value: &Spanned<DeValue>) -> Result<Vec<Expectation>, ExperimentError> {
+        match value.get_ref() {
+            DeValue::Array(rows) => rows.iter().map(|row| self.expectation(row)).collect(),
+            _ => {
+                let message = format!("expect: found {}, expected [[expect]] tables", inline(&plain(value)));
+                Err(self.error(value, message, None))
+            }
+        }
+    }
+
+    fn expectation(&self, row: &Spanned<DeValue>) -> Result<Expectation, ExperimentError> {
+        let table = self.table(row, "expect")?;
+        let (mut runs, mut compared_with, mut bounds) = (BTreeMap::new(), None, Vec::new());
+        for (key, value) in table.iter() {
+            let name = key.get_ref().as_ref();
+            match name {
+                "claim" | "metric" => {}
+                "runs" => runs = self.matches(value, "expect.runs")?,
+                "compared_with" => compared_with = Some(self.matches(value, "expect.compared_with")?),
+                _ => match Bound::ALL.into_iter().find(|bound| bound.key() == name) {
+                    Some(bound) => bounds.push((bound, self.number(value, &format!("expect.{name}"))?)),
+                    None => {
+                        let message = format!("expect.{name}: found a key that does not exist");
+                        let hint = "a table has claim, metric, runs, one of at_least, at_most, above and below, and compared_with";
+                        return Err(self.error(key, message, Some(hint.to_owned())));
+                    }
+                },
+            }
+        }
+        let missing = |what: &str| {
+            let message = format!("expect.{what}: found nothing, expected {}", expected(what));
+            self.error(row, message, None)
+        };
+        let text = |key: &str| self.optional_text(table, key)?.ok_or_else(|| missing(key));
+        let [(bound, number)] = bounds[..] else {
+            let message = format!(
+                "expect: found {} of at_least, at_most, above and below, expected one",
+                if bounds.is_empty() { "none".to_owned() } else { bounds.len().to_string() }
+            );
+            return Err(self.error(row, message, None));
+        };
+        Ok(Expectation { claim: text("claim")?, metric: text("metric")?, runs, bound, number, compared_with })
+    }
+}
+
+fn expected(key: &str) -> &'static str {
+    if key == "claim" { "what must hold, in words" } else { "the name of a metric" }
+}

@@ -1,0 +1,113 @@
+//! `quiclab diff`
+
+mod logs;
+mod packets;
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use anyhow::Result;
+use quiclab_experiment::{run::Run, settings_differences};
+use quiclab_testbed::record::Record;
+use serde_json::json;
+
+use crate::{cli::DiffArguments, output};
+use packets::{Difference, SeenPacket};
+
+/// Packets shown before the one at which the records part.
+const BEFORE: usize = 3;
+
+/// Says at which packet two records part. Returns 0 where all packets are the same, 1 where not.
+///
+/// # Errors
+/// Where a record cannot be read.
+pub fn diff(arguments: &DiffArguments) -> Result<u8> {
+    let records = [Record::load(&arguments.one)?, Record::load(&arguments.other)?];
+    let [one, other] = &records;
+    let made = made_with(one, other);
+    let seen = [packets::read(one)?, packets::read(other)?];
+    let [left, right] = &seen;
+    let parting = packets::first_difference(left, right);
+    let parting_content = packets::first_difference_in_content(left, right);
+    if arguments.output.json {
+        let at = |place: Option<(usize, Difference)>| {
+            place.map(|(number, difference)| {
+                json!({ "packet": number + 1, "in": difference.word(), "one": left.get(number), "other": right.get(number) })
+            })
+        };
+        let all = json!({
+            "one": arguments.one.display().to_string(),
+            "other": arguments.other.display().to_string(),
+            "made_with": made,
+            "packets": [left.len(), right.len()],
+            "first_difference": at(parting),
+            "first_difference_in_content": at(parting_content.map(|number| (number, Difference::Content))),
+        });
+        output::print(&(serde_json::to_string_pretty(&all)? + "\n"))?;
+        return Ok(u8::from(parting.is_some()));
+    }
+    let mut text = format!("A  {}\nB  {}\n", arguments.one.display(), arguments.other.display());
+    for (name, [left, right]) in &made {
+        let _ = writeln!(text, "   {name}: A {left}, B {right}");
+    }
+    let Some((number, difference)) = parting else {
+        let _ =
+            writeln!(text, "all {} packets at the sender's tap are the same, to the nanosecond and byte", left.len());
+        output::print(&text)?;
+        return Ok(0);
+    };
+    let _ = writeln!(text, "{} and {} packets at the sender's tap", left.len(), right.len());
+    let _ = writeln!(text, "\nthe first packet that differs is number {}, in its {}", number + 1, difference.word());
+    text.push_str(&around(number, &seen));
+    let mut shown = number;
+    if difference != Difference::Content {
+        match parting_content {
+            None => text.push_str("\nbut for times and bytes under encryption, all packets are the same\n"),
+            Some(number) => {
+                let _ = writeln!(text, "\nthe first packet that holds something else is number {}", number + 1);
+                text.push_str(&around(number, &seen));
+                shown = number;
+            }
+        }
+    }
+    for (letter, (record, seen)) in ["A", "B"].into_iter().zip(records.iter().zip(&seen)) {
+        if let Some(packet) = seen.get(shown) {
+            text.push_str(&logs::around(letter, record, packet)?);
+        }
+    }
+    output::print(&text)?;
+    Ok(1)
+}
+
+/// Settings and versions by which two records differ, by name.
+fn made_with(one: &Record, other: &Record) -> BTreeMap<String, [String; 2]> {
+    let [left, right] = [one, other].map(|record| &record.run);
+    let mut made: BTreeMap<_, _> = settings_differences(&left.run.settings, &right.run.settings);
+    let seeds = |run: &Run| run.seed.to_string();
+    if left.run.seed != right.run.seed {
+        made.insert("seed".to_owned(), [seeds(&left.run), seeds(&right.run)]);
+    }
+    for name in left.versions.keys().chain(right.versions.keys()) {
+        let [one, other] =
+            [left, right].map(|run| run.versions.get(name).cloned().unwrap_or_else(|| "nothing".to_owned()));
+        if one != other {
+            made.insert(name.clone(), [one, other]);
+        }
+    }
+    made
+}
+
+/// The packets before `number` and itself, of both.
+fn around(number: usize, seen: &[Vec<SeenPacket>; 2]) -> String {
+    let mut text = String::new();
+    for (letter, seen) in ["A", "B"].into_iter().zip(seen) {
+        let first = number.saturating_sub(BEFORE);
+        for (place, packet) in seen.iter().enumerate().take(number + 1).skip(first) {
+            let mark = if place == number { '>' } else { ' ' };
+            let _ = writeln!(text, "{letter} {mark} {:>6}  {packet}", place + 1);
+        }
+        if seen.len() <= number {
+            let _ = writeln!(text, "{letter} >         no packet any more");
+        }
+    }
+    text
+}

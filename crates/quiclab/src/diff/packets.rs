@@ -1,0 +1,200 @@
+//! What the sender's tap saw, packet by packet.
+
+use std::{
+    fmt::{self, Write as _},
+    fs::File,
+    hash::{DefaultHasher, Hasher as _},
+};
+
+use anyhow::{Context, Result};
+use quiclab_testbed::{
+    collect::{SENDER_TAP, SERVER_PORT},
+    record::Record,
+};
+use quiclab_wire::{
+    CaptureReader, Dissector, DissectorSettings, Observed, QuicForm, QuicFrame, QuicPacket, Segment, Transport,
+};
+use serde::Serialize;
+
+/// One datagram or segment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SeenPacket {
+    /// Since the first packet of the record.
+    pub time_ns: u64,
+    /// `server` or `client`.
+    pub sender: &'static str,
+    /// Of the frame on the wire.
+    pub length: u32,
+    /// What it holds, in words.
+    pub content: String,
+    /// Type and number of its QUIC packets, where they have one.
+    #[serde(skip)]
+    pub numbers: Vec<(QuicForm, u64)>,
+    /// Of all bytes that were kept, payload only.
+    #[serde(skip)]
+    fingerprint: u64,
+}
+
+/// In what two packets differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// Who sent it, how long it is, what its frames are; or there is no other one.
+    Content,
+    /// When.
+    Time,
+    /// Bytes that say the same under other keys, or identifiers.
+    Bytes,
+}
+
+impl Difference {
+    /// For people.
+    pub fn word(self) -> &'static str {
+        match self {
+            Difference::Content => "content",
+            Difference::Time => "time",
+            Difference::Bytes => "bytes",
+        }
+    }
+}
+
+/// The packets of a record.
+///
+/// # Errors
+/// Where its capture cannot be read.
+pub fn read(record: &Record) -> Result<Vec<SeenPacket>> {
+    let path = record.capture();
+    let place = || path.display().to_string();
+    let mut reader = CaptureReader::new(File::open(&path).with_context(place)?).with_context(place)?;
+    let settings = DissectorSettings { server_port: Some(SERVER_PORT), ..DissectorSettings::default() };
+    let mut dissector = Dissector::new(settings);
+    let (mut seen, mut first) = (Vec::new(), None);
+    let mut on_segment = |_, segment: &Segment, observed: Option<&Observed>| {
+        let start = *first.get_or_insert(segment.time);
+        let Some(observed) = observed else { return };
+        let mut hasher = DefaultHasher::new();
+        hasher.write(segment.payload);
+        seen.push(SeenPacket {
+            time_ns: segment.time.checked_since(start).map_or(0, |time| time.as_nanos()),
+            sender: observed.sender.name(),
+            length: segment.frame_length,
+            content: content(segment, observed),
+            numbers: observed.packets.iter().filter_map(|packet| Some((packet.form, packet.packet_number?))).collect(),
+            fingerprint: hasher.finish(),
+        });
+    };
+    reader.dissect(&mut dissector, Some(SENDER_TAP), &mut on_segment).with_context(place)?;
+    Ok(seen)
+}
+
+/// The index of the first packet that is not the same, and why.
+pub fn first_difference(one: &[SeenPacket], other: &[SeenPacket]) -> Option<(usize, Difference)> {
+    let pairs = one.iter().zip(other).enumerate();
+    let found = pairs.filter_map(|(place, (one, other))| difference(one, other).map(|what| (place, what))).next();
+    found.or_else(|| (one.len() != other.len()).then(|| (one.len().min(other.len()), Difference::Content)))
+}
+
+/// The index of the first packet whose content is not the same.
+pub fn first_difference_in_content(one: &[SeenPacket], other: &[SeenPacket]) -> Option<usize> {
+    let found = one.iter().zip(other).position(|(one, other)| !has_same_content(one, other));
+    found.or_else(|| (one.len() != other.len()).then(|| one.len().min(other.len())))
+}
+
+fn difference(one: &SeenPacket, other: &SeenPacket) -> Option<Difference> {
+    if !has_same_content(one, other) {
+        Some(Difference::Content)
+    } else if one.time_ns != other.time_ns {
+        Some(Difference::Time)
+    } else {
+        (one.fingerprint != other.fingerprint).then_some(Difference::Bytes)
+    }
+}
+
+fn has_same_content(one: &SeenPacket, other: &SeenPacket) -> bool {
+    (one.sender, one.length, &one.content) == (other.sender, other.length, &other.content)
+}
+
+impl fmt::Display for SeenPacket {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (seconds, nanoseconds) = (self.time_ns / 1_000_000_000, self.time_ns % 1_000_000_000);
+        write!(formatter, "+{seconds}.{nanoseconds:09} s  {:6} {:>5} B  {}", self.sender, self.length, self.content)
+    }
+}
+
+fn content(segment: &Segment, observed: &Observed) -> String {
+    // Sequence numbers begin anywhere.
+    if let Transport::Tcp { flags, .. } = segment.transport {
+        return format!(
+            "TCP {} bytes{}",
+            segment.payload_length,
+            if flags.syn {
+                ", SYN"
+            } else if flags.fin {
+                ", FIN"
+            } else {
+                ""
+            }
+        );
+    }
+    let packets: Vec<_> = observed.packets.iter().map(|packet| described(packet, observed.frames)).collect();
+    packets.join(" | ")
+}
+
+fn described(packet: &QuicPacket, frames: &[QuicFrame]) -> String {
+    let mut text = format!("{:?}", packet.form);
+    if let Some(number) = packet.packet_number {
+        let _ = write!(text, " {number}");
+    }
+    let frames = &frames[packet.frames.clone()];
+    for (place, frame) in frames.iter().enumerate() {
+        text.push_str(if place == 0 { ": " } else { ", " });
+        text.push_str(&frame_in_words(frame));
+    }
+    text
+}
+
+fn frame_in_words(frame: &QuicFrame) -> String {
+    match frame {
+        QuicFrame::Ack(ack) => {
+            let ranges = ack.ranges.iter().map(|range| match range.start() == range.end() {
+                true => range.start().to_string(),
+                false => format!("{}-{}", range.start(), range.end()),
+            });
+            format!("ACK {}", ranges.collect::<Vec<_>>().join(" "))
+        }
+        QuicFrame::Crypto { offset, data } => format!("CRYPTO {offset}+{}", data.len()),
+        QuicFrame::Stream { stream, offset, length, fin } => {
+            format!("STREAM {stream} {offset}+{length}{}", if *fin { " FIN" } else { "" })
+        }
+        QuicFrame::Padding { length } => format!("PADDING {length}"),
+        QuicFrame::MaxData { maximum } => format!("MAX_DATA {maximum}"),
+        QuicFrame::MaxStreamData { stream, maximum } => format!("MAX_STREAM_DATA {stream} {maximum}"),
+        QuicFrame::ConnectionClose { error, .. } => format!("CONNECTION_CLOSE {error:#x}"),
+        other => other.name().to_uppercase(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(time_ns: u64, length: u32, content: &str, fingerprint: u64) -> SeenPacket {
+        SeenPacket { time_ns, sender: "server", length, content: content.to_owned(), numbers: Vec::new(), fingerprint }
+    }
+
+    #[test]
+    fn packets_part_in_time_bytes_or_content() {
+        let base = [packet(0, 100, "a", 1), packet(5, 100, "b", 2), packet(9, 100, "c", 3)];
+        let with = |place: usize, packet: SeenPacket| {
+            let mut other = base.to_vec();
+            other[place] = packet;
+            other
+        };
+        assert_eq!(first_difference(&base, &base), None);
+        assert_eq!(first_difference(&base, &with(1, packet(6, 100, "b", 2))), Some((1, Difference::Time)));
+        assert_eq!(first_difference(&base, &with(2, packet(9, 100, "c", 4))), Some((2, Difference::Bytes)));
+        assert_eq!(first_difference(&base, &with(0, packet(1, 99, "a", 1))), Some((0, Difference::Content)));
+        assert_eq!(first_difference(&base, &base[..2]), Some((2, Difference::Content)));
+        assert_eq!(first_difference_in_content(&base, &with(1, packet(6, 100, "b", 2))), None);
+        assert_eq!(first_difference_in_content(&base, &with(1, packet(5, 100, "x", 2))), Some(1));
+    }
+}

@@ -1,0 +1,121 @@
+//! The queueing discipline `gso_pace`, built for a kernel against Debian's headers, which are not installed.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, bail};
+
+use super::kernel::{Kernel, PackageLists, find_one};
+use crate::{cache::Cache, command, hash};
+
+/// Name of the module.
+const MODULE: &str = "sch_gso_pace";
+/// What it is built from.
+const SOURCES: &[&str] = &["Kbuild", "sch_gso_pace.c", "sch_gso_pace.h"];
+/// Version of how it is built.
+const RECIPE: &[u8] = b"1";
+
+/// The kernel `name` with the module loaded last; `sources` is the folder of its source, kernel/module of this repository.
+///
+/// # Errors
+/// A missing compiler or package with how to get it, headers that cannot be had, or a module that does not build for this kernel.
+pub fn with_gso_pace(cache: &Cache, kernel: &Kernel, sources: &Path) -> Result<Kernel> {
+    let mut hasher = hash::Hasher::default().part(RECIPE).part(kernel.version()?.as_bytes());
+    for name in SOURCES {
+        let path = sources.join(name);
+        let text = fs::read(&path).with_context(|| {
+            format!(
+                "{}: the source of {MODULE} is not there\nhint: use the stacks of quiclab's own repository",
+                path.display()
+            )
+        })?;
+        hasher = hasher.part(&text);
+    }
+    let name = format!("kernel/{MODULE}-{}-{}", hasher.short(), Kernel::parts());
+    let folder = cache.folder(&name, |folder| {
+        let module = build(&kernel.version()?, sources)?;
+        kernel.copy_to(folder)?;
+        let file = format!("{MODULE}.ko");
+        fs::write(folder.join(&file), &module).with_context(|| file.clone())?;
+        kernel.add_module(folder, &file, &format!("{MODULE} {}", hash::Hasher::default().part(&module).short()))
+    })?;
+    Ok(Kernel::at(folder))
+}
+
+/// Builds the module for a kernel whose version is `PACKAGE VERSION`.
+fn build(version: &str, sources: &Path) -> Result<Vec<u8>> {
+    let (image, version) = version.split_once(' ').context("the kernel's version has no package name")?;
+    let Some(release) = image.strip_prefix("linux-image-") else {
+        bail!("{image}: found no kernel package of Debian, expected one whose headers are packaged");
+    };
+    let work = tempfile::tempdir()?;
+    let tree = work.path().join("tree");
+    let lists = PackageLists::fetch()?;
+    let headers = format!("linux-headers-{release}");
+    let archive = lists.download(&headers, version, work.path())?;
+    let depends = command::run("dpkg-deb", &["-f".as_ref(), archive.as_os_str(), "Depends".as_ref()], "dpkg")?;
+    unpack(&archive, &tree)?;
+    for package in companions(&depends) {
+        unpack(&lists.download(&package, version, work.path())?, &tree)?;
+    }
+    let build = tree.join("usr/src").join(&headers);
+    make_relocatable(&build.join("Makefile"), &tree)?;
+    let place = work.path().join("module");
+    fs::create_dir(&place)?;
+    for name in SOURCES {
+        fs::copy(sources.join(name), place.join(name)).with_context(|| (*name).to_owned())?;
+    }
+    let mut make = Command::new("make");
+    make.arg("-C").arg(&build).arg(format!("M={}", place.display()));
+    // Type information would need a program of its own, and the kernel's image.
+    make.args(["CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"]);
+    command::output(&mut make, "make gcc-12 libelf1")
+        .with_context(|| format!("building {MODULE} for {image} {version}"))?;
+    let module = place.join(format!("{MODULE}.ko"));
+    // What is left of the paths of this machine stands in the debugging information.
+    command::run("strip", &["--strip-debug".as_ref(), module.as_os_str()], "binutils")?;
+    fs::read(&module).with_context(|| module.display().to_string())
+}
+
+fn unpack(archive: &Path, tree: &Path) -> Result<()> {
+    command::run("dpkg-deb", &[Path::new("-x"), archive, tree], "dpkg").map(drop)
+}
+
+/// The packages with the other headers, and with the programs that build modules.
+fn companions(depends: &str) -> Vec<String> {
+    let names = depends.split(',').filter_map(|one| one.split_whitespace().next());
+    let wanted = names.filter(|name| name.starts_with("linux-headers-") || name.starts_with("linux-kbuild-"));
+    wanted.map(str::to_owned).collect()
+}
+
+/// Debian's makefile names its other half by an absolute path.
+fn make_relocatable(makefile: &Path, tree: &Path) -> Result<()> {
+    let text = fs::read_to_string(makefile).with_context(|| makefile.display().to_string())?;
+    let text = text.replace(" /usr/", &format!(" {}/usr/", tree.display()));
+    fs::write(makefile, text).with_context(|| makefile.display().to_string())
+}
+
+impl PackageLists {
+    /// Downloads a package of exactly this version into a folder.
+    fn download(&self, package: &str, version: &str, folder: &Path) -> Result<PathBuf> {
+        let mut download = self.command("apt-get");
+        download.args(["download", &format!("{package}={version}")]).current_dir(folder);
+        command::output(&mut download, "apt").with_context(|| format!("downloading {package} {version}"))?;
+        find_one(folder, |name| name.starts_with(&format!("{package}_")) && name.ends_with(".deb"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_packages_that_headers_need_are_found() {
+        let depends = "linux-base (>= 4.12~), linux-headers-6.12.1-common (= 6.12.1-1), linux-image-6.12.1-cloud-amd64 (= 6.12.1-1) | x, \
+                       linux-kbuild-6.12.1, gcc-12";
+        assert_eq!(companions(depends), ["linux-headers-6.12.1-common", "linux-kbuild-6.12.1"]);
+    }
+}
