@@ -19,7 +19,7 @@ use quiclab_testbed::{
     stack::{BuiltStack, MANIFEST, Source, source, sources},
     vm::{
         kernel::Kernel,
-        kernel_module::with_gso_pace,
+        kernel_module::with_modules,
         machine::qemu_version,
         priority,
         run::{PerformError, Performed, Side, Sides, Vm},
@@ -39,8 +39,8 @@ pub struct Laboratory {
     pub sources: BTreeMap<String, Source>,
     /// Where things are made once.
     pub cache: Cache,
-    /// Source of the kernel module, beside the stacks.
-    module: PathBuf,
+    /// Source of the kernel modules, beside the stacks.
+    modules: PathBuf,
     /// Set to end everything.
     pub stop: Arc<AtomicBool>,
 }
@@ -79,8 +79,8 @@ impl Laboratory {
         }
         let variants: Vec<_> = sources.values().flat_map(Source::variants).collect();
         sources.extend(variants.into_iter().map(|variant| (variant.manifest.name.clone(), variant)));
-        let module = folder.parent().unwrap_or(Path::new("")).join("kernel/module");
-        Ok(Self { sources, cache, module, stop })
+        let modules = folder.parent().unwrap_or(Path::new("")).join("kernel/module");
+        Ok(Self { sources, cache, modules, stop })
     }
 
     /// The stacks as they usually are, in order of name: what is meant where no names are given.
@@ -136,8 +136,8 @@ impl Laboratory {
             let name = machine(run);
             if !prepared.machines.contains_key(&name) {
                 let mut kernel = self.kernel(&run.settings.kernel)?;
-                if run.settings.hosts.segment_pacing {
-                    kernel = with_gso_pace(&self.cache, &kernel, &self.module)?;
+                if run.settings.hosts.needs_modules() {
+                    kernel = with_modules(&self.cache, &kernel, &self.modules)?;
                 }
                 let guest = Guest { kernel, agent: agent.clone(), qemu_version: qemu_version.clone() };
                 prepared.machines.insert(name.clone(), Vm { cache: self.cache.clone(), guest });
@@ -196,7 +196,7 @@ impl Laboratory {
 
 /// Which machine a run needs.
 fn machine(run: &Run) -> String {
-    let module = if run.settings.hosts.segment_pacing { " with gso_pace" } else { "" };
+    let module = if run.settings.hosts.needs_modules() { " with quiclab's modules" } else { "" };
     format!("{}{module}", run.settings.kernel)
 }
 
