@@ -6,8 +6,9 @@ use quiclab_contract::Clock;
 
 use crate::clock::KernelClock;
 
-/// By how much the send time of a batch must lie ahead on CLOCK_TAI: what is late when the kernel looks at it is dropped.
-const LEAD_NS: u64 = 50_000;
+/// By how much the send time of a batch must lie ahead on CLOCK_TAI: what is late when the kernel looks at it is dropped, and between
+/// reading the clock and that look another process may have its turn.
+const LEAD_NS: u64 = 250_000;
 
 /// The send times of a batch.
 pub struct Plan {
@@ -100,7 +101,7 @@ mod tests {
 
     #[test]
     fn on_the_other_they_lie_ahead_and_never_before_earlier_ones() {
-        assert_eq!(times(Clock::Tai, false), [50_000, 1_050_000, 1_050_000, 2_050_000]);
+        assert_eq!(times(Clock::Tai, false), [250_000, 1_250_000, 1_250_000, 2_250_000]);
     }
 
     #[test]
