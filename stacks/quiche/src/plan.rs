@@ -45,6 +45,15 @@ impl Plan {
         self.packets.push((checksum, self.clock.nanoseconds_at(at)));
     }
 
+    /// Gives the packets the times at which the kernel will send them: `rate` is in bytes per second, and each but the last is of `segment`
+    /// bytes.
+    pub fn pace(&mut self, segment: usize, rate: f64) {
+        let Some((_, first)) = self.packets.first().copied() else { return };
+        for (number, (_, time)) in self.packets.iter_mut().enumerate() {
+            *time = first + ((number * segment) as f64 * 1e9 / rate) as u64;
+        }
+    }
+
     /// When the first packet is to leave, now that the batch is handed over; puts off all of it where the kernel would drop it. `None`
     /// of an empty batch.
     pub fn time(&mut self, now: Instant) -> Option<u64> {
@@ -102,6 +111,19 @@ mod tests {
     #[test]
     fn on_the_other_they_lie_ahead_and_never_before_earlier_ones() {
         assert_eq!(times(Clock::Tai, false), [250_000, 1_250_000, 1_250_000, 2_250_000]);
+    }
+
+    #[test]
+    fn a_paced_batch_has_the_times_that_the_kernel_gives_it() {
+        let mut plan = Plan::new(Clock::Monotonic, true).unwrap();
+        let now = Instant::now();
+        for _ in 0..3 {
+            plan.push(0, now);
+        }
+        plan.pace(1000, 1e6);
+        let first = plan.time(now).unwrap();
+        let times: Vec<_> = plan.finish().iter().map(|(_, time)| time - first).collect();
+        assert_eq!(times, [0, 1_000_000, 2_000_000]);
     }
 
     #[test]

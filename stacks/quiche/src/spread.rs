@@ -21,17 +21,22 @@ pub fn pacing_rate(quic: &quiche::Connection) -> Option<f64> {
 pub struct Spread {
     at: Option<Instant>,
     bytes: usize,
+    /// The time of the packet before.
+    latest: Option<Instant>,
 }
 
 impl Spread {
-    /// When a packet of `length` bytes is to leave, which quiche wants to leave at `at`: behind all that had the same time.
+    /// When a packet of `length` bytes is to leave, which quiche wants to leave at `at`: behind all that had the same time, and never before
+    /// one that was asked for earlier.
     pub fn time(&mut self, at: Instant, length: usize, rate: Option<f64>) -> Instant {
         if self.at != Some(at) {
-            *self = Self { at: Some(at), bytes: 0 };
+            *self = Self { at: Some(at), bytes: 0, latest: self.latest };
         }
         let behind = rate.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(self.bytes as f64 / rate));
         self.bytes += length;
-        at + behind
+        let time = self.latest.map_or(at + behind, |latest| latest.max(at + behind));
+        self.latest = Some(time);
+        time
     }
 }
 
@@ -48,6 +53,8 @@ mod tests {
         let found = [(start, 1000), (start, 1000), (start, 500), (later, 1000), (later, 1000)]
             .map(|(at, length)| microseconds(spread.time(at, length, Some(1e6))));
         assert_eq!(found, [0, 1000, 2000, 5000, 6000]);
-        assert_eq!(microseconds(spread.time(later, 1000, None)), 5000);
+        assert_eq!(microseconds(spread.time(later, 1000, None)), 6000);
+        // The pacer may forget how much it has sent, and begin a burst before the one before has ended.
+        assert_eq!(microseconds(spread.time(start, 1000, Some(1e6))), 6000);
     }
 }

@@ -161,6 +161,9 @@ impl Socket {
             // What is not written down needs no checksum.
             plan.push(planned.as_ref().map_or(0, |_| crc32c::crc32c(payload)), at);
         });
+        if let (Some(plan), Some(rate), Some(_)) = (plan, *rate, self.gso_rate) {
+            plan.pace(self.batch.segment, rate);
+        }
         match (self.batch.length, self.flush()?) {
             (0, _) => Ok(Sent::Nothing),
             (_, true) => Ok(Sent::Batch),
