@@ -29,7 +29,7 @@ pub struct Run {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// The guest's kernel: `6.1`, `6.1-rt` or `6.12`.
+    /// The guest's kernel: `6.1`, `6.1-rt`, `6.12` or `6.1-paced`.
     pub kernel: String,
     /// The stack and how it is to behave.
     pub stack: StackSettings,

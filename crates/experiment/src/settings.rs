@@ -20,7 +20,7 @@ const TRANSFER: &str = "transfer";
 /// More files than this do not fit into the variables of an endpoint.
 const MOST_FILES: u32 = 2000;
 /// Kernels of the vm testbed.
-const KERNELS: &[&str] = &["6.1", "6.1-rt", "6.12"];
+const KERNELS: &[&str] = &["6.1", "6.1-rt", "6.12", "6.1-paced"];
 
 /// Settings that are not resolved yet: those of the stack may be left to its manifest.
 ///

@@ -177,7 +177,10 @@ fn values_that_are_not_allowed() {
         ),
         ("[tap]\nenabled = \"yes\"\n", "x.toml:4:11: tap.enabled: found \"yes\", expected true or false"),
         ("[stack]\ngso = \"maybe\"\n", "x.toml:4:7: stack.gso: found \"maybe\", expected \"off\", \"on\" or \"paced\""),
-        ("kernel = \"5.10\"\n", "x.toml:3:10: kernel: found \"5.10\", expected one of \"6.1\", \"6.1-rt\", \"6.12\""),
+        (
+            "kernel = \"5.10\"\n",
+            "x.toml:3:10: kernel: found \"5.10\", expected one of \"6.1\", \"6.1-rt\", \"6.12\", \"6.1-paced\"",
+        ),
         ("seed = -1\n", "x.toml:3:8: seed: found -1, expected a whole number from 0 to 1000000000000000"),
         (
             "seed = 1000000000000001\n",
