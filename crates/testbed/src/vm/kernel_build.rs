@@ -34,6 +34,8 @@ const RECIPE: &[u8] = b"1";
 const PATCH: &str = "udp-segment-pacing-rate.patch";
 /// In the folder of its sources: what differs from `allnoconfig`.
 const CONFIG: &str = "config";
+/// In the cache: all that a failed step said.
+const LOG: &str = "build/kernel-6.1-paced.log";
 /// What it was built from, in its folder in the cache.
 const IDENTITY: &str = "identity";
 /// Minutes that building took on two cores which had nothing else to do, rounded up.
@@ -132,7 +134,7 @@ impl Recipe {
         let made = cache.replace(&self.cached(), is_current, |folder| {
             // Beside the cache's things and not in /tmp, which may be small: unpacked and built it takes some 2 GB.
             let work = tempfile::Builder::new().prefix(".making-").tempdir_in(cache.path(""))?;
-            let build = Build { recipe: self, work: work.path(), log: cache.path("kernel-6.1-paced.log"), stop, say };
+            let build = Build { recipe: self, work: work.path(), log: cache.path(LOG), stop, say };
             let found = build.perform(&version, folder)?;
             fs::write(folder.join(IDENTITY), &identity).context(IDENTITY)?;
             let image = hash::of_file(&folder.join("vmlinuz")).context("vmlinuz")?;
@@ -172,6 +174,7 @@ pub fn missing_packages() -> Vec<&'static str> {
 struct Build<'a> {
     recipe: &'a Recipe,
     work: &'a Path,
+    /// Where the output of a step that failed is kept.
     log: PathBuf,
     stop: &'a AtomicBool,
     say: &'a dyn Fn(&str),
@@ -212,7 +215,6 @@ impl Build<'_> {
         fs::copy(tree.join("arch/x86/boot/bzImage"), folder.join("vmlinuz")).context("bzImage")?;
         fs::write(folder.join(CONFIG), resolved).context(CONFIG)?;
         fs::write(folder.join("modules.list"), "").context("modules.list")?;
-        let _ = fs::remove_file(&self.log);
         Ok(version)
     }
 
@@ -241,10 +243,13 @@ impl Build<'_> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(Interrupted::ByRequest.into());
         }
-        let log = File::create(&self.log).with_context(|| self.log.display().to_string())?;
+        let path = self.work.join("log");
+        let log = File::create(&path).with_context(|| path.display().to_string())?;
         let status = command::supervise(step.stdout(log.try_clone()?).stderr(log), package, self.stop)?;
         if !status.success() {
-            let said = fs::read_to_string(&self.log).unwrap_or_default();
+            let said = fs::read_to_string(&path).unwrap_or_default();
+            fs::create_dir_all(self.log.parent().unwrap_or(self.work))?;
+            fs::copy(&path, &self.log).with_context(|| self.log.display().to_string())?;
             bail!(
                 "building kernel {NAME}: {} ended with {status}:\n{}\nhint: all of it is in {}",
                 step.get_program().to_string_lossy(),
