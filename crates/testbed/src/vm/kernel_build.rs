@@ -125,6 +125,9 @@ impl Recipe {
         if !missing.is_empty() {
             bail!("building kernel {NAME}: packages are missing\nhint: apt-get install {}", missing.join(" "));
         }
+        if Kernel::find(cache, STOCK).is_none() {
+            say(&format!("getting kernel {STOCK}, whose version its source is to have"));
+        }
         let stock = Kernel::prepare(cache, STOCK)?.version()?;
         let version = stock.split_once(' ').context("the kernel's version has no package name")?.1.to_owned();
         let [compiler, linker] = [command::version("gcc", "gcc")?, command::version("ld", "binutils")?];
