@@ -1,11 +1,11 @@
 //! What the kernel counted: per queue, and how long the CPUs were idle.
 
-use std::fs;
+use std::{collections::BTreeMap, fs};
 
 use anyhow::{Context, Result};
 use netlink_packet_route::{
     RouteNetlinkMessage,
-    tc::{TcAttribute, TcMessage, TcStats2},
+    tc::{TcAttribute, TcMessage, TcStats2, TcXstats},
 };
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,9 @@ pub struct QdiscCounters {
     pub backlog_packets: u32,
     /// Bytes waiting in it now.
     pub backlog_bytes: u32,
+    /// What only this kind counts, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub own: BTreeMap<String, u64>,
 }
 
 /// The counters of every queueing discipline of the topology, in the order server, wire, client.
@@ -85,6 +88,7 @@ fn counters(namespace: &str, interface: &str, message: &TcMessage) -> Option<Qdi
         overlimits: 0,
         backlog_packets: 0,
         backlog_bytes: 0,
+        own: BTreeMap::new(),
     };
     for attribute in &message.attributes {
         match attribute {
@@ -102,6 +106,7 @@ fn counters(namespace: &str, interface: &str, message: &TcMessage) -> Option<Qdi
                             counters.backlog_packets = queue.qlen;
                             counters.backlog_bytes = queue.backlog;
                         }
+                        TcStats2::App(TcXstats::Other(bytes)) => counters.own = own(&counters.kind, bytes),
                         _ => {}
                     }
                 }
@@ -110,6 +115,20 @@ fn counters(namespace: &str, interface: &str, message: &TcMessage) -> Option<Qdi
         }
     }
     (!matches!(counters.kind.as_str(), "noqueue" | "clsact")).then_some(counters)
+}
+
+/// Places of 64-bit counters that a kind has of its own.
+const OWN: &[(&str, &[(&str, usize)])] = &[
+    // `struct tc_fq_qd_stats` of linux/pkt_sched.h.
+    ("fq", &[("throttled", 24), ("flow_limit_drops", 32), ("horizon_drops", 88)]),
+    // `struct tc_gso_pace_xstats` of kernel/module/sch_gso_pace.h.
+    ("gso_pace", &[("buffers", 0), ("segments", 8), ("unpaced", 16), ("late", 24)]),
+];
+
+fn own(kind: &str, bytes: &[u8]) -> BTreeMap<String, u64> {
+    let places = OWN.iter().find(|(known, _)| *known == kind).map_or(&[][..], |(_, places)| places);
+    let value = |place: usize| Some(u64::from_ne_bytes(bytes.get(place..place + 8)?.try_into().ok()?));
+    places.iter().filter_map(|(name, place)| Some(((*name).to_owned(), value(*place)?))).collect()
 }
 
 /// Idle time summed over the CPUs, in hundredths of a second (`/proc/stat`, fields `idle` and `iowait`).
@@ -131,6 +150,18 @@ fn idle_of(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kinds_own_counters_are_found_at_their_places() {
+        let words: Vec<u8> = (1..=14_u64).flat_map(u64::to_ne_bytes).collect();
+        let found = |kind, name: &str| own(kind, &words).get(name).copied();
+        assert_eq!(found("fq", "throttled"), Some(4));
+        // Behind eight numbers of 8 bytes come four of 4 bytes, and one more of 8.
+        assert_eq!(found("fq", "horizon_drops"), Some(12));
+        assert_eq!(found("gso_pace", "late"), Some(4));
+        assert_eq!(own("gso_pace", &words[..20]).len(), 2, "counters that an older module lacks are left out");
+        assert!(own("netem", &words).is_empty());
+    }
 
     #[test]
     fn idle_time_is_the_fourth_and_fifth_field() {

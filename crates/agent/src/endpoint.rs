@@ -58,11 +58,11 @@ pub enum First {
 }
 
 impl Endpoint {
-    /// Starts `program` in `namespace` and `root`, with its output in its folder of logs.
+    /// Starts `program` in `namespace` and `root`, with its output in its folder of logs, and timers that may be late by `slack`.
     ///
     /// # Errors
     /// Where the folder cannot be written or the program cannot be started.
-    pub fn start(program: &Program, namespace: &Namespace, root: &Root) -> Result<Self> {
+    pub fn start(program: &Program, slack: Duration, namespace: &Namespace, root: &Root) -> Result<Self> {
         let folder = root.outside(LOGS);
         fs::create_dir_all(folder.join(QLOG)).with_context(|| folder.display().to_string())?;
         let output = |name| File::create(folder.join(name)).with_context(|| format!("{}/{name}", folder.display()));
@@ -80,12 +80,17 @@ impl Endpoint {
             .process_group(0);
         let new_root = CString::new(root.folder().as_os_str().as_encoded_bytes())?;
         let start_folder = CString::new(program.folder.as_str())?;
+        let slack = slack.as_nanos();
         let enter = move || {
-            // SAFETY: two plain system calls on strings that live as long as the closure.
-            let entered = unsafe { libc::chroot(new_root.as_ptr()) == 0 && libc::chdir(start_folder.as_ptr()) == 0 };
+            // SAFETY: three plain system calls, on strings that live as long as the closure.
+            let entered = unsafe {
+                libc::chroot(new_root.as_ptr()) == 0
+                    && libc::chdir(start_folder.as_ptr()) == 0
+                    && libc::prctl(libc::PR_SET_TIMERSLACK, slack) == 0
+            };
             if entered { Ok(()) } else { Err(io::Error::last_os_error()) }
         };
-        // SAFETY: between fork and exec the closure makes two system calls and allocates nothing.
+        // SAFETY: between fork and exec the closure makes three system calls and allocates nothing.
         unsafe { command.pre_exec(enter) };
         // The child inherits its namespace: entering it here and coming back needs no work between fork and exec.
         let child = namespace.inside(|| command.spawn().with_context(|| format!("starting {executable}")))?;

@@ -26,5 +26,6 @@ pub mod send_sizes;
 pub mod simulator;
 pub mod slot;
 pub mod tap;
+pub mod thefts;
 pub mod topology;
 pub mod workload;

@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 pub struct Orders {
     /// Bytes credited to the guest's random pool, so that everything random there follows from the seed.
     pub entropy: Vec<u8>,
+    /// From which the times follow at which the CPU is taken away: 32 bytes.
+    pub theft_seed: Vec<u8>,
     /// How long the client waits once the server listens.
     #[serde(with = "quiclab_experiment::quantity")]
     pub start_shift: Duration,

@@ -5,7 +5,7 @@
 
 use netlink_packet_core::DefaultNla;
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
-use quiclab_experiment::run::{Hosts, Path, Qdisc};
+use quiclab_experiment::run::{Clock, FairQueueing, Hosts, Path, Qdisc};
 use quiclab_units::{ByteCount, Duration, Rate};
 
 const TCA_OPTIONS: u16 = 2;
@@ -13,12 +13,20 @@ const TCA_TBF_PARMS: u16 = 1;
 const TCA_TBF_RATE64: u16 = 4;
 const TCA_TBF_BURST: u16 = 6;
 const TCA_NETEM_LATENCY64: u16 = 10;
+const TCA_NETEM_SLOT: u16 = 12;
+const TCA_FQ_PLIMIT: u16 = 1;
 const TCA_FQ_FLOW_PLIMIT: u16 = 2;
+const TCA_FQ_QUANTUM: u16 = 3;
+const TCA_FQ_INITIAL_QUANTUM: u16 = 4;
+const TCA_FQ_FLOW_MAX_RATE: u16 = 7;
+const TCA_FQ_TIMER_SLACK: u16 = 13;
+const TCA_FQ_HORIZON: u16 = 14;
 const TCA_ETF_PARMS: u16 = 1;
 /// kernel/module/sch_gso_pace.h.
 const TCA_GSO_PACE_CLOCK: u16 = 2;
 const CLOCK_MONOTONIC: i32 = 1;
 const CLOCK_TAI: i32 = 11;
+const TC_ETF_DEADLINE_MODE_ON: u32 = 1;
 const TC_LINKLAYER_ETHERNET: u8 = 1;
 
 /// The bottleneck towards the client: a token bucket, and inside it the delay line that is also the queue.
@@ -35,22 +43,28 @@ pub fn bottleneck(interface: u32, path: &Path) -> [TcMessage; 2] {
     ]
 }
 
-/// The delay line towards the server.
-pub fn return_path(interface: u32, path: &Path) -> TcMessage {
-    let options = delay_line(path.delay_to_server, path.return_limit_packets);
+/// The delay line towards the server, whose network card may take in packets in bundles.
+pub fn return_path(interface: u32, path: &Path, hosts: &Hosts) -> TcMessage {
+    let mut options = delay_line(path.delay_to_server, path.return_limit_packets);
+    if hosts.receive_coalescing != Duration::default() {
+        options.extend(attribute(TCA_NETEM_SLOT, &slots(hosts.receive_coalescing)));
+    }
     discipline(interface, TcHandle::ROOT, 1, "netem", options)
 }
 
 /// The server's own disciplines, the outer one first; none where its interface has no queue at all.
 pub fn server(interface: u32, hosts: &Hosts) -> Vec<TcMessage> {
     let own = own(&hosts.server_qdisc);
-    if !hosts.segment_pacing {
+    let Some(clock) = hosts.segment_pacing else {
         return own
             .into_iter()
             .map(|(kind, options)| discipline(interface, TcHandle::ROOT, 1, kind, options))
             .collect();
-    }
-    let clock = if matches!(hosts.server_qdisc, Qdisc::Etf { .. }) { CLOCK_TAI } else { CLOCK_MONOTONIC };
+    };
+    let clock = match clock {
+        Clock::Monotonic => CLOCK_MONOTONIC,
+        Clock::Tai => CLOCK_TAI,
+    };
     let outer = attribute(TCA_GSO_PACE_CLOCK, &clock.to_ne_bytes());
     let inner = own.map(|(kind, options)| discipline(interface, TcHandle { major: 1, minor: 1 }, 2, kind, options));
     [discipline(interface, TcHandle::ROOT, 1, "gso_pace", outer)].into_iter().chain(inner).collect()
@@ -62,8 +76,8 @@ fn own(qdisc: &Qdisc) -> Option<(&'static str, Vec<u8>)> {
         Qdisc::None => return None,
         Qdisc::PfifoFast => ("pfifo_fast", Vec::new()),
         Qdisc::FqCodel => ("fq_codel", Vec::new()),
-        Qdisc::Fq { flow_limit_packets } => ("fq", attribute(TCA_FQ_FLOW_PLIMIT, &flow_limit_packets.to_ne_bytes())),
-        Qdisc::Etf { delta } => ("etf", earliest_txtime_first(*delta)),
+        Qdisc::Fq(parameters) => ("fq", fair_queueing(parameters)),
+        Qdisc::Etf { delta, deadline } => ("etf", earliest_txtime_first(*delta, *deadline)),
     })
 }
 
@@ -113,12 +127,35 @@ fn delay_line(delay: Duration, limit_packets: u32) -> Vec<u8> {
     options
 }
 
+/// `struct tc_netem_slot`: packets wait for the next slot, and slots are at least `distance` apart. All that is due leaves in one.
+fn slots(distance: Duration) -> Vec<u8> {
+    let distance = (distance.as_nanos() as i64).to_ne_bytes();
+    // Shortest and longest distance, no limit of packets and bytes, no distribution.
+    [&distance[..], &distance, &[0; 4], &[0; 4], &[0; 8], &[0; 8]].concat()
+}
+
+fn fair_queueing(parameters: &FairQueueing) -> Vec<u8> {
+    let bytes = |size: ByteCount| size.as_bytes() as u32;
+    let given = [
+        (TCA_FQ_FLOW_PLIMIT, Some(parameters.flow_limit_packets)),
+        (TCA_FQ_PLIMIT, parameters.limit_packets),
+        (TCA_FQ_QUANTUM, parameters.quantum.map(bytes)),
+        (TCA_FQ_INITIAL_QUANTUM, parameters.initial_quantum.map(bytes)),
+        (TCA_FQ_FLOW_MAX_RATE, parameters.maximum_rate.map(|rate| (rate.as_bits_per_second() / 8) as u32)),
+        (TCA_FQ_TIMER_SLACK, parameters.timer_slack.map(|slack| slack.as_nanos() as u32)),
+        (TCA_FQ_HORIZON, parameters.horizon.map(|horizon| (horizon.as_nanos() / 1000) as u32)),
+    ];
+    let given = given.into_iter().filter_map(|(kind, value)| Some(attribute(kind, &value?.to_ne_bytes())));
+    given.collect::<Vec<_>>().concat()
+}
+
 /// `struct tc_etf_qopt`: delta in ns, clock, flags.
-fn earliest_txtime_first(delta: Duration) -> Vec<u8> {
+fn earliest_txtime_first(delta: Duration, deadline: bool) -> Vec<u8> {
+    let flags = if deadline { TC_ETF_DEADLINE_MODE_ON } else { 0 };
     let mut parameters = Vec::new();
     parameters.extend((delta.as_nanos() as i32).to_ne_bytes());
     parameters.extend(CLOCK_TAI.to_ne_bytes());
-    parameters.extend(0_u32.to_ne_bytes());
+    parameters.extend(flags.to_ne_bytes());
     attribute(TCA_ETF_PARMS, &parameters)
 }
 

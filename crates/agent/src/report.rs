@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use quiclab_units::Duration;
 use serde::{Deserialize, Serialize};
 
-use crate::{counters::QdiscCounters, ethtool::Offloads};
+use crate::{counters::QdiscCounters, ethtool::Offloads, thefts::Taken};
 
 /// How a run went, as seen inside.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,6 +26,9 @@ pub struct Report {
     /// Packets towards the server that were dropped by `path.drops_to_server`; `None` where it lists none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dropped_to_server: Option<u64>,
+    /// Time that the CPU was taken away, from the server's start to the end of the transfer; `None` where the run asked for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thefts: Option<Taken>,
     /// Offload settings as found after they were set, by namespace and interface.
     pub offloads: BTreeMap<String, Offloads>,
     /// The taps, in the order of the capture's interfaces.

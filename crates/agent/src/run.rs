@@ -20,6 +20,7 @@ use crate::{
     root::{Root, WWW, shared},
     send_sizes, simulator,
     tap::Tap,
+    thefts,
     topology::{self, Topology},
     workload::Contents,
 };
@@ -73,7 +74,14 @@ impl Running<'_> {
         if self.orders.tap.send_sizes {
             send_sizes::start()?;
         }
+        if let Some(asked) = &self.orders.hosts.thefts {
+            let seed = self.orders.theft_seed.as_slice().try_into().context("theft_seed: expected 32 bytes")?;
+            thefts::begin(asked, seed, self.orders.transfer.timeout)?;
+        }
         let transferred = self.transfer();
+        if self.orders.hosts.thefts.is_some() {
+            self.report.thefts = Some(thefts::end()?);
+        }
         if self.orders.tap.send_sizes {
             self.report.send_sizes = Some(send_sizes::read()?);
         }
@@ -129,7 +137,8 @@ impl Running<'_> {
                 simulator::answer(namespace)?;
             }
         }
-        let server = Endpoint::start(&orders.server, &self.topology.server, self.roots.server)?;
+        let server =
+            Endpoint::start(&orders.server, orders.hosts.timer_slack, &self.topology.server, self.roots.server)?;
         let outcome = match wait_until_listening(&server, &self.topology.server, orders.listen)? {
             Readiness::Listens => self.exchange(&server)?,
             Readiness::Ended => Outcome::ServerEnded,
@@ -148,7 +157,8 @@ impl Running<'_> {
         sleep(wait(self.orders.start_shift));
         let idle_before = counters::idle_centiseconds()?;
         let start = Instant::now();
-        let client = Endpoint::start(&self.orders.client, &self.topology.client, self.roots.client)?;
+        let slack = self.orders.hosts.timer_slack;
+        let client = Endpoint::start(&self.orders.client, slack, &self.topology.client, self.roots.client)?;
         let first = client.wait_with(server, self.orders.transfer.timeout)?;
         let elapsed = start.elapsed();
         let idle = (counters::idle_centiseconds()? - idle_before) as f64 / 100.0;
@@ -266,6 +276,7 @@ fn empty_report() -> Report {
         busy_share: None,
         qdiscs: Vec::new(),
         dropped_to_server: None,
+        thefts: None,
         offloads: Default::default(),
         taps: Vec::new(),
         send_sizes: None,

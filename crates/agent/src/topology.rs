@@ -132,7 +132,7 @@ impl Topology {
             for message in qdisc::bottleneck(index(TO_CLIENT)?, path) {
                 add_qdisc(&mut netlink, message)?;
             }
-            add_qdisc(&mut netlink, qdisc::return_path(index(TO_SERVER)?, path))
+            add_qdisc(&mut netlink, qdisc::return_path(index(TO_SERVER)?, path, hosts))
         })?;
         self.server.inside(|| {
             let mut netlink = Netlink::open()?;

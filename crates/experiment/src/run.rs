@@ -6,6 +6,7 @@ use quiclab_units::{ByteCount, Duration, Rate};
 use serde::{Deserialize, Serialize};
 use sha2::Digest as _;
 
+pub use crate::hosts::{Clock, FairQueueing, Hosts, Qdisc, TheftDistribution, Thefts};
 use crate::stack::Role;
 
 /// One transfer on one testbed, with every setting that can change its outcome.
@@ -29,7 +30,7 @@ pub struct Run {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// The guest's kernel: `6.1`, `6.1-rt`, `6.12` or `6.1-paced`.
+    /// The guest's kernel, such as `6.1`.
     pub kernel: String,
     /// The stack and how it is to behave.
     pub stack: StackSettings,
@@ -65,8 +66,40 @@ pub struct StackSettings {
     pub gso_segments: Option<u32>,
     /// Who spaces the packets.
     pub pacing: Pacing,
+    /// The clock of the send times; `None` where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub txtime_clock: Option<Clock>,
+    /// Whether a send time is the latest one; only on [`Clock::Tai`], for `etf` in its deadline mode.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub txtime_deadline: bool,
+    /// How the kernel is told the rate of a buffer; `None` but with paced segmentation offload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gso_rate: Option<GsoRate>,
+    /// Whether slow start may end by HyStart++ (RFC 9406); `None` leaves it to the stack.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hystart: Option<Switch>,
     /// HTTP version.
     pub http: Http,
+}
+
+/// How the kernel is told the rate at which the segments of a buffer leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GsoRate {
+    /// As the mark of the buffer (`SO_MARK`), for the queueing discipline of kernel/module.
+    Mark,
+    /// By a control message of its own (`UDP_SEGMENT_PACING_RATE`), for a kernel with the patch of kernel/patch.
+    Message,
+}
+
+/// On or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Switch {
+    /// On.
+    On,
+    /// Off.
+    Off,
 }
 
 /// Generic segmentation offload of UDP.
@@ -192,51 +225,6 @@ pub struct Path {
     pub drops_to_server: Vec<u32>,
 }
 
-/// What differs from a host's defaults.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Hosts {
-    /// Queueing discipline of the server's interface.
-    pub server_qdisc: Qdisc,
-    /// Whether the queueing discipline `gso_pace` (kernel/module) stands around it, which takes buffers of several packets apart and gives
-    /// each its send time: what `stack.gso = "paced"` needs of a kernel that cannot do it by itself.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub segment_pacing: bool,
-    /// Receive buffer of every socket that does not ask for its own size; 1 B to 1 GiB.
-    #[serde(with = "crate::quantity")]
-    pub udp_receive_buffer: ByteCount,
-    /// Send buffer of every socket that does not ask for its own size; 1 B to 1 GiB.
-    #[serde(with = "crate::quantity")]
-    pub udp_send_buffer: ByteCount,
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
-}
-
-/// A queueing discipline of Linux.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Qdisc {
-    /// No queue: `noqueue`, the default of a virtual Ethernet.
-    None,
-    /// Three first-in first-out bands.
-    PfifoFast,
-    /// Fair queueing with send times on `CLOCK_MONOTONIC`.
-    Fq {
-        /// Most packets of one flow in the queue; from 1.
-        flow_limit_packets: u32,
-    },
-    /// Fair queueing with controlled delay.
-    FqCodel,
-    /// Earliest TxTime first, send times on `CLOCK_TAI`. Drops what has none.
-    Etf {
-        /// How long before its send time a packet is taken up; more than 0.
-        #[serde(with = "crate::quantity")]
-        delta: Duration,
-    },
-}
-
 /// What is captured, at the server's egress and behind the bottleneck.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -324,9 +312,26 @@ impl StackSettings {
             if let Some(segments) = self.gso_segments {
                 environment.insert("QUICLAB_GSO_SEGMENTS".to_owned(), segments.to_string());
             }
+            // The usual ones are what an endpoint does that knows nothing of these variables.
+            if self.txtime_clock == Some(Clock::Tai) {
+                environment.insert("QUICLAB_TXTIME_CLOCK".to_owned(), word(&Clock::Tai));
+            }
+            if self.txtime_deadline {
+                environment.insert("QUICLAB_TXTIME_DEADLINE".to_owned(), "on".to_owned());
+            }
+            if self.gso_rate == Some(GsoRate::Message) {
+                environment.insert("QUICLAB_GSO_RATE".to_owned(), word(&GsoRate::Message));
+            }
+            if let Some(hystart) = &self.hystart {
+                environment.insert("QUICLAB_HYSTART".to_owned(), word(hystart));
+            }
         }
         environment
     }
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// A value as it is written in files.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use quiclab_units::ByteCount;
 use serde::{Deserialize, Serialize};
 
-use crate::run::{Gso, Http, IpVersion, Pacing};
+use crate::run::{Clock, Gso, GsoRate, Http, IpVersion, Pacing};
 
 /// Values of `TESTCASE` that the endpoint contract knows.
 pub const TEST_CASES: &[&str] =
@@ -46,8 +46,17 @@ pub struct StackManifest {
     /// Whether the number of packets in one buffer can be limited.
     #[serde(default)]
     pub gso_segments: bool,
+    /// How its endpoint can tell the rate of a buffer, where it claims paced segmentation offload.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gso_rates: Vec<GsoRate>,
     /// Ways of pacing.
     pub pacing: Vec<Pacing>,
+    /// The clocks on which it can hand over send times, where it claims to.
+    #[serde(default = "monotonic")]
+    pub txtime_clocks: Vec<Clock>,
+    /// Whether HyStart++ can be switched on and off.
+    #[serde(default)]
+    pub hystart: bool,
     /// IP versions.
     pub ip: Vec<IpVersion>,
     /// Whether both roles write qlog.
@@ -206,6 +215,12 @@ impl StackManifest {
                 )));
             }
         }
+        if manifest.gso.contains(&Gso::Paced) == manifest.gso_rates.is_empty() {
+            return Err(error(
+                "gso_rates: expected \"mark\", \"message\" or both beside gso = \"paced\", and nothing without"
+                    .to_owned(),
+            ));
+        }
         if manifest.roles.is_empty() {
             return Err(error("roles: found none, expected \"server\", \"client\" or both".to_owned()));
         }
@@ -269,6 +284,10 @@ impl StackManifest {
     pub fn is_quic(&self) -> bool {
         self.transport == Transport::Quic
     }
+}
+
+fn monotonic() -> Vec<Clock> {
+    vec![Clock::Monotonic]
 }
 
 /// The HTTP versions that `server` and `client` can both be told to speak in `test_case`, the server's favourite first.

@@ -6,14 +6,14 @@ use quiclab_units::{ByteCount, Duration, Rate};
 use toml::Value;
 
 use crate::{
-    run::{Qdisc, Settings},
+    run::{FairQueueing, Qdisc, Settings, word},
     settings::SETTINGS,
     value::inline,
 };
 
 /// The value of a dotted setting as it would be written in a file, without quotes; quantities in their largest whole
-/// unit. `None` where there is no such setting, or where it has no meaning: `hosts.fq_flow_limit_packets` without "fq",
-/// `hosts.etf_delta` without "etf", `workload.repetitions` of a single run.
+/// unit. `None` where there is no such setting, or where it has no meaning: those of "fq" and "etf" without them, those of send times,
+/// paced segments and thefts without them, `workload.repetitions` of a single run.
 pub fn setting_text(settings: &Settings, key: &str) -> Option<String> {
     let snap_length = |bytes: Option<ByteCount>| bytes.map_or_else(|| "full".to_owned(), |bytes| bytes.to_string());
     match (key, &settings.hosts.server_qdisc) {
@@ -26,12 +26,44 @@ pub fn setting_text(settings: &Settings, key: &str) -> Option<String> {
         ("stack.gso_segments", _) => {
             Some(settings.stack.gso_segments.map_or_else(|| "all".to_owned(), |segments| segments.to_string()))
         }
-        ("hosts.fq_flow_limit_packets", Qdisc::Fq { flow_limit_packets }) => Some(flow_limit_packets.to_string()),
-        ("hosts.etf_delta", Qdisc::Etf { delta }) => Some(delta.to_string()),
+        ("stack.hystart", _) => Some(settings.stack.hystart.as_ref().map_or_else(unset, word)),
+        (_, Qdisc::Fq(parameters)) if key.starts_with("hosts.fq_") => fair_queueing(parameters, key),
+        ("hosts.etf_delta", Qdisc::Etf { delta, .. }) => Some(delta.to_string()),
+        ("hosts.etf_deadline", Qdisc::Etf { deadline, .. }) => Some(deadline.to_string()),
+        ("hosts.etf_launch_time", Qdisc::Etf { .. }) => Some(false.to_string()),
+        ("hosts.nanoseconds_per_instruction", _) => Some(settings.hosts.nanoseconds_per_instruction.to_string()),
+        ("hosts.timer_slack", _) => Some(settings.hosts.timer_slack.to_string()),
+        ("hosts.receive_coalescing", _) => Some(settings.hosts.receive_coalescing.to_string()),
+        ("hosts.theft_length", _) => {
+            let length = settings.hosts.thefts.as_ref().map(|thefts| thefts.length);
+            Some(length.unwrap_or_default().to_string())
+        }
+        ("hosts.theft_interval", _) => settings.hosts.thefts.as_ref().map(|thefts| thefts.interval.to_string()),
+        ("hosts.theft_distribution", _) => settings.hosts.thefts.as_ref().map(|thefts| word(&thefts.distribution)),
         ("hosts.server_qdisc", _) => stored(settings, "hosts.server_qdisc.kind"),
         _ if SETTINGS.iter().any(|setting| setting.key == key) => stored(settings, key),
         _ => None,
     }
+}
+
+fn unset() -> String {
+    "default".to_owned()
+}
+
+fn fair_queueing(parameters: &FairQueueing, key: &str) -> Option<String> {
+    fn shown<T: Display>(value: &Option<T>) -> String {
+        value.as_ref().map_or_else(unset, T::to_string)
+    }
+    Some(match key {
+        "hosts.fq_flow_limit_packets" => parameters.flow_limit_packets.to_string(),
+        "hosts.fq_limit_packets" => shown(&parameters.limit_packets),
+        "hosts.fq_quantum" => shown(&parameters.quantum),
+        "hosts.fq_initial_quantum" => shown(&parameters.initial_quantum),
+        "hosts.fq_maximum_rate" => shown(&parameters.maximum_rate),
+        "hosts.fq_horizon" => shown(&parameters.horizon),
+        "hosts.fq_timer_slack" => shown(&parameters.timer_slack),
+        _ => return None,
+    })
 }
 
 /// The settings in which two runs differ, by key; "none" where one has no meaning.

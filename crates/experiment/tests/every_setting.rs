@@ -12,7 +12,7 @@ use quiclab_experiment::{
 };
 
 /// Key, section and line of a file in which it has its default, and one in which it has not, and the text of the latter.
-/// `hosts` must be "fq" or "etf" for two of them to have a meaning.
+/// `hosts` must be "fq" or "etf" for some of them to have a meaning.
 const SETTINGS: &[(&str, &str, &str, &str)] = &[
     ("kernel", "\"6.1\"", "\"6.12\"", "6.12"),
     ("workload.test_case", "\"transfer\"", "", ""),
@@ -29,7 +29,10 @@ const SETTINGS: &[(&str, &str, &str, &str)] = &[
     ("stack.congestion_control", "\"cubic\"", "\"reno\"", "reno"),
     ("stack.gso", "\"on\"", "\"off\"", "off"),
     ("stack.gso_segments", "\"all\"", "2", "2"),
+    ("stack.gso_rate", "\"mark\"", "\"message\"", "message"),
     ("stack.pacing", "\"txtime\"", "\"off\"", "off"),
+    ("stack.txtime_clock", "\"monotonic\"", "\"tai\"", "tai"),
+    ("stack.hystart", "\"default\"", "\"off\"", "off"),
     ("stack.http", "\"h3\"", "", ""),
     ("path.ip", "\"4\"", "", ""),
     ("path.rate", "\"40 Mbit/s\"", "\"0.5 Gbit/s\"", "500 Mbit/s"),
@@ -41,7 +44,21 @@ const SETTINGS: &[(&str, &str, &str, &str)] = &[
     ("path.drops_to_server", "[]", "[2, 3]", "[2, 3]"),
     ("hosts.server_qdisc", "\"none\"", "\"fq_codel\"", "fq_codel"),
     ("hosts.fq_flow_limit_packets", "10000", "100", "100"),
+    ("hosts.fq_limit_packets", "\"default\"", "5000", "5000"),
+    ("hosts.fq_quantum", "\"default\"", "\"4 KiB\"", "4 KiB"),
+    ("hosts.fq_initial_quantum", "\"default\"", "\"16 KiB\"", "16 KiB"),
+    ("hosts.fq_maximum_rate", "\"default\"", "\"30 Mbit/s\"", "30 Mbit/s"),
+    ("hosts.fq_horizon", "\"default\"", "\"2 s\"", "2 s"),
+    ("hosts.fq_timer_slack", "\"default\"", "\"100 us\"", "100 us"),
     ("hosts.etf_delta", "\"200 us\"", "\"0.3 ms\"", "300 us"),
+    ("hosts.etf_deadline", "false", "true", "true"),
+    ("hosts.etf_launch_time", "false", "", ""),
+    ("hosts.nanoseconds_per_instruction", "1", "4", "4"),
+    ("hosts.timer_slack", "\"50 us\"", "\"1 ns\"", "1 ns"),
+    ("hosts.receive_coalescing", "\"0 ns\"", "\"100 us\"", "100 us"),
+    ("hosts.theft_length", "\"0 ns\"", "\"20 us\"", "20 us"),
+    ("hosts.theft_interval", "\"1 ms\"", "\"2 ms\"", "2 ms"),
+    ("hosts.theft_distribution", "\"exponential\"", "\"pareto\"", "pareto"),
     ("hosts.udp_receive_buffer", "\"50 MiB\"", "\"1 MiB\"", "1 MiB"),
     ("hosts.udp_send_buffer", "\"208 KiB\"", "\"1 MiB\"", "1 MiB"),
     ("tap.enabled", "true", "false", "false"),
@@ -52,20 +69,33 @@ const SETTINGS: &[(&str, &str, &str, &str)] = &[
     ("analysis.train_threshold", "\"100 us\"", "\"1 ms\"", "1 ms"),
 ];
 
-/// A run whose setting `key` has `value`, and in which every setting that is asked for has a meaning.
-fn run(key: &str, value: &str) -> Run {
+/// A run in which the setting `key` has a meaning, and has `value`, if there is one.
+fn run_with(key: &str, value: Option<&str>) -> Run {
     let qdisc = match key {
-        "hosts.fq_flow_limit_packets" => "\"fq\"",
-        "hosts.etf_delta" => "\"etf\"",
+        "stack.gso_rate" => "\"fq\"",
+        _ if key.starts_with("hosts.fq_") => "\"fq\"",
+        _ if key.starts_with("hosts.etf_") => "\"etf\"",
         _ => "\"none\"",
     };
+    // A way of telling a rate has a meaning where there is one to tell, and thefts only where they take time.
+    let gso = if key == "stack.gso_rate" { "\"paced\"" } else { "\"on\"" };
+    let theft = if key.starts_with("hosts.theft_") { "\"10 us\"" } else { "\"0 ns\"" };
+    let all = [
+        ("stack.name", "\"quiche-0.24\""),
+        ("hosts.server_qdisc", qdisc),
+        ("stack.gso", gso),
+        ("hosts.theft_length", theft),
+    ];
     let mut lines = String::new();
-    let all = [("stack.name", "\"quiche-0.24\""), ("hosts.server_qdisc", qdisc)];
-    for (other, value) in all.into_iter().filter(|(other, _)| *other != key).chain([(key, value)]) {
+    for (other, value) in all.into_iter().filter(|(other, _)| *other != key).chain(value.map(|value| (key, value))) {
         // Keys without quotes and with dots may stand at the top: TOML reads them as sections.
         lines.push_str(&format!("{other} = {value}\n"));
     }
-    plan(&with(&lines)).unwrap_or_else(|error| panic!("{key} = {value}: {error}")).runs.remove(0)
+    plan(&with(&lines)).unwrap_or_else(|error| panic!("{key} = {value:?}: {error}")).runs.remove(0)
+}
+
+fn run(key: &str, value: &str) -> Run {
+    run_with(key, Some(value))
 }
 
 #[test]
@@ -103,11 +133,8 @@ fn a_default_written_out_changes_no_identity_and_any_other_value_does() {
     let versions = Versions::new();
     let mut ids = BTreeSet::new();
     for (key, default, other, _) in SETTINGS {
-        let plain = match *key {
-            "hosts.fq_flow_limit_packets" => run("hosts.server_qdisc", "\"fq\""),
-            "hosts.etf_delta" => run("hosts.server_qdisc", "\"etf\""),
-            _ => run("kernel", "\"6.1\""),
-        };
+        // A stack has no default.
+        let plain = if *key == "stack.name" { run(key, default) } else { run_with(key, None) };
         assert_eq!(run(key, default).id(&versions), plain.id(&versions), "{key}");
         if !other.is_empty() {
             let changed = run(key, other);

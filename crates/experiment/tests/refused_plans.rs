@@ -33,6 +33,52 @@ fn what_the_stacks_cannot_do() {
             "x.toml:6:16: hosts.server_qdisc: found \"etf\" with stack.pacing = \"user\" of ngtcp2; expected \"txtime\", because ETF drops \
              every packet without a send time",
         ),
+        (
+            "[stack]\nname = \"quiche-0.24\"\ngso = \"paced\"\n[hosts]\nserver_qdisc = \"fq_codel\"\n",
+            "x.toml:7:16: hosts.server_qdisc: found \"fq_codel\" with stack.gso = \"paced\"; expected \"none\", \"fq\" or \"etf\", which look \
+             at send times",
+        ),
+        (
+            "[stack]\nname = \"quiche-0.24\"\ngso = \"paced\"\ngso_rate = \"message\"\n",
+            "x.toml: hosts.server_qdisc: found \"none\" with stack.gso = \"paced\"; expected \"fq\" or \"etf\", which look at send times",
+        ),
+        (
+            "[stack]\nname = \"quiche-0.24\"\ngso = \"paced\"\npacing = \"off\"\n",
+            "x.toml:6:10: stack.pacing: found \"off\" with stack.gso = \"paced\"; expected \"txtime\", the time from which the kernel counts on",
+        ),
+        (
+            "[stack]\nname = \"ngtcp2\"\ngso_segments = 2\n",
+            "x.toml:5:16: stack.gso_segments: found a value that ngtcp2 cannot be told; expected \"all\"",
+        ),
+        (
+            "[stack]\nname = \"ngtcp2\"\nhystart = \"off\"\n",
+            "x.toml:5:11: stack.hystart: found a value that ngtcp2 cannot be told; expected \"default\"",
+        ),
+        (
+            "[stack]\nname = \"quiche-0.24\"\ntxtime_clock = \"tai\"\n[hosts]\nserver_qdisc = \"fq\"\n",
+            "x.toml:5:16: stack.txtime_clock: found \"tai\" with hosts.server_qdisc = \"fq\"; expected \"monotonic\", because FQ takes every \
+             send time for one on it, and drops what is too far ahead",
+        ),
+        (
+            "[stack]\nname = \"quiche-0.24\"\ntxtime_clock = \"monotonic\"\n[hosts]\nserver_qdisc = \"etf\"\n",
+            "x.toml:5:16: stack.txtime_clock: found \"monotonic\" with hosts.server_qdisc = \"etf\"; expected \"tai\", because ETF drops every \
+             packet whose send time is on another clock",
+        ),
+        (
+            "[stack]\nname = \"quiche-0.24\"\n[hosts]\nserver_qdisc = \"etf\"\netf_launch_time = true\n",
+            "x.toml:7:19: hosts.etf_launch_time: found true; expected false, because LaunchTime is done by a network card, and the virtual \
+             testbed has none",
+        ),
+        (
+            "[stack]\nname = \"quiche-0.24\"\n[hosts]\ntheft_length = \"2 ms\"\n",
+            "x.toml:6:16: hosts.theft_length: found 2 ms with hosts.theft_interval = \"1 ms\"; expected no more than that, so that half of the \
+             time is left",
+        ),
+        (
+            "kernel = \"6.1-paced\"\n[stack]\nname = \"quiche-0.24\"\n[hosts]\ntheft_length = \"1 ms\"\n",
+            "x.toml:3:10: kernel: found \"6.1-paced\" with settings that need the modules of kernel/module; expected another kernel, because \
+             this one loads none\nhint: stack.gso_rate = \"message\" paces segments without a module",
+        ),
     ] {
         assert_eq!(error(lines), expected);
     }

@@ -75,11 +75,17 @@ pub enum WarningCode {
     LogCut,
     /// A list of planned send times could not be read.
     PlannedTimesUnread,
+    /// The stack hands send times over to the kernel, and wrote no list of them.
+    PlannedTimesMissing,
+    /// The queueing discipline of the sender's own interface dropped packets.
+    ServerQueueDrops,
+    /// Buffers of several packets whose packets were to be spaced came without a rate.
+    SegmentsNotPaced,
 }
 
 impl WarningCode {
     /// All of them, in the order of declaration.
-    pub const ALL: [WarningCode; 36] = [
+    pub const ALL: [WarningCode; 39] = [
         WarningCode::NoFlow,
         WarningCode::SeveralFlows,
         WarningCode::CaptureTruncated,
@@ -116,6 +122,9 @@ impl WarningCode {
         WarningCode::StrayFiles,
         WarningCode::LogCut,
         WarningCode::PlannedTimesUnread,
+        WarningCode::PlannedTimesMissing,
+        WarningCode::ServerQueueDrops,
+        WarningCode::SegmentsNotPaced,
     ];
 
     /// The name in `metrics.json`. Never changes its meaning.
@@ -157,6 +166,9 @@ impl WarningCode {
             WarningCode::StrayFiles => "stray_files",
             WarningCode::LogCut => "log_cut",
             WarningCode::PlannedTimesUnread => "planned_times_unread",
+            WarningCode::PlannedTimesMissing => "planned_times_missing",
+            WarningCode::ServerQueueDrops => "server_queue_drops",
+            WarningCode::SegmentsNotPaced => "segments_not_paced",
         }
     }
 }

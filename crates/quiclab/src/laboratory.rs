@@ -20,7 +20,7 @@ use quiclab_testbed::{
     vm::{
         kernel::Kernel,
         kernel_build::{self, Recipe},
-        kernel_module::with_gso_pace,
+        kernel_module::with_modules,
         machine::qemu_version,
         priority,
         run::{PerformError, Performed, Side, Sides, Vm},
@@ -137,8 +137,8 @@ impl Laboratory {
             let name = machine(run);
             if !prepared.machines.contains_key(&name) {
                 let mut kernel = self.kernel(&run.settings.kernel)?;
-                if run.settings.hosts.segment_pacing {
-                    kernel = with_gso_pace(&self.cache, &kernel, &self.kernels.join("module"))?;
+                if run.settings.hosts.needs_modules() {
+                    kernel = with_modules(&self.cache, &kernel, &self.kernels.join("module"))?;
                 }
                 let guest = Guest { kernel, agent: agent.clone(), qemu_version: qemu_version.clone() };
                 prepared.machines.insert(name.clone(), Vm { cache: self.cache.clone(), guest });
@@ -208,7 +208,7 @@ impl Laboratory {
 
 /// Which machine a run needs.
 fn machine(run: &Run) -> String {
-    let module = if run.settings.hosts.segment_pacing { " with gso_pace" } else { "" };
+    let module = if run.settings.hosts.needs_modules() { " with quiclab's modules" } else { "" };
     format!("{}{module}", run.settings.kernel)
 }
 

@@ -10,7 +10,8 @@ use anyhow::{Context, Result, bail};
 use quiclab_experiment::{Expectation, Plan, Published, run::Settings};
 use quiclab_report::{FailureRow, PublishedRow, ReportInput, RunRow};
 use quiclab_testbed::{
-    collect::{SENDER_TAP, SERVER_PORT},
+    collect::SERVER_PORT,
+    measure::SENDER_TAP,
     record::{Record, Records},
 };
 use quiclab_wire::CaptureReader;

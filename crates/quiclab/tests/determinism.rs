@@ -51,7 +51,7 @@ fn fresh_processes_one_by_one_or_side_by_side_give_the_same_bytes() {
 
     let record = one.join(&names[0]);
     let verified = said(quiclab().arg("verify").arg(&record).args(["--stacks", REAL_STACKS]));
-    assert_eq!(verified.status, Some(0), "{}", verified.errors);
+    assert_eq!(verified.status, Some(0), "{}{}", verified.output, verified.errors);
     assert!(verified.output.contains("every byte is the same"), "{}", verified.output);
 
     // A single changed byte is found.

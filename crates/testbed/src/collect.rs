@@ -1,7 +1,7 @@
 //! From the agent's results to the files of a record.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     fs::{self, File},
     io::{BufWriter, Read},
     os::unix::fs::FileExt,
@@ -10,35 +10,25 @@ use std::{
 
 use anyhow::{Context, Result};
 use quiclab_agent::{
-    report::{MOST_STRAY_FILES, Outcome, ProcessEnd, Report},
+    report::{Outcome, ProcessEnd, Report},
     ring,
     slot::{self, BLOCK, Manifest, RESULTS_MAGIC, SlotError},
-    topology::TO_CLIENT,
     workload::Contents,
 };
 use quiclab_experiment::run::{Run, Versions};
-use quiclab_metrics::{
-    AnalysisSettings, Observation, Plan, PlannedListError, PlannedTimes, RunMetrics, WarningCode, analyze, measure,
-};
+use quiclab_metrics::RunMetrics;
 use quiclab_units::Time;
-use quiclab_wire::{
-    CaptureReader, CaptureWriter, Direction, Dissector, DissectorSettings, PacketToWrite, Role, TapDescription,
-};
+use quiclab_wire::{CaptureWriter, Direction, PacketToWrite, TapDescription};
 
 use crate::{
     hash,
+    measure::{measure_record, server_queue},
     record::{CAPTURE_FILE, METRICS_FILE, PATH_FILE, RUN_FILE, RunFile, WRONG_FILES_FILE},
     vm::orders::{contents_seed, file_names},
 };
 
-/// Where a server writes the send times that it planned, in its folder of logs.
-const PLANNED_FILE: &str = "planned.csv";
 /// Port the server listens on.
 pub const SERVER_PORT: u16 = 443;
-/// Interface of the capture at the sender's egress.
-pub const SENDER_TAP: u32 = 0;
-/// Interface of the capture behind the bottleneck.
-const BOTTLENECK_TAP: u32 = 1;
 
 /// Why a run has no record. Other runs go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -58,6 +48,21 @@ pub enum RunFailure {
     /// The client failed.
     #[error("the client ended with {0}")]
     ClientFailed(String),
+    /// The server's own queueing discipline dropped more packets than it let through.
+    #[error(
+        "{kind} at the server dropped {drops} packets and let {packets} through: {failure}\nhint: it drops what has no send time on its \
+         clock, or one that is over, or too far ahead"
+    )]
+    ServerQueue {
+        /// The discipline.
+        kind: String,
+        /// Packets that it dropped.
+        drops: u32,
+        /// Packets that left it.
+        packets: u32,
+        /// What came of it.
+        failure: Box<RunFailure>,
+    },
     /// The client stored nothing.
     #[error("the client stored no {file}")]
     NoFile {
@@ -162,7 +167,16 @@ impl Results {
             Outcome::ClientFailed => RunFailure::ClientFailed(end(&report.client)),
             Outcome::AgentFailed { error } => RunFailure::Agent(error.clone()),
         };
-        Ok(Some(failure))
+        let queue = server_queue(report).filter(|queue| queue.drops > queue.packets);
+        Ok(Some(match queue {
+            None => failure,
+            Some(queue) => RunFailure::ServerQueue {
+                kind: queue.kind.clone(),
+                drops: queue.drops,
+                packets: queue.packets,
+                failure: Box::new(failure),
+            },
+        }))
     }
 
     /// What is wrong with the files that the client stored, if anything is.
@@ -273,86 +287,6 @@ impl Results {
         self.file.read_exact_at(&mut bytes, blob.offset).with_context(|| name.to_owned())?;
         Ok(bytes)
     }
-}
-
-/// Measures the capture of a run.
-///
-/// # Errors
-/// Where it cannot be read.
-pub fn measure_record(capture: &Path, run: &Run, report: &Report) -> Result<RunMetrics> {
-    let response_bytes = Some(run.settings.workload.all_bytes());
-    let (plan, unread) = planned(capture)?;
-    let settings = AnalysisSettings {
-        train_threshold: run.settings.analysis.train_threshold,
-        response_bytes,
-        plans: plan.into_iter().collect(),
-        ..AnalysisSettings::default()
-    };
-    let dissector = Dissector::new(DissectorSettings { server_port: Some(SERVER_PORT), interfaces_are_one_tap: false });
-    let reader = CaptureReader::new(File::open(capture)?)?;
-    let analysis = analyze(reader, dissector, settings, &mut |_, _, _| {})?;
-    let bottleneck = report.qdiscs.iter().find(|queue| queue.interface == TO_CLIENT && queue.handle == ROOT_HANDLE);
-    let observation = Observation {
-        sender_tap: SENDER_TAP,
-        bottleneck_tap: (report.taps.len() > 1).then_some(BOTTLENECK_TAP),
-        response_bytes,
-        client_lifetime: report.client_lifetime,
-        queue_drops_packets: bottleneck.map(|queue| u64::from(queue.drops)),
-        capture_losses_packets: losses(report),
-        cpu_busy_share: report.busy_share,
-        ..Observation::of_port(SERVER_PORT)
-    };
-    let mut metrics = measure(&analysis, &observation);
-    if let Some(error) = unread {
-        metrics.warn(
-            WarningCode::PlannedTimesUnread,
-            format!("server/{PLANNED_FILE}: {error}; precision is not measured"),
-        );
-    }
-    warn_of_endpoints(report, &mut metrics);
-    Ok(metrics)
-}
-
-/// The send times that the server planned, from its own list beside the capture, if it wrote one; or what is wrong with that.
-fn planned(capture: &Path) -> Result<(Option<Plan>, Option<PlannedListError>)> {
-    let path = capture.with_file_name("server").join(PLANNED_FILE);
-    if !path.is_file() {
-        return Ok((None, None));
-    }
-    let text = fs::read(&path).with_context(|| path.display().to_string())?;
-    Ok(match PlannedTimes::of_list(&String::from_utf8_lossy(&text)) {
-        Ok(times) => (Some(Plan { sender: Role::Server, original_destination_connection_id: None, times }), None),
-        Err(error) => (None, Some(error)),
-    })
-}
-
-/// What an endpoint did that it should not have done, and that does not make the run fail.
-fn warn_of_endpoints(report: &Report, metrics: &mut RunMetrics) {
-    for (role, end) in [("server", &report.server), ("client", &report.client)] {
-        let Some(end) = end else { continue };
-        if end.processes_left > 0 {
-            let message = format!("the {role} had ended and left {} processes behind", end.processes_left);
-            metrics.warn(WarningCode::ProcessesLeft, message);
-        }
-        if !end.stray_files.is_empty() {
-            let more = if end.stray_files.len() < MOST_STRAY_FILES { "" } else { ", and perhaps more" };
-            let message = format!("the {role} wrote outside of its folders: {}{more}", end.stray_files.join(", "));
-            metrics.warn(WarningCode::StrayFiles, message);
-        }
-    }
-    for (name, bytes) in &report.cut {
-        metrics.warn(WarningCode::LogCut, format!("{name}: the last {bytes} bytes were not kept"));
-    }
-    for what in &report.lost_logs {
-        metrics.warn(WarningCode::LogCut, what.clone());
-    }
-}
-
-/// The token bucket at the root counts the drops of the delay line inside it as its own.
-const ROOT_HANDLE: &str = "1:0";
-
-fn losses(report: &Report) -> BTreeMap<String, u64> {
-    report.taps.iter().map(|tap| (tap.name.clone(), tap.packets_lost)).collect()
 }
 
 fn describe_end(end: &ProcessEnd) -> String {

@@ -8,6 +8,7 @@ pub mod certificates;
 pub mod collect;
 pub mod command;
 pub mod hash;
+pub mod measure;
 pub mod oci;
 pub mod record;
 pub mod stack;

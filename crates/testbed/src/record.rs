@@ -12,7 +12,7 @@ use quiclab_experiment::run::{Run, Versions};
 use quiclab_metrics::{MetricsFileError, RunMetrics};
 use serde::{Deserialize, Serialize};
 
-use crate::collect::measure_record;
+use crate::measure::measure_record;
 
 /// The resolved run and what it was made with.
 pub const RUN_FILE: &str = "run.toml";

@@ -24,8 +24,8 @@ pub use downloads::Downloads;
 pub use files::{Body, PartialBody, open};
 pub use request::Request;
 pub use settings::Settings;
-pub use support::{Asked, SettingsError, Support, no_rules};
-pub use values::{Gso, Http, IpVersion, Pacing, Role, TestCase};
+pub use support::{Asked, Extras, SettingsError, Support, no_rules};
+pub use values::{Clock, Gso, GsoRate, Http, IpVersion, Pacing, Role, TestCase};
 
 /// Exit status of an endpoint that failed.
 pub const FAILED: u8 = 1;

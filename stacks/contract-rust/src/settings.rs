@@ -5,7 +5,7 @@ use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
 use crate::{
     request::Request,
     support::{Asked, SettingsError, Support},
-    values::{Gso, Http, IpVersion, Pacing, Role, TestCase},
+    values::{Clock, Gso, GsoRate, Http, IpVersion, Pacing, Role, TestCase},
 };
 
 /// Everything an endpoint was asked to do. If the value exists, it can be done. `C` is what the stack calls its congestion
@@ -44,8 +44,16 @@ pub struct Settings<C> {
     pub gso: Gso,
     /// Most packets in one system call; `None`: as many as the stack likes.
     pub gso_segments: Option<usize>,
+    /// How the kernel is told the rate of a batch; `None` but with [`Gso::Paced`].
+    pub gso_rate: Option<GsoRate>,
     /// Who spaces the packets.
     pub pacing: Pacing,
+    /// The clock of send times.
+    pub txtime_clock: Clock,
+    /// True: send times are deadlines (SOF_TXTIME_DEADLINE_MODE).
+    pub txtime_deadline: bool,
+    /// Whether slow start may end by HyStart++; `None` leaves it to the stack.
+    pub hystart: Option<bool>,
     /// UDP port the server listens on.
     pub port: u16,
 }
@@ -99,9 +107,16 @@ impl<C: Copy> Settings<C> {
             congestion_control: asked.choice("QUICLAB_CCA", support.congestion_control)?.1,
             gso: asked.choice("QUICLAB_GSO", support.gso)?,
             gso_segments: gso_segments(&asked, support)?,
+            gso_rate: None,
             pacing: asked.choice("QUICLAB_PACING", support.pacing)?,
+            txtime_clock: asked.choice("QUICLAB_TXTIME_CLOCK", support.extras.txtime_clocks)?,
+            txtime_deadline: false,
+            hystart: asked
+                .choice_or_none("QUICLAB_HYSTART", if support.extras.hystart { &[true, false] } else { &[] })?,
             port: port.unwrap_or(443),
         };
+        settings.gso_rate = gso_rate(&asked, support, settings.gso)?;
+        settings.txtime_deadline = txtime_deadline(&asked, settings.txtime_clock)?;
         (support.rules)(&mut settings, &asked)?;
         Ok(settings)
     }
@@ -151,8 +166,25 @@ fn gso_segments<C>(asked: &Asked, support: &Support<C>) -> Result<Option<usize>,
     const EXPECTED: &str = "a whole number, at least 1";
     match asked.number("QUICLAB_GSO_SEGMENTS", EXPECTED)? {
         Some(0) => Err(asked.invalid("QUICLAB_GSO_SEGMENTS", EXPECTED)),
-        Some(_) if !support.gso_segments => Err(asked.refusal("QUICLAB_GSO_SEGMENTS", "no such setting")),
+        Some(_) if !support.extras.gso_segments => Err(asked.refusal("QUICLAB_GSO_SEGMENTS", "no such setting")),
         segments => Ok(segments),
+    }
+}
+
+fn gso_rate<C>(asked: &Asked, support: &Support<C>, gso: Gso) -> Result<Option<GsoRate>, SettingsError> {
+    const NAME: &str = "QUICLAB_GSO_RATE";
+    match gso {
+        Gso::Paced => asked.choice(NAME, support.extras.gso_rates).map(Some),
+        Gso::Off | Gso::On if asked.value(NAME).is_some() => Err(asked.refusal(NAME, "it with QUICLAB_GSO=paced only")),
+        Gso::Off | Gso::On => Ok(None),
+    }
+}
+
+fn txtime_deadline(asked: &Asked, clock: Clock) -> Result<bool, SettingsError> {
+    const NAME: &str = "QUICLAB_TXTIME_DEADLINE";
+    match asked.choice_or_none(NAME, &[true, false])? {
+        Some(true) if clock != Clock::Tai => Err(asked.refusal(NAME, "off, or on with QUICLAB_TXTIME_CLOCK=tai")),
+        deadline => Ok(deadline.unwrap_or(false)),
     }
 }
 

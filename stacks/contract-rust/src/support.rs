@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, str::FromStr};
 use crate::{
     FAILED, NOT_SUPPORTED,
     settings::Settings,
-    values::{Gso, Http, IpVersion, Named, Pacing, TestCase},
+    values::{Clock, Gso, GsoRate, Http, IpVersion, Named, Pacing, TestCase},
 };
 
 /// What a stack can do. The first value of a list is what it does by itself, where the variable is not set.
@@ -20,17 +20,35 @@ pub struct Support<C: 'static> {
     pub congestion_control: &'static [(&'static str, C)],
     /// Ways of segmentation offload.
     pub gso: &'static [Gso],
-    /// True: the number of packets in one system call can be limited.
-    pub gso_segments: bool,
     /// Who can space the packets.
     pub pacing: &'static [Pacing],
     /// Families of addresses.
     pub ip: &'static [IpVersion],
     /// True: a server's certificate may come late.
     pub certificate_delay: bool,
+    /// What few stacks can be told.
+    pub extras: Extras,
     /// Looks at the whole: refuses values that do not go together, chooses what depends on other values. [`no_rules`]
     /// where there is nothing of that kind.
     pub rules: fn(&mut Settings<C>, &Asked) -> Result<(), SettingsError>,
+}
+
+/// What few stacks can be told about how they send.
+pub struct Extras {
+    /// True: the number of packets in one system call can be limited.
+    pub gso_segments: bool,
+    /// How it can tell the kernel a rate; nothing where it does not do [`Gso::Paced`].
+    pub gso_rates: &'static [GsoRate],
+    /// The clocks it can hand over send times on.
+    pub txtime_clocks: &'static [Clock],
+    /// True: HyStart++ can be switched on and off.
+    pub hystart: bool,
+}
+
+impl Extras {
+    /// None of it.
+    pub const NONE: Self =
+        Self { gso_segments: false, gso_rates: &[], txtime_clocks: &[Clock::Monotonic], hystart: false };
 }
 
 /// No values exclude each other, but those that do so by the contract.
@@ -77,16 +95,20 @@ impl SettingsError {
 }
 
 /// The variables with the prefix `QUICLAB_` that the contract has. Any other one is a setting that would be ignored.
-const KNOWN: [&str; 9] = [
+const KNOWN: [&str; 13] = [
     "QUICLAB_CCA",
     "QUICLAB_CERT_DELAY",
     "QUICLAB_GSO",
+    "QUICLAB_GSO_RATE",
     "QUICLAB_GSO_SEGMENTS",
     "QUICLAB_HTTP",
+    "QUICLAB_HYSTART",
     "QUICLAB_IP",
     "QUICLAB_PACING",
     "QUICLAB_PORT",
     "QUICLAB_STREAMS",
+    "QUICLAB_TXTIME_CLOCK",
+    "QUICLAB_TXTIME_DEADLINE",
 ];
 
 /// What was asked for: the environment.
@@ -134,6 +156,11 @@ impl Asked {
             (None, [first, ..]) => Ok(*first),
             (found, _) => self.one_of(name, found, values),
         }
+    }
+
+    /// One of `values`; `None` where the variable is not set.
+    pub(crate) fn choice_or_none<T: Named>(&self, name: &str, values: &[T]) -> Result<Option<T>, SettingsError> {
+        self.value(name).map(|found| self.one_of(name, Some(found), values)).transpose()
     }
 
     /// The same, for a variable that must be set.

@@ -29,7 +29,10 @@ pub fn assert_not_supported<C: Copy>(support: &Support<C>, values: &[(&str, &str
         ("TESTCASE", "no-such-case"),
         ("TESTCASE", ""),
         ("QUICLAB_CCA", "CUBIC"),
-        ("QUICLAB_GSO", "paced"),
+        ("QUICLAB_GSO", "both"),
+        ("QUICLAB_GSO_RATE", "fast"),
+        ("QUICLAB_HYSTART", "maybe"),
+        ("QUICLAB_TXTIME_CLOCK", "realtime"),
         ("QUICLAB_HTTP", "h2"),
         ("QUICLAB_IP", "46"),
         ("QUICLAB_NO_SUCH_SETTING", "1"),
@@ -48,7 +51,7 @@ pub(crate) use own::*;
 mod own {
     use std::{fs, path::PathBuf};
 
-    use crate::{Gso, Http, IpVersion, Pacing, Request, Support, TestCase, no_rules};
+    use crate::{Clock, Extras, Gso, GsoRate, Http, IpVersion, Pacing, Request, Support, TestCase, no_rules};
 
     /// A stack that can do much.
     pub(crate) fn support() -> Support<u8> {
@@ -58,11 +61,16 @@ mod own {
             client: &[Handshake, Transfer, Retry, ChaCha20, KeyUpdate, Resumption, ZeroRtt, Version2, Http3],
             http: &[Http::H3, Http::Hq],
             congestion_control: &[("cubic", 1), ("bbr", 2)],
-            gso: &[Gso::On, Gso::Off],
-            gso_segments: true,
+            gso: &[Gso::On, Gso::Off, Gso::Paced],
             pacing: &[Pacing::User, Pacing::TxTime],
             ip: &[IpVersion::V4, IpVersion::V6],
             certificate_delay: true,
+            extras: Extras {
+                gso_segments: true,
+                gso_rates: &[GsoRate::Mark, GsoRate::Message],
+                txtime_clocks: &[Clock::Monotonic, Clock::Tai],
+                hystart: true,
+            },
             rules: no_rules,
         }
     }

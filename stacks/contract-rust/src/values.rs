@@ -78,6 +78,24 @@ impl Gso {
     }
 }
 
+/// How the kernel is told the rate of a batch with [`Gso::Paced`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GsoRate {
+    /// As its mark (SO_MARK), in bytes of UDP payload per second.
+    Mark,
+    /// By a control message of its own (UDP_SEGMENT_PACING_RATE), which only a patched kernel knows.
+    Message,
+}
+
+/// The clock of send times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// CLOCK_MONOTONIC.
+    Monotonic,
+    /// CLOCK_TAI: send times must lie in the future, and none before that of an earlier packet.
+    Tai,
+}
+
 /// Who spaces the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pacing {
@@ -164,6 +182,30 @@ impl Named for Gso {
             Self::On => "on",
             Self::Paced => "paced",
         }
+    }
+}
+
+impl Named for GsoRate {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Mark => "mark",
+            Self::Message => "message",
+        }
+    }
+}
+
+impl Named for Clock {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Monotonic => "monotonic",
+            Self::Tai => "tai",
+        }
+    }
+}
+
+impl Named for bool {
+    fn name(self) -> &'static str {
+        if self { "on" } else { "off" }
     }
 }
 

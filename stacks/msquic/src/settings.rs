@@ -1,7 +1,7 @@
 //! What this endpoint can do.
 
 use quiclab_contract::{
-    Gso, Http, IpVersion, Pacing, Support,
+    Extras, Gso, Http, IpVersion, Pacing, Support,
     TestCase::{self, ChaCha20, Handshake, KeyUpdate, Resumption, Retry, Transfer, Version2, ZeroRtt},
     no_rules,
 };
@@ -22,10 +22,10 @@ pub const SUPPORT: Support<CongestionControl> = Support {
     http: &[Http::Hq],
     congestion_control: &[("cubic", CongestionControl::Cubic), ("bbr", CongestionControl::Bbr)],
     gso: &[Gso::On],
-    gso_segments: false,
     pacing: &[Pacing::User, Pacing::Off],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: true,
+    extras: Extras::NONE,
     rules: no_rules,
 };
 

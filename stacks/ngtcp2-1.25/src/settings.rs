@@ -1,7 +1,7 @@
 //! What this endpoint can do.
 
 use quiclab_contract::{
-    Gso, Http, IpVersion, Pacing, Support,
+    Extras, Gso, Http, IpVersion, Pacing, Support,
     TestCase::{ChaCha20, Handshake, KeyUpdate, Resumption, Retry, Transfer, Version2, ZeroRtt},
     no_rules,
 };
@@ -27,10 +27,10 @@ pub const SUPPORT: Support<CongestionControl> = Support {
         ("bbr", CongestionControl::Bbr),
     ],
     gso: &[Gso::On, Gso::Off],
-    gso_segments: false,
     pacing: &[Pacing::User],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: false,
+    extras: Extras::NONE,
     rules: no_rules,
 };
 

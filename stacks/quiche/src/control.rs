@@ -1,12 +1,24 @@
 //! One system call that sends with the control messages of segmentation, send time and rate. nix knows no `SO_MARK` among them.
 
-use std::os::fd::AsRawFd;
+use std::{net::UdpSocket, os::fd::AsRawFd};
 
 use nix::{
     errno::Errno,
     libc,
     sys::socket::{SockaddrLike, SockaddrStorage},
 };
+
+/// The control message of kernel/patch; its value is a number of 64 bits.
+const UDP_SEGMENT_PACING_RATE: i32 = 105;
+
+/// Bytes of UDP payload per second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rate {
+    /// For the queueing discipline `gso_pace`, which takes it from the mark.
+    Mark(u32),
+    /// For a kernel with quiclab's patch.
+    Message(u64),
+}
 
 /// What the kernel is told about a buffer.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,8 +27,8 @@ pub struct Orders {
     pub segment: Option<u16>,
     /// When the first one is to leave, in nanoseconds of the clock of `SO_TXTIME`.
     pub txtime: Option<u64>,
-    /// Bytes of UDP payload per second at which the others follow, for the queueing discipline `gso_pace`, which takes it from the mark.
-    pub rate: Option<u32>,
+    /// At which rate the others follow.
+    pub rate: Option<Rate>,
 }
 
 /// Room for three messages. Their headers begin where a length can: at multiples of 8 bytes.
@@ -51,7 +63,10 @@ pub fn send(socket: &impl AsRawFd, payload: &[u8], peer: &SockaddrStorage, order
         room.push(libc::SOL_SOCKET, libc::SCM_TXTIME, &txtime.to_ne_bytes());
     }
     if let Some(rate) = orders.rate {
-        room.push(libc::SOL_SOCKET, libc::SO_MARK, &rate.to_ne_bytes());
+        match rate {
+            Rate::Mark(rate) => room.push(libc::SOL_SOCKET, libc::SO_MARK, &rate.to_ne_bytes()),
+            Rate::Message(rate) => room.push(libc::SOL_UDP, UDP_SEGMENT_PACING_RATE, &rate.to_ne_bytes()),
+        }
     }
     let mut vector = libc::iovec { iov_base: payload.as_ptr().cast_mut().cast(), iov_len: payload.len() };
     // SAFETY: all zeros is a valid value of this plain struct.
@@ -67,6 +82,18 @@ pub fn send(socket: &impl AsRawFd, payload: &[u8], peer: &SockaddrStorage, order
     // SAFETY: everything that the header points to lives until the call has returned, and the kernel only reads it.
     let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const header, 0) };
     Errno::result(sent).map(drop)
+}
+
+/// True where this kernel knows [`UDP_SEGMENT_PACING_RATE`]: it refuses a control message that it does not know.
+pub fn kernel_takes_rates() -> bool {
+    let probe = || -> std::io::Result<()> {
+        // A socket that sends a byte to itself.
+        let socket = UdpSocket::bind("127.0.0.1:0")?;
+        let peer = SockaddrStorage::from(socket.local_addr()?);
+        send(&socket, &[0], &peer, &Orders { rate: Some(Rate::Message(1)), ..Orders::default() })?;
+        Ok(())
+    };
+    probe().is_ok()
 }
 
 #[cfg(test)]

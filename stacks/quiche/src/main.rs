@@ -12,6 +12,7 @@ mod client;
 mod clock;
 mod control;
 mod http;
+mod plan;
 mod planned;
 mod requests;
 mod response;

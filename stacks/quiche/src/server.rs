@@ -72,7 +72,7 @@ impl Server<'_> {
                 socket.wait(timeout)?;
             }
             while let Some((length, peer)) = socket.receive(&mut buffer)? {
-                self.handle_datagram(&mut buffer[..length], peer, &socket)?;
+                self.handle_datagram(&mut buffer[..length], peer, &mut socket)?;
             }
             for connection in self.connections.values_mut() {
                 // Does nothing but where a timer has run out.
@@ -97,7 +97,7 @@ impl Server<'_> {
         socket.write_planned_times()
     }
 
-    fn handle_datagram(&mut self, datagram: &mut [u8], peer: SocketAddr, socket: &Socket) -> Result<()> {
+    fn handle_datagram(&mut self, datagram: &mut [u8], peer: SocketAddr, socket: &mut Socket) -> Result<()> {
         let Ok(header) = quiche::Header::from_slice(datagram, quiche::MAX_CONN_ID_LEN) else {
             return Ok(());
         };

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use quiclab_contract::{
-    Asked, Gso, Http, IpVersion, Pacing, Role, SettingsError, Support,
+    Asked, Clock, Extras, Gso, GsoRate, Http, IpVersion, Pacing, Role, SettingsError, Support,
     TestCase::{self, ChaCha20, Handshake, Http3, Resumption, Retry, Transfer, ZeroRtt},
 };
+
+use crate::control::kernel_takes_rates;
 
 /// Everything this endpoint was asked to do.
 pub type Settings = quiclab_contract::Settings<CongestionControl>;
@@ -53,10 +55,15 @@ pub const SUPPORT: Support<CongestionControl> = Support {
         true => &[Gso::On, Gso::Off, Gso::Paced],
         false => &[Gso::On, Gso::Off],
     },
-    gso_segments: cfg!(feature = "paced-loss-based"),
     pacing: &[Pacing::Off, Pacing::TxTime],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: cfg!(feature = "boring"),
+    extras: Extras {
+        gso_segments: cfg!(feature = "paced-loss-based"),
+        gso_rates: if cfg!(feature = "paced-loss-based") { &[GsoRate::Mark, GsoRate::Message] } else { &[] },
+        txtime_clocks: &[Clock::Monotonic, Clock::Tai],
+        hystart: true,
+    },
     rules,
 };
 
@@ -78,6 +85,13 @@ fn rules(settings: &mut Settings, asked: &Asked) -> Result<(), SettingsError> {
     if spreads && (settings.pacing != Pacing::TxTime || settings.congestion_control == CongestionControl::Bbr2) {
         let name = if settings.gso == Gso::Paced { "QUICLAB_GSO" } else { "QUICLAB_GSO_SEGMENTS" };
         return Err(asked.refusal(name, "this with txtime and cubic or reno only, whose rate is known"));
+    }
+    if settings.gso_rate == Some(GsoRate::Message) && !kernel_takes_rates() {
+        return Err(asked.refusal("QUICLAB_GSO_RATE", "message on a kernel that knows UDP_SEGMENT_PACING_RATE only"));
+    }
+    // BBR has a slow start of its own.
+    if settings.hystart.is_some() && settings.congestion_control == CongestionControl::Bbr2 {
+        return Err(asked.refusal("QUICLAB_HYSTART", "this with cubic or reno only"));
     }
     Ok(())
 }

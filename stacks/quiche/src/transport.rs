@@ -43,6 +43,9 @@ pub fn configure(config: &mut quiche::Config, settings: &Settings) -> Result<()>
     config.set_cc_algorithm(algorithm);
     eprintln!("congestion control: {algorithm:?}");
     config.enable_pacing(settings.pacing == Pacing::TxTime);
+    if let Some(hystart) = settings.hystart {
+        config.enable_hystart(hystart);
+    }
     if settings.key_log.is_some() {
         config.log_keys();
     }

@@ -4,7 +4,7 @@ use std::{
     io::{self, ErrorKind},
     net::{SocketAddr, UdpSocket},
     os::fd::{AsFd, AsRawFd},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result};
@@ -17,12 +17,12 @@ use nix::{
         time::TimeSpec,
     },
 };
-use quiclab_contract::{Gso, Pacing};
+use quiclab_contract::{Clock, Gso, GsoRate, Pacing};
 
 use crate::{
     batch::Batch,
-    clock::MonotonicClock,
-    control::{Orders, send},
+    control::{Orders, Rate, send},
+    plan::Plan,
     planned::PlannedTimes,
     settings::{Settings, planned},
     spread::{Spread, pacing_rate},
@@ -45,15 +45,14 @@ pub struct Socket {
     local: SocketAddr,
     /// Most packets in one system call.
     most_segments: usize,
-    /// Whether the kernel is told the rate of a batch.
-    paces_segments: bool,
+    /// How the kernel is told the rate of a batch; `None`: it is not.
+    gso_rate: Option<GsoRate>,
     /// `None` where no send times are handed over.
-    clock: Option<MonotonicClock>,
+    plan: Option<Plan>,
     /// `None` where quiche's own times are taken as they are.
     spread: Option<Spread>,
     batch: Batch,
-    /// When the batch is to leave, in nanoseconds of the clock, and at which rate its packets follow each other.
-    time: Option<u64>,
+    /// At which rate the packets of the batch follow each other.
     rate: Option<f64>,
     /// `None` where the planned send times are not written down.
     planned: Option<PlannedTimes>,
@@ -68,12 +67,12 @@ impl Socket {
         let local = settings.local();
         let inner = bound(local).with_context(|| format!("binding to UDP {local}"))?;
         inner.set_nonblocking(true)?;
-        let clock = match settings.pacing {
+        let plan = match settings.pacing {
             Pacing::Off | Pacing::User => None,
             Pacing::TxTime => {
-                let option = nix::libc::sock_txtime { clockid: nix::libc::CLOCK_MONOTONIC, flags: 0 };
-                setsockopt(&inner, sockopt::TxTime, &option).context("setsockopt SO_TXTIME, CLOCK_MONOTONIC")?;
-                Some(MonotonicClock::new()?)
+                let option = txtime_option(settings);
+                setsockopt(&inner, sockopt::TxTime, &option).context("setsockopt SO_TXTIME")?;
+                Some(Plan::new(settings.txtime_clock)?)
             }
         };
         let local = inner.local_addr()?;
@@ -83,11 +82,10 @@ impl Socket {
             inner,
             local,
             most_segments: if settings.gso.is_on() { settings.gso_segments.unwrap_or(usize::MAX) } else { 1 },
-            paces_segments: settings.gso == Gso::Paced,
-            clock,
+            gso_rate: settings.gso_rate,
+            plan,
             spread: spreads.then(Spread::default),
             batch: Batch::new(),
-            time: None,
             rate: None,
             planned,
         })
@@ -153,16 +151,15 @@ impl Socket {
             return Ok(Sent::Blocked);
         }
         self.rate = self.spread.as_ref().and_then(|_| pacing_rate(quic));
-        let Self { clock, planned, spread, rate, time, .. } = self;
-        *time = None;
+        let Self { plan, planned, spread, rate, .. } = self;
+        if let Some(plan) = plan {
+            plan.begin();
+        }
         self.batch.fill(quic, self.most_segments, |payload, at| {
-            let Some(clock) = clock else { return };
+            let Some(plan) = plan else { return };
             let at = spread.as_mut().map_or(at, |spread| spread.time(at, payload.len(), *rate));
-            let nanoseconds = clock.nanoseconds_at(at);
-            time.get_or_insert(nanoseconds);
-            if let Some(planned) = planned {
-                planned.push(payload, nanoseconds);
-            }
+            // What is not written down needs no checksum.
+            plan.push(planned.as_ref().map_or(0, |_| crc32c::crc32c(payload)), at);
         });
         match (self.batch.length, self.flush()?) {
             (0, _) => Ok(Sent::Nothing),
@@ -172,8 +169,13 @@ impl Socket {
     }
 
     /// Sends `datagram` to `peer` at once; where the socket is full it is lost, as on the wire.
-    pub fn send_stateless(&self, datagram: &[u8], peer: SocketAddr) {
-        let _ = self.inner.send_to(datagram, peer);
+    pub fn send_stateless(&mut self, datagram: &[u8], peer: SocketAddr) {
+        let txtime = self.plan.as_mut().and_then(|plan| {
+            plan.begin();
+            plan.push(0, Instant::now());
+            plan.time(Instant::now())
+        });
+        let _ = send(&self.inner, datagram, &SockaddrStorage::from(peer), &Orders { txtime, ..Orders::default() });
     }
 
     /// Writes down the planned send times so far, where that was asked for.
@@ -194,11 +196,14 @@ impl Socket {
             return Ok(true);
         };
         let is_cut = length > segment;
-        let rate = self.rate.filter(|_| self.paces_segments && is_cut);
+        let rate = self.rate.filter(|_| is_cut);
         let orders = Orders {
             segment: if is_cut { Some(u16::try_from(*segment).context("segment size")?) } else { None },
-            txtime: self.time,
-            rate: rate.map(|rate| rate.clamp(1.0, f64::from(u32::MAX)) as u32),
+            txtime: self.plan.as_mut().and_then(|plan| plan.time(Instant::now())),
+            rate: rate.zip(self.gso_rate).map(|(rate, way)| match way {
+                GsoRate::Mark => Rate::Mark(rate.clamp(1.0, f64::from(u32::MAX)) as u32),
+                GsoRate::Message => Rate::Message(rate.max(1.0) as u64),
+            }),
         };
         match send(&self.inner, &buffer[..*length], &SockaddrStorage::from(info.to), &orders) {
             Ok(()) => {}
@@ -208,16 +213,37 @@ impl Socket {
                 return Err(Errno::EIO)
                     .context("sending with UDP_SEGMENT; hint: the interface must have its checksum offload turned on");
             }
+            Err(Errno::EINVAL) if is_cut => {
+                return Err(Errno::EINVAL).with_context(|| {
+                    format!("sending with UDP_SEGMENT; hint: segments of {segment} bytes must fit the interface's MTU")
+                });
+            }
             Err(Errno::EPERM) if orders.rate.is_some() => {
                 return Err(Errno::EPERM)
                     .context("sending with SO_MARK, which is the rate; hint: it needs CAP_NET_RAW");
             }
             Err(error) => return Err(error).with_context(|| format!("sending {length} bytes to {}", info.to)),
         }
+        if let (Some(plan), planned) = (&mut self.plan, &mut self.planned) {
+            let packets = plan.finish();
+            if let Some(planned) = planned {
+                packets.iter().for_each(|(checksum, time)| planned.push(*checksum, *time));
+            }
+        }
         self.batch.length = 0;
         self.batch.info = None;
         Ok(true)
     }
+}
+
+fn txtime_option(settings: &Settings) -> nix::libc::sock_txtime {
+    /// `SOF_TXTIME_DEADLINE_MODE` of linux/net_tstamp.h.
+    const DEADLINE_MODE: u32 = 1;
+    let clockid = match settings.txtime_clock {
+        Clock::Monotonic => nix::libc::CLOCK_MONOTONIC,
+        Clock::Tai => nix::libc::CLOCK_TAI,
+    };
+    nix::libc::sock_txtime { clockid, flags: if settings.txtime_deadline { DEADLINE_MODE } else { 0 } }
 }
 
 /// A socket at `local`; one of IPv6 takes no IPv4.

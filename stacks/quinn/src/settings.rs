@@ -1,7 +1,7 @@
 //! What this endpoint can do.
 
 use quiclab_contract::{
-    Gso, Http, IpVersion, Pacing, Support,
+    Extras, Gso, Http, IpVersion, Pacing, Support,
     TestCase::{ChaCha20, Handshake, Http3, Resumption, Retry, Transfer, ZeroRtt},
     no_rules,
 };
@@ -30,10 +30,10 @@ pub const SUPPORT: Support<CongestionControl> = Support {
         (library::BBR, CongestionControl::Bbr),
     ],
     gso: &[Gso::On, Gso::Off],
-    gso_segments: false,
     pacing: &[Pacing::User],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: true,
+    extras: Extras::NONE,
     rules: no_rules,
 };
 

@@ -1,7 +1,7 @@
 //! What this endpoint can do.
 
 use quiclab_contract::{
-    Gso, Http, IpVersion, Pacing, Support,
+    Extras, Gso, Http, IpVersion, Pacing, Support,
     TestCase::{ChaCha20, Handshake, KeyUpdate, Retry, Transfer},
     no_rules,
 };
@@ -23,10 +23,10 @@ pub const SUPPORT: Support<CongestionControl> = Support {
     http: &[Http::Hq],
     congestion_control: &[("cubic", CongestionControl::Cubic), ("bbr2", CongestionControl::Bbr)],
     gso: &[Gso::On, Gso::Off],
-    gso_segments: false,
     pacing: &[Pacing::User],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: true,
+    extras: Extras::NONE,
     rules: no_rules,
 };
 

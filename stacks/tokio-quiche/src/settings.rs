@@ -1,7 +1,7 @@
 //! What this endpoint can do.
 
 use quiclab_contract::{
-    Asked, Gso, Http, IpVersion, Pacing, SettingsError, Support,
+    Extras, Asked, Gso, Http, IpVersion, Pacing, SettingsError, Support,
     TestCase::{ChaCha20, Handshake, Http3, Resumption, Retry, Transfer, ZeroRtt},
 };
 
@@ -16,11 +16,11 @@ pub const SUPPORT: Support<&'static str> = Support {
     http: &[Http::H3],
     congestion_control: &[("cubic", "cubic"), ("reno", "reno"), ("bbr2", "bbr2")],
     gso: &[Gso::On, Gso::Off],
-    gso_segments: false,
     // The library could hand send times over with bbr2, but does not let its planned times be seen.
     pacing: &[Pacing::Off],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: true,
+    extras: Extras::NONE,
     rules,
 };
 

@@ -1,7 +1,7 @@
 //! What this endpoint can do.
 
 use quiclab_contract::{
-    Gso, Http, IpVersion, Pacing, Support,
+    Extras, Gso, Http, IpVersion, Pacing, Support,
     TestCase::{ChaCha20, Handshake, Http3, Resumption, Retry, Transfer, ZeroRtt},
     no_rules,
 };
@@ -23,10 +23,10 @@ pub const SUPPORT: Support<CongestionControlAlgorithm> = Support {
         ("copa", CongestionControlAlgorithm::Copa),
     ],
     gso: &[Gso::Off, Gso::On],
-    gso_segments: false,
     pacing: &[Pacing::User, Pacing::Off],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: false,
+    extras: Extras::NONE,
     rules: no_rules,
 };
 

@@ -1,4 +1,4 @@
-//! The queueing discipline `gso_pace`, built for a kernel against Debian's headers, which are not installed.
+//! quiclab's own kernel modules, built for a kernel against Debian's headers, which are not installed.
 
 use std::{
     fs,
@@ -11,42 +11,45 @@ use anyhow::{Context, Result, bail};
 use super::kernel::{Kernel, PackageLists, find_one};
 use crate::{cache::Cache, command, hash};
 
-/// Name of the module.
-const MODULE: &str = "sch_gso_pace";
-/// What it is built from.
-const SOURCES: &[&str] = &["Kbuild", "sch_gso_pace.c", "sch_gso_pace.h"];
-/// Version of how it is built.
-const RECIPE: &[u8] = b"1";
+/// The modules.
+const MODULES: &[&str] = &["sch_gso_pace", "cpu_theft"];
+/// What they are built from.
+const SOURCES: &[&str] = &["Kbuild", "sch_gso_pace.c", "sch_gso_pace.h", "cpu_theft.c"];
+/// Version of how they are built.
+const RECIPE: &[u8] = b"2";
 
-/// The kernel `name` with the module loaded last; `sources` is the folder of its source, kernel/module of this repository.
+/// `kernel` with the modules loaded last; `sources` is the folder of their source, kernel/module of this repository.
 ///
 /// # Errors
 /// A missing compiler or package with how to get it, headers that cannot be had, or a module that does not build for this kernel.
-pub fn with_gso_pace(cache: &Cache, kernel: &Kernel, sources: &Path) -> Result<Kernel> {
+pub fn with_modules(cache: &Cache, kernel: &Kernel, sources: &Path) -> Result<Kernel> {
     let mut hasher = hash::Hasher::default().part(RECIPE).part(kernel.version()?.as_bytes());
     for name in SOURCES {
         let path = sources.join(name);
         let text = fs::read(&path).with_context(|| {
             format!(
-                "{}: the source of {MODULE} is not there\nhint: use the stacks of quiclab's own repository",
+                "{}: the source of quiclab's kernel modules is not there\nhint: use the stacks of quiclab's own repository",
                 path.display()
             )
         })?;
         hasher = hasher.part(&text);
     }
-    let name = format!("kernel/{MODULE}-{}-{}", hasher.short(), Kernel::parts());
+    let name = format!("kernel/modules-{}-{}", hasher.short(), Kernel::parts());
     let folder = cache.folder(&name, |folder| {
-        let module = build(&kernel.version()?, sources)?;
+        let modules = build(&kernel.version()?, sources)?;
         kernel.copy_to(folder)?;
-        let file = format!("{MODULE}.ko");
-        fs::write(folder.join(&file), &module).with_context(|| file.clone())?;
-        kernel.add_module(folder, &file, &format!("{MODULE} {}", hash::Hasher::default().part(&module).short()))
+        for (name, module) in MODULES.iter().zip(modules) {
+            let file = format!("{name}.ko");
+            fs::write(folder.join(&file), &module).with_context(|| file.clone())?;
+            kernel.add_module(folder, &file, &format!("{name} {}", hash::Hasher::default().part(&module).short()))?;
+        }
+        Ok(())
     })?;
     Ok(Kernel::at(folder))
 }
 
-/// Builds the module for a kernel whose version is `PACKAGE VERSION`.
-fn build(version: &str, sources: &Path) -> Result<Vec<u8>> {
+/// Builds the modules for a kernel whose version is `PACKAGE VERSION`.
+fn build(version: &str, sources: &Path) -> Result<Vec<Vec<u8>>> {
     let (image, version) = version.split_once(' ').context("the kernel's version has no package name")?;
     let Some(release) = image.strip_prefix("linux-image-") else {
         bail!(
@@ -76,11 +79,14 @@ fn build(version: &str, sources: &Path) -> Result<Vec<u8>> {
     // Type information would need a program of its own, and the kernel's image.
     make.args(["CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"]);
     command::output(&mut make, "make gcc-12 libelf1")
-        .with_context(|| format!("building {MODULE} for {image} {version}"))?;
-    let module = place.join(format!("{MODULE}.ko"));
-    // What is left of the paths of this machine stands in the debugging information.
-    command::run("strip", &["--strip-debug".as_ref(), module.as_os_str()], "binutils")?;
-    fs::read(&module).with_context(|| module.display().to_string())
+        .with_context(|| format!("building quiclab's modules for {image} {version}"))?;
+    let finished = MODULES.iter().map(|name| {
+        let module = place.join(format!("{name}.ko"));
+        // What is left of the paths of this machine stands in the debugging information.
+        command::run("strip", &["--strip-debug".as_ref(), module.as_os_str()], "binutils")?;
+        fs::read(&module).with_context(|| module.display().to_string())
+    });
+    finished.collect()
 }
 
 fn unpack(archive: &Path, tree: &Path) -> Result<()> {

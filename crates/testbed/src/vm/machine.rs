@@ -28,7 +28,7 @@ const TRANSLATION_CACHE_MIB: u32 = 256;
 const KERNEL_COMMAND_LINE: &str =
     "nokaslr tsc=reliable random.trust_cpu=1 quiet panic=1 console=ttyS0 mitigations=off rcupdate.rcu_expedited=1";
 
-/// How large a guest is. The size is part of a saved state, so there are few.
+/// How large and how fast a guest is. Both are part of a saved state, so there are few.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     /// Main memory in MiB: both copies of the files, the capture rings, and what the endpoints need.
@@ -37,6 +37,8 @@ pub struct Size {
     pub slot_bytes: u64,
     /// Bytes of each root file system.
     pub root_bytes: u64,
+    /// Binary logarithm of the nanoseconds that an instruction takes.
+    pub instruction_shift: u32,
 }
 
 /// What a guest must have room for.
@@ -48,6 +50,8 @@ pub struct Needs {
     pub memory: ByteCount,
     /// The larger of the two root file systems.
     pub root: ByteCount,
+    /// Binary logarithm of the nanoseconds that an instruction is to take.
+    pub instruction_shift: u32,
 }
 
 /// Memory in MiB, bytes of the slot, and the largest transfer that fits beside plain programs.
@@ -82,7 +86,8 @@ impl Size {
                 ByteCount::from_bytes(LARGEST_ROOT_BYTES)
             );
         }
-        Ok(Self { memory_mib: machine.0, slot_bytes: machine.1, root_bytes })
+        let instruction_shift = needs.instruction_shift;
+        Ok(Self { memory_mib: machine.0, slot_bytes: machine.1, root_bytes, instruction_shift })
     }
 }
 
@@ -164,7 +169,7 @@ fn arguments(size: Size, files: &Files) -> Vec<String> {
     add(&["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none"]);
     add(&["-machine", "pc,nvdimm=on,usb=off", "-cpu", "max,-rdrand,-rdseed", "-smp", VIRTUAL_CPUS]);
     add(&["-accel", &format!("tcg,thread=single,tb-size={TRANSLATION_CACHE_MIB}")]);
-    add(&["-icount", "shift=0,sleep=off"]);
+    add(&["-icount", &format!("shift={},sleep=off", size.instruction_shift)]);
     add(&["-rtc", &format!("base={GUEST_EPOCH_SECONDS_AS_DATE},clock=vm")]);
     add(&["-m", &format!("{}M,slots=5,maxmem=32G", size.memory_mib)]);
     for (name, path, length, writable) in [
@@ -206,7 +211,7 @@ mod tests {
     fn the_smallest_machine_that_fits_is_taken() {
         let of = |transfer, memory, root| {
             let [transfer, memory, root] = [transfer, memory, root].map(ByteCount::from_bytes);
-            Size::for_needs(Needs { transfer, memory, root })
+            Size::for_needs(Needs { transfer, memory, root, instruction_shift: 0 })
                 .map(|machine| (machine.memory_mib, machine.root_bytes))
                 .ok()
         };

@@ -31,6 +31,7 @@ pub fn of_run(run: &Run, server: &StackManifest, client: &StackManifest, log_lim
     let file = |name: &str, text: String| File { path: format!("{CERTIFICATES}/{name}"), text };
     Ok(Orders {
         entropy: derive(run.seed, "entropy").to_vec(),
+        theft_seed: derive(run.seed, "thefts").to_vec(),
         start_shift: run.start_shift,
         path: settings.path.clone(),
         hosts: settings.hosts.clone(),

@@ -214,6 +214,7 @@ fn size(run: &Run, sides: Sides) -> Result<Size> {
         transfer: run.settings.workload.all_bytes(),
         memory: ByteCount::from_bytes(memory(server) + memory(client)),
         root: server_root.max(client_root),
+        instruction_shift: run.settings.hosts.nanoseconds_per_instruction.ilog2(),
     })
 }
 

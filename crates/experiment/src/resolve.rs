@@ -1,0 +1,247 @@
+//! From settings with gaps to settings without, and what does not go together.
+
+use quiclab_units::Duration;
+
+use crate::hosts::{Clock, Hosts, Qdisc, Thefts};
+use crate::run::{Gso, GsoRate, Pacing, Settings, StackSettings, word as lowercase};
+use crate::settings::{Draft, PATCHED_KERNEL, TRANSFER};
+use crate::stack::{CertificateDelay, StackManifest, common_http};
+
+/// What is wrong: the key, and a sentence.
+type Refusal = (&'static str, String);
+
+impl Draft {
+    /// Closes what was left open with the server's own defaults, and checks that both stacks can do it.
+    ///
+    /// # Errors
+    /// Key, and what is wrong with it.
+    pub(crate) fn resolve(
+        self,
+        name: &str,
+        server: &StackManifest,
+        client: &StackManifest,
+    ) -> Result<Settings, Refusal> {
+        let stack = self.stack(name, server, client)?;
+        self.check_workload(&stack, server, client)?;
+        let hosts = self.hosts(&stack)?;
+        if hosts.needs_modules() && self.kernel == PATCHED_KERNEL {
+            let message = format!(
+                "found {:?} with settings that need the modules of kernel/module; expected another kernel, because this one loads none\n\
+                 hint: stack.gso_rate = \"message\" paces segments without a module",
+                self.kernel
+            );
+            return Err(("kernel", message));
+        }
+        Ok(Settings {
+            kernel: self.kernel,
+            stack,
+            workload: self.workload,
+            path: self.path,
+            hosts,
+            tap: self.tap,
+            analysis: self.analysis,
+        })
+    }
+
+    fn stack(&self, name: &str, server: &StackManifest, client: &StackManifest) -> Result<StackSettings, Refusal> {
+        let defaults = &server.default;
+        let common = common_http(server, client, &self.workload.test_case);
+        let http = self.http.or(common.first().copied()).unwrap_or(defaults.http);
+        let gso = self.gso.unwrap_or(defaults.gso);
+        let pacing = self.pacing.unwrap_or(defaults.pacing);
+        let needed_clock = if self.qdisc == "etf" { Clock::Tai } else { Clock::Monotonic };
+        let usual_rate = if self.kernel == PATCHED_KERNEL { GsoRate::Message } else { GsoRate::Mark };
+        let stack = StackSettings {
+            name: name.to_owned(),
+            server: server.name.clone(),
+            client: client.name.clone(),
+            congestion_control: self.congestion_control.clone().unwrap_or_else(|| defaults.congestion_control.clone()),
+            gso,
+            gso_segments: self.gso_segments,
+            pacing,
+            txtime_clock: (pacing == Pacing::Txtime).then(|| self.txtime_clock.unwrap_or(needed_clock)),
+            txtime_deadline: self.qdisc == "etf" && self.etf_deadline,
+            gso_rate: (gso == Gso::Paced).then(|| self.gso_rate.unwrap_or(usual_rate)),
+            hystart: self.hystart,
+            http,
+        };
+        claimed("stack.congestion_control", &stack.congestion_control, &server.congestion_control, server)?;
+        claimed("stack.gso", &stack.gso, &server.gso, server)?;
+        claimed("stack.pacing", &stack.pacing, &server.pacing, server)?;
+        if let Some(clock) = stack.txtime_clock {
+            claimed("stack.txtime_clock", &clock, &server.txtime_clocks, server)?;
+        }
+        if let Some(rate) = stack.gso_rate {
+            claimed("stack.gso_rate", &rate, &server.gso_rates, server)?;
+        }
+        for (key, is_asked, can, expected) in [
+            ("stack.gso_segments", stack.gso_segments.is_some(), server.gso_segments, "\"all\""),
+            ("stack.hystart", stack.hystart.is_some(), server.hystart, "\"default\""),
+        ] {
+            if is_asked && !can {
+                let message = format!("found a value that {} cannot be told; expected {expected}", server.name);
+                return Err((key, message));
+            }
+        }
+        if !common.contains(&http) {
+            for manifest in [server, client] {
+                claimed("stack.http", &http, &manifest.http, manifest)?;
+            }
+            let message = format!(
+                "found {:?} for the test case {:?} with an image of the QUIC Interop Runner, expected {}",
+                lowercase(&http),
+                self.workload.test_case,
+                if self.workload.test_case == "http3" { "\"h3\"" } else { "\"hq\"" },
+            );
+            return Err(("stack.http", message));
+        }
+        Ok(stack)
+    }
+
+    fn check_workload(
+        &self,
+        stack: &StackSettings,
+        server: &StackManifest,
+        client: &StackManifest,
+    ) -> Result<(), Refusal> {
+        let workload = &self.workload;
+        for (manifest, cases, asked) in [
+            (server, &server.test_cases.server, server_test_case(&workload.test_case)),
+            (client, &client.test_cases.client, workload.test_case.as_str()),
+        ] {
+            claimed("stack.http", &stack.http, &manifest.http, manifest)?;
+            claimed("path.ip", &self.path.ip, &manifest.ip, manifest)?;
+            let cases: Vec<_> = cases.iter().map(String::as_str).collect();
+            claimed("workload.test_case", &asked, &cases, manifest)?;
+        }
+        if workload.certificate_delay != Duration::default() && server.certificate_delay == CertificateDelay::None {
+            let message =
+                format!("found {}, which {} cannot wait for; expected none", workload.certificate_delay, server.name);
+            return Err(("workload.certificate_delay", message));
+        }
+        Ok(())
+    }
+
+    fn hosts(&self, stack: &StackSettings) -> Result<Hosts, Refusal> {
+        let server_qdisc = self.server_qdisc();
+        self.check_send_times(&server_qdisc, stack)?;
+        if self.etf_launch_time {
+            let message = "found true; expected false, because LaunchTime is done by a network card, and the virtual testbed has none";
+            return Err(("hosts.etf_launch_time", message.to_owned()));
+        }
+        let thefts = (self.theft_length != Duration::default()).then_some(Thefts {
+            distribution: self.theft_distribution,
+            interval: self.theft_interval,
+            length: self.theft_length,
+        });
+        if let Some(Thefts { interval, length, .. }) = &thefts
+            && length > interval
+        {
+            let message = format!(
+                "found {length} with hosts.theft_interval = \"{interval}\"; expected no more than that, so that half of the time is left"
+            );
+            return Err(("hosts.theft_length", message));
+        }
+        let in_module = stack.gso_rate == Some(GsoRate::Mark);
+        Ok(Hosts {
+            server_qdisc,
+            segment_pacing: stack.txtime_clock.filter(|_| in_module),
+            nanoseconds_per_instruction: self.nanoseconds_per_instruction,
+            timer_slack: self.timer_slack,
+            receive_coalescing: self.receive_coalescing,
+            thefts,
+            udp_receive_buffer: self.udp_receive_buffer,
+            udp_send_buffer: self.udp_send_buffer,
+        })
+    }
+
+    fn server_qdisc(&self) -> Qdisc {
+        match self.qdisc.as_str() {
+            "pfifo_fast" => Qdisc::PfifoFast,
+            "fq" => Qdisc::Fq(self.fq.clone()),
+            "fq_codel" => Qdisc::FqCodel,
+            "etf" => Qdisc::Etf { delta: self.etf_delta, deadline: self.etf_deadline },
+            _ => Qdisc::None,
+        }
+    }
+
+    /// A discipline that looks at send times must be given them, on its own clock.
+    fn check_send_times(&self, qdisc: &Qdisc, stack: &StackSettings) -> Result<(), Refusal> {
+        if matches!(qdisc, Qdisc::Etf { .. }) && stack.pacing != Pacing::Txtime {
+            let message = format!(
+                "found \"etf\" with stack.pacing = {:?} of {}; expected \"txtime\", because ETF drops every packet without a \
+                 send time",
+                lowercase(&stack.pacing),
+                stack.name
+            );
+            return Err(("hosts.server_qdisc", message));
+        }
+        let clock = match qdisc {
+            Qdisc::Etf { .. } => Some((Clock::Tai, "ETF drops every packet whose send time is on another clock")),
+            Qdisc::Fq(_) => {
+                Some((Clock::Monotonic, "FQ takes every send time for one on it, and drops what is too far ahead"))
+            }
+            Qdisc::None | Qdisc::PfifoFast | Qdisc::FqCodel => None,
+        };
+        if let (Some(found), Some((expected, reason))) = (stack.txtime_clock, clock)
+            && found != expected
+        {
+            let message = format!(
+                "found {:?} with hosts.server_qdisc = {:?}; expected {:?}, because {reason}",
+                lowercase(&found),
+                self.qdisc,
+                lowercase(&expected)
+            );
+            return Err(("stack.txtime_clock", message));
+        }
+        if stack.gso != Gso::Paced {
+            return Ok(());
+        }
+        let in_patch = stack.gso_rate == Some(GsoRate::Message);
+        let looks = match qdisc {
+            Qdisc::Fq(_) | Qdisc::Etf { .. } => true,
+            Qdisc::None => !in_patch,
+            Qdisc::PfifoFast | Qdisc::FqCodel => false,
+        };
+        if !looks {
+            let expected = if in_patch { "\"fq\" or \"etf\"" } else { "\"none\", \"fq\" or \"etf\"" };
+            let message = format!(
+                "found {:?} with stack.gso = \"paced\"; expected {expected}, which look at send times",
+                self.qdisc
+            );
+            return Err(("hosts.server_qdisc", message));
+        }
+        if stack.pacing != Pacing::Txtime {
+            let message = format!(
+                "found {:?} with stack.gso = \"paced\"; expected \"txtime\", the time from which the kernel counts on",
+                lowercase(&stack.pacing)
+            );
+            return Err(("stack.pacing", message));
+        }
+        Ok(())
+    }
+}
+
+/// What a server is told where its client is told `test_case`: a server only follows a key update.
+pub fn server_test_case(test_case: &str) -> &str {
+    if test_case == "keyupdate" { TRANSFER } else { test_case }
+}
+
+fn claimed<T: PartialEq + serde::Serialize>(
+    key: &'static str,
+    value: &T,
+    claims: &[T],
+    manifest: &StackManifest,
+) -> Result<(), Refusal> {
+    if claims.contains(value) {
+        return Ok(());
+    }
+    let allowed: Vec<_> = claims.iter().map(|claim| format!("{:?}", lowercase(claim))).collect();
+    let message = format!(
+        "found {:?}, which {} does not do; expected one of {}",
+        lowercase(value),
+        manifest.name,
+        allowed.join(", ")
+    );
+    Err((key, message))
+}

@@ -1,0 +1,144 @@
+//! From the files of a record to its metrics, and what is to be looked at before they are trusted.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    path::Path,
+};
+
+use anyhow::{Context, Result};
+use quiclab_agent::{
+    counters::QdiscCounters,
+    report::{MOST_STRAY_FILES, Report},
+    topology::TO_CLIENT,
+};
+use quiclab_experiment::run::{Pacing, Run};
+use quiclab_metrics::{
+    AnalysisSettings, Observation, Plan, PlannedListError, PlannedTimes, RunMetrics, WarningCode, analyze, measure,
+};
+use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, Role};
+
+use crate::collect::SERVER_PORT;
+
+/// Where a server writes the send times that it planned, in its folder of logs.
+const PLANNED_FILE: &str = "planned.csv";
+/// Interface of the capture at the sender's egress.
+pub const SENDER_TAP: u32 = 0;
+/// Interface of the capture behind the bottleneck.
+const BOTTLENECK_TAP: u32 = 1;
+/// The handle of what stands at the root; the token bucket there counts the drops of the delay line inside it as its own.
+const ROOT_HANDLE: &str = "1:0";
+/// Share of the buffers that may come without a rate.
+const MOST_UNPACED: f64 = 0.05;
+
+/// Measures the capture of a run.
+///
+/// # Errors
+/// Where it cannot be read.
+pub fn measure_record(capture: &Path, run: &Run, report: &Report) -> Result<RunMetrics> {
+    let response_bytes = Some(run.settings.workload.all_bytes());
+    let (plan, unread) = planned(capture)?;
+    let settings = AnalysisSettings {
+        train_threshold: run.settings.analysis.train_threshold,
+        response_bytes,
+        plans: plan.into_iter().collect(),
+        ..AnalysisSettings::default()
+    };
+    let dissector = Dissector::new(DissectorSettings { server_port: Some(SERVER_PORT), interfaces_are_one_tap: false });
+    let reader = CaptureReader::new(File::open(capture)?)?;
+    let analysis = analyze(reader, dissector, settings, &mut |_, _, _| {})?;
+    let bottleneck = report.qdiscs.iter().find(|queue| queue.interface == TO_CLIENT && queue.handle == ROOT_HANDLE);
+    let observation = Observation {
+        sender_tap: SENDER_TAP,
+        bottleneck_tap: (report.taps.len() > 1).then_some(BOTTLENECK_TAP),
+        response_bytes,
+        client_lifetime: report.client_lifetime,
+        queue_drops_packets: bottleneck.map(|queue| u64::from(queue.drops)),
+        capture_losses_packets: losses(report),
+        cpu_busy_share: report.busy_share,
+        ..Observation::of_port(SERVER_PORT)
+    };
+    let mut metrics = measure(&analysis, &observation);
+    if let Some(error) = unread {
+        metrics.warn(
+            WarningCode::PlannedTimesUnread,
+            format!("server/{PLANNED_FILE}: {error}; precision is not measured"),
+        );
+    }
+    warn_of_send_times(run, report, &mut metrics);
+    warn_of_endpoints(report, &mut metrics);
+    Ok(metrics)
+}
+
+/// The send times that the server planned, from its own list beside the capture, if it wrote one; or what is wrong with that.
+fn planned(capture: &Path) -> Result<(Option<Plan>, Option<PlannedListError>)> {
+    let path = capture.with_file_name("server").join(PLANNED_FILE);
+    if !path.is_file() {
+        return Ok((None, None));
+    }
+    let text = fs::read(&path).with_context(|| path.display().to_string())?;
+    Ok(match PlannedTimes::of_list(&String::from_utf8_lossy(&text)) {
+        Ok(times) => (Some(Plan { sender: Role::Server, original_destination_connection_id: None, times }), None),
+        Err(error) => (None, Some(error)),
+    })
+}
+
+/// The outermost queueing discipline of the server's interface; `None` where it has none.
+pub fn server_queue(report: &Report) -> Option<&QdiscCounters> {
+    report.qdiscs.iter().find(|queue| queue.namespace == "server" && queue.handle == ROOT_HANDLE)
+}
+
+/// What the server's own queue did that the settings did not ask for.
+fn warn_of_send_times(run: &Run, report: &Report, metrics: &mut RunMetrics) {
+    for queue in report.qdiscs.iter().filter(|queue| queue.namespace == "server" && queue.drops > 0) {
+        let own: Vec<_> = queue.own.iter().filter(|(name, count)| name.ends_with("drops") && **count > 0).collect();
+        let causes: Vec<_> = own.iter().map(|(name, count)| format!("{name}: {count}")).collect();
+        let causes = if causes.is_empty() { String::new() } else { format!(" ({})", causes.join(", ")) };
+        let message = format!(
+            "{} at the server dropped {} packets{causes}, which never reached the tap",
+            queue.kind, queue.drops
+        );
+        metrics.warn(WarningCode::ServerQueueDrops, message);
+    }
+    for queue in &report.qdiscs {
+        let count = |name: &str| queue.own.get(name).copied().unwrap_or(0);
+        let (buffers, unpaced) = (count("buffers"), count("unpaced"));
+        // Until the first sample of the round-trip time there is no rate.
+        if unpaced as f64 > MOST_UNPACED * buffers as f64 {
+            let message =
+                format!("{unpaced} of {buffers} buffers came without a rate, and their packets left back to back");
+            metrics.warn(WarningCode::SegmentsNotPaced, message);
+        }
+    }
+    let hands_over = run.settings.stack.pacing == Pacing::Txtime;
+    if hands_over && metrics.metrics.precision_samples.is_none() {
+        let message = "the stack writes no list of its planned send times: precision is not measured".to_owned();
+        metrics.warn(WarningCode::PlannedTimesMissing, message);
+    }
+}
+
+/// What an endpoint did that it should not have done, and that does not make the run fail.
+fn warn_of_endpoints(report: &Report, metrics: &mut RunMetrics) {
+    for (role, end) in [("server", &report.server), ("client", &report.client)] {
+        let Some(end) = end else { continue };
+        if end.processes_left > 0 {
+            let message = format!("the {role} had ended and left {} processes behind", end.processes_left);
+            metrics.warn(WarningCode::ProcessesLeft, message);
+        }
+        if !end.stray_files.is_empty() {
+            let more = if end.stray_files.len() < MOST_STRAY_FILES { "" } else { ", and perhaps more" };
+            let message = format!("the {role} wrote outside of its folders: {}{more}", end.stray_files.join(", "));
+            metrics.warn(WarningCode::StrayFiles, message);
+        }
+    }
+    for (name, bytes) in &report.cut {
+        metrics.warn(WarningCode::LogCut, format!("{name}: the last {bytes} bytes were not kept"));
+    }
+    for what in &report.lost_logs {
+        metrics.warn(WarningCode::LogCut, what.clone());
+    }
+}
+
+fn losses(report: &Report) -> BTreeMap<String, u64> {
+    report.taps.iter().map(|tap| (tap.name.clone(), tap.packets_lost)).collect()
+}

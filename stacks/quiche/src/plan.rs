@@ -1,0 +1,100 @@
+//! The send times of one batch: what quiche planned, and what its kernel takes.
+
+use std::time::Instant;
+
+use quiclab_contract::Clock;
+
+use crate::clock::KernelClock;
+
+/// By how much the send time of a batch must lie ahead on CLOCK_TAI: what is late when the kernel looks at it is dropped.
+const LEAD_NS: u64 = 50_000;
+
+/// The send times of a batch.
+pub struct Plan {
+    clock: KernelClock,
+    /// True: no time may be over when the kernel looks at it, and none lie before the one of an earlier packet.
+    is_strict: bool,
+    /// Checksum and time of each packet, in the order of the batch.
+    packets: Vec<(u32, u64)>,
+    /// Of the last packet that has left.
+    latest: u64,
+}
+
+impl Plan {
+    pub fn new(clock: Clock) -> anyhow::Result<Self> {
+        let is_strict = clock == Clock::Tai;
+        Ok(Self { clock: KernelClock::new(clock)?, is_strict, packets: Vec::new(), latest: 0 })
+    }
+
+    /// Forgets the packets of the batch before.
+    pub fn begin(&mut self) {
+        self.packets.clear();
+    }
+
+    /// Notes a packet of the batch.
+    pub fn push(&mut self, checksum: u32, at: Instant) {
+        self.packets.push((checksum, self.clock.nanoseconds_at(at)));
+    }
+
+    /// When the first packet is to leave, now that the batch is handed over; puts off all of it where the kernel would drop it. `None`
+    /// of an empty batch.
+    pub fn time(&mut self, now: Instant) -> Option<u64> {
+        let first = self.packets.first()?.1;
+        if self.is_strict {
+            let earliest = self.latest.max(self.clock.nanoseconds_at(now) + LEAD_NS);
+            let delay = earliest.saturating_sub(first);
+            for (_, time) in &mut self.packets {
+                *time += delay;
+            }
+        }
+        Some(self.packets[0].1)
+    }
+
+    /// The packets of the batch, which has been handed over.
+    pub fn finish(&mut self) -> &[(u32, u64)] {
+        self.latest = self.packets.last().map_or(self.latest, |(_, time)| self.latest.max(*time));
+        &self.packets
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Send times of two packets 1 ms apart, of which the first was planned for the moment in which the batch is handed over.
+    fn times(clock: Clock, batches: u32) -> Vec<u64> {
+        let mut plan = Plan::new(clock).unwrap();
+        let now = Instant::now();
+        let zero = plan.clock.nanoseconds_at(now);
+        let mut all = Vec::new();
+        for _ in 0..batches {
+            plan.begin();
+            plan.push(1, now);
+            plan.push(2, now + Duration::from_millis(1));
+            let first = plan.time(now).unwrap();
+            let packets = plan.finish();
+            assert_eq!(packets[0], (1, first));
+            all.extend(packets.iter().map(|(_, time)| time - zero));
+        }
+        all
+    }
+
+    #[test]
+    fn on_the_monotonic_clock_times_are_what_quiche_planned() {
+        assert_eq!(times(Clock::Monotonic, 2), [0, 1_000_000, 0, 1_000_000]);
+    }
+
+    #[test]
+    fn on_the_other_they_lie_ahead_and_never_before_earlier_ones() {
+        assert_eq!(times(Clock::Tai, 2), [50_000, 1_050_000, 1_050_000, 2_050_000]);
+    }
+
+    #[test]
+    fn an_empty_batch_has_no_time() {
+        let mut plan = Plan::new(Clock::Tai).unwrap();
+        assert_eq!(plan.time(Instant::now()), None);
+        assert!(plan.finish().is_empty());
+    }
+}
