@@ -76,7 +76,7 @@ stacks: stacks-setup build ## build every stack: some 20 minutes on 2 cores with
 	$(QUICLAB) stacks build
 
 .PHONY: kernel
-kernel: kernel-setup build ## build kernel 6.1-paced, with paced segmentation offload: some 5 minutes on 2 cores
+kernel: kernel-setup build ## build kernel 6.1-paced, with paced segmentation offload: 5 to 12 minutes on 2 cores
 	$(QUICLAB) kernel build
 
 .PHONY: check-stacks

@@ -38,7 +38,7 @@ const CONFIG: &str = "config";
 const LOG: &str = "build/kernel-6.1-paced.log";
 /// What it was built from, in its folder in the cache.
 const IDENTITY: &str = "identity";
-/// Minutes that building took on two cores which had nothing else to do, rounded up.
+/// Minutes that building took on two cores with little other work, rounded up.
 const MINUTES_ON_TWO_CORES: usize = 8;
 /// Programs that building needs, with the Debian packages that have them.
 const PROGRAMS: &[(&str, &str)] = &[
@@ -213,7 +213,7 @@ impl Build<'_> {
                 lost.join(", ")
             );
         }
-        (self.say)(&format!("building; up to {} minutes on this machine without other load", minutes()));
+        (self.say)(&format!("building; up to {} minutes on this machine, more with other load", minutes()));
         self.run(make(&tree).arg(format!("-j{}", cores())).arg("bzImage"), "make gcc binutils bc libelf-dev")?;
         fs::copy(tree.join("arch/x86/boot/bzImage"), folder.join("vmlinuz")).context("bzImage")?;
         fs::write(folder.join(CONFIG), resolved).context(CONFIG)?;
