@@ -15,7 +15,8 @@ use crate::{
 };
 
 /// Keys at the top that are no settings.
-pub(crate) const TOP: &[&str] = &["name", "title", "source", "seed", "matrix", "profile", "published", "expect"];
+pub(crate) const TOP: &[&str] =
+    &["name", "title", "source", "seed", "unclaimed", "matrix", "profile", "published", "expect"];
 
 /// JSON readers keep whole numbers up to 2^53 (RFC 8259 section 6), so the seeds of all repetitions stay below it.
 const LARGEST_SEED: u64 = 1_000_000_000_000_000;
@@ -32,6 +33,8 @@ pub struct Experiment {
     pub source: Option<String>,
     /// Repetition r has seed `seed + r - 1`. 0 to 10^15, 1 where the file does not say.
     pub seed: u64,
+    /// True: combinations that a stack does not claim are left out. False: they are refused.
+    pub leaves_unclaimed_out: bool,
     /// What others published, to be printed beside, in the order of the file.
     pub published: Vec<Published>,
     /// What must hold, in the order of the file.
@@ -78,6 +81,7 @@ impl Reader<'_> {
             title: self.required_text(root, "title")?,
             source: self.optional_text(root, "source")?,
             seed: root.get("seed").map_or(Ok(1), |seed| self.seed(seed))?,
+            leaves_unclaimed_out: root.get("unclaimed").map_or(Ok(false), |value| self.unclaimed(value))?,
             published: root.get("published").map_or(Ok(Vec::new()), |published| self.published(published))?,
             expectations: root.get("expect").map_or(Ok(Vec::new()), |expect| self.expectations(expect))?,
             file: self.file.to_owned(),
@@ -106,6 +110,18 @@ impl Reader<'_> {
             let message = format!("profile: found {chosen:?}, expected {expected}");
             ExperimentError { file: self.file.to_owned(), place: None, message, hint }
         })
+    }
+
+    fn unclaimed(&self, value: &Spanned<DeValue>) -> Result<bool, ExperimentError> {
+        let found = plain(value);
+        match found.as_str() {
+            Some("leave out") => Ok(true),
+            Some("refuse") => Ok(false),
+            _ => {
+                let message = format!("unclaimed: found {}, expected \"refuse\" or \"leave out\"", inline(&found));
+                Err(self.error(value, message, None))
+            }
+        }
     }
 
     fn seed(&self, value: &Spanned<DeValue>) -> Result<u64, ExperimentError> {

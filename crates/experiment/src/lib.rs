@@ -24,6 +24,6 @@ pub use error::ExperimentError;
 pub use expect::{Bound, Expectation, Subject};
 pub use file::Experiment;
 pub use plan::{Overrides, Plan, labels};
-pub use published::Published;
+pub use published::{CURVES, Published};
 pub use resolve::server_test_case;
 pub use text::{setting_text, settings_differences, settings_text};

@@ -10,6 +10,7 @@ use crate::{
     expect::Expectation,
     file::Experiment,
     published::Published,
+    resolve::Refusal,
     run::{Run, Settings, word},
     sections::Assignment,
     settings::{Draft, SETTINGS},
@@ -37,6 +38,8 @@ pub struct Plan {
     pub published: Vec<Published>,
     /// What must hold.
     pub expectations: Vec<Expectation>,
+    /// Combinations of the matrix that were left out because a stack does not claim them.
+    pub left_out: usize,
     /// The runs: all groups' first repetition, then all groups' second, and so on, so that every group shows early.
     pub runs: Vec<Run>,
 }
@@ -72,6 +75,7 @@ impl Experiment {
         let mut groups = Vec::new();
         let mut planned = BTreeMap::new();
         let mut repetitions = 1;
+        let mut left_out = 0;
         for combination in combinations(&self.changes.matrix) {
             let mut draft = Draft::default();
             let all = self.changes.assignments.iter().chain(combination.iter().copied());
@@ -80,7 +84,10 @@ impl Experiment {
                 let _ = draft.set(&assignment.key, &assignment.value);
             }
             repetitions = draft.repetitions;
-            let settings = self.resolve(draft, stacks, all)?;
+            let Some(settings) = self.resolve(draft, stacks, all)? else {
+                left_out += 1;
+                continue;
+            };
             // Runs that do not differ would have the same identity, and the same record.
             if let Some(same) = planned.insert(settings_text(&settings), described(&combination)) {
                 let message = format!(
@@ -90,6 +97,10 @@ impl Experiment {
                 return Err(self.error(combination.last().map(|last| last.place), message, None));
             }
             groups.push(settings);
+        }
+        if groups.is_empty() {
+            let message = "matrix: found no combination that its stacks claim, expected one at least".to_owned();
+            return Err(self.error(None, message, Some("unclaimed = \"refuse\" says why".to_owned())));
         }
         let settings = self.filter(groups, &overrides.filters)?;
         let repetitions = overrides.repetitions.unwrap_or(repetitions);
@@ -120,16 +131,18 @@ impl Experiment {
             source: self.source.clone(),
             published: self.published.clone(),
             expectations: self.expectations.clone(),
+            left_out,
             runs,
         })
     }
 
+    /// `None` where a stack does not claim what it is asked for, and the file wants that left out.
     fn resolve<'a>(
         &self,
         draft: Draft,
         stacks: &BTreeMap<String, StackManifest>,
         assignments: impl DoubleEndedIterator<Item = &'a Assignment> + Clone,
-    ) -> Result<Settings, ExperimentError> {
+    ) -> Result<Option<Settings>, ExperimentError> {
         let place_of = |key: &str| assignments.clone().rfind(|one| one.key == key).map(|one| one.place);
         let known = || match stacks.keys().cloned().collect::<Vec<_>>().join(", ") {
             none if none.is_empty() => "the name of a stack, but there is none".to_owned(),
@@ -170,10 +183,14 @@ impl Experiment {
             );
             return Err(self.error(place_of("stack.client").or_else(|| place_of("stack.name")), message, None));
         }
-        draft.resolve(&name, server, client).map_err(|(key, message)| {
-            let place = place_of(key).or_else(|| place_of("stack.name"));
-            self.error(place, format!("{key}: {message}"), None)
-        })
+        match draft.resolve(&name, server, client) {
+            Ok(settings) => Ok(Some(settings)),
+            Err(refusal) if refusal.is_unclaimed && self.leaves_unclaimed_out => Ok(None),
+            Err(Refusal { key, message, .. }) => {
+                let place = place_of(key).or_else(|| place_of("stack.name"));
+                Err(self.error(place, format!("{key}: {message}"), None))
+            }
+        }
     }
 
     fn filter(&self, groups: Vec<Settings>, filters: &[(String, String)]) -> Result<Vec<Settings>, ExperimentError> {

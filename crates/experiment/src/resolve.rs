@@ -7,8 +7,21 @@ use crate::run::{Gso, GsoRate, Pacing, Settings, StackSettings, word as lowercas
 use crate::settings::{Draft, PATCHED_KERNEL, TRANSFER};
 use crate::stack::{CertificateDelay, StackManifest, common_http};
 
-/// What is wrong: the key, and a sentence.
-type Refusal = (&'static str, String);
+/// Why settings cannot be resolved.
+pub(crate) struct Refusal {
+    /// The key to blame.
+    pub(crate) key: &'static str,
+    /// What was found and expected.
+    pub(crate) message: String,
+    /// True where a stack does not claim what it was asked for; otherwise the settings do not go together.
+    pub(crate) is_unclaimed: bool,
+}
+
+impl From<(&'static str, String)> for Refusal {
+    fn from((key, message): (&'static str, String)) -> Self {
+        Self { key, message, is_unclaimed: false }
+    }
+}
 
 impl Draft {
     /// Closes what was left open with the server's own defaults, and checks that both stacks can do it.
@@ -30,7 +43,7 @@ impl Draft {
                  hint: stack.gso_rate = \"message\" paces segments without a module",
                 self.kernel
             );
-            return Err(("kernel", message));
+            return Err(("kernel", message).into());
         }
         Ok(Settings {
             kernel: self.kernel,
@@ -80,7 +93,7 @@ impl Draft {
         ] {
             if is_asked && !can {
                 let message = format!("found a value that {} cannot be told; expected {expected}", server.name);
-                return Err((key, message));
+                return Err(Refusal { key, message, is_unclaimed: true });
             }
         }
         if !common.contains(&http) {
@@ -93,7 +106,7 @@ impl Draft {
                 self.workload.test_case,
                 if self.workload.test_case == "http3" { "\"h3\"" } else { "\"hq\"" },
             );
-            return Err(("stack.http", message));
+            return Err(("stack.http", message).into());
         }
         Ok(stack)
     }
@@ -117,7 +130,7 @@ impl Draft {
         if workload.certificate_delay != Duration::default() && server.certificate_delay == CertificateDelay::None {
             let message =
                 format!("found {}, which {} cannot wait for; expected none", workload.certificate_delay, server.name);
-            return Err(("workload.certificate_delay", message));
+            return Err(("workload.certificate_delay", message).into());
         }
         Ok(())
     }
@@ -127,7 +140,7 @@ impl Draft {
         self.check_send_times(&server_qdisc, stack)?;
         if self.etf_launch_time {
             let message = "found true; expected false, because LaunchTime is done by a network card, and the virtual testbed has none";
-            return Err(("hosts.etf_launch_time", message.to_owned()));
+            return Err(("hosts.etf_launch_time", message.to_owned()).into());
         }
         let thefts = (self.theft_length != Duration::default()).then_some(Thefts {
             distribution: self.theft_distribution,
@@ -140,7 +153,7 @@ impl Draft {
             let message = format!(
                 "found {length} with hosts.theft_interval = \"{interval}\"; expected no more than that, so that half of the time is left"
             );
-            return Err(("hosts.theft_length", message));
+            return Err(("hosts.theft_length", message).into());
         }
         let in_module = stack.gso_rate == Some(GsoRate::Mark);
         Ok(Hosts {
@@ -174,7 +187,7 @@ impl Draft {
                 lowercase(&stack.pacing),
                 stack.name
             );
-            return Err(("hosts.server_qdisc", message));
+            return Err(("hosts.server_qdisc", message).into());
         }
         let clock = match qdisc {
             Qdisc::Etf { .. } => Some((Clock::Tai, "ETF drops every packet whose send time is on another clock")),
@@ -192,7 +205,7 @@ impl Draft {
                 self.qdisc,
                 lowercase(&expected)
             );
-            return Err(("stack.txtime_clock", message));
+            return Err(("stack.txtime_clock", message).into());
         }
         if stack.gso != Gso::Paced {
             return Ok(());
@@ -209,14 +222,14 @@ impl Draft {
                 "found {:?} with stack.gso = \"paced\"; expected {expected}, which look at send times",
                 self.qdisc
             );
-            return Err(("hosts.server_qdisc", message));
+            return Err(("hosts.server_qdisc", message).into());
         }
         if stack.pacing != Pacing::Txtime {
             let message = format!(
                 "found {:?} with stack.gso = \"paced\"; expected \"txtime\", the time from which the kernel counts on",
                 lowercase(&stack.pacing)
             );
-            return Err(("stack.pacing", message));
+            return Err(("stack.pacing", message).into());
         }
         Ok(())
     }
@@ -243,5 +256,5 @@ fn claimed<T: PartialEq + serde::Serialize>(
         manifest.name,
         allowed.join(", ")
     );
-    Err((key, message))
+    Err(Refusal { key, message, is_unclaimed: true })
 }

@@ -12,8 +12,8 @@ use crate::{
 };
 
 /// The value of a dotted setting as it would be written in a file, without quotes; quantities in their largest whole
-/// unit. `None` where there is no such setting, or where it has no meaning: those of "fq" and "etf" without them, those of send times,
-/// paced segments and thefts without them, `workload.repetitions` of a single run.
+/// unit. `None` where there is no such setting, or where it has no meaning: those of "fq" and "etf" without them, the clock of send times with
+/// either, those of paced segments and thefts without them, `workload.repetitions` of a single run.
 pub fn setting_text(settings: &Settings, key: &str) -> Option<String> {
     let snap_length = |bytes: Option<ByteCount>| bytes.map_or_else(|| "full".to_owned(), |bytes| bytes.to_string());
     match (key, &settings.hosts.server_qdisc) {
@@ -26,6 +26,8 @@ pub fn setting_text(settings: &Settings, key: &str) -> Option<String> {
         ("stack.gso_segments", _) => {
             Some(settings.stack.gso_segments.map_or_else(|| "all".to_owned(), |segments| segments.to_string()))
         }
+        // It follows from the discipline.
+        ("stack.txtime_clock", Qdisc::Fq(_) | Qdisc::Etf { .. }) => None,
         ("stack.hystart", _) => Some(settings.stack.hystart.as_ref().map_or_else(unset, word)),
         (_, Qdisc::Fq(parameters)) if key.starts_with("hosts.fq_") => fair_queueing(parameters, key),
         ("hosts.etf_delta", Qdisc::Etf { delta, .. }) => Some(delta.to_string()),

@@ -31,7 +31,7 @@ fn keys_that_do_not_exist() {
         ),
         (
             "[[published]]\nmach = 1\n",
-            "x.toml:4:1: published.mach: found a key that does not exist\nhint: a row has match, values and source",
+            "x.toml:4:1: published.mach: found a key that does not exist\nhint: a row has name, match, values, curves and source",
         ),
         (
             "[hosts]\nxyzxyzxyz = 1\n",

@@ -151,3 +151,35 @@ fn every_queueing_discipline_reads_back_as_it_was_written() {
         assert_eq!(setting_text(&plan.runs[0].settings, "hosts.server_qdisc").as_deref(), Some(qdisc));
     }
 }
+
+#[test]
+fn combinations_that_a_stack_does_not_claim_are_left_out_where_the_file_says_so_and_counted() {
+    let lines = "[matrix]\n\"stack.name\" = [\"quic-go\", \"quiche-0.24\"]\n\"stack.congestion_control\" = [\"cubic\", \"bbr2\"]\n\"stack.gso\" = \
+                 [\"on\", \"paced\"]\n";
+    let refused = plan(&with(lines)).unwrap_err().to_string();
+    assert!(refused.contains("stack.gso: found \"paced\", which quic-go does not do"), "{refused}");
+    let plan_of = |lines: &str| plan(&with(&format!("unclaimed = \"leave out\"\n{lines}")));
+    let found = plan_of(lines).unwrap();
+    let has: Vec<_> = found
+        .runs
+        .iter()
+        .map(|run| &run.settings.stack)
+        .map(|stack| format!("{} {} {:?}", stack.name, stack.congestion_control, stack.gso))
+        .collect();
+    assert_eq!(
+        has,
+        [
+            "quic-go cubic On",
+            "quiche-0.24 cubic On",
+            "quiche-0.24 cubic Paced",
+            "quiche-0.24 bbr2 On",
+            "quiche-0.24 bbr2 Paced"
+        ]
+    );
+    assert_eq!(found.left_out, 3);
+    // What does not go together is no matter of claims.
+    let clash = plan_of("[stack]\nname = \"quiche-0.24\"\ngso = \"paced\"\n[hosts]\nserver_qdisc = \"fq_codel\"\n");
+    assert!(clash.unwrap_err().to_string().contains("hosts.server_qdisc"));
+    let none = plan_of("[stack]\nname = \"quic-go\"\ncongestion_control = \"bbr2\"\n").unwrap_err().to_string();
+    assert!(none.contains("found no combination that its stacks claim"), "{none}");
+}

@@ -40,7 +40,7 @@ fn what_the_stacks_cannot_do() {
         ),
         (
             "[stack]\nname = \"quiche-0.24\"\ngso = \"paced\"\ngso_rate = \"message\"\n",
-            "x.toml: hosts.server_qdisc: found \"none\" with stack.gso = \"paced\"; expected \"fq\" or \"etf\", which look at send times",
+            "x.toml:4:8: hosts.server_qdisc: found \"none\" with stack.gso = \"paced\"; expected \"fq\" or \"etf\", which look at send times",
         ),
         (
             "[stack]\nname = \"quiche-0.24\"\ngso = \"paced\"\npacing = \"off\"\n",

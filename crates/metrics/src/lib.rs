@@ -13,6 +13,7 @@ mod analysis;
 mod bursts;
 mod busy;
 mod capture;
+mod congestion_window;
 mod decryption;
 mod direction;
 mod drops;
@@ -44,6 +45,7 @@ pub use analysis::{AnalysisSettings, DEFAULT_TRAIN_THRESHOLD, DirectionAnalysis,
 pub use bursts::{Burst, BurstCause};
 pub use busy::BUSY_SHARE_LIMIT;
 pub use capture::{CaptureAnalysis, FlowDescription, analyze};
+pub use congestion_window::WindowChanges;
 pub use decryption::DecryptionCounts;
 pub use direction::{LARGEST_FRAME_BYTES, Pictures};
 pub use gaps::SHORT_GAP;

@@ -102,6 +102,12 @@ pub struct Metrics {
     pub bytes_in_flight_max: Option<u64>,
     /// Mean over time of the bytes in flight.
     pub bytes_in_flight_mean: Option<f64>,
+    /// Times at which the sender's congestion window fell by more than a tenth at once, by its own log.
+    #[serde(default)]
+    pub congestion_window_reductions: Option<u64>,
+    /// Times at which such a reduction was taken back at once.
+    #[serde(default)]
+    pub congestion_window_restorations: Option<u64>,
     /// RTT samples by RFC 9002 section 5.1 (TCP: RFC 6298), from the tap to the peer and back.
     pub rtt_samples: Option<u64>,
     /// The smallest of them.

@@ -8,10 +8,10 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{Expectation, Plan, Published, run::Settings};
-use quiclab_report::{FailureRow, PublishedRow, ReportInput, RunRow};
+use quiclab_report::{FailureRow, ReportInput, RunRow};
 use quiclab_testbed::{
     collect::SERVER_PORT,
-    measure::SENDER_TAP,
+    measure::{SENDER_TAP, congestion_windows},
     record::{Record, Records},
 };
 use quiclab_wire::CaptureReader;
@@ -37,7 +37,7 @@ pub struct Index {
     title: String,
     source: Option<String>,
     command: String,
-    published: Vec<PublishedEntry>,
+    published: Vec<Published>,
     #[serde(default)]
     expectations: Vec<Expectation>,
     /// Expectations about runs that are not in the plan, such as those that a profile leaves out.
@@ -48,14 +48,6 @@ pub struct Index {
     /// Stacks whose runs were left out because they could not be built, and why.
     #[serde(default)]
     missing_stacks: BTreeMap<String, String>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PublishedEntry {
-    matches: BTreeMap<String, String>,
-    values: BTreeMap<String, f64>,
-    source: Option<String>,
 }
 
 /// A folder of results.
@@ -78,11 +70,6 @@ pub struct Written {
 impl Index {
     /// The index of a plan whose records have these names, without the runs of stacks that are missing.
     pub fn new(plan: &Plan, command: String, records: Vec<String>, missing_stacks: BTreeMap<String, String>) -> Self {
-        let entry = |published: &Published| PublishedEntry {
-            matches: published.matches.clone(),
-            values: published.values.clone(),
-            source: published.source.clone(),
-        };
         let all: Vec<_> = plan.runs.iter().filter(|run| run.repetition == 1).map(|run| &run.settings).collect();
         let has_runs = |expectation: &Expectation| {
             let mut subjects = expectation.subjects(&all).into_iter();
@@ -95,7 +82,7 @@ impl Index {
             title: plan.title.clone(),
             source: plan.source.clone(),
             command,
-            published: plan.published.iter().map(entry).collect(),
+            published: plan.published.clone(),
             expectations,
             expectations_left_out,
             records,
@@ -208,6 +195,7 @@ impl Results {
             let settings = &record.run.run.settings;
             let first = !pictured.contains(settings);
             let packets = if first { Some(packets(&record)?) } else { None };
+            let congestion_window = if first { congestion_windows(&record.folder)? } else { None };
             if first {
                 pictured.push(settings.clone());
             }
@@ -217,10 +205,9 @@ impl Results {
                 versions: record.run.versions,
                 metrics: record.metrics,
                 packets,
+                congestion_window,
             });
         }
-        let row =
-            |entry: PublishedEntry| PublishedRow { matches: entry.matches, values: entry.values, source: entry.source };
         Ok(ReportInput {
             experiment: index.experiment,
             title: index.title,
@@ -228,7 +215,7 @@ impl Results {
             command: index.command,
             runs,
             failures,
-            published: index.published.into_iter().map(row).collect(),
+            published: index.published,
             expectations: index.expectations,
             expectations_left_out: index.expectations_left_out,
         })

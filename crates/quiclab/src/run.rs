@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use quiclab_experiment::{Experiment, Overrides, Plan, labels};
 use quiclab_metrics::Metrics;
 use quiclab_report::metric_names;
-use quiclab_testbed::vm::monitor::Interrupted;
+use quiclab_testbed::{record::Records, vm::monitor::Interrupted};
 use serde_json::{Value, json};
 
 use crate::{
@@ -82,6 +82,9 @@ fn perform(file: &Path, plan: &Plan, arguments: &RunArguments, laboratory: &Labo
         Some(folder) => folder.clone(),
         None => Path::new("results").join(own_folder(plan, arguments.profile.as_deref())),
     };
+    if plan.left_out > 0 {
+        eprintln!("quiclab: {}{}", plan.experiment, left_out(plan));
+    }
     let results = Results::create(&folder)?;
     let _lock = results.lock()?;
     let patience = Duration::from_secs(arguments.wall_timeout);
@@ -93,9 +96,33 @@ fn perform(file: &Path, plan: &Plan, arguments: &RunArguments, laboratory: &Labo
     if missing.len() < jobs.len() {
         eprintln!("quiclab: {} of {} runs have a record already", jobs.len() - missing.len(), jobs.len());
     }
+    let is_shared = arguments.out.is_none() || arguments.file.is_dir();
+    let missing = if is_shared { adopt(&results, &folder, missing)? } else { missing };
     let hosts = (0..workers(arguments)).map(|worker| laboratory.host(worker, patience)).collect::<Result<Vec<_>>>()?;
     let done = perform_all(&prepared, &missing, &hosts, &results.records, &results.failures(), &tell_goodput);
     Ok((results, done))
+}
+
+/// Takes over what the experiments beside this one have performed already; returns what remains to be done.
+fn adopt(results: &Results, folder: &Path, missing: Vec<Job>) -> Result<Vec<Job>> {
+    let is_other = |path: &PathBuf| path.is_dir() && path.file_name() != folder.file_name();
+    let entries = fs::read_dir(folder.parent().unwrap_or(Path::new(".")));
+    let mut others: Vec<_> =
+        entries.into_iter().flatten().flatten().map(|entry| entry.path()).filter(is_other).collect();
+    others.sort();
+    let others = others.iter().map(|path| Records::open(path)).collect::<Result<Vec<_>>>()?;
+    let wanted = missing.len();
+    let mut left = Vec::new();
+    for job in missing {
+        match others.iter().find(|other| other.contains(&job.name)) {
+            Some(other) => results.records.adopt(&job.name, other).map(drop)?,
+            None => left.push(job),
+        }
+    }
+    if left.len() < wanted {
+        eprintln!("quiclab: {} runs have a record in an experiment beside this one", wanted - left.len());
+    }
+    Ok(left)
 }
 
 /// Prints the report of an experiment; as JSON it is returned.
@@ -204,6 +231,14 @@ fn command_line(file: &Path, arguments: &RunArguments) -> String {
     line
 }
 
+/// What a file that says `unclaimed = "leave out"` is told; nothing where all combinations are there.
+fn left_out(plan: &Plan) -> String {
+    match plan.left_out {
+        0 => String::new(),
+        count => format!("; {count} combinations of the matrix are left out, which a stack does not claim"),
+    }
+}
+
 /// For a POSIX shell.
 fn quoted(word: &str) -> String {
     let plain = |character: char| character.is_ascii_alphanumeric() || "/._-=,:+@%".contains(character);
@@ -221,7 +256,7 @@ fn show_plans(plans: &[Plan], json: bool) -> Result<u8> {
         return Ok(0);
     }
     for plan in plans {
-        let mut text = format!("{}: {} runs\n", plan.experiment, plan.runs.len());
+        let mut text = format!("{}: {} runs{}\n", plan.experiment, plan.runs.len(), left_out(plan));
         for (run, label) in plan.runs.iter().zip(run_labels(plan)) {
             let settings = &run.settings;
             let _ = writeln!(text, "  {label}: {}, {}, seed {}", settings.workload.size, settings.path.rate, run.seed);

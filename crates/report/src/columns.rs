@@ -110,6 +110,20 @@ pub(crate) const COLUMNS: &[Column] = &[
     ),
     detail("burst_share_ack", "\u{a0}\u{a0}ACK", |metrics| metrics.burst_share_ack, 1.0, 4),
     detail("burst_share_unknown", "\u{a0}\u{a0}unknown", |metrics| metrics.burst_share_unknown, 1.0, 4),
+    detail(
+        "congestion_window_reductions",
+        "congestion window reduced, times",
+        |metrics| count(metrics.congestion_window_reductions),
+        1.0,
+        1,
+    ),
+    detail(
+        "congestion_window_restorations",
+        "reductions taken back, times",
+        |metrics| count(metrics.congestion_window_restorations),
+        1.0,
+        1,
+    ),
     detail("stream_bytes", "bytes of streams", |metrics| count(metrics.stream_bytes), 1.0, 0),
     detail("retransmitted_bytes", "bytes retransmitted", |metrics| count(metrics.retransmitted_bytes), 1.0, 0),
     detail(

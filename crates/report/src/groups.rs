@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use quiclab_experiment::{labels, run::Settings, setting_text};
+use quiclab_experiment::{Published, labels, run::Settings, setting_text};
 use quiclab_metrics::Summary;
 
 use crate::{
     columns::Column,
-    input::{PublishedRow, ReportInput, RunRow},
+    input::{ReportInput, RunRow},
 };
 
 /// All runs with the same settings.
@@ -19,7 +19,7 @@ pub(crate) struct Group<'a> {
     /// The repetitions.
     pub runs: Vec<&'a RunRow>,
     /// What was published of them.
-    pub published: Option<&'a PublishedRow>,
+    pub published: Option<&'a Published>,
 }
 
 /// A warning, and which runs of a group have it.
@@ -98,9 +98,20 @@ impl<'a> Group<'a> {
     }
 }
 
+/// What was published of something that no group is like, under the names it was given.
+pub(crate) fn published_alone<'a>(input: &'a ReportInput, groups: &[Group]) -> Vec<&'a Published> {
+    let is_shown = |row: &Published| groups.iter().any(|group| group.published.is_some_and(|shown| shown == row));
+    input.published.iter().filter(|row| row.name.is_some() && !is_shown(row)).collect()
+}
+
+/// What to call it.
+pub(crate) fn name_alone(row: &Published) -> String {
+    format!("{}, published, not run here", row.name.as_deref().unwrap_or_default())
+}
+
 /// The row that says most about which runs it is of.
-fn best_match<'a>(published: &'a [PublishedRow], settings: &Settings) -> Option<&'a PublishedRow> {
-    let is_of = |row: &&PublishedRow| {
+fn best_match<'a>(published: &'a [Published], settings: &Settings) -> Option<&'a Published> {
+    let is_of = |row: &&Published| {
         row.matches.iter().all(|(key, value)| setting_text(settings, key).as_deref() == Some(value.as_str()))
     };
     // The last of equals would win; rows are looked at from the end, so the first does.

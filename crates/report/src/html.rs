@@ -2,12 +2,13 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plotly::Plot;
+use quiclab_experiment::Published;
 
 use crate::{
     columns::{COLUMNS, NOTHING, main_columns},
-    figures::{FIGURES, Figure},
+    figures::{FIGURES, Figure, Scene},
     findings::findings,
-    groups::Group,
+    groups::{Group, name_alone, published_alone},
     input::ReportInput,
 };
 
@@ -17,7 +18,9 @@ const STYLE: &str = include_str!("style.css");
 /// The page.
 pub fn render_html(input: &ReportInput) -> String {
     let groups = Group::all(input);
-    let figures: Vec<_> = FIGURES.iter().map(|draw| draw(&groups)).collect();
+    let alone = published_alone(input, &groups);
+    let scene = Scene { groups: &groups, alone: &alone };
+    let figures: Vec<_> = FIGURES.iter().filter_map(|draw| draw(&scene)).collect();
     let body = html! {
         h1 { (input.title) }
         p.lead {
@@ -28,7 +31,7 @@ pub fn render_html(input: &ReportInput) -> String {
         (failures(input))
         (warnings(&groups))
         h2 { "Numbers" }
-        (table(&groups))
+        (table(&groups, &alone))
         (every_metric(&groups))
         (expectations(input))
         @for figure in &figures { (picture(figure)) }
@@ -134,7 +137,7 @@ fn warnings(groups: &[Group]) -> Markup {
     }
 }
 
-fn table(groups: &[Group]) -> Markup {
+fn table(groups: &[Group], alone: &[&Published]) -> Markup {
     html! {
         div.wide {
             table {
@@ -156,6 +159,15 @@ fn table(groups: &[Group]) -> Markup {
                             }
                         }
                     }
+                    @for row in alone {
+                        tr.published {
+                            th title=[row.source.as_ref()] { (name_alone(row)) }
+                            td {}
+                            @for column in main_columns() {
+                                td { (column.published(row.values.get(column.metric).copied())) }
+                            }
+                        }
+                    }
                 }
             }
         }
@@ -164,6 +176,9 @@ fn table(groups: &[Group]) -> Markup {
             @if let Some(source) = group.published.and_then(|row| row.source.as_ref()) {
                 p.note { "Published, " (group.label) ": " (source) }
             }
+        }
+        @for row in alone {
+            @if let Some(source) = &row.source { p.note { (name_alone(row)) ": " (source) } }
         }
     }
 }

@@ -1,9 +1,7 @@
 //! What a report is made of.
 
-use std::collections::BTreeMap;
-
 use quiclab_experiment::{
-    Expectation,
+    Expectation, Published,
     run::{Run, Versions},
 };
 use quiclab_metrics::RunMetrics;
@@ -24,7 +22,7 @@ pub struct ReportInput {
     /// What failed.
     pub failures: Vec<FailureRow>,
     /// What others published.
-    pub published: Vec<PublishedRow>,
+    pub published: Vec<Published>,
     /// What must hold.
     pub expectations: Vec<Expectation>,
     /// What must hold of runs that are not part of this plan.
@@ -45,6 +43,9 @@ pub struct RunRow {
     /// The server's packets at the sender's tap, in order of capture: nanoseconds since the first, and bytes of all
     /// frames up to and including this one. `None` where the report draws no packet-time picture of this run.
     pub packets: Option<Vec<(u64, u64)>>,
+    /// The server's congestion window by its own log: nanoseconds since its log began, and bytes. `None` where it logged none, or the
+    /// report draws no picture of this run.
+    pub congestion_window: Option<Vec<(u64, u64)>>,
 }
 
 /// One run that did not.
@@ -54,15 +55,4 @@ pub struct FailureRow {
     pub folder: String,
     /// Why.
     pub message: String,
-}
-
-/// A published result to be printed beside.
-#[derive(Clone, Debug)]
-pub struct PublishedRow {
-    /// Dotted settings that a run must have for the result to be about it, with their values as text.
-    pub matches: BTreeMap<String, String>,
-    /// Mean values by the name of their metric in `metrics.json`.
-    pub values: BTreeMap<String, f64>,
-    /// Where they stand.
-    pub source: Option<String>,
 }

@@ -3,7 +3,12 @@
 use quiclab_metrics::Summary;
 use serde_json::{Map, Value, json};
 
-use crate::{columns::COLUMNS, findings::findings, groups::Group, input::ReportInput};
+use crate::{
+    columns::COLUMNS,
+    findings::findings,
+    groups::{Group, published_alone},
+    input::ReportInput,
+};
 
 /// Version of the layout. Changes when a field changes its meaning, its unit or its name.
 const SCHEMA: u32 = 1;
@@ -11,13 +16,15 @@ const SCHEMA: u32 = 1;
 /// Groups with their settings and statistics, runs with their metrics, warnings, what came of expectations, failures. Values are in the units that
 /// the names of the metrics say, not scaled as in the tables.
 pub fn render_json(input: &ReportInput) -> String {
+    let groups = Group::all(input);
     let all = json!({
         "schema": SCHEMA,
         "experiment": input.experiment,
         "title": input.title,
         "source": input.source,
         "command": input.command,
-        "groups": Group::all(input).iter().map(group).collect::<Vec<_>>(),
+        "groups": groups.iter().map(group).collect::<Vec<_>>(),
+        "published_alone": published_alone(input, &groups),
         "expectations": findings(input),
         "failures": input.failures.iter().map(|row| json!({ "record": row.folder, "message": row.message })).collect::<Vec<_>>(),
     });

@@ -22,7 +22,7 @@ pub use analysis::{
 pub use columns::metric_names;
 pub use findings::{Finding, Outcome, Side, findings, render_findings};
 pub use html::render_html;
-pub use input::{FailureRow, PublishedRow, ReportInput, RunRow};
+pub use input::{FailureRow, ReportInput, RunRow};
 pub use interop::{RunnerInfo, render_interop_html, render_interop_json, render_interop_terminal};
 pub use json::render_json;
 pub use markdown::render_markdown;

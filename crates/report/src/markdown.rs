@@ -2,7 +2,11 @@
 
 use std::fmt::Write as _;
 
-use crate::{columns::main_columns, groups::Group, input::ReportInput};
+use crate::{
+    columns::main_columns,
+    groups::{Group, name_alone, published_alone},
+    input::ReportInput,
+};
 
 /// Title, table, warnings and failures.
 pub fn render_markdown(input: &ReportInput) -> String {
@@ -20,6 +24,12 @@ pub fn render_markdown(input: &ReportInput) -> String {
             let _ = writeln!(text, "| *published* | | {} |", cells.join(" | "));
         }
     }
+    let alone = published_alone(input, &groups);
+    for row in &alone {
+        let cells: Vec<_> =
+            main_columns().map(|column| column.published(row.values.get(column.metric).copied())).collect();
+        let _ = writeln!(text, "| *{}* | | {} |", escaped(&name_alone(row)), cells.join(" | "));
+    }
     text.push_str("\nMean \u{b1} standard deviation over the runs.\n");
     for group in &groups {
         if let Some(source) = group.published.and_then(|row| row.source.as_ref()) {
@@ -28,6 +38,11 @@ pub fn render_markdown(input: &ReportInput) -> String {
         for warning in group.warnings() {
             let of = format!("{} of {} runs", warning.runs, group.runs.len());
             let _ = writeln!(text, "\nWarning, {} ({of}): {}", escaped(&group.label), escaped(&warning.message));
+        }
+    }
+    for row in &alone {
+        if let Some(source) = &row.source {
+            let _ = writeln!(text, "\n{}: {}", escaped(&name_alone(row)), escaped(source));
         }
     }
     for failure in &input.failures {

@@ -7,7 +7,7 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Wi
 use crate::{
     columns::{COLUMNS, Column, Place},
     findings::{findings, render_findings},
-    groups::Group,
+    groups::{Group, name_alone, published_alone},
     input::ReportInput,
 };
 
@@ -25,6 +25,11 @@ pub fn render_terminal(input: &ReportInput, width: Option<u16>) -> String {
             rows.push(["\u{2514} published".to_owned(), String::new()].into_iter().chain(cells).collect());
         }
     }
+    let alone = published_alone(input, &groups);
+    for row in &alone {
+        let cells = columns.iter().map(|column| column.published(row.values.get(column.metric).copied()));
+        rows.push([name_alone(row), String::new()].into_iter().chain(cells).collect());
+    }
     let headings = ["", "runs"].into_iter().chain(columns.iter().map(|column| column.heading));
     let table = table(headings, &rows, width.unwrap_or(DEFAULT_WIDTH));
     let mut text =
@@ -32,6 +37,11 @@ pub fn render_terminal(input: &ReportInput, width: Option<u16>) -> String {
     for group in &groups {
         if let Some(source) = group.published.and_then(|row| row.source.as_ref()) {
             let _ = writeln!(text, "published, {}: {source}", group.label);
+        }
+    }
+    for row in &alone {
+        if let Some(source) = &row.source {
+            let _ = writeln!(text, "{}: {source}", name_alone(row));
         }
     }
     for group in &groups {

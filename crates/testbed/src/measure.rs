@@ -3,20 +3,23 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File},
+    io::BufReader,
     path::Path,
 };
 
 use anyhow::{Context, Result};
 use quiclab_agent::{
     counters::QdiscCounters,
+    endpoint::QLOG,
     report::{MOST_STRAY_FILES, Report},
     topology::TO_CLIENT,
 };
 use quiclab_experiment::run::{Pacing, Run};
 use quiclab_metrics::{
-    AnalysisSettings, Observation, Plan, PlannedListError, PlannedTimes, RunMetrics, WarningCode, analyze, measure,
+    AnalysisSettings, Observation, Plan, PlannedListError, PlannedTimes, RunMetrics, WarningCode, WindowChanges,
+    analyze, measure,
 };
-use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, Role};
+use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, QlogEventKind, Role, read_qlog};
 
 use crate::collect::SERVER_PORT;
 
@@ -65,6 +68,11 @@ pub fn measure_record(capture: &Path, run: &Run, report: &Report) -> Result<RunM
             format!("server/{PLANNED_FILE}: {error}; precision is not measured"),
         );
     }
+    if let Some(windows) = congestion_windows(capture.parent().unwrap_or(Path::new("")))? {
+        let changes = WindowChanges::of(windows.iter().map(|(_, bytes)| *bytes));
+        metrics.metrics.congestion_window_reductions = Some(changes.reductions);
+        metrics.metrics.congestion_window_restorations = Some(changes.restorations);
+    }
     warn_of_send_times(run, report, &mut metrics);
     warn_of_endpoints(report, &mut metrics);
     Ok(metrics)
@@ -81,6 +89,42 @@ fn planned(capture: &Path) -> Result<(Option<Plan>, Option<PlannedListError>)> {
         Ok(times) => (Some(Plan { sender: Role::Server, original_destination_connection_id: None, times }), None),
         Err(error) => (None, Some(error)),
     })
+}
+
+/// The server's congestion window in a record, by its own log: nanoseconds since its log began, and bytes. `None` where it wrote no log, or
+/// no window into it. A log that ends in the middle tells what it tells; one of several connections is that of the longest.
+///
+/// # Errors
+/// Where the log's folder cannot be read.
+pub fn congestion_windows(record: &Path) -> Result<Option<Vec<(u64, u64)>>> {
+    let folder = record.join("server").join(QLOG);
+    if !folder.is_dir() {
+        return Ok(None);
+    }
+    let mut longest = Vec::new();
+    let mut files: Vec<_> = fs::read_dir(&folder)
+        .with_context(|| folder.display().to_string())?
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
+    files.sort();
+    for file in files {
+        let mut windows = Vec::new();
+        let Ok(log) = File::open(&file) else { continue };
+        // What is no qlog says nothing; the stack's own files may lie here as well.
+        let _ = read_qlog(BufReader::new(log), &mut |event| {
+            if let QlogEventKind::Metrics(metrics) = event.kind
+                && let Some(bytes) = metrics.congestion_window_bytes
+            {
+                windows.push((event.time_ns, bytes));
+            }
+        });
+        if windows.len() > longest.len() {
+            longest = windows;
+        }
+    }
+    let Some((first, _)) = longest.first().copied() else { return Ok(None) };
+    Ok(Some(longest.into_iter().map(|(time, bytes)| (u64::try_from(time - first).unwrap_or(0), bytes)).collect()))
 }
 
 /// The outermost queueing discipline of the server's interface; `None` where it has none.

@@ -151,6 +151,17 @@ impl Records {
         Ok(removed)
     }
 
+    /// Takes over the whole record `name` of another folder: the same run of another experiment. Its files are linked where the disk can do
+    /// that, and copied otherwise.
+    ///
+    /// # Errors
+    /// Where one of them cannot be.
+    pub fn adopt(&self, name: &str, other: &Self) -> Result<PathBuf> {
+        let draft = self.begin(name)?;
+        link_below(&other.folder.join(name), draft.folder())?;
+        draft.finish()
+    }
+
     /// A folder for the record `name`, under another name until it is whole.
     ///
     /// # Errors
@@ -162,6 +173,20 @@ impl Records {
             .with_context(|| self.folder.display().to_string())?;
         Ok(Draft { aside, target: self.folder.join(name) })
     }
+}
+
+fn link_below(from: &Path, to: &Path) -> Result<()> {
+    for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
+        let entry = entry?;
+        let [source, target] = [from, to].map(|folder| folder.join(entry.file_name()));
+        if entry.file_type()?.is_dir() {
+            fs::create_dir(&target).with_context(|| target.display().to_string())?;
+            link_below(&source, &target)?;
+        } else if fs::hard_link(&source, &target).is_err() {
+            fs::copy(&source, &target).with_context(|| source.display().to_string())?;
+        }
+    }
+    Ok(())
 }
 
 impl Draft {

@@ -6,13 +6,16 @@ use quiclab_contract::Clock;
 
 use crate::clock::KernelClock;
 
-/// By how much the send time of a batch must lie ahead on CLOCK_TAI: what is late when the kernel looks at it is dropped.
-const LEAD_NS: u64 = 50_000;
+/// By how much the send time of a batch must lie ahead on CLOCK_TAI: what is late when the kernel looks at it is dropped, and between
+/// reading the clock and that look another process may have its turn.
+const LEAD_NS: u64 = 250_000;
 
 /// The send times of a batch.
 pub struct Plan {
     clock: KernelClock,
-    /// True: no time may be over when the kernel looks at it, and none lie before the one of an earlier packet.
+    /// True: no time lies before that of an earlier packet.
+    keeps_order: bool,
+    /// True: no time may be over when the kernel looks at it.
     is_strict: bool,
     /// Checksum and time of each packet, in the order of the batch.
     packets: Vec<(u32, u64)>,
@@ -21,9 +24,15 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub fn new(clock: Clock) -> anyhow::Result<Self> {
+    /// No batch yet. Times that are `spread` within a batch can reach beyond the time that quiche gives to the next one, which the kernel
+    /// would then send first: packets in another order than their numbers' are taken for lost ones.
+    ///
+    /// # Errors
+    /// Where the kernel has no such clock.
+    pub fn new(clock: Clock, is_spread: bool) -> anyhow::Result<Self> {
         let is_strict = clock == Clock::Tai;
-        Ok(Self { clock: KernelClock::new(clock)?, is_strict, packets: Vec::new(), latest: 0 })
+        let keeps_order = is_strict || is_spread;
+        Ok(Self { clock: KernelClock::new(clock)?, keeps_order, is_strict, packets: Vec::new(), latest: 0 })
     }
 
     /// Forgets the packets of the batch before.
@@ -40,12 +49,11 @@ impl Plan {
     /// of an empty batch.
     pub fn time(&mut self, now: Instant) -> Option<u64> {
         let first = self.packets.first()?.1;
-        if self.is_strict {
-            let earliest = self.latest.max(self.clock.nanoseconds_at(now) + LEAD_NS);
-            let delay = earliest.saturating_sub(first);
-            for (_, time) in &mut self.packets {
-                *time += delay;
-            }
+        let in_order = if self.keeps_order { self.latest } else { 0 };
+        let ahead = if self.is_strict { self.clock.nanoseconds_at(now) + LEAD_NS } else { 0 };
+        let delay = in_order.max(ahead).saturating_sub(first);
+        for (_, time) in &mut self.packets {
+            *time += delay;
         }
         Some(self.packets[0].1)
     }
@@ -64,12 +72,12 @@ mod tests {
     use super::*;
 
     /// Send times of two packets 1 ms apart, of which the first was planned for the moment in which the batch is handed over.
-    fn times(clock: Clock, batches: u32) -> Vec<u64> {
-        let mut plan = Plan::new(clock).unwrap();
+    fn times(clock: Clock, is_spread: bool) -> Vec<u64> {
+        let mut plan = Plan::new(clock, is_spread).unwrap();
         let now = Instant::now();
         let zero = plan.clock.nanoseconds_at(now);
         let mut all = Vec::new();
-        for _ in 0..batches {
+        for _ in 0..2 {
             plan.begin();
             plan.push(1, now);
             plan.push(2, now + Duration::from_millis(1));
@@ -83,17 +91,22 @@ mod tests {
 
     #[test]
     fn on_the_monotonic_clock_times_are_what_quiche_planned() {
-        assert_eq!(times(Clock::Monotonic, 2), [0, 1_000_000, 0, 1_000_000]);
+        assert_eq!(times(Clock::Monotonic, false), [0, 1_000_000, 0, 1_000_000]);
+    }
+
+    #[test]
+    fn a_batch_is_put_off_behind_one_that_was_spread() {
+        assert_eq!(times(Clock::Monotonic, true), [0, 1_000_000, 1_000_000, 2_000_000]);
     }
 
     #[test]
     fn on_the_other_they_lie_ahead_and_never_before_earlier_ones() {
-        assert_eq!(times(Clock::Tai, 2), [50_000, 1_050_000, 1_050_000, 2_050_000]);
+        assert_eq!(times(Clock::Tai, false), [250_000, 1_250_000, 1_250_000, 2_250_000]);
     }
 
     #[test]
     fn an_empty_batch_has_no_time() {
-        let mut plan = Plan::new(Clock::Tai).unwrap();
+        let mut plan = Plan::new(Clock::Tai, false).unwrap();
         assert_eq!(plan.time(Instant::now()), None);
         assert!(plan.finish().is_empty());
     }

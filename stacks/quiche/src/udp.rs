@@ -67,17 +67,17 @@ impl Socket {
         let local = settings.local();
         let inner = bound(local).with_context(|| format!("binding to UDP {local}"))?;
         inner.set_nonblocking(true)?;
+        let spreads = settings.gso == Gso::Paced || settings.gso_segments.is_some();
         let plan = match settings.pacing {
             Pacing::Off | Pacing::User => None,
             Pacing::TxTime => {
                 let option = txtime_option(settings);
                 setsockopt(&inner, sockopt::TxTime, &option).context("setsockopt SO_TXTIME")?;
-                Some(Plan::new(settings.txtime_clock)?)
+                Some(Plan::new(settings.txtime_clock, spreads)?)
             }
         };
         let local = inner.local_addr()?;
         let planned = planned(settings).as_deref().map(PlannedTimes::create).transpose()?;
-        let spreads = settings.gso == Gso::Paced || settings.gso_segments.is_some();
         Ok(Self {
             inner,
             local,

@@ -1,6 +1,7 @@
 //! The pictures: a new one is a file with a function like the others and a line in [`FIGURES`].
 
 mod burst_causes;
+mod congestion_window;
 mod drops;
 mod gap_cdf;
 mod goodput;
@@ -10,6 +11,8 @@ mod train_lengths;
 mod train_mix;
 
 use plotly::Plot;
+
+use quiclab_experiment::Published;
 
 use crate::groups::Group;
 
@@ -25,13 +28,22 @@ pub(crate) struct Figure {
     pub plot: Plot,
 }
 
-/// In the order of the page.
-pub(crate) const FIGURES: &[fn(&[Group]) -> Figure] = &[
+/// What the pictures of a page are drawn from.
+pub(crate) struct Scene<'a> {
+    /// The runs.
+    pub groups: &'a [Group<'a>],
+    /// What was published of something that was not run.
+    pub alone: &'a [&'a Published],
+}
+
+/// In the order of the page; a picture without anything in it is left out.
+pub(crate) const FIGURES: &[fn(&Scene) -> Option<Figure>] = &[
     train_mix::draw,
     gap_cdf::draw,
-    train_lengths::draw,
-    burst_causes::draw,
-    goodput::draw,
-    drops::draw,
-    packet_time::draw,
+    |scene| Some(train_lengths::draw(scene.groups)),
+    |scene| Some(burst_causes::draw(scene.groups)),
+    |scene| Some(goodput::draw(scene.groups)),
+    |scene| Some(drops::draw(scene.groups)),
+    |scene| congestion_window::draw(scene.groups),
+    |scene| Some(packet_time::draw(scene.groups)),
 ];

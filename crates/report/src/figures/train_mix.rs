@@ -6,8 +6,8 @@ use plotly::{
     layout::{AxisRange, BarMode},
 };
 
-use super::{Figure, style};
-use crate::groups::Group;
+use super::{Figure, Scene, style};
+use crate::groups::{Group, name_alone};
 
 /// The longest train of each class of lengths, its name and its colour: blue for what counts as paced, orange for bursts.
 const CLASSES: [(u64, &str, &str); 6] = [
@@ -22,9 +22,21 @@ const CLASSES: [(u64, &str, &str); 6] = [
 const BAR: usize = 26;
 const AROUND: usize = 150;
 
-pub(super) fn draw(groups: &[Group]) -> Figure {
-    let labels: Vec<_> = groups.iter().map(|group| style::name(&group.label)).collect();
-    let mixes: Vec<_> = groups.iter().map(mix).collect();
+/// Name of the published curve.
+const CURVE: &str = "packets_by_train_length";
+
+pub(super) fn draw(scene: &Scene) -> Option<Figure> {
+    let mut bars = Vec::new();
+    for group in scene.groups {
+        bars.push((group.label.clone(), mix(group)));
+        if let Some(points) = group.published.and_then(|row| row.curves.get(CURVE)) {
+            bars.push((format!("{}, published", group.label), published_mix(points)));
+        }
+    }
+    let alone = scene.alone.iter();
+    bars.extend(alone.filter_map(|row| Some((name_alone(row), published_mix(row.curves.get(CURVE)?)))));
+    let labels: Vec<_> = bars.iter().map(|(label, _)| style::name(label)).collect();
+    let mixes: Vec<_> = bars.iter().map(|(_, mix)| *mix).collect();
     let mut plot = Plot::new();
     for (class, (_, name, colour)) in CLASSES.into_iter().enumerate() {
         let shares: Vec<f64> = mixes.iter().map(|mix| mix[class]).collect();
@@ -33,18 +45,34 @@ pub(super) fn draw(groups: &[Group]) -> Figure {
     }
     let x = style::axis("share of packets").range(vec![0.0, 1.0]);
     // The first group on top.
-    let y = style::axis("").range(AxisRange::new(groups.len() as f64 - 0.5, -0.5));
+    let y = style::axis("").range(AxisRange::new(bars.len() as f64 - 0.5, -0.5));
     plot.set_layout(
-        style::legend_above(style::layout(x, y)).bar_mode(BarMode::Stack).height(AROUND + BAR * groups.len()),
+        style::legend_above(style::layout(x, y)).bar_mode(BarMode::Stack).height(AROUND + BAR * bars.len()),
     );
-    Figure {
+    Some(Figure {
         id: "train-mix".to_owned(),
         title: "Packets by the length of their train".to_owned(),
         caption: "Share of packets that left in trains of 1, 2, 3 to 5 packets and so on, all runs of a group together. A sender that \
                   spaces its packets is blue from end to end, one that sends bursts ends in orange and red."
             .to_owned(),
         plot,
-    }
+    })
+}
+
+/// The share of each class, of a curve that has a point at the end of each.
+fn published_mix(points: &[(f64, f64)]) -> [f64; CLASSES.len()] {
+    let up_to = |longest: u64| {
+        let reached = points.iter().take_while(|(length, _)| *length <= longest as f64).last();
+        reached.map_or(0.0, |(_, share)| *share)
+    };
+    let mut below = 0.0;
+    CLASSES.map(|(longest, ..)| {
+        // The curve ends where everything is counted.
+        let share = if longest == u64::MAX { 1.0 } else { up_to(longest) };
+        let own = share - below;
+        below = share;
+        own
+    })
 }
 
 /// The share of each class.

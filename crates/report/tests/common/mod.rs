@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use quiclab_experiment::Published;
 use quiclab_experiment::{
     Bound, Expectation,
     run::{Run, Versions},
 };
 use quiclab_metrics::{RunMetrics, Warning};
-use quiclab_report::{FailureRow, PublishedRow, ReportInput, RunRow};
+use quiclab_report::{FailureRow, ReportInput, RunRow};
 
 const RUN: &str = r#"
 experiment = "tests/report"
@@ -69,6 +70,7 @@ fn row(stack: &str, gso: &str, repetition: u32, goodput_wire_bps: Option<f64>) -
         run,
         versions: Versions::from([("qemu".to_owned(), "7.2".to_owned())]),
         metrics,
+        congestion_window: None,
         packets: (repetition == 1).then(|| vec![(0, 1500), (300_000, 3000), (310_000, 4500)]),
     }
 }
@@ -105,18 +107,20 @@ pub fn input() -> ReportInput {
         runs,
         failures: vec![FailureRow { folder: "other-02-def".to_owned(), message: "the client hung".to_owned() }],
         published: vec![
-            PublishedRow {
+            Published {
                 matches: BTreeMap::from([("stack.name".to_owned(), "quiche".to_owned())]),
                 values: BTreeMap::from([("goodput_wire_bps".to_owned(), 1e6)]),
                 source: Some("a row that says less".to_owned()),
+                ..Published::default()
             },
-            PublishedRow {
+            Published {
                 matches: BTreeMap::from([
                     ("stack.name".to_owned(), "quiche".to_owned()),
                     ("stack.gso".to_owned(), "on".to_owned()),
                 ]),
                 values: BTreeMap::from([("goodput_wire_bps".to_owned(), 35.9e6)]),
                 source: Some("a paper".to_owned()),
+                ..Published::default()
             },
         ],
         expectations: vec![
