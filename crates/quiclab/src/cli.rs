@@ -44,6 +44,8 @@ pub enum Verb {
     Doctor(DoctorArguments),
     /// List the stacks, build them, prove what they claim, import images
     Stacks(StacksArguments),
+    /// List the kernels of guests, build the one with paced segmentation offload
+    Kernel(KernelArguments),
     /// Run every server against every client in the cases of the QUIC Interop Runner, judged by their packets
     Interop(InteropArguments),
     /// Get the kernel, make the guest image, build the stacks, without running anything
@@ -262,6 +264,44 @@ pub struct StacksCheckArguments {
     /// Seconds of this machine's time after which a run is given up
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
     pub wall_timeout: u64,
+    #[command(flatten)]
+    pub stacks: StackOptions,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Arguments of `quiclab kernel`.
+#[derive(Debug, Args)]
+pub struct KernelArguments {
+    /// What to do with them
+    #[command(subcommand)]
+    pub action: KernelAction,
+}
+
+/// What `quiclab kernel` does.
+#[derive(Debug, Subcommand)]
+pub enum KernelAction {
+    /// Print the kernels that experiments may ask for, and which of them the cache has
+    List(KernelListArguments),
+    /// Build kernel 6.1-paced from Debian's source with the patch in kernel/patch, some minutes
+    Build(KernelBuildArguments),
+}
+
+/// Arguments of `quiclab kernel list`.
+#[derive(Debug, Args)]
+pub struct KernelListArguments {
+    #[command(flatten)]
+    pub stacks: StackOptions,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Arguments of `quiclab kernel build`.
+#[derive(Debug, Args)]
+pub struct KernelBuildArguments {
+    /// Build it even where the cache has it from the same source, patch, configuration and compiler
+    #[arg(long)]
+    pub again: bool,
     #[command(flatten)]
     pub stacks: StackOptions,
     #[command(flatten)]

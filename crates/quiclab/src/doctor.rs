@@ -10,6 +10,7 @@ use quiclab_testbed::{
     vm::{
         image::Image,
         kernel::Kernel,
+        kernel_build,
         machine::{QEMU_PACKAGE, qemu_version},
         priority,
     },
@@ -158,6 +159,13 @@ fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
             ),
         });
     }
+    let name = format!("to build kernel {}", kernel_build::NAME);
+    checks.push(match &kernel_build::missing_packages()[..] {
+        [] => good(&name, "all there".to_owned()),
+        missing => {
+            absent(&name, format!("no {}", missing.join(", ")), format!("apt-get install {}", missing.join(" ")))
+        }
+    });
     let made =
         |found: bool| if found { "in the cache" } else { "not made yet; quiclab run or quiclab prepare makes it" };
     checks.push(good("kernel 6.1", made(Kernel::find(&laboratory.cache, "6.1").is_some()).to_owned()));

@@ -19,6 +19,7 @@ use quiclab_testbed::{
     stack::{BuiltStack, MANIFEST, Source, source, sources},
     vm::{
         kernel::Kernel,
+        kernel_build::{self, Recipe},
         kernel_module::with_modules,
         machine::qemu_version,
         priority,
@@ -39,8 +40,8 @@ pub struct Laboratory {
     pub sources: BTreeMap<String, Source>,
     /// Where things are made once.
     pub cache: Cache,
-    /// Source of the kernel modules, beside the stacks.
-    modules: PathBuf,
+    /// Sources of what is made for kernels, beside the stacks.
+    kernels: PathBuf,
     /// Set to end everything.
     pub stop: Arc<AtomicBool>,
 }
@@ -79,8 +80,8 @@ impl Laboratory {
         }
         let variants: Vec<_> = sources.values().flat_map(Source::variants).collect();
         sources.extend(variants.into_iter().map(|variant| (variant.manifest.name.clone(), variant)));
-        let modules = folder.parent().unwrap_or(Path::new("")).join("kernel/module");
-        Ok(Self { sources, cache, modules, stop })
+        let kernels = folder.parent().unwrap_or(Path::new("")).join("kernel");
+        Ok(Self { sources, cache, kernels, stop })
     }
 
     /// The stacks as they usually are, in order of name: what is meant where no names are given.
@@ -137,7 +138,7 @@ impl Laboratory {
             if !prepared.machines.contains_key(&name) {
                 let mut kernel = self.kernel(&run.settings.kernel)?;
                 if run.settings.hosts.needs_modules() {
-                    kernel = with_modules(&self.cache, &kernel, &self.modules)?;
+                    kernel = with_modules(&self.cache, &kernel, &self.kernels.join("module"))?;
                 }
                 let guest = Guest { kernel, agent: agent.clone(), qemu_version: qemu_version.clone() };
                 prepared.machines.insert(name.clone(), Vm { cache: self.cache.clone(), guest });
@@ -162,12 +163,23 @@ impl Laboratory {
     /// The kernel `name`.
     ///
     /// # Errors
-    /// As [`Kernel::prepare`].
+    /// As [`Kernel::prepare`], and [`Recipe::built`] for the one that is built only where it is asked for.
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
+        if name == kernel_build::NAME {
+            return self.paced_kernel()?.built(&self.cache);
+        }
         if Kernel::find(&self.cache, name).is_none() {
             say(&format!("getting kernel {name} from the package archive (once)"));
         }
         Kernel::prepare(&self.cache, name)
+    }
+
+    /// What the kernel with paced segmentation offload is made of.
+    ///
+    /// # Errors
+    /// As [`Recipe::read`].
+    pub fn paced_kernel(&self) -> Result<Recipe> {
+        Recipe::read(&self.kernels.join("patch"))
     }
 
     /// The built stack `name`.

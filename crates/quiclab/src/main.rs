@@ -7,6 +7,7 @@ mod cli;
 mod diff;
 mod doctor;
 mod interop;
+mod kernel;
 mod laboratory;
 mod output;
 mod own_stack;
@@ -39,7 +40,7 @@ fn main() -> ExitCode {
         }
     };
     let going_on = match cli.verb {
-        Verb::Analyze(_) => "",
+        Verb::Analyze(_) | Verb::Kernel(_) => "",
         _ => "; what was finished is kept, and the same command goes on from there",
     };
     let done = match cli.verb {
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         Verb::Verify(arguments) => verify::verify(&arguments),
         Verb::Doctor(arguments) => doctor::doctor(&arguments),
         Verb::Stacks(arguments) => stacks::stacks(&arguments),
+        Verb::Kernel(arguments) => kernel::kernel(&arguments),
         Verb::Interop(arguments) => interop::interop(&arguments),
         Verb::Prepare(arguments) => prepare::prepare(&arguments),
     };

@@ -9,6 +9,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
 
+use super::kernel_build;
 use crate::{cache::Cache, command, hash::Hasher};
 
 /// Kernels a run may ask for, and the Debian package by which each is found on a Debian 12 machine.
@@ -54,8 +55,11 @@ impl Kernel {
     /// Gets the kernel `name` from the package archive, unless the cache has it.
     ///
     /// # Errors
-    /// An unknown name, a missing program, or a package that cannot be had.
+    /// An unknown name, that of a kernel which is not packaged, a missing program, or a package that cannot be had.
     pub fn prepare(cache: &Cache, name: &str) -> Result<Self> {
+        if name == kernel_build::NAME {
+            bail!("kernel: found {name:?}, which no package has\nhint: {}", kernel_build::COMMAND);
+        }
         let Some((_, package)) = PACKAGES.iter().find(|(known, _)| *known == name) else {
             bail!("kernel: found {name:?}, expected one of {}", names().join(", "));
         };
@@ -125,7 +129,7 @@ impl Kernel {
 
 /// Names of the kernels a run may ask for.
 pub fn names() -> Vec<&'static str> {
-    PACKAGES.iter().map(|(name, _)| *name).collect()
+    PACKAGES.iter().map(|(name, _)| *name).chain([kernel_build::NAME]).collect()
 }
 
 /// Name in the cache: with other parts it is another thing.

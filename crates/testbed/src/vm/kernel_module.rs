@@ -52,7 +52,10 @@ pub fn with_modules(cache: &Cache, kernel: &Kernel, sources: &Path) -> Result<Ke
 fn build(version: &str, sources: &Path) -> Result<Vec<Vec<u8>>> {
     let (image, version) = version.split_once(' ').context("the kernel's version has no package name")?;
     let Some(release) = image.strip_prefix("linux-image-") else {
-        bail!("{image}: found no kernel package of Debian, expected one whose headers are packaged");
+        bail!(
+            "kernel: found one built from {image}, for which no module can be built; expected one of Debian's, whose headers are \
+             packaged\nhint: kernel = \"6.1\""
+        );
     };
     let work = tempfile::tempdir()?;
     let tree = work.path().join("tree");

@@ -1,11 +1,12 @@
 //! The virtual testbed: QEMU counts instructions, so time is virtual, and the same run gives the same bytes anywhere.
 //!
-//! [`kernel`], [`kernel_module`], [`image`] and [`initramfs`] make what a guest consists of; [`machine`] is the QEMU command line;
+//! [`kernel`], [`kernel_build`], [`kernel_module`], [`image`] and [`initramfs`] make what a guest consists of; [`machine`] is the QEMU command line;
 //! [`monitor`] talks to a QEMU, [`priority`] keeps its threads in order; [`state`] boots once and saves; [`perform`](run::perform) restores, runs and collects.
 
 pub mod image;
 pub mod initramfs;
 pub mod kernel;
+pub mod kernel_build;
 pub mod kernel_module;
 pub mod machine;
 pub mod monitor;

@@ -1,0 +1,92 @@
+//! `quiclab kernel`
+
+use std::time::Instant;
+
+use anyhow::Result;
+use comfy_table::{ContentArrangement, Table, presets};
+use quiclab_testbed::vm::{
+    kernel::{self, Kernel},
+    kernel_build::{COMMAND, NAME},
+};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::{
+    cli::{KernelAction, KernelArguments, KernelBuildArguments, KernelListArguments},
+    laboratory::Laboratory,
+    output, signals,
+};
+
+/// A kernel that experiments may ask for.
+#[derive(Debug, Serialize)]
+struct Row {
+    /// Its name in experiment files.
+    kernel: &'static str,
+    /// Whether the cache has it.
+    cached: bool,
+    /// Package and version; `null` where the cache does not have it.
+    version: Option<String>,
+    /// The command that brings it into the cache.
+    command: &'static str,
+}
+
+/// Does what is asked with the kernels.
+///
+/// # Errors
+/// As each action.
+pub fn kernel(arguments: &KernelArguments) -> Result<u8> {
+    match &arguments.action {
+        KernelAction::List(arguments) => list(arguments),
+        KernelAction::Build(arguments) => build(arguments),
+    }
+}
+
+fn list(arguments: &KernelListArguments) -> Result<u8> {
+    let laboratory = Laboratory::open(&arguments.stacks, signals::stop_flag()?)?;
+    let mut rows = Vec::new();
+    for name in kernel::names() {
+        let (found, command) = match name {
+            NAME => (laboratory.paced_kernel()?.find(&laboratory.cache), COMMAND),
+            _ => (Kernel::find(&laboratory.cache, name), "quiclab run"),
+        };
+        let version = found.map(|kernel| kernel.version()).transpose()?;
+        rows.push(Row { kernel: name, cached: version.is_some(), version, command });
+    }
+    if arguments.output.json {
+        output::print(&(serde_json::to_string_pretty(&rows)? + "\n"))?;
+    } else {
+        output::print(&(table(&rows) + "\n"))?;
+    }
+    Ok(0)
+}
+
+fn build(arguments: &KernelBuildArguments) -> Result<u8> {
+    let laboratory = Laboratory::open(&arguments.stacks, signals::stop_flag()?)?;
+    let start = Instant::now();
+    let say = |text: &str| eprintln!("quiclab: kernel {NAME}: {text}");
+    let (kernel, built) =
+        laboratory.paced_kernel()?.build(&laboratory.cache, arguments.again, &laboratory.stop, &say)?;
+    let (version, seconds) = (kernel.version()?, start.elapsed().as_secs_f64());
+    if arguments.output.json {
+        let row = json!({ "kernel": NAME, "version": version, "built": built, "seconds": seconds });
+        output::print(&(serde_json::to_string_pretty(&row)? + "\n"))?;
+    } else {
+        let what = if built { format!("built in {seconds:.0} s") } else { "in the cache already".to_owned() };
+        output::print(&format!("{NAME}: {what}: {version}\n"))?;
+    }
+    Ok(0)
+}
+
+fn table(rows: &[Row]) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    if let Some(width) = output::terminal_width() {
+        table.set_width(width);
+    }
+    table.set_header(["kernel", "in the cache", "version", "made by"]);
+    for row in rows {
+        let cached = if row.cached { "yes" } else { "no" };
+        table.add_row([row.kernel, cached, row.version.as_deref().unwrap_or(""), row.command]);
+    }
+    table.to_string()
+}
