@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 /// By which quiche 0.24 paces faster than a window per round-trip time: PACING_MULTIPLIER in its recovery/congestion/mod.rs.
 const PACING_MULTIPLIER: f64 = 1.25;
 
-/// The rate at which quiche 0.24 paces CUBIC and Reno, in bytes per second; it can only be computed, as its pacer does. `None` where it does
-/// not pace yet.
+/// The rate at which quiche 0.24 paces CUBIC and Reno, in whole bytes per second, as its pacer and the kernel have it; it can only be
+/// computed, as the pacer does. `None` where it does not pace yet.
 pub fn pacing_rate(quic: &quiche::Connection) -> Option<f64> {
     let path = quic.path_stats().find(|path| path.active)?;
     // Before the first sample it does not pace.
     path.min_rtt?;
     let seconds = path.rtt.as_secs_f64();
-    let rate = PACING_MULTIPLIER * path.cwnd as f64 / seconds;
+    let rate = (PACING_MULTIPLIER * path.cwnd as f64 / seconds).floor();
     (rate.is_finite() && rate >= 1.0).then_some(rate)
 }
 
