@@ -16,7 +16,7 @@ use crate::{
 
 /// Keys at the top that are no settings.
 pub(crate) const TOP: &[&str] =
-    &["name", "title", "source", "seed", "unclaimed", "matrix", "profile", "published", "expect"];
+    &["name", "title", "source", "seed", "unclaimed", "ranking", "matrix", "profile", "published", "expect"];
 
 /// JSON readers keep whole numbers up to 2^53 (RFC 8259 section 6), so the seeds of all repetitions stay below it.
 const LARGEST_SEED: u64 = 1_000_000_000_000_000;
@@ -35,6 +35,8 @@ pub struct Experiment {
     pub seed: u64,
     /// True: combinations that a stack does not claim are left out. False: they are refused.
     pub leaves_unclaimed_out: bool,
+    /// Whether the report ranks senders by how smoothly they send, the queue they build, the drops they cause, and their goodput.
+    pub ranking: bool,
     /// What others published, to be printed beside, in the order of the file.
     pub published: Vec<Published>,
     /// What must hold, in the order of the file.
@@ -82,6 +84,7 @@ impl Reader<'_> {
             source: self.optional_text(root, "source")?,
             seed: root.get("seed").map_or(Ok(1), |seed| self.seed(seed))?,
             leaves_unclaimed_out: root.get("unclaimed").map_or(Ok(false), |value| self.unclaimed(value))?,
+            ranking: root.get("ranking").map_or(Ok(false), |value| self.truth(value, "ranking"))?,
             published: root.get("published").map_or(Ok(Vec::new()), |published| self.published(published))?,
             expectations: root.get("expect").map_or(Ok(Vec::new()), |expect| self.expectations(expect))?,
             file: self.file.to_owned(),
@@ -110,6 +113,12 @@ impl Reader<'_> {
             let message = format!("profile: found {chosen:?}, expected {expected}");
             ExperimentError { file: self.file.to_owned(), place: None, message, hint }
         })
+    }
+
+    fn truth(&self, value: &Spanned<DeValue>, key: &str) -> Result<bool, ExperimentError> {
+        let found = plain(value);
+        let message = || format!("{key}: found {}, expected true or false", inline(&found));
+        found.as_bool().ok_or_else(|| self.error(value, message(), None))
     }
 
     fn unclaimed(&self, value: &Spanned<DeValue>) -> Result<bool, ExperimentError> {

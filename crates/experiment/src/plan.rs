@@ -15,7 +15,7 @@ use crate::{
     sections::Assignment,
     settings::{Draft, SETTINGS},
     stack::{Role, StackManifest},
-    text::{canonical, setting_text, settings_text},
+    text::{canonical, setting_text, setting_texts, settings_text},
     value::inline,
 };
 
@@ -38,6 +38,8 @@ pub struct Plan {
     pub published: Vec<Published>,
     /// What must hold.
     pub expectations: Vec<Expectation>,
+    /// Whether the report ranks senders.
+    pub ranking: bool,
     /// Combinations of the matrix that were left out because a stack does not claim them.
     pub left_out: usize,
     /// The runs: all groups' first repetition, then all groups' second, and so on, so that every group shows early.
@@ -131,6 +133,7 @@ impl Experiment {
             source: self.source.clone(),
             published: self.published.clone(),
             expectations: self.expectations.clone(),
+            ranking: self.ranking,
             left_out,
             runs,
         })
@@ -232,29 +235,28 @@ impl Experiment {
 /// A short name for each of several settings: the stack, and what sets it apart from the others, such as
 /// `quiche, stack.gso=off`. Equal settings get equal names.
 pub fn labels(all: &[&Settings]) -> Vec<String> {
-    // What differs between stacks only is each one's own default, and says little.
-    let differs = |key: &&str| {
-        all.iter().any(|one| {
-            let mut same_stack = all.iter().filter(|other| other.stack.name == one.stack.name);
-            same_stack.any(|other| match (setting_text(one, key), setting_text(other, key)) {
-                (Some(one), Some(other)) => one != other,
-                // Has a meaning with one of the queueing disciplines only, which differ themselves.
-                _ => false,
-            })
+    let texts: Vec<_> = all.iter().map(|settings| setting_texts(settings)).collect();
+    // What differs between stacks only is each one's own default, and says little. What has no meaning in one run, because it goes with
+    // another queueing discipline, differs from nothing.
+    let differs = |key: usize| {
+        let mut first: BTreeMap<&str, &str> = BTreeMap::new();
+        all.iter().zip(&texts).any(|(settings, texts)| {
+            let Some(text) = &texts[key] else { return false };
+            *first.entry(&settings.stack.name).or_insert(text) != text
         })
     };
     let keys: Vec<_> =
-        SETTINGS.iter().map(|setting| setting.key).filter(|key| *key != "stack.name").filter(differs).collect();
-    let label = |settings: &&Settings| {
+        (0..SETTINGS.len()).filter(|key| SETTINGS[*key].key != "stack.name").filter(|key| differs(*key)).collect();
+    let label = |(settings, texts): (&&Settings, &Vec<Option<String>>)| {
         let mut label = settings.stack.name.clone();
         for key in &keys {
-            if let Some(value) = setting_text(settings, key) {
-                label.push_str(&format!(", {key}={value}"));
+            if let Some(value) = &texts[*key] {
+                label.push_str(&format!(", {}={value}", SETTINGS[*key].key));
             }
         }
         label
     };
-    all.iter().map(label).collect()
+    all.iter().zip(&texts).map(label).collect()
 }
 
 /// Every combination of one value per axis, the last axis changing fastest.

@@ -142,6 +142,20 @@ pub(crate) fn or_default<T>(
     read(value).map(Some).map_err(|message| format!("{message}, or \"default\""))
 }
 
+/// A number above 0 with three digits behind the point at most, in thousandths; `None` for "none".
+pub(crate) fn thousandths_or_none(value: &Value) -> Result<Option<u32>, String> {
+    if value.as_str() == Some("none") {
+        return Ok(None);
+    }
+    let number = value.as_float().or_else(|| value.as_integer().map(|number| number as f64));
+    let thousandths = number.map(|number| number * 1000.0).filter(|number| (1.0..=1e6).contains(number));
+    // What is written with three digits is nearer to a whole number than this, whatever its binary form.
+    let is_whole = |number: &f64| (number - number.round()).abs() < 1e-6;
+    thousandths.filter(is_whole).map(|number| Some(number.round() as u32)).ok_or_else(|| {
+        expected(value, "a number from 0.001 to 1000 with three digits behind the point at most, or \"none\"")
+    })
+}
+
 /// QEMU counts instructions in powers of two.
 pub(crate) fn instruction_time(value: &Value) -> Result<u32, String> {
     const LARGEST: u32 = 64;

@@ -3,9 +3,13 @@
 use quiclab_units::Duration;
 
 use crate::hosts::{Clock, Hosts, Qdisc, Thefts};
-use crate::run::{Gso, GsoRate, Pacing, Settings, StackSettings, word as lowercase};
+use crate::run::{Gso, GsoRate, Pacing, Path, Settings, StackSettings, word as lowercase};
 use crate::settings::{Draft, PATCHED_KERNEL, TRANSFER};
 use crate::stack::{CertificateDelay, StackManifest, common_http};
+
+/// The frame by which QUIC Steps counts what a queue holds: `limit = rate x 2 x delay / 1392` is half a bandwidth-delay product beside the
+/// delay line.
+const QUEUED_PACKET_BYTES: u32 = 1392;
 
 /// Why settings cannot be resolved.
 pub(crate) struct Refusal {
@@ -37,6 +41,7 @@ impl Draft {
         let stack = self.stack(name, server, client)?;
         self.check_workload(&stack, server, client)?;
         let hosts = self.hosts(&stack)?;
+        let queue_limit_packets = self.queue_limit_packets()?;
         if hosts.needs_modules() && self.kernel == PATCHED_KERNEL {
             let message = format!(
                 "found {:?} with settings that need the modules of kernel/module; expected another kernel, because this one loads none\n\
@@ -49,10 +54,28 @@ impl Draft {
             kernel: self.kernel,
             stack,
             workload: self.workload,
-            path: self.path,
+            path: Path { queue_limit_packets, ..self.path },
             hosts,
             tap: self.tap,
             analysis: self.analysis,
+        })
+    }
+
+    /// What the delay line holds, and the queue behind it.
+    fn queue_limit_packets(&self) -> Result<u32, Refusal> {
+        let Some(thousandths) = self.queue_thousandths else { return Ok(self.path.queue_limit_packets) };
+        if self.path.queue_limit_packets != Self::default().path.queue_limit_packets {
+            let message = "found a number beside path.queue_limit_packets; expected one of the two".to_owned();
+            return Err(("path.queue_bdp", message).into());
+        }
+        let [to_client, to_server] =
+            [self.path.delay_to_client, self.path.delay_to_server].map(|delay| u128::from(delay.as_nanos()));
+        let queued = to_client * 1000 + (to_client + to_server) * u128::from(thousandths);
+        let bits = u128::from(self.path.rate.as_bits_per_second()) * queued;
+        let packets = bits / (8 * u128::from(QUEUED_PACKET_BYTES) * 1000 * 1_000_000_000);
+        u32::try_from(packets).ok().filter(|packets| *packets > 0).ok_or_else(|| {
+            let message = format!("found a queue of {packets} packets, expected one from 1 to {}", u32::MAX);
+            ("path.queue_bdp", message).into()
         })
     }
 

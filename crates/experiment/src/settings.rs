@@ -6,7 +6,8 @@ use toml::Value;
 use crate::hosts::{Clock, FairQueueing, Hosts, TheftDistribution};
 use crate::reading::{
     bucket, buffer, count, count_or_all, delay, files, flow_rate, instruction_time, microseconds, milliseconds,
-    name_length, one_of, or_default, packet_numbers, positive, put, short_delay, snap_length, text, truth, word,
+    name_length, one_of, or_default, packet_numbers, positive, put, short_delay, snap_length, text,
+    thousandths_or_none, truth, word,
 };
 use crate::run::{Analysis, Certificate, Gso, GsoRate, Http, IpVersion, Pacing, Path, Switch, Tap, Workload};
 
@@ -27,6 +28,8 @@ pub(crate) struct Draft {
     pub(crate) repetitions: u32,
     pub(crate) workload: Workload,
     pub(crate) path: Path,
+    /// What the queue holds beside the delay line, in thousandths of a bandwidth-delay product.
+    pub(crate) queue_thousandths: Option<u32>,
     pub(crate) stack_name: Option<String>,
     pub(crate) server: Option<String>,
     pub(crate) client: Option<String>,
@@ -80,6 +83,7 @@ impl Default for Draft {
                 return_limit_packets: 1000,
                 drops_to_server: Vec::new(),
             },
+            queue_thousandths: None,
             stack_name: None,
             server: None,
             client: None,
@@ -199,6 +203,10 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         key: "path.queue_limit_packets",
         set: |draft, value| put(&mut draft.path.queue_limit_packets, count(value)?),
+    },
+    Setting {
+        key: "path.queue_bdp",
+        set: |draft, value| put(&mut draft.queue_thousandths, thousandths_or_none(value)?),
     },
     Setting {
         key: "path.return_limit_packets",

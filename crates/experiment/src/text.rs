@@ -15,6 +15,16 @@ use crate::{
 /// unit. `None` where there is no such setting, or where it has no meaning: those of "fq" and "etf" without them, the clock of send times with
 /// either, those of paced segments and thefts without them, `workload.repetitions` of a single run.
 pub fn setting_text(settings: &Settings, key: &str) -> Option<String> {
+    text(settings, &stored(settings), key)
+}
+
+/// The texts of all settings, in the order of [`SETTINGS`].
+pub(crate) fn setting_texts(settings: &Settings) -> Vec<Option<String>> {
+    let stored = stored(settings);
+    SETTINGS.iter().map(|setting| text(settings, &stored, setting.key)).collect()
+}
+
+fn text(settings: &Settings, stored: &Value, key: &str) -> Option<String> {
     let snap_length = |bytes: Option<ByteCount>| bytes.map_or_else(|| "full".to_owned(), |bytes| bytes.to_string());
     match (key, &settings.hosts.server_qdisc) {
         // What a run stores in another shape than a file has it.
@@ -42,8 +52,8 @@ pub fn setting_text(settings: &Settings, key: &str) -> Option<String> {
         }
         ("hosts.theft_interval", _) => settings.hosts.thefts.as_ref().map(|thefts| thefts.interval.to_string()),
         ("hosts.theft_distribution", _) => settings.hosts.thefts.as_ref().map(|thefts| word(&thefts.distribution)),
-        ("hosts.server_qdisc", _) => stored(settings, "hosts.server_qdisc.kind"),
-        _ if SETTINGS.iter().any(|setting| setting.key == key) => stored(settings, key),
+        ("hosts.server_qdisc", _) => stored_at(stored, "hosts.server_qdisc.kind"),
+        _ if SETTINGS.iter().any(|setting| setting.key == key) => stored_at(stored, key),
         _ => None,
     }
 }
@@ -70,10 +80,10 @@ fn fair_queueing(parameters: &FairQueueing, key: &str) -> Option<String> {
 
 /// The settings in which two runs differ, by key; "none" where one has no meaning.
 pub fn settings_differences(one: &Settings, other: &Settings) -> BTreeMap<String, [String; 2]> {
-    let text = |settings: &Settings, key: &str| setting_text(settings, key).unwrap_or_else(|| "none".to_owned());
-    let pairs =
-        SETTINGS.iter().map(|setting| (setting.key.to_owned(), [text(one, setting.key), text(other, setting.key)]));
-    pairs.filter(|(_, [one, other])| one != other).collect()
+    let shown = |text: Option<String>| text.unwrap_or_else(|| "none".to_owned());
+    let [one, other] = [one, other].map(|settings| setting_texts(settings).into_iter().map(shown));
+    let keys = SETTINGS.iter().map(|setting| setting.key.to_owned());
+    keys.zip(one.zip(other).map(<[String; 2]>::from)).filter(|(_, [one, other])| one != other).collect()
 }
 
 /// All settings as TOML, as they stand in a record.
@@ -95,11 +105,12 @@ pub(crate) fn quoted(values: impl IntoIterator<Item: Display>) -> String {
     values.into_iter().map(|value| format!("{:?}", value.to_string())).collect::<Vec<_>>().join(", ")
 }
 
+fn stored(settings: &Settings) -> Value {
+    Value::try_from(settings).expect("every setting has a TOML form")
+}
+
 /// A value by its path through the serialised settings.
-fn stored(settings: &Settings, path: &str) -> Option<String> {
-    let mut value = Value::try_from(settings).ok()?;
-    for part in path.split('.') {
-        value = value.as_table_mut()?.remove(part)?;
-    }
-    Some(value.as_str().map_or_else(|| inline(&value), str::to_owned))
+fn stored_at(settings: &Value, path: &str) -> Option<String> {
+    let value = path.split('.').try_fold(settings, |value, part| value.as_table()?.get(part))?;
+    Some(value.as_str().map_or_else(|| inline(value), str::to_owned))
 }

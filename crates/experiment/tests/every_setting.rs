@@ -40,6 +40,8 @@ const SETTINGS: &[(&str, &str, &str, &str)] = &[
     ("path.delay_to_client", "\"20 ms\"", "\"20000001 ns\"", "20000001 ns"),
     ("path.delay_to_server", "\"20 ms\"", "\"0 ms\"", "0 ns"),
     ("path.queue_limit_packets", "143", "144", "144"),
+    // It becomes a limit in packets, which has the text.
+    ("path.queue_bdp", "\"none\"", "", ""),
     ("path.return_limit_packets", "1000", "999", "999"),
     ("path.drops_to_server", "[]", "[2, 3]", "[2, 3]"),
     ("hosts.server_qdisc", "\"none\"", "\"fq_codel\"", "fq_codel"),
@@ -111,7 +113,7 @@ fn the_table_here_holds_every_setting_of_the_reference() {
 
 #[test]
 fn every_setting_has_a_text() {
-    for (key, default, other, text) in SETTINGS {
+    for (key, default, other, text) in SETTINGS.iter().filter(|setting| setting.0 != "path.queue_bdp") {
         let unquoted = default.trim_matches('"');
         assert_eq!(setting_text(&run(key, default).settings, key).as_deref(), Some(unquoted), "{key}");
         if !other.is_empty() {

@@ -3,12 +3,21 @@
 mod common;
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
 
-use common::real_stacks as stacks;
-use quiclab_experiment::{Experiment, Overrides, Plan, setting_text};
+use common::real_stacks;
+use quiclab_experiment::{Experiment, Overrides, Plan, setting_text, stack::StackManifest};
+
+/// With one that is brought for the profile "picoquic".
+fn stacks() -> BTreeMap<String, StackManifest> {
+    let mut stacks = real_stacks();
+    let brought = StackManifest { name: "picoquic".to_owned(), ..stacks["quiche-0.22"].clone() };
+    stacks.insert(brought.name.clone(), brought);
+    stacks
+}
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments")

@@ -183,3 +183,29 @@ fn combinations_that_a_stack_does_not_claim_are_left_out_where_the_file_says_so_
     let none = plan_of("[stack]\nname = \"quic-go\"\ncongestion_control = \"bbr2\"\n").unwrap_err().to_string();
     assert!(none.contains("found no combination that its stacks claim"), "{none}");
 }
+
+#[test]
+fn a_queue_in_bandwidth_delay_products_is_one_in_packets() {
+    let limit = |lines: &str| {
+        let text = with(&format!("stack.name = \"quiche\"\n{lines}"));
+        plan(&text).map(|plan| plan.runs[0].settings.path.queue_limit_packets).map_err(|error| error.to_string())
+    };
+    // The published bottleneck: 143 packets at 40 Mbit/s and 2 x 20 ms.
+    assert_eq!(limit("path.queue_bdp = 0.5\n"), Ok(143));
+    assert_eq!(limit("path.queue_bdp = 1\n"), Ok(215));
+    assert_eq!(
+        limit(
+            "path.queue_bdp = 4\npath.rate = \"5 Mbit/s\"\npath.delay_to_client = \"5 ms\"\npath.delay_to_server = \"5 ms\"\n"
+        ),
+        Ok(20)
+    );
+    for (lines, expected) in [
+        ("path.queue_bdp = 0.5\npath.queue_limit_packets = 100\n", "expected one of the two"),
+        ("path.queue_bdp = 0\n", "expected a number from 0.001 to 1000"),
+        ("path.queue_bdp = 0.0005\n", "expected a number from 0.001 to 1000"),
+        ("path.queue_bdp = 0.001\npath.delay_to_client = \"0 ms\"\n", "found a queue of 0 packets"),
+    ] {
+        let error = limit(lines).unwrap_err();
+        assert!(error.contains(expected), "{lines}: {error}");
+    }
+}

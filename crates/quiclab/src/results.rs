@@ -43,6 +43,9 @@ pub struct Index {
     /// Expectations about runs that are not in the plan, such as those that a profile leaves out.
     #[serde(default)]
     expectations_left_out: Vec<Expectation>,
+    /// Whether senders are ranked.
+    #[serde(default)]
+    ranking: bool,
     /// Names of the plan's records, in its order.
     records: Vec<String>,
     /// Stacks whose runs were left out because they could not be built, and why.
@@ -85,6 +88,7 @@ impl Index {
             published: plan.published.clone(),
             expectations,
             expectations_left_out,
+            ranking: plan.ranking,
             records,
             missing_stacks,
         }
@@ -213,6 +217,7 @@ impl Results {
             title: index.title,
             source: index.source,
             command: index.command,
+            ranking: index.ranking,
             runs,
             failures,
             published: index.published,

@@ -10,6 +10,7 @@ use crate::{
     findings::findings,
     groups::{Group, name_alone, published_alone},
     input::ReportInput,
+    ranking::{CRITERIA, Ranking, rankings},
 };
 
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:";
@@ -30,6 +31,7 @@ pub fn render_html(input: &ReportInput) -> String {
         }
         (failures(input))
         (warnings(&groups))
+        @for ranking in rankings(input, &groups) { (ranking_table(&ranking)) }
         h2 { "Numbers" }
         (table(&groups, &alone))
         (every_metric(&groups))
@@ -179,6 +181,38 @@ fn table(groups: &[Group], alone: &[&Published]) -> Markup {
         }
         @for row in alone {
             @if let Some(source) = &row.source { p.note { (name_alone(row)) ": " (source) } }
+        }
+    }
+}
+
+fn ranking_table(ranking: &Ranking) -> Markup {
+    html! {
+        h2 { "Ranking: " (ranking.path) }
+        div.wide {
+            table {
+                thead {
+                    tr {
+                        th {}
+                        th { "mean place" }
+                        @for criterion in &CRITERIA { th { (criterion.heading) } }
+                        th { "most bursts by, share of all packets" }
+                    }
+                }
+                tbody {
+                    @for row in &ranking.rows {
+                        tr {
+                            th { (row.label) }
+                            td { (format!("{:.2}", row.mean_place)) }
+                            @for (criterion, place) in CRITERIA.iter().zip(row.places) { td { (criterion.cell(place)) } }
+                            td { (row.cause_cell()) }
+                        }
+                    }
+                }
+            }
+        }
+        p.note {
+            "Means over the runs, and in brackets the place among all " (ranking.rows.len()) "; equal values share a place, and what was not \
+             measured is last. All four criteria count the same."
         }
     }
 }

@@ -17,6 +17,8 @@ pub struct ReportInput {
     pub source: Option<String>,
     /// The command that makes the runs again.
     pub command: String,
+    /// Whether senders are ranked.
+    pub ranking: bool,
     /// The runs, in the order of the plan.
     pub runs: Vec<RunRow>,
     /// What failed.

@@ -14,6 +14,7 @@ mod input;
 mod interop;
 mod json;
 mod markdown;
+mod ranking;
 mod terminal;
 
 pub use analysis::{

@@ -6,6 +6,7 @@ use crate::{
     columns::main_columns,
     groups::{Group, name_alone, published_alone},
     input::ReportInput,
+    ranking::{CRITERIA, rankings},
 };
 
 /// Title, table, warnings and failures.
@@ -13,6 +14,20 @@ pub fn render_markdown(input: &ReportInput) -> String {
     let groups = Group::all(input);
     let mut text =
         format!("# {}\n\n{}\n\n    {}\n\n", escaped(&input.experiment), escaped(&input.title), input.command);
+    for ranking in rankings(input, &groups) {
+        let headings: Vec<_> = CRITERIA.iter().map(|criterion| criterion.heading).collect();
+        let _ =
+            writeln!(text, "Ranking: {}\n\n| | mean place | {} | most bursts by |", ranking.path, headings.join(" | "));
+        let _ = writeln!(text, "|---|--:|{}---|", "--:|".repeat(CRITERIA.len()));
+        for row in &ranking.rows {
+            let cells: Vec<_> =
+                CRITERIA.iter().zip(row.places).map(|(criterion, place)| criterion.cell(place)).collect();
+            let cause = row.cause_cell();
+            let _ =
+                writeln!(text, "| {} | {:.2} | {} | {cause} |", escaped(&row.label), row.mean_place, cells.join(" | "));
+        }
+        text.push('\n');
+    }
     let headings: Vec<_> = main_columns().map(|column| column.heading).collect();
     let _ = writeln!(text, "| | runs | {} |", headings.join(" | "));
     let _ = writeln!(text, "|---|--:|{}", "--:|".repeat(main_columns().count()));

@@ -6,7 +6,7 @@ use super::{Figure, goodput::column, style};
 use crate::groups::Group;
 
 /// Metric of each cause, and its name in the legend.
-const CAUSES: [(&str, &str); 7] = [
+pub(crate) const CAUSES: [(&str, &str); 7] = [
     ("burst_share_start_up", "start-up"),
     ("burst_share_recovery_end", "end of recovery"),
     ("burst_share_late_timer", "late timer"),
@@ -36,7 +36,7 @@ pub(super) fn draw(groups: &[Group]) -> Figure {
 }
 
 /// Mean over the runs of bursty packets times the share of this cause among them.
-fn of_all_packets(group: &Group, metric: &str) -> Option<f64> {
+pub(crate) fn of_all_packets(group: &Group, metric: &str) -> Option<f64> {
     let (bursty, cause) = (column("burst_share_of_packets"), column(metric));
     let shares: Vec<f64> = group
         .runs

@@ -10,6 +10,7 @@ pub(crate) mod style;
 mod train_lengths;
 mod train_mix;
 
+pub(crate) use burst_causes::{CAUSES, of_all_packets};
 use plotly::Plot;
 
 use quiclab_experiment::Published;

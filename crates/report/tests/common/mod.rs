@@ -104,6 +104,7 @@ pub fn input() -> ReportInput {
         title: "A report".to_owned(),
         source: Some("Nobody, 2026".to_owned()),
         command: "quiclab run x.toml".to_owned(),
+        ranking: false,
         runs,
         failures: vec![FailureRow { folder: "other-02-def".to_owned(), message: "the client hung".to_owned() }],
         published: vec![
