@@ -1,0 +1,1 @@
+../quiche-0.24/build.sh
