@@ -9,7 +9,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use common::{Bench, REAL_STACKS, processes_with, quiclab, records, said, wait_until};
+use common::{Bench, REAL_STACKS, lacks_patched_kernel, processes_with, quiclab, records, said, wait_until};
 use quiclab_metrics::RunMetrics;
 use quiclab_testbed::{cache::Cache, vm::kernel::Kernel};
 
@@ -122,20 +122,10 @@ fn an_interrupted_build_leaves_nothing() {
     assert!(names(&folder.join("kernel")).is_empty(), "left behind: {:?}", names(&folder.join("kernel")));
 }
 
-/// True where the cache lacks the kernel, which is told.
-fn is_absent() -> bool {
-    let listed = kernels(&mut kernel(&["list", "--json"]));
-    let is_absent = listed.iter().any(|row| row["kernel"] == "6.1-paced" && row["cached"] == false);
-    if is_absent {
-        eprintln!("skipped: kernel 6.1-paced is not in the cache; make kernel builds it");
-    }
-    is_absent
-}
-
 /// The trimmed kernel needs fewer instructions, so times are others; what the transfer achieves must not be.
 #[test]
 fn a_transfer_on_the_patched_kernel_is_as_on_the_stock_one() {
-    if is_absent() {
+    if lacks_patched_kernel(REAL_STACKS) {
         return;
     }
     let bench = Bench::new(EXPERIMENT);
@@ -153,7 +143,7 @@ fn a_transfer_on_the_patched_kernel_is_as_on_the_stock_one() {
 /// A program that sends buffers of 4500 bytes, in segments of 1000, at 300 000 bytes per second: a segment takes 1/300 s.
 #[test]
 fn segments_leave_at_the_rate_of_the_control_message() {
-    if is_absent() {
+    if lacks_patched_kernel(REAL_STACKS) {
         return;
     }
     let bench = Bench::new(

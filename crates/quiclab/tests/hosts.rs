@@ -1,0 +1,105 @@
+//! What differs between hosts: queueing disciplines with their parameters, clocks of send times, and noise.
+
+mod common;
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use common::{Bench, REAL_STACKS, TEST_STACKS, quiclab, records, said};
+use serde_json::Value;
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// The records of an experiment with quiche 0.24, `path.json` and the metrics, by the value of `key` in `run.toml`.
+fn performed(bench: &Bench, key: &str) -> BTreeMap<String, (Value, Value)> {
+    let told = said(&mut bench.run(REAL_STACKS, "out", &[]));
+    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let of = |name: String| {
+        let folder = bench.out("out").join(name);
+        let settings = fs::read_to_string(folder.join("run.toml")).unwrap();
+        let value = settings.lines().find_map(|line| line.strip_prefix(&format!("{key} = "))).unwrap_or("none");
+        (value.trim_matches('"').to_owned(), (json(&folder.join("path.json")), json(&folder.join("metrics.json"))))
+    };
+    records(&bench.out("out")).into_iter().map(of).collect()
+}
+
+#[test]
+fn thefts_take_the_time_that_was_asked_for_and_are_repeated_with_the_run() {
+    let bench = Bench::new(
+        "name = \"noise\"\ntitle = \"Thefts of CPU time\"\n[stack]\nname = \"quiche-0.24\"\n[workload]\nsize = \"512 KiB\"\n\
+         [hosts]\ntheft_interval = \"4 ms\"\ntheft_length = \"1 ms\"\nreceive_coalescing = \"1 ms\"\ntimer_slack = \"1 ms\"\n\
+         nanoseconds_per_instruction = 2\n[matrix]\n\"hosts.theft_distribution\" = [\"constant\", \"exponential\", \"pareto\"]\n",
+    );
+    let runs = performed(&bench, "distribution");
+    assert_eq!(runs.len(), 3);
+    for (distribution, (path, metrics)) in &runs {
+        let (count, time) = (path["thefts"]["count"].as_u64().unwrap(), path["thefts"]["time"].as_str().unwrap());
+        let nanoseconds: f64 = time.strip_suffix(" ns").unwrap_or_else(|| panic!("{time}")).parse().unwrap();
+        let mean = nanoseconds / count as f64;
+        // Some two hundred draws; of a constant every one is the same.
+        let tolerance = if distribution == "constant" { 1.0 } else { 300_000.0 };
+        assert!(count > 50 && (mean - 1e6).abs() < tolerance, "{distribution}: {count} thefts of {mean} ns");
+        let busy = metrics["metrics"]["cpu_busy_share"].as_f64().unwrap();
+        assert!(busy > 0.2, "{distribution}: a fifth of the time is taken, and the machine was busy {busy}");
+    }
+    let record = records(&bench.out("out")).remove(0);
+    let verified = said(quiclab().arg("verify").arg(bench.out("out").join(record)).args(["--stacks", REAL_STACKS]));
+    assert_eq!(verified.status, Some(0), "{}{}", verified.output, verified.errors);
+}
+
+#[test]
+fn every_parameter_of_fq_reaches_the_kernel() {
+    let bench = Bench::new(
+        "name = \"fq\"\ntitle = \"FQ at half the rate of the bottleneck\"\n[stack]\nname = \"quiche-0.24\"\n[workload]\nsize = \"512 KiB\"\n\
+         [hosts]\nserver_qdisc = \"fq\"\nfq_limit_packets = 5000\nfq_quantum = \"3 KiB\"\nfq_initial_quantum = \"15 KiB\"\n\
+         fq_horizon = \"2 s\"\nfq_timer_slack = \"1 us\"\n[matrix]\n\"hosts.fq_maximum_rate\" = [\"default\", \"8 Mbit/s\"]\n",
+    );
+    let runs = performed(&bench, "maximum_rate");
+    let goodput = |key: &str| runs[key].1["metrics"]["goodput_wire_bps"].as_f64().unwrap();
+    // FQ counts frames, and lets the handshake and the first quantum of bytes pass at once.
+    assert!(goodput("8 Mbit/s") < 8.5e6 && goodput("none") > 10e6, "{} and {}", goodput("8 Mbit/s"), goodput("none"));
+    let fq = |key: &str| {
+        let qdiscs = runs[key].0["qdiscs"].as_array().unwrap();
+        qdiscs.iter().find(|queue| queue["kind"] == "fq").unwrap()["own"].clone()
+    };
+    assert!(fq("8 Mbit/s")["throttled"].as_u64().unwrap() > 100, "{}", fq("8 Mbit/s"));
+}
+
+#[test]
+fn etf_sends_at_the_time_that_was_planned_also_as_a_deadline() {
+    let bench = Bench::new(
+        "name = \"etf\"\ntitle = \"ETF\"\n[stack]\nname = \"quiche-0.24\"\ngso = \"off\"\n[workload]\nsize = \"1 MiB\"\n\
+         [hosts]\nserver_qdisc = \"etf\"\n[matrix]\n\"hosts.etf_deadline\" = [false, true]\n",
+    );
+    let runs = performed(&bench, "deadline");
+    assert_eq!(runs.len(), 2);
+    let metric = |key: &str, name: &str| runs[key].1["metrics"][name].as_f64().unwrap();
+    // Released 0.2 ms before its time, always; as a deadline at once, however long before.
+    let precision = metric("none", "precision_sd_ns");
+    assert!(precision < 100_000.0, "{precision}");
+    assert!(metric("true", "precision_sd_ns") > 2.0 * precision, "{}", metric("true", "precision_sd_ns"));
+    for key in ["none", "true"] {
+        assert!(metric(key, "precision_samples") > 0.95 * metric(key, "packets_sent"), "{key}");
+    }
+}
+
+#[test]
+fn a_stack_whose_packets_etf_drops_is_told_why_it_failed() {
+    let bench = Bench::new(
+        "name = \"etf\"\ntitle = \"A stack that claims send times and hands none over\"\n[stack]\nname = \"misbehaving\"\n\
+         congestion_control = \"not-at-all\"\npacing = \"txtime\"\n[workload]\nsize = \"64 KiB\"\ntimeout = \"5 s\"\n[matrix]\n\
+         \"hosts.server_qdisc\" = [\"etf\", \"fq\"]\n",
+    );
+    let told = said(&mut bench.run(TEST_STACKS, "out", &[]));
+    assert_eq!(told.status, Some(1), "{}", told.errors);
+    for part in
+        ["etf at the server dropped", "and let 0 packets through", "it drops what has no send time on its clock"]
+    {
+        assert!(told.errors.contains(part), "lacks {part:?}: {}", told.errors);
+    }
+    // FQ sends what has no time at once; the run says that nobody knows what was planned.
+    let [record] = &records(&bench.out("out"))[..] else { panic!("one record") };
+    let metrics = fs::read_to_string(bench.out("out").join(record).join("metrics.json")).unwrap();
+    assert!(metrics.contains("planned_times_missing"), "{metrics}");
+}
