@@ -40,7 +40,7 @@ fn the_segments_of_a_buffer_leave_at_times_of_their_own() {
         }
         let plain = &runs[&(false, *is_ipv6, *has_fq)].0.metrics;
         let alone = [metrics, plain].map(|metrics| metrics.train_share_of_packets_1.unwrap());
-        assert!(alone[0] > 0.8 && alone[1] < 0.5, "{which}: packets alone {alone:?}");
+        assert!(alone[0] > 0.7 && alone[1] < 0.5, "{which}: packets alone {alone:?}");
         let few = metrics.train_share_of_packets_le_5.unwrap();
         assert!(few > 0.9, "{which}: {few} in trains of five or less");
         // In another order than their numbers' they would be taken for lost ones.
