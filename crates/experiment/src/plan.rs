@@ -14,7 +14,7 @@ use crate::{
     run::{Run, Settings, word},
     sections::Assignment,
     settings::{Draft, SETTINGS},
-    stack::{Role, StackManifest},
+    stack::{Role, StackManifest, named},
     text::{canonical, setting_text, setting_texts, settings_text},
     value::inline,
 };
@@ -160,7 +160,7 @@ impl Experiment {
             ));
         };
         let find = |key: &str, name: &str| {
-            stacks.get(name).ok_or_else(|| {
+            named(stacks, name).ok_or_else(|| {
                 let hint = nearest(name, stacks.keys().map(String::as_str)).map(|near| format!("did you mean {near}?"));
                 self.error(place_of(key), format!("{key}: found {name:?}, expected {}", known()), hint)
             })
@@ -186,7 +186,7 @@ impl Experiment {
             );
             return Err(self.error(place_of("stack.client").or_else(|| place_of("stack.name")), message, None));
         }
-        match draft.resolve(&name, server, client) {
+        match draft.resolve(&under_test.name, server, client) {
             Ok(settings) => Ok(Some(settings)),
             Err(refusal) if refusal.is_unclaimed && self.leaves_unclaimed_out => Ok(None),
             Err(Refusal { key, message, .. }) => {

@@ -286,6 +286,25 @@ impl StackManifest {
     }
 }
 
+/// The stack of this name; or of its name with a version behind `@`, whole or its beginning, such as `quiche@0.22 profile=dev`. `None` where there is
+/// none, or more than one of that version.
+pub fn named<'a>(stacks: &'a BTreeMap<String, StackManifest>, name: &str) -> Option<&'a StackManifest> {
+    if let Some(exact) = stacks.get(name) {
+        return Some(exact);
+    }
+    let (base, version) = name.split_once('@')?;
+    let (version, options) = version.split_once(' ').unwrap_or((version, ""));
+    let is_of = |manifest: &&StackManifest| {
+        let (own, with) = manifest.name.split_once(' ').unwrap_or((&manifest.name, ""));
+        let rest = manifest.version.strip_prefix(version);
+        let is_version = !version.is_empty() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        let is_base = own == base || own.strip_prefix(base).is_some_and(|rest| rest.starts_with('-'));
+        is_base && is_version && with == options
+    };
+    let mut found = stacks.values().filter(is_of);
+    found.next().filter(|_| found.next().is_none())
+}
+
 fn monotonic() -> Vec<Clock> {
     vec![Clock::Monotonic]
 }

@@ -209,3 +209,19 @@ fn a_queue_in_bandwidth_delay_products_is_one_in_packets() {
         assert!(error.contains(expected), "{lines}: {error}");
     }
 }
+
+#[test]
+fn a_stack_can_be_named_by_its_version() {
+    let name = |name: &str| {
+        plan(&with(&format!("stack.name = {name:?}\n"))).map(|plan| plan.runs[0].settings.stack.name.clone())
+    };
+    let versions = common::stacks();
+    let [newest, older] = ["quiche", "quiche-0.24"].map(|name| versions[name].version.clone());
+    assert_eq!(name(&format!("quiche@{newest}")).unwrap(), "quiche");
+    assert_eq!(name(&format!("quiche@{older}")).unwrap(), "quiche-0.24");
+    let part = older.rsplit_once('.').unwrap().0;
+    assert_eq!(name(&format!("quiche@{part}")).unwrap(), "quiche-0.24");
+    for unknown in ["quiche@0.2", "quiche@", "quiche@0", "@0.24", "nobody@1"] {
+        assert!(name(unknown).unwrap_err().to_string().contains("expected one of"), "{unknown}");
+    }
+}

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context, Result};
 use quiclab_experiment::{
     Experiment, Overrides,
-    run::{Gso, Pacing, Run, word},
+    run::{Clock, Gso, Pacing, Run, Switch, word},
     stack::{CONGESTION_CONTROL, CertificateDelay, Role, StackManifest},
 };
 use quiclab_interop::{CASES, Case};
@@ -21,6 +21,8 @@ const LONG: &str = "4 MiB";
 const SHORT: &str = "256 KiB";
 /// Of a delayed certificate: no other delay of a handshake is near it.
 pub const CERTIFICATE_DELAY: Duration = Duration::from_millis(200);
+/// Of small batches.
+const SEGMENTS: u32 = 2;
 /// The one test case that no case of interoperation has.
 const HTTP3: &str = "http3";
 /// A test case that nobody has; drawn once, by hand.
@@ -33,6 +35,9 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("QUICLAB_PACING", &["off", "user", "txtime"]),
     ("QUICLAB_HTTP", &["h3", "hq", "h2"]),
     ("QUICLAB_IP", &["4", "6"]),
+    ("QUICLAB_TXTIME_CLOCK", &["tai"]),
+    ("QUICLAB_HYSTART", &["on", "off"]),
+    ("QUICLAB_GSO_RATE", &[]),
 ];
 
 /// A claim, and the run that proves it.
@@ -53,6 +58,10 @@ pub enum Expected {
     Transfer,
     /// The file arrives under this congestion control, whose name or effect can be seen.
     CongestionControl(String),
+    /// The file arrives, by other packets than with HyStart++ the other way.
+    Hystart(Switch),
+    /// The file arrives, and no buffer of more packets than these is given to the kernel.
+    Segments(u32),
     /// The file arrives; buffers of several packets are given to the kernel, or none is.
     Gso(Gso),
     /// The file arrives under this way of pacing; a value that does not go with the other defaults may be refused.
@@ -176,6 +185,26 @@ impl Proofs<'_> {
             let expected = Expected::Pacing(*pacing);
             self.add(&format!("pacing {} works", word(pacing)), SHORT, &[("stack.pacing", &value)], expected)?;
         }
+        if manifest.pacing.contains(&Pacing::Txtime) && manifest.txtime_clocks.contains(&Clock::Tai) {
+            // It drops what has no send time on that clock, or one that is over.
+            let settings = [("stack.pacing", "\"txtime\""), ("hosts.server_qdisc", "\"etf\"")];
+            let claim = "send times on CLOCK_TAI pass ETF";
+            self.add(claim, SHORT, &settings, Expected::Pacing(Pacing::Txtime))?;
+        }
+        if manifest.gso_segments {
+            let number = SEGMENTS.to_string();
+            let settings =
+                [("stack.gso", "\"on\""), ("stack.gso_segments", number.as_str()), ("tap.send_sizes", "true")];
+            let claim = format!("batches of {SEGMENTS} packets at most");
+            self.add(&claim, LONG, &settings, Expected::Segments(SEGMENTS))?;
+        }
+        for hystart in [Switch::On, Switch::Off].into_iter().filter(|_| manifest.hystart) {
+            // Packets that leave one by one have the round-trip times that HyStart++ looks for.
+            let value = quoted(&word(&hystart));
+            let settings = [("stack.gso", "\"off\""), ("stack.hystart", value.as_str())];
+            let claim = format!("HyStart++ {}", word(&hystart));
+            self.add(&claim, LONG, &settings, Expected::Hystart(hystart))?;
+        }
         if manifest.certificate_delay != CertificateDelay::None {
             let value = quoted(&CERTIFICATE_DELAY.to_string());
             let expected = Expected::LateCertificate(manifest.certificate_delay);
@@ -240,6 +269,9 @@ impl Proofs<'_> {
             let unclaimed = values.iter().filter(|value| !claimed.contains(**value)).chain([&"nonsense"]);
             asked.extend(unclaimed.map(|value| ((*variable).to_owned(), (*value).to_owned())));
         }
+        if !manifest.gso_segments {
+            asked.push(("QUICLAB_GSO_SEGMENTS".into(), SEGMENTS.to_string()));
+        }
         if manifest.certificate_delay == CertificateDelay::None && manifest.has(Role::Server) {
             asked.push(("QUICLAB_CERT_DELAY".into(), "200".into()));
         }
@@ -273,6 +305,9 @@ fn claimed(manifest: &StackManifest, variable: &str) -> BTreeSet<String> {
         "QUICLAB_GSO" => manifest.gso.iter().map(word).collect(),
         "QUICLAB_PACING" => manifest.pacing.iter().map(word).collect(),
         "QUICLAB_HTTP" => manifest.http.iter().map(word).collect(),
+        "QUICLAB_TXTIME_CLOCK" => manifest.txtime_clocks.iter().map(word).collect(),
+        "QUICLAB_HYSTART" if manifest.hystart => ["on", "off"].map(str::to_owned).into(),
+        "QUICLAB_HYSTART" | "QUICLAB_GSO_RATE" => BTreeSet::new(),
         _ => manifest.ip.iter().map(word).collect(),
     }
 }

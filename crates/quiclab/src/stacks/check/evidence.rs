@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use quiclab_experiment::{
-    run::{Gso, Pacing, word},
+    run::{Gso, Pacing, Switch, word},
     stack::{CertificateDelay, Role},
 };
 use quiclab_interop::{Facts, FactsSettings, Verdict};
@@ -83,6 +83,8 @@ pub fn judge(proof: &Proof, ended: &Ended, proofs: &[Proof], all: &[Ended]) -> R
         (expected, Ended::Well { folder }) => {
             let shown = match expected {
                 Expected::CongestionControl(name) => congestion_control(name, folder, proofs, all),
+                Expected::Hystart(hystart) => other_packets(*hystart, folder, proofs, all),
+                Expected::Segments(most) => small_batches(*most, folder),
                 Expected::Gso(gso) => segmentation(*gso, proof.run.settings.workload.all_bytes(), folder),
                 Expected::Pacing(pacing) => planned_times(*pacing, folder),
                 Expected::LateCertificate(delay) => late_certificate(*delay, folder),
@@ -150,15 +152,9 @@ fn congestion_control(name: &str, folder: &Path, proofs: &[Proof], all: &[Ended]
             _ => None,
         })
         .collect();
-    let own = lengths(folder)?;
     let mut parts = Vec::new();
-    for (other, folder) in &others {
-        let theirs = lengths(folder)?;
-        let first = own.iter().zip(&theirs).position(|(one, two)| one != two);
-        let Some(at) = first.or((own.len() != theirs.len()).then(|| own.len().min(theirs.len()))) else {
-            anyhow::bail!("every packet has the length that it has under {other}: the setting changes nothing");
-        };
-        parts.push(format!("parts from {other} at the server's packet {}", at + 1));
+    for (other, theirs) in &others {
+        parts.push(parting(folder, theirs, other)?);
     }
     let wanted = name.to_lowercase();
     for (path, text) in files(&folder.join("server"))? {
@@ -171,6 +167,35 @@ fn congestion_control(name: &str, folder: &Path, proofs: &[Proof], all: &[Ended]
         true => "the only one there is, and told nowhere; see the stack's notes".to_owned(),
         false => parts.join(", "),
     })
+}
+
+/// Where the server's packets part from those of another run of the same seed.
+fn parting(folder: &Path, other: &Path, name: &str) -> Result<String> {
+    let [own, theirs] = [lengths(folder)?, lengths(other)?];
+    let first = own.iter().zip(&theirs).position(|(one, two)| one != two);
+    let Some(at) = first.or((own.len() != theirs.len()).then(|| own.len().min(theirs.len()))) else {
+        anyhow::bail!("every packet has the length that it has under {name}: the setting changes nothing");
+    };
+    Ok(format!("parts from {name} at the server's packet {}", at + 1))
+}
+
+fn other_packets(hystart: Switch, folder: &Path, proofs: &[Proof], all: &[Ended]) -> Result<String> {
+    let mut runs = proofs.iter().zip(all);
+    let other = runs.find_map(|(proof, ended)| match (&proof.expected, ended) {
+        (Expected::Hystart(other), Ended::Well { folder }) if *other != hystart => Some((other, folder)),
+        _ => None,
+    });
+    let (other, theirs) = other.context("the run the other way is missing")?;
+    parting(folder, theirs, &format!("HyStart++ {}", word(other)))
+}
+
+fn small_batches(most: u32, folder: &Path) -> Result<String> {
+    let sizes = report(folder)?.send_sizes.context("the lengths of what was sent were not counted")?;
+    let largest = sizes.keys().next_back().copied().unwrap_or(0);
+    let found = format!("the longest buffer had {largest} bytes");
+    anyhow::ensure!(largest > LARGEST_FRAME, "{found}; expected more than a frame");
+    anyhow::ensure!(largest <= most * LARGEST_FRAME, "{found}; expected at most {most} frames");
+    Ok(found)
 }
 
 /// The lengths are of both hosts. A client sends a few buffers of several packets at most, such as a long ClientHello; a server
