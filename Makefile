@@ -71,6 +71,19 @@ bench: test-setup build ## CPU time and memory of a run, beside their limits; of
 baseline: demo-setup build ## the whole baseline, 80 runs of 100 MiB: about an hour on 2 cores
 	$(QUICLAB) run experiments/quic-steps/baseline.toml -j $(JOBS)
 
+.PHONY: quic-steps
+quic-steps: demo-setup build ## every figure of QUIC Steps, quick profiles, and what must hold of them: half an hour on 2 cores
+	$(QUICLAB) run experiments/quic-steps --profile quick -j $(JOBS)
+	$(QUICLAB) check results/quic-steps/*-quick
+
+.PHONY: quic-steps-all
+quic-steps-all: demo-setup build ## the same with 20 repetitions of 100 MiB: more than a day of one core
+	$(QUICLAB) run experiments/quic-steps -j $(JOBS)
+
+.PHONY: atlas
+atlas: stacks ## how every stack paces under every congestion control it has: half an hour on 2 cores
+	$(QUICLAB) run experiments/pacing-atlas.toml -j $(JOBS)
+
 .PHONY: stacks
 stacks: stacks-setup build ## build every stack: some 20 minutes on 2 cores with an empty cache
 	$(QUICLAB) stacks build
