@@ -56,7 +56,8 @@ mod tests {
     fn a_fall_by_more_than_a_tenth_is_a_reduction() {
         assert_eq!(changes(&[100, 90, 89]), (0, 0));
         assert_eq!(changes(&[100, 89]), (1, 0));
-        assert_eq!(changes(&[100, 70, 49, 100]), (2, 0), "the last reduction was from 70");
+        assert_eq!(changes(&[100, 70, 49, 69]), (2, 0), "the last reduction was from 70");
+        assert_eq!(changes(&[100, 70, 49, 70]), (2, 1));
     }
 
     #[test]
