@@ -67,6 +67,16 @@ impl Plan {
         Some(self.packets[0].1)
     }
 
+    /// The send time of a packet of its own that leaves now, of which nothing is noted: the batch may still wait. `None`: the kernel needs
+    /// none to send it.
+    pub fn at_once(&mut self, now: Instant) -> Option<u64> {
+        if !self.is_strict {
+            return None;
+        }
+        self.latest = self.latest.max(self.clock.nanoseconds_at(now) + LEAD_NS);
+        Some(self.latest)
+    }
+
     /// The packets of the batch, which has been handed over.
     pub fn finish(&mut self) -> &[(u32, u64)] {
         self.latest = self.packets.last().map_or(self.latest, |(_, time)| self.latest.max(*time));
@@ -124,6 +134,19 @@ mod tests {
         let first = plan.time(now).unwrap();
         let times: Vec<_> = plan.finish().iter().map(|(_, time)| time - first).collect();
         assert_eq!(times, [0, 1_000_000, 2_000_000]);
+    }
+
+    #[test]
+    fn a_packet_of_its_own_leaves_the_waiting_batch_alone() {
+        for (clock, expected) in [(Clock::Monotonic, None), (Clock::Tai, Some(250_000))] {
+            let mut plan = Plan::new(clock, false).unwrap();
+            let now = Instant::now();
+            let zero = plan.clock.nanoseconds_at(now);
+            plan.push(7, now + Duration::from_millis(1));
+            assert_eq!(plan.at_once(now).map(|time| time - zero), expected);
+            assert_eq!(plan.time(now).map(|time| time - zero), Some(1_000_000));
+            assert_eq!(plan.finish(), [(7, zero + 1_000_000)]);
+        }
     }
 
     #[test]

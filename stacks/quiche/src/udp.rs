@@ -173,11 +173,7 @@ impl Socket {
 
     /// Sends `datagram` to `peer` at once; where the socket is full it is lost, as on the wire.
     pub fn send_stateless(&mut self, datagram: &[u8], peer: SocketAddr) {
-        let txtime = self.plan.as_mut().and_then(|plan| {
-            plan.begin();
-            plan.push(0, Instant::now());
-            plan.time(Instant::now())
-        });
+        let txtime = self.plan.as_mut().and_then(|plan| plan.at_once(Instant::now()));
         let _ = send(&self.inner, datagram, &SockaddrStorage::from(peer), &Orders { txtime, ..Orders::default() });
     }
 
