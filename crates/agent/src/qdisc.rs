@@ -168,3 +168,59 @@ fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     bytes.resize(bytes.len().next_multiple_of(4), 0);
     bytes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Kind and value of each attribute; all values here are of whole words.
+    fn words(mut bytes: &[u8]) -> Vec<(u16, Vec<u32>)> {
+        let mut all = Vec::new();
+        while let Some((head, rest)) = bytes.split_first_chunk::<4>() {
+            let [length, kind] = [[head[0], head[1]], [head[2], head[3]]].map(u16::from_ne_bytes);
+            let (value, rest) = rest.split_at(usize::from(length) - 4);
+            all.push((kind, value.as_chunks().0.iter().map(|word| u32::from_ne_bytes(*word)).collect()));
+            bytes = rest;
+        }
+        all
+    }
+
+    /// The numbers are of `enum TCA_FQ_*` in pkt_sched.h: bytes, bytes per second, microseconds for the horizon, nanoseconds for the slack.
+    #[test]
+    fn every_parameter_of_fq_has_its_number_and_its_unit() {
+        let parameters = FairQueueing {
+            flow_limit_packets: 1,
+            limit_packets: Some(2),
+            quantum: Some(ByteCount::from_bytes(3)),
+            initial_quantum: Some(ByteCount::from_bytes(4)),
+            maximum_rate: Some(Rate::from_bits_per_second(40)),
+            timer_slack: Some(Duration::from_nanos(6)),
+            horizon: Some(Duration::from_micros(7)),
+        };
+        let expected = [(2, 1), (1, 2), (3, 3), (4, 4), (7, 5), (13, 6), (14, 7)];
+        assert_eq!(words(&fair_queueing(&parameters)), expected.map(|(kind, value)| (kind, vec![value])));
+    }
+
+    #[test]
+    fn what_fq_is_not_told_stays_as_the_kernel_has_it() {
+        let nothing = FairQueueing { flow_limit_packets: 100, ..FairQueueing::default() };
+        assert_eq!(words(&fair_queueing(&nothing)), [(2, vec![100])]);
+    }
+
+    #[test]
+    fn etf_takes_delta_clock_and_flag() {
+        let delta = Duration::from_micros(200);
+        assert_eq!(words(&earliest_txtime_first(delta, false)), [(1, vec![200_000, 11, 0])]);
+        assert_eq!(words(&earliest_txtime_first(delta, true)), [(1, vec![200_000, 11, 1])]);
+    }
+
+    /// `struct tc_netem_slot`: the shortest and the longest distance in 64 bits, then what would limit or draw them.
+    #[test]
+    fn slots_are_as_far_apart_as_asked_for_and_of_any_size() {
+        let bytes = slots(Duration::from_millis(1));
+        assert_eq!(bytes.len(), 40);
+        let distances: Vec<_> = bytes[..16].as_chunks().0.iter().map(|word| i64::from_ne_bytes(*word)).collect();
+        assert_eq!(distances, [1_000_000, 1_000_000]);
+        assert_eq!(bytes[16..], [0; 24]);
+    }
+}

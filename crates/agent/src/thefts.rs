@@ -1,6 +1,11 @@
 //! Time that the guest's CPU is taken away from everything: draws it, and hands it to the kernel module of kernel/module/cpu_theft.c.
 
-use std::{fs, iter::from_fn, path::Path};
+use std::{
+    fs::{self, File},
+    io::Write,
+    iter::from_fn,
+    path::Path,
+};
 
 use anyhow::{Context, Result, ensure};
 use quiclab_experiment::run::{TheftDistribution, Thefts};
@@ -55,6 +60,10 @@ pub fn begin(thefts: &Thefts, seed: [u8; 32], time: Duration) -> Result<()> {
 /// # Errors
 /// Where the kernel has no such module.
 pub fn end() -> Result<Taken> {
+    let path = Path::new(FOLDER).join("plan");
+    // An empty plan is a system call of no bytes, which fs::write does not make.
+    let written = File::options().write(true).open(&path).and_then(|mut file| file.write(&[]));
+    written.with_context(|| path.display().to_string())?;
     let read = |name: &str| -> Result<u64> {
         let path = Path::new(FOLDER).join(name);
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
