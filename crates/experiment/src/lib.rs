@@ -26,4 +26,5 @@ pub use file::Experiment;
 pub use plan::{Overrides, Plan, labels};
 pub use published::{CURVES, Published};
 pub use resolve::server_test_case;
+pub use settings::PATCHED_KERNEL;
 pub use text::{setting_text, settings_differences, settings_text};

@@ -13,8 +13,8 @@ use crate::run::{Analysis, Certificate, Gso, GsoRate, Http, IpVersion, Pacing, P
 
 /// The test case that is nothing but a transfer.
 pub(crate) const TRANSFER: &str = "transfer";
-/// The kernel with the patch of kernel/patch.
-pub(crate) const PATCHED_KERNEL: &str = "6.1-paced";
+/// The kernel with the patch of kernel/patch, which quiclab builds itself.
+pub const PATCHED_KERNEL: &str = "6.1-paced";
 /// Kernels of the vm testbed.
 const KERNELS: &[&str] = &["6.1", "6.1-rt", "6.12", PATCHED_KERNEL];
 

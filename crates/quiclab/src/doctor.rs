@@ -3,7 +3,7 @@
 use std::{env, fs, path::Path, process::Command, thread};
 
 use anyhow::Result;
-use comfy_table::{ContentArrangement, Table, presets};
+use quiclab_experiment::PATCHED_KERNEL;
 use quiclab_testbed::{
     cache::Cache,
     stack::is_installed,
@@ -159,7 +159,7 @@ fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
             ),
         });
     }
-    let name = format!("to build kernel {}", kernel_build::NAME);
+    let name = format!("to build kernel {}", PATCHED_KERNEL);
     checks.push(match &kernel_build::missing_packages()[..] {
         [] => good(&name, "all there".to_owned()),
         missing => {
@@ -214,12 +214,7 @@ fn free_space(folder: &Path) -> Option<u64> {
 }
 
 fn table(checks: &[Check]) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
-    if let Some(width) = output::terminal_width() {
-        table.set_width(width);
-    }
-    table.set_header(["", "what", "found", "what mends it"]);
+    let mut table = output::table(["", "what", "found", "what mends it"]);
     for check in checks {
         let state = match (check.good, &check.remedy) {
             (true, None) => "ok",

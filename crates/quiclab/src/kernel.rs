@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use comfy_table::{ContentArrangement, Table, presets};
+use quiclab_experiment::PATCHED_KERNEL;
 use quiclab_testbed::vm::{
     kernel::{self, Kernel},
-    kernel_build::{COMMAND, NAME},
+    kernel_build::COMMAND,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -46,7 +46,7 @@ fn list(arguments: &KernelListArguments) -> Result<u8> {
     let mut rows = Vec::new();
     for name in kernel::names() {
         let (found, command) = match name {
-            NAME => (laboratory.paced_kernel()?.find(&laboratory.cache), COMMAND),
+            PATCHED_KERNEL => (laboratory.paced_kernel()?.find(&laboratory.cache), COMMAND),
             _ => (Kernel::find(&laboratory.cache, name), "quiclab run"),
         };
         let version = found.map(|kernel| kernel.version()).transpose()?;
@@ -63,27 +63,22 @@ fn list(arguments: &KernelListArguments) -> Result<u8> {
 fn build(arguments: &KernelBuildArguments) -> Result<u8> {
     let laboratory = Laboratory::open(&arguments.stacks, signals::stop_flag()?)?;
     let start = Instant::now();
-    let say = |text: &str| eprintln!("quiclab: kernel {NAME}: {text}");
+    let say = |text: &str| eprintln!("quiclab: kernel {PATCHED_KERNEL}: {text}");
     let (kernel, built) =
         laboratory.paced_kernel()?.build(&laboratory.cache, arguments.again, &laboratory.stop, &say)?;
     let (version, seconds) = (kernel.version()?, start.elapsed().as_secs_f64());
     if arguments.output.json {
-        let row = json!({ "kernel": NAME, "version": version, "built": built, "seconds": seconds });
+        let row = json!({ "kernel": PATCHED_KERNEL, "version": version, "built": built, "seconds": seconds });
         output::print(&(serde_json::to_string_pretty(&row)? + "\n"))?;
     } else {
         let what = if built { format!("built in {seconds:.0} s") } else { "in the cache already".to_owned() };
-        output::print(&format!("{NAME}: {what}: {version}\n"))?;
+        output::print(&format!("{PATCHED_KERNEL}: {what}: {version}\n"))?;
     }
     Ok(0)
 }
 
 fn table(rows: &[Row]) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
-    if let Some(width) = output::terminal_width() {
-        table.set_width(width);
-    }
-    table.set_header(["kernel", "in the cache", "version", "made by"]);
+    let mut table = output::table(["kernel", "in the cache", "version", "made by"]);
     for row in rows {
         let cached = if row.cached { "yes" } else { "no" };
         table.add_row([row.kernel, cached, row.version.as_deref().unwrap_or(""), row.command]);

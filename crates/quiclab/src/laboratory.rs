@@ -10,6 +10,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{
+    PATCHED_KERNEL,
     run::{Run, Versions},
     stack::StackManifest,
 };
@@ -19,7 +20,7 @@ use quiclab_testbed::{
     stack::{BuiltStack, MANIFEST, Source, source, sources},
     vm::{
         kernel::Kernel,
-        kernel_build::{self, Recipe},
+        kernel_build::Recipe,
         kernel_module::with_modules,
         machine::qemu_version,
         priority,
@@ -165,7 +166,7 @@ impl Laboratory {
     /// # Errors
     /// As [`Kernel::prepare`], and [`Recipe::built`] for the one that is built only where it is asked for.
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
-        if name == kernel_build::NAME {
+        if name == PATCHED_KERNEL {
             return self.paced_kernel()?.built(&self.cache);
         }
         if Kernel::find(&self.cache, name).is_none() {

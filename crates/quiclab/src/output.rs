@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use anyhow::{Context, Result};
+use comfy_table::{ContentArrangement, Table, presets};
 
 /// Prints data. A reader that has seen enough and closed the pipe is no error.
 ///
@@ -19,4 +20,15 @@ pub fn print(text: &str) -> Result<()> {
 /// Columns of the terminal; `None` where standard output is none.
 pub fn terminal_width() -> Option<u16> {
     terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0)
+}
+
+/// A table as wide as the terminal at most, without rows.
+pub fn table<const COLUMNS: usize>(header: [&str; COLUMNS]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    if let Some(width) = terminal_width() {
+        table.set_width(width);
+    }
+    table.set_header(header);
+    table
 }

@@ -49,7 +49,7 @@ fn thefts_take_the_time_that_was_asked_for_and_are_repeated_with_the_run() {
 }
 
 #[test]
-fn every_parameter_of_fq_reaches_the_kernel() {
+fn the_maximum_rate_of_fq_holds_the_server_back() {
     let bench = Bench::new(
         "name = \"fq\"\ntitle = \"FQ at half the rate of the bottleneck\"\n[stack]\nname = \"quiche-0.24\"\n[workload]\nsize = \"512 KiB\"\n\
          [hosts]\nserver_qdisc = \"fq\"\nfq_limit_packets = 5000\nfq_quantum = \"3 KiB\"\nfq_initial_quantum = \"15 KiB\"\n\
@@ -64,6 +64,20 @@ fn every_parameter_of_fq_reaches_the_kernel() {
         qdiscs.iter().find(|queue| queue["kind"] == "fq").unwrap()["own"].clone()
     };
     assert!(fq("8 Mbit/s")["throttled"].as_u64().unwrap() > 100, "{}", fq("8 Mbit/s"));
+}
+
+#[test]
+fn the_horizon_of_fq_drops_what_is_planned_beyond_it_and_the_run_says_so() {
+    let bench = Bench::new(
+        "name = \"fq\"\ntitle = \"FQ that looks hardly ahead\"\n[stack]\nname = \"quiche-0.24\"\n[workload]\nsize = \"512 KiB\"\n\
+         [hosts]\nserver_qdisc = \"fq\"\nfq_horizon = \"100 us\"\n",
+    );
+    let runs = performed(&bench, "horizon");
+    let (path, metrics) = &runs["100 us"];
+    let fq = path["qdiscs"].as_array().unwrap().iter().find(|queue| queue["kind"] == "fq").unwrap();
+    assert!(fq["own"]["horizon_drops"].as_u64().unwrap() > 0, "{fq}");
+    let warnings = metrics["warnings"].to_string();
+    assert!(warnings.contains("server_queue_drops"), "{warnings}");
 }
 
 #[test]

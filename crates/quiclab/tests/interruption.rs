@@ -4,7 +4,7 @@ mod common;
 
 use std::{fs, process::Stdio, time::Duration};
 
-use common::{Bench, TEST_STACKS, processes_with, records, said, wait_until};
+use common::{Bench, TEST_STACKS, processes_with, quiclab, records, said, wait_until};
 
 const EXPERIMENT: &str = r#"
 name = "tests/interruption"
@@ -104,4 +104,29 @@ fn two_commands_do_not_write_into_one_folder() {
     child.wait().unwrap();
     assert_eq!(second.status, Some(125), "{}", second.errors);
     assert!(second.errors.contains("another quiclab is at work here"), "{}", second.errors);
+}
+
+#[test]
+fn what_an_experiment_beside_this_one_has_performed_is_not_performed_again() {
+    let bench = Bench::new(EXPERIMENT);
+    let folder = bench.out("experiments");
+    fs::create_dir(&folder).unwrap();
+    for name in ["first", "second"] {
+        let file = format!(
+            "name = \"{name}\"\ntitle = \"x\"\n[stack]\nname = \"misbehaving\"\n[workload]\nsize = \"64 KiB\"\nrepetitions = 2\n"
+        );
+        fs::write(folder.join(format!("{name}.toml")), file).unwrap();
+    }
+    let out = bench.out("out");
+    let told = said(quiclab().arg("run").arg(&folder).args(["--stacks", TEST_STACKS, "--out"]).arg(&out));
+    assert_eq!(told.status, Some(0), "{}", told.errors);
+    assert!(told.errors.contains("2 runs have a record in an experiment beside this one"), "{}", told.errors);
+    let [first, second] = ["first", "second"].map(|name| out.join(name));
+    assert_eq!(records(&first).len(), 2);
+    assert_eq!(records(&first), records(&second));
+    // Each folder is whole by itself.
+    fs::remove_dir_all(&first).unwrap();
+    for name in records(&second) {
+        assert!(fs::read(second.join(name).join("wire.pcapng")).unwrap().len() > 64 << 10);
+    }
 }

@@ -4,12 +4,13 @@ mod common;
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
     path::Path,
     process::{Command, Stdio},
 };
 
-use common::{Bench, REAL_STACKS, lacks_patched_kernel, processes_with, quiclab, records, said, wait_until};
+use common::{
+    Bench, REAL_STACKS, lacks_patched_kernel, path_with, processes_with, program, quiclab, records, said, wait_until,
+};
 use quiclab_metrics::RunMetrics;
 use quiclab_testbed::{cache::Cache, vm::kernel::Kernel};
 
@@ -36,20 +37,6 @@ fn kernels(command: &mut Command) -> Vec<serde_json::Value> {
     serde_json::from_str(&told.output).unwrap()
 }
 
-/// A folder with programs of these names, each this shell script.
-fn programs(folder: &Path, scripts: &[(&str, &str)]) {
-    fs::create_dir_all(folder).unwrap();
-    for (name, script) in scripts {
-        let path = folder.join(name);
-        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    }
-}
-
-fn path_with(folder: &Path) -> String {
-    format!("{}:{}", folder.display(), std::env::var("PATH").unwrap())
-}
-
 #[test]
 fn every_kernel_is_listed_with_the_command_that_makes_it() {
     let bench = Bench::new(EXPERIMENT);
@@ -66,7 +53,7 @@ fn every_kernel_is_listed_with_the_command_that_makes_it() {
 fn a_run_does_not_build_the_kernel_but_says_what_does() {
     let bench = Bench::new(EXPERIMENT);
     // The stack's root file system is made first; what is in it does not matter here.
-    programs(&bench.out("bin"), &[("mmdebstrap", "touch root.erofs packages")]);
+    program(&bench.out("bin"), "mmdebstrap", "touch root.erofs packages");
     let mut run = bench.run(REAL_STACKS, "out", &["--filter", "kernel=6.1-paced"]);
     let told = said(run.env("PATH", path_with(&bench.out("bin"))).env("QUICLAB_CACHE", bench.out("cache")));
     assert_eq!(told.status, Some(125));
@@ -102,9 +89,11 @@ fn an_interrupted_build_leaves_nothing() {
         started.display(),
         std::process::id()
     );
-    let present = ["make", "gcc", "ld", "flex", "bison", "bc", "patch", "xz"].map(|name| (name, "echo 1"));
-    programs(&bin, &present);
-    programs(&bin, &[("apt-get", &get), ("dpkg-query", "printf installed")]);
+    for name in ["make", "gcc", "ld", "flex", "bison", "bc", "patch", "xz"] {
+        program(&bin, name, "echo 1");
+    }
+    program(&bin, "apt-get", &get);
+    program(&bin, "dpkg-query", "printf installed");
     let mut build = kernel(&["build"]);
     build.env("PATH", path_with(&bin)).env("QUICLAB_CACHE", &folder);
     let mut child = build.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();

@@ -2,13 +2,9 @@
 
 mod common;
 
-use std::{
-    fs,
-    os::unix::fs::{PermissionsExt, symlink},
-    path::Path,
-};
+use std::{fs, os::unix::fs::symlink, path::Path};
 
-use common::{Bench, TEST_STACKS, records, said};
+use common::{Bench, TEST_STACKS, path_with, program, records, said};
 
 const EXPERIMENT: &str = r#"
 name = "tests/machine"
@@ -18,19 +14,6 @@ name = "misbehaving"
 [workload]
 size = "1 MiB"
 "#;
-
-/// A folder with a program of that name which is this shell script.
-fn program(folder: &Path, name: &str, script: &str) {
-    fs::create_dir_all(folder).unwrap();
-    let path = folder.join(name);
-    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-}
-
-/// A `PATH` with another folder in front.
-fn path_with(folder: &Path) -> String {
-    format!("{}:{}", folder.display(), std::env::var("PATH").unwrap())
-}
 
 #[test]
 fn a_machine_without_qemu_is_told_what_to_install() {

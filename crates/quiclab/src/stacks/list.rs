@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use comfy_table::{ContentArrangement, Table, presets};
 use quiclab_experiment::stack::StackManifest;
 use serde::Serialize;
 
@@ -30,12 +29,8 @@ pub fn list(arguments: &StacksListArguments) -> Result<u8> {
 }
 
 fn table(manifests: &[&StackManifest]) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
-    if let Some(width) = output::terminal_width() {
-        table.set_width(width);
-    }
-    table.set_header(["stack", "version", "roles", "HTTP", "congestion control", "GSO", "pacing", "IP", "licence"]);
+    let mut table =
+        output::table(["stack", "version", "roles", "HTTP", "congestion control", "GSO", "pacing", "IP", "licence"]);
     for manifest in manifests {
         table.add_row([
             manifest.name.clone(),

@@ -4,6 +4,7 @@
 
 use std::{
     fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Output},
     thread,
@@ -61,6 +62,19 @@ impl Bench {
         command.arg("run").arg(self.file()).args(["--stacks", stacks]).arg("--out").arg(self.out(out)).args(more);
         command
     }
+}
+
+/// A program in `folder` that runs a shell script.
+pub fn program(folder: &Path, name: &str, script: &str) {
+    fs::create_dir_all(folder).unwrap();
+    let path = folder.join(name);
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// A `PATH` with another folder in front.
+pub fn path_with(folder: &Path) -> String {
+    format!("{}:{}", folder.display(), std::env::var("PATH").unwrap())
 }
 
 /// Names of the whole records in a folder.

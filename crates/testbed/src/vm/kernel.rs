@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use quiclab_experiment::PATCHED_KERNEL;
 use tempfile::TempDir;
 
 use super::kernel_build;
@@ -57,7 +58,7 @@ impl Kernel {
     /// # Errors
     /// An unknown name, that of a kernel which is not packaged, a missing program, or a package that cannot be had.
     pub fn prepare(cache: &Cache, name: &str) -> Result<Self> {
-        if name == kernel_build::NAME {
+        if name == PATCHED_KERNEL {
             bail!("kernel: found {name:?}, which no package has\nhint: {}", kernel_build::COMMAND);
         }
         let Some((_, package)) = PACKAGES.iter().find(|(known, _)| *known == name) else {
@@ -129,7 +130,7 @@ impl Kernel {
 
 /// Names of the kernels a run may ask for.
 pub fn names() -> Vec<&'static str> {
-    PACKAGES.iter().map(|(name, _)| *name).chain([kernel_build::NAME]).collect()
+    PACKAGES.iter().map(|(name, _)| *name).chain([PATCHED_KERNEL]).collect()
 }
 
 /// Name in the cache: with other parts it is another thing.

@@ -1,4 +1,4 @@
-//! The kernel [`NAME`]: Debian's source with the patch of paced segmentation offload, in a configuration for guests.
+//! The kernel [`PATCHED_KERNEL`]: Debian's source with the patch of paced segmentation offload, in a configuration for guests.
 //!
 //! Building takes minutes, so it is done only where it is asked for. The same source, patch, configuration and compiler give the same
 //! image, byte for byte, in any folder and on any machine.
@@ -13,6 +13,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use quiclab_experiment::PATCHED_KERNEL;
 
 use super::{
     kernel::{Kernel, PackageLists, find_one},
@@ -20,8 +21,6 @@ use super::{
 };
 use crate::{cache::Cache, command, hash, stack::is_installed};
 
-/// Name by which experiments ask for it.
-pub const NAME: &str = "6.1-paced";
 /// The command that makes it.
 pub const COMMAND: &str = "quiclab kernel build";
 /// Debian's kernel that it is made beside: its source has the same version.
@@ -85,7 +84,7 @@ impl Recipe {
             let path = folder.join(name);
             fs::read(&path).with_context(|| {
                 format!(
-                    "{}: what kernel {NAME} is made of is not there\nhint: use the stacks of quiclab's own repository",
+                    "{}: what kernel {PATCHED_KERNEL} is made of is not there\nhint: use the stacks of quiclab's own repository",
                     path.display()
                 )
             })
@@ -107,7 +106,7 @@ impl Recipe {
     pub fn built(&self, cache: &Cache) -> Result<Kernel> {
         self.find(cache).with_context(|| {
             format!(
-                "kernel: found {NAME:?}, which is not in the cache in this version of its patch and configuration\n\
+                "kernel: found {PATCHED_KERNEL:?}, which is not in the cache in this version of its patch and configuration\n\
                  hint: {COMMAND}; it takes up to {} minutes on this machine",
                 minutes()
             )
@@ -123,7 +122,10 @@ impl Recipe {
     pub fn build(&self, cache: &Cache, again: bool, stop: &AtomicBool, say: &dyn Fn(&str)) -> Result<(Kernel, bool)> {
         let missing = missing_packages();
         if !missing.is_empty() {
-            bail!("building kernel {NAME}: packages are missing\nhint: apt-get install {}", missing.join(" "));
+            bail!(
+                "building kernel {PATCHED_KERNEL}: packages are missing\nhint: apt-get install {}",
+                missing.join(" ")
+            );
         }
         if Kernel::find(cache, STOCK).is_none() {
             say(&format!("getting kernel {STOCK}, whose version its source is to have"));
@@ -149,7 +151,7 @@ impl Recipe {
     /// Name in the cache.
     fn cached(&self) -> String {
         let hasher = hash::Hasher::default().part(RECIPE).part(&self.patch).part(self.config.as_bytes());
-        format!("kernel/{NAME}-{}", hasher.short())
+        format!("kernel/{PATCHED_KERNEL}-{}", hasher.short())
     }
 }
 
@@ -254,7 +256,7 @@ impl Build<'_> {
             fs::create_dir_all(self.log.parent().unwrap_or(self.work))?;
             fs::copy(&path, &self.log).with_context(|| self.log.display().to_string())?;
             bail!(
-                "building kernel {NAME}: {} ended with {status}:\n{}\nhint: all of it is in {}",
+                "building kernel {PATCHED_KERNEL}: {} ended with {status}:\n{}\nhint: all of it is in {}",
                 step.get_program().to_string_lossy(),
                 command::tail(&said),
                 self.log.display()
