@@ -72,7 +72,7 @@ baseline: demo-setup build ## the whole baseline, 80 runs of 100 MiB: about an h
 	$(QUICLAB) run experiments/quic-steps/baseline.toml -j $(JOBS)
 
 .PHONY: quic-steps
-quic-steps: demo-setup build ## every figure of QUIC Steps, quick profiles, and what must hold of them: half an hour on 2 cores
+quic-steps: demo-setup build ## every figure of QUIC Steps, quick profiles, and what must hold of them: a quarter of an hour on 2 cores
 	$(QUICLAB) run experiments/quic-steps --profile quick -j $(JOBS)
 	$(QUICLAB) check results/quic-steps/*-quick
 

@@ -67,7 +67,7 @@ impl BurstCause {
             BurstCause::StartUp => "start-up",
             BurstCause::RecoveryEnd => "end of recovery",
             BurstCause::LateTimer => "late timer",
-            BurstCause::Batch => "batch (GSO, sendmmsg)",
+            BurstCause::Batch => "batch (GSO, sendmmsg, qdisc)",
             BurstCause::ApplicationPause => "application pause",
             BurstCause::Ack => "ACK",
             BurstCause::Unknown => "unknown",

@@ -66,7 +66,7 @@ pub struct Metrics {
     pub burst_share_recovery_end: Option<f64>,
     /// In trains that were planned to be spread.
     pub burst_share_late_timer: Option<f64>,
-    /// In trains of one system call (GSO, sendmmsg).
+    /// In trains that were handed over together (GSO, sendmmsg, one release of the queueing discipline).
     pub burst_share_batch: Option<f64>,
     /// In trains after the application had had nothing to send.
     pub burst_share_application_pause: Option<f64>,

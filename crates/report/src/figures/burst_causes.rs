@@ -10,7 +10,7 @@ pub(crate) const CAUSES: [(&str, &str); 7] = [
     ("burst_share_start_up", "start-up"),
     ("burst_share_recovery_end", "end of recovery"),
     ("burst_share_late_timer", "late timer"),
-    ("burst_share_batch", "batch (GSO, sendmmsg)"),
+    ("burst_share_batch", "batch (GSO, sendmmsg, qdisc)"),
     ("burst_share_application_pause", "application pause"),
     ("burst_share_ack", "ACK"),
     ("burst_share_unknown", "unknown"),
