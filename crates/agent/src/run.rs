@@ -119,6 +119,7 @@ impl Running<'_> {
         let snaplen = |bytes: Option<quiclab_units::ByteCount>| bytes.map(|bytes| bytes.as_bytes() as u32);
         let transfer = &self.orders.transfer;
         let size = transfer.size.as_bytes() * transfer.names.len() as u64;
+        let size = size.max(tap.room.map_or(0, quiclab_units::ByteCount::as_bytes));
         self.taps.push(self.topology.server.inside(|| {
             let kept = snaplen(tap.snaplen);
             Tap::open("sender", topology::HOST_INTERFACE, kept, ring_bytes(size, kept))

@@ -77,6 +77,13 @@ pub(crate) fn snap_length(value: &Value) -> Result<Option<ByteCount>, String> {
     Ok(Some(bytes))
 }
 
+pub(crate) fn room(value: &Value) -> Result<Option<ByteCount>, String> {
+    if value.as_str() == Some("transfer") {
+        return Ok(None);
+    }
+    positive(value).map(Some).map_err(|message| format!("{message}, or \"transfer\""))
+}
+
 pub(crate) fn files(value: &Value) -> Result<u32, String> {
     let number = count(value)?;
     if number > MOST_FILES { Err(expected(value, &format!("at most {MOST_FILES}"))) } else { Ok(number) }

@@ -6,7 +6,7 @@ use toml::Value;
 use crate::hosts::{Clock, FairQueueing, Hosts, TheftDistribution};
 use crate::reading::{
     bucket, buffer, count, count_or_all, delay, files, flow_rate, instruction_time, microseconds, milliseconds,
-    name_length, one_of, or_default, packet_numbers, positive, put, short_delay, snap_length, text,
+    name_length, one_of, or_default, packet_numbers, positive, put, room, short_delay, snap_length, text,
     thousandths_or_none, truth, word,
 };
 use crate::run::{Analysis, Certificate, Gso, GsoRate, Http, IpVersion, Pacing, Path, Switch, Tap, Workload};
@@ -114,6 +114,7 @@ impl Default for Draft {
                 qlog: false,
                 snaplen: None,
                 bottleneck_snaplen: Some(ByteCount::from_bytes(128)),
+                room: None,
             },
             analysis: Analysis { train_threshold: Duration::from_micros(100) },
         }
@@ -274,6 +275,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         key: "tap.bottleneck_snaplen",
         set: |draft, value| put(&mut draft.tap.bottleneck_snaplen, snap_length(value)?),
     },
+    Setting { key: "tap.room", set: |draft, value| put(&mut draft.tap.room, room(value)?) },
     Setting {
         key: "analysis.train_threshold",
         set: |draft, value| put(&mut draft.analysis.train_threshold, positive(value)?),

@@ -30,6 +30,7 @@ fn text(settings: &Settings, stored: &Value, key: &str) -> Option<String> {
         // What a run stores in another shape than a file has it.
         ("tap.snaplen", _) => Some(snap_length(settings.tap.snaplen)),
         ("tap.bottleneck_snaplen", _) => Some(snap_length(settings.tap.bottleneck_snaplen)),
+        ("tap.room", _) => Some(settings.tap.room.map_or_else(|| "transfer".to_owned(), |room| room.to_string())),
         ("workload.streams", _) => {
             Some(settings.workload.streams.map_or_else(|| "all".to_owned(), |streams| streams.to_string()))
         }

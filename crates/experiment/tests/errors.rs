@@ -114,6 +114,7 @@ fn values_just_outside_their_range_are_refused_and_those_just_inside_are_not() {
         ("hosts", "etf_delta", "\"1 ns\"", "\"0 ns\""),
         ("tap", "snaplen", "\"96 B\"", "\"95 B\""),
         ("tap", "bottleneck_snaplen", "\"65535 B\"", "\"65536 B\""),
+        ("tap", "room", "\"1 B\"", "\"0 B\""),
         ("analysis", "train_threshold", "\"1 ns\"", "\"0 ns\""),
     ] {
         let try_it = |value| {

@@ -68,6 +68,7 @@ const SETTINGS: &[(&str, &str, &str, &str)] = &[
     ("tap.qlog", "false", "true", "true"),
     ("tap.snaplen", "\"full\"", "\"128 B\"", "128 B"),
     ("tap.bottleneck_snaplen", "\"128 B\"", "\"full\"", "full"),
+    ("tap.room", "\"transfer\"", "\"64 MiB\"", "64 MiB"),
     ("analysis.train_threshold", "\"100 us\"", "\"1 ms\"", "1 ms"),
 ];
 

@@ -19,7 +19,7 @@ timeout = "5 s"
     "client-fails", "client-answers-127", "client-hangs", "client-stores-too-little", "client-stores-something-else",
     "client-stores-nothing", "client-stores-a-link", "client-dies", "client-floods-its-log", "client-writes-elsewhere", "client-leaves-a-process",
     "client-stores-holes", "client-leaves-many-logs", "client-leaves-a-log-of-holes", "client-fills-its-logs",
-    "not-at-all"]
+    "server-sends-much-more", "not-at-all"]
 "#;
 
 const FAILURES: &[&str] = &[
@@ -35,6 +35,7 @@ const FAILURES: &[&str] = &[
     "the client stored no 64KiB", // nothing
     "the client stored no 64KiB", // a link to the server's
     "the client ended with signal 11 (SIGSEGV)",
+    "the tap sender had no room for ",
     "the client's 64KiB has SHA-256 de2f256064a0af797747c2b97505dc0b9f3df0de4f489eac731c23ae9ca9cc31, expected ",
 ];
 
@@ -85,5 +86,19 @@ fn every_failure_is_told_and_stops_nothing_else() {
     // Finished runs are kept, failed ones are tried again.
     let second = said(&mut bench.run(TEST_STACKS, "out", &["-j", "1"]));
     assert_eq!(second.status, Some(FAILURES.len() as i32), "{}", second.errors);
-    assert!(second.errors.contains("7 of 20 runs have a record already"), "{}", second.errors);
+    assert!(second.errors.contains("7 of 21 runs have a record already"), "{}", second.errors);
+}
+
+#[test]
+fn taps_can_have_room_for_what_is_sent_again_and_again() {
+    let bench = Bench::new(
+        "name = \"tests/room\"\ntitle = \"x\"\n[stack]\nname = \"misbehaving\"\ncongestion_control = \"server-sends-much-more\"\n\
+         [workload]\nsize = \"64 KiB\"\n[tap]\nroom = \"8 MiB\"\n",
+    );
+    let told = said(&mut bench.run(TEST_STACKS, "out", &[]));
+    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let [record] = &records(&bench.out("out"))[..] else { panic!("one record") };
+    let path = fs::read_to_string(bench.out("out").join(record).join("path.json")).unwrap();
+    let path: serde_json::Value = serde_json::from_str(&path).unwrap();
+    assert!(path["taps"][0]["packets_seen"].as_u64().unwrap() > 5000 && path["taps"][0]["packets_lost"] == 0, "{path}");
 }

@@ -100,7 +100,13 @@ pub(crate) const COLUMNS: &[Column] = &[
         4,
     ),
     detail("burst_share_late_timer", "\u{a0}\u{a0}late timer", |metrics| metrics.burst_share_late_timer, 1.0, 4),
-    detail("burst_share_batch", "\u{a0}\u{a0}batch (GSO, sendmmsg, qdisc)", |metrics| metrics.burst_share_batch, 1.0, 4),
+    detail(
+        "burst_share_batch",
+        "\u{a0}\u{a0}batch (GSO, sendmmsg, qdisc)",
+        |metrics| metrics.burst_share_batch,
+        1.0,
+        4,
+    ),
     detail(
         "burst_share_application_pause",
         "\u{a0}\u{a0}application pause",

@@ -89,6 +89,18 @@ pub enum RunFailure {
         /// Of what there should be.
         expected: String,
     },
+    /// More packets passed a tap than it has room for, so that nothing can be said of the whole transfer.
+    #[error(
+        "the tap {tap} had no room for {lost} of {seen} packets: more was sent again than it expects\nhint: tap.room, larger than the transfer"
+    )]
+    CaptureFull {
+        /// Name of the tap.
+        tap: String,
+        /// Packets that passed it.
+        seen: u64,
+        /// Packets of these that are not in the capture.
+        lost: u64,
+    },
     /// The guest broke down.
     #[error("the guest left no results: {0}")]
     Guest(String),
@@ -159,7 +171,7 @@ impl Results {
         let report = self.report();
         let end = |end: &Option<ProcessEnd>| end.as_ref().map_or_else(|| "unknown".into(), describe_end);
         let failure = match &report.outcome {
-            Outcome::Done => return self.check_download(run),
+            Outcome::Done => return Ok(self.check_download(run)?.or_else(|| full_tap(report))),
             Outcome::Unsupported { role } => RunFailure::Unsupported(role.clone()),
             Outcome::ServerEnded => RunFailure::ServerEnded(end(&report.server)),
             Outcome::NeverListened => RunFailure::NeverListened,
@@ -287,6 +299,12 @@ impl Results {
         self.file.read_exact_at(&mut bytes, blob.offset).with_context(|| name.to_owned())?;
         Ok(bytes)
     }
+}
+
+/// The first tap that lost packets.
+fn full_tap(report: &Report) -> Option<RunFailure> {
+    let tap = report.taps.iter().find(|tap| tap.packets_lost > 0)?;
+    Some(RunFailure::CaptureFull { tap: tap.name.clone(), seen: tap.packets_seen, lost: tap.packets_lost })
 }
 
 fn describe_end(end: &ProcessEnd) -> String {

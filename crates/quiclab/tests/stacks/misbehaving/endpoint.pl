@@ -12,6 +12,11 @@ if ($ENV{ROLE} eq 'server') {
     my $listener = IO::Socket::INET->new(LocalPort => $ENV{QUICLAB_PORT}, Listen => 1, ReuseAddr => 1) or die $@;
     my $connection = $listener->accept;
     exit 4 if $manner eq 'server-crashes-later';
+    if ($manner eq 'server-sends-much-more') {
+        my $more = IO::Socket::INET->new(Proto => 'udp', PeerAddr => $connection->peerhost, PeerPort => 9) or die $@;
+        # Nobody listens there.
+        send $more, 'x' x 1400, 0 for 1 .. 5000;
+    }
     open my $file, '<:raw', glob("$ENV{WWW}/*") or die $!;
     local $/;
     print $connection scalar <$file>;
