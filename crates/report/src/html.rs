@@ -8,9 +8,10 @@ use crate::{
     columns::{COLUMNS, NOTHING, main_columns},
     figures::{FIGURES, Figure, Scene},
     findings::findings,
-    groups::{Group, name_alone, published_alone},
+    groups::{Group, GroupWarning, name_alone, published_alone},
     input::ReportInput,
     ranking::{CRITERIA, Ranking, rankings},
+    warned::{of_runs, warned},
 };
 
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:";
@@ -119,18 +120,29 @@ fn expectations(input: &ReportInput) -> Markup {
 
 fn warnings(groups: &[Group]) -> Markup {
     let mixed: Vec<_> = groups.iter().filter_map(|group| Some((group, group.mixed_versions()?))).collect();
-    let warnings: Vec<_> =
-        groups.iter().flat_map(|group| group.warnings().into_iter().map(move |one| (group, one))).collect();
+    let warnings = warned(groups);
+    let line = |group: &Group, warning: &GroupWarning| {
+        html! { strong { (group.label) } (of_runs(group, warning)) ": " (warning.message) }
+    };
     html! {
         @if !warnings.is_empty() || !mixed.is_empty() {
             section.warnings {
                 h2 { "Look here before you trust the numbers" }
                 ul {
                     @for (group, message) in &mixed { li { strong { (group.label) } ": " (message) } }
-                    @for (group, warning) in &warnings {
-                        li {
-                            strong { (group.label) } ", " (warning.runs) " of " (group.runs.len()) " runs: "
-                            (warning.message) " " code { (warning.code) }
+                    @for warned in &warnings {
+                        @if warned.is_common() {
+                            li {
+                                details {
+                                    summary {
+                                        code { (warned.code) } " in " (warned.rows.len()) " of " (groups.len()) " rows, such as "
+                                        (line(warned.rows[0].0, &warned.rows[0].1))
+                                    }
+                                    ul { @for (group, warning) in &warned.rows[1..] { li { (line(group, warning)) } } }
+                                }
+                            }
+                        } @else {
+                            @for (group, warning) in &warned.rows { li { (line(group, warning)) " " code { (warned.code) } } }
                         }
                     }
                 }

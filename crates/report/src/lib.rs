@@ -16,6 +16,7 @@ mod json;
 mod markdown;
 mod ranking;
 mod terminal;
+mod warned;
 
 pub use analysis::{
     AnalysisInput, AnalyzedCapture, render_analysis_html, render_analysis_json, render_analysis_terminal,

@@ -7,6 +7,7 @@ use crate::{
     groups::{Group, name_alone, published_alone},
     input::ReportInput,
     ranking::{CRITERIA, rankings},
+    warned::{of_runs, warned},
 };
 
 /// Title, table, warnings and failures.
@@ -50,10 +51,10 @@ pub fn render_markdown(input: &ReportInput) -> String {
         if let Some(source) = group.published.and_then(|row| row.source.as_ref()) {
             let _ = writeln!(text, "\nPublished, {}: {}", escaped(&group.label), escaped(source));
         }
-        for warning in group.warnings() {
-            let of = format!("{} of {} runs", warning.runs, group.runs.len());
-            let _ = writeln!(text, "\nWarning, {} ({of}): {}", escaped(&group.label), escaped(&warning.message));
-        }
+    }
+    for (group, warning) in warned(&groups).iter().flat_map(|warned| &warned.rows) {
+        let of = of_runs(group, warning);
+        let _ = writeln!(text, "\nWarning, {}{of}: {}", escaped(&group.label), escaped(&warning.message));
     }
     for row in &alone {
         if let Some(source) = &row.source {

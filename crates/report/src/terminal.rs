@@ -9,6 +9,7 @@ use crate::{
     findings::{findings, render_findings},
     groups::{Group, name_alone, published_alone},
     input::ReportInput,
+    warned::{of_runs, warned},
 };
 
 /// Title, table, warnings, what came of expectations, and failures; lines are at most `width` columns wide where the words allow it.
@@ -48,13 +49,16 @@ pub fn render_terminal(input: &ReportInput, width: Option<u16>) -> String {
         if let Some(mixed) = group.mixed_versions() {
             let _ = writeln!(text, "warning, {}: {mixed}", group.label);
         }
-        for warning in group.warnings() {
-            let of = if group.runs.len() > 1 {
-                format!(" ({} of {} runs)", warning.runs, group.runs.len())
-            } else {
-                String::new()
-            };
-            let _ = writeln!(text, "warning, {}{of}: {}", group.label, warning.message);
+    }
+    for warned in warned(&groups) {
+        let rows = if warned.is_common() { &warned.rows[..1] } else { &warned.rows[..] };
+        let others = if warned.is_common() {
+            format!(" ({} of {} rows have {}; all stand on the page)", warned.rows.len(), groups.len(), warned.code)
+        } else {
+            String::new()
+        };
+        for (group, warning) in rows {
+            let _ = writeln!(text, "warning, {}{}: {}{others}", group.label, of_runs(group, warning), warning.message);
         }
     }
     text.push_str(&render_findings(&findings(input)));

@@ -3,6 +3,7 @@
 mod common;
 
 use common::input;
+use quiclab_metrics::Warning;
 use quiclab_report::{render_html, render_json, render_markdown, render_terminal};
 
 #[test]
@@ -68,6 +69,29 @@ fn a_warning_counts_once_per_run() {
     twice.runs[0].metrics.warnings.push(warning);
     let report: serde_json::Value = serde_json::from_str(&render_json(&twice)).unwrap();
     assert_eq!(report["groups"][0]["warnings"][0]["runs"], 1);
+}
+
+#[test]
+fn a_rare_warning_stands_before_one_that_most_rows_have() {
+    let mut many = input();
+    let like = many.runs[3].clone();
+    for number in 0..7 {
+        let mut row = like.clone();
+        row.run.settings.path.queue_limit_packets = 200 + number;
+        many.runs.push(row);
+    }
+    for row in &mut many.runs[3..] {
+        let message = format!("row {}", row.run.settings.path.queue_limit_packets);
+        row.metrics.warnings = vec![Warning { code: "goodput_process_differs".to_owned(), message }];
+    }
+    many.runs[9].metrics.warnings.push(Warning { code: "log_cut".to_owned(), message: "rare".to_owned() });
+    let terminal = render_terminal(&many, Some(120));
+    let place = |text: &str| terminal.find(text).unwrap_or_else(|| panic!("lacks {text:?}:\n{terminal}"));
+    assert!(place("rare") < place("(8 of 10 rows have goodput_process_differs; all stand on the page)"));
+    assert!(terminal.contains("row 143") && !terminal.contains("row 206"), "one stands for all:\n{terminal}");
+    let page = render_html(&many);
+    assert!(page.contains("<details>") && page.contains("row 206"), "the page has all of them");
+    assert!(render_markdown(&many).contains("row 206"));
 }
 
 #[test]
