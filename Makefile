@@ -77,7 +77,7 @@ quic-steps: demo-setup build ## every figure of QUIC Steps, quick profiles, and 
 	$(QUICLAB) check results/quic-steps/*-quick
 
 .PHONY: quic-steps-all
-quic-steps-all: demo-setup build ## the same with 20 repetitions of 100 MiB: an estimated 20 hours of CPU time
+quic-steps-all: demo-setup build ## the same with 20 repetitions of 100 MiB: an estimated 20 hours of CPU time and 60 GB
 	$(QUICLAB) run experiments/quic-steps -j $(JOBS)
 
 .PHONY: atlas
