@@ -241,7 +241,8 @@ pub struct Tap {
     /// Bytes kept of each packet at the tap behind the bottleneck, 96 to 65535; `None` keeps all.
     #[serde(with = "crate::quantity::option", default, skip_serializing_if = "Option::is_none")]
     pub bottleneck_snaplen: Option<ByteCount>,
-    /// The taps keep the packets of a transfer of this size, and a quarter more; `None`: of the transfer itself, if it is larger as well.
+    /// The taps keep the packets of a transfer of this size, and a quarter more; `None`: of the transfer itself, which is the
+    /// least in any case.
     #[serde(with = "crate::quantity::option", default, skip_serializing_if = "Option::is_none")]
     pub room: Option<ByteCount>,
 }

@@ -159,7 +159,7 @@ fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
             ),
         });
     }
-    let name = format!("to build kernel {}", PATCHED_KERNEL);
+    let name = format!("to build kernel {PATCHED_KERNEL}");
     checks.push(match &kernel_build::missing_packages()[..] {
         [] => good(&name, "all there".to_owned()),
         missing => {

@@ -51,11 +51,11 @@ pub fn render_terminal(input: &ReportInput, width: Option<u16>) -> String {
         }
     }
     for warned in warned(&groups) {
-        let rows = if warned.is_common() { &warned.rows[..1] } else { &warned.rows[..] };
-        let others = if warned.is_common() {
-            format!(" ({} of {} rows have {}; all stand on the page)", warned.rows.len(), groups.len(), warned.code)
+        let (rows, others) = if warned.is_common() {
+            let have = format!("{} of {} rows have {}", warned.rows.len(), groups.len(), warned.code);
+            (&warned.rows[..1], format!(" ({have}; all stand on the page)"))
         } else {
-            String::new()
+            (&warned.rows[..], String::new())
         };
         for (group, warning) in rows {
             let _ = writeln!(text, "warning, {}{}: {}{others}", group.label, of_runs(group, warning), warning.message);

@@ -26,8 +26,8 @@ use crate::interop::verdict_of;
 /// Largest frame without segmentation offload, in bytes.
 const LARGEST_FRAME: u32 = 1514;
 /// By how many bytes what two settings send must be apart at some time. Settings that change nothing but the length of a variable in the
-/// environment, and so some nanoseconds, are 18 KB apart in 4 MiB over TCP (tests/stacks/careless); any two congestion controls of the stacks
-/// here, 211 KB to 5.3 MB.
+/// environment, and so some nanoseconds, are 18 KB apart in 4 MiB over TCP (tests/stacks/careless); any two congestion controls of TCP, haproxy,
+/// lsquic, msquic, ngtcp2, quiche, quinn or s2n-quic, 211 KB to 5.3 MB.
 const APART: u64 = 64 << 10;
 /// Warnings that say that an endpoint does what it should not do.
 const MISBEHAVIOUR: [&str; 3] = ["processes_left", "stray_files", "log_cut"];
@@ -174,19 +174,20 @@ fn congestion_control(name: &str, folder: &Path, proofs: &[Proof], all: &[Ended]
 
 /// How far the server's packets are apart from those of another run of the same seed.
 fn apart(folder: &Path, other: &Path, name: &str) -> Result<String> {
-    let (bytes, seconds) = largest_gap(&sent(folder)?, &sent(other)?);
+    let (bytes, nanoseconds) = largest_gap(&sent(folder)?, &sent(other)?);
+    let seconds = nanoseconds as f64 / 1e9;
     let found = format!("at most {} KiB apart from {name}, {seconds:.3} s after the first packet", bytes >> 10);
     anyhow::ensure!(bytes >= APART, "{found}; expected {} KiB: the setting changes nothing", APART >> 10);
     Ok(found)
 }
 
-/// The largest difference between the bytes that two runs have sent at the same time, and when that was in seconds.
-fn largest_gap(one: &[(f64, u64)], two: &[(f64, u64)]) -> (u64, f64) {
+/// The largest difference between the bytes that two runs have sent at the same time, and when that was in nanoseconds.
+fn largest_gap(one: &[(u64, u64)], two: &[(u64, u64)]) -> (u64, u64) {
     let mut rests = [one, two];
     let mut sent = [0, 0];
-    let mut largest = (0, 0.0);
+    let mut largest = (0, 0);
     loop {
-        let next = rests.iter().filter_map(|rest| rest.first()).map(|(time, _)| *time).reduce(f64::min);
+        let next = rests.iter().filter_map(|rest| rest.first()).map(|(time, _)| *time).min();
         let Some(now) = next else { return largest };
         for (rest, sent) in rests.iter_mut().zip(&mut sent) {
             while let Some(((_, bytes), after)) = rest.split_first().filter(|((time, _), _)| *time <= now) {
@@ -289,16 +290,16 @@ fn facts(folder: &Path) -> Result<Facts> {
     Ok(Facts::read(reader, &[], &settings)?)
 }
 
-/// Seconds since the server's first packet at its tap, and bytes it has sent by then, packet by packet.
-fn sent(folder: &Path) -> Result<Vec<(f64, u64)>> {
+/// Nanoseconds since the server's first packet at its tap, and bytes it has sent by then, packet by packet.
+fn sent(folder: &Path) -> Result<Vec<(u64, u64)>> {
     let mut reader = CaptureReader::new(File::open(folder.join(CAPTURE_FILE))?)?;
     let mut sent = Vec::new();
     let (mut first, mut bytes) = (None, 0);
     while let Some(packet) = reader.next_packet()? {
         if packet.interface == SENDER_TAP && packet.source.port() == SERVER_PORT {
             bytes += u64::from(packet.frame_length);
-            let since = packet.time.as_nanos() - *first.get_or_insert(packet.time.as_nanos());
-            sent.push((since as f64 / 1e9, bytes));
+            let now = packet.time.as_nanos();
+            sent.push((now - *first.get_or_insert(now), bytes));
         }
     }
     Ok(sent)
@@ -326,13 +327,13 @@ mod tests {
 
     #[test]
     fn the_gap_is_between_what_was_sent_at_the_same_time() {
-        let steady: Vec<_> = (1..=10).map(|step| (f64::from(step), step as u64 * 100)).collect();
-        assert_eq!(largest_gap(&steady, &steady), (0, 0.0));
+        let steady: Vec<_> = (1..=10).map(|step| (step, step * 100)).collect();
+        assert_eq!(largest_gap(&steady, &steady), (0, 0));
         // It stops at 4 and is where the other is at 8.
-        let late: Vec<_> = steady.iter().copied().filter(|(time, _)| *time <= 4.0 || *time >= 8.0).collect();
-        assert_eq!(largest_gap(&steady, &late), (300, 7.0));
-        assert_eq!(largest_gap(&late, &steady), (300, 7.0));
-        assert_eq!(largest_gap(&steady, &steady[..6]), (400, 10.0));
-        assert_eq!(largest_gap(&[], &steady), (1000, 10.0));
+        let late: Vec<_> = steady.iter().copied().filter(|(time, _)| *time <= 4 || *time >= 8).collect();
+        assert_eq!(largest_gap(&steady, &late), (300, 7));
+        assert_eq!(largest_gap(&late, &steady), (300, 7));
+        assert_eq!(largest_gap(&steady, &steady[..6]), (400, 10));
+        assert_eq!(largest_gap(&[], &steady), (1000, 10));
     }
 }
