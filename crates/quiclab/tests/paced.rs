@@ -39,17 +39,19 @@ fn the_segments_of_a_buffer_leave_at_times_of_their_own() {
             continue;
         }
         let plain = &runs[&(false, *is_ipv6, *has_fq)].0.metrics;
+        // Found: 0.73 to 0.81 of the packets alone, 0.965 to 0.979 in trains of five or less, 0.11 to 0.16 ms of precision; another build of the
+        // agent moves each a little.
         let alone = [metrics, plain].map(|metrics| metrics.train_share_of_packets_1.unwrap());
         assert!(alone[0] > 0.7 && alone[1] < 0.5, "{which}: packets alone {alone:?}");
         let few = metrics.train_share_of_packets_le_5.unwrap();
-        assert!(few > 0.9, "{which}: {few} in trains of five or less");
+        assert!(few > 0.95, "{which}: {few} in trains of five or less");
         // In another order than their numbers' they would be taken for lost ones.
         assert_eq!(metrics.packets_lost_spuriously, Some(0), "{which}");
         let (samples, packets) = (metrics.precision_samples.unwrap(), metrics.packets_sent.unwrap());
         assert!(samples * 100 > packets * 95, "{which}: the plans of {samples} of {packets} packets");
         // One CPU for both hosts delays a packet by some 0.1 ms at times; without pacing a segment is milliseconds off.
         let precision = [metrics, plain].map(|metrics| metrics.precision_sd_ns.unwrap());
-        assert!(precision[0] < 400_000.0 && precision[1] > 800_000.0, "{which}: precision {precision:?}");
+        assert!(precision[0] < 250_000.0 && precision[1] > 800_000.0, "{which}: precision {precision:?}");
     }
 }
 
