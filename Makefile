@@ -81,7 +81,7 @@ quic-steps-all: demo-setup build ## the same with 20 repetitions of 100 MiB: an 
 	$(QUICLAB) run experiments/quic-steps -j $(JOBS)
 
 .PHONY: atlas
-atlas: stacks ## how every stack paces under every congestion control it has: half an hour on 2 cores
+atlas: stacks ## how every stack paces under every congestion control it has: 20 minutes on 2 cores
 	$(QUICLAB) run experiments/pacing-atlas.toml -j $(JOBS)
 
 .PHONY: stacks
