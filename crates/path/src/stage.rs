@@ -152,6 +152,11 @@ impl<P> Fates<P> {
         self.dropped.push((packet, cause));
     }
 
+    /// What was dropped since it was last looked at, and why.
+    pub fn dropped(&self) -> impl Iterator<Item = (&Packet<P>, DropCause)> {
+        self.dropped.iter().map(|(packet, cause)| (packet, *cause))
+    }
+
     /// Marks `packet` where its transport understands that; otherwise false.
     #[must_use]
     pub fn mark(&mut self, packet: &mut Packet<P>) -> bool {
