@@ -62,10 +62,7 @@ impl ExactTime {
         let rate = u128::from(rate.0);
         let work = u128::from(bytes) * 8 * u128::from(SECOND) + u128::from(self.remainder);
         let whole = u64::try_from(work / rate).unwrap_or(u64::MAX);
-        Self {
-            time: Time::from_nanos(self.time.as_nanos().saturating_add(whole)),
-            remainder: (work % rate) as u64,
-        }
+        Self { time: Time::from_nanos(self.time.as_nanos().saturating_add(whole)), remainder: (work % rate) as u64 }
     }
 }
 

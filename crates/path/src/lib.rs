@@ -6,6 +6,7 @@
 pub mod bit_errors;
 pub mod clock;
 pub mod delay;
+pub mod delay_trace;
 pub mod duplicate;
 pub mod jitter;
 pub mod link;
@@ -15,6 +16,7 @@ pub mod pipeline;
 pub mod probability;
 pub mod queue;
 pub mod random;
+pub mod rate_trace;
 pub mod reorder;
 pub mod stage;
 pub mod token_bucket;

@@ -136,7 +136,8 @@ impl<P> Pipeline<P> {
         let mut earliest = self.delivered.front().map_or(NEVER, |(time, _)| *time);
         for placed in &self.stages {
             if placed.next < NEVER {
-                earliest = earliest.min(Time::from_nanos(placed.next.as_nanos().saturating_add(placed.rest.as_nanos())));
+                earliest =
+                    earliest.min(Time::from_nanos(placed.next.as_nanos().saturating_add(placed.rest.as_nanos())));
             }
         }
         (earliest < NEVER).then_some(earliest)

@@ -71,7 +71,7 @@ fn stage(number: usize, seed: u64) -> Boxed {
                     least_threshold: 1.0,
                     most_threshold: 4.0,
                     most_probability: 0.5,
-                    is_gentle: seed % 2 == 0,
+                    is_gentle: seed.is_multiple_of(2),
                     packet_time: Duration::from_millis(1),
                 },
                 Limit::Packets(10),
@@ -133,8 +133,7 @@ fn arrivals(numbers: &[usize], seed: u64, packets: &[(u64, u32, u64)], often: bo
     let mut arrived = Vec::new();
     for (index, (gap, bytes, flow)) in packets.iter().enumerate() {
         let enters = now + Duration::from_nanos(*gap);
-        while often {
-            let Some(time) = path.next_time().filter(|time| *time < enters) else { break };
+        while let Some(time) = path.next_time().filter(|time| often && *time < enters) {
             assert!(time >= now, "{time:?} is before {now:?}");
             now = time;
             let before = arrived.len();

@@ -196,12 +196,8 @@ fn red_spreads_its_drops_evenly() {
 #[test]
 fn bursts_of_loss_are_as_long_as_the_channel_is_bad() {
     let share = |value: f64| value.try_into().unwrap();
-    let channel = GilbertElliott {
-        to_bad: share(0.01),
-        to_good: share(0.25),
-        loss_in_good: share(0.0),
-        loss_in_bad: share(1.0),
-    };
+    let channel =
+        GilbertElliott { to_bad: share(0.01), to_good: share(0.25), loss_in_good: share(0.0), loss_in_bad: share(1.0) };
     let mut path: Pipeline<u64> = Pipeline::new(vec![Box::new(BurstLoss::new(channel, Random::new(5, "burst")))]);
     let count = 400_000u32;
     let arrived: Vec<u64> = (0..count)
@@ -255,7 +251,8 @@ fn drop_head_keeps_the_newest() {
     for number in 1..=5 {
         queue.enqueue(time(1), Packet { number, ..packet(100) }, &mut fates);
     }
-    let left: Vec<u64> = std::iter::from_fn(|| queue.dequeue(time(1), &mut fates)).map(|packet| packet.number).collect();
+    let left: Vec<u64> =
+        std::iter::from_fn(|| queue.dequeue(time(1), &mut fates)).map(|packet| packet.number).collect();
     assert_eq!(left, [3, 4, 5]);
 }
 

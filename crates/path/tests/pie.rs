@@ -43,7 +43,7 @@ impl Rfc {
         if self.current_qdelay == 0.0 && self.qdelay_old == 0.0 {
             self.drop_prob *= 0.98;
         }
-        self.drop_prob = self.drop_prob.max(0.0).min(1.0);
+        self.drop_prob = self.drop_prob.clamp(0.0, 1.0);
         self.qdelay_old = self.current_qdelay;
         self.burst_allowance = self.burst_allowance.saturating_sub(T_UPDATE);
     }
@@ -52,8 +52,7 @@ impl Rfc {
 /// A load that comes and goes, with silence between: the probability is the same whenever somebody looks.
 #[test]
 fn a_late_update_is_as_good_as_one_in_time() {
-    let mut pie: Pie<()> =
-        Pie::new(PieSettings::default(), Limit::Packets(100_000), Random::new(1, "pie"));
+    let mut pie: Pie<()> = Pie::new(PieSettings::default(), Limit::Packets(100_000), Random::new(1, "pie"));
     let mut rfc = Rfc { burst_allowance: 150_000_000, ..Rfc::default() };
     let mut fates = Fates::default();
     let mut random = Random::new(1, "load");

@@ -55,7 +55,8 @@ impl<P> Red<P> {
     /// Where a parameter is out of its range.
     pub fn new(settings: RedSettings, limit: Limit, random: Random) -> Result<Self, RedError> {
         let RedSettings { weight, least_threshold, most_threshold, most_probability, .. } = settings;
-        let check = |holds: bool, found: String, expected| if holds { Ok(()) } else { Err(RedError { found, expected }) };
+        let check =
+            |holds: bool, found: String, expected| if holds { Ok(()) } else { Err(RedError { found, expected }) };
         check(weight > 0.0 && weight <= 1.0, format!("a weight of {weight}"), "more than 0, at most 1")?;
         check(
             least_threshold >= 0.0 && most_threshold > least_threshold,
@@ -98,7 +99,8 @@ impl<P> Red<P> {
 
     /// Whether the packet that comes now is to be dropped early.
     fn is_chosen(&mut self) -> bool {
-        let RedSettings { least_threshold: least, most_threshold: most, most_probability, is_gentle, .. } = self.settings;
+        let RedSettings { least_threshold: least, most_threshold: most, most_probability, is_gentle, .. } =
+            self.settings;
         if self.average < least {
             self.count = None;
             return false;
