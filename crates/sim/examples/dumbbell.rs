@@ -1,7 +1,7 @@
 //! 50 flows over 57 Mbit/s for 100 s.
 use std::time::Instant;
 use quiclab_path::queue::{Limit, drop_tail::DropTail};
-use quiclab_sim::{simulation::Simulation, tcp::{Tcp, receiver::{Receiver, ReceiverSettings}, sender::{Sender, SenderSettings, PacingSettings}}, topology::Dumbbell};
+use quiclab_sim::{simulation::Simulation, tcp::{Tcp, congestion::{reno::Reno, cubic::Cubic, hystart::SlowStart, CongestionControl}, receiver::{Receiver, ReceiverSettings}, sender::{Recovery, Sender, SenderSettings, PacingSettings}}, topology::Dumbbell};
 use quiclab_units::{Duration, Rate, Time};
 
 fn main() {
@@ -18,7 +18,9 @@ fn main() {
     let built = dumbbell.build(&mut simulation, DropTail::new(Limit::Packets(bdp / 4))).unwrap();
     let mut ids = Vec::new();
     for _ in 0..flows {
-        let mut sender = Sender::new(SenderSettings { packet_bytes: bytes, pacing: paced.then_some(PacingSettings { gain: 1.0, burst: 1 }), ..SenderSettings::default() });
+        let cc: Box<dyn CongestionControl> = if args.iter().any(|a| a == "cubic") { Box::new(Cubic::new(1.0, 1e9, SlowStart::hystart(false))) } else { Box::new(Reno::new(1.0, 1e9, SlowStart::standard(1.0))) };
+        let recovery = if args.iter().any(|a| a == "sack") { Recovery::Selective } else if args.iter().any(|a| a == "newreno") { Recovery::NewReno } else { Recovery::Reno };
+        let mut sender = Sender::new(SenderSettings { recovery, packet_bytes: bytes, pacing: paced.then_some(PacingSettings { gain: 1.0, burst: 1 }), ..SenderSettings::default() }, cc);
         sender.write(u64::MAX);
         let pair = [Tcp::Sender(Box::new(sender)), Tcp::Receiver(Receiver::new(ReceiverSettings::default()))];
         ids.push(built.add_flow(&mut simulation, pair, [Duration::from_millis(5); 2]));

@@ -6,6 +6,7 @@
 pub mod endpoint;
 mod events;
 pub mod pacer;
+mod ranges;
 pub mod segment;
 pub mod simulation;
 pub mod tcp;

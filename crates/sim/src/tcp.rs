@@ -1,7 +1,10 @@
 //! TCP as RFCs describe it, in segments instead of bytes.
 
+pub mod congestion;
+mod duplicates;
 pub mod receiver;
 pub mod rtt;
+mod scoreboard;
 pub mod sender;
 
 use quiclab_units::Time;

@@ -5,6 +5,7 @@ use quiclab_units::{Duration, Time};
 
 use crate::{
     endpoint::{Endpoint, Outbox},
+    ranges::Ranges,
     segment::Segment,
 };
 
@@ -29,8 +30,8 @@ pub struct Receiver {
     settings: ReceiverSettings,
     /// The first segment that has not arrived.
     next: u64,
-    /// Later ones that have: ranges in order, begin included and end not.
-    later: Vec<(u64, u64)>,
+    /// Later ones that have.
+    later: Ranges,
     /// Begins of ranges, the one that grew last first.
     recent: Vec<u64>,
     /// What waits for a second segment: until when, and what is echoed.
@@ -42,7 +43,7 @@ pub struct Receiver {
 impl Receiver {
     /// Of nothing yet.
     pub fn new(settings: ReceiverSettings) -> Self {
-        Self { settings, next: 0, later: Vec::new(), recent: Vec::new(), waiting: None, duplicates: 0 }
+        Self { settings, next: 0, later: Ranges::default(), recent: Vec::new(), waiting: None, duplicates: 0 }
     }
 
     /// Segments that have arrived in order.
@@ -57,58 +58,35 @@ impl Receiver {
 
     /// True where the segment came in order and left no gap behind.
     fn take(&mut self, sequence: u64) -> bool {
-        let place = self.later.partition_point(|range| range.1 < sequence);
-        let is_known = sequence < self.next || self.later.get(place).is_some_and(|range| (range.0..range.1).contains(&sequence));
-        if is_known {
-            self.duplicates += 1;
-            return false;
-        }
-        if sequence == self.next {
-            self.next += 1;
+        let mut is_new = false;
+        if sequence > self.next {
+            let (begin, _) = self.later.insert(sequence, sequence + 1, |_, _| is_new = true);
+            if is_new {
+                // The range that grew comes first; one that it has swallowed began just behind.
+                let swallowed = sequence + 1;
+                self.recent.retain(|recent| *recent != begin && *recent != swallowed);
+                self.recent.insert(0, begin);
+            }
+        } else if sequence == self.next {
             let had_gap = !self.later.is_empty();
-            if self.later.first().is_some_and(|range| range.0 == self.next) {
-                let (begin, end) = self.later.remove(0);
+            self.next += 1;
+            if let Some((begin, end)) = self.later.first().filter(|range| range.0 == self.next) {
                 self.next = end;
+                self.later.remove_below(end);
                 self.recent.retain(|recent| *recent != begin);
             }
             return !had_gap;
         }
-        let touches_before = self.later.get(place).is_some_and(|range| range.1 == sequence);
-        let behind = if touches_before { place + 1 } else { place };
-        let touches_behind = self.later.get(behind).is_some_and(|range| range.0 == sequence + 1);
-        let begin = match (touches_before, touches_behind) {
-            (true, true) => {
-                let (begin, end) = self.later.remove(behind);
-                self.recent.retain(|recent| *recent != begin);
-                self.later[place].1 = end;
-                self.later[place].0
-            }
-            (true, false) => {
-                self.later[place].1 += 1;
-                self.later[place].0
-            }
-            (false, true) => {
-                let before = self.later[place].0;
-                self.recent.retain(|recent| *recent != before);
-                self.later[place].0 = sequence;
-                sequence
-            }
-            (false, false) => {
-                self.later.insert(place, (sequence, sequence + 1));
-                sequence
-            }
-        };
-        self.recent.retain(|recent| *recent != begin);
-        self.recent.insert(0, begin);
+        self.duplicates += u64::from(!is_new);
         false
     }
 
     fn acknowledge(&mut self, echo: Time, is_first: bool, outbox: &mut Outbox) {
         self.waiting = None;
         let mut selective = [(0, 0); 3];
-        for (slot, begin) in selective.iter_mut().zip(&self.recent) {
-            let place = self.later.partition_point(|range| range.0 < *begin);
-            *slot = self.later[place];
+        let ranges = self.recent.iter().filter_map(|begin| self.later.beginning_at(*begin));
+        for (slot, range) in selective.iter_mut().zip(ranges) {
+            *slot = range;
         }
         outbox.send(
             self.settings.acknowledgment_bytes,

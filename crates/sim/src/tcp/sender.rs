@@ -1,22 +1,29 @@
-//! The sender: what may be sent, and what is lost (RFC 5681, RFC 6582).
+//! The sender: what may be sent, and when it is taken for lost.
 
 use quiclab_path::packet::Ecn;
 use quiclab_units::{Duration, Time};
 
-use super::rtt::{RtoSettings, RttEstimator};
+use super::{
+    congestion::{Acked, CongestionControl},
+    duplicates::Duplicates,
+    rtt::{RtoSettings, RttEstimator},
+    scoreboard::Scoreboard,
+};
 use crate::{
     endpoint::{Endpoint, Outbox},
     pacer::Pacer,
     segment::Segment,
 };
 
-/// How losses are repaired.
+/// How losses are found and repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
-    /// Fast recovery ends with the first new acknowledgment (RFC 5681, section 3.2).
+    /// By duplicate acknowledgments; fast recovery ends with the first new one (RFC 5681, section 3.2).
     Reno,
-    /// It ends when all that was sent before it has arrived (RFC 6582).
+    /// By duplicate acknowledgments; it ends when all that was sent before it has arrived (RFC 6582).
     NewReno,
+    /// By selective acknowledgments (RFC 6675).
+    Selective,
 }
 
 /// How a sender behaves.
@@ -24,12 +31,8 @@ pub enum Recovery {
 pub struct SenderSettings {
     /// Length of a packet with a full segment, in bytes as the path counts them.
     pub packet_bytes: u32,
-    /// The first window, in segments.
-    pub initial_window: f64,
     /// The largest window that the receiver offers, in segments.
     pub largest_window: f64,
-    /// Where slow start ends at the latest, in segments.
-    pub initial_threshold: f64,
     /// How losses are repaired.
     pub recovery: Recovery,
     /// Whether packets are spaced.
@@ -50,11 +53,9 @@ pub struct PacingSettings {
 impl Default for SenderSettings {
     fn default() -> Self {
         Self {
-            packet_bytes: 576,
-            initial_window: 1.0,
+            packet_bytes: 1500,
             largest_window: 1e9,
-            initial_threshold: 1e9,
-            recovery: Recovery::Reno,
+            recovery: Recovery::Selective,
             pacing: None,
             rto: RtoSettings::default(),
         }
@@ -65,28 +66,26 @@ impl Default for SenderSettings {
 #[derive(Debug)]
 pub struct Sender {
     settings: SenderSettings,
+    congestion: Box<dyn CongestionControl>,
+    repair: Repair,
     /// Segments that the application has written; the end of the flow where it writes no more.
     written: u64,
     /// `SND.UNA`: the first that is not acknowledged.
     acknowledged: u64,
-    /// `SND.NXT`: the next one to send; goes back to the first one after a timeout.
-    next: u64,
     /// The first that was never sent.
     highest: u64,
-    /// `cwnd`, in segments.
-    window: f64,
-    /// `ssthresh`, in segments.
-    threshold: f64,
-    duplicates: u32,
-    /// In fast recovery: how much larger the window is by segments that have left the path (RFC 5681, section 3.2, steps 3 and 4).
-    inflation: Option<f64>,
-    /// `recover`: what had been sent when recovery began last; no recovery begins below it (RFC 6582, section 3.2).
-    recover: u64,
     rtt: RttEstimator,
     /// When the retransmission timer expires.
     expires: Option<Time>,
     pacer: Option<Pacer>,
     counters: Counters,
+}
+
+/// What is known of losses.
+#[derive(Debug)]
+enum Repair {
+    Duplicates(Duplicates),
+    Selective(Scoreboard),
 }
 
 /// What a sender has done so far.
@@ -96,7 +95,7 @@ pub struct Counters {
     pub sent: u64,
     /// Segments sent again.
     pub retransmitted: u64,
-    /// Times that fast recovery began.
+    /// Times that losses were found without the timer.
     pub recoveries: u64,
     /// Times that the retransmission timer expired.
     pub timeouts: u64,
@@ -104,18 +103,19 @@ pub struct Counters {
 
 impl Sender {
     /// With nothing to send yet.
-    pub fn new(settings: SenderSettings) -> Self {
+    pub fn new(settings: SenderSettings, congestion: Box<dyn CongestionControl>) -> Self {
+        let repair = match settings.recovery {
+            Recovery::Reno => Repair::Duplicates(Duplicates::new(false)),
+            Recovery::NewReno => Repair::Duplicates(Duplicates::new(true)),
+            Recovery::Selective => Repair::Selective(Scoreboard::default()),
+        };
         Self {
             settings,
+            congestion,
+            repair,
             written: 0,
             acknowledged: 0,
-            next: 0,
             highest: 0,
-            window: settings.initial_window,
-            threshold: settings.initial_threshold,
-            duplicates: 0,
-            inflation: None,
-            recover: 0,
             rtt: RttEstimator::new(settings.rto),
             expires: None,
             pacer: settings.pacing.map(|pacing| Pacer::new(pacing.burst)),
@@ -130,12 +130,12 @@ impl Sender {
 
     /// `cwnd`, in segments, without what fast recovery adds.
     pub fn congestion_window(&self) -> f64 {
-        self.window
+        self.congestion.window()
     }
 
     /// `ssthresh`, in segments.
     pub fn slow_start_threshold(&self) -> f64 {
-        self.threshold
+        self.congestion.threshold()
     }
 
     /// Segments that have been acknowledged in order.
@@ -158,12 +158,29 @@ impl Sender {
         self.rtt.smoothed()
     }
 
-    fn in_flight(&self) -> f64 {
-        (self.next - self.acknowledged) as f64
+    /// Segments that are on their way, as far as the sender knows.
+    pub fn in_flight(&self) -> u64 {
+        match &self.repair {
+            Repair::Duplicates(duplicates) => duplicates.in_flight(self.acknowledged),
+            Repair::Selective(scoreboard) => scoreboard.in_flight(),
+        }
     }
 
-    fn usable_window(&self) -> f64 {
-        (self.window + self.inflation.unwrap_or(0.0)).min(self.settings.largest_window)
+    /// The next segment that would be sent; `None` where there is none, or the window is full.
+    fn sendable(&self) -> Option<u64> {
+        let inflation = match &self.repair {
+            Repair::Duplicates(duplicates) => duplicates.inflation(),
+            Repair::Selective(_) => 0.0,
+        };
+        let window = (self.congestion.window() + inflation).min(self.settings.largest_window);
+        if self.in_flight() as f64 + 1.0 > window {
+            return None;
+        }
+        let next = match &self.repair {
+            Repair::Duplicates(duplicates) => duplicates.next(),
+            Repair::Selective(scoreboard) => scoreboard.lost().unwrap_or(self.highest),
+        };
+        (next < self.written).then_some(next)
     }
 
     fn send(&mut self, sequence: u64, now: Time, outbox: &mut Outbox) {
@@ -171,6 +188,10 @@ impl Sender {
         self.counters.sent += 1;
         self.counters.retransmitted += u64::from(is_retransmission);
         self.highest = self.highest.max(sequence + 1);
+        match &mut self.repair {
+            Repair::Duplicates(duplicates) => duplicates.on_sent(sequence),
+            Repair::Selective(scoreboard) => scoreboard.on_sent(sequence),
+        }
         let segment = Segment::Data { sequence, sent: now, is_retransmission };
         outbox.send(self.settings.packet_bytes, Ecn::NotCapable, segment);
         // RFC 6298, section 5.1.
@@ -181,71 +202,66 @@ impl Sender {
 
     /// Sends what the window and the pacer allow.
     fn send_more(&mut self, now: Time, outbox: &mut Outbox) {
-        while self.may_send() {
+        while let Some(sequence) = self.sendable() {
             if let (Some(pacer), Some(pacing)) = (&mut self.pacer, self.settings.pacing) {
                 if pacer.next_time() > now {
                     return;
                 }
                 if let Some(rtt) = self.rtt.smoothed() {
-                    pacer.on_sent(now, interval(rtt, pacing.gain * self.window));
+                    let packets = pacing.gain * self.congestion.window();
+                    pacer.on_sent(now, Duration::from_nanos((rtt.as_nanos() as f64 / packets) as u64));
                 }
             }
-            let sequence = self.next;
-            self.next += 1;
             self.send(sequence, now, outbox);
         }
     }
 
-    fn may_send(&self) -> bool {
-        self.next < self.written && self.in_flight() + 1.0 <= self.usable_window()
-    }
-
-    fn on_new_acknowledgment(&mut self, now: Time, next: u64, outbox: &mut Outbox) {
-        let newly = (next - self.acknowledged) as f64;
-        self.acknowledged = next;
-        self.next = self.next.max(next);
-        self.duplicates = 0;
-        match self.inflation {
-            // A partial acknowledgment: the next hole is at its end (RFC 6582, section 3.2, step 3).
-            Some(inflation) if self.settings.recovery == Recovery::NewReno && next < self.recover => {
-                self.inflation = Some((inflation - newly + 1.0).max(0.0));
-                self.send(next, now, outbox);
-            }
-            Some(_) => {
-                // RFC 5681, section 3.2, step 6; the second form of RFC 6582, step 3, where the window was inflated far.
-                self.inflation = None;
-                self.window = self.threshold;
-            }
-            None if self.window < self.threshold => self.window += 1.0,
-            None => self.window += 1.0 / self.window,
+    fn on_acknowledgment(&mut self, now: Time, ack: Acknowledgment, outbox: &mut Outbox) {
+        let in_flight = self.in_flight() as f64;
+        let is_limited_by_window = in_flight + 2.0 > self.congestion.window();
+        let is_new = ack.next > self.acknowledged;
+        let rtt = (is_new && ack.is_first).then(|| now.checked_since(ack.echo)).flatten();
+        if let Some(sample) = rtt {
+            self.rtt.on_sample(sample);
         }
-        // RFC 6298, sections 5.2 and 5.3.
-        self.expires = (self.acknowledged < self.next).then(|| now + self.rtt.timeout());
-    }
-
-    fn on_duplicate(&mut self, now: Time, outbox: &mut Outbox) {
-        self.duplicates += 1;
-        if let Some(inflation) = &mut self.inflation {
-            *inflation += 1.0;
-        } else if self.duplicates == DUPLICATE_THRESHOLD && self.acknowledged >= self.recover {
-            self.threshold = half_of_flight(self.in_flight().min(self.window));
-            self.recover = self.highest;
-            self.window = self.threshold;
-            self.inflation = Some(f64::from(DUPLICATE_THRESHOLD));
+        let before = self.acknowledged;
+        self.acknowledged = self.acknowledged.max(ack.next);
+        let mut answer = match &mut self.repair {
+            Repair::Duplicates(duplicates) if is_new => duplicates.on_new(before, ack.next),
+            Repair::Duplicates(duplicates) => duplicates.on_duplicate(ack.next, before, self.highest),
+            Repair::Selective(scoreboard) => scoreboard.on_acknowledgment(ack.next, &ack.selective, self.highest),
+        };
+        self.congestion.on_acknowledged(&Acked {
+            now,
+            newly: answer.newly,
+            rtt,
+            smoothed_rtt: self.rtt.smoothed(),
+            acknowledged: self.acknowledged,
+            highest: self.highest,
+            is_recovering: answer.is_recovering || answer.is_new_loss,
+            is_limited_by_window,
+        });
+        if answer.is_new_loss {
             self.counters.recoveries += 1;
-            self.send(self.acknowledged, now, outbox);
+            self.congestion.on_loss(now, in_flight.min(self.congestion.window()));
             self.expires = Some(now + self.rtt.timeout());
+        }
+        if let Some(sequence) = answer.retransmit.take() {
+            self.send(sequence, now, outbox);
+        }
+        if is_new {
+            // RFC 6298, sections 5.2 and 5.3.
+            self.expires = (self.acknowledged < self.highest).then(|| now + self.rtt.timeout());
         }
     }
 
     fn on_timeout(&mut self, now: Time) {
-        // RFC 5681, section 3.1, equation 4; RFC 6582, section 3.2, step 4. All that was sent is taken for lost.
-        self.threshold = half_of_flight(self.in_flight().min(self.window));
-        self.window = 1.0;
-        self.inflation = None;
-        self.duplicates = 0;
-        self.recover = self.highest;
-        self.next = self.acknowledged;
+        let in_flight = self.in_flight() as f64;
+        self.congestion.on_timeout(now, in_flight.min(self.congestion.window()));
+        match &mut self.repair {
+            Repair::Duplicates(duplicates) => duplicates.on_timeout(self.acknowledged, self.highest),
+            Repair::Selective(scoreboard) => scoreboard.on_timeout(self.highest),
+        }
         self.rtt.on_timeout();
         self.expires = None;
         self.counters.timeouts += 1;
@@ -255,28 +271,36 @@ impl Sender {
     }
 }
 
-/// RFC 5681, section 3.2.
-const DUPLICATE_THRESHOLD: u32 = 3;
-
-/// RFC 5681, equation 4.
-fn half_of_flight(in_flight: f64) -> f64 {
-    (in_flight / 2.0).max(2.0)
+/// What an acknowledgment brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Answer {
+    /// Segments that have newly arrived.
+    pub newly: u64,
+    /// A loss was found that is not of a window in which one was found before.
+    pub is_new_loss: bool,
+    /// Whether losses are being repaired after this acknowledgment.
+    pub is_recovering: bool,
+    /// To be sent again at once, whatever the window.
+    pub retransmit: Option<u64>,
 }
 
-fn interval(rtt: Duration, window: f64) -> Duration {
-    Duration::from_nanos((rtt.as_nanos() as f64 / window) as u64)
+/// [`Segment::Acknowledgment`].
+struct Acknowledgment {
+    next: u64,
+    selective: [(u64, u64); 3],
+    echo: Time,
+    is_first: bool,
 }
+
+/// RFC 5681, section 3.2; RFC 6675, section 2.
+pub(crate) const DUPLICATE_THRESHOLD: u32 = 3;
 
 impl Endpoint for Sender {
     fn handle_segment(&mut self, now: Time, segment: Segment, outbox: &mut Outbox) {
-        let Segment::Acknowledgment { next, echo, is_first, .. } = segment else { return };
-        if next > self.acknowledged {
-            if is_first && let Some(sample) = now.checked_since(echo) {
-                self.rtt.on_sample(sample);
-            }
-            self.on_new_acknowledgment(now, next, outbox);
-        } else if next == self.acknowledged && self.acknowledged < self.highest {
-            self.on_duplicate(now, outbox);
+        let Segment::Acknowledgment { next, selective, echo, is_first } = segment else { return };
+        // An older one says nothing new, and no receiver acknowledges what was not sent.
+        if next >= self.acknowledged && next <= self.highest && self.acknowledged < self.highest {
+            self.on_acknowledgment(now, Acknowledgment { next, selective, echo, is_first }, outbox);
         }
         self.send_more(now, outbox);
     }
@@ -289,11 +313,7 @@ impl Endpoint for Sender {
     }
 
     fn next_timeout(&self) -> Option<Time> {
-        let paced = match &self.pacer {
-            Some(pacer) if self.may_send() => Some(pacer.next_time()),
-            None if self.may_send() => Some(Time::from_nanos(0)),
-            _ => None,
-        };
+        let paced = self.sendable().map(|_| self.pacer.map_or(Time::from_nanos(0), |pacer| pacer.next_time()));
         [self.expires, paced].into_iter().flatten().min()
     }
 }
