@@ -1,9 +1,6 @@
 //! The clock, and who hands packets to whom.
 
-use quiclab_path::{
-    packet::Packet,
-    pipeline::Pipeline,
-};
+use quiclab_path::{packet::Packet, pipeline::Pipeline};
 use quiclab_units::Time;
 
 use crate::{

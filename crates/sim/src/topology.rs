@@ -47,8 +47,8 @@ impl Dumbbell {
     ) -> Result<BuiltDumbbell, ZeroRate> {
         let rate = self.rate.try_into()?;
         let side_rate = Rate::from_bits_per_second(self.rate.as_bits_per_second().saturating_mul(self.side_factor));
-        let bottleneck =
-            simulation.add_pipeline(Pipeline::new(vec![Box::new(Link::new(rate, queue)), Box::new(Delay::new(self.delay))]));
+        let bottleneck = simulation
+            .add_pipeline(Pipeline::new(vec![Box::new(Link::new(rate, queue)), Box::new(Delay::new(self.delay))]));
         let back = simulation.add_pipeline(wire(rate, self.delay));
         Ok(BuiltDumbbell { side_rate: side_rate.try_into()?, bottleneck, back })
     }

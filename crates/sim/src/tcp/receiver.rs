@@ -166,10 +166,8 @@ mod tests {
 
     #[test]
     fn the_second_of_two_is_acknowledged_and_a_gap_at_once() {
-        let settings = ReceiverSettings {
-            delayed_acknowledgment: Some(Duration::from_millis(40)),
-            ..ReceiverSettings::default()
-        };
+        let settings =
+            ReceiverSettings { delayed_acknowledgment: Some(Duration::from_millis(40)), ..ReceiverSettings::default() };
         let mut receiver = Receiver::new(settings);
         assert_eq!(arrive(&mut receiver, &[0]), []);
         assert_eq!(receiver.next_timeout(), Some(Time::from_nanos(40_000_002)));

@@ -77,13 +77,7 @@ struct HyStart {
 
 impl Default for HyStart {
     fn default() -> Self {
-        Self {
-            window_end: 0,
-            least_of_last_round: u64::MAX,
-            least_of_round: u64::MAX,
-            samples: 0,
-            conservative: None,
-        }
+        Self { window_end: 0, least_of_last_round: u64::MAX, least_of_round: u64::MAX, samples: 0, conservative: None }
     }
 }
 
