@@ -1,0 +1,152 @@
+//! Delay that changes over time as a list says.
+
+use std::collections::VecDeque;
+
+use quiclab_units::{Duration, Time};
+
+use crate::{
+    packet::Packet,
+    stage::{Backlog, Out, Stage},
+};
+
+/// Steps of a delay over time, repeated at their end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DelaySteps {
+    /// Since when, from the beginning, and how long.
+    steps: Vec<(Duration, Duration)>,
+    length: Duration,
+}
+
+/// What is wrong with a list of delays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DelayStepsError {
+    /// No step at the beginning.
+    #[error("found no delay at 0 ns, expected the first step there")]
+    NoBeginning,
+    /// Time does not grow.
+    #[error("step {number}: found {found} after {before}, expected that time grows")]
+    NotGrowing {
+        /// Counted from 1.
+        number: usize,
+        /// Its time.
+        found: Duration,
+        /// The time of the step before.
+        before: Duration,
+    },
+    /// The list ends before its last step.
+    #[error("found a length of {length}, expected more than {last}, when the last step begins")]
+    TooShort {
+        /// The length.
+        length: Duration,
+        /// When the last step begins.
+        last: Duration,
+    },
+}
+
+impl DelaySteps {
+    /// Of these steps (since when, how long); after `length` they begin anew.
+    ///
+    /// # Errors
+    /// Where there is none at 0, their times do not grow, or the length is not beyond the last.
+    pub fn new(steps: Vec<(Duration, Duration)>, length: Duration) -> Result<Self, DelayStepsError> {
+        if steps.first().is_none_or(|(since, _)| *since > Duration::ZERO) {
+            return Err(DelayStepsError::NoBeginning);
+        }
+        for (index, pair) in steps.windows(2).enumerate() {
+            let ((before, _), (found, _)) = (pair[0], pair[1]);
+            if found <= before {
+                return Err(DelayStepsError::NotGrowing { number: index + 2, found, before });
+            }
+        }
+        let last = steps.last().map_or(Duration::ZERO, |(since, _)| *since);
+        if length <= last {
+            return Err(DelayStepsError::TooShort { length, last });
+        }
+        Ok(Self { steps, length })
+    }
+
+    /// The delay of a packet that comes now.
+    pub fn at(&self, now: Time) -> Duration {
+        let within = Duration::from_nanos(now.as_nanos() % self.length.as_nanos());
+        let place = self.steps.partition_point(|(since, _)| *since <= within);
+        self.steps[place - 1].1
+    }
+}
+
+/// Delays each packet by what the list says when it comes. Packets keep their order: where the delay falls, they wait for those before.
+pub struct DelayTrace<P> {
+    steps: DelaySteps,
+    travelling: VecDeque<(Time, Packet<P>)>,
+    backlog: Backlog,
+    last: Time,
+}
+
+impl<P> DelayTrace<P> {
+    /// By these steps.
+    pub fn new(steps: DelaySteps) -> Self {
+        Self { steps, travelling: VecDeque::new(), backlog: Backlog::default(), last: Time::from_nanos(0) }
+    }
+}
+
+impl<P> Stage<P> for DelayTrace<P> {
+    fn name(&self) -> &'static str {
+        "delay-trace"
+    }
+
+    fn handle_packet(&mut self, now: Time, packet: Packet<P>, _out: &mut Out<P>) {
+        self.last = self.last.max(now + self.steps.at(now));
+        self.backlog.add(packet.bytes);
+        self.travelling.push_back((self.last, packet));
+    }
+
+    fn next_time(&self) -> Option<Time> {
+        self.travelling.front().map(|(time, _)| *time)
+    }
+
+    fn handle_timeout(&mut self, now: Time, out: &mut Out<P>) {
+        while self.travelling.front().is_some_and(|(time, _)| *time <= now) {
+            let Some((_, packet)) = self.travelling.pop_front() else { return };
+            self.backlog.remove(packet.bytes);
+            out.pass(packet);
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{packet::Ecn, pipeline::Pipeline};
+
+    fn milliseconds(list: &[(u64, u64)], length: u64) -> Result<DelaySteps, DelayStepsError> {
+        let list = list.iter().map(|(at, delay)| (Duration::from_millis(*at), Duration::from_millis(*delay)));
+        DelaySteps::new(list.collect(), Duration::from_millis(length))
+    }
+
+    #[test]
+    fn packets_keep_their_order_where_the_delay_falls() {
+        let steps = milliseconds(&[(0, 20), (10, 5)], 30).unwrap();
+        let mut path: Pipeline<()> = Pipeline::new(vec![Box::new(DelayTrace::new(steps))]);
+        for at in [0, 9, 10, 24, 29, 30] {
+            path.handle_packet(Time::from_nanos(at * 1_000_000), Packet::new(100, 0, Ecn::NotCapable, ()));
+        }
+        let arrived: Vec<u64> = std::iter::from_fn(|| path.poll_packet(Time::from_nanos(1 << 40)))
+            .map(|(time, _)| time.as_nanos() / 1_000_000)
+            .collect();
+        assert_eq!(arrived, [20, 29, 29, 29, 34, 50]);
+    }
+
+    #[test]
+    fn steps_that_make_no_sense_are_refused() {
+        assert_eq!(milliseconds(&[], 1), Err(DelayStepsError::NoBeginning));
+        assert_eq!(milliseconds(&[(1, 1)], 5), Err(DelayStepsError::NoBeginning));
+        assert!(matches!(
+            milliseconds(&[(0, 1), (5, 1), (4, 1)], 9),
+            Err(DelayStepsError::NotGrowing { number: 3, .. })
+        ));
+        assert!(matches!(milliseconds(&[(0, 1), (5, 1)], 5), Err(DelayStepsError::TooShort { .. })));
+    }
+}

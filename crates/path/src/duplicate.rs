@@ -1,0 +1,38 @@
+//! Packets that arrive twice.
+
+use quiclab_units::Time;
+
+use crate::{
+    packet::Packet,
+    probability::Probability,
+    random::Random,
+    stage::{Out, Stage},
+};
+
+/// Sends a copy right behind some packets.
+#[derive(Clone, Debug)]
+pub struct Duplicate {
+    probability: Probability,
+    random: Random,
+}
+
+impl Duplicate {
+    /// Of so many.
+    pub fn new(probability: Probability, random: Random) -> Self {
+        Self { probability, random }
+    }
+}
+
+impl<P: Clone> Stage<P> for Duplicate {
+    fn name(&self) -> &'static str {
+        "duplicate"
+    }
+
+    fn handle_packet(&mut self, _now: Time, packet: Packet<P>, out: &mut Out<P>) {
+        let copy = (self.random.unit() < self.probability.get()).then(|| packet.clone());
+        out.pass(packet);
+        if let Some(copy) = copy {
+            out.pass_copy(copy);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Delay that differs from packet to packet.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use quiclab_units::{Duration, Time};
+
+use crate::{
+    packet::Packet,
+    random::Random,
+    stage::{Backlog, Out, Stage},
+};
+
+/// What a packet's delay is drawn from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JitterDistribution {
+    /// Uniform between no delay and twice the mean.
+    Uniform {
+        /// The mean delay.
+        mean: Duration,
+    },
+    /// Exponential: mostly short, now and then long.
+    Exponential {
+        /// The mean delay.
+        mean: Duration,
+    },
+    /// Normal, with what would be negative taken as no delay.
+    Normal {
+        /// The mean of the whole normal distribution.
+        mean: Duration,
+        /// Its standard deviation.
+        deviation: Duration,
+    },
+}
+
+/// What a longer delay does to the packets behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// They wait, as behind a slow radio link.
+    Kept,
+    /// They overtake.
+    Lost,
+}
+
+/// Delays each packet by a random time of its own.
+pub struct Jitter<P> {
+    distribution: JitterDistribution,
+    order: Order,
+    random: Random,
+    travelling: Travelling<P>,
+    /// When the packet before leaves.
+    last: Time,
+}
+
+impl<P> Jitter<P> {
+    /// By times drawn from `distribution`.
+    pub fn new(distribution: JitterDistribution, order: Order, random: Random) -> Self {
+        Self { distribution, order, random, travelling: Travelling::default(), last: Time::from_nanos(0) }
+    }
+
+    fn draw(&mut self) -> Duration {
+        match self.distribution {
+            JitterDistribution::Uniform { mean } => {
+                Duration::from_nanos(self.random.up_to(mean.as_nanos().saturating_mul(2)))
+            }
+            JitterDistribution::Exponential { mean } => {
+                Duration::from_nanos((mean.as_nanos() as f64 * self.random.exponential()) as u64)
+            }
+            JitterDistribution::Normal { mean, deviation } => {
+                let delay = mean.as_nanos() as f64 + deviation.as_nanos() as f64 * self.random.normal();
+                Duration::from_nanos(delay as u64)
+            }
+        }
+    }
+}
+
+impl<P> Stage<P> for Jitter<P> {
+    fn name(&self) -> &'static str {
+        "jitter"
+    }
+
+    fn handle_packet(&mut self, now: Time, packet: Packet<P>, out: &mut Out<P>) {
+        let mut leaves = now + self.draw();
+        if self.order == Order::Kept {
+            leaves = leaves.max(self.last);
+            self.last = leaves;
+        }
+        if leaves == now && self.travelling.next_time().is_none() {
+            out.pass(packet);
+        } else {
+            self.travelling.push(leaves, packet);
+        }
+    }
+
+    fn next_time(&self) -> Option<Time> {
+        self.travelling.next_time()
+    }
+
+    fn handle_timeout(&mut self, now: Time, out: &mut Out<P>) {
+        self.travelling.pass_due(now, out);
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.travelling.backlog
+    }
+}
+
+/// Packets by the time at which they leave, those with the same time in the order in which they came.
+pub(crate) struct Travelling<P> {
+    packets: BinaryHeap<Reverse<Entry<P>>>,
+    pushed: u64,
+    pub(crate) backlog: Backlog,
+}
+
+struct Entry<P> {
+    key: (Time, u64),
+    packet: Packet<P>,
+}
+
+impl<P> PartialEq for Entry<P> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl<P> Eq for Entry<P> {}
+
+impl<P> PartialOrd for Entry<P> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<P> Ord for Entry<P> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key.cmp(&other.key)
+    }
+}
+
+impl<P> Default for Travelling<P> {
+    fn default() -> Self {
+        Self { packets: BinaryHeap::new(), pushed: 0, backlog: Backlog::default() }
+    }
+}
+
+impl<P> Travelling<P> {
+    pub(crate) fn push(&mut self, leaves: Time, packet: Packet<P>) {
+        self.backlog.add(packet.bytes);
+        self.packets.push(Reverse(Entry { key: (leaves, self.pushed), packet }));
+        self.pushed += 1;
+    }
+
+    pub(crate) fn next_time(&self) -> Option<Time> {
+        self.packets.peek().map(|Reverse(entry)| entry.key.0)
+    }
+
+    pub(crate) fn pass_due(&mut self, now: Time, out: &mut Out<P>) {
+        while self.next_time().is_some_and(|time| time <= now) {
+            let Some(Reverse(entry)) = self.packets.pop() else { return };
+            self.backlog.remove(entry.packet.bytes);
+            out.pass(entry.packet);
+        }
+    }
+}

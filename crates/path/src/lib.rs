@@ -1,0 +1,22 @@
+//! The path model: what lies between two hosts, as stages in a row that packets pass in one direction.
+//!
+//! Pure: time and random streams are arguments, so the simulator and a forwarder of real packets run the same stages. Does not know what a
+//! packet carries. Read first: [`pipeline::Pipeline`], then [`stage::Stage`]; a stage is a file, and a line here.
+
+pub mod bit_errors;
+pub mod clock;
+pub mod delay;
+pub mod delay_trace;
+pub mod duplicate;
+pub mod jitter;
+pub mod link;
+pub mod loss;
+pub mod packet;
+pub mod pipeline;
+pub mod probability;
+pub mod queue;
+pub mod random;
+pub mod rate_trace;
+pub mod reorder;
+pub mod stage;
+pub mod token_bucket;

@@ -1,0 +1,6 @@
+//! Loss that no queue causes.
+
+pub mod burst;
+pub mod independent;
+pub mod list;
+pub mod rule;

@@ -1,0 +1,65 @@
+//! Loss in bursts: a channel that is good or bad (Gilbert, "Capacity of a Burst-Noise Channel", 1960; Elliott, "Estimates of Error Rates for Codes on
+//! Burst-Noise Channels", 1963).
+
+use quiclab_units::Time;
+
+use crate::{
+    packet::Packet,
+    probability::Probability,
+    random::Random,
+    stage::{DropCause, Out, Stage},
+};
+
+/// The four probabilities of the model, all per packet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GilbertElliott {
+    /// From good to bad.
+    pub to_bad: Probability,
+    /// From bad to good.
+    pub to_good: Probability,
+    /// Of loss while it is good.
+    pub loss_in_good: Probability,
+    /// Of loss while it is bad.
+    pub loss_in_bad: Probability,
+}
+
+impl GilbertElliott {
+    /// The share of packets that are lost in the long run; `None` where the channel stays in the state in which it begins.
+    pub fn mean_loss(&self) -> Option<f64> {
+        let (to_bad, to_good) = (self.to_bad.get(), self.to_good.get());
+        let bad = to_bad / (to_bad + to_good);
+        bad.is_finite().then(|| bad * self.loss_in_bad.get() + (1.0 - bad) * self.loss_in_good.get())
+    }
+}
+
+/// Random loss in bursts. The channel begins good, and may change before each packet.
+#[derive(Clone, Debug)]
+pub struct BurstLoss {
+    channel: GilbertElliott,
+    is_bad: bool,
+    random: Random,
+}
+
+impl BurstLoss {
+    /// On such a channel.
+    pub fn new(channel: GilbertElliott, random: Random) -> Self {
+        Self { channel, is_bad: false, random }
+    }
+}
+
+impl<P> Stage<P> for BurstLoss {
+    fn name(&self) -> &'static str {
+        "burst-loss"
+    }
+
+    fn handle_packet(&mut self, _now: Time, packet: Packet<P>, out: &mut Out<P>) {
+        let change = if self.is_bad { self.channel.to_good } else { self.channel.to_bad };
+        self.is_bad ^= self.random.unit() < change.get();
+        let loss = if self.is_bad { self.channel.loss_in_bad } else { self.channel.loss_in_good };
+        if self.random.unit() < loss.get() {
+            out.drop(packet, DropCause::BurstLoss);
+        } else {
+            out.pass(packet);
+        }
+    }
+}

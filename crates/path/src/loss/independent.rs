@@ -1,0 +1,38 @@
+//! Every packet is lost with the same probability, whatever became of the others.
+
+use quiclab_units::Time;
+
+use crate::{
+    packet::Packet,
+    probability::Probability,
+    random::Random,
+    stage::{DropCause, Out, Stage},
+};
+
+/// Independent random loss.
+#[derive(Clone, Debug)]
+pub struct IndependentLoss {
+    probability: Probability,
+    random: Random,
+}
+
+impl IndependentLoss {
+    /// Of this probability.
+    pub fn new(probability: Probability, random: Random) -> Self {
+        Self { probability, random }
+    }
+}
+
+impl<P> Stage<P> for IndependentLoss {
+    fn name(&self) -> &'static str {
+        "independent-loss"
+    }
+
+    fn handle_packet(&mut self, _now: Time, packet: Packet<P>, out: &mut Out<P>) {
+        if self.random.unit() < self.probability.get() {
+            out.drop(packet, DropCause::RandomLoss);
+        } else {
+            out.pass(packet);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Queue disciplines: which packet waits, which leaves next, which is dropped or marked.
+
+pub mod codel;
+pub mod drop_head;
+pub mod drop_tail;
+pub mod fq_codel;
+pub mod netem;
+pub mod pie;
+pub mod red;
+
+use quiclab_units::Time;
+
+use crate::{
+    packet::Packet,
+    stage::{Backlog, Fates},
+};
+
+/// What decides about the packets that wait for a link.
+pub trait QueueDiscipline<P> {
+    /// Takes in a packet, or drops it, or another.
+    fn enqueue(&mut self, now: Time, packet: Packet<P>, fates: &mut Fates<P>);
+
+    /// The packet that leaves next; `None` where nothing waits, or nothing is ready yet.
+    fn dequeue(&mut self, now: Time, fates: &mut Fates<P>) -> Option<Packet<P>>;
+
+    /// What waits.
+    fn backlog(&self) -> Backlog;
+
+    /// When the next packet may leave; `None` where nothing waits.
+    fn ready_time(&self) -> Option<Time> {
+        (self.backlog().packets > 0).then_some(Time::from_nanos(0))
+    }
+}
+
+/// How much a queue holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// So many packets.
+    Packets(u64),
+    /// So many bytes.
+    Bytes(u64),
+}
+
+impl Limit {
+    /// True where one more packet of `bytes` bytes fits beside what waits.
+    pub fn has_room(self, waiting: Backlog, bytes: u32) -> bool {
+        match self {
+            Self::Packets(most) => waiting.packets < most,
+            Self::Bytes(most) => waiting.bytes + u64::from(bytes) <= most,
+        }
+    }
+}
+
+/// Packets in the order in which they came, with the time.
+#[derive(Debug)]
+pub(crate) struct Fifo<P> {
+    packets: std::collections::VecDeque<(Time, Packet<P>)>,
+    backlog: Backlog,
+}
+
+impl<P> Default for Fifo<P> {
+    fn default() -> Self {
+        Self { packets: std::collections::VecDeque::new(), backlog: Backlog::default() }
+    }
+}
+
+impl<P> Fifo<P> {
+    pub(crate) fn push(&mut self, now: Time, packet: Packet<P>) {
+        self.backlog.add(packet.bytes);
+        self.packets.push_back((now, packet));
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<(Time, Packet<P>)> {
+        let (entered, packet) = self.packets.pop_front()?;
+        self.backlog.remove(packet.bytes);
+        Some((entered, packet))
+    }
+
+    pub(crate) fn front(&self) -> Option<&(Time, Packet<P>)> {
+        self.packets.front()
+    }
+
+    pub(crate) fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+}

@@ -1,0 +1,151 @@
+//! Controlled Delay (RFC 8289): drops from the head once packets have waited longer than a target for a whole interval.
+
+use quiclab_units::{Duration, Time};
+
+use super::{Fifo, Limit, QueueDiscipline};
+use crate::{
+    packet::Packet,
+    stage::{Backlog, DropCause, Fates},
+};
+
+/// What CoDel is to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoDelSettings {
+    /// The delay that is acceptable for good; 5 ms (RFC 8289, section 4.4).
+    pub target: Duration,
+    /// How long it may be exceeded: a worst-case round-trip time, 100 ms (section 4.3).
+    pub interval: Duration,
+    /// With so many bytes or fewer waiting nothing is dropped: the largest packet of the link.
+    pub largest_packet_bytes: u32,
+}
+
+impl Default for CoDelSettings {
+    fn default() -> Self {
+        Self { target: Duration::from_millis(5), interval: Duration::from_millis(100), largest_packet_bytes: 1514 }
+    }
+}
+
+/// One queue under CoDel, which also has a hard limit.
+#[derive(Debug)]
+pub struct CoDel<P> {
+    settings: CoDelSettings,
+    limit: Limit,
+    controller: Controller,
+    waiting: Fifo<P>,
+}
+
+impl<P> CoDel<P> {
+    /// Holds as much as `limit` at most.
+    pub fn new(settings: CoDelSettings, limit: Limit) -> Self {
+        Self { settings, limit, controller: Controller::default(), waiting: Fifo::default() }
+    }
+}
+
+impl<P> QueueDiscipline<P> for CoDel<P> {
+    fn enqueue(&mut self, now: Time, packet: Packet<P>, fates: &mut Fates<P>) {
+        if self.limit.has_room(self.waiting.backlog(), packet.bytes) {
+            self.waiting.push(now, packet);
+        } else {
+            fates.drop(packet, DropCause::QueueFull);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, fates: &mut Fates<P>) -> Option<Packet<P>> {
+        self.controller.dequeue(now, &self.settings, &mut self.waiting, fates)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.waiting.backlog()
+    }
+}
+
+/// The state of RFC 8289, section 5.3, under its names.
+#[derive(Debug, Default)]
+pub(crate) struct Controller {
+    /// When the delay will have been above the target for an interval; `None` while it is below.
+    first_above_time: Option<Time>,
+    /// When the next packet is to be dropped.
+    drop_next: Time,
+    /// Packets dropped since the dropping state began.
+    count: u32,
+    /// Its value when that state began last.
+    last_count: u32,
+    dropping: bool,
+}
+
+impl Controller {
+    /// The next packet, after those that are to be dropped (RFC 8289, section 5.4, `dequeue`). Where a packet can be marked, that takes the
+    /// place of the drop (section 5.4: "drop (or mark)").
+    pub(crate) fn dequeue<P>(
+        &mut self,
+        now: Time,
+        settings: &CoDelSettings,
+        queue: &mut Fifo<P>,
+        fates: &mut Fates<P>,
+    ) -> Option<Packet<P>> {
+        let (mut packet, mut may_drop) = self.look(now, settings, queue)?;
+        if self.dropping {
+            if !may_drop {
+                self.dropping = false;
+            }
+            while self.dropping && now >= self.drop_next {
+                self.count = self.count.saturating_add(1);
+                if fates.mark(&mut packet) {
+                    self.drop_next = control_law(self.drop_next, settings.interval, self.count);
+                    return Some(packet);
+                }
+                fates.drop(packet, DropCause::Early);
+                (packet, may_drop) = self.look(now, settings, queue)?;
+                if may_drop {
+                    self.drop_next = control_law(self.drop_next, settings.interval, self.count);
+                } else {
+                    self.dropping = false;
+                }
+            }
+        } else if may_drop {
+            let next = if fates.mark(&mut packet) {
+                Some(packet)
+            } else {
+                fates.drop(packet, DropCause::Early);
+                self.look(now, settings, queue).map(|(packet, _)| packet)
+            };
+            // Where the last dropping state ended lately, its rate is where this one begins.
+            let delta = self.count.saturating_sub(self.last_count);
+            let since = now.as_nanos().saturating_sub(self.drop_next.as_nanos());
+            let is_recent = since < 16 * settings.interval.as_nanos();
+            self.dropping = true;
+            self.count = if delta > 1 && is_recent { delta } else { 1 };
+            self.drop_next = control_law(now, settings.interval, self.count);
+            self.last_count = self.count;
+            return next;
+        }
+        Some(packet)
+    }
+
+    /// The next packet, and whether it may be dropped (RFC 8289, section 5.4, `dodequeue`). An empty queue ends the dropping state.
+    fn look<P>(&mut self, now: Time, settings: &CoDelSettings, queue: &mut Fifo<P>) -> Option<(Packet<P>, bool)> {
+        let Some((entered, packet)) = queue.pop() else {
+            self.first_above_time = None;
+            self.dropping = false;
+            return None;
+        };
+        let sojourn = now.checked_since(entered).unwrap_or_default();
+        if sojourn < settings.target || queue.backlog().bytes <= u64::from(settings.largest_packet_bytes) {
+            self.first_above_time = None;
+            return Some((packet, false));
+        }
+        let may_drop = match self.first_above_time {
+            None => {
+                self.first_above_time = Some(now + settings.interval);
+                false
+            }
+            Some(time) => now >= time,
+        };
+        Some((packet, may_drop))
+    }
+}
+
+/// When the drop after the `count`th is due (RFC 8289, section 5.4, `control_law`).
+fn control_law(time: Time, interval: Duration, count: u32) -> Time {
+    time + Duration::from_nanos((interval.as_nanos() as f64 / f64::from(count).sqrt()) as u64)
+}

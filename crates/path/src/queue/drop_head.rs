@@ -1,0 +1,45 @@
+//! First in, first out; where it is full the oldest packet is dropped, so that its sender learns of it sooner.
+
+use quiclab_units::Time;
+
+use super::{Fifo, Limit, QueueDiscipline};
+use crate::{
+    packet::Packet,
+    stage::{Backlog, DropCause, Fates},
+};
+
+/// Drops the oldest packets of a full queue.
+#[derive(Debug)]
+pub struct DropHead<P> {
+    limit: Limit,
+    waiting: Fifo<P>,
+}
+
+impl<P> DropHead<P> {
+    /// Holds as much as `limit`.
+    pub fn new(limit: Limit) -> Self {
+        Self { limit, waiting: Fifo::default() }
+    }
+}
+
+impl<P> QueueDiscipline<P> for DropHead<P> {
+    fn enqueue(&mut self, now: Time, packet: Packet<P>, fates: &mut Fates<P>) {
+        if !self.limit.has_room(Backlog::default(), packet.bytes) {
+            fates.drop(packet, DropCause::QueueFull);
+            return;
+        }
+        while !self.limit.has_room(self.waiting.backlog(), packet.bytes) {
+            let Some((_, oldest)) = self.waiting.pop() else { break };
+            fates.drop(oldest, DropCause::QueueFull);
+        }
+        self.waiting.push(now, packet);
+    }
+
+    fn dequeue(&mut self, _now: Time, _fates: &mut Fates<P>) -> Option<Packet<P>> {
+        self.waiting.pop().map(|(_, packet)| packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.waiting.backlog()
+    }
+}

@@ -1,0 +1,41 @@
+//! First in, first out; what does not fit any more is dropped.
+
+use quiclab_units::Time;
+
+use super::{Fifo, Limit, QueueDiscipline};
+use crate::{
+    packet::Packet,
+    stage::{Backlog, DropCause, Fates},
+};
+
+/// Drops the packet that comes to a full queue.
+#[derive(Debug)]
+pub struct DropTail<P> {
+    limit: Limit,
+    waiting: Fifo<P>,
+}
+
+impl<P> DropTail<P> {
+    /// Holds as much as `limit`; a queue that holds nothing drops what finds the link busy, and what finds it idle as well.
+    pub fn new(limit: Limit) -> Self {
+        Self { limit, waiting: Fifo::default() }
+    }
+}
+
+impl<P> QueueDiscipline<P> for DropTail<P> {
+    fn enqueue(&mut self, now: Time, packet: Packet<P>, fates: &mut Fates<P>) {
+        if self.limit.has_room(self.waiting.backlog(), packet.bytes) {
+            self.waiting.push(now, packet);
+        } else {
+            fates.drop(packet, DropCause::QueueFull);
+        }
+    }
+
+    fn dequeue(&mut self, _now: Time, _fates: &mut Fates<P>) -> Option<Packet<P>> {
+        self.waiting.pop().map(|(_, packet)| packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.waiting.backlog()
+    }
+}

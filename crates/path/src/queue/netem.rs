@@ -1,0 +1,49 @@
+//! What Linux's netem is below a token bucket: a delay line and a queue that share one limit.
+
+use quiclab_units::{Duration, Time};
+
+use super::{Fifo, QueueDiscipline};
+use crate::{
+    packet::Packet,
+    stage::{Backlog, DropCause, Fates},
+};
+
+/// Every packet waits at least the delay; packets that wait, for whichever reason, count towards the limit (`net/sched/sch_netem.c`).
+#[derive(Debug)]
+pub struct Netem<P> {
+    delay: Duration,
+    limit_packets: u64,
+    waiting: Fifo<P>,
+}
+
+impl<P> Netem<P> {
+    /// Delays by `delay` and holds `limit_packets` packets.
+    pub fn new(delay: Duration, limit_packets: u64) -> Self {
+        Self { delay, limit_packets, waiting: Fifo::default() }
+    }
+}
+
+impl<P> QueueDiscipline<P> for Netem<P> {
+    fn enqueue(&mut self, now: Time, packet: Packet<P>, fates: &mut Fates<P>) {
+        if self.waiting.backlog().packets < self.limit_packets {
+            self.waiting.push(now, packet);
+        } else {
+            fates.drop(packet, DropCause::QueueFull);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, _fates: &mut Fates<P>) -> Option<Packet<P>> {
+        if self.ready_time()? > now {
+            return None;
+        }
+        self.waiting.pop().map(|(_, packet)| packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.waiting.backlog()
+    }
+
+    fn ready_time(&self) -> Option<Time> {
+        self.waiting.front().map(|(entered, _)| *entered + self.delay)
+    }
+}

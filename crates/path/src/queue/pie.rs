@@ -1,0 +1,163 @@
+//! Proportional Integral Controller Enhanced (RFC 8033): drops on arrival with a probability that follows the queue's delay.
+
+use quiclab_units::{Duration, Time};
+
+use super::{Fifo, Limit, QueueDiscipline};
+use crate::{
+    packet::Packet,
+    random::Random,
+    stage::{Backlog, DropCause, Fates},
+};
+
+/// What PIE is to hold; the defaults are those of RFC 8033, section 4 and 5.1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PieSettings {
+    /// `QDELAY_REF`: the delay it aims at, 15 ms.
+    pub target: Duration,
+    /// `T_UPDATE`: how often the probability is computed, 15 ms.
+    pub update_interval: Duration,
+    /// `alpha`, per second: 0.125.
+    pub alpha: f64,
+    /// `beta`, per second: 1.25.
+    pub beta: f64,
+    /// `MAX_BURST`: for how long a new burst is left alone, 150 ms.
+    pub burst_allowance: Duration,
+    /// `MEAN_PKTSIZE`: with twice as many bytes waiting or fewer nothing is dropped.
+    pub mean_packet_bytes: u32,
+    /// `mark_ecnth`: from this probability on packets are dropped that could be marked, 0.1.
+    pub most_marking_probability: f64,
+}
+
+impl Default for PieSettings {
+    fn default() -> Self {
+        Self {
+            target: Duration::from_millis(15),
+            update_interval: Duration::from_millis(15),
+            alpha: 0.125,
+            beta: 1.25,
+            burst_allowance: Duration::from_millis(150),
+            mean_packet_bytes: 1000,
+            most_marking_probability: 0.1,
+        }
+    }
+}
+
+/// One queue under PIE, which also has a hard limit. The delay is that of the packet which left last, or 0 where nothing waits.
+pub struct Pie<P> {
+    settings: PieSettings,
+    limit: Limit,
+    random: Random,
+    waiting: Fifo<P>,
+    probability: f64,
+    /// In seconds.
+    delay: f64,
+    /// The delay at the last update, in seconds.
+    delay_before: f64,
+    /// What is left of the time in which a burst is left alone, in nanoseconds.
+    burst_left: u64,
+    next_update: Time,
+}
+
+impl<P> Pie<P> {
+    /// Holds as much as `limit` at most.
+    pub fn new(settings: PieSettings, limit: Limit, random: Random) -> Self {
+        Self {
+            settings,
+            limit,
+            random,
+            waiting: Fifo::default(),
+            probability: 0.0,
+            delay: 0.0,
+            delay_before: 0.0,
+            burst_left: settings.burst_allowance.as_nanos(),
+            next_update: Time::from_nanos(0),
+        }
+    }
+
+    /// The probability of a drop as of the last packet that came or left.
+    pub fn probability(&self) -> f64 {
+        self.probability
+    }
+
+    /// Runs the updates that were due by `now`. Nothing that they look at has changed since the last packet, so late is as good as in time.
+    fn update(&mut self, now: Time) {
+        while self.next_update <= now {
+            self.update_probability();
+            self.next_update = self.next_update + self.settings.update_interval;
+            if self.is_at_rest() && self.next_update <= now {
+                let late = now.checked_since(self.next_update).unwrap_or_default().as_nanos();
+                let interval = self.settings.update_interval.as_nanos();
+                self.next_update = self.next_update + Duration::from_nanos((late / interval + 1) * interval);
+            }
+        }
+    }
+
+    /// True where another update would change nothing.
+    fn is_at_rest(&self) -> bool {
+        self.probability == 0.0 && self.delay == 0.0 && self.delay_before == 0.0 && self.burst_left == 0
+    }
+
+    /// RFC 8033, section 4.2, with the steps of section 4.2's table and the decay of its end.
+    fn update_probability(&mut self) {
+        let target = self.settings.target.as_secs_f64();
+        let mut step =
+            self.settings.alpha * (self.delay - target) + self.settings.beta * (self.delay - self.delay_before);
+        step /= match self.probability {
+            below if below < 0.000_001 => 2048.0,
+            below if below < 0.000_01 => 512.0,
+            below if below < 0.000_1 => 128.0,
+            below if below < 0.001 => 32.0,
+            below if below < 0.01 => 8.0,
+            below if below < 0.1 => 2.0,
+            _ => 1.0,
+        };
+        self.probability += step;
+        if self.delay == 0.0 && self.delay_before == 0.0 {
+            self.probability *= 0.98;
+        }
+        self.probability = self.probability.clamp(0.0, 1.0);
+        self.delay_before = self.delay;
+        self.burst_left = self.burst_left.saturating_sub(self.settings.update_interval.as_nanos());
+    }
+
+    /// RFC 8033, section 4.1 and 4.4: whether the packet that comes is dropped or marked.
+    fn is_chosen(&mut self) -> bool {
+        let half = self.settings.target.as_secs_f64() / 2.0;
+        if self.probability == 0.0 && self.delay < half && self.delay_before < half {
+            self.burst_left = self.settings.burst_allowance.as_nanos();
+        }
+        let is_short = self.waiting.backlog().bytes <= 2 * u64::from(self.settings.mean_packet_bytes);
+        if self.burst_left > 0 || (self.delay_before < half && self.probability < 0.2) || is_short {
+            return false;
+        }
+        self.random.unit() < self.probability
+    }
+}
+
+impl<P> QueueDiscipline<P> for Pie<P> {
+    fn enqueue(&mut self, now: Time, mut packet: Packet<P>, fates: &mut Fates<P>) {
+        self.update(now);
+        let may_mark = self.probability < self.settings.most_marking_probability;
+        if self.is_chosen() && !(may_mark && fates.mark(&mut packet)) {
+            fates.drop(packet, DropCause::Early);
+        } else if self.limit.has_room(self.waiting.backlog(), packet.bytes) {
+            self.waiting.push(now, packet);
+        } else {
+            fates.drop(packet, DropCause::QueueFull);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, _fates: &mut Fates<P>) -> Option<Packet<P>> {
+        self.update(now);
+        let (entered, packet) = self.waiting.pop()?;
+        self.delay = match self.waiting.backlog().packets {
+            0 => 0.0,
+            _ => now.checked_since(entered).unwrap_or_default().as_secs_f64(),
+        };
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.waiting.backlog()
+    }
+}

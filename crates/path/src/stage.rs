@@ -1,0 +1,173 @@
+//! What every stage of a path can do, and what becomes of packets in it.
+
+use quiclab_units::{Duration, Time};
+
+use crate::packet::{Ecn, Packet};
+
+/// One stage of one direction of a path: packets go in, and come out later, changed, or not at all.
+///
+/// Time only ever grows from call to call. A stage that keeps packets says when it wants to be called next; one that does not never does.
+pub trait Stage<P> {
+    /// Its name, unique within a pipeline; the stream of its random numbers is derived from it.
+    fn name(&self) -> &'static str;
+
+    /// Takes in a packet.
+    fn handle_packet(&mut self, now: Time, packet: Packet<P>, out: &mut Out<P>);
+
+    /// When [`Stage::handle_timeout`] is to be called; `None` where nothing waits.
+    fn next_time(&self) -> Option<Time> {
+        None
+    }
+
+    /// Does what is due at `now`, which is what [`Stage::next_time`] said.
+    fn handle_timeout(&mut self, _now: Time, _out: &mut Out<P>) {}
+
+    /// What every packet spends in it at least. With it a pipeline need not be called before a packet can leave it.
+    fn least_delay(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// What waits in it.
+    fn backlog(&self) -> Backlog {
+        Backlog::default()
+    }
+}
+
+/// What waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Packets.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Backlog {
+    /// One packet more.
+    pub fn add(&mut self, bytes: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(bytes);
+    }
+
+    /// One packet less.
+    pub fn remove(&mut self, bytes: u32) {
+        self.packets -= 1;
+        self.bytes -= u64::from(bytes);
+    }
+}
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DropCause {
+    /// The queue had no room for it, or it had to make room for another.
+    QueueFull,
+    /// A queue that is not full yet wanted its sender to slow down.
+    Early,
+    /// Independent random loss.
+    RandomLoss,
+    /// Random loss in bursts.
+    BurstLoss,
+    /// Its number was on a list.
+    Listed,
+    /// A rule asked for it.
+    Rule,
+}
+
+impl DropCause {
+    /// Every cause.
+    pub const ALL: [Self; 6] =
+        [Self::QueueFull, Self::Early, Self::RandomLoss, Self::BurstLoss, Self::Listed, Self::Rule];
+
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::QueueFull => "queue_full",
+            Self::Early => "early",
+            Self::RandomLoss => "random_loss",
+            Self::BurstLoss => "burst_loss",
+            Self::Listed => "listed",
+            Self::Rule => "rule",
+        }
+    }
+}
+
+/// What a stage hands back: packets that leave it now, and those that never will.
+#[derive(Debug)]
+pub struct Out<P> {
+    /// Those that leave now, in order.
+    pub(crate) passed: Vec<Packet<P>>,
+    /// What became of others.
+    pub(crate) fates: Fates<P>,
+}
+
+/// Drops, marks, copies and flipped bits since they were last looked at.
+#[derive(Debug)]
+pub struct Fates<P> {
+    pub(crate) dropped: Vec<(Packet<P>, DropCause)>,
+    pub(crate) marked: u64,
+    pub(crate) copied: u64,
+    pub(crate) corrupted: u64,
+}
+
+impl<P> Default for Out<P> {
+    fn default() -> Self {
+        Self { passed: Vec::new(), fates: Fates::default() }
+    }
+}
+
+impl<P> Default for Fates<P> {
+    fn default() -> Self {
+        Self { dropped: Vec::new(), marked: 0, copied: 0, corrupted: 0 }
+    }
+}
+
+impl<P> Out<P> {
+    /// `packet` leaves the stage now.
+    pub fn pass(&mut self, packet: Packet<P>) {
+        self.passed.push(packet);
+    }
+
+    /// A copy of a packet leaves the stage now.
+    pub fn pass_copy(&mut self, copy: Packet<P>) {
+        self.fates.copied += 1;
+        self.passed.push(copy);
+    }
+
+    /// A packet with flipped bits leaves the stage now.
+    pub fn pass_corrupted(&mut self, mut packet: Packet<P>) {
+        self.fates.corrupted += 1;
+        packet.is_corrupt = true;
+        self.passed.push(packet);
+    }
+
+    /// `packet` goes no further.
+    pub fn drop(&mut self, packet: Packet<P>, cause: DropCause) {
+        self.fates.drop(packet, cause);
+    }
+}
+
+impl<P> Fates<P> {
+    /// `packet` goes no further.
+    pub fn drop(&mut self, packet: Packet<P>, cause: DropCause) {
+        self.dropped.push((packet, cause));
+    }
+
+    /// What was dropped since it was last looked at, and why.
+    pub fn dropped(&self) -> impl Iterator<Item = (&Packet<P>, DropCause)> {
+        self.dropped.iter().map(|(packet, cause)| (packet, *cause))
+    }
+
+    /// Marks `packet` where its transport understands that; otherwise false.
+    #[must_use]
+    pub fn mark(&mut self, packet: &mut Packet<P>) -> bool {
+        match packet.ecn {
+            Ecn::NotCapable => false,
+            Ecn::Capable => {
+                packet.ecn = Ecn::CongestionExperienced;
+                self.marked += 1;
+                true
+            }
+            Ecn::CongestionExperienced => true,
+        }
+    }
+}

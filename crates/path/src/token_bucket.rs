@@ -1,0 +1,101 @@
+//! A token bucket as Linux's TBF is: packets pass at once while there are tokens, and otherwise wait for them.
+
+use quiclab_units::Time;
+
+use crate::{
+    clock::{PositiveRate, SECOND},
+    packet::Packet,
+    queue::QueueDiscipline,
+    stage::{Backlog, DropCause, Out, Stage},
+};
+
+/// Lets packets pass at a rate on average, and at once up to the depth of the bucket.
+pub struct TokenBucket<P, Q> {
+    rate: PositiveRate,
+    queue: Q,
+    /// A full bucket, in bits times nanoseconds per second, so that a nanosecond adds just the rate.
+    depth: u128,
+    tokens: u128,
+    /// When the tokens were counted last.
+    counted: Time,
+    /// The packet that waits for tokens.
+    next: Option<Packet<P>>,
+}
+
+impl<P, Q: QueueDiscipline<P>> TokenBucket<P, Q> {
+    /// Full at first. A packet that is longer than `burst_bytes` never passes: it is dropped.
+    pub fn new(rate: PositiveRate, burst_bytes: u64, queue: Q) -> Self {
+        let depth = scaled(burst_bytes);
+        Self { rate, queue, depth, tokens: depth, counted: Time::from_nanos(0), next: None }
+    }
+
+    fn count(&mut self, now: Time) {
+        let elapsed = now.as_nanos().saturating_sub(self.counted.as_nanos());
+        let earned = u128::from(elapsed) * u128::from(self.rate.as_bits_per_second());
+        self.tokens = (self.tokens + earned).min(self.depth);
+        self.counted = now;
+    }
+
+    /// When the tokens are enough for `packet`.
+    fn enough(&self, packet: &Packet<P>) -> Time {
+        let missing = scaled(packet.bytes.into()).saturating_sub(self.tokens);
+        let wait = missing.div_ceil(u128::from(self.rate.as_bits_per_second()));
+        Time::from_nanos(self.counted.as_nanos().saturating_add(u64::try_from(wait).unwrap_or(u64::MAX)))
+    }
+
+    fn pass_due(&mut self, now: Time, out: &mut Out<P>) {
+        self.count(now);
+        loop {
+            if self.next.is_none() {
+                self.next = self.queue.dequeue(now, &mut out.fates);
+            }
+            let Some(packet) = &self.next else { return };
+            if self.enough(packet) > now {
+                return;
+            }
+            if let Some(packet) = self.next.take() {
+                self.tokens -= scaled(packet.bytes.into());
+                out.pass(packet);
+            }
+        }
+    }
+}
+
+/// Bytes in the unit of tokens.
+fn scaled(bytes: u64) -> u128 {
+    u128::from(bytes) * 8 * u128::from(SECOND)
+}
+
+impl<P, Q: QueueDiscipline<P>> Stage<P> for TokenBucket<P, Q> {
+    fn name(&self) -> &'static str {
+        "token-bucket"
+    }
+
+    fn handle_packet(&mut self, now: Time, packet: Packet<P>, out: &mut Out<P>) {
+        if scaled(packet.bytes.into()) > self.depth {
+            out.drop(packet, DropCause::Rule);
+            return;
+        }
+        self.queue.enqueue(now, packet, &mut out.fates);
+        self.pass_due(now, out);
+    }
+
+    fn next_time(&self) -> Option<Time> {
+        match &self.next {
+            Some(packet) => Some(self.enough(packet)),
+            None => self.queue.ready_time(),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Time, out: &mut Out<P>) {
+        self.pass_due(now, out);
+    }
+
+    fn backlog(&self) -> Backlog {
+        let mut backlog = self.queue.backlog();
+        if let Some(packet) = &self.next {
+            backlog.add(packet.bytes);
+        }
+        backlog
+    }
+}

@@ -1,0 +1,76 @@
+//! What a packet costs: few and many flows over a dumbbell. Counts are exact, times are of this machine.
+
+use std::time::Instant;
+
+use quiclab_path::queue::{Limit, drop_tail::DropTail};
+use quiclab_sim::{
+    simulation::Simulation,
+    tcp::{
+        Tcp,
+        congestion::{hystart::SlowStart, reno::Reno},
+        receiver::{Receiver, ReceiverSettings},
+        sender::{Recovery, Sender, SenderSettings},
+    },
+    topology::Dumbbell,
+};
+use quiclab_units::{Duration, Rate, Time};
+
+struct Scenario {
+    flows: u32,
+    bits_per_second: u64,
+    packet_bytes: u32,
+    seconds: u64,
+}
+
+/// The round-trip time of every flow.
+const ROUND_TRIP: Duration = Duration::from_millis(100);
+
+fn main() {
+    println!("flows  Mbit/s  simulated s  packets at stages  wall s  million packets/s  segments delivered  drops");
+    for scenario in [
+        Scenario { flows: 50, bits_per_second: 57_000_000, packet_bytes: 576, seconds: 100 },
+        Scenario { flows: 5000, bits_per_second: 10_000_000_000, packet_bytes: 1500, seconds: 3 },
+    ] {
+        run(&scenario);
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "a benchmark takes the time")]
+fn run(scenario: &Scenario) {
+    let begin = Instant::now();
+    let mut simulation = Simulation::default();
+    let pipe = scenario.bits_per_second / 8 / u64::from(scenario.packet_bytes) * ROUND_TRIP.as_nanos() / 1_000_000_000;
+    let dumbbell = Dumbbell {
+        rate: Rate::from_bits_per_second(scenario.bits_per_second),
+        side_factor: 4,
+        delay: Duration::from_millis(40),
+    };
+    let built =
+        dumbbell.build(&mut simulation, DropTail::new(Limit::Packets(pipe / 4))).expect("a rate of more than 0");
+    let settings = SenderSettings {
+        packet_bytes: scenario.packet_bytes,
+        recovery: Recovery::NewReno,
+        ..SenderSettings::default()
+    };
+    for _ in 0..scenario.flows {
+        let reno = Reno::new(1.0, f64::INFINITY, SlowStart::standard(1.0));
+        let mut sender = Sender::new(settings, Box::new(reno));
+        sender.write(u64::MAX);
+        let pair = [Tcp::Sender(Box::new(sender)), Tcp::Receiver(Receiver::new(ReceiverSettings::default()))];
+        built.add_flow(&mut simulation, pair, [Duration::from_millis(5); 2]);
+    }
+    simulation.run_until(Time::from_nanos(scenario.seconds * 1_000_000_000), u64::MAX);
+    let seconds = begin.elapsed().as_secs_f64();
+    let packets: u64 =
+        simulation.pipelines().flat_map(|pipeline| pipeline.accounts()).map(|(_, account)| account.entered).sum();
+    let (_, bottleneck) = simulation.pipeline(built.bottleneck).accounts().next().expect("a dumbbell has a bottleneck");
+    println!(
+        "{:5}  {:6}  {:11}  {packets:17}  {seconds:6.2}  {:17.1}  {:18}  {:5}",
+        scenario.flows,
+        scenario.bits_per_second / 1_000_000,
+        scenario.seconds,
+        packets as f64 / seconds / 1e6,
+        bottleneck.left,
+        bottleneck.all_dropped(),
+    );
+}

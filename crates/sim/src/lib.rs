@@ -1,0 +1,13 @@
+//! Many hosts in virtual time, without a kernel: transports by their RFCs over the path model.
+//!
+//! Pure: no clock, no files, no threads. Read first: [`simulation::Simulation`], then [`endpoint::Endpoint`]. Knows nothing of experiments, records or
+//! reports.
+
+pub mod endpoint;
+mod events;
+pub mod pacer;
+mod ranges;
+pub mod segment;
+pub mod simulation;
+pub mod tcp;
+pub mod topology;

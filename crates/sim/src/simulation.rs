@@ -1,0 +1,231 @@
+//! The clock, and who hands packets to whom.
+
+use quiclab_path::{packet::Packet, pipeline::Pipeline};
+use quiclab_units::Time;
+
+use crate::{
+    endpoint::{Endpoint, Outbox},
+    events::{EventQueue, Target},
+    segment::Segment,
+};
+
+/// Hosts, the links between them, and what happens next.
+pub struct Simulation<E> {
+    now: Time,
+    events: EventQueue,
+    pipelines: Vec<Link>,
+    routes: Vec<Route>,
+    endpoints: Vec<Attached<E>>,
+    outbox: Outbox,
+    /// Events so far.
+    handled: u64,
+}
+
+/// A number of a pipeline in a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PipelineId(u32);
+
+/// A number of an endpoint in a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndpointId(u32);
+
+/// A segment and where it is on its route.
+#[derive(Clone, Copy, Debug)]
+pub struct Travelling {
+    route: u32,
+    /// The hops that it has behind it, with the one where it is.
+    hops: u32,
+    segment: Segment,
+}
+
+struct Link {
+    pipeline: Pipeline<Travelling>,
+    /// When it is going to be called; an event of another time is stale.
+    scheduled: Option<Time>,
+}
+
+struct Attached<E> {
+    endpoint: E,
+    scheduled: Option<Time>,
+    /// The number of the route to its peer.
+    route: u32,
+}
+
+struct Route {
+    hops: Vec<u32>,
+    to: u32,
+}
+
+/// Why a simulation stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// The time that was asked for has come.
+    InTime,
+    /// Nothing is going to happen any more.
+    Quiet,
+    /// It had handled as many events as it may.
+    Budget,
+}
+
+impl<E: Endpoint> Default for Simulation<E> {
+    fn default() -> Self {
+        Self {
+            now: Time::from_nanos(0),
+            events: EventQueue::default(),
+            pipelines: Vec::new(),
+            routes: Vec::new(),
+            endpoints: Vec::new(),
+            outbox: Outbox::default(),
+            handled: 0,
+        }
+    }
+}
+
+impl<E: Endpoint> Simulation<E> {
+    /// Adds a pipeline that packets can be sent through.
+    pub fn add_pipeline(&mut self, pipeline: Pipeline<Travelling>) -> PipelineId {
+        self.pipelines.push(Link { pipeline, scheduled: None });
+        PipelineId(self.pipelines.len() as u32 - 1)
+    }
+
+    /// Adds two endpoints and the ways from the first to the second and back.
+    pub fn add_pair(&mut self, pair: [E; 2], ways: [&[PipelineId]; 2]) -> [EndpointId; 2] {
+        let first = self.endpoints.len() as u32;
+        for ((endpoint, way), to) in pair.into_iter().zip(ways).zip([first + 1, first]) {
+            let number = self.endpoints.len() as u32;
+            self.endpoints.push(Attached { endpoint, scheduled: None, route: self.routes.len() as u32 });
+            self.routes.push(Route { hops: way.iter().map(|id| id.0).collect(), to });
+            self.schedule_endpoint(number);
+        }
+        [EndpointId(first), EndpointId(first + 1)]
+    }
+
+    /// The time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Events handled so far: pipelines that were called because a packet arrived, and timers of endpoints.
+    pub fn handled(&self) -> u64 {
+        self.handled
+    }
+
+    /// The endpoint of this number.
+    pub fn endpoint(&self, id: EndpointId) -> &E {
+        &self.endpoints[id.0 as usize].endpoint
+    }
+
+    /// The pipeline of this number.
+    pub fn pipeline(&self, id: PipelineId) -> &Pipeline<Travelling> {
+        &self.pipelines[id.0 as usize].pipeline
+    }
+
+    /// Every pipeline, in the order in which they were added.
+    pub fn pipelines(&self) -> impl Iterator<Item = &Pipeline<Travelling>> {
+        self.pipelines.iter().map(|link| &link.pipeline)
+    }
+
+    /// The pipeline of this number, for reading what it dropped.
+    pub fn pipeline_mut(&mut self, id: PipelineId) -> &mut Pipeline<Travelling> {
+        &mut self.pipelines[id.0 as usize].pipeline
+    }
+
+    /// Lets everything happen that happens by `end`, and no more than `budget` events.
+    pub fn run_until(&mut self, end: Time, budget: u64) -> Stopped {
+        let last = self.handled.saturating_add(budget);
+        loop {
+            match self.events.next_time() {
+                None => {
+                    self.now = end;
+                    return Stopped::Quiet;
+                }
+                Some(time) if time > end => {
+                    self.now = end;
+                    return Stopped::InTime;
+                }
+                Some(_) if self.handled >= last => return Stopped::Budget,
+                Some(_) => self.step(),
+            }
+        }
+    }
+
+    fn step(&mut self) {
+        let Some((time, target)) = self.events.pop() else { return };
+        match target {
+            Target::Pipeline(number) => {
+                let link = &mut self.pipelines[number as usize];
+                if link.scheduled != Some(time) {
+                    return;
+                }
+                link.scheduled = None;
+                self.now = time;
+                self.handled += 1;
+                while let Some((_, packet)) = self.pipelines[number as usize].pipeline.poll_packet(time) {
+                    self.forward(packet);
+                }
+                self.schedule_pipeline(number);
+            }
+            Target::Endpoint(number) => {
+                let attached = &mut self.endpoints[number as usize];
+                if attached.scheduled != Some(time) {
+                    return;
+                }
+                attached.scheduled = None;
+                self.now = time;
+                self.handled += 1;
+                attached.endpoint.handle_timeout(time, &mut self.outbox);
+                self.send(number);
+            }
+        }
+    }
+
+    /// Brings a packet to its next hop, or to its endpoint.
+    fn forward(&mut self, mut packet: Packet<Travelling>) {
+        let route = &self.routes[packet.payload.route as usize];
+        match route.hops.get(packet.payload.hops as usize) {
+            Some(hop) => {
+                let hop = *hop;
+                packet.payload.hops += 1;
+                self.pipelines[hop as usize].pipeline.handle_packet(self.now, packet);
+                self.schedule_pipeline(hop);
+            }
+            None => {
+                let to = route.to;
+                let endpoint = &mut self.endpoints[to as usize].endpoint;
+                endpoint.handle_segment(self.now, packet.payload.segment, &mut self.outbox);
+                self.send(to);
+            }
+        }
+    }
+
+    /// Sends what an endpoint has put into the outbox.
+    fn send(&mut self, from: u32) {
+        let route = self.endpoints[from as usize].route;
+        let mut outbox = std::mem::take(&mut self.outbox);
+        for (bytes, ecn, segment) in outbox.packets.drain(..) {
+            self.forward(Packet::new(bytes, route.into(), ecn, Travelling { route, hops: 0, segment }));
+        }
+        self.outbox = outbox;
+        self.schedule_endpoint(from);
+    }
+
+    fn schedule_pipeline(&mut self, number: u32) {
+        let link = &mut self.pipelines[number as usize];
+        if let Some(time) = link.pipeline.next_time()
+            && link.scheduled.is_none_or(|scheduled| time < scheduled)
+        {
+            link.scheduled = Some(time);
+            self.events.push(time, Target::Pipeline(number));
+        }
+    }
+
+    fn schedule_endpoint(&mut self, number: u32) {
+        let attached = &mut self.endpoints[number as usize];
+        if let Some(time) = attached.endpoint.next_timeout()
+            && attached.scheduled.is_none_or(|scheduled| time < scheduled)
+        {
+            attached.scheduled = Some(time);
+            self.events.push(time, Target::Endpoint(number));
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Congestion control: how many segments may be in flight, and how fast they leave.
+
+pub mod cubic;
+pub mod hystart;
+pub mod reno;
+
+use quiclab_units::{Duration, Time};
+
+/// What an acknowledgment says.
+#[derive(Clone, Copy, Debug)]
+pub struct Acked {
+    /// When it came.
+    pub now: Time,
+    /// Segments that it says have arrived and no other did before.
+    pub newly: u64,
+    /// Its round-trip time; `None` of a segment that was sent again.
+    pub rtt: Option<Duration>,
+    /// `SRTT`; `None` before the first sample.
+    pub smoothed_rtt: Option<Duration>,
+    /// The first segment that has not been acknowledged in order.
+    pub acknowledged: u64,
+    /// The first that was never sent.
+    pub highest: u64,
+    /// Whether losses are being repaired: the window does not grow then.
+    pub is_recovering: bool,
+    /// Whether the window kept segments back, without which it must not grow (RFC 7661).
+    pub is_limited_by_window: bool,
+}
+
+/// A congestion controller. Windows are in segments.
+pub trait CongestionControl: std::fmt::Debug {
+    /// `cwnd`.
+    fn window(&self) -> f64;
+
+    /// `ssthresh`; infinite where there was no loss yet.
+    fn threshold(&self) -> f64;
+
+    /// Segments have arrived.
+    fn on_acknowledged(&mut self, acked: &Acked);
+
+    /// Segments were lost, for the first time in a window; so many were in flight.
+    fn on_loss(&mut self, now: Time, in_flight: f64);
+
+    /// The retransmission timer has expired; so many were in flight.
+    fn on_timeout(&mut self, now: Time, in_flight: f64);
+}
+
+/// RFC 5681, equation 4: no threshold is below two segments.
+pub(crate) const LEAST_THRESHOLD: f64 = 2.0;

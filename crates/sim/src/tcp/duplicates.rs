@@ -1,0 +1,83 @@
+//! Losses by duplicate acknowledgments: fast retransmit and fast recovery (RFC 5681, section 3.2; RFC 6582).
+
+use super::sender::{Answer, DUPLICATE_THRESHOLD};
+
+/// What a sender without selective acknowledgments knows.
+#[derive(Debug)]
+pub(crate) struct Duplicates {
+    /// Whether recovery lasts until all that was sent before it has arrived (RFC 6582).
+    is_new_reno: bool,
+    /// `SND.NXT`: goes back to the first unacknowledged segment after a timeout.
+    next: u64,
+    count: u32,
+    /// In fast recovery: how much larger the window is by segments that have left the path (RFC 5681, section 3.2, steps 3 and 4).
+    inflation: Option<f64>,
+    /// `recover`: what had been sent when losses were found last; no recovery begins below it (RFC 6582, section 3.2).
+    recover: u64,
+}
+
+impl Duplicates {
+    pub(crate) fn new(is_new_reno: bool) -> Self {
+        Self { is_new_reno, next: 0, count: 0, inflation: None, recover: 0 }
+    }
+
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
+    pub(crate) fn inflation(&self) -> f64 {
+        self.inflation.unwrap_or(0.0)
+    }
+
+    pub(crate) fn in_flight(&self, acknowledged: u64) -> u64 {
+        self.next - acknowledged
+    }
+
+    pub(crate) fn on_sent(&mut self, sequence: u64) {
+        self.next = self.next.max(sequence + 1);
+    }
+
+    /// All up to `next` has arrived, and before that all up to `before` had.
+    pub(crate) fn on_new(&mut self, before: u64, next: u64) -> Answer {
+        let newly = next - before;
+        self.next = self.next.max(next);
+        self.count = 0;
+        let mut retransmit = None;
+        let was_recovering = self.inflation.is_some();
+        if let Some(inflation) = self.inflation {
+            if self.is_new_reno && next < self.recover {
+                // A partial acknowledgment: the next hole is where it ends (RFC 6582, section 3.2, step 3).
+                self.inflation = Some((inflation - newly as f64 + 1.0).max(0.0));
+                retransmit = Some(next);
+            } else {
+                self.inflation = None;
+            }
+        }
+        // The acknowledgment that ends recovery does not make the window grow (RFC 5681, section 3.2, step 6).
+        Answer { newly, is_recovering: was_recovering, retransmit, ..Answer::default() }
+    }
+
+    /// Nothing new has arrived in order.
+    pub(crate) fn on_duplicate(&mut self, next: u64, acknowledged: u64, highest: u64) -> Answer {
+        debug_assert_eq!(next, acknowledged, "a duplicate repeats the last one");
+        self.count += 1;
+        if let Some(inflation) = &mut self.inflation {
+            *inflation += 1.0;
+            return Answer { is_recovering: true, ..Answer::default() };
+        }
+        if self.count != DUPLICATE_THRESHOLD || acknowledged < self.recover {
+            return Answer { is_recovering: false, ..Answer::default() };
+        }
+        self.recover = highest;
+        self.inflation = Some(f64::from(DUPLICATE_THRESHOLD));
+        Answer { newly: 0, is_new_loss: true, is_recovering: true, retransmit: Some(acknowledged) }
+    }
+
+    /// All that was sent is taken for lost (RFC 5681, section 3.1; RFC 6582, section 3.2, step 4).
+    pub(crate) fn on_timeout(&mut self, acknowledged: u64, highest: u64) {
+        self.inflation = None;
+        self.count = 0;
+        self.recover = highest;
+        self.next = acknowledged;
+    }
+}

@@ -1,0 +1,319 @@
+//! The sender: what may be sent, and when it is taken for lost.
+
+use quiclab_path::packet::Ecn;
+use quiclab_units::{Duration, Time};
+
+use super::{
+    congestion::{Acked, CongestionControl},
+    duplicates::Duplicates,
+    rtt::{RtoSettings, RttEstimator},
+    scoreboard::Scoreboard,
+};
+use crate::{
+    endpoint::{Endpoint, Outbox},
+    pacer::Pacer,
+    segment::Segment,
+};
+
+/// How losses are found and repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// By duplicate acknowledgments; fast recovery ends with the first new one (RFC 5681, section 3.2).
+    Reno,
+    /// By duplicate acknowledgments; it ends when all that was sent before it has arrived (RFC 6582).
+    NewReno,
+    /// By selective acknowledgments (RFC 6675).
+    Selective,
+}
+
+/// How a sender behaves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SenderSettings {
+    /// Length of a packet with a full segment, in bytes as the path counts them.
+    pub packet_bytes: u32,
+    /// The largest window that the receiver offers, in segments.
+    pub largest_window: f64,
+    /// How losses are repaired.
+    pub recovery: Recovery,
+    /// Whether packets are spaced.
+    pub pacing: Option<PacingSettings>,
+    /// Of the retransmission timer.
+    pub rto: RtoSettings,
+}
+
+/// How packets are spaced: one for each `smoothed_rtt / (gain x congestion_window)`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PacingSettings {
+    /// 1 is the window in a round-trip time.
+    pub gain: f64,
+    /// Packets that may leave at once after a pause; 1 never sends two together.
+    pub burst: u32,
+}
+
+impl Default for SenderSettings {
+    fn default() -> Self {
+        Self {
+            packet_bytes: 1500,
+            largest_window: 1e9,
+            recovery: Recovery::Selective,
+            pacing: None,
+            rto: RtoSettings::default(),
+        }
+    }
+}
+
+/// Sends segments and repairs losses.
+#[derive(Debug)]
+pub struct Sender {
+    settings: SenderSettings,
+    congestion: Box<dyn CongestionControl>,
+    repair: Repair,
+    /// Segments that the application has written; the end of the flow where it writes no more.
+    written: u64,
+    /// `SND.UNA`: the first that is not acknowledged.
+    acknowledged: u64,
+    /// The first that was never sent.
+    highest: u64,
+    rtt: RttEstimator,
+    /// When the retransmission timer expires.
+    expires: Option<Time>,
+    pacer: Option<Pacer>,
+    counters: Counters,
+}
+
+/// What is known of losses.
+#[derive(Debug)]
+enum Repair {
+    Duplicates(Duplicates),
+    Selective(Scoreboard),
+}
+
+/// What a sender has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Segments sent, retransmissions included.
+    pub sent: u64,
+    /// Segments sent again.
+    pub retransmitted: u64,
+    /// Times that losses were found without the timer.
+    pub recoveries: u64,
+    /// Times that the retransmission timer expired.
+    pub timeouts: u64,
+}
+
+impl Sender {
+    /// With nothing to send yet.
+    pub fn new(settings: SenderSettings, congestion: Box<dyn CongestionControl>) -> Self {
+        let repair = match settings.recovery {
+            Recovery::Reno => Repair::Duplicates(Duplicates::new(false)),
+            Recovery::NewReno => Repair::Duplicates(Duplicates::new(true)),
+            Recovery::Selective => Repair::Selective(Scoreboard::default()),
+        };
+        Self {
+            settings,
+            congestion,
+            repair,
+            written: 0,
+            acknowledged: 0,
+            highest: 0,
+            rtt: RttEstimator::new(settings.rto),
+            expires: None,
+            pacer: settings.pacing.map(|pacing| Pacer::new(pacing.burst)),
+            counters: Counters::default(),
+        }
+    }
+
+    /// The application writes so many segments more, which go out as soon as the endpoint is called.
+    pub fn write(&mut self, segments: u64) {
+        self.written = self.written.saturating_add(segments);
+    }
+
+    /// `cwnd`, in segments, without what fast recovery adds.
+    pub fn congestion_window(&self) -> f64 {
+        self.congestion.window()
+    }
+
+    /// `ssthresh`, in segments.
+    pub fn slow_start_threshold(&self) -> f64 {
+        self.congestion.threshold()
+    }
+
+    /// Segments that have been acknowledged in order.
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    /// True when all that was written has been acknowledged.
+    pub fn is_done(&self) -> bool {
+        self.acknowledged == self.written
+    }
+
+    /// What it has done.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// The round-trip time; `None` before the first sample.
+    pub fn smoothed_rtt(&self) -> Option<Duration> {
+        self.rtt.smoothed()
+    }
+
+    /// Segments that are on their way, as far as the sender knows.
+    pub fn in_flight(&self) -> u64 {
+        match &self.repair {
+            Repair::Duplicates(duplicates) => duplicates.in_flight(self.acknowledged),
+            Repair::Selective(scoreboard) => scoreboard.in_flight(),
+        }
+    }
+
+    /// The next segment that would be sent; `None` where there is none, or the window is full.
+    fn sendable(&self) -> Option<u64> {
+        let inflation = match &self.repair {
+            Repair::Duplicates(duplicates) => duplicates.inflation(),
+            Repair::Selective(_) => 0.0,
+        };
+        let window = (self.congestion.window() + inflation).min(self.settings.largest_window);
+        if self.in_flight() as f64 + 1.0 > window {
+            return None;
+        }
+        let next = match &self.repair {
+            Repair::Duplicates(duplicates) => duplicates.next(),
+            Repair::Selective(scoreboard) => scoreboard.lost().unwrap_or(self.highest),
+        };
+        (next < self.written).then_some(next)
+    }
+
+    fn send(&mut self, sequence: u64, now: Time, outbox: &mut Outbox) {
+        let is_retransmission = sequence < self.highest;
+        self.counters.sent += 1;
+        self.counters.retransmitted += u64::from(is_retransmission);
+        self.highest = self.highest.max(sequence + 1);
+        match &mut self.repair {
+            Repair::Duplicates(duplicates) => duplicates.on_sent(sequence),
+            Repair::Selective(scoreboard) => scoreboard.on_sent(sequence),
+        }
+        let segment = Segment::Data { sequence, sent: now, is_retransmission };
+        outbox.send(self.settings.packet_bytes, Ecn::NotCapable, segment);
+        // RFC 6298, section 5.1.
+        if self.expires.is_none() {
+            self.expires = Some(now + self.rtt.timeout());
+        }
+    }
+
+    /// Sends what the window and the pacer allow.
+    fn send_more(&mut self, now: Time, outbox: &mut Outbox) {
+        while let Some(sequence) = self.sendable() {
+            if let (Some(pacer), Some(pacing)) = (&mut self.pacer, self.settings.pacing) {
+                if pacer.next_time() > now {
+                    return;
+                }
+                if let Some(rtt) = self.rtt.smoothed() {
+                    let packets = pacing.gain * self.congestion.window();
+                    pacer.on_sent(now, Duration::from_nanos((rtt.as_nanos() as f64 / packets) as u64));
+                }
+            }
+            self.send(sequence, now, outbox);
+        }
+    }
+
+    fn on_acknowledgment(&mut self, now: Time, ack: Acknowledgment, outbox: &mut Outbox) {
+        let in_flight = self.in_flight() as f64;
+        let is_limited_by_window = in_flight + 2.0 > self.congestion.window();
+        let is_new = ack.next > self.acknowledged;
+        let rtt = (is_new && ack.is_first).then(|| now.checked_since(ack.echo)).flatten();
+        if let Some(sample) = rtt {
+            self.rtt.on_sample(sample);
+        }
+        let before = self.acknowledged;
+        self.acknowledged = self.acknowledged.max(ack.next);
+        let mut answer = match &mut self.repair {
+            Repair::Duplicates(duplicates) if is_new => duplicates.on_new(before, ack.next),
+            Repair::Duplicates(duplicates) => duplicates.on_duplicate(ack.next, before, self.highest),
+            Repair::Selective(scoreboard) => scoreboard.on_acknowledgment(ack.next, &ack.selective, self.highest),
+        };
+        self.congestion.on_acknowledged(&Acked {
+            now,
+            newly: answer.newly,
+            rtt,
+            smoothed_rtt: self.rtt.smoothed(),
+            acknowledged: self.acknowledged,
+            highest: self.highest,
+            is_recovering: answer.is_recovering || answer.is_new_loss,
+            is_limited_by_window,
+        });
+        if answer.is_new_loss {
+            self.counters.recoveries += 1;
+            self.congestion.on_loss(now, in_flight.min(self.congestion.window()));
+            self.expires = Some(now + self.rtt.timeout());
+        }
+        if let Some(sequence) = answer.retransmit.take() {
+            self.send(sequence, now, outbox);
+        }
+        if is_new {
+            // RFC 6298, sections 5.2 and 5.3.
+            self.expires = (self.acknowledged < self.highest).then(|| now + self.rtt.timeout());
+        }
+    }
+
+    fn on_timeout(&mut self, now: Time) {
+        let in_flight = self.in_flight() as f64;
+        self.congestion.on_timeout(now, in_flight.min(self.congestion.window()));
+        match &mut self.repair {
+            Repair::Duplicates(duplicates) => duplicates.on_timeout(self.acknowledged, self.highest),
+            Repair::Selective(scoreboard) => scoreboard.on_timeout(self.highest),
+        }
+        self.rtt.on_timeout();
+        self.expires = None;
+        self.counters.timeouts += 1;
+        if let Some(pacer) = &mut self.pacer {
+            pacer.reset(now);
+        }
+    }
+}
+
+/// What an acknowledgment brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Answer {
+    /// Segments that have newly arrived.
+    pub newly: u64,
+    /// A loss was found that is not of a window in which one was found before.
+    pub is_new_loss: bool,
+    /// Whether losses are being repaired after this acknowledgment.
+    pub is_recovering: bool,
+    /// To be sent again at once, whatever the window.
+    pub retransmit: Option<u64>,
+}
+
+/// [`Segment::Acknowledgment`].
+struct Acknowledgment {
+    next: u64,
+    selective: [(u64, u64); 3],
+    echo: Time,
+    is_first: bool,
+}
+
+/// RFC 5681, section 3.2; RFC 6675, section 2.
+pub(crate) const DUPLICATE_THRESHOLD: u32 = 3;
+
+impl Endpoint for Sender {
+    fn handle_segment(&mut self, now: Time, segment: Segment, outbox: &mut Outbox) {
+        let Segment::Acknowledgment { next, selective, echo, is_first } = segment else { return };
+        // An older one says nothing new, and no receiver acknowledges what was not sent.
+        if next >= self.acknowledged && next <= self.highest && self.acknowledged < self.highest {
+            self.on_acknowledgment(now, Acknowledgment { next, selective, echo, is_first }, outbox);
+        }
+        self.send_more(now, outbox);
+    }
+
+    fn handle_timeout(&mut self, now: Time, outbox: &mut Outbox) {
+        if self.expires.is_some_and(|expires| expires <= now) {
+            self.on_timeout(now);
+        }
+        self.send_more(now, outbox);
+    }
+
+    fn next_timeout(&self) -> Option<Time> {
+        let paced = self.sendable().map(|_| self.pacer.map_or(Time::from_nanos(0), |pacer| pacer.next_time()));
+        [self.expires, paced].into_iter().flatten().min()
+    }
+}
