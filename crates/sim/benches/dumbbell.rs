@@ -2,7 +2,10 @@
 
 use std::time::Instant;
 
-use quiclab_path::queue::{Limit, drop_tail::DropTail};
+use quiclab_path::{
+    queue::{Limit, drop_tail::DropTail},
+    random::Random,
+};
 use quiclab_sim::{
     simulation::Simulation,
     tcp::{
@@ -12,6 +15,7 @@ use quiclab_sim::{
         sender::{Recovery, Sender, SenderSettings},
     },
     topology::Dumbbell,
+    workload::{Source, Workload},
 };
 use quiclab_units::{Duration, Rate, Time};
 
@@ -54,9 +58,10 @@ fn run(scenario: &Scenario) {
     };
     for _ in 0..scenario.flows {
         let reno = Reno::new(1.0, f64::INFINITY, SlowStart::standard(1.0));
-        let mut sender = Sender::new(settings, Box::new(reno));
-        sender.write(u64::MAX);
-        let pair = [Tcp::Sender(Box::new(sender)), Tcp::Receiver(Receiver::new(ReceiverSettings::default()))];
+        let sender = Sender::new(settings, Box::new(reno));
+        let start = Time::from_nanos(0);
+        let source = Source::new(sender, Workload::Long, start, Random::new(0, "source"));
+        let pair = [Tcp::Source(Box::new(source)), Tcp::Receiver(Receiver::new(ReceiverSettings::default()))];
         built.add_flow(&mut simulation, pair, [Duration::from_millis(5); 2]);
     }
     simulation.run_until(Time::from_nanos(scenario.seconds * 1_000_000_000), u64::MAX);

@@ -11,3 +11,4 @@ pub mod segment;
 pub mod simulation;
 pub mod tcp;
 pub mod topology;
+pub mod workload;

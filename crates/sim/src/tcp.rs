@@ -12,15 +12,15 @@ use quiclab_units::Time;
 use crate::{
     endpoint::{Endpoint, Outbox},
     segment::Segment,
+    workload::Source,
 };
 use receiver::Receiver;
-use sender::Sender;
 
 /// One end of a connection that carries data in one direction.
 #[derive(Debug)]
 pub enum Tcp {
-    /// The end that sends data.
-    Sender(Box<Sender>),
+    /// The end that sends data, and the application above it.
+    Source(Box<Source>),
     /// The end that takes it in.
     Receiver(Receiver),
 }
@@ -28,21 +28,21 @@ pub enum Tcp {
 impl Endpoint for Tcp {
     fn handle_segment(&mut self, now: Time, segment: Segment, outbox: &mut Outbox) {
         match self {
-            Self::Sender(sender) => sender.handle_segment(now, segment, outbox),
+            Self::Source(source) => source.handle_segment(now, segment, outbox),
             Self::Receiver(receiver) => receiver.handle_segment(now, segment, outbox),
         }
     }
 
     fn handle_timeout(&mut self, now: Time, outbox: &mut Outbox) {
         match self {
-            Self::Sender(sender) => sender.handle_timeout(now, outbox),
+            Self::Source(source) => source.handle_timeout(now, outbox),
             Self::Receiver(receiver) => receiver.handle_timeout(now, outbox),
         }
     }
 
     fn next_timeout(&self) -> Option<Time> {
         match self {
-            Self::Sender(sender) => sender.next_timeout(),
+            Self::Source(source) => source.next_timeout(),
             Self::Receiver(receiver) => receiver.next_timeout(),
         }
     }

@@ -3,6 +3,7 @@
 use quiclab_path::{
     pipeline::Account,
     queue::{Limit, drop_tail::DropTail},
+    random::Random,
 };
 use quiclab_sim::{
     simulation::{EndpointId, Simulation, Stopped},
@@ -13,6 +14,7 @@ use quiclab_sim::{
         sender::{PacingSettings, Recovery, Sender, SenderSettings},
     },
     topology::{BuiltDumbbell, Dumbbell},
+    workload::{Source, Workload},
 };
 use quiclab_units::{Duration, Rate, Time};
 
@@ -21,6 +23,11 @@ const RATE: u64 = 10_000_000;
 const PIPE: f64 = 125.0;
 const PACKET: u32 = 1000;
 
+/// One transfer.
+fn once(segments: u64) -> Workload {
+    Workload::Arrivals { transfers: vec![(Time::from_nanos(0), segments)] }
+}
+
 struct Flow {
     simulation: Simulation<Tcp>,
     dumbbell: BuiltDumbbell,
@@ -28,7 +35,7 @@ struct Flow {
 }
 
 impl Flow {
-    fn new(buffer: u64, recovery: Recovery, is_paced: bool, segments: u64) -> Self {
+    fn new(buffer: u64, recovery: Recovery, is_paced: bool, workload: Workload) -> Self {
         let mut simulation = Simulation::default();
         let dumbbell = Dumbbell {
             rate: Rate::from_bits_per_second(RATE),
@@ -43,9 +50,9 @@ impl Flow {
             pacing: is_paced.then_some(PacingSettings { gain: 1.0, burst: 1 }),
             ..SenderSettings::default()
         };
-        let mut sender = Sender::new(settings, Box::new(Reno::new(1.0, f64::INFINITY, SlowStart::standard(1.0))));
-        sender.write(segments);
-        let pair = [Tcp::Sender(Box::new(sender)), Tcp::Receiver(Receiver::new(ReceiverSettings::default()))];
+        let sender = Sender::new(settings, Box::new(Reno::new(1.0, f64::INFINITY, SlowStart::standard(1.0))));
+        let source = Source::new(sender, workload, Time::from_nanos(0), Random::new(1, "source"));
+        let pair = [Tcp::Source(Box::new(source)), Tcp::Receiver(Receiver::new(ReceiverSettings::default()))];
         let ids = dumbbell.add_flow(&mut simulation, pair, [Duration::from_millis(5); 2]);
         Self { simulation, dumbbell, ids }
     }
@@ -56,7 +63,7 @@ impl Flow {
 
     fn sender(&self) -> &Sender {
         match self.simulation.endpoint(self.ids[0]) {
-            Tcp::Sender(sender) => sender,
+            Tcp::Source(source) => source.sender(),
             Tcp::Receiver(_) => unreachable!("the first of the pair sends"),
         }
     }
@@ -69,7 +76,7 @@ impl Flow {
 /// A window in each round-trip time, doubled each time: 2^n - 1 segments after n of them.
 #[test]
 fn slow_start_doubles_in_each_round_trip() {
-    let mut flow = Flow::new(1000, Recovery::NewReno, false, u64::MAX);
+    let mut flow = Flow::new(1000, Recovery::NewReno, false, Workload::Long);
     for round in 1..=5u64 {
         flow.run(round * 100 + 20);
         assert_eq!(flow.sender().acknowledged(), (1 << round) - 1, "after {round} round-trip times");
@@ -82,7 +89,7 @@ fn slow_start_doubles_in_each_round_trip() {
 fn the_first_loss_of_reno_is_at_twice_the_buffer_and_that_of_paced_reno_later() {
     let buffer = 31; // a quarter of the pipe
     let window_at_loss = |is_paced| {
-        let mut flow = Flow::new(buffer, Recovery::Reno, is_paced, u64::MAX);
+        let mut flow = Flow::new(buffer, Recovery::Reno, is_paced, Workload::Long);
         let (mut time, mut window) = (0, 0.0);
         while flow.bottleneck().all_dropped() == 0 {
             window = flow.sender().congestion_window();
@@ -101,7 +108,7 @@ fn the_first_loss_of_reno_is_at_twice_the_buffer_and_that_of_paced_reno_later() 
 #[test]
 fn the_saw_tooth_has_its_closed_form() {
     let buffer = 125;
-    let mut flow = Flow::new(buffer, Recovery::NewReno, false, u64::MAX);
+    let mut flow = Flow::new(buffer, Recovery::NewReno, false, Workload::Long);
     // Slow start and its losses are over.
     flow.run(60_000);
     let (mut peaks, mut troughs, mut delivered) = (Vec::new(), Vec::new(), Vec::new());
@@ -141,7 +148,7 @@ fn the_saw_tooth_has_its_closed_form() {
 fn a_flow_of_fixed_size_ends() {
     for recovery in [Recovery::Reno, Recovery::NewReno, Recovery::Selective] {
         for is_paced in [false, true] {
-            let mut flow = Flow::new(10, recovery, is_paced, 5_000);
+            let mut flow = Flow::new(10, recovery, is_paced, once(5_000));
             assert_eq!(flow.run(1_000_000), Stopped::Quiet, "{recovery:?}, paced {is_paced}");
             let sender = flow.sender();
             assert!(sender.is_done() && sender.acknowledged() == 5_000 && sender.in_flight() == 0, "{recovery:?}");
@@ -160,12 +167,12 @@ fn a_flow_of_fixed_size_ends() {
 #[test]
 fn a_simulation_can_be_repeated_and_bounded() {
     let run = || {
-        let mut flow = Flow::new(31, Recovery::Selective, true, u64::MAX);
+        let mut flow = Flow::new(31, Recovery::Selective, true, Workload::Long);
         flow.run(30_000);
         (flow.sender().counters(), flow.sender().congestion_window().to_bits(), flow.simulation.handled())
     };
     assert_eq!(run(), run());
-    let mut flow = Flow::new(31, Recovery::Selective, true, u64::MAX);
+    let mut flow = Flow::new(31, Recovery::Selective, true, Workload::Long);
     assert_eq!(flow.simulation.run_until(Time::from_nanos(u64::MAX), 10_000), Stopped::Budget);
     assert_eq!(flow.simulation.handled(), 10_000);
 }

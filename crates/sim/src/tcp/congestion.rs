@@ -29,6 +29,9 @@ pub struct Acked {
 
 /// A congestion controller. Windows are in segments.
 pub trait CongestionControl: std::fmt::Debug {
+    /// A copy in the same state.
+    fn boxed_clone(&self) -> Box<dyn CongestionControl>;
+
     /// `cwnd`.
     fn window(&self) -> f64;
 

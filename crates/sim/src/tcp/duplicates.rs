@@ -17,8 +17,9 @@ pub(crate) struct Duplicates {
 }
 
 impl Duplicates {
-    pub(crate) fn new(is_new_reno: bool) -> Self {
-        Self { is_new_reno, next: 0, count: 0, inflation: None, recover: 0 }
+    /// From segment `first` on.
+    pub(crate) fn new(is_new_reno: bool, first: u64) -> Self {
+        Self { is_new_reno, next: first, count: 0, inflation: None, recover: first }
     }
 
     pub(crate) fn next(&self) -> u64 {

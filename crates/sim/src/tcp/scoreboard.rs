@@ -40,6 +40,11 @@ enum State {
 }
 
 impl Scoreboard {
+    /// From segment `first` on.
+    pub(crate) fn new(first: u64) -> Self {
+        Self { acknowledged: first, judged: first, first_lost: first, ..Self::default() }
+    }
+
     /// `pipe` (section 4).
     pub(crate) fn in_flight(&self) -> u64 {
         self.segments.len() as u64 - self.arrived_count - self.lost_count

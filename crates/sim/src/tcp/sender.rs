@@ -67,6 +67,8 @@ impl Default for SenderSettings {
 pub struct Sender {
     settings: SenderSettings,
     congestion: Box<dyn CongestionControl>,
+    /// The controller of a new connection.
+    fresh: Box<dyn CongestionControl>,
     repair: Repair,
     /// Segments that the application has written; the end of the flow where it writes no more.
     written: u64,
@@ -88,6 +90,17 @@ enum Repair {
     Selective(Scoreboard),
 }
 
+impl Repair {
+    /// From this segment on.
+    fn new(recovery: Recovery, first: u64) -> Self {
+        match recovery {
+            Recovery::Reno => Self::Duplicates(Duplicates::new(false, first)),
+            Recovery::NewReno => Self::Duplicates(Duplicates::new(true, first)),
+            Recovery::Selective => Self::Selective(Scoreboard::new(first)),
+        }
+    }
+}
+
 /// What a sender has done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -104,15 +117,11 @@ pub struct Counters {
 impl Sender {
     /// With nothing to send yet.
     pub fn new(settings: SenderSettings, congestion: Box<dyn CongestionControl>) -> Self {
-        let repair = match settings.recovery {
-            Recovery::Reno => Repair::Duplicates(Duplicates::new(false)),
-            Recovery::NewReno => Repair::Duplicates(Duplicates::new(true)),
-            Recovery::Selective => Repair::Selective(Scoreboard::default()),
-        };
         Self {
             settings,
-            congestion,
-            repair,
+            congestion: congestion.boxed_clone(),
+            fresh: congestion,
+            repair: Repair::new(settings.recovery, 0),
             written: 0,
             acknowledged: 0,
             highest: 0,
@@ -126,6 +135,24 @@ impl Sender {
     /// The application writes so many segments more, which go out as soon as the endpoint is called.
     pub fn write(&mut self, segments: u64) {
         self.written = self.written.saturating_add(segments);
+    }
+
+    /// The application writes no more than what has been sent.
+    pub fn stop(&mut self) {
+        self.written = self.highest;
+    }
+
+    /// Goes on as a new connection would that knows nothing of the path. Numbers of segments go on, and there is no handshake.
+    ///
+    /// # Panics
+    /// Where something is on its way.
+    pub fn reconnect(&mut self) {
+        assert_eq!(self.acknowledged, self.highest, "a connection ends when all has arrived");
+        self.congestion = self.fresh.boxed_clone();
+        self.repair = Repair::new(self.settings.recovery, self.acknowledged);
+        self.rtt = RttEstimator::new(self.settings.rto);
+        self.expires = None;
+        self.pacer = self.settings.pacing.map(|pacing| Pacer::new(pacing.burst));
     }
 
     /// `cwnd`, in segments, without what fast recovery adds.

@@ -10,7 +10,7 @@ const SCALE: f64 = 0.4;
 const BETA: f64 = 0.7;
 
 /// The window of RFC 9438, in segments.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Cubic {
     window: f64,
     threshold: f64,
@@ -72,6 +72,10 @@ impl Cubic {
 }
 
 impl CongestionControl for Cubic {
+    fn boxed_clone(&self) -> Box<dyn CongestionControl> {
+        Box::new(self.clone())
+    }
+
     fn window(&self) -> f64 {
         self.window
     }

@@ -5,7 +5,7 @@ use quiclab_units::Time;
 use super::{Acked, CongestionControl, LEAST_THRESHOLD, hystart::SlowStart};
 
 /// Slow start and congestion avoidance of RFC 5681.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Reno {
     window: f64,
     threshold: f64,
@@ -20,6 +20,10 @@ impl Reno {
 }
 
 impl CongestionControl for Reno {
+    fn boxed_clone(&self) -> Box<dyn CongestionControl> {
+        Box::new(self.clone())
+    }
+
     fn window(&self) -> f64 {
         self.window
     }
