@@ -32,6 +32,24 @@ pub trait QueueDiscipline<P> {
     }
 }
 
+impl<P> QueueDiscipline<P> for Box<dyn QueueDiscipline<P>> {
+    fn enqueue(&mut self, now: Time, packet: Packet<P>, fates: &mut Fates<P>) {
+        (**self).enqueue(now, packet, fates);
+    }
+
+    fn dequeue(&mut self, now: Time, fates: &mut Fates<P>) -> Option<Packet<P>> {
+        (**self).dequeue(now, fates)
+    }
+
+    fn backlog(&self) -> Backlog {
+        (**self).backlog()
+    }
+
+    fn ready_time(&self) -> Option<Time> {
+        (**self).ready_time()
+    }
+}
+
 /// How much a queue holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {

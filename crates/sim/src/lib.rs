@@ -5,8 +5,10 @@
 
 pub mod endpoint;
 mod events;
+pub mod fairness;
 pub mod pacer;
 mod ranges;
+pub mod scenario;
 pub mod segment;
 pub mod simulation;
 pub mod tcp;

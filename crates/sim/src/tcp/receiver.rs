@@ -36,6 +36,8 @@ pub struct Receiver {
     recent: Vec<u64>,
     /// What waits for a second segment: until when, and what is echoed.
     waiting: Option<(Time, Time, bool)>,
+    /// Segments that came for the first time.
+    arrived: u64,
     /// Segments that came again.
     duplicates: u64,
 }
@@ -43,12 +45,25 @@ pub struct Receiver {
 impl Receiver {
     /// Of nothing yet.
     pub fn new(settings: ReceiverSettings) -> Self {
-        Self { settings, next: 0, later: Ranges::default(), recent: Vec::new(), waiting: None, duplicates: 0 }
+        Self {
+            settings,
+            next: 0,
+            later: Ranges::default(),
+            recent: Vec::new(),
+            waiting: None,
+            arrived: 0,
+            duplicates: 0,
+        }
     }
 
     /// Segments that have arrived in order.
     pub fn in_order(&self) -> u64 {
         self.next
+    }
+
+    /// Segments that have arrived, in order or not.
+    pub fn arrived(&self) -> u64 {
+        self.arrived
     }
 
     /// Segments that came a second time.
@@ -69,6 +84,7 @@ impl Receiver {
             }
         } else if sequence == self.next {
             let had_gap = !self.later.is_empty();
+            self.arrived += 1;
             self.next += 1;
             if let Some((begin, end)) = self.later.first().filter(|range| range.0 == self.next) {
                 self.next = end;
@@ -77,6 +93,7 @@ impl Receiver {
             }
             return !had_gap;
         }
+        self.arrived += u64::from(is_new);
         self.duplicates += u64::from(!is_new);
         false
     }

@@ -1,0 +1,378 @@
+//! Many flows over one bottleneck: what is simulated, and what is measured of it.
+
+use quiclab_path::{
+    clock::ZeroRate,
+    queue::{
+        Limit, QueueDiscipline,
+        codel::{CoDel, CoDelSettings},
+        drop_head::DropHead,
+        drop_tail::DropTail,
+        fq_codel::{FqCoDel, FqCoDelSettings},
+        pie::{Pie, PieSettings},
+        red::{Red, RedError, RedSettings},
+    },
+    random::Random,
+};
+use quiclab_units::{Duration, Time};
+
+use crate::{
+    fairness::jain,
+    simulation::{EndpointId, Simulation, Stopped, Travelling},
+    tcp::{
+        Tcp,
+        congestion::{CongestionControl, cubic::Cubic, hystart::SlowStart, reno::Reno},
+        receiver::{Receiver, ReceiverSettings},
+        sender::{Sender, SenderSettings},
+    },
+    topology::{BuiltDumbbell, Dumbbell},
+    workload::{Completion, Source, Workload},
+};
+
+/// Flows over a dumbbell.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// The links.
+    pub dumbbell: Dumbbell,
+    /// What decides in front of the link between the routers.
+    pub queue: Queue,
+    /// The flows.
+    pub groups: Vec<Group>,
+    /// How long it lasts.
+    pub duration: Duration,
+    /// How often it is looked at; more than 0.
+    pub interval: Duration,
+    /// Everything random follows from it.
+    pub seed: u64,
+    /// Events after which it is given up.
+    pub budget: u64,
+}
+
+/// A queue discipline and what it is given.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Queue {
+    /// What does not fit is dropped.
+    DropTail(Limit),
+    /// The oldest makes room.
+    DropHead(Limit),
+    /// Random Early Detection.
+    Red(RedSettings, Limit),
+    /// Controlled Delay.
+    CoDel(CoDelSettings, Limit),
+    /// A queue for each flow, under Controlled Delay.
+    FqCoDel(FqCoDelSettings),
+    /// Proportional Integral Controller Enhanced.
+    Pie(PieSettings, Limit),
+}
+
+/// Flows that do not differ but in when they begin.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// Its name.
+    pub name: String,
+    /// How many.
+    pub flows: u32,
+    /// How they send.
+    pub sender: SenderSettings,
+    /// How many segments they have in flight.
+    pub congestion: Congestion,
+    /// How they acknowledge.
+    pub receiver: ReceiverSettings,
+    /// One way, from the sender to its router and from the other router to the receiver.
+    pub side_delays: [Duration; 2],
+    /// What they send.
+    pub workload: Workload,
+    /// Each begins at a random time in so long.
+    pub begin_within: Duration,
+}
+
+/// A congestion controller and what it is given.
+#[derive(Clone, Debug)]
+pub enum Congestion {
+    /// Reno, from this window on.
+    Reno {
+        /// In segments.
+        initial_window: f64,
+        /// How it begins.
+        slow_start: SlowStart,
+    },
+    /// CUBIC, from this window on.
+    Cubic {
+        /// In segments.
+        initial_window: f64,
+        /// How it begins.
+        slow_start: SlowStart,
+    },
+}
+
+/// Why a scenario cannot be simulated.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ScenarioError {
+    /// A link without a rate.
+    #[error(transparent)]
+    Rate(#[from] ZeroRate),
+    /// Parameters of RED that make no sense.
+    #[error(transparent)]
+    Red(#[from] RedError),
+    /// Nobody sends.
+    #[error("found no flows, expected at least 1")]
+    NoFlows,
+    /// More flows than memory holds.
+    #[error("found {found} flows, expected at most {MOST_FLOWS}")]
+    TooManyFlows {
+        /// How many.
+        found: u64,
+    },
+    /// A group whose window could never let a segment out.
+    #[error("{group}: found an initial window of {found} segments, expected at least 1")]
+    Window {
+        /// Its name.
+        group: String,
+        /// Its window.
+        found: f64,
+    },
+    /// A transfer of nothing.
+    #[error("{group}: found transfers of 0 segments, expected at least 1")]
+    EmptyTransfer {
+        /// Its name.
+        group: String,
+    },
+    /// It would be looked at without end.
+    #[error("found an interval of 0 ns, expected more")]
+    NoInterval,
+}
+
+/// Some kilobytes are needed for each.
+pub const MOST_FLOWS: u64 = 1_000_000;
+
+/// What was measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Why it ended.
+    pub stopped: Stopped,
+    /// Events that were handled ([`Simulation::handled`]).
+    pub events: u64,
+    /// Packets that were taken in by stages of the path.
+    pub packets_at_stages: u64,
+    /// At the end of each interval.
+    pub samples: Vec<Sample>,
+    /// At the end, of each flow, the first group's first.
+    pub flows: Vec<FlowOutcome>,
+}
+
+/// At the end of an interval.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// When.
+    pub time: Time,
+    /// Segments of each group that have arrived since the beginning, each counted once.
+    pub delivered: Vec<u64>,
+    /// The mean congestion window of each group, in segments.
+    pub windows: Vec<f64>,
+    /// Jain's index of what the flows have delivered in this interval; `None` where that is nothing.
+    pub fairness: Option<f64>,
+    /// The same with each flow's share multiplied by its round-trip time without queues.
+    pub fairness_by_rtt: Option<f64>,
+    /// Packets in the bottleneck's queue, with the one being sent.
+    pub queue_packets: u64,
+    /// Packets dropped there since the beginning.
+    pub dropped: u64,
+    /// Packets that have left it since the beginning.
+    pub forwarded: u64,
+}
+
+/// Of one flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowOutcome {
+    /// The number of its group.
+    pub group: usize,
+    /// Segments that have arrived, each counted once.
+    pub delivered: u64,
+    /// Segments sent, retransmissions included.
+    pub sent: u64,
+    /// Segments sent again.
+    pub retransmitted: u64,
+    /// Times that losses were found without the timer.
+    pub recoveries: u64,
+    /// Times that the retransmission timer expired.
+    pub timeouts: u64,
+    /// Its transfers that have ended.
+    pub completions: Vec<Completion>,
+}
+
+impl Scenario {
+    /// Simulates it.
+    ///
+    /// # Errors
+    /// Where it makes no sense; see [`ScenarioError`].
+    pub fn run(&self) -> Result<Outcome, ScenarioError> {
+        self.check()?;
+        let mut simulation = Simulation::default();
+        let dumbbell = self.build(&mut simulation)?;
+        let flows = self.add_flows(&mut simulation, &dumbbell);
+        let mut samples = Vec::new();
+        let mut before = vec![0; flows.len()];
+        let (mut time, end) = (Time::from_nanos(0), Time::from_nanos(0) + self.duration);
+        let stopped = loop {
+            time = (time + self.interval).min(end);
+            let rest = self.budget.saturating_sub(simulation.handled());
+            let stopped = simulation.run_until(time, rest);
+            samples.push(self.sample(&simulation, &dumbbell, &flows, &mut before));
+            if time == end || stopped == Stopped::Budget {
+                break stopped;
+            }
+        };
+        let accounts = simulation.pipelines().flat_map(|pipeline| pipeline.accounts());
+        Ok(Outcome {
+            stopped,
+            events: simulation.handled(),
+            packets_at_stages: accounts.map(|(_, account)| account.entered).sum(),
+            samples,
+            flows: flows.iter().map(|flow| flow.outcome(&simulation)).collect(),
+        })
+    }
+
+    fn check(&self) -> Result<(), ScenarioError> {
+        match self.groups.iter().map(|group| u64::from(group.flows)).sum() {
+            0 => return Err(ScenarioError::NoFlows),
+            found if found > MOST_FLOWS => return Err(ScenarioError::TooManyFlows { found }),
+            _ => {}
+        }
+        if self.interval == Duration::ZERO {
+            return Err(ScenarioError::NoInterval);
+        }
+        for group in &self.groups {
+            let (Congestion::Reno { initial_window: found, .. } | Congestion::Cubic { initial_window: found, .. }) =
+                group.congestion;
+            if found.is_nan() || found < 1.0 {
+                return Err(ScenarioError::Window { group: group.name.clone(), found });
+            }
+            let is_empty = match &group.workload {
+                Workload::Transfers { segments, .. } => *segments == 0,
+                Workload::Arrivals { transfers } => transfers.iter().any(|(_, segments)| *segments == 0),
+                Workload::Long | Workload::OnOff { .. } => false,
+            };
+            if is_empty {
+                return Err(ScenarioError::EmptyTransfer { group: group.name.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    fn build(&self, simulation: &mut Simulation<Tcp>) -> Result<BuiltDumbbell, ScenarioError> {
+        let random = || Random::new(self.seed, "queue");
+        let queue: Box<dyn QueueDiscipline<Travelling>> = match self.queue {
+            Queue::DropTail(limit) => Box::new(DropTail::new(limit)),
+            Queue::DropHead(limit) => Box::new(DropHead::new(limit)),
+            Queue::Red(settings, limit) => Box::new(Red::new(settings, limit, random())?),
+            Queue::CoDel(settings, limit) => Box::new(CoDel::new(settings, limit)),
+            Queue::FqCoDel(settings) => Box::new(FqCoDel::new(settings, random().up_to(u64::MAX))),
+            Queue::Pie(settings, limit) => Box::new(Pie::new(settings, limit, random())),
+        };
+        Ok(self.dumbbell.build(simulation, queue)?)
+    }
+
+    fn add_flows(&self, simulation: &mut Simulation<Tcp>, dumbbell: &BuiltDumbbell) -> Vec<Flow> {
+        let mut flows = Vec::new();
+        let mut starts = Random::new(self.seed, "starts");
+        for (number, group) in self.groups.iter().enumerate() {
+            let [left, right] = group.side_delays;
+            let one_way = left + self.dumbbell.delay + right;
+            for _ in 0..group.flows {
+                let start = Time::from_nanos(starts.up_to(group.begin_within.as_nanos()));
+                let random = Random::new(self.seed, &format!("flow {}", flows.len()));
+                let sender = Sender::new(group.sender, group.congestion.build());
+                let source = Source::new(sender, group.workload.clone(), start, random);
+                let pair = [Tcp::Source(Box::new(source)), Tcp::Receiver(Receiver::new(group.receiver))];
+                let ids = dumbbell.add_flow(simulation, pair, group.side_delays);
+                flows.push(Flow { group: number, ids, rtt: one_way + one_way });
+            }
+        }
+        flows
+    }
+
+    fn sample(
+        &self,
+        simulation: &Simulation<Tcp>,
+        dumbbell: &BuiltDumbbell,
+        flows: &[Flow],
+        before: &mut [u64],
+    ) -> Sample {
+        let mut delivered = vec![0; self.groups.len()];
+        let mut windows = vec![0.0; self.groups.len()];
+        let mut shares = Vec::with_capacity(flows.len());
+        for (flow, before) in flows.iter().zip(before) {
+            let arrived = flow.receiver(simulation).arrived();
+            delivered[flow.group] += arrived;
+            windows[flow.group] += flow.source(simulation).sender().congestion_window();
+            shares.push((arrived - *before) as f64);
+            *before = arrived;
+        }
+        for (window, group) in windows.iter_mut().zip(&self.groups) {
+            *window /= f64::from(group.flows);
+        }
+        let by_rtt = shares.iter().zip(flows).map(|(share, flow)| share * flow.rtt.as_secs_f64());
+        let bottleneck = simulation.pipeline(dumbbell.bottleneck).accounts().next().map(|(_, account)| account);
+        let bottleneck = bottleneck.unwrap_or_default();
+        Sample {
+            time: simulation.now(),
+            delivered,
+            windows,
+            fairness_by_rtt: jain(by_rtt),
+            fairness: jain(shares),
+            queue_packets: bottleneck.waiting.packets,
+            dropped: bottleneck.all_dropped(),
+            forwarded: bottleneck.left,
+        }
+    }
+}
+
+impl Congestion {
+    fn build(&self) -> Box<dyn CongestionControl> {
+        match self {
+            Self::Reno { initial_window, slow_start } => {
+                Box::new(Reno::new(*initial_window, f64::INFINITY, slow_start.clone()))
+            }
+            Self::Cubic { initial_window, slow_start } => {
+                Box::new(Cubic::new(*initial_window, f64::INFINITY, slow_start.clone()))
+            }
+        }
+    }
+}
+
+/// One flow in a simulation.
+struct Flow {
+    group: usize,
+    ids: [EndpointId; 2],
+    /// Without queues and without what packets take on the links.
+    rtt: Duration,
+}
+
+impl Flow {
+    fn source<'a>(&self, simulation: &'a Simulation<Tcp>) -> &'a Source {
+        match simulation.endpoint(self.ids[0]) {
+            Tcp::Source(source) => source,
+            Tcp::Receiver(_) => unreachable!("the first of a pair sends"),
+        }
+    }
+
+    fn receiver<'a>(&self, simulation: &'a Simulation<Tcp>) -> &'a Receiver {
+        match simulation.endpoint(self.ids[1]) {
+            Tcp::Receiver(receiver) => receiver,
+            Tcp::Source(_) => unreachable!("the second of a pair receives"),
+        }
+    }
+
+    fn outcome(&self, simulation: &Simulation<Tcp>) -> FlowOutcome {
+        let source = self.source(simulation);
+        let counters = source.sender().counters();
+        FlowOutcome {
+            group: self.group,
+            delivered: self.receiver(simulation).arrived(),
+            sent: counters.sent,
+            retransmitted: counters.retransmitted,
+            recoveries: counters.recoveries,
+            timeouts: counters.timeouts,
+            completions: source.completions().to_vec(),
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Many flows: findings of Aggarwal, Savage and Anderson, "Understanding the Performance of TCP Pacing" (INFOCOM 2000), and applications.
+
+use quiclab_path::queue::Limit;
+use quiclab_sim::{
+    scenario::{Congestion, Group, Outcome, Queue, Scenario, ScenarioError},
+    simulation::Stopped,
+    tcp::{
+        congestion::hystart::SlowStart,
+        receiver::ReceiverSettings,
+        sender::{PacingSettings, Recovery, SenderSettings},
+    },
+    topology::Dumbbell,
+    workload::Workload,
+};
+use quiclab_units::{Duration, Rate, Time};
+
+/// The study's: 576 bytes, 57 Mbit/s.
+const PACKET: u32 = 576;
+const RATE: u64 = 57_000_000;
+
+fn group(name: &str, flows: u32, is_paced: bool, side_milliseconds: u64, workload: Workload) -> Group {
+    Group {
+        name: name.to_owned(),
+        flows,
+        sender: SenderSettings {
+            packet_bytes: PACKET,
+            recovery: Recovery::Selective,
+            pacing: is_paced.then_some(PacingSettings { gain: 1.0, burst: 1 }),
+            ..SenderSettings::default()
+        },
+        congestion: Congestion::Reno { initial_window: 1.0, slow_start: SlowStart::standard(1.0) },
+        receiver: ReceiverSettings::default(),
+        side_delays: [Duration::from_millis(side_milliseconds); 2],
+        workload,
+        begin_within: Duration::from_millis(100),
+    }
+}
+
+/// With a buffer of a quarter of the bandwidth-delay product at 100 ms.
+fn scenario(groups: Vec<Group>, seconds: u64, seed: u64) -> Scenario {
+    Scenario {
+        dumbbell: Dumbbell { rate: Rate::from_bits_per_second(RATE), side_factor: 4, delay: Duration::from_millis(40) },
+        queue: Queue::DropTail(Limit::Packets(RATE / 8 / 10 / u64::from(PACKET) / 4)),
+        groups,
+        duration: Duration::from_secs(seconds),
+        interval: Duration::from_secs(1),
+        seed,
+        budget: u64::MAX,
+    }
+}
+
+fn delivered(outcome: &Outcome) -> &[u64] {
+    &outcome.samples.last().unwrap().delivered
+}
+
+#[test]
+fn at_unequal_round_trip_times_paced_flows_share_more_fairly_and_lose_less() {
+    for seed in 1..=3 {
+        let [plain, paced] = [false, true].map(|is_paced| {
+            let groups = vec![
+                group("100 ms", 25, is_paced, 5, Workload::Long),
+                group("280 ms", 25, is_paced, 50, Workload::Long),
+            ];
+            let outcome = scenario(groups, 60, seed).run().unwrap();
+            let fairness: Vec<f64> = outcome.samples[20..].iter().filter_map(|sample| sample.fairness_by_rtt).collect();
+            (fairness.iter().sum::<f64>() / fairness.len() as f64, outcome.samples.last().unwrap().dropped)
+        });
+        assert!(paced.0 > plain.0 + 0.05, "seed {seed}: fairness {} paced, {} not", paced.0, plain.0);
+        assert!(paced.1 * 2 < plain.1, "seed {seed}: drops {} paced, {} not", paced.1, plain.1);
+    }
+}
+
+#[test]
+fn beside_each_other_plain_flows_get_more_than_paced_ones() {
+    for seed in 1..=3 {
+        let groups = vec![group("plain", 25, false, 5, Workload::Long), group("paced", 25, true, 5, Workload::Long)];
+        let outcome = scenario(groups, 60, seed).run().unwrap();
+        let &[plain, paced] = delivered(&outcome) else { panic!("two groups") };
+        assert!(plain as f64 > 1.2 * paced as f64, "seed {seed}: {plain} plain, {paced} paced");
+    }
+}
+
+/// One at a time on an idle path: 1, 2, 4 and 3 segments in four round-trip times.
+#[test]
+fn a_transfer_on_an_idle_path_takes_its_round_trips() {
+    let workload = Workload::Transfers { segments: 10, think: Duration::from_millis(500) };
+    let outcome = scenario(vec![group("short", 1, false, 5, workload)], 60, 1).run().unwrap();
+    let completions = &outcome.flows[0].completions;
+    // A transfer and a pause take 0.9 s on average.
+    assert!((45..=90).contains(&completions.len()), "{}", completions.len());
+    for one in completions {
+        let took = one.ended.checked_since(one.began).unwrap().as_secs_f64();
+        assert!((0.400..0.404).contains(&took), "{took} s");
+    }
+    assert_eq!(outcome.flows[0].delivered, outcome.flows[0].sent);
+}
+
+#[test]
+fn a_source_that_is_on_half_the_time_sends_half_as_much() {
+    // A window of one segment for each round-trip time, so that what is sent counts the time.
+    let limited = |workload| {
+        let mut group = group("limited", 200, false, 5, workload);
+        group.sender.largest_window = 1.0;
+        delivered(&scenario(vec![group], 60, 1).run().unwrap())[0] as f64
+    };
+    let second = Duration::from_secs(1);
+    let share = limited(Workload::OnOff { on: second, off: second }) / limited(Workload::Long);
+    // Each time it is switched on it sends at once, whatever the clock of its round trips.
+    assert!((0.47..0.57).contains(&share), "{share}");
+}
+
+#[test]
+fn arrivals_begin_when_they_are_due_or_when_the_one_before_has_ended() {
+    let at = |milliseconds: u64| Time::from_nanos(milliseconds * 1_000_000);
+    let workload = Workload::Arrivals { transfers: vec![(at(1000), 1), (at(1050), 1), (at(3000), 3)] };
+    let outcome = scenario(vec![group("trace", 1, false, 5, workload)], 10, 1).run().unwrap();
+    let completions = &outcome.flows[0].completions;
+    assert_eq!(completions.len(), 3);
+    assert_eq!(completions[0].began, at(1000));
+    assert_eq!(completions[1].began, completions[0].ended);
+    assert_eq!((completions[2].began, completions[2].segments), (at(3000), 3));
+    assert_eq!(outcome.stopped, Stopped::Quiet);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_and_another_does_not() {
+    let run = |seed| scenario(vec![group("flows", 10, true, 5, Workload::Long)], 10, seed).run().unwrap();
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_and_what_does_not_end_is_ended() {
+    let plain = |workload| group("flows", 1, false, 5, workload);
+    let error = |scenario: &Scenario| scenario.run().unwrap_err();
+    let good = scenario(vec![plain(Workload::Long)], 10, 1);
+    assert_eq!(error(&Scenario { groups: Vec::new(), ..good.clone() }), ScenarioError::NoFlows);
+    let many = Scenario { groups: vec![Group { flows: 10_000_000, ..plain(Workload::Long) }], ..good.clone() };
+    assert_eq!(error(&many), ScenarioError::TooManyFlows { found: 10_000_000 });
+    assert_eq!(error(&Scenario { interval: Duration::ZERO, ..good.clone() }), ScenarioError::NoInterval);
+    let nothing = Workload::Transfers { segments: 0, think: Duration::ZERO };
+    let nothing = Scenario { groups: vec![plain(nothing)], ..good.clone() };
+    assert!(matches!(error(&nothing), ScenarioError::EmptyTransfer { .. }));
+    let mut small = plain(Workload::Long);
+    small.congestion = Congestion::Reno { initial_window: 0.5, slow_start: SlowStart::standard(1.0) };
+    assert!(matches!(error(&Scenario { groups: vec![small], ..good.clone() }), ScenarioError::Window { .. }));
+    let dumbbell = Dumbbell { rate: Rate::from_bits_per_second(0), ..good.dumbbell };
+    assert!(matches!(error(&Scenario { dumbbell, ..good.clone() }), ScenarioError::Rate(_)));
+    let bounded = Scenario { budget: 1000, ..good.clone() }.run().unwrap();
+    assert_eq!((bounded.stopped, bounded.events), (Stopped::Budget, 1000));
+    // Without a delay and without a buffer it goes on, and ends in time.
+    let dumbbell = Dumbbell { delay: Duration::ZERO, ..good.dumbbell };
+    let none = Scenario {
+        dumbbell,
+        queue: Queue::DropTail(Limit::Packets(0)),
+        groups: vec![group("flows", 1, true, 0, Workload::Long)],
+        ..good
+    };
+    assert_eq!(none.run().unwrap().stopped, Stopped::InTime);
+}
