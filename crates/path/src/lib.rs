@@ -20,3 +20,4 @@ pub mod rate_trace;
 pub mod reorder;
 pub mod stage;
 pub mod token_bucket;
+pub mod wire;

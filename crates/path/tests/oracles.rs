@@ -1,6 +1,7 @@
 //! Each stage against a closed form, or against its source transcribed word by word.
 
 use quiclab_path::{
+    delay::Delay,
     link::Link,
     loss::burst::{BurstLoss, GilbertElliott},
     packet::{Ecn, Packet},
@@ -16,6 +17,7 @@ use quiclab_path::{
     random::Random,
     stage::{Fates, Stage},
     token_bucket::TokenBucket,
+    wire::Wire,
 };
 use quiclab_units::{Duration, Rate, Time};
 
@@ -46,6 +48,27 @@ fn a_million_packets_leave_a_link_at_exact_times() {
             let exact = u128::from(number) * 12_000 * 1_000_000_000 / u128::from(rate);
             assert_eq!(u128::from(left.as_nanos()), exact + 7, "packet {number} at {rate} bit/s");
         }
+    }
+}
+
+/// A wire is a link that never drops and a delay, whatever comes.
+#[test]
+fn a_wire_is_a_link_and_a_delay() {
+    let (rate, delay) = (Rate::from_bits_per_second(7_000_003).try_into().unwrap(), Duration::from_micros(3_333));
+    let mut wire: Pipeline<u64> = Pipeline::new(vec![Box::new(Wire::new(rate, delay))]);
+    let queue = DropTail::new(Limit::Packets(u64::MAX));
+    let mut both: Pipeline<u64> = Pipeline::new(vec![Box::new(Link::new(rate, queue)), Box::new(Delay::new(delay))]);
+    let mut random = Random::new(6, "arrivals");
+    let mut now = 0;
+    for number in 0..50_000 {
+        now += random.up_to(2_000_000);
+        let packet = Packet { payload: number, ..packet(40 + random.up_to(1460) as u32) };
+        wire.handle_packet(time(now), packet.clone());
+        both.handle_packet(time(now), packet);
+        while let Some(arrived) = wire.poll_packet(time(now)) {
+            assert_eq!(both.poll_packet(time(now)), Some(arrived));
+        }
+        assert_eq!(both.poll_packet(time(now)), None);
     }
 }
 
@@ -270,6 +293,6 @@ fn a_queue_without_room_drops_everything() {
 #[test]
 #[should_panic(expected = "two stages of the name delay")]
 fn two_stages_of_one_name_are_refused() {
-    let delay = || -> Box<dyn Stage<u64>> { Box::new(quiclab_path::delay::Delay::new(Duration::from_millis(1))) };
+    let delay = || -> Box<dyn Stage<u64>> { Box::new(Delay::new(Duration::from_millis(1))) };
     Pipeline::new(vec![delay(), delay()]);
 }

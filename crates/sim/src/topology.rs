@@ -5,7 +5,8 @@ use quiclab_path::{
     delay::Delay,
     link::Link,
     pipeline::Pipeline,
-    queue::{Limit, QueueDiscipline, drop_tail::DropTail},
+    queue::QueueDiscipline,
+    wire::Wire,
 };
 use quiclab_units::{Duration, Rate};
 
@@ -72,6 +73,5 @@ impl BuiltDumbbell {
 
 /// A link that never drops.
 fn wire(rate: PositiveRate, delay: Duration) -> Pipeline<Travelling> {
-    let queue = DropTail::new(Limit::Packets(u64::MAX));
-    Pipeline::new(vec![Box::new(Link::new(rate, queue)), Box::new(Delay::new(delay))])
+    Pipeline::new(vec![Box::new(Wire::new(rate, delay))])
 }
