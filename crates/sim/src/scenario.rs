@@ -20,9 +20,9 @@ use crate::{
     simulation::{EndpointId, Simulation, Stopped, Travelling},
     tcp::{
         Tcp,
-        congestion::{CongestionControl, cubic::Cubic, hystart::SlowStart, reno::Reno},
+        congestion::{CongestionControl, bbr::Bbr, cubic::Cubic, hystart::SlowStart, reno::Reno},
         receiver::{Receiver, ReceiverSettings},
-        sender::{Sender, SenderSettings},
+        sender::{Recovery, Sender, SenderSettings},
     },
     topology::{BuiltDumbbell, Dumbbell},
     workload::{Completion, Source, Workload},
@@ -102,6 +102,11 @@ pub enum Congestion {
         /// How it begins.
         slow_start: SlowStart,
     },
+    /// BBR, from this window on; only with selective acknowledgments.
+    Bbr {
+        /// In segments.
+        initial_window: f64,
+    },
 }
 
 /// Why a scenario cannot be simulated.
@@ -133,6 +138,12 @@ pub enum ScenarioError {
     /// A transfer of nothing.
     #[error("{group}: found transfers of 0 segments, expected at least 1")]
     EmptyTransfer {
+        /// Its name.
+        group: String,
+    },
+    /// BBR knows nothing of the path without selective acknowledgments.
+    #[error("{group}: found BBR without selective acknowledgments, expected recovery by these")]
+    NoRateSamples {
         /// Its name.
         group: String,
     },
@@ -241,8 +252,12 @@ impl Scenario {
             return Err(ScenarioError::NoInterval);
         }
         for group in &self.groups {
-            let (Congestion::Reno { initial_window: found, .. } | Congestion::Cubic { initial_window: found, .. }) =
-                group.congestion;
+            let (Congestion::Reno { initial_window: found, .. }
+            | Congestion::Cubic { initial_window: found, .. }
+            | Congestion::Bbr { initial_window: found }) = group.congestion;
+            if matches!(group.congestion, Congestion::Bbr { .. }) && group.sender.recovery != Recovery::Selective {
+                return Err(ScenarioError::NoRateSamples { group: group.name.clone() });
+            }
             if found.is_nan() || found < 1.0 {
                 return Err(ScenarioError::Window { group: group.name.clone(), found });
             }
@@ -280,7 +295,7 @@ impl Scenario {
             for _ in 0..group.flows {
                 let start = Time::from_nanos(starts.up_to(group.begin_within.as_nanos()));
                 let random = Random::new(self.seed, &format!("flow {}", flows.len()));
-                let sender = Sender::new(group.sender, group.congestion.build());
+                let sender = Sender::new(group.sender, group.congestion.build(&random));
                 let source = Source::new(sender, group.workload.clone(), start, random);
                 let pair = [Tcp::Source(Box::new(source)), Tcp::Receiver(Receiver::new(group.receiver))];
                 let ids = dumbbell.add_flow(simulation, pair, group.side_delays);
@@ -327,7 +342,7 @@ impl Scenario {
 }
 
 impl Congestion {
-    fn build(&self) -> Box<dyn CongestionControl> {
+    fn build(&self, random: &Random) -> Box<dyn CongestionControl> {
         match self {
             Self::Reno { initial_window, slow_start } => {
                 Box::new(Reno::new(*initial_window, f64::INFINITY, slow_start.clone()))
@@ -335,6 +350,7 @@ impl Congestion {
             Self::Cubic { initial_window, slow_start } => {
                 Box::new(Cubic::new(*initial_window, f64::INFINITY, slow_start.clone()))
             }
+            Self::Bbr { initial_window } => Box::new(Bbr::new(*initial_window, random.clone())),
         }
     }
 }

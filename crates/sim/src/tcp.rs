@@ -1,6 +1,7 @@
 //! TCP as RFCs describe it, in segments instead of bytes.
 
 pub mod congestion;
+pub mod delivery;
 mod duplicates;
 pub mod receiver;
 pub mod rtt;

@@ -1,10 +1,13 @@
 //! Congestion control: how many segments may be in flight, and how fast they leave.
 
+pub mod bbr;
 pub mod cubic;
 pub mod hystart;
 pub mod reno;
 
 use quiclab_units::{Duration, Time};
+
+use super::delivery::RateSample;
 
 /// What an acknowledgment says.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +26,16 @@ pub struct Acked {
     pub highest: u64,
     /// Whether losses are being repaired: the window does not grow then.
     pub is_recovering: bool,
+    /// Whether what was lost has not all arrived, be it found by the timer or not.
+    pub is_repairing: bool,
+    /// Segments that it shows to be lost.
+    pub lost: u64,
+    /// Segments on their way before it came.
+    pub in_flight_before: u64,
+    /// Segments on their way now.
+    pub in_flight: u64,
+    /// How fast segments arrive; `None` without selective acknowledgments, and where none has arrived.
+    pub rate_sample: Option<RateSample>,
     /// Whether the window kept segments back, without which it must not grow (RFC 7661).
     pub is_limited_by_window: bool,
 }
@@ -37,6 +50,11 @@ pub trait CongestionControl: std::fmt::Debug {
 
     /// `ssthresh`; infinite where there was no loss yet.
     fn threshold(&self) -> f64;
+
+    /// Segments per second at which they leave; `None` leaves that to the sender's settings.
+    fn pacing_rate(&self) -> Option<f64> {
+        None
+    }
 
     /// Segments have arrived.
     fn on_acknowledged(&mut self, acked: &Acked);

@@ -55,7 +55,7 @@ impl Duplicates {
             }
         }
         // The acknowledgment that ends recovery does not make the window grow (RFC 5681, section 3.2, step 6).
-        Answer { newly, is_recovering: was_recovering, retransmit, ..Answer::default() }
+        Answer { newly, is_recovering: was_recovering, is_repairing: was_recovering, retransmit, ..Answer::default() }
     }
 
     /// Nothing new has arrived in order.
@@ -64,14 +64,21 @@ impl Duplicates {
         self.count += 1;
         if let Some(inflation) = &mut self.inflation {
             *inflation += 1.0;
-            return Answer { is_recovering: true, ..Answer::default() };
+            return Answer { is_recovering: true, is_repairing: true, ..Answer::default() };
         }
         if self.count != DUPLICATE_THRESHOLD || acknowledged < self.recover {
-            return Answer { is_recovering: false, ..Answer::default() };
+            return Answer::default();
         }
         self.recover = highest;
         self.inflation = Some(f64::from(DUPLICATE_THRESHOLD));
-        Answer { newly: 0, is_new_loss: true, is_recovering: true, retransmit: Some(acknowledged) }
+        Answer {
+            lost: 1,
+            is_new_loss: true,
+            is_recovering: true,
+            is_repairing: true,
+            retransmit: Some(acknowledged),
+            ..Answer::default()
+        }
     }
 
     /// All that was sent is taken for lost (RFC 5681, section 3.1; RFC 6582, section 3.2, step 4).

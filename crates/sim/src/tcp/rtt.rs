@@ -9,6 +9,7 @@ pub struct RttEstimator {
     /// Nanoseconds; `None` before the first sample.
     smoothed: Option<u64>,
     variation: u64,
+    least: Option<Duration>,
     /// How often the timeout was doubled since the last sample.
     backoffs: u32,
 }
@@ -40,11 +41,12 @@ impl Default for RtoSettings {
 impl RttEstimator {
     /// Without a sample.
     pub fn new(settings: RtoSettings) -> Self {
-        Self { settings, smoothed: None, variation: 0, backoffs: 0 }
+        Self { settings, smoothed: None, variation: 0, least: None, backoffs: 0 }
     }
 
     /// Takes in a sample of a segment that was sent once (Karn's algorithm, section 3).
     pub fn on_sample(&mut self, sample: Duration) {
+        self.least = Some(self.least.map_or(sample, |least| least.min(sample)));
         let sample = sample.as_nanos();
         match self.smoothed {
             None => {
@@ -68,6 +70,11 @@ impl RttEstimator {
     /// `SRTT`; `None` before the first sample.
     pub fn smoothed(&self) -> Option<Duration> {
         self.smoothed.map(Duration::from_nanos)
+    }
+
+    /// The smallest sample so far.
+    pub fn least(&self) -> Option<Duration> {
+        self.least
     }
 
     /// `RTO`.

@@ -2,7 +2,12 @@
 
 use std::collections::VecDeque;
 
-use super::sender::{Answer, DUPLICATE_THRESHOLD};
+use quiclab_units::{Duration, Time};
+
+use super::{
+    delivery::{Delivery, RateSample, Stamp},
+    sender::{Answer, DUPLICATE_THRESHOLD},
+};
 use crate::ranges::Ranges;
 
 /// What a sender with selective acknowledgments knows of each segment.
@@ -11,7 +16,8 @@ pub(crate) struct Scoreboard {
     /// The first segment that is not acknowledged in order.
     acknowledged: u64,
     /// Of each segment from there on.
-    segments: VecDeque<State>,
+    segments: VecDeque<Tracked>,
+    delivery: Delivery,
     arrived: Ranges,
     /// Segments that have arrived out of order.
     arrived_count: u64,
@@ -27,6 +33,14 @@ pub(crate) struct Scoreboard {
     recovery_point: Option<u64>,
     /// Whether it was begun by the timer: the window grows from one segment then, and a loss below the point is none of another window either.
     is_after_timeout: bool,
+}
+
+/// A segment that was sent.
+#[derive(Clone, Copy, Debug)]
+struct Tracked {
+    state: State,
+    /// Of when it was sent last.
+    stamp: Stamp,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,30 +69,42 @@ impl Scoreboard {
         (self.lost_count > 0).then_some(self.first_lost)
     }
 
-    pub(crate) fn on_sent(&mut self, sequence: u64) {
+    pub(crate) fn on_sent(&mut self, sequence: u64, now: Time) {
+        let stamp = self.delivery.on_sent(now, self.in_flight());
         let place = (sequence - self.acknowledged) as usize;
         if place == self.segments.len() {
-            self.segments.push_back(State::Sent);
+            self.segments.push_back(Tracked { state: State::Sent, stamp });
             return;
         }
-        if self.segments[place] == State::Lost {
-            self.segments[place] = State::Sent;
+        if self.segments[place].state == State::Lost {
+            self.segments[place] = Tracked { state: State::Sent, stamp };
             self.lost_count -= 1;
             self.find_first_lost();
         }
     }
 
+    /// The application has nothing more to send.
+    pub(crate) fn on_nothing_to_send(&mut self) {
+        self.delivery.on_nothing_to_send(self.in_flight());
+    }
+
+    /// How fast segments arrive, after an acknowledgment.
+    pub(crate) fn rate_sample(&mut self, now: Time, least_rtt: Option<Duration>) -> Option<RateSample> {
+        self.delivery.sample(now, least_rtt)
+    }
+
     pub(crate) fn on_acknowledgment(&mut self, next: u64, selective: &[(u64, u64)], highest: u64) -> Answer {
         let mut newly = 0;
         while self.acknowledged < next {
-            match self.segments.pop_front() {
-                Some(State::Arrived) => self.arrived_count -= 1,
-                Some(State::Lost) => {
-                    self.lost_count -= 1;
-                    newly += 1;
-                }
-                Some(State::Sent) => newly += 1,
-                None => break,
+            let Some(tracked) = self.segments.pop_front() else { break };
+            match tracked.state {
+                State::Arrived => self.arrived_count -= 1,
+                State::Lost => self.lost_count -= 1,
+                State::Sent => {}
+            }
+            if tracked.state != State::Arrived {
+                newly += 1;
+                self.delivery.on_arrived(tracked.stamp);
             }
             self.acknowledged += 1;
         }
@@ -89,28 +115,29 @@ impl Scoreboard {
                 newly += self.take(begin, end);
             }
         }
-        let is_loss = self.judge();
+        let lost = self.judge();
         if self.lost_count > 0 {
             self.find_first_lost();
         }
         if self.recovery_point.is_some_and(|point| self.acknowledged >= point) {
             self.recovery_point = None;
         }
-        let is_new_loss = is_loss && self.recovery_point.is_none();
+        let is_new_loss = lost > 0 && self.recovery_point.is_none();
         if is_new_loss {
             self.recovery_point = Some(highest);
             self.is_after_timeout = false;
         }
-        let is_recovering = self.recovery_point.is_some() && !self.is_after_timeout;
-        Answer { newly, is_new_loss, is_recovering, retransmit: None }
+        let is_repairing = self.recovery_point.is_some();
+        let is_recovering = is_repairing && !self.is_after_timeout;
+        Answer { newly, lost, is_new_loss, is_recovering, is_repairing, retransmit: None }
     }
 
     /// Nothing that was sent is on its way any more; what has arrived is still believed to have.
     pub(crate) fn on_timeout(&mut self, highest: u64) {
         self.lost_count = 0;
-        for state in &mut self.segments {
-            if *state != State::Arrived {
-                *state = State::Lost;
+        for tracked in &mut self.segments {
+            if tracked.state != State::Arrived {
+                tracked.state = State::Lost;
                 self.lost_count += 1;
             }
         }
@@ -125,15 +152,16 @@ impl Scoreboard {
 
     /// Books `begin..end` as arrived; gives how many of them are new.
     fn take(&mut self, begin: u64, end: u64) -> u64 {
-        let Self { acknowledged, segments, arrived, arrived_count, lost_count, top, .. } = self;
+        let Self { acknowledged, segments, delivery, arrived, arrived_count, lost_count, top, .. } = self;
         let mut newly = 0;
         arrived.insert(begin, end, |from, to| {
             for sequence in from..to {
-                let state = &mut segments[(sequence - *acknowledged) as usize];
-                if *state == State::Lost {
+                let tracked = &mut segments[(sequence - *acknowledged) as usize];
+                if tracked.state == State::Lost {
                     *lost_count -= 1;
                 }
-                *state = State::Arrived;
+                tracked.state = State::Arrived;
+                delivery.on_arrived(tracked.stamp);
                 *arrived_count += 1;
                 newly += 1;
                 let mut rising = Some(sequence);
@@ -147,27 +175,28 @@ impl Scoreboard {
         newly
     }
 
-    /// Finds what is lost by now; true where there is more than before.
-    fn judge(&mut self) -> bool {
+    /// Finds what is lost by now; gives how many segments more than before.
+    fn judge(&mut self) -> u64 {
         let bound = self.top[self.top.len() - 1].unwrap_or(0);
-        let mut is_loss = false;
+        let mut lost = 0;
         self.judged = self.judged.max(self.acknowledged);
         while self.judged < bound {
-            let state = &mut self.segments[(self.judged - self.acknowledged) as usize];
-            if *state == State::Sent {
-                *state = State::Lost;
+            let tracked = &mut self.segments[(self.judged - self.acknowledged) as usize];
+            if tracked.state == State::Sent {
+                tracked.state = State::Lost;
                 self.lost_count += 1;
                 self.first_lost = self.first_lost.min(self.judged);
-                is_loss = true;
+                lost += 1;
             }
             self.judged += 1;
         }
-        is_loss
+        lost
     }
 
     fn find_first_lost(&mut self) {
         self.first_lost = self.first_lost.max(self.acknowledged);
-        while self.lost_count > 0 && self.segments[(self.first_lost - self.acknowledged) as usize] != State::Lost {
+        while self.lost_count > 0 && self.segments[(self.first_lost - self.acknowledged) as usize].state != State::Lost
+        {
             self.first_lost += 1;
         }
     }

@@ -79,7 +79,7 @@ pub struct Sender {
     rtt: RttEstimator,
     /// When the retransmission timer expires.
     expires: Option<Time>,
-    pacer: Option<Pacer>,
+    pacer: Pacer,
     counters: Counters,
 }
 
@@ -127,7 +127,7 @@ impl Sender {
             highest: 0,
             rtt: RttEstimator::new(settings.rto),
             expires: None,
-            pacer: settings.pacing.map(|pacing| Pacer::new(pacing.burst)),
+            pacer: Pacer::new(settings.pacing.map_or(1, |pacing| pacing.burst)),
             counters: Counters::default(),
         }
     }
@@ -152,7 +152,7 @@ impl Sender {
         self.repair = Repair::new(self.settings.recovery, self.acknowledged);
         self.rtt = RttEstimator::new(self.settings.rto);
         self.expires = None;
-        self.pacer = self.settings.pacing.map(|pacing| Pacer::new(pacing.burst));
+        self.pacer = Pacer::new(self.settings.pacing.map_or(1, |pacing| pacing.burst));
     }
 
     /// `cwnd`, in segments, without what fast recovery adds.
@@ -217,7 +217,7 @@ impl Sender {
         self.highest = self.highest.max(sequence + 1);
         match &mut self.repair {
             Repair::Duplicates(duplicates) => duplicates.on_sent(sequence),
-            Repair::Selective(scoreboard) => scoreboard.on_sent(sequence),
+            Repair::Selective(scoreboard) => scoreboard.on_sent(sequence, now),
         }
         let segment = Segment::Data { sequence, sent: now, is_retransmission };
         outbox.send(self.settings.packet_bytes, Ecn::NotCapable, segment);
@@ -230,21 +230,41 @@ impl Sender {
     /// Sends what the window and the pacer allow.
     fn send_more(&mut self, now: Time, outbox: &mut Outbox) {
         while let Some(sequence) = self.sendable() {
-            if let (Some(pacer), Some(pacing)) = (&mut self.pacer, self.settings.pacing) {
-                if pacer.next_time() > now {
-                    return;
-                }
-                if let Some(rtt) = self.rtt.smoothed() {
-                    let packets = pacing.gain * self.congestion.window();
-                    pacer.on_sent(now, Duration::from_nanos((rtt.as_nanos() as f64 / packets) as u64));
-                }
+            if self.paced_time().is_some_and(|time| time > now) {
+                return;
+            }
+            if let Some(interval) = self.interval() {
+                self.pacer.on_sent(now, interval);
             }
             self.send(sequence, now, outbox);
         }
+        let is_idle = self.highest == self.written && self.in_flight() as f64 + 1.0 <= self.congestion.window();
+        if let Repair::Selective(scoreboard) = &mut self.repair
+            && is_idle
+            && scoreboard.lost().is_none()
+        {
+            scoreboard.on_nothing_to_send();
+        }
+    }
+
+    /// The time between two packets; `None` where they are not spaced, or nothing is known of the path yet.
+    fn interval(&self) -> Option<Duration> {
+        let nanoseconds = match (self.congestion.pacing_rate(), self.settings.pacing) {
+            (Some(rate), _) => 1e9 / rate,
+            (None, Some(pacing)) => self.rtt.smoothed()?.as_nanos() as f64 / (pacing.gain * self.congestion.window()),
+            (None, None) => return None,
+        };
+        Some(Duration::from_nanos(nanoseconds as u64))
+    }
+
+    /// When the pacer lets the next packet out; `None` where there is none.
+    fn paced_time(&self) -> Option<Time> {
+        (self.settings.pacing.is_some() || self.congestion.pacing_rate().is_some()).then(|| self.pacer.next_time())
     }
 
     fn on_acknowledgment(&mut self, now: Time, ack: Acknowledgment, outbox: &mut Outbox) {
-        let in_flight = self.in_flight() as f64;
+        let in_flight_before = self.in_flight();
+        let in_flight = in_flight_before as f64;
         let is_limited_by_window = in_flight + 2.0 > self.congestion.window();
         let is_new = ack.next > self.acknowledged;
         let rtt = (is_new && ack.is_first).then(|| now.checked_since(ack.echo)).flatten();
@@ -258,8 +278,17 @@ impl Sender {
             Repair::Duplicates(duplicates) => duplicates.on_duplicate(ack.next, before, self.highest),
             Repair::Selective(scoreboard) => scoreboard.on_acknowledgment(ack.next, &ack.selective, self.highest),
         };
+        let rate_sample = match &mut self.repair {
+            Repair::Duplicates(_) => None,
+            Repair::Selective(scoreboard) => scoreboard.rate_sample(now, self.rtt.least()),
+        };
         self.congestion.on_acknowledged(&Acked {
             now,
+            is_repairing: answer.is_repairing,
+            lost: answer.lost,
+            in_flight_before,
+            in_flight: self.in_flight(),
+            rate_sample,
             newly: answer.newly,
             rtt,
             smoothed_rtt: self.rtt.smoothed(),
@@ -292,9 +321,7 @@ impl Sender {
         self.rtt.on_timeout();
         self.expires = None;
         self.counters.timeouts += 1;
-        if let Some(pacer) = &mut self.pacer {
-            pacer.reset(now);
-        }
+        self.pacer.reset(now);
     }
 }
 
@@ -303,10 +330,14 @@ impl Sender {
 pub(crate) struct Answer {
     /// Segments that have newly arrived.
     pub newly: u64,
+    /// Segments that are newly known to be lost.
+    pub lost: u64,
     /// A loss was found that is not of a window in which one was found before.
     pub is_new_loss: bool,
     /// Whether losses are being repaired after this acknowledgment.
     pub is_recovering: bool,
+    /// The same, or those that the timer has found are.
+    pub is_repairing: bool,
     /// To be sent again at once, whatever the window.
     pub retransmit: Option<u64>,
 }
@@ -340,7 +371,7 @@ impl Endpoint for Sender {
     }
 
     fn next_timeout(&self) -> Option<Time> {
-        let paced = self.sendable().map(|_| self.pacer.map_or(Time::from_nanos(0), |pacer| pacer.next_time()));
+        let paced = self.sendable().map(|_| self.paced_time().unwrap_or_default());
         [self.expires, paced].into_iter().flatten().min()
     }
 }

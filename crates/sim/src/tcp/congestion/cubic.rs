@@ -129,6 +129,11 @@ mod tests {
             acknowledged: 0,
             highest: 0,
             is_recovering: false,
+            is_repairing: false,
+            lost: 0,
+            in_flight_before: 0,
+            in_flight: 0,
+            rate_sample: None,
             is_limited_by_window: true,
         }
     }

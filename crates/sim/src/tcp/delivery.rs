@@ -1,0 +1,152 @@
+//! How fast segments arrive (draft-cheng-iccrg-delivery-rate-estimation-00).
+
+use quiclab_units::{Duration, Time};
+
+/// What is known at sending, kept with each segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    /// `P.sent_time`.
+    sent: Time,
+    /// `P.delivered`.
+    delivered: u64,
+    /// `P.delivered_time`.
+    delivered_time: Time,
+    /// `P.first_sent_time`.
+    first_sent: Time,
+    /// `P.is_app_limited`.
+    is_limited_by_application: bool,
+}
+
+/// `C`, of one connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Delivery {
+    delivered: u64,
+    delivered_time: Time,
+    first_sent: Time,
+    /// `C.app_limited`: what is delivered up to here was limited by the application.
+    limited_until: u64,
+    /// The segment of this acknowledgment that was sent last.
+    newest: Option<Stamp>,
+}
+
+/// `rs`: how fast segments have arrived over about a round-trip time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateSample {
+    /// Segments per second; `None` where the time was too short to tell.
+    pub rate: Option<f64>,
+    /// `rs.prior_delivered`: segments that had arrived when the newest one of these was sent.
+    pub prior_delivered: u64,
+    /// Segments that have arrived by now.
+    pub delivered: u64,
+    /// Whether the application kept it low.
+    pub is_limited_by_application: bool,
+}
+
+impl Delivery {
+    /// Before a segment is sent (section 3.2).
+    pub(crate) fn on_sent(&mut self, now: Time, in_flight: u64) -> Stamp {
+        if in_flight == 0 {
+            self.first_sent = now;
+            self.delivered_time = now;
+        }
+        Stamp {
+            sent: now,
+            delivered: self.delivered,
+            delivered_time: self.delivered_time,
+            first_sent: self.first_sent,
+            is_limited_by_application: self.limited_until > 0,
+        }
+    }
+
+    /// The application has nothing more to send, with so many segments in flight (section 3.4).
+    pub(crate) fn on_nothing_to_send(&mut self, in_flight: u64) {
+        self.limited_until = (self.delivered + in_flight).max(1);
+    }
+
+    /// A segment has arrived (section 3.3, `UpdateRateSample`).
+    pub(crate) fn on_arrived(&mut self, stamp: Stamp) {
+        self.delivered += 1;
+        let key = |stamp: &Stamp| (stamp.delivered, stamp.sent);
+        if self.newest.is_none_or(|newest| key(&stamp) >= key(&newest)) {
+            self.newest = Some(stamp);
+        }
+    }
+
+    /// All segments of an acknowledgment have been told (section 3.3, `GenerateRateSample`). `None` where there were none.
+    pub(crate) fn sample(&mut self, now: Time, least_rtt: Option<Duration>) -> Option<RateSample> {
+        let newest = self.newest.take()?;
+        self.delivered_time = now;
+        self.first_sent = newest.sent;
+        if self.delivered > self.limited_until {
+            self.limited_until = 0;
+        }
+        let since = |late: Time, early: Time| late.checked_since(early).unwrap_or_default();
+        let interval = since(newest.sent, newest.first_sent).max(since(now, newest.delivered_time));
+        let is_long = interval > Duration::ZERO && least_rtt.is_none_or(|least| interval >= least);
+        Some(RateSample {
+            rate: is_long.then(|| (self.delivered - newest.delivered) as f64 / interval.as_secs_f64()),
+            prior_delivered: newest.delivered,
+            delivered: self.delivered,
+            is_limited_by_application: newest.is_limited_by_application,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(milliseconds: u64) -> Time {
+        Time::from_nanos(milliseconds * 1_000_000)
+    }
+
+    /// Ten segments at once, whose acknowledgments come 1 ms apart: the rate is that of the acknowledgments, not of the sending.
+    #[test]
+    fn a_burst_does_not_look_faster_than_it_arrives() {
+        let mut delivery = Delivery::default();
+        let stamps: Vec<Stamp> = (0..10).map(|sent| delivery.on_sent(at(0), sent)).collect();
+        let mut last = None;
+        for (number, stamp) in stamps.into_iter().enumerate() {
+            delivery.on_arrived(stamp);
+            last = delivery.sample(at(100 + number as u64), None);
+        }
+        // 10 segments in 109 ms, the first round-trip time included.
+        let rate = last.unwrap().rate.unwrap();
+        assert!((rate - 10.0 / 0.109).abs() < 0.01, "{rate}");
+        let stamps: Vec<Stamp> = (0..10).map(|_| delivery.on_sent(at(109), 1)).collect();
+        for (number, stamp) in stamps.into_iter().enumerate() {
+            delivery.on_arrived(stamp);
+            last = delivery.sample(at(209 + number as u64), None);
+        }
+        let rate = last.unwrap().rate.unwrap();
+        assert!((rate - 10.0 / 0.109).abs() < 0.01, "{rate}");
+    }
+
+    /// Acknowledgments that come all at once: the rate is that of the sending.
+    #[test]
+    fn compressed_acknowledgments_do_not_look_fast() {
+        let mut delivery = Delivery::default();
+        let stamps: Vec<Stamp> = (0..101).map(|number| delivery.on_sent(at(number), number)).collect();
+        delivery.on_arrived(stamps[0]);
+        delivery.sample(at(100), None);
+        stamps[1..].iter().for_each(|stamp| delivery.on_arrived(*stamp));
+        let sample = delivery.sample(at(201), None).unwrap();
+        // The last of them was sent at 100 ms, when nothing had arrived.
+        assert_eq!((sample.prior_delivered, sample.delivered), (0, 101));
+        assert!((sample.rate.unwrap() - 101.0 / 0.201).abs() < 0.01, "{sample:?}");
+    }
+
+    #[test]
+    fn a_sample_shorter_than_a_round_trip_tells_nothing_and_a_silent_application_is_told() {
+        let mut delivery = Delivery::default();
+        let stamp = delivery.on_sent(at(0), 0);
+        delivery.on_nothing_to_send(1);
+        let late = delivery.on_sent(at(5), 1);
+        delivery.on_arrived(stamp);
+        let sample = delivery.sample(at(40), Some(Duration::from_millis(50))).unwrap();
+        assert_eq!((sample.rate, sample.is_limited_by_application), (None, false));
+        delivery.on_arrived(late);
+        assert!(delivery.sample(at(60), None).unwrap().is_limited_by_application);
+        assert_eq!(delivery.sample(at(60), None), None);
+    }
+}
