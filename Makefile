@@ -63,21 +63,22 @@ fuzz: toolchains ## feed foreign bytes to the readers, FUZZ_SECONDS (600) for ea
 			-max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -timeout=10 -print_final_stats=1; done
 
 .PHONY: bench
-bench: test-setup build ## CPU time and memory of a run, beside their limits; of quiclab analyze, beside tshark
+bench: test-setup build ## what runs, quiclab analyze and the simulator cost, beside limits and tshark
 	cargo bench -p quiclab --bench cost
 	cargo bench -p quiclab --bench analyze
+	cargo bench -p quiclab-sim --bench dumbbell
 
 .PHONY: baseline
 baseline: demo-setup build ## the whole baseline, 80 runs of 100 MiB: about an hour on 2 cores
 	$(QUICLAB) run experiments/quic-steps/baseline.toml -j $(JOBS)
 
 .PHONY: quic-steps
-quic-steps: demo-setup build ## every figure of QUIC Steps, quick profiles, and what must hold of them: a quarter of an hour on 2 cores
+quic-steps: demo-setup build ## every figure of QUIC Steps, quick profiles, and what must hold of them: 20 minutes on 2 cores
 	$(QUICLAB) run experiments/quic-steps --profile quick -j $(JOBS)
 	$(QUICLAB) check results/quic-steps/*-quick
 
 .PHONY: quic-steps-all
-quic-steps-all: demo-setup build ## the same with 20 repetitions of 100 MiB: an estimated 20 hours of CPU time and 60 GB
+quic-steps-all: demo-setup build ## the same with 20 repetitions of 20 to 100 MiB: some 8 hours of CPU time and 30 GB
 	$(QUICLAB) run experiments/quic-steps -j $(JOBS)
 
 .PHONY: atlas
