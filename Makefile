@@ -22,6 +22,8 @@ TEST_PACKAGES := $(DEMO_PACKAGES) chromium tshark openssl zstd python3-venv
 STACKS_PACKAGES := $(DEMO_PACKAGES) libnuma-dev maven openjdk-17-jdk-headless python3-pip
 # To build the kernel with paced segmentation offload.
 KERNEL_PACKAGES := $(DEMO_PACKAGES) flex bison bc libelf-dev patch
+# To time the simulator beside another.
+NS3_PACKAGES := $(DEMO_PACKAGES) libns3-dev libgsl-dev libxml2-dev libsqlite3-dev pkg-config
 # To hold the endpoints to the contract.
 CONTRACT_PACKAGES := $(DEMO_PACKAGES) python3 openssl iproute2
 
@@ -67,6 +69,15 @@ bench: test-setup build ## what runs, quiclab analyze and the simulator cost, be
 	cargo bench -p quiclab --bench cost
 	cargo bench -p quiclab --bench analyze
 	cargo bench -p quiclab-sim --bench dumbbell
+
+.PHONY: bench-ns3
+bench-ns3: toolchains ## the simulator beside ns-3 on the same dumbbell: some three minutes
+	$(call require,$(NS3_PACKAGES))
+	mkdir -p target
+	g++ -O2 -std=c++17 bench/ns3/dumbbell.cc -o target/ns3-dumbbell $$(pkg-config --cflags --libs \
+		ns3-core ns3-network ns3-internet ns3-point-to-point ns3-applications ns3-traffic-control)
+	cargo bench -p quiclab-sim --bench dumbbell
+	target/ns3-dumbbell 50 57000000 576 100
 
 .PHONY: baseline
 baseline: demo-setup build ## the whole baseline, 80 runs of 100 MiB: about an hour on 2 cores
