@@ -17,6 +17,7 @@ use quiclab_units::{Duration, Time};
 
 use crate::{
     fairness::jain,
+    segment::Segment,
     simulation::{EndpointId, Simulation, Stopped, Travelling},
     tcp::{
         Tcp,
@@ -275,7 +276,7 @@ impl Scenario {
 
     fn build(&self, simulation: &mut Simulation<Tcp>) -> Result<BuiltDumbbell, ScenarioError> {
         let random = || Random::new(self.seed, "queue");
-        let queue: Box<dyn QueueDiscipline<Travelling>> = match self.queue {
+        let queue: Box<dyn QueueDiscipline<Travelling<Segment>>> = match self.queue {
             Queue::DropTail(limit) => Box::new(DropTail::new(limit)),
             Queue::DropHead(limit) => Box::new(DropHead::new(limit)),
             Queue::Red(settings, limit) => Box::new(Red::new(settings, limit, random())?),

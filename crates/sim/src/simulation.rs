@@ -6,17 +6,16 @@ use quiclab_units::Time;
 use crate::{
     endpoint::{Endpoint, Outbox},
     events::{EventQueue, Target},
-    segment::Segment,
 };
 
 /// Hosts, the links between them, and what happens next.
-pub struct Simulation<E> {
+pub struct Simulation<E: Endpoint> {
     now: Time,
     events: EventQueue,
-    pipelines: Vec<Link>,
+    pipelines: Vec<Link<E::Payload>>,
     routes: Vec<Route>,
     endpoints: Vec<Attached<E>>,
-    outbox: Outbox,
+    outbox: Outbox<E::Payload>,
     /// Events so far.
     handled: u64,
 }
@@ -29,17 +28,17 @@ pub struct PipelineId(u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndpointId(u32);
 
-/// A segment and where it is on its route.
+/// What a packet carries, and where it is on its route.
 #[derive(Clone, Copy, Debug)]
-pub struct Travelling {
+pub struct Travelling<P> {
     route: u32,
     /// The hops that it has behind it, with the one where it is.
     hops: u32,
-    segment: Segment,
+    payload: P,
 }
 
-struct Link {
-    pipeline: Pipeline<Travelling>,
+struct Link<P> {
+    pipeline: Pipeline<Travelling<P>>,
     /// When it is going to be called; an event of another time is stale.
     scheduled: Option<Time>,
 }
@@ -83,7 +82,7 @@ impl<E: Endpoint> Default for Simulation<E> {
 
 impl<E: Endpoint> Simulation<E> {
     /// Adds a pipeline that packets can be sent through.
-    pub fn add_pipeline(&mut self, pipeline: Pipeline<Travelling>) -> PipelineId {
+    pub fn add_pipeline(&mut self, pipeline: Pipeline<Travelling<E::Payload>>) -> PipelineId {
         self.pipelines.push(Link { pipeline, scheduled: None });
         PipelineId(self.pipelines.len() as u32 - 1)
     }
@@ -116,17 +115,17 @@ impl<E: Endpoint> Simulation<E> {
     }
 
     /// The pipeline of this number.
-    pub fn pipeline(&self, id: PipelineId) -> &Pipeline<Travelling> {
+    pub fn pipeline(&self, id: PipelineId) -> &Pipeline<Travelling<E::Payload>> {
         &self.pipelines[id.0 as usize].pipeline
     }
 
     /// Every pipeline, in the order in which they were added.
-    pub fn pipelines(&self) -> impl Iterator<Item = &Pipeline<Travelling>> {
+    pub fn pipelines(&self) -> impl Iterator<Item = &Pipeline<Travelling<E::Payload>>> {
         self.pipelines.iter().map(|link| &link.pipeline)
     }
 
     /// The pipeline of this number, for reading what it dropped.
-    pub fn pipeline_mut(&mut self, id: PipelineId) -> &mut Pipeline<Travelling> {
+    pub fn pipeline_mut(&mut self, id: PipelineId) -> &mut Pipeline<Travelling<E::Payload>> {
         &mut self.pipelines[id.0 as usize].pipeline
     }
 
@@ -180,7 +179,7 @@ impl<E: Endpoint> Simulation<E> {
     }
 
     /// Brings a packet to its next hop, or to its endpoint.
-    fn forward(&mut self, mut packet: Packet<Travelling>) {
+    fn forward(&mut self, mut packet: Packet<Travelling<E::Payload>>) {
         let route = &self.routes[packet.payload.route as usize];
         match route.hops.get(packet.payload.hops as usize) {
             Some(hop) => {
@@ -192,7 +191,7 @@ impl<E: Endpoint> Simulation<E> {
             None => {
                 let to = route.to;
                 let endpoint = &mut self.endpoints[to as usize].endpoint;
-                endpoint.handle_segment(self.now, packet.payload.segment, &mut self.outbox);
+                endpoint.handle_packet(self.now, packet.payload.payload, &mut self.outbox);
                 self.send(to);
             }
         }
@@ -202,8 +201,8 @@ impl<E: Endpoint> Simulation<E> {
     fn send(&mut self, from: u32) {
         let route = self.endpoints[from as usize].route;
         let mut outbox = std::mem::take(&mut self.outbox);
-        for (bytes, ecn, segment) in outbox.packets.drain(..) {
-            self.forward(Packet::new(bytes, route.into(), ecn, Travelling { route, hops: 0, segment }));
+        for (bytes, ecn, payload) in outbox.packets.drain(..) {
+            self.forward(Packet::new(bytes, route.into(), ecn, Travelling { route, hops: 0, payload }));
         }
         self.outbox = outbox;
         self.schedule_endpoint(from);

@@ -27,14 +27,16 @@ pub enum Tcp {
 }
 
 impl Endpoint for Tcp {
-    fn handle_segment(&mut self, now: Time, segment: Segment, outbox: &mut Outbox) {
+    type Payload = Segment;
+
+    fn handle_packet(&mut self, now: Time, segment: Segment, outbox: &mut Outbox<Segment>) {
         match self {
-            Self::Source(source) => source.handle_segment(now, segment, outbox),
-            Self::Receiver(receiver) => receiver.handle_segment(now, segment, outbox),
+            Self::Source(source) => source.handle_packet(now, segment, outbox),
+            Self::Receiver(receiver) => receiver.handle_packet(now, segment, outbox),
         }
     }
 
-    fn handle_timeout(&mut self, now: Time, outbox: &mut Outbox) {
+    fn handle_timeout(&mut self, now: Time, outbox: &mut Outbox<Segment>) {
         match self {
             Self::Source(source) => source.handle_timeout(now, outbox),
             Self::Receiver(receiver) => receiver.handle_timeout(now, outbox),

@@ -41,11 +41,11 @@ impl Dumbbell {
     ///
     /// # Errors
     /// Where a link has no rate.
-    pub fn build<E: Endpoint, Q: QueueDiscipline<Travelling> + 'static>(
-        self,
-        simulation: &mut Simulation<E>,
-        queue: Q,
-    ) -> Result<BuiltDumbbell, ZeroRate> {
+    pub fn build<E, Q>(self, simulation: &mut Simulation<E>, queue: Q) -> Result<BuiltDumbbell, ZeroRate>
+    where
+        E: Endpoint<Payload: 'static>,
+        Q: QueueDiscipline<Travelling<E::Payload>> + 'static,
+    {
         let rate = self.rate.try_into()?;
         let side_rate = Rate::from_bits_per_second(self.rate.as_bits_per_second().saturating_mul(self.side_factor));
         let bottleneck = simulation
@@ -57,7 +57,7 @@ impl Dumbbell {
 
 impl BuiltDumbbell {
     /// Adds a sender on the left and a receiver on the right, each behind a link of its own of this delay, one way.
-    pub fn add_flow<E: Endpoint>(
+    pub fn add_flow<E: Endpoint<Payload: 'static>>(
         &self,
         simulation: &mut Simulation<E>,
         pair: [E; 2],
@@ -72,6 +72,6 @@ impl BuiltDumbbell {
 }
 
 /// A link that never drops.
-fn wire(rate: PositiveRate, delay: Duration) -> Pipeline<Travelling> {
+fn wire<P: 'static>(rate: PositiveRate, delay: Duration) -> Pipeline<Travelling<P>> {
     Pipeline::new(vec![Box::new(Wire::new(rate, delay))])
 }

@@ -137,12 +137,14 @@ impl Source {
 }
 
 impl Endpoint for Source {
-    fn handle_segment(&mut self, now: Time, segment: Segment, outbox: &mut Outbox) {
-        self.sender.handle_segment(now, segment, outbox);
+    type Payload = Segment;
+
+    fn handle_packet(&mut self, now: Time, segment: Segment, outbox: &mut Outbox<Segment>) {
+        self.sender.handle_packet(now, segment, outbox);
         self.settle(now);
     }
 
-    fn handle_timeout(&mut self, now: Time, outbox: &mut Outbox) {
+    fn handle_timeout(&mut self, now: Time, outbox: &mut Outbox<Segment>) {
         if self.wakes.is_some_and(|time| time <= now) {
             self.wake(now);
         }

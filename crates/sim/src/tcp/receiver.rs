@@ -98,7 +98,7 @@ impl Receiver {
         false
     }
 
-    fn acknowledge(&mut self, echo: Time, is_first: bool, outbox: &mut Outbox) {
+    fn acknowledge(&mut self, echo: Time, is_first: bool, outbox: &mut Outbox<Segment>) {
         self.waiting = None;
         let mut selective = [(0, 0); 3];
         let ranges = self.recent.iter().filter_map(|begin| self.later.beginning_at(*begin));
@@ -114,7 +114,9 @@ impl Receiver {
 }
 
 impl Endpoint for Receiver {
-    fn handle_segment(&mut self, now: Time, segment: Segment, outbox: &mut Outbox) {
+    type Payload = Segment;
+
+    fn handle_packet(&mut self, now: Time, segment: Segment, outbox: &mut Outbox<Segment>) {
         let Segment::Data { sequence, sent, is_retransmission } = segment else { return };
         let is_in_order = self.take(sequence);
         match (self.settings.delayed_acknowledgment, self.waiting) {
@@ -125,7 +127,7 @@ impl Endpoint for Receiver {
         }
     }
 
-    fn handle_timeout(&mut self, now: Time, outbox: &mut Outbox) {
+    fn handle_timeout(&mut self, now: Time, outbox: &mut Outbox<Segment>) {
         if let Some((until, echo, is_first)) = self.waiting
             && until <= now
         {
@@ -146,7 +148,7 @@ mod tests {
         let mut outbox = Outbox::default();
         for sequence in sequences {
             let segment = Segment::Data { sequence: *sequence, sent: Time::from_nanos(1), is_retransmission: false };
-            receiver.handle_segment(Time::from_nanos(2), segment, &mut outbox);
+            receiver.handle_packet(Time::from_nanos(2), segment, &mut outbox);
         }
         outbox
             .packets

@@ -210,7 +210,7 @@ impl Sender {
         (next < self.written).then_some(next)
     }
 
-    fn send(&mut self, sequence: u64, now: Time, outbox: &mut Outbox) {
+    fn send(&mut self, sequence: u64, now: Time, outbox: &mut Outbox<Segment>) {
         let is_retransmission = sequence < self.highest;
         self.counters.sent += 1;
         self.counters.retransmitted += u64::from(is_retransmission);
@@ -228,7 +228,7 @@ impl Sender {
     }
 
     /// Sends what the window and the pacer allow.
-    fn send_more(&mut self, now: Time, outbox: &mut Outbox) {
+    fn send_more(&mut self, now: Time, outbox: &mut Outbox<Segment>) {
         while let Some(sequence) = self.sendable() {
             if self.paced_time().is_some_and(|time| time > now) {
                 return;
@@ -262,7 +262,7 @@ impl Sender {
         (self.settings.pacing.is_some() || self.congestion.pacing_rate().is_some()).then(|| self.pacer.next_time())
     }
 
-    fn on_acknowledgment(&mut self, now: Time, ack: Acknowledgment, outbox: &mut Outbox) {
+    fn on_acknowledgment(&mut self, now: Time, ack: Acknowledgment, outbox: &mut Outbox<Segment>) {
         let in_flight_before = self.in_flight();
         let in_flight = in_flight_before as f64;
         let is_limited_by_window = in_flight + 2.0 > self.congestion.window();
@@ -354,7 +354,9 @@ struct Acknowledgment {
 pub(crate) const DUPLICATE_THRESHOLD: u32 = 3;
 
 impl Endpoint for Sender {
-    fn handle_segment(&mut self, now: Time, segment: Segment, outbox: &mut Outbox) {
+    type Payload = Segment;
+
+    fn handle_packet(&mut self, now: Time, segment: Segment, outbox: &mut Outbox<Segment>) {
         let Segment::Acknowledgment { next, selective, echo, is_first } = segment else { return };
         // An older one says nothing new, and no receiver acknowledges what was not sent.
         if next >= self.acknowledged && next <= self.highest && self.acknowledged < self.highest {
@@ -363,7 +365,7 @@ impl Endpoint for Sender {
         self.send_more(now, outbox);
     }
 
-    fn handle_timeout(&mut self, now: Time, outbox: &mut Outbox) {
+    fn handle_timeout(&mut self, now: Time, outbox: &mut Outbox<Segment>) {
         if self.expires.is_some_and(|expires| expires <= now) {
             self.on_timeout(now);
         }
