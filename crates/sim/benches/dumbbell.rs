@@ -14,7 +14,7 @@ use quiclab_sim::{
         receiver::{Receiver, ReceiverSettings},
         sender::{Recovery, Sender, SenderSettings},
     },
-    topology::Dumbbell,
+    topology::{Chain, Hop},
     workload::{Source, Workload},
 };
 use quiclab_units::{Duration, Rate, Time};
@@ -44,13 +44,11 @@ fn run(scenario: &Scenario) {
     let begin = Instant::now();
     let mut simulation = Simulation::default();
     let pipe = scenario.bits_per_second / 8 / u64::from(scenario.packet_bytes) * ROUND_TRIP.as_nanos() / 1_000_000_000;
-    let dumbbell = Dumbbell {
-        rate: Rate::from_bits_per_second(scenario.bits_per_second),
-        side_factor: 4,
-        delay: Duration::from_millis(40),
-    };
-    let built =
-        dumbbell.build(&mut simulation, DropTail::new(Limit::Packets(pipe / 4))).expect("a rate of more than 0");
+    let rate = Rate::from_bits_per_second(scenario.bits_per_second);
+    let side_rate = Rate::from_bits_per_second(4 * scenario.bits_per_second);
+    let hop = Hop::symmetric(rate, Duration::from_millis(40));
+    let queue = DropTail::new(Limit::Packets(pipe / 4));
+    let chain = Chain::build(&mut simulation, side_rate, [(hop, queue)]).expect("a rate of more than 0");
     let settings = SenderSettings {
         packet_bytes: scenario.packet_bytes,
         recovery: Recovery::NewReno,
@@ -62,13 +60,13 @@ fn run(scenario: &Scenario) {
         let start = Time::from_nanos(0);
         let source = Source::new(sender, Workload::Long, start, Random::new(0, "source"));
         let pair = [Tcp::Source(Box::new(source)), Tcp::Receiver(Receiver::new(ReceiverSettings::default()))];
-        built.add_flow(&mut simulation, pair, [Duration::from_millis(5); 2]);
+        chain.add_flow(&mut simulation, pair, [Duration::from_millis(5); 2], 0..1);
     }
     simulation.run_until(Time::from_nanos(scenario.seconds * 1_000_000_000), u64::MAX);
     let seconds = begin.elapsed().as_secs_f64();
     let packets: u64 =
         simulation.pipelines().flat_map(|pipeline| pipeline.accounts()).map(|(_, account)| account.entered).sum();
-    let (_, bottleneck) = simulation.pipeline(built.bottleneck).accounts().next().expect("a dumbbell has a bottleneck");
+    let (_, bottleneck) = simulation.pipeline(chain.hop(0)).accounts().next().expect("a hop begins with a link");
     println!(
         "{:5}  {:6}  {:11}  {packets:17}  {seconds:6.2}  {:17.1}  {:18}  {:5}",
         scenario.flows,

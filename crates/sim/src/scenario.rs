@@ -1,4 +1,6 @@
-//! Many flows over one bottleneck: what is simulated, and what is measured of it.
+//! Many flows over shared links: what is simulated, and what is measured of it.
+
+use std::ops::{Add, Range};
 
 use quiclab_path::{
     clock::ZeroRate,
@@ -13,7 +15,7 @@ use quiclab_path::{
     },
     random::Random,
 };
-use quiclab_units::{Duration, Time};
+use quiclab_units::{Duration, Rate, Time};
 
 use crate::{
     fairness::jain,
@@ -25,17 +27,17 @@ use crate::{
         receiver::{Receiver, ReceiverSettings},
         sender::{Recovery, Sender, SenderSettings},
     },
-    topology::{BuiltDumbbell, Dumbbell},
+    topology::{Chain, Hop},
     workload::{Completion, Source, Workload},
 };
 
-/// Flows over a dumbbell.
+/// Flows over routers in a row.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The links.
-    pub dumbbell: Dumbbell,
-    /// What decides in front of the link between the routers.
-    pub queue: Queue,
+    /// The links between routers, from left to right, and what decides in front of each.
+    pub hops: Vec<(Hop, Queue)>,
+    /// Of the links at the hosts.
+    pub side_rate: Rate,
     /// The flows.
     pub groups: Vec<Group>,
     /// How long it lasts.
@@ -78,6 +80,8 @@ pub struct Group {
     pub congestion: Congestion,
     /// How they acknowledge.
     pub receiver: ReceiverSettings,
+    /// The hops that they cross, counted from 0.
+    pub hops: Range<usize>,
     /// One way, from the sender to its router and from the other router to the receiver.
     pub side_delays: [Duration; 2],
     /// What they send.
@@ -148,6 +152,16 @@ pub enum ScenarioError {
         /// Its name.
         group: String,
     },
+    /// A group that crosses what there is not.
+    #[error("{group}: found hops {} to {}, expected some of {count}", hops.start, hops.end)]
+    NoSuchHops {
+        /// Its name.
+        group: String,
+        /// What it crosses.
+        hops: Range<usize>,
+        /// How many there are.
+        count: usize,
+    },
     /// It would be looked at without end.
     #[error("found an interval of 0 ns, expected more")]
     NoInterval,
@@ -184,7 +198,14 @@ pub struct Sample {
     pub fairness: Option<f64>,
     /// The same with each flow's share multiplied by its round-trip time without queues.
     pub fairness_by_rtt: Option<f64>,
-    /// Packets in the bottleneck's queue, with the one being sent.
+    /// Of each hop.
+    pub hops: Vec<HopSample>,
+}
+
+/// Of one hop, at the end of an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HopSample {
+    /// Packets in its queue, with the one being sent.
     pub queue_packets: u64,
     /// Packets dropped there since the beginning.
     pub dropped: u64,
@@ -219,8 +240,8 @@ impl Scenario {
     pub fn run(&self) -> Result<Outcome, ScenarioError> {
         self.check()?;
         let mut simulation = Simulation::default();
-        let dumbbell = self.build(&mut simulation)?;
-        let flows = self.add_flows(&mut simulation, &dumbbell);
+        let chain = self.build(&mut simulation)?;
+        let flows = self.add_flows(&mut simulation, &chain);
         let mut samples = Vec::new();
         let mut before = vec![0; flows.len()];
         let (mut time, end) = (Time::from_nanos(0), Time::from_nanos(0) + self.duration);
@@ -228,7 +249,7 @@ impl Scenario {
             time = (time + self.interval).min(end);
             let rest = self.budget.saturating_sub(simulation.handled());
             let stopped = simulation.run_until(time, rest);
-            samples.push(self.sample(&simulation, &dumbbell, &flows, &mut before));
+            samples.push(self.sample(&simulation, &chain, &flows, &mut before));
             if time == end || stopped == Stopped::Budget {
                 break stopped;
             }
@@ -262,6 +283,11 @@ impl Scenario {
             if found.is_nan() || found < 1.0 {
                 return Err(ScenarioError::Window { group: group.name.clone(), found });
             }
+            let is_there = group.hops.start < group.hops.end && group.hops.end <= self.hops.len();
+            if !is_there {
+                let (group, hops) = (group.name.clone(), group.hops.clone());
+                return Err(ScenarioError::NoSuchHops { group, hops, count: self.hops.len() });
+            }
             let is_empty = match &group.workload {
                 Workload::Transfers { segments, .. } => *segments == 0,
                 Workload::Arrivals { transfers } => transfers.iter().any(|(_, segments)| *segments == 0),
@@ -274,45 +300,36 @@ impl Scenario {
         Ok(())
     }
 
-    fn build(&self, simulation: &mut Simulation<Tcp>) -> Result<BuiltDumbbell, ScenarioError> {
-        let random = || Random::new(self.seed, "queue");
-        let queue: Box<dyn QueueDiscipline<Travelling<Segment>>> = match self.queue {
-            Queue::DropTail(limit) => Box::new(DropTail::new(limit)),
-            Queue::DropHead(limit) => Box::new(DropHead::new(limit)),
-            Queue::Red(settings, limit) => Box::new(Red::new(settings, limit, random())?),
-            Queue::CoDel(settings, limit) => Box::new(CoDel::new(settings, limit)),
-            Queue::FqCoDel(settings) => Box::new(FqCoDel::new(settings, random().up_to(u64::MAX))),
-            Queue::Pie(settings, limit) => Box::new(Pie::new(settings, limit, random())),
-        };
-        Ok(self.dumbbell.build(simulation, queue)?)
+    fn build(&self, simulation: &mut Simulation<Tcp>) -> Result<Chain, ScenarioError> {
+        let queues =
+            self.hops.iter().enumerate().map(|(number, (hop, queue))| {
+                Ok((*hop, queue.build(Random::new(self.seed, &format!("queue {number}")))?))
+            });
+        let hops = queues.collect::<Result<Vec<_>, RedError>>()?;
+        Ok(Chain::build(simulation, self.side_rate, hops)?)
     }
 
-    fn add_flows(&self, simulation: &mut Simulation<Tcp>, dumbbell: &BuiltDumbbell) -> Vec<Flow> {
+    fn add_flows(&self, simulation: &mut Simulation<Tcp>, chain: &Chain) -> Vec<Flow> {
         let mut flows = Vec::new();
         let mut starts = Random::new(self.seed, "starts");
         for (number, group) in self.groups.iter().enumerate() {
             let [left, right] = group.side_delays;
-            let one_way = left + self.dumbbell.delay + right;
+            let between = self.hops[group.hops.clone()].iter().map(|(hop, _)| hop.delay);
+            let one_way = between.fold(left + right, Duration::add);
             for _ in 0..group.flows {
                 let start = Time::from_nanos(starts.up_to(group.begin_within.as_nanos()));
                 let random = Random::new(self.seed, &format!("flow {}", flows.len()));
                 let sender = Sender::new(group.sender, group.congestion.build(&random));
                 let source = Source::new(sender, group.workload.clone(), start, random);
                 let pair = [Tcp::Source(Box::new(source)), Tcp::Receiver(Receiver::new(group.receiver))];
-                let ids = dumbbell.add_flow(simulation, pair, group.side_delays);
+                let ids = chain.add_flow(simulation, pair, group.side_delays, group.hops.clone());
                 flows.push(Flow { group: number, ids, rtt: one_way + one_way });
             }
         }
         flows
     }
 
-    fn sample(
-        &self,
-        simulation: &Simulation<Tcp>,
-        dumbbell: &BuiltDumbbell,
-        flows: &[Flow],
-        before: &mut [u64],
-    ) -> Sample {
+    fn sample(&self, simulation: &Simulation<Tcp>, chain: &Chain, flows: &[Flow], before: &mut [u64]) -> Sample {
         let mut delivered = vec![0; self.groups.len()];
         let mut windows = vec![0.0; self.groups.len()];
         let mut shares = Vec::with_capacity(flows.len());
@@ -327,18 +344,31 @@ impl Scenario {
             *window /= f64::from(group.flows);
         }
         let by_rtt = shares.iter().zip(flows).map(|(share, flow)| share * flow.rtt.as_secs_f64());
-        let bottleneck = simulation.pipeline(dumbbell.bottleneck).accounts().next().map(|(_, account)| account);
-        let bottleneck = bottleneck.unwrap_or_default();
+        let hops = (0..self.hops.len()).map(|number| {
+            let (_, link) = simulation.pipeline(chain.hop(number)).accounts().next().unwrap_or_default();
+            HopSample { queue_packets: link.waiting.packets, dropped: link.all_dropped(), forwarded: link.left }
+        });
         Sample {
             time: simulation.now(),
             delivered,
             windows,
             fairness_by_rtt: jain(by_rtt),
             fairness: jain(shares),
-            queue_packets: bottleneck.waiting.packets,
-            dropped: bottleneck.all_dropped(),
-            forwarded: bottleneck.left,
+            hops: hops.collect(),
         }
+    }
+}
+
+impl Queue {
+    fn build(&self, mut random: Random) -> Result<Box<dyn QueueDiscipline<Travelling<Segment>>>, RedError> {
+        Ok(match *self {
+            Self::DropTail(limit) => Box::new(DropTail::new(limit)),
+            Self::DropHead(limit) => Box::new(DropHead::new(limit)),
+            Self::Red(settings, limit) => Box::new(Red::new(settings, limit, random)?),
+            Self::CoDel(settings, limit) => Box::new(CoDel::new(settings, limit)),
+            Self::FqCoDel(settings) => Box::new(FqCoDel::new(settings, random.up_to(u64::MAX))),
+            Self::Pie(settings, limit) => Box::new(Pie::new(settings, limit, random)),
+        })
     }
 }
 

@@ -1,5 +1,7 @@
 //! How hosts are joined.
 
+use std::ops::Range;
+
 use quiclab_path::{
     clock::{PositiveRate, ZeroRate},
     delay::Delay,
@@ -15,58 +17,81 @@ use crate::{
     simulation::{EndpointId, PipelineId, Simulation, Travelling},
 };
 
-/// Two routers and one link between them: every flow has links of its own to both.
-#[derive(Clone, Copy, Debug)]
-pub struct Dumbbell {
-    /// Of the link between the routers.
+/// A link between two routers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// From left to right, behind a queue.
     pub rate: Rate,
-    /// Of the links at the hosts, as a multiple of that.
-    pub side_factor: u64,
-    /// One way between the routers.
+    /// From right to left, where nothing is ever dropped.
+    pub back_rate: Rate,
+    /// One way.
     pub delay: Duration,
 }
 
-/// A dumbbell in a simulation, to which flows can be added.
-pub struct BuiltDumbbell {
-    /// Of the links at the hosts.
-    side_rate: PositiveRate,
-    /// From the senders' router to the receivers'.
-    pub bottleneck: PipelineId,
-    /// The way back.
-    pub back: PipelineId,
+impl Hop {
+    /// As fast in both directions.
+    pub fn symmetric(rate: Rate, delay: Duration) -> Self {
+        Self { rate, back_rate: rate, delay }
+    }
 }
 
-impl Dumbbell {
-    /// Builds it, with `queue` in front of the link from left to right.
+/// Routers in a row: with one hop a dumbbell, with several a parking lot. Each flow has links of its own to two of the routers.
+pub struct Chain {
+    side_rate: PositiveRate,
+    /// There and back.
+    hops: Vec<[PipelineId; 2]>,
+}
+
+impl Chain {
+    /// Builds it, each hop behind its queue, from left to right. Hosts' links have `side_rate`.
     ///
     /// # Errors
     /// Where a link has no rate.
-    pub fn build<E, Q>(self, simulation: &mut Simulation<E>, queue: Q) -> Result<BuiltDumbbell, ZeroRate>
+    pub fn build<E, Q>(
+        simulation: &mut Simulation<E>,
+        side_rate: Rate,
+        hops: impl IntoIterator<Item = (Hop, Q)>,
+    ) -> Result<Self, ZeroRate>
     where
         E: Endpoint<Payload: 'static>,
         Q: QueueDiscipline<Travelling<E::Payload>> + 'static,
     {
-        let rate = self.rate.try_into()?;
-        let side_rate = Rate::from_bits_per_second(self.rate.as_bits_per_second().saturating_mul(self.side_factor));
-        let bottleneck = simulation
-            .add_pipeline(Pipeline::new(vec![Box::new(Link::new(rate, queue)), Box::new(Delay::new(self.delay))]));
-        let back = simulation.add_pipeline(wire(rate, self.delay));
-        Ok(BuiltDumbbell { side_rate: side_rate.try_into()?, bottleneck, back })
+        let mut built = Vec::new();
+        for (hop, queue) in hops {
+            let link = Link::new(hop.rate.try_into()?, queue);
+            let there = Pipeline::new(vec![Box::new(link), Box::new(Delay::new(hop.delay))]);
+            let back = wire(hop.back_rate.try_into()?, hop.delay);
+            built.push([simulation.add_pipeline(there), simulation.add_pipeline(back)]);
+        }
+        Ok(Self { side_rate: side_rate.try_into()?, hops: built })
     }
-}
 
-impl BuiltDumbbell {
-    /// Adds a sender on the left and a receiver on the right, each behind a link of its own of this delay, one way.
+    /// The pipeline of a hop from left to right, whose first stage is the link with its queue.
+    ///
+    /// # Panics
+    /// Where there is no such hop.
+    pub fn hop(&self, number: usize) -> PipelineId {
+        self.hops[number][0]
+    }
+
+    /// Adds a sender to the left of some hops and a receiver to their right, each behind a link of its own of this delay, one way.
+    ///
+    /// # Panics
+    /// Where there are no such hops.
     pub fn add_flow<E: Endpoint<Payload: 'static>>(
         &self,
         simulation: &mut Simulation<E>,
         pair: [E; 2],
         side_delays: [Duration; 2],
+        hops: Range<usize>,
     ) -> [EndpointId; 2] {
         let mut side = |delay| simulation.add_pipeline(wire(self.side_rate, delay));
         let [left, right] = side_delays;
-        let there = [side(left), self.bottleneck, side(right)];
-        let back = [side(right), self.back, side(left)];
+        let between = &self.hops[hops];
+        let there: Vec<_> =
+            [side(left)].into_iter().chain(between.iter().map(|hop| hop[0])).chain([side(right)]).collect();
+        let back: Vec<_> =
+            [side(right)].into_iter().chain(between.iter().rev().map(|hop| hop[1])).chain([side(left)]).collect();
         simulation.add_pair(pair, [&there, &back])
     }
 }

@@ -12,7 +12,7 @@ use quiclab_sim::{
         receiver::{Receiver, ReceiverSettings},
         sender::{Sender, SenderSettings},
     },
-    topology::Dumbbell,
+    topology::{Chain, Hop},
     workload::{Source, Workload},
 };
 use quiclab_units::{Duration, Rate, Time};
@@ -24,13 +24,13 @@ const PIPE: f64 = 50_000_000.0 / 8.0 / 1500.0 * 0.04;
 /// Looks at a flow each millisecond: `(segments arrived, window, in flight, packets queued, drops)`.
 fn watch(buffer: u64, seconds: u64) -> Vec<(f64, f64, f64, f64, u64)> {
     let mut simulation = Simulation::default();
-    let dumbbell =
-        Dumbbell { rate: Rate::from_bits_per_second(RATE), side_factor: 4, delay: Duration::from_millis(16) };
-    let built = dumbbell.build(&mut simulation, DropTail::new(Limit::Packets(buffer))).unwrap();
+    let hop = Hop::symmetric(Rate::from_bits_per_second(RATE), Duration::from_millis(16));
+    let queue = DropTail::new(Limit::Packets(buffer));
+    let chain = Chain::build(&mut simulation, Rate::from_bits_per_second(4 * RATE), [(hop, queue)]).unwrap();
     let sender = Sender::new(SenderSettings::default(), Box::new(Bbr::new(10.0, Random::new(1, "bbr"))));
     let source = Source::new(sender, Workload::Long, Time::from_nanos(0), Random::new(1, "source"));
     let pair = [Tcp::Source(Box::new(source)), Tcp::Receiver(Receiver::new(ReceiverSettings::default()))];
-    let [left, right] = built.add_flow(&mut simulation, pair, [Duration::from_millis(2); 2]);
+    let [left, right] = chain.add_flow(&mut simulation, pair, [Duration::from_millis(2); 2], 0..1);
     (1..=seconds * 1000)
         .map(|millisecond| {
             simulation.run_until(Time::from_nanos(millisecond * 1_000_000), u64::MAX);
@@ -39,7 +39,7 @@ fn watch(buffer: u64, seconds: u64) -> Vec<(f64, f64, f64, f64, u64)> {
             else {
                 unreachable!("a pair is a source and a receiver")
             };
-            let (_, account) = simulation.pipeline(built.bottleneck).accounts().next().unwrap();
+            let (_, account) = simulation.pipeline(chain.hop(0)).accounts().next().unwrap();
             let sender = source.sender();
             (
                 receiver.arrived() as f64,

@@ -13,7 +13,7 @@ use quiclab_sim::{
         receiver::{Receiver, ReceiverSettings},
         sender::{PacingSettings, Recovery, Sender, SenderSettings},
     },
-    topology::{BuiltDumbbell, Dumbbell},
+    topology::{Chain, Hop},
     workload::{Source, Workload},
 };
 use quiclab_units::{Duration, Rate, Time};
@@ -30,20 +30,18 @@ fn once(segments: u64) -> Workload {
 
 struct Flow {
     simulation: Simulation<Tcp>,
-    dumbbell: BuiltDumbbell,
+    chain: Chain,
     ids: [EndpointId; 2],
 }
 
 impl Flow {
     fn new(buffer: u64, recovery: Recovery, is_paced: bool, workload: Workload) -> Self {
         let mut simulation = Simulation::default();
-        let dumbbell = Dumbbell {
-            rate: Rate::from_bits_per_second(RATE),
-            side_factor: 4,
-            // 2 x (5 + 40 + 5) ms, less what 1000 and 40 bytes take on three links there and back.
-            delay: Duration::from_nanos(40_000_000 - (800_000 + 2 * 200_000 + 32_000 + 2 * 8_000) / 2),
-        };
-        let dumbbell = dumbbell.build(&mut simulation, DropTail::new(Limit::Packets(buffer))).unwrap();
+        // 2 x (5 + 40 + 5) ms, less what 1000 and 40 bytes take on three links there and back.
+        let delay = Duration::from_nanos(40_000_000 - (800_000 + 2 * 200_000 + 32_000 + 2 * 8_000) / 2);
+        let hop = Hop::symmetric(Rate::from_bits_per_second(RATE), delay);
+        let queue = DropTail::new(Limit::Packets(buffer));
+        let chain = Chain::build(&mut simulation, Rate::from_bits_per_second(4 * RATE), [(hop, queue)]).unwrap();
         let settings = SenderSettings {
             packet_bytes: PACKET,
             recovery,
@@ -53,8 +51,8 @@ impl Flow {
         let sender = Sender::new(settings, Box::new(Reno::new(1.0, f64::INFINITY, SlowStart::standard(1.0))));
         let source = Source::new(sender, workload, Time::from_nanos(0), Random::new(1, "source"));
         let pair = [Tcp::Source(Box::new(source)), Tcp::Receiver(Receiver::new(ReceiverSettings::default()))];
-        let ids = dumbbell.add_flow(&mut simulation, pair, [Duration::from_millis(5); 2]);
-        Self { simulation, dumbbell, ids }
+        let ids = chain.add_flow(&mut simulation, pair, [Duration::from_millis(5); 2], 0..1);
+        Self { simulation, chain, ids }
     }
 
     fn run(&mut self, milliseconds: u64) -> Stopped {
@@ -69,7 +67,7 @@ impl Flow {
     }
 
     fn bottleneck(&self) -> Account {
-        self.simulation.pipeline(self.dumbbell.bottleneck).accounts().next().unwrap().1
+        self.simulation.pipeline(self.chain.hop(0)).accounts().next().unwrap().1
     }
 }
 

@@ -9,7 +9,7 @@ use quiclab_sim::{
         receiver::ReceiverSettings,
         sender::{PacingSettings, Recovery, SenderSettings},
     },
-    topology::Dumbbell,
+    topology::Hop,
     workload::Workload,
 };
 use quiclab_units::{Duration, Rate, Time};
@@ -30,6 +30,7 @@ fn group(name: &str, flows: u32, is_paced: bool, side_milliseconds: u64, workloa
         },
         congestion: Congestion::Reno { initial_window: 1.0, slow_start: SlowStart::standard(1.0) },
         receiver: ReceiverSettings::default(),
+        hops: 0..1,
         side_delays: [Duration::from_millis(side_milliseconds); 2],
         workload,
         begin_within: Duration::from_millis(100),
@@ -39,8 +40,11 @@ fn group(name: &str, flows: u32, is_paced: bool, side_milliseconds: u64, workloa
 /// With a buffer of a quarter of the bandwidth-delay product at 100 ms.
 fn scenario(groups: Vec<Group>, seconds: u64, seed: u64) -> Scenario {
     Scenario {
-        dumbbell: Dumbbell { rate: Rate::from_bits_per_second(RATE), side_factor: 4, delay: Duration::from_millis(40) },
-        queue: Queue::DropTail(Limit::Packets(RATE / 8 / 10 / u64::from(PACKET) / 4)),
+        hops: vec![(
+            Hop::symmetric(Rate::from_bits_per_second(RATE), Duration::from_millis(40)),
+            Queue::DropTail(Limit::Packets(RATE / 8 / 10 / u64::from(PACKET) / 4)),
+        )],
+        side_rate: Rate::from_bits_per_second(4 * RATE),
         groups,
         duration: Duration::from_secs(seconds),
         interval: Duration::from_secs(1),
@@ -63,7 +67,7 @@ fn at_unequal_round_trip_times_paced_flows_share_more_fairly_and_lose_less() {
             ];
             let outcome = scenario(groups, 60, seed).run().unwrap();
             let fairness: Vec<f64> = outcome.samples[20..].iter().filter_map(|sample| sample.fairness_by_rtt).collect();
-            (fairness.iter().sum::<f64>() / fairness.len() as f64, outcome.samples.last().unwrap().dropped)
+            (fairness.iter().sum::<f64>() / fairness.len() as f64, outcome.samples.last().unwrap().hops[0].dropped)
         });
         assert!(paced.0 > plain.0 + 0.05, "seed {seed}: fairness {} paced, {} not", paced.0, plain.0);
         assert!(paced.1 * 2 < plain.1, "seed {seed}: drops {} paced, {} not", paced.1, plain.1);
@@ -122,6 +126,44 @@ fn arrivals_begin_when_they_are_due_or_when_the_one_before_has_ended() {
     assert_eq!(outcome.stopped, Stopped::Quiet);
 }
 
+/// Three links of which one flow crosses all and others one each: with the same round-trip time the long one, which is dropped at three places, gets least.
+#[test]
+fn in_a_parking_lot_the_flow_of_three_links_gets_least() {
+    let mut lot = scenario(Vec::new(), 60, 1);
+    let (hop, queue) = lot.hops[0];
+    lot.hops = vec![(Hop { delay: Duration::from_millis(10), ..hop }, queue); 3];
+    lot.groups = vec![Group { hops: 0..3, ..group("long", 10, false, 10, Workload::Long) }];
+    for number in 0..3 {
+        lot.groups.push(Group { hops: number..number + 1, ..group("short", 10, false, 20, Workload::Long) });
+    }
+    let outcome = lot.run().unwrap();
+    let &[long, ref short @ ..] = delivered(&outcome) else { panic!("four groups") };
+    assert!(short.iter().all(|short| *short as f64 > 1.2 * long as f64), "{long} over three links, {short:?} over one");
+    // What crosses a link is what the two groups on it deliver, and every link is used.
+    let last = outcome.samples.last().unwrap();
+    for (hop, short) in last.hops.iter().zip(short) {
+        let sum = (long + short) as f64;
+        assert!((hop.forwarded as f64 / sum - 1.0).abs() < 0.02, "{} forwarded, {sum} arrived", hop.forwarded);
+        assert!(sum > 0.85 * 60.0 * RATE as f64 / 8.0 / f64::from(PACKET), "{sum}");
+    }
+}
+
+/// A way back at a fraction of the rate holds the sender up: nothing is lost, so slow start goes on, in which an acknowledgment lets two packets out.
+#[test]
+fn a_slow_way_back_limits_the_way_there() {
+    let rate = |back_rate| {
+        let mut one = scenario(vec![group("flow", 1, false, 5, Workload::Long)], 60, 1);
+        one.hops[0].0.back_rate = Rate::from_bits_per_second(back_rate);
+        let outcome = one.run().unwrap();
+        let [early, late] = [29, 59].map(|second: usize| outcome.samples[second].delivered[0] as f64);
+        (late - early) / 30.0
+    };
+    // 320 kbit/s are 1000 acknowledgments of 40 bytes a second.
+    let slow = rate(320_000);
+    assert!((slow / 2000.0 - 1.0).abs() < 0.02, "{slow} packets a second");
+    assert!(rate(RATE) > 5_000.0);
+}
+
 #[test]
 fn the_same_seed_gives_the_same_and_another_does_not() {
     let run = |seed| scenario(vec![group("flows", 10, true, 5, Workload::Long)], 10, seed).run().unwrap();
@@ -144,15 +186,16 @@ fn what_makes_no_sense_is_refused_and_what_does_not_end_is_ended() {
     let mut small = plain(Workload::Long);
     small.congestion = Congestion::Reno { initial_window: 0.5, slow_start: SlowStart::standard(1.0) };
     assert!(matches!(error(&Scenario { groups: vec![small], ..good.clone() }), ScenarioError::Window { .. }));
-    let dumbbell = Dumbbell { rate: Rate::from_bits_per_second(0), ..good.dumbbell };
-    assert!(matches!(error(&Scenario { dumbbell, ..good.clone() }), ScenarioError::Rate(_)));
+    let (hop, queue) = good.hops[0];
+    let hops = vec![(Hop { rate: Rate::from_bits_per_second(0), ..hop }, queue)];
+    assert!(matches!(error(&Scenario { hops, ..good.clone() }), ScenarioError::Rate(_)));
+    let beyond = Scenario { groups: vec![Group { hops: 0..2, ..plain(Workload::Long) }], ..good.clone() };
+    assert!(matches!(error(&beyond), ScenarioError::NoSuchHops { count: 1, .. }));
     let bounded = Scenario { budget: 1000, ..good.clone() }.run().unwrap();
     assert_eq!((bounded.stopped, bounded.events), (Stopped::Budget, 1000));
     // Without a delay and without a buffer it goes on, and ends in time.
-    let dumbbell = Dumbbell { delay: Duration::ZERO, ..good.dumbbell };
     let none = Scenario {
-        dumbbell,
-        queue: Queue::DropTail(Limit::Packets(0)),
+        hops: vec![(Hop { delay: Duration::ZERO, ..hop }, Queue::DropTail(Limit::Packets(0)))],
         groups: vec![group("flows", 1, true, 0, Workload::Long)],
         ..good
     };
