@@ -82,6 +82,20 @@ fn slow_start_doubles_in_each_round_trip() {
     }
 }
 
+/// A paced sender sends window(t)/RTT and hears of it a round-trip time later, so that the window grows by window(t - RTT) in each: e^x with x = e^-x, 1.763 in a round-trip time.
+#[test]
+fn paced_slow_start_grows_by_its_closed_form() {
+    let mut flow = Flow::new(1000, Recovery::NewReno, true, Workload::Long);
+    let mut windows = Vec::new();
+    for round in 1..=8u64 {
+        flow.run(round * 100);
+        windows.push(flow.sender().congestion_window());
+    }
+    assert!(windows[7] < PIPE, "the pipe is not full: {windows:?}");
+    let factor = (windows[7] / windows[4]).cbrt();
+    assert!((factor / 1.763 - 1.0).abs() < 0.03, "{factor}: {windows:?}");
+}
+
 /// Two segments arrive for each acknowledgment, at four times the bottleneck's rate at most: half of each burst waits, so a buffer of B overflows at a window of 2 B.
 #[test]
 fn the_first_loss_of_reno_is_at_twice_the_buffer_and_that_of_paced_reno_later() {

@@ -265,7 +265,10 @@ impl Sender {
     fn on_acknowledgment(&mut self, now: Time, ack: Acknowledgment, outbox: &mut Outbox<Segment>) {
         let in_flight_before = self.in_flight();
         let in_flight = in_flight_before as f64;
-        let is_limited_by_window = in_flight + 2.0 > self.congestion.window();
+        // What the pacer holds back would be in flight without it.
+        let is_held = self.paced_time().is_some() && self.highest < self.written;
+        let is_limited_by_window =
+            in_flight + 2.0 > self.congestion.window() || (is_held && in_flight + 2.0 <= self.settings.largest_window);
         let is_new = ack.next > self.acknowledged;
         let rtt = (is_new && ack.is_first).then(|| now.checked_since(ack.echo)).flatten();
         if let Some(sample) = rtt {
