@@ -1,10 +1,9 @@
 //! Propagation: the same time for every packet.
 
-use std::collections::VecDeque;
-
 use quiclab_units::{Duration, Time};
 
 use crate::{
+    fifo::Fifo,
     packet::Packet,
     stage::{Backlog, Out, Stage},
 };
@@ -13,14 +12,13 @@ use crate::{
 #[derive(Debug)]
 pub struct Delay<P> {
     delay: Duration,
-    travelling: VecDeque<(Time, Packet<P>)>,
-    backlog: Backlog,
+    travelling: Fifo<P>,
 }
 
 impl<P> Delay<P> {
     /// Of this length, which may be 0.
     pub fn new(delay: Duration) -> Self {
-        Self { delay, travelling: VecDeque::new(), backlog: Backlog::default() }
+        Self { delay, travelling: Fifo::default() }
     }
 }
 
@@ -34,20 +32,15 @@ impl<P> Stage<P> for Delay<P> {
             out.pass(packet);
             return;
         }
-        self.backlog.add(packet.bytes);
-        self.travelling.push_back((now + self.delay, packet));
+        self.travelling.push(now + self.delay, packet);
     }
 
     fn next_time(&self) -> Option<Time> {
-        self.travelling.front().map(|(time, _)| *time)
+        self.travelling.next_time()
     }
 
     fn handle_timeout(&mut self, now: Time, out: &mut Out<P>) {
-        while self.travelling.front().is_some_and(|(time, _)| *time <= now) {
-            let Some((_, packet)) = self.travelling.pop_front() else { return };
-            self.backlog.remove(packet.bytes);
-            out.pass(packet);
-        }
+        self.travelling.pass_due(now, out);
     }
 
     fn least_delay(&self) -> Duration {
@@ -55,6 +48,6 @@ impl<P> Stage<P> for Delay<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.backlog
+        self.travelling.backlog()
     }
 }

@@ -1,10 +1,9 @@
 //! Delay that changes over time as a list says.
 
-use std::collections::VecDeque;
-
 use quiclab_units::{Duration, Time};
 
 use crate::{
+    fifo::Fifo,
     packet::Packet,
     stage::{Backlog, Out, Stage},
 };
@@ -76,15 +75,14 @@ impl DelaySteps {
 /// Delays each packet by what the list says when it comes. Packets keep their order: where the delay falls, they wait for those before.
 pub struct DelayTrace<P> {
     steps: DelaySteps,
-    travelling: VecDeque<(Time, Packet<P>)>,
-    backlog: Backlog,
+    travelling: Fifo<P>,
     last: Time,
 }
 
 impl<P> DelayTrace<P> {
     /// By these steps.
     pub fn new(steps: DelaySteps) -> Self {
-        Self { steps, travelling: VecDeque::new(), backlog: Backlog::default(), last: Time::from_nanos(0) }
+        Self { steps, travelling: Fifo::default(), last: Time::from_nanos(0) }
     }
 }
 
@@ -95,24 +93,19 @@ impl<P> Stage<P> for DelayTrace<P> {
 
     fn handle_packet(&mut self, now: Time, packet: Packet<P>, _out: &mut Out<P>) {
         self.last = self.last.max(now + self.steps.at(now));
-        self.backlog.add(packet.bytes);
-        self.travelling.push_back((self.last, packet));
+        self.travelling.push(self.last, packet);
     }
 
     fn next_time(&self) -> Option<Time> {
-        self.travelling.front().map(|(time, _)| *time)
+        self.travelling.next_time()
     }
 
     fn handle_timeout(&mut self, now: Time, out: &mut Out<P>) {
-        while self.travelling.front().is_some_and(|(time, _)| *time <= now) {
-            let Some((_, packet)) = self.travelling.pop_front() else { return };
-            self.backlog.remove(packet.bytes);
-            out.pass(packet);
-        }
+        self.travelling.pass_due(now, out);
     }
 
     fn backlog(&self) -> Backlog {
-        self.backlog
+        self.travelling.backlog()
     }
 }
 

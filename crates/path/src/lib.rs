@@ -8,6 +8,7 @@ pub mod clock;
 pub mod delay;
 pub mod delay_trace;
 pub mod duplicate;
+mod fifo;
 pub mod jitter;
 pub mod link;
 pub mod loss;

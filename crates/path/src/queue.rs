@@ -68,37 +68,3 @@ impl Limit {
         }
     }
 }
-
-/// Packets in the order in which they came, with the time.
-#[derive(Debug)]
-pub(crate) struct Fifo<P> {
-    packets: std::collections::VecDeque<(Time, Packet<P>)>,
-    backlog: Backlog,
-}
-
-impl<P> Default for Fifo<P> {
-    fn default() -> Self {
-        Self { packets: std::collections::VecDeque::new(), backlog: Backlog::default() }
-    }
-}
-
-impl<P> Fifo<P> {
-    pub(crate) fn push(&mut self, now: Time, packet: Packet<P>) {
-        self.backlog.add(packet.bytes);
-        self.packets.push_back((now, packet));
-    }
-
-    pub(crate) fn pop(&mut self) -> Option<(Time, Packet<P>)> {
-        let (entered, packet) = self.packets.pop_front()?;
-        self.backlog.remove(packet.bytes);
-        Some((entered, packet))
-    }
-
-    pub(crate) fn front(&self) -> Option<&(Time, Packet<P>)> {
-        self.packets.front()
-    }
-
-    pub(crate) fn backlog(&self) -> Backlog {
-        self.backlog
-    }
-}

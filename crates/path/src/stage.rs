@@ -69,14 +69,16 @@ pub enum DropCause {
     BurstLoss,
     /// Its number was on a list.
     Listed,
+    /// It is longer than the bucket is deep.
+    TooLong,
     /// A rule asked for it.
     Rule,
 }
 
 impl DropCause {
     /// Every cause.
-    pub const ALL: [Self; 6] =
-        [Self::QueueFull, Self::Early, Self::RandomLoss, Self::BurstLoss, Self::Listed, Self::Rule];
+    pub const ALL: [Self; 7] =
+        [Self::QueueFull, Self::Early, Self::RandomLoss, Self::BurstLoss, Self::Listed, Self::TooLong, Self::Rule];
 
     /// Its name in reports.
     pub const fn name(self) -> &'static str {
@@ -86,6 +88,7 @@ impl DropCause {
             Self::RandomLoss => "random_loss",
             Self::BurstLoss => "burst_loss",
             Self::Listed => "listed",
+            Self::TooLong => "too_long",
             Self::Rule => "rule",
         }
     }

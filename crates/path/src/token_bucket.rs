@@ -73,7 +73,7 @@ impl<P, Q: QueueDiscipline<P>> Stage<P> for TokenBucket<P, Q> {
 
     fn handle_packet(&mut self, now: Time, packet: Packet<P>, out: &mut Out<P>) {
         if scaled(packet.bytes.into()) > self.depth {
-            out.drop(packet, DropCause::Rule);
+            out.drop(packet, DropCause::TooLong);
             return;
         }
         self.queue.enqueue(now, packet, &mut out.fates);

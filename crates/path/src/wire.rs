@@ -1,11 +1,10 @@
 //! A link with room for everything, and the way behind it: what is at a host's side of a bottleneck.
 
-use std::collections::VecDeque;
-
 use quiclab_units::{Duration, Time};
 
 use crate::{
     clock::{ExactTime, PositiveRate},
+    fifo::Fifo,
     packet::Packet,
     stage::{Backlog, Out, Stage},
 };
@@ -18,14 +17,13 @@ pub struct Wire<P> {
     delay: Duration,
     /// When the last packet's last bit leaves the link.
     end: ExactTime,
-    travelling: VecDeque<(Time, Packet<P>)>,
-    backlog: Backlog,
+    travelling: Fifo<P>,
 }
 
 impl<P> Wire<P> {
     /// Of this rate and this length.
     pub fn new(rate: PositiveRate, delay: Duration) -> Self {
-        Self { rate, delay, end: ExactTime::default(), travelling: VecDeque::new(), backlog: Backlog::default() }
+        Self { rate, delay, end: ExactTime::default(), travelling: Fifo::default() }
     }
 }
 
@@ -36,21 +34,16 @@ impl<P> Stage<P> for Wire<P> {
 
     fn handle_packet(&mut self, now: Time, packet: Packet<P>, _out: &mut Out<P>) {
         self.end = self.end.or_later(now).after(u64::from(packet.bytes), self.rate);
-        self.backlog.add(packet.bytes);
         let arrives = Time::from_nanos(self.end.floor().as_nanos().saturating_add(self.delay.as_nanos()));
-        self.travelling.push_back((arrives, packet));
+        self.travelling.push(arrives, packet);
     }
 
     fn next_time(&self) -> Option<Time> {
-        self.travelling.front().map(|(time, _)| *time)
+        self.travelling.next_time()
     }
 
     fn handle_timeout(&mut self, now: Time, out: &mut Out<P>) {
-        while self.travelling.front().is_some_and(|(time, _)| *time <= now) {
-            let Some((_, packet)) = self.travelling.pop_front() else { return };
-            self.backlog.remove(packet.bytes);
-            out.pass(packet);
-        }
+        self.travelling.pass_due(now, out);
     }
 
     fn least_delay(&self) -> Duration {
@@ -58,6 +51,6 @@ impl<P> Stage<P> for Wire<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.backlog
+        self.travelling.backlog()
     }
 }

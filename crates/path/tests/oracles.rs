@@ -215,6 +215,28 @@ fn red_spreads_its_drops_evenly() {
     assert_eq!(gaps.iter().max(), Some(&19));
 }
 
+/// Packets that can be marked are let in up to the upper threshold and dropped from there on; the gentle form has it at twice the other's.
+#[test]
+fn red_marks_below_its_upper_threshold_and_drops_above() {
+    for (is_gentle, threshold) in [(false, 10), (true, 20)] {
+        let settings = RedSettings {
+            weight: 1.0, // the average is the queue
+            least_threshold: 1.0,
+            most_threshold: 10.0,
+            most_probability: 1.0,
+            is_gentle,
+            packet_time: Duration::from_micros(100),
+        };
+        let mut red: Red<u64> = Red::new(settings, Limit::Packets(1000), Random::new(7, "red")).unwrap();
+        let mut fates = Fates::default();
+        let capable = || Packet { ecn: Ecn::Capable, ..packet(1000) };
+        (0..threshold).for_each(|_| red.enqueue(time(1), capable(), &mut fates));
+        assert_eq!((red.backlog().packets, fates.dropped().count()), (threshold, 0), "gentle {is_gentle}");
+        (0..5).for_each(|_| red.enqueue(time(1), capable(), &mut fates));
+        assert_eq!((red.backlog().packets, fates.dropped().count()), (threshold, 5), "gentle {is_gentle}");
+    }
+}
+
 /// The long-run loss, and how many packets are lost in a row.
 #[test]
 fn bursts_of_loss_are_as_long_as_the_channel_is_bad() {

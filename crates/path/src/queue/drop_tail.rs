@@ -2,8 +2,9 @@
 
 use quiclab_units::Time;
 
-use super::{Fifo, Limit, QueueDiscipline};
+use super::{Limit, QueueDiscipline};
 use crate::{
+    fifo::Fifo,
     packet::Packet,
     stage::{Backlog, DropCause, Fates},
 };

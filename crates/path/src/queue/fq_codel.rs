@@ -5,10 +5,11 @@ use std::collections::VecDeque;
 use quiclab_units::Time;
 
 use super::{
-    Fifo, QueueDiscipline,
+    QueueDiscipline,
     codel::{CoDelSettings, Controller},
 };
 use crate::{
+    fifo::Fifo,
     packet::Packet,
     stage::{Backlog, DropCause, Fates},
 };

@@ -2,8 +2,9 @@
 
 use quiclab_units::{Duration, Time};
 
-use super::{Fifo, QueueDiscipline};
+use super::QueueDiscipline;
 use crate::{
+    fifo::Fifo,
     packet::Packet,
     stage::{Backlog, DropCause, Fates},
 };
@@ -44,6 +45,6 @@ impl<P> QueueDiscipline<P> for Netem<P> {
     }
 
     fn ready_time(&self) -> Option<Time> {
-        self.waiting.front().map(|(entered, _)| *entered + self.delay)
+        self.waiting.next_time().map(|entered| entered + self.delay)
     }
 }

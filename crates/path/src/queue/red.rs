@@ -3,8 +3,9 @@
 
 use quiclab_units::{Duration, Time};
 
-use super::{Fifo, Limit, QueueDiscipline};
+use super::{Limit, QueueDiscipline};
 use crate::{
+    fifo::Fifo,
     packet::Packet,
     random::Random,
     stage::{Backlog, DropCause, Fates},
@@ -97,17 +98,22 @@ impl<P> Red<P> {
         }
     }
 
+    /// From this average on every packet is dropped, also one that could be marked (RFC 3168, section 7).
+    fn upper_threshold(&self) -> f64 {
+        let most = self.settings.most_threshold;
+        if self.settings.is_gentle { 2.0 * most } else { most }
+    }
+
     /// Whether the packet that comes now is to be dropped early.
     fn is_chosen(&mut self) -> bool {
-        let RedSettings { least_threshold: least, most_threshold: most, most_probability, is_gentle, .. } =
-            self.settings;
+        let RedSettings { least_threshold: least, most_threshold: most, most_probability, .. } = self.settings;
         if self.average < least {
             self.count = None;
             return false;
         }
         let base = if self.average < most {
             most_probability * (self.average - least) / (most - least)
-        } else if is_gentle && self.average < 2.0 * most {
+        } else if self.average < self.upper_threshold() {
             most_probability + (1.0 - most_probability) * (self.average - most) / most
         } else {
             self.count = Some(0);
@@ -128,7 +134,7 @@ impl<P> Red<P> {
 impl<P> QueueDiscipline<P> for Red<P> {
     fn enqueue(&mut self, now: Time, mut packet: Packet<P>, fates: &mut Fates<P>) {
         self.update_average(now);
-        if self.is_chosen() && !(self.average < 2.0 * self.settings.most_threshold && fates.mark(&mut packet)) {
+        if self.is_chosen() && !(self.average < self.upper_threshold() && fates.mark(&mut packet)) {
             fates.drop(packet, DropCause::Early);
         } else if self.limit.has_room(self.waiting.backlog(), packet.bytes) {
             self.empty_since = None;
