@@ -25,7 +25,7 @@ use crate::{
         Tcp,
         congestion::{CongestionControl, bbr::Bbr, cubic::Cubic, hystart::SlowStart, reno::Reno},
         receiver::{Receiver, ReceiverSettings},
-        sender::{Recovery, Sender, SenderSettings},
+        sender::{Counters, Recovery, Sender, SenderSettings},
     },
     topology::{Chain, Hop},
     workload::{Completion, Source, Workload},
@@ -220,14 +220,8 @@ pub struct FlowOutcome {
     pub group: usize,
     /// Segments that have arrived, each counted once.
     pub delivered: u64,
-    /// Segments sent, retransmissions included.
-    pub sent: u64,
-    /// Segments sent again.
-    pub retransmitted: u64,
-    /// Times that losses were found without the timer.
-    pub recoveries: u64,
-    /// Times that the retransmission timer expired.
-    pub timeouts: u64,
+    /// What its sender has done.
+    pub counters: Counters,
     /// Its transfers that have ended.
     pub completions: Vec<Completion>,
 }
@@ -411,14 +405,10 @@ impl Flow {
 
     fn outcome(&self, simulation: &Simulation<Tcp>) -> FlowOutcome {
         let source = self.source(simulation);
-        let counters = source.sender().counters();
         FlowOutcome {
             group: self.group,
             delivered: self.receiver(simulation).arrived(),
-            sent: counters.sent,
-            retransmitted: counters.retransmitted,
-            recoveries: counters.recoveries,
-            timeouts: counters.timeouts,
+            counters: source.sender().counters(),
             completions: source.completions().to_vec(),
         }
     }

@@ -124,11 +124,6 @@ impl<E: Endpoint> Simulation<E> {
         self.pipelines.iter().map(|link| &link.pipeline)
     }
 
-    /// The pipeline of this number, for reading what it dropped.
-    pub fn pipeline_mut(&mut self, id: PipelineId) -> &mut Pipeline<Travelling<E::Payload>> {
-        &mut self.pipelines[id.0 as usize].pipeline
-    }
-
     /// Lets everything happen that happens by `end`, and no more than `budget` events.
     pub fn run_until(&mut self, end: Time, budget: u64) -> Stopped {
         let last = self.handled.saturating_add(budget);

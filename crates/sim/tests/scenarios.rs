@@ -98,7 +98,7 @@ fn a_transfer_on_an_idle_path_takes_its_round_trips() {
         let took = one.ended.checked_since(one.began).unwrap().as_secs_f64();
         assert!((0.400..0.404).contains(&took), "{took} s");
     }
-    assert_eq!(outcome.flows[0].delivered, outcome.flows[0].sent);
+    assert_eq!(outcome.flows[0].delivered, outcome.flows[0].counters.sent);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use quiclab_units::{Duration, Time};
 use super::delivery::RateSample;
 
 /// What an acknowledgment says.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Acked {
     /// When it came.
     pub now: Time,

@@ -88,14 +88,8 @@ impl CongestionControl for Cubic {
         if acked.is_recovering || !acked.is_limited_by_window {
             return;
         }
-        if self.window >= self.threshold {
+        if !self.slow_start.grow(acked, &mut self.window, &mut self.threshold) {
             self.avoid_congestion(acked);
-            return;
-        }
-        let growth = self.slow_start.growth(acked, self.window);
-        self.window += growth.segments;
-        if growth.is_over {
-            self.threshold = self.window;
         }
     }
 
@@ -126,15 +120,8 @@ mod tests {
             newly,
             rtt,
             smoothed_rtt: rtt,
-            acknowledged: 0,
-            highest: 0,
-            is_recovering: false,
-            is_repairing: false,
-            lost: 0,
-            in_flight_before: 0,
-            in_flight: 0,
-            rate_sample: None,
             is_limited_by_window: true,
+            ..Acked::default()
         }
     }
 

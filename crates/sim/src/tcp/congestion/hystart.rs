@@ -14,7 +14,7 @@ pub struct SlowStart {
 
 /// What an acknowledgment in slow start does.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Growth {
+struct Growth {
     /// Added to the window.
     pub segments: f64,
     /// Whether slow start is over.
@@ -38,7 +38,20 @@ impl SlowStart {
         self.hystart = None;
     }
 
-    pub(crate) fn growth(&mut self, acked: &Acked, _window: f64) -> Growth {
+    /// Grows `window` where slow start goes on; false where it is over. Sets `threshold` where it ends with this acknowledgment.
+    pub(crate) fn grow(&mut self, acked: &Acked, window: &mut f64, threshold: &mut f64) -> bool {
+        if *window >= *threshold {
+            return false;
+        }
+        let growth = self.growth(acked);
+        *window += growth.segments;
+        if growth.is_over {
+            *threshold = *window;
+        }
+        true
+    }
+
+    fn growth(&mut self, acked: &Acked) -> Growth {
         let segments = (acked.newly as f64).min(self.most_per_acknowledgment);
         match &mut self.hystart {
             None => Growth { segments, is_over: false },
@@ -123,8 +136,6 @@ impl HyStart {
 
 #[cfg(test)]
 mod tests {
-    use quiclab_units::Time;
-
     use super::*;
 
     /// Rounds of ten acknowledgments of one segment each with these round-trip times in milliseconds; how much each round adds.
@@ -136,24 +147,14 @@ mod tests {
             let mut sum = 0.0;
             for _ in 0..10 {
                 acknowledged += 1;
-                let growth = slow_start.growth(
-                    &Acked {
-                        now: Time::from_nanos(0),
-                        newly: 1,
-                        rtt: Some(Duration::from_millis(*rtt)),
-                        smoothed_rtt: None,
-                        acknowledged,
-                        highest: highest - 10,
-                        is_recovering: false,
-                        is_repairing: false,
-                        lost: 0,
-                        in_flight_before: 0,
-                        in_flight: 0,
-                        rate_sample: None,
-                        is_limited_by_window: true,
-                    },
-                    10.0,
-                );
+                let growth = slow_start.growth(&Acked {
+                    newly: 1,
+                    rtt: Some(Duration::from_millis(*rtt)),
+                    acknowledged,
+                    highest: highest - 10,
+                    is_limited_by_window: true,
+                    ..Acked::default()
+                });
                 sum += growth.segments;
                 if growth.is_over && over.is_none() {
                     over = Some(round);

@@ -36,13 +36,7 @@ impl CongestionControl for Reno {
         if acked.is_recovering || !acked.is_limited_by_window {
             return;
         }
-        if self.window < self.threshold {
-            let growth = self.slow_start.growth(acked, self.window);
-            self.window += growth.segments;
-            if growth.is_over {
-                self.threshold = self.window;
-            }
-        } else {
+        if !self.slow_start.grow(acked, &mut self.window, &mut self.threshold) {
             // Equation 3, once for each acknowledgment.
             self.window += 1.0 / self.window;
         }
