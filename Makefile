@@ -71,7 +71,7 @@ bench: test-setup build ## what runs, quiclab analyze and the simulator cost, be
 	cargo bench -p quiclab-sim --bench dumbbell
 
 .PHONY: bench-ns3
-bench-ns3: toolchains ## the simulator beside ns-3 on the same dumbbell: some three minutes
+bench-ns3: toolchains ## the simulator beside ns-3 on the same dumbbell: some two minutes
 	$(call require,$(NS3_PACKAGES))
 	mkdir -p target
 	g++ -O2 -std=c++17 bench/ns3/dumbbell.cc -o target/ns3-dumbbell $$(pkg-config --cflags --libs \
@@ -89,7 +89,7 @@ quic-steps: demo-setup build ## every figure of QUIC Steps, quick profiles, and 
 	$(QUICLAB) check results/quic-steps/*-quick
 
 .PHONY: quic-steps-all
-quic-steps-all: demo-setup build ## the same with 20 repetitions of 20 to 100 MiB: some 8 hours of CPU time and 30 GB
+quic-steps-all: demo-setup build ## the same with 20 repetitions of 20 to 100 MiB: an estimated 8 hours of CPU time and 30 GB
 	$(QUICLAB) run experiments/quic-steps -j $(JOBS)
 
 .PHONY: atlas
