@@ -85,11 +85,11 @@ impl Bound {
 
 impl Expectation {
     /// Which of these settings the claim is about, and with which of them each is compared.
-    pub fn subjects(&self, all: &[&Settings]) -> Vec<Subject> {
+    pub fn subjects<S: Comparable>(&self, all: &[&S]) -> Vec<Subject> {
         let about = (0..all.len()).filter(|place| has(all[*place], &self.runs));
         let subjects = about.map(|of| {
             let with = self.compared_with.as_ref().map(|other| {
-                let is_like = |place: &usize| has(all[*place], other) && self.is_alike(all[of], all[*place], other);
+                let is_like = |place: &usize| has(all[*place], other) && all[of].is_alike(all[*place], &|key| self.names(other, key));
                 (0..all.len()).filter(|place| *place != of).filter(is_like).collect()
             });
             Subject { of, with }
@@ -97,14 +97,32 @@ impl Expectation {
         subjects.collect()
     }
 
-    /// Alike in all that the claim does not name. What a stack does by itself differs between stacks, and some settings have a meaning
-    /// with some queueing disciplines only.
-    fn is_alike(&self, one: &Settings, other: &Settings, named: &BTreeMap<String, String>) -> bool {
-        let is_named = |key: &str| self.runs.contains_key(key) || named.contains_key(key);
-        let other_stack = one.stack.name != other.stack.name;
+    fn names(&self, other: &BTreeMap<String, String>, key: &str) -> bool {
+        self.runs.contains_key(key) || other.contains_key(key)
+    }
+}
+
+/// Settings of runs, as claims see them.
+pub trait Comparable {
+    /// The value of a dotted setting as it would be written in a file, without quotes; `None` where there is none, or where it has no
+    /// meaning.
+    fn text(&self, key: &str) -> Option<String>;
+
+    /// Whether these are alike in all that a claim does not name.
+    fn is_alike(&self, other: &Self, is_named: &dyn Fn(&str) -> bool) -> bool;
+}
+
+impl Comparable for Settings {
+    fn text(&self, key: &str) -> Option<String> {
+        setting_text(self, key)
+    }
+
+    /// What a stack does by itself differs between stacks, and some settings have a meaning with some queueing disciplines only.
+    fn is_alike(&self, other: &Self, is_named: &dyn Fn(&str) -> bool) -> bool {
+        let other_stack = self.stack.name != other.stack.name;
         let is_own = |key: &str| other_stack && key.starts_with("stack.") && key != "stack.name";
         SETTINGS.iter().map(|setting| setting.key).filter(|key| !is_named(key) && !is_own(key)).all(|key| {
-            match (setting_text(one, key), setting_text(other, key)) {
+            match (setting_text(self, key), setting_text(other, key)) {
                 (Some(one), Some(other)) => one == other,
                 _ => true,
             }
@@ -112,8 +130,8 @@ impl Expectation {
     }
 }
 
-fn has(settings: &Settings, wanted: &BTreeMap<String, String>) -> bool {
-    wanted.iter().all(|(key, value)| setting_text(settings, key).as_deref() == Some(value.as_str()))
+fn has(settings: &impl Comparable, wanted: &BTreeMap<String, String>) -> bool {
+    wanted.iter().all(|(key, value)| settings.text(key).as_deref() == Some(value.as_str()))
 }
 
 impl Reader<'_> {

@@ -8,15 +8,12 @@ use toml::{
 use crate::{
     error::{ExperimentError, Place, nearest},
     expect::Expectation,
+    kind::{Kind, TRANSFERS},
     published::Published,
-    sections::{Changes, SECTIONS},
+    sections::Changes,
     text::quoted,
     value::{inline, plain},
 };
-
-/// Keys at the top that are no settings.
-pub(crate) const TOP: &[&str] =
-    &["name", "title", "source", "seed", "unclaimed", "ranking", "matrix", "profile", "published", "expect"];
 
 /// JSON readers keep whole numbers up to 2^53 (RFC 8259 section 6), so the seeds of all repetitions stay below it.
 const LARGEST_SEED: u64 = 1_000_000_000_000_000;
@@ -51,6 +48,7 @@ pub(crate) type Table<'a> = DeTable<'a>;
 pub(crate) struct Reader<'a> {
     file: &'a str,
     text: &'a str,
+    pub(crate) kind: &'static Kind,
 }
 
 impl Experiment {
@@ -61,14 +59,8 @@ impl Experiment {
     /// Text that is no TOML, keys that do not exist, values that are not allowed, a profile that there is none of: with
     /// place, found and expected.
     pub fn parse(file: &str, text: &str, profile: Option<&str>) -> Result<Self, ExperimentError> {
-        let reader = Reader { file, text };
-        let root = DeTable::parse(text).map_err(|error| {
-            let place = error.span().map(|span| Place::of_offset(text, span.start));
-            let message = format!("this is no TOML: {}", error.message());
-            ExperimentError { file: file.to_owned(), place, message, hint: None }
-        })?;
-        root.get_ref().iter().try_for_each(|(_, value)| reader.integer_fits(value))?;
-        reader.experiment(root.get_ref(), profile)
+        let reader = Reader::new(file, text, &TRANSFERS);
+        reader.experiment(reader.root()?.get_ref(), profile)
     }
 
     pub(crate) fn error(&self, place: Option<Place>, message: String, hint: Option<String>) -> ExperimentError {
@@ -76,7 +68,22 @@ impl Experiment {
     }
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    pub(crate) fn new(file: &'a str, text: &'a str, kind: &'static Kind) -> Self {
+        Self { file, text, kind }
+    }
+
+    /// The whole file.
+    pub(crate) fn root(&self) -> Result<Spanned<Table<'a>>, ExperimentError> {
+        let root = DeTable::parse(self.text).map_err(|error| {
+            let place = error.span().map(|span| Place::of_offset(self.text, span.start));
+            let message = format!("this is no TOML: {}", error.message());
+            ExperimentError { file: self.file.to_owned(), place, message, hint: None }
+        })?;
+        root.get_ref().iter().try_for_each(|(_, value)| self.integer_fits(value))?;
+        Ok(root)
+    }
+
     fn experiment(&self, root: &Table, profile: Option<&str>) -> Result<Experiment, ExperimentError> {
         Ok(Experiment {
             name: self.name(root)?,
@@ -88,8 +95,13 @@ impl Reader<'_> {
             published: root.get("published").map_or(Ok(Vec::new()), |published| self.published(published))?,
             expectations: root.get("expect").map_or(Ok(Vec::new()), |expect| self.expectations(expect))?,
             file: self.file.to_owned(),
-            changes: self.changes(root, TOP)?.overridden_by(self.profile(root, profile)?),
+            changes: self.all_changes(root, profile)?,
         })
+    }
+
+    /// What the file sets, with a profile or without.
+    pub(crate) fn all_changes(&self, root: &Table, profile: Option<&str>) -> Result<Changes, ExperimentError> {
+        Ok(self.changes(root, self.kind.top)?.overridden_by(self.profile(root, profile)?))
     }
 
     /// What the chosen profile changes; nothing without one.
@@ -115,7 +127,7 @@ impl Reader<'_> {
         })
     }
 
-    fn truth(&self, value: &Spanned<DeValue>, key: &str) -> Result<bool, ExperimentError> {
+    pub(crate) fn truth(&self, value: &Spanned<DeValue>, key: &str) -> Result<bool, ExperimentError> {
         let found = plain(value);
         let message = || format!("{key}: found {}, expected true or false", inline(&found));
         found.as_bool().ok_or_else(|| self.error(value, message(), None))
@@ -133,7 +145,7 @@ impl Reader<'_> {
         }
     }
 
-    fn seed(&self, value: &Spanned<DeValue>) -> Result<u64, ExperimentError> {
+    pub(crate) fn seed(&self, value: &Spanned<DeValue>) -> Result<u64, ExperimentError> {
         let found = plain(value);
         let seed = found.as_integer().and_then(|seed| u64::try_from(seed).ok()).filter(|seed| *seed <= LARGEST_SEED);
         let message = || format!("seed: found {}, expected a whole number from 0 to {LARGEST_SEED}", inline(&found));
@@ -141,7 +153,7 @@ impl Reader<'_> {
     }
 
     /// A name becomes a folder below that of the results.
-    fn name(&self, root: &Table) -> Result<String, ExperimentError> {
+    pub(crate) fn name(&self, root: &Table) -> Result<String, ExperimentError> {
         let name = self.required_text(root, "name")?;
         let plain = |part: &str| {
             let allowed = |character: char| character.is_alphanumeric() || "._-".contains(character);
@@ -158,7 +170,7 @@ impl Reader<'_> {
         }
     }
 
-    fn required_text(&self, table: &Table, key: &str) -> Result<String, ExperimentError> {
+    pub(crate) fn required_text(&self, table: &Table, key: &str) -> Result<String, ExperimentError> {
         let error = || ExperimentError {
             file: self.file.to_owned(),
             place: Some(Place { line: 1, column: 1 }),
@@ -196,7 +208,7 @@ impl Reader<'_> {
         match value.get_ref() {
             DeValue::Table(table) => Ok(table),
             _ => {
-                let hint = nearest(name, SECTIONS.iter().copied()).map(|near| format!("[{near}] begins a section"));
+                let hint = nearest(name, self.kind.sections.iter().copied()).map(|near| format!("[{near}] begins a section"));
                 Err(self.error(value, format!("{name}: found {}, expected a table", inline(&plain(value))), hint))
             }
         }

@@ -23,7 +23,7 @@ use crate::{
 const LARGEST_SHIFT: Duration = Duration::from_millis(100);
 
 /// Larger plans are taken for a mistake: at a second a run this is more than a day.
-const MOST_RUNS: usize = 100_000;
+pub(crate) const MOST_RUNS: usize = 100_000;
 
 /// What is to be run.
 #[derive(Clone, Debug)]
@@ -260,7 +260,7 @@ pub fn labels(all: &[&Settings]) -> Vec<String> {
 }
 
 /// Every combination of one value per axis, the last axis changing fastest.
-fn combinations(axes: &[(String, Vec<Assignment>)]) -> Vec<Vec<&Assignment>> {
+pub(crate) fn combinations(axes: &[(String, Vec<Assignment>)]) -> Vec<Vec<&Assignment>> {
     let mut all = vec![Vec::new()];
     for (_, values) in axes {
         all = all
@@ -272,7 +272,7 @@ fn combinations(axes: &[(String, Vec<Assignment>)]) -> Vec<Vec<&Assignment>> {
 }
 
 /// A combination in words, such as `stack.name = "quiche", path.rate = "40 Mbit/s"`.
-fn described(combination: &[&Assignment]) -> String {
+pub(crate) fn described(combination: &[&Assignment]) -> String {
     let parts = combination.iter().map(|one| format!("{} = {}", one.key, inline(&one.value)));
     parts.collect::<Vec<_>>().join(", ")
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use toml::{Spanned, de::DeValue};
+use toml::{Spanned, Value, de::DeValue};
 
 use crate::{
     error::ExperimentError,
@@ -78,11 +78,16 @@ impl Reader<'_> {
         let mut matches = BTreeMap::new();
         for (key, value) in self.table(value, name)?.iter() {
             let assignment = self.assignment(key.get_ref(), key, value)?;
-            if assignment.key == "workload.repetitions" {
-                let message = format!("{name}.workload.repetitions: found a key that no single run has");
+            if assignment.key == self.kind.repetitions {
+                let message = format!("{name}.{}: found a key that no single run has", assignment.key);
                 return Err(self.error(key, message, Some("say it in words".to_owned())));
             }
-            let text = assignment.value.as_str().map_or_else(|| inline(&assignment.value), canonical);
+            let text = match &assignment.value {
+                Value::String(text) => canonical(text),
+                // As it is displayed, 1 and 1.0 are the same number.
+                Value::Float(number) => number.to_string(),
+                other => inline(other),
+            };
             matches.insert(assignment.key, text);
         }
         Ok(matches)

@@ -194,3 +194,36 @@ pub(crate) fn short_delay(value: &Value) -> Result<Duration, String> {
     let time = delay(value)?;
     if u32::try_from(time.as_nanos()).is_ok() { Ok(time) } else { Err(expected(value, "at most 4294967295 ns")) }
 }
+
+/// A number above 0.
+pub(crate) fn positive_number(value: &Value) -> Result<f64, String> {
+    number(value).filter(|number| *number > 0.0).ok_or_else(|| expected(value, "a number above 0"))
+}
+
+/// A number from 1.
+pub(crate) fn at_least_one(value: &Value) -> Result<f64, String> {
+    number(value).filter(|number| *number >= 1.0).ok_or_else(|| expected(value, "a number from 1"))
+}
+
+/// A number above 0, at most 1.
+pub(crate) fn fraction(value: &Value) -> Result<f64, String> {
+    let fraction = number(value).filter(|number| *number > 0.0 && *number <= 1.0);
+    fraction.ok_or_else(|| expected(value, "a number above 0, at most 1"))
+}
+
+fn number(value: &Value) -> Option<f64> {
+    let number = value.as_float().or_else(|| value.as_integer().map(|number| number as f64));
+    number.filter(|number| number.is_finite())
+}
+
+/// A number of events: more than 32 bits hold.
+pub(crate) fn events(value: &Value) -> Result<u64, String> {
+    let number = value.as_integer().and_then(|number| u64::try_from(number).ok()).filter(|number| *number > 0);
+    number.ok_or_else(|| expected(value, "a whole number from 1"))
+}
+
+/// The length of a packet of a model.
+pub(crate) fn packet_bytes(value: &Value) -> Result<ByteCount, String> {
+    let bytes: ByteCount = positive(value)?;
+    if bytes.as_bytes() > 65_535 { Err(expected(value, "at most 65535 B")) } else { Ok(bytes) }
+}

@@ -4,13 +4,10 @@ use toml::{Spanned, Value, de::DeValue};
 
 use crate::{
     error::{ExperimentError, Place, nearest},
-    file::{Reader, TOP, Table},
-    settings::{Draft, SETTINGS},
+    file::{Reader, Table},
+    kind::Kind,
     value::{inline, plain},
 };
-
-/// Sections that hold settings.
-pub(crate) const SECTIONS: &[&str] = &["workload", "stack", "path", "hosts", "tap", "analysis"];
 
 /// What a file, or one of its profiles, sets.
 #[derive(Clone, Debug, Default)]
@@ -51,11 +48,9 @@ impl Reader<'_> {
             let name = key.get_ref().as_ref();
             match name {
                 "matrix" => changes.matrix = self.matrix(self.table(value, name)?)?,
-                _ if SECTIONS.contains(&name) => {
-                    for (inner, value) in self.table(value, name)?.iter() {
-                        let full = format!("{name}.{}", inner.get_ref());
-                        changes.assignments.push(self.assignment(&full, inner, value)?);
-                    }
+                _ if self.kind.sections.contains(&name) => {
+                    let is_named = self.kind.named_section == Some(name);
+                    self.section(name, self.table(value, name)?, is_named, &mut changes.assignments)?;
                 }
                 _ if others.contains(&name) => {}
                 _ if name.contains('.') => {
@@ -78,6 +73,24 @@ impl Reader<'_> {
         Ok(changes)
     }
 
+    /// The settings of a section; where `is_named`, its tables hold settings too.
+    fn section(
+        &self,
+        name: &str,
+        table: &Table,
+        is_named: bool,
+        assignments: &mut Vec<Assignment>,
+    ) -> Result<(), ExperimentError> {
+        for (key, value) in table.iter() {
+            let full = format!("{name}.{}", key.get_ref());
+            match value.get_ref() {
+                DeValue::Table(table) if is_named => self.section(&full, table, false, assignments)?,
+                _ => assignments.push(self.assignment(&full, key, value)?),
+            }
+        }
+        Ok(())
+    }
+
     fn matrix(&self, table: &Table) -> Result<Vec<(String, Vec<Assignment>)>, ExperimentError> {
         table.iter().map(|(key, value)| Ok((key.get_ref().to_string(), self.axis(key, value)?))).collect()
     }
@@ -88,11 +101,13 @@ impl Reader<'_> {
         value: &Spanned<DeValue>,
     ) -> Result<Vec<Assignment>, ExperimentError> {
         let name = key.get_ref().as_ref();
-        if name == "workload.repetitions" {
-            let hint = Some("set it in [workload]".to_owned());
+        if name == self.kind.repetitions {
+            let section = name.split('.').next().unwrap_or_default();
+            let hint = Some(format!("set it in [{section}]"));
             return Err(self.error(value, format!("matrix.{name}: repetitions are no axis of the matrix"), hint));
         }
-        if !SETTINGS.iter().any(|setting| setting.key == name) {
+        // What is no value of any setting tells a key that is not there from one that is.
+        if (self.kind.check)(name, &Value::Array(Vec::new())).is_none() {
             return Err(self.unknown_key(name, key));
         }
         let values = match value.get_ref() {
@@ -113,7 +128,7 @@ impl Reader<'_> {
         value: &Spanned<DeValue>,
     ) -> Result<Assignment, ExperimentError> {
         let converted = plain(value);
-        match Draft::default().set(name, &converted) {
+        match (self.kind.check)(name, &converted) {
             None => Err(self.unknown_key(name, key)),
             Some(Err(message)) => Err(self.error(value, format!("{name}: {message}"), None)),
             Some(Ok(())) => Ok(Assignment { key: name.to_owned(), value: converted, place: self.place(value) }),
@@ -121,21 +136,22 @@ impl Reader<'_> {
     }
 
     fn unknown_key<K>(&self, name: &str, key: &Spanned<K>) -> ExperimentError {
-        if TOP.contains(&name) {
+        let Kind { top, sections, .. } = self.kind;
+        if top.contains(&name) {
             let message = format!("{name}: found a key of the top of the file, expected a setting");
             return self.error(key, message, None);
         }
-        if SECTIONS.contains(&name) {
+        let keys = (self.kind.keys)();
+        if sections.contains(&name) {
             // A dotted key without quotes is a table in a table.
-            let own = SETTINGS.iter().find(|setting| setting.key.starts_with(&format!("{name}.")));
-            let example = own.map(|setting| format!("write the whole key in quotes, such as {:?}", setting.key));
+            let own = keys.iter().find(|key| key.starts_with(&format!("{name}.")));
+            let example = own.map(|key| format!("write the whole key in quotes, such as {key:?}"));
             return self.error(key, format!("{name}: found a section, expected a setting"), example);
         }
-        let known =
-            SETTINGS.iter().map(|setting| setting.key).chain(TOP.iter().copied()).chain(SECTIONS.iter().copied());
+        let known = keys.into_iter().chain(top.iter().copied()).chain(sections.iter().copied());
         let hint = match nearest(name, known) {
             Some(near) => format!("did you mean {near}?"),
-            None => "docs/reference/experiment-file.md lists all keys".to_owned(),
+            None => format!("{} lists all keys", self.kind.reference),
         };
         self.error(key, format!("{name}: found a key that does not exist"), Some(hint))
     }

@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn every_key_and_table_at_the_top_stands_in_the_reference() {
-        for name in crate::file::TOP {
+        for name in crate::kind::TRANSFERS.top {
             let forms = [
                 format!("\n| `{name}` | "),
                 format!("\n## `[{name}]`"),
@@ -338,7 +338,7 @@ mod tests {
         let documented: Vec<_> = table.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
         // In the same order, too.
         assert_eq!(documented, SETTINGS.iter().map(|setting| setting.key).collect::<Vec<_>>());
-        for section in crate::sections::SECTIONS {
+        for section in crate::kind::TRANSFERS.sections {
             assert!(documented.iter().any(|key| key.starts_with(&format!("{section}."))), "{section} holds nothing");
         }
     }

@@ -6,10 +6,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_report::{Finding, Outcome, findings, render_findings};
+use quiclab_report::{Finding, Outcome, findings, render_findings, scenario_findings};
 use serde_json::{Value, json};
 
-use crate::{cli::CheckArguments, output, results::Results};
+use crate::{cli::CheckArguments, output, results::Results, simulate::results::SimulatedResults};
 
 /// Exit statuses above this have other meanings.
 const MOST_FAILURES: usize = 99;
@@ -35,24 +35,23 @@ pub fn check(arguments: &CheckArguments) -> Result<u8> {
     let mut all = Vec::new();
     let mut counts = Counts::default();
     for place in &places {
-        let input = Results::open(place)?.report_input()?;
-        let found = findings(&input);
+        let Judged { experiment, findings: found, left_out, failed_runs } = judge(place)?;
         found.iter().for_each(|finding| counts.add(finding, arguments.strict));
         if arguments.output.json {
             all.push(json!({
                 "folder": place.display().to_string(),
-                "experiment": input.experiment,
+                "experiment": experiment,
                 "expectations": found,
-                "left_out": input.expectations_left_out.iter().map(|one| &one.claim).collect::<Vec<_>>(),
-                "failed_runs": input.failures.len(),
+                "left_out": left_out,
+                "failed_runs": failed_runs,
             }));
             continue;
         }
-        let mut text = format!("{} ({})\n{}", input.experiment, place.display(), render_findings(&found));
-        for expectation in &input.expectations_left_out {
-            text.push_str(&format!("{:<12}  {}\n", "left out", expectation.claim));
+        let mut text = format!("{experiment} ({})\n{}", place.display(), render_findings(&found));
+        for claim in &left_out {
+            text.push_str(&format!("{:<12}  {claim}\n", "left out"));
         }
-        if found.is_empty() && input.expectations_left_out.is_empty() {
+        if found.is_empty() && left_out.is_empty() {
             text.push_str("nothing is expected of it\n");
         }
         output::print(&(text + "\n"))?;
@@ -64,6 +63,27 @@ pub fn check(arguments: &CheckArguments) -> Result<u8> {
         output::print(&format!("{} of {} expectations hold\n", counts.holding, counts.all))?;
     }
     Ok(counts.wrong.min(MOST_FAILURES) as u8)
+}
+
+/// What came of one experiment.
+struct Judged {
+    experiment: String,
+    findings: Vec<Finding>,
+    /// Claims about runs that are not part of its plan.
+    left_out: Vec<String>,
+    failed_runs: usize,
+}
+
+fn judge(place: &Path) -> Result<Judged> {
+    if SimulatedResults::are_in(place) {
+        let input = SimulatedResults::create(place)?.report_input()?;
+        let (findings, failed_runs) = (scenario_findings(&input), input.failures.len());
+        return Ok(Judged { experiment: input.experiment, findings, left_out: Vec::new(), failed_runs });
+    }
+    let input = Results::open(place)?.report_input()?;
+    let (findings, failed_runs) = (findings(&input), input.failures.len());
+    let left_out = input.expectations_left_out.into_iter().map(|one| one.claim).collect();
+    Ok(Judged { experiment: input.experiment, findings, left_out, failed_runs })
 }
 
 #[derive(Default)]
@@ -86,7 +106,7 @@ impl Counts {
 
 /// Folders with results at `folder` or below it, in order of name.
 fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<()> {
-    if Results::are_in(folder) {
+    if Results::are_in(folder) || SimulatedResults::are_in(folder) {
         found.push(folder.to_path_buf());
         return Ok(());
     }

@@ -4,7 +4,7 @@ mod import;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use quiclab_metrics::DEFAULT_TRAIN_THRESHOLD;
 use quiclab_units::{ByteCount, Duration};
 
@@ -52,6 +52,15 @@ pub enum Verb {
     Prepare(PrepareArguments),
 }
 
+/// Where runs happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Testbed {
+    /// Real stacks and kernels in QEMU, in virtual time
+    Vm,
+    /// Models of TCP in a simulator
+    Sim,
+}
+
 /// Arguments of `quiclab run`.
 #[derive(Debug, Args)]
 pub struct RunArguments {
@@ -67,7 +76,10 @@ pub struct RunArguments {
     /// Only runs with this setting, such as stack=quiche or path.rate="40 Mbit/s"; can be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_filter)]
     pub filter: Vec<(String, String)>,
-    /// Virtual machines side by side; the results do not depend on it [default: one per core]
+    /// Where to run it: transfers between stacks run in vm, scenarios of models in sim [default: what the file needs]
+    #[arg(long, value_name = "TESTBED")]
+    pub testbed: Option<Testbed>,
+    /// Virtual machines or simulations side by side; the results do not depend on it [default: one per core]
     #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
     /// Folder of the records and the report [default: results/EXPERIMENT, with -PROFILE behind it]; for a folder of files, the one in

@@ -6,6 +6,7 @@ mod check;
 mod cli;
 mod diff;
 mod doctor;
+mod folder;
 mod interop;
 mod kernel;
 mod laboratory;
@@ -19,6 +20,7 @@ mod results;
 mod run;
 mod schedule;
 mod signals;
+mod simulate;
 mod stacks;
 mod verify;
 

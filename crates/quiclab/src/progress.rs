@@ -3,7 +3,7 @@
 use std::{
     io::{self, IsTerminal},
     sync::Mutex,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -86,6 +86,65 @@ impl Progress {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// How many of many short runs are done: a bar on a terminal, a line now and then elsewhere.
+pub struct CountProgress {
+    bar: Option<ProgressBar>,
+    total: usize,
+    state: Mutex<Counted>,
+}
+
+struct Counted {
+    done: usize,
+    began: Instant,
+    told: Instant,
+}
+
+/// Lines come no more often than this.
+const BETWEEN_LINES: Duration = Duration::from_secs(5);
+
+impl CountProgress {
+    /// Nothing done yet of `total` runs.
+    pub fn new(total: usize) -> Self {
+        let bar = (total > 0 && io::stderr().is_terminal()).then(|| {
+            let bar = ProgressBar::new(total as u64);
+            let style = ProgressStyle::with_template("{bar:24} {pos}/{len} runs  {elapsed}  {eta} left");
+            if let Ok(style) = style { bar.with_style(style) } else { bar }
+        });
+        let now = Instant::now();
+        Self { bar, total, state: Mutex::new(Counted { done: 0, began: now, told: now }) }
+    }
+
+    /// One more is done.
+    pub fn count(&self) {
+        let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        state.done += 1;
+        match &self.bar {
+            Some(bar) => bar.set_position(state.done as u64),
+            None if state.told.elapsed() >= BETWEEN_LINES => {
+                state.told = Instant::now();
+                let left = state.began.elapsed().as_secs_f64() / state.done as f64 * (self.total - state.done) as f64;
+                eprintln!("[{}/{}] about {} left", state.done, self.total, in_words(left));
+            }
+            None => {}
+        }
+    }
+
+    /// Says something beside it.
+    pub fn tell(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("{line}")),
+            None => eprintln!("{line}"),
+        }
+    }
+
+    /// All is over.
+    pub fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
     }
 }
 

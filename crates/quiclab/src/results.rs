@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File, TryLockError},
+    fs::{self, File},
     path::{Path, PathBuf},
 };
 
@@ -17,14 +17,14 @@ use quiclab_testbed::{
 use quiclab_wire::CaptureReader;
 use serde::{Deserialize, Serialize};
 
+use crate::folder;
+
 /// What is known of a run that failed stands here, below a folder with the name its record would have had.
 pub const FAILURES_FOLDER: &str = "failed";
 /// Why it failed.
 pub const FAILURE_FILE: &str = "failure.txt";
 /// What the records belong to.
 const INDEX_FILE: &str = "experiment.json";
-/// Held by the one process that writes here.
-const LOCK_FILE: &str = ".lock";
 /// Version of the index.
 const SCHEMA: u32 = 1;
 
@@ -133,15 +133,7 @@ impl Results {
     /// # Errors
     /// Where another process is at work here.
     pub fn lock(&self) -> Result<File> {
-        let path = self.folder.join(LOCK_FILE);
-        let file = File::create(&path).with_context(|| path.display().to_string())?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                bail!("{}: another quiclab is at work here\nhint: wait for it, or use --out DIR", self.folder.display())
-            }
-            Err(TryLockError::Error(error)) => return Err(error).with_context(|| path.display().to_string()),
-        }
+        let file = folder::lock(&self.folder)?;
         self.records.remove_leftovers()?;
         Ok(file)
     }
@@ -156,7 +148,7 @@ impl Results {
     /// # Errors
     /// Where it cannot be written.
     pub fn write_index(&self, index: &Index) -> Result<()> {
-        self.write(INDEX_FILE, &(serde_json::to_string_pretty(index)? + "\n")).map(drop)
+        folder::write(&self.folder, INDEX_FILE, &(serde_json::to_string_pretty(index)? + "\n")).map(drop)
     }
 
     /// Makes the report: `report.html`, `report.md`, `report.json`.
@@ -165,9 +157,9 @@ impl Results {
     /// Where a record cannot be read or the report not written.
     pub fn report(&self) -> Result<Written> {
         let input = self.report_input()?;
-        self.write("report.md", &quiclab_report::render_markdown(&input))?;
-        self.write("report.json", &quiclab_report::render_json(&input))?;
-        let page = self.write("report.html", &quiclab_report::render_html(&input))?;
+        folder::write(&self.folder, "report.md", &quiclab_report::render_markdown(&input))?;
+        folder::write(&self.folder, "report.json", &quiclab_report::render_json(&input))?;
+        let page = folder::write(&self.folder, "report.html", &quiclab_report::render_html(&input))?;
         Ok(Written { input, page })
     }
 
@@ -230,15 +222,6 @@ impl Results {
     fn failure(&self, name: String) -> Option<FailureRow> {
         let message = fs::read_to_string(self.failures().join(&name).join(FAILURE_FILE)).ok()?;
         Some(FailureRow { folder: name, message: message.trim().to_owned() })
-    }
-
-    /// Written aside and renamed, so that nobody reads half of it.
-    fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
-        let path = self.folder.join(name);
-        let aside = self.folder.join(format!(".{name}.partial"));
-        fs::write(&aside, text).with_context(|| aside.display().to_string())?;
-        fs::rename(&aside, &path).with_context(|| path.display().to_string())?;
-        Ok(path)
     }
 }
 

@@ -4,29 +4,37 @@ use std::{
     fmt::Write as _,
     fs,
     path::{Path, PathBuf},
-    sync::atomic::Ordering,
+    sync::atomic::{AtomicBool, Ordering},
     thread,
     time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_experiment::{Experiment, Overrides, Plan, labels};
+use quiclab_experiment::{Experiment, Overrides, Plan, labels, scenario::is_scenario};
 use quiclab_metrics::Metrics;
 use quiclab_report::metric_names;
 use quiclab_testbed::{record::Records, vm::monitor::Interrupted};
 use serde_json::{Value, json};
 
 use crate::{
-    cli::RunArguments,
+    cli::{RunArguments, Testbed},
     laboratory::{Laboratory, Prepared},
     output,
     results::{Index, Results},
     schedule::{Done, Job, perform_all, tell_goodput},
-    signals,
+    signals, simulate,
 };
 
 /// Exit statuses above this have other meanings.
 const MOST_FAILURES: usize = 99;
+
+/// A file and the runs it asks for.
+enum Planned {
+    /// Transfers between stacks.
+    Transfers(Plan),
+    /// Flows of models.
+    Scenario(Box<simulate::Planned>),
+}
 
 /// Runs experiments and reports on them. Returns the number of runs that failed, at most [`MOST_FAILURES`].
 ///
@@ -34,22 +42,34 @@ const MOST_FAILURES: usize = 99;
 /// A wrong file, a missing program, an interruption.
 pub fn run(arguments: &RunArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
-    let laboratory = Laboratory::open(&arguments.stacks, stop.clone())?;
     let files = experiment_files(&arguments.file)?;
+    let texts = files.iter().map(|file| read_text(file)).collect::<Result<Vec<_>>>()?;
+    // Models need no stacks.
+    let needs_stacks = texts.iter().any(|text| !is_scenario(text));
+    let laboratory = if needs_stacks { Some(Laboratory::open(&arguments.stacks, stop.clone())?) } else { None };
     // All of them, before the first is run.
-    let plans = files.iter().map(|file| plan(file, arguments, &laboratory)).collect::<Result<Vec<_>>>()?;
+    let all = files.iter().zip(&texts);
+    let plans =
+        all.map(|(file, text)| plan(file, text, arguments, laboratory.as_ref())).collect::<Result<Vec<_>>>()?;
     if arguments.dry_run {
         return show_plans(&plans, arguments.output.json);
     }
     let mut failed = 0;
     let mut shown = Vec::new();
     for (file, plan) in files.iter().zip(&plans) {
-        let (results, done) = perform(file, plan, arguments, &laboratory)?;
-        if stop.load(Ordering::Relaxed) {
-            return Err(Interrupted::ByRequest.into());
-        }
-        shown.extend(show(&results, &done, arguments.output.json)?);
-        failed += done.failed;
+        let (told, failures) = match (plan, &laboratory) {
+            (Planned::Transfers(plan), Some(laboratory)) => {
+                let (results, done) = perform(file, plan, arguments, laboratory)?;
+                if stop.load(Ordering::Relaxed) {
+                    return Err(Interrupted::ByRequest.into());
+                }
+                (show(&results, &done, arguments.output.json)?, done.failed)
+            }
+            (Planned::Scenario(planned), _) => perform_scenario(file, planned, arguments, &stop)?,
+            (Planned::Transfers(_), None) => unreachable!("transfers are planned with stacks"),
+        };
+        shown.extend(told);
+        failed += failures;
     }
     if let [only] = &shown[..]
         && files.len() == 1
@@ -59,6 +79,28 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
         output::print(&(serde_json::to_string_pretty(&shown)? + "\n"))?;
     }
     Ok(failed.min(MOST_FAILURES) as u8)
+}
+
+/// Simulates a scenario and reports on it: its report as JSON, where that is wanted, and how many runs failed.
+fn perform_scenario(
+    file: &Path,
+    planned: &simulate::Planned,
+    arguments: &RunArguments,
+    stop: &AtomicBool,
+) -> Result<(Option<Value>, usize)> {
+    let folder = results_folder(&planned.scenario.name, arguments);
+    let (results, performed, failed) =
+        simulate::perform(planned, &folder, command_line(file, arguments), workers(arguments), stop)?;
+    let (input, page) = results.report()?;
+    let mut told = None;
+    if arguments.output.json {
+        let report: Value = serde_json::from_str(&quiclab_report::render_scenario_json(&input))?;
+        told = Some(json!({ "report": report, "performed": performed }));
+    } else {
+        output::print(&quiclab_report::render_scenario_terminal(&input, output::terminal_width()))?;
+    }
+    tell_end(&page, failed);
+    Ok((told, failed))
 }
 
 /// The experiment file that was named, or all in the folder that was, in order of name.
@@ -77,11 +119,7 @@ fn experiment_files(path: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn perform(file: &Path, plan: &Plan, arguments: &RunArguments, laboratory: &Laboratory) -> Result<(Results, Done)> {
-    let folder = match &arguments.out {
-        Some(folder) if arguments.file.is_dir() => folder.join(own_folder(plan, arguments.profile.as_deref())),
-        Some(folder) => folder.clone(),
-        None => Path::new("results").join(own_folder(plan, arguments.profile.as_deref())),
-    };
+    let folder = results_folder(&plan.experiment, arguments);
     if plan.left_out > 0 {
         eprintln!("quiclab: {}{}", plan.experiment, left_out(plan));
     }
@@ -135,24 +173,48 @@ fn show(results: &Results, done: &Done, json: bool) -> Result<Option<Value>> {
     } else {
         output::print(&quiclab_report::render_terminal(&written.input, output::terminal_width()))?;
     }
-    eprintln!("page with pictures: {}", written.page.display());
-    if done.failed > 0 {
-        eprintln!("quiclab: {} runs failed; the same command tries them again", done.failed);
-    }
+    tell_end(&written.page, done.failed);
     Ok(told)
+}
+
+fn tell_end(page: &Path, failed: usize) {
+    eprintln!("page with pictures: {}", page.display());
+    if failed > 0 {
+        eprintln!("quiclab: {failed} runs failed; the same command tries them again");
+    }
 }
 
 /// Reads an experiment file and expands it.
 ///
 /// # Errors
-/// As [`Experiment::parse`] and [`Experiment::plan`].
-fn plan(file: &Path, arguments: &RunArguments, laboratory: &Laboratory) -> Result<Plan> {
-    let experiment = read_experiment(file, arguments.profile.as_deref())?;
+/// What is wrong with the file, or a testbed that cannot run it.
+fn plan(file: &Path, text: &str, arguments: &RunArguments, laboratory: Option<&Laboratory>) -> Result<Planned> {
+    let name = file.display().to_string();
+    match (laboratory, is_scenario(text), arguments.testbed) {
+        (_, true, Some(Testbed::Vm)) => bail!(
+            "{name}: found a scenario of models with --testbed vm, expected --testbed sim\n\
+             hint: a file with [workload] and [stack] instead of [flows] runs real stacks"
+        ),
+        (_, false, Some(Testbed::Sim)) => bail!(
+            "{name}: found transfers between stacks with --testbed sim, expected --testbed vm\n\
+             hint: a file with [flows] runs models of TCP; docs/reference/scenario-file.md"
+        ),
+        (_, true, _) => {
+            let profile = arguments.profile.as_deref();
+            let choice = simulate::Choice { profile, repetitions: arguments.reps, filters: &arguments.filter };
+            Ok(Planned::Scenario(Box::new(simulate::plan(&name, text, choice)?)))
+        }
+        (Some(laboratory), false, _) => plan_transfers(&name, text, arguments, laboratory).map(Planned::Transfers),
+        (None, false, _) => unreachable!("a file of transfers is planned with stacks"),
+    }
+}
+
+fn plan_transfers(file: &str, text: &str, arguments: &RunArguments, laboratory: &Laboratory) -> Result<Plan> {
+    let experiment = Experiment::parse(file, text, arguments.profile.as_deref())?;
     for expectation in &experiment.expectations {
         if Metrics::default().value(&expectation.metric).is_none() {
             bail!(
-                "{}: expect.metric: found {:?} with the claim {:?}, expected the name of a metric\nhint: docs/reference/metrics.md lists them",
-                file.display(),
+                "{file}: expect.metric: found {:?} with the claim {:?}, expected the name of a metric\nhint: docs/reference/metrics.md lists them",
                 expectation.metric,
                 expectation.claim
             );
@@ -161,7 +223,7 @@ fn plan(file: &Path, arguments: &RunArguments, laboratory: &Laboratory) -> Resul
     for name in experiment.published.iter().flat_map(|row| row.values.keys()) {
         if !metric_names().any(|metric| metric == name) {
             let known = metric_names().collect::<Vec<_>>().join(", ");
-            bail!("{}: published.values.{name}: found no metric of that name, expected one of {known}", file.display());
+            bail!("{file}: published.values.{name}: found no metric of that name, expected one of {known}");
         }
     }
     let overrides = Overrides { repetitions: arguments.reps, filters: arguments.filter.clone() };
@@ -173,15 +235,18 @@ fn plan(file: &Path, arguments: &RunArguments, laboratory: &Laboratory) -> Resul
 /// # Errors
 /// Where it cannot be read, is no text, or says something that is not allowed.
 pub fn read_experiment(path: &Path, profile: Option<&str>) -> Result<Experiment> {
+    Ok(Experiment::parse(&path.display().to_string(), &read_text(path)?, profile)?)
+}
+
+fn read_text(path: &Path) -> Result<String> {
     let name = path.display().to_string();
     let bytes = fs::read(path).with_context(|| name.clone())?;
-    let text = match String::from_utf8(bytes) {
-        Ok(text) => text,
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(text),
         Err(error) => {
             bail!("{name}: found bytes that are no UTF-8 at offset {}, expected TOML", error.utf8_error().valid_up_to())
         }
-    };
-    Ok(Experiment::parse(&name, &text, profile)?)
+    }
 }
 
 fn jobs(plan: &Plan, prepared: &Prepared) -> Result<Vec<Job>> {
@@ -204,13 +269,19 @@ fn workers(arguments: &RunArguments) -> usize {
     arguments.jobs.map_or_else(cores, usize::from)
 }
 
-/// The folder of an experiment's results, below that of all results.
-fn own_folder(plan: &Plan, profile: Option<&str>) -> String {
+/// The folder of an experiment's results.
+fn results_folder(experiment: &str, arguments: &RunArguments) -> PathBuf {
     // A profile's name can be any text, a folder's not.
     let plain = |character: char| if character.is_alphanumeric() { character } else { '_' };
-    let profile =
-        profile.map_or_else(String::new, |profile| format!("-{}", profile.chars().map(plain).collect::<String>()));
-    format!("{}{profile}", plan.experiment)
+    let profile = arguments.profile.as_ref().map_or_else(String::new, |profile| {
+        format!("-{}", profile.chars().map(plain).collect::<String>())
+    });
+    let own = format!("{experiment}{profile}");
+    match &arguments.out {
+        Some(folder) if arguments.file.is_dir() => folder.join(own),
+        Some(folder) => folder.clone(),
+        None => Path::new("results").join(own),
+    }
 }
 
 /// The command that makes these runs again. Number of jobs and folder make no difference, so they are left out.
@@ -249,21 +320,47 @@ fn quoted(word: &str) -> String {
     }
 }
 
-fn show_plans(plans: &[Plan], json: bool) -> Result<u8> {
+fn show_plans(plans: &[Planned], json: bool) -> Result<u8> {
     if json {
-        let runs: Vec<_> = plans.iter().flat_map(|plan| &plan.runs).collect();
+        let mut runs = Vec::new();
+        for plan in plans {
+            match plan {
+                Planned::Transfers(plan) => runs.extend(plan.runs.iter().map(serde_json::to_value)),
+                Planned::Scenario(planned) => runs.extend(planned.plan.runs.iter().map(serde_json::to_value)),
+            }
+        }
+        let runs = runs.into_iter().collect::<Result<Vec<Value>, _>>()?;
         output::print(&(serde_json::to_string_pretty(&runs)? + "\n"))?;
         return Ok(0);
     }
     for plan in plans {
-        let mut text = format!("{}: {} runs{}\n", plan.experiment, plan.runs.len(), left_out(plan));
-        for (run, label) in plan.runs.iter().zip(run_labels(plan)) {
-            let settings = &run.settings;
-            let _ = writeln!(text, "  {label}: {}, {}, seed {}", settings.workload.size, settings.path.rate, run.seed);
-        }
+        let text = match plan {
+            Planned::Transfers(plan) => transfers_in_words(plan),
+            Planned::Scenario(planned) => scenario_in_words(planned),
+        };
         output::print(&text)?;
     }
     Ok(0)
+}
+
+fn transfers_in_words(plan: &Plan) -> String {
+    let mut text = format!("{}: {} runs{}\n", plan.experiment, plan.runs.len(), left_out(plan));
+    for (run, label) in plan.runs.iter().zip(run_labels(plan)) {
+        let settings = &run.settings;
+        let _ = writeln!(text, "  {label}: {}, {}, seed {}", settings.workload.size, settings.path.rate, run.seed);
+    }
+    text
+}
+
+fn scenario_in_words(planned: &simulate::Planned) -> String {
+    let plan = &planned.plan;
+    let mut text = format!("{}: {} simulations\n", planned.scenario.name, plan.runs.len());
+    for (run, label) in plan.runs.iter().zip(simulate::labels(plan)) {
+        let flows: u64 = run.settings.flows.values().map(|group| u64::from(group.count)).sum();
+        let (rate, duration) = (run.settings.bottleneck.rate, run.settings.scenario.duration);
+        let _ = writeln!(text, "  {label}: {flows} flows, {rate}, {duration}, seed {}", run.seed);
+    }
+    text
 }
 
 #[cfg(test)]

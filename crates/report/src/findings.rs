@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use quiclab_experiment::{Bound, Expectation};
+use quiclab_experiment::{Bound, Comparable, Expectation};
 use quiclab_metrics::{Summary, difference_by_chance};
 use serde::Serialize;
 
@@ -59,14 +59,42 @@ pub enum Outcome {
     NotMeasured(String),
 }
 
+/// Repetitions of one thing, as expectations see them.
+pub(crate) trait Repeated {
+    /// A short name, unlike that of every other group.
+    fn label(&self) -> &str;
+
+    /// A metric of every run that has it.
+    fn values(&self, metric: &str) -> Vec<f64>;
+}
+
+impl Repeated for Group<'_> {
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn values(&self, metric: &str) -> Vec<f64> {
+        self.runs.iter().filter_map(|run| run.metrics.metrics.value(metric).flatten()).collect()
+    }
+}
+
 /// Judges every expectation of a report, each for every group that it is about.
 pub fn findings(input: &ReportInput) -> Vec<Finding> {
     let groups = Group::all(input);
     let settings: Vec<_> = groups.iter().map(|group| group.settings).collect();
-    let judge_all = |expectation: &Expectation| {
-        let subjects = expectation.subjects(&settings);
+    judge_all(&input.expectations, &groups, &settings)
+}
+
+/// Judges expectations, each for every group that it is about; the groups' settings in the same order.
+pub(crate) fn judge_all<G: Repeated, S: Comparable>(
+    expectations: &[Expectation],
+    groups: &[G],
+    settings: &[&S],
+) -> Vec<Finding> {
+    let judge_one = |expectation: &Expectation| {
+        let subjects = expectation.subjects(settings);
         if subjects.is_empty() {
-            return vec![unmeasured(expectation, None, "found no run that it is about")];
+            return vec![unmeasured::<G>(expectation, None, "found no run that it is about")];
         }
         let found = subjects.iter().map(|subject| {
             let of = &groups[subject.of];
@@ -83,12 +111,12 @@ pub fn findings(input: &ReportInput) -> Vec<Finding> {
         });
         found.collect()
     };
-    input.expectations.iter().flat_map(judge_all).collect()
+    expectations.iter().flat_map(judge_one).collect()
 }
 
-fn judge(expectation: &Expectation, of: &Group, with: Option<&Group>) -> Finding {
-    let missing = |group: &Group| {
-        unmeasured(expectation, Some(of), &format!("found no value of {} in {}", expectation.metric, group.label))
+fn judge<G: Repeated>(expectation: &Expectation, of: &G, with: Option<&G>) -> Finding {
+    let missing = |group: &G| {
+        unmeasured(expectation, Some(of), &format!("found no value of {} in {}", expectation.metric, group.label()))
     };
     let Some(value) = summary(of, &expectation.metric, 1.0) else { return missing(of) };
     let other = match with {
@@ -105,23 +133,22 @@ fn judge(expectation: &Expectation, of: &Group, with: Option<&Group>) -> Finding
         Outcome::Fails
     };
     let with = with.and_then(|group| Some(side(group, &summary(group, &expectation.metric, 1.0)?)));
-    Finding { of: Some(side(of, &value)), with, p, outcome, ..unmeasured(expectation, None, "") }
+    Finding { of: Some(side(of, &value)), with, p, outcome, ..unmeasured::<G>(expectation, None, "") }
 }
 
 /// The metric over a group's runs, each times `factor`.
-fn summary(group: &Group, metric: &str, factor: f64) -> Option<Summary> {
-    let values = group.runs.iter().filter_map(|run| run.metrics.metrics.value(metric).flatten());
-    Summary::of(values.map(|value| value * factor))
+fn summary(group: &impl Repeated, metric: &str, factor: f64) -> Option<Summary> {
+    Summary::of(group.values(metric).into_iter().map(|value| value * factor))
 }
 
-fn side(group: &Group, summary: &Summary) -> Side {
+fn side(group: &impl Repeated, summary: &Summary) -> Side {
     let Summary { count, mean, standard_deviation, .. } = *summary;
-    Side { label: group.label.clone(), count, mean, standard_deviation }
+    Side { label: group.label().to_owned(), count, mean, standard_deviation }
 }
 
-fn unmeasured(expectation: &Expectation, of: Option<&Group>, why: &str) -> Finding {
+fn unmeasured<G: Repeated>(expectation: &Expectation, of: Option<&G>, why: &str) -> Finding {
     let Expectation { claim, metric, bound, number, .. } = expectation;
-    let why = of.map_or_else(|| why.to_owned(), |group| format!("{}: {why}", group.label));
+    let why = of.map_or_else(|| why.to_owned(), |group| format!("{}: {why}", group.label()));
     Finding {
         claim: claim.clone(),
         metric: metric.clone(),
@@ -177,7 +204,7 @@ impl std::fmt::Display for Side {
 }
 
 /// Four significant digits, no exponent.
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }

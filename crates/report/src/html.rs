@@ -2,14 +2,14 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plotly::Plot;
-use quiclab_experiment::Published;
+use quiclab_experiment::{Expectation, Published};
 
 use crate::{
     columns::{COLUMNS, NOTHING, main_columns},
     figures::{FIGURES, Figure, Scene},
-    findings::findings,
+    findings::{Finding, findings},
     groups::{Group, GroupWarning, name_alone, published_alone},
-    input::ReportInput,
+    input::{FailureRow, ReportInput},
     ranking::{CRITERIA, Ranking, rankings},
     warned::{of_runs, warned},
 };
@@ -30,13 +30,13 @@ pub fn render_html(input: &ReportInput) -> String {
             @if let Some(source) = &input.source { " \u{b7} after " (source) }
             " \u{b7} made by " code { (input.command) }
         }
-        (failures(input))
+        (failures(&input.failures))
         (warnings(&groups))
         @for ranking in rankings(input, &groups) { (ranking_table(&ranking)) }
         h2 { "Numbers" }
         (table(&groups, &alone))
         (every_metric(&groups))
-        (expectations(input))
+        (expectations(&findings(input), &input.expectations_left_out))
         @for figure in &figures { (picture(figure)) }
         h2 { "Settings" }
         @for group in &groups { (settings(group)) }
@@ -81,34 +81,34 @@ fn plotly_script() -> String {
     sources[..end].to_owned()
 }
 
-fn failures(input: &ReportInput) -> Markup {
+pub(crate) fn failures(failures: &[FailureRow]) -> Markup {
     html! {
-        @if !input.failures.is_empty() {
+        @if !failures.is_empty() {
             section.failed {
-                h2 { "Failed runs: " (input.failures.len()) }
-                ul { @for failure in &input.failures { li { code { (failure.folder) } ": " (failure.message) } } }
+                h2 { "Failed runs: " (failures.len()) }
+                ul { @for failure in failures { li { code { (failure.folder) } ": " (failure.message) } } }
             }
         }
     }
 }
 
-fn expectations(input: &ReportInput) -> Markup {
-    let findings = findings(input);
+/// What was expected and what came of it; nothing where nothing was expected.
+pub(crate) fn expectations(findings: &[Finding], left_out: &[Expectation]) -> Markup {
     html! {
-        @if !findings.is_empty() || !input.expectations_left_out.is_empty() {
+        @if !findings.is_empty() || !left_out.is_empty() {
             h2 { "What was expected" }
             div.wide {
                 table.expectations {
                     thead { tr { th {} th { "claim" } th { "by these numbers" } } }
                     tbody {
-                        @for finding in &findings {
+                        @for finding in findings {
                             tr {
                                 td.outcome data-outcome=(finding.outcome.word()) { (finding.outcome.word()) }
                                 th { (finding.claim) }
                                 td { (finding.numbers()) }
                             }
                         }
-                        @for expectation in &input.expectations_left_out {
+                        @for expectation in left_out {
                             tr { td { "left out" } th { (expectation.claim) } td { "no such run in this plan" } }
                         }
                     }

@@ -59,7 +59,7 @@ fn group(group: &Group) -> Value {
     })
 }
 
-fn statistics(summary: &Summary) -> Value {
+pub(crate) fn statistics(summary: &Summary) -> Value {
     json!({
         "count": summary.count,
         "mean": summary.mean,

@@ -15,6 +15,7 @@ mod interop;
 mod json;
 mod markdown;
 mod ranking;
+mod scenario;
 mod terminal;
 mod warned;
 
@@ -28,4 +29,7 @@ pub use input::{FailureRow, ReportInput, RunRow};
 pub use interop::{RunnerInfo, render_interop_html, render_interop_json, render_interop_terminal};
 pub use json::render_json;
 pub use markdown::render_markdown;
+pub use scenario::{
+    ScenarioReport, ScenarioRow, render_scenario_html, render_scenario_json, render_scenario_terminal, scenario_findings,
+};
 pub use terminal::render_terminal;

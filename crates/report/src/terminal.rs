@@ -69,7 +69,7 @@ pub fn render_terminal(input: &ReportInput, width: Option<u16>) -> String {
 }
 
 /// Headings may be broken into lines, cells may not.
-fn table<'a>(headings: impl Iterator<Item = &'a str>, rows: &[Vec<String>], width: u16) -> Table {
+pub(crate) fn table<'a>(headings: impl Iterator<Item = &'a str>, rows: &[Vec<String>], width: u16) -> Table {
     /// Spaces beside each cell.
     const PADDING: usize = 2;
     let mut table = Table::new();
@@ -86,4 +86,4 @@ fn table<'a>(headings: impl Iterator<Item = &'a str>, rows: &[Vec<String>], widt
 }
 
 /// Columns where standard output is no terminal.
-const DEFAULT_WIDTH: u16 = 120;
+pub(crate) const DEFAULT_WIDTH: u16 = 120;

@@ -6,6 +6,7 @@
 pub mod endpoint;
 mod events;
 pub mod fairness;
+pub mod measures;
 pub mod pacer;
 mod ranges;
 pub mod scenario;
@@ -14,3 +15,6 @@ pub mod simulation;
 pub mod tcp;
 pub mod topology;
 pub mod workload;
+
+/// A digest of the sources of the simulator and of what it rests on: equal digests give equal outcomes.
+pub const VERSION: &str = env!("QUICLAB_SIMULATOR");

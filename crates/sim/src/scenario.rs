@@ -25,7 +25,7 @@ use crate::{
         Tcp,
         congestion::{CongestionControl, bbr::Bbr, cubic::Cubic, hystart::SlowStart, reno::Reno},
         receiver::{Receiver, ReceiverSettings},
-        sender::{Counters, Recovery, Sender, SenderSettings},
+        sender::{Counters, FirstLoss, Recovery, Sender, SenderSettings},
     },
     topology::{Chain, Hop},
     workload::{Completion, Source, Workload},
@@ -44,6 +44,8 @@ pub struct Scenario {
     pub duration: Duration,
     /// How often it is looked at; more than 0.
     pub interval: Duration,
+    /// What is measured begins with the end of the first interval that is not over before.
+    pub warm_up: Duration,
     /// Everything random follows from it.
     pub seed: u64,
     /// Events after which it is given up.
@@ -170,6 +172,9 @@ pub enum ScenarioError {
 /// Some kilobytes are needed for each.
 pub const MOST_FLOWS: u64 = 1_000_000;
 
+/// Some tenths of a second of work.
+pub const EVENTS_BETWEEN_QUESTIONS: u64 = 1_000_000;
+
 /// What was measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
@@ -181,6 +186,8 @@ pub struct Outcome {
     pub packets_at_stages: u64,
     /// At the end of each interval.
     pub samples: Vec<Sample>,
+    /// How many of these belong to the warm-up.
+    pub warm_up_samples: usize,
     /// At the end, of each flow, the first group's first.
     pub flows: Vec<FlowOutcome>,
 }
@@ -220,8 +227,14 @@ pub struct FlowOutcome {
     pub group: usize,
     /// Segments that have arrived, each counted once.
     pub delivered: u64,
+    /// Those of them that arrived in the warm-up.
+    pub delivered_in_warm_up: u64,
+    /// Its round-trip time without queues, and without what packets take on the links.
+    pub rtt: Duration,
     /// What its sender has done.
     pub counters: Counters,
+    /// The first loss that its sender saw.
+    pub first_loss: Option<FirstLoss>,
     /// Its transfers that have ended.
     pub completions: Vec<Completion>,
 }
@@ -232,19 +245,33 @@ impl Scenario {
     /// # Errors
     /// Where it makes no sense; see [`ScenarioError`].
     pub fn run(&self) -> Result<Outcome, ScenarioError> {
+        self.run_while(&mut || true)
+    }
+
+    /// Simulates it as long as `goes_on`, which is asked after every [`EVENTS_BETWEEN_QUESTIONS`] events and does not change the outcome
+    /// otherwise.
+    ///
+    /// # Errors
+    /// As [`Scenario::run`].
+    pub fn run_while(&self, goes_on: &mut dyn FnMut() -> bool) -> Result<Outcome, ScenarioError> {
         self.check()?;
         let mut simulation = Simulation::default();
         let chain = self.build(&mut simulation)?;
         let flows = self.add_flows(&mut simulation, &chain);
         let mut samples = Vec::new();
         let mut before = vec![0; flows.len()];
+        let mut in_warm_up = vec![0; flows.len()];
+        let mut warm_up_samples = 0;
         let (mut time, end) = (Time::from_nanos(0), Time::from_nanos(0) + self.duration);
         let stopped = loop {
             time = (time + self.interval).min(end);
-            let rest = self.budget.saturating_sub(simulation.handled());
-            let stopped = simulation.run_until(time, rest);
+            let stopped = self.advance(&mut simulation, time, goes_on);
             samples.push(self.sample(&simulation, &chain, &flows, &mut before));
-            if time == end || stopped == Stopped::Budget {
+            if time <= Time::from_nanos(0) + self.warm_up {
+                in_warm_up.clone_from(&before);
+                warm_up_samples = samples.len();
+            }
+            if time == end || matches!(stopped, Stopped::Budget | Stopped::Told) {
                 break stopped;
             }
         };
@@ -254,8 +281,22 @@ impl Scenario {
             events: simulation.handled(),
             packets_at_stages: accounts.map(|(_, account)| account.entered).sum(),
             samples,
-            flows: flows.iter().map(|flow| flow.outcome(&simulation)).collect(),
+            warm_up_samples,
+            flows: flows.iter().zip(in_warm_up).map(|(flow, before)| flow.outcome(&simulation, before)).collect(),
         })
+    }
+
+    fn advance(&self, simulation: &mut Simulation<Tcp>, to: Time, goes_on: &mut dyn FnMut() -> bool) -> Stopped {
+        loop {
+            let rest = self.budget.saturating_sub(simulation.handled());
+            let stopped = simulation.run_until(to, rest.min(EVENTS_BETWEEN_QUESTIONS));
+            if stopped != Stopped::Budget || rest <= EVENTS_BETWEEN_QUESTIONS {
+                return stopped;
+            }
+            if !goes_on() {
+                return Stopped::Told;
+            }
+        }
     }
 
     fn check(&self) -> Result<(), ScenarioError> {
@@ -403,12 +444,15 @@ impl Flow {
         }
     }
 
-    fn outcome(&self, simulation: &Simulation<Tcp>) -> FlowOutcome {
+    fn outcome(&self, simulation: &Simulation<Tcp>, delivered_in_warm_up: u64) -> FlowOutcome {
         let source = self.source(simulation);
         FlowOutcome {
             group: self.group,
             delivered: self.receiver(simulation).arrived(),
+            delivered_in_warm_up,
+            rtt: self.rtt,
             counters: source.sender().counters(),
+            first_loss: source.sender().first_loss(),
             completions: source.completions().to_vec(),
         }
     }

@@ -64,6 +64,8 @@ pub enum Stopped {
     Quiet,
     /// It had handled as many events as it may.
     Budget,
+    /// It was told to.
+    Told,
 }
 
 impl<E: Endpoint> Default for Simulation<E> {

@@ -48,6 +48,7 @@ fn scenario(groups: Vec<Group>, seconds: u64, seed: u64) -> Scenario {
         groups,
         duration: Duration::from_secs(seconds),
         interval: Duration::from_secs(1),
+        warm_up: Duration::ZERO,
         seed,
         budget: u64::MAX,
     }

@@ -1,6 +1,7 @@
 //! Where a run happens, and the record it leaves.
 //!
-//! Today one testbed: [`vm`], QEMU in virtual time. Read first: [`record`] (what a run leaves), then [`vm`].
+//! Two testbeds: [`vm`], QEMU in virtual time, for transfers between stacks; [`sim`], models in virtual time, for scenarios. Read first:
+//! [`record`] (what a run in the vm leaves), then [`vm`].
 //! Knows processes and files; does not know how an experiment expands or what a report looks like.
 
 pub mod cache;
@@ -11,5 +12,6 @@ pub mod hash;
 pub mod measure;
 pub mod oci;
 pub mod record;
+pub mod sim;
 pub mod stack;
 pub mod vm;

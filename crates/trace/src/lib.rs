@@ -19,8 +19,10 @@ mod frames;
 mod packets;
 mod partial;
 mod row;
+mod runs;
 mod table;
 mod writer;
 
 pub use error::TraceError;
+pub use runs::{RunColumn, write_runs};
 pub use writer::{EVENTS_FILE, FRAMES_FILE, PACKETS_FILE, SCHEMA_KEY, SCHEMA_VERSION, TraceWriter};

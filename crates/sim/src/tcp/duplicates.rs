@@ -14,12 +14,14 @@ pub(crate) struct Duplicates {
     inflation: Option<f64>,
     /// `recover`: what had been sent when losses were found last; no recovery begins below it (RFC 6582, section 3.2).
     recover: u64,
+    /// In fast recovery: whether a partial acknowledgment has come already.
+    had_partial: bool,
 }
 
 impl Duplicates {
     /// From segment `first` on.
     pub(crate) fn new(is_new_reno: bool, first: u64) -> Self {
-        Self { is_new_reno, next: first, count: 0, inflation: None, recover: first }
+        Self { is_new_reno, next: first, count: 0, inflation: None, recover: first, had_partial: false }
     }
 
     pub(crate) fn next(&self) -> u64 {
@@ -43,19 +45,28 @@ impl Duplicates {
         let newly = next - before;
         self.next = self.next.max(next);
         self.count = 0;
-        let mut retransmit = None;
+        let (mut retransmit, mut keeps_timer) = (None, false);
         let was_recovering = self.inflation.is_some();
         if let Some(inflation) = self.inflation {
             if self.is_new_reno && next < self.recover {
                 // A partial acknowledgment: the next hole is where it ends (RFC 6582, section 3.2, step 3).
                 self.inflation = Some((inflation - newly as f64 + 1.0).max(0.0));
                 retransmit = Some(next);
+                // Only the first of them sets the timer anew (the same step): where many are lost it expires, and slow start repairs them.
+                keeps_timer = std::mem::replace(&mut self.had_partial, true);
             } else {
                 self.inflation = None;
             }
         }
         // The acknowledgment that ends recovery does not make the window grow (RFC 5681, section 3.2, step 6).
-        Answer { newly, is_recovering: was_recovering, is_repairing: was_recovering, retransmit, ..Answer::default() }
+        Answer {
+            newly,
+            is_recovering: was_recovering,
+            is_repairing: was_recovering,
+            retransmit,
+            keeps_timer,
+            ..Answer::default()
+        }
     }
 
     /// Nothing new has arrived in order.
@@ -70,6 +81,7 @@ impl Duplicates {
             return Answer::default();
         }
         self.recover = highest;
+        self.had_partial = false;
         self.inflation = Some(f64::from(DUPLICATE_THRESHOLD));
         Answer {
             lost: 1,

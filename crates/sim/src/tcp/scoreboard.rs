@@ -129,7 +129,7 @@ impl Scoreboard {
         }
         let is_repairing = self.recovery_point.is_some();
         let is_recovering = is_repairing && !self.is_after_timeout;
-        Answer { newly, lost, is_new_loss, is_recovering, is_repairing, retransmit: None }
+        Answer { newly, lost, is_new_loss, is_recovering, is_repairing, retransmit: None, keeps_timer: false }
     }
 
     /// Nothing that was sent is on its way any more; what has arrived is still believed to have.

@@ -81,6 +81,7 @@ pub struct Sender {
     expires: Option<Time>,
     pacer: Pacer,
     counters: Counters,
+    first_loss: Option<FirstLoss>,
 }
 
 /// What is known of losses.
@@ -114,6 +115,15 @@ pub struct Counters {
     pub timeouts: u64,
 }
 
+/// The first loss that a sender saw.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FirstLoss {
+    /// When it was found.
+    pub time: Time,
+    /// The congestion window before it shrank, in segments.
+    pub window: f64,
+}
+
 impl Sender {
     /// With nothing to send yet.
     pub fn new(settings: SenderSettings, congestion: Box<dyn CongestionControl>) -> Self {
@@ -129,6 +139,7 @@ impl Sender {
             expires: None,
             pacer: Pacer::new(settings.pacing.map_or(1, |pacing| pacing.burst)),
             counters: Counters::default(),
+            first_loss: None,
         }
     }
 
@@ -178,6 +189,11 @@ impl Sender {
     /// What it has done.
     pub fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// The first loss that it saw, on any of its connections; `None` where there was none.
+    pub fn first_loss(&self) -> Option<FirstLoss> {
+        self.first_loss
     }
 
     /// The round-trip time; `None` before the first sample.
@@ -302,20 +318,27 @@ impl Sender {
         });
         if answer.is_new_loss {
             self.counters.recoveries += 1;
+            self.note_loss(now);
             self.congestion.on_loss(now, in_flight.min(self.congestion.window()));
             self.expires = Some(now + self.rtt.timeout());
         }
         if let Some(sequence) = answer.retransmit.take() {
             self.send(sequence, now, outbox);
         }
-        if is_new {
+        if is_new && !answer.keeps_timer {
             // RFC 6298, sections 5.2 and 5.3.
             self.expires = (self.acknowledged < self.highest).then(|| now + self.rtt.timeout());
         }
     }
 
+    fn note_loss(&mut self, now: Time) {
+        let window = self.congestion.window();
+        self.first_loss.get_or_insert(FirstLoss { time: now, window });
+    }
+
     fn on_timeout(&mut self, now: Time) {
         let in_flight = self.in_flight() as f64;
+        self.note_loss(now);
         self.congestion.on_timeout(now, in_flight.min(self.congestion.window()));
         match &mut self.repair {
             Repair::Duplicates(duplicates) => duplicates.on_timeout(self.acknowledged, self.highest),
@@ -343,6 +366,8 @@ pub(crate) struct Answer {
     pub is_repairing: bool,
     /// To be sent again at once, whatever the window.
     pub retransmit: Option<u64>,
+    /// Whether the retransmission timer goes on although something new has arrived.
+    pub keeps_timer: bool,
 }
 
 /// [`Segment::Acknowledgment`].

@@ -199,9 +199,11 @@ impl Proofs<'_> {
             self.add(&claim, LONG, &settings, Expected::Segments(SEGMENTS))?;
         }
         for hystart in [Switch::On, Switch::Off].into_iter().filter(|_| manifest.hystart) {
-            // Packets that leave one by one have the round-trip times that HyStart++ looks for.
+            // Packets that leave one by one have the round-trip times that HyStart++ looks for, and a deep queue leaves it the round trips
+            // that it needs before the first loss.
             let value = quoted(&word(&hystart));
-            let settings = [("stack.gso", "\"off\""), ("stack.hystart", value.as_str())];
+            let settings =
+                [("stack.gso", "\"off\""), ("path.queue_limit_packets", "2000"), ("stack.hystart", value.as_str())];
             let claim = format!("HyStart++ {}", word(&hystart));
             self.add(&claim, LONG, &settings, Expected::Hystart(hystart))?;
         }

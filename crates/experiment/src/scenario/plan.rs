@@ -1,0 +1,272 @@
+//! The plan of a scenario: every run, fully resolved.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use quiclab_units::{Duration, Rate};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    error::{ExperimentError, nearest},
+    plan::{MOST_RUNS, combinations, described},
+    sections::Assignment,
+    text::canonical,
+};
+
+use super::{
+    FLOWS,
+    file::Scenario,
+    flows::{self, CongestionControl, Flows, Recovery},
+    settings::{self, Bottleneck, Course, Draft, ScenarioSettings, USUAL_BUFFER, of_flows, set},
+};
+
+/// A group's name where the file gives none.
+const ONLY_GROUP: &str = "all";
+/// So often a run is looked at where the file does not say.
+const USUAL_INTERVALS: u64 = 100;
+/// More looks than this are taken for a mistake.
+const MOST_INTERVALS: u64 = 1_000_000;
+
+/// What is to be simulated.
+#[derive(Clone, Debug)]
+pub struct ScenarioPlan {
+    /// The combinations of the matrix, in its order.
+    pub settings: Vec<ScenarioSettings>,
+    /// The runs: all combinations' first repetition, then all their second, and so on.
+    pub runs: Vec<ScenarioRun>,
+}
+
+/// One run of a scenario, with every setting that can change its outcome.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScenarioRun {
+    /// Which repetition this is, from 1.
+    pub repetition: u32,
+    /// Everything random follows from it.
+    pub seed: u64,
+    /// The settings.
+    pub settings: ScenarioSettings,
+}
+
+impl Scenario {
+    /// Expands the matrix into runs: `repetitions` instead of the file's number, and only runs that have all of `filters`, as (dotted key,
+    /// value).
+    ///
+    /// # Errors
+    /// Settings that do not go together, two combinations that are the same, too many runs, a filter that no run passes.
+    pub fn plan(
+        &self,
+        repetitions: Option<u32>,
+        filters: &[(String, String)],
+    ) -> Result<ScenarioPlan, ExperimentError> {
+        let size = self.changes.matrix.iter().map(|(_, values)| values.len()).try_fold(1, usize::checked_mul);
+        let too_many = |found: &str| {
+            self.error(None, format!("matrix: found {found} runs, expected at most {MOST_RUNS}"), None)
+        };
+        if size.is_none_or(|size| size > MOST_RUNS) {
+            return Err(too_many("more than that many"));
+        }
+        let mut all: Vec<(ScenarioSettings, String)> = Vec::new();
+        let mut asked = repetitions;
+        for combination in combinations(&self.changes.matrix) {
+            let assignments: Vec<_> = self.changes.assignments.iter().chain(combination.iter().copied()).collect();
+            let (settings, file_repetitions) = self.resolve(&assignments)?;
+            asked = asked.or(Some(file_repetitions));
+            let words = described(&combination);
+            if let Some((_, same)) = all.iter().find(|(other, _)| *other == settings) {
+                let message = format!("matrix: found {words} and {same}, which are the same to a run; expected different settings");
+                return Err(self.error(combination.last().map(|last| last.place), message, None));
+            }
+            all.push((settings, words));
+        }
+        let mut settings: Vec<_> = all.into_iter().map(|(settings, _)| settings).collect();
+        for (key, value) in filters {
+            settings = self.filter(settings, key, value)?;
+        }
+        let repetitions = asked.unwrap_or(1);
+        let count = settings.len().checked_mul(repetitions as usize);
+        if count.is_none_or(|count| count > MOST_RUNS) {
+            return Err(too_many(&format!("{} settings and {repetitions} repetitions, more than that many", settings.len())));
+        }
+        let runs = (1..=repetitions).flat_map(|repetition| {
+            let seed = self.seed + u64::from(repetition) - 1;
+            settings.iter().map(move |settings| ScenarioRun { repetition, seed, settings: settings.clone() })
+        });
+        Ok(ScenarioPlan { runs: runs.collect(), settings })
+    }
+
+    /// The settings of one combination, and how often it is repeated.
+    fn resolve(&self, assignments: &[&Assignment]) -> Result<(ScenarioSettings, u32), ExperimentError> {
+        let mut draft = Draft::default();
+        let mut common = Flows::default();
+        let names: BTreeSet<String> =
+            assignments.iter().filter_map(|one| of_flows(&one.key)?.0.map(str::to_owned)).collect();
+        // Each was checked when the file was read.
+        for one in assignments {
+            let _ = match of_flows(&one.key) {
+                None => set(settings::SETTINGS, &mut draft, &one.key, &one.value),
+                Some((None, key)) => set(flows::SETTINGS, &mut common, &key, &one.value),
+                Some((Some(_), _)) => None,
+            };
+        }
+        let names = if names.is_empty() { BTreeSet::from([ONLY_GROUP.to_owned()]) } else { names };
+        let mut groups: BTreeMap<_, _> = names.into_iter().map(|name| (name, common.clone())).collect();
+        for one in assignments {
+            if let Some((Some(group), key)) = of_flows(&one.key)
+                && let Some(flows) = groups.get_mut(group)
+            {
+                let _ = set(flows::SETTINGS, flows, &key, &one.value);
+            }
+        }
+        let repetitions = draft.repetitions;
+        let resolved = draft.resolve(groups).map_err(|(key, message)| {
+            let matching = |one: &&&Assignment| one.key == key || of_flows(&one.key).is_some_and(|(_, own)| own == key);
+            let place = assignments.iter().rev().find(matching).map(|one| one.place);
+            self.error(place, format!("{key}: {message}"), None)
+        })?;
+        Ok((resolved, repetitions))
+    }
+
+    fn filter(
+        &self,
+        settings: Vec<ScenarioSettings>,
+        key: &str,
+        wanted: &str,
+    ) -> Result<Vec<ScenarioSettings>, ExperimentError> {
+        let texts: Vec<_> = settings.iter().map(|settings| settings.texts().remove(key)).collect();
+        let values: BTreeSet<_> = texts.iter().flatten().cloned().collect();
+        if values.is_empty() {
+            let known: BTreeSet<_> = settings.iter().flat_map(|settings| settings.texts().into_keys()).collect();
+            let hint = nearest(key, known.iter().map(String::as_str)).map(|near| format!("did you mean {near}?"));
+            let message = format!("--filter {key}={wanted}: found a key that no run has");
+            return Err(self.error(None, message, hint));
+        }
+        let text = canonical(wanted);
+        let kept = settings.into_iter().zip(texts).filter(|(_, own)| own.as_deref() == Some(text.as_str()));
+        let kept: Vec<_> = kept.map(|(settings, _)| settings).collect();
+        if kept.is_empty() {
+            let values = values.into_iter().collect::<Vec<_>>().join(", ");
+            let message = format!("--filter {key}={wanted}: no run has it; expected one of {values}");
+            return Err(self.error(None, message, None));
+        }
+        Ok(kept)
+    }
+}
+
+impl Draft {
+    /// Closes what was left open.
+    ///
+    /// # Errors
+    /// Key, and what is wrong with it.
+    fn resolve(self, groups: BTreeMap<String, Flows>) -> Result<ScenarioSettings, (&'static str, String)> {
+        for (name, flows) in &groups {
+            flows.check(name, &self.bottleneck)?;
+        }
+        let interval = self.interval.unwrap_or(Duration::from_nanos((self.duration.as_nanos() / USUAL_INTERVALS).max(1)));
+        if self.duration.as_nanos() / interval.as_nanos() > MOST_INTERVALS {
+            let message = format!("found {interval} in {}, expected at most {MOST_INTERVALS} intervals", self.duration);
+            return Err(("scenario.interval", message));
+        }
+        if self.warm_up >= self.duration {
+            let message = format!("found {}, expected less than scenario.duration, which is {}", self.warm_up, self.duration);
+            return Err(("scenario.warm_up", message));
+        }
+        if self.bottleneck.red_minimum >= self.bottleneck.red_maximum {
+            let message = format!(
+                "found {}, expected less than bottleneck.red_maximum, which is {}",
+                self.bottleneck.red_minimum, self.bottleneck.red_maximum
+            );
+            return Err(("bottleneck.red_minimum", message));
+        }
+        if self.buffer_packets.is_some() && self.bottleneck.buffer_bdp.is_some() {
+            let message = "found a number beside bottleneck.buffer_bdp; expected one of the two".to_owned();
+            return Err(("bottleneck.buffer_packets", message));
+        }
+        let buffer_bdp = self.bottleneck.buffer_bdp.or(self.buffer_packets.is_none().then_some(USUAL_BUFFER));
+        let buffer_packets = match buffer_bdp {
+            Some(products) => room(products, self.bottleneck.rate, &groups)?,
+            None => self.buffer_packets.map_or(0, u64::from),
+        };
+        Ok(ScenarioSettings {
+            scenario: Course {
+                duration: self.duration,
+                interval,
+                warm_up: self.warm_up,
+                events: self.events,
+                time_limit: self.time_limit,
+            },
+            bottleneck: Bottleneck {
+                back_rate: self.back_rate.unwrap_or(self.bottleneck.rate),
+                buffer_bdp,
+                buffer_packets,
+                ..self.bottleneck
+            },
+            flows: groups,
+        })
+    }
+}
+
+/// So many bandwidth-delay products of the flows' mean round-trip time, in whole packets of the longest kind.
+fn room(products: f64, rate: Rate, groups: &BTreeMap<String, Flows>) -> Result<u64, (&'static str, String)> {
+    let flows: f64 = groups.values().map(|group| f64::from(group.count)).sum();
+    let rtts = groups.values().map(|group| f64::from(group.count) * group.rtt.as_secs_f64());
+    let longest = groups.values().map(|group| group.packet.as_bytes()).max().unwrap_or(1);
+    let bits = rate.as_bits_per_second() as f64 * rtts.sum::<f64>() / flows;
+    let packets = (products * bits / (8.0 * longest as f64)).round();
+    if (1.0..=1e9).contains(&packets) {
+        return Ok(packets as u64);
+    }
+    let message = format!("found {products}, which are {packets} packets; expected 1 to 1000000000 packets");
+    Err(("bottleneck.buffer_bdp", message))
+}
+
+impl Flows {
+    fn check(&self, name: &str, bottleneck: &Bottleneck) -> Result<(), (&'static str, String)> {
+        let last = self.last_hop.unwrap_or(bottleneck.hops);
+        if self.first_hop > last || last > bottleneck.hops {
+            let message = format!(
+                "found bottlenecks {} to {last} in {FLOWS}.{name}, expected some of {}",
+                self.first_hop, bottleneck.hops
+            );
+            return Err(("flows.last_hop", message));
+        }
+        let hops = u64::from(last - self.first_hop + 1);
+        let least = bottleneck.delay.as_nanos().saturating_mul(2 * hops);
+        if self.rtt.as_nanos() < least || !self.rtt.as_nanos().is_multiple_of(2) {
+            let message = format!(
+                "found {} in {FLOWS}.{name}, expected an even number of nanoseconds, at least {}, which the bottlenecks take",
+                self.rtt,
+                Duration::from_nanos(least)
+            );
+            return Err(("flows.rtt", message));
+        }
+        if self.congestion_control == CongestionControl::Bbr && self.recovery != Recovery::Sack {
+            let message = format!(
+                "found another than \"sack\" with congestion_control = \"bbr\" in {FLOWS}.{name}; expected \"sack\", by which BBR measures rates"
+            );
+            return Err(("flows.recovery", message));
+        }
+        Ok(())
+    }
+}
+
+/// A short name for each of several settings: what sets it apart from the others, such as `pacing=off, buffer_bdp=0.25`.
+pub fn scenario_labels(all: &[BTreeMap<String, String>]) -> Vec<String> {
+    let keys: BTreeSet<&String> = all.iter().flat_map(BTreeMap::keys).collect();
+    let differs = |key: &str| all.iter().any(|texts| texts.get(key) != all[0].get(key));
+    let told: Vec<_> = keys.into_iter().filter(|key| differs(key)).collect();
+    // What all flows share says it all; what a group has besides is told where they do not.
+    let is_repeated = |key: &str| {
+        let last = key.rsplit('.').next().unwrap_or_default();
+        key.matches('.').count() > 1 && all.iter().all(|texts| texts.contains_key(&format!("{FLOWS}.{last}")))
+    };
+    let follows = |key: &str| key == "bottleneck.buffer_packets" && all.iter().all(|texts| texts.contains_key("bottleneck.buffer_bdp"));
+    let told: Vec<_> = told.into_iter().filter(|key| !is_repeated(key) && !follows(key)).collect();
+    let label = |texts: &BTreeMap<String, String>| {
+        let parts = told.iter().filter_map(|key| {
+            let name = key.strip_prefix("flows.").or(key.split_once('.').map(|(_, last)| last)).unwrap_or(key);
+            Some(format!("{name}={}", texts.get(*key)?))
+        });
+        parts.collect::<Vec<_>>().join(", ")
+    };
+    all.iter().map(|texts| if told.is_empty() { "all runs".to_owned() } else { label(texts) }).collect()
+}

@@ -1,0 +1,217 @@
+//! Every setting of a scenario: its key, what it takes, its default. A new one is a line in a list.
+
+use std::collections::BTreeMap;
+
+use quiclab_units::{Duration, Rate};
+use serde::{Deserialize, Serialize};
+use toml::Value;
+
+use crate::reading::{
+    count, delay, events, fraction, or_default, positive, positive_number, put, truth, word,
+};
+
+use super::{
+    FLOWS,
+    flows::{self, Flows},
+};
+
+/// A dotted key, and what puts a value in; its error says what is expected instead.
+pub(super) type Setting<T> = (&'static str, fn(&mut T, &Value) -> Result<(), String>);
+
+/// Every setting of a run. What each takes, and its default, stands in docs/reference/scenario-file.md.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScenarioSettings {
+    /// How long it lasts, and how it is looked at.
+    pub scenario: Course,
+    /// What the flows share.
+    pub bottleneck: Bottleneck,
+    /// The groups of flows, by their name.
+    pub flows: BTreeMap<String, Flows>,
+}
+
+/// How long it lasts, and how it is looked at.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Course {
+    /// How long.
+    #[serde(with = "crate::quantity")]
+    pub duration: Duration,
+    /// How often it is looked at.
+    #[serde(with = "crate::quantity")]
+    pub interval: Duration,
+    /// Metrics are of the time after it.
+    #[serde(with = "crate::quantity")]
+    pub warm_up: Duration,
+    /// Events after which it is given up.
+    pub events: u64,
+    /// Time of this machine's clock after which it is given up.
+    #[serde(with = "crate::quantity")]
+    pub time_limit: Duration,
+}
+
+/// Links between routers in a row, all alike, and what stands before each.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bottleneck {
+    /// From the senders to the receivers.
+    #[serde(with = "crate::quantity")]
+    pub rate: Rate,
+    /// From the receivers to the senders.
+    #[serde(with = "crate::quantity")]
+    pub back_rate: Rate,
+    /// One way.
+    #[serde(with = "crate::quantity")]
+    pub delay: Duration,
+    /// How many there are.
+    pub hops: u32,
+    /// The rate of the hosts' own links is so many times [`Bottleneck::rate`].
+    pub side_factor: f64,
+    /// What decides about packets that wait.
+    pub queue: QueueKind,
+    /// Room in bandwidth-delay products of the mean round-trip time; `None` where it was given in packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffer_bdp: Option<f64>,
+    /// Room in packets.
+    pub buffer_packets: u64,
+    /// Weight of the queue's length in RED's average.
+    pub red_weight: f64,
+    /// Share of the room from which RED drops.
+    pub red_minimum: f64,
+    /// Share of the room from which RED drops all.
+    pub red_maximum: f64,
+    /// Probability of a drop just below the maximum.
+    pub red_probability: f64,
+    /// Whether the probability rises above the maximum instead of jumping.
+    pub red_gentle: bool,
+    /// The delay that CoDel and FQ-CoDel accept, and that PIE aims at.
+    #[serde(with = "crate::quantity::option", default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Duration>,
+    /// How long CoDel and FQ-CoDel accept more.
+    #[serde(with = "crate::quantity")]
+    pub codel_interval: Duration,
+}
+
+/// A queueing discipline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QueueKind {
+    /// What does not fit is dropped.
+    DropTail,
+    /// The oldest makes room.
+    DropHead,
+    /// Random Early Detection.
+    Red,
+    /// RFC 8289.
+    Codel,
+    /// RFC 8290.
+    FqCodel,
+    /// RFC 8033.
+    Pie,
+}
+
+/// Settings that are not resolved yet.
+///
+/// The defaults of the path are those of Aggarwal, Savage and Anderson (INFOCOM 2000) with today's packets.
+#[derive(Clone, Debug)]
+pub(super) struct Draft {
+    pub(super) duration: Duration,
+    pub(super) interval: Option<Duration>,
+    pub(super) warm_up: Duration,
+    pub(super) repetitions: u32,
+    pub(super) events: u64,
+    pub(super) time_limit: Duration,
+    pub(super) bottleneck: Bottleneck,
+    pub(super) back_rate: Option<Rate>,
+    pub(super) buffer_packets: Option<u32>,
+}
+
+/// What a buffer holds where nobody says, in bandwidth-delay products.
+pub(super) const USUAL_BUFFER: f64 = 1.0;
+
+impl Default for Draft {
+    fn default() -> Self {
+        let rate = Rate::from_bits_per_second(57_000_000);
+        Self {
+            duration: Duration::from_secs(60),
+            interval: None,
+            warm_up: Duration::ZERO,
+            repetitions: 1,
+            events: 10_000_000_000,
+            time_limit: Duration::from_secs(3600),
+            bottleneck: Bottleneck {
+                rate,
+                back_rate: rate,
+                delay: Duration::from_millis(40),
+                hops: 1,
+                side_factor: 4.0,
+                queue: QueueKind::DropTail,
+                buffer_bdp: None,
+                buffer_packets: 0,
+                red_weight: 0.002,
+                red_minimum: 0.25,
+                red_maximum: 0.75,
+                red_probability: 0.1,
+                red_gentle: false,
+                target: None,
+                codel_interval: Duration::from_millis(100),
+            },
+            back_rate: None,
+            buffer_packets: None,
+        }
+    }
+}
+
+/// The settings of everything but the flows, in the order of the reference.
+pub(super) const SETTINGS: &[Setting<Draft>] = &[
+    ("scenario.duration", |draft, value| put(&mut draft.duration, positive(value)?)),
+    ("scenario.interval", |draft, value| put(&mut draft.interval, Some(positive(value)?))),
+    ("scenario.warm_up", |draft, value| put(&mut draft.warm_up, delay(value)?)),
+    ("scenario.repetitions", |draft, value| put(&mut draft.repetitions, count(value)?)),
+    ("scenario.events", |draft, value| put(&mut draft.events, events(value)?)),
+    ("scenario.time_limit", |draft, value| put(&mut draft.time_limit, positive(value)?)),
+    ("bottleneck.rate", |draft, value| put(&mut draft.bottleneck.rate, positive(value)?)),
+    ("bottleneck.back_rate", |draft, value| put(&mut draft.back_rate, Some(positive(value)?))),
+    ("bottleneck.delay", |draft, value| put(&mut draft.bottleneck.delay, delay(value)?)),
+    ("bottleneck.hops", |draft, value| put(&mut draft.bottleneck.hops, count(value)?)),
+    ("bottleneck.side_factor", |draft, value| put(&mut draft.bottleneck.side_factor, positive_number(value)?)),
+    ("bottleneck.queue", |draft, value| {
+        const KINDS: &str = "\"drop_tail\", \"drop_head\", \"red\", \"codel\", \"fq_codel\" or \"pie\"";
+        put(&mut draft.bottleneck.queue, word(value, KINDS)?)
+    }),
+    ("bottleneck.buffer_bdp", |draft, value| put(&mut draft.bottleneck.buffer_bdp, Some(positive_number(value)?))),
+    ("bottleneck.buffer_packets", |draft, value| put(&mut draft.buffer_packets, Some(count(value)?))),
+    ("bottleneck.red_weight", |draft, value| put(&mut draft.bottleneck.red_weight, fraction(value)?)),
+    ("bottleneck.red_minimum", |draft, value| put(&mut draft.bottleneck.red_minimum, fraction(value)?)),
+    ("bottleneck.red_maximum", |draft, value| put(&mut draft.bottleneck.red_maximum, fraction(value)?)),
+    ("bottleneck.red_probability", |draft, value| put(&mut draft.bottleneck.red_probability, fraction(value)?)),
+    ("bottleneck.red_gentle", |draft, value| put(&mut draft.bottleneck.red_gentle, truth(value)?)),
+    ("bottleneck.target", |draft, value| put(&mut draft.bottleneck.target, or_default(value, positive)?)),
+    ("bottleneck.codel_interval", |draft, value| put(&mut draft.bottleneck.codel_interval, positive(value)?)),
+];
+
+/// The keys of all settings, those of flows without the name of a group.
+pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
+    SETTINGS.iter().map(|setting| setting.0).chain(flows::SETTINGS.iter().map(|setting| setting.0))
+}
+
+/// Whether a setting may have a value; `None` where there is no such setting.
+pub(crate) fn check(key: &str, value: &Value) -> Option<Result<(), String>> {
+    match of_flows(key) {
+        Some((_, key)) => set(flows::SETTINGS, &mut Flows::default(), &key, value),
+        None => set(SETTINGS, &mut Draft::default(), key, value),
+    }
+}
+
+pub(super) fn set<T>(all: &[Setting<T>], into: &mut T, key: &str, value: &Value) -> Option<Result<(), String>> {
+    all.iter().find(|setting| setting.0 == key).map(|setting| (setting.1)(into, value))
+}
+
+/// Of a key of flows its group, if it names one, and the key without it.
+pub(super) fn of_flows(key: &str) -> Option<(Option<&str>, String)> {
+    let rest = key.strip_prefix(FLOWS)?.strip_prefix('.')?;
+    Some(match rest.rsplit_once('.') {
+        Some((group, last)) => (Some(group), format!("{FLOWS}.{last}")),
+        None => (None, key.to_owned()),
+    })
+}

@@ -1,0 +1,163 @@
+//! The report of a scenario: many runs of models, their metrics, and curves over time or over a setting.
+
+mod figure;
+mod html;
+mod json;
+mod terminal;
+
+use std::collections::BTreeMap;
+
+use quiclab_experiment::{
+    Expectation,
+    scenario::{FigureSpec, scenario_labels},
+};
+use quiclab_metrics::Summary;
+
+use crate::{
+    findings::{Finding, Repeated, judge_all, number},
+    input::FailureRow,
+};
+
+pub use html::render_scenario_html;
+pub use json::render_scenario_json;
+pub use terminal::render_scenario_terminal;
+
+/// Everything the report of a scenario shows. Equal inputs give equal bytes.
+#[derive(Clone, Debug)]
+pub struct ScenarioReport {
+    /// Name of the experiment, for example `tcp-pacing/fig03`.
+    pub experiment: String,
+    /// What it measures, in a line.
+    pub title: String,
+    /// Where it comes from.
+    pub source: Option<String>,
+    /// The command that makes the runs again.
+    pub command: String,
+    /// The simulator that made them.
+    pub simulator: String,
+    /// The runs, in the order of the plan.
+    pub runs: Vec<ScenarioRow>,
+    /// What failed.
+    pub failures: Vec<FailureRow>,
+    /// What must hold.
+    pub expectations: Vec<Expectation>,
+    /// The pictures that the file asks for.
+    pub figures: Vec<FigureSpec>,
+}
+
+/// One run.
+#[derive(Clone, Debug)]
+pub struct ScenarioRow {
+    /// Its identity.
+    pub id: String,
+    /// Which repetition it is, from 1.
+    pub repetition: u32,
+    /// Its seed.
+    pub seed: u64,
+    /// Every setting as text.
+    pub settings: BTreeMap<String, String>,
+    /// Whether all of its time was simulated.
+    pub is_whole: bool,
+    /// Events that were handled.
+    pub events: u64,
+    /// The metrics that could be measured.
+    pub metrics: BTreeMap<String, f64>,
+    /// What was seen at the end of each interval.
+    pub series: BTreeMap<String, Vec<Option<f64>>>,
+}
+
+/// All runs with the same settings.
+struct Group<'a> {
+    label: String,
+    settings: &'a BTreeMap<String, String>,
+    runs: Vec<&'a ScenarioRow>,
+}
+
+impl<'a> Group<'a> {
+    /// In the order in which their first runs stand.
+    fn all(report: &'a ScenarioReport) -> Vec<Self> {
+        let mut places: BTreeMap<&BTreeMap<String, String>, usize> = BTreeMap::new();
+        let mut groups: Vec<Self> = Vec::new();
+        for run in &report.runs {
+            let place = *places.entry(&run.settings).or_insert(groups.len());
+            match groups.get_mut(place) {
+                Some(group) => group.runs.push(run),
+                None => groups.push(Self { label: String::new(), settings: &run.settings, runs: vec![run] }),
+            }
+        }
+        let texts: Vec<_> = groups.iter().map(|group| group.settings.clone()).collect();
+        for (group, label) in groups.iter_mut().zip(scenario_labels(&texts)) {
+            group.label = label;
+        }
+        groups
+    }
+
+    fn summary(&self, metric: &str) -> Option<Summary> {
+        Summary::of(self.values(metric))
+    }
+
+    /// Mean and standard deviation, in the unit of the metric's name or, of rates, in Mbit/s.
+    fn cell(&self, metric: &str) -> String {
+        let (_, divisor) = shown(metric);
+        let Some(summary) = self.summary(metric) else { return crate::columns::NOTHING.to_owned() };
+        let mean = number(summary.mean / divisor);
+        match summary.standard_deviation {
+            Some(deviation) if deviation > 0.0 => format!("{mean} \u{b1} {}", number(deviation / divisor)),
+            _ => mean,
+        }
+    }
+}
+
+impl Repeated for Group<'_> {
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn values(&self, metric: &str) -> Vec<f64> {
+        self.runs.iter().filter_map(|run| run.metrics.get(metric).copied()).collect()
+    }
+}
+
+/// What came of the expectations.
+pub fn scenario_findings(report: &ScenarioReport) -> Vec<Finding> {
+    let groups = Group::all(report);
+    let settings: Vec<_> = groups.iter().map(|group| group.settings).collect();
+    judge_all(&report.expectations, &groups, &settings)
+}
+
+/// Metrics of all groups, in order of name.
+fn metric_names<'a>(groups: &[Group<'a>]) -> Vec<&'a str> {
+    let names = groups.iter().flat_map(|group| group.runs.iter().copied()).flat_map(|run| run.metrics.keys());
+    let mut names: Vec<&str> = names.map(String::as_str).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// How a metric is called in a heading, with its unit, and what it is divided by there.
+fn shown(metric: &str) -> (String, f64) {
+    let (base, group) = metric.split_once('.').map_or((metric, None), |(base, group)| (base, Some(group)));
+    let units = [("_bps", "Mbit/s", 1e6), ("_s", "s", 1.0), ("_packets", "packets", 1.0), ("_segments", "segments", 1.0)];
+    let found = units.iter().find_map(|(suffix, unit, divisor)| Some((base.strip_suffix(suffix)?, *unit, *divisor)));
+    let (words, unit, divisor) = found.map_or((base, "", 1.0), |found| found);
+    let mut name = words.replace('_', " ");
+    if let Some(group) = group {
+        name = format!("{name} of {group}");
+    }
+    if !unit.is_empty() {
+        name = format!("{name}, {unit}");
+    }
+    (name, divisor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown;
+
+    #[test]
+    fn a_heading_has_words_and_the_unit() {
+        assert_eq!(shown("goodput_bps.paced"), ("goodput of paced, Mbit/s".to_owned(), 1e6));
+        assert_eq!(shown("fairness_by_rtt"), ("fairness by rtt".to_owned(), 1.0));
+        assert_eq!(shown("first_loss_s"), ("first loss, s".to_owned(), 1.0));
+    }
+}

@@ -1,0 +1,64 @@
+//! The page of a scenario.
+
+use maud::{Markup, html};
+
+use super::{Group, ScenarioReport, figure, metric_names, scenario_findings, shown, terminal::unfinished};
+use crate::html::{expectations, failures, page, picture};
+
+/// The page.
+pub fn render_scenario_html(report: &ScenarioReport) -> String {
+    let groups = Group::all(report);
+    let figures = report.figures.iter().enumerate().filter_map(|(number, spec)| figure::draw(number, spec, &groups));
+    let body = html! {
+        h1 { (report.title) }
+        p.lead {
+            code { (report.experiment) }
+            @if let Some(source) = &report.source { " \u{b7} after " (source) }
+            " \u{b7} made by " code { (report.command) }
+            " \u{b7} simulator " code { (report.simulator) }
+        }
+        (failures(&report.failures))
+        @if let Some(warning) = unfinished(report) {
+            section.warnings { h2 { "Look here before you trust the numbers" } ul { li { (warning) } } }
+        }
+        (expectations(&scenario_findings(report), &[]))
+        @for figure in figures { (picture(&figure)) }
+        h2 { "Numbers" }
+        (numbers(&groups))
+        h2 { "Settings" }
+        @for group in &groups { (settings(group)) }
+    };
+    page(&report.experiment, &body)
+}
+
+fn numbers(groups: &[Group]) -> Markup {
+    let metrics = metric_names(groups);
+    html! {
+        div.wide {
+            table {
+                thead { tr { th {} th { "runs" } @for metric in &metrics { th { (shown(metric).0) } } } }
+                tbody {
+                    @for group in groups {
+                        tr {
+                            th { (group.label) }
+                            td { (group.runs.len()) }
+                            @for metric in &metrics { td { (group.cell(metric)) } }
+                        }
+                    }
+                }
+            }
+        }
+        p.note { "Mean \u{b1} standard deviation over the runs. Every run stands in runs.parquet." }
+    }
+}
+
+fn settings(group: &Group) -> Markup {
+    html! {
+        details {
+            summary { (group.label) }
+            table.versions {
+                tbody { @for (key, value) in group.settings { tr { th { (key) } td { code { (value) } } } } }
+            }
+        }
+    }
+}

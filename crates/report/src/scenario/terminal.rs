@@ -1,0 +1,57 @@
+//! The table of a scenario in the terminal.
+
+use std::fmt::Write as _;
+
+use super::{Group, ScenarioReport, scenario_findings, shown};
+use crate::{
+    findings::render_findings,
+    terminal::{DEFAULT_WIDTH, table},
+};
+
+/// Metrics of the brief table; all stand on the page.
+const BRIEF: [&str; 6] =
+    ["utilisation", "drops_packets", "queue_mean_packets", "fairness", "fairness_by_rtt", "first_loss_s"];
+/// More rows than this are left to the page.
+const MOST_ROWS: usize = 60;
+
+/// Title, table, warnings, what came of expectations, and failures.
+pub fn render_scenario_terminal(report: &ScenarioReport, width: Option<u16>) -> String {
+    let groups = Group::all(report);
+    let rows: Vec<Vec<String>> = groups
+        .iter()
+        .take(MOST_ROWS)
+        .map(|group| {
+            // Without spaces, so that no cell is broken in two.
+            let cells = BRIEF.iter().map(|metric| group.cell(metric).replace(' ', ""));
+            [group.label.clone(), group.runs.len().to_string()].into_iter().chain(cells).collect()
+        })
+        .collect();
+    let headings: Vec<String> = BRIEF.iter().map(|metric| shown(metric).0).collect();
+    let headings = ["", "runs"].into_iter().chain(headings.iter().map(String::as_str));
+    let mut text = format!("{}: {}\nMean \u{b1} standard deviation over the runs.\n", report.experiment, report.title);
+    if !rows.is_empty() {
+        let _ = writeln!(text, "{}", table(headings, &rows, width.unwrap_or(DEFAULT_WIDTH)));
+    }
+    if groups.len() > MOST_ROWS {
+        let _ = writeln!(text, "and {} rows more, all of which stand on the page", groups.len() - MOST_ROWS);
+    }
+    if let Some(warning) = unfinished(report) {
+        let _ = writeln!(text, "warning: {warning}");
+    }
+    text.push_str(&render_findings(&scenario_findings(report)));
+    for failure in &report.failures {
+        let _ = writeln!(text, "FAILED {}: {}", failure.folder, failure.message);
+    }
+    text
+}
+
+/// What to know of runs that had too many events.
+pub(super) fn unfinished(report: &ScenarioReport) -> Option<String> {
+    let count = report.runs.iter().filter(|run| !run.is_whole).count();
+    (count > 0).then(|| {
+        format!(
+            "{count} of {} runs ended before their time because they had scenario.events events: their metrics are of the time before",
+            report.runs.len()
+        )
+    })
+}

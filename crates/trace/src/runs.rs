@@ -1,0 +1,109 @@
+//! One row for each of many runs, with columns that the caller names: what a sweep leaves.
+
+use std::{fs::File, path::Path, sync::Arc};
+
+use parquet::{
+    basic::{Compression, ConvertedType, LogicalType, Repetition, Type as PhysicalType, ZstdLevel},
+    data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type},
+    errors::{ParquetError, Result},
+    file::{
+        properties::WriterProperties,
+        writer::{SerializedFileWriter, SerializedRowGroupWriter},
+    },
+    schema::types::{Type, TypePtr},
+};
+
+use crate::error::TraceError;
+
+/// A column of a table of runs, with a value or none for each row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RunColumn {
+    /// Texts, as UTF-8.
+    Texts(Vec<Option<String>>),
+    /// Whole numbers.
+    Wholes(Vec<Option<i64>>),
+    /// Numbers.
+    Numbers(Vec<Option<f64>>),
+}
+
+/// Writes columns of equal length as a Parquet file, aside first. The same columns give the same bytes.
+///
+/// # Errors
+/// [`TraceError::Write`] where it cannot be written.
+pub fn write_runs(path: &Path, columns: &[(String, RunColumn)]) -> std::result::Result<(), TraceError> {
+    let aside = path.with_extension("parquet.partial");
+    write(&aside, columns)
+        .and_then(|()| std::fs::rename(&aside, path).map_err(|error| ParquetError::External(Box::new(error))))
+        .map_err(|source| TraceError::Write { path: path.to_owned(), source })
+}
+
+fn write(path: &Path, columns: &[(String, RunColumn)]) -> Result<()> {
+    let fields = columns.iter().map(|(name, column)| column.field(name)).collect::<Result<Vec<_>>>()?;
+    let schema = Arc::new(Type::group_type_builder("run").with_fields(fields).build()?);
+    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
+    let file = File::create(path).map_err(|error| ParquetError::External(Box::new(error)))?;
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties))?;
+    let mut group = writer.next_row_group()?;
+    columns.iter().try_for_each(|(_, column)| column.write_to(&mut group))?;
+    group.close()?;
+    writer.close().map(drop)
+}
+
+impl RunColumn {
+    fn field(&self, name: &str) -> Result<TypePtr> {
+        let (physical, is_text) = match self {
+            Self::Texts(_) => (PhysicalType::BYTE_ARRAY, true),
+            Self::Wholes(_) => (PhysicalType::INT64, false),
+            Self::Numbers(_) => (PhysicalType::DOUBLE, false),
+        };
+        let mut field = Type::primitive_type_builder(name, physical).with_repetition(Repetition::OPTIONAL);
+        if is_text {
+            field = field.with_logical_type(Some(LogicalType::String)).with_converted_type(ConvertedType::UTF8);
+        }
+        field.build().map(Arc::new)
+    }
+
+    fn write_to(&self, group: &mut SerializedRowGroupWriter<'_, File>) -> Result<()> {
+        match self {
+            Self::Texts(values) => write_column::<ByteArrayType, _>(group, values, |text| ByteArray::from(text.as_str())),
+            Self::Wholes(values) => write_column::<Int64Type, _>(group, values, |value| *value),
+            Self::Numbers(values) => write_column::<DoubleType, _>(group, values, |value| *value),
+        }
+    }
+}
+
+fn write_column<T: DataType, V>(
+    group: &mut SerializedRowGroupWriter<'_, File>,
+    values: &[Option<V>],
+    convert: impl Fn(&V) -> T::T,
+) -> Result<()> {
+    let definition: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
+    let present: Vec<T::T> = values.iter().flatten().map(convert).collect();
+    let column = group.next_column()?;
+    let mut column = column.ok_or_else(|| ParquetError::General("more columns than the schema has".to_owned()))?;
+    column.typed::<T>().write_batch(&present, Some(&definition), None)?;
+    column.close()
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.parquet");
+        let columns = [
+            ("id".to_owned(), RunColumn::Texts(vec![Some("a".to_owned()), None])),
+            ("seed".to_owned(), RunColumn::Wholes(vec![Some(1), Some(-2)])),
+            ("share".to_owned(), RunColumn::Numbers(vec![None, Some(0.5)])),
+        ];
+        write_runs(&path, &columns).unwrap();
+        let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
+        let rows: Vec<String> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
+        assert_eq!(rows, ["{id: \"a\", seed: 1, share: null}", "{id: null, seed: -2, share: 0.5}"]);
+        assert!(!path.with_extension("parquet.partial").exists());
+    }
+}
