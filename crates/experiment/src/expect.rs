@@ -89,7 +89,9 @@ impl Expectation {
         let about = (0..all.len()).filter(|place| has(all[*place], &self.runs));
         let subjects = about.map(|of| {
             let with = self.compared_with.as_ref().map(|other| {
-                let is_like = |place: &usize| has(all[*place], other) && all[of].is_alike(all[*place], &|key| self.names(other, key));
+                let is_like = |place: &usize| {
+                    has(all[*place], other) && all[of].is_alike(all[*place], &|key| self.names(other, key))
+                };
                 (0..all.len()).filter(|place| *place != of).filter(is_like).collect()
             });
             Subject { of, with }

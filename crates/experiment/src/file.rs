@@ -208,7 +208,8 @@ impl<'a> Reader<'a> {
         match value.get_ref() {
             DeValue::Table(table) => Ok(table),
             _ => {
-                let hint = nearest(name, self.kind.sections.iter().copied()).map(|near| format!("[{near}] begins a section"));
+                let hint =
+                    nearest(name, self.kind.sections.iter().copied()).map(|near| format!("[{near}] begins a section"));
                 Err(self.error(value, format!("{name}: found {}, expected a table", inline(&plain(value))), hint))
             }
         }

@@ -1,15 +1,15 @@
 //! Scenarios: experiment files about many flows of models instead of transfers between stacks. Read [`Scenario::parse`], then
 //! [`Scenario::plan`].
 
-mod file;
 mod figure;
+mod file;
 mod flows;
 mod plan;
 mod settings;
 mod texts;
 
-pub use file::{Scenario, is_scenario};
 pub use figure::{FigureSpec, TIME};
+pub use file::{Scenario, is_scenario};
 pub use flows::{CongestionControl, Flows, FlowsPacing, Recovery, WorkloadKind};
 pub use plan::{ScenarioPlan, ScenarioRun, scenario_labels};
 pub use settings::{Bottleneck, QueueKind, ScenarioSettings};

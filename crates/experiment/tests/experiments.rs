@@ -9,7 +9,12 @@ use std::{
 };
 
 use common::real_stacks;
-use quiclab_experiment::{Experiment, Overrides, Plan, setting_text, stack::StackManifest};
+use quiclab_experiment::{
+    Experiment, Overrides, Plan,
+    scenario::{Scenario, is_scenario},
+    setting_text,
+    stack::StackManifest,
+};
 
 /// With one that is brought for the profile "picoquic".
 fn stacks() -> BTreeMap<String, StackManifest> {
@@ -42,7 +47,15 @@ fn every_file_can_be_planned_in_each_of_its_profiles_and_is_named_after_its_path
         let table: toml::Table = fs::read_to_string(&path).unwrap().parse().unwrap();
         let profiles = table.get("profile").and_then(|profiles| profiles.as_table()).cloned().unwrap_or_default();
         for profile in profiles.keys().map(|profile| Some(profile.as_str())).chain([None]) {
-            assert_eq!(format!("{}.toml", plan(&name, profile).experiment), name);
+            let text = fs::read_to_string(&path).unwrap();
+            let own = if is_scenario(&text) {
+                let scenario = Scenario::parse(&name, &text, profile).unwrap();
+                assert!(!scenario.plan(None, &[]).unwrap().runs.is_empty());
+                scenario.name
+            } else {
+                plan(&name, profile).experiment
+            };
+            assert_eq!(format!("{own}.toml"), name);
             planned += 1;
         }
     }
@@ -93,7 +106,8 @@ fn published_values_say_of_how_much_data_they_are_and_stand_beside_runs_of_any_s
 #[test]
 fn published_values_are_numbers_of_metrics_that_there_are() {
     let metrics = include_str!("../../../docs/reference/metrics.md");
-    for path in files(&root()) {
+    let is_of_transfers = |path: &PathBuf| !is_scenario(&fs::read_to_string(path).unwrap());
+    for path in files(&root()).into_iter().filter(is_of_transfers) {
         let name = path.strip_prefix(root()).unwrap().display().to_string();
         for (metric, value) in plan(&name, None).published.into_iter().flat_map(|row| row.values) {
             assert!(metrics.contains(&format!("\n| `{metric}` | ")), "{name}: {metric} is no metric");

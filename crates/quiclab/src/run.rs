@@ -49,8 +49,7 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
     let laboratory = if needs_stacks { Some(Laboratory::open(&arguments.stacks, stop.clone())?) } else { None };
     // All of them, before the first is run.
     let all = files.iter().zip(&texts);
-    let plans =
-        all.map(|(file, text)| plan(file, text, arguments, laboratory.as_ref())).collect::<Result<Vec<_>>>()?;
+    let plans = all.map(|(file, text)| plan(file, text, arguments, laboratory.as_ref())).collect::<Result<Vec<_>>>()?;
     if arguments.dry_run {
         return show_plans(&plans, arguments.output.json);
     }
@@ -273,9 +272,10 @@ fn workers(arguments: &RunArguments) -> usize {
 fn results_folder(experiment: &str, arguments: &RunArguments) -> PathBuf {
     // A profile's name can be any text, a folder's not.
     let plain = |character: char| if character.is_alphanumeric() { character } else { '_' };
-    let profile = arguments.profile.as_ref().map_or_else(String::new, |profile| {
-        format!("-{}", profile.chars().map(plain).collect::<String>())
-    });
+    let profile = arguments
+        .profile
+        .as_ref()
+        .map_or_else(String::new, |profile| format!("-{}", profile.chars().map(plain).collect::<String>()));
     let own = format!("{experiment}{profile}");
     match &arguments.out {
         Some(folder) if arguments.file.is_dir() => folder.join(own),

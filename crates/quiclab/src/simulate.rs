@@ -48,7 +48,8 @@ pub struct Choice<'a> {
 pub fn plan(file: &str, text: &str, choice: Choice) -> Result<Planned> {
     let scenario = Scenario::parse(file, text, choice.profile)?;
     let plan = scenario.plan(choice.repetitions, choice.filters)?;
-    let groups: Vec<&str> = plan.settings.iter().flat_map(|settings| settings.flows.keys().map(String::as_str)).collect();
+    let groups: Vec<&str> =
+        plan.settings.iter().flat_map(|settings| settings.flows.keys().map(String::as_str)).collect();
     let is_metric = |name: &str| is_named(METRICS, groups.iter().copied(), name);
     for expectation in &scenario.expectations {
         if !is_metric(&expectation.metric) {
@@ -78,7 +79,11 @@ pub fn labels(plan: &ScenarioPlan) -> Vec<String> {
     let texts: Vec<_> = plan.settings.iter().map(|settings| settings.texts()).collect();
     let labels = scenario_labels(&texts);
     let count = labels.len();
-    plan.runs.iter().enumerate().map(|(place, run)| format!("{}, repetition {}", labels[place % count], run.repetition)).collect()
+    plan.runs
+        .iter()
+        .enumerate()
+        .map(|(place, run)| format!("{}, repetition {}", labels[place % count], run.repetition))
+        .collect()
 }
 
 /// Simulates what has not been simulated yet, in this folder. Returns the results, how many runs were made and how many failed.

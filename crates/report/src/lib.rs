@@ -30,6 +30,7 @@ pub use interop::{RunnerInfo, render_interop_html, render_interop_json, render_i
 pub use json::render_json;
 pub use markdown::render_markdown;
 pub use scenario::{
-    ScenarioReport, ScenarioRow, render_scenario_html, render_scenario_json, render_scenario_terminal, scenario_findings,
+    ScenarioReport, ScenarioRow, render_scenario_html, render_scenario_json, render_scenario_terminal,
+    scenario_findings,
 };
 pub use terminal::render_terminal;

@@ -137,7 +137,8 @@ fn metric_names<'a>(groups: &[Group<'a>]) -> Vec<&'a str> {
 /// How a metric is called in a heading, with its unit, and what it is divided by there.
 fn shown(metric: &str) -> (String, f64) {
     let (base, group) = metric.split_once('.').map_or((metric, None), |(base, group)| (base, Some(group)));
-    let units = [("_bps", "Mbit/s", 1e6), ("_s", "s", 1.0), ("_packets", "packets", 1.0), ("_segments", "segments", 1.0)];
+    let units =
+        [("_bps", "Mbit/s", 1e6), ("_s", "s", 1.0), ("_packets", "packets", 1.0), ("_segments", "segments", 1.0)];
     let found = units.iter().find_map(|(suffix, unit, divisor)| Some((base.strip_suffix(suffix)?, *unit, *divisor)));
     let (words, unit, divisor) = found.map_or((base, "", 1.0), |found| found);
     let mut name = words.replace('_', " ");

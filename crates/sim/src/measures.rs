@@ -174,7 +174,9 @@ fn transfers(scenario: &Scenario, outcome: &Outcome, from: Time, put: &mut impl 
             for one in flow.completions.iter().filter(|one| one.began >= from) {
                 let seconds = one.ended.checked_since(one.began).unwrap_or_default().as_secs_f64();
                 times.push(seconds);
-                ratios.push(seconds / (ideal_round_trips(one.segments, initial_window, fair_window) * flow.rtt.as_secs_f64()));
+                ratios.push(
+                    seconds / (ideal_round_trips(one.segments, initial_window, fair_window) * flow.rtt.as_secs_f64()),
+                );
             }
         }
         let name = &group.name;

@@ -121,8 +121,9 @@ fn the_first_loss_of_reno_is_at_twice_the_buffer_and_that_of_paced_reno_later() 
 fn the_saw_tooth_has_its_closed_form() {
     let buffer = 125;
     let mut flow = Flow::new(buffer, Recovery::NewReno, false, Workload::Long);
-    // Slow start and its losses are over.
+    // Slow start and its losses are over, for which the timer may have been needed (RFC 6582, section 4).
     flow.run(60_000);
+    let timeouts = flow.sender().counters().timeouts;
     let (mut peaks, mut troughs, mut delivered) = (Vec::new(), Vec::new(), Vec::new());
     let (mut last, mut recoveries) = (flow.sender().congestion_window(), flow.sender().counters().recoveries);
     for step in 0..400_000 {
@@ -136,7 +137,7 @@ fn the_saw_tooth_has_its_closed_form() {
         }
         last = sender.congestion_window();
     }
-    assert_eq!(flow.sender().counters().timeouts, 0);
+    assert_eq!(flow.sender().counters().timeouts, timeouts);
     assert!(peaks.len() > 10, "{peaks:?}");
     let full = PIPE + buffer as f64;
     for (peak, trough) in peaks.iter().zip(&troughs) {

@@ -87,6 +87,25 @@ fn beside_each_other_plain_flows_get_more_than_paced_ones() {
     }
 }
 
+/// Retransmissions are lost here too, so that timers expire while new segments are on their way: what is lost of these must count, or the window of
+/// one flow grows until it has most of the link and half of all packets are dropped.
+#[test]
+fn no_flow_runs_away_after_timeouts() {
+    for seed in 1..=3 {
+        let mut cubic = group("cubic", 50, false, 5, Workload::Long);
+        cubic.congestion = Congestion::Cubic { initial_window: 10.0, slow_start: SlowStart::standard(1.0) };
+        cubic.sender.packet_bytes = 1500;
+        cubic.begin_within = Duration::from_secs(1);
+        let mut crowded = scenario(vec![cubic], 40, seed);
+        crowded.hops[0].1 = Queue::DropTail(Limit::Packets(119));
+        let outcome = crowded.run().unwrap();
+        let most = outcome.flows.iter().map(|flow| flow.delivered).max().unwrap();
+        let mean = delivered(&outcome)[0] / 50;
+        assert!(most < 4 * mean, "seed {seed}: {most} of one flow, {mean} of the mean one");
+        assert!(outcome.flows.iter().any(|flow| flow.counters.timeouts > 0), "seed {seed}: nothing was tried");
+    }
+}
+
 /// One at a time on an idle path: 1, 2, 4 and 3 segments in four round-trip times.
 #[test]
 fn a_transfer_on_an_idle_path_takes_its_round_trips() {

@@ -9,9 +9,7 @@ use std::{
 use quiclab_experiment::scenario::{
     CongestionControl, Flows, FlowsPacing, QueueKind, Recovery, ScenarioRun, ScenarioSettings, WorkloadKind,
 };
-use quiclab_path::queue::{
-    Limit, codel::CoDelSettings, fq_codel::FqCoDelSettings, pie::PieSettings, red::RedSettings,
-};
+use quiclab_path::queue::{Limit, codel::CoDelSettings, fq_codel::FqCoDelSettings, pie::PieSettings, red::RedSettings};
 use quiclab_sim::{
     measures,
     scenario::{Congestion, Group, Queue, Scenario, ScenarioError},
@@ -162,7 +160,9 @@ fn queue(settings: &ScenarioSettings) -> Queue {
             Queue::Red(red, limit)
         }
         QueueKind::Codel => Queue::CoDel(codel, limit),
-        QueueKind::FqCodel => Queue::FqCoDel(FqCoDelSettings { limit_packets: room, codel, ..FqCoDelSettings::default() }),
+        QueueKind::FqCodel => {
+            Queue::FqCoDel(FqCoDelSettings { limit_packets: room, codel, ..FqCoDelSettings::default() })
+        }
         QueueKind::Pie => {
             let usual = PieSettings::default();
             Queue::Pie(PieSettings { target: bottleneck.target.unwrap_or(usual.target), ..usual }, limit)

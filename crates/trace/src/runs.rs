@@ -65,7 +65,9 @@ impl RunColumn {
 
     fn write_to(&self, group: &mut SerializedRowGroupWriter<'_, File>) -> Result<()> {
         match self {
-            Self::Texts(values) => write_column::<ByteArrayType, _>(group, values, |text| ByteArray::from(text.as_str())),
+            Self::Texts(values) => {
+                write_column::<ByteArrayType, _>(group, values, |text| ByteArray::from(text.as_str()))
+            }
             Self::Wholes(values) => write_column::<Int64Type, _>(group, values, |value| *value),
             Self::Numbers(values) => write_column::<DoubleType, _>(group, values, |value| *value),
         }

@@ -30,9 +30,8 @@ pub struct FigureSpec {
 impl Reader<'_> {
     pub(super) fn figure(&self, row: &Spanned<DeValue>) -> Result<FigureSpec, ExperimentError> {
         let table = self.table(row, "figure")?;
-        let missing = |key: &str, what: &str| {
-            self.error(row, format!("figure.{key}: found nothing, expected {what}"), None)
-        };
+        let missing =
+            |key: &str, what: &str| self.error(row, format!("figure.{key}: found nothing, expected {what}"), None);
         let mut figure = FigureSpec { title: String::new(), x: TIME.to_owned(), y: Vec::new(), logarithmic: false };
         for (key, value) in table.iter() {
             match key.get_ref().as_ref() {
@@ -65,7 +64,8 @@ impl Reader<'_> {
     /// A text, or a list of texts.
     fn names(&self, value: &Spanned<DeValue>) -> Result<Vec<String>, ExperimentError> {
         let found = plain(value);
-        let message = || format!("figure.y: found {}, expected the name of a metric, or a list of them", inline(&found));
+        let message =
+            || format!("figure.y: found {}, expected the name of a metric, or a list of them", inline(&found));
         match &found {
             toml::Value::String(name) => Ok(vec![name.clone()]),
             toml::Value::Array(names) => {

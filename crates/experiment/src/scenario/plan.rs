@@ -59,33 +59,37 @@ impl Scenario {
         filters: &[(String, String)],
     ) -> Result<ScenarioPlan, ExperimentError> {
         let size = self.changes.matrix.iter().map(|(_, values)| values.len()).try_fold(1, usize::checked_mul);
-        let too_many = |found: &str| {
-            self.error(None, format!("matrix: found {found} runs, expected at most {MOST_RUNS}"), None)
-        };
+        let too_many =
+            |found: &str| self.error(None, format!("matrix: found {found} runs, expected at most {MOST_RUNS}"), None);
         if size.is_none_or(|size| size > MOST_RUNS) {
             return Err(too_many("more than that many"));
         }
-        let mut all: Vec<(ScenarioSettings, String)> = Vec::new();
+        let mut settings = Vec::new();
+        let mut planned = BTreeMap::new();
         let mut asked = repetitions;
         for combination in combinations(&self.changes.matrix) {
             let assignments: Vec<_> = self.changes.assignments.iter().chain(combination.iter().copied()).collect();
-            let (settings, file_repetitions) = self.resolve(&assignments)?;
+            let (resolved, file_repetitions) = self.resolve(&assignments)?;
             asked = asked.or(Some(file_repetitions));
             let words = described(&combination);
-            if let Some((_, same)) = all.iter().find(|(other, _)| *other == settings) {
-                let message = format!("matrix: found {words} and {same}, which are the same to a run; expected different settings");
+            if let Some(same) = planned.insert(resolved.texts(), words.clone()) {
+                let message = format!(
+                    "matrix: found {words} and {same}, which are the same to a run; expected different settings"
+                );
                 return Err(self.error(combination.last().map(|last| last.place), message, None));
             }
-            all.push((settings, words));
+            settings.push(resolved);
         }
-        let mut settings: Vec<_> = all.into_iter().map(|(settings, _)| settings).collect();
         for (key, value) in filters {
             settings = self.filter(settings, key, value)?;
         }
         let repetitions = asked.unwrap_or(1);
         let count = settings.len().checked_mul(repetitions as usize);
         if count.is_none_or(|count| count > MOST_RUNS) {
-            return Err(too_many(&format!("{} settings and {repetitions} repetitions, more than that many", settings.len())));
+            return Err(too_many(&format!(
+                "{} settings and {repetitions} repetitions, more than that many",
+                settings.len()
+            )));
         }
         let runs = (1..=repetitions).flat_map(|repetition| {
             let seed = self.seed + u64::from(repetition) - 1;
@@ -161,13 +165,15 @@ impl Draft {
         for (name, flows) in &groups {
             flows.check(name, &self.bottleneck)?;
         }
-        let interval = self.interval.unwrap_or(Duration::from_nanos((self.duration.as_nanos() / USUAL_INTERVALS).max(1)));
+        let interval =
+            self.interval.unwrap_or(Duration::from_nanos((self.duration.as_nanos() / USUAL_INTERVALS).max(1)));
         if self.duration.as_nanos() / interval.as_nanos() > MOST_INTERVALS {
             let message = format!("found {interval} in {}, expected at most {MOST_INTERVALS} intervals", self.duration);
             return Err(("scenario.interval", message));
         }
         if self.warm_up >= self.duration {
-            let message = format!("found {}, expected less than scenario.duration, which is {}", self.warm_up, self.duration);
+            let message =
+                format!("found {}, expected less than scenario.duration, which is {}", self.warm_up, self.duration);
             return Err(("scenario.warm_up", message));
         }
         if self.bottleneck.red_minimum >= self.bottleneck.red_maximum {
@@ -254,13 +260,7 @@ pub fn scenario_labels(all: &[BTreeMap<String, String>]) -> Vec<String> {
     let keys: BTreeSet<&String> = all.iter().flat_map(BTreeMap::keys).collect();
     let differs = |key: &str| all.iter().any(|texts| texts.get(key) != all[0].get(key));
     let told: Vec<_> = keys.into_iter().filter(|key| differs(key)).collect();
-    // What all flows share says it all; what a group has besides is told where they do not.
-    let is_repeated = |key: &str| {
-        let last = key.rsplit('.').next().unwrap_or_default();
-        key.matches('.').count() > 1 && all.iter().all(|texts| texts.contains_key(&format!("{FLOWS}.{last}")))
-    };
-    let follows = |key: &str| key == "bottleneck.buffer_packets" && all.iter().all(|texts| texts.contains_key("bottleneck.buffer_bdp"));
-    let told: Vec<_> = told.into_iter().filter(|key| !is_repeated(key) && !follows(key)).collect();
+    let told: Vec<_> = told.into_iter().filter(|key| !is_repeated(key, all) && !follows(key, all)).collect();
     let label = |texts: &BTreeMap<String, String>| {
         let parts = told.iter().filter_map(|key| {
             let name = key.strip_prefix("flows.").or(key.split_once('.').map(|(_, last)| last)).unwrap_or(key);
@@ -269,4 +269,19 @@ pub fn scenario_labels(all: &[BTreeMap<String, String>]) -> Vec<String> {
         parts.collect::<Vec<_>>().join(", ")
     };
     all.iter().map(|texts| if told.is_empty() { "all runs".to_owned() } else { label(texts) }).collect()
+}
+
+/// What all flows share says it all; what a group has besides is told where they do not.
+fn is_repeated(key: &str, all: &[BTreeMap<String, String>]) -> bool {
+    let last = key.rsplit('.').next().unwrap_or_default();
+    key.matches('.').count() > 1 && all.iter().all(|texts| texts.contains_key(&format!("{FLOWS}.{last}")))
+}
+
+/// True for a setting that everywhere has the value it gets from another.
+fn follows(key: &str, all: &[BTreeMap<String, String>]) -> bool {
+    match key {
+        "bottleneck.buffer_packets" => all.iter().all(|texts| texts.contains_key("bottleneck.buffer_bdp")),
+        "bottleneck.back_rate" => all.iter().all(|texts| texts.get(key) == texts.get("bottleneck.rate")),
+        _ => false,
+    }
 }

@@ -6,9 +6,7 @@ use quiclab_units::{Duration, Rate};
 use serde::{Deserialize, Serialize};
 use toml::Value;
 
-use crate::reading::{
-    count, delay, events, fraction, or_default, positive, positive_number, put, truth, word,
-};
+use crate::reading::{count, delay, events, fraction, or_default, positive, positive_number, put, truth, word};
 
 use super::{
     FLOWS,
@@ -214,4 +212,40 @@ pub(super) fn of_flows(key: &str) -> Option<(Option<&str>, String)> {
         Some((group, last)) => (Some(group), format!("{FLOWS}.{last}")),
         None => (None, key.to_owned()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REFERENCE: &str = include_str!("../../../../docs/reference/scenario-file.md");
+
+    /// The rows of the reference's table of settings, as key and default.
+    fn documented() -> Vec<(&'static str, &'static str)> {
+        let table = REFERENCE.split("\n## Settings").nth(1).unwrap().split("\n## ").next().unwrap();
+        let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+        rows.map(|(key, row)| (key, row.trim_end_matches(" |").rsplit("| ").next().unwrap())).collect()
+    }
+
+    #[test]
+    fn the_reference_has_every_setting_in_order_with_its_default() {
+        let documented = documented();
+        assert_eq!(documented.iter().map(|row| row.0).collect::<Vec<_>>(), keys().collect::<Vec<_>>());
+        for (key, default) in documented {
+            let Some(text) = default.strip_prefix('`').and_then(|text| text.strip_suffix('`')) else {
+                assert!(["interval", "bdp", "packets"].iter().any(|word| key.ends_with(word)), "{key} has no default");
+                continue;
+            };
+            if key == "bottleneck.back_rate" {
+                assert_eq!(text, "bottleneck.rate");
+                continue;
+            }
+            let value = toml::from_str::<toml::Table>(&format!("x = {text}")).unwrap().remove("x").unwrap();
+            let (mut draft, mut flows) = (Draft::default(), Flows::default());
+            let set = set(SETTINGS, &mut draft, key, &value).or_else(|| set(flows::SETTINGS, &mut flows, key, &value));
+            set.unwrap().unwrap();
+            assert_eq!(format!("{draft:?}"), format!("{:?}", Draft::default()), "{key}");
+            assert_eq!(flows, Flows::default(), "{key}");
+        }
+    }
 }

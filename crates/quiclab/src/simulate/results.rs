@@ -114,7 +114,11 @@ impl SimulatedResults {
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         let read = |(number, line): (usize, &str)| {
             let run: SimulatedRun = serde_json::from_str(line).with_context(|| {
-                format!("{}:{}: found no simulated run\nhint: remove the file, and the same command makes all runs again", path.display(), number + 1)
+                format!(
+                    "{}:{}: found no simulated run\nhint: remove the file, and the same command makes all runs again",
+                    path.display(),
+                    number + 1
+                )
             })?;
             Ok((run.id.clone(), run))
         };

@@ -46,12 +46,7 @@ pub(super) fn draw(number: usize, spec: &FigureSpec, groups: &[Group]) -> Option
     } else {
         "Mean and standard deviation over the runs."
     };
-    Some(Figure {
-        id: format!("figure-{number}"),
-        title: spec.title.clone(),
-        caption: caption.to_owned(),
-        plot,
-    })
+    Some(Figure { id: format!("figure-{number}"), title: spec.title.clone(), caption: caption.to_owned(), plot })
 }
 
 struct Curve {

@@ -44,7 +44,7 @@ impl RttEstimator {
         Self { settings, smoothed: None, variation: 0, least: None, backoffs: 0 }
     }
 
-    /// Takes in a sample of a segment that was sent once (Karn's algorithm, section 3).
+    /// Takes in a sample: without timestamps, of a segment that was sent once (Karn's algorithm, section 3).
     pub fn on_sample(&mut self, sample: Duration) {
         self.least = Some(self.least.map_or(sample, |least| least.min(sample)));
         let sample = sample.as_nanos();

@@ -115,14 +115,16 @@ impl Scoreboard {
                 newly += self.take(begin, end);
             }
         }
-        let lost = self.judge();
+        let (lost, last_lost) = self.judge();
         if self.lost_count > 0 {
             self.find_first_lost();
         }
         if self.recovery_point.is_some_and(|point| self.acknowledged >= point) {
             self.recovery_point = None;
         }
-        let is_new_loss = lost > 0 && self.recovery_point.is_none();
+        // What was sent behind the point belongs to another window, for which the congestion window shrinks again (RFC 5681, section 4.3). RFC 6675
+        // would wait until the point is acknowledged, and after a timeout the window would grow all that time, whatever is lost.
+        let is_new_loss = lost > 0 && self.recovery_point.is_none_or(|point| last_lost >= point);
         if is_new_loss {
             self.recovery_point = Some(highest);
             self.is_after_timeout = false;
@@ -175,10 +177,10 @@ impl Scoreboard {
         newly
     }
 
-    /// Finds what is lost by now; gives how many segments more than before.
-    fn judge(&mut self) -> u64 {
+    /// Finds what is lost by now; gives how many segments more than before, and the last of them.
+    fn judge(&mut self) -> (u64, u64) {
         let bound = self.top[self.top.len() - 1].unwrap_or(0);
-        let mut lost = 0;
+        let (mut lost, mut last) = (0, 0);
         self.judged = self.judged.max(self.acknowledged);
         while self.judged < bound {
             let tracked = &mut self.segments[(self.judged - self.acknowledged) as usize];
@@ -187,10 +189,11 @@ impl Scoreboard {
                 self.lost_count += 1;
                 self.first_lost = self.first_lost.min(self.judged);
                 lost += 1;
+                last = self.judged;
             }
             self.judged += 1;
         }
-        lost
+        (lost, last)
     }
 
     fn find_first_lost(&mut self) {

@@ -286,7 +286,10 @@ impl Sender {
         let is_limited_by_window =
             in_flight + 2.0 > self.congestion.window() || (is_held && in_flight + 2.0 <= self.settings.largest_window);
         let is_new = ack.next > self.acknowledged;
-        let rtt = (is_new && ack.is_first).then(|| now.checked_since(ack.echo)).flatten();
+        // Who has selective acknowledgments has timestamps too, by which also what was sent again tells its time (RFC 7323, section 4.1); others must
+        // not ask it (RFC 6298, section 3), and keep a timeout that was doubled until something new arrives.
+        let tells_time = ack.is_first || matches!(self.repair, Repair::Selective(_));
+        let rtt = (is_new && tells_time).then(|| now.checked_since(ack.echo)).flatten();
         if let Some(sample) = rtt {
             self.rtt.on_sample(sample);
         }

@@ -1,0 +1,161 @@
+//! Files about flows of models: what they expand to, and what is wrong with them.
+
+use quiclab_experiment::scenario::{Scenario, ScenarioPlan, ScenarioSettings, is_scenario, scenario_labels};
+use quiclab_units::Duration;
+
+const HEAD: &str = "name = \"x\"\ntitle = \"X\"\n";
+
+fn parse(lines: &str) -> Result<Scenario, String> {
+    Scenario::parse("x.toml", &format!("{HEAD}{lines}"), None).map_err(|error| error.to_string())
+}
+
+fn plan(lines: &str) -> Result<ScenarioPlan, String> {
+    parse(lines)?.plan(None, &[]).map_err(|error| error.to_string())
+}
+
+fn only(lines: &str) -> ScenarioSettings {
+    let plan = plan(lines).unwrap();
+    let [settings] = &plan.settings[..] else { panic!("{} settings", plan.settings.len()) };
+    settings.clone()
+}
+
+#[test]
+fn what_a_file_is_about_is_told_by_its_sections() {
+    assert!(is_scenario("[flows]\ncount = 3\n") && is_scenario("[bottleneck]\n"));
+    assert!(!is_scenario("[stack]\nname = \"quiche\"\n") && !is_scenario("no TOML"));
+}
+
+#[test]
+fn a_group_wins_over_what_all_flows_have() {
+    let settings =
+        only("[flows]\nrtt = \"100 ms\"\ncount = 5\n[flows.near]\ncount = 2\n[flows.far]\nrtt = \"280 ms\"\n");
+    let of = |name: &str| &settings.flows[name];
+    assert_eq!((of("near").count, of("near").rtt), (2, Duration::from_millis(100)));
+    assert_eq!((of("far").count, of("far").rtt), (5, Duration::from_millis(280)));
+    let texts = settings.texts();
+    assert_eq!(texts.get("flows.far.rtt").map(String::as_str), Some("280 ms"));
+    assert!(!texts.contains_key("flows.rtt"), "the groups differ in it");
+    assert_eq!(texts.get("flows.packet").map(String::as_str), Some("1500 B"));
+}
+
+#[test]
+fn the_buffer_follows_from_rate_and_mean_round_trip_time() {
+    // 57 Mbit/s x (25 x 100 ms + 25 x 280 ms) / 50 are 1 353 750 bytes.
+    let settings = only(
+        "[bottleneck]\nbuffer_bdp = 0.5\n[flows]\ncount = 25\npacket = \"576 B\"\n[flows.near]\nrtt = \"100 ms\"\n[flows.far]\nrtt = \"280 ms\"\n",
+    );
+    assert_eq!(settings.bottleneck.buffer_packets, 1175);
+    assert_eq!(only("[bottleneck]\nbuffer_packets = 7\n").bottleneck.buffer_packets, 7);
+}
+
+#[test]
+fn a_matrix_has_every_combination_and_labels_say_what_differs() {
+    let plan = plan(
+        "[scenario]\nrepetitions = 2\n[flows.a]\ncount = 1\n[matrix]\n\"flows.pacing\" = [\"off\", \"rtt\"]\n\"bottleneck.rate\" = [\"1 Mbit/s\", \"2 Mbit/s\"]\n",
+    )
+    .unwrap();
+    assert_eq!((plan.settings.len(), plan.runs.len()), (4, 8));
+    assert_eq!((plan.runs[4].repetition, plan.runs[4].seed), (2, 2));
+    let texts: Vec<_> = plan.settings.iter().map(ScenarioSettings::texts).collect();
+    assert_eq!(scenario_labels(&texts)[1], "rate=1 Mbit/s, pacing=rtt");
+}
+
+#[test]
+fn a_claim_compares_runs_that_differ_in_what_it_names_alone() {
+    let text = "[matrix]\n\"flows.pacing\" = [\"off\", \"rtt\"]\n\"bottleneck.buffer_bdp\" = [0.25, 1]\n\
+                [[expect]]\nclaim = \"c\"\nmetric = \"m\"\nabove = 1.0\n\
+                runs = { \"flows.pacing\" = \"rtt\", \"bottleneck.buffer_bdp\" = 1.0 }\ncompared_with = { \"flows.pacing\" = \"off\" }\n";
+    let scenario = parse(text).unwrap();
+    let plan = scenario.plan(None, &[]).unwrap();
+    let texts: Vec<_> = plan.settings.iter().map(ScenarioSettings::texts).collect();
+    let subjects = scenario.expectations[0].subjects(&texts.iter().collect::<Vec<_>>());
+    // 0.25 and off, 0.25 and rtt, 1 and off, 1 and rtt; the room is named, so it may be any on the other side.
+    assert_eq!(subjects.len(), 1);
+    assert_eq!((subjects[0].of, subjects[0].with.as_deref()), (3, Some(&[0, 2][..])));
+}
+
+#[test]
+fn mistakes_are_told_with_place_found_and_expected() {
+    for (lines, expected) in [
+        (
+            "[flows]\ncont = 3\n",
+            "x.toml:4:1: flows.cont: found a key that does not exist\nhint: did you mean flows.count?",
+        ),
+        ("[flows]\ncount = 0\n", "x.toml:4:9: flows.count: found 0, expected a whole number from 1 to 4294967295"),
+        (
+            "[flows.a]\nrtt = \"fast\"\n",
+            "x.toml:4:7: flows.a.rtt: found \"fast\", expected a duration such as \"20 ms\"",
+        ),
+        (
+            "[bottleneck]\nrate = \"0 bit/s\"\n",
+            "x.toml:4:8: bottleneck.rate: found \"0 bit/s\", expected more than zero",
+        ),
+        (
+            "[bottleneck]\ndelay = \"40 ms\"\n[flows]\nrtt = \"0 s\"\n",
+            "x.toml:6:7: flows.rtt: found 0 ns in flows.all, expected an even number of nanoseconds, at least 80 ms, which the bottlenecks take",
+        ),
+        (
+            "[flows]\nlast_hop = 2\n",
+            "x.toml:4:12: flows.last_hop: found bottlenecks 1 to 2 in flows.all, expected some of 1",
+        ),
+        (
+            "[bottleneck]\nrate = \"1 bit/s\"\n",
+            "x.toml: bottleneck.buffer_bdp: found 1, which are 0 packets; expected 1 to 1000000000 packets",
+        ),
+        (
+            "[bottleneck]\nbuffer_bdp = 1\nbuffer_packets = 3\n",
+            "x.toml:5:18: bottleneck.buffer_packets: found a number beside bottleneck.buffer_bdp; expected one of the two",
+        ),
+        (
+            "[scenario]\nwarm_up = \"60 s\"\n",
+            "x.toml:4:11: scenario.warm_up: found 60 s, expected less than scenario.duration, which is 60 s",
+        ),
+        (
+            "[scenario]\ninterval = \"1 ns\"\n",
+            "x.toml:4:12: scenario.interval: found 1 ns in 60 s, expected at most 1000000 intervals",
+        ),
+        (
+            "[bottleneck]\nred_minimum = 0.8\n",
+            "x.toml:4:15: bottleneck.red_minimum: found 0.8, expected less than bottleneck.red_maximum, which is 0.75",
+        ),
+        (
+            "[flows]\narrivals = [[\"2 s\", 1], [\"1 s\", 1]]\n",
+            "x.toml:4:12: flows.arrivals: found [\"1 s\", 1], expected a list such as [[\"1 s\", 10], [\"2.5 s\", 300]], times that do not fall and numbers of segments from 1",
+        ),
+        (
+            "[flows]\n[matrix]\n\"flows.pacing\" = [\"off\", \"off\"]\n",
+            "x.toml:5:26: matrix: found flows.pacing = \"off\" and flows.pacing = \"off\", which are the same to a run; expected different settings",
+        ),
+        (
+            "[flows]\n[matrix]\n\"scenario.repetitions\" = [1]\n",
+            "x.toml:5:26: matrix.scenario.repetitions: repetitions are no axis of the matrix\nhint: set it in [scenario]",
+        ),
+        (
+            "[flows]\n[[figure]]\ntitle = \"T\"\nx = \"rate\"\ny = \"goodput_bps\"\n",
+            "x.toml:6:5: figure.x: found \"rate\", expected \"time\" or the key of a setting",
+        ),
+        (
+            "[flows]\n[[figure]]\ntitle = \"T\"\n",
+            "x.toml:4:1: figure.y: found nothing, expected the name of a metric, or a list of them",
+        ),
+        ("[flows]\n[stack]\nname = \"quiche\"\n", "x.toml:4:2: stack: found a key that does not exist"),
+        (
+            "[flows]\ncongestion_control = \"bbr\"\nrecovery = \"reno\"\n",
+            "x.toml:5:12: flows.recovery: found another than \"sack\" with congestion_control = \"bbr\" in flows.all; expected \"sack\", by which BBR measures rates",
+        ),
+    ] {
+        let told = plan(lines).unwrap_err();
+        assert!(told.starts_with(expected), "{lines}\n{told}\n{expected}");
+    }
+}
+
+#[test]
+fn filters_leave_what_they_name() {
+    let scenario = parse("[flows]\n[matrix]\n\"flows.pacing\" = [\"off\", \"rtt\"]\n").unwrap();
+    let filter = |key: &str, value: &str| scenario.plan(None, &[(key.to_owned(), value.to_owned())]);
+    assert_eq!(filter("flows.pacing", "rtt").unwrap().settings.len(), 1);
+    let wrong = filter("flows.pacing", "half").unwrap_err().to_string();
+    assert_eq!(wrong, "x.toml: --filter flows.pacing=half: no run has it; expected one of off, rtt");
+    let unknown = filter("flows.pace", "rtt").unwrap_err().to_string();
+    assert!(unknown.contains("found a key that no run has"), "{unknown}");
+}
