@@ -92,6 +92,11 @@ quic-steps: demo-setup build ## every figure of QUIC Steps, quick profiles, and 
 quic-steps-all: demo-setup build ## the same with 20 repetitions of 20 to 100 MiB: an estimated 8 hours of CPU time and 30 GB
 	$(QUICLAB) run experiments/quic-steps -j $(JOBS)
 
+.PHONY: tcp-pacing
+tcp-pacing: build ## the simulated study of TCP pacing, and what must hold of it: some minutes
+	$(QUICLAB) run experiments/tcp-pacing -j $(JOBS)
+	$(QUICLAB) check results/tcp-pacing
+
 .PHONY: atlas
 atlas: stacks ## how every stack paces under every congestion control it has: 20 minutes on 2 cores
 	$(QUICLAB) run experiments/pacing-atlas.toml -j $(JOBS)

@@ -61,10 +61,15 @@ pub(super) fn draw(scene: &Scene) -> Option<Figure> {
     Some(Figure {
         id: "gap-cdf".to_owned(),
         title: "Gaps between packets".to_owned(),
-        caption: "Share of gaps that are at most so long, at the sender's egress, all runs of a group together. The dotted \
-                  line is 0.1 ms, below which packets count as one train. A sender that paces perfectly at 40 Mbit/s has \
-                  all its gaps near 0.3 ms. Published curves are thin, with a mark at each point that is known."
-            .to_owned(),
+        caption: format!(
+            "Share of gaps that are at most so long, at the sender's egress, all runs of a group together. The dotted line is 0.1 ms, below which \
+             packets count as one train. A sender that paces perfectly at 40 Mbit/s has all its gaps near 0.3 ms.{}",
+            if published.is_empty() {
+                ""
+            } else {
+                " Published curves are thin, with a mark at each point that is known."
+            }
+        ),
         plot,
     })
 }
