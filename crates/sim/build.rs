@@ -1,23 +1,23 @@
 //! Tells the simulator by what it does: a digest of its sources and of those it rests on, which belongs to the identity of every simulated run.
 
 use std::{
-    env, fs, io,
+    fs, io,
     path::{Path, PathBuf},
 };
 
 use sha2::{Digest, Sha256};
 
 fn main() -> io::Result<()> {
-    let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    // Cargo starts this in the folder of the package.
     let mut digest = Sha256::new();
     for room in ["../units/src", "../path/src", "src"] {
         println!("cargo::rerun-if-changed={room}");
         let mut files = Vec::new();
-        collect(&here.join(room), Path::new(room), &mut files)?;
+        collect(Path::new(room), &mut files)?;
         files.sort();
-        for (name, path) in files {
-            let text = fs::read(path)?;
-            digest.update(name.to_string_lossy().as_bytes());
+        for path in files {
+            let text = fs::read(&path)?;
+            digest.update(path.to_string_lossy().as_bytes());
             digest.update((text.len() as u64).to_le_bytes());
             digest.update(text);
         }
@@ -27,15 +27,14 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// The files of a folder and of those below it, with their names from `name` on.
-fn collect(folder: &Path, name: &Path, files: &mut Vec<(PathBuf, PathBuf)>) -> io::Result<()> {
+/// The files of a folder and of those below it.
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        let name = name.join(entry.file_name());
         if entry.file_type()?.is_dir() {
-            collect(&entry.path(), &name, files)?;
+            collect(&entry.path(), files)?;
         } else {
-            files.push((name, entry.path()));
+            files.push(entry.path());
         }
     }
     Ok(())
