@@ -78,6 +78,8 @@ bench-ns3: toolchains ## the simulator beside ns-3 on the same dumbbell: some tw
 		ns3-core ns3-network ns3-internet ns3-point-to-point ns3-applications ns3-traffic-control)
 	cargo bench -p quiclab-sim --bench dumbbell
 	target/ns3-dumbbell 50 57000000 576 100
+	target/ns3-dumbbell 1 10000000 1500 120 83 NewReno 0
+	target/ns3-dumbbell 1 10000000 1500 120 83 Cubic 1
 
 .PHONY: baseline
 baseline: demo-setup build ## the whole baseline, 80 runs of 100 MiB: about an hour on 2 cores
@@ -95,7 +97,8 @@ quic-steps-all: demo-setup build ## the same with 20 repetitions of 20 to 100 Mi
 .PHONY: tcp-pacing
 tcp-pacing: build ## the simulated study of TCP pacing, and what must hold of it: some minutes
 	$(QUICLAB) run experiments/tcp-pacing -j $(JOBS)
-	$(QUICLAB) check results/tcp-pacing
+	$(QUICLAB) run experiments/oracles -j $(JOBS)
+	$(QUICLAB) check results/tcp-pacing results/oracles
 
 .PHONY: atlas
 atlas: stacks ## how every stack paces under every congestion control it has: 20 minutes on 2 cores
