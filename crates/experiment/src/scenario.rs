@@ -13,6 +13,7 @@ pub use file::{Scenario, is_scenario};
 pub use flows::{CongestionControl, Flows, FlowsPacing, Recovery, WorkloadKind};
 pub use plan::{ScenarioPlan, ScenarioRun, scenario_labels};
 pub use settings::{Bottleneck, QueueKind, ScenarioSettings};
+pub use texts::follows;
 
 pub(crate) use settings::{check, keys};
 

@@ -75,6 +75,20 @@ fn a_claim_compares_runs_that_differ_in_what_it_names_alone() {
 }
 
 #[test]
+fn what_follows_from_a_named_setting_may_differ() {
+    let text = "[flows]\n[matrix]\n\"bottleneck.rate\" = [\"1 Mbit/s\", \"2 Mbit/s\"]\n\
+                [[expect]]\nclaim = \"c\"\nmetric = \"m\"\nabove = 1.0\n\
+                runs = { \"bottleneck.rate\" = \"2 Mbit/s\" }\ncompared_with = { \"bottleneck.rate\" = \"1000 kbit/s\" }\n";
+    let scenario = parse(text).unwrap();
+    let plan = scenario.plan(None, &[]).unwrap();
+    let texts: Vec<_> = plan.settings.iter().map(ScenarioSettings::texts).collect();
+    // The room in packets and the rate back are others too.
+    assert_ne!(texts[0]["bottleneck.buffer_packets"], texts[1]["bottleneck.buffer_packets"]);
+    let subjects = scenario.expectations[0].subjects(&texts.iter().collect::<Vec<_>>());
+    assert_eq!((subjects[0].of, subjects[0].with.as_deref()), (1, Some(&[0][..])));
+}
+
+#[test]
 fn mistakes_are_told_with_place_found_and_expected() {
     for (lines, expected) in [
         (

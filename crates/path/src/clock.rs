@@ -59,10 +59,18 @@ impl ExactTime {
 
     /// So much later as `bytes` take at `rate`; the end of time where that is beyond it.
     pub(crate) fn after(self, bytes: u64, rate: PositiveRate) -> Self {
-        let rate = u128::from(rate.0);
-        let work = u128::from(bytes) * 8 * u128::from(SECOND) + u128::from(self.remainder);
-        let whole = u64::try_from(work / rate).unwrap_or(u64::MAX);
-        Self { time: Time::from_nanos(self.time.as_nanos().saturating_add(whole)), remainder: (work % rate) as u64 }
+        let rate = rate.0;
+        // Nearly always 64 bits are enough, whose division is several times as fast.
+        let work = bytes.checked_mul(8 * SECOND).and_then(|work| work.checked_add(self.remainder));
+        let (whole, remainder) = match work {
+            Some(work) => (work / rate, work % rate),
+            None => {
+                let work = u128::from(bytes) * 8 * u128::from(SECOND) + u128::from(self.remainder);
+                let whole = u64::try_from(work / u128::from(rate)).unwrap_or(u64::MAX);
+                (whole, (work % u128::from(rate)) as u64)
+            }
+        };
+        Self { time: Time::from_nanos(self.time.as_nanos().saturating_add(whole)), remainder }
     }
 }
 

@@ -57,7 +57,7 @@ pub struct Account {
     /// Packets that came out.
     pub left: u64,
     /// Packets dropped, by [`DropCause`].
-    dropped: [u64; DropCause::ALL.len()],
+    pub(crate) dropped: [u64; DropCause::ALL.len()],
     /// Packets that were marked instead of dropped.
     pub marked: u64,
     /// Copies made.

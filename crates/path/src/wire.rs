@@ -6,6 +6,7 @@ use crate::{
     clock::{ExactTime, PositiveRate},
     fifo::Fifo,
     packet::Packet,
+    pipeline::Account,
     stage::{Backlog, Out, Stage},
 };
 
@@ -27,15 +28,62 @@ impl<P> Wire<P> {
     }
 }
 
-impl<P> Stage<P> for Wire<P> {
-    fn name(&self) -> &'static str {
-        "wire"
+/// A pipeline of nothing but a wire: what comes in goes out, so that all its bookkeeping is a count. Thousands of hosts have two each, which lie
+/// side by side in memory.
+#[derive(Debug)]
+pub struct LoneWire<P> {
+    wire: Wire<P>,
+    entered: u64,
+}
+
+impl<P> LoneWire<P> {
+    /// Of this wire.
+    pub fn new(wire: Wire<P>) -> Self {
+        Self { wire, entered: 0 }
     }
 
-    fn handle_packet(&mut self, now: Time, packet: Packet<P>, _out: &mut Out<P>) {
+    /// As [`crate::pipeline::Pipeline::handle_packet`].
+    pub fn handle_packet(&mut self, now: Time, mut packet: Packet<P>) {
+        self.entered += 1;
+        packet.number = self.entered;
+        self.wire.take(now, packet);
+    }
+
+    /// As [`crate::pipeline::Pipeline::next_time`].
+    pub fn next_time(&self) -> Option<Time> {
+        self.wire.travelling.next_time()
+    }
+
+    /// As [`crate::pipeline::Pipeline::poll_packet`].
+    pub fn poll_packet(&mut self, now: Time) -> Option<(Time, Packet<P>)> {
+        if self.next_time()? <= now { self.wire.travelling.pop() } else { None }
+    }
+
+    /// Its name as a stage, and its account.
+    pub fn account(&self) -> (&'static str, Account) {
+        let waiting = self.wire.travelling.backlog();
+        let left = self.entered - waiting.packets;
+        (NAME, Account { entered: self.entered, left, waiting, ..Account::default() })
+    }
+}
+
+const NAME: &str = "wire";
+
+impl<P> Wire<P> {
+    fn take(&mut self, now: Time, packet: Packet<P>) {
         self.end = self.end.or_later(now).after(u64::from(packet.bytes), self.rate);
         let arrives = Time::from_nanos(self.end.floor().as_nanos().saturating_add(self.delay.as_nanos()));
         self.travelling.push(arrives, packet);
+    }
+}
+
+impl<P> Stage<P> for Wire<P> {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn handle_packet(&mut self, now: Time, packet: Packet<P>, _out: &mut Out<P>) {
+        self.take(now, packet);
     }
 
     fn next_time(&self) -> Option<Time> {

@@ -64,9 +64,8 @@ fn run(scenario: &Scenario) {
     }
     simulation.run_until(Time::from_nanos(scenario.seconds * 1_000_000_000), u64::MAX);
     let seconds = begin.elapsed().as_secs_f64();
-    let packets: u64 =
-        simulation.pipelines().flat_map(|pipeline| pipeline.accounts()).map(|(_, account)| account.entered).sum();
-    let (_, bottleneck) = simulation.pipeline(chain.hop(0)).accounts().next().expect("a hop begins with a link");
+    let packets: u64 = simulation.all_accounts().map(|(_, account)| account.entered).sum();
+    let (_, bottleneck) = simulation.accounts(chain.hop(0)).next().expect("a hop begins with a link");
     println!(
         "{:5}  {:6}  {:11}  {packets:17}  {seconds:6.2}  {:17.1}  {:18}  {:5}",
         scenario.flows,

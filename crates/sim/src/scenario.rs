@@ -275,7 +275,7 @@ impl Scenario {
                 break stopped;
             }
         };
-        let accounts = simulation.pipelines().flat_map(|pipeline| pipeline.accounts());
+        let accounts = simulation.all_accounts();
         Ok(Outcome {
             stopped,
             events: simulation.handled(),
@@ -380,7 +380,7 @@ impl Scenario {
         }
         let by_rtt = shares.iter().zip(flows).map(|(share, flow)| share * flow.rtt.as_secs_f64());
         let hops = (0..self.hops.len()).map(|number| {
-            let (_, link) = simulation.pipeline(chain.hop(number)).accounts().next().unwrap_or_default();
+            let (_, link) = simulation.accounts(chain.hop(number)).next().unwrap_or_default();
             HopSample { queue_packets: link.waiting.packets, dropped: link.all_dropped(), forwarded: link.left }
         });
         Sample {

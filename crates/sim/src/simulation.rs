@@ -1,6 +1,10 @@
 //! The clock, and who hands packets to whom.
 
-use quiclab_path::{packet::Packet, pipeline::Pipeline};
+use quiclab_path::{
+    packet::Packet,
+    pipeline::{Account, Pipeline},
+    wire::{LoneWire, Wire},
+};
 use quiclab_units::Time;
 
 use crate::{
@@ -14,6 +18,8 @@ pub struct Simulation<E: Endpoint> {
     events: EventQueue,
     pipelines: Vec<Link<E::Payload>>,
     routes: Vec<Route>,
+    /// The pipelines of one route after the other: with thousands of flows each list of its own would be a cache miss for every packet.
+    hops: Vec<u32>,
     endpoints: Vec<Attached<E>>,
     outbox: Outbox<E::Payload>,
     /// Events so far.
@@ -38,9 +44,46 @@ pub struct Travelling<P> {
 }
 
 struct Link<P> {
-    pipeline: Pipeline<Travelling<P>>,
+    way: Way<Travelling<P>>,
     /// When it is going to be called; an event of another time is stale.
     scheduled: Option<Time>,
+}
+
+/// What a packet goes through.
+enum Way<P> {
+    Stages(Pipeline<P>),
+    Wire(LoneWire<P>),
+}
+
+impl<P> Way<P> {
+    fn handle_packet(&mut self, now: Time, packet: Packet<P>) {
+        match self {
+            Self::Stages(pipeline) => pipeline.handle_packet(now, packet),
+            Self::Wire(wire) => wire.handle_packet(now, packet),
+        }
+    }
+
+    fn next_time(&self) -> Option<Time> {
+        match self {
+            Self::Stages(pipeline) => pipeline.next_time(),
+            Self::Wire(wire) => wire.next_time(),
+        }
+    }
+
+    fn poll_packet(&mut self, now: Time) -> Option<(Time, Packet<P>)> {
+        match self {
+            Self::Stages(pipeline) => pipeline.poll_packet(now),
+            Self::Wire(wire) => wire.poll_packet(now),
+        }
+    }
+
+    fn accounts(&self) -> impl Iterator<Item = (&'static str, Account)> {
+        let (stages, wire) = match self {
+            Self::Stages(pipeline) => (Some(pipeline.accounts()), None),
+            Self::Wire(wire) => (None, Some(wire.account())),
+        };
+        stages.into_iter().flatten().chain(wire)
+    }
 }
 
 struct Attached<E> {
@@ -50,8 +93,11 @@ struct Attached<E> {
     route: u32,
 }
 
+#[derive(Clone, Copy)]
 struct Route {
-    hops: Vec<u32>,
+    /// The first of its hops among those of all routes, and the first behind them.
+    begin: u32,
+    end: u32,
     to: u32,
 }
 
@@ -75,6 +121,7 @@ impl<E: Endpoint> Default for Simulation<E> {
             events: EventQueue::default(),
             pipelines: Vec::new(),
             routes: Vec::new(),
+            hops: Vec::new(),
             endpoints: Vec::new(),
             outbox: Outbox::default(),
             handled: 0,
@@ -85,7 +132,16 @@ impl<E: Endpoint> Default for Simulation<E> {
 impl<E: Endpoint> Simulation<E> {
     /// Adds a pipeline that packets can be sent through.
     pub fn add_pipeline(&mut self, pipeline: Pipeline<Travelling<E::Payload>>) -> PipelineId {
-        self.pipelines.push(Link { pipeline, scheduled: None });
+        self.add_way(Way::Stages(pipeline))
+    }
+
+    /// Adds a pipeline of nothing but a wire.
+    pub fn add_wire(&mut self, wire: Wire<Travelling<E::Payload>>) -> PipelineId {
+        self.add_way(Way::Wire(LoneWire::new(wire)))
+    }
+
+    fn add_way(&mut self, way: Way<Travelling<E::Payload>>) -> PipelineId {
+        self.pipelines.push(Link { way, scheduled: None });
         PipelineId(self.pipelines.len() as u32 - 1)
     }
 
@@ -95,7 +151,9 @@ impl<E: Endpoint> Simulation<E> {
         for ((endpoint, way), to) in pair.into_iter().zip(ways).zip([first + 1, first]) {
             let number = self.endpoints.len() as u32;
             self.endpoints.push(Attached { endpoint, scheduled: None, route: self.routes.len() as u32 });
-            self.routes.push(Route { hops: way.iter().map(|id| id.0).collect(), to });
+            let begin = self.hops.len() as u32;
+            self.hops.extend(way.iter().map(|id| id.0));
+            self.routes.push(Route { begin, end: self.hops.len() as u32, to });
             self.schedule_endpoint(number);
         }
         [EndpointId(first), EndpointId(first + 1)]
@@ -116,14 +174,14 @@ impl<E: Endpoint> Simulation<E> {
         &self.endpoints[id.0 as usize].endpoint
     }
 
-    /// The pipeline of this number.
-    pub fn pipeline(&self, id: PipelineId) -> &Pipeline<Travelling<E::Payload>> {
-        &self.pipelines[id.0 as usize].pipeline
+    /// The stages of the pipeline of this number, and what became of the packets that entered each.
+    pub fn accounts(&self, id: PipelineId) -> impl Iterator<Item = (&'static str, Account)> {
+        self.pipelines[id.0 as usize].way.accounts()
     }
 
-    /// Every pipeline, in the order in which they were added.
-    pub fn pipelines(&self) -> impl Iterator<Item = &Pipeline<Travelling<E::Payload>>> {
-        self.pipelines.iter().map(|link| &link.pipeline)
+    /// The same of every pipeline, in the order in which they were added.
+    pub fn all_accounts(&self) -> impl Iterator<Item = (&'static str, Account)> {
+        self.pipelines.iter().flat_map(|link| link.way.accounts())
     }
 
     /// Lets everything happen that happens by `end`, and no more than `budget` events.
@@ -156,7 +214,7 @@ impl<E: Endpoint> Simulation<E> {
                 link.scheduled = None;
                 self.now = time;
                 self.handled += 1;
-                while let Some((_, packet)) = self.pipelines[number as usize].pipeline.poll_packet(time) {
+                while let Some((_, packet)) = self.pipelines[number as usize].way.poll_packet(time) {
                     self.forward(packet);
                 }
                 self.schedule_pipeline(number);
@@ -177,16 +235,15 @@ impl<E: Endpoint> Simulation<E> {
 
     /// Brings a packet to its next hop, or to its endpoint.
     fn forward(&mut self, mut packet: Packet<Travelling<E::Payload>>) {
-        let route = &self.routes[packet.payload.route as usize];
-        match route.hops.get(packet.payload.hops as usize) {
+        let Route { begin, end, to } = self.routes[packet.payload.route as usize];
+        let place = begin + packet.payload.hops;
+        match (place < end).then(|| self.hops[place as usize]) {
             Some(hop) => {
-                let hop = *hop;
                 packet.payload.hops += 1;
-                self.pipelines[hop as usize].pipeline.handle_packet(self.now, packet);
+                self.pipelines[hop as usize].way.handle_packet(self.now, packet);
                 self.schedule_pipeline(hop);
             }
             None => {
-                let to = route.to;
                 let endpoint = &mut self.endpoints[to as usize].endpoint;
                 endpoint.handle_packet(self.now, packet.payload.payload, &mut self.outbox);
                 self.send(to);
@@ -207,7 +264,7 @@ impl<E: Endpoint> Simulation<E> {
 
     fn schedule_pipeline(&mut self, number: u32) {
         let link = &mut self.pipelines[number as usize];
-        if let Some(time) = link.pipeline.next_time()
+        if let Some(time) = link.way.next_time()
             && link.scheduled.is_none_or(|scheduled| time < scheduled)
         {
             link.scheduled = Some(time);

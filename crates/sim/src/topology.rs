@@ -60,8 +60,8 @@ impl Chain {
         for (hop, queue) in hops {
             let link = Link::new(hop.rate.try_into()?, queue);
             let there = Pipeline::new(vec![Box::new(link), Box::new(Delay::new(hop.delay))]);
-            let back = wire(hop.back_rate.try_into()?, hop.delay);
-            built.push([simulation.add_pipeline(there), simulation.add_pipeline(back)]);
+            let back = Wire::new(hop.back_rate.try_into()?, hop.delay);
+            built.push([simulation.add_pipeline(there), simulation.add_wire(back)]);
         }
         Ok(Self { side_rate: side_rate.try_into()?, hops: built })
     }
@@ -85,7 +85,7 @@ impl Chain {
         side_delays: [Duration; 2],
         hops: Range<usize>,
     ) -> [EndpointId; 2] {
-        let mut side = |delay| simulation.add_pipeline(wire(self.side_rate, delay));
+        let mut side = |delay| simulation.add_wire(Wire::new(self.side_rate, delay));
         let [left, right] = side_delays;
         let between = &self.hops[hops];
         let there: Vec<_> =
@@ -94,9 +94,4 @@ impl Chain {
             [side(right)].into_iter().chain(between.iter().rev().map(|hop| hop[1])).chain([side(left)]).collect();
         simulation.add_pair(pair, [&there, &back])
     }
-}
-
-/// A link that never drops.
-fn wire<P: 'static>(rate: PositiveRate, delay: Duration) -> Pipeline<Travelling<P>> {
-    Pipeline::new(vec![Box::new(Wire::new(rate, delay))])
 }

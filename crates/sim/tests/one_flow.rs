@@ -67,7 +67,7 @@ impl Flow {
     }
 
     fn bottleneck(&self) -> Account {
-        self.simulation.pipeline(self.chain.hop(0)).accounts().next().unwrap().1
+        self.simulation.accounts(self.chain.hop(0)).next().unwrap().1
     }
 }
 

@@ -49,6 +49,17 @@ fn text(value: &Value) -> String {
     }
 }
 
+/// Settings that, where a file does not say, get their value from another.
+const FOLLOWING: [(&str, &str); 2] =
+    [("bottleneck.back_rate", "bottleneck.rate"), ("scenario.interval", "scenario.duration")];
+
+/// True for a setting that may have changed only because another one, `from`, did: its default follows from that, or, as the room in packets, it is
+/// computed.
+pub fn follows(texts: &BTreeMap<String, String>, key: &str, from: &dyn Fn(&str) -> bool) -> bool {
+    let is_room = key == "bottleneck.buffer_packets" && texts.contains_key("bottleneck.buffer_bdp");
+    is_room || FOLLOWING.iter().any(|(own, source)| *own == key && from(source))
+}
+
 /// The texts of a scenario's settings are all that claims know of it.
 impl Comparable for BTreeMap<String, String> {
     fn text(&self, key: &str) -> Option<String> {
@@ -60,17 +71,13 @@ impl Comparable for BTreeMap<String, String> {
         let is_free = |key: &str| {
             let without_group = key.rsplit_once('.').map(|(_, last)| format!("{FLOWS}.{last}"));
             let of_group = key.starts_with(FLOWS) && without_group.is_some_and(|key| is_named(&key));
-            // Room in packets follows from room in bandwidth-delay products, and these from the round-trip times.
-            let follows = key == "bottleneck.buffer_packets" && self.contains_key("bottleneck.buffer_bdp");
-            is_named(key) || of_group || follows
+            is_named(key) || of_group || follows(self, key, is_named)
         };
         let keys = self.keys().chain(other.keys().filter(|key| !self.contains_key(*key)));
-        keys.filter(|key| !is_free(key)).all(|key| {
-            // A setting that all groups share in one and not in the other is compared group by group.
-            match (self.get(key), other.get(key)) {
-                (Some(one), Some(other)) => one == other,
-                _ => is_of_all(key),
-            }
+        keys.filter(|key| !is_free(key)).all(|key| match (self.get(key), other.get(key)) {
+            (Some(one), Some(other)) => one == other,
+            // What all groups share in one and not in the other is compared group by group.
+            _ => is_of_all(key),
         })
     }
 }

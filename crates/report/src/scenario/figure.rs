@@ -7,7 +7,7 @@ use plotly::{
     common::{ErrorData, ErrorType, Mode},
     layout::AxisType,
 };
-use quiclab_experiment::scenario::{FigureSpec, TIME, scenario_labels};
+use quiclab_experiment::scenario::{FigureSpec, TIME, follows, scenario_labels};
 use quiclab_metrics::Summary;
 use quiclab_units::{ByteCount, Duration, Rate};
 
@@ -102,14 +102,13 @@ fn over_setting(spec: &FigureSpec, groups: &[Group]) -> Vec<Curve> {
     curves
 }
 
-/// The settings without one of them, and without what follows from it: the room in packets, where it is a number of bandwidth-delay products.
+/// The settings without one of them, and without what follows from it.
 fn without(settings: &BTreeMap<String, String>, key: &str) -> BTreeMap<String, String> {
     let last = key.rsplit('.').next().unwrap_or(key);
     let is_it = |other: &str| {
         other == key
             || key.starts_with("flows.") && other.starts_with("flows.") && other.rsplit('.').next() == Some(last)
-            || other == "bottleneck.buffer_packets" && settings.contains_key("bottleneck.buffer_bdp")
-            || other == "bottleneck.back_rate" && key == "bottleneck.rate"
+            || follows(settings, other, &|from| from == key)
     };
     settings.iter().filter(|(other, _)| !is_it(other)).map(|(key, value)| (key.clone(), value.clone())).collect()
 }
