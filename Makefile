@@ -95,7 +95,7 @@ quic-steps-all: demo-setup build ## the same with 20 repetitions of 20 to 100 Mi
 	$(QUICLAB) run experiments/quic-steps -j $(JOBS)
 
 .PHONY: tcp-pacing
-tcp-pacing: build ## the simulated study of TCP pacing, and what must hold of it: some minutes
+tcp-pacing: build ## the simulated study of TCP pacing, and what must hold of it: a minute or two on 2 cores
 	$(QUICLAB) run experiments/tcp-pacing -j $(JOBS)
 	$(QUICLAB) run experiments/oracles -j $(JOBS)
 	$(QUICLAB) check results/tcp-pacing results/oracles
