@@ -55,7 +55,7 @@ fn a_million_packets_leave_a_link_at_exact_times() {
 #[test]
 fn a_wire_is_a_link_and_a_delay() {
     let (rate, delay) = (Rate::from_bits_per_second(7_000_003).try_into().unwrap(), Duration::from_micros(3_333));
-    let mut wire: Pipeline<u64> = Pipeline::new(vec![Box::new(Wire::new(rate, delay))]);
+    let mut wire: Wire<u64> = Wire::new(rate, delay);
     let queue = DropTail::new(Limit::Packets(u64::MAX));
     let mut both: Pipeline<u64> = Pipeline::new(vec![Box::new(Link::new(rate, queue)), Box::new(Delay::new(delay))]);
     let mut random = Random::new(6, "arrivals");

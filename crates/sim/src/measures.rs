@@ -6,7 +6,7 @@ use quiclab_units::{Duration, Rate, Time};
 
 use crate::{
     fairness::jain,
-    scenario::{Congestion, Outcome, Sample, Scenario},
+    scenario::{Outcome, Sample, Scenario},
 };
 
 /// Metrics of a whole run, those of a group with its name behind a dot, such as `goodput_bps.paced`.
@@ -165,9 +165,7 @@ fn transfers(scenario: &Scenario, outcome: &Outcome, from: Time, put: &mut impl 
     for (number, group) in scenario.groups.iter().enumerate() {
         let of_group = outcome.flows.iter().filter(|flow| flow.group == number);
         let share = bottleneck(scenario).as_bits_per_second() as f64 / f64::from(flows);
-        let (Congestion::Reno { initial_window, .. }
-        | Congestion::Cubic { initial_window, .. }
-        | Congestion::Bbr { initial_window }) = group.congestion;
+        let initial_window = group.congestion.initial_window();
         let (mut times, mut ratios) = (Vec::new(), Vec::new());
         for flow in of_group {
             let fair_window = share * flow.rtt.as_secs_f64() / 8.0 / f64::from(group.sender.packet_bytes);

@@ -309,9 +309,7 @@ impl Scenario {
             return Err(ScenarioError::NoInterval);
         }
         for group in &self.groups {
-            let (Congestion::Reno { initial_window: found, .. }
-            | Congestion::Cubic { initial_window: found, .. }
-            | Congestion::Bbr { initial_window: found }) = group.congestion;
+            let found = group.congestion.initial_window();
             if matches!(group.congestion, Congestion::Bbr { .. }) && group.sender.recovery != Recovery::Selective {
                 return Err(ScenarioError::NoRateSamples { group: group.name.clone() });
             }
@@ -408,6 +406,15 @@ impl Queue {
 }
 
 impl Congestion {
+    /// In segments.
+    pub(crate) fn initial_window(&self) -> f64 {
+        match self {
+            Self::Reno { initial_window, .. } | Self::Cubic { initial_window, .. } | Self::Bbr { initial_window } => {
+                *initial_window
+            }
+        }
+    }
+
     fn build(&self, random: &Random) -> Box<dyn CongestionControl> {
         match self {
             Self::Reno { initial_window, slow_start } => {

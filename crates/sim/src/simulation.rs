@@ -3,7 +3,7 @@
 use quiclab_path::{
     packet::Packet,
     pipeline::{Account, Pipeline},
-    wire::{LoneWire, Wire},
+    wire::Wire,
 };
 use quiclab_units::Time;
 
@@ -52,7 +52,7 @@ struct Link<P> {
 /// What a packet goes through.
 enum Way<P> {
     Stages(Pipeline<P>),
-    Wire(LoneWire<P>),
+    Wire(Wire<P>),
 }
 
 impl<P> Way<P> {
@@ -135,9 +135,9 @@ impl<E: Endpoint> Simulation<E> {
         self.add_way(Way::Stages(pipeline))
     }
 
-    /// Adds a pipeline of nothing but a wire.
+    /// Adds a wire in the place of a pipeline.
     pub fn add_wire(&mut self, wire: Wire<Travelling<E::Payload>>) -> PipelineId {
-        self.add_way(Way::Wire(LoneWire::new(wire)))
+        self.add_way(Way::Wire(wire))
     }
 
     fn add_way(&mut self, way: Way<Travelling<E::Payload>>) -> PipelineId {

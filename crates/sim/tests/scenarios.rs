@@ -2,6 +2,7 @@
 
 use quiclab_path::queue::Limit;
 use quiclab_sim::{
+    measures,
     scenario::{Congestion, Group, Outcome, Queue, Scenario, ScenarioError},
     simulation::Stopped,
     tcp::{
@@ -222,4 +223,26 @@ fn what_makes_no_sense_is_refused_and_what_does_not_end_is_ended() {
         ..good
     };
     assert_eq!(none.run().unwrap().stopped, Stopped::InTime);
+}
+
+/// The lists by which names in files are checked, what is measured, and the reference say the same.
+#[test]
+fn every_listed_metric_is_measured_and_documented_and_the_other_way_round() {
+    let short = Workload::Transfers { segments: 50, think: Duration::from_millis(500) };
+    let groups = vec![group("long", 20, false, 5, Workload::Long), group("short", 5, false, 5, short)];
+    let scenario = scenario(groups, 10, 1);
+    let outcome = scenario.run().unwrap();
+    let reference = include_str!("../../../docs/reference/scenario-file.md");
+    let metrics: Vec<String> = measures::metrics(&scenario, &outcome).into_keys().collect();
+    let series: Vec<String> = measures::series(&scenario, &outcome).into_keys().collect();
+    for (list, found) in [(measures::METRICS, metrics), (measures::SERIES, series)] {
+        for name in &found {
+            assert!(measures::is_named(list, ["long", "short"], name), "{name} is not in the list");
+        }
+        for name in list {
+            let own = name.replace("GROUP", "short");
+            assert!(found.contains(&own), "{own} was not measured");
+            assert!(reference.contains(&format!("`{name}`")) || *name == "time", "{name} is not in the reference");
+        }
+    }
 }
