@@ -25,6 +25,13 @@ pub(crate) struct Kind {
     pub(crate) reference: &'static str,
 }
 
+impl Kind {
+    /// Whether there is a setting of this key, whatever value it may have.
+    pub(crate) fn knows(&self, key: &str) -> bool {
+        (self.check)(key, &Value::Boolean(false)).is_some()
+    }
+}
+
 /// Transfers between stacks.
 pub(crate) static TRANSFERS: Kind = Kind {
     top: &["name", "title", "source", "seed", "unclaimed", "ranking", "matrix", "profile", "published", "expect"],

@@ -106,8 +106,7 @@ impl Reader<'_> {
             let hint = Some(format!("set it in [{section}]"));
             return Err(self.error(value, format!("matrix.{name}: repetitions are no axis of the matrix"), hint));
         }
-        // What is no value of any setting tells a key that is not there from one that is.
-        if (self.kind.check)(name, &Value::Array(Vec::new())).is_none() {
+        if !self.kind.knows(name) {
             return Err(self.unknown_key(name, key));
         }
         let values = match value.get_ref() {

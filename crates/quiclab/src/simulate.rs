@@ -19,7 +19,7 @@ use quiclab_testbed::sim::{SimulateError, run_id, simulate};
 
 use crate::progress::CountProgress;
 
-use results::{Index, SimulatedResults};
+use results::{Index, SCHEMA, SimulatedResults};
 
 /// A scenario that was read and expanded.
 #[derive(Debug)]
@@ -102,7 +102,7 @@ pub fn perform(
     let runs = &planned.plan.runs;
     let ids: Vec<String> = runs.iter().map(run_id).collect();
     let mut index = Index {
-        schema: Index::SCHEMA,
+        schema: SCHEMA,
         experiment: planned.scenario.name.clone(),
         title: planned.scenario.title.clone(),
         source: planned.scenario.source.clone(),

@@ -2,13 +2,9 @@
 
 mod common;
 
-use std::{
-    fs,
-    io::Write,
-    path::{Path, PathBuf},
-};
+use std::{fs, io::Write, path::Path};
 
-use common::{Said, quiclab, said};
+use common::{Bench, Said, TEST_STACKS, quiclab, said};
 use serde_json::Value;
 
 /// Two groups, two buffers, two repetitions, a second of work.
@@ -38,22 +34,9 @@ metric = "utilisation"
 above = 0.3
 "#;
 
-struct Files(tempfile::TempDir);
-
-impl Files {
-    fn new(text: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("file.toml"), text).unwrap();
-        Self(folder)
-    }
-
-    fn out(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn run(&self, out: &str, more: &[&str]) -> Said {
-        said(quiclab().arg("run").arg(self.0.path().join("file.toml")).arg("--out").arg(self.out(out)).args(more))
-    }
+/// Runs the file of `bench` into a folder.
+fn run(bench: &Bench, out: &str, more: &[&str]) -> Said {
+    said(&mut bench.run(TEST_STACKS, out, more))
 }
 
 fn read(path: &Path) -> Vec<u8> {
@@ -62,9 +45,9 @@ fn read(path: &Path) -> Vec<u8> {
 
 #[test]
 fn fresh_processes_and_any_number_of_threads_give_the_same_bytes() {
-    let files = Files::new(SMALL);
+    let files = Bench::new(SMALL);
     for (out, jobs) in [("one", "1"), ("two", "2")] {
-        let told = files.run(out, &["-j", jobs, "--testbed", "sim"]);
+        let told = run(&files, out, &["-j", jobs, "--testbed", "sim"]);
         assert_eq!(told.status, Some(0), "{}", told.errors);
         assert!(told.output.contains("holds         the link is used"), "{}", told.output);
     }
@@ -84,8 +67,8 @@ fn fresh_processes_and_any_number_of_threads_give_the_same_bytes() {
 
 #[test]
 fn what_was_simulated_is_kept_and_a_torn_line_is_made_again() {
-    let files = Files::new(SMALL);
-    assert_eq!(files.run("out", &["-j", "1"]).status, Some(0));
+    let files = Bench::new(SMALL);
+    assert_eq!(run(&files, "out", &["-j", "1"]).status, Some(0));
     let whole = read(&files.out("out/report.json"));
     let journal = files.out("out/runs.jsonl");
     let lines = String::from_utf8(read(&journal)).unwrap();
@@ -93,14 +76,14 @@ fn what_was_simulated_is_kept_and_a_torn_line_is_made_again() {
     // Killed in the middle of the third line.
     let third = lines.match_indices('\n').nth(1).unwrap().0 + 100;
     fs::write(&journal, &lines[..third]).unwrap();
-    let told = files.run("out", &["-j", "1"]);
+    let told = run(&files, "out", &["-j", "1"]);
     assert!(told.errors.contains("2 of 4 runs were simulated already"), "{}", told.errors);
     assert_eq!(read(&files.out("out/report.json")), whole);
     let again = String::from_utf8(read(&journal)).unwrap();
     assert_eq!(again.lines().count(), 4);
     // Another program's line is no run.
     fs::OpenOptions::new().append(true).open(&journal).unwrap().write_all(b"{}\n").unwrap();
-    let told = files.run("out", &[]);
+    let told = run(&files, "out", &[]);
     assert_eq!(told.status, Some(125));
     assert!(told.errors.contains("runs.jsonl:5: found no simulated run"), "{}", told.errors);
 }
@@ -108,8 +91,8 @@ fn what_was_simulated_is_kept_and_a_torn_line_is_made_again() {
 #[test]
 fn check_and_report_know_simulated_results() {
     let failing = SMALL.replace("above = 0.3", "above = 1.5");
-    let files = Files::new(&failing);
-    assert_eq!(files.run("out", &[]).status, Some(0));
+    let files = Bench::new(&failing);
+    assert_eq!(run(&files, "out", &[]).status, Some(0));
     let told = said(quiclab().arg("check").arg(files.out("out")));
     assert_eq!(told.status, Some(2), "one for each buffer: {}", told.output);
     assert!(told.output.contains("0 of 2 expectations hold"), "{}", told.output);
@@ -120,12 +103,12 @@ fn check_and_report_know_simulated_results() {
 
 #[test]
 fn a_run_says_when_it_had_too_many_events_or_took_too_long() {
-    let files = Files::new(&SMALL.replace("duration = \"3 s\"", "duration = \"3 s\"\nevents = 5000"));
-    let told = files.run("out", &[]);
+    let files = Bench::new(&SMALL.replace("duration = \"3 s\"", "duration = \"3 s\"\nevents = 5000"));
+    let told = run(&files, "out", &[]);
     assert_eq!(told.status, Some(0));
     assert!(told.output.contains("4 of 4 runs ended before their time"), "{}", told.output);
-    let files = Files::new(&SMALL.replace("duration = \"3 s\"", "duration = \"100000 s\"\ntime_limit = \"1 ms\""));
-    let told = files.run("out", &["--reps", "1", "--filter", "bottleneck.buffer_bdp=1"]);
+    let files = Bench::new(&SMALL.replace("duration = \"3 s\"", "duration = \"100000 s\"\ntime_limit = \"1 ms\""));
+    let told = run(&files, "out", &["--reps", "1", "--filter", "bottleneck.buffer_bdp=1"]);
     assert_eq!(told.status, Some(1));
     assert!(told.errors.contains("gave up after 1 ms of this machine's time"), "{}", told.errors);
     assert!(told.output.contains("hint: raise scenario.time_limit"), "{}", told.output);
@@ -133,14 +116,14 @@ fn a_run_says_when_it_had_too_many_events_or_took_too_long() {
 
 #[test]
 fn too_many_flows_fail_and_do_not_fill_the_memory() {
-    let told = Files::new(&SMALL.replace("count = 3", "count = 10000000")).run("out", &["--reps", "1"]);
+    let told = run(&Bench::new(&SMALL.replace("count = 3", "count = 10000000")), "out", &["--reps", "1"]);
     assert_eq!(told.status, Some(2));
     assert!(told.errors.contains("found 20000000 flows, expected at most 1000000"), "{}", told.errors);
 }
 
 #[test]
 fn files_go_to_the_testbed_that_can_run_them() {
-    let told = Files::new(SMALL).run("out", &["--testbed", "vm"]);
+    let told = run(&Bench::new(SMALL), "out", &["--testbed", "vm"]);
     assert_eq!(told.status, Some(125));
     assert!(
         told.errors.contains("found a scenario of models with --testbed vm, expected --testbed sim"),
@@ -148,7 +131,7 @@ fn files_go_to_the_testbed_that_can_run_them() {
         told.errors
     );
     let told =
-        Files::new("name = \"x\"\ntitle = \"X\"\n[stack]\nname = \"quiche\"\n").run("out", &["--testbed", "sim"]);
+        run(&Bench::new("name = \"x\"\ntitle = \"X\"\n[stack]\nname = \"quiche\"\n"), "out", &["--testbed", "sim"]);
     assert_eq!(told.status, Some(125));
     assert!(told.errors.contains("found transfers between stacks with --testbed sim"), "{}", told.errors);
 }
@@ -159,8 +142,8 @@ fn names_of_metrics_and_series_are_checked_before_anything_is_run() {
         ("metric = \"utilisation\"", "metric = \"utilization\"", "expect.metric: found \"utilization\" with the claim"),
         ("\"goodput_bps.plain\"", "\"goodput_bps.fast\"", "figure.y: found \"goodput_bps.fast\" in \"Goodput\""),
     ] {
-        let files = Files::new(&SMALL.replace(from, to));
-        let told = files.run("out", &[]);
+        let files = Bench::new(&SMALL.replace(from, to));
+        let told = run(&files, "out", &[]);
         assert_eq!(told.status, Some(125));
         assert!(told.errors.contains(expected), "{}", told.errors);
         assert!(!files.out("out").exists());

@@ -52,8 +52,7 @@ impl Reader<'_> {
         if figure.y.is_empty() {
             return Err(missing("y", "the name of a metric, or a list of them"));
         }
-        let is_setting = (self.kind.check)(&figure.x, &toml::Value::Array(Vec::new())).is_some();
-        if figure.x != TIME && !is_setting {
+        if figure.x != TIME && !self.kind.knows(&figure.x) {
             let at = table.get("x").unwrap_or(row);
             let message = format!("figure.x: found {:?}, expected {TIME:?} or the key of a setting", figure.x);
             return Err(self.error(at, message, None));

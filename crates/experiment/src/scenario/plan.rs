@@ -17,6 +17,7 @@ use super::{
     file::Scenario,
     flows::{self, CongestionControl, Flows, Recovery},
     settings::{self, Bottleneck, Course, Draft, ScenarioSettings, USUAL_BUFFER, of_flows, set},
+    texts::follows,
 };
 
 /// A group's name where the file gives none.
@@ -260,7 +261,7 @@ pub fn scenario_labels(all: &[BTreeMap<String, String>]) -> Vec<String> {
     let keys: BTreeSet<&String> = all.iter().flat_map(BTreeMap::keys).collect();
     let differs = |key: &str| all.iter().any(|texts| texts.get(key) != all[0].get(key));
     let told: Vec<_> = keys.into_iter().filter(|key| differs(key)).collect();
-    let told: Vec<_> = told.into_iter().filter(|key| !is_repeated(key, all) && !follows(key, all)).collect();
+    let told: Vec<_> = told.into_iter().filter(|key| !is_repeated(key, all) && !is_computed(key, all)).collect();
     let label = |texts: &BTreeMap<String, String>| {
         let parts = told.iter().filter_map(|key| {
             let name = key.strip_prefix("flows.").or(key.split_once('.').map(|(_, last)| last)).unwrap_or(key);
@@ -277,11 +278,7 @@ fn is_repeated(key: &str, all: &[BTreeMap<String, String>]) -> bool {
     key.matches('.').count() > 1 && all.iter().all(|texts| texts.contains_key(&format!("{FLOWS}.{last}")))
 }
 
-/// True for a setting that everywhere has the value it gets from another.
-fn follows(key: &str, all: &[BTreeMap<String, String>]) -> bool {
-    match key {
-        "bottleneck.buffer_packets" => all.iter().all(|texts| texts.contains_key("bottleneck.buffer_bdp")),
-        "bottleneck.back_rate" => all.iter().all(|texts| texts.get(key) == texts.get("bottleneck.rate")),
-        _ => false,
-    }
+/// True for a setting that everywhere is the same as the one it follows from, or computed.
+fn is_computed(key: &str, all: &[BTreeMap<String, String>]) -> bool {
+    all.iter().all(|texts| follows(texts, key, &|from| texts.get(key) == texts.get(from)))
 }

@@ -22,8 +22,8 @@ const INDEX_FILE: &str = "scenario.json";
 const JOURNAL_FILE: &str = "runs.jsonl";
 /// The same as a table, without what was seen at each interval.
 const TABLE_FILE: &str = "runs.parquet";
-/// Version of the index and of the journal.
-const SCHEMA: u32 = 1;
+/// Version of the index and of the journal that this quiclab writes.
+pub const SCHEMA: u32 = 1;
 
 /// What the report says besides the runs.
 #[derive(Debug, Serialize, Deserialize)]
@@ -63,11 +63,6 @@ pub struct SimulatedResults {
 pub struct Journal {
     path: PathBuf,
     file: File,
-}
-
-impl Index {
-    /// The version that this quiclab writes.
-    pub const SCHEMA: u32 = SCHEMA;
 }
 
 impl SimulatedResults {
