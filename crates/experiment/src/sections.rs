@@ -1,5 +1,7 @@
 //! The sections of an experiment file and of its profiles: settings, and the matrix.
 
+use std::collections::BTreeSet;
+
 use toml::{Spanned, Value, de::DeValue};
 
 use crate::{
@@ -15,6 +17,8 @@ pub(crate) struct Changes {
     pub(crate) assignments: Vec<Assignment>,
     /// Axes of the matrix: a key, and its values. No key stands in both.
     pub(crate) matrix: Vec<(String, Vec<Assignment>)>,
+    /// Names of the tables in the section that has such, also of those that set nothing.
+    pub(crate) named: BTreeSet<String>,
 }
 
 /// A setting and its value.
@@ -36,6 +40,7 @@ impl Changes {
         Self {
             assignments: assignments.into_iter().chain(profile.assignments).collect(),
             matrix: matrix.into_iter().chain(profile.matrix).collect(),
+            named: self.named.into_iter().chain(profile.named).collect(),
         }
     }
 }
@@ -50,7 +55,7 @@ impl Reader<'_> {
                 "matrix" => changes.matrix = self.matrix(self.table(value, name)?)?,
                 _ if self.kind.sections.contains(&name) => {
                     let is_named = self.kind.named_section == Some(name);
-                    self.section(name, self.table(value, name)?, is_named, &mut changes.assignments)?;
+                    self.section(name, self.table(value, name)?, is_named, &mut changes)?;
                 }
                 _ if others.contains(&name) => {}
                 _ if name.contains('.') => {
@@ -74,18 +79,15 @@ impl Reader<'_> {
     }
 
     /// The settings of a section; where `is_named`, its tables hold settings too.
-    fn section(
-        &self,
-        name: &str,
-        table: &Table,
-        is_named: bool,
-        assignments: &mut Vec<Assignment>,
-    ) -> Result<(), ExperimentError> {
+    fn section(&self, name: &str, table: &Table, is_named: bool, changes: &mut Changes) -> Result<(), ExperimentError> {
         for (key, value) in table.iter() {
             let full = format!("{name}.{}", key.get_ref());
             match value.get_ref() {
-                DeValue::Table(table) if is_named => self.section(&full, table, false, assignments)?,
-                _ => assignments.push(self.assignment(&full, key, value)?),
+                DeValue::Table(table) if is_named => {
+                    changes.named.insert(key.get_ref().to_string());
+                    self.section(&full, table, false, changes)?;
+                }
+                _ => changes.assignments.push(self.assignment(&full, key, value)?),
             }
         }
         Ok(())

@@ -39,6 +39,13 @@ fn a_group_wins_over_what_all_flows_have() {
 }
 
 #[test]
+fn a_group_that_sets_nothing_is_one() {
+    let settings = only("[flows]\ncount = 5\n[flows.near]\n[flows.far]\nrtt = \"280 ms\"\n");
+    assert_eq!(settings.flows.keys().collect::<Vec<_>>(), ["far", "near"]);
+    assert_eq!(settings.flows["near"].count, 5);
+}
+
+#[test]
 fn the_buffer_follows_from_rate_and_mean_round_trip_time() {
     // 57 Mbit/s x (25 x 100 ms + 25 x 280 ms) / 50 are 1 353 750 bytes.
     let settings = only(

@@ -103,8 +103,8 @@ impl Scenario {
     fn resolve(&self, assignments: &[&Assignment]) -> Result<(ScenarioSettings, u32), ExperimentError> {
         let mut draft = Draft::default();
         let mut common = Flows::default();
-        let names: BTreeSet<String> =
-            assignments.iter().filter_map(|one| of_flows(&one.key)?.0.map(str::to_owned)).collect();
+        let mut names = self.changes.named.clone();
+        names.extend(assignments.iter().filter_map(|one| of_flows(&one.key)?.0.map(str::to_owned)));
         // Each was checked when the file was read.
         for one in assignments {
             let _ = match of_flows(&one.key) {
