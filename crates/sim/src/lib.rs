@@ -14,6 +14,7 @@ pub mod segment;
 pub mod simulation;
 pub mod tcp;
 pub mod topology;
+pub mod transfer;
 pub mod workload;
 
 /// A digest of the sources of the simulator and of what it rests on: equal digests give equal outcomes.

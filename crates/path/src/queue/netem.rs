@@ -6,7 +6,7 @@ use super::QueueDiscipline;
 use crate::{
     fifo::Fifo,
     packet::Packet,
-    stage::{Backlog, DropCause, Fates},
+    stage::{Backlog, DropCause, Fates, Out, Stage},
 };
 
 /// Every packet waits at least the delay; packets that wait, for whichever reason, count towards the limit (`net/sched/sch_netem.c`).
@@ -46,5 +46,35 @@ impl<P> QueueDiscipline<P> for Netem<P> {
 
     fn ready_time(&self) -> Option<Time> {
         self.waiting.next_time().map(|entered| entered + self.delay)
+    }
+}
+
+/// By itself: a delay line with a limit.
+impl<P> Stage<P> for Netem<P> {
+    fn name(&self) -> &'static str {
+        "netem"
+    }
+
+    fn handle_packet(&mut self, now: Time, packet: Packet<P>, out: &mut Out<P>) {
+        self.enqueue(now, packet, &mut out.fates);
+        Stage::handle_timeout(self, now, out);
+    }
+
+    fn next_time(&self) -> Option<Time> {
+        self.ready_time()
+    }
+
+    fn handle_timeout(&mut self, now: Time, out: &mut Out<P>) {
+        while let Some(packet) = self.dequeue(now, &mut out.fates) {
+            out.pass(packet);
+        }
+    }
+
+    fn least_delay(&self) -> Duration {
+        self.delay
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.waiting.backlog()
     }
 }

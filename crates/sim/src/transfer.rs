@@ -1,0 +1,336 @@
+//! Two real stacks, without sockets, on hosts that are models, and the path between them.
+//!
+//! The same path as in the virtual machine: a token bucket with a delay line of limited length towards the client, a delay line towards the
+//! server. Read first: [`Transfer::run`], then [`stack::Stack`].
+
+use std::collections::BTreeSet;
+
+use quiclab_path::{
+    clock::PositiveRate,
+    loss::list::ListedLoss,
+    packet::{Ecn, Packet},
+    pipeline::{Account, Pipeline},
+    queue::netem::Netem,
+    random::Random,
+    stage::Stage,
+    token_bucket::TokenBucket,
+};
+use quiclab_units::{Duration, Time};
+
+pub mod host;
+pub mod stack;
+
+use host::{Host, HostSettings, HostUse};
+use stack::{Datagram, Stack};
+
+/// Bytes of a frame around the payload of a UDP datagram over IPv4: Ethernet without frame check sequence, IP, UDP.
+pub const FRAME_OVERHEAD: u64 = 14 + 20 + 8;
+/// By how much more that is over IPv6.
+const IPV6_MORE: u64 = 20;
+/// How long the wire may take to fall silent after the client's end.
+const SILENCE_PATIENCE: Duration = Duration::from_secs(5);
+/// How many events pass until somebody is asked whether to go on.
+const GLANCE: u64 = 256;
+
+/// A transfer from a server to a client.
+#[derive(Clone, Debug)]
+pub struct Transfer {
+    /// Of the token bucket towards the client.
+    pub rate: PositiveRate,
+    /// Depth of the bucket, in bytes of frames.
+    pub burst_bytes: u64,
+    /// One way, from server to client.
+    pub delay_to_client: Duration,
+    /// Most packets towards the client, delay line and queue together.
+    pub queue_limit_packets: u64,
+    /// One way, from client to server.
+    pub delay_to_server: Duration,
+    /// Most packets in the delay line towards the server.
+    pub return_limit_packets: u64,
+    /// The packets towards the server that are dropped, by their numbers from 1.
+    pub drops_to_server: BTreeSet<u64>,
+    /// Whether frames have the header of IPv6.
+    pub is_ipv6: bool,
+    /// The server's host.
+    pub server: HostSettings,
+    /// The client's host.
+    pub client: HostSettings,
+    /// When the client begins.
+    pub begin: Time,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// All that is random follows from it.
+    pub seed: u64,
+    /// Events after which the run ends.
+    pub budget: u64,
+}
+
+/// A side of the transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The one that sends the files.
+    Server,
+    /// The one that asks for them.
+    Client,
+}
+
+/// Where packets are seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tap {
+    /// At the server's network card.
+    Sender,
+    /// Behind the bottleneck, before the client.
+    BehindBottleneck,
+}
+
+/// A packet at a tap.
+#[derive(Clone, Copy, Debug)]
+pub struct Sighting<'a> {
+    /// When.
+    pub time: Time,
+    /// Where.
+    pub tap: Tap,
+    /// Whose packet it is.
+    pub from: Side,
+    /// What it carries.
+    pub datagram: &'a Datagram,
+}
+
+/// What became of a transfer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// How it ended.
+    pub end: End,
+    /// From the client's begin to its end.
+    pub client_lifetime: Duration,
+    /// What the server's host did.
+    pub server: HostUse,
+    /// What the client's host did.
+    pub client: HostUse,
+    /// What became of the packets towards the client.
+    pub to_client: Account,
+    /// What became of the packets towards the server, in the delay line.
+    pub to_server: Account,
+    /// Packets that were dropped by their number.
+    pub listed_drops: u64,
+    /// True where nothing was on the wire at the end.
+    pub is_silent: bool,
+    /// Events that were handled.
+    pub events: u64,
+}
+
+/// How a transfer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The client has all it wanted.
+    Done,
+    /// The client was not done in time.
+    Timeout,
+    /// Neither host waits for anything, and the client is not done.
+    Stuck,
+    /// There were more events than the budget has.
+    TooManyEvents,
+    /// Somebody wanted it to end.
+    Told,
+}
+
+/// A stack that gave up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed<E> {
+    /// Which one.
+    pub side: Side,
+    /// Why.
+    pub error: E,
+}
+
+impl Transfer {
+    /// Runs the transfer. `observe` sees every packet at every tap, in the order of time; as long as `keep_on` says so.
+    ///
+    /// # Errors
+    /// Where a stack fails.
+    pub fn run<S: Stack>(
+        &self,
+        server: &mut S,
+        client: &mut S,
+        observe: &mut dyn FnMut(Sighting),
+        keep_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Outcome, Failed<S::Error>> {
+        let mut course = Course::new(self, observe);
+        course.client.start(self.begin);
+        let end = loop {
+            let Some(now) = course.next_time() else { break End::Stuck };
+            if now > self.begin + self.timeout {
+                break End::Timeout;
+            }
+            if course.events >= self.budget {
+                break End::TooManyEvents;
+            }
+            if course.events % GLANCE == 0 && !keep_on() {
+                break End::Told;
+            }
+            course.move_packets(now);
+            course.wake(now, Side::Server, server)?;
+            if course.wake(now, Side::Client, client)? {
+                break End::Done;
+            }
+        };
+        if end == End::Done {
+            course.fall_silent(server)?;
+        }
+        Ok(course.outcome(end))
+    }
+
+    fn frame_bytes(&self, datagram: &Datagram) -> u32 {
+        let overhead = FRAME_OVERHEAD + if self.is_ipv6 { IPV6_MORE } else { 0 };
+        // A datagram has 65 507 bytes at most.
+        (datagram.payload.len() as u64 + overhead) as u32
+    }
+}
+
+/// A transfer under way.
+struct Course<'a> {
+    transfer: &'a Transfer,
+    observe: &'a mut dyn FnMut(Sighting),
+    server: Host,
+    client: Host,
+    to_client: Pipeline<Datagram>,
+    to_server: Pipeline<Datagram>,
+    now: Time,
+    events: u64,
+    /// When the client was done.
+    done: Option<Time>,
+}
+
+impl<'a> Course<'a> {
+    fn new(transfer: &'a Transfer, observe: &'a mut dyn FnMut(Sighting)) -> Self {
+        let host =
+            |settings: &HostSettings, name: &str| Host::new(settings.clone(), Random::new(transfer.seed, name));
+        let line = Netem::new(transfer.delay_to_client, transfer.queue_limit_packets);
+        let bottleneck = TokenBucket::new(transfer.rate, transfer.burst_bytes, line);
+        let back: Vec<Box<dyn Stage<Datagram>>> = vec![
+            Box::new(ListedLoss::new(transfer.drops_to_server.clone())),
+            Box::new(Netem::new(transfer.delay_to_server, transfer.return_limit_packets)),
+        ];
+        Self {
+            transfer,
+            observe,
+            server: host(&transfer.server, "server"),
+            client: host(&transfer.client, "client"),
+            to_client: Pipeline::new(vec![Box::new(bottleneck)]),
+            to_server: Pipeline::new(back),
+            now: Time::from_nanos(0),
+            events: 0,
+            done: None,
+        }
+    }
+
+    /// When the next thing happens.
+    fn next_time(&self) -> Option<Time> {
+        // Nobody wakes a client that is done.
+        let client = self.client.wake_time().filter(|_| self.done.is_none());
+        [client, self.server.wake_time(), self.packet_time()].into_iter().flatten().min().map(|time| time.max(self.now))
+    }
+
+    /// When a packet moves next.
+    fn packet_time(&self) -> Option<Time> {
+        let hosts = [self.server.send_time(), self.client.send_time()];
+        hosts.into_iter().chain([self.to_client.next_time(), self.to_server.next_time()]).flatten().min()
+    }
+
+    /// Moves every packet that moves by `now`: those that arrive first, so that a stack that is called at the same time hears of them.
+    fn move_packets(&mut self, now: Time) {
+        self.now = now;
+        while let Some((time, datagram)) = self.server.poll_sent(now) {
+            self.see(time, Tap::Sender, Side::Server, &datagram);
+            let packet = self.packet(datagram);
+            self.to_client.handle_packet(now, packet);
+        }
+        while let Some((time, packet)) = self.to_client.poll_packet(now) {
+            self.see(time, Tap::BehindBottleneck, Side::Server, &packet.payload);
+            self.client.receive(now, received(packet));
+        }
+        while let Some((time, datagram)) = self.client.poll_sent(now) {
+            self.see(time, Tap::BehindBottleneck, Side::Client, &datagram);
+            let packet = self.packet(datagram);
+            self.to_server.handle_packet(now, packet);
+        }
+        while let Some((time, packet)) = self.to_server.poll_packet(now) {
+            self.see(time, Tap::Sender, Side::Client, &packet.payload);
+            self.server.receive(now, received(packet));
+        }
+    }
+
+    /// Calls a stack if it is its time. True where it is done.
+    fn wake<S: Stack>(&mut self, now: Time, side: Side, stack: &mut S) -> Result<bool, Failed<S::Error>> {
+        let host = match side {
+            Side::Server => &mut self.server,
+            Side::Client => &mut self.client,
+        };
+        if host.wake_time().is_none_or(|time| time > now) {
+            return Ok(false);
+        }
+        self.events += 1;
+        let arrived = host.take_arrived(now);
+        let answer = stack.handle(now, &arrived).map_err(|error| Failed { side, error })?;
+        let is_done = answer.is_done;
+        host.accept(now, arrived.len(), answer);
+        if is_done && side == Side::Client {
+            self.done = Some(now);
+        }
+        Ok(is_done && side == Side::Client)
+    }
+
+    /// Lets what is on its way arrive, and the server answer, until nothing is on its way.
+    fn fall_silent<S: Stack>(&mut self, server: &mut S) -> Result<(), Failed<S::Error>> {
+        let limit = self.now + SILENCE_PATIENCE;
+        while self.packet_time().is_some() {
+            let Some(now) = self.next_time().filter(|now| *now <= limit && self.events < self.transfer.budget) else {
+                return Ok(());
+            };
+            self.move_packets(now);
+            self.wake(now, Side::Server, server)?;
+        }
+        Ok(())
+    }
+
+    fn packet(&mut self, datagram: Datagram) -> Packet<Datagram> {
+        self.events += 1;
+        let ecn = match datagram.ecn {
+            0 => Ecn::NotCapable,
+            3 => Ecn::CongestionExperienced,
+            _ => Ecn::Capable,
+        };
+        Packet::new(self.transfer.frame_bytes(&datagram), 0, ecn, datagram)
+    }
+
+    fn see(&mut self, time: Time, tap: Tap, from: Side, datagram: &Datagram) {
+        (self.observe)(Sighting { time, tap, from, datagram });
+    }
+
+    fn outcome(self, end: End) -> Outcome {
+        let ended = self.done.unwrap_or(self.now);
+        let account = |pipeline: &Pipeline<Datagram>, stage: &str| {
+            pipeline.accounts().find(|(name, _)| *name == stage).map(|(_, account)| account).unwrap_or_default()
+        };
+        Outcome {
+            end,
+            client_lifetime: ended.checked_since(self.transfer.begin).unwrap_or_default(),
+            server: self.server.used(),
+            client: self.client.used(),
+            to_client: account(&self.to_client, "token-bucket"),
+            to_server: account(&self.to_server, "netem"),
+            listed_drops: account(&self.to_server, "listed-loss").all_dropped(),
+            is_silent: self.packet_time().is_none(),
+            events: self.events,
+        }
+    }
+}
+
+/// What arrives of a packet, with the mark that a queue may have set.
+fn received(packet: Packet<Datagram>) -> Datagram {
+    let mut datagram = packet.payload;
+    if packet.ecn == Ecn::CongestionExperienced {
+        datagram.ecn = 3;
+    }
+    datagram
+}

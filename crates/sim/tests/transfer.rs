@@ -1,0 +1,148 @@
+//! A transfer between stacks of a few lines, whose packets can be foretold.
+
+use std::collections::BTreeSet;
+
+use quiclab_sim::transfer::{
+    End, FRAME_OVERHEAD, Failed, Outcome, Side, Sighting, Tap, Transfer,
+    host::HostSettings,
+    stack::{Answer, Buffer, Datagram, Stack},
+};
+use quiclab_units::{Duration, Rate, Time};
+
+/// Bytes of a datagram whose frame has 1000: at 8 Mbit/s it takes 1 ms.
+const PAYLOAD: usize = 1000 - FRAME_OVERHEAD as usize;
+
+/// Asks once, waits for so many datagrams.
+struct Client {
+    wants: usize,
+    has: usize,
+    asked: bool,
+}
+
+/// Sends so many datagrams when asked.
+struct Server {
+    sends: usize,
+}
+
+enum Toy {
+    Client(Client),
+    Server(Server),
+    Broken,
+}
+
+impl Stack for Toy {
+    type Error = &'static str;
+
+    fn handle(&mut self, _now: Time, arrived: &[Datagram]) -> Result<Answer, &'static str> {
+        let buffer = |count| Buffer { ecn: 1, segment: PAYLOAD, planned: None, payload: vec![0; count * PAYLOAD] };
+        match self {
+            Self::Client(client) => {
+                client.has += arrived.len();
+                let asks = !std::mem::replace(&mut client.asked, true);
+                let buffers = if asks { vec![buffer(1)] } else { Vec::new() };
+                Ok(Answer { is_done: client.has >= client.wants, next: None, buffers })
+            }
+            Self::Server(server) => {
+                Ok(Answer { is_done: false, next: None, buffers: arrived.iter().map(|_| buffer(server.sends)).collect() })
+            }
+            Self::Broken => Err("broken"),
+        }
+    }
+}
+
+fn transfer() -> Transfer {
+    Transfer {
+        rate: Rate::from_bits_per_second(8_000_000).try_into().unwrap(),
+        burst_bytes: 1000,
+        delay_to_client: Duration::from_millis(20),
+        queue_limit_packets: 100,
+        delay_to_server: Duration::from_millis(10),
+        return_limit_packets: 100,
+        drops_to_server: BTreeSet::new(),
+        is_ipv6: false,
+        server: HostSettings::default(),
+        client: HostSettings::default(),
+        begin: Time::from_nanos(5_000_000),
+        timeout: Duration::from_secs(10),
+        seed: 1,
+        budget: 1_000_000,
+    }
+}
+
+type Seen = Vec<(u64, Tap, Side)>;
+
+fn run(transfer: &Transfer, server: Toy, client: Toy) -> (Result<Outcome, Failed<&'static str>>, Seen) {
+    let mut seen = Vec::new();
+    let mut observe = |sighting: Sighting| seen.push((sighting.time.as_nanos() / 1000, sighting.tap, sighting.from));
+    let (mut server, mut client) = (server, client);
+    let outcome = transfer.run(&mut server, &mut client, &mut observe, &mut || true);
+    (outcome, seen)
+}
+
+fn client(wants: usize) -> Toy {
+    Toy::Client(Client { wants, has: 0, asked: false })
+}
+
+fn server(sends: usize) -> Toy {
+    Toy::Server(Server { sends })
+}
+
+#[test]
+fn packets_are_where_the_path_says_at_the_time_it_says() {
+    let (outcome, seen) = run(&transfer(), server(3), client(3));
+    let outcome = outcome.unwrap();
+    let expected = [
+        (5_000, Tap::BehindBottleneck, Side::Client),
+        (15_000, Tap::Sender, Side::Client),
+        (15_000, Tap::Sender, Side::Server),
+        (15_000, Tap::Sender, Side::Server),
+        (15_000, Tap::Sender, Side::Server),
+        (35_000, Tap::BehindBottleneck, Side::Server),
+        (36_000, Tap::BehindBottleneck, Side::Server),
+        (37_000, Tap::BehindBottleneck, Side::Server),
+    ];
+    assert_eq!(seen, expected);
+    assert_eq!((outcome.end, outcome.client_lifetime), (End::Done, Duration::from_millis(32)));
+    assert!(outcome.is_silent);
+}
+
+#[test]
+fn what_the_path_drops_is_counted_and_what_is_over_at_the_end_still_arrives() {
+    let few = Transfer { queue_limit_packets: 2, ..transfer() };
+    let (outcome, seen) = run(&few, server(5), client(1));
+    let outcome = outcome.unwrap();
+    let account = outcome.to_client;
+    assert_eq!((account.entered, account.left, account.all_dropped(), account.waiting.packets), (5, 2, 3, 0));
+    assert!(outcome.is_silent);
+    assert_eq!(seen.iter().filter(|(_, tap, from)| (*tap, *from) == (Tap::BehindBottleneck, Side::Server)).count(), 2);
+}
+
+#[test]
+fn frames_of_ipv6_are_longer() {
+    let six = Transfer { is_ipv6: true, burst_bytes: 1020, ..transfer() };
+    let (_, seen) = run(&six, server(2), client(2));
+    assert_eq!(seen.last().unwrap().0, 36_020);
+}
+
+#[test]
+fn a_request_that_is_dropped_by_its_number_leaves_both_waiting_for_ever() {
+    let deaf = Transfer { drops_to_server: BTreeSet::from([1]), ..transfer() };
+    let outcome = run(&deaf, server(1), client(1)).0.unwrap();
+    assert_eq!((outcome.end, outcome.listed_drops), (End::Stuck, 1));
+}
+
+#[test]
+fn a_transfer_that_takes_too_long_or_too_much_is_ended() {
+    let short = Transfer { timeout: Duration::from_millis(31), ..transfer() };
+    assert_eq!(run(&short, server(3), client(3)).0.unwrap().end, End::Timeout);
+    let poor = Transfer { budget: 3, ..transfer() };
+    assert_eq!(run(&poor, server(3), client(3)).0.unwrap().end, End::TooManyEvents);
+    let mut told = transfer().run(&mut server(3), &mut client(3), &mut |_| (), &mut || false).unwrap();
+    assert_eq!((told.end, std::mem::take(&mut told.events)), (End::Told, 0));
+}
+
+#[test]
+fn a_stack_that_gives_up_is_named() {
+    let failed = run(&transfer(), Toy::Broken, client(1)).0.unwrap_err();
+    assert_eq!(failed, Failed { side: Side::Server, error: "broken" });
+}
