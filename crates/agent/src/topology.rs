@@ -64,8 +64,10 @@ pub const TO_SERVER: &str = "to-server";
 /// The wire's interface towards the client; what leaves it has passed the bottleneck.
 pub const TO_CLIENT: &str = "to-client";
 
-const SERVER_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 1];
-const CLIENT_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 2];
+/// Of the server's interface.
+pub const SERVER_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 1];
+/// Of the client's interface.
+pub const CLIENT_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 2];
 /// Reports of multicast groups are sent for some seconds after an address was given.
 const REPORTS_END: Duration = Duration::from_secs(20);
 /// EtherType "all protocols", in the upper half of `tcm_info` goes the priority.

@@ -26,6 +26,9 @@ pub struct Hosts {
     /// Time that the guest's CPU is taken away from everything; `None`: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thefts: Option<Thefts>,
+    /// What a simulated host is like; the virtual machine's hosts are real ones, which have none of it.
+    #[serde(default, skip_serializing_if = "HostModel::is_ideal")]
+    pub model: HostModel,
     /// Receive buffer of every socket that does not ask for its own size; 1 B to 1 GiB.
     #[serde(with = "crate::quantity")]
     pub udp_receive_buffer: ByteCount,
@@ -41,6 +44,34 @@ impl Hosts {
     /// True where the guest's kernel needs the modules of kernel/module.
     pub fn needs_modules(&self) -> bool {
         self.segment_pacing.is_some() || self.thefts.is_some()
+    }
+}
+
+/// What a simulated host costs and how late it is. The default costs nothing and is never late.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostModel {
+    /// The endpoints' timers end at multiples of it; 0 for at any time.
+    #[serde(with = "crate::quantity")]
+    pub timer_step: Duration,
+    /// Mean of the exponentially distributed time by which they end later than that.
+    #[serde(with = "crate::quantity")]
+    pub timer_lateness: Duration,
+    /// CPU time of a system call that sends or receives.
+    #[serde(with = "crate::quantity")]
+    pub call_cost: Duration,
+    /// CPU time of a packet that is sent or received.
+    #[serde(with = "crate::quantity")]
+    pub packet_cost: Duration,
+    /// Of the network card; `None` for one that takes no time.
+    #[serde(with = "crate::quantity::option", default, skip_serializing_if = "Option::is_none")]
+    pub card_rate: Option<Rate>,
+}
+
+impl HostModel {
+    /// True for a host that costs nothing and is never late.
+    pub fn is_ideal(&self) -> bool {
+        *self == Self::default()
     }
 }
 
@@ -91,6 +122,11 @@ pub struct FairQueueing {
     /// By how much its timer may be late.
     #[serde(with = "crate::quantity::option", default, skip_serializing_if = "Option::is_none")]
     pub timer_slack: Option<Duration>,
+}
+
+impl FairQueueing {
+    /// What an experiment has that says nothing: more than any transfer keeps in the queue.
+    pub const USUAL_FLOW_LIMIT_PACKETS: u32 = 10_000;
 }
 
 /// A clock of the kernel that send times can be on.

@@ -149,6 +149,14 @@ pub(crate) fn or_default<T>(
     read(value).map(Some).map_err(|message| format!("{message}, or \"default\""))
 }
 
+/// What `read` takes; `None` for "none".
+pub(crate) fn or_none<T>(value: &Value, read: impl FnOnce(&Value) -> Result<T, String>) -> Result<Option<T>, String> {
+    if value.as_str() == Some("none") {
+        return Ok(None);
+    }
+    read(value).map(Some).map_err(|message| format!("{message}, or \"none\""))
+}
+
 /// A number above 0 with three digits behind the point at most, in thousandths; `None` for "none".
 pub(crate) fn thousandths_or_none(value: &Value) -> Result<Option<u32>, String> {
     if value.as_str() == Some("none") {

@@ -186,6 +186,7 @@ impl Draft {
             timer_slack: self.timer_slack,
             receive_coalescing: self.receive_coalescing,
             thefts,
+            model: self.model.clone(),
             udp_receive_buffer: self.udp_receive_buffer,
             udp_send_buffer: self.udp_send_buffer,
         })

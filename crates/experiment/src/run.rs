@@ -6,7 +6,7 @@ use quiclab_units::{ByteCount, Duration, Rate};
 use serde::{Deserialize, Serialize};
 use sha2::Digest as _;
 
-pub use crate::hosts::{Clock, FairQueueing, Hosts, Qdisc, TheftDistribution, Thefts};
+pub use crate::hosts::{Clock, FairQueueing, HostModel, Hosts, Qdisc, TheftDistribution, Thefts};
 use crate::stack::Role;
 
 /// One transfer on one testbed, with every setting that can change its outcome.

@@ -3,10 +3,10 @@
 use quiclab_units::{ByteCount, Duration, Rate};
 use toml::Value;
 
-use crate::hosts::{Clock, FairQueueing, Hosts, TheftDistribution};
+use crate::hosts::{Clock, FairQueueing, HostModel, Hosts, TheftDistribution};
 use crate::reading::{
     bucket, buffer, count, count_or_all, delay, files, flow_rate, instruction_time, microseconds, milliseconds,
-    name_length, one_of, or_default, packet_numbers, positive, put, room, short_delay, snap_length, text,
+    name_length, one_of, or_default, or_none, packet_numbers, positive, put, room, short_delay, snap_length, text,
     thousandths_or_none, truth, word,
 };
 use crate::run::{Analysis, Certificate, Gso, GsoRate, Http, IpVersion, Pacing, Path, Switch, Tap, Workload};
@@ -52,6 +52,7 @@ pub(crate) struct Draft {
     pub(crate) theft_length: Duration,
     pub(crate) theft_interval: Duration,
     pub(crate) theft_distribution: TheftDistribution,
+    pub(crate) model: HostModel,
     pub(crate) udp_receive_buffer: ByteCount,
     pub(crate) udp_send_buffer: ByteCount,
     pub(crate) tap: Tap,
@@ -96,7 +97,7 @@ impl Default for Draft {
             hystart: None,
             http: None,
             qdisc: "none".to_owned(),
-            fq: FairQueueing { flow_limit_packets: 10_000, ..FairQueueing::default() },
+            fq: FairQueueing { flow_limit_packets: FairQueueing::USUAL_FLOW_LIMIT_PACKETS, ..FairQueueing::default() },
             etf_delta: Duration::from_micros(200),
             etf_deadline: false,
             etf_launch_time: false,
@@ -106,6 +107,7 @@ impl Default for Draft {
             theft_length: Duration::default(),
             theft_interval: Duration::from_millis(1),
             theft_distribution: TheftDistribution::Exponential,
+            model: HostModel::default(),
             udp_receive_buffer: ByteCount::from_bytes(50 << 20),
             udp_send_buffer: ByteCount::from_bytes(212_992),
             tap: Tap {
@@ -265,6 +267,11 @@ pub(crate) const SETTINGS: &[Setting] = &[
             put(&mut draft.theft_distribution, word(value, "\"constant\", \"exponential\" or \"pareto\"")?)
         },
     },
+    Setting { key: "hosts.timer_step", set: |draft, value| put(&mut draft.model.timer_step, delay(value)?) },
+    Setting { key: "hosts.timer_lateness", set: |draft, value| put(&mut draft.model.timer_lateness, delay(value)?) },
+    Setting { key: "hosts.call_cost", set: |draft, value| put(&mut draft.model.call_cost, delay(value)?) },
+    Setting { key: "hosts.packet_cost", set: |draft, value| put(&mut draft.model.packet_cost, delay(value)?) },
+    Setting { key: "hosts.card_rate", set: |draft, value| put(&mut draft.model.card_rate, or_none(value, positive)?) },
     Setting { key: "hosts.udp_receive_buffer", set: |draft, value| put(&mut draft.udp_receive_buffer, buffer(value)?) },
     Setting { key: "hosts.udp_send_buffer", set: |draft, value| put(&mut draft.udp_send_buffer, buffer(value)?) },
     Setting { key: "tap.enabled", set: |draft, value| put(&mut draft.tap.enabled, truth(value)?) },

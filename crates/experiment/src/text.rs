@@ -53,6 +53,13 @@ fn text(settings: &Settings, stored: &Value, key: &str) -> Option<String> {
         }
         ("hosts.theft_interval", _) => settings.hosts.thefts.as_ref().map(|thefts| thefts.interval.to_string()),
         ("hosts.theft_distribution", _) => settings.hosts.thefts.as_ref().map(|thefts| word(&thefts.distribution)),
+        ("hosts.timer_step", _) => Some(settings.hosts.model.timer_step.to_string()),
+        ("hosts.timer_lateness", _) => Some(settings.hosts.model.timer_lateness.to_string()),
+        ("hosts.call_cost", _) => Some(settings.hosts.model.call_cost.to_string()),
+        ("hosts.packet_cost", _) => Some(settings.hosts.model.packet_cost.to_string()),
+        ("hosts.card_rate", _) => {
+            Some(settings.hosts.model.card_rate.map_or_else(|| "none".to_owned(), |rate| rate.to_string()))
+        }
         ("hosts.server_qdisc", _) => stored_at(stored, "hosts.server_qdisc.kind"),
         _ if SETTINGS.iter().any(|setting| setting.key == key) => stored_at(stored, key),
         _ => None,

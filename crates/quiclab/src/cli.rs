@@ -57,7 +57,7 @@ pub enum Verb {
 pub enum Testbed {
     /// Real stacks and kernels in QEMU, in virtual time
     Vm,
-    /// Models of TCP in a simulator
+    /// A simulator: models of TCP, and stacks that need no sockets on models of hosts
     Sim,
 }
 
@@ -76,7 +76,7 @@ pub struct RunArguments {
     /// Only runs with this setting, such as stack=quiche or path.rate="40 Mbit/s"; can be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_filter)]
     pub filter: Vec<(String, String)>,
-    /// Where to run it: transfers between stacks run in vm, scenarios of models in sim [default: what the file needs]
+    /// Where to run it [default: vm for transfers between stacks, sim for scenarios of models, which run nowhere else]
     #[arg(long, value_name = "TESTBED")]
     pub testbed: Option<Testbed>,
     /// Virtual machines or simulations side by side; the results do not depend on it [default: one per core]

@@ -17,6 +17,10 @@ use quiclab_experiment::{
 use quiclab_testbed::{
     cache::Cache,
     record::Records,
+    sim::{
+        program::Program,
+        transfers::{self, Endpoint, Endpoints},
+    },
     stack::{BuiltStack, MANIFEST, Source, source, sources},
     vm::{
         kernel::Kernel,
@@ -24,15 +28,23 @@ use quiclab_testbed::{
         kernel_module::with_modules,
         machine::qemu_version,
         priority,
-        run::{PerformError, Performed, Side, Sides, Vm},
+        run::{PerformError, Performed, Side, Sides, Vm, unknown_setting},
         state::{Guest, Host},
     },
 };
 
-use crate::{cli::StackOptions, own_stack::own_stack, signals};
+use crate::{
+    cli::{StackOptions, Testbed},
+    own_stack::own_stack,
+    signals,
+};
 
 /// Folder of imported stacks below the cache's.
 pub const IMPORTED: &str = "imported";
+/// Folder of the stacks that are started in the virtual machine, in a clone of quiclab.
+const STACKS: &str = "stacks";
+/// Folder of those that the simulator calls.
+const SANS_IO: &str = "sans-io";
 
 /// Where things are, before anything is made.
 #[derive(Debug)]
@@ -45,35 +57,59 @@ pub struct Laboratory {
     kernels: PathBuf,
     /// Set to end everything.
     pub stop: Arc<AtomicBool>,
+    /// Where runs happen.
+    testbed: Testbed,
 }
 
 /// Everything that a set of runs needs, made.
 #[derive(Debug)]
 pub struct Prepared {
     sources: BTreeMap<String, Source>,
-    stacks: BTreeMap<String, BuiltStack>,
-    machines: BTreeMap<String, Vm>,
+    place: Place,
     /// Stacks that could not be built, and why.
     pub missing: BTreeMap<String, String>,
 }
 
+/// Where runs happen, and the stacks as they are needed there.
+#[derive(Debug)]
+enum Place {
+    /// Virtual machines by their kernels.
+    Vm { stacks: BTreeMap<String, BuiltStack>, machines: BTreeMap<String, Vm> },
+    /// The simulator.
+    Sim { programs: BTreeMap<String, Program> },
+}
+
 impl Laboratory {
-    /// Finds the stacks and the cache.
+    /// Finds the stacks and the cache, for runs in virtual machines.
     ///
     /// # Errors
     /// Where there are no stacks, or one's manifest is wrong.
     pub fn open(stacks: &StackOptions, stop: Arc<AtomicBool>) -> Result<Self> {
+        Self::open_for(Testbed::Vm, stacks, stop)
+    }
+
+    /// The same, for runs in `testbed`.
+    ///
+    /// # Errors
+    /// As [`Laboratory::open`].
+    pub fn open_for(testbed: Testbed, stacks: &StackOptions, stop: Arc<AtomicBool>) -> Result<Self> {
         let cache = Cache::from_environment()?;
+        let usual = match testbed {
+            Testbed::Vm => STACKS,
+            Testbed::Sim => SANS_IO,
+        };
         let folder = match &stacks.folder {
             Some(folder) => folder.clone(),
-            None => find_stacks()?,
+            None => find_stacks(usual)?,
         };
         let mut sources = sources(&folder)?;
         if sources.is_empty() {
             bail!("{}: found no stack, expected folders with {MANIFEST}\nhint: --stacks DIR", folder.display());
         }
-        for (name, source) in imported(&cache) {
-            sources.entry(name).or_insert(source);
+        if testbed == Testbed::Vm {
+            for (name, source) in imported(&cache) {
+                sources.entry(name).or_insert(source);
+            }
         }
         for path in &stacks.own {
             let source = own_stack(&cache, path)?;
@@ -82,7 +118,7 @@ impl Laboratory {
         let variants: Vec<_> = sources.values().flat_map(Source::variants).collect();
         sources.extend(variants.into_iter().map(|variant| (variant.manifest.name.clone(), variant)));
         let kernels = folder.parent().unwrap_or(Path::new("")).join("kernel");
-        Ok(Self { sources, cache, kernels, stop })
+        Ok(Self { sources, cache, kernels, stop, testbed })
     }
 
     /// The stacks as they usually are, in order of name: what is meant where no names are given.
@@ -93,6 +129,14 @@ impl Laboratory {
     /// True where `name` is a stack that was imported as an image.
     pub fn is_imported(&self, name: &str) -> bool {
         self.sources.get(name).is_some_and(|source| source.folder.starts_with(self.cache.path(IMPORTED)))
+    }
+
+    /// What is wrong with a run that has settings which its testbed does not know; `None` where all is well.
+    pub fn unknown_setting(&self, run: &Run) -> Option<String> {
+        match self.testbed {
+            Testbed::Vm => unknown_setting(run),
+            Testbed::Sim => transfers::unknown_setting(run),
+        }
     }
 
     /// What the stacks say of themselves, by name.
@@ -106,50 +150,64 @@ impl Laboratory {
     /// # Errors
     /// A missing program or package with how to get it, no stack that can be built, or an interruption.
     pub fn prepare(&self, runs: &[Run], patience: Duration) -> Result<Prepared> {
-        let mut prepared = Prepared {
-            sources: self.sources.clone(),
-            stacks: BTreeMap::new(),
-            machines: BTreeMap::new(),
-            missing: BTreeMap::new(),
-        };
+        match self.testbed {
+            Testbed::Vm => self.prepare_machines(runs, patience),
+            Testbed::Sim => {
+                let (programs, missing) = self.build_all(runs, |name| self.program(name))?;
+                Ok(Prepared { sources: self.sources.clone(), place: Place::Sim { programs }, missing })
+            }
+        }
+    }
+
+    fn prepare_machines(&self, runs: &[Run], patience: Duration) -> Result<Prepared> {
         let qemu_version = qemu_version()?;
         let agent = agent()?;
-        let names: BTreeSet<_> =
-            runs.iter().flat_map(|run| [&run.settings.stack.server, &run.settings.stack.client]).collect();
-        for name in names {
-            match self.stack(name) {
-                Ok(stack) => {
-                    prepared.stacks.insert(name.clone(), stack);
-                }
-                Err(error) if signals::is_interruption(&error) => return Err(error),
-                Err(error) => {
-                    say(&format!("{name} is left out: {error:#}"));
-                    prepared.missing.insert(name.clone(), format!("{error:#}"));
-                }
-            }
-        }
-        if prepared.stacks.is_empty() && !runs.is_empty() {
-            bail!("no stack could be built");
-        }
+        let (stacks, missing) = self.build_all(runs, |name| self.stack(name))?;
+        let mut machines: BTreeMap<String, Vm> = BTreeMap::new();
         for run in runs {
-            if !prepared.can(run) {
-                continue;
-            }
+            let Some(sides) = sides(&self.sources, &stacks, run) else { continue };
             let name = machine(run);
-            if !prepared.machines.contains_key(&name) {
+            if !machines.contains_key(&name) {
                 let mut kernel = self.kernel(&run.settings.kernel)?;
                 if run.settings.hosts.needs_modules() {
                     kernel = with_modules(&self.cache, &kernel, &self.kernels.join("module"))?;
                 }
                 let guest = Guest { kernel, agent: agent.clone(), qemu_version: qemu_version.clone() };
-                prepared.machines.insert(name.clone(), Vm { cache: self.cache.clone(), guest });
+                machines.insert(name.clone(), Vm { cache: self.cache.clone(), guest });
             }
-            let vm = &prepared.machines[&name];
-            vm.prepare(run, prepared.sides(run), &self.host(0, patience)?, &mut |size| {
+            let vm = &machines[&name];
+            vm.prepare(run, sides, &self.host(0, patience)?, &mut |size| {
                 say(&format!("booting a guest of {} MiB with kernel {name} (once; some 10 s)", size.memory_mib));
             })?;
         }
-        Ok(prepared)
+        Ok(Prepared { sources: self.sources.clone(), place: Place::Vm { stacks, machines }, missing })
+    }
+
+    /// What `build` makes of every stack of `runs`, and why it could not make it of some; an error where it can make none.
+    fn build_all<T>(
+        &self,
+        runs: &[Run],
+        build: impl Fn(&str) -> Result<T>,
+    ) -> Result<(BTreeMap<String, T>, BTreeMap<String, String>)> {
+        let (mut built, mut missing) = (BTreeMap::new(), BTreeMap::new());
+        let names: BTreeSet<_> =
+            runs.iter().flat_map(|run| [&run.settings.stack.server, &run.settings.stack.client]).collect();
+        for name in names {
+            match build(name) {
+                Ok(stack) => {
+                    built.insert(name.clone(), stack);
+                }
+                Err(error) if signals::is_interruption(&error) => return Err(error),
+                Err(error) => {
+                    say(&format!("{name} is left out: {error:#}"));
+                    missing.insert(name.clone(), format!("{error:#}"));
+                }
+            }
+        }
+        if built.is_empty() && !runs.is_empty() {
+            bail!("no stack could be built");
+        }
+        Ok((built, missing))
     }
 
     /// The host's side of the guests of worker number `worker`: a core of its own, as long as there are enough.
@@ -195,6 +253,18 @@ impl Laboratory {
         BuiltStack::prepare(&self.cache, source, &self.stop)
     }
 
+    /// The program of the stack `name` that the simulator calls.
+    ///
+    /// # Errors
+    /// As [`Program::prepare`].
+    fn program(&self, name: &str) -> Result<Program> {
+        let source = self.source(name)?;
+        if !Program::is_built(&self.cache, source)? {
+            say(&format!("building {name} without sockets, {} (once; up to some minutes)", source.manifest.version));
+        }
+        Program::prepare(&self.cache, source, &self.stop)
+    }
+
     /// The stack `name`.
     ///
     /// # Errors
@@ -207,6 +277,29 @@ impl Laboratory {
     }
 }
 
+/// The stacks of a run; `None` where one is missing.
+fn sides<'a>(
+    sources: &'a BTreeMap<String, Source>,
+    stacks: &'a BTreeMap<String, BuiltStack>,
+    run: &Run,
+) -> Option<Sides<'a>> {
+    let side = |name: &String| Some(Side { manifest: &sources.get(name)?.manifest, stack: stacks.get(name)? });
+    let stack = &run.settings.stack;
+    Some(Sides { server: side(&stack.server)?, client: side(&stack.client)? })
+}
+
+/// The same for the simulator.
+fn endpoints<'a>(
+    sources: &'a BTreeMap<String, Source>,
+    programs: &'a BTreeMap<String, Program>,
+    run: &Run,
+) -> Option<Endpoints<'a>> {
+    let endpoint =
+        |name: &String| Some(Endpoint { manifest: &sources.get(name)?.manifest, program: programs.get(name)? });
+    let stack = &run.settings.stack;
+    Some(Endpoints { server: endpoint(&stack.server)?, client: endpoint(&stack.client)? })
+}
+
 /// Which machine a run needs.
 fn machine(run: &Run) -> String {
     let module = if run.settings.hosts.needs_modules() { " with quiclab's modules" } else { "" };
@@ -216,13 +309,10 @@ fn machine(run: &Run) -> String {
 impl Prepared {
     /// True where the stacks of `run` are there.
     pub fn can(&self, run: &Run) -> bool {
-        let stack = &run.settings.stack;
-        [&stack.server, &stack.client].into_iter().all(|name| self.stacks.contains_key(name))
-    }
-
-    fn sides(&self, run: &Run) -> Sides<'_> {
-        let side = |name: &String| Side { manifest: &self.sources[name].manifest, stack: &self.stacks[name] };
-        Sides { server: side(&run.settings.stack.server), client: side(&run.settings.stack.client) }
+        match &self.place {
+            Place::Vm { stacks, .. } => sides(&self.sources, stacks, run).is_some(),
+            Place::Sim { programs } => endpoints(&self.sources, programs, run).is_some(),
+        }
     }
 
     /// What `run` is made with.
@@ -230,7 +320,15 @@ impl Prepared {
     /// # Errors
     /// Where a part cannot be read.
     pub fn versions(&self, run: &Run) -> Result<Versions> {
-        self.machines[&machine(run)].versions(run, self.sides(run))
+        const MISSING: &str = "a stack of the run is missing";
+        match &self.place {
+            Place::Vm { stacks, machines } => {
+                machines[&machine(run)].versions(run, sides(&self.sources, stacks, run).context(MISSING)?)
+            }
+            Place::Sim { programs } => {
+                transfers::versions(run, endpoints(&self.sources, programs, run).context(MISSING)?)
+            }
+        }
     }
 
     /// Performs `run`.
@@ -244,7 +342,7 @@ impl Prepared {
         failures: &Path,
         host: &Host,
     ) -> Result<Performed, PerformError> {
-        self.machines[&machine(run)].perform(run, self.sides(run), records, failures, host)
+        self.perform_with(run, &Variables::default(), records, failures, host)
     }
 
     /// Performs `run` with other variables in the endpoints' environments.
@@ -259,13 +357,24 @@ impl Prepared {
         failures: &Path,
         host: &Host,
     ) -> Result<Performed, PerformError> {
-        let mut sides = self.sides(run);
-        let [mut server, mut client] = [sides.server, sides.client].map(|side| side.manifest.clone());
-        server.guest.environment.extend(variables.server.clone());
-        client.guest.environment.extend(variables.client.clone());
-        sides.server.manifest = &server;
-        sides.client.manifest = &client;
-        self.machines[&machine(run)].perform(run, sides, records, failures, host)
+        let stack = &run.settings.stack;
+        let [mut server, mut client] = [&stack.server, &stack.client].map(|name| self.sources[name].clone());
+        server.manifest.guest.environment.extend(variables.server.clone());
+        client.manifest.guest.environment.extend(variables.client.clone());
+        let [server, client] = [&server.manifest, &client.manifest];
+        match &self.place {
+            Place::Vm { stacks, machines } => {
+                let side = |manifest, name| Side { manifest, stack: &stacks[name] };
+                let sides = Sides { server: side(server, &stack.server), client: side(client, &stack.client) };
+                machines[&machine(run)].perform(run, sides, records, failures, host)
+            }
+            Place::Sim { programs } => {
+                let endpoint = |manifest, name| Endpoint { manifest, program: &programs[name] };
+                let endpoints =
+                    Endpoints { server: endpoint(server, &stack.server), client: endpoint(client, &stack.client) };
+                transfers::perform(run, endpoints, records, failures, host)
+            }
+        }
     }
 }
 
@@ -308,20 +417,21 @@ fn imported(cache: &Cache) -> BTreeMap<String, Source> {
     imported
 }
 
-fn find_stacks() -> Result<PathBuf> {
+/// The folder of that name with stacks in it.
+fn find_stacks(name: &str) -> Result<PathBuf> {
     let here = env::current_dir().context("the current folder")?;
     let has_stacks = |folder: &PathBuf| {
-        let entries = fs::read_dir(folder.join("stacks")).into_iter().flatten().flatten();
+        let entries = fs::read_dir(folder.join(name)).into_iter().flatten().flatten();
         entries.into_iter().any(|entry| entry.path().join(MANIFEST).is_file())
     };
     let found = here.ancestors().map(Path::to_path_buf).find(has_stacks);
     let found = found.with_context(|| {
         format!(
-            "{}: found no folder stacks/ here or above\nhint: --stacks DIR, or work in a clone of quiclab",
+            "{}: found no folder {name}/ with stacks here or above\nhint: --stacks DIR, or work in a clone of quiclab",
             here.display()
         )
     })?;
-    Ok(found.join("stacks"))
+    Ok(found.join(name))
 }
 
 fn say(text: &str) {

@@ -46,7 +46,9 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
     let texts = files.iter().map(|file| read_text(file)).collect::<Result<Vec<_>>>()?;
     // Models need no stacks.
     let needs_stacks = texts.iter().any(|text| !is_scenario(text));
-    let laboratory = if needs_stacks { Some(Laboratory::open(&arguments.stacks, stop.clone())?) } else { None };
+    let testbed = arguments.testbed.unwrap_or(Testbed::Vm);
+    let open = || Laboratory::open_for(testbed, &arguments.stacks, stop.clone());
+    let laboratory = needs_stacks.then(open).transpose()?;
     // All of them, before the first is run.
     let all = files.iter().zip(&texts);
     let plans = all.map(|(file, text)| plan(file, text, arguments, laboratory.as_ref())).collect::<Result<Vec<_>>>()?;
@@ -87,7 +89,7 @@ fn perform_scenario(
     arguments: &RunArguments,
     stop: &AtomicBool,
 ) -> Result<(Option<Value>, usize)> {
-    let folder = results_folder(&planned.scenario.name, arguments);
+    let folder = results_folder(&planned.scenario.name, "", arguments);
     let (results, performed, failed) =
         simulate::perform(planned, &folder, command_line(file, arguments), workers(arguments), stop)?;
     let (input, page) = results.report()?;
@@ -118,7 +120,8 @@ fn experiment_files(path: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn perform(file: &Path, plan: &Plan, arguments: &RunArguments, laboratory: &Laboratory) -> Result<(Results, Done)> {
-    let folder = results_folder(&plan.experiment, arguments);
+    let suffix = if arguments.testbed == Some(Testbed::Sim) { "-sim" } else { "" };
+    let folder = results_folder(&plan.experiment, suffix, arguments);
     if plan.left_out > 0 {
         eprintln!("quiclab: {}{}", plan.experiment, left_out(plan));
     }
@@ -194,10 +197,6 @@ fn plan(file: &Path, text: &str, arguments: &RunArguments, laboratory: Option<&L
             "{name}: found a scenario of models with --testbed vm, expected --testbed sim\n\
              hint: a file with [workload] and [stack] instead of [flows] runs real stacks"
         ),
-        (_, false, Some(Testbed::Sim)) => bail!(
-            "{name}: found transfers between stacks with --testbed sim, expected --testbed vm\n\
-             hint: a file with [flows] runs models of TCP; docs/reference/scenario-file.md"
-        ),
         (_, true, _) => {
             let profile = arguments.profile.as_deref();
             let choice = simulate::Choice { profile, repetitions: arguments.reps, filters: &arguments.filter };
@@ -226,7 +225,11 @@ fn plan_transfers(file: &str, text: &str, arguments: &RunArguments, laboratory: 
         }
     }
     let overrides = Overrides { repetitions: arguments.reps, filters: arguments.filter.clone() };
-    Ok(experiment.plan(&laboratory.manifests(), &overrides)?)
+    let plan = experiment.plan(&laboratory.manifests(), &overrides)?;
+    if let Some(message) = plan.runs.iter().find_map(|run| laboratory.unknown_setting(run)) {
+        bail!("{file}: {message}");
+    }
+    Ok(plan)
 }
 
 /// Reads an experiment file.
@@ -268,15 +271,15 @@ fn workers(arguments: &RunArguments) -> usize {
     arguments.jobs.map_or_else(cores, usize::from)
 }
 
-/// The folder of an experiment's results.
-fn results_folder(experiment: &str, arguments: &RunArguments) -> PathBuf {
+/// The folder of an experiment's results; `suffix` keeps those of one testbed apart from those of another.
+fn results_folder(experiment: &str, suffix: &str, arguments: &RunArguments) -> PathBuf {
     // A profile's name can be any text, a folder's not.
     let plain = |character: char| if character.is_alphanumeric() { character } else { '_' };
     let profile = arguments
         .profile
         .as_ref()
         .map_or_else(String::new, |profile| format!("-{}", profile.chars().map(plain).collect::<String>()));
-    let own = format!("{experiment}{profile}");
+    let own = format!("{experiment}{profile}{suffix}");
     match &arguments.out {
         Some(folder) if arguments.file.is_dir() => folder.join(own),
         Some(folder) => folder.clone(),
@@ -292,6 +295,9 @@ fn command_line(file: &Path, arguments: &RunArguments) -> String {
     }
     if let Some(repetitions) = arguments.reps {
         let _ = write!(line, " --reps {repetitions}");
+    }
+    if arguments.testbed == Some(Testbed::Sim) {
+        line.push_str(" --testbed sim");
     }
     for path in &arguments.stacks.own {
         let _ = write!(line, " --stack {}", quoted(&path.display().to_string()));

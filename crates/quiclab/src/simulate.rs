@@ -15,7 +15,7 @@ use std::{
 use anyhow::{Result, bail};
 use quiclab_experiment::scenario::{Scenario, ScenarioPlan, ScenarioRun, TIME, scenario_labels};
 use quiclab_sim::measures::{METRICS, SERIES, is_named};
-use quiclab_testbed::sim::{SimulateError, run_id, simulate};
+use quiclab_testbed::sim::scenarios::{SimulateError, run_id, simulate};
 
 use crate::progress::CountProgress;
 

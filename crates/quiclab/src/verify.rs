@@ -10,7 +10,11 @@ use quiclab_testbed::{
 };
 use serde_json::json;
 
-use crate::{cli::VerifyArguments, laboratory::Laboratory, output, signals};
+use crate::{
+    cli::{Testbed, VerifyArguments},
+    laboratory::Laboratory,
+    output, signals,
+};
 
 /// Runs a record's run again. Returns 0 where every byte is the same, 1 where not.
 ///
@@ -20,7 +24,9 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
     let record = Record::load(&arguments.record)?;
     let run = &record.run.run;
-    let laboratory = Laboratory::open(&arguments.stacks, stop)?;
+    let is_simulated = record.run.versions.get("testbed").is_some_and(|testbed| testbed == "sim");
+    let testbed = if is_simulated { Testbed::Sim } else { Testbed::Vm };
+    let laboratory = Laboratory::open_for(testbed, &arguments.stacks, stop)?;
     let name = &run.settings.stack.name;
     for name in [&run.settings.stack.server, &run.settings.stack.client] {
         laboratory.source(name).with_context(|| arguments.record.display().to_string())?;

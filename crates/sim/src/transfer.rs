@@ -26,7 +26,7 @@ use stack::{Datagram, Stack};
 /// Bytes of a frame around the payload of a UDP datagram over IPv4: Ethernet without frame check sequence, IP, UDP.
 pub const FRAME_OVERHEAD: u64 = 14 + 20 + 8;
 /// By how much more that is over IPv6.
-const IPV6_MORE: u64 = 20;
+pub const IPV6_MORE: u64 = 20;
 /// How long the wire may take to fall silent after the client's end.
 const SILENCE_PATIENCE: Duration = Duration::from_secs(5);
 /// How many events pass until somebody is asked whether to go on.
@@ -203,8 +203,7 @@ struct Course<'a> {
 
 impl<'a> Course<'a> {
     fn new(transfer: &'a Transfer, observe: &'a mut dyn FnMut(Sighting)) -> Self {
-        let host =
-            |settings: &HostSettings, name: &str| Host::new(settings.clone(), Random::new(transfer.seed, name));
+        let host = |settings: &HostSettings, name: &str| Host::new(settings.clone(), Random::new(transfer.seed, name));
         let line = Netem::new(transfer.delay_to_client, transfer.queue_limit_packets);
         let bottleneck = TokenBucket::new(transfer.rate, transfer.burst_bytes, line);
         let back: Vec<Box<dyn Stage<Datagram>>> = vec![

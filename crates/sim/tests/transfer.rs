@@ -42,9 +42,11 @@ impl Stack for Toy {
                 let buffers = if asks { vec![buffer(1)] } else { Vec::new() };
                 Ok(Answer { is_done: client.has >= client.wants, next: None, buffers })
             }
-            Self::Server(server) => {
-                Ok(Answer { is_done: false, next: None, buffers: arrived.iter().map(|_| buffer(server.sends)).collect() })
-            }
+            Self::Server(server) => Ok(Answer {
+                is_done: false,
+                next: None,
+                buffers: arrived.iter().map(|_| buffer(server.sends)).collect(),
+            }),
             Self::Broken => Err("broken"),
         }
     }

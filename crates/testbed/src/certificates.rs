@@ -24,6 +24,13 @@ pub struct Certificates {
     pub authority: String,
 }
 
+impl Certificates {
+    /// The files by which an endpoint gets them, by name.
+    pub fn files(self) -> [(&'static str, String); 3] {
+        [("cert.pem", self.chain), ("priv.key", self.key), ("ca.pem", self.authority)]
+    }
+}
+
 /// Start of the guest's clock, 2026-01-01, in seconds since the Unix epoch.
 pub const GUEST_EPOCH_SECONDS: i64 = 1_767_225_600;
 

@@ -307,7 +307,8 @@ fn full_tap(report: &Report) -> Option<RunFailure> {
     Some(RunFailure::CaptureFull { tap: tap.name.clone(), seen: tap.packets_seen, lost: tap.packets_lost })
 }
 
-fn describe_end(end: &ProcessEnd) -> String {
+/// How a process ended, in words.
+pub(crate) fn describe_end(end: &ProcessEnd) -> String {
     match (end.exit_code, end.signal) {
         (Some(code), _) => format!("exit status {code}"),
         (None, Some(number)) => match nix::sys::signal::Signal::try_from(number) {

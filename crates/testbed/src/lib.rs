@@ -1,6 +1,7 @@
 //! Where a run happens, and the record it leaves.
 //!
-//! Two testbeds: [`vm`], QEMU in virtual time, for transfers between stacks; [`sim`], models in virtual time, for scenarios. Read first:
+//! Two testbeds: [`vm`], QEMU in virtual time, for transfers between stacks; [`sim`], models in virtual time, for scenarios and for
+//! stacks without sockets. Read first:
 //! [`record`] (what a run in the vm leaves), then [`vm`].
 //! Knows processes and files; does not know how an experiment expands or what a report looks like.
 

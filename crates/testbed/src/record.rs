@@ -175,7 +175,11 @@ impl Records {
     }
 }
 
-fn link_below(from: &Path, to: &Path) -> Result<()> {
+/// Links the files below a folder into another one, or copies them where the disk cannot do that.
+///
+/// # Errors
+/// Where one of them can be neither.
+pub(crate) fn link_below(from: &Path, to: &Path) -> Result<()> {
     for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
         let entry = entry?;
         let [source, target] = [from, to].map(|folder| folder.join(entry.file_name()));

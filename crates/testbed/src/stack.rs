@@ -115,7 +115,7 @@ impl BuiltStack {
         let objects = cache.path(&format!("build/{}", plain_name(source)));
         let folder = cache.folder(&name(source)?, |folder| {
             check_tools(manifest)?;
-            build(cache, source, &objects, folder, stop)
+            build(source, &objects, folder, stop)
         })?;
         let image = match own_image(source) {
             Some(image) => image,
@@ -150,15 +150,20 @@ fn own_image(source: &Source) -> Option<Image> {
 
 /// Name in the cache.
 fn name(source: &Source) -> Result<String> {
+    name_below("stack", source)
+}
+
+/// Name of what is made of a stack's source, in a folder of the cache.
+pub(crate) fn name_below(folder: &str, source: &Source) -> Result<String> {
     let mut hasher = hash::Hasher::default().part(RECIPE);
     for file in source_files(&source.folder, &source.folder)? {
         hasher = hasher.part(file.as_os_str().as_encoded_bytes()).part(&fs::read(source.folder.join(&file))?);
     }
-    Ok(format!("stack/{}-{}", plain_name(source), hasher.short()))
+    Ok(format!("{folder}/{}-{}", plain_name(source), hasher.short()))
 }
 
 /// Name of the folder, and the options that are not the usual ones. Without `=`: not every build system gets along with it in paths.
-fn plain_name(source: &Source) -> String {
+pub(crate) fn plain_name(source: &Source) -> String {
     let stack = source.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let options = source.options.iter().map(|(name, value)| format!("-{name}-{value}"));
     options.fold(stack, |name, option| name + &option)
@@ -182,7 +187,11 @@ fn source_files(root: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn check_tools(manifest: &StackManifest) -> Result<()> {
+/// Looks for what a build needs on this machine.
+///
+/// # Errors
+/// What is missing, with how to get it.
+pub(crate) fn check_tools(manifest: &StackManifest) -> Result<()> {
     for tool in &manifest.build.host_tools {
         let found = Command::new("sh").args(["-c", "command -v \"$0\" > /dev/null", tool]).status()?.success();
         if !found {
@@ -208,7 +217,7 @@ pub fn is_installed(package: &str) -> bool {
 
 /// Settings by which compilers write no path of this machine into what they build: the same source gives the same endpoint,
 /// and so the same packets, wherever it is built.
-fn path_independence(source: &Path, objects: &Path) -> Vec<(&'static str, String)> {
+fn path_independence(source: &Path, objects: &Path, flags: &[&str]) -> Vec<(&'static str, String)> {
     let cargo_home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let cargo_home = cargo_home.or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(".cargo")));
     let absolute = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
@@ -216,7 +225,8 @@ fn path_independence(source: &Path, objects: &Path) -> Vec<(&'static str, String
     folders.extend(cargo_home.map(|folder| (absolute(&folder), "/cargo")));
     let map =
         |option: &str| folders.iter().map(|(from, to)| format!("{option}={}={to}", from.display())).collect::<Vec<_>>();
-    let rust = [vec!["-Ctarget-feature=+crt-static".to_owned()], map("--remap-path-prefix")].concat();
+    let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
+    let rust = [vec!["-Ctarget-feature=+crt-static".to_owned()], flags, map("--remap-path-prefix")].concat();
     let c = map("-ffile-prefix-map").join(" ");
     vec![
         // Named, so that the flags do not reach build scripts and procedural macros.
@@ -227,27 +237,36 @@ fn path_independence(source: &Path, objects: &Path) -> Vec<(&'static str, String
     ]
 }
 
-fn build(cache: &Cache, source: &Source, objects: &Path, folder: &Path, stop: &AtomicBool) -> Result<()> {
-    let log = cache.path(&format!("build/{}.log", plain_name(source)));
+/// Runs a stack's own build command, which leaves its files in `out`.
+///
+/// # Errors
+/// A failed build, with the end of what it said.
+pub(crate) fn compile(
+    source: &Source,
+    objects: &Path,
+    out: &Path,
+    rust_flags: &[&str],
+    stop: &AtomicBool,
+) -> Result<()> {
+    let log = objects.with_extension("log");
     let Source { manifest, folder: source, options } = source;
     let option =
         |name: &String, values: &Vec<String>| options.get(name).or_else(|| values.first()).cloned().unwrap_or_default();
     let options = manifest.build.options.iter().map(|(name, values)| {
         (format!("QUICLAB_OPTION_{}", name.to_uppercase().replace('-', "_")), option(name, values))
     });
-    let out = folder.join("files");
-    fs::create_dir_all(&out)?;
+    fs::create_dir_all(out)?;
     fs::create_dir_all(objects)?;
     let file = fs::File::create(&log).with_context(|| log.display().to_string())?;
     let mut build = Command::new("sh");
     build
         .args(["-e", "-c", &manifest.build.command])
         .current_dir(source)
-        .env("QUICLAB_STACK_OUT", &out)
+        .env("QUICLAB_STACK_OUT", out)
         .env("CARGO_TARGET_DIR", objects)
         // The workspace's own flags are not the stack's.
         .env_remove("RUSTFLAGS")
-        .envs(path_independence(source, objects))
+        .envs(path_independence(source, objects, rust_flags))
         .envs(options)
         .stdout(file.try_clone()?)
         .stderr(file);
@@ -262,6 +281,12 @@ fn build(cache: &Cache, source: &Source, objects: &Path, folder: &Path, stop: &A
             manifest.build.command
         );
     }
+    Ok(())
+}
+
+fn build(source: &Source, objects: &Path, folder: &Path, stop: &AtomicBool) -> Result<()> {
+    let out = folder.join("files");
+    compile(source, objects, &out, &[], stop)?;
     let image = folder.join("stack.erofs");
     let arguments = [
         "--quiet".as_ref(),
@@ -277,7 +302,7 @@ fn build(cache: &Cache, source: &Source, objects: &Path, folder: &Path, stop: &A
     command::run("mkfs.erofs", &arguments.map(|argument: &std::ffi::OsStr| argument), "erofs-utils")?;
     let length = fs::metadata(&image)?.len();
     if length > STACK_BYTES {
-        bail!("{}: its files take {length} bytes, expected at most {STACK_BYTES}", manifest.name);
+        bail!("{}: its files take {length} bytes, expected at most {STACK_BYTES}", source.manifest.name);
     }
     fs::write(folder.join("sha256"), hash::of_file(&image)?)?;
     fs::File::options().write(true).open(&image)?.set_len(STACK_BYTES)?;

@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{Expectation, scenario::FigureSpec};
 use quiclab_report::{FailureRow, ScenarioReport, ScenarioRow};
-use quiclab_testbed::sim::{End, SimulatedRun};
+use quiclab_testbed::sim::scenarios::{End, SimulatedRun};
 use quiclab_trace::{RunColumn, write_runs};
 use serde::{Deserialize, Serialize};
 

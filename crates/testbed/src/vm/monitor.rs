@@ -208,23 +208,31 @@ impl Qemu {
         if let Some(end) = self.end {
             return Ok(end);
         }
-        let mut status = 0;
-        // SAFETY: all zeros is a valid value of this plain struct.
-        let mut used: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: both pointers are to live values; the child is ours and not yet reaped.
-        let result = unsafe { libc::wait4(self.child.id() as i32, &raw mut status, 0, &raw mut used) };
-        if result < 0 {
-            return Err(std::io::Error::last_os_error());
-        }
-        let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-        let host_use = HostUse {
-            cpu_seconds: seconds(used.ru_utime) + seconds(used.ru_stime),
-            resident_bytes: used.ru_maxrss as u64 * 1024,
-        };
-        let end = End { status: ExitStatus::from_raw(status), host_use };
+        let end = reap(&self.child, 0)?.ok_or(std::io::ErrorKind::WouldBlock)?;
         self.end = Some(end);
         Ok(end)
     }
+}
+
+/// Waits for the end of a child that was not waited for yet; with `WNOHANG` among the `options` of wait4(2), `None` where it has not ended.
+///
+/// # Errors
+/// What the kernel answers.
+pub(crate) fn reap(child: &Child, options: i32) -> std::io::Result<Option<End>> {
+    let mut status = 0;
+    // SAFETY: all zeros is a valid value of this plain struct.
+    let mut used: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: both pointers are to live values; the child is ours and not yet reaped.
+    let result = unsafe { libc::wait4(child.id() as i32, &raw mut status, options, &raw mut used) };
+    if result <= 0 {
+        return if result == 0 { Ok(None) } else { Err(std::io::Error::last_os_error()) };
+    }
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    let host_use = HostUse {
+        cpu_seconds: seconds(used.ru_utime) + seconds(used.ru_stime),
+        resident_bytes: used.ru_maxrss as u64 * 1024,
+    };
+    Ok(Some(End { status: ExitStatus::from_raw(status), host_use }))
 }
 
 /// An exit status in words, with what a signal probably means.

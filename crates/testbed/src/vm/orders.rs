@@ -27,8 +27,8 @@ const LISTEN_PATIENCE: Duration = Duration::from_secs(60);
 /// Where the seed gives no certificates.
 pub fn of_run(run: &Run, server: &StackManifest, client: &StackManifest, log_limit: ByteCount) -> Result<Orders> {
     let settings = &run.settings;
-    let certificates = certificates::make(run.seed, settings.workload.certificate)?;
-    let file = |name: &str, text: String| File { path: format!("{CERTIFICATES}/{name}"), text };
+    let certificates = certificates::make(run.seed, settings.workload.certificate)?.files();
+    let file = |(name, text): (&str, String)| File { path: format!("{CERTIFICATES}/{name}"), text };
     Ok(Orders {
         entropy: derive(run.seed, "entropy").to_vec(),
         theft_seed: derive(run.seed, "thefts").to_vec(),
@@ -42,11 +42,7 @@ pub fn of_run(run: &Run, server: &StackManifest, client: &StackManifest, log_lim
             seed: contents_seed(run),
             timeout: settings.workload.timeout,
         },
-        files: vec![
-            file("cert.pem", certificates.chain),
-            file("priv.key", certificates.key),
-            file("ca.pem", certificates.authority),
-        ],
+        files: certificates.map(file).into(),
         server: program(Role::Server, run, server),
         client: program(Role::Client, run, client),
         listen: Listen {
@@ -75,7 +71,7 @@ pub fn contents_seed(run: &Run) -> u64 {
 }
 
 /// The endpoint contract: docs/reference/endpoint-contract.md.
-fn program(role: Role, run: &Run, stack: &StackManifest) -> Program {
+pub(crate) fn program(role: Role, run: &Run, stack: &StackManifest) -> Program {
     let settings = &run.settings;
     let workload = &settings.workload;
     let (host, ip) = match settings.path.ip {
@@ -134,7 +130,7 @@ fn program(role: Role, run: &Run, stack: &StackManifest) -> Program {
 }
 
 /// A stream of its own for each purpose, so that none disturbs another.
-fn derive(seed: u64, purpose: &str) -> [u8; 32] {
+pub(crate) fn derive(seed: u64, purpose: &str) -> [u8; 32] {
     let mut digest = Sha256::new();
     digest.update(seed.to_le_bytes());
     digest.update(purpose);

@@ -87,6 +87,16 @@ pub enum PerformError {
     Testbed(#[from] anyhow::Error),
 }
 
+/// What is wrong with a run that has settings which only models of hosts know; `None` where all is well.
+pub fn unknown_setting(run: &Run) -> Option<String> {
+    let is_ideal = run.settings.hosts.model.is_ideal();
+    (!is_ideal).then(|| {
+        "hosts.timer_step, hosts.timer_lateness, hosts.call_cost, hosts.packet_cost, hosts.card_rate: found one of them set, expected none, \
+         because the virtual machine's hosts are real ones\nhint: --testbed sim"
+            .to_owned()
+    })
+}
+
 impl Vm {
     /// What a run between these stacks is made with: part of its identity.
     ///

@@ -1,0 +1,158 @@
+//! What the simulator's taps see, as frames in a capture.
+
+use std::{
+    fs::File,
+    io::BufWriter,
+    net::{IpAddr, SocketAddr},
+    path::Path,
+};
+
+use anyhow::{Context, Result};
+use etherparse::{
+    IpDscp, IpEcn, IpHeaders, Ipv4Extensions, Ipv4Header, Ipv6Extensions, Ipv6FlowLabel, Ipv6Header, PacketBuilder,
+    ip_number::UDP,
+};
+use quiclab_agent::report::TapReport;
+use quiclab_sim::transfer::{Side, Sighting, Tap};
+use quiclab_units::Time;
+use quiclab_wire::{CaptureWriter, Direction, PacketToWrite, TapDescription};
+
+/// As of Linux.
+const HOP_LIMIT: u8 = 64;
+
+/// A host on the wire.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Address {
+    /// Of its network card.
+    pub(super) link: [u8; 6],
+    /// IP address and UDP port.
+    pub(super) socket: SocketAddr,
+}
+
+/// Frames, until the secrets are known that stand before them.
+pub(super) struct Frames {
+    server: Address,
+    client: Address,
+    /// Time 0 of the simulator.
+    begin: Time,
+    taps: [Seen; 2],
+    frames: Vec<Frame>,
+}
+
+struct Seen {
+    name: &'static str,
+    snap_length: Option<u32>,
+    packets: u64,
+}
+
+struct Frame {
+    time: Time,
+    tap: usize,
+    length: u32,
+    bytes: Vec<u8>,
+    direction: Direction,
+}
+
+impl Frames {
+    pub(super) fn new(server: Address, client: Address, begin: Time, snap_lengths: [Option<u32>; 2]) -> Self {
+        let [sender, behind] = snap_lengths;
+        let seen = |name, snap_length| Seen { name, snap_length, packets: 0 };
+        let taps = [seen("sender", sender), seen("behind-bottleneck", behind)];
+        Self { server, client, begin, taps, frames: Vec::new() }
+    }
+
+    /// Takes in what a tap sees.
+    pub(super) fn add(&mut self, sighting: &Sighting) {
+        let (from, to) = match sighting.from {
+            Side::Server => (self.server, self.client),
+            Side::Client => (self.client, self.server),
+        };
+        let bytes = frame(from, to, sighting.datagram.ecn, &sighting.datagram.payload);
+        let tap = match sighting.tap {
+            Tap::Sender => 0,
+            Tap::BehindBottleneck => 1,
+        };
+        let seen = &mut self.taps[tap];
+        seen.packets += 1;
+        let length = bytes.len();
+        let kept = seen.snap_length.map_or(length, |most| length.min(most as usize));
+        // Of the sender's packets: at its own card they go out, and behind the bottleneck they go on out of the wire's end.
+        let direction = if sighting.from == Side::Server { Direction::Outbound } else { Direction::Inbound };
+        let time = self.begin + quiclab_units::Duration::from_nanos(sighting.time.as_nanos());
+        self.frames.push(Frame { time, tap, length: length as u32, bytes: bytes[..kept].to_vec(), direction });
+    }
+
+    /// Writes the capture.
+    pub(super) fn write(&self, path: &Path, secrets: Option<&[u8]>) -> Result<()> {
+        let taps: Vec<_> =
+            self.taps.iter().map(|tap| TapDescription { name: tap.name, snap_length: tap.snap_length }).collect();
+        let file = File::create(path).with_context(|| path.display().to_string())?;
+        let mut writer = CaptureWriter::new(BufWriter::with_capacity(1 << 20, file), &taps, secrets)?;
+        for frame in &self.frames {
+            writer.write_packet(&PacketToWrite {
+                time: frame.time,
+                interface: frame.tap as u32,
+                frame_length: frame.length,
+                captured: &frame.bytes,
+                direction: Some(frame.direction),
+            })?;
+        }
+        writer.finish()?;
+        Ok(())
+    }
+
+    /// What the taps say of themselves.
+    pub(super) fn reports(&self) -> Vec<TapReport> {
+        let report = |tap: &Seen| TapReport {
+            name: tap.name.to_owned(),
+            snaplen: tap.snap_length,
+            packets_seen: tap.packets,
+            packets_lost: 0,
+            block_bytes: 0,
+            blocks_used: 0,
+        };
+        self.taps.iter().map(report).collect()
+    }
+}
+
+/// An Ethernet frame around a UDP datagram.
+fn frame(from: Address, to: Address, ecn: u8, payload: &[u8]) -> Vec<u8> {
+    // Two bits are always a code point.
+    let ecn = IpEcn::try_new(ecn & 3).unwrap_or_default();
+    let ip = match (from.socket.ip(), to.socket.ip()) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            let header = Ipv4Header {
+                dscp: IpDscp::default(),
+                ecn,
+                dont_fragment: true,
+                time_to_live: HOP_LIMIT,
+                protocol: UDP,
+                source: source.octets(),
+                destination: destination.octets(),
+                ..Ipv4Header::default()
+            };
+            IpHeaders::Ipv4(header, Ipv4Extensions::default())
+        }
+        (source, destination) => {
+            let octets = |address| match address {
+                IpAddr::V4(address) => std::net::Ipv4Addr::to_ipv6_mapped(&address).octets(),
+                IpAddr::V6(address) => address.octets(),
+            };
+            let header = Ipv6Header {
+                traffic_class: ecn.value(),
+                flow_label: Ipv6FlowLabel::ZERO,
+                next_header: UDP,
+                hop_limit: HOP_LIMIT,
+                source: octets(source),
+                destination: octets(destination),
+                ..Ipv6Header::default()
+            };
+            IpHeaders::Ipv6(header, Ipv6Extensions::default())
+        }
+    };
+    let builder = PacketBuilder::ethernet2(from.link, to.link).ip(ip).udp(from.socket.port(), to.socket.port());
+    let mut bytes = Vec::with_capacity(builder.size(payload.len()));
+    // Writing into memory fails for datagrams alone that are too long for UDP, which are refused where they come from.
+    builder.write(&mut bytes, payload).expect("a datagram that fits UDP");
+    bytes
+}

@@ -1,0 +1,431 @@
+//! A transfer between real stacks without sockets, over the simulator's path: from a run to its record.
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    io,
+    net::{IpAddr, SocketAddr},
+    path::{Path, PathBuf},
+    sync::atomic::Ordering,
+    time::Instant,
+};
+
+use anyhow::{Context, Result};
+use quiclab_agent::{
+    report::Report,
+    topology::{CLIENT_ADDRESS, CLIENT_ADDRESS_V6, CLIENT_MAC, SERVER_ADDRESS, SERVER_ADDRESS_V6, SERVER_MAC},
+    workload::Contents,
+};
+use quiclab_experiment::{
+    run::{FairQueueing, HostModel, Hosts, IpVersion, Qdisc, Run, Versions},
+    stack::{Role, StackManifest},
+};
+use quiclab_sim::transfer::{
+    End, Failed, Side, Transfer,
+    host::{HostSettings, SendQueue},
+};
+use quiclab_units::{ByteCount, Duration, Time};
+
+use super::{
+    capture::{Address, Frames},
+    process::{Process, ProcessError, Start},
+    program::Program,
+    report::{Passed, failure_of, report_of, report_of_failure},
+};
+use crate::{
+    certificates::{self, GUEST_EPOCH_SECONDS},
+    collect::{RunFailure, SERVER_PORT},
+    hash,
+    measure::measure_record,
+    record::{CAPTURE_FILE, METRICS_FILE, PATH_FILE, RUN_FILE, Records, RunFile},
+    vm::{
+        monitor::{self, Interrupted},
+        orders::{self, contents_seed, derive, file_names},
+        run::{PerformError, Performed},
+        state::Host,
+    },
+};
+
+/// The client's UDP port: the first of the range for them (RFC 6335).
+const CLIENT_PORT: u16 = 49_152;
+/// More events than a transfer of 10 GB has: a stack that asks to be called again and again ends here.
+const MOST_EVENTS: u64 = 100_000_000;
+/// Linux's own horizon of `fq`.
+const FQ_HORIZON: Duration = Duration::from_secs(10);
+/// What decides about a record besides the simulator, the programs and the settings.
+const OWN_SOURCES: [&str; 4] =
+    [include_str!("transfers.rs"), include_str!("capture.rs"), include_str!("process.rs"), include_str!("report.rs")];
+
+/// A stack in one role.
+#[derive(Clone, Copy, Debug)]
+pub struct Endpoint<'a> {
+    /// What it says of itself.
+    pub manifest: &'a StackManifest,
+    /// Its program.
+    pub program: &'a Program,
+}
+
+/// The stacks of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Endpoints<'a> {
+    /// The one that serves.
+    pub server: Endpoint<'a>,
+    /// The one that fetches; may be the same.
+    pub client: Endpoint<'a>,
+}
+
+/// What is wrong with a run that has settings which the simulator's hosts do not know; `None` where all is well.
+pub fn unknown_setting(run: &Run) -> Option<String> {
+    let settings = &run.settings;
+    let hosts = &settings.hosts;
+    let usual_fq = FairQueueing {
+        flow_limit_packets: FairQueueing::USUAL_FLOW_LIMIT_PACKETS,
+        horizon: None,
+        ..FairQueueing::default()
+    };
+    let is_known_queue = match &hosts.server_qdisc {
+        Qdisc::None | Qdisc::PfifoFast | Qdisc::Etf { .. } => true,
+        Qdisc::Fq(parameters) => FairQueueing { horizon: None, ..parameters.clone() } == usual_fq,
+        Qdisc::FqCodel => false,
+    };
+    let unknown = [
+        ("kernel", settings.kernel != "6.1", "the usual one: there is no kernel"),
+        (
+            "hosts.server_qdisc",
+            !is_known_queue,
+            "\"none\", \"pfifo_fast\", \"etf\", or \"fq\" of which only hosts.fq_horizon is changed",
+        ),
+        ("stack.gso", hosts.segment_pacing.is_some(), "\"off\" or \"on\""),
+        (
+            "hosts.nanoseconds_per_instruction",
+            hosts.nanoseconds_per_instruction != 1,
+            "1; hosts.call_cost and hosts.packet_cost say what is slow",
+        ),
+        (
+            "hosts.timer_slack",
+            hosts.timer_slack != Hosts::USUAL_TIMER_SLACK,
+            "the usual one; hosts.timer_step and hosts.timer_lateness say what is late",
+        ),
+        ("hosts.theft_length", hosts.thefts.is_some(), "none"),
+    ];
+    let (key, _, expected) = unknown.into_iter().find(|(_, is_unknown, _)| *is_unknown)?;
+    Some(format!(
+        "{key}: found a value that the simulator's hosts do not know, expected {expected}\nhint: --testbed vm"
+    ))
+}
+
+/// What a run between these stacks is made with: part of its identity.
+///
+/// # Errors
+/// Where the seed gives no certificates.
+pub fn versions(run: &Run, endpoints: Endpoints) -> Result<Versions> {
+    let first = Run { seed: 0, start_shift: Duration::default(), ..run.clone() };
+    let mut orders = hash::Hasher::default().part(serde_json::to_string(&certificates_of(&first)?)?.as_bytes());
+    for (role, endpoint) in [(Role::Server, endpoints.server), (Role::Client, endpoints.client)] {
+        let environment = orders::program(role, &first, endpoint.manifest).environment;
+        orders = orders.part(serde_json::to_string(&environment)?.as_bytes());
+    }
+    for source in OWN_SOURCES {
+        orders = orders.part(source.as_bytes());
+    }
+    let mut versions = Versions::from([
+        ("testbed".into(), "sim".into()),
+        ("orders".into(), orders.short()),
+        ("simulator".into(), quiclab_sim::VERSION.into()),
+        ("quiclab".into(), env!("CARGO_PKG_VERSION").into()),
+    ]);
+    let both = [("server", endpoints.server), ("client", endpoints.client)];
+    let same = endpoints.client.manifest.name == endpoints.server.manifest.name;
+    for (role, endpoint) in both.into_iter().take(if same { 1 } else { 2 }) {
+        versions.insert(format!("{role}.files"), endpoint.program.digest.clone());
+        versions.insert(format!("{role}.version"), endpoint.manifest.version.clone());
+        versions.insert(format!("{role}.build_profile"), endpoint.manifest.build.profile.clone());
+    }
+    Ok(versions)
+}
+
+/// Performs `run` and writes its record.
+///
+/// # Errors
+/// See [`PerformError`].
+pub fn perform(
+    run: &Run,
+    endpoints: Endpoints,
+    records: &Records,
+    failures: &Path,
+    host: &Host,
+) -> Result<Performed, PerformError> {
+    let start = Instant::now();
+    let versions = versions(run, endpoints)?;
+    let name = run.folder_name(&versions);
+    let run_file = RunFile { id: run.id(&versions), run: run.clone(), versions };
+    let work = records.begin(&name)?;
+    let draft = records.begin(&name)?;
+    write(draft.folder(), RUN_FILE, &toml::to_string(&run_file).context(RUN_FILE)?)?;
+    let attempt = Attempt { run, endpoints, work: work.folder(), record: draft.folder(), host };
+    let (report, failure, host_use) = attempt.transfer()?;
+    write(draft.folder(), PATH_FILE, &(serde_json::to_string_pretty(&report).context(PATH_FILE)? + "\n"))?;
+    let kept = failures.join(&name);
+    if kept.exists() {
+        fs::remove_dir_all(&kept).with_context(|| kept.display().to_string())?;
+    }
+    if let Some(failure) = failure {
+        write(draft.folder(), "failure.txt", &format!("{failure}\n"))?;
+        let folder = Records::open(failures)?.begin(&name)?;
+        crate::record::link_below(draft.folder(), folder.folder())?;
+        let kept = Some(folder.finish()?);
+        return Err(PerformError::Run { failure, kept });
+    }
+    let metrics = measure_record(&draft.folder().join(CAPTURE_FILE), run, &report)?;
+    write(draft.folder(), METRICS_FILE, &metrics.to_json())?;
+    let record = draft.finish()?;
+    Ok(Performed { record, metrics, host_use, elapsed: start.elapsed() })
+}
+
+/// A run under way.
+struct Attempt<'a> {
+    run: &'a Run,
+    endpoints: Endpoints<'a>,
+    /// Folders of the endpoints, which go away.
+    work: &'a Path,
+    /// What stays.
+    record: &'a Path,
+    host: &'a Host,
+}
+
+impl Attempt<'_> {
+    /// Transfers, and writes the capture and what the endpoints said.
+    fn transfer(&self) -> Result<(Report, Option<RunFailure>, monitor::HostUse), PerformError> {
+        let settings = &self.run.settings;
+        self.fill_folders()?;
+        let transfer = transfer(self.run)?;
+        let mut server = self.start(Role::Server)?;
+        let mut client = self.start(Role::Client)?;
+        let snap_length = |bytes: Option<ByteCount>| bytes.map(|bytes| bytes.as_bytes() as u32);
+        let snap_lengths = [settings.tap.snaplen, settings.tap.bottleneck_snaplen].map(snap_length);
+        let [server_address, client_address] = addresses(settings.path.ip);
+        let begin = Time::from_nanos(GUEST_EPOCH_SECONDS as u64 * 1_000_000_000);
+        let mut frames = Frames::new(server_address, client_address, begin, snap_lengths);
+        let mut passed = Passed::new(settings.path.ip);
+        let deadline = Instant::now() + self.host.patience;
+        let is_stopped = || self.host.stop.load(Ordering::Relaxed);
+        let result = transfer.run(
+            &mut server,
+            &mut client,
+            &mut |sighting| {
+                passed.add(&sighting);
+                if settings.tap.enabled {
+                    frames.add(&sighting);
+                }
+            },
+            &mut || !is_stopped() && Instant::now() < deadline,
+        );
+        let outcome = match result {
+            Ok(outcome) => outcome,
+            Err(Failed { error: ProcessError::Interrupted, .. }) => {
+                return Err(anyhow::Error::new(Interrupted::ByRequest).into());
+            }
+            Err(Failed { side, error }) => {
+                let failure = failure_of(side, &error);
+                let report = report_of_failure(&failure);
+                self.keep_logs()?;
+                frames.write(&self.record.join(CAPTURE_FILE), self.secrets()?.as_deref())?;
+                return Ok((report, Some(failure), monitor::HostUse::default()));
+            }
+        };
+        if outcome.end == End::Told {
+            let why = if is_stopped() { Interrupted::ByRequest } else { Interrupted::ByDeadline(self.host.patience) };
+            return Err(anyhow::Error::new(why).into());
+        }
+        let is_done = outcome.end == End::Done;
+        let mut ends = Vec::new();
+        let mut failure = None;
+        for (side, process) in [(Side::Client, &mut client), (Side::Server, &mut server)] {
+            match process.finish() {
+                Ok(end) if end.status.success() || !is_done => ends.push(end),
+                Ok(end) => failure = failure.or(Some(failure_of(side, &ProcessError::Ended(end.status)))),
+                Err(ProcessError::Interrupted) => return Err(anyhow::Error::new(Interrupted::ByRequest).into()),
+                Err(error) => failure = failure.or(Some(failure_of(side, &error))),
+            }
+        }
+        failure = failure.or(match outcome.end {
+            End::Done => self.wrong_file()?,
+            End::Timeout => Some(RunFailure::ClientTimeout(settings.workload.timeout.to_string())),
+            End::Stuck => Some(RunFailure::Agent("both endpoints wait, and nothing is on its way".to_owned())),
+            End::TooManyEvents | End::Told => Some(RunFailure::Agent(format!(
+                "more than {MOST_EVENTS} events: an endpoint asks to be called without end"
+            ))),
+        });
+        self.keep_logs()?;
+        frames.write(&self.record.join(CAPTURE_FILE), self.secrets()?.as_deref())?;
+        let host_use = monitor::HostUse {
+            cpu_seconds: ends.iter().map(|end| end.host_use.cpu_seconds).sum(),
+            resident_bytes: ends.iter().map(|end| end.host_use.resident_bytes).sum(),
+        };
+        let send_sizes = settings.tap.send_sizes.then(|| passed.lengths([&server.buffers, &client.buffers]));
+        let taps = if settings.tap.enabled { frames.reports() } else { Vec::new() };
+        let report = Report { taps, send_sizes, ..report_of(self.run, &outcome, &passed) };
+        Ok((report, failure, host_use))
+    }
+
+    fn fill_folders(&self) -> Result<()> {
+        let workload = &self.run.settings.workload;
+        for role in ["server", "client"] {
+            for folder in ["logs", "certificates"] {
+                fs::create_dir_all(self.work.join(role).join(folder))?;
+            }
+            for (name, text) in certificates_of(self.run)? {
+                // A client has no business with the server's key.
+                if role == "server" || name == "ca.pem" {
+                    write(&self.work.join(role).join("certificates"), name, &text)?;
+                }
+            }
+        }
+        let [www, downloads] = [self.work.join("server/www"), self.work.join("client/downloads")];
+        for folder in [&www, &downloads] {
+            fs::create_dir_all(folder)?;
+        }
+        for (seed, name) in (contents_seed(self.run)..).zip(file_names(workload)) {
+            let path = www.join(name);
+            let mut file = File::create(&path).with_context(|| path.display().to_string())?;
+            let mut contents = io::BufReader::with_capacity(1 << 16, Contents::new(seed, workload.size.as_bytes()));
+            io::copy(&mut contents, &mut file).with_context(|| path.display().to_string())?;
+        }
+        Ok(())
+    }
+
+    fn start(&self, role: Role) -> Result<Process> {
+        let (name, endpoint) = match role {
+            Role::Server => ("server", self.endpoints.server),
+            Role::Client => ("client", self.endpoints.client),
+        };
+        let folder = self.work.join(name);
+        let logs = folder.join("logs");
+        let mut environment = orders::program(role, self.run, endpoint.manifest).environment;
+        let mut set = |name: &str, path: PathBuf| environment.insert(name.to_owned(), path.display().to_string());
+        for (name, below) in [("WWW", "www"), ("DOWNLOADS", "downloads"), ("CERTS", "certificates"), ("LOGS", "logs")] {
+            set(name, folder.join(below));
+        }
+        set("HOME", folder.clone());
+        set("SSLKEYLOGFILE", logs.join("keys.log"));
+        if self.run.settings.tap.qlog {
+            let qlog = logs.join(quiclab_agent::endpoint::QLOG);
+            fs::create_dir_all(&qlog)?;
+            set("QLOGDIR", qlog);
+        }
+        let seed = derive(self.run.seed, &format!("entropy of the {name}"));
+        environment.insert("QUICLAB_SEED".to_owned(), seed.iter().map(|byte| format!("{byte:02x}")).collect());
+        Process::start(Start {
+            program: endpoint.program,
+            environment,
+            folder: &folder,
+            log: &logs.join("stderr"),
+            transfer_bytes: self.run.settings.workload.all_bytes().as_bytes(),
+            stop: self.host.stop.clone(),
+        })
+    }
+
+    /// Moves the endpoints' logs into the record.
+    fn keep_logs(&self) -> Result<()> {
+        for role in ["server", "client"] {
+            let (from, to) = (self.work.join(role).join("logs"), self.record.join(role));
+            fs::rename(&from, &to).with_context(|| to.display().to_string())?;
+        }
+        Ok(())
+    }
+
+    /// What both endpoints logged of their TLS secrets, each line once.
+    fn secrets(&self) -> Result<Option<Vec<u8>>> {
+        let mut secrets = Vec::new();
+        let mut seen = BTreeSet::new();
+        for role in ["client", "server"] {
+            let path = self.record.join(role).join("keys.log");
+            if !path.is_file() {
+                continue;
+            }
+            let lines = fs::read(&path).with_context(|| path.display().to_string())?;
+            for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+                if seen.insert(line.to_vec()) {
+                    secrets.extend_from_slice(line);
+                    secrets.push(b'\n');
+                }
+            }
+        }
+        Ok(Some(secrets).filter(|secrets| !secrets.is_empty()))
+    }
+
+    /// What is wrong with the files that the client stored, if anything is.
+    fn wrong_file(&self) -> Result<Option<RunFailure>> {
+        let workload = &self.run.settings.workload;
+        let expected = workload.size.as_bytes();
+        for (seed, file) in (contents_seed(self.run)..).zip(file_names(workload)) {
+            let path = self.work.join("client/downloads").join(&file);
+            let Ok(metadata) = fs::metadata(&path) else { return Ok(Some(RunFailure::NoFile { file })) };
+            if metadata.len() != expected {
+                return Ok(Some(RunFailure::WrongLength { file, found: metadata.len(), expected }));
+            }
+            let expected = hash::of_reader(&mut Contents::new(seed, expected))?;
+            let found = hash::of_file(&path)?;
+            if found != expected {
+                return Ok(Some(RunFailure::WrongContents { file, found, expected }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn certificates_of(run: &Run) -> Result<[(&'static str, String); 3]> {
+    Ok(certificates::make(run.seed, run.settings.workload.certificate)?.files())
+}
+
+fn addresses(ip: IpVersion) -> [Address; 2] {
+    let (server, client): (IpAddr, IpAddr) = match ip {
+        IpVersion::V4 => (SERVER_ADDRESS.into(), CLIENT_ADDRESS.into()),
+        IpVersion::V6 => (SERVER_ADDRESS_V6.into(), CLIENT_ADDRESS_V6.into()),
+    };
+    [
+        Address { link: SERVER_MAC, socket: SocketAddr::new(server, SERVER_PORT) },
+        Address { link: CLIENT_MAC, socket: SocketAddr::new(client, CLIENT_PORT) },
+    ]
+}
+
+/// What the simulator is told.
+fn transfer(run: &Run) -> Result<Transfer> {
+    let path = &run.settings.path;
+    let hosts = &run.settings.hosts;
+    let queue = match &hosts.server_qdisc {
+        Qdisc::Fq(parameters) => SendQueue::Fair { horizon: parameters.horizon.unwrap_or(FQ_HORIZON) },
+        Qdisc::Etf { delta, deadline } => SendQueue::EarliestFirst { delta: *delta, deadline: *deadline },
+        Qdisc::None | Qdisc::PfifoFast | Qdisc::FqCodel => SendQueue::Direct,
+    };
+    let HostModel { timer_step, timer_lateness, call_cost, packet_cost, card_rate } = hosts.model.clone();
+    let client = HostSettings {
+        timer_step,
+        timer_lateness,
+        call_cost,
+        packet_cost,
+        card_rate: card_rate.map(TryInto::try_into).transpose().context("hosts.card_rate")?,
+        receive_coalescing: Duration::default(),
+        queue: SendQueue::Direct,
+    };
+    Ok(Transfer {
+        rate: path.rate.try_into().context("path.rate")?,
+        burst_bytes: path.burst.as_bytes(),
+        delay_to_client: path.delay_to_client,
+        queue_limit_packets: path.queue_limit_packets.into(),
+        delay_to_server: path.delay_to_server,
+        return_limit_packets: path.return_limit_packets.into(),
+        drops_to_server: path.drops_to_server.iter().map(|number| u64::from(*number)).collect(),
+        is_ipv6: path.ip == IpVersion::V6,
+        server: HostSettings { queue, receive_coalescing: hosts.receive_coalescing, ..client.clone() },
+        client,
+        begin: Time::from_nanos(run.start_shift.as_nanos()),
+        timeout: run.settings.workload.timeout,
+        seed: run.seed,
+        budget: MOST_EVENTS,
+    })
+}
+
+fn write(folder: &Path, name: &str, text: &str) -> Result<()> {
+    fs::write(folder.join(name), text).with_context(|| folder.join(name).display().to_string())
+}
