@@ -1,0 +1,35 @@
+//! ngtcp2 as a sans-IO endpoint (docs/reference/sans-io-endpoint.md): server or client, by `ROLE`.
+//!
+//! ngtcp2's C library does QUIC, rustls does TLS; this program is what lies between, and HTTP's streams. Read
+//! [`settings`] first (what is honoured, what is refused), then [`endpoint`] (an order in, an answer out), [`connection`] (how
+//! packets come and go), [`handshake`] and [`keys`] (TLS), [`callbacks`] (what ngtcp2 reports). What is `unsafe` lies in
+//! [`callbacks`], [`connection`], [`keys`], [`quic`] and [`transport`]; [`ffi`] has what C declares.
+//!
+//! Exit status: 0 done, 1 failed, 127 asked for something that this endpoint cannot do.
+
+mod application;
+mod callbacks;
+mod connection;
+mod endpoint;
+mod ffi;
+mod handshake;
+mod keys;
+mod outbox;
+mod quic;
+mod settings;
+mod shared;
+mod transport;
+
+use std::process::ExitCode;
+
+use endpoint::Peer;
+use settings::SUPPORT;
+
+fn main() -> ExitCode {
+    quiclab_sans_io::main(&SUPPORT, |settings, seed| {
+        let role = settings.role;
+        // ngtcp2 names it nowhere, not even in its qlog.
+        eprintln!("congestion control handed to ngtcp2: {:?}", settings.congestion_control);
+        quiclab_sans_io::serve(role, &mut Peer::new(settings, &seed)?)
+    })
+}

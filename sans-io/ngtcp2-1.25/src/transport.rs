@@ -1,0 +1,89 @@
+//! The QUIC configuration: ngtcp2's own values, plus what the settings ask for. As in stacks/ngtcp2-1.25.
+
+use std::{fmt::Write as _, fs::File, io::BufWriter, mem};
+
+use anyhow::{Context, Result};
+use quiclab_sans_io::contract::Role;
+
+use crate::{
+    callbacks,
+    ffi::*,
+    settings::{CongestionControl, Settings},
+};
+
+/// QUIC version 1 (RFC 9000).
+pub const V1: u32 = 1;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Time without any packet after which a connection is given up.
+const IDLE_TIMEOUT: u64 = 30 * SECOND;
+
+/// How long the peer may take to complete the handshake.
+const HANDSHAKE_TIMEOUT: u64 = 10 * SECOND;
+
+/// Flow control windows, in bytes, as in ngtcp2's own programs: far above the bandwidth-delay products of interest.
+const CONNECTION_WINDOW: u64 = 24 * 1024 * 1024;
+const STREAM_WINDOW: u64 = 16 * 1024 * 1024;
+/// For requests and HTTP/3's own streams.
+const SMALL_WINDOW: u64 = 256 * 1024;
+
+/// Most requests that a client may have open.
+const REQUESTS: u64 = 100;
+
+/// ngtcp2's settings of a connection that begins now.
+pub fn settings(settings: &Settings, now: u64) -> ngtcp2_settings {
+    // SAFETY: a plain structure for which zeros are valid, filled by ngtcp2.
+    let mut own = unsafe {
+        let mut own: ngtcp2_settings = mem::zeroed();
+        ngtcp2_settings_default_versioned(NGTCP2_SETTINGS_VERSION, &mut own);
+        own
+    };
+    own.initial_ts = now;
+    own.cc_algo = match settings.congestion_control {
+        CongestionControl::Reno => NGTCP2_CC_ALGO_RENO,
+        CongestionControl::Cubic => NGTCP2_CC_ALGO_CUBIC,
+        CongestionControl::Bbr => NGTCP2_CC_ALGO_BBR,
+    };
+    own.handshake_timeout = HANDSHAKE_TIMEOUT;
+    own.max_window = CONNECTION_WINDOW;
+    own.max_stream_window = STREAM_WINDOW;
+    if settings.qlog.is_some() {
+        own.qlog_write = Some(callbacks::on_qlog);
+    }
+    own
+}
+
+/// The transport parameters of this side.
+pub fn parameters(settings: &Settings) -> ngtcp2_transport_params {
+    // SAFETY: as above.
+    let mut own = unsafe {
+        let mut own: ngtcp2_transport_params = mem::zeroed();
+        ngtcp2_transport_params_default_versioned(NGTCP2_TRANSPORT_PARAMS_VERSION, &mut own);
+        own
+    };
+    own.max_idle_timeout = IDLE_TIMEOUT;
+    own.initial_max_data = CONNECTION_WINDOW;
+    own.initial_max_stream_data_bidi_local = STREAM_WINDOW;
+    own.initial_max_stream_data_bidi_remote = SMALL_WINDOW;
+    own.initial_max_stream_data_uni = SMALL_WINDOW;
+    // Control, QPACK encoder and decoder (RFC 9114, section 6.2).
+    own.initial_max_streams_uni = 3;
+    own.initial_max_streams_bidi = if settings.role == Role::Server { REQUESTS } else { 0 };
+    own
+}
+
+/// Creates the qlog of the connection with this original destination. `None`: none was asked for.
+///
+/// # Errors
+/// What the file system answers.
+pub fn qlog(settings: &Settings, original: &ngtcp2_cid) -> Result<Option<BufWriter<File>>> {
+    let Some(folder) = &settings.qlog else { return Ok(None) };
+    let mut name = String::new();
+    for byte in &original.data[..original.datalen] {
+        let _ = write!(name, "{byte:02x}");
+    }
+    let path = folder.join(format!("{name}_{}.sqlog", settings.role.name()));
+    let file = File::create(&path).with_context(|| format!("QLOGDIR: creating {}", path.display()))?;
+    Ok(Some(BufWriter::new(file)))
+}

@@ -1,0 +1,130 @@
+//! The program against itself, in two processes, with a network between them that loses.
+
+mod network;
+
+use std::fs;
+
+use network::{Folder, MILLISECOND, Network, Outcome, Packet};
+
+const MIB: usize = 1 << 20;
+
+fn file(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|number| (number * number / 7) as u8).collect()
+}
+
+/// Runs both programs, and looks whether the files arrived.
+fn transfer(folder: &Folder, name: &str, files: &[(&str, Vec<u8>)], variables: &[(&str, &str)]) -> Outcome {
+    let run = folder.run(name);
+    let mut requests = Vec::new();
+    for (name, content) in files {
+        fs::write(run.join("www").join(name), content).unwrap();
+        requests.push(format!("https://server:443/{name}"));
+    }
+    let requests = requests.join(" ");
+    let variables = [variables, &[("REQUESTS", requests.as_str())]].concat();
+    let outcome = Network { delay_ns: 20 * MILLISECOND, lost_every: 50 }.run(folder, &run, &variables);
+    for (name, content) in files {
+        let found = fs::read(run.join("downloads").join(name)).unwrap();
+        assert!(found == *content, "{name}: found {} bytes of it", found.len());
+    }
+    outcome
+}
+
+fn from<'a>(outcome: &'a Outcome, sender: &'a str) -> impl Iterator<Item = &'a Packet> {
+    outcome.packets.iter().filter(move |packet| packet.sender == sender)
+}
+
+#[test]
+fn a_transfer_completes_and_two_runs_give_the_same_bytes() {
+    let folder = Folder::new("same");
+    for http in ["h3", "hq"] {
+        let files = [("file1M", file(MIB))];
+        let run = |number| {
+            let name = format!("{http}-{number}");
+            let outcome = transfer(&folder, &name, &files, &[("QUICLAB_HTTP", http)]);
+            let logs = ["keys-client", "keys-server", "qlog/quinn-client-1.sqlog", "qlog/quinn-server-1.sqlog"];
+            (outcome, logs.map(|log| fs::read(folder.run(&name).join(log)).unwrap()))
+        };
+        let ((first, first_logs), (second, second_logs)) = (run(1), run(2));
+        assert!(first.lost > 10, "{http}: found {} lost datagrams", first.lost);
+        assert_eq!(first.packets.len(), second.packets.len(), "{http}");
+        for (number, (one, other)) in first.packets.iter().zip(&second.packets).enumerate() {
+            assert!(one == other, "{http}: datagram {number} differs: {one:?}, {other:?}");
+        }
+        assert_eq!(first.end_ns, second.end_ns);
+        assert!(first_logs == second_logs, "{http}: key logs or qlogs differ");
+        assert!(first_logs.iter().all(|log| !log.is_empty()));
+
+        // Below the least: one round trip of the handshake, one for the request.
+        assert!(first.end_ns >= 80 * MILLISECOND, "{http}: done after {} ns", first.end_ns);
+        let sent: usize = from(&first, "server").map(|packet| packet.payload.len()).sum();
+        assert!((MIB..MIB * 5 / 4).contains(&sent), "{http}: the server sent {sent} bytes");
+    }
+}
+
+#[test]
+fn another_seed_gives_other_bytes() {
+    let folder = Folder::new("seeds");
+    let files = [("file", file(100))];
+    let run = |name, seed: &str| {
+        let outcome = transfer(&folder, name, &files, &[("QUICLAB_SEED", &seed.repeat(64))]);
+        outcome.packets
+    };
+    let (one, other) = (run("one", "1"), run("other", "2"));
+    assert_eq!(one[0].payload.len(), other[0].payload.len(), "an Initial is padded");
+    assert!(one.iter().all(|packet| other.iter().all(|other| packet.payload != other.payload)));
+}
+
+#[test]
+fn what_is_asked_for_is_done() {
+    let folder = Folder::new("settings");
+    let files = [("a", file(300_000)), ("b", file(0)), ("c", file(70_000))];
+    for (name, variables) in [
+        ("cubic", [("QUICLAB_CCA", "cubic"), ("QUICLAB_STREAMS", "1")]),
+        ("reno", [("QUICLAB_CCA", "reno"), ("QUICLAB_HTTP", "hq")]),
+        ("bbr", [("QUICLAB_CCA", "bbr"), ("QUICLAB_IP", "6")]),
+        ("gso", [("QUICLAB_GSO", "off"), ("QUICLAB_STREAMS", "2")]),
+        ("handshake", [("TESTCASE", "handshake"), ("QUICLAB_PORT", "443")]),
+    ] {
+        let outcome = transfer(&folder, name, &files, &variables);
+        let algorithm = if matches!(name, "reno" | "bbr") { name } else { "cubic" };
+        let log = fs::read_to_string(folder.run(name).join("stderr-server")).unwrap();
+        assert!(log.contains(&format!("congestion control: {algorithm}\n")), "{name}: {log}");
+        let is_batched = from(&outcome, "server").any(|packet| packet.is_part);
+        assert_eq!(is_batched, name != "gso", "{name}");
+        assert!(from(&outcome, "server").any(|packet| packet.ecn == 2), "{name}: nothing with ECT(0)");
+    }
+}
+
+#[test]
+fn a_client_waits_for_its_turn_with_streams() {
+    let folder = Folder::new("streams");
+    let files: Vec<_> = ["a", "b", "c", "d"].map(|name| (name, file(10))).into();
+    let time = |name, streams| transfer(&folder, name, &files, &[("QUICLAB_STREAMS", streams)]).end_ns;
+    let (one, four) = (time("one", "1"), time("four", "4"));
+    assert_eq!(one, four + 3 * 40 * MILLISECOND, "one round trip for each but the first");
+}
+
+#[test]
+fn a_run_that_fails_ends_with_1_and_what_is_not_supported_with_127() {
+    let folder = Folder::new("failing");
+    let run = folder.run("failing");
+    let request = ("REQUESTS", "https://server:443/no-such-file");
+    let network = Network { delay_ns: MILLISECOND, lost_every: 1_000_000 };
+    assert_eq!(network.status(&folder, &run, &[request]), 1);
+    let log = fs::read_to_string(run.join("stderr-client")).unwrap();
+    assert!(log.contains("/no-such-file: found status 404, expected 200"), "{log}");
+    let deaf = Network { delay_ns: MILLISECOND, lost_every: 1 };
+    assert_eq!(deaf.status(&folder, &run, &[request]), 1);
+    let log = fs::read_to_string(run.join("stderr-client")).unwrap();
+    assert!(log.contains("handshake: not done within 10s"), "{log}");
+    for (name, value, expected) in [
+        ("TESTCASE", "retry", 127),
+        ("QUICLAB_PACING", "txtime", 127),
+        ("QUICLAB_NO_SUCH_SETTING", "1", 127),
+        ("QUICLAB_SEED", "", 1),
+        ("CERTS", "/no/such/folder", 1),
+    ] {
+        assert_eq!(folder.exit_status(&run, &[request, (name, value)]), expected, "{name}");
+    }
+}
