@@ -39,6 +39,7 @@ demo: demo-setup build ## run the quick profile of the baseline and report on it
 test: test-setup build target/python/.installed ## run all tests
 	cargo test --release --workspace
 	cargo test --locked --manifest-path stacks/contract-rust/Cargo.toml
+	cd sans-io/common-rust && env -u RUSTFLAGS cargo test --locked
 	for stack in quic-go x-net-quic; do (cd stacks/$$stack && go vet . && go test .); done
 
 .PHONY: lint
@@ -47,11 +48,13 @@ lint: toolchains ## formatting and clippy, with the purity lints
 	cargo clippy --release --workspace --all-targets -- -D warnings
 	cargo fmt --manifest-path stacks/contract-rust/Cargo.toml --check
 	cargo clippy --locked --manifest-path stacks/contract-rust/Cargo.toml --all-targets -- -D warnings
+	cargo fmt --manifest-path sans-io/common-rust/Cargo.toml --check
+	cd sans-io/common-rust && env -u RUSTFLAGS cargo clippy --locked --all-targets -- -D warnings
 
 .PHONY: deny
 deny: toolchains ## licences and sources of all dependencies
 	command -v cargo-deny > /dev/null || (cd / && env -u RUSTFLAGS cargo install cargo-deny --locked)
-	for manifest in Cargo.toml stacks/*/Cargo.toml; do \
+	for manifest in Cargo.toml stacks/*/Cargo.toml sans-io/*/Cargo.toml; do \
 		cargo deny --manifest-path $$manifest --config deny.toml --all-features check licenses bans sources; done
 
 # The stable compiler, told to accept the flags that the fuzzer needs. What is found stays in crates/wire/fuzz/found and
@@ -99,6 +102,11 @@ tcp-pacing: build ## the simulated study of TCP pacing, and what must hold of it
 	$(QUICLAB) run experiments/tcp-pacing -j $(JOBS)
 	$(QUICLAB) run experiments/oracles -j $(JOBS)
 	$(QUICLAB) check results/tcp-pacing results/oracles
+
+.PHONY: sans-io
+sans-io: build ## the stacks without sockets: their own tests, then the experiments that the simulator runs with them: some ten minutes
+	for stack in quinn ngtcp2-1.25; do (cd sans-io/$$stack && env -u RUSTFLAGS cargo test --release --locked); done
+	$(QUICLAB) run experiments/sans-io --testbed sim -j $(JOBS)
 
 .PHONY: atlas
 atlas: stacks ## how every stack paces under every congestion control it has: 20 minutes on 2 cores

@@ -36,6 +36,8 @@ pub enum Verb {
     Report(ReportArguments),
     /// Say whether what experiments expect holds in their results
     Check(CheckArguments),
+    /// Hold two folders of results against each other, such as those of two testbeds
+    Compare(CompareArguments),
     /// Say at which packet two records part, and what the stacks logged there
     Diff(DiffArguments),
     /// Run a record's run again and compare every byte
@@ -174,6 +176,25 @@ pub struct CheckArguments {
 const CHECK_HELP: &str = "\
 An experiment file says what must hold in its [[expect]] tables; docs/reference/experiment-file.md has them.
 Exit status: the number of expectations that fail or could not be measured, at most 99; 125 a folder could not be read.";
+
+/// Arguments of `quiclab compare`.
+#[derive(Debug, Args)]
+#[command(after_help = COMPARE_HELP)]
+pub struct CompareArguments {
+    /// A folder that quiclab run has filled
+    #[arg(value_name = "A")]
+    pub one: PathBuf,
+    /// Another one, with the same settings
+    #[arg(value_name = "B")]
+    pub other: PathBuf,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+const COMPARE_HELP: &str = "\
+Groups of runs are pairs where all their settings are the same; hosts.timer_step, timer_lateness, call_cost, packet_cost and card_rate, which \
+only the simulator has, may differ. \"By chance\" is the p-value of Welch's t-test. The distance of two distributions is that of Kolmogorov \
+and Smirnov. Exit status: 0, whatever differs; 125 where nothing could be compared.";
 
 /// Arguments of `quiclab diff`.
 #[derive(Debug, Args)]

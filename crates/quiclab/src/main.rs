@@ -4,6 +4,7 @@ mod analyze;
 mod analyze_plans;
 mod check;
 mod cli;
+mod compare;
 mod diff;
 mod doctor;
 mod folder;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         Verb::Analyze(arguments) => analyze::analyze(&arguments),
         Verb::Report(arguments) => report::report(&arguments),
         Verb::Check(arguments) => check::check(&arguments),
+        Verb::Compare(arguments) => compare::compare(&arguments),
         Verb::Diff(arguments) => diff::diff(&arguments),
         Verb::Verify(arguments) => verify::verify(&arguments),
         Verb::Doctor(arguments) => doctor::doctor(&arguments),

@@ -6,6 +6,7 @@
 
 mod analysis;
 mod columns;
+mod comparison;
 mod figures;
 mod findings;
 mod groups;
@@ -23,6 +24,7 @@ pub use analysis::{
     AnalysisInput, AnalyzedCapture, render_analysis_html, render_analysis_json, render_analysis_terminal,
 };
 pub use columns::metric_names;
+pub use comparison::{render_comparison_json, render_comparison_terminal};
 pub use findings::{Finding, Outcome, Side, findings, render_findings};
 pub use html::render_html;
 pub use input::{FailureRow, ReportInput, RunRow};

@@ -17,7 +17,7 @@ pub enum CongestionControl {
     Bbr,
 }
 
-/// What it can do; sans-io.toml says the same.
+/// What it can do; stack.toml says the same.
 pub const SUPPORT: Support<CongestionControl> = Support {
     server: &[Handshake, Transfer],
     client: &[Handshake, Transfer],
