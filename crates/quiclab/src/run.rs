@@ -1,6 +1,7 @@
 //! `quiclab run`
 
 use std::{
+    cell::OnceCell,
     fmt::Write as _,
     fs,
     path::{Path, PathBuf},
@@ -29,9 +30,9 @@ use crate::{
 const MOST_FAILURES: usize = 99;
 
 /// A file and the runs it asks for.
-enum Planned {
-    /// Transfers between stacks.
-    Transfers(Plan),
+enum Planned<'a> {
+    /// Transfers between stacks, and where these are.
+    Transfers(Plan, &'a Laboratory),
     /// Flows of models.
     Scenario(Box<simulate::Planned>),
 }
@@ -44,30 +45,36 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
     let files = experiment_files(&arguments.file)?;
     let texts = files.iter().map(|file| read_text(file)).collect::<Result<Vec<_>>>()?;
+    let opened = OnceCell::new();
     // Models need no stacks.
-    let needs_stacks = texts.iter().any(|text| !is_scenario(text));
-    let testbed = arguments.testbed.unwrap_or(Testbed::Vm);
-    let open = || Laboratory::open_for(testbed, &arguments.stacks, stop.clone());
-    let laboratory = needs_stacks.then(open).transpose()?;
+    let laboratory = || -> Result<&Laboratory> {
+        let testbed = arguments.testbed.unwrap_or(Testbed::Vm);
+        match opened.get() {
+            Some(laboratory) => Ok(laboratory),
+            None => {
+                let laboratory = Laboratory::open_for(testbed, &arguments.stacks, stop.clone())?;
+                Ok(opened.get_or_init(|| laboratory))
+            }
+        }
+    };
     // All of them, before the first is run.
     let all = files.iter().zip(&texts);
-    let plans = all.map(|(file, text)| plan(file, text, arguments, laboratory.as_ref())).collect::<Result<Vec<_>>>()?;
+    let plans = all.map(|(file, text)| plan(file, text, arguments, laboratory)).collect::<Result<Vec<_>>>()?;
     if arguments.dry_run {
         return show_plans(&plans, arguments.output.json);
     }
     let mut failed = 0;
     let mut shown = Vec::new();
     for (file, plan) in files.iter().zip(&plans) {
-        let (told, failures) = match (plan, &laboratory) {
-            (Planned::Transfers(plan), Some(laboratory)) => {
+        let (told, failures) = match plan {
+            Planned::Transfers(plan, laboratory) => {
                 let (results, done) = perform(file, plan, arguments, laboratory)?;
                 if stop.load(Ordering::Relaxed) {
                     return Err(Interrupted::ByRequest.into());
                 }
                 (show(&results, &done, arguments.output.json)?, done.failed)
             }
-            (Planned::Scenario(planned), _) => perform_scenario(file, planned, arguments, &stop)?,
-            (Planned::Transfers(_), None) => unreachable!("transfers are planned with stacks"),
+            Planned::Scenario(planned) => perform_scenario(file, planned, arguments, &stop)?,
         };
         shown.extend(told);
         failed += failures;
@@ -190,21 +197,26 @@ fn tell_end(page: &Path, failed: usize) {
 ///
 /// # Errors
 /// What is wrong with the file, or a testbed that cannot run it.
-fn plan(file: &Path, text: &str, arguments: &RunArguments, laboratory: Option<&Laboratory>) -> Result<Planned> {
+fn plan<'a>(
+    file: &Path,
+    text: &str,
+    arguments: &RunArguments,
+    laboratory: impl Fn() -> Result<&'a Laboratory>,
+) -> Result<Planned<'a>> {
     let name = file.display().to_string();
-    match (laboratory, is_scenario(text), arguments.testbed) {
-        (_, true, Some(Testbed::Vm)) => bail!(
+    if !is_scenario(text) {
+        let laboratory = laboratory()?;
+        return Ok(Planned::Transfers(plan_transfers(&name, text, arguments, laboratory)?, laboratory));
+    }
+    if arguments.testbed == Some(Testbed::Vm) {
+        bail!(
             "{name}: found a scenario of models with --testbed vm, expected --testbed sim\n\
              hint: a file with [workload] and [stack] instead of [flows] runs real stacks"
-        ),
-        (_, true, _) => {
-            let profile = arguments.profile.as_deref();
-            let choice = simulate::Choice { profile, repetitions: arguments.reps, filters: &arguments.filter };
-            Ok(Planned::Scenario(Box::new(simulate::plan(&name, text, choice)?)))
-        }
-        (Some(laboratory), false, _) => plan_transfers(&name, text, arguments, laboratory).map(Planned::Transfers),
-        (None, false, _) => unreachable!("a file of transfers is planned with stacks"),
+        );
     }
+    let profile = arguments.profile.as_deref();
+    let choice = simulate::Choice { profile, repetitions: arguments.reps, filters: &arguments.filter };
+    Ok(Planned::Scenario(Box::new(simulate::plan(&name, text, choice)?)))
 }
 
 fn plan_transfers(file: &str, text: &str, arguments: &RunArguments, laboratory: &Laboratory) -> Result<Plan> {
@@ -331,7 +343,7 @@ fn show_plans(plans: &[Planned], json: bool) -> Result<u8> {
         let mut runs = Vec::new();
         for plan in plans {
             match plan {
-                Planned::Transfers(plan) => runs.extend(plan.runs.iter().map(serde_json::to_value)),
+                Planned::Transfers(plan, _) => runs.extend(plan.runs.iter().map(serde_json::to_value)),
                 Planned::Scenario(planned) => runs.extend(planned.plan.runs.iter().map(serde_json::to_value)),
             }
         }
@@ -341,7 +353,7 @@ fn show_plans(plans: &[Planned], json: bool) -> Result<u8> {
     }
     for plan in plans {
         let text = match plan {
-            Planned::Transfers(plan) => transfers_in_words(plan),
+            Planned::Transfers(plan, _) => transfers_in_words(plan),
             Planned::Scenario(planned) => scenario_in_words(planned),
         };
         output::print(&text)?;

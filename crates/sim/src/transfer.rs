@@ -165,7 +165,7 @@ impl Transfer {
             if course.events >= self.budget {
                 break End::TooManyEvents;
             }
-            if course.events % GLANCE == 0 && !keep_on() {
+            if course.events.is_multiple_of(GLANCE) && !keep_on() {
                 break End::Told;
             }
             course.move_packets(now);
