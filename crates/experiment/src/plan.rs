@@ -233,7 +233,7 @@ impl Experiment {
 }
 
 /// A short name for each of several settings: the stack, and what sets it apart from the others, such as
-/// `quiche, stack.gso=off`. Equal settings get equal names.
+/// `quiche, gso=off`. Equal settings get equal names.
 pub fn labels(all: &[&Settings]) -> Vec<String> {
     let texts: Vec<_> = all.iter().map(|settings| setting_texts(settings)).collect();
     // What differs between stacks only is each one's own default, and says little. What has no meaning in one run, because it goes with
@@ -251,7 +251,9 @@ pub fn labels(all: &[&Settings]) -> Vec<String> {
         let mut label = settings.stack.name.clone();
         for key in &keys {
             if let Some(value) = &texts[*key] {
-                label.push_str(&format!(", {}={value}", SETTINGS[*key].key));
+                // The section says nothing that the name of the key does not.
+                let key = SETTINGS[*key].key;
+                label.push_str(&format!(", {}={value}", key.rsplit('.').next().unwrap_or(key)));
             }
         }
         label

@@ -310,6 +310,15 @@ mod tests {
     }
 
     #[test]
+    fn keys_are_unlike_each_other_without_their_sections() {
+        let mut names: Vec<_> = SETTINGS.iter().filter_map(|setting| setting.key.rsplit('.').next()).collect();
+        names.sort_unstable();
+        let all = names.len();
+        names.dedup();
+        assert_eq!(names.len(), all, "labels of runs tell settings by these names");
+    }
+
+    #[test]
     fn every_setting_stands_in_the_reference_with_its_default() {
         for Setting { key, .. } in SETTINGS {
             let default = documented_default(key);

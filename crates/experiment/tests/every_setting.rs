@@ -168,8 +168,9 @@ fn every_setting_that_differs_within_a_stack_stands_in_the_label() {
         SETTINGS.iter().filter(|(key, _, other, _)| *key != "stack.name" && !other.is_empty())
     {
         let [one, two] = [run(key, default).settings, run(key, other).settings];
+        let name = key.rsplit('.').next().unwrap();
         let expected =
-            [format!("quiche-0.24, {key}={}", default.trim_matches('"')), format!("quiche-0.24, {key}={text}")];
+            [format!("quiche-0.24, {name}={}", default.trim_matches('"')), format!("quiche-0.24, {name}={text}")];
         assert_eq!(labels(&[&one, &two]), expected);
     }
 }

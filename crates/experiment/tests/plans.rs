@@ -120,10 +120,10 @@ fn labels_say_what_sets_groups_of_a_stack_apart() {
     let settings: Vec<_> = plan.runs[..4].iter().map(|run| &run.settings).collect();
     let named: BTreeSet<_> = labels(&settings).into_iter().collect();
     let expected = [
-        "ngtcp2, hosts.server_qdisc=fq",
-        "ngtcp2, hosts.server_qdisc=none",
-        "quiche, hosts.server_qdisc=fq",
-        "quiche, hosts.server_qdisc=none",
+        "ngtcp2, server_qdisc=fq",
+        "ngtcp2, server_qdisc=none",
+        "quiche, server_qdisc=fq",
+        "quiche, server_qdisc=none",
     ];
     assert_eq!(named.iter().map(String::as_str).collect::<Vec<_>>(), expected);
     // Stacks that differ only by their own defaults need no more than their names.

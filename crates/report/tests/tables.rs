@@ -20,9 +20,9 @@ fn json_holds_statistics_published_values_and_nulls() {
     let report: serde_json::Value = serde_json::from_str(&render_json(&input())).unwrap();
     assert_eq!(report["schema"], 1);
     let [quiche, quiche_off, other] = &report["groups"].as_array().unwrap()[..] else { panic!("three groups") };
-    assert_eq!(quiche["label"], "quiche, stack.gso=on");
-    assert_eq!(quiche_off["label"], "quiche, stack.gso=off");
-    assert_eq!(other["label"], "other, stack.gso=on");
+    assert_eq!(quiche["label"], "quiche, gso=on");
+    assert_eq!(quiche_off["label"], "quiche, gso=off");
+    assert_eq!(other["label"], "other, gso=on");
     let goodput = &quiche["metrics"]["goodput_wire_bps"];
     assert_eq!(goodput["count"], 2);
     assert_eq!(goodput["mean"], 35e6);
