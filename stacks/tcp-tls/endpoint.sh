@@ -26,8 +26,8 @@ while IFS= read -r rest || [ -n "$rest" ]; do
 	while :; do
 		case $rest in *QUICLAB_*) rest=${rest#*QUICLAB_} ;; *) break ;; esac
 		case $rest in
-		CCA=* | CERT_DELAY=* | GSO=* | HTTP=* | IP=* | PACING=* | PORT=* | STREAMS=*) ;;
-		*) refuse "QUICLAB_${rest%%=*}: found a setting unknown here" 'CCA, CERT_DELAY, GSO, HTTP, IP, PACING, PORT, STREAMS' ;;
+		CCA=* | CERT_DELAY=* | GSO=* | HTTP=* | HYSTART=* | IP=* | PACING=* | PORT=* | STREAMS=*) ;;
+		*) refuse "QUICLAB_${rest%%=*}: found a setting unknown here" 'CCA, CERT_DELAY, GSO, HTTP, HYSTART, IP, PACING, PORT, STREAMS' ;;
 		esac
 	done
 done </proc/self/environ
@@ -56,6 +56,20 @@ www=${WWW-/www}
 downloads=${DOWNLOADS-/downloads}
 certs=${CERTS-/certs}
 scratch=${TMPDIR-/tmp}/quiclab-tcp-tls.$$
+
+# The kernel's HyStart is the older one, not HyStart++, of CUBIC only, and one setting for the whole machine.
+case $cca-${QUICLAB_HYSTART-} in
+*- | reno-off) ;;
+cubic-on | cubic-off)
+	[ "$QUICLAB_HYSTART" = off ] && hystart=0 || hystart=1
+	control=/sys/module/tcp_cubic/parameters/hystart
+	read -r current <$control || fail "$control: cannot be read"
+	if [ "$current" != $hystart ]; then
+		{ printf '%s\n' $hystart >$control; } 2>/dev/null || refuse "QUICLAB_HYSTART: found $QUICLAB_HYSTART" "what this kernel has: $current"
+	fi
+	;;
+*) refuse "QUICLAB_HYSTART: found '$QUICLAB_HYSTART' with $cca" 'on or off with cubic, off with reno' ;;
+esac
 
 if [ "$ROLE" = server ]; then
 	# One process, no log of requests, everything about sending as nginx has it by default.

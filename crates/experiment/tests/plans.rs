@@ -140,7 +140,7 @@ fn groups_that_differ_in_a_part_of_their_queueing_discipline_are_told_apart() {
     let settings: Vec<_> = plan.runs.iter().map(|run| &run.settings).collect();
     let named: BTreeSet<_> = labels(&settings).into_iter().collect();
     assert_eq!(named.len(), 4, "{named:?}");
-    assert!(named.contains("quiche, hosts.fq_flow_limit_packets=100, tap.snaplen=full"), "{named:?}");
+    assert!(named.contains("quiche, fq_flow_limit_packets=100, snaplen=full"), "{named:?}");
     assert_eq!(setting_text(settings[0], "hosts.etf_delta"), None);
 }
 

@@ -38,6 +38,15 @@ pub struct Acked {
     pub rate_sample: Option<RateSample>,
     /// Whether the window kept segments back, without which it must not grow (RFC 7661).
     pub is_limited_by_window: bool,
+    /// Whether something new has arrived in order: a duplicate does not make the window grow, whatever it selects (RFC 5681, section 3.1).
+    pub is_advancing: bool,
+}
+
+impl Acked {
+    /// Whether it may make the window of a controller grow that reacts to losses alone.
+    pub(crate) fn may_grow_window(&self) -> bool {
+        self.is_advancing && self.is_limited_by_window && !self.is_recovering
+    }
 }
 
 /// A congestion controller. Windows are in segments.

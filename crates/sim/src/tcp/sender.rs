@@ -318,6 +318,7 @@ impl Sender {
             highest: self.highest,
             is_recovering: answer.is_recovering || answer.is_new_loss,
             is_limited_by_window,
+            is_advancing: is_new,
         });
         if answer.is_new_loss {
             self.counters.recoveries += 1;
@@ -406,5 +407,43 @@ impl Endpoint for Sender {
     fn next_timeout(&self) -> Option<Time> {
         let paced = self.sendable().map(|_| self.paced_time().unwrap_or_default());
         [self.expires, paced].into_iter().flatten().min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::congestion::{cubic::Cubic, hystart::SlowStart, reno::Reno};
+
+    /// RFC 5681, section 3.1: an acknowledgment adds to the window that "cumulatively acknowledges new data", and section 3.2: the first two duplicates
+    /// do not change it.
+    #[test]
+    fn a_duplicate_does_not_make_the_window_grow() {
+        let at = |milliseconds: u64| Time::from_nanos(milliseconds * 1_000_000);
+        for (recovery, threshold) in
+            [Recovery::NewReno, Recovery::Selective].into_iter().flat_map(|recovery| [(recovery, 5.0), (recovery, 1e9)])
+        {
+            let slow_start = SlowStart::standard(1.0);
+            let controllers: [Box<dyn CongestionControl>; 2] = [
+                Box::new(Reno::new(10.0, threshold, slow_start.clone())),
+                Box::new(Cubic::new(10.0, threshold, slow_start)),
+            ];
+            for controller in controllers {
+                let mut sender = Sender::new(SenderSettings { recovery, ..SenderSettings::default() }, controller);
+                let mut outbox = Outbox::default();
+                sender.write(1000);
+                sender.handle_timeout(at(0), &mut outbox);
+                let mut told = Vec::new();
+                // 1 and 2 arrive, 3 is lost, 4 and 5 arrive.
+                for (next, selective) in [(1, (0, 0)), (2, (0, 0)), (2, (3, 4)), (2, (3, 5))] {
+                    let selective = [selective, (0, 0), (0, 0)];
+                    let segment = Segment::Acknowledgment { next, selective, echo: at(0), is_first: true };
+                    sender.handle_packet(at(100 + next), segment, &mut outbox);
+                    told.push(sender.congestion_window());
+                }
+                assert!(10.0 < told[0] && told[0] < told[1], "{recovery:?}, {threshold}: {told:?}");
+                assert_eq!(told[1..3], told[2..4], "{recovery:?}, {threshold}");
+            }
+        }
     }
 }

@@ -199,11 +199,12 @@ impl Proofs<'_> {
             self.add(&claim, LONG, &settings, Expected::Segments(SEGMENTS))?;
         }
         for hystart in [Switch::On, Switch::Off].into_iter().filter(|_| manifest.hystart) {
-            // Packets that leave one by one have the round-trip times that HyStart++ looks for, and a deep queue leaves it the round trips
-            // that it needs before the first loss.
-            let value = quoted(&word(&hystart));
+            // Packets that leave one by one, where the stack can, have the round-trip times that HyStart++ looks for, and a deep queue leaves it
+            // the round trips that it needs before the first loss.
+            let gso = if manifest.gso.contains(&Gso::Off) { Gso::Off } else { manifest.default.gso };
+            let (gso, value) = (quoted(&word(&gso)), quoted(&word(&hystart)));
             let settings =
-                [("stack.gso", "\"off\""), ("path.queue_limit_packets", "2000"), ("stack.hystart", value.as_str())];
+                [("stack.gso", gso.as_str()), ("path.queue_limit_packets", "2000"), ("stack.hystart", value.as_str())];
             let claim = format!("HyStart++ {}", word(&hystart));
             self.add(&claim, LONG, &settings, Expected::Hystart(hystart))?;
         }

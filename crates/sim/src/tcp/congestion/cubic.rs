@@ -85,7 +85,7 @@ impl CongestionControl for Cubic {
     }
 
     fn on_acknowledged(&mut self, acked: &Acked) {
-        if acked.is_recovering || !acked.is_limited_by_window {
+        if !acked.may_grow_window() {
             return;
         }
         if !self.slow_start.grow(acked, &mut self.window, &mut self.threshold) {
@@ -121,6 +121,7 @@ mod tests {
             rtt,
             smoothed_rtt: rtt,
             is_limited_by_window: true,
+            is_advancing: true,
             ..Acked::default()
         }
     }

@@ -33,7 +33,7 @@ impl CongestionControl for Reno {
     }
 
     fn on_acknowledged(&mut self, acked: &Acked) {
-        if acked.is_recovering || !acked.is_limited_by_window {
+        if !acked.may_grow_window() {
             return;
         }
         if !self.slow_start.grow(acked, &mut self.window, &mut self.threshold) {
