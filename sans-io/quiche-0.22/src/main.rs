@@ -1,0 +1,64 @@
+//! HTTP/3 and HTTP/0.9 over quiche 0.22.0 as a sans-IO endpoint: server or client, by `ROLE`.
+//!
+//! quiche reads clocks and draws random numbers by itself. This program gives it those of the run: it defines functions of
+//! the C library itself, and a static link takes them ([`machine`]). Read that first, then [`settings`] (what is honoured,
+//! what is refused), [`outbox`] (how packets leave), [`server`] and [`client`].
+//!
+//! What is not of sockets and clocks is that of the endpoint for virtual machines, by the link `vm` to its sources.
+//!
+//! Exit status: 0 done, 1 failed, 127 asked for something that this endpoint cannot do.
+
+mod addresses;
+mod client;
+mod clock;
+mod machine;
+mod outbox;
+mod server;
+mod settings;
+mod streams;
+mod transport;
+
+// Its connections may have a late certificate, which this release cannot give them.
+#[allow(dead_code)]
+#[path = "../vm/accept.rs"]
+mod accept;
+#[path = "../vm/batch.rs"]
+mod batch;
+#[path = "../vm/http.rs"]
+mod http;
+// There is no kernel that paces a batch.
+#[allow(dead_code)]
+#[path = "../vm/plan.rs"]
+mod plan;
+#[path = "../vm/planned.rs"]
+mod planned;
+#[path = "../vm/requests.rs"]
+mod requests;
+#[path = "../vm/response.rs"]
+mod response;
+#[path = "../vm/spread.rs"]
+mod spread;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use quiclab_contract::Role;
+use quiclab_sans_io::{Seed, serve};
+use settings::{SUPPORT, Settings};
+
+fn main() -> ExitCode {
+    machine::keep_to_the_seed();
+    quiclab_sans_io::main(&SUPPORT, run)
+}
+
+/// Plays the role. The seed is taken where randomness is asked for.
+fn run(settings: Settings, _: Seed) -> Result<()> {
+    match settings.role {
+        Role::Client => serve(settings.role, &mut client::Client::new(&settings)?),
+        Role::Server => {
+            let mut server = server::Server::new(&settings)?;
+            serve(settings.role, &mut server)?;
+            server.finish()
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! The program against itself, in two processes, with a network between them that loses.
+
+mod network;
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use network::{Folder, MILLISECOND, Network, Outcome, Packet};
+
+const MIB: usize = 1 << 20;
+
+fn file(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|number| (number * number / 7) as u8).collect()
+}
+
+/// Runs both programs on a network that loses, and looks whether the files arrived.
+fn transfer(folder: &Folder, name: &str, files: &[(&str, Vec<u8>)], variables: &[(&str, &str)]) -> Outcome {
+    transfer_over(&Network { delay_ns: 20 * MILLISECOND, lost_every: 50 }, folder, name, files, variables)
+}
+
+fn transfer_over(
+    network: &Network,
+    folder: &Folder,
+    name: &str,
+    files: &[(&str, Vec<u8>)],
+    variables: &[(&str, &str)],
+) -> Outcome {
+    let run = folder.run(name);
+    let mut requests = Vec::new();
+    for (name, content) in files {
+        fs::write(run.join("www").join(name), content).unwrap();
+        requests.push(format!("https://server:443/{name}"));
+    }
+    let requests = requests.join(" ");
+    let variables = [variables, &[("REQUESTS", requests.as_str())]].concat();
+    let outcome = network.run(folder, &run, &variables);
+    for (name, content) in files {
+        let found = fs::read(run.join("downloads").join(name)).unwrap();
+        assert!(found == *content, "{name}: found {} bytes of it", found.len());
+    }
+    outcome
+}
+
+fn from<'a>(outcome: &'a Outcome, sender: &'a str) -> impl Iterator<Item = &'a Packet> {
+    outcome.packets.iter().filter(move |packet| packet.sender == sender)
+}
+
+/// Every file that a run has left in these folders and is not of its files to fetch, by name.
+fn logs(run: &Path) -> BTreeMap<String, Vec<u8>> {
+    let folders = [run.to_owned(), run.join("qlog"), run.join("logs")];
+    let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path());
+    let files = entries.filter(|path| path.is_file());
+    files.map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(&path).unwrap())).collect()
+}
+
+#[test]
+fn a_transfer_completes_and_two_runs_give_the_same_bytes() {
+    let folder = Folder::new("same");
+    for (http, pacing) in [("h3", "txtime"), ("hq", "txtime"), ("hq", "off")] {
+        let files = [("file1M", file(MIB))];
+        let run = |number| {
+            let name = format!("{http}-{pacing}-{number}");
+            let outcome = transfer(&folder, &name, &files, &[("QUICLAB_HTTP", http), ("QUICLAB_PACING", pacing)]);
+            (outcome, logs(&folder.run(&name)))
+        };
+        let ((first, first_logs), (second, second_logs)) = (run(1), run(2));
+        assert!(first.lost > 10, "{http}: found {} lost datagrams", first.lost);
+        assert_eq!(first.packets.len(), second.packets.len(), "{http}");
+        for (number, (one, other)) in first.packets.iter().zip(&second.packets).enumerate() {
+            assert!(one == other, "{http}: datagram {number} differs: {one:?}, {other:?}");
+        }
+        assert_eq!(first.end_ns, second.end_ns);
+        let names: Vec<_> = first_logs.keys().collect();
+        assert!(names.iter().any(|name| name.ends_with("-server.sqlog")), "{names:?}");
+        assert!(names.iter().any(|name| name.ends_with("-client.sqlog")), "{names:?}");
+        for (name, log) in &first_logs {
+            assert!(second_logs.get(name) == Some(log) && !log.is_empty(), "{http}: {name} differs or is empty");
+        }
+        // Below the least: one round trip of the handshake, one for the request.
+        assert!(first.end_ns >= 80 * MILLISECOND, "{http}: done after {} ns", first.end_ns);
+        let sent: usize = from(&first, "server").map(|packet| packet.payload.len()).sum();
+        assert!((MIB..MIB * 5 / 4).contains(&sent), "{http}: the server sent {sent} bytes");
+        assert_eq!(first_logs.contains_key("planned.csv"), pacing == "txtime");
+    }
+}
+
+#[test]
+fn another_seed_gives_other_bytes() {
+    let folder = Folder::new("seeds");
+    let files = [("file", file(100))];
+    let run = |name, seed: &str| {
+        let outcome = transfer(&folder, name, &files, &[("QUICLAB_SEED", &seed.repeat(64))]);
+        outcome.packets
+    };
+    let (one, other) = (run("one", "1"), run("other", "2"));
+    assert_eq!(one[0].payload.len(), other[0].payload.len(), "an Initial is padded");
+    assert!(one.iter().all(|packet| other.iter().all(|other| packet.payload != other.payload)));
+}
+
+#[test]
+fn what_the_processor_can_do_is_not_seen() {
+    let folder = Folder::new("processor");
+    let files = [("file", file(100_000))];
+    // For BoringSSL: an Intel processor, whose RDRAND it would use, with SSE and AES but without AVX.
+    let intel = [("OPENSSL_ia32cap", "0x4218020257000000")];
+    let [one, other] = [("own", &[][..]), ("intel", &intel)].map(|(name, variables)| {
+        let outcome = transfer(&folder, name, &files, variables);
+        (outcome.packets, logs(&folder.run(name)))
+    });
+    assert!(one == other);
+}
+
+/// Planned times of the server's packets, with when they were handed over.
+fn planned(outcome: &Outcome) -> Vec<(u64, u64)> {
+    from(outcome, "server").map(|packet| (packet.sent_ns, packet.planned_ns.unwrap())).collect()
+}
+
+#[test]
+fn planned_times_increase_and_are_not_over_where_a_burst_begins() {
+    let folder = Folder::new("planned");
+    let files = [("file1M", file(MIB))];
+    for (name, gso, clock) in [("on", "on", "monotonic"), ("off", "off", "monotonic"), ("tai", "on", "tai")] {
+        let variables = [
+            ("QUICLAB_GSO", gso),
+            ("QUICLAB_TXTIME_CLOCK", clock),
+            ("QUICLAB_HTTP", "hq"),
+            ("QUICLAB_PACING", "txtime"),
+        ];
+        let times = planned(&transfer(&folder, name, &files, &variables));
+        assert!(times.is_sorted_by_key(|(_, planned)| *planned), "{name}");
+        // A burst that was cut short goes on with the time it began with, which may be over; with ETF that would be a drop.
+        let lead = if clock == "tai" { 250_000 } else { 0 };
+        for pair in times.windows(2) {
+            let ((_, before), (sent, planned)) = (pair[0], pair[1]);
+            assert!(planned >= sent + lead || (clock != "tai" && planned == before), "{name}: {planned} at {sent}");
+        }
+        // Most of the file is planned to leave later than at once.
+        let ahead = times.iter().filter(|(sent, planned)| *planned > sent + MILLISECOND).count();
+        assert!(ahead > times.len() / 2, "{name}: {ahead} of {}", times.len());
+        let list = fs::read_to_string(folder.run(name).join("logs/planned.csv")).unwrap();
+        assert_eq!((list.lines().count(), list.lines().next()), (times.len() + 1, Some("crc32c,planned_ns")));
+        // Each packet has a line in the order of sending, and the first of a buffer has the time of the buffer.
+        let listed: Vec<u64> =
+            list.lines().skip(1).map(|line| line.split_once(',').unwrap().1.parse().unwrap()).collect();
+        assert!(listed.iter().zip(&times).all(|(listed, (_, planned))| listed >= planned));
+        assert_eq!(listed.first(), times.first().map(|(_, planned)| planned));
+    }
+}
+
+#[test]
+fn what_is_asked_for_is_done() {
+    let folder = Folder::new("settings");
+    let files = [("a", file(300_000)), ("b", file(0)), ("c", file(70_000))];
+    for (name, variables) in [
+        ("cubic", [("QUICLAB_CCA", "cubic"), ("QUICLAB_STREAMS", "1")]),
+        ("reno", [("QUICLAB_CCA", "reno"), ("QUICLAB_HTTP", "hq")]),
+        ("bbr2", [("QUICLAB_CCA", "bbr2"), ("QUICLAB_IP", "6")]),
+        ("gso", [("QUICLAB_GSO", "off"), ("QUICLAB_STREAMS", "2")]),
+        ("segments", [("QUICLAB_GSO_SEGMENTS", "2"), ("QUICLAB_HTTP", "hq")]),
+        ("at once", [("QUICLAB_PACING", "off"), ("QUICLAB_HYSTART", "off")]),
+        ("handshake", [("TESTCASE", "handshake"), ("QUICLAB_PORT", "443")]),
+    ] {
+        let outcome = transfer(&folder, name, &files, &variables);
+        let algorithm = match name {
+            "reno" => "Reno",
+            "bbr2" => "BBR2",
+            _ => "CUBIC",
+        };
+        let log = fs::read_to_string(folder.run(name).join("stderr-server")).unwrap();
+        assert!(log.contains(&format!("congestion control: {algorithm}\n")), "{name}: {log}");
+        let is_batched = from(&outcome, "server").any(|packet| packet.is_part);
+        assert_eq!(is_batched, name != "gso", "{name}");
+        let is_planned = from(&outcome, "server").any(|packet| packet.planned_ns.is_some());
+        assert_eq!(is_planned, name != "at once", "{name}");
+    }
+}
+
+#[test]
+fn a_flight_that_is_longer_than_an_answer_may_be_takes_several() {
+    let folder = Folder::new("long");
+    let files = [("a", file(24 * MIB)), ("b", file(24 * MIB))];
+    let network = Network { delay_ns: 20 * MILLISECOND, lost_every: usize::MAX };
+    let outcome = transfer_over(&network, &folder, "long", &files, &[("QUICLAB_PACING", "off")]);
+    let mut flights = BTreeMap::<u64, usize>::new();
+    for packet in from(&outcome, "server") {
+        *flights.entry(packet.sent_ns).or_default() += packet.payload.len();
+    }
+    let longest = flights.values().max().unwrap();
+    assert!(*longest > 16 * MIB, "the longest flight has {longest} bytes, which one answer may have");
+}
+
+#[test]
+fn a_client_waits_for_its_turn_with_streams() {
+    let folder = Folder::new("streams");
+    let files: Vec<_> = ["a", "b", "c", "d"].map(|name| (name, file(10))).into();
+    let time = |name, streams| {
+        let variables = [("QUICLAB_STREAMS", streams), ("QUICLAB_PACING", "off")];
+        transfer(&folder, name, &files, &variables).end_ns
+    };
+    let (one, four) = (time("one", "1"), time("four", "4"));
+    assert_eq!(one, four + 3 * 40 * MILLISECOND, "one round trip for each but the first");
+}
+
+#[test]
+fn a_run_that_fails_ends_with_1_and_what_is_not_supported_with_127() {
+    let folder = Folder::new("failing");
+    let run = folder.run("failing");
+    let request = ("REQUESTS", "https://server:443/no-such-file");
+    let network = Network { delay_ns: MILLISECOND, lost_every: 1_000_000 };
+    assert_eq!(network.status(&folder, &run, &[request]), 1);
+    let log = fs::read_to_string(run.join("stderr-client")).unwrap();
+    assert!(log.contains("/no-such-file: found status 404, expected 200"), "{log}");
+    let deaf = Network { delay_ns: MILLISECOND, lost_every: 1 };
+    assert_eq!(deaf.status(&folder, &run, &[request]), 1);
+    let log = fs::read_to_string(run.join("stderr-client")).unwrap();
+    assert!(log.contains("handshake: not there within 10s"), "{log}");
+    for (name, value, expected) in [
+        ("TESTCASE", "retry", 127),
+        ("QUICLAB_PACING", "user", 127),
+        ("QUICLAB_NO_SUCH_SETTING", "1", 127),
+        ("QUICLAB_SEED", "", 1),
+        ("CERTS", "/no/such/folder", 1),
+    ] {
+        assert_eq!(folder.exit_status(&run, &[request, (name, value)]), expected, "{name}");
+    }
+}
