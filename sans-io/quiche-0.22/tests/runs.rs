@@ -5,6 +5,7 @@ mod network;
 use std::{collections::BTreeMap, fs, path::Path};
 
 use network::{Folder, MILLISECOND, Network, Outcome, Packet};
+use quiclab_sans_io::wire::ANSWER_LIMIT;
 
 const MIB: usize = 1 << 20;
 
@@ -175,7 +176,7 @@ fn what_is_asked_for_is_done() {
 }
 
 #[test]
-fn a_flight_that_is_longer_than_an_answer_may_be_takes_several() {
+fn a_flight_that_is_too_long_for_one_answer_takes_several() {
     let folder = Folder::new("long");
     let files = [("a", file(24 * MIB)), ("b", file(24 * MIB))];
     let network = Network { delay_ns: 20 * MILLISECOND, lost_every: usize::MAX };
@@ -185,7 +186,7 @@ fn a_flight_that_is_longer_than_an_answer_may_be_takes_several() {
         *flights.entry(packet.sent_ns).or_default() += packet.payload.len();
     }
     let longest = flights.values().max().unwrap();
-    assert!(*longest > 16 * MIB, "the longest flight has {longest} bytes, which one answer may have");
+    assert!(*longest > ANSWER_LIMIT / 2, "the longest flight has {longest} bytes, which fit one answer");
 }
 
 #[test]
