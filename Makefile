@@ -105,7 +105,7 @@ tcp-pacing: build ## the simulated study of TCP pacing, and what must hold of it
 
 .PHONY: sans-io
 sans-io: build ## the stacks without sockets: their own tests, then the experiments that the simulator runs with them: some ten minutes
-	for stack in quinn ngtcp2-1.25; do (cd sans-io/$$stack && env -u RUSTFLAGS cargo test --release --locked); done
+	for stack in quinn ngtcp2-1.25 quiche-0.22; do (cd sans-io/$$stack && env -u RUSTFLAGS cargo test --release --locked); done
 	$(QUICLAB) run experiments/sans-io --testbed sim -j $(JOBS)
 
 .PHONY: atlas

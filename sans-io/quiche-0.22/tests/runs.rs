@@ -1,11 +1,15 @@
 //! The program against itself, in two processes, with a network between them that loses.
 
+#[path = "../common/network.rs"]
 mod network;
 
 use std::{collections::BTreeMap, fs, path::Path};
 
 use network::{Folder, MILLISECOND, Network, Outcome, Packet};
 use quiclab_sans_io::wire::ANSWER_LIMIT;
+
+/// The program that is tested.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_quiche-sans-io");
 
 const MIB: usize = 1 << 20;
 
@@ -55,7 +59,7 @@ fn logs(run: &Path) -> BTreeMap<String, Vec<u8>> {
 
 #[test]
 fn a_transfer_completes_and_two_runs_give_the_same_bytes() {
-    let folder = Folder::new("same");
+    let folder = Folder::new(PROGRAM, "same");
     for (http, pacing) in [("h3", "txtime"), ("hq", "txtime"), ("hq", "off")] {
         let files = [("file1M", file(MIB))];
         let run = |number| {
@@ -86,7 +90,7 @@ fn a_transfer_completes_and_two_runs_give_the_same_bytes() {
 
 #[test]
 fn another_seed_gives_other_bytes() {
-    let folder = Folder::new("seeds");
+    let folder = Folder::new(PROGRAM, "seeds");
     let files = [("file", file(100))];
     let run = |name, seed: &str| {
         let outcome = transfer(&folder, name, &files, &[("QUICLAB_SEED", &seed.repeat(64))]);
@@ -99,7 +103,7 @@ fn another_seed_gives_other_bytes() {
 
 #[test]
 fn what_the_processor_can_do_is_not_seen() {
-    let folder = Folder::new("processor");
+    let folder = Folder::new(PROGRAM, "processor");
     let files = [("file", file(100_000))];
     // For BoringSSL: an Intel processor, whose RDRAND it would use, with SSE and AES but without AVX.
     let intel = [("OPENSSL_ia32cap", "0x4218020257000000")];
@@ -117,7 +121,7 @@ fn planned(outcome: &Outcome) -> Vec<(u64, u64)> {
 
 #[test]
 fn planned_times_increase_and_are_not_over_where_a_burst_begins() {
-    let folder = Folder::new("planned");
+    let folder = Folder::new(PROGRAM, "planned");
     let files = [("file1M", file(MIB))];
     for (name, gso, clock) in [("on", "on", "monotonic"), ("off", "off", "monotonic"), ("tai", "on", "tai")] {
         let variables = [
@@ -149,7 +153,7 @@ fn planned_times_increase_and_are_not_over_where_a_burst_begins() {
 
 #[test]
 fn what_is_asked_for_is_done() {
-    let folder = Folder::new("settings");
+    let folder = Folder::new(PROGRAM, "settings");
     let files = [("a", file(300_000)), ("b", file(0)), ("c", file(70_000))];
     for (name, variables) in [
         ("cubic", [("QUICLAB_CCA", "cubic"), ("QUICLAB_STREAMS", "1")]),
@@ -177,7 +181,7 @@ fn what_is_asked_for_is_done() {
 
 #[test]
 fn a_flight_that_is_too_long_for_one_answer_takes_several() {
-    let folder = Folder::new("long");
+    let folder = Folder::new(PROGRAM, "long");
     let files = [("a", file(24 * MIB)), ("b", file(24 * MIB))];
     let network = Network { delay_ns: 20 * MILLISECOND, lost_every: usize::MAX };
     let outcome = transfer_over(&network, &folder, "long", &files, &[("QUICLAB_PACING", "off")]);
@@ -191,7 +195,7 @@ fn a_flight_that_is_too_long_for_one_answer_takes_several() {
 
 #[test]
 fn a_client_waits_for_its_turn_with_streams() {
-    let folder = Folder::new("streams");
+    let folder = Folder::new(PROGRAM, "streams");
     let files: Vec<_> = ["a", "b", "c", "d"].map(|name| (name, file(10))).into();
     let time = |name, streams| {
         let variables = [("QUICLAB_STREAMS", streams), ("QUICLAB_PACING", "off")];
@@ -203,7 +207,7 @@ fn a_client_waits_for_its_turn_with_streams() {
 
 #[test]
 fn a_run_that_fails_ends_with_1_and_what_is_not_supported_with_127() {
-    let folder = Folder::new("failing");
+    let folder = Folder::new(PROGRAM, "failing");
     let run = folder.run("failing");
     let request = ("REQUESTS", "https://server:443/no-such-file");
     let network = Network { delay_ns: MILLISECOND, lost_every: 1_000_000 };

@@ -1,10 +1,14 @@
 //! The program against itself, in two processes, with a network between them that loses.
 
+#[path = "../common/network.rs"]
 mod network;
 
 use std::fs;
 
 use network::{Folder, MILLISECOND, Network, Outcome, Packet};
+
+/// The program that is tested.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_quinn-sans-io");
 
 const MIB: usize = 1 << 20;
 
@@ -36,7 +40,7 @@ fn from<'a>(outcome: &'a Outcome, sender: &'a str) -> impl Iterator<Item = &'a P
 
 #[test]
 fn a_transfer_completes_and_two_runs_give_the_same_bytes() {
-    let folder = Folder::new("same");
+    let folder = Folder::new(PROGRAM, "same");
     for http in ["h3", "hq"] {
         let files = [("file1M", file(MIB))];
         let run = |number| {
@@ -64,7 +68,7 @@ fn a_transfer_completes_and_two_runs_give_the_same_bytes() {
 
 #[test]
 fn another_seed_gives_other_bytes() {
-    let folder = Folder::new("seeds");
+    let folder = Folder::new(PROGRAM, "seeds");
     let files = [("file", file(100))];
     let run = |name, seed: &str| {
         let outcome = transfer(&folder, name, &files, &[("QUICLAB_SEED", &seed.repeat(64))]);
@@ -77,7 +81,7 @@ fn another_seed_gives_other_bytes() {
 
 #[test]
 fn what_is_asked_for_is_done() {
-    let folder = Folder::new("settings");
+    let folder = Folder::new(PROGRAM, "settings");
     let files = [("a", file(300_000)), ("b", file(0)), ("c", file(70_000))];
     for (name, variables) in [
         ("cubic", [("QUICLAB_CCA", "cubic"), ("QUICLAB_STREAMS", "1")]),
@@ -98,7 +102,7 @@ fn what_is_asked_for_is_done() {
 
 #[test]
 fn a_client_waits_for_its_turn_with_streams() {
-    let folder = Folder::new("streams");
+    let folder = Folder::new(PROGRAM, "streams");
     let files: Vec<_> = ["a", "b", "c", "d"].map(|name| (name, file(10))).into();
     let time = |name, streams| transfer(&folder, name, &files, &[("QUICLAB_STREAMS", streams)]).end_ns;
     let (one, four) = (time("one", "1"), time("four", "4"));
@@ -107,7 +111,7 @@ fn a_client_waits_for_its_turn_with_streams() {
 
 #[test]
 fn a_run_that_fails_ends_with_1_and_what_is_not_supported_with_127() {
-    let folder = Folder::new("failing");
+    let folder = Folder::new(PROGRAM, "failing");
     let run = folder.run("failing");
     let request = ("REQUESTS", "https://server:443/no-such-file");
     let network = Network { delay_ns: MILLISECOND, lost_every: 1_000_000 };

@@ -1,4 +1,5 @@
-//! Two processes, and a network with a delay and losses between them, before which packets wait for their send times.
+//! For the tests of programs: two processes, and a network with a delay and losses between them, before which packets wait for their send
+//! times. A test takes it in by its path.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -18,12 +19,16 @@ pub const MILLISECOND: u64 = 1_000_000;
 const LIMIT_NS: u64 = 60_000 * MILLISECOND;
 
 /// Certificates, and a folder for each run; until it is dropped.
-pub struct Folder(PathBuf);
+pub struct Folder {
+    path: PathBuf,
+    /// The program that plays both roles.
+    program: &'static str,
+}
 
 impl Folder {
     /// An empty one.
-    pub fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("quiche-sans-io-{}-{name}", std::process::id()));
+    pub fn new(program: &'static str, name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("sans-io-{}-{name}", std::process::id()));
         fs::create_dir_all(folder.join("certs")).unwrap();
         let key = KeyPair::generate().unwrap();
         let mut authority = CertificateParams::default();
@@ -37,12 +42,12 @@ impl Folder {
         let server = CertificateParams::new(vec!["server".to_owned()]).unwrap();
         fs::write(folder.join("certs/cert.pem"), server.signed_by(&key, &issuer).unwrap().pem()).unwrap();
         fs::write(folder.join("certs/priv.key"), key.serialize_pem()).unwrap();
-        Self(folder)
+        Self { path: folder, program }
     }
 
     /// The folder of a run.
     pub fn run(&self, name: &str) -> PathBuf {
-        let run = self.0.join(name);
+        let run = self.path.join(name);
         for folder in ["www", "downloads", "qlog", "logs"] {
             fs::create_dir_all(run.join(folder)).unwrap();
         }
@@ -58,12 +63,12 @@ impl Folder {
 
     fn start(&self, run: &Path, role: &str, variables: &[(&str, &str)]) -> Child {
         let seed = "0123456789abcdef".repeat(4);
-        Command::new(env!("CARGO_BIN_EXE_quiche-sans-io"))
+        Command::new(self.program)
             .env_clear()
             .envs([("ROLE", role), ("TESTCASE", "transfer"), ("QUICLAB_SEED", &seed)])
             .env("WWW", run.join("www"))
             .env("DOWNLOADS", run.join("downloads"))
-            .env("CERTS", self.0.join("certs"))
+            .env("CERTS", self.path.join("certs"))
             .env("QLOGDIR", run.join("qlog"))
             .env("LOGS", run.join("logs"))
             .env("SSLKEYLOGFILE", run.join(format!("keys-{role}")))
@@ -79,7 +84,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            let _ = fs::remove_dir_all(&self.0);
+            let _ = fs::remove_dir_all(&self.path);
         }
     }
 }
