@@ -104,6 +104,9 @@ pub enum RunFailure {
     /// The guest broke down.
     #[error("the guest left no results: {0}")]
     Guest(String),
+    /// A simulated transfer came to no end.
+    #[error("{0}")]
+    Simulation(String),
     /// The agent broke down, or could not start an endpoint.
     #[error("the agent in the guest could not do its work: {0}")]
     Agent(String),

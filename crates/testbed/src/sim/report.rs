@@ -62,7 +62,7 @@ pub(super) fn failure_of(side: Side, error: &ProcessError) -> RunFailure {
         ProcessError::Ended(status) => {
             RunFailure::ServerEnded(describe_end(&process_end(Some(*status), Duration::default())))
         }
-        other => RunFailure::Agent(format!("the {role}: {other}")),
+        other => RunFailure::Simulation(format!("the {role}: {other}")),
     }
 }
 

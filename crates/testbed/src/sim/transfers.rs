@@ -251,8 +251,8 @@ impl Attempt<'_> {
         failure = failure.or(match outcome.end {
             End::Done => self.wrong_file()?,
             End::Timeout => Some(RunFailure::ClientTimeout(settings.workload.timeout.to_string())),
-            End::Stuck => Some(RunFailure::Agent("both endpoints wait, and nothing is on its way".to_owned())),
-            End::TooManyEvents | End::Told => Some(RunFailure::Agent(format!(
+            End::Stuck => Some(RunFailure::Simulation("both endpoints wait, and nothing is on its way".to_owned())),
+            End::TooManyEvents | End::Told => Some(RunFailure::Simulation(format!(
                 "more than {MOST_EVENTS} events: an endpoint asks to be called without end"
             ))),
         });
