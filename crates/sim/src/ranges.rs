@@ -46,6 +46,11 @@ impl Ranges {
         Some(self.ranges[place])
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }

@@ -1,5 +1,7 @@
 //! The receiver: what has arrived, and when to say so (RFC 5681, section 4.2; RFC 2018).
 
+use std::collections::{BTreeSet, VecDeque};
+
 use quiclab_path::packet::Ecn;
 use quiclab_units::{Duration, Time};
 
@@ -8,6 +10,11 @@ use crate::{
     ranges::Ranges,
     segment::Segment,
 };
+
+/// How far from the front a range is looked for that grows again.
+const NEAR: usize = 8;
+/// How many entries may be stale, besides as many as there are ranges.
+const MOST_STALE: usize = 32;
 
 /// How a receiver acknowledges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +39,9 @@ pub struct Receiver {
     next: u64,
     /// Later ones that have.
     later: Ranges,
-    /// Begins of ranges, the one that grew last first.
-    recent: Vec<u64>,
+    /// Begins of ranges, the one that grew last first. Some may have been swallowed or acknowledged since, or stand a second time further
+    /// behind: a flow that has lost much has hundreds, which cannot all be looked at for each segment.
+    recent: VecDeque<u64>,
     /// What waits for a second segment: until when, and what is echoed.
     waiting: Option<(Time, Time, bool)>,
     /// Segments that came for the first time.
@@ -49,7 +57,7 @@ impl Receiver {
             settings,
             next: 0,
             later: Ranges::default(),
-            recent: Vec::new(),
+            recent: VecDeque::new(),
             waiting: None,
             arrived: 0,
             duplicates: 0,
@@ -77,19 +85,16 @@ impl Receiver {
         if sequence > self.next {
             let (begin, _) = self.later.insert(sequence, sequence + 1, |_, _| is_new = true);
             if is_new {
-                // The range that grew comes first; one that it has swallowed began just behind.
-                let swallowed = sequence + 1;
-                self.recent.retain(|recent| *recent != begin && *recent != swallowed);
-                self.recent.insert(0, begin);
+                self.remember(begin);
             }
         } else if sequence == self.next {
             let had_gap = !self.later.is_empty();
             self.arrived += 1;
             self.next += 1;
-            if let Some((begin, end)) = self.later.first().filter(|range| range.0 == self.next) {
+            if let Some((_, end)) = self.later.first().filter(|range| range.0 == self.next) {
                 self.next = end;
                 self.later.remove_below(end);
-                self.recent.retain(|recent| *recent != begin);
+                self.forget_stale();
             }
             return !had_gap;
         }
@@ -98,12 +103,37 @@ impl Receiver {
         false
     }
 
+    /// The range that begins there has grown.
+    fn remember(&mut self, begin: u64) {
+        if let Some(place) = self.recent.iter().take(NEAR).position(|recent| *recent == begin) {
+            self.recent.remove(place);
+        }
+        self.recent.push_front(begin);
+        self.forget_stale();
+    }
+
+    /// Tidies the list of ranges, when more of it may be stale than not.
+    fn forget_stale(&mut self) {
+        if self.recent.len() <= MOST_STALE + 2 * self.later.len() {
+            return;
+        }
+        let mut known = BTreeSet::new();
+        let later = &self.later;
+        self.recent.retain(|begin| later.beginning_at(*begin).is_some() && known.insert(*begin));
+    }
+
     fn acknowledge(&mut self, echo: Time, is_first: bool, outbox: &mut Outbox<Segment>) {
         self.waiting = None;
         let mut selective = [(0, 0); 3];
-        let ranges = self.recent.iter().filter_map(|begin| self.later.beginning_at(*begin));
-        for (slot, range) in selective.iter_mut().zip(ranges) {
-            *slot = range;
+        let mut count = 0;
+        for range in self.recent.iter().filter_map(|begin| self.later.beginning_at(*begin)) {
+            if count == selective.len() {
+                break;
+            }
+            if !selective[..count].contains(&range) {
+                selective[count] = range;
+                count += 1;
+            }
         }
         outbox.send(
             self.settings.acknowledgment_bytes,
@@ -142,6 +172,8 @@ impl Endpoint for Receiver {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn arrive(receiver: &mut Receiver, sequences: &[u64]) -> Vec<(u64, Vec<(u64, u64)>)> {
@@ -181,6 +213,43 @@ mod tests {
         let expected: Vec<_> = expected.into_iter().map(|(next, ranges)| (next, ranges.to_vec())).collect();
         assert_eq!(told, expected);
         assert_eq!(receiver.duplicates(), 1);
+    }
+
+    /// RFC 2018, section 4, word by word: the first block is that of the segment that has just arrived, the others are those most recently
+    /// reported, each once.
+    fn literally(sequences: &[u64]) -> Vec<Vec<(u64, u64)>> {
+        let mut arrived = BTreeSet::new();
+        let mut order: Vec<u64> = Vec::new();
+        let mut told = Vec::new();
+        for sequence in sequences {
+            let next = |arrived: &BTreeSet<u64>| (0..).find(|number| !arrived.contains(number)).unwrap_or(0);
+            if arrived.insert(*sequence) && *sequence > next(&arrived) {
+                order.insert(0, *sequence);
+            }
+            let first = next(&arrived);
+            let block = |number: u64| {
+                let begin = (first..=number).rev().take_while(|number| arrived.contains(number)).last();
+                let end = (number..).find(|number| !arrived.contains(number));
+                begin.zip(end).filter(|_| number > first)
+            };
+            let mut blocks = Vec::new();
+            for found in order.iter().filter_map(|number| block(*number)) {
+                if blocks.len() < 3 && !blocks.contains(&found) {
+                    blocks.push(found);
+                }
+            }
+            told.push(blocks);
+        }
+        told
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_are_those_of_the_rfc(sequences in prop::collection::vec(0_u64..400, 0..500)) {
+            let mut receiver = Receiver::new(ReceiverSettings::default());
+            let told: Vec<_> = arrive(&mut receiver, &sequences).into_iter().map(|(_, blocks)| blocks).collect();
+            prop_assert_eq!(told, literally(&sequences));
+        }
     }
 
     #[test]
