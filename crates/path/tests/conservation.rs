@@ -50,7 +50,7 @@ fn stage(number: usize, seed: u64) -> Boxed {
         Box::new(Link::new(Rate::from_bits_per_second(8_000_000).try_into().unwrap(), queue))
     }
     let short = Duration::from_micros(700);
-    match number % 17 {
+    match number % 18 {
         0 => link(DropTail::new(limit)),
         1 => link(DropTail::new(Limit::Bytes(4000))),
         2 => link(DropHead::new(Limit::Bytes(4000))),
@@ -82,6 +82,7 @@ fn stage(number: usize, seed: u64) -> Boxed {
         7 => Box::new(TokenBucket::new(rate, 2000, DropTail::new(limit))),
         8 => Box::new(TokenBucket::new(rate, 1535, Netem::new(short, 7))),
         9 => Box::new(Delay::new(short)),
+        16 => Box::new(Netem::new(short, 7)),
         10 => Box::new(Jitter::new(JitterDistribution::Exponential { mean: short }, Order::Lost, random("jitter"))),
         11 => Box::new(Reorder::new(share(0.3), short, random("reorder"))),
         12 => Box::new(Duplicate::new(share(0.3), random("duplicate"))),
@@ -162,7 +163,7 @@ fn arrivals(numbers: &[usize], seed: u64, packets: &[(u64, u32, u64)], often: bo
 proptest! {
     #[test]
     fn nothing_is_lost_and_polling_changes_nothing(
-        numbers in prop::collection::vec(0usize..17, 0..6),
+        numbers in prop::collection::vec(0usize..18, 0..6),
         seed in 0u64..1000,
         packets in prop::collection::vec((0u64..3_000_000, 40u32..1515, 0u64..4), 0..60),
     ) {

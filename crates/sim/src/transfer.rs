@@ -29,7 +29,7 @@ pub const FRAME_OVERHEAD: u64 = 14 + 20 + 8;
 pub const IPV6_MORE: u64 = 20;
 /// How long the wire may take to fall silent after the client's end.
 const SILENCE_PATIENCE: Duration = Duration::from_secs(5);
-/// How many events pass until somebody is asked whether to go on.
+/// How many steps pass until somebody is asked whether to go on.
 const GLANCE: u64 = 256;
 
 /// A transfer from a server to a client.
@@ -157,33 +157,30 @@ impl Transfer {
     ) -> Result<Outcome, Failed<S::Error>> {
         let mut course = Course::new(self, observe);
         course.client.start(self.begin);
+        let latest = self.begin + self.timeout;
         let end = loop {
-            let Some(now) = course.next_time() else { break End::Stuck };
-            if now > self.begin + self.timeout {
-                break End::Timeout;
+            if let Some(end) = course.advance(latest, keep_on) {
+                break end;
             }
-            if course.events >= self.budget {
-                break End::TooManyEvents;
-            }
-            if course.events.is_multiple_of(GLANCE) && !keep_on() {
-                break End::Told;
-            }
-            course.move_packets(now);
-            course.wake(now, Side::Server, server)?;
-            if course.wake(now, Side::Client, client)? {
+            course.wake(Side::Server, server)?;
+            if course.wake(Side::Client, client)? {
+                course.done = Some(course.now);
                 break End::Done;
             }
         };
         if end == End::Done {
-            course.fall_silent(server)?;
+            // What is on its way arrives, and the server answers, until nothing is.
+            let latest = course.now + SILENCE_PATIENCE;
+            while course.packet_time().is_some() && course.advance(latest, keep_on).is_none() {
+                course.wake(Side::Server, server)?;
+            }
         }
         Ok(course.outcome(end))
     }
 
-    fn frame_bytes(&self, datagram: &Datagram) -> u32 {
-        let overhead = FRAME_OVERHEAD + if self.is_ipv6 { IPV6_MORE } else { 0 };
-        // A datagram has 65 507 bytes at most.
-        (datagram.payload.len() as u64 + overhead) as u32
+    /// Bytes of a frame around the payload of a datagram.
+    fn overhead(&self) -> u64 {
+        FRAME_OVERHEAD + if self.is_ipv6 { IPV6_MORE } else { 0 }
     }
 }
 
@@ -196,14 +193,19 @@ struct Course<'a> {
     to_client: Pipeline<Datagram>,
     to_server: Pipeline<Datagram>,
     now: Time,
+    /// Calls of stacks and packets that were sent.
     events: u64,
+    /// Times at which something happened.
+    steps: u64,
     /// When the client was done.
     done: Option<Time>,
 }
 
 impl<'a> Course<'a> {
     fn new(transfer: &'a Transfer, observe: &'a mut dyn FnMut(Sighting)) -> Self {
-        let host = |settings: &HostSettings, name: &str| Host::new(settings.clone(), Random::new(transfer.seed, name));
+        let host = |settings: &HostSettings, name: &str| {
+            Host::new(settings.clone(), transfer.overhead(), Random::new(transfer.seed, name))
+        };
         let line = Netem::new(transfer.delay_to_client, transfer.queue_limit_packets);
         let bottleneck = TokenBucket::new(transfer.rate, transfer.burst_bytes, line);
         let back: Vec<Box<dyn Stage<Datagram>>> = vec![
@@ -219,6 +221,7 @@ impl<'a> Course<'a> {
             to_server: Pipeline::new(back),
             now: Time::from_nanos(0),
             events: 0,
+            steps: 0,
             done: None,
         }
     }
@@ -234,6 +237,23 @@ impl<'a> Course<'a> {
     fn packet_time(&self) -> Option<Time> {
         let hosts = [self.server.send_time(), self.client.send_time()];
         hosts.into_iter().chain([self.to_client.next_time(), self.to_server.next_time()]).flatten().min()
+    }
+
+    /// Goes on to the next time at which something happens, and moves packets. `Some`: it does not, and why.
+    fn advance(&mut self, latest: Time, keep_on: &mut dyn FnMut() -> bool) -> Option<End> {
+        let Some(now) = self.next_time() else { return Some(End::Stuck) };
+        if now > latest {
+            return Some(End::Timeout);
+        }
+        if self.events >= self.transfer.budget {
+            return Some(End::TooManyEvents);
+        }
+        if self.steps.is_multiple_of(GLANCE) && !keep_on() {
+            return Some(End::Told);
+        }
+        self.steps += 1;
+        self.move_packets(now);
+        None
     }
 
     /// Moves every packet that moves by `now`: those that arrive first, so that a stack that is called at the same time hears of them.
@@ -260,7 +280,8 @@ impl<'a> Course<'a> {
     }
 
     /// Calls a stack if it is its time. True where it is done.
-    fn wake<S: Stack>(&mut self, now: Time, side: Side, stack: &mut S) -> Result<bool, Failed<S::Error>> {
+    fn wake<S: Stack>(&mut self, side: Side, stack: &mut S) -> Result<bool, Failed<S::Error>> {
+        let now = self.now;
         let host = match side {
             Side::Server => &mut self.server,
             Side::Client => &mut self.client,
@@ -273,23 +294,7 @@ impl<'a> Course<'a> {
         let answer = stack.handle(now, &arrived).map_err(|error| Failed { side, error })?;
         let is_done = answer.is_done;
         host.accept(now, arrived.len(), answer);
-        if is_done && side == Side::Client {
-            self.done = Some(now);
-        }
-        Ok(is_done && side == Side::Client)
-    }
-
-    /// Lets what is on its way arrive, and the server answer, until nothing is on its way.
-    fn fall_silent<S: Stack>(&mut self, server: &mut S) -> Result<(), Failed<S::Error>> {
-        let limit = self.now + SILENCE_PATIENCE;
-        while self.packet_time().is_some() {
-            let Some(now) = self.next_time().filter(|now| *now <= limit && self.events < self.transfer.budget) else {
-                return Ok(());
-            };
-            self.move_packets(now);
-            self.wake(now, Side::Server, server)?;
-        }
-        Ok(())
+        Ok(is_done)
     }
 
     fn packet(&mut self, datagram: Datagram) -> Packet<Datagram> {
@@ -299,7 +304,9 @@ impl<'a> Course<'a> {
             3 => Ecn::CongestionExperienced,
             _ => Ecn::Capable,
         };
-        Packet::new(self.transfer.frame_bytes(&datagram), 0, ecn, datagram)
+        // A datagram has 65 507 bytes at most.
+        let bytes = (datagram.payload.len() as u64 + self.transfer.overhead()) as u32;
+        Packet::new(bytes, 0, ecn, datagram)
     }
 
     fn see(&mut self, time: Time, tap: Tap, from: Side, datagram: &Datagram) {

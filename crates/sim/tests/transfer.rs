@@ -27,13 +27,15 @@ struct Server {
 enum Toy {
     Client(Client),
     Server(Server),
+    /// Sends so many datagrams less one each time, and wants to be called at once again.
+    Busy(usize),
     Broken,
 }
 
 impl Stack for Toy {
     type Error = &'static str;
 
-    fn handle(&mut self, _now: Time, arrived: &[Datagram]) -> Result<Answer, &'static str> {
+    fn handle(&mut self, now: Time, arrived: &[Datagram]) -> Result<Answer, &'static str> {
         let buffer = |count| Buffer { ecn: 1, segment: PAYLOAD, planned: None, payload: vec![0; count * PAYLOAD] };
         match self {
             Self::Client(client) => {
@@ -47,6 +49,10 @@ impl Stack for Toy {
                 next: None,
                 buffers: arrived.iter().map(|_| buffer(server.sends)).collect(),
             }),
+            Self::Busy(events) => {
+                let buffers = (1..*events).map(|_| buffer(1)).collect();
+                Ok(Answer { is_done: false, next: Some(now), buffers })
+            }
             Self::Broken => Err("broken"),
         }
     }
@@ -139,8 +145,22 @@ fn a_transfer_that_takes_too_long_or_too_much_is_ended() {
     assert_eq!(run(&short, server(3), client(3)).0.unwrap().end, End::Timeout);
     let poor = Transfer { budget: 3, ..transfer() };
     assert_eq!(run(&poor, server(3), client(3)).0.unwrap().end, End::TooManyEvents);
-    let mut told = transfer().run(&mut server(3), &mut client(3), &mut |_| (), &mut || false).unwrap();
-    assert_eq!((told.end, std::mem::take(&mut told.events)), (End::Told, 0));
+    let told = transfer().run(&mut server(3), &mut client(3), &mut |_| (), &mut || false).unwrap();
+    assert_eq!((told.end, told.events), (End::Told, 0));
+}
+
+#[test]
+fn stacks_that_never_let_time_pass_are_ended_however_many_events_a_step_has() {
+    for events in [1, 2, 3] {
+        let mut asked = 0;
+        let mut keep_on = || {
+            asked += 1;
+            asked < 3
+        };
+        let busy = Transfer { budget: u64::MAX, ..transfer() };
+        let outcome = busy.run(&mut Toy::Busy(events), &mut Toy::Busy(events), &mut |_| (), &mut keep_on).unwrap();
+        assert_eq!(outcome.end, End::Told, "{events}");
+    }
 }
 
 #[test]

@@ -3,13 +3,15 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use quiclab_path::{clock::PositiveRate, random::Random};
+use quiclab_path::{
+    clock::PositiveRate,
+    packet::{Ecn, Packet},
+    random::Random,
+    wire::Wire,
+};
 use quiclab_units::{Duration, Time};
 
-use super::{
-    FRAME_OVERHEAD,
-    stack::{Answer, Buffer, Datagram},
-};
+use super::stack::{Answer, Buffer, Datagram};
 
 /// What a host is like. [`HostSettings::default`] costs nothing and is never late.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,7 +24,7 @@ pub struct HostSettings {
     pub call_cost: Duration,
     /// CPU time of a packet that is sent or received.
     pub packet_cost: Duration,
-    /// Of the network card; `None` for one that takes no time.
+    /// Of the network card, which a packet has left when its last bit has; `None` for one that takes no time.
     pub card_rate: Option<PositiveRate>,
     /// Least time between two bundles in which packets reach the stack; 0 for each by itself.
     pub receive_coalescing: Duration,
@@ -54,6 +56,8 @@ pub enum SendQueue {
 #[derive(Debug)]
 pub(super) struct Host {
     settings: HostSettings,
+    /// Bytes of a frame around a datagram.
+    overhead: u64,
     random: Random,
     /// What waits for the stack.
     arrived: Vec<Datagram>,
@@ -69,11 +73,11 @@ pub(super) struct Host {
     /// What waits for its send time; equal ones in the order in which they came.
     queue: BTreeMap<(Time, u64), Buffer>,
     handed_over: u64,
-    /// What the card sends, and when each begins.
-    card: VecDeque<(Time, Datagram)>,
-    card_free: Time,
+    /// The network card, where it takes time.
+    card: Option<Wire<Datagram>>,
+    /// What has left where it does not.
+    sent: VecDeque<(Time, Datagram)>,
     drops: u64,
-    calls: u64,
 }
 
 /// What a host did.
@@ -83,28 +87,25 @@ pub struct HostUse {
     pub busy: Duration,
     /// Datagrams that its queue dropped.
     pub queue_drops: u64,
-    /// How often its stack was called.
-    pub calls: u64,
 }
 
 impl Host {
-    pub(super) fn new(settings: HostSettings, random: Random) -> Self {
-        let begin = Time::from_nanos(0);
+    pub(super) fn new(settings: HostSettings, overhead: u64, random: Random) -> Self {
         Self {
+            card: settings.card_rate.map(|rate| Wire::new(rate, Duration::ZERO)),
             settings,
+            overhead,
             random,
             arrived: Vec::new(),
             readable: None,
             bundle: None,
             timer: None,
-            free: begin,
+            free: Time::from_nanos(0),
             busy: Duration::ZERO,
             queue: BTreeMap::new(),
             handed_over: 0,
-            card: VecDeque::new(),
-            card_free: begin,
+            sent: VecDeque::new(),
             drops: 0,
-            calls: 0,
         }
     }
 
@@ -141,7 +142,6 @@ impl Host {
 
     /// Does what the stack answered at `now`, when it had been told of `received` datagrams.
     pub(super) fn accept(&mut self, now: Time, received: usize, answer: Answer) {
-        self.calls += 1;
         let mut cpu = now;
         if received > 0 {
             cpu = cpu + self.cost(received);
@@ -162,36 +162,38 @@ impl Host {
     /// When the host does something by itself.
     pub(super) fn send_time(&self) -> Option<Time> {
         let queued = self.queue.first_key_value().map(|((time, _), _)| *time);
-        [queued, self.card.front().map(|(time, _)| *time)].into_iter().flatten().min()
+        let card = self.card.as_ref().and_then(Wire::next_time);
+        [queued, card, self.sent.front().map(|(time, _)| *time)].into_iter().flatten().min()
     }
 
-    /// The next datagram that the card has begun to send by `now`, and when that was.
+    /// The next datagram that has left by `now`, and when that was.
     pub(super) fn poll_sent(&mut self, now: Time) -> Option<(Time, Datagram)> {
         while let Some(entry) = self.queue.first_entry().filter(|entry| entry.key().0 <= now) {
             let ((time, _), buffer) = entry.remove_entry();
             for datagram in buffer.datagrams() {
-                let begin = self.card_free.max(time);
-                self.card_free = begin + self.time_on_card(datagram.payload.len());
-                self.card.push_back((begin, datagram));
+                match &mut self.card {
+                    Some(card) => {
+                        // A datagram has 65 507 bytes at most.
+                        let bytes = (datagram.payload.len() as u64 + self.overhead) as u32;
+                        card.handle_packet(time, Packet::new(bytes, 0, Ecn::NotCapable, datagram));
+                    }
+                    None => self.sent.push_back((time, datagram)),
+                }
             }
         }
-        self.card.front().filter(|(time, _)| *time <= now)?;
-        self.card.pop_front()
+        match &mut self.card {
+            Some(card) => card.poll_packet(now).map(|(time, packet)| (time, packet.payload)),
+            None => self.sent.pop_front(),
+        }
     }
 
     pub(super) fn used(&self) -> HostUse {
-        HostUse { busy: self.busy, queue_drops: self.drops, calls: self.calls }
+        HostUse { busy: self.busy, queue_drops: self.drops }
     }
 
     fn cost(&self, packets: usize) -> Duration {
         let HostSettings { call_cost, packet_cost, .. } = &self.settings;
         Duration::from_nanos(call_cost.as_nanos().saturating_add(packet_cost.as_nanos().saturating_mul(packets as u64)))
-    }
-
-    fn time_on_card(&self, payload: usize) -> Duration {
-        let Some(rate) = self.settings.card_rate else { return Duration::ZERO };
-        let bits = (payload as u64 + FRAME_OVERHEAD) * 8;
-        Duration::from_nanos((bits * 1_000_000_000).div_ceil(rate.as_bits_per_second()))
     }
 
     fn hand_over(&mut self, now: Time, buffer: Buffer) {
@@ -231,8 +233,10 @@ impl Host {
 mod tests {
     use super::*;
 
+    const OVERHEAD: u64 = 42;
+
     fn host(settings: HostSettings) -> Host {
-        Host::new(settings, Random::new(1, "host"))
+        Host::new(settings, OVERHEAD, Random::new(1, "host"))
     }
 
     fn at(micros: u64) -> Time {
@@ -284,8 +288,8 @@ mod tests {
         let mut host = host(HostSettings { card_rate: Some(rate), ..HostSettings::default() });
         host.accept(at(0), 0, answer(None, vec![buffer(3, None)]));
         let times: Vec<_> = std::iter::from_fn(|| host.poll_sent(at(100))).map(|(time, _)| time.as_nanos()).collect();
-        let frame = (1000 + FRAME_OVERHEAD) * 8;
-        assert_eq!(times, [0, frame, 2 * frame]);
+        let frame = (1000 + OVERHEAD) * 8;
+        assert_eq!(times, [frame, 2 * frame, 3 * frame]);
     }
 
     #[test]
