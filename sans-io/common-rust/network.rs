@@ -1,5 +1,6 @@
 //! For the tests of programs: two processes, and a network with a delay and losses between them, before which packets wait for their send
 //! times. A test takes it in by its path.
+#![allow(dead_code, reason = "not every program's tests need all of it")]
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -14,6 +15,9 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 /// In nanoseconds.
 pub const MILLISECOND: u64 = 1_000_000;
+
+/// One round trip of 40 ms, and of all datagrams of a direction one of 50 is lost.
+pub const LOSSY: Network = Network { delay_ns: 20 * MILLISECOND, lost_every: 50 };
 
 /// Longest run, in nanoseconds.
 const LIMIT_NS: u64 = 60_000 * MILLISECOND;
@@ -43,6 +47,11 @@ impl Folder {
         fs::write(folder.join("certs/cert.pem"), server.signed_by(&key, &issuer).unwrap().pem()).unwrap();
         fs::write(folder.join("certs/priv.key"), key.serialize_pem()).unwrap();
         Self { path: folder, program }
+    }
+
+    /// Where the certificates are.
+    pub fn certificates(&self) -> PathBuf {
+        self.path.join("certs")
     }
 
     /// The folder of a run.
@@ -118,6 +127,26 @@ pub struct Outcome {
     pub end_ns: u64,
 }
 
+impl Outcome {
+    /// What one side sent.
+    pub fn from<'a>(&'a self, sender: &'a str) -> impl Iterator<Item = &'a Packet> {
+        self.packets.iter().filter(move |packet| packet.sender == sender)
+    }
+}
+
+/// The bytes of a file.
+pub fn file(length: usize) -> Vec<u8> {
+    (0..length).map(|number| (number * number / 7) as u8).collect()
+}
+
+/// Every file that a run has left in its folder and is not of its files to fetch, by name.
+pub fn logs(run: &Path) -> BTreeMap<String, Vec<u8>> {
+    let folders = [run.to_owned(), run.join("qlog"), run.join("logs")];
+    let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path());
+    let files = entries.filter(|path| path.is_file());
+    files.map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(&path).unwrap())).collect()
+}
+
 /// The same in both directions.
 pub struct Network {
     pub delay_ns: u64,
@@ -134,9 +163,33 @@ impl Network {
         outcome.unwrap()
     }
 
-    /// The client's exit status.
-    pub fn status(&self, folder: &Folder, run: &Path, variables: &[(&str, &str)]) -> i32 {
-        self.exchange(folder, run, variables).1[0]
+    /// Runs `name`, in which the client fetches `files`, and looks whether they arrived.
+    pub fn transfer(
+        &self,
+        folder: &Folder,
+        name: &str,
+        files: &[(&str, Vec<u8>)],
+        variables: &[(&str, &str)],
+    ) -> Outcome {
+        let run = folder.run(name);
+        let mut requests = Vec::new();
+        for (name, content) in files {
+            fs::write(run.join("www").join(name), content).unwrap();
+            requests.push(format!("https://server:443/{name}"));
+        }
+        let requests = requests.join(" ");
+        let variables = [variables, &[("REQUESTS", requests.as_str())]].concat();
+        let outcome = self.run(folder, &run, &variables);
+        for (name, content) in files {
+            let found = fs::read(run.join("downloads").join(name)).unwrap();
+            assert!(found == *content, "{name}: found {} bytes of it", found.len());
+        }
+        outcome
+    }
+
+    /// Exit statuses of client and server.
+    pub fn statuses(&self, folder: &Folder, run: &Path, variables: &[(&str, &str)]) -> [i32; 2] {
+        self.exchange(folder, run, variables).1
     }
 
     fn exchange(&self, folder: &Folder, run: &Path, variables: &[(&str, &str)]) -> (Option<Outcome>, [i32; 2]) {

@@ -71,7 +71,21 @@ pub struct HostModel {
 impl HostModel {
     /// True for a host that costs nothing and is never late.
     pub fn is_ideal(&self) -> bool {
-        *self == Self::default()
+        self.first_set().is_none()
+    }
+
+    /// Name of the first value that is not the default one.
+    pub fn first_set(&self) -> Option<&'static str> {
+        let Self { timer_step, timer_lateness, call_cost, packet_cost, card_rate } = self;
+        let is_set = |duration: &Duration| *duration != Duration::default();
+        let all = [
+            ("timer_step", is_set(timer_step)),
+            ("timer_lateness", is_set(timer_lateness)),
+            ("call_cost", is_set(call_cost)),
+            ("packet_cost", is_set(packet_cost)),
+            ("card_rate", card_rate.is_some()),
+        ];
+        all.into_iter().find_map(|(name, is_set)| is_set.then_some(name))
     }
 }
 

@@ -15,7 +15,7 @@ use quiclab_metrics::{AnalysisSettings, CaptureAnalysis, Plan, analyze as analyz
 use quiclab_report::{
     AnalysisInput, AnalyzedCapture, render_analysis_html, render_analysis_json, render_analysis_terminal,
 };
-use quiclab_testbed::vm::monitor::Interrupted;
+use quiclab_testbed::perform::Interrupted;
 use quiclab_trace::TraceWriter;
 use quiclab_wire::{CaptureReader, Decompressed, Dissector, DissectorSettings};
 use rayon::prelude::*;

@@ -80,7 +80,7 @@ fn judge(place: &Path) -> Result<Judged> {
         let (findings, failed_runs) = (scenario_findings(&input), input.failures.len());
         return Ok(Judged { experiment: input.experiment, findings, left_out: Vec::new(), failed_runs });
     }
-    let input = Results::open(place)?.report_input()?;
+    let input = Results::open(place)?.measured()?;
     let (findings, failed_runs) = (findings(&input), input.failures.len());
     let left_out = input.expectations_left_out.into_iter().map(|one| one.claim).collect();
     Ok(Judged { experiment: input.experiment, findings, left_out, failed_runs })

@@ -84,8 +84,8 @@ pub struct RunArguments {
     /// Virtual machines or simulations side by side; the results do not depend on it [default: one per core]
     #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
-    /// Folder of the records and the report [default: results/EXPERIMENT, with -PROFILE behind it]; for a folder of files, the one in
-    /// which each gets a folder of its own [default: results]
+    /// Folder of the records and the report [default: results/EXPERIMENT, with -PROFILE behind it, and -sim with --testbed sim]; for a
+    /// folder of files, the one in which each gets a folder of its own [default: results]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Seconds of this machine's time after which a run is given up
@@ -395,7 +395,7 @@ pub struct PrepareArguments {
 /// Where the stacks are.
 #[derive(Debug, Args)]
 pub struct StackOptions {
-    /// Folder of the stacks [default: stacks/ here or in a folder above]
+    /// Folder of the stacks [default: stacks/, or sans-io/ for the simulator, here or in a folder above]
     #[arg(long = "stacks", value_name = "DIR")]
     pub folder: Option<PathBuf>,
     /// A stack of your own: a program that keeps the endpoint contract, or a folder with a stack.toml; can be given several times

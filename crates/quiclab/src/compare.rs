@@ -9,20 +9,20 @@ use crate::{cli::CompareArguments, output, results::Results};
 /// # Errors
 /// Where one cannot be read, or no settings are in both.
 pub fn compare(arguments: &CompareArguments) -> Result<u8> {
-    let one = Results::open(&arguments.one)?.report_input()?;
-    let other = Results::open(&arguments.other)?.report_input()?;
-    let all = quiclab_report::render_comparison_json(&one, &other);
-    if all["pairs"].as_array().is_none_or(Vec::is_empty) {
+    let one = Results::open(&arguments.one)?.measured()?;
+    let other = Results::open(&arguments.other)?.measured()?;
+    let rendered = if arguments.output.json {
+        quiclab_report::render_comparison_json(&one, &other)
+    } else {
+        quiclab_report::render_comparison_terminal(&one, &other, output::terminal_width())
+    };
+    let Some(text) = rendered else {
         bail!(
             "{} and {}: found no settings that are in both, expected some\nhint: results of the same experiment and profile",
             arguments.one.display(),
             arguments.other.display()
         );
-    }
-    if arguments.output.json {
-        output::print(&(serde_json::to_string_pretty(&all)? + "\n"))?;
-    } else {
-        output::print(&quiclab_report::render_comparison_terminal(&one, &other, output::terminal_width()))?;
-    }
+    };
+    output::print(&text)?;
     Ok(0)
 }

@@ -15,7 +15,7 @@ use std::{
 use anyhow::{Context, Result};
 use quiclab_interop::{Matrix, Verdict};
 use quiclab_report::{RunnerInfo, render_interop_html, render_interop_json, render_interop_terminal};
-use quiclab_testbed::vm::{monitor::Interrupted, run::Performed};
+use quiclab_testbed::perform::{Interrupted, Performed};
 use rayon::prelude::*;
 use serde_json::json;
 

@@ -16,11 +16,9 @@ use quiclab_experiment::{
 };
 use quiclab_testbed::{
     cache::Cache,
+    perform::{Host, PerformError, Performed, Side, Sides},
     record::Records,
-    sim::{
-        program::Program,
-        transfers::{self, Endpoint, Endpoints},
-    },
+    sim::{program::Program, transfers},
     stack::{BuiltStack, MANIFEST, Source, source, sources},
     vm::{
         kernel::Kernel,
@@ -28,8 +26,8 @@ use quiclab_testbed::{
         kernel_module::with_modules,
         machine::qemu_version,
         priority,
-        run::{PerformError, Performed, Side, Sides, Vm, unknown_setting},
-        state::{Guest, Host},
+        run::{Vm, unknown_setting},
+        state::Guest,
     },
 };
 
@@ -45,6 +43,8 @@ pub const IMPORTED: &str = "imported";
 const STACKS: &str = "stacks";
 /// Folder of those that the simulator calls.
 const SANS_IO: &str = "sans-io";
+/// What is wrong where a run is asked for whose stack could not be built.
+const MISSING: &str = "a stack of the run is missing";
 
 /// Where things are, before anything is made.
 #[derive(Debug)]
@@ -278,26 +278,19 @@ impl Laboratory {
 }
 
 /// The stacks of a run; `None` where one is missing.
-fn sides<'a>(
+fn sides<'a, S>(
     sources: &'a BTreeMap<String, Source>,
-    stacks: &'a BTreeMap<String, BuiltStack>,
+    stacks: &'a BTreeMap<String, S>,
     run: &Run,
-) -> Option<Sides<'a>> {
+) -> Option<Sides<'a, S>> {
     let side = |name: &String| Some(Side { manifest: &sources.get(name)?.manifest, stack: stacks.get(name)? });
     let stack = &run.settings.stack;
     Some(Sides { server: side(&stack.server)?, client: side(&stack.client)? })
 }
 
-/// The same for the simulator.
-fn endpoints<'a>(
-    sources: &'a BTreeMap<String, Source>,
-    programs: &'a BTreeMap<String, Program>,
-    run: &Run,
-) -> Option<Endpoints<'a>> {
-    let endpoint =
-        |name: &String| Some(Endpoint { manifest: &sources.get(name)?.manifest, program: programs.get(name)? });
-    let stack = &run.settings.stack;
-    Some(Endpoints { server: endpoint(&stack.server)?, client: endpoint(&stack.client)? })
+/// The same stacks, which say other things of themselves.
+fn with_manifests<'a, S>(sides: Sides<'a, S>, server: &'a StackManifest, client: &'a StackManifest) -> Sides<'a, S> {
+    Sides { server: Side { manifest: server, ..sides.server }, client: Side { manifest: client, ..sides.client } }
 }
 
 /// Which machine a run needs.
@@ -311,7 +304,7 @@ impl Prepared {
     pub fn can(&self, run: &Run) -> bool {
         match &self.place {
             Place::Vm { stacks, .. } => sides(&self.sources, stacks, run).is_some(),
-            Place::Sim { programs } => endpoints(&self.sources, programs, run).is_some(),
+            Place::Sim { programs } => sides(&self.sources, programs, run).is_some(),
         }
     }
 
@@ -320,14 +313,11 @@ impl Prepared {
     /// # Errors
     /// Where a part cannot be read.
     pub fn versions(&self, run: &Run) -> Result<Versions> {
-        const MISSING: &str = "a stack of the run is missing";
         match &self.place {
             Place::Vm { stacks, machines } => {
                 machines[&machine(run)].versions(run, sides(&self.sources, stacks, run).context(MISSING)?)
             }
-            Place::Sim { programs } => {
-                transfers::versions(run, endpoints(&self.sources, programs, run).context(MISSING)?)
-            }
+            Place::Sim { programs } => transfers::versions(run, sides(&self.sources, programs, run).context(MISSING)?),
         }
     }
 
@@ -358,21 +348,20 @@ impl Prepared {
         host: &Host,
     ) -> Result<Performed, PerformError> {
         let stack = &run.settings.stack;
-        let [mut server, mut client] = [&stack.server, &stack.client].map(|name| self.sources[name].clone());
-        server.manifest.guest.environment.extend(variables.server.clone());
-        client.manifest.guest.environment.extend(variables.client.clone());
-        let [server, client] = [&server.manifest, &client.manifest];
+        let manifest = |name: &String, variables: &BTreeMap<String, String>| {
+            let mut manifest = self.sources[name].manifest.clone();
+            manifest.guest.environment.extend(variables.clone());
+            manifest
+        };
+        let [server, client] = [manifest(&stack.server, &variables.server), manifest(&stack.client, &variables.client)];
         match &self.place {
             Place::Vm { stacks, machines } => {
-                let side = |manifest, name| Side { manifest, stack: &stacks[name] };
-                let sides = Sides { server: side(server, &stack.server), client: side(client, &stack.client) };
+                let sides = with_manifests(sides(&self.sources, stacks, run).context(MISSING)?, &server, &client);
                 machines[&machine(run)].perform(run, sides, records, failures, host)
             }
             Place::Sim { programs } => {
-                let endpoint = |manifest, name| Endpoint { manifest, program: &programs[name] };
-                let endpoints =
-                    Endpoints { server: endpoint(server, &stack.server), client: endpoint(client, &stack.client) };
-                transfers::perform(run, endpoints, records, failures, host)
+                let sides = with_manifests(sides(&self.sources, programs, run).context(MISSING)?, &server, &client);
+                transfers::perform(run, sides, records, failures, host)
             }
         }
     }

@@ -168,6 +168,18 @@ impl Results {
     /// # Errors
     /// Where the index or a record cannot be read.
     pub fn report_input(&self) -> Result<ReportInput> {
+        self.input(true)
+    }
+
+    /// The same without what only pictures need, for which captures and logs are read.
+    ///
+    /// # Errors
+    /// As [`Results::report_input`].
+    pub fn measured(&self) -> Result<ReportInput> {
+        self.input(false)
+    }
+
+    fn input(&self, with_pictures: bool) -> Result<ReportInput> {
         let path = self.folder.join(INDEX_FILE);
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let index: Index = serde_json::from_str(&text)
@@ -189,7 +201,7 @@ impl Results {
             }
             let record = self.records.load(&name)?;
             let settings = &record.run.run.settings;
-            let first = !pictured.contains(settings);
+            let first = with_pictures && !pictured.contains(settings);
             let packets = if first { Some(packets(&record)?) } else { None };
             let congestion_window = if first { congestion_windows(&record.folder)? } else { None };
             if first {

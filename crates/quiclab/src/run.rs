@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use quiclab_experiment::{Experiment, Overrides, Plan, labels, scenario::is_scenario};
 use quiclab_metrics::Metrics;
 use quiclab_report::metric_names;
-use quiclab_testbed::{record::Records, vm::monitor::Interrupted};
+use quiclab_testbed::{perform::Interrupted, record::Records};
 use serde_json::{Value, json};
 
 use crate::{

@@ -13,11 +13,8 @@ use std::{
 
 use quiclab_experiment::run::Run;
 use quiclab_testbed::{
+    perform::{Host, PerformError, Performed},
     record::Records,
-    vm::{
-        run::{PerformError, Performed},
-        state::Host,
-    },
 };
 use serde::Serialize;
 

@@ -4,7 +4,7 @@
 use std::sync::{Arc, atomic::AtomicBool};
 
 use anyhow::{Context, Result};
-use quiclab_testbed::vm::monitor::Interrupted;
+use quiclab_testbed::perform::Interrupted;
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
     flag,

@@ -167,7 +167,7 @@ fn simulate_all(
         return Err(error.context("what was finished is kept, and the same command goes on from there"));
     }
     if stop.load(Ordering::Relaxed) {
-        return Err(quiclab_testbed::vm::monitor::Interrupted::ByRequest.into());
+        return Err(quiclab_testbed::perform::Interrupted::ByRequest.into());
     }
     Ok(failures.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
 }

@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, fs, time::Duration};
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::run::Versions;
 use quiclab_testbed::{
+    perform::PerformError,
     record::{Record, Records, differences},
-    vm::run::PerformError,
 };
 use serde_json::json;
 

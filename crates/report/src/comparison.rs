@@ -29,7 +29,8 @@ struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    fn of(one: &'a [Group<'a>], other: &'a [Group<'a>]) -> Self {
+    /// `None` where there is no pair.
+    fn of(one: &'a [Group<'a>], other: &'a [Group<'a>]) -> Option<Self> {
         let are_pair = |left: &Group, right: &Group| without_model(left.settings) == without_model(right.settings);
         let mut pairs = Vec::new();
         for left in one {
@@ -43,7 +44,7 @@ impl<'a> Comparison<'a> {
             let groups = own.iter().filter(|group| !others.iter().any(|other| are_pair(group, other)));
             groups.map(|group| group.label.as_str()).collect()
         };
-        Self { pairs, alone: [lonely(one, other), lonely(other, one)] }
+        (!pairs.is_empty()).then(|| Self { alone: [lonely(one, other), lonely(other, one)], pairs })
     }
 }
 
@@ -75,10 +76,11 @@ fn relative_difference(one: &Summary, other: &Summary) -> Option<f64> {
     (one.mean != 0.0).then(|| other.mean / one.mean - 1.0)
 }
 
-/// A table for each pair: distances of distributions, and the metrics with how often chance alone would have them so far apart.
-pub fn render_comparison_terminal(one: &ReportInput, other: &ReportInput, width: Option<u16>) -> String {
+/// A table for each pair: distances of distributions, and the metrics with how often chance alone would have them so far apart. `None`
+/// where no settings are in both.
+pub fn render_comparison_terminal(one: &ReportInput, other: &ReportInput, width: Option<u16>) -> Option<String> {
     let groups = [Group::all(one), Group::all(other)];
-    let comparison = Comparison::of(&groups[0], &groups[1]);
+    let comparison = Comparison::of(&groups[0], &groups[1])?;
     let mut text = format!("A  {}\nB  {}\n", title(one), title(other));
     let columns: Vec<&Column> = COLUMNS.iter().filter(|column| column.place == Place::Brief).collect();
     for pair in &comparison.pairs {
@@ -110,13 +112,13 @@ pub fn render_comparison_terminal(one: &ReportInput, other: &ReportInput, width:
             let _ = writeln!(text, "\nonly in {letter}: {label}");
         }
     }
-    text
+    Some(text)
 }
 
 /// The same as JSON, with every metric.
-pub fn render_comparison_json(one: &ReportInput, other: &ReportInput) -> Value {
+pub fn render_comparison_json(one: &ReportInput, other: &ReportInput) -> Option<String> {
     let groups = [Group::all(one), Group::all(other)];
-    let comparison = Comparison::of(&groups[0], &groups[1]);
+    let comparison = Comparison::of(&groups[0], &groups[1])?;
     let pairs: Vec<_> = comparison
         .pairs
         .iter()
@@ -145,13 +147,14 @@ pub fn render_comparison_json(one: &ReportInput, other: &ReportInput) -> Value {
         })
         .collect();
     let [only_in_one, only_in_other] = &comparison.alone;
-    json!({
+    let all = json!({
         "one": title(one),
         "other": title(other),
         "pairs": pairs,
         "only_in_one": only_in_one,
         "only_in_other": only_in_other,
-    })
+    });
+    Some(format!("{all:#}\n"))
 }
 
 fn title(input: &ReportInput) -> String {

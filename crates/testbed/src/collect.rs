@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeSet,
     fs::{self, File},
-    io::{BufWriter, Read},
+    io::{self, BufWriter, Read},
     os::unix::fs::FileExt,
     path::Path,
 };
@@ -21,12 +21,14 @@ use quiclab_units::Time;
 use quiclab_wire::{CaptureWriter, Direction, PacketToWrite, TapDescription};
 
 use crate::{
+    contract::{contents_seed, file_names},
     hash,
     measure::{measure_record, server_queue},
     record::{CAPTURE_FILE, METRICS_FILE, PATH_FILE, RUN_FILE, RunFile, WRONG_FILES_FILE},
-    vm::orders::{contents_seed, file_names},
 };
 
+/// The endpoints' TLS secrets, in a record.
+pub(crate) const KEY_LOGS: [&str; 2] = ["client/keys.log", "server/keys.log"];
 /// Port the server listens on.
 pub const SERVER_PORT: u16 = 443;
 
@@ -199,22 +201,12 @@ impl Results {
     /// # Errors
     /// Where the results cannot be read.
     pub fn check_download(&self, run: &Run) -> Result<Option<RunFailure>> {
-        let workload = &run.settings.workload;
-        for (seed, file) in (contents_seed(run)..).zip(file_names(workload)) {
+        check_downloads(run, |file| {
             let name = format!("download/{file}");
-            let Some(blob) = self.blob(&name) else { return Ok(Some(RunFailure::NoFile { file })) };
+            let Some(blob) = self.blob(&name) else { return Ok(None) };
             let cut = self.report().cut.get(&name).copied().unwrap_or(0);
-            let (found, expected) = (blob.length.saturating_add(cut), workload.size.as_bytes());
-            if found != expected {
-                return Ok(Some(RunFailure::WrongLength { file, found, expected }));
-            }
-            let expected = hash::of_reader(&mut Contents::new(seed, expected))?;
-            let found = hash::of_reader(&mut &self.read(&name)?[..])?;
-            if found != expected {
-                return Ok(Some(RunFailure::WrongContents { file, found, expected }));
-            }
-        }
-        Ok(None)
+            Ok(Some(Download { length: blob.length.saturating_add(cut), contents: io::Cursor::new(self.read(&name)?) }))
+        })
     }
 
     /// Writes what is known of a run, whether it went well or not: what the agent saw, what the endpoints said, what was on the
@@ -274,22 +266,9 @@ impl Results {
         Ok(())
     }
 
-    /// What both endpoints logged of their TLS secrets, each line once; `None` where neither logged any.
     fn secrets(&self) -> Result<Option<Vec<u8>>> {
-        let mut secrets = Vec::new();
-        let mut seen = BTreeSet::new();
-        for name in ["client/keys.log", "server/keys.log"] {
-            if self.blob(name).is_none() {
-                continue;
-            }
-            for line in self.read(name)?.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-                if seen.insert(line.to_vec()) {
-                    secrets.extend_from_slice(line);
-                    secrets.push(b'\n');
-                }
-            }
-        }
-        Ok(Some(secrets).filter(|secrets| !secrets.is_empty()))
+        let there = KEY_LOGS.iter().filter(|name| self.blob(name).is_some());
+        Ok(secrets_of(&there.map(|name| self.read(name)).collect::<Result<Vec<_>>>()?))
     }
 
     fn blob(&self, name: &str) -> Option<&slot::Blob> {
@@ -302,6 +281,47 @@ impl Results {
         self.file.read_exact_at(&mut bytes, blob.offset).with_context(|| name.to_owned())?;
         Ok(bytes)
     }
+}
+
+/// What both endpoints logged of their TLS secrets, each line once; `None` where neither logged any.
+pub(crate) fn secrets_of(logs: &[Vec<u8>]) -> Option<Vec<u8>> {
+    let mut secrets = Vec::new();
+    let mut seen = BTreeSet::new();
+    let lines = logs.iter().flat_map(|log| log.split(|byte| *byte == b'\n')).filter(|line| !line.is_empty());
+    for line in lines.filter(|line| seen.insert(*line)) {
+        secrets.extend_from_slice(line);
+        secrets.push(b'\n');
+    }
+    Some(secrets).filter(|secrets| !secrets.is_empty())
+}
+
+/// A file that the client stored.
+pub(crate) struct Download<R> {
+    /// Its length in bytes.
+    pub length: u64,
+    /// What is in it.
+    pub contents: R,
+}
+
+/// What is wrong with the files that the client stored, if anything is; `open` answers `None` where there is no file of that name.
+pub(crate) fn check_downloads<R: Read>(
+    run: &Run,
+    open: impl Fn(&str) -> Result<Option<Download<R>>>,
+) -> Result<Option<RunFailure>> {
+    let workload = &run.settings.workload;
+    for (seed, file) in (contents_seed(run)..).zip(file_names(workload)) {
+        let Some(mut download) = open(&file)? else { return Ok(Some(RunFailure::NoFile { file })) };
+        let (found, expected) = (download.length, workload.size.as_bytes());
+        if found != expected {
+            return Ok(Some(RunFailure::WrongLength { file, found, expected }));
+        }
+        let expected = hash::of_reader(&mut Contents::new(seed, expected))?;
+        let found = hash::of_reader(&mut download.contents)?;
+        if found != expected {
+            return Ok(Some(RunFailure::WrongContents { file, found, expected }));
+        }
+    }
+    Ok(None)
 }
 
 /// The first tap that lost packets.

@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::vm::monitor::Interrupted;
+use crate::perform::Interrupted;
 
 /// Longest piece of a failed program's output that is shown, in bytes.
 const SHOWN_OUTPUT: usize = 4000;

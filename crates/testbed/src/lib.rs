@@ -2,16 +2,18 @@
 //!
 //! Two testbeds: [`vm`], QEMU in virtual time, for transfers between stacks; [`sim`], models in virtual time, for scenarios and for
 //! stacks without sockets. Read first:
-//! [`record`] (what a run in the vm leaves), then [`vm`].
+//! [`perform`] (what a run needs), [`record`] (what it leaves), then [`vm`].
 //! Knows processes and files; does not know how an experiment expands or what a report looks like.
 
 pub mod cache;
 pub mod certificates;
 pub mod collect;
 pub mod command;
+pub mod contract;
 pub mod hash;
 pub mod measure;
 pub mod oci;
+pub mod perform;
 pub mod record;
 pub mod sim;
 pub mod stack;

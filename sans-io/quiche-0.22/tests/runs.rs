@@ -3,59 +3,15 @@
 #[path = "../common/network.rs"]
 mod network;
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, fs};
 
-use network::{Folder, MILLISECOND, Network, Outcome, Packet};
+use network::{Folder, LOSSY, MILLISECOND, Network, Outcome, file, logs};
 use quiclab_sans_io::wire::ANSWER_LIMIT;
 
 /// The program that is tested.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_quiche-sans-io");
 
 const MIB: usize = 1 << 20;
-
-fn file(bytes: usize) -> Vec<u8> {
-    (0..bytes).map(|number| (number * number / 7) as u8).collect()
-}
-
-/// Runs both programs on a network that loses, and looks whether the files arrived.
-fn transfer(folder: &Folder, name: &str, files: &[(&str, Vec<u8>)], variables: &[(&str, &str)]) -> Outcome {
-    transfer_over(&Network { delay_ns: 20 * MILLISECOND, lost_every: 50 }, folder, name, files, variables)
-}
-
-fn transfer_over(
-    network: &Network,
-    folder: &Folder,
-    name: &str,
-    files: &[(&str, Vec<u8>)],
-    variables: &[(&str, &str)],
-) -> Outcome {
-    let run = folder.run(name);
-    let mut requests = Vec::new();
-    for (name, content) in files {
-        fs::write(run.join("www").join(name), content).unwrap();
-        requests.push(format!("https://server:443/{name}"));
-    }
-    let requests = requests.join(" ");
-    let variables = [variables, &[("REQUESTS", requests.as_str())]].concat();
-    let outcome = network.run(folder, &run, &variables);
-    for (name, content) in files {
-        let found = fs::read(run.join("downloads").join(name)).unwrap();
-        assert!(found == *content, "{name}: found {} bytes of it", found.len());
-    }
-    outcome
-}
-
-fn from<'a>(outcome: &'a Outcome, sender: &'a str) -> impl Iterator<Item = &'a Packet> {
-    outcome.packets.iter().filter(move |packet| packet.sender == sender)
-}
-
-/// Every file that a run has left in these folders and is not of its files to fetch, by name.
-fn logs(run: &Path) -> BTreeMap<String, Vec<u8>> {
-    let folders = [run.to_owned(), run.join("qlog"), run.join("logs")];
-    let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path());
-    let files = entries.filter(|path| path.is_file());
-    files.map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(&path).unwrap())).collect()
-}
 
 #[test]
 fn a_transfer_completes_and_two_runs_give_the_same_bytes() {
@@ -64,7 +20,7 @@ fn a_transfer_completes_and_two_runs_give_the_same_bytes() {
         let files = [("file1M", file(MIB))];
         let run = |number| {
             let name = format!("{http}-{pacing}-{number}");
-            let outcome = transfer(&folder, &name, &files, &[("QUICLAB_HTTP", http), ("QUICLAB_PACING", pacing)]);
+            let outcome = LOSSY.transfer(&folder, &name, &files, &[("QUICLAB_HTTP", http), ("QUICLAB_PACING", pacing)]);
             (outcome, logs(&folder.run(&name)))
         };
         let ((first, first_logs), (second, second_logs)) = (run(1), run(2));
@@ -82,7 +38,7 @@ fn a_transfer_completes_and_two_runs_give_the_same_bytes() {
         }
         // Below the least: one round trip of the handshake, one for the request.
         assert!(first.end_ns >= 80 * MILLISECOND, "{http}: done after {} ns", first.end_ns);
-        let sent: usize = from(&first, "server").map(|packet| packet.payload.len()).sum();
+        let sent: usize = first.from("server").map(|packet| packet.payload.len()).sum();
         assert!((MIB..MIB * 5 / 4).contains(&sent), "{http}: the server sent {sent} bytes");
         assert_eq!(first_logs.contains_key("planned.csv"), pacing == "txtime");
     }
@@ -93,7 +49,7 @@ fn another_seed_gives_other_bytes() {
     let folder = Folder::new(PROGRAM, "seeds");
     let files = [("file", file(100))];
     let run = |name, seed: &str| {
-        let outcome = transfer(&folder, name, &files, &[("QUICLAB_SEED", &seed.repeat(64))]);
+        let outcome = LOSSY.transfer(&folder, name, &files, &[("QUICLAB_SEED", &seed.repeat(64))]);
         outcome.packets
     };
     let (one, other) = (run("one", "1"), run("other", "2"));
@@ -108,7 +64,7 @@ fn what_the_processor_can_do_is_not_seen() {
     // For BoringSSL: an Intel processor, whose RDRAND it would use, with SSE and AES but without AVX.
     let intel = [("OPENSSL_ia32cap", "0x4218020257000000")];
     let [one, other] = [("own", &[][..]), ("intel", &intel)].map(|(name, variables)| {
-        let outcome = transfer(&folder, name, &files, variables);
+        let outcome = LOSSY.transfer(&folder, name, &files, variables);
         (outcome.packets, logs(&folder.run(name)))
     });
     assert!(one == other);
@@ -116,7 +72,7 @@ fn what_the_processor_can_do_is_not_seen() {
 
 /// Planned times of the server's packets, with when they were handed over.
 fn planned(outcome: &Outcome) -> Vec<(u64, u64)> {
-    from(outcome, "server").map(|packet| (packet.sent_ns, packet.planned_ns.unwrap())).collect()
+    outcome.from("server").map(|packet| (packet.sent_ns, packet.planned_ns.unwrap())).collect()
 }
 
 #[test]
@@ -130,7 +86,7 @@ fn planned_times_increase_and_are_not_over_where_a_burst_begins() {
             ("QUICLAB_HTTP", "hq"),
             ("QUICLAB_PACING", "txtime"),
         ];
-        let times = planned(&transfer(&folder, name, &files, &variables));
+        let times = planned(&LOSSY.transfer(&folder, name, &files, &variables));
         assert!(times.is_sorted_by_key(|(_, planned)| *planned), "{name}");
         // A burst that was cut short goes on with the time it began with, which may be over; with ETF that would be a drop.
         let lead = if clock == "tai" { 250_000 } else { 0 };
@@ -164,7 +120,7 @@ fn what_is_asked_for_is_done() {
         ("at once", [("QUICLAB_PACING", "off"), ("QUICLAB_HYSTART", "off")]),
         ("handshake", [("TESTCASE", "handshake"), ("QUICLAB_PORT", "443")]),
     ] {
-        let outcome = transfer(&folder, name, &files, &variables);
+        let outcome = LOSSY.transfer(&folder, name, &files, &variables);
         let algorithm = match name {
             "reno" => "Reno",
             "bbr2" => "BBR2",
@@ -172,9 +128,9 @@ fn what_is_asked_for_is_done() {
         };
         let log = fs::read_to_string(folder.run(name).join("stderr-server")).unwrap();
         assert!(log.contains(&format!("congestion control: {algorithm}\n")), "{name}: {log}");
-        let is_batched = from(&outcome, "server").any(|packet| packet.is_part);
+        let is_batched = outcome.from("server").any(|packet| packet.is_part);
         assert_eq!(is_batched, name != "gso", "{name}");
-        let is_planned = from(&outcome, "server").any(|packet| packet.planned_ns.is_some());
+        let is_planned = outcome.from("server").any(|packet| packet.planned_ns.is_some());
         assert_eq!(is_planned, name != "at once", "{name}");
     }
 }
@@ -184,9 +140,9 @@ fn a_flight_that_is_too_long_for_one_answer_takes_several() {
     let folder = Folder::new(PROGRAM, "long");
     let files = [("a", file(24 * MIB)), ("b", file(24 * MIB))];
     let network = Network { delay_ns: 20 * MILLISECOND, lost_every: usize::MAX };
-    let outcome = transfer_over(&network, &folder, "long", &files, &[("QUICLAB_PACING", "off")]);
+    let outcome = network.transfer(&folder, "long", &files, &[("QUICLAB_PACING", "off")]);
     let mut flights = BTreeMap::<u64, usize>::new();
-    for packet in from(&outcome, "server") {
+    for packet in outcome.from("server") {
         *flights.entry(packet.sent_ns).or_default() += packet.payload.len();
     }
     let longest = flights.values().max().unwrap();
@@ -199,7 +155,7 @@ fn a_client_waits_for_its_turn_with_streams() {
     let files: Vec<_> = ["a", "b", "c", "d"].map(|name| (name, file(10))).into();
     let time = |name, streams| {
         let variables = [("QUICLAB_STREAMS", streams), ("QUICLAB_PACING", "off")];
-        transfer(&folder, name, &files, &variables).end_ns
+        LOSSY.transfer(&folder, name, &files, &variables).end_ns
     };
     let (one, four) = (time("one", "1"), time("four", "4"));
     assert_eq!(one, four + 3 * 40 * MILLISECOND, "one round trip for each but the first");
@@ -211,11 +167,11 @@ fn a_run_that_fails_ends_with_1_and_what_is_not_supported_with_127() {
     let run = folder.run("failing");
     let request = ("REQUESTS", "https://server:443/no-such-file");
     let network = Network { delay_ns: MILLISECOND, lost_every: 1_000_000 };
-    assert_eq!(network.status(&folder, &run, &[request]), 1);
+    assert_eq!(network.statuses(&folder, &run, &[request])[0], 1);
     let log = fs::read_to_string(run.join("stderr-client")).unwrap();
     assert!(log.contains("/no-such-file: found status 404, expected 200"), "{log}");
     let deaf = Network { delay_ns: MILLISECOND, lost_every: 1 };
-    assert_eq!(deaf.status(&folder, &run, &[request]), 1);
+    assert_eq!(deaf.statuses(&folder, &run, &[request])[0], 1);
     let log = fs::read_to_string(run.join("stderr-client")).unwrap();
     assert!(log.contains("handshake: not there within 10s"), "{log}");
     for (name, value, expected) in [

@@ -5,38 +5,12 @@ mod network;
 
 use std::fs;
 
-use network::{Folder, MILLISECOND, Network, Outcome, Packet};
+use network::{Folder, LOSSY, MILLISECOND, Network, file};
 
 /// The program that is tested.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_quinn-sans-io");
 
 const MIB: usize = 1 << 20;
-
-fn file(bytes: usize) -> Vec<u8> {
-    (0..bytes).map(|number| (number * number / 7) as u8).collect()
-}
-
-/// Runs both programs, and looks whether the files arrived.
-fn transfer(folder: &Folder, name: &str, files: &[(&str, Vec<u8>)], variables: &[(&str, &str)]) -> Outcome {
-    let run = folder.run(name);
-    let mut requests = Vec::new();
-    for (name, content) in files {
-        fs::write(run.join("www").join(name), content).unwrap();
-        requests.push(format!("https://server:443/{name}"));
-    }
-    let requests = requests.join(" ");
-    let variables = [variables, &[("REQUESTS", requests.as_str())]].concat();
-    let outcome = Network { delay_ns: 20 * MILLISECOND, lost_every: 50 }.run(folder, &run, &variables);
-    for (name, content) in files {
-        let found = fs::read(run.join("downloads").join(name)).unwrap();
-        assert!(found == *content, "{name}: found {} bytes of it", found.len());
-    }
-    outcome
-}
-
-fn from<'a>(outcome: &'a Outcome, sender: &'a str) -> impl Iterator<Item = &'a Packet> {
-    outcome.packets.iter().filter(move |packet| packet.sender == sender)
-}
 
 #[test]
 fn a_transfer_completes_and_two_runs_give_the_same_bytes() {
@@ -45,7 +19,7 @@ fn a_transfer_completes_and_two_runs_give_the_same_bytes() {
         let files = [("file1M", file(MIB))];
         let run = |number| {
             let name = format!("{http}-{number}");
-            let outcome = transfer(&folder, &name, &files, &[("QUICLAB_HTTP", http)]);
+            let outcome = LOSSY.transfer(&folder, &name, &files, &[("QUICLAB_HTTP", http)]);
             let logs = ["keys-client", "keys-server", "qlog/quinn-client-1.sqlog", "qlog/quinn-server-1.sqlog"];
             (outcome, logs.map(|log| fs::read(folder.run(&name).join(log)).unwrap()))
         };
@@ -61,7 +35,7 @@ fn a_transfer_completes_and_two_runs_give_the_same_bytes() {
 
         // Below the least: one round trip of the handshake, one for the request.
         assert!(first.end_ns >= 80 * MILLISECOND, "{http}: done after {} ns", first.end_ns);
-        let sent: usize = from(&first, "server").map(|packet| packet.payload.len()).sum();
+        let sent: usize = first.from("server").map(|packet| packet.payload.len()).sum();
         assert!((MIB..MIB * 5 / 4).contains(&sent), "{http}: the server sent {sent} bytes");
     }
 }
@@ -71,7 +45,7 @@ fn another_seed_gives_other_bytes() {
     let folder = Folder::new(PROGRAM, "seeds");
     let files = [("file", file(100))];
     let run = |name, seed: &str| {
-        let outcome = transfer(&folder, name, &files, &[("QUICLAB_SEED", &seed.repeat(64))]);
+        let outcome = LOSSY.transfer(&folder, name, &files, &[("QUICLAB_SEED", &seed.repeat(64))]);
         outcome.packets
     };
     let (one, other) = (run("one", "1"), run("other", "2"));
@@ -90,13 +64,13 @@ fn what_is_asked_for_is_done() {
         ("gso", [("QUICLAB_GSO", "off"), ("QUICLAB_STREAMS", "2")]),
         ("handshake", [("TESTCASE", "handshake"), ("QUICLAB_PORT", "443")]),
     ] {
-        let outcome = transfer(&folder, name, &files, &variables);
+        let outcome = LOSSY.transfer(&folder, name, &files, &variables);
         let algorithm = if matches!(name, "reno" | "bbr") { name } else { "cubic" };
         let log = fs::read_to_string(folder.run(name).join("stderr-server")).unwrap();
         assert!(log.contains(&format!("congestion control: {algorithm}\n")), "{name}: {log}");
-        let is_batched = from(&outcome, "server").any(|packet| packet.is_part);
+        let is_batched = outcome.from("server").any(|packet| packet.is_part);
         assert_eq!(is_batched, name != "gso", "{name}");
-        assert!(from(&outcome, "server").any(|packet| packet.ecn == 2), "{name}: nothing with ECT(0)");
+        assert!(outcome.from("server").any(|packet| packet.ecn == 2), "{name}: nothing with ECT(0)");
     }
 }
 
@@ -104,7 +78,7 @@ fn what_is_asked_for_is_done() {
 fn a_client_waits_for_its_turn_with_streams() {
     let folder = Folder::new(PROGRAM, "streams");
     let files: Vec<_> = ["a", "b", "c", "d"].map(|name| (name, file(10))).into();
-    let time = |name, streams| transfer(&folder, name, &files, &[("QUICLAB_STREAMS", streams)]).end_ns;
+    let time = |name, streams| LOSSY.transfer(&folder, name, &files, &[("QUICLAB_STREAMS", streams)]).end_ns;
     let (one, four) = (time("one", "1"), time("four", "4"));
     assert_eq!(one, four + 3 * 40 * MILLISECOND, "one round trip for each but the first");
 }
@@ -115,11 +89,11 @@ fn a_run_that_fails_ends_with_1_and_what_is_not_supported_with_127() {
     let run = folder.run("failing");
     let request = ("REQUESTS", "https://server:443/no-such-file");
     let network = Network { delay_ns: MILLISECOND, lost_every: 1_000_000 };
-    assert_eq!(network.status(&folder, &run, &[request]), 1);
+    assert_eq!(network.statuses(&folder, &run, &[request])[0], 1);
     let log = fs::read_to_string(run.join("stderr-client")).unwrap();
     assert!(log.contains("/no-such-file: found status 404, expected 200"), "{log}");
     let deaf = Network { delay_ns: MILLISECOND, lost_every: 1 };
-    assert_eq!(deaf.status(&folder, &run, &[request]), 1);
+    assert_eq!(deaf.statuses(&folder, &run, &[request])[0], 1);
     let log = fs::read_to_string(run.join("stderr-client")).unwrap();
     assert!(log.contains("handshake: not done within 10s"), "{log}");
     for (name, value, expected) in [

@@ -9,8 +9,8 @@ use std::{path::Path, sync::atomic::Ordering, thread, time::Duration, time::Inst
 use anyhow::{Context, Result};
 use quiclab_testbed::{
     collect::RunFailure,
+    perform::{Host, Interrupted, PerformError},
     record::Records,
-    vm::{monitor::Interrupted, run::PerformError, state::Host},
 };
 use rayon::prelude::*;
 use serde::Serialize;

@@ -1,7 +1,6 @@
 //! A transfer between real stacks without sockets, over the simulator's path: from a run to its record.
 
 use std::{
-    collections::BTreeSet,
     fs::{self, File},
     io,
     net::{IpAddr, SocketAddr},
@@ -18,7 +17,7 @@ use quiclab_agent::{
 };
 use quiclab_experiment::{
     run::{FairQueueing, HostModel, Hosts, IpVersion, Qdisc, Run, Versions},
-    stack::{Role, StackManifest},
+    stack::Role,
 };
 use quiclab_sim::transfer::{
     End, Failed, Side, Transfer,
@@ -34,16 +33,12 @@ use super::{
 };
 use crate::{
     certificates::{self, GUEST_EPOCH_SECONDS},
-    collect::{RunFailure, SERVER_PORT},
+    collect::{Download, KEY_LOGS, RunFailure, SERVER_PORT, check_downloads, secrets_of},
+    contract::{contents_seed, derive, environment, file_names},
     hash,
     measure::measure_record,
+    perform::{Host, HostUse, Interrupted, PerformError, Performed, Sides},
     record::{CAPTURE_FILE, METRICS_FILE, PATH_FILE, RUN_FILE, Records, RunFile},
-    vm::{
-        monitor::{self, Interrupted},
-        orders::{self, contents_seed, derive, file_names},
-        run::{PerformError, Performed},
-        state::Host,
-    },
 };
 
 /// The client's UDP port: the first of the range for them (RFC 6335).
@@ -55,24 +50,6 @@ const FQ_HORIZON: Duration = Duration::from_secs(10);
 /// What decides about a record besides the simulator, the programs and the settings.
 const OWN_SOURCES: [&str; 4] =
     [include_str!("transfers.rs"), include_str!("capture.rs"), include_str!("process.rs"), include_str!("report.rs")];
-
-/// A stack in one role.
-#[derive(Clone, Copy, Debug)]
-pub struct Endpoint<'a> {
-    /// What it says of itself.
-    pub manifest: &'a StackManifest,
-    /// Its program.
-    pub program: &'a Program,
-}
-
-/// The stacks of a run.
-#[derive(Clone, Copy, Debug)]
-pub struct Endpoints<'a> {
-    /// The one that serves.
-    pub server: Endpoint<'a>,
-    /// The one that fetches; may be the same.
-    pub client: Endpoint<'a>,
-}
 
 /// What is wrong with a run that has settings which the simulator's hosts do not know; `None` where all is well.
 pub fn unknown_setting(run: &Run) -> Option<String> {
@@ -118,11 +95,11 @@ pub fn unknown_setting(run: &Run) -> Option<String> {
 ///
 /// # Errors
 /// Where the seed gives no certificates.
-pub fn versions(run: &Run, endpoints: Endpoints) -> Result<Versions> {
+pub fn versions(run: &Run, sides: Sides<Program>) -> Result<Versions> {
     let first = Run { seed: 0, start_shift: Duration::default(), ..run.clone() };
     let mut orders = hash::Hasher::default().part(serde_json::to_string(&certificates_of(&first)?)?.as_bytes());
-    for (role, endpoint) in [(Role::Server, endpoints.server), (Role::Client, endpoints.client)] {
-        let environment = orders::program(role, &first, endpoint.manifest).environment;
+    for (role, side) in [(Role::Server, sides.server), (Role::Client, sides.client)] {
+        let environment = environment(role, &first, side.manifest);
         orders = orders.part(serde_json::to_string(&environment)?.as_bytes());
     }
     for source in OWN_SOURCES {
@@ -134,12 +111,10 @@ pub fn versions(run: &Run, endpoints: Endpoints) -> Result<Versions> {
         ("simulator".into(), quiclab_sim::VERSION.into()),
         ("quiclab".into(), env!("CARGO_PKG_VERSION").into()),
     ]);
-    let both = [("server", endpoints.server), ("client", endpoints.client)];
-    let same = endpoints.client.manifest.name == endpoints.server.manifest.name;
-    for (role, endpoint) in both.into_iter().take(if same { 1 } else { 2 }) {
-        versions.insert(format!("{role}.files"), endpoint.program.digest.clone());
-        versions.insert(format!("{role}.version"), endpoint.manifest.version.clone());
-        versions.insert(format!("{role}.build_profile"), endpoint.manifest.build.profile.clone());
+    for (role, side) in sides.different() {
+        versions.insert(format!("{role}.files"), side.stack.digest.clone());
+        versions.insert(format!("{role}.version"), side.manifest.version.clone());
+        versions.insert(format!("{role}.build_profile"), side.manifest.build.profile.clone());
     }
     Ok(versions)
 }
@@ -150,19 +125,19 @@ pub fn versions(run: &Run, endpoints: Endpoints) -> Result<Versions> {
 /// See [`PerformError`].
 pub fn perform(
     run: &Run,
-    endpoints: Endpoints,
+    sides: Sides<Program>,
     records: &Records,
     failures: &Path,
     host: &Host,
 ) -> Result<Performed, PerformError> {
     let start = Instant::now();
-    let versions = versions(run, endpoints)?;
+    let versions = versions(run, sides)?;
     let name = run.folder_name(&versions);
     let run_file = RunFile { id: run.id(&versions), run: run.clone(), versions };
     let work = records.begin(&name)?;
     let draft = records.begin(&name)?;
     write(draft.folder(), RUN_FILE, &toml::to_string(&run_file).context(RUN_FILE)?)?;
-    let attempt = Attempt { run, endpoints, work: work.folder(), record: draft.folder(), host };
+    let attempt = Attempt { run, sides, work: work.folder(), record: draft.folder(), host };
     let (report, failure, host_use) = attempt.transfer()?;
     write(draft.folder(), PATH_FILE, &(serde_json::to_string_pretty(&report).context(PATH_FILE)? + "\n"))?;
     let kept = failures.join(&name);
@@ -185,7 +160,7 @@ pub fn perform(
 /// A run under way.
 struct Attempt<'a> {
     run: &'a Run,
-    endpoints: Endpoints<'a>,
+    sides: Sides<'a, Program>,
     /// Folders of the endpoints, which go away.
     work: &'a Path,
     /// What stays.
@@ -195,7 +170,7 @@ struct Attempt<'a> {
 
 impl Attempt<'_> {
     /// Transfers, and writes the capture and what the endpoints said.
-    fn transfer(&self) -> Result<(Report, Option<RunFailure>, monitor::HostUse), PerformError> {
+    fn transfer(&self) -> Result<(Report, Option<RunFailure>, HostUse), PerformError> {
         let settings = &self.run.settings;
         self.fill_folders()?;
         let transfer = transfer(self.run)?;
@@ -230,7 +205,7 @@ impl Attempt<'_> {
                 let report = report_of_failure(&failure);
                 self.keep_logs()?;
                 frames.write(&self.record.join(CAPTURE_FILE), self.secrets()?.as_deref())?;
-                return Ok((report, Some(failure), monitor::HostUse::default()));
+                return Ok((report, Some(failure), HostUse::default()));
             }
         };
         if outcome.end == End::Told {
@@ -258,7 +233,7 @@ impl Attempt<'_> {
         });
         self.keep_logs()?;
         frames.write(&self.record.join(CAPTURE_FILE), self.secrets()?.as_deref())?;
-        let host_use = monitor::HostUse {
+        let host_use = HostUse {
             cpu_seconds: ends.iter().map(|end| end.host_use.cpu_seconds).sum(),
             resident_bytes: ends.iter().map(|end| end.host_use.resident_bytes).sum(),
         };
@@ -295,13 +270,13 @@ impl Attempt<'_> {
     }
 
     fn start(&self, role: Role) -> Result<Process> {
-        let (name, endpoint) = match role {
-            Role::Server => ("server", self.endpoints.server),
-            Role::Client => ("client", self.endpoints.client),
+        let (name, side) = match role {
+            Role::Server => ("server", self.sides.server),
+            Role::Client => ("client", self.sides.client),
         };
         let folder = self.work.join(name);
         let logs = folder.join("logs");
-        let mut environment = orders::program(role, self.run, endpoint.manifest).environment;
+        let mut environment = environment(role, self.run, side.manifest);
         let mut set = |name: &str, path: PathBuf| environment.insert(name.to_owned(), path.display().to_string());
         for (name, below) in [("WWW", "www"), ("DOWNLOADS", "downloads"), ("CERTS", "certificates"), ("LOGS", "logs")] {
             set(name, folder.join(below));
@@ -316,7 +291,7 @@ impl Attempt<'_> {
         let seed = derive(self.run.seed, &format!("entropy of the {name}"));
         environment.insert("QUICLAB_SEED".to_owned(), seed.iter().map(|byte| format!("{byte:02x}")).collect());
         Process::start(Start {
-            program: endpoint.program,
+            program: side.stack,
             environment,
             folder: &folder,
             log: &logs.join("stderr"),
@@ -334,43 +309,21 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// What both endpoints logged of their TLS secrets, each line once.
+    /// What both endpoints logged of their TLS secrets.
     fn secrets(&self) -> Result<Option<Vec<u8>>> {
-        let mut secrets = Vec::new();
-        let mut seen = BTreeSet::new();
-        for role in ["client", "server"] {
-            let path = self.record.join(role).join("keys.log");
-            if !path.is_file() {
-                continue;
-            }
-            let lines = fs::read(&path).with_context(|| path.display().to_string())?;
-            for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-                if seen.insert(line.to_vec()) {
-                    secrets.extend_from_slice(line);
-                    secrets.push(b'\n');
-                }
-            }
-        }
-        Ok(Some(secrets).filter(|secrets| !secrets.is_empty()))
+        let logs = KEY_LOGS.iter().map(|name| self.record.join(name)).filter(|path| path.is_file());
+        let read = |path: PathBuf| fs::read(&path).with_context(|| path.display().to_string());
+        Ok(secrets_of(&logs.map(read).collect::<Result<Vec<_>>>()?))
     }
 
     /// What is wrong with the files that the client stored, if anything is.
     fn wrong_file(&self) -> Result<Option<RunFailure>> {
-        let workload = &self.run.settings.workload;
-        let expected = workload.size.as_bytes();
-        for (seed, file) in (contents_seed(self.run)..).zip(file_names(workload)) {
-            let path = self.work.join("client/downloads").join(&file);
-            let Ok(metadata) = fs::metadata(&path) else { return Ok(Some(RunFailure::NoFile { file })) };
-            if metadata.len() != expected {
-                return Ok(Some(RunFailure::WrongLength { file, found: metadata.len(), expected }));
-            }
-            let expected = hash::of_reader(&mut Contents::new(seed, expected))?;
-            let found = hash::of_file(&path)?;
-            if found != expected {
-                return Ok(Some(RunFailure::WrongContents { file, found, expected }));
-            }
-        }
-        Ok(None)
+        check_downloads(self.run, |file| {
+            let path = self.work.join("client/downloads").join(file);
+            let Ok(contents) = File::open(&path) else { return Ok(None) };
+            let length = contents.metadata().with_context(|| path.display().to_string())?.len();
+            Ok(Some(Download { length, contents }))
+        })
     }
 }
 

@@ -20,6 +20,7 @@ use super::{
     machine::{QEMU, QEMU_PACKAGE},
     priority,
 };
+use crate::perform::{HostUse, Interrupted};
 
 /// How often waiting looks at the flag that ends it.
 const GLANCE: Duration = Duration::from_millis(100);
@@ -36,15 +37,6 @@ pub struct Qemu {
     end: Option<End>,
 }
 
-/// What a QEMU used of the host.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct HostUse {
-    /// CPU seconds, user and system.
-    pub cpu_seconds: f64,
-    /// Largest resident memory in bytes.
-    pub resident_bytes: u64,
-}
-
 /// How a QEMU ended.
 #[derive(Clone, Copy, Debug)]
 pub struct End {
@@ -52,17 +44,6 @@ pub struct End {
     pub status: ExitStatus,
     /// What it used.
     pub host_use: HostUse,
-}
-
-/// Why waiting ended early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Interrupted {
-    /// Somebody asked for it, by a signal.
-    #[error("interrupted")]
-    ByRequest,
-    /// The host's own patience.
-    #[error("QEMU was still at work after {0:?} of the host's time and was ended\nhint: raise it with --wall-timeout")]
-    ByDeadline(Duration),
 }
 
 impl Qemu {

@@ -1,21 +1,21 @@
 //! A run as the agent is to perform it.
 
-use std::collections::BTreeMap;
-
 use anyhow::Result;
 use quiclab_agent::{
     orders::{File, Listen, Orders, Program, Transfer, Transport},
-    root::{CERTIFICATES, DOWNLOADS, LOGS, WWW},
+    root::{CERTIFICATES, LOGS},
 };
 use quiclab_experiment::{
-    run::{Http, IpVersion, Run, Workload, word},
-    server_test_case,
+    run::Run,
     stack::{Contract, Role, StackManifest},
 };
 use quiclab_units::{ByteCount, Duration};
-use sha2::{Digest, Sha256};
 
-use crate::{certificates, collect::SERVER_PORT};
+use crate::{
+    certificates,
+    collect::SERVER_PORT,
+    contract::{contents_seed, derive, environment, file_names},
+};
 
 /// How long a server may take until it listens, in virtual time. Slow ones take some seconds.
 const LISTEN_PATIENCE: Duration = Duration::from_secs(60);
@@ -54,85 +54,11 @@ pub fn of_run(run: &Run, server: &StackManifest, client: &StackManifest, log_lim
     })
 }
 
-/// Names of the transferred files, below the server's and the client's folder.
-pub fn file_names(workload: &Workload) -> Vec<String> {
-    let size = workload.size.to_string().replace(' ', "");
-    let padded = |name: String| format!("{name:-<width$}", width = workload.name_bytes as usize);
-    match workload.files {
-        1 => vec![padded(size)],
-        files => (1..=files).map(|number| padded(format!("{size}-{number}"))).collect(),
-    }
-}
-
-/// Seed of the first transferred file; each has the number behind the one before.
-pub fn contents_seed(run: &Run) -> u64 {
-    // So far from the largest number that no file's seed passes it.
-    u64::from_le_bytes(derive(run.seed, "contents")[..8].try_into().unwrap_or_default()) >> 1
-}
-
-/// The endpoint contract: docs/reference/endpoint-contract.md.
-pub(crate) fn program(role: Role, run: &Run, stack: &StackManifest) -> Program {
-    let settings = &run.settings;
-    let workload = &settings.workload;
-    let (host, ip) = match settings.path.ip {
-        IpVersion::V4 => ("server4", "4"),
-        IpVersion::V6 => ("server6", "6"),
-    };
-    let urls: Vec<_> =
-        file_names(workload).into_iter().map(|name| format!("https://{host}:{SERVER_PORT}/{name}")).collect();
-    let test_case = match role {
-        Role::Server => server_test_case(&workload.test_case),
-        Role::Client => &workload.test_case,
-    };
-    let mut environment = BTreeMap::from([
-        ("ROLE".to_owned(), word(&role)),
-        ("TESTCASE".to_owned(), test_case.to_owned()),
-        ("SSLKEYLOGFILE".to_owned(), format!("{LOGS}/keys.log")),
-        ("PATH".to_owned(), "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned()),
-        ("HOME".to_owned(), "/root".to_owned()),
-    ]);
-    let mut set = |name: &str, value: String| environment.insert(name.to_owned(), value);
-    if role == Role::Client {
-        set("REQUESTS", urls.join(" "));
-    }
-    let interop_runner = stack.guest.contract == Contract::InteropRunner;
-    if settings.tap.qlog || interop_runner {
-        set("QLOGDIR", format!("{LOGS}/{}/", quiclab_agent::endpoint::QLOG));
-    }
-    if interop_runner {
-        // There, and empty, where nobody says anything else.
-        set(if role == Role::Server { "SERVER_PARAMS" } else { "CLIENT_PARAMS" }, String::new());
-        // It has a test case for HTTP/3, and does everything else with HTTP/0.9.
-        if settings.stack.http == Http::H3 && test_case == "transfer" {
-            set("TESTCASE", "http3".to_owned());
-        }
-    } else {
-        for (name, value) in [("WWW", WWW), ("DOWNLOADS", DOWNLOADS), ("CERTS", CERTIFICATES), ("LOGS", LOGS)] {
-            set(name, value.to_owned());
-        }
-        set("QUICLAB_PORT", SERVER_PORT.to_string());
-        set("QUICLAB_IP", ip.to_owned());
-        if let Some(streams) = workload.streams {
-            set("QUICLAB_STREAMS", streams.to_string());
-        }
-        if role == Role::Server && workload.certificate_delay != Duration::default() {
-            set("QUICLAB_CERT_DELAY", (workload.certificate_delay.as_nanos() / 1_000_000).to_string());
-        }
-        environment.extend(settings.stack.environment(role));
-    }
-    environment.extend(stack.guest.environment.clone());
+fn program(role: Role, run: &Run, stack: &StackManifest) -> Program {
     Program {
         command: stack.guest.command.clone(),
-        environment,
+        environment: environment(role, run, stack),
         folder: stack.guest.folder.clone().unwrap_or_else(|| LOGS.to_owned()),
-        awaits_simulator: interop_runner,
+        awaits_simulator: stack.guest.contract == Contract::InteropRunner,
     }
-}
-
-/// A stream of its own for each purpose, so that none disturbs another.
-pub(crate) fn derive(seed: u64, purpose: &str) -> [u8; 32] {
-    let mut digest = Sha256::new();
-    digest.update(seed.to_le_bytes());
-    digest.update(purpose);
-    digest.finalize().into()
 }

@@ -5,28 +5,25 @@ use std::{
     io::Write,
     os::fd::AsRawFd,
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use anyhow::{Context, Result};
 use quiclab_agent::{machine::POWER_OFF_STATUS, slot};
-use quiclab_experiment::{
-    run::{Run, Versions},
-    stack::StackManifest,
-};
-use quiclab_metrics::RunMetrics;
+use quiclab_experiment::run::{Run, Versions};
 use quiclab_units::ByteCount;
 
 use super::{
     machine::{Needs, RoleFiles, Size},
-    monitor::{HostUse, describe},
+    monitor::describe,
     orders,
-    state::{Guest, Host, RunFiles},
+    state::{Guest, RunFiles},
 };
 use crate::{
     cache::Cache,
     collect::{Results, RunFailure, excerpt},
     hash,
+    perform::{Host, PerformError, Performed, Side, Sides},
     record::{RUN_FILE, Records, RunFile},
     stack::BuiltStack,
 };
@@ -40,61 +37,12 @@ pub struct Vm {
     pub guest: Guest,
 }
 
-/// A stack in one role of a run.
-#[derive(Clone, Copy, Debug)]
-pub struct Side<'a> {
-    /// What it says of itself.
-    pub manifest: &'a StackManifest,
-    /// Its files.
-    pub stack: &'a BuiltStack,
-}
-
-/// The stacks of a run.
-#[derive(Clone, Copy, Debug)]
-pub struct Sides<'a> {
-    /// The one that serves.
-    pub server: Side<'a>,
-    /// The one that fetches; may be the same.
-    pub client: Side<'a>,
-}
-
-/// A run that went well.
-#[derive(Clone, Debug)]
-pub struct Performed {
-    /// Its record.
-    pub record: PathBuf,
-    /// Its metrics.
-    pub metrics: RunMetrics,
-    /// What its QEMU used.
-    pub host_use: HostUse,
-    /// Host time from start to end.
-    pub elapsed: Duration,
-}
-
-/// How performing a run can go wrong.
-#[derive(Debug, thiserror::Error)]
-pub enum PerformError {
-    /// The run failed; what is known of it is in the folder. Other runs can go on.
-    #[error("{failure}")]
-    Run {
-        /// Why.
-        failure: RunFailure,
-        /// What its endpoints said, if anything.
-        kept: Option<PathBuf>,
-    },
-    /// The testbed failed, or was told to stop.
-    #[error("{0:#}")]
-    Testbed(#[from] anyhow::Error),
-}
-
 /// What is wrong with a run that has settings which only models of hosts know; `None` where all is well.
 pub fn unknown_setting(run: &Run) -> Option<String> {
-    let is_ideal = run.settings.hosts.model.is_ideal();
-    (!is_ideal).then(|| {
-        "hosts.timer_step, hosts.timer_lateness, hosts.call_cost, hosts.packet_cost, hosts.card_rate: found one of them set, expected none, \
-         because the virtual machine's hosts are real ones\nhint: --testbed sim"
-            .to_owned()
-    })
+    let key = run.settings.hosts.model.first_set()?;
+    Some(format!(
+        "hosts.{key}: found a value, expected none, because the virtual machine's hosts are real ones\nhint: --testbed sim"
+    ))
 }
 
 impl Vm {
@@ -102,7 +50,7 @@ impl Vm {
     ///
     /// # Errors
     /// Where a part cannot be read.
-    pub fn versions(&self, run: &Run, sides: Sides) -> Result<Versions> {
+    pub fn versions(&self, run: &Run, sides: Sides<BuiltStack>) -> Result<Versions> {
         let size = size(run, sides)?;
         // Of the first seed, so that repetitions are made with the same versions; what differs between seeds is in the identity anyway.
         let first = Run { seed: 0, start_shift: Default::default(), ..run.clone() };
@@ -116,9 +64,8 @@ impl Vm {
             ("guest".into(), self.guest.identity(size)?),
             ("quiclab".into(), env!("CARGO_PKG_VERSION").into()),
         ]);
-        sides.server.add_versions("server", &mut versions)?;
-        if sides.client.manifest.name != sides.server.manifest.name {
-            sides.client.add_versions("client", &mut versions)?;
+        for (role, side) in sides.different() {
+            side.add_versions(role, &mut versions)?;
         }
         Ok(versions)
     }
@@ -127,7 +74,7 @@ impl Vm {
     ///
     /// # Errors
     /// Where the guest does not come up.
-    pub fn prepare(&self, run: &Run, sides: Sides, host: &Host, say: &mut dyn FnMut(Size)) -> Result<()> {
+    pub fn prepare(&self, run: &Run, sides: Sides<BuiltStack>, host: &Host, say: &mut dyn FnMut(Size)) -> Result<()> {
         let size = size(run, sides)?;
         if !self.guest.has_saved_state(&self.cache, size)? {
             say(size);
@@ -143,7 +90,7 @@ impl Vm {
     pub fn perform(
         &self,
         run: &Run,
-        sides: Sides,
+        sides: Sides<BuiltStack>,
         records: &Records,
         failures: &Path,
         host: &Host,
@@ -190,7 +137,7 @@ impl Vm {
     }
 }
 
-impl Side<'_> {
+impl Side<'_, BuiltStack> {
     fn add_versions(&self, role: &str, versions: &mut Versions) -> Result<()> {
         let Self { manifest, stack } = self;
         let mut add = |what: &str, value: String| versions.insert(format!("{role}.{what}"), value);
@@ -208,7 +155,7 @@ impl Side<'_> {
 }
 
 /// What stands in the slot when a run begins.
-fn encoded_orders(run: &Run, sides: Sides, size: Size) -> Result<Vec<u8>> {
+fn encoded_orders(run: &Run, sides: Sides<BuiltStack>, size: Size) -> Result<Vec<u8>> {
     // Captures, the client's copy and both endpoints' logs share the slot.
     let log_limit = ByteCount::from_bytes(size.slot_bytes / 8);
     let orders = orders::of_run(run, sides.server.manifest, sides.client.manifest, log_limit)?;
@@ -216,9 +163,9 @@ fn encoded_orders(run: &Run, sides: Sides, size: Size) -> Result<Vec<u8>> {
 }
 
 /// The machine that has room for a run.
-fn size(run: &Run, sides: Sides) -> Result<Size> {
+fn size(run: &Run, sides: Sides<BuiltStack>) -> Result<Size> {
     let Sides { server, client } = sides;
-    let memory = |side: Side| side.manifest.guest.memory.map_or(0, ByteCount::as_bytes);
+    let memory = |side: Side<BuiltStack>| side.manifest.guest.memory.map_or(0, ByteCount::as_bytes);
     let [server_root, client_root] = [server.stack.image.length()?, client.stack.image.length()?];
     Size::for_needs(Needs {
         transfer: run.settings.workload.all_bytes().max(run.settings.tap.room.unwrap_or_default()),

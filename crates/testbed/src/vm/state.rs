@@ -3,7 +3,6 @@
 use std::{
     fs::{self, File},
     path::{Path, PathBuf},
-    sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -16,7 +15,7 @@ use super::{
     machine::{self, Files, RoleFiles, STACK_BYTES, Size},
     monitor::Qemu,
 };
-use crate::{cache::Cache, hash};
+use crate::{cache::Cache, hash, perform::Host};
 
 /// Booting takes some ten seconds; a guest that is not up by then never will be.
 const BOOT_PATIENCE: Duration = Duration::from_secs(300);
@@ -33,17 +32,6 @@ pub struct Guest {
     pub agent: PathBuf,
     /// Version of QEMU.
     pub qemu_version: String,
-}
-
-/// The host's side of a guest.
-#[derive(Clone, Debug)]
-pub struct Host {
-    /// The core it runs on.
-    pub core: usize,
-    /// Set to end everything.
-    pub stop: Arc<AtomicBool>,
-    /// Host time after which a run is given up. Virtual timeouts come first unless something is badly wrong.
-    pub patience: Duration,
 }
 
 /// A state in the cache.

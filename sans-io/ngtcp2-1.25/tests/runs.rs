@@ -1,0 +1,115 @@
+//! The program against itself, in two processes, with a network between them that loses.
+
+#[path = "../common/network.rs"]
+mod network;
+
+use std::fs;
+
+use network::{Folder, LOSSY, MILLISECOND, file, logs};
+
+/// The program that is tested.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_ngtcp2-sans-io");
+
+const MIB: usize = 1 << 20;
+
+/// Longest datagram without segmentation.
+const LONGEST: usize = 1500;
+
+#[test]
+fn a_transfer_completes_and_two_runs_give_the_same_bytes() {
+    let folder = Folder::new(PROGRAM, "same");
+    for http in ["h3", "hq"] {
+        let files = [("file", file(MIB))];
+        let run = |number| {
+            let name = format!("{http}-{number}");
+            let outcome = LOSSY.transfer(&folder, &name, &files, &[("QUICLAB_HTTP", http)]);
+            (outcome, logs(&folder.run(&name)))
+        };
+        let ((first, first_logs), (second, second_logs)) = (run(1), run(2));
+        // Below the least: one round trip of the handshake, one for the request.
+        assert!(first.end_ns >= 80 * MILLISECOND && first.end_ns < 5000 * MILLISECOND, "{http}: {} ns", first.end_ns);
+        assert!(first.packets.iter().all(|packet| packet.payload.len() <= LONGEST));
+        assert!(first.from("server").any(|packet| packet.is_part), "{http}: nothing was batched");
+        assert!(first.packets == second.packets, "{http}: {} and {}", first.packets.len(), second.packets.len());
+        assert!(first_logs == second_logs, "{http}: found {:?} and {:?}", first_logs.keys(), second_logs.keys());
+        for (log, least) in [("keys-client", 500), ("keys-server", 500)] {
+            assert!(first_logs[log].len() > least, "{http}: {log}");
+        }
+        assert_eq!(first_logs.keys().filter(|log| log.ends_with("qlog")).count(), 2, "{:?}", first_logs.keys());
+    }
+}
+
+#[test]
+fn another_seed_gives_other_bytes() {
+    let folder = Folder::new(PROGRAM, "seeds");
+    let files = [("file", file(1000))];
+    let run = |name, seed: &str| LOSSY.transfer(&folder, name, &files, &[("QUICLAB_SEED", &seed.repeat(64))]).packets;
+    assert!(run("one", "1") != run("other", "2"));
+}
+
+#[test]
+fn every_congestion_control_gets_there_with_and_without_batches() {
+    let folder = Folder::new(PROGRAM, "control");
+    let files = [("file", file(MIB))];
+    for control in ["cubic", "reno", "bbr"] {
+        for gso in ["on", "off"] {
+            let name = format!("{control}-{gso}");
+            let variables = [("QUICLAB_CCA", control), ("QUICLAB_GSO", gso)];
+            let outcome = LOSSY.transfer(&folder, &name, &files, &variables);
+            assert_eq!(outcome.from("server").any(|packet| packet.is_part), gso == "on", "{name}");
+        }
+    }
+}
+
+#[test]
+fn many_files_come_over_few_streams() {
+    let folder = Folder::new(PROGRAM, "streams");
+    let files = ["a", "b", "c", "d", "e"].map(|name| (name, file(50_000)));
+    for http in ["h3", "hq"] {
+        for streams in ["1", "2", "200"] {
+            let variables = [("QUICLAB_HTTP", http), ("QUICLAB_STREAMS", streams)];
+            LOSSY.transfer(&folder, &format!("{http}-{streams}"), &files, &variables);
+        }
+        let variables = [("QUICLAB_HTTP", http), ("TESTCASE", "handshake"), ("QUICLAB_IP", "6")];
+        LOSSY.transfer(&folder, &format!("{http}-empty"), &[("nothing", file(0))], &variables);
+    }
+}
+
+#[test]
+fn logs_change_no_packet() {
+    let folder = Folder::new(PROGRAM, "logs");
+    let files = [("file", file(100_000))];
+    let logged = LOSSY.transfer(&folder, "logged", &files, &[]);
+    let plain = LOSSY.transfer(&folder, "plain", &files, &[("QLOGDIR", ""), ("SSLKEYLOGFILE", "")]);
+    assert!(logged.packets == plain.packets);
+    let keys = fs::read_to_string(folder.run("logged").join("keys-server")).unwrap();
+    for label in ["CLIENT_HANDSHAKE_TRAFFIC_SECRET", "SERVER_TRAFFIC_SECRET_0"] {
+        assert_eq!(keys.lines().filter(|line| line.starts_with(label)).count(), 1, "{label}");
+    }
+    assert!(logs(&folder.run("plain")).keys().all(|log| !log.ends_with("qlog") && !log.starts_with("keys")));
+}
+
+#[test]
+fn what_goes_wrong_fails_the_client_only() {
+    let (folder, other) = (Folder::new(PROGRAM, "wrong"), Folder::new(PROGRAM, "other"));
+    let request = ("REQUESTS", "https://server:443/no-such-file");
+    for http in ["h3", "hq"] {
+        let run = folder.run(http);
+        assert_eq!(LOSSY.statuses(&folder, &run, &[request, ("QUICLAB_HTTP", http)]), [1, 0], "{http}");
+    }
+    // A certificate of somebody else.
+    let run = folder.run("stranger");
+    fs::write(run.join("www/no-such-file"), "there, but from whom?").unwrap();
+    fs::copy(other.certificates().join("ca.pem"), folder.certificates().join("ca.pem")).unwrap();
+    assert_eq!(LOSSY.statuses(&folder, &run, &[request]), [1, 0]);
+}
+
+#[test]
+fn what_it_cannot_do_is_127() {
+    let folder = Folder::new(PROGRAM, "cannot");
+    let run = folder.run("cannot");
+    let request = ("REQUESTS", "https://server:443/file");
+    for (name, value) in [("QUICLAB_PACING", "txtime"), ("TESTCASE", "retry"), ("QUICLAB_CCA", "bbr3")] {
+        assert_eq!(folder.exit_status(&run, &[request, (name, value)]), 127, "{name}={value}");
+    }
+}
