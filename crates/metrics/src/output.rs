@@ -5,14 +5,15 @@ use serde::{Deserialize, Serialize};
 use crate::bursts::Burst;
 use crate::warnings::WarningCode;
 
-/// Version of the layout. Changes when a field changes its meaning, its unit or its name.
-pub const SCHEMA: u32 = 2;
+/// Version of the layout. Changes when a field changes its meaning, its unit or its name, or was measured wrongly: files with an older
+/// one are measured again.
+pub const SCHEMA: u32 = 3;
 
 /// The whole file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunMetrics {
-    /// Version of this layout, [`SCHEMA`].
+    /// Version of this layout and of how it is measured, [`SCHEMA`].
     pub schema: u32,
     /// One number each.
     pub metrics: Metrics,
@@ -275,9 +276,9 @@ mod tests {
 
     #[test]
     fn another_schema_is_refused_by_number() {
-        let text = RunMetrics::empty().to_json().replace("\"schema\": 2", "\"schema\": 1");
+        let text = RunMetrics::empty().to_json().replace(&format!("\"schema\": {SCHEMA}"), "\"schema\": 1");
         let error = RunMetrics::from_json(&text).unwrap_err().to_string();
-        assert!(error.contains("found 1, expected 2"), "{error}");
+        assert!(error.contains(&format!("found 1, expected {SCHEMA}")), "{error}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Planned send times, joined to packets: `precision_*`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
 
 use quiclab_wire::{ConnectionId, Role};
 
@@ -17,10 +17,12 @@ pub enum PlannedKey {
     DatagramChecksum(u32),
 }
 
-/// When a stack planned to send its packets, in its own clock. The first plan of a packet counts.
+/// When a stack planned to send its packets, in its own clock. The first plan of a packet number counts. Two datagrams with one checksum
+/// are found by none: among 11,000 there are such in 1 of 70 transfers, and one wrong pair can be most of a deviation.
 #[derive(Clone, Debug, Default)]
 pub struct PlannedTimes {
-    times: BTreeMap<PlannedKey, i64>,
+    /// `None`: there are several of that checksum.
+    times: BTreeMap<PlannedKey, Option<i64>>,
     packets: usize,
     has_checksums: bool,
 }
@@ -78,13 +80,24 @@ impl PlannedTimes {
     pub fn insert(&mut self, keys: &[PlannedKey], time_ns: i64) {
         let known = self.times.len();
         for key in keys {
-            self.has_checksums |= matches!(key, PlannedKey::DatagramChecksum(_));
-            self.times.entry(*key).or_insert(time_ns);
+            let is_checksum = matches!(key, PlannedKey::DatagramChecksum(_));
+            self.has_checksums |= is_checksum;
+            match self.times.entry(*key) {
+                Entry::Vacant(vacant) => {
+                    vacant.insert(Some(time_ns));
+                }
+                Entry::Occupied(mut occupied) if is_checksum => {
+                    let first = occupied.insert(None);
+                    // Where it is all that the first was found by, that one is not found any more either.
+                    self.packets -= usize::from(first.is_some() && keys.len() == 1);
+                }
+                Entry::Occupied(_) => {}
+            }
         }
         self.packets += usize::from(self.times.len() > known);
     }
 
-    /// Packets in it.
+    /// Packets in it that can be found.
     pub fn len(&self) -> usize {
         self.packets
     }
@@ -100,7 +113,7 @@ impl PlannedTimes {
     }
 
     pub(crate) fn of(&self, key: PlannedKey) -> Option<i64> {
-        self.times.get(&key).copied()
+        self.times.get(&key).copied().flatten()
     }
 }
 
@@ -219,6 +232,23 @@ mod tests {
     fn both_kinds_of_lists_are_read() {
         assert_eq!(PlannedTimes::of_list("packet_number,planned_ns\n1,-5\n\n2, 7\n").unwrap().len(), 2);
         assert_eq!(PlannedTimes::of_list("crc32c,planned_ns\n0xDEADbeef,1\nff,2\n").unwrap().len(), 2);
+    }
+
+    #[test]
+    fn two_datagrams_with_one_checksum_are_not_taken_for_each_other() {
+        let times = PlannedTimes::of_list("crc32c,planned_ns\na,1\nb,2\na,300000000\na,4\n").unwrap();
+        assert_eq!(times.len(), 1);
+        assert_eq!(
+            (times.of(PlannedKey::DatagramChecksum(10)), times.of(PlannedKey::DatagramChecksum(11))),
+            (None, Some(2))
+        );
+        // Their numbers still tell them apart.
+        let mut times = PlannedTimes::default();
+        for (number, time) in [(1, 10), (2, 20)] {
+            times.insert(&[PlannedKey::PacketNumber(number), PlannedKey::DatagramChecksum(7)], time);
+        }
+        assert_eq!((times.len(), times.of(PlannedKey::PacketNumber(2))), (2, Some(20)));
+        assert_eq!(times.of(PlannedKey::DatagramChecksum(7)), None);
     }
 
     #[test]
