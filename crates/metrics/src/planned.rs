@@ -25,6 +25,8 @@ pub struct PlannedTimes {
     times: BTreeMap<PlannedKey, Option<i64>>,
     packets: usize,
     has_checksums: bool,
+    /// The checksum of the packet that was added last.
+    latest: Option<PlannedKey>,
 }
 
 /// Why a list of planned times cannot be read.
@@ -78,26 +80,31 @@ impl PlannedTimes {
     /// Adds a packet, by all that it can be found by. The zero of the clock does not matter, as long as it is the same for
     /// all.
     pub fn insert(&mut self, keys: &[PlannedKey], time_ns: i64) {
-        let known = self.times.len();
+        let checksum = keys.iter().find(|key| matches!(key, PlannedKey::DatagramChecksum(_))).copied();
+        // Packets of one datagram are logged one after the other.
+        let is_part = checksum.is_some() && checksum == self.latest;
+        self.latest = checksum;
+        self.has_checksums |= checksum.is_some();
+        let mut is_new = false;
         for key in keys {
-            let is_checksum = matches!(key, PlannedKey::DatagramChecksum(_));
-            self.has_checksums |= is_checksum;
             match self.times.entry(*key) {
                 Entry::Vacant(vacant) => {
                     vacant.insert(Some(time_ns));
+                    is_new = true;
                 }
-                Entry::Occupied(mut occupied) if is_checksum => {
-                    let first = occupied.insert(None);
-                    // Where it is all that the first was found by, that one is not found any more either.
-                    self.packets -= usize::from(first.is_some() && keys.len() == 1);
+                Entry::Occupied(mut occupied) if Some(*key) == checksum && !is_part => {
+                    if *occupied.get() != Some(time_ns) {
+                        occupied.insert(None);
+                        is_new = true;
+                    }
                 }
                 Entry::Occupied(_) => {}
             }
         }
-        self.packets += usize::from(self.times.len() > known);
+        self.packets += usize::from(is_new && !is_part);
     }
 
-    /// Packets in it that can be found.
+    /// Datagrams in it.
     pub fn len(&self) -> usize {
         self.packets
     }
@@ -187,7 +194,8 @@ impl PrecisionMeter {
                 WarningCode::PlannedTimesNotJoined,
                 format!(
                     "{missing} of {planned} planned send times belong to no captured packet: is the list of this \
-                     connection, and are the packet numbers (keys) or whole payloads (checksums) there?"
+                     connection, and are the packet numbers (keys) or whole payloads (checksums) there? Datagrams that share a \
+                     checksum are not joined"
                 ),
             );
         }
@@ -236,19 +244,26 @@ mod tests {
 
     #[test]
     fn two_datagrams_with_one_checksum_are_not_taken_for_each_other() {
-        let times = PlannedTimes::of_list("crc32c,planned_ns\na,1\nb,2\na,300000000\na,4\n").unwrap();
-        assert_eq!(times.len(), 1);
-        assert_eq!(
-            (times.of(PlannedKey::DatagramChecksum(10)), times.of(PlannedKey::DatagramChecksum(11))),
-            (None, Some(2))
-        );
+        let times = PlannedTimes::of_list("crc32c,planned_ns\na,1\nb,2\na,300000000\nb,2\na,4\n").unwrap();
+        // They count, so that those that are not joined are told of.
+        assert_eq!(times.len(), 4);
+        assert_eq!(times.of(PlannedKey::DatagramChecksum(10)), None);
+        assert_eq!(times.of(PlannedKey::DatagramChecksum(11)), Some(2));
         // Their numbers still tell them apart.
         let mut times = PlannedTimes::default();
-        for (number, time) in [(1, 10), (2, 20)] {
-            times.insert(&[PlannedKey::PacketNumber(number), PlannedKey::DatagramChecksum(7)], time);
+        for (number, checksum, time) in [(1, 7, 10), (2, 8, 15), (3, 7, 20)] {
+            times.insert(&[PlannedKey::PacketNumber(number), PlannedKey::DatagramChecksum(checksum)], time);
         }
-        assert_eq!((times.len(), times.of(PlannedKey::PacketNumber(2))), (2, Some(20)));
+        assert_eq!((times.len(), times.of(PlannedKey::PacketNumber(3))), (3, Some(20)));
         assert_eq!(times.of(PlannedKey::DatagramChecksum(7)), None);
+    }
+
+    #[test]
+    fn packets_of_one_datagram_are_one() {
+        let mut times = PlannedTimes::default();
+        times.insert(&[PlannedKey::DatagramChecksum(7)], 10);
+        times.insert(&[PlannedKey::PacketNumber(0), PlannedKey::DatagramChecksum(7)], 11);
+        assert_eq!((times.len(), times.of(PlannedKey::DatagramChecksum(7))), (1, Some(10)));
     }
 
     #[test]

@@ -205,7 +205,8 @@ impl Results {
             let name = format!("download/{file}");
             let Some(blob) = self.blob(&name) else { return Ok(None) };
             let cut = self.report().cut.get(&name).copied().unwrap_or(0);
-            Ok(Some(Download { length: blob.length.saturating_add(cut), contents: io::Cursor::new(self.read(&name)?) }))
+            let contents = move || Ok(io::Cursor::new(self.read(&name)?));
+            Ok(Some(Download { length: blob.length.saturating_add(cut), contents }))
         })
     }
 
@@ -296,27 +297,27 @@ pub(crate) fn secrets_of(logs: &[Vec<u8>]) -> Option<Vec<u8>> {
 }
 
 /// A file that the client stored.
-pub(crate) struct Download<R> {
+pub(crate) struct Download<C> {
     /// Its length in bytes.
     pub length: u64,
-    /// What is in it.
-    pub contents: R,
+    /// Reads what is in it.
+    pub contents: C,
 }
 
 /// What is wrong with the files that the client stored, if anything is; `open` answers `None` where there is no file of that name.
-pub(crate) fn check_downloads<R: Read>(
+pub(crate) fn check_downloads<R: Read, C: FnOnce() -> Result<R>>(
     run: &Run,
-    open: impl Fn(&str) -> Result<Option<Download<R>>>,
+    open: impl Fn(&str) -> Result<Option<Download<C>>>,
 ) -> Result<Option<RunFailure>> {
     let workload = &run.settings.workload;
     for (seed, file) in (contents_seed(run)..).zip(file_names(workload)) {
-        let Some(mut download) = open(&file)? else { return Ok(Some(RunFailure::NoFile { file })) };
+        let Some(download) = open(&file)? else { return Ok(Some(RunFailure::NoFile { file })) };
         let (found, expected) = (download.length, workload.size.as_bytes());
         if found != expected {
             return Ok(Some(RunFailure::WrongLength { file, found, expected }));
         }
         let expected = hash::of_reader(&mut Contents::new(seed, expected))?;
-        let found = hash::of_reader(&mut download.contents)?;
+        let found = hash::of_reader(&mut (download.contents)()?)?;
         if found != expected {
             return Ok(Some(RunFailure::WrongContents { file, found, expected }));
         }

@@ -48,8 +48,13 @@ const MOST_EVENTS: u64 = 100_000_000;
 /// Linux's own horizon of `fq`.
 const FQ_HORIZON: Duration = Duration::from_secs(10);
 /// What decides about a record besides the simulator, the programs and the settings.
-const OWN_SOURCES: [&str; 4] =
-    [include_str!("transfers.rs"), include_str!("capture.rs"), include_str!("process.rs"), include_str!("report.rs")];
+const OWN_SOURCES: [&str; 5] = [
+    include_str!("transfers.rs"),
+    include_str!("capture.rs"),
+    include_str!("process.rs"),
+    include_str!("report.rs"),
+    include_str!("../collect.rs"),
+];
 
 /// What is wrong with a run that has settings which the simulator's hosts do not know; `None` where all is well.
 pub fn unknown_setting(run: &Run) -> Option<String> {
@@ -322,7 +327,7 @@ impl Attempt<'_> {
             let path = self.work.join("client/downloads").join(file);
             let Ok(contents) = File::open(&path) else { return Ok(None) };
             let length = contents.metadata().with_context(|| path.display().to_string())?.len();
-            Ok(Some(Download { length, contents }))
+            Ok(Some(Download { length, contents: move || Ok(contents) }))
         })
     }
 }
