@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use quiclab_experiment::{Expectation, Plan, Published, run::Settings};
 use quiclab_report::{FailureRow, ReportInput, RunRow};
 use quiclab_testbed::{
-    collect::SERVER_PORT,
+    contract::SERVER_PORT,
     measure::{SENDER_TAP, congestion_windows},
     record::{Record, Records},
 };

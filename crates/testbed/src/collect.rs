@@ -21,7 +21,7 @@ use quiclab_units::Time;
 use quiclab_wire::{CaptureWriter, Direction, PacketToWrite, TapDescription};
 
 use crate::{
-    contract::{contents_seed, file_names},
+    contract::{SERVER_PORT, contents_seed, file_names},
     hash,
     measure::{measure_record, server_queue},
     record::{CAPTURE_FILE, METRICS_FILE, PATH_FILE, RUN_FILE, RunFile, WRONG_FILES_FILE},
@@ -29,8 +29,6 @@ use crate::{
 
 /// The endpoints' TLS secrets, in a record.
 pub(crate) const KEY_LOGS: [&str; 2] = ["client/keys.log", "server/keys.log"];
-/// Port the server listens on.
-pub const SERVER_PORT: u16 = 443;
 
 /// Why a run has no record. Other runs go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -11,7 +11,8 @@ use quiclab_experiment::{
 use quiclab_units::Duration;
 use sha2::{Digest, Sha256};
 
-use crate::collect::SERVER_PORT;
+/// Port the server listens on.
+pub const SERVER_PORT: u16 = 443;
 
 /// Names of the transferred files, below the server's and the client's folder.
 pub fn file_names(workload: &Workload) -> Vec<String> {

@@ -21,7 +21,7 @@ use quiclab_metrics::{
 };
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, QlogEventKind, Role, read_qlog};
 
-use crate::collect::SERVER_PORT;
+use crate::contract::SERVER_PORT;
 
 /// Where a server writes the send times that it planned, in its folder of logs.
 const PLANNED_FILE: &str = "planned.csv";

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use quiclab_testbed::{collect::SERVER_PORT, measure::SENDER_TAP, record::Record};
+use quiclab_testbed::{contract::SERVER_PORT, measure::SENDER_TAP, record::Record};
 use quiclab_wire::{
     CaptureReader, Dissector, DissectorSettings, Observed, QuicForm, QuicFrame, QuicPacket, Segment, Transport,
 };

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use quiclab_agent::report::{Outcome, ProcessEnd};
 use quiclab_interop::{Case, End, EndpointFacts, Entry, Facts, FactsSettings, Verdict, judge};
 use quiclab_testbed::{
-    collect::SERVER_PORT,
+    contract::SERVER_PORT,
     measure::SENDER_TAP,
     record::{CAPTURE_FILE, PATH_FILE, PathFile, WRONG_FILES_FILE},
 };

@@ -33,8 +33,8 @@ use super::{
 };
 use crate::{
     certificates::{self, GUEST_EPOCH_SECONDS},
-    collect::{Download, KEY_LOGS, RunFailure, SERVER_PORT, check_downloads, secrets_of},
-    contract::{contents_seed, derive, environment, file_names},
+    collect::{Download, KEY_LOGS, RunFailure, check_downloads, secrets_of},
+    contract::{SERVER_PORT, contents_seed, derive, environment, file_names},
     hash,
     measure::measure_record,
     perform::{Host, HostUse, Interrupted, PerformError, Performed, Sides},

@@ -13,8 +13,7 @@ use quiclab_units::{ByteCount, Duration};
 
 use crate::{
     certificates,
-    collect::SERVER_PORT,
-    contract::{contents_seed, derive, environment, file_names},
+    contract::{SERVER_PORT, contents_seed, derive, environment, file_names},
 };
 
 /// How long a server may take until it listens, in virtual time. Slow ones take some seconds.

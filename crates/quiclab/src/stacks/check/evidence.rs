@@ -13,7 +13,8 @@ use quiclab_experiment::{
 use quiclab_interop::{Facts, FactsSettings, Verdict};
 use quiclab_metrics::RunMetrics;
 use quiclab_testbed::{
-    collect::{RunFailure, SERVER_PORT},
+    collect::RunFailure,
+    contract::SERVER_PORT,
     measure::SENDER_TAP,
     record::{CAPTURE_FILE, METRICS_FILE, PATH_FILE, PathFile},
 };
