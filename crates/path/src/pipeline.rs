@@ -69,6 +69,11 @@ pub struct Account {
 }
 
 impl Account {
+    /// Of what drops nothing: all that entered has left, but for what waits.
+    pub fn without_loss(entered: u64, waiting: Backlog) -> Self {
+        Self { entered, left: entered - waiting.packets, waiting, ..Self::default() }
+    }
+
     /// Packets dropped for this cause.
     pub fn dropped(&self, cause: DropCause) -> u64 {
         self.dropped[cause as usize]

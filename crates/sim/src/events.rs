@@ -4,33 +4,119 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 use quiclab_units::Time;
 
-/// Events by time; those of the same time in the order in which they were asked for.
-#[derive(Debug, Default)]
-pub(crate) struct EventQueue {
-    heap: BinaryHeap<Reverse<(Time, u64, Target)>>,
-    pushed: u64,
-}
-
-/// Who is to be called.
+/// When something happens: things of the same time happen in the order in which they were asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Target {
-    /// The pipeline of this number has a packet.
-    Pipeline(u32),
-    /// A timer of the endpoint of this number has come.
-    Endpoint(u32),
+pub(crate) struct Moment {
+    pub(crate) time: Time,
+    /// How many were asked for before.
+    pub(crate) order: u64,
 }
 
-impl EventQueue {
-    pub(crate) fn push(&mut self, time: Time, target: Target) {
-        self.heap.push(Reverse((time, self.pushed, target)));
-        self.pushed += 1;
+impl Moment {
+    /// The end of time: nothing is going to happen.
+    const NEVER: Self = Self { time: Time::from_nanos(u64::MAX), order: u64::MAX };
+}
+
+/// Timers by their moments.
+#[derive(Debug, Default)]
+pub(crate) struct Timers {
+    heap: BinaryHeap<Reverse<(Moment, u32)>>,
+}
+
+impl Timers {
+    pub(crate) fn push(&mut self, moment: Moment, number: u32) {
+        self.heap.push(Reverse((moment, number)));
     }
 
-    pub(crate) fn next_time(&self) -> Option<Time> {
-        self.heap.peek().map(|Reverse((time, ..))| *time)
+    pub(crate) fn next(&self) -> Option<(Moment, u32)> {
+        self.heap.peek().map(|Reverse(next)| *next)
     }
 
-    pub(crate) fn pop(&mut self) -> Option<(Time, Target)> {
-        self.heap.pop().map(|Reverse((time, _, target))| (time, target))
+    pub(crate) fn pop(&mut self) {
+        self.heap.pop();
+    }
+}
+
+/// The next moment of each of a few, and the earliest of all: a tournament, in which a change plays again only where it may win.
+#[derive(Debug)]
+pub(crate) struct Agenda {
+    /// Nodes of a full binary tree from 1 on, the children of k at 2k and 2k + 1; the second half are the leaves.
+    nodes: Vec<(Moment, u32)>,
+    count: u32,
+}
+
+impl Default for Agenda {
+    fn default() -> Self {
+        Self { nodes: vec![(Moment::NEVER, 0); 2], count: 0 }
+    }
+}
+
+impl Agenda {
+    /// Adds one for which nothing is going to happen yet; gives its number.
+    pub(crate) fn add(&mut self) -> u32 {
+        let leaves = self.nodes.len() / 2;
+        if self.count as usize == leaves {
+            let mut nodes = vec![(Moment::NEVER, 0); 4 * leaves];
+            nodes[2 * leaves..3 * leaves].copy_from_slice(&self.nodes[leaves..]);
+            for node in (1..2 * leaves).rev() {
+                nodes[node] = nodes[2 * node].min(nodes[2 * node + 1]);
+            }
+            self.nodes = nodes;
+        }
+        self.count += 1;
+        self.count - 1
+    }
+
+    /// When something happens to the one of this number; `None` where nothing does.
+    pub(crate) fn moment(&self, number: u32) -> Option<Moment> {
+        let (moment, _) = self.nodes[self.nodes.len() / 2 + number as usize];
+        (moment != Moment::NEVER).then_some(moment)
+    }
+
+    /// Something happens to the one of this number at this moment and not before.
+    pub(crate) fn set(&mut self, number: u32, moment: Option<Moment>) {
+        let mut node = self.nodes.len() / 2 + number as usize;
+        self.nodes[node] = (moment.unwrap_or(Moment::NEVER), number);
+        while node > 1 {
+            let winner = self.nodes[node].min(self.nodes[node ^ 1]);
+            node /= 2;
+            if self.nodes[node] == winner {
+                return;
+            }
+            self.nodes[node] = winner;
+        }
+    }
+
+    /// The earliest of all.
+    pub(crate) fn next(&self) -> Option<(Moment, u32)> {
+        let (moment, number) = self.nodes[1];
+        (moment != Moment::NEVER).then_some((moment, number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_earliest_is_the_least_of_all(changes in prop::collection::vec((0u32..20, prop::option::of(0u64..50)), 1..200)) {
+            let mut agenda = Agenda::default();
+            let mut plain: Vec<Option<Moment>> = Vec::new();
+            for (order, (number, time)) in (0..).zip(changes) {
+                while plain.len() <= number as usize {
+                    prop_assert_eq!(agenda.add() as usize, plain.len());
+                    plain.push(None);
+                }
+                let moment = time.map(|time| Moment { time: Time::from_nanos(time), order });
+                agenda.set(number, moment);
+                plain[number as usize] = moment;
+                let least = (0..).zip(&plain).filter_map(|(number, moment)| moment.map(|moment| (moment, number))).min();
+                prop_assert_eq!(agenda.next(), least);
+                prop_assert_eq!(agenda.moment(number), moment);
+            }
+        }
     }
 }

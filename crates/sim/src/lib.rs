@@ -6,6 +6,7 @@
 pub mod endpoint;
 mod events;
 pub mod fairness;
+mod lane;
 pub mod measures;
 pub mod pacer;
 mod ranges;

@@ -378,7 +378,7 @@ impl Scenario {
         }
         let by_rtt = shares.iter().zip(flows).map(|(share, flow)| share * flow.rtt.as_secs_f64());
         let hops = (0..self.hops.len()).map(|number| {
-            let (_, link) = simulation.accounts(chain.hop(number)).next().unwrap_or_default();
+            let (_, link) = simulation.accounts(chain.hop(number)).into_iter().next().unwrap_or_default();
             HopSample { queue_packets: link.waiting.packets, dropped: link.all_dropped(), forwarded: link.left }
         });
         Sample {

@@ -1,34 +1,44 @@
 //! The clock, and who hands packets to whom.
 
 use quiclab_path::{
+    clock::PositiveRate,
     packet::Packet,
     pipeline::{Account, Pipeline},
-    wire::Wire,
+    stage::Backlog,
+    wire::Transmitter,
 };
-use quiclab_units::Time;
+use quiclab_units::{Duration, Time};
 
 use crate::{
     endpoint::{Endpoint, Outbox},
-    events::{EventQueue, Target},
+    events::{Agenda, Moment, Timers},
+    lane::Lane,
 };
 
 /// Hosts, the links between them, and what happens next.
 pub struct Simulation<E: Endpoint> {
     now: Time,
-    events: EventQueue,
-    pipelines: Vec<Link<E::Payload>>,
+    /// Of endpoints.
+    timers: Timers,
+    /// Of sources.
+    agenda: Agenda,
+    /// What was put on either of them so far.
+    asked: u64,
+    /// By their numbers on the agenda.
+    sources: Vec<Source<E::Payload>>,
+    wires: Vec<Wire>,
     routes: Vec<Route>,
-    /// The pipelines of one route after the other: with thousands of flows each list of its own would be a cache miss for every packet.
-    hops: Vec<u32>,
+    /// The hops of one route after the other: with thousands of flows each list of its own would be a cache miss for every packet.
+    hops: Vec<Hop>,
     endpoints: Vec<Attached<E>>,
     outbox: Outbox<E::Payload>,
     /// Events so far.
     handled: u64,
 }
 
-/// A number of a pipeline in a simulation.
+/// A pipeline or a wire of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PipelineId(u32);
+pub struct HopId(Hop);
 
 /// A number of an endpoint in a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,47 +53,27 @@ pub struct Travelling<P> {
     payload: P,
 }
 
-struct Link<P> {
-    way: Way<Travelling<P>>,
-    /// When it is going to be called; an event of another time is stale.
-    scheduled: Option<Time>,
-}
-
 /// What a packet goes through.
-enum Way<P> {
-    Stages(Pipeline<P>),
-    Wire(Wire<P>),
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hop {
+    /// The pipeline that is the source of this number.
+    Pipeline(u32),
+    /// The wire of this number.
+    Wire(u32),
 }
 
-impl<P> Way<P> {
-    fn handle_packet(&mut self, now: Time, packet: Packet<P>) {
-        match self {
-            Self::Stages(pipeline) => pipeline.handle_packet(now, packet),
-            Self::Wire(wire) => wire.handle_packet(now, packet),
-        }
-    }
+/// What packets come out of.
+enum Source<P> {
+    Pipeline(Pipeline<Travelling<P>>),
+    Lane(Lane<Travelling<P>>),
+}
 
-    fn next_time(&self) -> Option<Time> {
-        match self {
-            Self::Stages(pipeline) => pipeline.next_time(),
-            Self::Wire(wire) => wire.next_time(),
-        }
-    }
-
-    fn poll_packet(&mut self, now: Time) -> Option<(Time, Packet<P>)> {
-        match self {
-            Self::Stages(pipeline) => pipeline.poll_packet(now),
-            Self::Wire(wire) => wire.poll_packet(now),
-        }
-    }
-
-    fn accounts(&self) -> impl Iterator<Item = (&'static str, Account)> {
-        let (stages, wire) = match self {
-            Self::Stages(pipeline) => (Some(pipeline.accounts()), None),
-            Self::Wire(wire) => (None, Some(wire.account())),
-        };
-        stages.into_iter().flatten().chain(wire)
-    }
+/// A link with room for everything, and the way behind it. Thousands of hosts have two each, which lie side by side in memory.
+struct Wire {
+    transmitter: Transmitter,
+    /// The source where its packets travel.
+    lane: u32,
+    entered: u64,
 }
 
 struct Attached<E> {
@@ -118,8 +108,11 @@ impl<E: Endpoint> Default for Simulation<E> {
     fn default() -> Self {
         Self {
             now: Time::from_nanos(0),
-            events: EventQueue::default(),
-            pipelines: Vec::new(),
+            timers: Timers::default(),
+            agenda: Agenda::default(),
+            asked: 0,
+            sources: Vec::new(),
+            wires: Vec::new(),
             routes: Vec::new(),
             hops: Vec::new(),
             endpoints: Vec::new(),
@@ -131,22 +124,29 @@ impl<E: Endpoint> Default for Simulation<E> {
 
 impl<E: Endpoint> Simulation<E> {
     /// Adds a pipeline that packets can be sent through.
-    pub fn add_pipeline(&mut self, pipeline: Pipeline<Travelling<E::Payload>>) -> PipelineId {
-        self.add_way(Way::Stages(pipeline))
+    pub fn add_pipeline(&mut self, pipeline: Pipeline<Travelling<E::Payload>>) -> HopId {
+        HopId(Hop::Pipeline(self.add_source(Source::Pipeline(pipeline))))
     }
 
-    /// Adds a wire in the place of a pipeline.
-    pub fn add_wire(&mut self, wire: Wire<Travelling<E::Payload>>) -> PipelineId {
-        self.add_way(Way::Wire(wire))
+    /// Adds a link of this rate with room for everything, and a way of this length behind it.
+    pub fn add_wire(&mut self, rate: PositiveRate, delay: Duration) -> HopId {
+        let is_alike =
+            |source: &Source<_>| matches!(source, Source::Lane(lane) if lane.rate == rate && lane.delay == delay);
+        let lane = match self.sources.iter().position(is_alike) {
+            Some(number) => number as u32,
+            None => self.add_source(Source::Lane(Lane::new(rate, delay))),
+        };
+        self.wires.push(Wire { transmitter: Transmitter::default(), lane, entered: 0 });
+        HopId(Hop::Wire(self.wires.len() as u32 - 1))
     }
 
-    fn add_way(&mut self, way: Way<Travelling<E::Payload>>) -> PipelineId {
-        self.pipelines.push(Link { way, scheduled: None });
-        PipelineId(self.pipelines.len() as u32 - 1)
+    fn add_source(&mut self, source: Source<E::Payload>) -> u32 {
+        self.sources.push(source);
+        self.agenda.add()
     }
 
     /// Adds two endpoints and the ways from the first to the second and back.
-    pub fn add_pair(&mut self, pair: [E; 2], ways: [&[PipelineId]; 2]) -> [EndpointId; 2] {
+    pub fn add_pair(&mut self, pair: [E; 2], ways: [&[HopId]; 2]) -> [EndpointId; 2] {
         let first = self.endpoints.len() as u32;
         for ((endpoint, way), to) in pair.into_iter().zip(ways).zip([first + 1, first]) {
             let number = self.endpoints.len() as u32;
@@ -164,7 +164,7 @@ impl<E: Endpoint> Simulation<E> {
         self.now
     }
 
-    /// Events handled so far: pipelines that were called because a packet arrived, and timers of endpoints.
+    /// Events handled so far: pipelines that were called because a packet arrived, packets at the end of a wire, and timers of endpoints.
     pub fn handled(&self) -> u64 {
         self.handled
     }
@@ -174,63 +174,108 @@ impl<E: Endpoint> Simulation<E> {
         &self.endpoints[id.0 as usize].endpoint
     }
 
-    /// The stages of the pipeline of this number, and what became of the packets that entered each.
-    pub fn accounts(&self, id: PipelineId) -> impl Iterator<Item = (&'static str, Account)> {
-        self.pipelines[id.0 as usize].way.accounts()
+    /// The stages of a pipeline, or a wire, and what became of the packets that entered each.
+    pub fn accounts(&self, id: HopId) -> Vec<(&'static str, Account)> {
+        match id.0 {
+            Hop::Pipeline(number) => {
+                self.pipeline(number).map(|pipeline| pipeline.accounts().collect()).unwrap_or_default()
+            }
+            Hop::Wire(number) => vec![("wire", self.wire_accounts()[number as usize])],
+        }
     }
 
-    /// The same of every pipeline, in the order in which they were added.
+    /// The same of all pipelines and wires.
     pub fn all_accounts(&self) -> impl Iterator<Item = (&'static str, Account)> {
-        self.pipelines.iter().flat_map(|link| link.way.accounts())
+        let pipelines = (0..self.sources.len() as u32).filter_map(|number| self.pipeline(number));
+        pipelines.flat_map(Pipeline::accounts).chain(self.wire_accounts().into_iter().map(|account| ("wire", account)))
+    }
+
+    fn pipeline(&self, number: u32) -> Option<&Pipeline<Travelling<E::Payload>>> {
+        match &self.sources[number as usize] {
+            Source::Pipeline(pipeline) => Some(pipeline),
+            Source::Lane(_) => None,
+        }
+    }
+
+    fn wire_accounts(&self) -> Vec<Account> {
+        let mut waiting = vec![Backlog::default(); self.wires.len()];
+        for source in &self.sources {
+            let Source::Lane(lane) = source else { continue };
+            for packet in lane.packets() {
+                if let Hop::Wire(number) = self.hops[self.place(packet) as usize - 1] {
+                    waiting[number as usize].add(packet.bytes);
+                }
+            }
+        }
+        self.wires.iter().zip(waiting).map(|(wire, waiting)| Account::without_loss(wire.entered, waiting)).collect()
     }
 
     /// Lets everything happen that happens by `end`, and no more than `budget` events.
     pub fn run_until(&mut self, end: Time, budget: u64) -> Stopped {
         let last = self.handled.saturating_add(budget);
         loop {
-            match self.events.next_time() {
-                None => {
-                    self.now = end;
-                    return Stopped::Quiet;
+            let (timer, source) = (self.timers.next(), self.agenda.next());
+            let Some(Moment { time, .. }) = [timer, source].into_iter().flatten().map(|(moment, _)| moment).min()
+            else {
+                self.now = end;
+                return Stopped::Quiet;
+            };
+            if time > end {
+                self.now = end;
+                return Stopped::InTime;
+            }
+            if self.handled >= last {
+                return Stopped::Budget;
+            }
+            match (timer, source) {
+                (Some((moment, number)), source) if source.is_none_or(|(other, _)| moment < other) => {
+                    self.timers.pop();
+                    self.call_endpoint(moment.time, number);
                 }
-                Some(time) if time > end => {
-                    self.now = end;
-                    return Stopped::InTime;
-                }
-                Some(_) if self.handled >= last => return Stopped::Budget,
-                Some(_) => self.step(),
+                (_, Some((_, number))) => self.call_source(time, number),
+                (_, None) => {}
             }
         }
     }
 
-    fn step(&mut self) {
-        let Some((time, target)) = self.events.pop() else { return };
-        match target {
-            Target::Pipeline(number) => {
-                let link = &mut self.pipelines[number as usize];
-                if link.scheduled != Some(time) {
-                    return;
-                }
-                link.scheduled = None;
-                self.now = time;
-                self.handled += 1;
-                while let Some((_, packet)) = self.pipelines[number as usize].way.poll_packet(time) {
+    fn call_endpoint(&mut self, time: Time, number: u32) {
+        let attached = &mut self.endpoints[number as usize];
+        // An event of another time is stale.
+        if attached.scheduled != Some(time) {
+            return;
+        }
+        attached.scheduled = None;
+        self.now = time;
+        self.handled += 1;
+        attached.endpoint.handle_timeout(time, &mut self.outbox);
+        self.send(number);
+    }
+
+    fn call_source(&mut self, time: Time, number: u32) {
+        self.now = time;
+        self.handled += 1;
+        match &mut self.sources[number as usize] {
+            Source::Pipeline(_) => {
+                while let Source::Pipeline(pipeline) = &mut self.sources[number as usize]
+                    && let Some((_, packet)) = pipeline.poll_packet(time)
+                {
                     self.forward(packet);
                 }
                 self.schedule_pipeline(number);
             }
-            Target::Endpoint(number) => {
-                let attached = &mut self.endpoints[number as usize];
-                if attached.scheduled != Some(time) {
-                    return;
+            Source::Lane(lane) => {
+                let packet = lane.pop();
+                self.agenda.set(number, lane.next());
+                if let Some(packet) = packet {
+                    self.forward(packet);
                 }
-                attached.scheduled = None;
-                self.now = time;
-                self.handled += 1;
-                attached.endpoint.handle_timeout(time, &mut self.outbox);
-                self.send(number);
             }
         }
+    }
+
+    /// Where the next hop of a packet stands.
+    fn place(&self, packet: &Packet<Travelling<E::Payload>>) -> u32 {
+        self.routes[packet.payload.route as usize].begin + packet.payload.hops
     }
 
     /// Brings a packet to its next hop, or to its endpoint.
@@ -238,10 +283,27 @@ impl<E: Endpoint> Simulation<E> {
         let Route { begin, end, to } = self.routes[packet.payload.route as usize];
         let place = begin + packet.payload.hops;
         match (place < end).then(|| self.hops[place as usize]) {
-            Some(hop) => {
+            Some(Hop::Wire(number)) => {
                 packet.payload.hops += 1;
-                self.pipelines[hop as usize].way.handle_packet(self.now, packet);
-                self.schedule_pipeline(hop);
+                let wire = &mut self.wires[number as usize];
+                wire.entered += 1;
+                let lane_number = wire.lane;
+                let Source::Lane(lane) = &mut self.sources[lane_number as usize] else { return };
+                let left = wire.transmitter.send(self.now, packet.bytes, lane.rate);
+                let before = lane.next();
+                self.asked += 1;
+                lane.push(left, self.asked, packet);
+                let next = lane.next();
+                if next != before {
+                    self.agenda.set(lane_number, next);
+                }
+            }
+            Some(Hop::Pipeline(number)) => {
+                packet.payload.hops += 1;
+                if let Source::Pipeline(pipeline) = &mut self.sources[number as usize] {
+                    pipeline.handle_packet(self.now, packet);
+                }
+                self.schedule_pipeline(number);
             }
             None => {
                 let endpoint = &mut self.endpoints[to as usize].endpoint;
@@ -263,12 +325,10 @@ impl<E: Endpoint> Simulation<E> {
     }
 
     fn schedule_pipeline(&mut self, number: u32) {
-        let link = &mut self.pipelines[number as usize];
-        if let Some(time) = link.way.next_time()
-            && link.scheduled.is_none_or(|scheduled| time < scheduled)
-        {
-            link.scheduled = Some(time);
-            self.events.push(time, Target::Pipeline(number));
+        let time = self.pipeline(number).and_then(Pipeline::next_time);
+        if time != self.agenda.moment(number).map(|moment| moment.time) {
+            let moment = time.map(|time| self.moment(time));
+            self.agenda.set(number, moment);
         }
     }
 
@@ -278,7 +338,14 @@ impl<E: Endpoint> Simulation<E> {
             && attached.scheduled.is_none_or(|scheduled| time < scheduled)
         {
             attached.scheduled = Some(time);
-            self.events.push(time, Target::Endpoint(number));
+            let moment = self.moment(time);
+            self.timers.push(moment, number);
         }
+    }
+
+    /// This time, behind all that was asked for before.
+    fn moment(&mut self, time: Time) -> Moment {
+        self.asked += 1;
+        Moment { time, order: self.asked }
     }
 }

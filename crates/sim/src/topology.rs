@@ -8,13 +8,12 @@ use quiclab_path::{
     link::Link,
     pipeline::Pipeline,
     queue::QueueDiscipline,
-    wire::Wire,
 };
 use quiclab_units::{Duration, Rate};
 
 use crate::{
     endpoint::Endpoint,
-    simulation::{EndpointId, PipelineId, Simulation, Travelling},
+    simulation::{EndpointId, HopId, Simulation, Travelling},
 };
 
 /// A link between two routers.
@@ -39,7 +38,7 @@ impl Hop {
 pub struct Chain {
     side_rate: PositiveRate,
     /// There and back.
-    hops: Vec<[PipelineId; 2]>,
+    hops: Vec<[HopId; 2]>,
 }
 
 impl Chain {
@@ -60,8 +59,8 @@ impl Chain {
         for (hop, queue) in hops {
             let link = Link::new(hop.rate.try_into()?, queue);
             let there = Pipeline::new(vec![Box::new(link), Box::new(Delay::new(hop.delay))]);
-            let back = Wire::new(hop.back_rate.try_into()?, hop.delay);
-            built.push([simulation.add_pipeline(there), simulation.add_wire(back)]);
+            let there = simulation.add_pipeline(there);
+            built.push([there, simulation.add_wire(hop.back_rate.try_into()?, hop.delay)]);
         }
         Ok(Self { side_rate: side_rate.try_into()?, hops: built })
     }
@@ -70,7 +69,7 @@ impl Chain {
     ///
     /// # Panics
     /// Where there is no such hop.
-    pub fn hop(&self, number: usize) -> PipelineId {
+    pub fn hop(&self, number: usize) -> HopId {
         self.hops[number][0]
     }
 
@@ -85,7 +84,7 @@ impl Chain {
         side_delays: [Duration; 2],
         hops: Range<usize>,
     ) -> [EndpointId; 2] {
-        let mut side = |delay| simulation.add_wire(Wire::new(self.side_rate, delay));
+        let mut side = |delay| simulation.add_wire(self.side_rate, delay);
         let [left, right] = side_delays;
         let between = &self.hops[hops];
         let there: Vec<_> =

@@ -67,7 +67,30 @@ impl Flow {
     }
 
     fn bottleneck(&self) -> Account {
-        self.simulation.accounts(self.chain.hop(0)).next().unwrap().1
+        self.simulation.accounts(self.chain.hop(0)).into_iter().next().unwrap().1
+    }
+}
+
+/// What has left a link has entered the next one, at any time.
+#[test]
+fn no_packet_is_lost_between_two_links() {
+    let mut flow = Flow::new(31, Recovery::NewReno, false, Workload::Long);
+    for milliseconds in [1, 50, 333, 3000] {
+        flow.run(milliseconds);
+        let accounts: Vec<_> = flow.simulation.all_accounts().collect();
+        let [link, delay, back, left, right, right_back, left_back] = accounts[..] else {
+            panic!("found {} accounts, expected those of a dumbbell", accounts.len());
+        };
+        for [(_, before), (name, behind)] in
+            [[left, link], [link, delay], [delay, right], [right_back, back], [back, left_back]]
+        {
+            assert_eq!(before.left, behind.entered, "{name} after {milliseconds} ms");
+        }
+        for (name, account) in [left, link, delay, right, right_back, back, left_back] {
+            let left = account.left + account.all_dropped() + account.waiting.packets;
+            assert_eq!(account.entered, left, "{name} after {milliseconds} ms");
+        }
+        assert_eq!(left.1.entered, flow.sender().counters().sent);
     }
 }
 
