@@ -8,8 +8,8 @@ pub trait Endpoint {
     /// What its packets carry.
     type Payload;
 
-    /// Takes in what has arrived.
-    fn handle_packet(&mut self, now: Time, payload: Self::Payload, outbox: &mut Outbox<Self::Payload>);
+    /// Takes in what has arrived, with its mark.
+    fn handle_packet(&mut self, now: Time, ecn: Ecn, payload: Self::Payload, outbox: &mut Outbox<Self::Payload>);
 
     /// Does what is due. It may be called before the time of [`Endpoint::next_timeout`], when that was earlier once.
     fn handle_timeout(&mut self, now: Time, outbox: &mut Outbox<Self::Payload>);

@@ -6,15 +6,20 @@ use quiclab_units::Time;
 
 /// When something happens: things of the same time happen in the order in which they were asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Moment {
-    pub(crate) time: Time,
-    /// How many were asked for before.
-    pub(crate) order: u64,
-}
+pub(crate) struct Moment(u128); // the time in the upper half: one comparison
 
 impl Moment {
     /// The end of time: nothing is going to happen.
-    const NEVER: Self = Self { time: Time::from_nanos(u64::MAX), order: u64::MAX };
+    pub(crate) const NEVER: Self = Self(u128::MAX);
+
+    /// Asked for when `order` others had been.
+    pub(crate) fn new(time: Time, order: u64) -> Self {
+        Self(u128::from(time.as_nanos()) << 64 | u128::from(order))
+    }
+
+    pub(crate) fn time(self) -> Time {
+        Time::from_nanos((self.0 >> 64) as u64)
+    }
 }
 
 /// Timers by their moments.
@@ -28,8 +33,9 @@ impl Timers {
         self.heap.push(Reverse((moment, number)));
     }
 
-    pub(crate) fn next(&self) -> Option<(Moment, u32)> {
-        self.heap.peek().map(|Reverse(next)| *next)
+    /// The earliest, and its number; [`Moment::NEVER`] where there is none.
+    pub(crate) fn next(&self) -> (Moment, u32) {
+        self.heap.peek().map_or((Moment::NEVER, 0), |Reverse(next)| *next)
     }
 
     pub(crate) fn pop(&mut self) {
@@ -67,18 +73,18 @@ impl Agenda {
         self.count - 1
     }
 
-    /// When something happens to the one of this number; `None` where nothing does.
-    pub(crate) fn moment(&self, number: u32) -> Option<Moment> {
-        let (moment, _) = self.nodes[self.nodes.len() / 2 + number as usize];
-        (moment != Moment::NEVER).then_some(moment)
+    /// When something happens to the one of this number; [`Moment::NEVER`] where nothing does.
+    pub(crate) fn moment(&self, number: u32) -> Moment {
+        self.nodes[self.nodes.len() / 2 + number as usize].0
     }
 
     /// Something happens to the one of this number at this moment and not before.
-    pub(crate) fn set(&mut self, number: u32, moment: Option<Moment>) {
+    pub(crate) fn set(&mut self, number: u32, moment: Moment) {
         let mut node = self.nodes.len() / 2 + number as usize;
-        self.nodes[node] = (moment.unwrap_or(Moment::NEVER), number);
+        self.nodes[node] = (moment, number);
         while node > 1 {
-            let winner = self.nodes[node].min(self.nodes[node ^ 1]);
+            let (one, other) = (self.nodes[node], self.nodes[node ^ 1]);
+            let winner = if one.0 <= other.0 { one } else { other };
             node /= 2;
             if self.nodes[node] == winner {
                 return;
@@ -87,10 +93,9 @@ impl Agenda {
         }
     }
 
-    /// The earliest of all.
-    pub(crate) fn next(&self) -> Option<(Moment, u32)> {
-        let (moment, number) = self.nodes[1];
-        (moment != Moment::NEVER).then_some((moment, number))
+    /// The earliest of all, and its number; [`Moment::NEVER`] where nothing happens.
+    pub(crate) fn next(&self) -> (Moment, u32) {
+        self.nodes[1]
     }
 }
 
@@ -104,17 +109,18 @@ mod tests {
         #[test]
         fn the_earliest_is_the_least_of_all(changes in prop::collection::vec((0u32..20, prop::option::of(0u64..50)), 1..200)) {
             let mut agenda = Agenda::default();
-            let mut plain: Vec<Option<Moment>> = Vec::new();
+            let mut plain: Vec<Moment> = Vec::new();
             for (order, (number, time)) in (0..).zip(changes) {
                 while plain.len() <= number as usize {
                     prop_assert_eq!(agenda.add() as usize, plain.len());
-                    plain.push(None);
+                    plain.push(Moment::NEVER);
                 }
-                let moment = time.map(|time| Moment { time: Time::from_nanos(time), order });
+                let moment = time.map_or(Moment::NEVER, |time| Moment::new(Time::from_nanos(time), order));
                 agenda.set(number, moment);
                 plain[number as usize] = moment;
-                let least = (0..).zip(&plain).filter_map(|(number, moment)| moment.map(|moment| (moment, number))).min();
-                prop_assert_eq!(agenda.next(), least);
+                let least = plain.iter().copied().min().unwrap_or(Moment::NEVER);
+                prop_assert_eq!(agenda.next().0, least);
+                prop_assert!(least == Moment::NEVER || plain[agenda.next().1 as usize] == least);
                 prop_assert_eq!(agenda.moment(number), moment);
             }
         }

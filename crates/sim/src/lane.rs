@@ -24,19 +24,19 @@ impl<P> Lane<P> {
     /// A packet whose last bit leaves its wire's link at `left`, the last one that was asked for.
     pub(crate) fn push(&mut self, left: Time, order: u64, packet: Packet<P>) {
         let time = Time::from_nanos(left.as_nanos().saturating_add(self.delay.as_nanos()));
-        let arrival = (Moment { time, order }, packet);
-        // Only what waited for its link arrives after what comes later.
-        match self.travelling.back() {
-            Some((last, _)) if last.time > time => {
-                let place = self.travelling.partition_point(|(other, _)| other.time <= time);
-                self.travelling.insert(place, arrival);
-            }
-            _ => self.travelling.push_back(arrival),
+        let arrival = (Moment::new(time, order), packet);
+        // Only what waited for its link arrives after what comes later, so few packets or none go back.
+        let later = self.travelling.iter().rev().take_while(|(other, _)| other.time() > time).count();
+        if later == 0 {
+            self.travelling.push_back(arrival);
+        } else {
+            self.travelling.insert(self.travelling.len() - later, arrival);
         }
     }
 
-    pub(crate) fn next(&self) -> Option<Moment> {
-        self.travelling.front().map(|(moment, _)| *moment)
+    /// When the next one arrives; [`Moment::NEVER`] where nothing travels.
+    pub(crate) fn next(&self) -> Moment {
+        self.travelling.front().map_or(Moment::NEVER, |(moment, _)| *moment)
     }
 
     pub(crate) fn pop(&mut self) -> Option<Packet<P>> {
@@ -94,7 +94,8 @@ mod tests {
             }
             expected.sort_unstable();
             let mut found = Vec::new();
-            while let Some(Moment { time, .. }) = lane.next().filter(|moment| moment.time <= now) {
+            while lane.next().time() <= now {
+                let time = lane.next().time();
                 found.extend(lane.pop().map(|packet| (time, packet.payload, packet.flow)));
             }
             delivered += found.len();

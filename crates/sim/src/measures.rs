@@ -32,11 +32,11 @@ pub fn metrics(scenario: &Scenario, outcome: &Outcome) -> BTreeMap<String, f64> 
         put(&format!("goodput_bps.{}", group.name), Some(bits / seconds));
         put(&format!("share.{}", group.name), (sum > 0.0).then(|| bits / sum));
     }
-    let dropped = |sample: &Sample| sample.hops.iter().map(|hop| hop.dropped).sum::<u64>();
     let forwarded = |sample: &Sample| sample.hops.iter().map(|hop| hop.forwarded).sum::<u64>();
     let since = |count: &dyn Fn(&Sample) -> u64| (count(last) - before.map_or(0, count)) as f64;
     put("drops_packets", Some(since(&dropped)));
     put("drop_share", Some(since(&dropped) / (since(&dropped) + since(&forwarded))));
+    put("marks_packets", Some(since(&marked)));
     put("queue_mean_packets", mean(measured.iter().map(|sample| sample.hops[0].queue_packets as f64)));
     put("fairness", jain(flow_shares(outcome, |_| 1.0)));
     put("fairness_by_rtt", jain(flow_shares(outcome, |rtt| rtt.as_secs_f64())));
@@ -74,8 +74,8 @@ pub fn series(scenario: &Scenario, outcome: &Outcome) -> BTreeMap<String, Vec<Op
         put("fairness".to_owned(), sample.fairness);
         put("fairness_by_rtt".to_owned(), sample.fairness_by_rtt);
         put("queue_packets".to_owned(), Some(sample.hops[0].queue_packets as f64));
-        let dropped = |sample: &Sample| sample.hops.iter().map(|hop| hop.dropped).sum::<u64>();
         put("drops_packets".to_owned(), Some((dropped(sample) - before.map_or(0, dropped)) as f64));
+        put("marks_packets".to_owned(), Some((marked(sample) - before.map_or(0, marked)) as f64));
         for ((group, bits), window) in scenario.groups.iter().zip(&bits).zip(&sample.windows) {
             put(format!("goodput_bps.{}", group.name), Some(bits / seconds));
             put(format!("window_segments.{}", group.name), Some(*window));
@@ -96,6 +96,7 @@ pub const METRICS: &[&str] = &[
     "share.GROUP",
     "drops_packets",
     "drop_share",
+    "marks_packets",
     "queue_mean_packets",
     "fairness",
     "fairness_by_rtt",
@@ -120,6 +121,7 @@ pub const SERIES: &[&str] = &[
     "fairness_by_rtt",
     "queue_packets",
     "drops_packets",
+    "marks_packets",
     "window_segments.GROUP",
 ];
 
@@ -132,6 +134,16 @@ pub fn is_named<'a>(list: &[&str], groups: impl IntoIterator<Item = &'a str>, na
 
 fn bottleneck(scenario: &Scenario) -> Rate {
     scenario.hops[0].0.rate
+}
+
+/// Packets dropped at all bottlenecks since the beginning.
+fn dropped(sample: &Sample) -> u64 {
+    sample.hops.iter().map(|hop| hop.dropped).sum()
+}
+
+/// Packets marked there.
+fn marked(sample: &Sample) -> u64 {
+    sample.hops.iter().map(|hop| hop.marked).sum()
 }
 
 fn seconds_at(time: Time) -> f64 {

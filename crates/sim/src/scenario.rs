@@ -154,6 +154,12 @@ pub enum ScenarioError {
         /// Its name.
         group: String,
     },
+    /// BBR does not look at marks, for which senders are not dropped.
+    #[error("{group}: found BBR with marks, expected none: it would not react to them")]
+    MarksIgnored {
+        /// Its name.
+        group: String,
+    },
     /// A group that crosses what there is not.
     #[error("{group}: found hops {} to {}, expected some of {count}", hops.start, hops.end)]
     NoSuchHops {
@@ -216,6 +222,8 @@ pub struct HopSample {
     pub queue_packets: u64,
     /// Packets dropped there since the beginning.
     pub dropped: u64,
+    /// Packets marked there since the beginning.
+    pub marked: u64,
     /// Packets that have left it since the beginning.
     pub forwarded: u64,
 }
@@ -313,6 +321,9 @@ impl Scenario {
             if matches!(group.congestion, Congestion::Bbr { .. }) && group.sender.recovery != Recovery::Selective {
                 return Err(ScenarioError::NoRateSamples { group: group.name.clone() });
             }
+            if matches!(group.congestion, Congestion::Bbr { .. }) && group.sender.ecn {
+                return Err(ScenarioError::MarksIgnored { group: group.name.clone() });
+            }
             if found.is_nan() || found < 1.0 {
                 return Err(ScenarioError::Window { group: group.name.clone(), found });
             }
@@ -379,7 +390,12 @@ impl Scenario {
         let by_rtt = shares.iter().zip(flows).map(|(share, flow)| share * flow.rtt.as_secs_f64());
         let hops = (0..self.hops.len()).map(|number| {
             let (_, link) = simulation.accounts(chain.hop(number)).into_iter().next().unwrap_or_default();
-            HopSample { queue_packets: link.waiting.packets, dropped: link.all_dropped(), forwarded: link.left }
+            HopSample {
+                queue_packets: link.waiting.packets,
+                dropped: link.all_dropped(),
+                marked: link.marked,
+                forwarded: link.left,
+            }
         });
         Sample {
             time: simulation.now(),

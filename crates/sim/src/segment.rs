@@ -13,6 +13,8 @@ pub enum Segment {
         sent: Time,
         /// Whether it was sent before.
         is_retransmission: bool,
+        /// Whether the sender has reduced its window (CWR, RFC 3168).
+        has_reduced: bool,
     },
     /// An acknowledgment.
     Acknowledgment {
@@ -24,5 +26,7 @@ pub enum Segment {
         echo: Time,
         /// Whether that was sent for the first time.
         is_first: bool,
+        /// Whether it repeats a mark (ECE, RFC 3168).
+        is_marked: bool,
     },
 }

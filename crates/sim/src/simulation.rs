@@ -214,26 +214,21 @@ impl<E: Endpoint> Simulation<E> {
     pub fn run_until(&mut self, end: Time, budget: u64) -> Stopped {
         let last = self.handled.saturating_add(budget);
         loop {
-            let (timer, source) = (self.timers.next(), self.agenda.next());
-            let Some(Moment { time, .. }) = [timer, source].into_iter().flatten().map(|(moment, _)| moment).min()
-            else {
+            let ((timer, endpoint), (arrival, source)) = (self.timers.next(), self.agenda.next());
+            let next = timer.min(arrival);
+            let time = next.time();
+            if next == Moment::NEVER || time > end {
                 self.now = end;
-                return Stopped::Quiet;
-            };
-            if time > end {
-                self.now = end;
-                return Stopped::InTime;
+                return if next == Moment::NEVER { Stopped::Quiet } else { Stopped::InTime };
             }
             if self.handled >= last {
                 return Stopped::Budget;
             }
-            match (timer, source) {
-                (Some((moment, number)), source) if source.is_none_or(|(other, _)| moment < other) => {
-                    self.timers.pop();
-                    self.call_endpoint(moment.time, number);
-                }
-                (_, Some((_, number))) => self.call_source(time, number),
-                (_, None) => {}
+            if timer < arrival {
+                self.timers.pop();
+                self.call_endpoint(time, endpoint);
+            } else {
+                self.call_source(time, source);
             }
         }
     }
@@ -307,7 +302,7 @@ impl<E: Endpoint> Simulation<E> {
             }
             None => {
                 let endpoint = &mut self.endpoints[to as usize].endpoint;
-                endpoint.handle_packet(self.now, packet.payload.payload, &mut self.outbox);
+                endpoint.handle_packet(self.now, packet.ecn, packet.payload.payload, &mut self.outbox);
                 self.send(to);
             }
         }
@@ -325,10 +320,14 @@ impl<E: Endpoint> Simulation<E> {
     }
 
     fn schedule_pipeline(&mut self, number: u32) {
-        let time = self.pipeline(number).and_then(Pipeline::next_time);
-        if time != self.agenda.moment(number).map(|moment| moment.time) {
-            let moment = time.map(|time| self.moment(time));
-            self.agenda.set(number, moment);
+        let scheduled = self.agenda.moment(number);
+        match self.pipeline(number).and_then(Pipeline::next_time) {
+            None => self.agenda.set(number, Moment::NEVER),
+            Some(time) if scheduled == Moment::NEVER || time != scheduled.time() => {
+                let moment = self.moment(time);
+                self.agenda.set(number, moment);
+            }
+            Some(_) => {}
         }
     }
 
@@ -346,6 +345,6 @@ impl<E: Endpoint> Simulation<E> {
     /// This time, behind all that was asked for before.
     fn moment(&mut self, time: Time) -> Moment {
         self.asked += 1;
-        Moment { time, order: self.asked }
+        Moment::new(time, self.asked)
     }
 }

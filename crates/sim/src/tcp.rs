@@ -3,11 +3,13 @@
 pub mod congestion;
 pub mod delivery;
 mod duplicates;
+mod ecn;
 pub mod receiver;
 pub mod rtt;
 mod scoreboard;
 pub mod sender;
 
+use quiclab_path::packet::Ecn;
 use quiclab_units::Time;
 
 use crate::{
@@ -29,10 +31,10 @@ pub enum Tcp {
 impl Endpoint for Tcp {
     type Payload = Segment;
 
-    fn handle_packet(&mut self, now: Time, segment: Segment, outbox: &mut Outbox<Segment>) {
+    fn handle_packet(&mut self, now: Time, ecn: Ecn, segment: Segment, outbox: &mut Outbox<Segment>) {
         match self {
-            Self::Source(source) => source.handle_packet(now, segment, outbox),
-            Self::Receiver(receiver) => receiver.handle_packet(now, segment, outbox),
+            Self::Source(source) => source.handle_packet(now, ecn, segment, outbox),
+            Self::Receiver(receiver) => receiver.handle_packet(now, ecn, segment, outbox),
         }
     }
 

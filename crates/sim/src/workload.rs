@@ -1,6 +1,6 @@
 //! What applications send, and when.
 
-use quiclab_path::random::Random;
+use quiclab_path::{packet::Ecn, random::Random};
 use quiclab_units::{Duration, Time};
 
 use crate::{
@@ -139,8 +139,8 @@ impl Source {
 impl Endpoint for Source {
     type Payload = Segment;
 
-    fn handle_packet(&mut self, now: Time, segment: Segment, outbox: &mut Outbox<Segment>) {
-        self.sender.handle_packet(now, segment, outbox);
+    fn handle_packet(&mut self, now: Time, ecn: Ecn, segment: Segment, outbox: &mut Outbox<Segment>) {
+        self.sender.handle_packet(now, ecn, segment, outbox);
         self.settle(now);
     }
 

@@ -1,6 +1,6 @@
 //! Many flows: findings of Aggarwal, Savage and Anderson, "Understanding the Performance of TCP Pacing" (INFOCOM 2000), and applications.
 
-use quiclab_path::queue::Limit;
+use quiclab_path::queue::{Limit, codel::CoDelSettings, pie::PieSettings, red::RedSettings};
 use quiclab_sim::{
     measures,
     scenario::{Congestion, Group, Outcome, Queue, Scenario, ScenarioError},
@@ -104,6 +104,41 @@ fn no_flow_runs_away_after_timeouts() {
         let mean = delivered(&outcome)[0] / 50;
         assert!(most < 4 * mean, "seed {seed}: {most} of one flow, {mean} of the mean one");
         assert!(outcome.flows.iter().any(|flow| flow.counters.timeouts > 0), "seed {seed}: nothing was tried");
+    }
+}
+
+/// Marks ask for the same as losses, without any.
+#[test]
+fn flows_that_understand_marks_have_the_throughput_of_others_and_no_losses() {
+    for queue in ["red", "codel", "pie"] {
+        let [plain, marked] = [false, true].map(|ecn| {
+            let mut reno = group("reno", 10, false, 5, Workload::Long);
+            reno.sender.ecn = ecn;
+            let mut scenario = scenario(vec![reno], 30, 1);
+            let limit = Limit::Packets(2000);
+            scenario.warm_up = Duration::from_secs(10);
+            scenario.hops[0].1 = match queue {
+                "red" => {
+                    let settings = RedSettings {
+                        weight: 0.002,
+                        least_threshold: 150.0,
+                        most_threshold: 1500.0,
+                        most_probability: 0.1,
+                        is_gentle: false,
+                        packet_time: Duration::from_nanos(u64::from(PACKET) * 8 * 1_000_000_000 / RATE),
+                    };
+                    Queue::Red(settings, limit)
+                }
+                "codel" => Queue::CoDel(CoDelSettings::default(), limit),
+                _ => Queue::Pie(PieSettings::default(), limit),
+            };
+            let outcome = scenario.run().unwrap();
+            measures::metrics(&scenario, &outcome)
+        });
+        assert!(plain["drops_packets"] > 50.0 && plain["marks_packets"] == 0.0, "{queue}: {plain:?}");
+        assert!(marked["drops_packets"] == 0.0 && marked["marks_packets"] > 50.0, "{queue}: {marked:?}");
+        let ratio = marked["goodput_bps"] / plain["goodput_bps"];
+        assert!((0.97..1.06).contains(&ratio), "{queue}: {ratio}");
     }
 }
 

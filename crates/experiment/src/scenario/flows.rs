@@ -22,6 +22,9 @@ pub struct Flows {
     pub congestion_control: CongestionControl,
     /// Whether slow start may end by HyStart++ (RFC 9406).
     pub hystart: bool,
+    /// Whether queues may mark packets instead of dropping them (RFC 3168).
+    #[serde(default)]
+    pub ecn: bool,
     /// How losses are repaired.
     pub recovery: Recovery,
     /// Whether packets are spaced.
@@ -132,6 +135,7 @@ impl Default for Flows {
             rtt: Duration::from_millis(100),
             congestion_control: CongestionControl::Cubic,
             hystart: false,
+            ecn: false,
             recovery: Recovery::Sack,
             pacing: FlowsPacing::Off,
             pacing_gain: 1.0,
@@ -162,6 +166,7 @@ pub(super) const SETTINGS: &[Setting<Flows>] = &[
         put(&mut flows.congestion_control, word(value, "\"reno\", \"cubic\" or \"bbr\"")?)
     }),
     ("flows.hystart", |flows, value| put(&mut flows.hystart, truth(value)?)),
+    ("flows.ecn", |flows, value| put(&mut flows.ecn, truth(value)?)),
     ("flows.recovery", |flows, value| put(&mut flows.recovery, word(value, "\"reno\", \"newreno\" or \"sack\"")?)),
     ("flows.pacing", |flows, value| put(&mut flows.pacing, word(value, "\"off\" or \"rtt\"")?)),
     ("flows.pacing_gain", |flows, value| put(&mut flows.pacing_gain, positive_number(value)?)),

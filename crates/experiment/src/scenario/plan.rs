@@ -252,6 +252,12 @@ impl Flows {
             );
             return Err(("flows.recovery", message));
         }
+        if self.congestion_control == CongestionControl::Bbr && self.ecn {
+            let message = format!(
+                "found true with congestion_control = \"bbr\" in {FLOWS}.{name}; expected false, because BBR of version 1 does not look at marks"
+            );
+            return Err(("flows.ecn", message));
+        }
         Ok(())
     }
 }

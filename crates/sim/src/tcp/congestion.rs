@@ -40,12 +40,14 @@ pub struct Acked {
     pub is_limited_by_window: bool,
     /// Whether something new has arrived in order: a duplicate does not make the window grow, whatever it selects (RFC 5681, section 3.1).
     pub is_advancing: bool,
+    /// Whether it repeats a mark: the window does not grow by it either (RFC 3168, section 6.1.2).
+    pub is_marked: bool,
 }
 
 impl Acked {
     /// Whether it may make the window of a controller grow that reacts to losses alone.
     pub(crate) fn may_grow_window(&self) -> bool {
-        self.is_advancing && self.is_limited_by_window && !self.is_recovering
+        self.is_advancing && self.is_limited_by_window && !self.is_recovering && !self.is_marked
     }
 }
 
@@ -68,7 +70,7 @@ pub trait CongestionControl: std::fmt::Debug {
     /// Segments have arrived.
     fn on_acknowledged(&mut self, acked: &Acked);
 
-    /// Segments were lost, for the first time in a window; so many were in flight.
+    /// Segments were lost, or marked by a queue, for the first time in a window; so many were in flight.
     fn on_loss(&mut self, now: Time, in_flight: f64);
 
     /// The retransmission timer has expired; so many were in flight.

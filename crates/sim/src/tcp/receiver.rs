@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use quiclab_path::packet::Ecn;
 use quiclab_units::{Duration, Time};
 
+use super::ecn::Echo;
 use crate::{
     endpoint::{Endpoint, Outbox},
     ranges::Ranges,
@@ -44,6 +45,7 @@ pub struct Receiver {
     recent: VecDeque<u64>,
     /// What waits for a second segment: until when, and what is echoed.
     waiting: Option<(Time, Time, bool)>,
+    echo: Echo,
     /// Segments that came for the first time.
     arrived: u64,
     /// Segments that came again.
@@ -59,6 +61,7 @@ impl Receiver {
             later: Ranges::default(),
             recent: VecDeque::new(),
             waiting: None,
+            echo: Echo::default(),
             arrived: 0,
             duplicates: 0,
         }
@@ -138,7 +141,7 @@ impl Receiver {
         outbox.send(
             self.settings.acknowledgment_bytes,
             Ecn::NotCapable,
-            Segment::Acknowledgment { next: self.next, selective, echo, is_first },
+            Segment::Acknowledgment { next: self.next, selective, echo, is_first, is_marked: self.echo.is_set() },
         );
     }
 }
@@ -146,8 +149,9 @@ impl Receiver {
 impl Endpoint for Receiver {
     type Payload = Segment;
 
-    fn handle_packet(&mut self, now: Time, segment: Segment, outbox: &mut Outbox<Segment>) {
-        let Segment::Data { sequence, sent, is_retransmission } = segment else { return };
+    fn handle_packet(&mut self, now: Time, ecn: Ecn, segment: Segment, outbox: &mut Outbox<Segment>) {
+        let Segment::Data { sequence, sent, is_retransmission, has_reduced } = segment else { return };
+        self.echo.on_arrived(ecn, has_reduced);
         let is_in_order = self.take(sequence);
         match (self.settings.delayed_acknowledgment, self.waiting) {
             // The first of two that are in order waits; its time is what is echoed (RFC 7323, section 4.3).
@@ -179,8 +183,13 @@ mod tests {
     fn arrive(receiver: &mut Receiver, sequences: &[u64]) -> Vec<(u64, Vec<(u64, u64)>)> {
         let mut outbox = Outbox::default();
         for sequence in sequences {
-            let segment = Segment::Data { sequence: *sequence, sent: Time::from_nanos(1), is_retransmission: false };
-            receiver.handle_packet(Time::from_nanos(2), segment, &mut outbox);
+            let segment = Segment::Data {
+                sequence: *sequence,
+                sent: Time::from_nanos(1),
+                is_retransmission: false,
+                has_reduced: false,
+            };
+            receiver.handle_packet(Time::from_nanos(2), Ecn::NotCapable, segment, &mut outbox);
         }
         outbox
             .packets

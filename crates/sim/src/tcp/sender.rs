@@ -6,6 +6,7 @@ use quiclab_units::{Duration, Time};
 use super::{
     congestion::{Acked, CongestionControl},
     duplicates::Duplicates,
+    ecn::Answers,
     rtt::{RtoSettings, RttEstimator},
     scoreboard::Scoreboard,
 };
@@ -39,6 +40,8 @@ pub struct SenderSettings {
     pub pacing: Option<PacingSettings>,
     /// Of the retransmission timer.
     pub rto: RtoSettings,
+    /// Whether queues may mark its packets (RFC 3168).
+    pub ecn: bool,
 }
 
 /// How packets are spaced: one for each `smoothed_rtt / (gain x congestion_window)`.
@@ -58,6 +61,7 @@ impl Default for SenderSettings {
             recovery: Recovery::Selective,
             pacing: None,
             rto: RtoSettings::default(),
+            ecn: false,
         }
     }
 }
@@ -70,6 +74,7 @@ pub struct Sender {
     /// The controller of a new connection.
     fresh: Box<dyn CongestionControl>,
     repair: Repair,
+    answers: Answers,
     /// Segments that the application has written; the end of the flow where it writes no more.
     written: u64,
     /// `SND.UNA`: the first that is not acknowledged.
@@ -113,6 +118,8 @@ pub struct Counters {
     pub recoveries: u64,
     /// Times that the retransmission timer expired.
     pub timeouts: u64,
+    /// Times that a mark made the window smaller.
+    pub marks: u64,
 }
 
 /// The first loss that a sender saw.
@@ -132,6 +139,7 @@ impl Sender {
             congestion: congestion.boxed_clone(),
             fresh: congestion,
             repair: Repair::new(settings.recovery, 0),
+            answers: Answers::default(),
             written: 0,
             acknowledged: 0,
             highest: 0,
@@ -235,8 +243,12 @@ impl Sender {
             Repair::Duplicates(duplicates) => duplicates.on_sent(sequence),
             Repair::Selective(scoreboard) => scoreboard.on_sent(sequence, now),
         }
-        let segment = Segment::Data { sequence, sent: now, is_retransmission };
-        outbox.send(self.settings.packet_bytes, Ecn::NotCapable, segment);
+        // What was sent before must not be marked (RFC 3168, section 6.1.5).
+        let is_capable = self.settings.ecn && !is_retransmission;
+        let has_reduced = is_capable && self.answers.tell();
+        let segment = Segment::Data { sequence, sent: now, is_retransmission, has_reduced };
+        let ecn = if is_capable { Ecn::Capable } else { Ecn::NotCapable };
+        outbox.send(self.settings.packet_bytes, ecn, segment);
         // RFC 6298, section 5.1.
         if self.expires.is_none() {
             self.expires = Some(now + self.rtt.timeout());
@@ -319,12 +331,19 @@ impl Sender {
             is_recovering: answer.is_recovering || answer.is_new_loss,
             is_limited_by_window,
             is_advancing: is_new,
+            is_marked: ack.is_marked,
         });
+        let is_asked = ack.is_marked && self.answers.is_asked_by(ack.next);
         if answer.is_new_loss {
             self.counters.recoveries += 1;
             self.note_loss(now);
-            self.congestion.on_loss(now, in_flight.min(self.congestion.window()));
             self.expires = Some(now + self.rtt.timeout());
+        } else if is_asked {
+            self.counters.marks += 1;
+        }
+        if answer.is_new_loss || is_asked {
+            self.answers.on_reduced(self.highest);
+            self.congestion.on_loss(now, in_flight.min(self.congestion.window()));
         }
         if let Some(sequence) = answer.retransmit.take() {
             self.send(sequence, now, outbox);
@@ -348,6 +367,7 @@ impl Sender {
             Repair::Duplicates(duplicates) => duplicates.on_timeout(self.acknowledged, self.highest),
             Repair::Selective(scoreboard) => scoreboard.on_timeout(self.highest),
         }
+        self.answers.on_reduced(self.highest);
         self.rtt.on_timeout();
         self.expires = None;
         self.counters.timeouts += 1;
@@ -380,6 +400,7 @@ struct Acknowledgment {
     selective: [(u64, u64); 3],
     echo: Time,
     is_first: bool,
+    is_marked: bool,
 }
 
 /// RFC 5681, section 3.2; RFC 6675, section 2.
@@ -388,11 +409,11 @@ pub(crate) const DUPLICATE_THRESHOLD: u32 = 3;
 impl Endpoint for Sender {
     type Payload = Segment;
 
-    fn handle_packet(&mut self, now: Time, segment: Segment, outbox: &mut Outbox<Segment>) {
-        let Segment::Acknowledgment { next, selective, echo, is_first } = segment else { return };
+    fn handle_packet(&mut self, now: Time, _ecn: Ecn, segment: Segment, outbox: &mut Outbox<Segment>) {
+        let Segment::Acknowledgment { next, selective, echo, is_first, is_marked } = segment else { return };
         // An older one says nothing new, and no receiver acknowledges what was not sent.
         if next >= self.acknowledged && next <= self.highest && self.acknowledged < self.highest {
-            self.on_acknowledgment(now, Acknowledgment { next, selective, echo, is_first }, outbox);
+            self.on_acknowledgment(now, Acknowledgment { next, selective, echo, is_first, is_marked }, outbox);
         }
         self.send_more(now, outbox);
     }
@@ -437,8 +458,9 @@ mod tests {
                 // 1 and 2 arrive, 3 is lost, 4 and 5 arrive.
                 for (next, selective) in [(1, (0, 0)), (2, (0, 0)), (2, (3, 4)), (2, (3, 5))] {
                     let selective = [selective, (0, 0), (0, 0)];
-                    let segment = Segment::Acknowledgment { next, selective, echo: at(0), is_first: true };
-                    sender.handle_packet(at(100 + next), segment, &mut outbox);
+                    let segment =
+                        Segment::Acknowledgment { next, selective, echo: at(0), is_first: true, is_marked: false };
+                    sender.handle_packet(at(100 + next), Ecn::NotCapable, segment, &mut outbox);
                     told.push(sender.congestion_window());
                 }
                 assert!(10.0 < told[0] && told[0] < told[1], "{recovery:?}, {threshold}: {told:?}");

@@ -189,6 +189,7 @@ fn group(name: &str, flows: &Flows, settings: &ScenarioSettings) -> Group {
             },
             pacing: (flows.pacing == FlowsPacing::Rtt)
                 .then_some(PacingSettings { gain: flows.pacing_gain, burst: flows.pacing_burst }),
+            ecn: flows.ecn,
             ..SenderSettings::default()
         },
         congestion: congestion(flows),
