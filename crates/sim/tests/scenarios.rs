@@ -135,8 +135,8 @@ fn flows_that_understand_marks_have_the_throughput_of_others_and_no_losses() {
             let outcome = scenario.run().unwrap();
             measures::metrics(&scenario, &outcome)
         });
-        assert!(plain["drops_packets"] > 50.0 && plain["marks_packets"] == 0.0, "{queue}: {plain:?}");
-        assert!(marked["drops_packets"] == 0.0 && marked["marks_packets"] > 50.0, "{queue}: {marked:?}");
+        assert!(plain["drops_packets"] > 10.0 && plain["marks_packets"] == 0.0, "{queue}: {plain:?}");
+        assert!(marked["drops_packets"] == 0.0 && marked["marks_packets"] > 10.0, "{queue}: {marked:?}");
         let ratio = marked["goodput_bps"] / plain["goodput_bps"];
         assert!((0.97..1.06).contains(&ratio), "{queue}: {ratio}");
     }
