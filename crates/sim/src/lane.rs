@@ -10,6 +10,7 @@ use quiclab_units::{Duration, Time};
 
 use crate::events::Moment;
 
+/// What travels on wires that are alike.
 pub(crate) struct Lane<P> {
     pub(crate) rate: PositiveRate,
     pub(crate) delay: Duration,
