@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(found, expected);
     }
 
-    /// The mark is of the last segments of a connection, and nothing is left to send that would tell the receiver.
+    /// The mark is of the last segments of a connection, and nothing is left to send that would tell the receiver: the first segment of the next one does.
     #[test]
     fn a_mark_of_one_connection_is_none_of_the_next() {
         let reno = Reno::new(4.0, 4.0, SlowStart::standard(1.0));

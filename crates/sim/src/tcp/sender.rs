@@ -169,8 +169,6 @@ impl Sender {
         assert_eq!(self.acknowledged, self.highest, "a connection ends when all has arrived");
         self.congestion = self.fresh.boxed_clone();
         self.repair = Repair::new(self.settings.recovery, self.acknowledged);
-        // The receiver, which goes on, repeats no mark of the connection before.
-        self.answers.on_reduced(self.highest);
         self.rtt = RttEstimator::new(self.settings.rto);
         self.expires = None;
         self.pacer = Pacer::new(self.settings.pacing.map_or(1, |pacing| pacing.burst));
