@@ -149,8 +149,14 @@ impl Reader<'_> {
             let example = own.map(|key| format!("write the whole key in quotes, such as {key:?}"));
             return self.error(key, format!("{name}: found a section, expected a setting"), example);
         }
-        let known = keys.into_iter().chain(top.iter().copied()).chain(sections.iter().copied());
-        let hint = match nearest(name, known) {
+        let known = || keys.iter().chain(top.iter()).chain(sections.iter()).copied();
+        // Whoever remembers a key takes it for one of another section more often than they misspell it.
+        let own_name = |key: &str| key.rsplit('.').next().map(str::to_owned);
+        let elsewhere = known().find(|key| own_name(key) == own_name(name));
+        let hint = match elsewhere.or_else(|| nearest(name, known())) {
+            Some(near) if name.contains('.') && !near.contains('.') => {
+                format!("did you mean {near}, at the top of the file?")
+            }
             Some(near) => format!("did you mean {near}?"),
             None => format!("{} lists all keys", self.kind.reference),
         };

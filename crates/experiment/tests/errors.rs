@@ -12,6 +12,14 @@ fn error(lines: &str) -> String {
 #[test]
 fn keys_that_do_not_exist() {
     for (lines, expected) in [
+        (
+            "[hosts]\nkernel = \"6.12\"\n",
+            "x.toml:4:1: hosts.kernel: found a key that does not exist\nhint: did you mean kernel, at the top of the file?",
+        ),
+        (
+            "[workload]\nserver_qdisc = \"fq\"\n",
+            "x.toml:4:1: workload.server_qdisc: found a key that does not exist\nhint: did you mean hosts.server_qdisc?",
+        ),
         ("sead = 1\n", "x.toml:3:1: sead: found a key that does not exist\nhint: did you mean seed?"),
         (
             "[path]\nrat = \"1 Mbit/s\"\n",
