@@ -270,10 +270,11 @@ impl Scenario {
         let mut before = vec![0; flows.len()];
         let mut in_warm_up = vec![0; flows.len()];
         let mut warm_up_samples = 0;
+        let mut question = EVENTS_BETWEEN_QUESTIONS;
         let (mut time, end) = (Time::from_nanos(0), Time::from_nanos(0) + self.duration);
         let stopped = loop {
             time = (time + self.interval).min(end);
-            let stopped = self.advance(&mut simulation, time, goes_on);
+            let stopped = self.advance(&mut simulation, time, &mut question, goes_on);
             samples.push(self.sample(&simulation, &chain, &flows, &mut before));
             if time <= Time::from_nanos(0) + self.warm_up {
                 in_warm_up.clone_from(&before);
@@ -294,16 +295,23 @@ impl Scenario {
         })
     }
 
-    fn advance(&self, simulation: &mut Simulation<Tcp>, to: Time, goes_on: &mut dyn FnMut() -> bool) -> Stopped {
+    /// Lets everything happen that happens by `to`; `question` is the number of events after which `goes_on` is asked next.
+    fn advance(
+        &self,
+        simulation: &mut Simulation<Tcp>,
+        to: Time,
+        question: &mut u64,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Stopped {
         loop {
-            let rest = self.budget.saturating_sub(simulation.handled());
-            let stopped = simulation.run_until(to, rest.min(EVENTS_BETWEEN_QUESTIONS));
-            if stopped != Stopped::Budget || rest <= EVENTS_BETWEEN_QUESTIONS {
+            let stopped = simulation.run_until(to, self.budget.min(*question).saturating_sub(simulation.handled()));
+            if stopped != Stopped::Budget || simulation.handled() >= self.budget {
                 return stopped;
             }
             if !goes_on() {
                 return Stopped::Told;
             }
+            *question = simulation.handled() + EVENTS_BETWEEN_QUESTIONS;
         }
     }
 

@@ -3,7 +3,7 @@
 use quiclab_path::queue::{Limit, codel::CoDelSettings, pie::PieSettings, red::RedSettings};
 use quiclab_sim::{
     measures,
-    scenario::{Congestion, Group, Outcome, Queue, Scenario, ScenarioError},
+    scenario::{Congestion, EVENTS_BETWEEN_QUESTIONS, Group, Outcome, Queue, Scenario, ScenarioError},
     simulation::Stopped,
     tcp::{
         congestion::hystart::SlowStart,
@@ -105,6 +105,23 @@ fn no_flow_runs_away_after_timeouts() {
         assert!(most < 4 * mean, "seed {seed}: {most} of one flow, {mean} of the mean one");
         assert!(outcome.flows.iter().any(|flow| flow.counters.timeouts > 0), "seed {seed}: nothing was tried");
     }
+}
+
+/// However often it is looked at: events are counted across intervals.
+#[test]
+fn a_run_that_is_told_to_stop_stops() {
+    let mut told = scenario(vec![group("reno", 50, false, 5, Workload::Long)], 1000, 1);
+    let mut questions = 0;
+    for interval in [Duration::from_millis(100), Duration::from_secs(1000)] {
+        told.interval = interval;
+        let outcome = told.run_while(&mut || {
+            questions += 1;
+            questions % 2 == 1
+        });
+        let outcome = outcome.unwrap();
+        assert_eq!((outcome.stopped, outcome.events), (Stopped::Told, 2 * EVENTS_BETWEEN_QUESTIONS));
+    }
+    assert_eq!(questions, 4);
 }
 
 /// Marks ask for the same as losses, without any.
