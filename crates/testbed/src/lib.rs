@@ -7,6 +7,7 @@
 
 pub mod cache;
 pub mod certificates;
+mod child;
 pub mod collect;
 pub mod command;
 pub mod contract;

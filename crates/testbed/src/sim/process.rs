@@ -28,7 +28,7 @@ use quiclab_sim::transfer::stack::{Answer, Buffer, Datagram, Stack};
 use quiclab_units::Time;
 
 use super::program::Program;
-use crate::vm::monitor::{End, describe, reap};
+use crate::child::{End, describe, reap};
 
 /// How long a stack may take for an answer, and for its end.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(10);

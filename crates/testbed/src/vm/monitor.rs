@@ -2,8 +2,8 @@
 
 use std::{
     io::{BufRead, BufReader, Write},
-    os::unix::process::{CommandExt, ExitStatusExt},
-    process::{Child, ChildStdin, Command, ExitStatus, Stdio},
+    os::unix::process::CommandExt,
+    process::{Child, ChildStdin, Command, Stdio},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -20,7 +20,10 @@ use super::{
     machine::{QEMU, QEMU_PACKAGE},
     priority,
 };
-use crate::perform::{HostUse, Interrupted};
+use crate::{
+    child::{End, describe, reap},
+    perform::Interrupted,
+};
 
 /// How often waiting looks at the flag that ends it.
 const GLANCE: Duration = Duration::from_millis(100);
@@ -35,15 +38,6 @@ pub struct Qemu {
     deadline: Instant,
     /// How it ended; waited for once.
     end: Option<End>,
-}
-
-/// How a QEMU ended.
-#[derive(Clone, Copy, Debug)]
-pub struct End {
-    /// Its exit status.
-    pub status: ExitStatus,
-    /// What it used.
-    pub host_use: HostUse,
 }
 
 impl Qemu {
@@ -192,38 +186,6 @@ impl Qemu {
         let end = reap(&self.child, 0)?.ok_or(std::io::ErrorKind::WouldBlock)?;
         self.end = Some(end);
         Ok(end)
-    }
-}
-
-/// Waits for the end of a child that was not waited for yet; with `WNOHANG` among the `options` of wait4(2), `None` where it has not ended.
-///
-/// # Errors
-/// What the kernel answers.
-pub(crate) fn reap(child: &Child, options: i32) -> std::io::Result<Option<End>> {
-    let mut status = 0;
-    // SAFETY: all zeros is a valid value of this plain struct.
-    let mut used: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: both pointers are to live values; the child is ours and not yet reaped.
-    let result = unsafe { libc::wait4(child.id() as i32, &raw mut status, options, &raw mut used) };
-    if result <= 0 {
-        return if result == 0 { Ok(None) } else { Err(std::io::Error::last_os_error()) };
-    }
-    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    let host_use = HostUse {
-        cpu_seconds: seconds(used.ru_utime) + seconds(used.ru_stime),
-        resident_bytes: used.ru_maxrss as u64 * 1024,
-    };
-    Ok(Some(End { status: ExitStatus::from_raw(status), host_use }))
-}
-
-/// An exit status in words, with what a signal probably means.
-pub fn describe(status: ExitStatus) -> String {
-    match status.signal() {
-        Some(libc::SIGBUS) => "ended by SIGBUS: most likely the disk is full\nhint: free some space, or use --out and \
-                               QUICLAB_CACHE to move to another disk"
-            .to_owned(),
-        Some(signal) => format!("ended by signal {signal}"),
-        None => format!("ended with {status}"),
     }
 }
 

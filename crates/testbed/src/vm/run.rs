@@ -15,12 +15,12 @@ use quiclab_units::ByteCount;
 
 use super::{
     machine::{Needs, RoleFiles, Size},
-    monitor::describe,
     orders,
     state::{Guest, RunFiles},
 };
 use crate::{
     cache::Cache,
+    child::describe,
     collect::{Results, RunFailure, excerpt},
     hash,
     perform::{Host, PerformError, Performed, Side, Sides},
