@@ -1,6 +1,7 @@
-//! The end of a process that was started here: how it ended, and what it used.
+//! The end of a process that was started here: that it ends, how it ended, and what it used.
 
 use std::{
+    io,
     os::unix::process::ExitStatusExt,
     process::{Child, ExitStatus},
 };
@@ -16,18 +17,33 @@ pub struct End {
     pub host_use: HostUse,
 }
 
+/// To be called between fork and exec: the child is sent `signal` when the thread that started it ends, in any way. `parent` is the process of that
+/// thread, by [`std::process::id`] before the fork.
+///
+/// # Errors
+/// Where the parent has ended already, which would send nothing any more, and what the kernel answers.
+pub(crate) fn end_with_parent(parent: u32, signal: i32) -> io::Result<()> {
+    // SAFETY: plain system call.
+    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: plain system call.
+    let found = unsafe { libc::getppid() };
+    if found as u32 == parent { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
+}
+
 /// Waits for the end of a child that was not waited for yet; with `WNOHANG` among the `options` of wait4(2), `None` where it has not ended.
 ///
 /// # Errors
 /// What the kernel answers.
-pub(crate) fn reap(child: &Child, options: i32) -> std::io::Result<Option<End>> {
+pub(crate) fn reap(child: &Child, options: i32) -> io::Result<Option<End>> {
     let mut status = 0;
     // SAFETY: all zeros is a valid value of this plain struct.
     let mut used: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: both pointers are to live values; the child is ours and not yet reaped.
     let result = unsafe { libc::wait4(child.id() as i32, &raw mut status, options, &raw mut used) };
     if result <= 0 {
-        return if result == 0 { Ok(None) } else { Err(std::io::Error::last_os_error()) };
+        return if result == 0 { Ok(None) } else { Err(io::Error::last_os_error()) };
     }
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
     let host_use = HostUse {
@@ -45,5 +61,25 @@ pub fn describe(status: ExitStatus) -> String {
             .to_owned(),
         Some(signal) => format!("ended by signal {signal}"),
         None => format!("ended with {status}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{os::unix::process::CommandExt, process::Command};
+
+    use super::*;
+
+    /// A parent that was killed between fork and this would leave its child behind.
+    #[test]
+    fn who_has_lost_its_parent_does_not_begin() {
+        let start = |parent: u32| {
+            let mut command = Command::new("true");
+            // SAFETY: system calls alone, which are safe between fork and exec.
+            unsafe { command.pre_exec(move || end_with_parent(parent, libc::SIGKILL)) };
+            command.status()
+        };
+        assert!(start(std::process::id()).unwrap().success());
+        assert_eq!(start(u32::MAX).unwrap_err().raw_os_error(), Some(libc::ESRCH));
     }
 }

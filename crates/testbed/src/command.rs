@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::perform::Interrupted;
+use crate::{child::end_with_parent, perform::Interrupted};
 
 /// Longest piece of a failed program's output that is shown, in bytes.
 const SHOWN_OUTPUT: usize = 4000;
@@ -40,14 +40,10 @@ pub fn output(command: &mut Command, package: &str) -> Result<String> {
 /// # Errors
 /// Where the program is missing or cannot be started, or when it was stopped.
 pub fn supervise(command: &mut Command, package: &str, stop: &AtomicBool) -> Result<ExitStatus> {
-    // SAFETY: prctl is safe to call between fork and exec.
+    let parent = std::process::id();
+    // SAFETY: system calls alone, which are safe between fork and exec.
     unsafe {
-        command.stdin(Stdio::null()).process_group(0).pre_exec(|| {
-            match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) {
-                0 => Ok(()),
-                _ => Err(io::Error::last_os_error()),
-            }
-        });
+        command.stdin(Stdio::null()).process_group(0).pre_exec(move || end_with_parent(parent, libc::SIGTERM));
     }
     let mut child = command.spawn().map_err(|error| missing(command, package, error))?;
     loop {

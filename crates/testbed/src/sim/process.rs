@@ -28,7 +28,7 @@ use quiclab_sim::transfer::stack::{Answer, Buffer, Datagram, Stack};
 use quiclab_units::Time;
 
 use super::program::Program;
-use crate::child::{End, describe, reap};
+use crate::child::{End, describe, end_with_parent, reap};
 
 /// How long a stack may take for an answer, and for its end.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
@@ -109,6 +109,7 @@ impl Process {
             // Ctrl-C reaches quiclab, which then ends its endpoints in order.
             .process_group(0);
         let most_file = start.transfer_bytes.saturating_add(MOST_LOG_BYTES);
+        let parent = std::process::id();
         // SAFETY: system calls alone, which are safe between fork and exec.
         unsafe {
             command.pre_exec(move || {
@@ -119,10 +120,7 @@ impl Process {
                 ] {
                     setrlimit(resource, limit, limit)?;
                 }
-                match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
-                    0 => Ok(()),
-                    _ => Err(io::Error::last_os_error()),
-                }
+                end_with_parent(parent, libc::SIGKILL)
             });
         }
         let mut child = command.spawn().with_context(|| program.display().to_string())?;

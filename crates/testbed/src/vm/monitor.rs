@@ -21,7 +21,7 @@ use super::{
     priority,
 };
 use crate::{
-    child::{End, describe, reap},
+    child::{End, describe, end_with_parent, reap},
     perform::Interrupted,
 };
 
@@ -49,11 +49,12 @@ impl Qemu {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // A group of its own: Ctrl-C reaches quiclab, which then ends QEMU in order.
         command.process_group(0);
-        // SAFETY: both calls are safe between fork and exec.
+        let parent = std::process::id();
+        // SAFETY: system calls alone, which are safe between fork and exec.
         unsafe {
-            command.pre_exec(move || match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
-                0 => priority::bind_to(core),
-                _ => Err(std::io::Error::last_os_error()),
+            command.pre_exec(move || {
+                end_with_parent(parent, libc::SIGKILL)?;
+                priority::bind_to(core)
             });
         }
         let mut child = command.spawn().map_err(|error| match error.kind() {
