@@ -151,7 +151,6 @@ impl Reader<'_> {
         }
         let known = || keys.iter().chain(top.iter()).chain(sections.iter()).copied();
         // Whoever remembers a key takes it for one of another section more often than they misspell it.
-        let own_name = |key: &str| key.rsplit('.').next().map(str::to_owned);
         let elsewhere = known().find(|key| own_name(key) == own_name(name));
         let hint = match elsewhere.or_else(|| nearest(name, known())) {
             Some(near) if name.contains('.') && !near.contains('.') => {
@@ -162,4 +161,9 @@ impl Reader<'_> {
         };
         self.error(key, format!("{name}: found a key that does not exist"), Some(hint))
     }
+}
+
+/// A key without its section.
+fn own_name(key: &str) -> &str {
+    key.rsplit_once('.').map_or(key, |(_, own)| own)
 }

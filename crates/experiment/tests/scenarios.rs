@@ -164,6 +164,10 @@ fn mistakes_are_told_with_place_found_and_expected() {
             "[flows]\ncongestion_control = \"bbr\"\nrecovery = \"reno\"\n",
             "x.toml:5:12: flows.recovery: found another than \"sack\" with congestion_control = \"bbr\" in flows.all; expected \"sack\", by which BBR measures rates",
         ),
+        (
+            "[flows]\ncongestion_control = \"bbr\"\necn = true\n",
+            "x.toml:5:7: flows.ecn: found true with congestion_control = \"bbr\" in flows.all; expected false, because BBR of version 1 does not look at marks",
+        ),
     ] {
         let told = plan(lines).unwrap_err();
         assert!(told.starts_with(expected), "{lines}\n{told}\n{expected}");

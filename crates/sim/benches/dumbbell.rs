@@ -79,7 +79,7 @@ fn run(scenario: &Scenario) -> f64 {
     simulation.run_until(Time::from_nanos(scenario.seconds * 1_000_000_000), u64::MAX);
     let seconds = begin.elapsed().as_secs_f64();
     let packets: u64 = simulation.all_accounts().map(|(_, account)| account.entered).sum();
-    let (_, bottleneck) = simulation.accounts(chain.hop(0)).into_iter().next().expect("a hop begins with a link");
+    let (_, bottleneck) = simulation.accounts(chain.hop(0)).next().expect("a hop begins with a link");
     println!(
         "{:5}  {:6}  {:11}  {packets:17}  {seconds:6.2}  {:17.1}  {:18}  {:5}",
         scenario.flows,

@@ -154,7 +154,7 @@ pub enum ScenarioError {
         /// Its name.
         group: String,
     },
-    /// BBR does not look at marks, for which senders are not dropped.
+    /// BBR does not look at marks, and what is marked is not dropped.
     #[error("{group}: found BBR with marks, expected none: it would not react to them")]
     MarksIgnored {
         /// Its name.
@@ -397,7 +397,7 @@ impl Scenario {
         }
         let by_rtt = shares.iter().zip(flows).map(|(share, flow)| share * flow.rtt.as_secs_f64());
         let hops = (0..self.hops.len()).map(|number| {
-            let (_, link) = simulation.accounts(chain.hop(number)).into_iter().next().unwrap_or_default();
+            let (_, link) = simulation.accounts(chain.hop(number)).next().unwrap_or_default();
             HopSample {
                 queue_packets: link.waiting.packets,
                 dropped: link.all_dropped(),

@@ -25,7 +25,9 @@ pub struct Simulation<E: Endpoint> {
     /// What was put on either of them so far.
     asked: u64,
     /// By their numbers on the agenda.
-    sources: Vec<Source<E::Payload>>,
+    sources: Vec<Source>,
+    pipelines: Vec<OnAgenda<Pipeline<Travelling<E::Payload>>>>,
+    lanes: Vec<OnAgenda<Lane<Travelling<E::Payload>>>>,
     wires: Vec<Wire>,
     routes: Vec<Route>,
     /// The hops of one route after the other: with thousands of flows each list of its own would be a cache miss for every packet.
@@ -36,9 +38,19 @@ pub struct Simulation<E: Endpoint> {
     handled: u64,
 }
 
+/// A number of a pipeline in a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PipelineId(u32);
+
 /// A pipeline or a wire of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HopId(Hop);
+
+impl From<PipelineId> for HopId {
+    fn from(id: PipelineId) -> Self {
+        Self(Hop::Pipeline(id.0))
+    }
+}
 
 /// A number of an endpoint in a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,22 +68,31 @@ pub struct Travelling<P> {
 /// What a packet goes through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hop {
-    /// The pipeline that is the source of this number.
+    /// The pipeline of this number.
     Pipeline(u32),
     /// The wire of this number.
     Wire(u32),
 }
 
 /// What packets come out of.
-enum Source<P> {
-    Pipeline(Pipeline<Travelling<P>>),
-    Lane(Lane<Travelling<P>>),
+#[derive(Clone, Copy)]
+enum Source {
+    /// The pipeline of this number.
+    Pipeline(u32),
+    /// The lane of this number.
+    Lane(u32),
+}
+
+/// Something and its number on the agenda.
+struct OnAgenda<T> {
+    place: u32,
+    of: T,
 }
 
 /// A link with room for everything, and the way behind it. Thousands of hosts have two each, which lie side by side in memory.
 struct Wire {
     transmitter: Transmitter,
-    /// The source where its packets travel.
+    /// Where its packets travel.
     lane: u32,
     entered: u64,
 }
@@ -112,6 +133,8 @@ impl<E: Endpoint> Default for Simulation<E> {
             agenda: Agenda::default(),
             asked: 0,
             sources: Vec::new(),
+            pipelines: Vec::new(),
+            lanes: Vec::new(),
             wires: Vec::new(),
             routes: Vec::new(),
             hops: Vec::new(),
@@ -124,23 +147,26 @@ impl<E: Endpoint> Default for Simulation<E> {
 
 impl<E: Endpoint> Simulation<E> {
     /// Adds a pipeline that packets can be sent through.
-    pub fn add_pipeline(&mut self, pipeline: Pipeline<Travelling<E::Payload>>) -> HopId {
-        HopId(Hop::Pipeline(self.add_source(Source::Pipeline(pipeline))))
+    pub fn add_pipeline(&mut self, pipeline: Pipeline<Travelling<E::Payload>>) -> PipelineId {
+        let number = self.pipelines.len() as u32;
+        let place = self.add_source(Source::Pipeline(number));
+        self.pipelines.push(OnAgenda { place, of: pipeline });
+        PipelineId(number)
     }
 
     /// Adds a link of this rate with room for everything, and a way of this length behind it.
     pub fn add_wire(&mut self, rate: PositiveRate, delay: Duration) -> HopId {
-        let is_alike =
-            |source: &Source<_>| matches!(source, Source::Lane(lane) if lane.rate == rate && lane.delay == delay);
-        let lane = match self.sources.iter().position(is_alike) {
-            Some(number) => number as u32,
-            None => self.add_source(Source::Lane(Lane::new(rate, delay))),
-        };
+        let alike = self.lanes.iter().position(|lane| lane.of.rate == rate && lane.of.delay == delay);
+        let lane = alike.unwrap_or(self.lanes.len()) as u32;
+        if alike.is_none() {
+            let place = self.add_source(Source::Lane(lane));
+            self.lanes.push(OnAgenda { place, of: Lane::new(rate, delay) });
+        }
         self.wires.push(Wire { transmitter: Transmitter::default(), lane, entered: 0 });
         HopId(Hop::Wire(self.wires.len() as u32 - 1))
     }
 
-    fn add_source(&mut self, source: Source<E::Payload>) -> u32 {
+    fn add_source(&mut self, source: Source) -> u32 {
         self.sources.push(source);
         self.agenda.add()
     }
@@ -174,37 +200,23 @@ impl<E: Endpoint> Simulation<E> {
         &self.endpoints[id.0 as usize].endpoint
     }
 
-    /// The stages of a pipeline, or a wire, and what became of the packets that entered each.
-    pub fn accounts(&self, id: HopId) -> Vec<(&'static str, Account)> {
-        match id.0 {
-            Hop::Pipeline(number) => {
-                self.pipeline(number).map(|pipeline| pipeline.accounts().collect()).unwrap_or_default()
-            }
-            Hop::Wire(number) => vec![("wire", self.wire_accounts()[number as usize])],
-        }
+    /// The stages of the pipeline of this number, and what became of the packets that entered each.
+    pub fn accounts(&self, id: PipelineId) -> impl Iterator<Item = (&'static str, Account)> {
+        self.pipelines[id.0 as usize].of.accounts()
     }
 
-    /// The same of all pipelines and wires.
+    /// The same of every pipeline, in the order in which they were added, and then of every wire.
     pub fn all_accounts(&self) -> impl Iterator<Item = (&'static str, Account)> {
-        let pipelines = (0..self.sources.len() as u32).filter_map(|number| self.pipeline(number));
-        pipelines.flat_map(Pipeline::accounts).chain(self.wire_accounts().into_iter().map(|account| ("wire", account)))
-    }
-
-    fn pipeline(&self, number: u32) -> Option<&Pipeline<Travelling<E::Payload>>> {
-        match &self.sources[number as usize] {
-            Source::Pipeline(pipeline) => Some(pipeline),
-            Source::Lane(_) => None,
-        }
+        let wires = self.wire_accounts().into_iter().map(|account| ("wire", account));
+        self.pipelines.iter().flat_map(|pipeline| pipeline.of.accounts()).chain(wires)
     }
 
     fn wire_accounts(&self) -> Vec<Account> {
         let mut waiting = vec![Backlog::default(); self.wires.len()];
-        for source in &self.sources {
-            let Source::Lane(lane) = source else { continue };
-            for packet in lane.packets() {
-                if let Hop::Wire(number) = self.hops[self.place(packet) as usize - 1] {
-                    waiting[number as usize].add(packet.bytes);
-                }
+        for packet in self.lanes.iter().flat_map(|lane| lane.of.packets()) {
+            let Travelling { route, hops, .. } = packet.payload;
+            if let Hop::Wire(number) = self.hops[(self.routes[route as usize].begin + hops - 1) as usize] {
+                waiting[number as usize].add(packet.bytes);
             }
         }
         self.wires.iter().zip(waiting).map(|(wire, waiting)| Account::without_loss(wire.entered, waiting)).collect()
@@ -249,28 +261,22 @@ impl<E: Endpoint> Simulation<E> {
     fn call_source(&mut self, time: Time, number: u32) {
         self.now = time;
         self.handled += 1;
-        match &mut self.sources[number as usize] {
-            Source::Pipeline(_) => {
-                while let Source::Pipeline(pipeline) = &mut self.sources[number as usize]
-                    && let Some((_, packet)) = pipeline.poll_packet(time)
-                {
+        match self.sources[number as usize] {
+            Source::Pipeline(number) => {
+                while let Some((_, packet)) = self.pipelines[number as usize].of.poll_packet(time) {
                     self.forward(packet);
                 }
                 self.schedule_pipeline(number);
             }
-            Source::Lane(lane) => {
+            Source::Lane(number) => {
+                let OnAgenda { place, of: lane } = &mut self.lanes[number as usize];
                 let packet = lane.pop();
-                self.agenda.set(number, lane.next());
+                self.agenda.set(*place, lane.next());
                 if let Some(packet) = packet {
                     self.forward(packet);
                 }
             }
         }
-    }
-
-    /// Where the next hop of a packet stands.
-    fn place(&self, packet: &Packet<Travelling<E::Payload>>) -> u32 {
-        self.routes[packet.payload.route as usize].begin + packet.payload.hops
     }
 
     /// Brings a packet to its next hop, or to its endpoint.
@@ -282,22 +288,19 @@ impl<E: Endpoint> Simulation<E> {
                 packet.payload.hops += 1;
                 let wire = &mut self.wires[number as usize];
                 wire.entered += 1;
-                let lane_number = wire.lane;
-                let Source::Lane(lane) = &mut self.sources[lane_number as usize] else { return };
+                let OnAgenda { place, of: lane } = &mut self.lanes[wire.lane as usize];
                 let left = wire.transmitter.send(self.now, packet.bytes, lane.rate);
                 let before = lane.next();
                 self.asked += 1;
                 lane.push(left, self.asked, packet);
                 let next = lane.next();
                 if next != before {
-                    self.agenda.set(lane_number, next);
+                    self.agenda.set(*place, next);
                 }
             }
             Some(Hop::Pipeline(number)) => {
                 packet.payload.hops += 1;
-                if let Source::Pipeline(pipeline) = &mut self.sources[number as usize] {
-                    pipeline.handle_packet(self.now, packet);
-                }
+                self.pipelines[number as usize].of.handle_packet(self.now, packet);
                 self.schedule_pipeline(number);
             }
             None => {
@@ -320,12 +323,14 @@ impl<E: Endpoint> Simulation<E> {
     }
 
     fn schedule_pipeline(&mut self, number: u32) {
-        let scheduled = self.agenda.moment(number);
-        match self.pipeline(number).and_then(Pipeline::next_time) {
-            None => self.agenda.set(number, Moment::NEVER),
+        let OnAgenda { place, of: pipeline } = &self.pipelines[number as usize];
+        let (place, next) = (*place, pipeline.next_time());
+        let scheduled = self.agenda.moment(place);
+        match next {
+            None => self.agenda.set(place, Moment::NEVER),
             Some(time) if scheduled == Moment::NEVER || time != scheduled.time() => {
                 let moment = self.moment(time);
-                self.agenda.set(number, moment);
+                self.agenda.set(place, moment);
             }
             Some(_) => {}
         }

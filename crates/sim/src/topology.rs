@@ -13,7 +13,7 @@ use quiclab_units::{Duration, Rate};
 
 use crate::{
     endpoint::Endpoint,
-    simulation::{EndpointId, HopId, Simulation, Travelling},
+    simulation::{EndpointId, HopId, PipelineId, Simulation, Travelling},
 };
 
 /// A link between two routers.
@@ -38,7 +38,7 @@ impl Hop {
 pub struct Chain {
     side_rate: PositiveRate,
     /// There and back.
-    hops: Vec<[HopId; 2]>,
+    hops: Vec<(PipelineId, HopId)>,
 }
 
 impl Chain {
@@ -60,7 +60,7 @@ impl Chain {
             let link = Link::new(hop.rate.try_into()?, queue);
             let there = Pipeline::new(vec![Box::new(link), Box::new(Delay::new(hop.delay))]);
             let there = simulation.add_pipeline(there);
-            built.push([there, simulation.add_wire(hop.back_rate.try_into()?, hop.delay)]);
+            built.push((there, simulation.add_wire(hop.back_rate.try_into()?, hop.delay)));
         }
         Ok(Self { side_rate: side_rate.try_into()?, hops: built })
     }
@@ -69,8 +69,8 @@ impl Chain {
     ///
     /// # Panics
     /// Where there is no such hop.
-    pub fn hop(&self, number: usize) -> HopId {
-        self.hops[number][0]
+    pub fn hop(&self, number: usize) -> PipelineId {
+        self.hops[number].0
     }
 
     /// Adds a sender to the left of some hops and a receiver to their right, each behind a link of its own of this delay, one way.
@@ -88,9 +88,9 @@ impl Chain {
         let [left, right] = side_delays;
         let between = &self.hops[hops];
         let there: Vec<_> =
-            [side(left)].into_iter().chain(between.iter().map(|hop| hop[0])).chain([side(right)]).collect();
+            [side(left)].into_iter().chain(between.iter().map(|hop| hop.0.into())).chain([side(right)]).collect();
         let back: Vec<_> =
-            [side(right)].into_iter().chain(between.iter().rev().map(|hop| hop[1])).chain([side(left)]).collect();
+            [side(right)].into_iter().chain(between.iter().rev().map(|hop| hop.1)).chain([side(left)]).collect();
         simulation.add_pair(pair, [&there, &back])
     }
 }

@@ -39,7 +39,7 @@ fn watch(buffer: u64, seconds: u64) -> Vec<(f64, f64, f64, f64, u64)> {
             else {
                 unreachable!("a pair is a source and a receiver")
             };
-            let (_, account) = simulation.accounts(chain.hop(0)).into_iter().next().unwrap();
+            let (_, account) = simulation.accounts(chain.hop(0)).next().unwrap();
             let sender = source.sender();
             (
                 receiver.arrived() as f64,

@@ -67,7 +67,7 @@ impl Flow {
     }
 
     fn bottleneck(&self) -> Account {
-        self.simulation.accounts(self.chain.hop(0)).into_iter().next().unwrap().1
+        self.simulation.accounts(self.chain.hop(0)).next().unwrap().1
     }
 }
 
