@@ -266,6 +266,11 @@ fn what_makes_no_sense_is_refused_and_what_does_not_end_is_ended() {
     assert!(matches!(error(&Scenario { hops, ..good.clone() }), ScenarioError::Rate(_)));
     let beyond = Scenario { groups: vec![Group { hops: 0..2, ..plain(Workload::Long) }], ..good.clone() };
     assert!(matches!(error(&beyond), ScenarioError::NoSuchHops { count: 1, .. }));
+    let mut deaf = group("deaf", 1, false, 5, Workload::Long);
+    deaf.congestion = Congestion::Bbr { initial_window: 10.0 };
+    deaf.sender.ecn = true;
+    let deaf = Scenario { groups: vec![deaf], ..good.clone() };
+    assert_eq!(error(&deaf), ScenarioError::MarksIgnored { group: "deaf".to_owned() });
     let bounded = Scenario { budget: 1000, ..good.clone() }.run().unwrap();
     assert_eq!((bounded.stopped, bounded.events), (Stopped::Budget, 1000));
     // Without a delay and without a buffer it goes on, and ends in time.
