@@ -250,7 +250,7 @@ impl DirectionMeter {
                     self.decryption_of_peer.count(packet.decryption);
                     let (Some(space), Some(recovery)) = (space(packet.form), &mut self.recovery) else { continue };
                     for frame in &observed.frames[packet.frames.clone()] {
-                        if let QuicFrame::Ack(ack) = frame {
+                        if let Some(ack) = frame.acknowledgment() {
                             self.acks_of_peer_read = true;
                             let effect = recovery.on_ack(space, ack, exponent, segment.time);
                             total.newly_acknowledged_packets += effect.newly_acknowledged_packets;

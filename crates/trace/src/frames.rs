@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use quiclab_wire::{ConnectionId, Observed, QuicFrame, QuicPacket};
+use quiclab_wire::{Ack, ConnectionId, ExtensionFrame, Observed, QuicFrame, QuicPacket};
 
 use crate::packets::{PacketRow, form_name};
 use crate::row::row;
@@ -39,6 +39,9 @@ row! {
         ack_eliciting_threshold: Option<u64>,
         requested_max_ack_delay_us: Option<u64>,
         reordering_threshold: Option<u64>,
+        path_id: Option<u64>,
+        reliable_size_bytes: Option<u64>,
+        time_stamp_encoded: Option<u64>,
     }
 }
 
@@ -76,6 +79,9 @@ impl<'a> FrameRow<'a> {
             ack_eliciting_threshold: None,
             requested_max_ack_delay_us: None,
             reordering_threshold: None,
+            path_id: None,
+            reliable_size_bytes: None,
+            time_stamp_encoded: None,
         };
         row.set_frame(frame);
         row
@@ -86,16 +92,8 @@ impl<'a> FrameRow<'a> {
             QuicFrame::Padding { length } | QuicFrame::NewToken { length } | QuicFrame::Datagram { length } => {
                 self.length_bytes = Some(length);
             }
-            QuicFrame::Ack(ref ack) => {
-                self.ack_largest = Some(ack.largest());
-                self.ack_delay_encoded = Some(ack.encoded_delay);
-                self.ack_ranges = Some(&ack.ranges);
-                if let Some([ect0, ect1, ce]) = ack.ecn {
-                    self.ecn_ect0 = Some(ect0);
-                    self.ecn_ect1 = Some(ect1);
-                    self.ecn_ce = Some(ce);
-                }
-            }
+            QuicFrame::Ack(ref ack) => self.set_ack(ack),
+            QuicFrame::Extension(ref frame) => self.set_extension(frame),
             QuicFrame::ResetStream { stream, error, final_size } => {
                 self.stream_id = Some(stream);
                 self.error_code = Some(error);
@@ -147,6 +145,65 @@ impl<'a> FrameRow<'a> {
             | QuicFrame::PathResponse
             | QuicFrame::HandshakeDone
             | QuicFrame::ImmediateAck => {}
+        }
+    }
+
+    fn set_ack(&mut self, ack: &'a Ack) {
+        self.ack_largest = Some(ack.largest());
+        self.ack_delay_encoded = Some(ack.encoded_delay);
+        self.ack_ranges = Some(&ack.ranges);
+        if let Some([ect0, ect1, ce]) = ack.ecn {
+            self.ecn_ect0 = Some(ect0);
+            self.ecn_ect1 = Some(ect1);
+            self.ecn_ce = Some(ce);
+        }
+    }
+
+    fn set_extension(&mut self, frame: &'a ExtensionFrame) {
+        match *frame {
+            ExtensionFrame::TimeStamp { time_stamp } => self.time_stamp_encoded = Some(time_stamp),
+            ExtensionFrame::ResetStreamAt { stream, error, final_size, reliable_size } => {
+                self.stream_id = Some(stream);
+                self.error_code = Some(error);
+                self.final_size_bytes = Some(final_size);
+                self.reliable_size_bytes = Some(reliable_size);
+            }
+            ExtensionFrame::PathAck { path, ref ack } => {
+                self.path_id = Some(path);
+                self.set_ack(ack);
+            }
+            ExtensionFrame::PathAbandon { path, error } => {
+                self.path_id = Some(path);
+                self.error_code = Some(error);
+            }
+            ExtensionFrame::PathNewConnectionId {
+                path,
+                sequence,
+                retire_prior_to,
+                connection_id,
+                reset_token: _,
+            } => {
+                self.path_id = Some(path);
+                self.sequence = Some(sequence);
+                self.retire_prior_to = Some(retire_prior_to);
+                self.connection_id = Some(connection_id);
+            }
+            ExtensionFrame::PathStatus { path, sequence, is_available: _ }
+            | ExtensionFrame::PathRetireConnectionId { path, sequence }
+            | ExtensionFrame::PathCidsBlocked { path, sequence } => {
+                self.path_id = Some(path);
+                self.sequence = Some(sequence);
+            }
+            ExtensionFrame::MaxPathId { maximum } | ExtensionFrame::PathsBlocked { maximum } => {
+                self.maximum = Some(maximum);
+            }
+            ExtensionFrame::ObservedAddress { sequence, address: _ }
+            | ExtensionFrame::AddAddress { sequence, address: _ }
+            | ExtensionFrame::ReachOut { round: sequence, address: _ }
+            | ExtensionFrame::RemoveAddress { sequence } => self.sequence = Some(sequence),
+            ExtensionFrame::DcStatelessResetTokens { count } => self.length_bytes = Some(16 * count),
+            ExtensionFrame::MtuProbingComplete { mtu } => self.maximum = Some(u64::from(mtu)),
+            ExtensionFrame::EarlierImmediateAck => {}
         }
     }
 }

@@ -35,6 +35,7 @@ row! {
         decryption: Option<&'a str>,
         is_stateless_reset: Option<bool>,
         frame_error_offset_bytes: Option<u64>,
+        frame_error_type: Option<u64>,
     }
 }
 
@@ -73,6 +74,7 @@ impl PacketRow<'_> {
             decryption: None,
             is_stateless_reset: None,
             frame_error_offset_bytes: None,
+            frame_error_type: None,
         }
     }
 
@@ -88,6 +90,7 @@ impl PacketRow<'_> {
         self.decryption = Some(decryption_name(packet.decryption));
         self.is_stateless_reset = Some(packet.is_stateless_reset);
         self.frame_error_offset_bytes = packet.frame_error.map(|error| error.offset as u64);
+        self.frame_error_type = packet.frame_error.and_then(|error| error.frame_type);
     }
 
     /// Bytes behind the last packet of a datagram.
@@ -102,6 +105,7 @@ impl PacketRow<'_> {
         self.decryption = None;
         self.is_stateless_reset = None;
         self.frame_error_offset_bytes = None;
+        self.frame_error_type = None;
     }
 }
 

@@ -58,6 +58,7 @@ fn every_packet_of_a_capture_is_a_row() {
                 ("decryption", string("verified")),
                 ("is_stateless_reset", Field::Bool(false)),
                 ("frame_error_offset_bytes", Field::Null),
+                ("frame_error_type", Field::Null),
             ] {
                 assert_eq!(row[column], expected, "frame {frame_number}, packet {index}, {column}");
             }
@@ -228,7 +229,7 @@ fn a_datagram_of_which_nothing_is_known_is_one_row() {
 #[test]
 fn foreign_bytes_are_a_row_of_their_own() {
     let broken = QuicPacket {
-        frame_error: Some(FrameError { offset: 9, frame_type: None }),
+        frame_error: Some(FrameError { offset: 9, frame_type: Some(757), is_known_type: false }),
         key_phase: Some(true),
         ..packet(QuicForm::OneRtt, 0..0)
     };
@@ -246,6 +247,7 @@ fn foreign_bytes_are_a_row_of_their_own() {
     let types: Vec<_> = rows.iter().filter_map(|row| text(row, "packet_type")).collect();
     assert_eq!(types, ["initial", "one_rtt", "not_quic"]);
     assert_eq!(rows[1]["frame_error_offset_bytes"], Field::ULong(9));
+    assert_eq!(rows[1]["frame_error_type"], Field::ULong(757));
     assert_eq!(rows[1]["key_phase"], Field::Bool(true));
     let last = &rows[2];
     assert_eq!(last["packet_index"], Field::UInt(2));

@@ -306,7 +306,7 @@ impl Dissector {
 
     fn learn_new_ids(&mut self, flow: usize, sender: Role, row: &QuicPacket) {
         for place in row.frames.clone() {
-            if let QuicFrame::NewConnectionId { connection_id, .. } = self.buffers.frames[place] {
+            if let Some((connection_id, _)) = self.buffers.frames[place].new_connection_id() {
                 self.table.learn_id(flow, sender, connection_id);
             }
         }

@@ -46,7 +46,7 @@ pub use qlog::{
     QlogSummary, QlogTimeFormat, QlogTrace, read_qlog,
 };
 pub use quic::{
-    Ack, CipherSuite, ClientOffer, ConnectionId, DEFAULT_ACK_DELAY_EXPONENT, Decryption, FrameError,
+    Ack, CipherSuite, ClientOffer, ConnectionId, DEFAULT_ACK_DELAY_EXPONENT, Decryption, ExtensionFrame, FrameError,
     MAXIMUM_CONNECTION_ID_BYTES, QuicDatagram, QuicForm, QuicFrame, QuicPacket, ServerChoice, TlsHandshake, VERSION_1,
     VERSION_2, parse_frames,
 };

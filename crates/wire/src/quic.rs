@@ -14,7 +14,7 @@ mod tls_handshake;
 
 pub(crate) use connection::{Buffers, Connection};
 pub use connection_id::{ConnectionId, MAXIMUM_CONNECTION_ID_BYTES};
-pub use frames::{Ack, FrameError, QuicFrame, parse_frames};
+pub use frames::{Ack, ExtensionFrame, FrameError, QuicFrame, parse_frames};
 pub(crate) use header::LongHeader;
 pub use header::{VERSION_1, VERSION_2};
 pub use hello::{ClientOffer, DEFAULT_ACK_DELAY_EXPONENT, ServerChoice};

@@ -441,13 +441,14 @@ impl Connection {
                         }
                     }
                 }
-                (QuicFrame::NewConnectionId { reset_token, .. }, _) => {
+                (frame, _) => {
                     let tokens = &mut self.reset_tokens[sender as usize];
-                    if tokens.len() < MAXIMUM_RESET_TOKENS {
-                        tokens.push(*reset_token);
+                    if let Some((_, token)) = frame.new_connection_id()
+                        && tokens.len() < MAXIMUM_RESET_TOKENS
+                    {
+                        tokens.push(token);
                     }
                 }
-                _ => {}
             }
         }
     }

@@ -1,6 +1,10 @@
-//! Frames: RFC 9000 section 19, RFC 9221 (DATAGRAM), draft-ietf-quic-ack-frequency.
+//! Frames: RFC 9000 section 19, RFC 9221 (DATAGRAM), draft-ietf-quic-ack-frequency, and [`extension`] frames.
+
+mod extension;
 
 use std::ops::{Range, RangeInclusive};
+
+pub use extension::ExtensionFrame;
 
 use super::connection_id::ConnectionId;
 use super::fields::Fields;
@@ -141,10 +145,12 @@ pub enum QuicFrame {
     },
     /// IMMEDIATE_ACK
     ImmediateAck,
+    /// A frame of an extension that has no variant of its own here.
+    Extension(ExtensionFrame),
 }
 
 /// An ACK frame.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ack {
     /// `ack_delay` as in the frame; shift by the sender's `ack_delay_exponent` for µs.
     pub encoded_delay: u64,
@@ -206,6 +212,7 @@ impl QuicFrame {
             QuicFrame::ImmediateAck => 0x1f,
             QuicFrame::Datagram { .. } => 0x30,
             QuicFrame::AckFrequency { .. } => 0xaf,
+            QuicFrame::Extension(frame) => frame.frame_type(),
         }
     }
 
@@ -235,22 +242,61 @@ impl QuicFrame {
             QuicFrame::ImmediateAck => "immediate_ack",
             QuicFrame::Datagram { .. } => "datagram",
             QuicFrame::AckFrequency { .. } => "ack_frequency",
+            QuicFrame::Extension(frame) => frame.name(),
         }
     }
 
-    /// RFC 9002 section 2: all but ACK, PADDING and CONNECTION_CLOSE.
+    /// RFC 9002 section 2: all but ACK, PADDING and CONNECTION_CLOSE; of extensions, what their documents say.
     pub fn is_ack_eliciting(&self) -> bool {
-        !matches!(self, QuicFrame::Ack(_) | QuicFrame::Padding { .. } | QuicFrame::ConnectionClose { .. })
+        match self {
+            QuicFrame::Ack(_) | QuicFrame::Padding { .. } | QuicFrame::ConnectionClose { .. } => false,
+            QuicFrame::Extension(frame) => frame.is_ack_eliciting(),
+            _ => true,
+        }
+    }
+
+    /// What it acknowledges of the peer's packets on the connection's first path, in the packet number space of the packet that
+    /// carries it: an ACK, or a PATH_ACK of path 0.
+    pub fn acknowledgment(&self) -> Option<&Ack> {
+        match self {
+            QuicFrame::Ack(ack) | QuicFrame::Extension(ExtensionFrame::PathAck { path: 0, ack }) => Some(ack),
+            _ => None,
+        }
+    }
+
+    /// A connection ID that its sender gives out, with the token of a stateless reset for it.
+    pub fn new_connection_id(&self) -> Option<(ConnectionId, [u8; 16])> {
+        match self {
+            QuicFrame::NewConnectionId { connection_id, reset_token, .. }
+            | QuicFrame::Extension(ExtensionFrame::PathNewConnectionId { connection_id, reset_token, .. }) => {
+                Some((*connection_id, *reset_token))
+            }
+            _ => None,
+        }
     }
 }
 
-/// Where the frames of a packet stop making sense.
+/// Where the frames of a packet stop being readable. The rest of the packet is unread, since only the layout of a frame says
+/// where the next one begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameError {
     /// Offset in the packet's payload of the frame that cannot be read.
     pub offset: usize,
     /// Its type; `None` when even that is cut.
     pub frame_type: Option<u64>,
+    /// Whether the layout of this type is known here, so that the frame itself is cut or contradicts itself.
+    pub is_known_type: bool,
+}
+
+impl std::fmt::Display for FrameError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "unread from offset {}", self.offset)?;
+        match self.frame_type {
+            Some(frame_type) if self.is_known_type => write!(formatter, ", malformed frame of type {frame_type}"),
+            Some(frame_type) => write!(formatter, ", frame type {frame_type}"),
+            None => write!(formatter, ", cut frame type"),
+        }
+    }
 }
 
 /// Appends the frames of a payload to `frames`.
@@ -263,11 +309,14 @@ pub fn parse_frames(payload: &[u8], frames: &mut Vec<QuicFrame>) -> Result<(), F
     while !fields.is_empty() {
         let offset = fields.position;
         let Some(frame_type) = fields.take_variable_length_integer() else {
-            return Err(FrameError { offset, frame_type: None });
+            return Err(FrameError { offset, frame_type: None, is_known_type: false });
         };
         match parse_frame(frame_type, &mut fields) {
             Some(frame) => frames.push(frame),
-            None => return Err(FrameError { offset, frame_type: Some(frame_type) }),
+            None => {
+                let is_known_type = is_known_type(frame_type);
+                return Err(FrameError { offset, frame_type: Some(frame_type), is_known_type });
+            }
         }
     }
     Ok(())
@@ -359,8 +408,13 @@ fn parse_frame(frame_type: u64, fields: &mut Fields) -> Option<QuicFrame> {
             requested_max_ack_delay_us: integer(fields)?,
             reordering_threshold: integer(fields)?,
         },
-        _ => return None,
+        other => QuicFrame::Extension(ExtensionFrame::parse(other, fields)?),
     })
+}
+
+/// Whether [`parse_frame`] has a layout for it.
+fn is_known_type(frame_type: u64) -> bool {
+    matches!(frame_type, 0x00..=0x1f | 0x30 | 0x31 | 0xaf) || ExtensionFrame::is_known_type(frame_type)
 }
 
 /// RFC 9000 section 19.3.
@@ -387,79 +441,4 @@ fn parse_ack(has_ecn: bool, fields: &mut Fields) -> Option<Ack> {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn frames_of(payload: &[u8]) -> Vec<QuicFrame> {
-        let mut frames = Vec::new();
-        parse_frames(payload, &mut frames).unwrap();
-        frames
-    }
-
-    #[test]
-    fn ranges_of_an_ack_are_counted_from_the_largest() {
-        // Largest 10, first range of 2 more, gap 1, range of 0 more: 8..=10, then 8 - 1 - 2 = 5.
-        assert_eq!(
-            frames_of(&[0x02, 10, 7, 1, 2, 1, 0]),
-            [QuicFrame::Ack(Ack { encoded_delay: 7, ranges: vec![8..=10, 5..=5], ecn: None })]
-        );
-    }
-
-    #[test]
-    fn an_ack_below_zero_is_refused() {
-        let mut frames = Vec::new();
-        assert_eq!(parse_frames(&[0x02, 1, 0, 0, 2], &mut frames), Err(FrameError { offset: 0, frame_type: Some(2) }));
-        assert!(parse_frames(&[0x02, 3, 0, 1, 1, 1, 0], &mut frames).is_err());
-    }
-
-    #[test]
-    fn a_stream_frame_without_length_fills_the_packet() {
-        assert_eq!(
-            frames_of(&[0x0d, 4, 0x40, 0x80, 1, 2, 3]),
-            [QuicFrame::Stream { stream: 4, offset: 128, length: 3, fin: true }]
-        );
-    }
-
-    #[test]
-    fn padding_is_one_run() {
-        assert_eq!(
-            frames_of(&[0, 0, 0, 1, 0]),
-            [QuicFrame::Padding { length: 3 }, QuicFrame::Ping, QuicFrame::Padding { length: 1 }]
-        );
-    }
-
-    #[test]
-    fn extensions_are_read() {
-        assert_eq!(
-            frames_of(&[0x40, 0xaf, 1, 2, 0x41, 0x00, 3, 0x1f, 0x31, 2, 9, 9, 0x30, 9]),
-            [
-                QuicFrame::AckFrequency {
-                    sequence: 1,
-                    ack_eliciting_threshold: 2,
-                    requested_max_ack_delay_us: 256,
-                    reordering_threshold: 3
-                },
-                QuicFrame::ImmediateAck,
-                QuicFrame::Datagram { length: 2 },
-                QuicFrame::Datagram { length: 1 },
-            ]
-        );
-    }
-
-    #[test]
-    fn an_unknown_type_names_its_place() {
-        let mut frames = Vec::new();
-        let error = parse_frames(&[1, 0x40, 0x99, 5], &mut frames).unwrap_err();
-        assert_eq!(error, FrameError { offset: 1, frame_type: Some(0x99) });
-        assert_eq!(frames, [QuicFrame::Ping]);
-    }
-
-    proptest! {
-        #[test]
-        fn any_payload_is_survived(payload in prop::collection::vec(any::<u8>(), 0..300)) {
-            let _ = parse_frames(&payload, &mut Vec::new());
-        }
-    }
-}
+mod tests;

@@ -7,7 +7,7 @@ pub mod seal;
 
 use std::io::Read;
 
-use quiclab_wire::{Capture, CaptureReader, FrameError, KeyLog, QuicFrame, parse_frames, read_qlog};
+use quiclab_wire::{Capture, CaptureReader, ExtensionFrame, FrameError, KeyLog, QuicFrame, parse_frames, read_qlog};
 
 pub use datagrams::quic;
 
@@ -81,7 +81,7 @@ pub fn frames(input: &[u8]) {
 /// What holds of every frame of a payload of this length.
 fn check_frame(frame: &QuicFrame, payload_bytes: usize) {
     match frame {
-        QuicFrame::Ack(ack) => {
+        QuicFrame::Ack(ack) | QuicFrame::Extension(ExtensionFrame::PathAck { ack, .. }) => {
             assert!(!ack.ranges.is_empty());
             assert!(ack.ranges.iter().all(|range| range.start() <= range.end()));
             assert!(ack.ranges.windows(2).all(|pair| pair[1].end() + 1 < *pair[0].start()), "{:?}", ack.ranges);
