@@ -31,6 +31,9 @@ pub struct AnalysisSettings {
     pub pictures: bool,
     /// Planned send times.
     pub plans: Vec<Plan>,
+    /// Number of the first 1-RTT packet that the server sent after its congestion window had fallen from its first peak, by
+    /// its own log ([`FirstReduction`](crate::FirstReduction)). Taken for the first flow at each interface.
+    pub window_fell_before: Option<u64>,
 }
 
 impl Default for AnalysisSettings {
@@ -41,6 +44,7 @@ impl Default for AnalysisSettings {
             response_bytes: None,
             pictures: false,
             plans: Vec::new(),
+            window_fell_before: None,
         }
     }
 }
@@ -92,12 +96,15 @@ impl Analysis {
         self.frames += 1;
         while self.flows.len() <= observed.flow {
             let protocol = observed.connection.protocol();
+            let is_first = self.interfaces.insert(observed.connection.interface());
             let direction = || DirectionMeter::new(&self.settings, protocol);
+            let [client, mut server] = [direction(), direction()];
+            server.window_fell_before = self.settings.window_fell_before.filter(|_| is_first);
             self.flows.push(FlowMeter {
-                directions: [direction(), direction()],
+                directions: [client, server],
                 handshake: HandshakeMeter::default(),
                 origin: None,
-                is_first: self.interfaces.insert(observed.connection.interface()),
+                is_first,
             });
         }
         let flow = &mut self.flows[observed.flow];

@@ -37,9 +37,49 @@ impl WindowChanges {
     }
 }
 
+/// Finds the first packet that the sender sent after its window first fell from a peak. Feed it the sender's log in order.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FirstReduction {
+    window: Option<u64>,
+    has_fallen: bool,
+    packet: Option<u64>,
+}
+
+impl FirstReduction {
+    /// The window is so many bytes now.
+    pub fn on_window(&mut self, bytes: u64) {
+        self.has_fallen |= self.window.is_some_and(|last| (bytes as f64) < REDUCED * last as f64);
+        self.window = Some(bytes);
+    }
+
+    /// A 1-RTT packet of this number was sent.
+    pub fn on_sent(&mut self, number: u64) {
+        if self.has_fallen {
+            self.packet.get_or_insert(number);
+        }
+    }
+
+    /// Its number; `None` where the window did not fall by more than a tenth at once, or nothing was sent after that.
+    pub fn first_packet_behind(&self) -> Option<u64> {
+        self.packet
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_packet_behind_a_reduction_is_found() {
+        let mut reduction = FirstReduction::default();
+        let windows = [100, 200, 180, 179, 100, 50];
+        for (number, window) in windows.into_iter().enumerate() {
+            reduction.on_window(window);
+            assert_eq!(reduction.first_packet_behind(), (number > 4).then_some(4), "{window}");
+            reduction.on_sent(number as u64);
+        }
+        assert_eq!(reduction.first_packet_behind(), Some(4), "179 is not below nine tenths of 180, 100 is of 179");
+    }
 
     fn changes(windows: &[u64]) -> (u64, u64) {
         let changes = WindowChanges::of(windows.iter().copied());

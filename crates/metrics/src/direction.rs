@@ -12,6 +12,7 @@ use crate::decryption::DecryptionCounts;
 use crate::goodput::{ProtectedMeter, Protection};
 use crate::output::RunMetrics;
 use crate::packets::PacketMeter;
+use crate::phases::PhaseMeter;
 use crate::planned::{PlannedKey, PlannedTimes, PrecisionMeter};
 use crate::recovery::{AckEffect, RecoveryMeter, SentEffect, space};
 use crate::series::SeriesPoint;
@@ -48,6 +49,9 @@ pub struct Pictures {
 /// One sender of a flow.
 pub(crate) struct DirectionMeter {
     packets: PacketMeter,
+    phases: PhaseMeter,
+    /// Number of the first 1-RTT packet after the sender's window fell, by its own log.
+    pub(crate) window_fell_before: Option<u64>,
     protected: ProtectedMeter,
     precision: PrecisionMeter,
     recovery: Option<Box<RecoveryMeter>>,
@@ -82,6 +86,8 @@ impl DirectionMeter {
         }
         DirectionMeter {
             packets: PacketMeter::new(settings.train_threshold),
+            phases: PhaseMeter::new(settings.train_threshold),
+            window_fell_before: None,
             protected: ProtectedMeter::default(),
             precision: PrecisionMeter::default(),
             recovery,
@@ -146,6 +152,9 @@ impl DirectionMeter {
                     let effect = tcp.on_sent(sequence_number, flags, segment.payload_length, time, origin);
                     context.is_retransmission = effect.is_retransmission;
                     context.before_first_acknowledgment = self.acks_of_peer_read && !tcp.has_acknowledged_data();
+                    if effect.is_retransmission && segment.payload_length > 0 {
+                        self.phases.on_retransmission(time);
+                    }
                 }
             }
             Transport::Udp => self.on_datagram(segment, observed, origin, plan, &mut context),
@@ -153,6 +162,8 @@ impl DirectionMeter {
         if let Some(planned) = context.planned_ns {
             self.precision.on_packet(time.as_nanos(), planned);
         }
+        self.phases.on_packet(time, segment.frame_length, segment.payload_length);
+        context.is_steady = self.phases.is_steady();
         if let Some(bursts) = &mut self.bursts {
             bursts.on_sent(&context);
         }
@@ -196,6 +207,9 @@ impl DirectionMeter {
             let effect = recovery.on_sent(space, number, segment.time, packet.length, frames, origin);
             any.is_retransmission |= effect.is_retransmission;
             any.carries_stream |= effect.carries_stream;
+            if space == 2 && self.window_fell_before.is_some_and(|first| number >= first) {
+                self.phases.on_window_peak(segment.time, number);
+            }
             if space == 2 && context.planned_ns.is_none() && !effect.is_duplicate {
                 context.planned_ns = plan.and_then(|plan| plan.of(PlannedKey::PacketNumber(number)));
             }
@@ -261,6 +275,9 @@ impl DirectionMeter {
                     }
                 }
             }
+        }
+        if let Some(loss) = self.recovery.as_ref().and_then(|recovery| recovery.first_loss) {
+            self.phases.on_loss(loss);
         }
         if let Some(bursts) = &mut self.bursts {
             bursts.on_packet_of_peer(segment.time, total);
@@ -330,6 +347,7 @@ impl DirectionMeter {
         let packets = self.packets();
         self.warn(packets, run);
         self.packets.finish(run);
+        self.phases.finish(acks_are_known || self.tcp.is_some(), run);
         let payload_is_known = self.decryption.is_nearly_all();
         let mut pictures = Pictures::default();
         if let Some(mut recovery) = self.recovery {

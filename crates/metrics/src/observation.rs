@@ -64,6 +64,7 @@ pub fn measure(analysis: &CaptureAnalysis, observation: &Observation) -> RunMetr
     if let Some(measured) = candidates.first() {
         run.metrics = measured.run.metrics.clone();
         run.distributions = measured.run.distributions.clone();
+        run.slow_start = measured.run.slow_start.clone();
         run.warnings.extend(measured.run.warnings.iter().cloned());
         warn_of_others(analysis, observation, &candidates, &mut run);
     } else {
