@@ -134,7 +134,7 @@ impl PhaseMeter {
         let (ended_by, evidence) = match (self.end, self.slow_start) {
             _ if !is_known => (
                 SlowStartEnd::Unknown,
-                "ACKs could not be read, so the first loss is not known; give the keys of both ends".to_owned(),
+                "ACKs could not be read, so the first loss is not known: that takes the keys and whole packets of both ends".to_owned(),
             ),
             (Some((time, cause, evidence)), Some(slow_start)) => {
                 run.metrics.slow_start_end_ns = time.checked_since(first).map(Duration::as_nanos);

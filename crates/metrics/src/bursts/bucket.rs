@@ -38,7 +38,7 @@ pub(super) struct Bucket {
 impl BucketMeter {
     /// A train that is over.
     pub(super) fn on_train(&mut self, train: &Train) {
-        if pause_and_wait(train).is_some() {
+        if Waits::around(train).is_some_and(|waits| waits.is_behind_a_pause()) {
             *self.lengths.entry(train.packets).or_insert(0) += 1;
         }
     }
@@ -62,25 +62,34 @@ impl BucketMeter {
 }
 
 impl Bucket {
-    /// What speaks for this train to have emptied the full bucket; `None` where the pattern does not fit.
+    /// What speaks for this train to have emptied the full bucket: it has its length, and the pacer ended it. `None` where
+    /// that does not fit. The pause before it may be short: some pacers wait until the bucket is full again.
     pub(super) fn emptied_by(&self, train: &Train) -> Option<String> {
-        let (pause_ns, wait_ns) = pause_and_wait(train).filter(|_| train.packets == self.packets)?;
+        let Waits { pause_ns, wait_ns } = Waits::around(train).filter(|_| train.packets == self.packets)?;
+        let Bucket { packets, trains, shorter, longer } = self;
         Some(format!(
-            "{} packets after a pause of {:.3} ms, as in {} trains of this sender ({} shorter, {} longer); the next packet \
-             came {:.3} ms later without an ACK, so the window had room for more",
-            train.packets,
+            "{packets} packets after {:.3} ms, the next {:.3} ms later without an ACK, so the window had room for more; of this              sender's trains after a pause {trains} have that length, {shorter} are shorter and {longer} longer",
             pause_ns as f64 / 1e6,
-            self.trains,
-            self.shorter,
-            self.longer,
             wait_ns as f64 / 1e6
         ))
     }
 }
 
-/// The pause before the train and the wait behind it, in ns, where the train fits the pattern.
-fn pause_and_wait(train: &Train) -> Option<(u64, u64)> {
-    let (pause, wait) = train.gap_before_ns.zip(train.gap_behind_ns)?;
-    let fits = train.window_had_room == Some(true) && pause >= PAUSE_FACTOR.saturating_mul(wait);
-    fits.then_some((pause, wait))
+/// Around a train that the pacer ended: the next packet needed no ACK.
+struct Waits {
+    /// Before it.
+    pause_ns: u64,
+    /// Behind it.
+    wait_ns: u64,
+}
+
+impl Waits {
+    fn around(train: &Train) -> Option<Waits> {
+        let (pause_ns, wait_ns) = train.gap_before_ns.zip(train.gap_behind_ns)?;
+        (train.window_had_room == Some(true)).then_some(Waits { pause_ns, wait_ns })
+    }
+
+    fn is_behind_a_pause(&self) -> bool {
+        self.pause_ns >= PAUSE_FACTOR.saturating_mul(self.wait_ns)
+    }
 }
