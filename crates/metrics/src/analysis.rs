@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use quiclab_units::{ByteCount, Duration, Time};
 use quiclab_wire::{Capture, Dissector, Flow, FlowProtocol, Observed, Role, Segment};
 
+use crate::congestion_window::LoggedEnd;
 use crate::decryption::DecryptionCounts;
 use crate::direction::{DirectionMeter, Pictures};
 use crate::goodput::Protection;
@@ -31,9 +32,9 @@ pub struct AnalysisSettings {
     pub pictures: bool,
     /// Planned send times.
     pub plans: Vec<Plan>,
-    /// Number of the first 1-RTT packet that the server sent after its congestion window had fallen from its first peak, by
-    /// its own log ([`FirstReduction`](crate::FirstReduction)). Taken for the first flow at each interface.
-    pub window_fell_before: Option<u64>,
+    /// Number of the first 1-RTT packet that the server sent after slow start by its own log
+    /// ([`SlowStartLog`](crate::SlowStartLog)), and what the log says. Taken for the first flow at each interface.
+    pub slow_start_log: Option<(u64, LoggedEnd)>,
 }
 
 impl Default for AnalysisSettings {
@@ -44,7 +45,7 @@ impl Default for AnalysisSettings {
             response_bytes: None,
             pictures: false,
             plans: Vec::new(),
-            window_fell_before: None,
+            slow_start_log: None,
         }
     }
 }
@@ -99,7 +100,7 @@ impl Analysis {
             let is_first = self.interfaces.insert(observed.connection.interface());
             let direction = || DirectionMeter::new(&self.settings, protocol);
             let [client, mut server] = [direction(), direction()];
-            server.window_fell_before = self.settings.window_fell_before.filter(|_| is_first);
+            server.slow_start_log = self.settings.slow_start_log.filter(|_| is_first);
             self.flows.push(FlowMeter {
                 directions: [client, server],
                 handshake: HandshakeMeter::default(),

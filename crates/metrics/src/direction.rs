@@ -8,6 +8,7 @@ use rustc_hash::FxHasher;
 
 use crate::analysis::AnalysisSettings;
 use crate::bursts::{BurstMeter, SentContext};
+use crate::congestion_window::LoggedEnd;
 use crate::decryption::DecryptionCounts;
 use crate::goodput::{ProtectedMeter, Protection};
 use crate::output::RunMetrics;
@@ -50,8 +51,8 @@ pub struct Pictures {
 pub(crate) struct DirectionMeter {
     packets: PacketMeter,
     phases: PhaseMeter,
-    /// Number of the first 1-RTT packet after the sender's window fell, by its own log.
-    pub(crate) window_fell_before: Option<u64>,
+    /// Number of the first 1-RTT packet after slow start, by the sender's own log.
+    pub(crate) slow_start_log: Option<(u64, LoggedEnd)>,
     protected: ProtectedMeter,
     precision: PrecisionMeter,
     recovery: Option<Box<RecoveryMeter>>,
@@ -87,7 +88,7 @@ impl DirectionMeter {
         DirectionMeter {
             packets: PacketMeter::new(settings.train_threshold),
             phases: PhaseMeter::new(settings.train_threshold),
-            window_fell_before: None,
+            slow_start_log: None,
             protected: ProtectedMeter::default(),
             precision: PrecisionMeter::default(),
             recovery,
@@ -207,8 +208,11 @@ impl DirectionMeter {
             let effect = recovery.on_sent(space, number, segment.time, packet.length, frames, origin);
             any.is_retransmission |= effect.is_retransmission;
             any.carries_stream |= effect.carries_stream;
-            if space == 2 && self.window_fell_before.is_some_and(|first| number >= first) {
-                self.phases.on_window_peak(segment.time, number);
+            if let Some((first, end)) = self.slow_start_log
+                && space == 2
+                && number >= first
+            {
+                self.phases.on_log(segment.time, number, end);
             }
             if space == 2 && context.planned_ns.is_none() && !effect.is_duplicate {
                 context.planned_ns = plan.and_then(|plan| plan.of(PlannedKey::PacketNumber(number)));

@@ -48,7 +48,7 @@ pub use analysis::{AnalysisSettings, DEFAULT_TRAIN_THRESHOLD, DirectionAnalysis,
 pub use bursts::{Burst, BurstCause};
 pub use busy::BUSY_SHARE_LIMIT;
 pub use capture::{CaptureAnalysis, FlowDescription, analyze};
-pub use congestion_window::{FirstReduction, WindowChanges};
+pub use congestion_window::{LoggedEnd, SlowStartLog, WindowChanges};
 pub use decryption::DecryptionCounts;
 pub use direction::{LARGEST_FRAME_BYTES, Pictures};
 pub use distance::distribution_distance;

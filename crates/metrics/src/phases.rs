@@ -7,6 +7,7 @@
 use quiclab_units::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
+use crate::congestion_window::LoggedEnd;
 use crate::output::RunMetrics;
 use crate::pacing::PacingMetrics;
 use crate::packets::PacketMeter;
@@ -21,6 +22,8 @@ pub enum SlowStartEnd {
     Retransmission,
     /// The sender's own log has its congestion window fall from its peak, and no loss was seen before it.
     WindowPeak,
+    /// The sender's own log says that it left slow start, and no loss was seen before it.
+    LoggedState,
     /// None of these: the whole flow is slow start.
     NotSeen,
     /// It cannot be known: ACKs could not be read.
@@ -98,15 +101,18 @@ impl PhaseMeter {
         }
     }
 
-    /// The packet that comes next, of this number, is the first that was sent with a smaller window than the largest before.
-    pub(crate) fn on_window_peak(&mut self, time: Time, number: u64) {
-        if !self.is_steady() {
-            let evidence = format!(
-                "by the sender's log its congestion window fell by more than a tenth before it sent packet {number} at {:.3} ms",
-                self.milliseconds(time)
-            );
-            self.end_slow_start(time, SlowStartEnd::WindowPeak, evidence);
+    /// The packet that comes next, of this number, is the first after slow start by the sender's log.
+    pub(crate) fn on_log(&mut self, time: Time, number: u64, end: LoggedEnd) {
+        if self.is_steady() {
+            return;
         }
+        let (cause, what) = match end {
+            LoggedEnd::WindowFell => (SlowStartEnd::WindowPeak, "its congestion window fell by more than a tenth"),
+            LoggedEnd::State => (SlowStartEnd::LoggedState, "it left slow start"),
+        };
+        let at = self.milliseconds(time);
+        let evidence = format!("by the sender's log {what} before it sent packet {number} at {at:.3} ms");
+        self.end_slow_start(time, cause, evidence);
     }
 
     fn milliseconds(&self, time: Time) -> f64 {

@@ -84,6 +84,7 @@ fn words(end: SlowStartEnd) -> &'static str {
         SlowStartEnd::FirstLoss => "ended by the first loss",
         SlowStartEnd::Retransmission => "ended by the first retransmission",
         SlowStartEnd::WindowPeak => "ended where the logged congestion window fell",
+        SlowStartEnd::LoggedState => "ended by the sender's log",
         SlowStartEnd::NotSeen => "no end seen",
         SlowStartEnd::Unknown => "end not known",
     }

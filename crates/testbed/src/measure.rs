@@ -16,7 +16,7 @@ use quiclab_agent::{
 };
 use quiclab_experiment::run::{Pacing, Run};
 use quiclab_metrics::{
-    AnalysisSettings, FirstReduction, Observation, Plan, PlannedListError, PlannedTimes, RunMetrics, WarningCode,
+    AnalysisSettings, Observation, Plan, PlannedListError, PlannedTimes, RunMetrics, SlowStartLog, WarningCode,
     WindowChanges, analyze, measure,
 };
 use quiclab_wire::{
@@ -48,7 +48,7 @@ pub fn measure_record(capture: &Path, run: &Run, report: &Report) -> Result<RunM
         train_threshold: run.settings.analysis.train_threshold,
         response_bytes,
         plans: plan.into_iter().collect(),
-        window_fell_before: window_log.as_ref().and_then(|log| log.first_reduction.first_packet_behind()),
+        slow_start_log: window_log.as_ref().and_then(|log| log.slow_start.first_packet_behind()),
         ..AnalysisSettings::default()
     };
     let dissector = Dissector::new(DissectorSettings { server_port: Some(SERVER_PORT), interfaces_are_one_tap: false });
@@ -112,7 +112,7 @@ pub fn congestion_windows(record: &Path) -> Result<Option<Vec<(u64, u64)>>> {
 struct WindowLog {
     /// Time in ns and bytes.
     windows: Vec<(i64, u64)>,
-    first_reduction: FirstReduction,
+    slow_start: SlowStartLog,
 }
 
 /// The log of the connection with most updates of its window; `None` where no log has any.
@@ -134,15 +134,16 @@ fn window_log(record: &Path) -> Result<Option<WindowLog>> {
         // What is no qlog says nothing; the stack's own files may lie here as well.
         let _ = read_qlog(BufReader::new(text), &mut |event| match event.kind {
             QlogEventKind::Metrics(QlogMetrics { congestion_window_bytes: Some(bytes), .. }) => {
-                log.first_reduction.on_window(bytes);
+                log.slow_start.on_window(bytes);
                 log.windows.push((event.time_ns, bytes));
             }
+            QlogEventKind::CongestionState { new } => log.slow_start.on_state(&new),
             QlogEventKind::PacketSent(QlogPacket {
                 space: Some(QlogSpace::OneRtt),
                 packet_number: Some(number),
                 ..
             }) => {
-                log.first_reduction.on_sent(number);
+                log.slow_start.on_sent(number);
             }
             _ => {}
         });

@@ -86,7 +86,7 @@ fn a_train_across_the_boundary_is_cut_and_the_gap_there_counts_in_neither_phase(
 fn only_the_first_event_ends_slow_start() {
     let mut meter = PhaseMeter::new(THRESHOLD);
     meter.on_packet(Time::from_nanos(0), FRAME, 1_200);
-    meter.on_window_peak(Time::from_nanos(MILLISECOND), 3);
+    meter.on_log(Time::from_nanos(MILLISECOND), 3, LoggedEnd::WindowFell);
     meter.on_packet(Time::from_nanos(MILLISECOND), FRAME, 1_200);
     meter.on_loss(loss(5 * MILLISECOND));
     meter.on_retransmission(Time::from_nanos(6 * MILLISECOND));
