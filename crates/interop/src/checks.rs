@@ -4,27 +4,63 @@ use quiclab_wire::{QuicForm, Role, VERSION_1, VERSION_2};
 
 use crate::facts::{ConnectionFacts, Facts};
 
-/// Why a case failed, in sentences.
+/// Share of a sender's packets that may be unread for what its frames do not show to count as not there.
+const MOST_UNREAD: f64 = 0.01;
+
+/// Why a case failed or cannot be judged, in sentences.
 #[derive(Debug, Default)]
-pub(crate) struct Reasons(Vec<String>);
+pub(crate) struct Reasons {
+    failures: Vec<String>,
+    /// What was looked for in frames and not found, while frames of that sender could not be read.
+    doubts: Vec<String>,
+}
 
 impl Reasons {
     pub(crate) fn push(&mut self, reason: String) {
-        self.0.push(reason);
+        self.failures.push(reason);
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Whether something failed for certain.
+    pub(crate) fn has_failures(&self) -> bool {
+        !self.failures.is_empty()
+    }
+
+    /// Whether something could not be found out.
+    pub(crate) fn has_doubts(&self) -> bool {
+        !self.doubts.is_empty()
     }
 
     pub(crate) fn into_sentences(self) -> Vec<String> {
-        self.0
+        [self.failures, self.doubts].concat()
+    }
+
+    /// Notes a reason where the frames of `sender` should have shown something and did not: a failure where they were all read,
+    /// otherwise a doubt.
+    pub(crate) fn unless_shown(
+        &mut self,
+        holds: bool,
+        connection: &ConnectionFacts,
+        sender: Role,
+        reason: impl FnOnce() -> String,
+    ) {
+        if holds {
+            return;
+        }
+        let text = reason() + &unread(connection, sender);
+        let sent = connection.sent(sender);
+        let unread = sent.packets_unread + sent.packets_with_unread_frames;
+        let packets: u64 = sent.packets_by_form.values().sum();
+        if unread as f64 > MOST_UNREAD * packets as f64 {
+            self.doubts.push(text);
+        } else {
+            self.failures.push(text);
+        }
     }
 
     /// Notes a reason where something does not hold.
     pub(crate) fn unless(&mut self, holds: bool, reason: impl FnOnce() -> String) {
         if !holds {
-            self.0.push(reason());
+            self.failures.push(reason());
         }
     }
 
@@ -131,13 +167,21 @@ pub(crate) fn version_names(versions: impl Iterator<Item = u32>) -> String {
 
 /// Says how much of what an end sent could not be read, where that may be why something was not found.
 pub(crate) fn unread(connection: &ConnectionFacts, sender: Role) -> String {
-    match connection.sent(sender).packets_unread {
-        0 => String::new(),
-        count => {
-            format!(
-                "; what could not be read, for want of keys or captured bytes: {count} packets of the {}",
-                sender.name()
-            )
-        }
+    let sent = connection.sent(sender);
+    let mut text = String::new();
+    if sent.packets_unread > 0 {
+        text += &format!(
+            "; {} packets of the {} could not be read for want of keys or captured bytes",
+            sent.packets_unread,
+            sender.name()
+        );
     }
+    if let Some(frame) = &sent.unread_frame {
+        text += &format!(
+            "; {} packets of the {} could not be read to the end ({frame})",
+            sent.packets_with_unread_frames,
+            sender.name()
+        );
+    }
+    text
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::verdict::Verdict;
 
 /// Number of the layout that [`Matrix::to_json`] writes.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// One case of one pair.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,10 +34,10 @@ impl Entry {
         self.elapsed_ns.map(Duration::from_nanos)
     }
 
-    /// Why it failed; empty where it did not.
+    /// Why it failed or cannot be judged; empty where it passed or is not supported.
     pub fn reasons(&self) -> &[String] {
         match &self.verdict {
-            Verdict::Failed { reasons } => reasons,
+            Verdict::Failed { reasons } | Verdict::CannotBeJudged { reasons } => reasons,
             Verdict::Succeeded | Verdict::Unsupported { .. } => &[],
         }
     }
@@ -165,8 +165,8 @@ mod tests {
 
     #[test]
     fn another_layout_is_refused() {
-        let text = matrix().to_json().replace("\"schema\": 1", "\"schema\": 2");
-        assert!(matches!(Matrix::from_json(&text), Err(MatrixError::OtherSchema { found: 2 })));
+        let text = matrix().to_json().replace("\"schema\": 2", "\"schema\": 1");
+        assert!(matches!(Matrix::from_json(&text), Err(MatrixError::OtherSchema { found: 1 })));
         assert!(matches!(Matrix::from_json("{}"), Err(MatrixError::NotUnderstood(_))));
     }
 

@@ -32,7 +32,7 @@ pub struct EndpointFacts {
     pub files_ok: Result<(), String>,
 }
 
-/// What came of a case. In JSON, `result` is `succeeded`, `failed` or `unsupported`.
+/// What came of a case. In JSON, `result` is `succeeded`, `failed`, `cannot_be_judged` or `unsupported`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
 pub enum Verdict {
@@ -41,6 +41,11 @@ pub enum Verdict {
     /// They do not.
     Failed {
         /// Sentences that say what was found, and what was expected; at least one.
+        reasons: Vec<String>,
+    },
+    /// What would decide is in packets that could not be read.
+    CannotBeJudged {
+        /// Sentences that say what was looked for, and what could not be read; at least one.
         reasons: Vec<String>,
     },
     /// An endpoint does not do it, and said so.
@@ -56,6 +61,7 @@ impl Verdict {
         match self {
             Verdict::Succeeded => "succeeded",
             Verdict::Failed { .. } => "failed",
+            Verdict::CannotBeJudged { .. } => "cannot_be_judged",
             Verdict::Unsupported { .. } => "unsupported",
         }
     }
@@ -74,11 +80,14 @@ pub fn judge(case: &Case, facts: &Facts, endpoints: &EndpointFacts) -> Verdict {
     if let Err(what) = &endpoints.files_ok {
         reasons.push(format!("files: {what}"));
     }
-    if reasons.is_empty() {
-        return Verdict::Succeeded;
+    match (reasons.has_failures(), reasons.has_doubts()) {
+        (false, false) => Verdict::Succeeded,
+        (false, true) => Verdict::CannotBeJudged { reasons: reasons.into_sentences() },
+        (true, _) => {
+            explain(facts, endpoints, &mut reasons);
+            Verdict::Failed { reasons: reasons.into_sentences() }
+        }
     }
-    explain(facts, endpoints, &mut reasons);
-    Verdict::Failed { reasons: reasons.into_sentences() }
 }
 
 /// What is no failure by itself, but may say why there is one.

@@ -3,13 +3,17 @@
 use std::collections::BTreeSet;
 
 use quiclab_units::{ByteCount, Duration, Time};
-use quiclab_wire::{Capture, Dissector, Flow, FlowProtocol, Observed, Role, Segment};
+use quiclab_wire::{
+    Capture, Decryption, Dissector, Flow, FlowProtocol, Observed, QuicForm, QuicFrame, Role, Segment, TlsContentType,
+    Transport,
+};
 
 use crate::congestion_window::LoggedEnd;
 use crate::decryption::DecryptionCounts;
 use crate::direction::{DirectionMeter, Pictures};
 use crate::goodput::Protection;
 use crate::handshake::HandshakeMeter;
+use crate::needs::{Need, Subject, Unmet};
 use crate::output::RunMetrics;
 use crate::planned::{Plan, PlannedTimes, plan_of};
 use crate::warnings::WarningCode;
@@ -69,11 +73,53 @@ pub struct DirectionAnalysis {
     pub pictures: Pictures,
 }
 
+/// How the capture of a flow begins, by its first packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Start {
+    /// With a SYN.
+    Beginning,
+    /// With an Initial packet of the client that could be read: the beginning where it is the ClientHello's.
+    ReadInitial,
+    /// With a later part of the handshake, before any data: the capture may have one direction only.
+    Answer,
+    /// With a packet that comes later in a connection.
+    Late,
+    /// So little was captured of it that nothing tells.
+    NotKnown,
+}
+
+impl Start {
+    fn of(segment: &Segment, observed: &Observed) -> Self {
+        if let Transport::Tcp { flags, .. } = segment.transport {
+            // Nothing comes before a TLS handshake but TCP's own.
+            let is_handshake = || segment.tls().is_some_and(|records| records.contains(TlsContentType::Handshake));
+            return match flags.syn {
+                true => Start::Beginning,
+                false if is_handshake() => Start::Answer,
+                false if segment.payload.is_empty() && segment.payload_length > 0 => Start::NotKnown,
+                false => Start::Late,
+            };
+        }
+        let Some(first) = observed.packets.first() else { return Start::NotKnown };
+        match (observed.sender, first.form) {
+            (Role::Client, QuicForm::Initial) if first.decryption == Decryption::Verified => Start::ReadInitial,
+            (Role::Client, QuicForm::Initial) => Start::NotKnown,
+            (Role::Server, QuicForm::Initial | QuicForm::Handshake | QuicForm::Retry) => Start::Answer,
+            (Role::Client, QuicForm::Handshake) | (_, QuicForm::OneRtt | QuicForm::ZeroRtt) => Start::Late,
+            _ => Start::NotKnown,
+        }
+    }
+}
+
 /// Both senders of a flow.
 struct FlowMeter {
     directions: [DirectionMeter; 2],
     handshake: HandshakeMeter,
+    start: Start,
+    /// Whether a CONNECTION_CLOSE was seen.
+    is_closed: bool,
     origin: Option<Time>,
+    last: Time,
     /// Whether it is the first flow at its interface.
     is_first: bool,
 }
@@ -99,17 +145,26 @@ impl Analysis {
             let protocol = observed.connection.protocol();
             let is_first = self.interfaces.insert(observed.connection.interface());
             let direction = || DirectionMeter::new(&self.settings, protocol);
-            let [client, mut server] = [direction(), direction()];
-            server.slow_start_log = self.settings.slow_start_log.filter(|_| is_first);
+            let start = Start::of(segment, observed);
+            let mut directions = [direction(), direction()];
+            if start == Start::Late {
+                directions.iter_mut().for_each(DirectionMeter::begin_late);
+            }
+            directions[Role::Server as usize].slow_start_log = self.settings.slow_start_log.filter(|_| is_first);
             self.flows.push(FlowMeter {
-                directions: [client, server],
+                directions,
                 handshake: HandshakeMeter::default(),
+                start,
+                is_closed: false,
                 origin: None,
+                last: segment.time,
                 is_first,
             });
         }
         let flow = &mut self.flows[observed.flow];
         let origin = *flow.origin.get_or_insert(segment.time);
+        flow.last = segment.time;
+        flow.is_closed |= observed.frames.iter().any(|frame| matches!(frame, QuicFrame::ConnectionClose { .. }));
         flow.handshake.on_packet(segment, observed);
         let protection = if segment.is_tcp() {
             protection_of_segment(&flow.handshake, segment)
@@ -137,10 +192,13 @@ impl Analysis {
     }
 
     /// Every sender that sent anything: flows in the order of their first packets, the server before its client.
-    pub fn finish(self, dissector: &Dissector) -> Vec<DirectionAnalysis> {
+    pub fn finish(self, dissector: &Dissector, capture: &Capture) -> Vec<DirectionAnalysis> {
         let settings = self.settings;
+        let of_capture = unmet_of_capture(capture, self.frames);
+        let add_flow = |index| unmet_of_flow(index, &self.flows, dissector.flows(), of_capture.clone());
+        let unmet: Vec<Unmet> = (0..self.flows.len()).map(add_flow).collect();
         let mut all = Vec::new();
-        for (index, (meter, flow)) in self.flows.into_iter().zip(dissector.flows()).enumerate() {
+        for ((index, (meter, flow)), unmet) in self.flows.into_iter().zip(dissector.flows()).enumerate().zip(unmet) {
             let FlowMeter { directions: [client, server], handshake, is_first, .. } = meter;
             let looks_like_quic = client.looks_like_quic() || server.looks_like_quic();
             let protocol = match flow.protocol() {
@@ -156,14 +214,99 @@ impl Analysis {
                 let decryption = meter.decryption();
                 let id = flow.original_destination_connection_id();
                 let planned = plan_of(&settings.plans, sender, is_first, id).map_or(0, PlannedTimes::len);
-                let (pictures, windows) = meter.finish(sender == Role::Server, &settings, planned, &mut run);
                 if sender == Role::Server {
                     handshake.finish(&mut run);
                 }
+                let subject = Subject { sender, protocol, response_is_given: settings.response_bytes.is_some() };
+                let (pictures, windows) = meter.finish(subject, unmet.clone(), &settings, planned, &mut run);
                 all.push(DirectionAnalysis { flow: index, sender, protocol, run, decryption, windows, pictures });
             }
         }
         all
+    }
+}
+
+/// What the file does not show of any flow.
+fn unmet_of_capture(capture: &Capture, packets: u64) -> Unmet {
+    let mut unmet = Unmet::default();
+    if let Some(cut) = capture.truncation {
+        let reason = format!(
+            "the capture stops in the middle of a record at byte {}: packets after it are missing",
+            cut.byte_offset
+        );
+        unmet.add(Need::Ending, WarningCode::CaptureTruncated, reason);
+    }
+    let hidden: u64 =
+        capture.skipped.iter().filter(|(reason, _)| reason.may_hide_packets()).map(|(_, frames)| frames).sum();
+    let reason = || format!("{hidden} frames of the capture were not understood, beside {packets} that were");
+    unmet.add_share(Need::EveryPacket, WarningCode::FramesNotUnderstood, hidden, hidden + packets, &reason);
+    unmet
+}
+
+/// What the capture does not show of one flow, beside what the file does not show of any.
+fn unmet_of_flow(index: usize, meters: &[FlowMeter], flows: &[Flow], mut unmet: Unmet) -> Unmet {
+    let (meter, flow) = (&meters[index], &flows[index]);
+    let has_hello = flow.tls_handshake().is_some_and(|tls| tls.offer.is_some());
+    if meter.start == Start::Late || (meter.start == Start::ReadInitial && !has_hello && !meter.has_unread_initials()) {
+        let reason = "the capture begins after the connection did, or misses its first packets".to_owned();
+        unmet.add(Need::Beginning, WarningCode::CaptureBeganLate, reason);
+    }
+    for (role, direction) in Role::BOTH.into_iter().zip(&meter.directions) {
+        let (missed, seen) = direction.missed();
+        let unit = if flow.protocol() == FlowProtocol::Tcp { "bytes" } else { "packets" };
+        let reason = || {
+            format!(
+                "{missed} {unit} of the {} were acknowledged and are not in the capture, beside {seen} that are: the capture lost \
+                 packets; enlarge its buffer, or keep fewer bytes of each",
+                role.name()
+            )
+        };
+        unmet.add_share(
+            Need::EveryPacket,
+            WarningCode::CaptureMissedPackets,
+            missed,
+            missed.saturating_add(seen),
+            &reason,
+        );
+    }
+    if let Some(other) = continuation(index, meters, flows) {
+        let client = flows[other].address(Role::Client);
+        unmet.add(
+            Need::Ending,
+            WarningCode::ConnectionLost,
+            format!(
+                "the connection may go on from {client}, with a connection ID that was never seen to be given out: flow {} \
+                 (counted from 1) begins in the middle",
+                other + 1
+            ),
+        );
+    }
+    unmet
+}
+
+/// A flow with the same server that begins in its middle after this one began, and outlives it: what this one became when both its
+/// address and its connection ID changed. `None` where this one is seen to end.
+fn continuation(index: usize, meters: &[FlowMeter], flows: &[Flow]) -> Option<usize> {
+    let (meter, flow) = (&meters[index], &flows[index]);
+    if flow.protocol() != FlowProtocol::Quic || meter.is_closed || meter.start == Start::Late {
+        return None;
+    }
+    (0..flows.len()).find(|other| {
+        let (later, of_later) = (&meters[*other], &flows[*other]);
+        later.start == Start::Late
+            && of_later.protocol() != FlowProtocol::Tcp
+            && of_later.interface() == flow.interface()
+            && (of_later.address(Role::Server) == flow.address(Role::Server)
+                || of_later.address(Role::Client) == flow.address(Role::Server))
+            && later.origin > meter.origin
+            && later.last >= meter.last
+    })
+}
+
+impl FlowMeter {
+    /// Whether a ClientHello may have been there that could not be read.
+    fn has_unread_initials(&self) -> bool {
+        self.directions[Role::Client as usize].has_unread_frames()
     }
 }
 

@@ -17,7 +17,6 @@ use self::shares::Shares;
 use self::train::Train;
 use crate::gaps::Gap;
 use crate::output::RunMetrics;
-use crate::phases::SlowStartEnd;
 use crate::recovery::AckEffect;
 use crate::trains::SHORT_TRAIN_PACKETS;
 use crate::warnings::WarningCode;
@@ -261,7 +260,7 @@ impl BurstMeter {
         slow_start.add(BurstCause::Unknown, not_examined - not_examined_steady);
         steady.add(BurstCause::Unknown, not_examined_steady);
         whole.fill_metrics(&mut run.metrics);
-        if run.slow_start.as_ref().is_some_and(|slow_start| slow_start.ended_by != SlowStartEnd::Unknown) {
+        if run.slow_start.is_some() {
             slow_start.fill_phase(&mut run.metrics.slow_start);
             steady.fill_phase(&mut run.metrics.steady);
         }

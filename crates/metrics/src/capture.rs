@@ -95,14 +95,15 @@ pub fn analyze<R: Read>(
     })?;
     let packets = analysis.packets();
     let mut flows: Vec<FlowDescription> = dissector.flows().iter().map(FlowDescription::of).collect();
-    let directions = analysis.finish(&dissector);
+    let capture = reader.into_summary();
+    let directions = analysis.finish(&dissector, &capture);
     for direction in &directions {
         flows[direction.flow].protocol = direction.protocol;
     }
     Ok(CaptureAnalysis {
         directions,
         flows,
-        capture: reader.into_summary(),
+        capture,
         packets,
         other_packets: dissector.other_packets(),
         key_log_lines_not_understood: dissector.key_log().lines_not_understood(),

@@ -2,9 +2,6 @@
 
 use quiclab_wire::Decryption;
 
-/// Share of the packets that may be unread before sums over their frames are null.
-const MOST_UNREAD: f64 = 0.01;
-
 /// How many QUIC packets could be read how far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DecryptionCounts {
@@ -31,9 +28,38 @@ impl DecryptionCounts {
         }
     }
 
-    /// Whether so much was decrypted that sums over frames mean something.
-    pub(crate) fn is_nearly_all(&self) -> bool {
-        let unread = self.header_only + self.no_keys + self.failed;
-        self.verified > 0 && unread as f64 <= MOST_UNREAD * (unread + self.verified) as f64
+    /// Packets that are protected: those that anything could be read of.
+    pub(crate) fn protected(&self) -> u64 {
+        self.verified + self.header_only + self.no_keys + self.failed
+    }
+
+    /// Packets whose number is not known.
+    pub(crate) fn without_number(&self) -> u64 {
+        self.no_keys + self.failed
+    }
+
+    /// Why they could not be opened, one sentence without its end. `sender`: of the packets.
+    pub(crate) fn in_words(&self, sender: quiclab_wire::Role) -> String {
+        let kinds = [
+            (self.no_keys, "without keys"),
+            (self.failed, "that its keys do not open"),
+            (self.header_only, "cut by the snap length"),
+        ];
+        let kinds: Vec<String> =
+            kinds.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+        let hint = if self.no_keys >= self.failed.max(self.header_only) {
+            "give the key log of this connection with --keys"
+        } else if self.failed >= self.header_only {
+            "they are damaged or forged, or the key log is a wrong one"
+        } else {
+            "capture whole packets (snap length 0)"
+        };
+        format!(
+            "of the {}'s {} protected packets, the frames of {} are not known: {}; {hint}",
+            sender.name(),
+            self.protected(),
+            self.without_number() + self.header_only,
+            kinds.join(", ")
+        )
     }
 }

@@ -3,7 +3,7 @@
 use std::hash::Hasher;
 
 use quiclab_units::Time;
-use quiclab_wire::{Decryption, FlowProtocol, Observed, QuicForm, QuicFrame, Segment, Transport};
+use quiclab_wire::{Decryption, FlowProtocol, Observed, QuicForm, Role, Segment, Transport};
 use rustc_hash::FxHasher;
 
 use crate::analysis::AnalysisSettings;
@@ -11,6 +11,7 @@ use crate::bursts::{BurstMeter, SentContext};
 use crate::congestion_window::LoggedEnd;
 use crate::decryption::DecryptionCounts;
 use crate::goodput::{ProtectedMeter, Protection};
+use crate::needs::{MOST_UNMET, Need, Subject, Unmet};
 use crate::output::RunMetrics;
 use crate::packets::PacketMeter;
 use crate::phases::PhaseMeter;
@@ -18,6 +19,7 @@ use crate::planned::{PlannedKey, PlannedTimes, PrecisionMeter};
 use crate::recovery::{AckEffect, RecoveryMeter, SentEffect, space};
 use crate::series::SeriesPoint;
 use crate::tcp::TcpMeter;
+use crate::unread::UnreadFrames;
 use crate::warnings::WarningCode;
 use crate::windows::{Running, Window, WindowMeter};
 
@@ -65,7 +67,8 @@ pub(crate) struct DirectionMeter {
     super_packets: u64,
     without_payload: u64,
     foreign: u64,
-    malformed: u64,
+    unread: UnreadFrames,
+    unread_of_peer: UnreadFrames,
     short_headers: u64,
     fixed_bits: u64,
     resets: u64,
@@ -100,7 +103,8 @@ impl DirectionMeter {
             super_packets: 0,
             without_payload: 0,
             foreign: 0,
-            malformed: 0,
+            unread: UnreadFrames::default(),
+            unread_of_peer: UnreadFrames::default(),
             short_headers: 0,
             fixed_bits: 0,
             resets: 0,
@@ -152,7 +156,7 @@ impl DirectionMeter {
                 if let Some(tcp) = &mut self.tcp {
                     let effect = tcp.on_sent(sequence_number, flags, segment.payload_length, time, origin);
                     context.is_retransmission = effect.is_retransmission;
-                    context.before_first_acknowledgment = self.acks_of_peer_read && !tcp.has_acknowledged_data();
+                    context.before_first_acknowledgment = !tcp.has_acknowledged_data();
                     if effect.is_retransmission && segment.payload_length > 0 {
                         self.phases.on_retransmission(time);
                     }
@@ -197,7 +201,9 @@ impl DirectionMeter {
             } else {
                 self.decryption.count(packet.decryption);
             }
-            self.malformed += u64::from(packet.frame_error.is_some());
+            if let Some(error) = &packet.frame_error {
+                self.unread.count(error);
+            }
             self.resets += u64::from(packet.is_stateless_reset);
             let (Some(space), Some(number), Some(recovery)) =
                 (space(packet.form), packet.packet_number, &mut self.recovery)
@@ -232,7 +238,7 @@ impl DirectionMeter {
         }
         context.is_retransmission = any.is_retransmission;
         context.before_first_acknowledgment =
-            self.acks_are_known() && self.recovery.as_ref().is_some_and(|recovery| !recovery.one_rtt_acknowledged);
+            self.recovery.as_ref().is_some_and(|recovery| !recovery.one_rtt_acknowledged);
     }
 
     /// The same bytes again: no two protected packets are alike.
@@ -266,6 +272,9 @@ impl DirectionMeter {
                 let exponent = observed.connection.ack_delay_exponent(observed.sender);
                 for packet in observed.packets {
                     self.decryption_of_peer.count(packet.decryption);
+                    if let Some(error) = &packet.frame_error {
+                        self.unread_of_peer.count(error);
+                    }
                     let (Some(space), Some(recovery)) = (space(packet.form), &mut self.recovery) else { continue };
                     for frame in &observed.frames[packet.frames.clone()] {
                         if let Some(ack) = frame.acknowledgment() {
@@ -288,20 +297,17 @@ impl DirectionMeter {
         }
     }
 
-    /// Whether what is acknowledged is known: nearly all packets of both ends were read.
-    fn acks_are_known(&self) -> bool {
-        let is_read =
-            self.tcp.is_some() || (self.decryption.is_nearly_all() && self.decryption_of_peer.is_nearly_all());
-        self.acks_of_peer_read && is_read
+    /// The capture begins after the connection did: what is in flight already is not known.
+    pub(crate) fn begin_late(&mut self) {
+        self.recovery.iter_mut().for_each(|recovery| recovery.transport.flight.wait());
+        self.tcp.iter_mut().for_each(|tcp| tcp.transport.flight.wait());
     }
 
+    /// As far as it can be known so far; what it rests on is judged at the end.
     fn bytes_in_flight(&self) -> Option<u64> {
-        if !self.acks_are_known() {
-            return None;
-        }
         match (&self.recovery, &self.tcp) {
-            (Some(recovery), _) => Some(recovery.bytes_in_flight()),
-            (_, Some(tcp)) => Some(tcp.bytes_in_flight()),
+            (Some(recovery), _) => recovery.transport.flight.is_whole().then(|| recovery.bytes_in_flight()),
+            (_, Some(tcp)) => tcp.transport.flight.is_whole().then(|| tcp.bytes_in_flight()),
             _ => None,
         }
     }
@@ -321,8 +327,8 @@ impl DirectionMeter {
             _ => (None, None),
         };
         Running {
-            packets_retransmitted: retransmitted.filter(|_| self.decryption.is_nearly_all() || self.tcp.is_some()),
-            packets_lost: lost.filter(|_| self.acks_are_known()),
+            packets_retransmitted: retransmitted,
+            packets_lost: lost,
             bytes_in_flight: self.bytes_in_flight(),
             smoothed_rtt_ns: self.smoothed_rtt_ns(),
         }
@@ -331,48 +337,125 @@ impl DirectionMeter {
     /// Bytes of streams, each counted once; `None` where no frame was read.
     fn stream_bytes(&self) -> Option<u64> {
         match (&self.recovery, &self.tcp) {
-            (Some(recovery), _) => Some(recovery.stream_bytes()).filter(|_| self.decryption.is_nearly_all()),
+            (Some(recovery), _) => Some(recovery.stream_bytes()),
             (_, Some(tcp)) => Some(tcp.data_bytes()),
             _ => None,
         }
         .filter(|bytes| *bytes > 0)
     }
 
-    /// `is_server`: goodput is what the server answers.
+    /// Whether frames of decrypted packets could not be read.
+    pub(crate) fn has_unread_frames(&self) -> bool {
+        self.unread.packets() > 0
+    }
+
+    /// Packets (TCP: bytes) that the peer acknowledged and the capture does not have, and how many it has.
+    pub(crate) fn missed(&self) -> (u64, u64) {
+        match (&self.recovery, &self.tcp) {
+            (Some(recovery), _) => {
+                let missed = recovery.packets_missed().saturating_sub(self.decryption.without_number());
+                (missed, recovery.packets_numbered())
+            }
+            (_, Some(tcp)) => (tcp.bytes_missed(), tcp.data_bytes()),
+            _ => (0, 0),
+        }
+    }
+
+    /// What metrics need and this sender's packets do not show. `unmet` has what concerns the whole flow already.
+    fn add_unmet(&self, subject: Subject, unmet: &mut Unmet) {
+        let packets = self.packets();
+        unmet.add_share(Need::WireSizedPackets, WarningCode::SuperPackets, self.super_packets, packets, &|| {
+            format!(
+                "{} of {packets} packets are frames of more than {LARGEST_FRAME_BYTES} bytes: the tap saw them before they were \
+                 segmented; turn tso, gso and tx-udp-segmentation off on the sender's interface",
+                self.super_packets
+            )
+        });
+        if self.tcp.is_some() {
+            if !self.acks_of_peer_read {
+                unmet.add(Need::PeerFrames, WarningCode::AcknowledgmentsMissing, self.no_acknowledgments(subject));
+            }
+            return;
+        }
+        let [own, peer] = [&self.decryption, &self.decryption_of_peer];
+        let code = |counts: &DecryptionCounts| {
+            let kinds = [
+                (counts.no_keys, WarningCode::KeysMissing),
+                (counts.failed, WarningCode::DecryptionFailed),
+                (counts.header_only, WarningCode::PayloadCut),
+            ];
+            kinds.into_iter().max_by_key(|(count, _)| *count).map_or(WarningCode::KeysMissing, |(_, code)| code)
+        };
+        let sender = subject.sender;
+        unmet
+            .add_share(Need::PacketNumbers, code(own), own.without_number(), own.protected(), &|| own.in_words(sender));
+        for (need, counts, unread, sender) in [
+            (Need::OwnFrames, own, &self.unread, sender),
+            (Need::PeerFrames, peer, &self.unread_of_peer, sender.peer()),
+        ] {
+            let closed = counts.without_number() + counts.header_only;
+            unmet.add_share(need, code(counts), closed, counts.protected(), &|| counts.in_words(sender));
+            let code = if unread.packets_with_unknown() >= unread.packets_with_malformed() {
+                WarningCode::FramesUnknown
+            } else {
+                WarningCode::FramesMalformed
+            };
+            unmet
+                .add_share(need, code, unread.packets(), counts.verified, &|| unread.in_words(sender, counts.verified));
+        }
+        if own.verified == 0 {
+            let reason = format!("no packet of the {} could be read", sender.name());
+            unmet.add(Need::PacketNumbers, WarningCode::KeysMissing, reason.clone());
+            unmet.add(Need::OwnFrames, WarningCode::KeysMissing, reason);
+        }
+        if !self.acks_of_peer_read {
+            unmet.add(Need::PeerFrames, WarningCode::AcknowledgmentsMissing, self.no_acknowledgments(subject));
+        }
+    }
+
+    fn no_acknowledgments(&self, subject: Subject) -> String {
+        format!("no acknowledgment of the {} was captured or could be read", subject.sender.peer().name())
+    }
+
+    /// `unmet`: needs that the flow as a whole does not meet.
     pub(crate) fn finish(
         self,
-        is_server: bool,
+        subject: Subject,
+        mut unmet: Unmet,
         settings: &AnalysisSettings,
         planned: usize,
         run: &mut RunMetrics,
     ) -> (Pictures, Vec<Window>) {
+        let is_server = subject.sender == Role::Server;
+        self.add_unmet(subject, &mut unmet);
         let stream_bytes = self.stream_bytes();
-        let acks_are_known = self.acks_are_known();
         let packets = self.packets();
-        self.warn(packets, run);
+        self.warn(packets, subject, run);
         self.packets.finish(run);
-        self.phases.finish(acks_are_known || self.tcp.is_some(), run);
-        let payload_is_known = self.decryption.is_nearly_all();
+        self.phases.finish(run);
         let mut pictures = Pictures::default();
         if let Some(mut recovery) = self.recovery {
-            recovery.finish(payload_is_known, acks_are_known, run);
+            recovery.finish(run);
             pictures = recovery.transport.into_pictures();
         }
         if let Some(mut tcp) = self.tcp {
-            tcp.finish(acks_are_known, run);
+            tcp.finish(run);
             pictures = tcp.transport.into_pictures();
         }
         if run.metrics.packets_duplicated.is_none() && self.copies > 0 {
             run.metrics.packets_duplicated = Some(self.copies);
         }
         if let Some(copies) = run.metrics.packets_duplicated.filter(|copies| *copies > 0) {
-            run.warn(
-                WarningCode::PacketsDuplicated,
+            let reason = || {
                 format!(
-                    "{copies} of {packets} packets are copies of others: the tap sees packets twice, and gaps and trains are \
-                     wrong; capture on one interface, or remove them with `editcap -d`"
-                ),
-            );
+                    "{copies} of {packets} packets are copies of others: the tap sees packets twice; capture on one interface, or \
+                     remove them with `editcap -d`"
+                )
+            };
+            unmet.add_share(Need::NoCopies, WarningCode::PacketsDuplicated, copies, packets, &reason);
+            if !unmet.has(Need::NoCopies) {
+                run.warn(WarningCode::PacketsDuplicated, reason());
+            }
         }
         if is_server {
             let given = settings.response_bytes;
@@ -395,10 +478,15 @@ impl DirectionMeter {
         if let Some(bursts) = self.bursts {
             bursts.finish(settings.train_threshold, run);
         }
+        unmet.withhold(subject, run);
+        if unmet.hides_recovery() {
+            pictures = Pictures { sequence: pictures.sequence, ..Pictures::default() };
+        }
         let mut rows = Vec::new();
         if let Some(windows) = self.windows {
             let left_out;
             (rows, left_out) = windows.finish();
+            rows.iter_mut().for_each(|row| unmet.clear_window(&mut row.metrics));
             if left_out {
                 run.warn(
                     WarningCode::WindowsTooMany,
@@ -412,50 +500,54 @@ impl DirectionMeter {
         (pictures, rows)
     }
 
-    fn warn(&self, packets: u64, run: &mut RunMetrics) {
+    /// What is odd. Where more than a share of the packets is concerned, the warning comes with what is withheld instead.
+    fn warn(&self, packets: u64, subject: Subject, run: &mut RunMetrics) {
         let mut warn_if = |count: u64, code: WarningCode, text: String| {
             if count > 0 {
                 run.warn(code, text);
             }
         };
+        let few = |count: u64, of: u64| if count as f64 > MOST_UNMET * of as f64 { 0 } else { count };
         warn_if(
-            self.super_packets,
+            few(self.super_packets, packets),
             WarningCode::SuperPackets,
             format!(
                 "{} of {packets} packets are frames of more than {LARGEST_FRAME_BYTES} bytes: the tap saw them before they \
-                 were segmented; turn tso, gso and tx-udp-segmentation off on the server's interface",
+                 were segmented; turn tso, gso and tx-udp-segmentation off on the sender's interface",
                 self.super_packets
             ),
         );
-        let DecryptionCounts { header_only, no_keys, failed, .. } = self.decryption;
+        let DecryptionCounts { header_only, no_keys, failed, verified, .. } = self.decryption;
+        let closed = header_only + no_keys + failed;
+        let is_few = |count: u64| if few(closed, self.decryption.protected()) > 0 { count } else { 0 };
         warn_if(
-            no_keys,
+            is_few(no_keys),
             WarningCode::KeysMissing,
             format!(
-                "{no_keys} QUIC packets could not be decrypted for want of keys: packet numbers, retransmissions, losses, RTT \
-                 and bytes in flight are missing or incomplete; give the key log of this connection with --keys"
+                "{no_keys} QUIC packets could not be decrypted for want of keys; give the key log of this connection with --keys"
             ),
         );
         warn_if(
-            failed,
+            is_few(failed),
             WarningCode::DecryptionFailed,
             format!(
                 "{failed} QUIC packets do not open with the keys of their connection: damaged, forged, or not QUIC"
             ),
         );
         warn_if(
-            header_only,
+            is_few(header_only),
             WarningCode::PayloadCut,
             format!(
                 "{header_only} QUIC packets were cut by the snap length: their numbers are known, their frames are not; \
                  capture whole packets (snap length 0)"
             ),
         );
-        warn_if(
-            self.malformed,
-            WarningCode::FramesMalformed,
-            format!("{} decrypted QUIC packets hold frames that cannot be read to the end", self.malformed),
-        );
+        if few(self.unread.packets(), verified) > 0 {
+            let words = self.unread.in_words(subject.sender, verified);
+            let (unknown, malformed) = (self.unread.packets_with_unknown(), self.unread.packets_with_malformed());
+            let code = if unknown > 0 { WarningCode::FramesUnknown } else { WarningCode::FramesMalformed };
+            warn_if(unknown + malformed, code, words);
+        }
         warn_if(
             self.resets,
             WarningCode::StatelessReset,

@@ -23,6 +23,11 @@ pub(crate) fn measure(analysis: &CaptureAnalysis, observation: &Observation, run
     }
     run.metrics.drops_packets = match (by_counters, by_taps) {
         (Some(counters), _) => Some(counters),
+        (None, Some(_)) if observation.capture_losses_packets.values().any(|lost| *lost > 0) => {
+            let reason = "the bottleneck's counters are missing, and the captures around it lost packets themselves";
+            run.withhold(WarningCode::CaptureLostPackets, reason, &["drops_packets"]);
+            None
+        }
         (None, Some(taps)) => {
             run.warn(
                 WarningCode::DropsFromTaps,

@@ -1,25 +1,57 @@
 //! `handshake_*`, `time_to_first_byte_ns`: how a connection begins, counted from the client's first packet at the tap.
 
 use quiclab_units::Time;
-use quiclab_wire::{Observed, QuicForm, QuicFrame, Role, Segment, TlsContentType, Transport};
+use quiclab_wire::{Decryption, Observed, QuicForm, QuicFrame, Role, Segment, TlsContentType, Transport};
 
 use crate::output::RunMetrics;
+use crate::warnings::WarningCode;
+
+/// What is counted from the client's first packet.
+const HANDSHAKE_METRICS: [&str; 6] = [
+    "handshake_first_reply_ns",
+    "handshake_server_hello_ns",
+    "handshake_first_one_rtt_ns",
+    "handshake_client_finished_ns",
+    "handshake_confirmed_ns",
+    "time_to_first_byte_ns",
+];
+
+/// A step that only the frames of packets show.
+#[derive(Clone, Default)]
+struct FrameStep {
+    time: Option<Time>,
+    /// Packets before it that could have been it, and could not be read.
+    unread_before: u64,
+}
+
+impl FrameStep {
+    fn on_packet(&mut self, time: Time, shows_it: bool, is_read: bool) {
+        if self.time.is_some() {
+            return;
+        }
+        if shows_it {
+            self.time = Some(time);
+        } else {
+            self.unread_before += u64::from(!is_read);
+        }
+    }
+}
 
 /// When each step was seen first.
 #[derive(Clone, Default)]
 pub(crate) struct HandshakeMeter {
     begin: Option<Time>,
     first_reply: Option<Time>,
-    server_hello: Option<Time>,
-    client_finished: Option<Time>,
-    confirmed: Option<Time>,
-    first_byte: Option<Time>,
+    server_hello: FrameStep,
+    client_finished: FrameStep,
+    confirmed: FrameStep,
+    first_byte: FrameStep,
     first_one_rtt: Option<Time>,
 }
 
 impl HandshakeMeter {
     pub(crate) fn on_packet(&mut self, segment: &Segment, observed: &Observed) {
-        if self.first_byte.is_some() && self.confirmed.is_some() {
+        if self.first_byte.time.is_some() && self.confirmed.time.is_some() {
             return;
         }
         let time = segment.time;
@@ -41,16 +73,16 @@ impl HandshakeMeter {
                 // RFC 8446 section 4.4.4: in TLS 1.3 the client's first encrypted record holds its Finished (early data
                 // aside); in TLS 1.2 it is the request, RFC 5246 section 7.3.
                 if begins(TlsContentType::ApplicationData) {
-                    self.client_finished.get_or_insert(time);
+                    self.client_finished.time.get_or_insert(time);
                 }
             }
             Role::Server => {
                 self.first_reply.get_or_insert(time);
                 if begins(TlsContentType::Handshake) {
-                    self.server_hello.get_or_insert(time);
+                    self.server_hello.time.get_or_insert(time);
                 }
-                if self.client_finished.is_some() && has_payload {
-                    self.first_byte.get_or_insert(time);
+                if self.client_finished.time.is_some() && has_payload {
+                    self.first_byte.time.get_or_insert(time);
                 }
             }
         }
@@ -59,36 +91,24 @@ impl HandshakeMeter {
     fn on_datagram(&mut self, sender: Role, observed: &Observed, time: Time) {
         for packet in observed.packets {
             let frames = &observed.frames[packet.frames.clone()];
+            let is_read = packet.decryption == Decryption::Verified && packet.frame_error.is_none();
             let has_crypto = frames.iter().any(|frame| matches!(frame, QuicFrame::Crypto { .. }));
             match (sender, packet.form) {
-                (Role::Client, QuicForm::Initial | QuicForm::UnknownVersion) => {
+                (Role::Client, QuicForm::Initial | QuicForm::UnknownVersion) if self.first_reply.is_none() => {
                     self.begin.get_or_insert(time);
                 }
-                (Role::Client, QuicForm::Handshake) if has_crypto => {
-                    self.client_finished.get_or_insert(time);
-                }
+                (Role::Client, QuicForm::Handshake) => self.client_finished.on_packet(time, has_crypto, is_read),
+                (Role::Client, _) => {}
                 (Role::Server, form) => {
                     self.first_reply.get_or_insert(time);
-                    if form == QuicForm::Initial && has_crypto {
-                        self.server_hello.get_or_insert(time);
+                    if form == QuicForm::Initial {
+                        self.server_hello.on_packet(time, has_crypto, is_read);
                     }
                     if form == QuicForm::OneRtt {
                         self.first_one_rtt.get_or_insert(time);
-                    }
-                }
-                _ => {}
-            }
-            if sender == Role::Server {
-                for frame in frames {
-                    match frame {
-                        QuicFrame::HandshakeDone => {
-                            self.confirmed.get_or_insert(time);
-                        }
-                        // RFC 9000 section 2.1: client-initiated, bidirectional: where answers are.
-                        QuicFrame::Stream { stream, length, .. } if stream % 4 == 0 && *length > 0 => {
-                            self.first_byte.get_or_insert(time);
-                        }
-                        _ => {}
+                        let is_done = frames.contains(&QuicFrame::HandshakeDone);
+                        self.confirmed.on_packet(time, is_done, is_read);
+                        self.first_byte.on_packet(time, frames.iter().any(is_answer), is_read);
                     }
                 }
             }
@@ -97,7 +117,7 @@ impl HandshakeMeter {
 
     /// When the client's Finished passed: over TCP, what the server sends from then on is the answer.
     pub(crate) fn client_finished(&self) -> Option<Time> {
-        self.client_finished
+        self.client_finished.time
     }
 
     pub(crate) fn is_seen(&self) -> bool {
@@ -106,15 +126,42 @@ impl HandshakeMeter {
 
     pub(crate) fn finish(&self, run: &mut RunMetrics) {
         let Some(begin) = self.begin else {
+            if self.first_reply.is_some() {
+                let reason = "the client's first packet was not captured, so that there is nothing to count from";
+                run.withhold(WarningCode::HandshakeUnread, reason, &HANDSHAKE_METRICS);
+            }
             return;
         };
         let since = |time: Option<Time>| Some(time?.checked_since(begin)?.as_nanos());
         let metrics = &mut run.metrics;
         metrics.handshake_first_reply_ns = since(self.first_reply);
-        metrics.handshake_server_hello_ns = since(self.server_hello);
         metrics.handshake_first_one_rtt_ns = since(self.first_one_rtt);
-        metrics.handshake_client_finished_ns = since(self.client_finished);
-        metrics.handshake_confirmed_ns = since(self.confirmed);
-        metrics.time_to_first_byte_ns = since(self.first_byte);
+        let steps = [
+            (&self.server_hello, "handshake_server_hello_ns", "Initial packets of the server"),
+            (&self.client_finished, "handshake_client_finished_ns", "Handshake packets of the client"),
+            (&self.confirmed, "handshake_confirmed_ns", "1-RTT packets of the server"),
+            (&self.first_byte, "time_to_first_byte_ns", "1-RTT packets of the server"),
+        ];
+        let known = steps.map(|(step, ..)| since(step.time).filter(|_| step.unread_before == 0));
+        [
+            metrics.handshake_server_hello_ns,
+            metrics.handshake_client_finished_ns,
+            metrics.handshake_confirmed_ns,
+            metrics.time_to_first_byte_ns,
+        ] = known;
+        for (step, name, packets) in steps.into_iter().filter(|(step, ..)| step.unread_before > 0) {
+            let reason = match step.time {
+                Some(_) => {
+                    format!("{} {packets} before it could not be read, and may have been it", step.unread_before)
+                }
+                None => format!("{} {packets} could not be read", step.unread_before),
+            };
+            run.withhold(WarningCode::HandshakeUnread, &reason, &[name]);
+        }
     }
+}
+
+/// RFC 9000 section 2.1: data on a client-initiated, bidirectional stream, where answers are.
+fn is_answer(frame: &QuicFrame) -> bool {
+    matches!(frame, QuicFrame::Stream { stream, length, .. } if stream % 4 == 0 && *length > 0)
 }

@@ -7,6 +7,7 @@ use quiclab_wire::Role;
 
 use crate::analysis::{DirectionAnalysis, capture_warnings};
 use crate::capture::CaptureAnalysis;
+use crate::needs::{Need, Subject, Unmet};
 use crate::output::RunMetrics;
 use crate::warnings::WarningCode;
 use crate::{busy, drops, goodput};
@@ -52,12 +53,12 @@ impl Observation {
 pub fn measure(analysis: &CaptureAnalysis, observation: &Observation) -> RunMetrics {
     let mut run = RunMetrics::empty();
     capture_warnings(&analysis.capture, &mut run);
-    for (tap, lost) in &observation.capture_losses_packets {
-        if *lost > 0 {
-            run.warn(
-                WarningCode::CaptureLostPackets,
-                format!("the capture at {tap} lost {lost} packets: gaps and trains are wrong around them; enlarge its buffer"),
-            );
+    let mut unmet = Unmet::default();
+    for (tap, lost) in observation.capture_losses_packets.iter().filter(|(_, lost)| **lost > 0) {
+        let reason = || format!("the capture at {tap} lost {lost} packets; enlarge its buffer");
+        unmet.add_share(Need::EveryPacket, WarningCode::CaptureLostPackets, *lost, lost + analysis.packets, &reason);
+        if !unmet.has(Need::EveryPacket) {
+            run.warn(WarningCode::CaptureLostPackets, format!("{}: gaps and trains are wrong around them", reason()));
         }
     }
     let candidates = candidates(analysis, observation);
@@ -65,7 +66,12 @@ pub fn measure(analysis: &CaptureAnalysis, observation: &Observation) -> RunMetr
         run.metrics = measured.run.metrics.clone();
         run.distributions = measured.run.distributions.clone();
         run.slow_start = measured.run.slow_start.clone();
+        run.withheld = measured.run.withheld.clone();
+        // What the capture as a whole is warned of stands in the flow's warnings too, with the metrics that it costs.
+        run.warnings.retain(|warning| measured.run.warnings.iter().all(|other| other.code != warning.code));
         run.warnings.extend(measured.run.warnings.iter().cloned());
+        let response_is_given = observation.response_bytes.is_some();
+        unmet.withhold(Subject { sender: Role::Server, protocol: measured.protocol, response_is_given }, &mut run);
         warn_of_others(analysis, observation, &candidates, &mut run);
     } else {
         run.warn(

@@ -9,7 +9,7 @@ use crate::warnings::WarningCode;
 
 /// Version of the layout. Changes when a field changes its meaning, its unit or its name, or was measured wrongly: files with an older
 /// one are measured again.
-pub const SCHEMA: u32 = 3;
+pub const SCHEMA: u32 = 4;
 
 /// The whole file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,8 +24,21 @@ pub struct RunMetrics {
     /// Where slow start and steady state part, and why there. `None` without a flow, and in files of older versions.
     #[serde(default)]
     pub slow_start: Option<SlowStart>,
+    /// Metrics that are null because something that they need was not in the capture, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<Withheld>,
     /// What to look at before trusting the numbers, in a fixed order.
     pub warnings: Vec<Warning>,
+}
+
+/// Why some metrics are null.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Withheld {
+    /// What was not there, in words and numbers.
+    pub reason: String,
+    /// The names of the metrics, in the order of [`Metrics`]. A metric can be null for several reasons.
+    pub metrics: Vec<String>,
 }
 
 /// One number per field; `None` (null) where it could not be measured, never 0. Defined in docs/reference/metrics.md.
@@ -170,6 +183,20 @@ impl Metrics {
         let all = serde_json::to_value(self).expect("metrics hold only what JSON can say");
         all.get(name).map(serde_json::Value::as_f64)
     }
+
+    /// Makes the metrics of these names null.
+    pub(crate) fn clear(&mut self, names: &[&str]) {
+        if names.is_empty() {
+            return;
+        }
+        let mut all = serde_json::to_value(&*self).expect("metrics hold only what JSON can say");
+        for name in names {
+            if let Some(value) = all.get_mut(*name) {
+                *value = serde_json::Value::Null;
+            }
+        }
+        *self = serde_json::from_value(all).expect("nulls are metrics too");
+    }
 }
 
 /// What the report draws without reading the capture again.
@@ -230,6 +257,7 @@ impl RunMetrics {
             metrics: Metrics::default(),
             distributions: Distributions::default(),
             slow_start: None,
+            withheld: Vec::new(),
             warnings: Vec::new(),
         }
     }

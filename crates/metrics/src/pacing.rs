@@ -43,9 +43,9 @@ macro_rules! pacing_metrics {
         }
 
         /// Names in `metrics.json` while the sender is in slow start.
-        const SLOW_START: &[&str] = &[$(concat!("slow_start_", stringify!($name)),)*];
+        pub(crate) const SLOW_START: &[&str] = &[$(concat!("slow_start_", stringify!($name)),)*];
         /// Names in `metrics.json` after it.
-        const STEADY: &[&str] = &[$(concat!("steady_", stringify!($name)),)*];
+        pub(crate) const STEADY: &[&str] = &[$(concat!("steady_", stringify!($name)),)*];
     };
 }
 
@@ -96,6 +96,11 @@ pacing_metrics! {
     burst_share_ack: f64,
     /// In trains without a known cause.
     burst_share_unknown: f64,
+}
+
+/// Whether a metric is that of one phase.
+pub(crate) fn is_of_phase(metric: &str) -> bool {
+    [SLOW_START, STEADY].iter().any(|names| names.contains(&metric))
 }
 
 /// Reads the entries whose names begin with the prefix; the others are left to the struct around it.

@@ -26,7 +26,7 @@ pub enum SlowStartEnd {
     LoggedState,
     /// None of these: the whole flow is slow start.
     NotSeen,
-    /// It cannot be known: ACKs could not be read.
+    /// It cannot be known: what it rests on was not captured or could not be read.
     Unknown,
 }
 
@@ -126,9 +126,8 @@ impl PhaseMeter {
         self.end = Some((time, cause, evidence));
     }
 
-    /// `is_known`: whether a loss would have been seen. Only the fields of times and lengths; those of causes come from the
-    /// bursts.
-    pub(crate) fn finish(self, is_known: bool, run: &mut RunMetrics) {
+    /// Only the fields of times and lengths; those of causes come from the bursts. What it rests on is judged later.
+    pub(crate) fn finish(self, run: &mut RunMetrics) {
         let Some(first) = self.first else {
             return;
         };
@@ -138,10 +137,6 @@ impl PhaseMeter {
             PacingMetrics::of(&scratch.metrics)
         };
         let (ended_by, evidence) = match (self.end, self.slow_start) {
-            _ if !is_known => (
-                SlowStartEnd::Unknown,
-                "ACKs could not be read, so the first loss is not known: that takes the keys and whole packets of both ends".to_owned(),
-            ),
             (Some((time, cause, evidence)), Some(slow_start)) => {
                 run.metrics.slow_start_end_ns = time.checked_since(first).map(Duration::as_nanos);
                 run.metrics.slow_start = of(slow_start);

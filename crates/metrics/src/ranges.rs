@@ -27,6 +27,9 @@ impl RangeSet {
         let (mut merged_begin, mut merged_end) = (begin, end);
         let mut known = 0;
         let before = self.ranges.range(..=begin).next_back().map(|(begin, end)| (*begin, *end));
+        if before.is_some_and(|(_, other_end)| other_end >= end) {
+            return 0;
+        }
         let touching: Vec<(u64, u64)> = before
             .into_iter()
             .filter(|(_, other_end)| *other_end >= begin)
@@ -47,6 +50,26 @@ impl RangeSet {
         let added = end - begin - known;
         self.members += added;
         added
+    }
+
+    /// How many numbers from `begin` on are in this set and not in the other one.
+    pub(crate) fn members_not_in(&self, other: &RangeSet, begin: u64) -> u64 {
+        let from_begin = |(first, end): (&u64, &u64)| (begin.max(*first), *end);
+        let ranges = self.ranges.iter().map(from_begin).filter(|(first, end)| first < end);
+        ranges
+            .map(|(first, end)| (end - first).saturating_sub(other.members_between(first, end)))
+            .fold(0, u64::saturating_add)
+    }
+
+    fn members_between(&self, begin: u64, end: u64) -> u64 {
+        let before = self.ranges.range(..begin).next_back().into_iter();
+        let inside = before.chain(self.ranges.range(begin..end));
+        inside.map(|(first, last)| end.min(*last).saturating_sub(begin.max(*first))).sum()
+    }
+
+    /// The smallest member.
+    pub(crate) fn first(&self) -> Option<u64> {
+        self.ranges.first_key_value().map(|(begin, _)| *begin)
     }
 
     pub(crate) fn members(&self) -> u64 {
@@ -71,6 +94,23 @@ mod tests {
     use super::RangeSet;
 
     proptest! {
+        #[test]
+        fn the_difference_of_two_sets_is_that_of_their_numbers(
+            one in prop::collection::vec((0_u64..60, 0_u64..12), 0..20),
+            other in prop::collection::vec((0_u64..60, 0_u64..12), 0..20),
+            begin in 0_u64..60,
+        ) {
+            let both = [one, other].map(|pieces| {
+                let mut ranges = RangeSet::default();
+                pieces.iter().for_each(|(first, length)| { ranges.insert(*first, first + length); });
+                let numbers: BTreeSet<u64> = pieces.iter().flat_map(|(first, length)| *first..first + length).collect();
+                (ranges, numbers)
+            });
+            let [(one, one_numbers), (other, other_numbers)] = both;
+            let expected = one_numbers.difference(&other_numbers).filter(|number| **number >= begin).count() as u64;
+            prop_assert_eq!(one.members_not_in(&other, begin), expected);
+        }
+
         #[test]
         fn a_set_of_ranges_counts_as_a_set_of_numbers(pieces in prop::collection::vec((0_u64..60, 0_u64..12), 0..40)) {
             let mut ranges = RangeSet::default();

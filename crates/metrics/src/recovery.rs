@@ -65,6 +65,8 @@ pub(crate) struct SentEffect {
 #[derive(Default)]
 pub(crate) struct RecoveryMeter {
     numbers: [RangeSet; 3],
+    /// Numbers that the peer has acknowledged, captured or not.
+    acknowledged: [RangeSet; 3],
     largest: [Option<u64>; 3],
     outstanding: [BTreeMap<u64, SentPacket>; 3],
     lost: BTreeMap<(usize, u64), SentPacket>,
@@ -107,6 +109,18 @@ impl RecoveryMeter {
 
     pub(crate) fn stream_bytes(&self) -> u64 {
         self.stream_bytes
+    }
+
+    /// Packets that the peer acknowledged and the capture does not have, from the first captured one of their space on.
+    pub(crate) fn packets_missed(&self) -> u64 {
+        let spaces = self.acknowledged.iter().zip(&self.numbers);
+        let missed = spaces.filter_map(|(acknowledged, seen)| Some(acknowledged.members_not_in(seen, seen.first()?)));
+        missed.fold(0, u64::saturating_add)
+    }
+
+    /// Packets with a number, each counted once.
+    pub(crate) fn packets_numbered(&self) -> u64 {
+        self.numbers.iter().map(RangeSet::members).sum()
     }
 
     /// A packet whose number is known; `frames` is empty where its payload is not. `origin` is the flow's first packet.
@@ -194,7 +208,11 @@ impl RecoveryMeter {
         let mut any_eliciting = false;
         let outstanding = &mut self.outstanding[space];
         let mut freed = 0;
+        if self.numbers[space].first().is_some_and(|first| ack.largest() >= first) {
+            self.transport.flight.begin();
+        }
         for range in &ack.ranges {
+            self.acknowledged[space].insert(*range.start(), range.end().saturating_add(1));
             let numbers: Vec<u64> = outstanding.range(range.clone()).map(|(number, _)| *number).collect();
             for number in numbers {
                 let Some(packet) = outstanding.remove(&number) else { continue };
@@ -300,8 +318,7 @@ impl RecoveryMeter {
         self.transport.flight.set(time, self.transport.flight.bytes().saturating_sub(freed));
     }
 
-    /// `payload_is_known`: whether frames were read, and not packet numbers alone; `acks_are_known`: the peer's were.
-    pub(crate) fn finish(&mut self, payload_is_known: bool, acks_are_known: bool, run: &mut RunMetrics) {
+    pub(crate) fn finish(&mut self, run: &mut RunMetrics) {
         if self.packets_seen == 0 {
             return;
         }
@@ -310,19 +327,15 @@ impl RecoveryMeter {
         metrics.packets_duplicated = Some(self.duplicates);
         metrics.packet_numbers_missing =
             Some(self.numbers.iter().map(|numbers| numbers.span() - numbers.members()).sum::<u64>());
-        if payload_is_known {
-            metrics.stream_bytes = Some(self.stream_bytes);
-            metrics.packets_retransmitted = Some(self.retransmissions);
-            metrics.retransmitted_bytes = Some(self.retransmitted_bytes);
-        }
-        if acks_are_known {
-            metrics.packets_lost = Some(self.declared_lost - self.spuriously_lost);
-            metrics.packets_lost_spuriously = Some(self.spuriously_lost);
-            metrics.acks_received = Some(self.acks);
-            metrics.ack_delay_median_ns = self.ack_delays.median();
-            self.transport.flight.finish(metrics);
-            self.transport.rtt.finish(run);
-        }
+        metrics.stream_bytes = Some(self.stream_bytes);
+        metrics.packets_retransmitted = Some(self.retransmissions);
+        metrics.retransmitted_bytes = Some(self.retransmitted_bytes);
+        metrics.packets_lost = Some(self.declared_lost - self.spuriously_lost);
+        metrics.packets_lost_spuriously = Some(self.spuriously_lost);
+        metrics.acks_received = Some(self.acks);
+        metrics.ack_delay_median_ns = self.ack_delays.median();
+        self.transport.flight.finish(metrics);
+        self.transport.rtt.finish(run);
         if self.streams_not_followed > 0 {
             run.warn(
                 WarningCode::StreamsNotFollowed,

@@ -35,7 +35,16 @@ pub(crate) struct TcpMeter {
     data_bytes: u64,
     last_data: Option<(u64, u64, Time)>,
     duplicates: u64,
+    /// Positions that the capture skipped, begin and end: lost before the tap and still to come, or missed by the capture.
+    holes: VecDeque<(u64, u64)>,
+    /// Bytes acknowledged that the capture does not have.
+    bytes_missed: u64,
+    /// Position behind the last byte that was acknowledged without having been captured.
+    acknowledged_ahead: u64,
 }
+
+/// Holes remembered; more are counted as missed when the oldest must go.
+const MOST_HOLES: usize = 1 << 12;
 
 /// A copy of a segment this soon behind it is the same packet seen twice: no sender repeats itself so fast.
 const COPY_NS: u64 = 1_000_000;
@@ -56,6 +65,26 @@ impl TcpMeter {
 
     pub(crate) fn smoothed_rtt_ns(&self) -> Option<u64> {
         self.transport.rtt.smoothed_ns()
+    }
+
+    /// Bytes that the peer acknowledged and the capture does not have.
+    pub(crate) fn bytes_missed(&self) -> u64 {
+        self.bytes_missed + self.acknowledged_ahead.saturating_sub(self.highest_sent)
+    }
+
+    /// Data behind what was sent last leaves a hole; data before it may fill one.
+    fn note_holes(&mut self, begin: u64, end: u64) {
+        if begin > self.highest_sent {
+            if self.holes.len() == MOST_HOLES {
+                let oldest = self.holes.pop_front();
+                self.bytes_missed += oldest.map_or(0, |(begin, end)| end - begin);
+            }
+            self.holes.push_back((self.highest_sent, begin));
+        } else if !self.holes.is_empty() && begin < self.highest_sent {
+            let filled = std::mem::take(&mut self.holes).into_iter();
+            let rest = filled.flat_map(|(from, to)| [(from, to.min(begin)), (from.max(end), to)]);
+            self.holes = rest.filter(|(from, to)| from < to).collect();
+        }
     }
 
     /// Bytes of data, each counted once.
@@ -99,6 +128,7 @@ impl TcpMeter {
                 && time.checked_since(last_time).is_some_and(|gap| gap.as_nanos() < COPY_NS)
         });
         self.last_data = Some((begin, end, time));
+        self.note_holes(begin, end);
         if is_copy {
             self.duplicates += 1;
             return effect;
@@ -131,9 +161,17 @@ impl TcpMeter {
         }
         let position = self.position(acknowledgment);
         // Beyond what the tap saw: segments are missing from the capture.
+        if position > self.highest_sent {
+            self.acknowledged_ahead = self.acknowledged_ahead.max(position);
+        }
         if position <= self.highest_acknowledged || position > self.highest_sent {
             return 0;
         }
+        while let Some((begin, end)) = self.holes.front().copied().filter(|(_, end)| *end <= position) {
+            self.bytes_missed += end - begin;
+            self.holes.pop_front();
+        }
+        self.transport.flight.begin();
         self.acks += 1;
         let freed = position - self.highest_acknowledged;
         self.highest_acknowledged = position;
@@ -152,8 +190,7 @@ impl TcpMeter {
         freed
     }
 
-    /// `acks_are_known`: the peer's segments were captured.
-    pub(crate) fn finish(&mut self, acks_are_known: bool, run: &mut RunMetrics) {
+    pub(crate) fn finish(&mut self, run: &mut RunMetrics) {
         if self.segments == 0 {
             return;
         }
@@ -162,11 +199,9 @@ impl TcpMeter {
         metrics.retransmitted_bytes = Some(self.retransmitted_bytes);
         metrics.packets_duplicated = Some(self.duplicates);
         metrics.stream_bytes = Some(self.data_bytes);
-        if acks_are_known {
-            metrics.acks_received = Some(self.acks);
-            self.transport.flight.finish(metrics);
-            self.transport.rtt.finish(run);
-        }
+        metrics.acks_received = Some(self.acks);
+        self.transport.flight.finish(metrics);
+        self.transport.rtt.finish(run);
     }
 }
 
@@ -178,7 +213,7 @@ mod tests {
 
     fn metrics_of(meter: &mut TcpMeter) -> crate::output::Metrics {
         let mut run = RunMetrics::empty();
-        meter.finish(true, &mut run);
+        meter.finish(&mut run);
         run.metrics
     }
 
@@ -208,6 +243,23 @@ mod tests {
         assert_eq!(meter.transport.rtt.count(), 0);
         meter.on_acknowledgment(300, Time::from_nanos(91_000_000));
         assert_eq!(metrics_of(&mut meter).rtt_max_ns, Some(90_000_000));
+    }
+
+    #[test]
+    fn bytes_that_were_acknowledged_and_never_captured_are_missed() {
+        let mut meter = TcpMeter::default();
+        let send = |meter: &mut TcpMeter, sequence: u32, time: u64| {
+            meter.on_sent(sequence, DATA, 100, Time::from_nanos(time * 1_000_000), Time::default());
+        };
+        // 200 is skipped and comes later; 400 is skipped and never comes; 600 is acknowledged and not there yet.
+        for (sequence, time) in [(100, 0), (300, 1), (200, 2), (500, 3)] {
+            send(&mut meter, sequence, time);
+        }
+        assert_eq!(meter.bytes_missed(), 0);
+        meter.on_acknowledgment(600, Time::from_nanos(9_000_000));
+        assert_eq!(meter.bytes_missed(), 100);
+        meter.on_acknowledgment(650, Time::from_nanos(10_000_000));
+        assert_eq!(meter.bytes_missed(), 150);
     }
 
     #[test]

@@ -47,8 +47,20 @@ pub enum WarningCode {
     DecryptionFailed,
     /// Packets were cut by the snap length, so their frames are not known.
     PayloadCut,
-    /// Decrypted packets with frames that make no sense.
+    /// Decrypted packets with a malformed frame; the rest of the packet is unread.
     FramesMalformed,
+    /// Decrypted packets with a frame of an unknown type; the rest of the packet is unread.
+    FramesUnknown,
+    /// Packets were acknowledged that the capture does not have.
+    CaptureMissedPackets,
+    /// Packets of the handshake could not be read, so that its times are not known.
+    HandshakeUnread,
+    /// No acknowledgment of the peer was captured or could be read.
+    AcknowledgmentsMissing,
+    /// The capture begins after the connection did.
+    CaptureBeganLate,
+    /// The connection may have gone on where the reader could not follow it.
+    ConnectionLost,
     /// Datagrams with bytes that are no QUIC packet.
     ForeignBytes,
     /// The tap saw packets twice.
@@ -85,7 +97,7 @@ pub enum WarningCode {
 
 impl WarningCode {
     /// All of them, in the order of declaration.
-    pub const ALL: [WarningCode; 39] = [
+    pub const ALL: [WarningCode; 45] = [
         WarningCode::NoFlow,
         WarningCode::SeveralFlows,
         WarningCode::CaptureTruncated,
@@ -109,6 +121,12 @@ impl WarningCode {
         WarningCode::DecryptionFailed,
         WarningCode::PayloadCut,
         WarningCode::FramesMalformed,
+        WarningCode::FramesUnknown,
+        WarningCode::CaptureMissedPackets,
+        WarningCode::HandshakeUnread,
+        WarningCode::AcknowledgmentsMissing,
+        WarningCode::CaptureBeganLate,
+        WarningCode::ConnectionLost,
         WarningCode::ForeignBytes,
         WarningCode::PacketsDuplicated,
         WarningCode::StatelessReset,
@@ -153,6 +171,12 @@ impl WarningCode {
             WarningCode::DecryptionFailed => "decryption_failed",
             WarningCode::PayloadCut => "payload_cut",
             WarningCode::FramesMalformed => "frames_malformed",
+            WarningCode::FramesUnknown => "frames_unknown",
+            WarningCode::CaptureMissedPackets => "capture_missed_packets",
+            WarningCode::HandshakeUnread => "handshake_unread",
+            WarningCode::AcknowledgmentsMissing => "acknowledgments_missing",
+            WarningCode::CaptureBeganLate => "capture_began_late",
+            WarningCode::ConnectionLost => "connection_lost",
             WarningCode::ForeignBytes => "foreign_bytes",
             WarningCode::PacketsDuplicated => "packets_duplicated",
             WarningCode::StatelessReset => "stateless_reset",

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{
-    CLIENT_PORT, Made, ONE_RTT, SERVER_PORT, analyzed, capture, capture_of_response, codes, handshake, measure_capture,
-    packets_at, pcapng, server_packets,
+    CLIENT_PORT, Made, ONE_RTT, SERVER_PORT, analyzed, capture, capture_of_response, codes, connection_at, handshake,
+    measure_capture, packets_at, pcapng, server_packets,
 };
 use quiclab_metrics::{AnalysisSettings, Metrics, Observation, RunMetrics, measure};
 use quiclab_units::{ByteCount, Duration};
@@ -156,7 +156,7 @@ fn goodput_over_tls_starts_behind_the_clients_finished() {
 
 #[test]
 fn goodput_by_process_is_over_the_clients_lifetime() {
-    let capture = capture_of_response(&packets_at(&[0, 1_000_000_000]), 1_000_000);
+    let capture = capture_of_response(&connection_at(&[0, 1_000_000_000]), 1_000_000);
     let run = measure(
         &capture,
         &Observation {

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{
-    CLIENT_PORT, Made, ONE_RTT, SERVER_PORT, analyzed, capture, capture_of_response, codes, handshake, measure_capture,
-    packets_at, pcap_in_any_order, pcapng, server_packets,
+    CLIENT_PORT, Made, ONE_RTT, SERVER_PORT, analyzed, capture, capture_of_response, codes, connection_at, handshake,
+    measure_capture, packets_at, pcap_in_any_order, pcapng, server_packets,
 };
 use quiclab_metrics::{AnalysisSettings, Metrics, Observation, RunMetrics, measure};
 use quiclab_units::{ByteCount, Duration};
@@ -104,7 +104,8 @@ fn a_capture_without_payloads_measures_goodput_from_first_to_last() {
 
 #[test]
 fn a_tls_flow_whose_client_was_not_captured_measures_goodput_from_first_to_last() {
-    let run = with_response(&[Made::tcp_from_server(0, &[1]), Made::tcp_from_server(2_000_000_000, &[1])]);
+    let server_hello = [22, 3, 3, 0, 1, 2];
+    let run = with_response(&[Made::tcp_from_server(0, &server_hello), Made::tcp_from_server(2_000_000_000, &[1])]);
     assert_eq!(codes(&run), ["goodput_first_to_last_packet"]);
     assert_eq!(run.metrics.goodput_wire_bps, Some(4e6));
 }
@@ -112,10 +113,11 @@ fn a_tls_flow_whose_client_was_not_captured_measures_goodput_from_first_to_last(
 #[test]
 fn a_cut_packet_at_the_edge_makes_it_uncertain_and_one_inside_does_not() {
     let one_rtt = |time| Made::udp_from_server(time, ONE_RTT);
-    let inside = with_response(&[one_rtt(0), one_rtt(5).cut_to(42), one_rtt(10)]);
+    let handshake = || Made::udp_from_server(0, &handshake());
+    let inside = with_response(&[handshake(), one_rtt(0), one_rtt(5).cut_to(42), one_rtt(10)]);
     assert_eq!(codes(&inside), NONE);
-    for edge in [0, 2] {
-        let mut packets = [one_rtt(0), one_rtt(5), one_rtt(10)];
+    for edge in [1, 3] {
+        let mut packets = [handshake(), one_rtt(0), one_rtt(5), one_rtt(10)];
         packets[edge] = packets[edge].clone().cut_to(42);
         let run = with_response(&packets);
         assert_eq!(codes(&run), ["goodput_edges_uncertain"]);
@@ -145,7 +147,7 @@ fn a_response_in_no_time_has_no_goodput() {
 
 #[test]
 fn goodputs_5_percent_apart_are_alike_and_more_is_a_warning() {
-    let capture = capture_of_response(&packets_at(&[0, 1_000_000_000]), 1_000_000);
+    let capture = capture_of_response(&connection_at(&[0, 1_000_000_000]), 1_000_000);
     let lived = |lifetime_ns| {
         measure(
             &capture,

@@ -99,7 +99,8 @@ fn show(arguments: &InteropArguments, matrix: &Matrix) -> Result<u8> {
     }
     eprintln!("page: {}", folder.join(PAGE_FILE).display());
     eprintln!("records: {0}, and {0}/{FAILURES_FOLDER} for runs that failed", folder.display());
-    let failed = matrix.entries.iter().filter(|entry| matches!(entry.verdict, Verdict::Failed { .. })).count();
+    let is_failure = |verdict: &Verdict| matches!(verdict, Verdict::Failed { .. } | Verdict::CannotBeJudged { .. });
+    let failed = matrix.entries.iter().filter(|entry| is_failure(&entry.verdict)).count();
     Ok(failed.min(99) as u8)
 }
 

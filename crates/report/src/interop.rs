@@ -18,17 +18,20 @@ pub use terminal::render_interop_terminal;
 enum Outcome {
     Succeeded,
     Failed,
+    CannotBeJudged,
     Unsupported,
     NotRun,
 }
 
 impl Outcome {
-    const ALL: [Outcome; 4] = [Outcome::Succeeded, Outcome::Failed, Outcome::Unsupported, Outcome::NotRun];
+    const ALL: [Outcome; 5] =
+        [Outcome::Succeeded, Outcome::Failed, Outcome::CannotBeJudged, Outcome::Unsupported, Outcome::NotRun];
 
     fn of(verdict: Option<&Verdict>) -> Self {
         match verdict {
             Some(Verdict::Succeeded) => Outcome::Succeeded,
             Some(Verdict::Failed { .. }) => Outcome::Failed,
+            Some(Verdict::CannotBeJudged { .. }) => Outcome::CannotBeJudged,
             Some(Verdict::Unsupported { .. }) => Outcome::Unsupported,
             None => Outcome::NotRun,
         }
@@ -38,6 +41,7 @@ impl Outcome {
         match self {
             Outcome::Succeeded => "\u{2713}",
             Outcome::Failed => "\u{2717}",
+            Outcome::CannotBeJudged => "~",
             Outcome::Unsupported => "?",
             Outcome::NotRun => "\u{2013}",
         }
@@ -47,6 +51,7 @@ impl Outcome {
         match self {
             Outcome::Succeeded => "succeeded",
             Outcome::Failed => "failed",
+            Outcome::CannotBeJudged => "cannot be judged",
             Outcome::Unsupported => "not supported",
             Outcome::NotRun => "not run",
         }
@@ -71,8 +76,8 @@ fn cases_with<'a>(matrix: &'a Matrix, server: &str, client: &str, outcome: Outco
 }
 
 /// How often each outcome came, by [`Outcome::ALL`], in the pairs and cases that are wanted.
-fn counts(matrix: &Matrix, is_wanted: impl Fn(&str, &str, &str) -> bool) -> [usize; 4] {
-    let mut counts = [0; 4];
+fn counts(matrix: &Matrix, is_wanted: impl Fn(&str, &str, &str) -> bool) -> [usize; 5] {
+    let mut counts = [0; 5];
     for client in &matrix.clients {
         for server in &matrix.servers {
             for case in matrix.cases.iter().filter(|case| is_wanted(server, client, case)) {
@@ -85,7 +90,7 @@ fn counts(matrix: &Matrix, is_wanted: impl Fn(&str, &str, &str) -> bool) -> [usi
 }
 
 /// "2 succeeded, 1 failed", without those that did not occur.
-fn count_words(counts: [usize; 4]) -> String {
+fn count_words(counts: [usize; 5]) -> String {
     let words = Outcome::ALL.into_iter().zip(counts).filter(|(_, count)| *count > 0);
     let words: Vec<String> = words.map(|(outcome, count)| format!("{count} {}", outcome.name())).collect();
     if words.is_empty() { "nothing to run".to_owned() } else { words.join(", ") }

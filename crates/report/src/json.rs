@@ -44,6 +44,7 @@ fn group(group: &Group) -> Value {
             "seed": row.run.seed,
             "versions": row.versions,
             "metrics": row.metrics.metrics,
+            "withheld": row.metrics.withheld,
             "warnings": row.metrics.warnings,
         })
     });

@@ -176,13 +176,7 @@ impl<'a> FrameRow<'a> {
                 self.path_id = Some(path);
                 self.error_code = Some(error);
             }
-            ExtensionFrame::PathNewConnectionId {
-                path,
-                sequence,
-                retire_prior_to,
-                connection_id,
-                reset_token: _,
-            } => {
+            ExtensionFrame::PathNewConnectionId { path, sequence, retire_prior_to, connection_id, reset_token: _ } => {
                 self.path_id = Some(path);
                 self.sequence = Some(sequence);
                 self.retire_prior_to = Some(retire_prior_to);

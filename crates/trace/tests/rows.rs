@@ -10,8 +10,8 @@ use parquet::record::Field;
 use quiclab_trace::{EVENTS_FILE, FRAMES_FILE, PACKETS_FILE, TraceWriter};
 use quiclab_units::Time;
 use quiclab_wire::{
-    Ack, ConnectionId, Decryption, Flow, FrameError, Observed, QlogEvent, QlogEventKind, QlogMetrics, QuicForm,
-    QuicFrame, QuicPacket, Role, Segment, TcpFlags, Transport,
+    Ack, ConnectionId, Decryption, ExtensionFrame, Flow, FrameError, Observed, QlogEvent, QlogEventKind, QlogMetrics,
+    QuicForm, QuicFrame, QuicPacket, Role, Segment, TcpFlags, Transport,
 };
 
 fn number(value: Option<u64>) -> Field {
@@ -346,6 +346,41 @@ fn frames_fill_the_columns_that_they_have() {
             ],
         ),
         (QuicFrame::ImmediateAck, vec![]),
+        (
+            QuicFrame::Extension(ExtensionFrame::TimeStamp { time_stamp: 12 }),
+            vec![("time_stamp_encoded", Field::ULong(12))],
+        ),
+        (
+            QuicFrame::Extension(ExtensionFrame::ResetStreamAt {
+                stream: 4,
+                error: 5,
+                final_size: 9,
+                reliable_size: 3,
+            }),
+            vec![
+                ("stream_id", Field::ULong(4)),
+                ("error_code", Field::ULong(5)),
+                ("final_size_bytes", Field::ULong(9)),
+                ("reliable_size_bytes", Field::ULong(3)),
+            ],
+        ),
+        (
+            QuicFrame::Extension(ExtensionFrame::PathAck {
+                path: 2,
+                ack: Ack { encoded_delay: 4, ranges: vec![5..=5], ecn: None },
+            }),
+            vec![
+                ("path_id", Field::ULong(2)),
+                ("ack_largest", Field::ULong(5)),
+                ("ack_delay_encoded", Field::ULong(4)),
+                ("ack_ranges", string("[{first: 5, last: 5}]")),
+            ],
+        ),
+        (
+            QuicFrame::Extension(ExtensionFrame::PathRetireConnectionId { path: 2, sequence: 7 }),
+            vec![("path_id", Field::ULong(2)), ("sequence", Field::ULong(7))],
+        ),
+        (QuicFrame::Extension(ExtensionFrame::MaxPathId { maximum: 6 }), vec![("maximum", Field::ULong(6))]),
     ];
     let frames: Vec<QuicFrame> = all.iter().map(|(frame, _)| frame.clone()).collect();
     let packets = [packet(QuicForm::OneRtt, 0..frames.len())];

@@ -3,7 +3,7 @@
 use quiclab_wire::{QuicForm, Role};
 
 use crate::cases::{Case, KIB, PLAIN, PathNeeds, files};
-use crate::checks::{Reasons, one_connection, unread};
+use crate::checks::{Reasons, one_connection};
 use crate::facts::Facts;
 
 /// As the interop runner has it. Less CRYPTO data in Handshake packets, and the server has not sent the chain it was given.
@@ -27,11 +27,10 @@ fn judge(_case: &Case, facts: &Facts, reasons: &mut Reasons) {
     let negotiations = server.packets(QuicForm::VersionNegotiation);
     reasons.unless(negotiations == 0, || format!("expected no Version Negotiation packet, found {negotiations}"));
     let bytes = server.handshake_crypto_bytes;
-    reasons.unless(bytes >= LEAST_HANDSHAKE_BYTES, || {
+    reasons.unless_shown(bytes >= LEAST_HANDSHAKE_BYTES, connection, Role::Server, || {
         format!(
             "expected at least {LEAST_HANDSHAKE_BYTES} bytes of CRYPTO data in the server's Handshake packets, as its \
-             certificate chain is long, found {bytes}{}",
-            unread(connection, Role::Server)
+             certificate chain is long, found {bytes}"
         )
     });
     let amplification = &connection.amplification;

@@ -3,7 +3,7 @@
 use quiclab_wire::{QuicForm, Role};
 
 use crate::cases::{Case, MIB, PLAIN, files};
-use crate::checks::{Reasons, one_connection, unread};
+use crate::checks::{Reasons, one_connection};
 use crate::facts::Facts;
 
 pub(super) const CASE: Case = Case {
@@ -21,14 +21,13 @@ fn judge(_case: &Case, facts: &Facts, reasons: &mut Reasons) {
     for sender in Role::BOTH {
         let sent = connection.sent(sender);
         let [before, after] = sent.key_phase_packets;
-        reasons.unless(sent.key_updates > 0 && after > 0, || {
+        reasons.unless_shown(sent.key_updates > 0 && after > 0, connection, sender, || {
             format!(
                 "expected 1-RTT packets of the {} with a new key (RFC 9001 section 6), found {} key updates, {before} packets \
-                 with key phase 0 and {after} with key phase 1, of {}{}",
+                 with key phase 0 and {after} with key phase 1, of {}",
                 sender.name(),
                 sent.key_updates,
-                sent.packets(QuicForm::OneRtt),
-                unread(connection, sender)
+                sent.packets(QuicForm::OneRtt)
             )
         });
     }

@@ -4,7 +4,7 @@ use quiclab_units::Duration;
 use quiclab_wire::Role;
 
 use crate::cases::{Case, KIB, PLAIN, PathNeeds, files, handshake};
-use crate::checks::{Reasons, unread};
+use crate::checks::Reasons;
 use crate::facts::Facts;
 
 /// RFC 9002 section 6.2.2: without a sample the RTT is taken for 333 ms, and the first probe leaves after 999 ms. With a
@@ -24,11 +24,10 @@ fn judge(case: &Case, facts: &Facts, reasons: &mut Reasons) {
     handshake::judge(case, facts, reasons);
     for connection in facts.handshakes() {
         let hellos = connection.sent(Role::Client).initials_with_first_crypto_byte;
-        reasons.unless(hellos >= 2, || {
+        reasons.unless_shown(hellos >= 2, connection, Role::Client, || {
             format!(
                 "expected the client to send its ClientHello at least 2 times, as its probe timeout passes before an answer \
-                 can come (RFC 9002 section 6.2.2), found {hellos}{}",
-                unread(connection, Role::Client)
+                 can come (RFC 9002 section 6.2.2), found {hellos}"
             )
         });
     }

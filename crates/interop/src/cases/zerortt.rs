@@ -5,7 +5,7 @@ use quiclab_wire::{QuicForm, Role};
 
 use super::resumption::session;
 use crate::cases::{Case, Files, PLAIN};
-use crate::checks::{Reasons, two_connections, unread};
+use crate::checks::{Reasons, two_connections};
 use crate::facts::Facts;
 
 pub(super) const CASE: Case = Case {
@@ -27,11 +27,10 @@ fn judge(_case: &Case, facts: &Facts, reasons: &mut Reasons) {
     // What could not be read held requests, where the server took it and few came later.
     let early = client.zero_rtt_stream_bytes + client.zero_rtt_bytes_unread;
     let late = client.one_rtt_stream_bytes;
-    reasons.unless(early > 0, || {
+    reasons.unless_shown(early > 0, second, Role::Client, || {
         format!(
-            "expected requests in 0-RTT packets on the second connection, found none in {} 0-RTT packets{}",
-            client.packets(QuicForm::ZeroRtt),
-            unread(second, Role::Client)
+            "expected requests in 0-RTT packets on the second connection, found none in {} 0-RTT packets",
+            client.packets(QuicForm::ZeroRtt)
         )
     });
     reasons.unless(late <= early, || {
@@ -41,10 +40,9 @@ fn judge(_case: &Case, facts: &Facts, reasons: &mut Reasons) {
         )
     });
     match second.tls.accepts_early_data {
-        None => reasons.push(format!(
-            "whether the server took the 0-RTT data is not known: its EncryptedExtensions were not found{}",
-            unread(second, Role::Server)
-        )),
+        None => reasons.unless_shown(false, second, Role::Server, || {
+            "whether the server took the 0-RTT data is not known: its EncryptedExtensions were not found".to_owned()
+        }),
         Some(false) => reasons.push(
             "the server did not take the 0-RTT data: its EncryptedExtensions have no early_data (RFC 8446 section 4.2.10)"
                 .to_owned(),

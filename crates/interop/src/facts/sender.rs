@@ -27,6 +27,10 @@ pub struct SenderFacts {
     pub packets_by_form: BTreeMap<QuicForm, u64>,
     /// Packets without a key in the key log, or cut by the capture: what they hold is not known.
     pub packets_unread: u64,
+    /// Decrypted packets that end in a frame which cannot be read: what follows it in them is not known.
+    pub packets_with_unread_frames: u64,
+    /// The first such frame, in words. `None` where there is none.
+    pub unread_frame: Option<String>,
     /// Packets whose keys are there and do not fit.
     pub packets_not_authentic: u64,
     /// Versions of its Initial packets.
@@ -97,6 +101,10 @@ impl SenderMeter {
                 }
             }
             Decryption::Verified => {
+                if let Some(error) = &packet.frame_error {
+                    facts.packets_with_unread_frames += 1;
+                    facts.unread_frame.get_or_insert_with(|| error.to_string());
+                }
                 if let Some(phase) = packet.key_phase {
                     facts.key_phase_packets[usize::from(phase)] += 1;
                 }

@@ -99,3 +99,13 @@ pub fn assert_fails(case: &str, facts: &Facts, words: &[&str]) {
     let found = reasons.iter().any(|reason| words.iter().all(|word| reason.contains(word)));
     assert!(found, "{case}: no reason has {words:?}: {reasons:#?}");
 }
+
+/// Cannot be judged, with a reason that has all of these words.
+#[track_caller]
+pub fn assert_cannot_be_judged(case: &str, facts: &Facts, words: &[&str]) {
+    let Verdict::CannotBeJudged { reasons } = verdict(case, facts) else {
+        panic!("{case} cannot be judged for {words:?}, found {:?}", verdict(case, facts))
+    };
+    let found = reasons.iter().any(|reason| words.iter().all(|word| reason.contains(word)));
+    assert!(found, "{case}: no reason has {words:?}: {reasons:#?}");
+}

@@ -332,7 +332,8 @@ fn without_acks_no_bucket_is_found() {
 #[test]
 fn each_phase_has_the_causes_of_its_own_packets() {
     let mut run = RunMetrics::empty();
-    run.slow_start = Some(crate::phases::SlowStart { ended_by: SlowStartEnd::FirstLoss, evidence: String::new() });
+    run.slow_start =
+        Some(crate::phases::SlowStart { ended_by: crate::phases::SlowStartEnd::FirstLoss, evidence: String::new() });
     let mut sender = Sender::new();
     // Ten packets of an ACK, of which the last seven are after slow start, and a batch of eight after it.
     sender.ack(10, false).wait(10_000).train(10, 1_200, |packet, context| context.is_steady = packet >= 3);
@@ -352,9 +353,8 @@ fn each_phase_has_the_causes_of_its_own_packets() {
 }
 
 #[test]
-fn where_the_phases_are_not_known_they_have_no_causes() {
+fn without_phases_the_whole_flow_alone_has_causes() {
     let mut run = RunMetrics::empty();
-    run.slow_start = Some(crate::phases::SlowStart { ended_by: SlowStartEnd::Unknown, evidence: String::new() });
     let mut sender = Sender::new();
     sender.train(8, 1_200, |_, _| {});
     sender.meter.finish(THRESHOLD, &mut run);

@@ -27,9 +27,9 @@ fn single_packets(meter: &mut PhaseMeter) {
     }
 }
 
-fn finished(meter: PhaseMeter, is_known: bool) -> RunMetrics {
+fn finished(meter: PhaseMeter) -> RunMetrics {
     let mut run = RunMetrics::empty();
-    meter.finish(is_known, &mut run);
+    meter.finish(&mut run);
     run
 }
 
@@ -39,7 +39,7 @@ fn each_phase_has_the_numbers_of_its_own_packets() {
     trains_of_20(&mut meter);
     meter.on_loss(loss(150 * MILLISECOND));
     single_packets(&mut meter);
-    let run = finished(meter, true);
+    let run = finished(meter);
     assert_eq!(run.metrics.slow_start_end_ns, Some(149 * MILLISECOND), "from the first packet, which is at 1 ms");
     let slow_start = &run.metrics.slow_start;
     assert_eq!((slow_start.packets_sent, slow_start.train_max_packets), (Some(200), Some(20)));
@@ -75,7 +75,7 @@ fn a_train_across_the_boundary_is_cut_and_the_gap_there_counts_in_neither_phase(
         }
         meter.on_packet(Time::from_nanos(packet * 10_000), FRAME, 1_200);
     }
-    let metrics = finished(meter, true).metrics;
+    let metrics = finished(meter).metrics;
     assert_eq!((metrics.slow_start.train_max_packets, metrics.steady.train_max_packets), (Some(4), Some(8)));
     assert_eq!((metrics.slow_start.duration_ns, metrics.steady.duration_ns), (Some(30_000), Some(70_000)));
     assert_eq!(metrics.slow_start.train_share_of_packets_le_5, Some(1.0));
@@ -91,7 +91,7 @@ fn only_the_first_event_ends_slow_start() {
     meter.on_loss(loss(5 * MILLISECOND));
     meter.on_retransmission(Time::from_nanos(6 * MILLISECOND));
     meter.on_packet(Time::from_nanos(6 * MILLISECOND), FRAME, 1_200);
-    let run = finished(meter, true);
+    let run = finished(meter);
     assert_eq!(run.metrics.slow_start_end_ns, Some(MILLISECOND));
     assert_eq!((run.metrics.slow_start.packets_sent, run.metrics.steady.packets_sent), (Some(1), Some(2)));
     assert_eq!(run.slow_start.unwrap().ended_by, SlowStartEnd::WindowPeak);
@@ -101,21 +101,10 @@ fn only_the_first_event_ends_slow_start() {
 fn without_a_loss_all_of_it_is_slow_start() {
     let mut meter = PhaseMeter::new(THRESHOLD);
     trains_of_20(&mut meter);
-    let run = finished(meter, true);
+    let run = finished(meter);
     assert_eq!(run.slow_start.unwrap().ended_by, SlowStartEnd::NotSeen);
     assert_eq!((run.metrics.slow_start_end_ns, run.metrics.slow_start.packets_sent), (None, Some(200)));
     assert_eq!(run.metrics.steady, PacingMetrics::default());
-}
-
-#[test]
-fn where_acks_are_not_read_no_phase_has_a_number() {
-    let mut meter = PhaseMeter::new(THRESHOLD);
-    trains_of_20(&mut meter);
-    meter.on_loss(loss(150 * MILLISECOND));
-    single_packets(&mut meter);
-    let run = finished(meter, false);
-    assert_eq!(run.slow_start.unwrap().ended_by, SlowStartEnd::Unknown);
-    assert_eq!(run.metrics, crate::output::Metrics::default());
 }
 
 #[test]
@@ -123,7 +112,7 @@ fn a_loss_with_the_last_ack_leaves_nothing_after_slow_start() {
     let mut meter = PhaseMeter::new(THRESHOLD);
     trains_of_20(&mut meter);
     meter.on_loss(loss(150 * MILLISECOND));
-    let metrics = finished(meter, true).metrics;
+    let metrics = finished(meter).metrics;
     assert_eq!(metrics.slow_start_end_ns, Some(149 * MILLISECOND));
     assert_eq!((metrics.slow_start.packets_sent, metrics.steady.packets_sent), (Some(200), None));
 }

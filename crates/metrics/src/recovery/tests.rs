@@ -44,7 +44,7 @@ impl Sender {
 
     fn metrics(&mut self) -> Metrics {
         let mut run = RunMetrics::empty();
-        self.0.finish(true, true, &mut run);
+        self.0.finish(&mut run);
         run.metrics
     }
 }
@@ -192,14 +192,4 @@ fn numbers_out_of_order_and_numbers_that_never_came_are_counted() {
     }
     let metrics = sender.metrics();
     assert_eq!((metrics.packets_reordered, metrics.packet_numbers_missing), (Some(1), Some(2)));
-}
-
-#[test]
-fn what_was_not_read_is_null() {
-    let mut sender = Sender::default();
-    sender.0.on_sent(APPLICATION, 0, Time::default(), 1_000, None, Time::default());
-    let mut run = RunMetrics::empty();
-    sender.0.finish(false, false, &mut run);
-    assert_eq!(run.metrics.packets_reordered, Some(0));
-    assert_eq!((run.metrics.stream_bytes, run.metrics.packets_lost, run.metrics.rtt_samples), (None, None, None));
 }

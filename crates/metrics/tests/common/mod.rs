@@ -51,6 +51,17 @@ impl Made {
         Made::tcp(time_ns, [10, 0, 0, 1], [10, 0, 0, 2], SERVER_PORT, CLIENT_PORT, payload)
     }
 
+    /// The beginning of a connection.
+    pub fn tcp_syn_from_client(time_ns: u64) -> Made {
+        let builder = PacketBuilder::ethernet2([2; 6], [4; 6])
+            .ipv4([10, 0, 0, 2], [10, 0, 0, 1], 64)
+            .tcp(CLIENT_PORT, SERVER_PORT, 1, 65_535)
+            .syn();
+        let mut frame = Vec::new();
+        builder.write(&mut frame, &[]).unwrap();
+        Made::frame(time_ns, frame)
+    }
+
     /// With data that begin at this sequence number.
     pub fn tcp_data_from_server(time_ns: u64, sequence_number: u32, payload: &[u8]) -> Made {
         let builder = PacketBuilder::ethernet2([2; 6], [4; 6])
@@ -157,9 +168,20 @@ pub fn capture_of_response(packets: &[Made], bytes: u64) -> CaptureAnalysis {
     analyzed(&pcapng(packets), settings)
 }
 
-/// Server packets with 1-RTT protection at these times.
+/// Server packets with 1-RTT protection at these times, no two of them alike.
 pub fn packets_at(times_ns: &[u64]) -> Vec<Made> {
-    times_ns.iter().map(|time| Made::udp_from_server(*time, ONE_RTT)).collect()
+    let packet = |(place, time): (usize, &u64)| {
+        let mut payload = ONE_RTT.to_vec();
+        payload[8..16].copy_from_slice(&(place as u64).to_be_bytes());
+        Made::udp_from_server(*time, &payload)
+    };
+    times_ns.iter().enumerate().map(packet).collect()
+}
+
+/// The same behind a packet of the server's handshake at the first time, as in a capture of a whole connection.
+pub fn connection_at(times_ns: &[u64]) -> Vec<Made> {
+    let handshake = Made::udp_from_server(times_ns[0], &handshake());
+    [vec![handshake], packets_at(times_ns)].concat()
 }
 
 pub fn server_packets(times_ns: &[u64]) -> CaptureAnalysis {
@@ -172,7 +194,15 @@ pub fn measure_capture(capture: &CaptureAnalysis) -> RunMetrics {
 
 /// Without those that every capture made here has: nobody has keys for it, and only one end sends.
 pub fn codes(run: &RunMetrics) -> Vec<&str> {
-    const OF_MADE_CAPTURES: [&str; 4] = ["keys_missing", "roles_guessed", "no_payload_captured", "decryption_failed"];
+    const OF_MADE_CAPTURES: [&str; 7] = [
+        "keys_missing",
+        "roles_guessed",
+        "no_payload_captured",
+        "decryption_failed",
+        "acknowledgments_missing",
+        "handshake_unread",
+        "capture_began_late",
+    ];
     let codes = run.warnings.iter().map(|warning| warning.code.as_str());
     codes.filter(|code| !OF_MADE_CAPTURES.contains(code)).collect()
 }

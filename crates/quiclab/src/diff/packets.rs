@@ -146,6 +146,10 @@ fn described(packet: &QuicPacket, frames: &[QuicFrame]) -> String {
         text.push_str(if place == 0 { ": " } else { ", " });
         text.push_str(&frame_in_words(frame));
     }
+    if let Some(error) = &packet.frame_error {
+        text.push_str(if frames.is_empty() { ": " } else { ", " });
+        let _ = write!(text, "{error}");
+    }
     text
 }
 

@@ -70,6 +70,7 @@ pub fn in_words(case: &Case, place: &Path) -> String {
         Ok(Verdict::Succeeded) => "succeeded".to_owned(),
         Ok(Verdict::Unsupported { role }) => format!("not supported by the {}", role.name()),
         Ok(Verdict::Failed { reasons }) => format!("FAILED: {}", reasons.join("; ")),
+        Ok(Verdict::CannotBeJudged { reasons }) => format!("CANNOT BE JUDGED: {}", reasons.join("; ")),
         Err(error) => format!("FAILED: {error:#}"),
     }
 }

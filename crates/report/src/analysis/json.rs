@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{AnalysisInput, AnalyzedCapture};
 
 /// Changes when a field changes its meaning, its unit or its name.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// One JSON object, indented.
 pub fn render_analysis_json(input: &AnalysisInput) -> String {
@@ -87,6 +87,7 @@ fn flow(capture: &AnalyzedCapture, direction: &DirectionAnalysis) -> Value {
             "not_protected": decryption.not_protected,
         },
         "windows": direction.windows,
+        "withheld": direction.run.withheld,
         "warnings": direction.run.warnings,
     })
 }

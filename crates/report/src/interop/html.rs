@@ -90,6 +90,7 @@ fn words(entry: &Entry) -> String {
     match &entry.verdict {
         Verdict::Succeeded => "succeeded".to_owned(),
         Verdict::Failed { reasons } => format!("failed: {}", reasons.join("; ")),
+        Verdict::CannotBeJudged { reasons } => format!("cannot be judged: {}", reasons.join("; ")),
         Verdict::Unsupported { role } => format!("the {} does not support it", role.name()),
     }
 }
@@ -97,14 +98,14 @@ fn words(entry: &Entry) -> String {
 fn class(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Succeeded => "succeeded",
-        Outcome::Failed => "not-passed",
+        Outcome::Failed | Outcome::CannotBeJudged => "not-passed",
         Outcome::Unsupported => "unsupported",
         Outcome::NotRun => "not-run",
     }
 }
 
-fn total(counts: [usize; 4]) -> Markup {
-    let run: usize = counts[..3].iter().sum();
+fn total(counts: [usize; 5]) -> Markup {
+    let run: usize = counts[..Outcome::NotRun as usize].iter().sum();
     html! { td.total title=(count_words(counts)) { (counts[Outcome::Succeeded as usize]) " of " (run) } }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use quiclab_interop::Matrix;
+use quiclab_interop::{Matrix, Verdict};
 use serde_json::{Map, Value, json};
 
 use super::{description, letters};
@@ -33,7 +33,10 @@ pub fn render_interop_json(matrix: &Matrix, info: &RunnerInfo) -> String {
     let results: Vec<Vec<Value>> = pairs()
         .map(|(server, client)| {
             let cases = matrix.cases.iter().map(|case| {
-                let result = matrix.entry(server, client, case).map(|entry| entry.verdict.name());
+                // The runner has no word for what cannot be judged: its readers see a case that was not run.
+                let is_known = |verdict: &&Verdict| !matches!(verdict, Verdict::CannotBeJudged { .. });
+                let verdict = matrix.entry(server, client, case).map(|entry| &entry.verdict).filter(is_known);
+                let result = verdict.map(Verdict::name);
                 json!({ "abbr": letters(case), "name": case, "result": result })
             });
             cases.collect()

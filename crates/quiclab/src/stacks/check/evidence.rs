@@ -79,6 +79,7 @@ pub fn judge(proof: &Proof, ended: &Ended, proofs: &[Proof], all: &[Ended]) -> R
             Ok(Verdict::Succeeded) => Ok("the packets and files show it".to_owned()),
             Ok(Verdict::Unsupported { role }) => Err(format!("the {} answered 127", role.name())),
             Ok(Verdict::Failed { reasons }) => Err(reasons.join("; ")),
+            Ok(Verdict::CannotBeJudged { reasons }) => Err(format!("cannot be judged: {}", reasons.join("; "))),
             Err(error) => Err(format!("{error:#}")),
         },
         (Expected::Pacing(_), Ended::Badly { failure: RunFailure::Unsupported(_), .. }) => {

@@ -242,9 +242,7 @@ impl ExtensionFrame {
             }
             MAX_PATH_ID | EARLIER_MAX_PATH_ID => ExtensionFrame::MaxPathId { maximum: integer(fields)? },
             PATHS_BLOCKED => ExtensionFrame::PathsBlocked { maximum: integer(fields)? },
-            PATH_CIDS_BLOCKED => {
-                ExtensionFrame::PathCidsBlocked { path: integer(fields)?, sequence: integer(fields)? }
-            }
+            PATH_CIDS_BLOCKED => ExtensionFrame::PathCidsBlocked { path: integer(fields)?, sequence: integer(fields)? },
             OBSERVED_ADDRESS_V4 | OBSERVED_ADDRESS_V6 => ExtensionFrame::ObservedAddress {
                 sequence: integer(fields)?,
                 address: parse_address(frame_type == OBSERVED_ADDRESS_V6, fields)?,

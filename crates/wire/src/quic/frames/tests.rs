@@ -20,7 +20,10 @@ fn ranges_of_an_ack_are_counted_from_the_largest() {
 #[test]
 fn an_ack_below_zero_is_refused() {
     let mut frames = Vec::new();
-    assert_eq!(parse_frames(&[0x02, 1, 0, 0, 2], &mut frames), Err(FrameError { offset: 0, frame_type: Some(2), is_known_type: true }));
+    assert_eq!(
+        parse_frames(&[0x02, 1, 0, 0, 2], &mut frames),
+        Err(FrameError { offset: 0, frame_type: Some(2), is_known_type: true })
+    );
     assert!(parse_frames(&[0x02, 3, 0, 1, 1, 1, 0], &mut frames).is_err());
 }
 

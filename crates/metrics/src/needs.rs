@@ -1,0 +1,307 @@
+//! What each metric rests on. A metric one of whose needs is not met is null, with the reason in [`RunMetrics::withheld`].
+
+use std::collections::BTreeMap;
+
+use quiclab_wire::{FlowProtocol, Role};
+
+use crate::bursts::BurstCause;
+use crate::output::{Metrics, RunMetrics, Withheld};
+use crate::pacing::{self, PacingMetrics};
+use crate::phases::{SlowStart, SlowStartEnd};
+use crate::warnings::WarningCode;
+
+/// Share of packets that may be missing, unread, copied or oversized before the metrics that rest on them are null.
+pub const MOST_UNMET: f64 = 0.01;
+
+/// Something that a capture must show for a metric to mean something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// Frames are those of the wire, not super-packets from before segmentation.
+    WireSizedPackets,
+    /// The tap saw each packet once.
+    NoCopies,
+    /// The capture has every packet that passed its tap.
+    EveryPacket,
+    /// The capture has the beginning of the connection.
+    Beginning,
+    /// The capture has the end of the connection, and the reader followed it there.
+    Ending,
+    /// The packet numbers of the sender's packets are known.
+    PacketNumbers,
+    /// The frames of the sender's packets were read.
+    OwnFrames,
+    /// The frames of the peer's packets were read: its acknowledgments. For TCP, the peer's segments were captured.
+    PeerFrames,
+}
+
+use Need::{Beginning, Ending, EveryPacket, NoCopies, OwnFrames, PacketNumbers, PeerFrames, WireSizedPackets};
+
+impl Need {
+    /// In the order of declaration.
+    pub const ALL: [Need; 8] =
+        [WireSizedPackets, NoCopies, EveryPacket, Beginning, Ending, PacketNumbers, OwnFrames, PeerFrames];
+
+    /// Stable name, as in `metrics.json` and docs/reference/metrics.md.
+    pub fn name(self) -> &'static str {
+        match self {
+            WireSizedPackets => "wire_sized_packets",
+            NoCopies => "no_copies",
+            EveryPacket => "every_packet",
+            Beginning => "beginning",
+            Ending => "ending",
+            PacketNumbers => "packet_numbers",
+            OwnFrames => "own_frames",
+            PeerFrames => "peer_frames",
+        }
+    }
+}
+
+const COUNTS: &[Need] = &[NoCopies, EveryPacket];
+const SPACING: &[Need] = &[WireSizedPackets, NoCopies, EveryPacket];
+const CAUSES: &[Need] = &[WireSizedPackets, NoCopies, EveryPacket, Beginning, PacketNumbers, OwnFrames, PeerFrames];
+const STREAMS: &[Need] = &[EveryPacket, OwnFrames];
+const REPEATED: &[Need] = &[EveryPacket, Beginning, OwnFrames];
+const RECOVERY: &[Need] = &[EveryPacket, PacketNumbers, OwnFrames, PeerFrames];
+const HANDSHAKE: &[Need] = &[EveryPacket, Beginning];
+
+const SLOW_START_END: &[Need] = &[EveryPacket, Beginning, PacketNumbers, OwnFrames, PeerFrames];
+
+/// Every metric with its needs. A test holds it to [`Metrics`] and to docs/reference/metrics.md; another takes each need away.
+pub const NEEDS: &[(&str, &[Need])] = &with_phases::<{ WHOLE.len() + 2 * PacingMetrics::NAMES.len() }>();
+
+const fn with_phases<const ALL: usize>() -> [(&'static str, &'static [Need]); ALL] {
+    // Which phase a packet belongs to rests on what the causes of bursts rest on.
+    let mut all = [("", CAUSES); ALL];
+    let mut place = 0;
+    while place < ALL {
+        let phase = place.saturating_sub(WHOLE.len());
+        if place < WHOLE.len() {
+            all[place] = WHOLE[place];
+        } else if phase < pacing::SLOW_START.len() {
+            all[place].0 = pacing::SLOW_START[phase];
+        } else {
+            all[place].0 = pacing::STEADY[phase - pacing::SLOW_START.len()];
+        }
+        place += 1;
+    }
+    all
+}
+
+/// Those of the whole flow.
+const WHOLE: &[(&str, &[Need])] = &[
+    ("packets_sent", SPACING),
+    ("bytes_sent", COUNTS),
+    ("payload_bytes_sent", COUNTS),
+    ("duration_ns", &[]),
+    ("throughput_bps", COUNTS),
+    ("gap_median_ns", SPACING),
+    ("gap_share_below_100us", SPACING),
+    ("gap_coefficient_of_variation", SPACING),
+    ("train_share_of_packets_1", SPACING),
+    ("train_share_of_packets_le_5", SPACING),
+    ("train_share_of_trains_le_5", SPACING),
+    ("train_max_packets", SPACING),
+    ("burst_max_bytes", SPACING),
+    ("burst_mean_bytes", SPACING),
+    ("peak_to_mean_1ms", SPACING),
+    ("peak_to_mean_10ms", SPACING),
+    ("burst_share_of_packets", SPACING),
+    ("burst_share_start_up", CAUSES),
+    ("burst_share_recovery_end", CAUSES),
+    ("burst_share_late_timer", CAUSES),
+    ("burst_share_batch", CAUSES),
+    ("burst_share_application_pause", CAUSES),
+    ("burst_share_bucket", CAUSES),
+    ("burst_share_ack", CAUSES),
+    ("burst_share_unknown", CAUSES),
+    ("pacing_bucket_packets", CAUSES),
+    ("slow_start_end_ns", SLOW_START_END),
+    ("goodput_wire_bps", &[EveryPacket, Beginning, Ending, OwnFrames]),
+    ("goodput_process_bps", &[]),
+    ("stream_bytes", STREAMS),
+    ("packets_retransmitted", REPEATED),
+    ("retransmitted_bytes", REPEATED),
+    ("packets_lost", RECOVERY),
+    ("packets_lost_spuriously", RECOVERY),
+    ("packets_reordered", &[PacketNumbers]),
+    ("packets_duplicated", &[]),
+    ("packet_numbers_missing", &[PacketNumbers]),
+    ("acks_received", &[EveryPacket, PeerFrames]),
+    ("ack_delay_median_ns", RECOVERY),
+    ("bytes_in_flight_max", RECOVERY),
+    ("bytes_in_flight_mean", RECOVERY),
+    ("congestion_window_reductions", &[]),
+    ("congestion_window_restorations", &[]),
+    ("rtt_samples", RECOVERY),
+    ("rtt_min_ns", RECOVERY),
+    ("rtt_median_ns", RECOVERY),
+    ("rtt_p95_ns", RECOVERY),
+    ("rtt_max_ns", RECOVERY),
+    ("smoothed_rtt_ns", RECOVERY),
+    ("handshake_first_reply_ns", HANDSHAKE),
+    ("handshake_server_hello_ns", HANDSHAKE),
+    ("handshake_first_one_rtt_ns", HANDSHAKE),
+    ("handshake_client_finished_ns", HANDSHAKE),
+    ("handshake_confirmed_ns", HANDSHAKE),
+    ("time_to_first_byte_ns", HANDSHAKE),
+    ("precision_sd_ns", &[]),
+    ("precision_samples", &[]),
+    ("drops_packets", &[]),
+    ("cpu_busy_share", &[]),
+];
+
+/// What a sender's metrics are about: which of them apply to it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Subject {
+    pub(crate) sender: Role,
+    pub(crate) protocol: FlowProtocol,
+    /// The length of the response was given, so that goodput does not rest on the bytes of streams.
+    pub(crate) response_is_given: bool,
+}
+
+impl Subject {
+    /// What this metric needs of this sender.
+    fn needs(self, metric: &str, needs: &[Need]) -> Vec<Need> {
+        // TCP: a retransmission is seen without the peer.
+        let is_by_retransmission = self.protocol == FlowProtocol::Tcp
+            && (metric == "slow_start_end_ns" || pacing::is_of_phase(metric))
+            && (metric.ends_with("_burst_share_of_packets") || !metric.contains("_burst_share_"));
+        let is_needed = |need: &Need| match (metric, need) {
+            (_, PacketNumbers | OwnFrames | PeerFrames) if is_by_retransmission => false,
+            ("goodput_wire_bps", Beginning | Ending) => self.response_is_given,
+            ("goodput_wire_bps", EveryPacket | OwnFrames) => !self.response_is_given,
+            _ => true,
+        };
+        needs.iter().copied().filter(is_needed).collect()
+    }
+
+    /// Whether a metric without a value has none because of its needs, and not because it is about something else.
+    fn would_have(self, metric: &str, needs: &[Need]) -> bool {
+        let rests_on_frames = needs.iter().any(|need| matches!(need, PacketNumbers | OwnFrames | PeerFrames));
+        let is_of_servers = metric.starts_with("goodput_");
+        self.protocol == FlowProtocol::Quic
+            && rests_on_frames
+            && !metric.starts_with("burst_share_")
+            && (self.sender == Role::Server || !is_of_servers)
+    }
+}
+
+/// Needs that are not met, with the reason.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Unmet(BTreeMap<Need, (WarningCode, String)>);
+
+impl Unmet {
+    /// The first reason for a need is kept. `code`: of the warning that says so.
+    pub(crate) fn add(&mut self, need: Need, code: WarningCode, reason: String) {
+        self.0.entry(need).or_insert((code, reason));
+    }
+
+    /// Adds it where more than [`MOST_UNMET`] of `of` are concerned.
+    pub(crate) fn add_share(
+        &mut self,
+        need: Need,
+        code: WarningCode,
+        count: u64,
+        of: u64,
+        reason: &dyn Fn() -> String,
+    ) {
+        if count as f64 > MOST_UNMET * of as f64 {
+            self.add(need, code, reason());
+        }
+    }
+
+    pub(crate) fn has(&self, need: Need) -> bool {
+        self.0.contains_key(&need)
+    }
+
+    /// Takes away what rests on needs that are not met, notes why, and warns: one warning for each reason, which names the
+    /// metrics.
+    pub(crate) fn withhold(&self, subject: Subject, run: &mut RunMetrics) {
+        let mut by_reason: BTreeMap<&str, (WarningCode, Vec<&'static str>)> = BTreeMap::new();
+        let mut cleared = Vec::new();
+        // Once for all of them.
+        let values = serde_json::to_value(&run.metrics).expect("metrics hold only what JSON can say");
+        for (metric, needs) in NEEDS {
+            let needs = subject.needs(metric, needs);
+            let has_value = values.get(*metric).is_some_and(|value| !value.is_null());
+            if !has_value && !subject.would_have(metric, &needs) {
+                continue;
+            }
+            for need in needs {
+                let Some((code, reason)) = self.0.get(&need) else { continue };
+                cleared.push(*metric);
+                let (_, metrics) = by_reason.entry(reason).or_insert((*code, Vec::new()));
+                if !metrics.contains(metric) {
+                    metrics.push(metric);
+                }
+            }
+        }
+        let end = subject.needs("slow_start_end_ns", SLOW_START_END);
+        if let Some((_, reason)) = end.iter().find_map(|need| self.0.get(need)) {
+            let unknown = || SlowStart { ended_by: SlowStartEnd::Unknown, evidence: reason.clone() };
+            run.slow_start = run.slow_start.take().map(|_| unknown());
+        }
+        run.metrics.clear(&cleared);
+        self.clear_distributions(run);
+        for (reason, (code, metrics)) in by_reason {
+            run.withhold(code, reason, &metrics);
+        }
+    }
+
+    /// The same for a row of a time window.
+    pub(crate) fn clear_window(&self, metrics: &mut Metrics) {
+        if !self.0.is_empty() {
+            let unmet = |needs: &[Need]| needs.iter().any(|need| self.has(*need));
+            let names: Vec<&str> = NEEDS.iter().filter(|(_, needs)| unmet(needs)).map(|(name, _)| *name).collect();
+            metrics.clear(&names);
+        }
+    }
+
+    /// Whether the series of RTT and bytes in flight may be drawn.
+    pub(crate) fn hides_recovery(&self) -> bool {
+        RECOVERY.iter().any(|need| self.has(*need))
+    }
+
+    fn clear_distributions(&self, run: &mut RunMetrics) {
+        if SPACING.iter().any(|need| self.has(*need)) {
+            run.distributions.gaps_ns.clear();
+            run.distributions.trains.clear();
+            run.distributions.bursts.clear();
+        }
+        if self.hides_recovery() {
+            run.distributions.rtt_ns.clear();
+        }
+        if CAUSES.iter().any(|need| self.has(*need)) {
+            for burst in &mut run.distributions.bursts {
+                burst.evidence = match burst.cause {
+                    BurstCause::LateTimer | BurstCause::Batch => {
+                        format!("not decided without what is missing; {}", burst.evidence)
+                    }
+                    _ => "not decided without what is missing".to_owned(),
+                };
+                burst.cause = BurstCause::Unknown;
+            }
+        }
+    }
+}
+
+impl RunMetrics {
+    /// Notes that these metrics are null for this reason, and warns of it.
+    pub(crate) fn withhold(&mut self, code: WarningCode, reason: &str, metrics: &[&str]) {
+        if metrics.is_empty() {
+            return;
+        }
+        self.withheld.push(Withheld {
+            reason: reason.to_owned(),
+            metrics: metrics.iter().map(|name| (*name).to_owned()).collect(),
+        });
+        let (phases, mut names): (Vec<&str>, Vec<&str>) = metrics.iter().partition(|name| pacing::is_of_phase(name));
+        if !phases.is_empty() {
+            names.push("slow_start_*, steady_*");
+        }
+        self.warn(code, format!("{reason}; withheld: {}", names.join(", ")));
+    }
+}
+
+#[cfg(test)]
+mod tests;
