@@ -211,6 +211,23 @@ fn a_qlog_is_joined_to_the_capture_of_its_connection() {
 }
 
 /// quic-go names its handshake datagrams by CRC32c, so that some are found without keys.
+/// The client moves to another port with a connection ID that only an encrypted frame gave out.
+#[test]
+fn a_connection_that_cannot_be_followed_has_no_goodput() {
+    let goodput = |path: &Path| {
+        let json = json(&[text(path), "--response-size", "100 kB"]);
+        let flow = first_flow(&json).clone();
+        (json["flows"].as_array().unwrap().len(), flow["metrics"]["goodput_wire_bps"].clone(), flow)
+    };
+    let (flows, known, _) = goodput(&capture("migration.pcapng"));
+    assert!(flows == 2 && known.is_f64());
+    let bare = without_secrets("migration.pcapng");
+    let (flows, unknown, flow) = goodput(&bare.path());
+    assert!(flows > 2, "the rest of the connection is a flow of its own");
+    assert_eq!(unknown, Value::Null);
+    assert!(codes(&flow).contains(&"connection_lost"), "{:?}", codes(&flow));
+}
+
 #[test]
 fn a_qlog_is_joined_by_checksum_where_there_are_no_keys() {
     let bare = without_secrets("quic-go-qlog.pcapng");
