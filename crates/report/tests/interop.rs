@@ -52,6 +52,20 @@ fn the_terminal_table_is_the_expected_one() {
 }
 
 #[test]
+fn what_cannot_be_judged_is_neither_passed_nor_failed() {
+    let mut matrix = matrix();
+    let reason = "expected at least 200 streams, found 142; unread from offset 0, frame type 757".to_owned();
+    matrix.entries[0].verdict = Verdict::CannotBeJudged { reasons: vec![reason] };
+    let terminal = render_interop_terminal(&matrix, Some(100));
+    assert!(terminal.contains("CANNOT BE JUDGED handshake, server quiche, client quic-go"), "{terminal}");
+    assert!(terminal.contains("4 succeeded, 2 failed, 1 cannot be judged, 4 not supported"), "{terminal}");
+    assert!(render_interop_html(&matrix).contains("cannot be judged: expected at least 200 streams"));
+    let runner: serde_json::Value =
+        serde_json::from_str(&render_interop_json(&matrix, &RunnerInfo::default())).unwrap();
+    assert_eq!(runner["results"][0][0]["result"], serde_json::Value::Null);
+}
+
+#[test]
 fn the_interop_runners_page_finds_each_result_where_it_looks() {
     let urls = BTreeMap::from([("quiche".to_owned(), "https://example.org/quiche".to_owned())]);
     let info = RunnerInfo { log_dir: "logs".to_owned(), urls };

@@ -39,7 +39,8 @@ pub fn render_interop_terminal(matrix: &Matrix, width: Option<u16>) -> String {
             continue;
         }
         let record = entry.record.as_ref().map_or_else(String::new, |record| format!(" ({record})"));
-        let _ = writeln!(text, "FAILED {}, server {}, client {}{record}", entry.case, entry.server, entry.client);
+        let word = Outcome::of(Some(&entry.verdict)).name().to_uppercase();
+        let _ = writeln!(text, "{word} {}, server {}, client {}{record}", entry.case, entry.server, entry.client);
         for reason in entry.reasons() {
             let _ = writeln!(text, "    {reason}");
         }
