@@ -9,10 +9,13 @@ use crate::{
     error::{ExperimentError, nearest},
     expect::Expectation,
     file::Experiment,
+    kind::TRANSFERS,
+    own_stacks::unused,
     published::Published,
     resolve::Refusal,
     run::{Run, Settings, word},
-    sections::Assignment,
+    sections::{Assignment, Origin},
+    set,
     settings::{Draft, SETTINGS},
     stack::{Role, StackManifest, named},
     text::{canonical, setting_text, setting_texts, settings_text},
@@ -42,6 +45,13 @@ pub struct Plan {
     pub ranking: bool,
     /// Combinations of the matrix that were left out because a stack does not claim them.
     pub left_out: usize,
+    /// Why, with the number of combinations for each reason.
+    pub left_out_because: BTreeMap<String, usize>,
+    /// The stacks of [`Overrides::own_stacks`] that take the place of those in the file; empty where the file names one of
+    /// them itself.
+    pub substituted: Vec<String>,
+    /// The stacks of [`Overrides::own_stacks`] that no run has.
+    pub unused: Vec<String>,
     /// The runs: all groups' first repetition, then all groups' second, and so on, so that every group shows early.
     pub runs: Vec<Run>,
 }
@@ -53,6 +63,11 @@ pub struct Overrides {
     pub repetitions: Option<u32>,
     /// Settings that a run must have, as (dotted key, value); `stack` stands for `stack.name`.
     pub filters: Vec<(String, String)>,
+    /// Settings that replace those of the file and of its profile, as (dotted key, text of the value): TOML, or a text
+    /// without its quotes. A list, or values with commas between, becomes an axis of the matrix.
+    pub settings: Vec<(String, String)>,
+    /// Names of the user's own stacks. Where the file names none of them, they take the place of those that it does name.
+    pub own_stacks: Vec<String>,
 }
 
 impl Experiment {
@@ -60,11 +75,23 @@ impl Experiment {
     ///
     /// # Errors
     /// A stack that there is none of, a setting that a stack cannot honour, two combinations of the matrix that mean the
-    /// same, no repetition at all, too many runs, a filter that no run passes.
+    /// same, no repetition at all, too many runs, a filter that no run passes, a setting among the overrides that is not one.
     pub fn plan(
         &self,
         stacks: &BTreeMap<String, StackManifest>,
         overrides: &Overrides,
+    ) -> Result<Plan, ExperimentError> {
+        let set = set::changes(&self.file, &TRANSFERS, &overrides.settings)?;
+        let mut experiment = Self { changes: self.changes.clone().overridden_by(set), ..self.clone() };
+        let substituted = experiment.substitute(&overrides.own_stacks, stacks)?;
+        experiment.expand(stacks, overrides, substituted)
+    }
+
+    fn expand(
+        &self,
+        stacks: &BTreeMap<String, StackManifest>,
+        overrides: &Overrides,
+        substituted: Vec<String>,
     ) -> Result<Plan, ExperimentError> {
         let size = self.changes.matrix.iter().map(|(_, values)| values.len()).try_fold(1, usize::checked_mul);
         if size.is_none_or(|size| size > MOST_RUNS) {
@@ -77,7 +104,7 @@ impl Experiment {
         let mut groups = Vec::new();
         let mut planned = BTreeMap::new();
         let mut repetitions = 1;
-        let mut left_out = 0;
+        let mut left_out = LeftOut::default();
         for combination in combinations(&self.changes.matrix) {
             let mut draft = Draft::default();
             let all = self.changes.assignments.iter().chain(combination.iter().copied());
@@ -86,9 +113,14 @@ impl Experiment {
                 let _ = draft.set(&assignment.key, &assignment.value);
             }
             repetitions = draft.repetitions;
-            let Some(settings) = self.resolve(draft, stacks, all)? else {
-                left_out += 1;
-                continue;
+            let settings = match self.resolve(draft, stacks, all)? {
+                Ok(settings) => settings,
+                // What was asked for by name is not left out, unless the file wants that.
+                Err(refused) if self.leaves_unclaimed_out || !(substituted.is_empty() || refused.is_set) => {
+                    left_out.add(refused);
+                    continue;
+                }
+                Err(refused) => return Err(refused.error),
             };
             // Runs that do not differ would have the same identity, and the same record.
             if let Some(same) = planned.insert(settings_text(&settings), described(&combination)) {
@@ -96,13 +128,12 @@ impl Experiment {
                     "matrix: found {} and {same}, which are the same to a run; expected different settings",
                     described(&combination)
                 );
-                return Err(self.error(combination.last().map(|last| last.place), message, None));
+                return Err(self.error_from(combination.last().map(|last| last.origin), message, None));
             }
             groups.push(settings);
         }
         if groups.is_empty() {
-            let message = "matrix: found no combination that its stacks claim, expected one at least".to_owned();
-            return Err(self.error(None, message, Some("unclaimed = \"refuse\" says why".to_owned())));
+            return Err(left_out.error(self));
         }
         let settings = self.filter(groups, &overrides.filters)?;
         let repetitions = overrides.repetitions.unwrap_or(repetitions);
@@ -134,19 +165,27 @@ impl Experiment {
             published: self.published.clone(),
             expectations: self.expectations.clone(),
             ranking: self.ranking,
-            left_out,
+            left_out: left_out.reasons.values().map(|(count, _)| count).sum(),
+            left_out_because: left_out.reasons.into_iter().map(|(reason, (count, _))| (reason, count)).collect(),
+            unused: unused(&overrides.own_stacks, &runs),
+            substituted,
             runs,
         })
     }
 
-    /// `None` where a stack does not claim what it is asked for, and the file wants that left out.
+    /// The settings of one combination, or what a stack does not claim of it.
     fn resolve<'a>(
         &self,
         draft: Draft,
         stacks: &BTreeMap<String, StackManifest>,
         assignments: impl DoubleEndedIterator<Item = &'a Assignment> + Clone,
-    ) -> Result<Option<Settings>, ExperimentError> {
-        let place_of = |key: &str| assignments.clone().rfind(|one| one.key == key).map(|one| one.place);
+    ) -> Result<Result<Settings, Unclaimed>, ExperimentError> {
+        let origin_of = |key: &str| assignments.clone().rfind(|one| one.key == key).map(|one| one.origin);
+        // Where the key stands nowhere, the stack is to blame, if that is in the file.
+        let blamed = |key: &str| {
+            let in_file = |origin: &Origin| origin.place().is_some();
+            origin_of(key).or_else(|| origin_of("stack.name").filter(in_file))
+        };
         let known = || match stacks.keys().cloned().collect::<Vec<_>>().join(", ") {
             none if none.is_empty() => "the name of a stack, but there is none".to_owned(),
             names => format!("one of {names}"),
@@ -162,7 +201,7 @@ impl Experiment {
         let find = |key: &str, name: &str| {
             named(stacks, name).ok_or_else(|| {
                 let hint = nearest(name, stacks.keys().map(String::as_str)).map(|near| format!("did you mean {near}?"));
-                self.error(place_of(key), format!("{key}: found {name:?}, expected {}", known()), hint)
+                self.error_from(origin_of(key), format!("{key}: found {name:?}, expected {}", known()), hint)
             })
         };
         let under_test = find("stack.name", &name)?;
@@ -175,7 +214,7 @@ impl Experiment {
                 return Ok(manifest);
             }
             let message = format!("{key}: found {name:?}, which has no {}; expected a stack that has one", word(&role));
-            Err(self.error(place_of(key).or_else(|| place_of("stack.name")), message, None))
+            Err(self.error_from(blamed(key), message, None))
         };
         let server = side("stack.server", &draft.server, Role::Server)?;
         let client = side("stack.client", &draft.client, Role::Client)?;
@@ -184,14 +223,16 @@ impl Experiment {
                 "stack.client: found {:?}, which does not speak the transport of {:?}; expected one that does",
                 client.name, server.name
             );
-            return Err(self.error(place_of("stack.client").or_else(|| place_of("stack.name")), message, None));
+            return Err(self.error_from(blamed("stack.client"), message, None));
         }
         match draft.resolve(&under_test.name, server, client) {
-            Ok(settings) => Ok(Some(settings)),
-            Err(refusal) if refusal.is_unclaimed && self.leaves_unclaimed_out => Ok(None),
-            Err(Refusal { key, message, .. }) => {
-                let place = place_of(key).or_else(|| place_of("stack.name"));
-                Err(self.error(place, format!("{key}: {message}"), None))
+            Ok(settings) => Ok(Ok(settings)),
+            Err(Refusal { key, message, is_unclaimed }) => {
+                let error = self.error_from(blamed(key), format!("{key}: {message}"), None);
+                if !is_unclaimed {
+                    return Err(error);
+                }
+                Ok(Err(Unclaimed { error, is_set: origin_of(key) == Some(Origin::Set) }))
             }
         }
     }
@@ -229,6 +270,45 @@ impl Experiment {
             }
         }
         Ok(left)
+    }
+}
+
+/// A combination of which a stack does not claim something.
+struct Unclaimed {
+    error: ExperimentError,
+    /// Whether it is a setting of the command line.
+    is_set: bool,
+}
+
+/// Combinations that were left out.
+#[derive(Default)]
+struct LeftOut {
+    /// By what is wrong with them: how many, and the first error.
+    reasons: BTreeMap<String, (usize, ExperimentError)>,
+}
+
+impl LeftOut {
+    fn add(&mut self, unclaimed: Unclaimed) {
+        let message = unclaimed.error.message.clone();
+        self.reasons.entry(message).or_insert((0, unclaimed.error)).0 += 1;
+    }
+
+    /// The error where nothing is left.
+    fn error(self, experiment: &Experiment) -> ExperimentError {
+        /// More are not read.
+        const MOST_REASONS: usize = 8;
+        let reasons: Vec<_> = self.reasons.into_values().collect();
+        if let [(_, only)] = &reasons[..] {
+            return only.clone();
+        }
+        let mut message = "matrix: found no combination that its stacks claim, expected at least one".to_owned();
+        for (count, error) in reasons.iter().take(MOST_REASONS) {
+            message.push_str(&format!("\n  {} ({count} combinations)", error.message));
+        }
+        if let Some(more) = reasons.len().checked_sub(MOST_REASONS).filter(|more| *more > 0) {
+            message.push_str(&format!("\n  and {more} other reasons"));
+        }
+        experiment.error(None, message, None)
     }
 }
 

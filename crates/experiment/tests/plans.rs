@@ -55,7 +55,8 @@ fn a_profile_replaces_settings_and_axes() {
 fn a_command_line_changes_repetitions_and_leaves_runs_out() {
     let experiment = Experiment::parse("x.toml", &with(MATRIX), None).unwrap();
     let filters = vec![("stack".to_owned(), "quiche".to_owned()), ("hosts.server_qdisc".to_owned(), "fq".to_owned())];
-    let plan = experiment.plan(&stacks(), &Overrides { repetitions: Some(3), filters }).unwrap();
+    let plan =
+        experiment.plan(&stacks(), &Overrides { repetitions: Some(3), filters, ..Overrides::default() }).unwrap();
     assert_eq!(plan.runs.iter().map(|run| run.repetition).collect::<Vec<_>>(), [1, 2, 3]);
 }
 
@@ -181,7 +182,13 @@ fn combinations_that_a_stack_does_not_claim_are_left_out_where_the_file_says_so_
     let clash = plan_of("[stack]\nname = \"quiche-0.24\"\ngso = \"paced\"\n[hosts]\nserver_qdisc = \"fq_codel\"\n");
     assert!(clash.unwrap_err().to_string().contains("hosts.server_qdisc"));
     let none = plan_of("[stack]\nname = \"quic-go\"\ncongestion_control = \"bbr2\"\n").unwrap_err().to_string();
+    assert!(none.contains("stack.congestion_control: found \"bbr2\", which quic-go does not do"), "{none}");
+    let none = plan_of(
+        "[stack]\nname = \"quic-go\"\n[matrix]\n\"stack.gso\" = [\"paced\", \"off\"]\n\"stack.hystart\" = [\"on\"]\n",
+    );
+    let none = none.unwrap_err().to_string();
     assert!(none.contains("found no combination that its stacks claim"), "{none}");
+    assert!(none.contains("stack.gso: found \"paced\", which quic-go does not do"), "{none}");
 }
 
 #[test]

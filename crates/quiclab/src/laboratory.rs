@@ -33,7 +33,7 @@ use quiclab_testbed::{
 
 use crate::{
     cli::{StackOptions, Testbed},
-    own_stack::own_stack,
+    own_stack::add_own_stacks,
     signals,
 };
 
@@ -51,6 +51,8 @@ const MISSING: &str = "a stack of the run is missing";
 pub struct Laboratory {
     /// The stacks by name, also with every option of their builds.
     pub sources: BTreeMap<String, Source>,
+    /// Names of the user's own stacks, in the order in which they were given.
+    pub own: Vec<String>,
     /// Where things are made once.
     pub cache: Cache,
     /// Sources of what is made for kernels, beside the stacks.
@@ -111,14 +113,11 @@ impl Laboratory {
                 sources.entry(name).or_insert(source);
             }
         }
-        for path in &stacks.own {
-            let source = own_stack(&cache, path)?;
-            sources.insert(source.manifest.name.clone(), source);
-        }
+        let own = add_own_stacks(&cache, &stacks.own, &mut sources)?;
         let variants: Vec<_> = sources.values().flat_map(Source::variants).collect();
         sources.extend(variants.into_iter().map(|variant| (variant.manifest.name.clone(), variant)));
         let kernels = folder.parent().unwrap_or(Path::new("")).join("kernel");
-        Ok(Self { sources, cache, kernels, stop, testbed })
+        Ok(Self { sources, own, cache, kernels, stop, testbed })
     }
 
     /// The stacks as they usually are, in order of name: what is meant where no names are given.

@@ -18,7 +18,9 @@ pub fn prepare(arguments: &PrepareArguments) -> Result<u8> {
     let laboratory = Laboratory::open(&arguments.stacks, signals::stop_flag()?)?;
     match &arguments.file {
         Some(file) => {
-            let plan = read_experiment(file, None)?.plan(&laboratory.manifests(), &Overrides::default())?;
+            let settings = arguments.set.settings.clone();
+            let overrides = Overrides { settings, own_stacks: laboratory.own.clone(), ..Overrides::default() };
+            let plan = read_experiment(file, None)?.plan(&laboratory.manifests(), &overrides)?;
             laboratory.prepare(&plan.runs, NO_RUN)?;
         }
         None => {

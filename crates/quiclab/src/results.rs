@@ -151,6 +151,15 @@ impl Results {
         folder::write(&self.folder, INDEX_FILE, &(serde_json::to_string_pretty(index)? + "\n")).map(drop)
     }
 
+    /// How many records that the report covers now are not among `names`, and the command that made it; `None` where there are none.
+    pub fn no_longer_covered(&self, names: &[String]) -> Option<(usize, String)> {
+        let text = fs::read_to_string(self.folder.join(INDEX_FILE)).ok()?;
+        let index: Index = serde_json::from_str(&text).ok()?;
+        let is_dropped = |name: &&String| !names.contains(name) && self.records.contains(name);
+        let count = index.records.iter().filter(is_dropped).count();
+        (count > 0).then_some((count, index.command))
+    }
+
     /// Makes the report: `report.html`, `report.md`, `report.json`.
     ///
     /// # Errors
