@@ -399,7 +399,7 @@ pub struct PrepareArguments {
 }
 
 /// Where the stacks are.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct StackOptions {
     /// Folder of the stacks [default: stacks/, or sans-io/ for the simulator, here or in a folder above]
     #[arg(long = "stacks", value_name = "DIR")]
@@ -408,6 +408,9 @@ pub struct StackOptions {
     /// A file that does not name it is run for it instead of the stacks that it names
     #[arg(long = "stack", value_name = "PATH")]
     pub own: Vec<PathBuf>,
+    /// Run the build command again of every stack that is needed, or with --stack of those alone, even where the cache has a build
+    #[arg(long)]
+    pub rebuild: bool,
 }
 
 /// How to print.
