@@ -7,6 +7,7 @@
 pub mod error;
 mod expect;
 mod file;
+mod folder_names;
 mod hosts;
 mod kind;
 mod own_stacks;
@@ -27,6 +28,7 @@ mod value;
 pub use error::ExperimentError;
 pub use expect::{Bound, Comparable, Expectation, Subject};
 pub use file::Experiment;
+pub use folder_names::id_of_folder;
 pub use plan::{Overrides, Plan, labels};
 pub use published::{CURVES, Published};
 pub use resolve::server_test_case;

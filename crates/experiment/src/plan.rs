@@ -9,6 +9,7 @@ use crate::{
     error::{ExperimentError, nearest},
     expect::Expectation,
     file::Experiment,
+    folder_names,
     kind::TRANSFERS,
     own_stacks::unused,
     published::Published,
@@ -135,6 +136,8 @@ impl Experiment {
         if groups.is_empty() {
             return Err(left_out.error(self));
         }
+        // What tells a run apart does not depend on a filter, so that its folder has one name.
+        let labels: BTreeMap<_, _> = groups.iter().map(settings_text).zip(folder_names::labels(&groups)).collect();
         let settings = self.filter(groups, &overrides.filters)?;
         let repetitions = overrides.repetitions.unwrap_or(repetitions);
         if repetitions == 0 {
@@ -156,6 +159,7 @@ impl Experiment {
                 seed,
                 start_shift: start_shift(seed),
                 settings: settings.clone(),
+                label: labels.get(&settings_text(settings)).cloned().unwrap_or_default(),
             }));
         }
         Ok(Plan {
@@ -315,6 +319,22 @@ impl LeftOut {
 /// A short name for each of several settings: the stack, and what sets it apart from the others, such as
 /// `quiche, gso=off`. Equal settings get equal names.
 pub fn labels(all: &[&Settings]) -> Vec<String> {
+    let label = |(settings, differences): (&&Settings, Vec<Difference>)| {
+        let mut label = settings.stack.name.clone();
+        for (key, value) in differences {
+            // The section says nothing that the name of the key does not.
+            label.push_str(&format!(", {}={value}", key.rsplit('.').next().unwrap_or(key)));
+        }
+        label
+    };
+    all.iter().zip(differences(all)).map(label).collect()
+}
+
+/// Key and value of a setting that is not the same in all of several runs.
+pub(crate) type Difference = (&'static str, String);
+
+/// For each of several settings what sets them apart from the others, besides the stack that the run is about.
+pub(crate) fn differences(all: &[&Settings]) -> Vec<Vec<Difference>> {
     let texts: Vec<_> = all.iter().map(|settings| setting_texts(settings)).collect();
     // What differs between stacks only is each one's own default, and says little. What has no meaning in one run, because it goes with
     // another queueing discipline, differs from nothing.
@@ -327,18 +347,8 @@ pub fn labels(all: &[&Settings]) -> Vec<String> {
     };
     let keys: Vec<_> =
         (0..SETTINGS.len()).filter(|key| SETTINGS[*key].key != "stack.name").filter(|key| differs(*key)).collect();
-    let label = |(settings, texts): (&&Settings, &Vec<Option<String>>)| {
-        let mut label = settings.stack.name.clone();
-        for key in &keys {
-            if let Some(value) = &texts[*key] {
-                // The section says nothing that the name of the key does not.
-                let key = SETTINGS[*key].key;
-                label.push_str(&format!(", {}={value}", key.rsplit('.').next().unwrap_or(key)));
-            }
-        }
-        label
-    };
-    all.iter().zip(&texts).map(label).collect()
+    let has = |texts: &Vec<Option<String>>, key: usize| Some((SETTINGS[key].key, texts[key].clone()?));
+    texts.iter().map(|texts| keys.iter().filter_map(|key| has(texts, *key)).collect()).collect()
 }
 
 /// Every combination of one value per axis, the last axis changing fastest.

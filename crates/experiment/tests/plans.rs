@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use common::{plan, stacks, with};
 use quiclab_experiment::{
-    Experiment, Overrides, labels,
+    Experiment, Overrides, id_of_folder, labels,
     run::{Run, Versions},
     setting_text,
 };
@@ -111,8 +111,32 @@ fn the_identity_follows_everything_that_can_change_the_outcome_and_nothing_else(
 #[test]
 fn a_run_survives_its_file() {
     for run in plan(&with(MATRIX)).unwrap().runs {
-        assert_eq!(Run::from_toml(&run.to_toml()), Ok(run));
+        // The label is of the experiment, not of the run.
+        assert_eq!(Run::from_toml(&run.to_toml()), Ok(Run { label: String::new(), ..run }));
     }
+}
+
+#[test]
+fn the_folder_of_a_run_names_the_settings_that_differ_and_ends_with_the_identity() {
+    let lines = "[matrix]\n\"stack.name\" = [\"quiche-0.24\"]\n\"stack.congestion_control\" = [\"cubic\", \"bbr2\"]\n\
+                 \"path.rate\" = [\"20 Mbit/s\", \"40 Mbit/s\"]\n";
+    let versions = Versions::new();
+    let names = |overrides: &Overrides| {
+        let plan = Experiment::parse("x.toml", &with(lines), None).unwrap().plan(&stacks(), overrides).unwrap();
+        plan.runs.iter().map(|run| (run.folder_name(&versions), run.id(&versions))).collect::<Vec<_>>()
+    };
+    let all = names(&Overrides::default());
+    let id = &all[0].1;
+    assert_eq!(all[0].0, format!("quiche-0.24-cubic-rate_20Mbit_s-01-{id}"));
+    assert!(all.iter().all(|(name, id)| id_of_folder(name) == Some(id)), "{all:?}");
+    // A filter changes no name.
+    let filters = vec![("path.rate".to_owned(), "20 Mbit/s".to_owned())];
+    let filtered = names(&Overrides { filters, ..Overrides::default() });
+    assert!(filtered.len() == 2 && filtered.iter().all(|one| all.contains(one)), "{filtered:?}");
+    // Where nothing differs but the stack, the name is that of earlier versions.
+    let plain = plan(&with("[stack]\nname = \"quiche\"\n")).unwrap();
+    let run = &plain.runs[0];
+    assert_eq!(run.folder_name(&versions), format!("quiche-01-{}", run.id(&versions)));
 }
 
 #[test]

@@ -204,12 +204,9 @@ and Smirnov. Exit status: 0, whatever differs; 125 where nothing could be compar
 #[derive(Debug, Args)]
 #[command(after_help = DIFF_HELP)]
 pub struct DiffArguments {
-    /// A record: a folder with run.toml and wire.pcapng
-    #[arg(value_name = "A")]
-    pub one: PathBuf,
-    /// Another one
-    #[arg(value_name = "B")]
-    pub other: PathBuf,
+    /// Two records: folders with run.toml and wire.pcapng
+    #[arg(required = true, num_args = 1.., value_names = ["A", "B"])]
+    pub records: Vec<PathBuf>,
     #[command(flatten)]
     pub output: Output,
 }

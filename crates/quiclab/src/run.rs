@@ -13,7 +13,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_experiment::{Experiment, Overrides, Plan, scenario::is_scenario};
+use quiclab_experiment::{Experiment, Overrides, Plan, id_of_folder, scenario::is_scenario};
 use quiclab_metrics::Metrics;
 use quiclab_report::metric_names;
 use quiclab_testbed::{perform::Interrupted, record::Records};
@@ -142,14 +142,18 @@ fn perform(file: &Path, plan: &Plan, arguments: &RunArguments, laboratory: &Labo
     let prepared = laboratory.prepare(&plan.runs, patience)?;
     let jobs = jobs(plan, &prepared)?;
     let names: Vec<_> = jobs.iter().map(|job| job.name.clone()).collect();
+    let found = results.find(&names)?;
+    let names: Vec<_> = found.iter().map(|(name, _)| name.clone()).collect();
     if let Some((count, command)) = results.no_longer_covered(&names) {
         let folder = folder.display();
         eprintln!("quiclab: {folder}: the report no longer covers {count} runs of `{command}`; their records are kept");
     }
     results.write_index(&Index::new(plan, command_line(file, arguments), names, prepared.missing.clone()))?;
-    let missing: Vec<Job> = jobs.iter().filter(|job| !results.has(&job.name)).cloned().collect();
-    if missing.len() < jobs.len() {
-        eprintln!("quiclab: {} of {} runs have a record already", jobs.len() - missing.len(), jobs.len());
+    let all = jobs.len();
+    let missing: Vec<Job> =
+        jobs.into_iter().zip(found).filter(|(_, (_, is_there))| !is_there).map(|(job, _)| job).collect();
+    if missing.len() < all {
+        eprintln!("quiclab: {} of {all} runs have a record already", all - missing.len());
     }
     let is_shared = arguments.out.is_none() || arguments.file.is_dir();
     let missing = if is_shared { adopt(&results, &folder, missing)? } else { missing };
@@ -165,12 +169,17 @@ fn adopt(results: &Results, folder: &Path, missing: Vec<Job>) -> Result<Vec<Job>
     let mut others: Vec<_> =
         entries.into_iter().flatten().flatten().map(|entry| entry.path()).filter(is_other).collect();
     others.sort();
-    let others = others.iter().map(|path| Records::open(path)).collect::<Result<Vec<_>>>()?;
+    let open = |path: &PathBuf| {
+        let records = Records::open(path)?;
+        Ok((records.by_id()?, records))
+    };
+    let others = others.iter().map(open).collect::<Result<Vec<_>>>()?;
     let wanted = missing.len();
     let mut left = Vec::new();
     for job in missing {
-        match others.iter().find(|other| other.contains(&job.name)) {
-            Some(other) => results.records.adopt(&job.name, other).map(drop)?,
+        let id = id_of_folder(&job.name).unwrap_or(&job.name);
+        match others.iter().find_map(|(by_id, other)| Some((by_id.get(id)?, other))) {
+            Some((theirs, other)) => results.records.adopt(&job.name, other, theirs).map(drop)?,
             None => left.push(job),
         }
     }
