@@ -23,7 +23,7 @@ pub struct Cli {
 
 const EXIT_STATUS: &str = "\
 Exit status: 0 all went well; 1 to 99 that many runs failed (99: or more), verify: 1 the record differs, \
-doctor: 1 something is missing; 125 quiclab could not do its work; 130 interrupted.
+doctor: 1 something required is missing; 125 quiclab could not do its work; 130 interrupted.
 
 Environment: QUICLAB_CACHE is the folder for kernels, images, builds and saved states (default ~/.cache/quiclab).";
 
@@ -44,7 +44,7 @@ pub enum Verb {
     Diff(DiffArguments),
     /// Run a record's run again and compare every byte
     Verify(VerifyArguments),
-    /// Say what this machine can do, what is missing, and the command that mends it
+    /// Check what this machine can do, what is missing, and how to fix it
     Doctor(DoctorArguments),
     /// List the stacks, build them, prove what they claim, import images
     Stacks(StacksArguments),
