@@ -133,7 +133,7 @@ fn experiment_files(path: &Path) -> Result<Vec<PathBuf>> {
 fn perform(file: &Path, plan: &Plan, arguments: &RunArguments, laboratory: &Laboratory) -> Result<(Results, Done)> {
     let suffix = if arguments.testbed == Some(Testbed::Sim) { "-sim" } else { "" };
     let folder = results_folder(&plan.experiment, &plan.substituted, suffix, arguments);
-    for note in notes(plan) {
+    for note in notes(plan, arguments) {
         eprintln!("quiclab: {}: {note}", plan.experiment);
     }
     let results = Results::create(&folder)?;

@@ -12,7 +12,7 @@ const MOST_REASONS: usize = 6;
 /// The runs of an experiment, a line each, and what the command line changes about it.
 pub fn transfers_in_words(plan: &Plan, arguments: &RunArguments) -> String {
     let mut text = format!("{}: {} runs{}\n", plan.experiment, plan.runs.len(), changed(arguments));
-    for note in notes(plan) {
+    for note in notes(plan, arguments) {
         let _ = writeln!(text, "  {note}");
     }
     for (run, label) in plan.runs.iter().zip(run_labels(plan)) {
@@ -35,13 +35,18 @@ pub fn scenario_in_words(planned: &simulate::Planned, arguments: &RunArguments) 
 }
 
 /// What a user should know of a plan before it is run: a sentence each.
-pub fn notes(plan: &Plan) -> Vec<String> {
+pub fn notes(plan: &Plan, arguments: &RunArguments) -> Vec<String> {
     let mut notes = Vec::new();
     if !plan.substituted.is_empty() {
         notes.push(format!(
-            "the file does not name {}, so it is run for that instead of the stacks it names",
+            "the file does not name the stack {0}; it is run for {0} instead of the stacks it names",
             plan.substituted.join(", ")
         ));
+    }
+    if !arguments.set.settings.is_empty() && !(plan.published.is_empty() && plan.expectations.is_empty()) {
+        notes.push(
+            "its expectations and published values are about its own settings, not about those of --set".to_owned(),
+        );
     }
     for name in &plan.unused {
         notes.push(format!("no run uses the stack {name} of --stack"));
