@@ -10,6 +10,7 @@ mod file;
 mod folder_names;
 mod hosts;
 mod kind;
+mod left_out;
 mod own_stacks;
 mod plan;
 mod published;

@@ -11,6 +11,7 @@ use crate::{
     file::Experiment,
     folder_names,
     kind::TRANSFERS,
+    left_out::{LeftOut, Unclaimed},
     own_stacks::unused,
     published::Published,
     resolve::Refusal,
@@ -169,8 +170,8 @@ impl Experiment {
             published: self.published.clone(),
             expectations: self.expectations.clone(),
             ranking: self.ranking,
-            left_out: left_out.reasons.values().map(|(count, _)| count).sum(),
-            left_out_because: left_out.reasons.into_iter().map(|(reason, (count, _))| (reason, count)).collect(),
+            left_out: left_out.counts().values().sum(),
+            left_out_because: left_out.counts(),
             unused: unused(&overrides.own_stacks, &runs),
             substituted,
             runs,
@@ -274,45 +275,6 @@ impl Experiment {
             }
         }
         Ok(left)
-    }
-}
-
-/// A combination of which a stack does not claim something.
-struct Unclaimed {
-    error: ExperimentError,
-    /// Whether it is a setting of the command line.
-    is_set: bool,
-}
-
-/// Combinations that were left out.
-#[derive(Default)]
-struct LeftOut {
-    /// By what is wrong with them: how many, and the first error.
-    reasons: BTreeMap<String, (usize, ExperimentError)>,
-}
-
-impl LeftOut {
-    fn add(&mut self, unclaimed: Unclaimed) {
-        let message = unclaimed.error.message.clone();
-        self.reasons.entry(message).or_insert((0, unclaimed.error)).0 += 1;
-    }
-
-    /// The error where nothing is left.
-    fn error(self, experiment: &Experiment) -> ExperimentError {
-        /// More are not read.
-        const MOST_REASONS: usize = 8;
-        let reasons: Vec<_> = self.reasons.into_values().collect();
-        if let [(_, only)] = &reasons[..] {
-            return only.clone();
-        }
-        let mut message = "matrix: found no combination that its stacks claim, expected at least one".to_owned();
-        for (count, error) in reasons.iter().take(MOST_REASONS) {
-            message.push_str(&format!("\n  {} ({count} combinations)", error.message));
-        }
-        if let Some(more) = reasons.len().checked_sub(MOST_REASONS).filter(|more| *more > 0) {
-            message.push_str(&format!("\n  and {more} other reasons"));
-        }
-        experiment.error(None, message, None)
     }
 }
 

@@ -36,7 +36,7 @@ const MOST_FAILURES: usize = 99;
 /// A file and the runs it asks for.
 enum Planned<'a> {
     /// Transfers between stacks, and where these are.
-    Transfers(Plan, &'a Laboratory),
+    Transfers(Box<Plan>, &'a Laboratory),
     /// Flows of models.
     Scenario(Box<simulate::Planned>),
 }
@@ -223,7 +223,8 @@ fn plan<'a>(
     let name = file.display().to_string();
     if !is_scenario(text) {
         let laboratory = laboratory()?;
-        return Ok(Planned::Transfers(plan_transfers(&name, text, arguments, laboratory)?, laboratory));
+        let plan = plan_transfers(&name, text, arguments, laboratory)?;
+        return Ok(Planned::Transfers(Box::new(plan), laboratory));
     }
     if arguments.testbed == Some(Testbed::Vm) {
         bail!(

@@ -43,7 +43,8 @@ pub fn notes(plan: &Plan, arguments: &RunArguments) -> Vec<String> {
             plan.substituted.join(", ")
         ));
     }
-    if !arguments.set.settings.is_empty() && !(plan.published.is_empty() && plan.expectations.is_empty()) {
+    let is_about_its_settings = !plan.published.is_empty() || !plan.expectations.is_empty();
+    if !arguments.set.settings.is_empty() && is_about_its_settings {
         notes.push(
             "its expectations and published values are about its own settings, not about those of --set".to_owned(),
         );
