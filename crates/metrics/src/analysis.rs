@@ -8,6 +8,7 @@ use quiclab_wire::{
     Transport,
 };
 
+use crate::congestion_window::LoggedEnd;
 use crate::decryption::DecryptionCounts;
 use crate::direction::{DirectionMeter, Pictures};
 use crate::goodput::Protection;
@@ -35,6 +36,9 @@ pub struct AnalysisSettings {
     pub pictures: bool,
     /// Planned send times.
     pub plans: Vec<Plan>,
+    /// Number of the first 1-RTT packet that the server sent after slow start by its own log
+    /// ([`SlowStartLog`](crate::SlowStartLog)), and what the log says. Taken for the first flow at each interface.
+    pub slow_start_log: Option<(u64, LoggedEnd)>,
 }
 
 impl Default for AnalysisSettings {
@@ -45,6 +49,7 @@ impl Default for AnalysisSettings {
             response_bytes: None,
             pictures: false,
             plans: Vec::new(),
+            slow_start_log: None,
         }
     }
 }
@@ -138,12 +143,14 @@ impl Analysis {
         self.frames += 1;
         while self.flows.len() <= observed.flow {
             let protocol = observed.connection.protocol();
+            let is_first = self.interfaces.insert(observed.connection.interface());
             let direction = || DirectionMeter::new(&self.settings, protocol);
             let start = Start::of(segment, observed);
             let mut directions = [direction(), direction()];
             if start == Start::Late {
                 directions.iter_mut().for_each(DirectionMeter::begin_late);
             }
+            directions[Role::Server as usize].slow_start_log = self.settings.slow_start_log.filter(|_| is_first);
             self.flows.push(FlowMeter {
                 directions,
                 handshake: HandshakeMeter::default(),
@@ -151,7 +158,7 @@ impl Analysis {
                 is_closed: false,
                 origin: None,
                 last: segment.time,
-                is_first: self.interfaces.insert(observed.connection.interface()),
+                is_first,
             });
         }
         let flow = &mut self.flows[observed.flow];

@@ -37,9 +37,83 @@ impl WindowChanges {
     }
 }
 
+/// Finds in a sender's log where slow start ended: the first packet that it sent after its window had fallen from its first
+/// peak, or after it had said that it left slow start. Feed it the log in order.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SlowStartLog {
+    window: Option<u64>,
+    end: Option<LoggedEnd>,
+    packet: Option<u64>,
+}
+
+/// What a sender's log has at the end of slow start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoggedEnd {
+    /// The window fell by more than a tenth at once.
+    WindowFell,
+    /// The congestion controller entered a state behind slow start.
+    State,
+}
+
+impl SlowStartLog {
+    /// The window is so many bytes now.
+    pub fn on_window(&mut self, bytes: u64) {
+        if self.window.is_some_and(|last| (bytes as f64) < REDUCED * last as f64) {
+            self.end.get_or_insert(LoggedEnd::WindowFell);
+        }
+        self.window = Some(bytes);
+    }
+
+    /// The congestion controller entered this state. A sender without data to send may still be in slow start.
+    pub fn on_state(&mut self, name: &str) {
+        const BEHIND_SLOW_START: [&str; 4] = ["avoidance", "recovery", "drain", "probe"];
+        let name = name.to_lowercase();
+        if BEHIND_SLOW_START.iter().any(|word| name.contains(word)) {
+            self.end.get_or_insert(LoggedEnd::State);
+        }
+    }
+
+    /// A 1-RTT packet of this number was sent.
+    pub fn on_sent(&mut self, number: u64) {
+        if self.end.is_some() {
+            self.packet.get_or_insert(number);
+        }
+    }
+
+    /// The number of the first 1-RTT packet behind the end, and what the end was; `None` where there is neither.
+    pub fn first_packet_behind(&self) -> Option<(u64, LoggedEnd)> {
+        self.packet.zip(self.end)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_packet_behind_a_fall_of_the_window_ends_slow_start() {
+        let mut log = SlowStartLog::default();
+        // 179 is not below nine tenths of 180, 100 is of 179.
+        for (number, window) in [100, 200, 180, 179, 100, 50].into_iter().enumerate() {
+            log.on_window(window);
+            assert_eq!(log.first_packet_behind(), (number > 4).then_some((4, LoggedEnd::WindowFell)), "{window}");
+            log.on_sent(number as u64);
+        }
+        assert_eq!(log.first_packet_behind(), Some((4, LoggedEnd::WindowFell)));
+    }
+
+    #[test]
+    fn a_state_behind_slow_start_ends_it_and_a_pause_does_not() {
+        let mut log = SlowStartLog::default();
+        for (number, state) in ["slow_start", "application_limited", "Congestion_Avoidance"].into_iter().enumerate() {
+            log.on_state(state);
+            log.on_sent(number as u64);
+        }
+        log.on_window(100);
+        log.on_window(50);
+        log.on_sent(3);
+        assert_eq!(log.first_packet_behind(), Some((2, LoggedEnd::State)));
+    }
 
     fn changes(windows: &[u64]) -> (u64, u64) {
         let changes = WindowChanges::of(windows.iter().copied());

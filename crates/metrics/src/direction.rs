@@ -8,11 +8,13 @@ use rustc_hash::FxHasher;
 
 use crate::analysis::AnalysisSettings;
 use crate::bursts::{BurstMeter, SentContext};
+use crate::congestion_window::LoggedEnd;
 use crate::decryption::DecryptionCounts;
 use crate::goodput::{ProtectedMeter, Protection};
 use crate::needs::{MOST_UNMET, Need, Subject, Unmet};
 use crate::output::RunMetrics;
 use crate::packets::PacketMeter;
+use crate::phases::PhaseMeter;
 use crate::planned::{PlannedKey, PlannedTimes, PrecisionMeter};
 use crate::recovery::{AckEffect, RecoveryMeter, SentEffect, space};
 use crate::series::SeriesPoint;
@@ -50,6 +52,9 @@ pub struct Pictures {
 /// One sender of a flow.
 pub(crate) struct DirectionMeter {
     packets: PacketMeter,
+    phases: PhaseMeter,
+    /// Number of the first 1-RTT packet after slow start, by the sender's own log.
+    pub(crate) slow_start_log: Option<(u64, LoggedEnd)>,
     protected: ProtectedMeter,
     precision: PrecisionMeter,
     recovery: Option<Box<RecoveryMeter>>,
@@ -85,6 +90,8 @@ impl DirectionMeter {
         }
         DirectionMeter {
             packets: PacketMeter::new(settings.train_threshold),
+            phases: PhaseMeter::new(settings.train_threshold),
+            slow_start_log: None,
             protected: ProtectedMeter::default(),
             precision: PrecisionMeter::default(),
             recovery,
@@ -150,6 +157,9 @@ impl DirectionMeter {
                     let effect = tcp.on_sent(sequence_number, flags, segment.payload_length, time, origin);
                     context.is_retransmission = effect.is_retransmission;
                     context.before_first_acknowledgment = !tcp.has_acknowledged_data();
+                    if effect.is_retransmission && segment.payload_length > 0 {
+                        self.phases.on_retransmission(time);
+                    }
                 }
             }
             Transport::Udp => self.on_datagram(segment, observed, origin, plan, &mut context),
@@ -157,6 +167,8 @@ impl DirectionMeter {
         if let Some(planned) = context.planned_ns {
             self.precision.on_packet(time.as_nanos(), planned);
         }
+        self.phases.on_packet(time, segment.frame_length, segment.payload_length);
+        context.is_steady = self.phases.is_steady();
         if let Some(bursts) = &mut self.bursts {
             bursts.on_sent(&context);
         }
@@ -202,6 +214,12 @@ impl DirectionMeter {
             let effect = recovery.on_sent(space, number, segment.time, packet.length, frames, origin);
             any.is_retransmission |= effect.is_retransmission;
             any.carries_stream |= effect.carries_stream;
+            if let Some((first, end)) = self.slow_start_log
+                && space == 2
+                && number >= first
+            {
+                self.phases.on_log(segment.time, number, end);
+            }
             if space == 2 && context.planned_ns.is_none() && !effect.is_duplicate {
                 context.planned_ns = plan.and_then(|plan| plan.of(PlannedKey::PacketNumber(number)));
             }
@@ -270,6 +288,9 @@ impl DirectionMeter {
                     }
                 }
             }
+        }
+        if let Some(loss) = self.recovery.as_ref().and_then(|recovery| recovery.first_loss) {
+            self.phases.on_loss(loss);
         }
         if let Some(bursts) = &mut self.bursts {
             bursts.on_packet_of_peer(segment.time, total);
@@ -411,6 +432,7 @@ impl DirectionMeter {
         let packets = self.packets();
         self.warn(packets, subject, run);
         self.packets.finish(run);
+        self.phases.finish(run);
         let mut pictures = Pictures::default();
         if let Some(mut recovery) = self.recovery {
             recovery.finish(run);

@@ -6,6 +6,8 @@ use quiclab_wire::{FlowProtocol, Role};
 
 use crate::bursts::BurstCause;
 use crate::output::{Metrics, RunMetrics, Withheld};
+use crate::pacing::{self, PacingMetrics};
+use crate::phases::{SlowStart, SlowStartEnd};
 use crate::warnings::WarningCode;
 
 /// Share of packets that may be missing, unread, copied or oversized before the metrics that rest on them are null.
@@ -62,8 +64,31 @@ const REPEATED: &[Need] = &[EveryPacket, Beginning, OwnFrames];
 const RECOVERY: &[Need] = &[EveryPacket, PacketNumbers, OwnFrames, PeerFrames];
 const HANDSHAKE: &[Need] = &[EveryPacket, Beginning];
 
+const SLOW_START_END: &[Need] = &[EveryPacket, Beginning, PacketNumbers, OwnFrames, PeerFrames];
+
 /// Every metric with its needs. A test holds it to [`Metrics`] and to docs/reference/metrics.md; another takes each need away.
-pub const NEEDS: &[(&str, &[Need])] = &[
+pub const NEEDS: &[(&str, &[Need])] = &with_phases::<{ WHOLE.len() + 2 * PacingMetrics::NAMES.len() }>();
+
+const fn with_phases<const ALL: usize>() -> [(&'static str, &'static [Need]); ALL] {
+    // Which phase a packet belongs to rests on what the causes of bursts rest on.
+    let mut all = [("", CAUSES); ALL];
+    let mut place = 0;
+    while place < ALL {
+        let phase = place.saturating_sub(WHOLE.len());
+        if place < WHOLE.len() {
+            all[place] = WHOLE[place];
+        } else if phase < pacing::SLOW_START.len() {
+            all[place].0 = pacing::SLOW_START[phase];
+        } else {
+            all[place].0 = pacing::STEADY[phase - pacing::SLOW_START.len()];
+        }
+        place += 1;
+    }
+    all
+}
+
+/// Those of the whole flow.
+const WHOLE: &[(&str, &[Need])] = &[
     ("packets_sent", SPACING),
     ("bytes_sent", COUNTS),
     ("payload_bytes_sent", COUNTS),
@@ -86,8 +111,11 @@ pub const NEEDS: &[(&str, &[Need])] = &[
     ("burst_share_late_timer", CAUSES),
     ("burst_share_batch", CAUSES),
     ("burst_share_application_pause", CAUSES),
+    ("burst_share_bucket", CAUSES),
     ("burst_share_ack", CAUSES),
     ("burst_share_unknown", CAUSES),
+    ("pacing_bucket_packets", CAUSES),
+    ("slow_start_end_ns", SLOW_START_END),
     ("goodput_wire_bps", &[EveryPacket, Beginning, Ending, OwnFrames]),
     ("goodput_process_bps", &[]),
     ("stream_bytes", STREAMS),
@@ -134,7 +162,12 @@ pub(crate) struct Subject {
 impl Subject {
     /// What this metric needs of this sender.
     fn needs(self, metric: &str, needs: &[Need]) -> Vec<Need> {
+        // TCP: a retransmission is seen without the peer.
+        let is_by_retransmission = self.protocol == FlowProtocol::Tcp
+            && (metric == "slow_start_end_ns" || pacing::is_of_phase(metric))
+            && (metric.ends_with("_burst_share_of_packets") || !metric.contains("_burst_share_"));
         let is_needed = |need: &Need| match (metric, need) {
+            (_, PacketNumbers | OwnFrames | PeerFrames) if is_by_retransmission => false,
             ("goodput_wire_bps", Beginning | Ending) => self.response_is_given,
             ("goodput_wire_bps", EveryPacket | OwnFrames) => !self.response_is_given,
             _ => true,
@@ -186,9 +219,11 @@ impl Unmet {
     pub(crate) fn withhold(&self, subject: Subject, run: &mut RunMetrics) {
         let mut by_reason: BTreeMap<&str, (WarningCode, Vec<&'static str>)> = BTreeMap::new();
         let mut cleared = Vec::new();
+        // Once for all of them.
+        let values = serde_json::to_value(&run.metrics).expect("metrics hold only what JSON can say");
         for (metric, needs) in NEEDS {
             let needs = subject.needs(metric, needs);
-            let has_value = run.metrics.value(metric).is_some_and(|value| value.is_some());
+            let has_value = values.get(*metric).is_some_and(|value| !value.is_null());
             if !has_value && !subject.would_have(metric, &needs) {
                 continue;
             }
@@ -200,6 +235,11 @@ impl Unmet {
                     metrics.push(metric);
                 }
             }
+        }
+        let end = subject.needs("slow_start_end_ns", SLOW_START_END);
+        if let Some((_, reason)) = end.iter().find_map(|need| self.0.get(need)) {
+            let unknown = || SlowStart { ended_by: SlowStartEnd::Unknown, evidence: reason.clone() };
+            run.slow_start = run.slow_start.take().map(|_| unknown());
         }
         run.metrics.clear(&cleared);
         self.clear_distributions(run);
@@ -255,7 +295,11 @@ impl RunMetrics {
             reason: reason.to_owned(),
             metrics: metrics.iter().map(|name| (*name).to_owned()).collect(),
         });
-        self.warn(code, format!("{reason}; withheld: {}", metrics.join(", ")));
+        let (phases, mut names): (Vec<&str>, Vec<&str>) = metrics.iter().partition(|name| pacing::is_of_phase(name));
+        if !phases.is_empty() {
+            names.push("slow_start_*, steady_*");
+        }
+        self.warn(code, format!("{reason}; withheld: {}", names.join(", ")));
     }
 }
 

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bursts::Burst;
+use crate::pacing::PacingMetrics;
+use crate::phases::SlowStart;
 use crate::warnings::WarningCode;
 
 /// Version of the layout. Changes when a field changes its meaning, its unit or its name, or was measured wrongly: files with an older
@@ -19,6 +21,9 @@ pub struct RunMetrics {
     pub metrics: Metrics,
     /// What figures are drawn from.
     pub distributions: Distributions,
+    /// Where slow start and steady state part, and why there. `None` without a flow, and in files of older versions.
+    #[serde(default)]
+    pub slow_start: Option<SlowStart>,
     /// Metrics that are null because something that they need was not in the capture, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<Withheld>,
@@ -74,7 +79,7 @@ pub struct Metrics {
     pub peak_to_mean_10ms: Option<f64>,
     /// Share of packets in trains of more than 5 packets, 0 to 1.
     pub burst_share_of_packets: Option<f64>,
-    /// Share of those packets in trains before anything was acknowledged, 0 to 1. The seven shares add up to 1.
+    /// Share of those packets in trains before anything was acknowledged, 0 to 1. The eight shares add up to 1.
     pub burst_share_start_up: Option<f64>,
     /// In trains behind an ACK that ended a recovery.
     pub burst_share_recovery_end: Option<f64>,
@@ -84,10 +89,19 @@ pub struct Metrics {
     pub burst_share_batch: Option<f64>,
     /// In trains after the application had had nothing to send.
     pub burst_share_application_pause: Option<f64>,
+    /// In trains that emptied the pacer's full bucket.
+    #[serde(default)]
+    pub burst_share_bucket: Option<f64>,
     /// In trains behind ACKs that freed so much window.
     pub burst_share_ack: Option<f64>,
     /// In trains without a known cause.
     pub burst_share_unknown: Option<f64>,
+    /// Packets that the pacer's bucket holds, where the trains show a constant greatest length.
+    #[serde(default)]
+    pub pacing_bucket_packets: Option<u64>,
+    /// From the sender's first packet to the moment that ended slow start; [`RunMetrics::slow_start`] says what did.
+    #[serde(default)]
+    pub slow_start_end_ns: Option<u64>,
     /// Response bits over the time from the first to the last server packet with 1-RTT protection, in bit/s.
     pub goodput_wire_bps: Option<f64>,
     /// Response bits over the lifetime of the client process, in bit/s.
@@ -154,6 +168,12 @@ pub struct Metrics {
     pub drops_packets: Option<u64>,
     /// Share of the transfer in which the machine was not idle, 0 to 1.
     pub cpu_busy_share: Option<f64>,
+    /// Pacing in slow start: `slow_start_*`. The whole flow where slow start did not end.
+    #[serde(flatten, with = "crate::pacing::slow_start")]
+    pub slow_start: PacingMetrics,
+    /// Pacing after slow start: `steady_*`.
+    #[serde(flatten, with = "crate::pacing::steady")]
+    pub steady: PacingMetrics,
 }
 
 impl Metrics {
@@ -236,6 +256,7 @@ impl RunMetrics {
             schema: SCHEMA,
             metrics: Metrics::default(),
             distributions: Distributions::default(),
+            slow_start: None,
             withheld: Vec::new(),
             warnings: Vec::new(),
         }

@@ -9,6 +9,7 @@ use quiclab_units::Time;
 use quiclab_wire::{Ack, QuicForm, QuicFrame};
 
 use crate::output::RunMetrics;
+use crate::phases::FirstLoss;
 use crate::ranges::RangeSet;
 use crate::samples::Samples;
 use crate::transport::TransportMeter;
@@ -86,6 +87,7 @@ pub(crate) struct RecoveryMeter {
     /// Send time of the last packet when a loss was declared.
     recovery_start: Option<Time>,
     last_sent: Option<Time>,
+    pub(crate) first_loss: Option<FirstLoss>,
     pub(crate) one_rtt_acknowledged: bool,
 }
 
@@ -292,6 +294,7 @@ impl RecoveryMeter {
             self.outstanding[space].remove(&number);
             freed += if packet.in_flight { packet.bytes } else { 0 };
             self.declared_lost += 1;
+            self.first_loss.get_or_insert(FirstLoss { number, sent: packet.time, declared: time });
             self.transport.marks.on_loss(packet.time, packet.sequence);
             if self.recovery_start.is_none_or(|start| packet.time > start) {
                 self.recovery_start = self.last_sent;

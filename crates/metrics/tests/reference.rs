@@ -9,8 +9,8 @@ const REFERENCE: &str = include_str!("../../../docs/reference/metrics.md");
 /// Names in the first column of the table below this heading.
 fn table(heading: &str) -> BTreeSet<String> {
     let section = REFERENCE.split("\n## ").find(|section| section.starts_with(heading)).unwrap();
-    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
-    rows.map(|row| row.split('`').next().unwrap().to_owned()).collect()
+    let cells = section.lines().filter_map(|line| line.strip_prefix("| `")?.split(" |").next());
+    cells.flat_map(|cell| cell.split('`').step_by(2)).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
 fn fields(of: &str) -> BTreeSet<String> {

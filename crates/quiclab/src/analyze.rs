@@ -124,6 +124,7 @@ fn analyze_file(
         response_bytes: arguments.response_size,
         pictures: arguments.html.is_some(),
         plans: plans.to_vec(),
+        ..AnalysisSettings::default()
     };
     let reader = CaptureReader::new(input).with_context(|| name.to_string())?;
     let mut written = Ok(());

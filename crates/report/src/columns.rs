@@ -1,8 +1,11 @@
 //! The columns of every table: a new one is an entry of [`COLUMNS`].
 
+pub(crate) mod phases;
+
 use quiclab_metrics::{Metrics, Summary};
 
 /// One metric as it is shown.
+#[derive(Clone, Copy)]
 pub(crate) struct Column {
     /// Its name in `metrics.json`.
     pub metric: &'static str,
@@ -27,6 +30,8 @@ pub(crate) enum Place {
     Main,
     /// Only those that have every metric.
     Detail,
+    /// That of the phases of a transfer.
+    Phase,
 }
 
 /// What stands where there is no value.
@@ -41,8 +46,26 @@ pub fn metric_names() -> impl Iterator<Item = &'static str> {
     COLUMNS.iter().map(|column| column.metric)
 }
 
-/// In the order of the tables.
-pub(crate) const COLUMNS: &[Column] = &[
+/// In the order of the tables: those of the whole flow, then those of its phases.
+pub(crate) const COLUMNS: &[Column] =
+    &joined::<{ WHOLE.len() + 2 * phases::PHASED.len() }>(&[WHOLE, &phases::SLOW_START, &phases::STEADY]);
+
+const fn joined<const ALL: usize>(parts: &[&[Column]]) -> [Column; ALL] {
+    let mut all = [WHOLE[0]; ALL];
+    let (mut part, mut at) = (0, 0);
+    while part < parts.len() {
+        let mut place = 0;
+        while place < parts[part].len() {
+            all[at] = parts[part][place];
+            place += 1;
+            at += 1;
+        }
+        part += 1;
+    }
+    all
+}
+
+const WHOLE: &[Column] = &[
     brief("gap_share_below_100us", "gaps below 0.1 ms, share", |metrics| metrics.gap_share_below_100us, 1.0, 3),
     brief(
         "train_share_of_packets_1",
@@ -114,8 +137,23 @@ pub(crate) const COLUMNS: &[Column] = &[
         1.0,
         4,
     ),
+    detail("burst_share_bucket", "\u{a0}\u{a0}full bucket of the pacer", |metrics| metrics.burst_share_bucket, 1.0, 4),
     detail("burst_share_ack", "\u{a0}\u{a0}ACK", |metrics| metrics.burst_share_ack, 1.0, 4),
     detail("burst_share_unknown", "\u{a0}\u{a0}unknown", |metrics| metrics.burst_share_unknown, 1.0, 4),
+    detail(
+        "pacing_bucket_packets",
+        "the pacer's bucket, packets",
+        |metrics| count(metrics.pacing_bucket_packets),
+        1.0,
+        1,
+    ),
+    detail(
+        "slow_start_end_ns",
+        "slow start ended after, ms",
+        |metrics| count(metrics.slow_start_end_ns),
+        MILLI_OF_NANO,
+        3,
+    ),
     detail(
         "congestion_window_reductions",
         "congestion window reduced, times",
@@ -217,7 +255,12 @@ pub(crate) const COLUMNS: &[Column] = &[
 
 /// Those of the tables of an experiment; the others stand below them.
 pub(crate) fn main_columns() -> impl Iterator<Item = &'static Column> {
-    COLUMNS.iter().filter(|column| column.place != Place::Detail)
+    COLUMNS.iter().filter(|column| matches!(column.place, Place::Brief | Place::Main))
+}
+
+/// Those of every metric of the whole flow; the phases have a table of their own.
+pub(crate) fn whole_columns() -> impl Iterator<Item = &'static Column> {
+    WHOLE.iter()
 }
 
 type Value = fn(&Metrics) -> Option<f64>;

@@ -5,11 +5,12 @@ use plotly::Plot;
 use quiclab_experiment::{Expectation, Published};
 
 use crate::{
-    columns::{COLUMNS, NOTHING, main_columns},
+    columns::{NOTHING, main_columns, whole_columns},
     figures::{FIGURES, Figure, Scene},
     findings::{Finding, findings},
     groups::{Group, GroupWarning, name_alone, published_alone},
     input::{FailureRow, ReportInput},
+    phases,
     ranking::{CRITERIA, Ranking, rankings},
     warned::{of_runs, warned},
 };
@@ -36,6 +37,7 @@ pub fn render_html(input: &ReportInput) -> String {
         h2 { "Numbers" }
         (table(&groups, &alone))
         (every_metric(&groups))
+        (phases::of_groups(&groups))
         (expectations(&findings(input), &input.expectations_left_out))
         @for figure in &figures { (picture(figure)) }
         h2 { "Settings" }
@@ -238,7 +240,7 @@ fn every_metric(groups: &[Group]) -> Markup {
                 table {
                     thead { tr { th {} @for group in groups { th { (group.label) } } } }
                     tbody {
-                        @for column in COLUMNS {
+                        @for column in whole_columns() {
                             @let summaries: Vec<_> = groups.iter().map(|group| group.summary(column)).collect();
                             @if summaries.iter().any(Option::is_some) {
                                 tr {

@@ -15,6 +15,7 @@ mod input;
 mod interop;
 mod json;
 mod markdown;
+mod phases;
 mod ranking;
 mod scenario;
 mod terminal;

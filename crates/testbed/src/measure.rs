@@ -16,10 +16,12 @@ use quiclab_agent::{
 };
 use quiclab_experiment::run::{Pacing, Run};
 use quiclab_metrics::{
-    AnalysisSettings, Observation, Plan, PlannedListError, PlannedTimes, RunMetrics, WarningCode, WindowChanges,
-    analyze, measure,
+    AnalysisSettings, Observation, Plan, PlannedListError, PlannedTimes, RunMetrics, SlowStartLog, WarningCode,
+    WindowChanges, analyze, measure,
 };
-use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, QlogEventKind, Role, read_qlog};
+use quiclab_wire::{
+    CaptureReader, Dissector, DissectorSettings, QlogEventKind, QlogMetrics, QlogPacket, QlogSpace, Role, read_qlog,
+};
 
 use crate::contract::SERVER_PORT;
 
@@ -41,10 +43,12 @@ const MOST_UNPACED: f64 = 0.05;
 pub fn measure_record(capture: &Path, run: &Run, report: &Report) -> Result<RunMetrics> {
     let response_bytes = Some(run.settings.workload.all_bytes());
     let (plan, unread) = planned(capture)?;
+    let window_log = window_log(capture.parent().unwrap_or(Path::new("")))?;
     let settings = AnalysisSettings {
         train_threshold: run.settings.analysis.train_threshold,
         response_bytes,
         plans: plan.into_iter().collect(),
+        slow_start_log: window_log.as_ref().and_then(|log| log.slow_start.first_packet_behind()),
         ..AnalysisSettings::default()
     };
     let dissector = Dissector::new(DissectorSettings { server_port: Some(SERVER_PORT), interfaces_are_one_tap: false });
@@ -68,8 +72,8 @@ pub fn measure_record(capture: &Path, run: &Run, report: &Report) -> Result<RunM
             format!("server/{PLANNED_FILE}: {error}; precision is not measured"),
         );
     }
-    if let Some(windows) = congestion_windows(capture.parent().unwrap_or(Path::new("")))? {
-        let changes = WindowChanges::of(windows.iter().map(|(_, bytes)| *bytes));
+    if let Some(log) = window_log {
+        let changes = WindowChanges::of(log.windows.iter().map(|(_, bytes)| *bytes));
         metrics.metrics.congestion_window_reductions = Some(changes.reductions);
         metrics.metrics.congestion_window_restorations = Some(changes.restorations);
     }
@@ -97,11 +101,27 @@ fn planned(capture: &Path) -> Result<(Option<Plan>, Option<PlannedListError>)> {
 /// # Errors
 /// Where the log's folder cannot be read.
 pub fn congestion_windows(record: &Path) -> Result<Option<Vec<(u64, u64)>>> {
+    let Some(log) = window_log(record)? else { return Ok(None) };
+    let first = log.windows.first().map_or(0, |(time, _)| *time);
+    let since = |time: i64| u64::try_from(time - first).unwrap_or(0);
+    Ok(Some(log.windows.into_iter().map(|(time, bytes)| (since(time), bytes)).collect()))
+}
+
+/// What a sender's log says of its congestion window.
+#[derive(Default)]
+struct WindowLog {
+    /// Time in ns and bytes.
+    windows: Vec<(i64, u64)>,
+    slow_start: SlowStartLog,
+}
+
+/// The log of the connection with most updates of its window; `None` where no log has any.
+fn window_log(record: &Path) -> Result<Option<WindowLog>> {
     let folder = record.join("server").join(QLOG);
     if !folder.is_dir() {
         return Ok(None);
     }
-    let mut longest = Vec::new();
+    let mut longest = WindowLog::default();
     let mut files: Vec<_> = fs::read_dir(&folder)
         .with_context(|| folder.display().to_string())?
         .flatten()
@@ -109,22 +129,29 @@ pub fn congestion_windows(record: &Path) -> Result<Option<Vec<(u64, u64)>>> {
         .collect();
     files.sort();
     for file in files {
-        let mut windows = Vec::new();
-        let Ok(log) = File::open(&file) else { continue };
+        let mut log = WindowLog::default();
+        let Ok(text) = File::open(&file) else { continue };
         // What is no qlog says nothing; the stack's own files may lie here as well.
-        let _ = read_qlog(BufReader::new(log), &mut |event| {
-            if let QlogEventKind::Metrics(metrics) = event.kind
-                && let Some(bytes) = metrics.congestion_window_bytes
-            {
-                windows.push((event.time_ns, bytes));
+        let _ = read_qlog(BufReader::new(text), &mut |event| match event.kind {
+            QlogEventKind::Metrics(QlogMetrics { congestion_window_bytes: Some(bytes), .. }) => {
+                log.slow_start.on_window(bytes);
+                log.windows.push((event.time_ns, bytes));
             }
+            QlogEventKind::CongestionState { new } => log.slow_start.on_state(&new),
+            QlogEventKind::PacketSent(QlogPacket {
+                space: Some(QlogSpace::OneRtt),
+                packet_number: Some(number),
+                ..
+            }) => {
+                log.slow_start.on_sent(number);
+            }
+            _ => {}
         });
-        if windows.len() > longest.len() {
-            longest = windows;
+        if log.windows.len() > longest.windows.len() {
+            longest = log;
         }
     }
-    let Some((first, _)) = longest.first().copied() else { return Ok(None) };
-    Ok(Some(longest.into_iter().map(|(time, bytes)| (u64::try_from(time - first).unwrap_or(0), bytes)).collect()))
+    Ok(Some(longest).filter(|log| !log.windows.is_empty()))
 }
 
 /// The outermost queueing discipline of the server's interface; `None` where it has none.

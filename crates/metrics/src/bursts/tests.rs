@@ -187,3 +187,177 @@ fn even_gaps_up_to_line_rate_are_a_batch_and_longer_ones_are_not() {
         assert_eq!(sender.causes(), [cause]);
     }
 }
+
+/// Trains as a full bucket makes them: a pause, an ACK of 40 packets, `packets` packets at once, and 1 ms later one more
+/// without an ACK.
+fn bucket_trains(sender: &mut Sender, packets: u64, trains: u64) {
+    // A train without a packet before it has no pause.
+    if sender.last_ns.is_none() {
+        sender.send(|_| {});
+    }
+    for _ in 0..trains {
+        sender.wait(5_000_000).ack(40, false).wait(10_000);
+        sender.train(packets, 1_200, |_, _| {}).wait(1_000_000).send(|_| {});
+    }
+}
+
+fn bucket(sender: Sender) -> Option<u64> {
+    let mut run = RunMetrics::empty();
+    sender.meter.finish(THRESHOLD, &mut run);
+    run.metrics.pacing_bucket_packets
+}
+
+#[test]
+fn five_trains_of_one_length_show_a_bucket_and_four_do_not() {
+    for (trains, cause) in [(5, BurstCause::Bucket), (4, BurstCause::Ack)] {
+        let mut sender = Sender::new();
+        bucket_trains(&mut sender, 10, trains);
+        assert_eq!(sender.causes(), vec![cause; trains as usize]);
+    }
+}
+
+#[test]
+fn a_bucket_has_the_length_of_the_trains_that_emptied_it() {
+    for packets in [3, 10, 16] {
+        let mut sender = Sender::new();
+        bucket_trains(&mut sender, packets, 6);
+        assert_eq!(bucket(sender), Some(packets));
+    }
+    let mut sender = Sender::new();
+    bucket_trains(&mut sender, 2, 6);
+    assert_eq!(bucket(sender), None, "two packets are ordinary pacing");
+}
+
+#[test]
+fn one_longer_train_in_ten_is_an_exception_and_more_are_not_a_bucket() {
+    for (trains, found) in [(10, Some(10)), (9, None)] {
+        let mut sender = Sender::new();
+        bucket_trains(&mut sender, 10, trains);
+        bucket_trains(&mut sender, 14, 1);
+        assert_eq!(bucket(sender), found, "{trains}");
+    }
+}
+
+#[test]
+fn a_bucket_s_length_is_more_common_than_one_packet_less() {
+    for (shorter, found) in [(5, Some(10)), (6, None)] {
+        let mut sender = Sender::new();
+        bucket_trains(&mut sender, 9, shorter);
+        bucket_trains(&mut sender, 10, 6);
+        assert_eq!(bucket(sender), found, "{shorter}");
+    }
+}
+
+#[test]
+fn trains_that_the_window_ended_show_no_bucket() {
+    let mut sender = Sender::new();
+    for _ in 0..6 {
+        // The next packet leaves behind an ACK only.
+        sender.wait(5_000_000).ack(10, false).wait(10_000).train(10, 1_200, |_, _| {}).wait(1_000_000);
+        sender.ack(1, false).send(|_| {});
+    }
+    assert_eq!(bucket(sender), None);
+}
+
+#[test]
+fn two_packets_for_each_acknowledged_are_no_bucket() {
+    let mut sender = Sender::new();
+    for _ in 0..50 {
+        sender.wait(1_000_000).ack(5, false).wait(10_000).train(10, 1_200, |_, _| {});
+    }
+    let causes = sender.causes();
+    assert_eq!(causes, vec![BurstCause::Ack; 50]);
+}
+
+#[test]
+fn trains_at_even_distances_show_no_bucket() {
+    // A timer of 5 ms, an application that writes ten packets at a time, GSO batches of a busy machine. The pause before a
+    // train has to be twice the wait behind it.
+    for (wait_ns, found) in [(2_500_000, Some(10)), (2_500_001, None), (5_000_000, None)] {
+        let mut sender = Sender::new();
+        for _ in 0..6 {
+            sender.wait(5_000_000).train(10, 1_200, |_, _| {}).wait(wait_ns).send(|_| {});
+        }
+        assert_eq!(bucket(sender), found, "{wait_ns}");
+    }
+}
+
+#[test]
+fn a_train_of_another_length_or_one_that_the_window_ended_did_not_empty_the_bucket() {
+    let mut sender = Sender::new();
+    bucket_trains(&mut sender, 10, 10);
+    bucket_trains(&mut sender, 8, 1);
+    sender.wait(5_000_000).ack(10, false).wait(10_000).train(10, 1_200, |_, _| {});
+    let mut expected = vec![BurstCause::Bucket; 10];
+    expected.extend([BurstCause::Ack; 2]);
+    assert_eq!(sender.causes(), expected);
+}
+
+#[test]
+fn what_follows_half_an_rtt_later_did_not_wait_for_the_pacer() {
+    for (wait_ns, found) in [(RTT_NS / 2 - 1, Some(10)), (RTT_NS / 2, None)] {
+        let mut sender = Sender::new();
+        for _ in 0..6 {
+            sender.wait(RTT_NS).ack(40, false).wait(10_000).train(10, 1_200, |_, _| {}).wait(wait_ns).send(|_| {});
+        }
+        assert_eq!(bucket(sender), found, "{wait_ns}");
+    }
+}
+
+#[test]
+fn a_small_packet_or_a_repeated_one_behind_a_train_shows_no_room_in_the_window() {
+    for (frame_bytes, is_retransmission, found) in [(700, false, Some(10)), (699, false, None), (1_400, true, None)] {
+        let mut sender = Sender::new();
+        for _ in 0..6 {
+            sender.wait(5_000_000).ack(40, false).wait(10_000).train(10, 1_200, |_, _| {}).wait(1_000_000);
+            sender.send(|context| {
+                context.frame_bytes = frame_bytes;
+                context.is_retransmission = is_retransmission;
+            });
+        }
+        assert_eq!(bucket(sender), found, "{frame_bytes}");
+    }
+}
+
+#[test]
+fn without_acks_no_bucket_is_found() {
+    let mut sender = Sender::new();
+    for _ in 0..6 {
+        sender.wait(5_000_000).train(10, 1_200, |_, context| context.bytes_in_flight_before = None).wait(1_000_000);
+        sender.send(|context| context.bytes_in_flight_before = None);
+    }
+    assert_eq!(bucket(sender), None);
+}
+
+#[test]
+fn each_phase_has_the_causes_of_its_own_packets() {
+    let mut run = RunMetrics::empty();
+    run.slow_start =
+        Some(crate::phases::SlowStart { ended_by: crate::phases::SlowStartEnd::FirstLoss, evidence: String::new() });
+    let mut sender = Sender::new();
+    // Ten packets of an ACK, of which the last seven are after slow start, and a batch of eight after it.
+    sender.ack(10, false).wait(10_000).train(10, 1_200, |packet, context| context.is_steady = packet >= 3);
+    sender.wait(5_000_000).train(8, 1_200, |_, context| context.is_steady = true);
+    sender.wait(5_000_000).send(|context| context.is_steady = true);
+    sender.meter.finish(THRESHOLD, &mut run);
+    let metrics = &run.metrics;
+    assert_eq!(metrics.burst_share_of_packets, Some(18.0 / 19.0));
+    assert_eq!((metrics.burst_share_ack, metrics.burst_share_batch), (Some(10.0 / 18.0), Some(8.0 / 18.0)));
+    // Three packets are no burst.
+    assert_eq!((metrics.slow_start.burst_share_of_packets, metrics.slow_start.burst_share_ack), (Some(0.0), None));
+    assert_eq!(metrics.steady.burst_share_of_packets, Some(15.0 / 16.0));
+    assert_eq!(
+        (metrics.steady.burst_share_ack, metrics.steady.burst_share_batch),
+        (Some(7.0 / 15.0), Some(8.0 / 15.0))
+    );
+}
+
+#[test]
+fn without_phases_the_whole_flow_alone_has_causes() {
+    let mut run = RunMetrics::empty();
+    let mut sender = Sender::new();
+    sender.train(8, 1_200, |_, _| {});
+    sender.meter.finish(THRESHOLD, &mut run);
+    assert_eq!(run.metrics.burst_share_batch, Some(1.0));
+    assert_eq!(run.metrics.slow_start, crate::pacing::PacingMetrics::default());
+}

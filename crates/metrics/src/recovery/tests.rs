@@ -88,6 +88,19 @@ fn a_packet_three_behind_is_lost_and_one_two_behind_is_not() {
 }
 
 #[test]
+fn the_first_loss_is_kept_with_the_time_of_the_ack_that_declared_it() {
+    let mut sender = Sender::default();
+    sender.send_all(0..10);
+    sender.ack(&[2..=3, 0..=0], 41);
+    assert_eq!(sender.0.first_loss, None);
+    // Packet 1 is three behind now, and later packet 5.
+    sender.ack(&[2..=4, 0..=0], 42);
+    sender.ack(&[6..=9, 2..=4, 0..=0], 47);
+    let [sent, declared] = [1, 42].map(|at_ms| Time::from_nanos(at_ms * MILLISECOND));
+    assert_eq!(sender.0.first_loss, Some(FirstLoss { number: 1, sent, declared }));
+}
+
+#[test]
 fn a_packet_is_lost_after_nine_eighths_of_the_rtt_and_not_before() {
     // The RTT is 8 ms, so 9 ms; packet 0 was sent at 0.
     for (at_ms, lost) in [(8, 0), (9, 1)] {

@@ -51,6 +51,28 @@ impl Made {
         Made::tcp(time_ns, [10, 0, 0, 1], [10, 0, 0, 2], SERVER_PORT, CLIENT_PORT, payload)
     }
 
+    /// The beginning of a connection.
+    pub fn tcp_syn_from_client(time_ns: u64) -> Made {
+        let builder = PacketBuilder::ethernet2([2; 6], [4; 6])
+            .ipv4([10, 0, 0, 2], [10, 0, 0, 1], 64)
+            .tcp(CLIENT_PORT, SERVER_PORT, 1, 65_535)
+            .syn();
+        let mut frame = Vec::new();
+        builder.write(&mut frame, &[]).unwrap();
+        Made::frame(time_ns, frame)
+    }
+
+    /// With data that begin at this sequence number.
+    pub fn tcp_data_from_server(time_ns: u64, sequence_number: u32, payload: &[u8]) -> Made {
+        let builder = PacketBuilder::ethernet2([2; 6], [4; 6])
+            .ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64)
+            .tcp(SERVER_PORT, CLIENT_PORT, sequence_number, 65_535)
+            .ack(1);
+        let mut frame = Vec::new();
+        builder.write(&mut frame, payload).unwrap();
+        Made::frame(time_ns, frame)
+    }
+
     pub fn tcp_from_client(time_ns: u64, payload: &[u8]) -> Made {
         Made::tcp(time_ns, [10, 0, 0, 2], [10, 0, 0, 1], CLIENT_PORT, SERVER_PORT, payload)
     }

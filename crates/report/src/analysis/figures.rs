@@ -82,6 +82,7 @@ fn share_of(cause: BurstCause, metrics: &Metrics) -> Option<f64> {
         BurstCause::LateTimer => metrics.burst_share_late_timer,
         BurstCause::Batch => metrics.burst_share_batch,
         BurstCause::ApplicationPause => metrics.burst_share_application_pause,
+        BurstCause::Bucket => metrics.burst_share_bucket,
         BurstCause::Ack => metrics.burst_share_ack,
         BurstCause::Unknown => metrics.burst_share_unknown,
     }

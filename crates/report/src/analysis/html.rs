@@ -5,8 +5,9 @@ use quiclab_metrics::{Burst, DirectionAnalysis, RunMetrics, Warning, capture_war
 
 use super::figures::FIGURES;
 use super::{AnalysisInput, AnalyzedCapture, cell, endpoints};
-use crate::columns::{COLUMNS, NOTHING};
+use crate::columns::{NOTHING, whole_columns};
 use crate::html::{page, picture};
+use crate::phases;
 
 /// Senders with pictures of their own; the largest of a page.
 const MOST_PICTURED: usize = 4;
@@ -41,6 +42,8 @@ pub fn render_analysis_html(input: &AnalysisInput) -> String {
                 @if let Some(figure) = draw(direction, place, input.train_threshold) { (picture(&figure)) }
             }
             (bursts(&direction.run.distributions.bursts))
+            @let phases = phases::of_sender(direction.run.slow_start.as_ref(), |it| cell(it, &direction.run.metrics));
+            @if let Some(table) = phases { details { summary { "Slow start and after it" } (table) } }
         }
     };
     page(&files, &body)
@@ -77,7 +80,7 @@ fn table(directions: &[(&AnalyzedCapture, &DirectionAnalysis)]) -> Markup {
             table {
                 thead { tr { th {} @for (capture, direction) in directions { th { (name(capture, direction)) } } } }
                 tbody {
-                    @for column in COLUMNS {
+                    @for column in whole_columns() {
                         @let values: Vec<_> = directions.iter().map(|(_, it)| cell(column, &it.run.metrics)).collect();
                         @if values.iter().any(Option::is_some) {
                             tr {

@@ -78,6 +78,7 @@ fn flow(capture: &AnalyzedCapture, direction: &DirectionAnalysis) -> Value {
         "protocol": direction.protocol.name(),
         "metrics": direction.run.metrics,
         "distributions": direction.run.distributions,
+        "slow_start": direction.run.slow_start,
         "quic_packets": {
             "verified": decryption.verified,
             "header_only": decryption.header_only,

@@ -6,7 +6,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets::UTF8_
 use quiclab_metrics::{DirectionAnalysis, RunMetrics, capture_warnings};
 
 use super::{AnalysisInput, AnalyzedCapture, cell, endpoints};
-use crate::columns::{COLUMNS, Column, NOTHING, Place};
+use crate::columns::{COLUMNS, Column, NOTHING, Place, whole_columns};
 
 /// Up to so many senders stand side by side with every metric; more stand below each other with the most important ones.
 const SIDE_BY_SIDE: usize = 4;
@@ -106,7 +106,7 @@ fn side_by_side(directions: &[(&AnalyzedCapture, &DirectionAnalysis)]) -> Table 
     let mut table = Table::new();
     let titles = directions.iter().map(|(capture, direction)| Cell::new(title(capture, direction)));
     table.set_header(std::iter::once(Cell::new("")).chain(titles));
-    for column in COLUMNS {
+    for column in whole_columns() {
         let values: Vec<Option<String>> =
             directions.iter().map(|(_, direction)| cell(column, &direction.run.metrics)).collect();
         if values.iter().all(Option::is_none) {

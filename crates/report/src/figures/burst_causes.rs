@@ -6,12 +6,13 @@ use super::{Figure, goodput::column, style};
 use crate::groups::Group;
 
 /// Metric of each cause, and its name in the legend.
-pub(crate) const CAUSES: [(&str, &str); 7] = [
+pub(crate) const CAUSES: [(&str, &str); 8] = [
     ("burst_share_start_up", "start-up"),
     ("burst_share_recovery_end", "end of recovery"),
     ("burst_share_late_timer", "late timer"),
     ("burst_share_batch", "batch (GSO, sendmmsg, qdisc)"),
     ("burst_share_application_pause", "application pause"),
+    ("burst_share_bucket", "full bucket of the pacer"),
     ("burst_share_ack", "ACK"),
     ("burst_share_unknown", "unknown"),
 ];
