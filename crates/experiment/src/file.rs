@@ -10,7 +10,7 @@ use crate::{
     expect::Expectation,
     kind::{Kind, TRANSFERS},
     published::Published,
-    sections::Changes,
+    sections::{Changes, Origin},
     text::quoted,
     value::{inline, plain},
 };
@@ -46,7 +46,7 @@ pub(crate) type Table<'a> = DeTable<'a>;
 
 /// Reads one file.
 pub(crate) struct Reader<'a> {
-    file: &'a str,
+    pub(crate) file: &'a str,
     text: &'a str,
     pub(crate) kind: &'static Kind,
 }
@@ -65,6 +65,12 @@ impl Experiment {
 
     pub(crate) fn error(&self, place: Option<Place>, message: String, hint: Option<String>) -> ExperimentError {
         ExperimentError { file: self.file.clone(), place, message, hint }
+    }
+
+    /// An error about a value from `origin`.
+    pub(crate) fn error_from(&self, origin: Option<Origin>, message: String, hint: Option<String>) -> ExperimentError {
+        let prefix = origin.map_or("", Origin::prefix);
+        self.error(origin.and_then(Origin::place), format!("{prefix}{message}"), hint)
     }
 }
 
@@ -220,10 +226,6 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn error<T>(&self, at: &Spanned<T>, message: String, hint: Option<String>) -> ExperimentError {
-        self.error_at(self.place(at), message, hint)
-    }
-
-    pub(crate) fn error_at(&self, place: Place, message: String, hint: Option<String>) -> ExperimentError {
-        ExperimentError { file: self.file.to_owned(), place: Some(place), message, hint }
+        ExperimentError { file: self.file.to_owned(), place: Some(self.place(at)), message, hint }
     }
 }

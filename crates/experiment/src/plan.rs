@@ -9,10 +9,15 @@ use crate::{
     error::{ExperimentError, nearest},
     expect::Expectation,
     file::Experiment,
+    folder_names,
+    kind::TRANSFERS,
+    left_out::{LeftOut, Unclaimed},
+    own_stacks::unused,
     published::Published,
     resolve::Refusal,
     run::{Run, Settings, word},
-    sections::Assignment,
+    sections::{Assignment, Origin},
+    set,
     settings::{Draft, SETTINGS},
     stack::{Role, StackManifest, named},
     text::{canonical, setting_text, setting_texts, settings_text},
@@ -42,6 +47,13 @@ pub struct Plan {
     pub ranking: bool,
     /// Combinations of the matrix that were left out because a stack does not claim them.
     pub left_out: usize,
+    /// Why, with the number of combinations for each reason.
+    pub left_out_because: BTreeMap<String, usize>,
+    /// The stacks of [`Overrides::own_stacks`] that take the place of those in the file; empty where the file names one of
+    /// them itself.
+    pub substituted: Vec<String>,
+    /// The stacks of [`Overrides::own_stacks`] that no run has.
+    pub unused: Vec<String>,
     /// The runs: all groups' first repetition, then all groups' second, and so on, so that every group shows early.
     pub runs: Vec<Run>,
 }
@@ -53,6 +65,11 @@ pub struct Overrides {
     pub repetitions: Option<u32>,
     /// Settings that a run must have, as (dotted key, value); `stack` stands for `stack.name`.
     pub filters: Vec<(String, String)>,
+    /// Settings that replace those of the file and of its profile, as (dotted key, text of the value): TOML, or a text
+    /// without its quotes. A list, or values with commas between, becomes an axis of the matrix.
+    pub settings: Vec<(String, String)>,
+    /// Names of the user's own stacks. Where the file names none of them, they take the place of those that it does name.
+    pub own_stacks: Vec<String>,
 }
 
 impl Experiment {
@@ -60,11 +77,23 @@ impl Experiment {
     ///
     /// # Errors
     /// A stack that there is none of, a setting that a stack cannot honour, two combinations of the matrix that mean the
-    /// same, no repetition at all, too many runs, a filter that no run passes.
+    /// same, no repetition at all, too many runs, a filter that no run passes, a setting among the overrides that is not one.
     pub fn plan(
         &self,
         stacks: &BTreeMap<String, StackManifest>,
         overrides: &Overrides,
+    ) -> Result<Plan, ExperimentError> {
+        let set = set::changes(&self.file, &TRANSFERS, &overrides.settings)?;
+        let mut experiment = Self { changes: self.changes.clone().overridden_by(set), ..self.clone() };
+        let substituted = experiment.substitute(&overrides.own_stacks, stacks)?;
+        experiment.expand(stacks, overrides, substituted)
+    }
+
+    fn expand(
+        &self,
+        stacks: &BTreeMap<String, StackManifest>,
+        overrides: &Overrides,
+        substituted: Vec<String>,
     ) -> Result<Plan, ExperimentError> {
         let size = self.changes.matrix.iter().map(|(_, values)| values.len()).try_fold(1, usize::checked_mul);
         if size.is_none_or(|size| size > MOST_RUNS) {
@@ -77,7 +106,7 @@ impl Experiment {
         let mut groups = Vec::new();
         let mut planned = BTreeMap::new();
         let mut repetitions = 1;
-        let mut left_out = 0;
+        let mut left_out = LeftOut::default();
         for combination in combinations(&self.changes.matrix) {
             let mut draft = Draft::default();
             let all = self.changes.assignments.iter().chain(combination.iter().copied());
@@ -86,9 +115,14 @@ impl Experiment {
                 let _ = draft.set(&assignment.key, &assignment.value);
             }
             repetitions = draft.repetitions;
-            let Some(settings) = self.resolve(draft, stacks, all)? else {
-                left_out += 1;
-                continue;
+            let settings = match self.resolve(draft, stacks, all)? {
+                Ok(settings) => settings,
+                // What was asked for by name is not left out, unless the file wants that.
+                Err(refused) if self.leaves_unclaimed_out || !(substituted.is_empty() || refused.is_set) => {
+                    left_out.add(refused);
+                    continue;
+                }
+                Err(refused) => return Err(refused.error),
             };
             // Runs that do not differ would have the same identity, and the same record.
             if let Some(same) = planned.insert(settings_text(&settings), described(&combination)) {
@@ -96,14 +130,15 @@ impl Experiment {
                     "matrix: found {} and {same}, which are the same to a run; expected different settings",
                     described(&combination)
                 );
-                return Err(self.error(combination.last().map(|last| last.place), message, None));
+                return Err(self.error_from(combination.last().map(|last| last.origin), message, None));
             }
             groups.push(settings);
         }
         if groups.is_empty() {
-            let message = "matrix: found no combination that its stacks claim, expected one at least".to_owned();
-            return Err(self.error(None, message, Some("unclaimed = \"refuse\" says why".to_owned())));
+            return Err(left_out.error(self));
         }
+        // What tells a run apart does not depend on a filter, so that its folder has one name.
+        let labels: BTreeMap<_, _> = groups.iter().map(settings_text).zip(folder_names::labels(&groups)).collect();
         let settings = self.filter(groups, &overrides.filters)?;
         let repetitions = overrides.repetitions.unwrap_or(repetitions);
         if repetitions == 0 {
@@ -125,6 +160,7 @@ impl Experiment {
                 seed,
                 start_shift: start_shift(seed),
                 settings: settings.clone(),
+                label: labels.get(&settings_text(settings)).cloned().unwrap_or_default(),
             }));
         }
         Ok(Plan {
@@ -134,19 +170,27 @@ impl Experiment {
             published: self.published.clone(),
             expectations: self.expectations.clone(),
             ranking: self.ranking,
-            left_out,
+            left_out: left_out.counts().values().sum(),
+            left_out_because: left_out.counts(),
+            unused: unused(&overrides.own_stacks, &runs),
+            substituted,
             runs,
         })
     }
 
-    /// `None` where a stack does not claim what it is asked for, and the file wants that left out.
+    /// The settings of one combination, or what a stack does not claim of it.
     fn resolve<'a>(
         &self,
         draft: Draft,
         stacks: &BTreeMap<String, StackManifest>,
         assignments: impl DoubleEndedIterator<Item = &'a Assignment> + Clone,
-    ) -> Result<Option<Settings>, ExperimentError> {
-        let place_of = |key: &str| assignments.clone().rfind(|one| one.key == key).map(|one| one.place);
+    ) -> Result<Result<Settings, Unclaimed>, ExperimentError> {
+        let origin_of = |key: &str| assignments.clone().rfind(|one| one.key == key).map(|one| one.origin);
+        // Where the key stands nowhere, the stack is to blame, if that is in the file.
+        let blamed = |key: &str| {
+            let in_file = |origin: &Origin| origin.place().is_some();
+            origin_of(key).or_else(|| origin_of("stack.name").filter(in_file))
+        };
         let known = || match stacks.keys().cloned().collect::<Vec<_>>().join(", ") {
             none if none.is_empty() => "the name of a stack, but there is none".to_owned(),
             names => format!("one of {names}"),
@@ -162,7 +206,7 @@ impl Experiment {
         let find = |key: &str, name: &str| {
             named(stacks, name).ok_or_else(|| {
                 let hint = nearest(name, stacks.keys().map(String::as_str)).map(|near| format!("did you mean {near}?"));
-                self.error(place_of(key), format!("{key}: found {name:?}, expected {}", known()), hint)
+                self.error_from(origin_of(key), format!("{key}: found {name:?}, expected {}", known()), hint)
             })
         };
         let under_test = find("stack.name", &name)?;
@@ -175,7 +219,7 @@ impl Experiment {
                 return Ok(manifest);
             }
             let message = format!("{key}: found {name:?}, which has no {}; expected a stack that has one", word(&role));
-            Err(self.error(place_of(key).or_else(|| place_of("stack.name")), message, None))
+            Err(self.error_from(blamed(key), message, None))
         };
         let server = side("stack.server", &draft.server, Role::Server)?;
         let client = side("stack.client", &draft.client, Role::Client)?;
@@ -184,14 +228,16 @@ impl Experiment {
                 "stack.client: found {:?}, which does not speak the transport of {:?}; expected one that does",
                 client.name, server.name
             );
-            return Err(self.error(place_of("stack.client").or_else(|| place_of("stack.name")), message, None));
+            return Err(self.error_from(blamed("stack.client"), message, None));
         }
         match draft.resolve(&under_test.name, server, client) {
-            Ok(settings) => Ok(Some(settings)),
-            Err(refusal) if refusal.is_unclaimed && self.leaves_unclaimed_out => Ok(None),
-            Err(Refusal { key, message, .. }) => {
-                let place = place_of(key).or_else(|| place_of("stack.name"));
-                Err(self.error(place, format!("{key}: {message}"), None))
+            Ok(settings) => Ok(Ok(settings)),
+            Err(Refusal { key, message, is_unclaimed }) => {
+                let error = self.error_from(blamed(key), format!("{key}: {message}"), None);
+                if !is_unclaimed {
+                    return Err(error);
+                }
+                Ok(Err(Unclaimed { error, is_set: origin_of(key) == Some(Origin::Set) }))
             }
         }
     }
@@ -235,6 +281,22 @@ impl Experiment {
 /// A short name for each of several settings: the stack, and what sets it apart from the others, such as
 /// `quiche, gso=off`. Equal settings get equal names.
 pub fn labels(all: &[&Settings]) -> Vec<String> {
+    let label = |(settings, differences): (&&Settings, Vec<Difference>)| {
+        let mut label = settings.stack.name.clone();
+        for (key, value) in differences {
+            // The section says nothing that the name of the key does not.
+            label.push_str(&format!(", {}={value}", key.rsplit('.').next().unwrap_or(key)));
+        }
+        label
+    };
+    all.iter().zip(differences(all)).map(label).collect()
+}
+
+/// Key and value of a setting that is not the same in all of several runs.
+pub(crate) type Difference = (&'static str, String);
+
+/// For each of several settings what sets them apart from the others, besides the stack that the run is about.
+pub(crate) fn differences(all: &[&Settings]) -> Vec<Vec<Difference>> {
     let texts: Vec<_> = all.iter().map(|settings| setting_texts(settings)).collect();
     // What differs between stacks only is each one's own default, and says little. What has no meaning in one run, because it goes with
     // another queueing discipline, differs from nothing.
@@ -247,18 +309,8 @@ pub fn labels(all: &[&Settings]) -> Vec<String> {
     };
     let keys: Vec<_> =
         (0..SETTINGS.len()).filter(|key| SETTINGS[*key].key != "stack.name").filter(|key| differs(*key)).collect();
-    let label = |(settings, texts): (&&Settings, &Vec<Option<String>>)| {
-        let mut label = settings.stack.name.clone();
-        for key in &keys {
-            if let Some(value) = &texts[*key] {
-                // The section says nothing that the name of the key does not.
-                let key = SETTINGS[*key].key;
-                label.push_str(&format!(", {}={value}", key.rsplit('.').next().unwrap_or(key)));
-            }
-        }
-        label
-    };
-    all.iter().zip(&texts).map(label).collect()
+    let has = |texts: &Vec<Option<String>>, key: usize| Some((SETTINGS[key].key, texts[key].clone()?));
+    texts.iter().map(|texts| keys.iter().filter_map(|key| has(texts, *key)).collect()).collect()
 }
 
 /// Every combination of one value per axis, the last axis changing fastest.

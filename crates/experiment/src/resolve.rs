@@ -40,7 +40,7 @@ impl Draft {
     ) -> Result<Settings, Refusal> {
         let stack = self.stack(name, server, client)?;
         self.check_workload(&stack, server, client)?;
-        let hosts = self.hosts(&stack)?;
+        let hosts = self.hosts(&stack, server)?;
         let queue_limit_packets = self.queue_limit_packets()?;
         if hosts.needs_modules() && self.kernel == PATCHED_KERNEL {
             let message = format!(
@@ -153,14 +153,14 @@ impl Draft {
         if workload.certificate_delay != Duration::default() && server.certificate_delay == CertificateDelay::None {
             let message =
                 format!("found {}, which {} cannot wait for; expected none", workload.certificate_delay, server.name);
-            return Err(("workload.certificate_delay", message).into());
+            return Err(Refusal { key: "workload.certificate_delay", message, is_unclaimed: true });
         }
         Ok(())
     }
 
-    fn hosts(&self, stack: &StackSettings) -> Result<Hosts, Refusal> {
+    fn hosts(&self, stack: &StackSettings, server: &StackManifest) -> Result<Hosts, Refusal> {
         let server_qdisc = self.server_qdisc();
-        self.check_send_times(&server_qdisc, stack)?;
+        self.check_send_times(&server_qdisc, stack, server)?;
         if self.etf_launch_time {
             let message = "found true; expected false, because LaunchTime is done by a network card, and the virtual testbed has none";
             return Err(("hosts.etf_launch_time", message.to_owned()).into());
@@ -203,7 +203,7 @@ impl Draft {
     }
 
     /// A discipline that looks at send times must be given them, on its own clock.
-    fn check_send_times(&self, qdisc: &Qdisc, stack: &StackSettings) -> Result<(), Refusal> {
+    fn check_send_times(&self, qdisc: &Qdisc, stack: &StackSettings, server: &StackManifest) -> Result<(), Refusal> {
         if matches!(qdisc, Qdisc::Etf { .. }) && stack.pacing != Pacing::Txtime {
             let message = format!(
                 "found \"etf\" with stack.pacing = {:?} of {}; expected \"txtime\", because ETF drops every packet without a \
@@ -211,7 +211,8 @@ impl Draft {
                 lowercase(&stack.pacing),
                 stack.name
             );
-            return Err(("hosts.server_qdisc", message).into());
+            let is_unclaimed = !server.pacing.contains(&Pacing::Txtime);
+            return Err(Refusal { key: "hosts.server_qdisc", message, is_unclaimed });
         }
         let clock = match qdisc {
             Qdisc::Etf { .. } => Some((Clock::Tai, "ETF drops every packet whose send time is on another clock")),

@@ -6,6 +6,7 @@ use quiclab_units::{ByteCount, Duration, Rate};
 use serde::{Deserialize, Serialize};
 use sha2::Digest as _;
 
+use crate::folder_names;
 pub use crate::hosts::{Clock, FairQueueing, HostModel, Hosts, Qdisc, TheftDistribution, Thefts};
 use crate::stack::Role;
 
@@ -24,6 +25,10 @@ pub struct Run {
     pub start_shift: Duration,
     /// The settings.
     pub settings: Settings,
+    /// What tells its settings from those of the other runs of its experiment, such as `cubic-gso_on`; for the name of its folder.
+    /// Empty where there is nothing to tell, and in a run that was read from a record.
+    #[serde(skip)]
+    pub label: String,
 }
 
 /// Every setting of a run. What each takes, and its default, stands in docs/reference/experiment-file.md.
@@ -291,10 +296,13 @@ impl Run {
         digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Name of the run's record: stack, repetition with at least two digits, identity, such as `quiche-01-0123456789abcdef`; blanks
-    /// in the stack's name become `_`.
+    /// Name of the run's record: stack, label, repetition with at least two digits, identity, such as
+    /// `quiche-cubic-gso_on-01-0123456789abcdef`. All but the identity is for people: another experiment, or an earlier version of
+    /// quiclab, may give the same run another label, so a record is looked for by the identity.
     pub fn folder_name(&self, versions: &Versions) -> String {
-        format!("{}-{:02}-{}", self.settings.stack.name.replace(' ', "_"), self.repetition, self.id(versions))
+        let stack = folder_names::of_stack(&self.settings.stack.name);
+        let label = if self.label.is_empty() { String::new() } else { format!("-{}", self.label) };
+        format!("{stack}{label}-{:02}-{}", self.repetition, self.id(versions))
     }
 }
 

@@ -4,6 +4,7 @@
 mod figure;
 mod file;
 mod flows;
+mod groups;
 mod plan;
 mod settings;
 mod texts;

@@ -26,22 +26,62 @@ pub(crate) struct Changes {
 pub(crate) struct Assignment {
     pub(crate) key: String,
     pub(crate) value: Value,
-    pub(crate) place: Place,
+    pub(crate) origin: Origin,
+}
+
+/// Where a value was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// In the file.
+    File(Place),
+    /// In a `--set KEY=VALUE`.
+    Set,
+    /// It is a stack of the user's own, which replaces the stacks that the file names.
+    OwnStack,
+}
+
+impl Origin {
+    /// Its place in the file; `None` for the command line.
+    pub(crate) fn place(self) -> Option<Place> {
+        match self {
+            Origin::File(place) => Some(place),
+            Origin::Set | Origin::OwnStack => None,
+        }
+    }
+
+    /// What stands before a message about the value.
+    pub(crate) fn prefix(self) -> &'static str {
+        match self {
+            Origin::File(_) => "",
+            Origin::Set => "--set ",
+            Origin::OwnStack => "--stack: ",
+        }
+    }
 }
 
 impl Changes {
-    /// A profile wins key by key: what it sets is neither value nor axis of the file any more, what it makes an axis neither.
-    pub(crate) fn overridden_by(self, profile: Self) -> Self {
-        let kept = |key: &String| {
-            !profile.assignments.iter().any(|set| set.key == *key) && !profile.matrix.iter().any(|axis| axis.0 == *key)
-        };
+    /// Others win key by key: a key that they set, or make an axis, loses its value and its axis here.
+    pub(crate) fn overridden_by(self, others: Self) -> Self {
+        let kept = |key: &String| others.values_of(key).next().is_none();
         let assignments: Vec<_> = self.assignments.into_iter().filter(|set| kept(&set.key)).collect();
         let matrix: Vec<_> = self.matrix.into_iter().filter(|(key, _)| kept(key)).collect();
         Self {
-            assignments: assignments.into_iter().chain(profile.assignments).collect(),
-            matrix: matrix.into_iter().chain(profile.matrix).collect(),
-            named: self.named.into_iter().chain(profile.named).collect(),
+            assignments: assignments.into_iter().chain(others.assignments).collect(),
+            matrix: matrix.into_iter().chain(others.matrix).collect(),
+            named: self.named.into_iter().chain(others.named).collect(),
         }
+    }
+
+    /// The keys that have values.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+        let own = self.assignments.iter().map(|set| set.key.as_str());
+        own.chain(self.matrix.iter().map(|axis| axis.0.as_str()))
+    }
+
+    /// All values that a key has, whether by itself or as an axis.
+    pub(crate) fn values_of<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a Assignment> {
+        let own = self.assignments.iter().filter(move |set| set.key == key);
+        own.chain(self.matrix.iter().filter(move |axis| axis.0 == key).flat_map(|axis| &axis.1))
     }
 }
 
@@ -72,7 +112,9 @@ impl Reader<'_> {
         for set in &changes.assignments {
             if changes.matrix.iter().any(|(axis, _)| *axis == set.key) {
                 let message = format!("{}: found a value, expected none, because it is an axis of the matrix", set.key);
-                return Err(self.error_at(set.place, message, Some("remove one of the two".to_owned())));
+                let hint = Some("remove one of the two".to_owned());
+                let place = set.origin.place();
+                return Err(ExperimentError { file: self.file.to_owned(), place, message, hint });
             }
         }
         Ok(changes)
@@ -132,22 +174,32 @@ impl Reader<'_> {
         match (self.kind.check)(name, &converted) {
             None => Err(self.unknown_key(name, key)),
             Some(Err(message)) => Err(self.error(value, format!("{name}: {message}"), None)),
-            Some(Ok(())) => Ok(Assignment { key: name.to_owned(), value: converted, place: self.place(value) }),
+            Some(Ok(())) => {
+                let origin = Origin::File(self.place(value));
+                Ok(Assignment { key: name.to_owned(), value: converted, origin })
+            }
         }
     }
 
     fn unknown_key<K>(&self, name: &str, key: &Spanned<K>) -> ExperimentError {
-        let Kind { top, sections, .. } = self.kind;
+        let (message, hint) = self.kind.unknown_key(name);
+        self.error(key, message, hint)
+    }
+}
+
+impl Kind {
+    /// What is wrong with a key that is no setting, and what to do about it.
+    pub(crate) fn unknown_key(&self, name: &str) -> (String, Option<String>) {
+        let Kind { top, sections, .. } = self;
         if top.contains(&name) {
-            let message = format!("{name}: found a key of the top of the file, expected a setting");
-            return self.error(key, message, None);
+            return (format!("{name}: found a key of the top of the file, expected a setting"), None);
         }
-        let keys = (self.kind.keys)();
+        let keys = (self.keys)();
         if sections.contains(&name) {
             // A dotted key without quotes is a table in a table.
             let own = keys.iter().find(|key| key.starts_with(&format!("{name}.")));
             let example = own.map(|key| format!("write the whole key in quotes, such as {key:?}"));
-            return self.error(key, format!("{name}: found a section, expected a setting"), example);
+            return (format!("{name}: found a section, expected a setting"), example);
         }
         let known = || keys.iter().chain(top.iter()).chain(sections.iter()).copied();
         // Whoever remembers a key takes it for one of another section more often than they misspell it.
@@ -157,9 +209,9 @@ impl Reader<'_> {
                 format!("did you mean {near}, at the top of the file?")
             }
             Some(near) => format!("did you mean {near}?"),
-            None => format!("{} lists all keys", self.kind.reference),
+            None => format!("{} lists all keys", self.reference),
         };
-        self.error(key, format!("{name}: found a key that does not exist"), Some(hint))
+        (format!("{name}: found a key that does not exist"), Some(hint))
     }
 }
 

@@ -147,6 +147,10 @@ pub struct Build {
     pub host_packages: Vec<String>,
     /// Toolchains it needs on the `PATH`.
     pub host_tools: Vec<String>,
+    /// What the build depends on besides the stack's folder: files, folders and patterns, relative to it. When one of them changes, it
+    /// is built again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<String>,
     /// What the command can be told, by `QUICLAB_OPTION_NAME`: the values of each option, the usual one first. An experiment names others
     /// behind the stack, such as `quiche-0.24 profile=dev`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

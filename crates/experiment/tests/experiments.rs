@@ -50,7 +50,7 @@ fn every_file_can_be_planned_in_each_of_its_profiles_and_is_named_after_its_path
             let text = fs::read_to_string(&path).unwrap();
             let own = if is_scenario(&text) {
                 let scenario = Scenario::parse(&name, &text, profile).unwrap();
-                assert!(!scenario.plan(None, &[]).unwrap().runs.is_empty());
+                assert!(!scenario.plan(&Overrides::default()).unwrap().runs.is_empty());
                 scenario.name
             } else {
                 plan(&name, profile).experiment

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use common::{plan, stacks, with};
 use quiclab_experiment::{
-    Experiment, Overrides, labels,
+    Experiment, Overrides, id_of_folder, labels,
     run::{Run, Versions},
     setting_text,
 };
@@ -55,7 +55,8 @@ fn a_profile_replaces_settings_and_axes() {
 fn a_command_line_changes_repetitions_and_leaves_runs_out() {
     let experiment = Experiment::parse("x.toml", &with(MATRIX), None).unwrap();
     let filters = vec![("stack".to_owned(), "quiche".to_owned()), ("hosts.server_qdisc".to_owned(), "fq".to_owned())];
-    let plan = experiment.plan(&stacks(), &Overrides { repetitions: Some(3), filters }).unwrap();
+    let plan =
+        experiment.plan(&stacks(), &Overrides { repetitions: Some(3), filters, ..Overrides::default() }).unwrap();
     assert_eq!(plan.runs.iter().map(|run| run.repetition).collect::<Vec<_>>(), [1, 2, 3]);
 }
 
@@ -110,8 +111,32 @@ fn the_identity_follows_everything_that_can_change_the_outcome_and_nothing_else(
 #[test]
 fn a_run_survives_its_file() {
     for run in plan(&with(MATRIX)).unwrap().runs {
-        assert_eq!(Run::from_toml(&run.to_toml()), Ok(run));
+        // The label is of the experiment, not of the run.
+        assert_eq!(Run::from_toml(&run.to_toml()), Ok(Run { label: String::new(), ..run }));
     }
+}
+
+#[test]
+fn the_folder_of_a_run_names_the_settings_that_differ_and_ends_with_the_identity() {
+    let lines = "[matrix]\n\"stack.name\" = [\"quiche-0.24\"]\n\"stack.congestion_control\" = [\"cubic\", \"bbr2\"]\n\
+                 \"path.rate\" = [\"20 Mbit/s\", \"40 Mbit/s\"]\n";
+    let versions = Versions::new();
+    let names = |overrides: &Overrides| {
+        let plan = Experiment::parse("x.toml", &with(lines), None).unwrap().plan(&stacks(), overrides).unwrap();
+        plan.runs.iter().map(|run| (run.folder_name(&versions), run.id(&versions))).collect::<Vec<_>>()
+    };
+    let all = names(&Overrides::default());
+    let id = &all[0].1;
+    assert_eq!(all[0].0, format!("quiche-0.24-cubic-rate_20Mbit_s-01-{id}"));
+    assert!(all.iter().all(|(name, id)| id_of_folder(name) == Some(id)), "{all:?}");
+    // A filter changes no name.
+    let filters = vec![("path.rate".to_owned(), "20 Mbit/s".to_owned())];
+    let filtered = names(&Overrides { filters, ..Overrides::default() });
+    assert!(filtered.len() == 2 && filtered.iter().all(|one| all.contains(one)), "{filtered:?}");
+    // Where nothing differs but the stack, the name is that of earlier versions.
+    let plain = plan(&with("[stack]\nname = \"quiche\"\n")).unwrap();
+    let run = &plain.runs[0];
+    assert_eq!(run.folder_name(&versions), format!("quiche-01-{}", run.id(&versions)));
 }
 
 #[test]
@@ -181,7 +206,13 @@ fn combinations_that_a_stack_does_not_claim_are_left_out_where_the_file_says_so_
     let clash = plan_of("[stack]\nname = \"quiche-0.24\"\ngso = \"paced\"\n[hosts]\nserver_qdisc = \"fq_codel\"\n");
     assert!(clash.unwrap_err().to_string().contains("hosts.server_qdisc"));
     let none = plan_of("[stack]\nname = \"quic-go\"\ncongestion_control = \"bbr2\"\n").unwrap_err().to_string();
+    assert!(none.contains("stack.congestion_control: found \"bbr2\", which quic-go does not do"), "{none}");
+    let none = plan_of(
+        "[stack]\nname = \"quic-go\"\n[matrix]\n\"stack.gso\" = [\"paced\", \"off\"]\n\"stack.hystart\" = [\"on\"]\n",
+    );
+    let none = none.unwrap_err().to_string();
     assert!(none.contains("found no combination that its stacks claim"), "{none}");
+    assert!(none.contains("stack.gso: found \"paced\", which quic-go does not do"), "{none}");
 }
 
 #[test]

@@ -72,7 +72,8 @@ fn a_mistake_in_a_profile_is_told_whichever_is_chosen() {
 #[test]
 fn a_command_line_wins_over_the_profile() {
     let lines = "[stack]\nname = \"quiche\"\n[workload]\nrepetitions = 20\n[profile.quick.workload]\nrepetitions = 3\n";
-    let runs = |profile, repetitions| plan(lines, profile, &Overrides { repetitions, filters: Vec::new() }).runs.len();
+    let runs =
+        |profile, repetitions| plan(lines, profile, &Overrides { repetitions, ..Overrides::default() }).runs.len();
     assert_eq!([runs(None, None), runs(Some("quick"), None), runs(Some("quick"), Some(2))], [20, 3, 2]);
 }
 
@@ -81,7 +82,7 @@ fn a_filter_understands_every_unit_of_a_quantity() {
     let lines = "[stack]\nname = \"quiche\"\n[matrix]\n\"path.rate\" = [\"1 Mbit/s\", \"2 Mbit/s\"]\n\
                  \"tap.snaplen\" = [\"full\", \"200 B\"]\n";
     let count = |key: &str, value: &str| {
-        plan(lines, None, &Overrides { repetitions: None, filters: vec![(key.into(), value.into())] }).runs.len()
+        plan(lines, None, &Overrides { filters: vec![(key.into(), value.into())], ..Overrides::default() }).runs.len()
     };
     assert_eq!(
         [count("path.rate", "1 Mbit/s"), count("path.rate", "1000 kbit/s"), count("tap.snaplen", "full")],

@@ -110,7 +110,7 @@ fn a_profile_or_a_filter_that_there_is_none_of() {
     let experiment = Experiment::parse("x.toml", &text, None).unwrap();
     let filter = |key: &str, value: &str| {
         let filters = vec![(key.to_owned(), value.to_owned())];
-        experiment.plan(&common::stacks(), &Overrides { repetitions: None, filters }).unwrap_err().to_string()
+        experiment.plan(&common::stacks(), &Overrides { filters, ..Overrides::default() }).unwrap_err().to_string()
     };
     assert_eq!(
         filter("stack", "tcp-tls"),
@@ -153,7 +153,7 @@ fn plans_without_end_are_refused() {
 #[test]
 fn no_repetition_at_all_is_refused() {
     let experiment = Experiment::parse("x.toml", &with("[stack]\nname = \"quiche\"\n"), None).unwrap();
-    let overrides = Overrides { repetitions: Some(0), filters: Vec::new() };
+    let overrides = Overrides { repetitions: Some(0), ..Overrides::default() };
     let error = experiment.plan(&common::stacks(), &overrides).unwrap_err().to_string();
     assert_eq!(error, "x.toml: repetitions: found 0, expected at least 1");
 }

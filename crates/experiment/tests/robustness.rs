@@ -54,6 +54,18 @@ proptest! {
     }
 
     #[test]
+    fn any_setting_of_a_command_line_is_taken_or_refused(
+        key in "(path\\.rate|path\\.drops_to_server|kernel|stack|workload\\.repetitions|.{0,12})",
+        value in "(.{0,20}|[\\[\\]{}=\"'#, \\n0-9a-z.\u{b5}]{0,20})",
+    ) {
+        let experiment = Experiment::parse("x.toml", VALID, None).unwrap();
+        let overrides = Overrides { settings: vec![(key, value)], ..Overrides::default() };
+        if let Err(error) = experiment.plan(&STACKS, &overrides) {
+            assert!(error.to_string().len() > "x.toml: ".len());
+        }
+    }
+
+    #[test]
     fn no_text_makes_the_reader_of_runs_panic(text in ".{0,200}") {
         let _ = Run::from_toml(&text);
     }

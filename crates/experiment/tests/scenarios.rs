@@ -1,5 +1,6 @@
 //! Files about flows of models: what they expand to, and what is wrong with them.
 
+use quiclab_experiment::Overrides;
 use quiclab_experiment::scenario::{Scenario, ScenarioPlan, ScenarioSettings, is_scenario, scenario_labels};
 use quiclab_units::Duration;
 
@@ -10,7 +11,7 @@ fn parse(lines: &str) -> Result<Scenario, String> {
 }
 
 fn plan(lines: &str) -> Result<ScenarioPlan, String> {
-    parse(lines)?.plan(None, &[]).map_err(|error| error.to_string())
+    parse(lines)?.plan(&Overrides::default()).map_err(|error| error.to_string())
 }
 
 fn only(lines: &str) -> ScenarioSettings {
@@ -73,7 +74,7 @@ fn a_claim_compares_runs_that_differ_in_what_it_names_alone() {
                 [[expect]]\nclaim = \"c\"\nmetric = \"m\"\nabove = 1.0\n\
                 runs = { \"flows.pacing\" = \"rtt\", \"bottleneck.buffer_bdp\" = 1.0 }\ncompared_with = { \"flows.pacing\" = \"off\" }\n";
     let scenario = parse(text).unwrap();
-    let plan = scenario.plan(None, &[]).unwrap();
+    let plan = scenario.plan(&Overrides::default()).unwrap();
     let texts: Vec<_> = plan.settings.iter().map(ScenarioSettings::texts).collect();
     let subjects = scenario.expectations[0].subjects(&texts.iter().collect::<Vec<_>>());
     // 0.25 and off, 0.25 and rtt, 1 and off, 1 and rtt; the room is named, so it may be any on the other side.
@@ -87,7 +88,7 @@ fn what_follows_from_a_named_setting_may_differ() {
                 [[expect]]\nclaim = \"c\"\nmetric = \"m\"\nabove = 1.0\n\
                 runs = { \"bottleneck.rate\" = \"2 Mbit/s\" }\ncompared_with = { \"bottleneck.rate\" = \"1000 kbit/s\" }\n";
     let scenario = parse(text).unwrap();
-    let plan = scenario.plan(None, &[]).unwrap();
+    let plan = scenario.plan(&Overrides::default()).unwrap();
     let texts: Vec<_> = plan.settings.iter().map(ScenarioSettings::texts).collect();
     // The room in packets and the rate back are others too.
     assert_ne!(texts[0]["bottleneck.buffer_packets"], texts[1]["bottleneck.buffer_packets"]);
@@ -177,7 +178,9 @@ fn mistakes_are_told_with_place_found_and_expected() {
 #[test]
 fn filters_leave_what_they_name() {
     let scenario = parse("[flows]\n[matrix]\n\"flows.pacing\" = [\"off\", \"rtt\"]\n").unwrap();
-    let filter = |key: &str, value: &str| scenario.plan(None, &[(key.to_owned(), value.to_owned())]);
+    let filter = |key: &str, value: &str| {
+        scenario.plan(&Overrides { filters: vec![(key.to_owned(), value.to_owned())], ..Overrides::default() })
+    };
     assert_eq!(filter("flows.pacing", "rtt").unwrap().settings.len(), 1);
     let wrong = filter("flows.pacing", "half").unwrap_err().to_string();
     assert_eq!(wrong, "x.toml: --filter flows.pacing=half: no run has it; expected one of off, rtt");

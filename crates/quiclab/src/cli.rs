@@ -1,6 +1,7 @@
 //! What can be typed.
 
 mod import;
+mod set;
 
 use std::path::PathBuf;
 
@@ -9,6 +10,7 @@ use quiclab_metrics::DEFAULT_TRAIN_THRESHOLD;
 use quiclab_units::{ByteCount, Duration};
 
 pub use import::{RoleChoice, StacksImportArguments};
+pub use set::SetOptions;
 
 /// How real QUIC stacks behave on the wire: runs them over a controlled network, reads the packets, reports.
 #[derive(Debug, Parser)]
@@ -21,7 +23,7 @@ pub struct Cli {
 
 const EXIT_STATUS: &str = "\
 Exit status: 0 all went well; 1 to 99 that many runs failed (99: or more), verify: 1 the record differs, \
-doctor: 1 something is missing; 125 quiclab could not do its work; 130 interrupted.
+doctor: 1 something required is missing; 125 quiclab could not do its work; 130 interrupted.
 
 Environment: QUICLAB_CACHE is the folder for kernels, images, builds and saved states (default ~/.cache/quiclab).";
 
@@ -42,7 +44,7 @@ pub enum Verb {
     Diff(DiffArguments),
     /// Run a record's run again and compare every byte
     Verify(VerifyArguments),
-    /// Say what this machine can do, what is missing, and the command that mends it
+    /// Check what this machine can do, what is missing, and how to fix it
     Doctor(DoctorArguments),
     /// List the stacks, build them, prove what they claim, import images
     Stacks(StacksArguments),
@@ -78,14 +80,16 @@ pub struct RunArguments {
     /// Only runs with this setting, such as stack=quiche or path.rate="40 Mbit/s"; can be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_filter)]
     pub filter: Vec<(String, String)>,
+    #[command(flatten)]
+    pub set: SetOptions,
     /// Where to run it [default: vm for transfers between stacks, sim for scenarios of models, which run nowhere else]
     #[arg(long, value_name = "TESTBED")]
     pub testbed: Option<Testbed>,
     /// Virtual machines or simulations side by side; the results do not depend on it [default: one per core]
     #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
-    /// Folder of the records and the report [default: results/EXPERIMENT, with -PROFILE behind it, and -sim with --testbed sim]; for a
-    /// folder of files, the one in which each gets a folder of its own [default: results]
+    /// Folder of the records and the report [default: results/EXPERIMENT, followed by -PROFILE, by what --set and --stack change, and
+    /// by -sim with --testbed sim]; for a folder of files, the one in which each gets a folder of its own [default: results]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Seconds of this machine's time after which a run is given up
@@ -200,12 +204,9 @@ and Smirnov. Exit status: 0, whatever differs; 125 where nothing could be compar
 #[derive(Debug, Args)]
 #[command(after_help = DIFF_HELP)]
 pub struct DiffArguments {
-    /// A record: a folder with run.toml and wire.pcapng
-    #[arg(value_name = "A")]
-    pub one: PathBuf,
-    /// Another one
-    #[arg(value_name = "B")]
-    pub other: PathBuf,
+    /// Two records: folders with run.toml and wire.pcapng
+    #[arg(required = true, num_args = 1.., value_names = ["A", "B"])]
+    pub records: Vec<PathBuf>,
     #[command(flatten)]
     pub output: Output,
 }
@@ -389,18 +390,24 @@ pub struct PrepareArguments {
     /// An experiment file, to prepare what it needs [default: all stacks, kernel 6.1]
     pub file: Option<PathBuf>,
     #[command(flatten)]
+    pub set: SetOptions,
+    #[command(flatten)]
     pub stacks: StackOptions,
 }
 
 /// Where the stacks are.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct StackOptions {
     /// Folder of the stacks [default: stacks/, or sans-io/ for the simulator, here or in a folder above]
     #[arg(long = "stacks", value_name = "DIR")]
     pub folder: Option<PathBuf>,
-    /// A stack of your own: a program that keeps the endpoint contract, or a folder with a stack.toml; can be given several times
+    /// A stack of your own: a program that keeps the endpoint contract, or a folder with a stack.toml; can be given several times.
+    /// A file that does not name it is run for it instead of the stacks that it names
     #[arg(long = "stack", value_name = "PATH")]
     pub own: Vec<PathBuf>,
+    /// Run the build command again of every stack that is needed, or with --stack of those alone, even where the cache has a build
+    #[arg(long)]
+    pub rebuild: bool,
 }
 
 /// How to print.

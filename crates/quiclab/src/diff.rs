@@ -3,9 +3,13 @@
 mod logs;
 mod packets;
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use quiclab_experiment::{run::Run, settings_differences};
 use quiclab_testbed::record::Record;
 use serde_json::json;
@@ -21,7 +25,8 @@ const BEFORE: usize = 3;
 /// # Errors
 /// Where a record cannot be read.
 pub fn diff(arguments: &DiffArguments) -> Result<u8> {
-    let records = [Record::load(&arguments.one)?, Record::load(&arguments.other)?];
+    let paths = two(&arguments.records)?;
+    let records = [Record::load(paths[0])?, Record::load(paths[1])?];
     let [one, other] = &records;
     let made = made_with(one, other);
     let seen = [packets::read(one)?, packets::read(other)?];
@@ -35,8 +40,8 @@ pub fn diff(arguments: &DiffArguments) -> Result<u8> {
             })
         };
         let all = json!({
-            "one": arguments.one.display().to_string(),
-            "other": arguments.other.display().to_string(),
+            "one": paths[0].display().to_string(),
+            "other": paths[1].display().to_string(),
             "made_with": made,
             "packets": [left.len(), right.len()],
             "first_difference": at(parting),
@@ -45,7 +50,7 @@ pub fn diff(arguments: &DiffArguments) -> Result<u8> {
         output::print(&(serde_json::to_string_pretty(&all)? + "\n"))?;
         return Ok(u8::from(parting.is_some()));
     }
-    let mut text = format!("A  {}\nB  {}\n", arguments.one.display(), arguments.other.display());
+    let mut text = format!("A  {}\nB  {}\n", paths[0].display(), paths[1].display());
     for (name, [left, right]) in &made {
         let _ = writeln!(text, "   {name}: A {left}, B {right}");
     }
@@ -76,6 +81,26 @@ pub fn diff(arguments: &DiffArguments) -> Result<u8> {
     }
     output::print(&text)?;
     Ok(1)
+}
+
+/// The two records that were named. A pattern that the shell expanded may have become more.
+fn two(paths: &[PathBuf]) -> Result<[&Path; 2]> {
+    /// More are only counted.
+    const MOST_SHOWN: usize = 6;
+    if let [one, other] = paths {
+        return Ok([one, other]);
+    }
+    let mut shown: Vec<_> = paths.iter().take(MOST_SHOWN).map(|path| format!("\n  {}", path.display())).collect();
+    if let Some(more) = paths.len().checked_sub(MOST_SHOWN).filter(|more| *more > 0) {
+        shown.push(format!("\n  and {more} more"));
+    }
+    bail!(
+        "diff: found {} folder{}, expected two:{}\nhint: name one record for A and one for B; a pattern such as quiche-*-01-* matches one \
+         folder for each combination of settings, so put the settings into it: quiche-cubic-gso_on-01-*",
+        paths.len(),
+        if paths.len() == 1 { "" } else { "s" },
+        shown.concat()
+    )
 }
 
 /// Settings and versions by which two records differ, by name.
@@ -110,4 +135,21 @@ fn around(number: usize, seen: &[Vec<SeenPacket>; 2]) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_or_fewer_than_two_records_are_counted_and_named() {
+        let paths: Vec<_> = (1..=9).map(|number| PathBuf::from(format!("good/x-{number:02}"))).collect();
+        assert_eq!(two(&paths[..2]).unwrap(), [Path::new("good/x-01"), Path::new("good/x-02")]);
+        let many = two(&paths).unwrap_err().to_string();
+        assert!(many.starts_with("diff: found 9 folders, expected two:\n  good/x-01\n"), "{many}");
+        assert!(many.contains("and 3 more\nhint: name one record for A and one for B"), "{many}");
+        assert!(
+            two(&paths[..1]).unwrap_err().to_string().starts_with("diff: found 1 folder, expected two:\n  good/x-01\n")
+        );
+    }
 }

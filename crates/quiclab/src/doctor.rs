@@ -39,6 +39,8 @@ struct Check {
     found: String,
     /// What to do; nothing where all is well.
     remedy: Option<String>,
+    /// What cannot be done as it is, where everything else can; nothing where it is there, or where nothing works without it.
+    needed_for: Option<String>,
 }
 
 /// Looks at this machine. Returns 0 where nothing is missing, 1 otherwise.
@@ -55,10 +57,7 @@ pub fn doctor(arguments: &DoctorArguments) -> Result<u8> {
         output::print(&(serde_json::to_string_pretty(&checks)? + "\n"))?;
     } else {
         output::print(&(table(&checks) + "\n"))?;
-        match missing {
-            0 => eprintln!("quiclab: this machine can run everything; no root is needed for runs"),
-            count => eprintln!("quiclab: {count} things are missing"),
-        }
+        eprintln!("quiclab: {}", summary(&checks));
     }
     Ok(u8::from(missing > 0))
 }
@@ -147,15 +146,18 @@ fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
         let tools = manifest.build.host_tools.iter().filter(|tool| find(tool).is_none()).cloned().collect::<Vec<_>>();
         let packages =
             manifest.build.host_packages.iter().filter(|one| !is_installed(one)).cloned().collect::<Vec<_>>();
+        let needed_for = format!("building the stack {}", manifest.name);
         checks.push(match (&tools[..], &packages[..]) {
             ([], []) => good(&name, "all there".to_owned()),
             ([], packages) => {
-                absent(&name, format!("no {}", packages.join(", ")), format!("apt-get install {}", packages.join(" ")))
+                let remedy = format!("apt-get install {}", packages.join(" "));
+                absent(&name, format!("no {}", packages.join(", ")), remedy, needed_for)
             }
             (tools, _) => absent(
                 &name,
                 format!("no {} on the PATH", tools.join(", ")),
                 "README.md, \"What it needs\", says how to get toolchains".to_owned(),
+                needed_for,
             ),
         });
     }
@@ -163,7 +165,8 @@ fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
     checks.push(match &kernel_build::missing_packages()[..] {
         [] => good(&name, "all there".to_owned()),
         missing => {
-            absent(&name, format!("no {}", missing.join(", ")), format!("apt-get install {}", missing.join(" ")))
+            let remedy = format!("apt-get install {}", missing.join(" "));
+            absent(&name, format!("no {}", missing.join(", ")), remedy, format!("building kernel {PATCHED_KERNEL}"))
         }
     });
     let made =
@@ -175,16 +178,16 @@ fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
 }
 
 fn good(name: &str, found: String) -> Check {
-    Check { name: name.to_owned(), good: true, found, remedy: None }
+    Check { name: name.to_owned(), good: true, found, remedy: None, needed_for: None }
 }
 
-/// Only what one stack needs; everything else works without.
-fn absent(name: &str, found: String, remedy: String) -> Check {
-    Check { name: name.to_owned(), good: true, found, remedy: Some(remedy) }
+/// Only what `needed_for` needs; everything else works without.
+fn absent(name: &str, found: String, remedy: String, needed_for: String) -> Check {
+    Check { name: name.to_owned(), good: true, found, remedy: Some(remedy), needed_for: Some(needed_for) }
 }
 
 fn bad(name: &str, found: String, remedy: String) -> Check {
-    Check { name: name.to_owned(), good: false, found, remedy: Some(remedy) }
+    Check { name: name.to_owned(), good: false, found, remedy: Some(remedy), needed_for: None }
 }
 
 fn first_line(error: &anyhow::Error) -> String {
@@ -213,15 +216,52 @@ fn free_space(folder: &Path) -> Option<u64> {
     (result == 0).then(|| statistics.f_bavail * statistics.f_frsize)
 }
 
+/// What all findings mean, in a sentence or two.
+fn summary(checks: &[Check]) -> String {
+    let missing: Vec<_> = checks.iter().filter(|check| !check.good).map(|check| check.name.as_str()).collect();
+    if !missing.is_empty() {
+        let what = if let [_] = missing[..] { "thing is" } else { "things are" };
+        return format!("{} required {what} missing or too small: {}", missing.len(), missing.join(", "));
+    }
+    let absent: Vec<_> = checks.iter().filter_map(|check| check.needed_for.as_deref()).collect();
+    match absent.join(", ") {
+        none if none.is_empty() => "this machine can run everything; no root is needed for runs".to_owned(),
+        absent => format!(
+            "everything required is there; no root is needed for runs. What is marked optional is not there; it is needed only for {absent}"
+        ),
+    }
+}
+
 fn table(checks: &[Check]) -> String {
-    let mut table = output::table(["", "what", "found", "what mends it"]);
+    let mut table = output::table(["", "what", "found", "how to fix it"]);
     for check in checks {
         let state = match (check.good, &check.remedy) {
             (true, None) => "ok",
-            (true, Some(_)) => "absent",
+            (true, Some(_)) => "optional",
             (false, _) => "MISSING",
         };
         table.add_row([state, &check.name, &check.found, check.remedy.as_deref().unwrap_or("")]);
     }
     table.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_does_not_promise_what_optional_things_are_needed_for() {
+        let there = || good("QEMU", "10.0".to_owned());
+        let no_java = || {
+            absent("to build kwik", "no mvn".to_owned(), "README.md".to_owned(), "building the stack kwik".to_owned())
+        };
+        assert_eq!(summary(&[there()]), "this machine can run everything; no root is needed for runs");
+        let optional = summary(&[there(), no_java()]);
+        assert!(!optional.contains("can run everything"), "{optional}");
+        assert!(optional.ends_with("it is needed only for building the stack kwik"), "{optional}");
+        let missing = summary(&[bad("QEMU", "not found".to_owned(), "apt-get install qemu".to_owned()), no_java()]);
+        assert_eq!(missing, "1 required thing is missing or too small: QEMU");
+        let table = table(&[there(), no_java()]);
+        assert!(table.contains("optional") && !table.contains("MISSING"), "{table}");
+    }
 }

@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     env, fs,
     path::{Path, PathBuf},
-    sync::{Arc, atomic::AtomicBool},
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -33,7 +33,7 @@ use quiclab_testbed::{
 
 use crate::{
     cli::{StackOptions, Testbed},
-    own_stack::own_stack,
+    own_stack::add_own_stacks,
     signals,
 };
 
@@ -51,6 +51,8 @@ const MISSING: &str = "a stack of the run is missing";
 pub struct Laboratory {
     /// The stacks by name, also with every option of their builds.
     pub sources: BTreeMap<String, Source>,
+    /// Names of the user's own stacks, in the order in which they were given.
+    pub own: Vec<String>,
     /// Where things are made once.
     pub cache: Cache,
     /// Sources of what is made for kernels, beside the stacks.
@@ -59,6 +61,17 @@ pub struct Laboratory {
     pub stop: Arc<AtomicBool>,
     /// Where runs happen.
     testbed: Testbed,
+    /// What is built again although the cache has it.
+    rebuilds: Rebuilds,
+}
+
+/// What is built again although the cache has it, each once.
+#[derive(Debug, Default)]
+struct Rebuilds {
+    /// Whether anything is.
+    asked: bool,
+    /// Those that were.
+    done: Mutex<BTreeSet<String>>,
 }
 
 /// Everything that a set of runs needs, made.
@@ -111,14 +124,12 @@ impl Laboratory {
                 sources.entry(name).or_insert(source);
             }
         }
-        for path in &stacks.own {
-            let source = own_stack(&cache, path)?;
-            sources.insert(source.manifest.name.clone(), source);
-        }
+        let own = add_own_stacks(&cache, &stacks.own, &mut sources)?;
         let variants: Vec<_> = sources.values().flat_map(Source::variants).collect();
         sources.extend(variants.into_iter().map(|variant| (variant.manifest.name.clone(), variant)));
         let kernels = folder.parent().unwrap_or(Path::new("")).join("kernel");
-        Ok(Self { sources, cache, kernels, stop, testbed })
+        let rebuilds = Rebuilds { asked: stacks.rebuild, ..Rebuilds::default() };
+        Ok(Self { sources, own, cache, kernels, stop, testbed, rebuilds })
     }
 
     /// The stacks as they usually are, in order of name: what is meant where no names are given.
@@ -241,16 +252,39 @@ impl Laboratory {
         Recipe::read(&self.kernels.join("patch"))
     }
 
-    /// The built stack `name`.
+    /// The built stack `name`. With `--rebuild` it is built again the first time, if it is one of `--stack`, or if there are none of these.
     ///
     /// # Errors
     /// As [`BuiltStack::prepare`].
     pub fn stack(&self, name: &str) -> Result<BuiltStack> {
+        let again = self.is_to_be_rebuilt(name);
+        self.built(name, again)
+    }
+
+    /// The built stack `name`, which was asked for by this name: with `--rebuild` it is built again the first time, whatever others there are.
+    ///
+    /// # Errors
+    /// As [`BuiltStack::prepare`].
+    pub fn named_stack(&self, name: &str) -> Result<BuiltStack> {
+        let again = self.rebuilds.asked && self.rebuilds.is_first(name);
+        self.built(name, again)
+    }
+
+    fn built(&self, name: &str, again: bool) -> Result<BuiltStack> {
         let source = self.source(name)?;
-        if BuiltStack::find(&self.cache, source)?.is_none() {
+        if again {
+            say(&format!("building {name} {} again (up to some minutes)", source.manifest.version));
+        } else if BuiltStack::find(&self.cache, source)?.is_none() {
             say(&format!("building {name} {} (once; up to some minutes)", source.manifest.version));
         }
-        BuiltStack::prepare(&self.cache, source, &self.stop)
+        BuiltStack::prepare(&self.cache, source, again, &self.stop)
+    }
+
+    fn is_to_be_rebuilt(&self, name: &str) -> bool {
+        let is_own = self.source(name).is_ok_and(|source| {
+            self.own.iter().any(|own| self.sources.get(own).is_some_and(|own| own.folder == source.folder))
+        });
+        self.rebuilds.asked && (self.own.is_empty() || is_own) && self.rebuilds.is_first(name)
     }
 
     /// The program of the stack `name` that the simulator calls.
@@ -259,10 +293,11 @@ impl Laboratory {
     /// As [`Program::prepare`].
     fn program(&self, name: &str) -> Result<Program> {
         let source = self.source(name)?;
-        if !Program::is_built(&self.cache, source)? {
+        let again = self.is_to_be_rebuilt(name);
+        if again || !Program::is_built(&self.cache, source)? {
             say(&format!("building {name} without sockets, {} (once; up to some minutes)", source.manifest.version));
         }
-        Program::prepare(&self.cache, source, &self.stop)
+        Program::prepare(&self.cache, source, again, &self.stop)
     }
 
     /// The stack `name`.
@@ -274,6 +309,13 @@ impl Laboratory {
             let known = self.usual().map(|manifest| manifest.name.clone()).collect::<Vec<_>>().join(", ");
             format!("stack: found {name:?}, expected one of {known}")
         })
+    }
+}
+
+impl Rebuilds {
+    /// True where `name` was not built again yet; it counts as built then.
+    fn is_first(&self, name: &str) -> bool {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned())
     }
 }
 

@@ -1,6 +1,11 @@
 //! `--stack PATH`: a stack of the user's own.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::stack::{CONGESTION_CONTROL, StackManifest, TEST_CASES};
@@ -10,6 +15,42 @@ use quiclab_testbed::{
     stack::{MANIFEST, Source, source},
 };
 use serde_json::json;
+
+/// Adds the stacks at `paths` to `sources`. One with the name of a stack that is there replaces it, which is said on standard
+/// error. Returns their names.
+///
+/// # Errors
+/// Two of one name, and as [`own_stack`].
+pub fn add_own_stacks(cache: &Cache, paths: &[PathBuf], sources: &mut BTreeMap<String, Source>) -> Result<Vec<String>> {
+    let mut own: BTreeMap<String, &Path> = BTreeMap::new();
+    let mut names = Vec::new();
+    for path in paths {
+        let source = own_stack(cache, path)?;
+        let name = source.manifest.name.clone();
+        if let Some(first) = own.insert(name.clone(), path) {
+            bail!(
+                "--stack {}: found a stack named {name:?}, which is also the name of --stack {}; expected another name\n\
+                 hint: change name in its {MANIFEST}, or rename the program",
+                path.display(),
+                first.display()
+            );
+        }
+        let folder = source.folder.clone();
+        let replaced = sources.insert(name.clone(), source);
+        // `--stack stacks/quiche` names the very same one.
+        let is_other = |one: &Source| fs::canonicalize(&one.folder).ok() != fs::canonicalize(&folder).ok();
+        if let Some(replaced) = replaced.filter(is_other) {
+            eprintln!(
+                "quiclab: --stack {} replaces {name} {} of {}",
+                path.display(),
+                replaced.manifest.version,
+                replaced.folder.display()
+            );
+        }
+        names.push(name);
+    }
+    Ok(names)
+}
 
 /// The stack at `path`: a folder with a manifest, or a single program.
 ///

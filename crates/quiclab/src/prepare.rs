@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use quiclab_experiment::Overrides;
 
 use crate::{cli::PrepareArguments, laboratory::Laboratory, run::read_experiment, signals};
@@ -13,12 +13,19 @@ const NO_RUN: Duration = Duration::ZERO;
 /// Makes what an experiment needs, or everything.
 ///
 /// # Errors
-/// A missing program or package with how to get it, or a failed build.
+/// A setting without a file, a missing program or package with how to get it, or a failed build.
 pub fn prepare(arguments: &PrepareArguments) -> Result<u8> {
+    if let (None, [(key, value), ..]) = (&arguments.file, &arguments.set.settings[..]) {
+        bail!(
+            "--set {key}={value}: found no experiment file whose setting it could be, expected one\nhint: quiclab prepare FILE --set ..."
+        );
+    }
     let laboratory = Laboratory::open(&arguments.stacks, signals::stop_flag()?)?;
     match &arguments.file {
         Some(file) => {
-            let plan = read_experiment(file, None)?.plan(&laboratory.manifests(), &Overrides::default())?;
+            let settings = arguments.set.settings.clone();
+            let overrides = Overrides { settings, own_stacks: laboratory.own.clone(), ..Overrides::default() };
+            let plan = read_experiment(file, None)?.plan(&laboratory.manifests(), &overrides)?;
             laboratory.prepare(&plan.runs, NO_RUN)?;
         }
         None => {

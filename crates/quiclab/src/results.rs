@@ -1,13 +1,13 @@
 //! The folder that `quiclab run` fills: records, failures, an index, and the report.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::{self, File},
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_experiment::{Expectation, Plan, Published, run::Settings};
+use quiclab_experiment::{Expectation, Plan, Published, id_of_folder, run::Settings};
 use quiclab_report::{FailureRow, ReportInput, RunRow};
 use quiclab_testbed::{
     contract::SERVER_PORT,
@@ -138,9 +138,19 @@ impl Results {
         Ok(file)
     }
 
-    /// True where the record `name` is there and can be read.
-    pub fn has(&self, name: &str) -> bool {
-        self.records.contains(name) && self.records.load(name).is_ok()
+    /// The names that the records of `names` have here: the identity at the end counts, so that a record is found under another
+    /// label as well. One that is not there, or cannot be read, keeps its name and comes with false.
+    ///
+    /// # Errors
+    /// Where the folder cannot be read.
+    pub fn find(&self, names: &[String]) -> Result<Vec<(String, bool)>> {
+        let by_id = self.records.by_id()?;
+        let find = |name: &String| {
+            let mut there = [Some(name), id_of_folder(name).and_then(|id| by_id.get(id))].into_iter().flatten();
+            let is_whole = |name: &&String| self.records.contains(name) && self.records.load(name).is_ok();
+            there.find(is_whole).map_or_else(|| (name.clone(), false), |there| (there.clone(), true))
+        };
+        Ok(names.iter().map(find).collect())
     }
 
     /// Writes the index.
@@ -149,6 +159,17 @@ impl Results {
     /// Where it cannot be written.
     pub fn write_index(&self, index: &Index) -> Result<()> {
         folder::write(&self.folder, INDEX_FILE, &(serde_json::to_string_pretty(index)? + "\n")).map(drop)
+    }
+
+    /// How many records that the report covers now are not among `names`, and the command that made it; `None` where there are none.
+    pub fn no_longer_covered(&self, names: &[String]) -> Option<(usize, String)> {
+        let text = fs::read_to_string(self.folder.join(INDEX_FILE)).ok()?;
+        let index: Index = serde_json::from_str(&text).ok()?;
+        let there = self.records.by_id().ok()?;
+        let covered: BTreeSet<_> = names.iter().filter_map(|name| id_of_folder(name)).collect();
+        let earlier: BTreeSet<_> = index.records.iter().filter_map(|name| id_of_folder(name)).collect();
+        let count = earlier.difference(&covered).filter(|id| there.contains_key(**id)).count();
+        (count > 0).then_some((count, index.command))
     }
 
     /// Makes the report: `report.html`, `report.md`, `report.json`.
@@ -194,7 +215,12 @@ impl Results {
             })
             .collect();
         let mut pictured: Vec<Settings> = Vec::new();
+        let by_id = self.records.by_id()?;
         for name in index.records {
+            let name = match id_of_folder(&name).and_then(|id| by_id.get(id)) {
+                Some(other) if !self.records.contains(&name) => other.clone(),
+                _ => name,
+            };
             if !self.records.contains(&name) {
                 failures.extend(self.failure(name));
                 continue;

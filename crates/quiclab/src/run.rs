@@ -1,8 +1,10 @@
 //! `quiclab run`
 
+mod folder;
+mod words;
+
 use std::{
     cell::OnceCell,
-    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
@@ -11,7 +13,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_experiment::{Experiment, Overrides, Plan, labels, scenario::is_scenario};
+use quiclab_experiment::{Experiment, Overrides, Plan, id_of_folder, scenario::is_scenario};
 use quiclab_metrics::Metrics;
 use quiclab_report::metric_names;
 use quiclab_testbed::{perform::Interrupted, record::Records};
@@ -25,6 +27,8 @@ use crate::{
     schedule::{Done, Job, perform_all, tell_goodput},
     signals, simulate,
 };
+use folder::{command_line, results_folder};
+use words::{notes, run_labels, scenario_in_words, transfers_in_words};
 
 /// Exit statuses above this have other meanings.
 const MOST_FAILURES: usize = 99;
@@ -32,7 +36,7 @@ const MOST_FAILURES: usize = 99;
 /// A file and the runs it asks for.
 enum Planned<'a> {
     /// Transfers between stacks, and where these are.
-    Transfers(Plan, &'a Laboratory),
+    Transfers(Box<Plan>, &'a Laboratory),
     /// Flows of models.
     Scenario(Box<simulate::Planned>),
 }
@@ -61,7 +65,7 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
     let all = files.iter().zip(&texts);
     let plans = all.map(|(file, text)| plan(file, text, arguments, laboratory)).collect::<Result<Vec<_>>>()?;
     if arguments.dry_run {
-        return show_plans(&plans, arguments.output.json);
+        return show_plans(&plans, arguments);
     }
     let mut failed = 0;
     let mut shown = Vec::new();
@@ -96,7 +100,7 @@ fn perform_scenario(
     arguments: &RunArguments,
     stop: &AtomicBool,
 ) -> Result<(Option<Value>, usize)> {
-    let folder = results_folder(&planned.scenario.name, "", arguments);
+    let folder = results_folder(&planned.scenario.name, &[], "", arguments);
     let (results, performed, failed) =
         simulate::perform(planned, &folder, command_line(file, arguments), workers(arguments), stop)?;
     let (input, page) = results.report()?;
@@ -128,20 +132,28 @@ fn experiment_files(path: &Path) -> Result<Vec<PathBuf>> {
 
 fn perform(file: &Path, plan: &Plan, arguments: &RunArguments, laboratory: &Laboratory) -> Result<(Results, Done)> {
     let suffix = if arguments.testbed == Some(Testbed::Sim) { "-sim" } else { "" };
-    let folder = results_folder(&plan.experiment, suffix, arguments);
-    if plan.left_out > 0 {
-        eprintln!("quiclab: {}{}", plan.experiment, left_out(plan));
+    let folder = results_folder(&plan.experiment, &plan.substituted, suffix, arguments);
+    for note in notes(plan, arguments) {
+        eprintln!("quiclab: {}: {note}", plan.experiment);
     }
     let results = Results::create(&folder)?;
     let _lock = results.lock()?;
     let patience = Duration::from_secs(arguments.wall_timeout);
     let prepared = laboratory.prepare(&plan.runs, patience)?;
     let jobs = jobs(plan, &prepared)?;
-    let names = jobs.iter().map(|job| job.name.clone()).collect();
+    let names: Vec<_> = jobs.iter().map(|job| job.name.clone()).collect();
+    let found = results.find(&names)?;
+    let names: Vec<_> = found.iter().map(|(name, _)| name.clone()).collect();
+    if let Some((count, command)) = results.no_longer_covered(&names) {
+        let folder = folder.display();
+        eprintln!("quiclab: {folder}: the report no longer covers {count} runs of `{command}`; their records are kept");
+    }
     results.write_index(&Index::new(plan, command_line(file, arguments), names, prepared.missing.clone()))?;
-    let missing: Vec<Job> = jobs.iter().filter(|job| !results.has(&job.name)).cloned().collect();
-    if missing.len() < jobs.len() {
-        eprintln!("quiclab: {} of {} runs have a record already", jobs.len() - missing.len(), jobs.len());
+    let all = jobs.len();
+    let missing: Vec<Job> =
+        jobs.into_iter().zip(found).filter(|(_, (_, is_there))| !is_there).map(|(job, _)| job).collect();
+    if missing.len() < all {
+        eprintln!("quiclab: {} of {all} runs have a record already", all - missing.len());
     }
     let is_shared = arguments.out.is_none() || arguments.file.is_dir();
     let missing = if is_shared { adopt(&results, &folder, missing)? } else { missing };
@@ -157,12 +169,17 @@ fn adopt(results: &Results, folder: &Path, missing: Vec<Job>) -> Result<Vec<Job>
     let mut others: Vec<_> =
         entries.into_iter().flatten().flatten().map(|entry| entry.path()).filter(is_other).collect();
     others.sort();
-    let others = others.iter().map(|path| Records::open(path)).collect::<Result<Vec<_>>>()?;
+    let open = |path: &PathBuf| {
+        let records = Records::open(path)?;
+        Ok((records.by_id()?, records))
+    };
+    let others = others.iter().map(open).collect::<Result<Vec<_>>>()?;
     let wanted = missing.len();
     let mut left = Vec::new();
     for job in missing {
-        match others.iter().find(|other| other.contains(&job.name)) {
-            Some(other) => results.records.adopt(&job.name, other).map(drop)?,
+        let id = id_of_folder(&job.name).unwrap_or(&job.name);
+        match others.iter().find_map(|(by_id, other)| Some((by_id.get(id)?, other))) {
+            Some((theirs, other)) => results.records.adopt(&job.name, other, theirs).map(drop)?,
             None => left.push(job),
         }
     }
@@ -206,7 +223,8 @@ fn plan<'a>(
     let name = file.display().to_string();
     if !is_scenario(text) {
         let laboratory = laboratory()?;
-        return Ok(Planned::Transfers(plan_transfers(&name, text, arguments, laboratory)?, laboratory));
+        let plan = plan_transfers(&name, text, arguments, laboratory)?;
+        return Ok(Planned::Transfers(Box::new(plan), laboratory));
     }
     if arguments.testbed == Some(Testbed::Vm) {
         bail!(
@@ -214,9 +232,17 @@ fn plan<'a>(
              hint: a file with [workload] and [stack] instead of [flows] runs real stacks"
         );
     }
-    let profile = arguments.profile.as_deref();
-    let choice = simulate::Choice { profile, repetitions: arguments.reps, filters: &arguments.filter };
-    Ok(Planned::Scenario(Box::new(simulate::plan(&name, text, choice)?)))
+    Ok(Planned::Scenario(Box::new(simulate::plan(&name, text, arguments.profile.as_deref(), &overrides(arguments))?)))
+}
+
+/// What the command line changes, apart from stacks.
+fn overrides(arguments: &RunArguments) -> Overrides {
+    Overrides {
+        repetitions: arguments.reps,
+        filters: arguments.filter.clone(),
+        settings: arguments.set.settings.clone(),
+        own_stacks: Vec::new(),
+    }
 }
 
 fn plan_transfers(file: &str, text: &str, arguments: &RunArguments, laboratory: &Laboratory) -> Result<Plan> {
@@ -236,7 +262,7 @@ fn plan_transfers(file: &str, text: &str, arguments: &RunArguments, laboratory: 
             bail!("{file}: published.values.{name}: found no metric of that name, expected one of {known}");
         }
     }
-    let overrides = Overrides { repetitions: arguments.reps, filters: arguments.filter.clone() };
+    let overrides = Overrides { own_stacks: laboratory.own.clone(), ..overrides(arguments) };
     let plan = experiment.plan(&laboratory.manifests(), &overrides)?;
     if let Some(message) = plan.runs.iter().find_map(|run| laboratory.unknown_setting(run)) {
         bail!("{file}: {message}");
@@ -271,75 +297,13 @@ fn jobs(plan: &Plan, prepared: &Prepared) -> Result<Vec<Job>> {
         .collect()
 }
 
-/// Each run in a few words.
-fn run_labels(plan: &Plan) -> Vec<String> {
-    let settings: Vec<_> = plan.runs.iter().map(|run| &run.settings).collect();
-    let named = plan.runs.iter().zip(labels(&settings));
-    named.map(|(run, label)| format!("{label}, repetition {}", run.repetition)).collect()
-}
-
 fn workers(arguments: &RunArguments) -> usize {
     let cores = || thread::available_parallelism().map_or(1, usize::from);
     arguments.jobs.map_or_else(cores, usize::from)
 }
 
-/// The folder of an experiment's results; `suffix` keeps those of one testbed apart from those of another.
-fn results_folder(experiment: &str, suffix: &str, arguments: &RunArguments) -> PathBuf {
-    // A profile's name can be any text, a folder's not.
-    let plain = |character: char| if character.is_alphanumeric() { character } else { '_' };
-    let profile = arguments
-        .profile
-        .as_ref()
-        .map_or_else(String::new, |profile| format!("-{}", profile.chars().map(plain).collect::<String>()));
-    let own = format!("{experiment}{profile}{suffix}");
-    match &arguments.out {
-        Some(folder) if arguments.file.is_dir() => folder.join(own),
-        Some(folder) => folder.clone(),
-        None => Path::new("results").join(own),
-    }
-}
-
-/// The command that makes these runs again. Number of jobs and folder make no difference, so they are left out.
-fn command_line(file: &Path, arguments: &RunArguments) -> String {
-    let mut line = format!("quiclab run {}", quoted(&file.display().to_string()));
-    if let Some(profile) = &arguments.profile {
-        let _ = write!(line, " --profile {}", quoted(profile));
-    }
-    if let Some(repetitions) = arguments.reps {
-        let _ = write!(line, " --reps {repetitions}");
-    }
-    if arguments.testbed == Some(Testbed::Sim) {
-        line.push_str(" --testbed sim");
-    }
-    for path in &arguments.stacks.own {
-        let _ = write!(line, " --stack {}", quoted(&path.display().to_string()));
-    }
-    for (key, value) in &arguments.filter {
-        let _ = write!(line, " --filter {}", quoted(&format!("{key}={value}")));
-    }
-    line
-}
-
-/// What a file that says `unclaimed = "leave out"` is told; nothing where all combinations are there.
-fn left_out(plan: &Plan) -> String {
-    match plan.left_out {
-        0 => String::new(),
-        count => format!("; {count} combinations of the matrix are left out, which a stack does not claim"),
-    }
-}
-
-/// For a POSIX shell.
-fn quoted(word: &str) -> String {
-    let plain = |character: char| character.is_ascii_alphanumeric() || "/._-=,:+@%".contains(character);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
-fn show_plans(plans: &[Planned], json: bool) -> Result<u8> {
-    if json {
+fn show_plans(plans: &[Planned], arguments: &RunArguments) -> Result<u8> {
+    if arguments.output.json {
         let mut runs = Vec::new();
         for plan in plans {
             match plan {
@@ -353,42 +317,10 @@ fn show_plans(plans: &[Planned], json: bool) -> Result<u8> {
     }
     for plan in plans {
         let text = match plan {
-            Planned::Transfers(plan, _) => transfers_in_words(plan),
-            Planned::Scenario(planned) => scenario_in_words(planned),
+            Planned::Transfers(plan, _) => transfers_in_words(plan, arguments),
+            Planned::Scenario(planned) => scenario_in_words(planned, arguments),
         };
         output::print(&text)?;
     }
     Ok(0)
-}
-
-fn transfers_in_words(plan: &Plan) -> String {
-    let mut text = format!("{}: {} runs{}\n", plan.experiment, plan.runs.len(), left_out(plan));
-    for (run, label) in plan.runs.iter().zip(run_labels(plan)) {
-        let settings = &run.settings;
-        let _ = writeln!(text, "  {label}: {}, {}, seed {}", settings.workload.size, settings.path.rate, run.seed);
-    }
-    text
-}
-
-fn scenario_in_words(planned: &simulate::Planned) -> String {
-    let plan = &planned.plan;
-    let mut text = format!("{}: {} simulations\n", planned.scenario.name, plan.runs.len());
-    for (run, label) in plan.runs.iter().zip(simulate::labels(plan)) {
-        let flows: u64 = run.settings.flows.values().map(|group| u64::from(group.count)).sum();
-        let (rate, duration) = (run.settings.bottleneck.rate, run.settings.scenario.duration);
-        let _ = writeln!(text, "  {label}: {flows} flows, {rate}, {duration}, seed {}", run.seed);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_word_survives_the_shell() {
-        assert_eq!(quoted("experiments/a.toml"), "experiments/a.toml");
-        assert_eq!(quoted("path.rate=40 Mbit/s"), "'path.rate=40 Mbit/s'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-    }
 }

@@ -13,6 +13,7 @@ use std::{
 };
 
 use anyhow::{Result, bail};
+use quiclab_experiment::Overrides;
 use quiclab_experiment::scenario::{Scenario, ScenarioPlan, ScenarioRun, TIME, scenario_labels};
 use quiclab_sim::measures::{METRICS, SERIES, is_named};
 use quiclab_testbed::sim::scenarios::{SimulateError, run_id, simulate};
@@ -30,24 +31,13 @@ pub struct Planned {
     pub plan: ScenarioPlan,
 }
 
-/// What a command line says about runs of scenarios.
-#[derive(Clone, Copy, Debug)]
-pub struct Choice<'a> {
-    /// A profile of the file.
-    pub profile: Option<&'a str>,
-    /// Instead of the file's number.
-    pub repetitions: Option<u32>,
-    /// Settings that a run must have.
-    pub filters: &'a [(String, String)],
-}
-
 /// Reads a scenario and expands it.
 ///
 /// # Errors
 /// What is wrong with the file, with its place.
-pub fn plan(file: &str, text: &str, choice: Choice) -> Result<Planned> {
-    let scenario = Scenario::parse(file, text, choice.profile)?;
-    let plan = scenario.plan(choice.repetitions, choice.filters)?;
+pub fn plan(file: &str, text: &str, profile: Option<&str>, overrides: &Overrides) -> Result<Planned> {
+    let scenario = Scenario::parse(file, text, profile)?;
+    let plan = scenario.plan(overrides)?;
     let groups: Vec<&str> =
         plan.settings.iter().flat_map(|settings| settings.flows.keys().map(String::as_str)).collect();
     let is_metric = |name: &str| is_named(METRICS, groups.iter().copied(), name);

@@ -29,7 +29,9 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8> {
     let laboratory = Laboratory::open_for(testbed, &arguments.stacks, stop)?;
     let name = &run.settings.stack.name;
     for name in [&run.settings.stack.server, &run.settings.stack.client] {
-        laboratory.source(name).with_context(|| arguments.record.display().to_string())?;
+        if laboratory.source(name).is_err() {
+            bail!("{}: {}", arguments.record.display(), missing_stack(name, &laboratory));
+        }
     }
     let patience = Duration::from_secs(arguments.wall_timeout);
     let prepared = laboratory.prepare(std::slice::from_ref(run), patience)?;
@@ -48,6 +50,17 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8> {
     let found = differences(&arguments.record, &performed.record)?;
     show(arguments, &found)?;
     Ok(u8::from(!found.is_empty()))
+}
+
+/// What is wrong where the stack of a record is not there.
+fn missing_stack(name: &str, laboratory: &Laboratory) -> String {
+    let known = laboratory.usual().map(|manifest| manifest.name.clone()).collect::<Vec<_>>().join(", ");
+    // Options of its build stand behind the name.
+    let base = name.split_once(' ').map_or(name, |(base, _)| base);
+    format!(
+        "the record was made with the stack {name:?}, which is not one of {known}\n\
+         hint: if it is a stack of your own, add --stack PATH, where PATH is the folder or the program of {base}"
+    )
 }
 
 /// Runs with other versions are other runs: their bytes may differ rightly.

@@ -8,7 +8,10 @@ use std::{
 
 use anyhow::{Context, Result};
 use quiclab_agent::report::Report;
-use quiclab_experiment::run::{Run, Versions};
+use quiclab_experiment::{
+    id_of_folder,
+    run::{Run, Versions},
+};
 use quiclab_metrics::{MetricsFileError, RunMetrics};
 use serde::{Deserialize, Serialize};
 
@@ -111,6 +114,20 @@ impl Records {
         self.folder.join(name).join(METRICS_FILE).is_file()
     }
 
+    /// The whole records by their identity: the name of each. Of two with one identity the first in order of name.
+    ///
+    /// # Errors
+    /// Where the folder cannot be read.
+    pub fn by_id(&self) -> Result<BTreeMap<String, String>> {
+        let mut by_id = BTreeMap::new();
+        for name in self.names()?.into_iter().rev() {
+            if let Some(id) = id_of_folder(&name) {
+                by_id.insert(id.to_owned(), name);
+            }
+        }
+        Ok(by_id)
+    }
+
     /// The record of that name.
     ///
     /// # Errors
@@ -151,14 +168,14 @@ impl Records {
         Ok(removed)
     }
 
-    /// Takes over the whole record `name` of another folder: the same run of another experiment. Its files are linked where the disk can do
-    /// that, and copied otherwise.
+    /// Takes over the whole record `theirs` of another folder as `name`: the same run of another experiment. Its files are linked where
+    /// the disk can do that, and copied otherwise.
     ///
     /// # Errors
     /// Where one of them cannot be.
-    pub fn adopt(&self, name: &str, other: &Self) -> Result<PathBuf> {
+    pub fn adopt(&self, name: &str, other: &Self, theirs: &str) -> Result<PathBuf> {
         let draft = self.begin(name)?;
-        link_below(&other.folder.join(name), draft.folder())?;
+        link_below(&other.folder.join(theirs), draft.folder())?;
         draft.finish()
     }
 
@@ -260,6 +277,20 @@ mod tests {
         assert!(records.names().unwrap().is_empty());
         draft.finish().unwrap();
         assert_eq!(records.names().unwrap(), ["quiche-01-abc"]);
+    }
+
+    #[test]
+    fn a_record_is_found_by_its_identity_whatever_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, other] = ["one", "other"].map(|name| Records::open(&folder.path().join(name)).unwrap());
+        let [old, new] = ["x-01-0123456789abcdef", "x-cubic-01-0123456789abcdef"];
+        let draft = one.begin(old).unwrap();
+        fs::write(draft.folder().join(METRICS_FILE), "{}").unwrap();
+        draft.finish().unwrap();
+        fs::create_dir(one.folder.join("x-02-0000000000000000")).unwrap();
+        assert_eq!(one.by_id().unwrap(), BTreeMap::from([("0123456789abcdef".to_owned(), old.to_owned())]));
+        other.adopt(new, &one, old).unwrap();
+        assert_eq!(other.names().unwrap(), [new]);
     }
 
     #[test]

@@ -1,4 +1,7 @@
-//! Builds a stack's endpoints, once per content of its folder, and packs them for the guest.
+//! Builds a stack's endpoints, once per content of its folder and of its other inputs, and packs them for the guest.
+
+mod content;
+mod made;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,14 +23,16 @@ use crate::{
     },
 };
 
+pub(crate) use content::name_below;
+pub use made::Made;
+pub(crate) use made::make;
+
 /// The manifest's name in a stack's folder.
 pub const MANIFEST: &str = "stack.toml";
+/// Where the files of a build are in the guest.
+pub(crate) const MOUNTED: &str = "/stack";
 const UUID: &str = "7175696c-6162-4000-8000-000000000002";
 const EPOCH: &str = "1767225600";
-/// Version of what surrounds a stack's own build command.
-const RECIPE: &[u8] = b"2";
-/// What a build leaves in a stack's folder and is not part of its source.
-const NOT_SOURCE: &[&str] = &["target", "node_modules", ".git", "__pycache__", ROOT_FILE];
 
 /// A stack, and where it is.
 #[derive(Clone, Debug)]
@@ -93,6 +98,8 @@ pub struct BuiltStack {
     folder: PathBuf,
     /// The root file system it is started in.
     pub image: Image,
+    /// Whether it was built just now.
+    pub made: Made,
 }
 
 impl BuiltStack {
@@ -103,17 +110,19 @@ impl BuiltStack {
     pub fn find(cache: &Cache, source: &Source) -> Result<Option<Self>> {
         let folder = cache.path(&name(source)?);
         let image = own_image(source).or_else(|| Image::find(cache, &packages(source)));
-        Ok(image.filter(|_| folder.is_dir()).map(|image| Self { folder, image }))
+        let made = Made::before(&folder);
+        Ok(image.filter(|_| folder.is_dir()).map(|image| Self { folder, image, made }))
     }
 
-    /// Builds a stack, unless the cache has it. The build's output goes to a file that is named where it fails.
+    /// Builds a stack, unless the cache has it; where `again`, even then. The build's output goes to a file that is named where
+    /// it fails.
     ///
     /// # Errors
-    /// A missing toolchain or package, named with how to get it, or a failed build.
-    pub fn prepare(cache: &Cache, source: &Source, stop: &AtomicBool) -> Result<Self> {
+    /// A missing toolchain or package, named with how to get it, an input that is not there, or a failed build.
+    pub fn prepare(cache: &Cache, source: &Source, again: bool, stop: &AtomicBool) -> Result<Self> {
         let manifest = &source.manifest;
         let objects = cache.path(&format!("build/{}", plain_name(source)));
-        let folder = cache.folder(&name(source)?, |folder| {
+        let (folder, made) = make(cache, &name(source)?, source, again, |folder| {
             check_tools(manifest)?;
             build(source, &objects, folder, stop)
         })?;
@@ -121,7 +130,7 @@ impl BuiltStack {
             Some(image) => image,
             None => Image::prepare(cache, &packages(source), stop)?,
         };
-        Ok(Self { folder, image })
+        Ok(Self { folder, image, made })
     }
 
     /// The file system with the stack's files, for `/stack` in the guest.
@@ -153,38 +162,11 @@ fn name(source: &Source) -> Result<String> {
     name_below("stack", source)
 }
 
-/// Name of what is made of a stack's source, in a folder of the cache.
-pub(crate) fn name_below(folder: &str, source: &Source) -> Result<String> {
-    let mut hasher = hash::Hasher::default().part(RECIPE);
-    for file in source_files(&source.folder, &source.folder)? {
-        hasher = hasher.part(file.as_os_str().as_encoded_bytes()).part(&fs::read(source.folder.join(&file))?);
-    }
-    Ok(format!("{folder}/{}-{}", plain_name(source), hasher.short()))
-}
-
 /// Name of the folder, and the options that are not the usual ones. Without `=`: not every build system gets along with it in paths.
 pub(crate) fn plain_name(source: &Source) -> String {
     let stack = source.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let options = source.options.iter().map(|(name, value)| format!("-{name}-{value}"));
     options.fold(stack, |name, option| name + &option)
-}
-
-fn source_files(root: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
-        let entry = entry?;
-        if NOT_SOURCE.iter().any(|name| entry.file_name() == *name) {
-            continue;
-        }
-        // Follows links: two versions of a stack may share one program.
-        if fs::metadata(entry.path())?.is_dir() {
-            files.extend(source_files(root, &entry.path())?);
-        } else {
-            files.push(entry.path().strip_prefix(root)?.to_path_buf());
-        }
-    }
-    files.sort();
-    Ok(files)
 }
 
 /// Looks for what a build needs on this machine.
@@ -281,6 +263,36 @@ pub(crate) fn compile(
             manifest.build.command
         );
     }
+    check_output(manifest, source, out, &log)
+}
+
+/// A build that ended well may have left its files elsewhere, which would only be noticed when the endpoint is started.
+fn check_output(manifest: &StackManifest, source: &Path, out: &Path, log: &Path) -> Result<()> {
+    let entries = fs::read_dir(out).with_context(|| out.display().to_string())?;
+    let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    // An imported stack is its root file system, and builds nothing.
+    if names.is_empty() && !source.join(ROOT_FILE).is_file() {
+        bail!(
+            "building {}: the command ended well and left no file in $QUICLAB_STACK_OUT, expected the endpoint there\n\
+             hint: install it with: install -m 755 PROGRAM \"$QUICLAB_STACK_OUT/\"; the command was: {}; its output is in {}",
+            manifest.name,
+            manifest.build.command,
+            log.display()
+        );
+    }
+    let missing = manifest.guest.command.iter().find(|word| {
+        Path::new(word).strip_prefix(MOUNTED).is_ok_and(|file| fs::symlink_metadata(out.join(file)).is_err())
+    });
+    if let Some(word) = missing {
+        bail!(
+            "building {}: guest.command has {word}, and the build left {} in $QUICLAB_STACK_OUT, which is {MOUNTED} in the guest; \
+             expected that file among them\nhint: the output of the build is in {}",
+            manifest.name,
+            names.join(", "),
+            log.display()
+        );
+    }
     Ok(())
 }
 
@@ -311,24 +323,4 @@ fn build(source: &Source, objects: &Path, folder: &Path, stop: &AtomicBool) -> R
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_combination_of_options_is_a_variant_but_the_usual_one() {
-        let stacks = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../stacks");
-        let mut source = source(&stacks.join("quinn")).unwrap();
-        assert!(source.variants().is_empty());
-        let values = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect();
-        source.manifest.build.options = BTreeMap::from([
-            ("profile".to_owned(), values(&["release", "dev"])),
-            ("rollback".to_owned(), values(&["on", "off"])),
-        ]);
-        let variants = source.variants();
-        let names: Vec<_> = variants.iter().map(|variant| variant.manifest.name.as_str()).collect();
-        assert_eq!(names, ["quinn profile=dev", "quinn rollback=off", "quinn profile=dev rollback=off"]);
-        let profiles: Vec<_> = variants.iter().map(|variant| variant.manifest.build.profile.as_str()).collect();
-        assert_eq!(profiles, ["dev", "release", "dev"]);
-        assert!(name(&variants[2]).unwrap().starts_with("stack/quinn-profile-dev-rollback-off-"));
-    }
-}
+mod tests;

@@ -7,7 +7,7 @@ use crate::{
     expect::Expectation,
     file::{Reader, Table},
     kind::SCENARIOS,
-    sections::Changes,
+    sections::{Changes, Origin},
 };
 
 use super::figure::FigureSpec;
@@ -60,6 +60,12 @@ impl Scenario {
 
     pub(super) fn error(&self, place: Option<Place>, message: String, hint: Option<String>) -> ExperimentError {
         ExperimentError { file: self.file.clone(), place, message, hint }
+    }
+
+    /// An error about a value from `origin`.
+    pub(super) fn error_from(&self, origin: Option<Origin>, message: String, hint: Option<String>) -> ExperimentError {
+        let prefix = origin.map_or("", Origin::prefix);
+        self.error(origin.and_then(Origin::place), format!("{prefix}{message}"), hint)
     }
 }
 

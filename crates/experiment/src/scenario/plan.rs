@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{ExperimentError, nearest},
-    plan::{MOST_RUNS, combinations, described},
+    kind::SCENARIOS,
+    plan::{MOST_RUNS, Overrides, combinations, described},
     sections::Assignment,
+    set,
     text::canonical,
 };
 
@@ -16,6 +18,7 @@ use super::{
     FLOWS,
     file::Scenario,
     flows::{self, CongestionControl, Flows, Recovery},
+    groups::check_groups,
     settings::{self, Bottleneck, Course, Draft, ScenarioSettings, USUAL_BUFFER, of_flows, set},
     texts::follows,
 };
@@ -49,16 +52,19 @@ pub struct ScenarioRun {
 }
 
 impl Scenario {
-    /// Expands the matrix into runs: `repetitions` instead of the file's number, and only runs that have all of `filters`, as (dotted key,
-    /// value).
+    /// Expands the matrix into runs. A scenario has no stacks, so those of `overrides` make no difference.
     ///
     /// # Errors
-    /// Settings that do not go together, two combinations that are the same, too many runs, a filter that no run passes.
-    pub fn plan(
-        &self,
-        repetitions: Option<u32>,
-        filters: &[(String, String)],
-    ) -> Result<ScenarioPlan, ExperimentError> {
+    /// Settings that do not go together, two combinations that are the same, too many runs, a filter that no run passes, a
+    /// setting among the overrides that is not one.
+    pub fn plan(&self, overrides: &Overrides) -> Result<ScenarioPlan, ExperimentError> {
+        let set = set::changes(&self.file, &SCENARIOS, &overrides.settings)?;
+        check_groups(self, &set)?;
+        let changes = self.changes.clone().overridden_by(set);
+        Self { changes, ..self.clone() }.expand(overrides)
+    }
+
+    fn expand(&self, overrides: &Overrides) -> Result<ScenarioPlan, ExperimentError> {
         let size = self.changes.matrix.iter().map(|(_, values)| values.len()).try_fold(1, usize::checked_mul);
         let too_many =
             |found: &str| self.error(None, format!("matrix: found {found} runs, expected at most {MOST_RUNS}"), None);
@@ -67,7 +73,7 @@ impl Scenario {
         }
         let mut settings = Vec::new();
         let mut planned = BTreeMap::new();
-        let mut asked = repetitions;
+        let mut asked = overrides.repetitions;
         for combination in combinations(&self.changes.matrix) {
             let assignments: Vec<_> = self.changes.assignments.iter().chain(combination.iter().copied()).collect();
             let (resolved, file_repetitions) = self.resolve(&assignments)?;
@@ -77,11 +83,11 @@ impl Scenario {
                 let message = format!(
                     "matrix: found {words} and {same}, which are the same to a run; expected different settings"
                 );
-                return Err(self.error(combination.last().map(|last| last.place), message, None));
+                return Err(self.error_from(combination.last().map(|last| last.origin), message, None));
             }
             settings.push(resolved);
         }
-        for (key, value) in filters {
+        for (key, value) in &overrides.filters {
             settings = self.filter(settings, key, value)?;
         }
         let repetitions = asked.unwrap_or(1);
@@ -125,8 +131,8 @@ impl Scenario {
         let repetitions = draft.repetitions;
         let resolved = draft.resolve(groups).map_err(|(key, message)| {
             let matching = |one: &&&Assignment| one.key == key || of_flows(&one.key).is_some_and(|(_, own)| own == key);
-            let place = assignments.iter().rev().find(matching).map(|one| one.place);
-            self.error(place, format!("{key}: {message}"), None)
+            let origin = assignments.iter().rev().find(matching).map(|one| one.origin);
+            self.error_from(origin, format!("{key}: {message}"), None)
         })?;
         Ok((resolved, repetitions))
     }

@@ -72,6 +72,9 @@ fn everything(manifest: &StackManifest) -> String {
     row("cases as server", cases(&manifest.test_cases.server));
     row("cases as client", cases(&manifest.test_cases.client));
     row("build profile", manifest.build.profile.clone());
+    if !manifest.build.inputs.is_empty() {
+        row("build inputs", manifest.build.inputs.join(", "));
+    }
     for (name, values) in &manifest.build.options {
         row(&format!("build option {name}"), values.join(", "));
     }

@@ -11,15 +11,13 @@ use anyhow::{Context, Result};
 use crate::{
     cache::Cache,
     hash,
-    stack::{Source, check_tools, compile, name_below, plain_name},
+    stack::{MOUNTED, Source, check_tools, compile, make, name_below, plain_name},
 };
 
 /// What a build leaves in the cache.
 const FILES: &str = "files";
 /// The hash of the program.
 const DIGEST: &str = "sha256";
-/// Where a manifest's command believes its files to be.
-const MOUNTED: &str = "/stack";
 /// The crate getrandom asks the program instead of the operating system.
 const RUST_FLAGS: &[&str] = &["--cfg", "getrandom_backend=\"custom\""];
 
@@ -41,13 +39,13 @@ impl Program {
         Ok(cache.path(&name_below("program", source)?).is_dir())
     }
 
-    /// Builds a stack's program, unless the cache has it.
+    /// Builds a stack's program, unless the cache has it; where `again`, even then.
     ///
     /// # Errors
-    /// A missing toolchain, named with how to get it, or a failed build.
-    pub fn prepare(cache: &Cache, source: &Source, stop: &AtomicBool) -> Result<Self> {
+    /// A missing toolchain, named with how to get it, an input that is not there, or a failed build.
+    pub fn prepare(cache: &Cache, source: &Source, again: bool, stop: &AtomicBool) -> Result<Self> {
         let objects = cache.path(&format!("build/sans-io-{}", plain_name(source)));
-        let folder = cache.folder(&name_below("program", source)?, |folder| {
+        let (folder, _) = make(cache, &name_below("program", source)?, source, again, |folder| {
             check_tools(&source.manifest)?;
             compile(source, &objects, &folder.join(FILES), RUST_FLAGS, stop)?;
             let command = command(source, folder);

@@ -1,0 +1,49 @@
+//! Combinations of the matrix that a stack does not claim.
+
+use std::collections::BTreeMap;
+
+use crate::{error::ExperimentError, file::Experiment};
+
+/// A combination of which a stack does not claim something.
+pub(crate) struct Unclaimed {
+    pub(crate) error: ExperimentError,
+    /// Whether it is a setting of the command line.
+    pub(crate) is_set: bool,
+}
+
+/// Combinations that were left out.
+#[derive(Default)]
+pub(crate) struct LeftOut {
+    /// By what is wrong with them: how many, and the first error.
+    reasons: BTreeMap<String, (usize, ExperimentError)>,
+}
+
+impl LeftOut {
+    pub(crate) fn add(&mut self, unclaimed: Unclaimed) {
+        let message = unclaimed.error.message.clone();
+        self.reasons.entry(message).or_insert((0, unclaimed.error)).0 += 1;
+    }
+
+    /// How many there are for each reason.
+    pub(crate) fn counts(&self) -> BTreeMap<String, usize> {
+        self.reasons.iter().map(|(reason, (count, _))| (reason.clone(), *count)).collect()
+    }
+
+    /// The error where nothing is left.
+    pub(crate) fn error(self, experiment: &Experiment) -> ExperimentError {
+        /// More are not read.
+        const MOST_REASONS: usize = 8;
+        let reasons: Vec<_> = self.reasons.into_values().collect();
+        if let [(_, only)] = &reasons[..] {
+            return only.clone();
+        }
+        let mut message = "matrix: found no combination that its stacks claim, expected at least one".to_owned();
+        for (count, error) in reasons.iter().take(MOST_REASONS) {
+            message.push_str(&format!("\n  {} ({count} combinations)", error.message));
+        }
+        if let Some(more) = reasons.len().checked_sub(MOST_REASONS).filter(|more| *more > 0) {
+            message.push_str(&format!("\n  and {more} other reasons"));
+        }
+        experiment.error(None, message, None)
+    }
+}

@@ -1,0 +1,88 @@
+//! Stacks of the user's own in an experiment that names others.
+
+use std::collections::BTreeMap;
+
+use toml::Value;
+
+use crate::{
+    error::ExperimentError,
+    file::Experiment,
+    run::Run,
+    sections::{Assignment, Changes, Origin},
+    stack::{Role, StackManifest, named},
+};
+
+/// The stack that a run is about.
+const NAME: &str = "stack.name";
+const SERVER: &str = "stack.server";
+const CLIENT: &str = "stack.client";
+
+impl Experiment {
+    /// Puts `own` in the place of the stacks that the file names, unless it names one of `own` or the command line sets
+    /// `stack.name`. Returns those that were put in.
+    ///
+    /// `stack.name` becomes all of `own`. A server that the file names becomes the own one, if that can serve; so does a client
+    /// if it cannot. Other clients stay: they are what the file measures senders with.
+    ///
+    /// # Errors
+    /// Where the file names servers or clients, so that several stacks could take their places in several ways.
+    pub(crate) fn substitute(
+        &mut self,
+        own: &[String],
+        stacks: &BTreeMap<String, StackManifest>,
+    ) -> Result<Vec<String>, ExperimentError> {
+        let names: Vec<_> = [NAME, SERVER, CLIENT].into_iter().flat_map(|key| self.changes.values_of(key)).collect();
+        let is_own = |set: &&Assignment| set.value.as_str().is_some_and(|name| is_of(name, own, stacks));
+        let is_asked_for = names.iter().any(|set| set.key == NAME && set.origin == Origin::Set);
+        if own.is_empty() || is_asked_for || names.iter().any(is_own) {
+            return Ok(Vec::new());
+        }
+        let from_file =
+            |key: &str| self.changes.values_of(key).next().is_some_and(|first| first.origin.place().is_some());
+        let serves = own.iter().all(|name| stacks.get(name).is_some_and(|manifest| manifest.has(Role::Server)));
+        let side = if serves { SERVER } else { CLIENT };
+        let mut keys = vec![NAME];
+        if from_file(side) {
+            if let [_, _, ..] = own {
+                let message = format!("--stack: found {} stacks for a file that sets {side}, expected one", own.len());
+                let hint = format!("--set '{side}=...' says which of them");
+                return Err(self.error(None, message, Some(hint)));
+            }
+            keys.push(side);
+        }
+        let mut changes = Changes::default();
+        for key in keys {
+            let value = |name: &String| Assignment {
+                key: key.to_owned(),
+                value: Value::String(name.clone()),
+                origin: Origin::OwnStack,
+            };
+            match own {
+                [only] => changes.assignments.push(value(only)),
+                all => changes.matrix.push((key.to_owned(), all.iter().map(value).collect())),
+            }
+        }
+        self.changes = std::mem::take(&mut self.changes).overridden_by(changes);
+        Ok(own.to_vec())
+    }
+}
+
+/// Those of `own` that no run has on any side.
+pub(crate) fn unused(own: &[String], runs: &[Run]) -> Vec<String> {
+    let has = |run: &Run, own: &str| {
+        let stack = &run.settings.stack;
+        [&stack.name, &stack.server, &stack.client].into_iter().any(|name| name == own || base(name) == own)
+    };
+    own.iter().filter(|own| !runs.iter().any(|run| has(run, own))).cloned().collect()
+}
+
+/// True where `name`, which may say a version or options of a build, is one of `own`.
+fn is_of(name: &str, own: &[String], stacks: &BTreeMap<String, StackManifest>) -> bool {
+    let found = named(stacks, name).map_or(name, |manifest| &manifest.name);
+    own.iter().any(|own| own == found || own == base(found))
+}
+
+/// A stack's name without the options of its build.
+fn base(name: &str) -> &str {
+    name.split_once(' ').map_or(name, |(base, _)| base)
+}

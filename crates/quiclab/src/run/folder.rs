@@ -1,0 +1,147 @@
+//! Where the results of an experiment go, and the command that makes them again.
+
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
+
+use quiclab_testbed::hash;
+
+use crate::cli::{RunArguments, Testbed};
+
+/// Longest part of a folder's name that says what the command line changes, in characters. Names of 255 bytes are the longest
+/// that file systems take.
+const LONGEST_CHANGES: usize = 80;
+
+/// The folder of an experiment's results. `substituted` are the user's own stacks that take the place of the file's. What changes
+/// the experiment has a folder of its own, so that no report takes the place of one about other runs. `suffix` keeps the results of
+/// one testbed apart from those of another.
+pub fn results_folder(experiment: &str, substituted: &[String], suffix: &str, arguments: &RunArguments) -> PathBuf {
+    let mut own = experiment.to_owned();
+    if let Some(profile) = &arguments.profile {
+        let letters = profile.chars().map(|letter| if letter.is_alphanumeric() { letter } else { '_' });
+        let _ = write!(own, "-{}", letters.collect::<String>());
+    }
+    let changes = changes(substituted, &arguments.set.settings);
+    if !changes.is_empty() {
+        let _ = write!(own, "-{changes}");
+    }
+    own.push_str(suffix);
+    match &arguments.out {
+        Some(folder) if arguments.file.is_dir() => folder.join(own),
+        Some(folder) => folder.clone(),
+        None => Path::new("results").join(own),
+    }
+}
+
+/// What a command line changes, as part of a folder's name: `mystack-rate_20_Mbit_s`.
+fn changes(substituted: &[String], settings: &[(String, String)]) -> String {
+    let stacks = substituted.iter().map(|name| plain(name));
+    let settings = settings.iter().map(|(key, value)| {
+        let key = key.rsplit('.').next().unwrap_or(key);
+        format!("{}_{}", plain(key), plain(value))
+    });
+    let all = stacks.chain(settings).collect::<Vec<_>>().join("-");
+    if all.chars().count() <= LONGEST_CHANGES {
+        return all;
+    }
+    let start: String = all.chars().take(LONGEST_CHANGES).collect();
+    format!("{start}-{}", hash::Hasher::default().part(all.as_bytes()).short())
+}
+
+/// A value can be any text, a folder's name not.
+fn plain(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || letter == '.';
+    let words = text.split(|letter| !is_plain(letter)).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("_")
+}
+
+/// The command that makes these runs again. Number of jobs and folder make no difference, so they are not part of it.
+pub fn command_line(file: &Path, arguments: &RunArguments) -> String {
+    let mut line = format!("quiclab run {}", quoted(&file.display().to_string()));
+    if let Some(profile) = &arguments.profile {
+        let _ = write!(line, " --profile {}", quoted(profile));
+    }
+    if let Some(repetitions) = arguments.reps {
+        let _ = write!(line, " --reps {repetitions}");
+    }
+    if arguments.testbed == Some(Testbed::Sim) {
+        line.push_str(" --testbed sim");
+    }
+    for path in &arguments.stacks.own {
+        let _ = write!(line, " --stack {}", quoted(&path.display().to_string()));
+    }
+    for (option, settings) in [("--set", &arguments.set.settings), ("--filter", &arguments.filter)] {
+        for (key, value) in settings {
+            let _ = write!(line, " {option} {}", quoted(&format!("{key}={value}")));
+        }
+    }
+    line
+}
+
+/// For a POSIX shell.
+fn quoted(word: &str) -> String {
+    let plain = |character: char| character.is_ascii_alphanumeric() || "/._-=,:+@%".contains(character);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Verb};
+
+    fn arguments(words: &[&str]) -> RunArguments {
+        match Cli::try_parse_from([&["quiclab", "run", "x.toml"], words].concat()).unwrap().verb {
+            Verb::Run(arguments) => arguments,
+            _ => unreachable!("the verb is run"),
+        }
+    }
+
+    fn folder(substituted: &[&str], words: &[&str]) -> String {
+        let substituted: Vec<_> = substituted.iter().map(|name| (*name).to_owned()).collect();
+        results_folder("a/b", &substituted, "", &arguments(words)).display().to_string()
+    }
+
+    #[test]
+    fn what_the_command_line_changes_has_a_folder_of_its_own() {
+        assert_eq!(folder(&[], &[]), "results/a/b");
+        assert_eq!(folder(&[], &["--profile", "quick 1"]), "results/a/b-quick_1");
+        assert_eq!(folder(&["mine"], &[]), "results/a/b-mine");
+        let set = ["--set", "path.rate=20 Mbit/s", "--set", "stack.gso=[\"on\", \"off\"]"];
+        assert_eq!(folder(&[], &set), "results/a/b-rate_20_Mbit_s-gso_on_off");
+        assert_eq!(folder(&["mine"], &["--set", "stack.gso=on", "--out", "there"]), "there");
+    }
+
+    #[test]
+    fn a_folder_name_is_short_however_much_is_changed() {
+        let long = |last: &str| format!("stack.name={}{last}", "x".repeat(400));
+        let [one, other] = ["1", "2"].map(|last| folder(&[], &["--set", &long(last)]));
+        assert!(one.len() < 130, "{one}");
+        assert_ne!(one, other);
+    }
+
+    #[test]
+    fn the_command_says_what_was_set() {
+        let line = command_line(Path::new("x.toml"), &arguments(&["--set", "path.rate=20 Mbit/s", "--reps", "2"]));
+        assert_eq!(line, "quiclab run x.toml --reps 2 --set 'path.rate=20 Mbit/s'");
+        let Ok(cli) = Cli::try_parse_from(["quiclab", "run", "x.toml", "--reps", "2", "--set", "path.rate=20 Mbit/s"])
+        else {
+            panic!("the command can be typed")
+        };
+        let Verb::Run(again) = cli.verb else { unreachable!("the verb is run") };
+        assert_eq!(again.set.settings, [("path.rate".to_owned(), "20 Mbit/s".to_owned())]);
+    }
+
+    #[test]
+    fn a_word_survives_the_shell() {
+        assert_eq!(quoted("experiments/a.toml"), "experiments/a.toml");
+        assert_eq!(quoted("path.rate=40 Mbit/s"), "'path.rate=40 Mbit/s'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
+}
