@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use quiclab_metrics::{SlowStart, SlowStartEnd};
+use quiclab_metrics::{PacingMetrics, RunMetrics, SlowStart, SlowStartEnd};
 
 use crate::{
     columns::{COLUMNS, Column, NOTHING, phases::PHASED},
@@ -34,6 +34,17 @@ pub(crate) fn of_groups(groups: &[Group]) -> Markup {
 /// neither phase has a value.
 pub(crate) fn of_sender(slow_start: Option<&SlowStart>, cell: impl Fn(&Column) -> Option<String>) -> Option<Markup> {
     table(&note(&slow_start.into_iter().collect::<Vec<_>>()), cell)
+}
+
+/// One line of the terminal: what ended slow start, and how the trains differ. `None` where the phases are not known.
+pub(crate) fn line(run: &RunMetrics) -> Option<String> {
+    let share = |phase: &PacingMetrics| phase.train_share_of_packets_le_5.map(|share| format!("{share:.3}"));
+    let slow_start = share(&run.metrics.slow_start)?;
+    let steady = share(&run.metrics.steady).unwrap_or_else(|| NOTHING.to_owned());
+    Some(format!(
+        "{} Packets in trains \u{2264} 5: {slow_start} in slow start, {steady} after it",
+        note(&[run.slow_start.as_ref()?])
+    ))
 }
 
 fn table(note: &str, cell: impl Fn(&Column) -> Option<String>) -> Option<Markup> {
@@ -110,6 +121,19 @@ mod tests {
         assert!(page.contains("Slow start, ended by the first loss: packet 7 was lost."), "{page}");
         assert!(page.contains("<th>longest train, packets</th><td>20.0</td><td>19.0</td><td>3.0</td>"), "{page}");
         assert!(!page.contains("median gap"), "a row without a value in any phase");
+    }
+
+    #[test]
+    fn the_line_has_both_phases_and_a_dash_for_one_that_is_missing() {
+        let mut run = RunMetrics::empty();
+        run.slow_start = Some(ended(SlowStartEnd::FirstLoss));
+        assert_eq!(line(&run), None, "nothing is known");
+        run.metrics.slow_start.train_share_of_packets_le_5 = Some(0.25);
+        let begin =
+            "Slow start, ended by the first loss: packet 7 was lost. Packets in trains \u{2264} 5: 0.250 in slow start";
+        assert_eq!(line(&run).unwrap(), format!("{begin}, \u{2013} after it"));
+        run.metrics.steady.train_share_of_packets_le_5 = Some(1.0);
+        assert_eq!(line(&run).unwrap(), format!("{begin}, 1.000 after it"));
     }
 
     #[test]

@@ -69,6 +69,12 @@ pub fn render_analysis_terminal(input: &AnalysisInput, width: Option<u16>) -> St
             directions.len()
         );
     }
+    for (capture, direction) in &directions {
+        if let Some(line) = crate::phases::line(&direction.run) {
+            let (from, to) = endpoints(capture, direction.flow, direction.sender);
+            let _ = writeln!(text, "{from} to {to}: {line}");
+        }
+    }
     for note in &input.notes {
         let _ = writeln!(text, "note: {note}");
     }
