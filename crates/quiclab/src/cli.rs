@@ -1,6 +1,7 @@
 //! What can be typed.
 
 mod import;
+mod packets;
 mod set;
 
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use quiclab_metrics::DEFAULT_TRAIN_THRESHOLD;
 use quiclab_units::{ByteCount, Duration};
 
 pub use import::{RoleChoice, StacksImportArguments};
+pub use packets::PacketsArguments;
 pub use set::SetOptions;
 
 /// How real QUIC stacks behave on the wire: runs them over a controlled network, reads the packets, reports.
@@ -34,6 +36,8 @@ pub enum Verb {
     Run(RunArguments),
     /// Measure captures of your own, made anywhere: pcap or pcapng, QUIC or TCP
     Analyze(AnalyzeArguments),
+    /// List the packets of a record or a capture, all or those around a time
+    Packets(PacketsArguments),
     /// Make the report of a folder of records again
     Report(ReportArguments),
     /// Say whether what experiments expect holds in their results

@@ -117,7 +117,8 @@ impl fmt::Display for SeenPacket {
     }
 }
 
-fn content(segment: &Segment, observed: &Observed) -> String {
+/// What a packet holds, in words: the one formatter of `diff` and `packets`.
+pub(crate) fn content(segment: &Segment, observed: &Observed) -> String {
     // Sequence numbers begin anywhere.
     if let Transport::Tcp { flags, .. } = segment.transport {
         return format!(
