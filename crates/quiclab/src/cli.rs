@@ -160,12 +160,28 @@ Exit status: 0; 1 a capture was cut off in the middle; 125 a file could not be r
 
 /// Arguments of `quiclab report`.
 #[derive(Debug, Args)]
+#[command(after_help = REPORT_HELP)]
 pub struct ReportArguments {
-    /// A folder of records, as quiclab run leaves it
+    /// A folder of records, as quiclab run leaves it, or one record, for a page of that run over time
+    #[arg(value_name = "DIR|RECORD")]
     pub folder: PathBuf,
+    /// Print a table of five columns as Markdown, for a pull request
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
+    /// Also write each figure as an SVG file into this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub figures: Option<PathBuf>,
     #[command(flatten)]
     pub output: Output,
 }
+
+const REPORT_HELP: &str = "\
+Examples:
+  quiclab report results/examples/first --figures figures
+  quiclab report results/examples/first --markdown >> summary.md
+  quiclab report results/examples/first/quiche-01-0123      that run over time, on a page that zooms
+
+What it writes: docs/reference/report.md. Exit status: 0; 125 a folder could not be read.";
 
 /// Arguments of `quiclab check`.
 #[derive(Debug, Args)]

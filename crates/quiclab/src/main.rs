@@ -20,6 +20,7 @@ mod progress;
 mod report;
 mod results;
 mod run;
+mod run_page;
 mod schedule;
 mod signals;
 mod simulate;
