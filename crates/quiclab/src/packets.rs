@@ -6,6 +6,7 @@ mod waiting;
 use std::{
     collections::BTreeMap,
     fs::{self, File},
+    io::{self, BufWriter, StdoutLock, Write},
     path::{Path, PathBuf},
 };
 
@@ -18,10 +19,10 @@ use quiclab_testbed::{
 };
 use quiclab_units::{Duration, Time};
 use quiclab_wire::{
-    Capture, CaptureReader, Dissector, DissectorSettings, FlowProtocol, Observed, QuicFrame, Role, Segment,
+    Capture, CaptureReader, Dissector, DissectorSettings, FlowProtocol, Observed, Role, Segment,
 };
 
-use crate::{cli::PacketsArguments, diff::packets::content, output};
+use crate::{cli::PacketsArguments, diff::packets::content};
 use row::{HEADING, Row};
 use waiting::WaitingRows;
 
@@ -59,7 +60,7 @@ pub fn packets(arguments: &PacketsArguments) -> Result<u8> {
         while let Some(row) = listing.rows.pop(segment.time) {
             printer.row(&row)?;
         }
-        if listing.is_over(segment.time) {
+        if printer.is_closed || listing.is_over(segment.time) {
             break;
         }
     }
@@ -168,7 +169,7 @@ impl<'a> Listing<'a> {
         self.analysis.on_packet(segment, observed);
         for packet in observed.packets {
             for frame in &observed.frames[packet.frames.clone()] {
-                if let QuicFrame::Ack(ack) = frame {
+                if let Some(ack) = frame.acknowledgment() {
                     self.rows.on_ack(flow, observed.sender.peer(), packet.form, ack, segment.time);
                 }
             }
@@ -213,24 +214,44 @@ struct Printer<'a> {
     rows: u64,
     /// The middle of the window has been passed.
     is_past: bool,
+    output: BufWriter<StdoutLock<'static>>,
+    /// Whoever reads has seen enough.
+    is_closed: bool,
 }
 
 impl<'a> Printer<'a> {
     fn new(arguments: &'a PacketsArguments, file: &'a str) -> Self {
-        Printer { arguments, file, rows: 0, is_past: false }
+        Printer {
+            arguments,
+            file,
+            rows: 0,
+            is_past: false,
+            output: BufWriter::new(io::stdout().lock()),
+            is_closed: false,
+        }
+    }
+
+    fn write(&mut self, text: &str) -> Result<()> {
+        match self.output.write_all(text.as_bytes()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.is_closed = true;
+                Ok(())
+            }
+            result => result.context("standard output"),
+        }
     }
 
     fn row(&mut self, row: &Row) -> Result<()> {
         self.rows += 1;
         if self.arguments.output.json {
             let begin = if self.rows == 1 { self.json_begin()? } else { ",\n".to_owned() };
-            return output::print(&(begin + &serde_json::to_string(row)?));
+            return self.write(&(begin + &serde_json::to_string(row)?));
         }
         let around = self.arguments.around.filter(|around| row.time_ns >= around.as_nanos() && !self.is_past);
         self.is_past |= around.is_some();
         let mark = if around.is_some() { '>' } else { ' ' };
         let heading = if self.rows == 1 { format!("{HEADING}\n") } else { String::new() };
-        output::print(&format!("{heading}{mark} {row}\n"))
+        self.write(&format!("{heading}{mark} {row}\n"))
     }
 
     fn json_begin(&self) -> Result<String> {
@@ -242,10 +263,18 @@ impl<'a> Printer<'a> {
         ))
     }
 
-    fn finish(&self, tap: Option<&str>, last_ns: Option<u64>) -> Result<()> {
+    fn finish(mut self, tap: Option<&str>, last_ns: Option<u64>) -> Result<()> {
         if self.arguments.output.json {
             let begin = if self.rows == 0 { self.json_begin()? } else { String::new() };
-            return output::print(&format!("{begin}\n], \"tap\": {}}}\n", serde_json::to_string(&tap)?));
+            self.write(&format!("{begin}\n], \"tap\": {}}}\n", serde_json::to_string(&tap)?))?;
+        }
+        if let Err(error) = self.output.flush()
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
+            return Err(error).context("standard output");
+        }
+        if self.arguments.output.json {
+            return Ok(());
         }
         let tap = tap.unwrap_or("none");
         match last_ns {

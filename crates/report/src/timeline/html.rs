@@ -29,7 +29,7 @@ pub fn render_run_html(page: &RunPage) -> String {
             p { button #reset type="button" { "whole run" } " " span #readout {} }
             p.note {
                 "Drag over a part to zoom in; double click, 0 or Escape for the whole run. With the figure in focus: + and \u{2212} zoom, \
-                 the arrows move, Home and End go to the ends. The packets there: " code #command {}
+                 the arrows move, Home and End go to the ends. The packets there, in the folder of results: " code #command {}
             }
         }
         @for note in notes(page) { p.note { (note) } }
