@@ -140,7 +140,10 @@ impl<'a> Listing<'a> {
             let name = capture.interfaces.get(segment.interface as usize).and_then(|it| it.name.as_deref());
             let is_tap = match self.wanted_tap {
                 Some(wanted) => name == Some(wanted) || wanted.parse() == Ok(segment.interface),
-                None => !self.is_record || segment.interface == SENDER_TAP,
+                None => match TapPlace::of(capture, segment.interface) {
+                    Some(place) => place == TapPlace::Sender,
+                    None => !self.is_record || segment.interface == SENDER_TAP,
+                },
             };
             if is_tap {
                 self.tap = Some(segment.interface);

@@ -101,7 +101,8 @@ impl Trace {
 pub(super) fn stacked(traces: &[Trace], axis: usize) -> Vec<f64> {
     let mut tops = Vec::new();
     for trace in traces.iter().filter(|trace| trace.is_bar && axis == usize::from(!trace.is_horizontal)) {
-        for (name, value) in trace.numbers(1 - axis).iter().zip(trace.numbers(axis)) {
+        let bars = trace.numbers(1 - axis).iter().zip(trace.numbers(axis));
+        for (name, value) in bars.filter(|(_, value)| value.is_finite()) {
             *top(&mut tops, *name as usize) += value;
         }
     }
@@ -141,7 +142,8 @@ fn draw_bars(
     let (scale, length) = if trace.is_horizontal { (y, area.height) } else { (x, area.width) };
     let slot = scale.slot() * length * BAR_SHARE;
     let width = if tops.is_some() { slot } else { slot / bars as f64 };
-    for (place, (name, value)) in trace.numbers(names).iter().zip(trace.numbers(values)).enumerate() {
+    let all = trace.numbers(names).iter().zip(trace.numbers(values)).enumerate();
+    for (place, (name, value)) in all.filter(|(_, (_, value))| value.is_finite()) {
         let from = tops.as_mut().map_or(0.0, |tops| {
             let top = top(tops, *name as usize);
             *top += value;
