@@ -150,7 +150,11 @@ impl<'a> Listing<'a> {
                 self.looks_behind = TapPlace::of(capture, segment.interface) == Some(TapPlace::Sender);
             }
         }
-        self.tap.is_some_and(|tap| tap == segment.interface || self.looks_behind)
+        match self.tap {
+            Some(tap) => tap == segment.interface || self.looks_behind,
+            // The client's first packets pass the other tap first, and show there who is the client.
+            None => TapPlace::of(capture, segment.interface).is_some(),
+        }
     }
 
     fn on_segment(&mut self, frame: u64, segment: &Segment, observed: Option<&Observed>) {

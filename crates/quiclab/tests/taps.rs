@@ -101,7 +101,8 @@ fn a_tap_that_is_cut_on_purpose_is_one_note_and_no_warning() {
     let qlog = data("ngtcp2-qlog.sqlog").display().to_string();
     let told = run(&["analyze", &capture.path(), "--qlog", &qlog, "--response-size", "40 kB"]);
     assert_eq!(told.status, Some(0), "{}", told.errors);
-    assert!(!told.output.contains("payload_cut") && !told.output.contains("planned_times_not_joined"), "{}", told.output);
+    let warnings: Vec<_> = told.output.lines().filter(|line| line.starts_with("warning")).collect();
+    assert!(warnings.is_empty(), "{warnings:?}");
     assert_eq!(told.output.matches("keeps the first 128 bytes of each packet").count(), 1, "{}", told.output);
     assert!(told.output.contains("at the sender's tap") && told.output.contains("tap behind"), "{}", told.output);
 }
@@ -145,10 +146,15 @@ fn packets_that_never_came_to_the_second_tap_are_marked() {
     let dropped: Vec<u64> =
         server().filter(|row| row["is_dropped"] == true).map(|row| row["frame"].as_u64().unwrap()).collect();
     assert!(capture.dropped.len() > 3);
-    assert_eq!(dropped, capture.dropped);
+    // Behind the last packet that came through, nothing shows whether a packet was dropped or is still under way.
+    let crossed = |row: &&Value| row["behind_bottleneck_after_ns"].is_u64();
+    let last = server().filter(crossed).map(|row| row["frame"].as_u64().unwrap()).max().unwrap();
+    let expected: Vec<u64> = capture.dropped.iter().copied().filter(|frame| *frame < last).collect();
+    assert_eq!(dropped, expected);
+    assert!(server().filter(|row| row["frame"].as_u64() > Some(last)).all(|row| row["is_dropped"].is_null()));
     let crossings = server().filter_map(|row| row["behind_bottleneck_after_ns"].as_u64());
     let crossings: Vec<_> = crossings.collect();
-    assert!(crossings.len() + dropped.len() == server().count());
+    assert_eq!(crossings.len() + capture.dropped.len(), server().count());
     assert!(crossings.iter().all(|after| *after == CROSSING.as_nanos()), "{crossings:?}");
     assert!(rows(&listing).iter().filter(|row| row["sender"] == "client").all(|row| row["is_dropped"].is_null()));
 }

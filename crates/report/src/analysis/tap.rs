@@ -5,11 +5,13 @@ use quiclab_metrics::{DirectionAnalysis, RunMetrics, TapPlace, Warning, WarningC
 use super::{AnalysisInput, AnalyzedCapture, endpoints};
 
 /// Warnings that only say again that a tap keeps the first bytes of each packet.
-const OF_A_CUT: [WarningCode; 8] = [
+const OF_A_CUT: [WarningCode; 10] = [
     WarningCode::PayloadCut,
     WarningCode::KeysMissing,
     WarningCode::DecryptionFailed,
     WarningCode::FramesMalformed,
+    WarningCode::HandshakeUnread,
+    WarningCode::AcknowledgmentsMissing,
     WarningCode::ForeignBytes,
     WarningCode::GoodputEdgesUncertain,
     WarningCode::GoodputFirstToLastPacket,
