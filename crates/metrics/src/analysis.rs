@@ -146,13 +146,7 @@ pub struct Analysis {
 impl Analysis {
     /// Nothing seen yet.
     pub fn new(settings: AnalysisSettings) -> Self {
-        Analysis {
-            settings,
-            flows: Vec::new(),
-            interfaces: BTreeSet::new(),
-            nearest: BTreeMap::new(),
-            frames: 0,
-        }
+        Analysis { settings, flows: Vec::new(), interfaces: BTreeSet::new(), nearest: BTreeMap::new(), frames: 0 }
     }
 
     /// The next packet.

@@ -70,9 +70,7 @@ pub use planned::{Plan, PlannedKey, PlannedListError, PlannedTimes};
 pub use series::SeriesPoint;
 pub use statistics::Summary;
 pub use taps::TapPlace;
-pub use timeline::{
-    MOST_DROPS, SenderLog, SenderLogMeter, TIMELINE_POINTS, Timeline, TimelineBurst, TimelineMeter,
-};
+pub use timeline::{MOST_DROPS, SenderLog, SenderLogMeter, TIMELINE_POINTS, Timeline, TimelineBurst, TimelineMeter};
 pub use trains::SHORT_TRAIN_PACKETS;
 pub use warnings::WarningCode;
 pub use welch::difference_by_chance;

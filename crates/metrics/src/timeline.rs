@@ -12,8 +12,8 @@ use crate::payload_key::PayloadKey;
 use crate::series::{Series, SeriesPoint};
 use crate::trains::SHORT_TRAIN_PACKETS;
 
-pub use crossing::MOST_DROPS;
 use crossing::Crossings;
+pub use crossing::MOST_DROPS;
 pub use sender_log::{SenderLog, SenderLogMeter};
 
 /// Points of each curve at most, so that memory and page stay bounded however long the run is.

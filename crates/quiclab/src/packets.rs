@@ -18,9 +18,7 @@ use quiclab_testbed::{
     record::{CAPTURE_FILE, RUN_FILE},
 };
 use quiclab_units::{Duration, Time};
-use quiclab_wire::{
-    Capture, CaptureReader, Dissector, DissectorSettings, FlowProtocol, Observed, Role, Segment,
-};
+use quiclab_wire::{Capture, CaptureReader, Dissector, DissectorSettings, FlowProtocol, Observed, Role, Segment};
 
 use crate::{cli::PacketsArguments, diff::packets::content};
 use row::{HEADING, Row};
@@ -286,11 +284,9 @@ impl<'a> Printer<'a> {
         let tap = tap.unwrap_or("none");
         match last_ns {
             None => eprintln!("{}: no packet at the tap", self.file),
-            Some(last) if self.rows == 0 => eprintln!(
-                "{}: no packet there; those at tap {tap} are from 0 to {:.9} s",
-                self.file,
-                last as f64 / 1e9
-            ),
+            Some(last) if self.rows == 0 => {
+                eprintln!("{}: no packet there; those at tap {tap} are from 0 to {:.9} s", self.file, last as f64 / 1e9)
+            }
             Some(_) => eprintln!("{}: {} packets at tap {tap}; times since its first packet", self.file, self.rows),
         }
         Ok(())

@@ -116,9 +116,8 @@ fn precision_is_measured_at_the_tap_nearest_to_the_sender_only() {
     let two = json(&["analyze", &capture.path(), "--qlog", &qlog]);
     let of = |all: &Value, interface: u64| {
         let flows = all["flows"].as_array().unwrap();
-        let found = flows.iter().find(|flow| {
-            flow["flow"]["interface"] == interface && flow["flow"]["sender"] == "server"
-        });
+        let found =
+            flows.iter().find(|flow| flow["flow"]["interface"] == interface && flow["flow"]["sender"] == "server");
         found.unwrap()["metrics"]["precision_sd_ns"].clone()
     };
     assert!(of(&one, 0).is_f64());
@@ -134,7 +133,9 @@ fn the_page_names_the_taps() {
     assert_eq!(told.status, Some(0), "{}", told.errors);
     let page = fs::read_to_string(page).unwrap();
     let begin = page.find("<body>").unwrap();
-    assert!(page[begin..].contains("at the sender's tap") && page[begin..].contains("at the tap behind the bottleneck"));
+    assert!(
+        page[begin..].contains("at the sender's tap") && page[begin..].contains("at the tap behind the bottleneck")
+    );
     assert!(!page[begin..].contains("payload_cut"), "the cut is no warning");
 }
 
@@ -193,8 +194,7 @@ fn a_window_holds_the_packets_within_the_span_and_no_others() {
     let path = data("ngtcp2.pcapng").display().to_string();
     let all = json(&["packets", &path]);
     let times = |listing: &Value| rows(listing).iter().map(|row| row["time_ns"].as_u64().unwrap()).collect::<Vec<_>>();
-    let expected: Vec<_> =
-        times(&all).into_iter().filter(|time| (54_000_000..=60_000_000).contains(time)).collect();
+    let expected: Vec<_> = times(&all).into_iter().filter(|time| (54_000_000..=60_000_000).contains(time)).collect();
     let window = json(&["packets", &path, "--around", "57 ms", "--span", "3ms"]);
     assert!(expected.len() > 3);
     assert_eq!(times(&window), expected);

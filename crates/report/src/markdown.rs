@@ -82,7 +82,8 @@ const BRIEF: [&str; 4] = ["train_share_of_packets_le_5", "train_max_packets", "d
 /// A table of five columns, for a pull request: the rows' names, with the client where that says something, and four numbers.
 pub fn render_markdown_brief(input: &ReportInput) -> String {
     let groups = Group::all(input);
-    let columns: Vec<_> = BRIEF.iter().filter_map(|name| COLUMNS.iter().find(|column| column.metric == *name)).collect();
+    let columns: Vec<_> =
+        BRIEF.iter().filter_map(|name| COLUMNS.iter().find(|column| column.metric == *name)).collect();
     let tells_clients = tells_clients(&groups);
     let headings: Vec<_> = columns.iter().map(|column| column.heading).collect();
     let mut text = format!("| {} | {} |\n", escaped(&input.experiment), headings.join(" | "));

@@ -82,10 +82,10 @@ pub(crate) fn svg(figure: &Figure) -> String {
     );
     let title = |axis: &str| escaped(layout[axis]["title"]["text"].as_str().unwrap_or_default());
     let (middle_x, middle_y) = (area.left + area.width / 2.0, area.top + area.height / 2.0);
-    let _ = write!(
+    let _ = writeln!(
         text,
         "<text x=\"{middle_x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\
-         <text transform=\"translate(16 {middle_y:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text></svg>\n",
+         <text transform=\"translate(16 {middle_y:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text></svg>",
         whole - 8.0,
         title("xaxis"),
         title("yaxis")

@@ -24,7 +24,12 @@ fn page() -> RunPage {
             smallest_crossing_ns: Some(20_000_000),
             drops_ns: vec![SECOND / 4],
             drops: Some(1),
-            bursts: vec![TimelineBurst { start_ns: SECOND / 2, end_ns: SECOND / 2 + 90_000, packets: 7, bytes: 10_500 }],
+            bursts: vec![TimelineBurst {
+                start_ns: SECOND / 2,
+                end_ns: SECOND / 2 + 90_000,
+                packets: 7,
+                bytes: 10_500,
+            }],
             ..Timeline::default()
         },
         server_start_ns: 0,
@@ -67,7 +72,15 @@ fn without_scripts_the_page_shows_the_whole_run() {
     let html = render_run_html(&page());
     let svg = render_run_svg(&page());
     assert!(html.contains(&svg), "the figure is in the page as it is in its file");
-    for what in ["in flight at the tap", "congestion window", "pacing rate", "RTT", "queue", "dropped between the taps", "trains"] {
+    for what in [
+        "in flight at the tap",
+        "congestion window",
+        "pacing rate",
+        "RTT",
+        "queue",
+        "dropped between the taps",
+        "trains",
+    ] {
         assert!(svg.contains(what), "{what}");
     }
     assert!(html.contains("at most 20000 points") && html.contains("brought to the time of the capture by 5 packets"));
@@ -88,12 +101,16 @@ fn what_is_not_known_is_said_and_not_drawn() {
     for what in ["congestion window by", "pacing rate by", "dropped between", "wait in the bottleneck"] {
         assert!(!html.contains(what), "{what}");
     }
-    assert!(html.contains("queue and drops are not known") && html.contains("wrote no congestion window or pacing rate"));
+    assert!(
+        html.contains("queue and drops are not known") && html.contains("wrote no congestion window or pacing rate")
+    );
 }
 
 #[test]
 fn keys_zoom_and_reset() {
-    let key = |key: &str| format!("document.getElementById('timeline').dispatchEvent(new KeyboardEvent('keydown', {{ key: '{key}' }}));");
+    let key = |key: &str| {
+        format!("document.getElementById('timeline').dispatchEvent(new KeyboardEvent('keydown', {{ key: '{key}' }}));")
+    };
     let (whole, complaints) = after("");
     assert!(complaints.is_empty(), "{complaints:?}");
     assert!(whole.contains("transform=\"matrix(1 0 0 1 0 0)\"") && whole.contains("the whole run"));
@@ -117,8 +134,16 @@ fn dragging_over_a_part_zooms_to_it() {
     );
     assert!(complaints.is_empty(), "{complaints:?}");
     let readout = zoomed.find("id=\"readout\"").unwrap();
-    assert!(zoomed[readout..].starts_with("id=\"readout\">0.200000 to 0.400000 s") || zoomed[readout..].contains("0.200"), "{}", &zoomed[readout..readout + 80]);
-    assert!(zoomed.contains("transform=\"matrix(5 0 0 1") || zoomed.contains("transform=\"matrix(4.99") || zoomed.contains("transform=\"matrix(5.00"));
+    assert!(
+        zoomed[readout..].starts_with("id=\"readout\">0.200000 to 0.400000 s") || zoomed[readout..].contains("0.200"),
+        "{}",
+        &zoomed[readout..readout + 80]
+    );
+    assert!(
+        zoomed.contains("transform=\"matrix(5 0 0 1")
+            || zoomed.contains("transform=\"matrix(4.99")
+            || zoomed.contains("transform=\"matrix(5.00")
+    );
 }
 
 #[test]

@@ -114,12 +114,18 @@ fn what_comes_from_outside_cannot_become_markup() {
 
 #[test]
 fn the_client_is_said_where_it_is_not_always_the_same() {
-    let said = |input: &quiclab_report::ReportInput| (render_terminal(input, Some(140)), render_html(input), render_markdown(input));
+    let said = |input: &quiclab_report::ReportInput| {
+        (render_terminal(input, Some(140)), render_html(input), render_markdown(input))
+    };
     let mut one_client = input();
     one_client.runs.truncate(3);
     let (terminal, page, markdown) = said(&one_client);
     let heading = |terminal: &str| terminal.lines().find(|line| line.contains(" runs ")).unwrap().to_owned();
-    assert!(!heading(&terminal).contains("client ") && !page.contains("<th>client</th>") && !markdown.contains("| client |"));
+    assert!(
+        !heading(&terminal).contains("client ")
+            && !page.contains("<th>client</th>")
+            && !markdown.contains("| client |")
+    );
     // Another client than the server's own stack.
     let mut foreign = one_client.clone();
     foreign.runs.iter_mut().for_each(|row| row.run.settings.stack.client = "quic-go".to_owned());
@@ -154,6 +160,9 @@ fn the_short_markdown_table_has_five_columns() {
     let rows: Vec<_> = text.lines().filter(|line| line.starts_with('|')).collect();
     assert_eq!(rows.len(), 2 + 3, "{text}");
     assert!(rows.iter().all(|row| row.matches('|').count() == 6), "{text}");
-    assert!(rows[2].starts_with("| quiche, gso=on (client: quiche) |") && rows[2].ends_with("| 35.00 \u{b1} 1.41 |"), "{text}");
+    assert!(
+        rows[2].starts_with("| quiche, gso=on (client: quiche) |") && rows[2].ends_with("| 35.00 \u{b1} 1.41 |"),
+        "{text}"
+    );
     assert!(text.contains("1 warnings and 1 failed runs"), "{text}");
 }

@@ -9,7 +9,8 @@ use std::{
 use anyhow::{Context, Result};
 use quiclab_testbed::{contract::SERVER_PORT, measure::SENDER_TAP, record::Record};
 use quiclab_wire::{
-    CaptureReader, Decryption, Dissector, DissectorSettings, Observed, QuicForm, QuicFrame, QuicPacket, Segment, Transport,
+    CaptureReader, Decryption, Dissector, DissectorSettings, Observed, QuicForm, QuicFrame, QuicPacket, Segment,
+    Transport,
 };
 use serde::Serialize;
 

@@ -32,7 +32,8 @@ impl Scale {
                 return Scale::Names(names);
             }
             let is_log = layout[key]["type"].as_str() == Some("log");
-            let range = layout[key]["range"].as_array().and_then(|it| Some((it.first()?.as_f64()?, it.get(1)?.as_f64()?)));
+            let range =
+                layout[key]["range"].as_array().and_then(|it| Some((it.first()?.as_f64()?, it.get(1)?.as_f64()?)));
             let values = traces.iter().flat_map(|trace| trace.extent(axis));
             let mut all: Vec<f64> = values.filter(|value| value.is_finite() && (!is_log || *value > 0.0)).collect();
             if is_stack {
@@ -99,7 +100,9 @@ impl Scale {
                     .map(|tick| (tick, label(tick, tick.min(1.0))))
                     .collect()
             }
-            Scale::Names(names) => names.iter().enumerate().map(|(place, name)| (place as f64, shortened(name))).collect(),
+            Scale::Names(names) => {
+                names.iter().enumerate().map(|(place, name)| (place as f64, shortened(name))).collect()
+            }
         }
     }
 
@@ -128,7 +131,10 @@ impl Scale {
             let label = escaped(&label);
             let below = bottom + 16.0;
             let _ = if self.is_slanted() {
-                write!(text, "<text transform=\"translate({x:.2} {below:.2}) rotate(-35)\" text-anchor=\"end\">{label}</text>")
+                write!(
+                    text,
+                    "<text transform=\"translate({x:.2} {below:.2}) rotate(-35)\" text-anchor=\"end\">{label}</text>"
+                )
             } else {
                 write!(text, "<text x=\"{x:.2}\" y=\"{below:.2}\" text-anchor=\"middle\">{label}</text>")
             };

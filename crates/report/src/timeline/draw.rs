@@ -52,7 +52,8 @@ pub(super) fn panels(page: &RunPage) -> Vec<Panel> {
     let timeline = &page.timeline;
     let log = page.log.as_ref();
     let in_flight = curve("in flight at the tap", 0, true, &page.bytes_in_flight, 1e3);
-    let window = log.and_then(|log| curve("congestion window by the sender's log", 1, false, &log.congestion_window, 1e3));
+    let window =
+        log.and_then(|log| curve("congestion window by the sender's log", 1, false, &log.congestion_window, 1e3));
     let rate = curve("sent at the tap, over 5 ms", 0, true, &timeline.sending_rate_bps, 1e6);
     let pacing = log.and_then(|log| curve("pacing rate by the sender's log", 1, false, &log.pacing_rate_bps, 1e6));
     let rtt = curve("RTT at the tap", 0, false, &page.rtt_ns, 1e6);
@@ -131,10 +132,10 @@ pub(super) fn svg(panels: &[Panel], duration_ns: u64) -> String {
         );
     }
     let (middle, below) = (LEFT + PLOT_WIDTH / 2.0, bottom + 32.0);
-    let _ = write!(
+    let _ = writeln!(
         text,
         "</g><text x=\"{middle}\" y=\"{below}\" text-anchor=\"middle\">time since the first packet at the sender's tap, s</text>\
-         </svg>\n"
+         </svg>"
     );
     text
 }
