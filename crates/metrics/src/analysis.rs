@@ -1,6 +1,9 @@
 //! A whole capture, packet by packet, in memory that does not grow with it.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
+};
 
 use quiclab_units::{ByteCount, Duration, Time};
 use quiclab_wire::{
@@ -16,6 +19,7 @@ use crate::handshake::HandshakeMeter;
 use crate::needs::{Need, Subject, Unmet};
 use crate::output::RunMetrics;
 use crate::planned::{Plan, PlannedTimes, plan_of};
+use crate::series::MOST_POINTS;
 use crate::warnings::WarningCode;
 use crate::windows::Window;
 
@@ -34,6 +38,8 @@ pub struct AnalysisSettings {
     pub response_bytes: Option<ByteCount>,
     /// Whether [`DirectionAnalysis::pictures`] are wanted: some 100 kB for each sender.
     pub pictures: bool,
+    /// Points of each curve in them, at most.
+    pub picture_points: usize,
     /// Planned send times.
     pub plans: Vec<Plan>,
     /// Number of the first 1-RTT packet that the server sent after slow start by its own log
@@ -48,6 +54,7 @@ impl Default for AnalysisSettings {
             window: None,
             response_bytes: None,
             pictures: false,
+            picture_points: MOST_POINTS,
             plans: Vec::new(),
             slow_start_log: None,
         }
@@ -122,6 +129,8 @@ struct FlowMeter {
     last: Time,
     /// Whether it is the first flow at its interface.
     is_first: bool,
+    /// By sender: whether its interface saw the connection's packets before all others did. Kept where there are plans.
+    is_nearest: [Option<bool>; 2],
 }
 
 /// Feed it every packet in the order of the capture, then ask for the result.
@@ -129,13 +138,15 @@ pub struct Analysis {
     settings: AnalysisSettings,
     flows: Vec<FlowMeter>,
     interfaces: BTreeSet<u32>,
+    /// The interface at which a connection's sender was seen first: sender, server, client.
+    nearest: BTreeMap<(Role, SocketAddr, SocketAddr), u32>,
     frames: u64,
 }
 
 impl Analysis {
     /// Nothing seen yet.
     pub fn new(settings: AnalysisSettings) -> Self {
-        Analysis { settings, flows: Vec::new(), interfaces: BTreeSet::new(), frames: 0 }
+        Analysis { settings, flows: Vec::new(), interfaces: BTreeSet::new(), nearest: BTreeMap::new(), frames: 0 }
     }
 
     /// The next packet.
@@ -159,6 +170,7 @@ impl Analysis {
                 origin: None,
                 last: segment.time,
                 is_first,
+                is_nearest: [None; 2],
             });
         }
         let flow = &mut self.flows[observed.flow];
@@ -181,9 +193,24 @@ impl Analysis {
             Role::Server => (server, client),
         };
         let id = observed.connection.original_destination_connection_id();
-        let plan = plan_of(&self.settings.plans, observed.sender, flow.is_first, id);
+        let plan = if self.settings.plans.is_empty() {
+            None
+        } else {
+            let (sender, connection) = (observed.sender, observed.connection);
+            // Elsewhere the way from the sender would count as imprecision.
+            let is_nearest = *flow.is_nearest[sender as usize].get_or_insert_with(|| {
+                let ends = (sender, connection.address(Role::Server), connection.address(Role::Client));
+                *self.nearest.entry(ends).or_insert(connection.interface()) == connection.interface()
+            });
+            plan_of(&self.settings.plans, sender, flow.is_first, id).filter(|_| is_nearest)
+        };
         own.on_packet(segment, observed, protection, origin, plan);
         peer.on_packet_of_peer(segment, observed);
+    }
+
+    /// What a sender has in flight, after the packets so far. `None` where its ACKs cannot be read.
+    pub fn bytes_in_flight(&self, flow: usize, sender: Role) -> Option<u64> {
+        self.flows.get(flow)?.directions[sender as usize].readable_bytes_in_flight()
     }
 
     /// Packets seen.
@@ -199,7 +226,7 @@ impl Analysis {
         let unmet: Vec<Unmet> = (0..self.flows.len()).map(add_flow).collect();
         let mut all = Vec::new();
         for ((index, (meter, flow)), unmet) in self.flows.into_iter().zip(dissector.flows()).enumerate().zip(unmet) {
-            let FlowMeter { directions: [client, server], handshake, is_first, .. } = meter;
+            let FlowMeter { directions: [client, server], handshake, is_first, is_nearest, .. } = meter;
             let looks_like_quic = client.looks_like_quic() || server.looks_like_quic();
             let protocol = match flow.protocol() {
                 FlowProtocol::Udp if looks_like_quic => FlowProtocol::Quic,
@@ -213,7 +240,8 @@ impl Analysis {
                 warn_of_flow(flow, protocol, &meter, &handshake, &mut run);
                 let decryption = meter.decryption();
                 let id = flow.original_destination_connection_id();
-                let planned = plan_of(&settings.plans, sender, is_first, id).map_or(0, PlannedTimes::len);
+                let plan = plan_of(&settings.plans, sender, is_first, id);
+                let planned = plan.filter(|_| is_nearest[sender as usize] == Some(true)).map_or(0, PlannedTimes::len);
                 if sender == Role::Server {
                     handshake.finish(&mut run);
                 }

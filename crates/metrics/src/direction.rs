@@ -85,8 +85,8 @@ impl DirectionMeter {
         let mut recovery: Option<Box<RecoveryMeter>> = (!is_tcp).then(Box::default);
         let mut tcp: Option<Box<TcpMeter>> = is_tcp.then(Box::default);
         if settings.pictures {
-            recovery.iter_mut().for_each(|recovery| recovery.transport.want_pictures());
-            tcp.iter_mut().for_each(|tcp| tcp.transport.want_pictures());
+            recovery.iter_mut().for_each(|recovery| recovery.transport.want_pictures(settings.picture_points));
+            tcp.iter_mut().for_each(|tcp| tcp.transport.want_pictures(settings.picture_points));
         }
         DirectionMeter {
             packets: PacketMeter::new(settings.train_threshold),
@@ -301,6 +301,17 @@ impl DirectionMeter {
     pub(crate) fn begin_late(&mut self) {
         self.recovery.iter_mut().for_each(|recovery| recovery.transport.flight.wait());
         self.tcp.iter_mut().for_each(|tcp| tcp.transport.flight.wait());
+    }
+
+    /// What is in flight, where nearly all packets of both ends could be read so far.
+    pub(crate) fn readable_bytes_in_flight(&self) -> Option<u64> {
+        let is_read = |counts: &DecryptionCounts, unread: &UnreadFrames| {
+            let not_read = counts.protected() - counts.verified + unread.packets();
+            not_read as f64 <= MOST_UNMET * counts.protected() as f64
+        };
+        let all_read = self.tcp.is_some()
+            || (is_read(&self.decryption, &self.unread) && is_read(&self.decryption_of_peer, &self.unread_of_peer));
+        self.bytes_in_flight().filter(|_| self.acks_of_peer_read && all_read)
     }
 
     /// As far as it can be known so far; what it rests on is judged at the end.

@@ -3,9 +3,9 @@
 use quiclab_units::Time;
 use serde::Serialize;
 
-/// Buckets are merged in pairs when there are more.
-const MOST_BUCKETS: usize = 4096;
-const FIRST_WIDTH_NS: u64 = 100_000;
+/// Points of a picture, where nothing else is asked for.
+pub(crate) const MOST_POINTS: usize = 4096;
+const FIRST_WIDTH_NS: u64 = 10_000;
 
 /// What the values in one span of time were.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -23,7 +23,8 @@ pub struct SeriesPoint {
 /// Values over time.
 #[derive(Clone, Debug)]
 pub(crate) struct Series {
-    is_wanted: bool,
+    /// Spans are merged in pairs when there are more; 0 keeps nothing.
+    most_points: usize,
     origin: Option<Time>,
     width_ns: u64,
     points: Vec<SeriesPoint>,
@@ -32,14 +33,14 @@ pub(crate) struct Series {
 impl Default for Series {
     /// Keeps nothing until it is wanted.
     fn default() -> Self {
-        Series { is_wanted: false, origin: None, width_ns: FIRST_WIDTH_NS, points: Vec::new() }
+        Series { most_points: 0, origin: None, width_ns: FIRST_WIDTH_NS, points: Vec::new() }
     }
 }
 
 impl Series {
-    /// Keeps values from now on.
-    pub(crate) fn want(&mut self) {
-        self.is_wanted = true;
+    /// Keeps values from now on, in at most so many points, and in at least half as many once they were too many.
+    pub(crate) fn want(&mut self, most_points: usize) {
+        self.most_points = most_points;
     }
 
     /// Counts time from here instead of from the first value.
@@ -49,7 +50,7 @@ impl Series {
 
     /// A value before the last one in time counts as of the last one's time.
     pub(crate) fn add(&mut self, time: Time, value: u64) {
-        if !self.is_wanted {
+        if self.most_points == 0 {
             return;
         }
         let origin = *self.origin.get_or_insert(time);
@@ -63,7 +64,7 @@ impl Series {
             }
             _ => {
                 self.points.push(SeriesPoint { time_ns: begin, minimum: value, maximum: value, last: value });
-                if self.points.len() > MOST_BUCKETS {
+                if self.points.len() > self.most_points {
                     self.halve();
                 }
             }
@@ -72,7 +73,7 @@ impl Series {
 
     fn halve(&mut self) {
         self.width_ns *= 2;
-        let mut merged: Vec<SeriesPoint> = Vec::with_capacity(MOST_BUCKETS);
+        let mut merged: Vec<SeriesPoint> = Vec::with_capacity(self.most_points);
         for point in &self.points {
             let begin = point.time_ns - point.time_ns % self.width_ns;
             match merged.last_mut() {
@@ -99,12 +100,12 @@ mod tests {
     #[test]
     fn extremes_survive_any_number_of_values() {
         let mut series = Series::default();
-        series.want();
+        series.want(MOST_POINTS);
         for step in 0..100_000_u64 {
             series.add(Time::from_nanos(step * 50_000), if step == 77_777 { 1_000_000 } else { step % 10 });
         }
         let points = series.into_points();
-        assert!(points.len() <= MOST_BUCKETS && points.len() > MOST_BUCKETS / 4, "{}", points.len());
+        assert!(points.len() <= MOST_POINTS && points.len() > MOST_POINTS / 4, "{}", points.len());
         assert_eq!(points.iter().map(|point| point.maximum).max(), Some(1_000_000));
         assert_eq!(points.iter().map(|point| point.minimum).min(), Some(0));
         assert!(points.windows(2).all(|pair| pair[0].time_ns < pair[1].time_ns));
@@ -114,7 +115,7 @@ mod tests {
     #[test]
     fn time_that_runs_backwards_stays_where_it_was() {
         let mut series = Series::default();
-        series.want();
+        series.want(MOST_POINTS);
         series.add(Time::from_nanos(5_000_000), 1);
         series.add(Time::from_nanos(9_000_000), 2);
         series.add(Time::from_nanos(1), 3);

@@ -23,8 +23,8 @@ impl TransportMeter {
     }
 
     /// Keeps what pictures need from now on.
-    pub(crate) fn want_pictures(&mut self) {
-        self.all_series().into_iter().for_each(Series::want);
+    pub(crate) fn want_pictures(&mut self, points: usize) {
+        self.all_series().into_iter().for_each(|series| series.want(points));
         self.marks.want();
     }
 

@@ -15,8 +15,12 @@ use quiclab_metrics::{AnalysisSettings, CaptureAnalysis, Plan, analyze as analyz
 use quiclab_report::{
     AnalysisInput, AnalyzedCapture, render_analysis_html, render_analysis_json, render_analysis_terminal,
 };
-use quiclab_testbed::perform::Interrupted;
+use quiclab_testbed::{
+    perform::Interrupted,
+    record::{CAPTURE_FILE, RUN_FILE, RunFile},
+};
 use quiclab_trace::TraceWriter;
+use quiclab_units::ByteCount;
 use quiclab_wire::{CaptureReader, Decompressed, Dissector, DissectorSettings};
 use rayon::prelude::*;
 
@@ -121,7 +125,7 @@ fn analyze_file(
     let settings = AnalysisSettings {
         train_threshold: arguments.train_threshold,
         window: arguments.window,
-        response_bytes: arguments.response_size,
+        response_bytes: arguments.response_size.or_else(|| response_of_record(path)),
         pictures: arguments.html.is_some(),
         plans: plans.to_vec(),
         ..AnalysisSettings::default()
@@ -139,6 +143,15 @@ fn analyze_file(
     }
     written?;
     analysis.with_context(|| name.to_string())
+}
+
+/// What was transferred, where the capture is that of a record.
+fn response_of_record(capture: &Path) -> Option<ByteCount> {
+    if capture.file_name()? != CAPTURE_FILE {
+        return None;
+    }
+    let record: RunFile = toml::from_str(&fs::read_to_string(capture.with_file_name(RUN_FILE)).ok()?).ok()?;
+    Some(record.run.settings.workload.all_bytes())
 }
 
 /// Opens a file that may be compressed.

@@ -1,6 +1,7 @@
 //! What can be typed.
 
 mod import;
+mod packets;
 mod set;
 
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use quiclab_metrics::DEFAULT_TRAIN_THRESHOLD;
 use quiclab_units::{ByteCount, Duration};
 
 pub use import::{RoleChoice, StacksImportArguments};
+pub use packets::PacketsArguments;
 pub use set::SetOptions;
 
 /// How real QUIC stacks behave on the wire: runs them over a controlled network, reads the packets, reports.
@@ -34,6 +36,8 @@ pub enum Verb {
     Run(RunArguments),
     /// Measure captures of your own, made anywhere: pcap or pcapng, QUIC or TCP
     Analyze(AnalyzeArguments),
+    /// List the packets of a record or a capture, all or those around a time
+    Packets(PacketsArguments),
     /// Make the report of a folder of records again
     Report(ReportArguments),
     /// Say whether what experiments expect holds in their results
@@ -156,12 +160,28 @@ Exit status: 0; 1 a capture was cut off in the middle; 125 a file could not be r
 
 /// Arguments of `quiclab report`.
 #[derive(Debug, Args)]
+#[command(after_help = REPORT_HELP)]
 pub struct ReportArguments {
-    /// A folder of records, as quiclab run leaves it
+    /// A folder of records, as quiclab run leaves it, or one record, for a page of that run over time
+    #[arg(value_name = "DIR|RECORD")]
     pub folder: PathBuf,
+    /// Print a table of five columns as Markdown, for a pull request
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
+    /// Also write each figure as an SVG file into this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub figures: Option<PathBuf>,
     #[command(flatten)]
     pub output: Output,
 }
+
+const REPORT_HELP: &str = "\
+Examples:
+  quiclab report results/examples/first --figures figures
+  quiclab report results/examples/first --markdown >> summary.md
+  quiclab report results/examples/first/quiche-01-0123      that run over time, on a page that zooms
+
+What it writes: docs/reference/report.md. Exit status: 0; 125 a folder could not be read.";
 
 /// Arguments of `quiclab check`.
 #[derive(Debug, Args)]

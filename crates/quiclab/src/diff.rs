@@ -1,7 +1,7 @@
 //! `quiclab diff`
 
 mod logs;
-mod packets;
+pub(crate) mod packets;
 
 use std::{
     collections::BTreeMap,

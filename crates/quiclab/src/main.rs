@@ -13,12 +13,14 @@ mod kernel;
 mod laboratory;
 mod output;
 mod own_stack;
+mod packets;
 mod pipe;
 mod prepare;
 mod progress;
 mod report;
 mod results;
 mod run;
+mod run_page;
 mod schedule;
 mod signals;
 mod simulate;
@@ -43,12 +45,13 @@ fn main() -> ExitCode {
         }
     };
     let going_on = match cli.verb {
-        Verb::Analyze(_) | Verb::Kernel(_) => "",
+        Verb::Analyze(_) | Verb::Kernel(_) | Verb::Packets(_) => "",
         _ => "; what was finished is kept, and the same command goes on from there",
     };
     let done = match cli.verb {
         Verb::Run(arguments) => run::run(&arguments),
         Verb::Analyze(arguments) => analyze::analyze(&arguments),
+        Verb::Packets(arguments) => packets::packets(&arguments),
         Verb::Report(arguments) => report::report(&arguments),
         Verb::Check(arguments) => check::check(&arguments),
         Verb::Compare(arguments) => compare::compare(&arguments),

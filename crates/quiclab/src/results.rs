@@ -15,14 +15,17 @@ use quiclab_testbed::{
     record::{Record, Records},
 };
 use quiclab_wire::CaptureReader;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::folder;
+use crate::{folder, run_page};
 
 /// What is known of a run that failed stands here, below a folder with the name its record would have had.
 pub const FAILURES_FOLDER: &str = "failed";
 /// Why it failed.
 pub const FAILURE_FILE: &str = "failure.txt";
+/// Groups whose first run gets a page of its own with the report; `quiclab report RECORD` makes one of any run.
+const MOST_RUN_PAGES: usize = 24;
 /// What the records belong to.
 const INDEX_FILE: &str = "experiment.json";
 /// Version of the index.
@@ -180,8 +183,23 @@ impl Results {
         let input = self.report_input()?;
         folder::write(&self.folder, "report.md", &quiclab_report::render_markdown(&input))?;
         folder::write(&self.folder, "report.json", &quiclab_report::render_json(&input))?;
-        let page = folder::write(&self.folder, "report.html", &quiclab_report::render_html(&input))?;
+        let pages = self.write_run_pages(&input)?;
+        let html = quiclab_report::render_html_with_pages(&input, &pages);
+        let page = folder::write(&self.folder, "report.html", &html)?;
         Ok(Written { input, page })
+    }
+
+    /// Writes a page for the first run of each group, up to a number; gives where they are, by name of the record.
+    fn write_run_pages(&self, input: &ReportInput) -> Result<BTreeMap<String, String>> {
+        let pictured: Vec<_> = input.runs.iter().filter(|run| run.packets.is_some()).take(MOST_RUN_PAGES).collect();
+        let folder = self.folder.join(run_page::PAGES_FOLDER);
+        let written = pictured.into_par_iter().map(|run| {
+            let Some(page) = run_page::read(&self.records.load(&run.folder)?)? else { return Ok(None) };
+            let name = format!("{}.html", run.folder);
+            run_page::write(&page, &folder, &name)?;
+            Ok(Some((run.folder.clone(), format!("{}/{name}", run_page::PAGES_FOLDER))))
+        });
+        Ok(written.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
     }
 
     /// What a report is made of.

@@ -3,6 +3,7 @@
 mod figures;
 mod html;
 mod json;
+mod tap;
 mod terminal;
 
 use quiclab_metrics::{CaptureAnalysis, Metrics};

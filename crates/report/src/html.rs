@@ -1,5 +1,7 @@
 //! One page with everything, which needs no network.
 
+use std::collections::BTreeMap;
+
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plotly::Plot;
 use quiclab_experiment::{Expectation, Published};
@@ -10,6 +12,7 @@ use crate::{
     findings::{Finding, findings},
     groups::{Group, GroupWarning, name_alone, published_alone},
     input::{FailureRow, ReportInput},
+    notes::{notes, tells_clients},
     phases,
     ranking::{CRITERIA, Ranking, rankings},
     warned::{of_runs, warned},
@@ -20,6 +23,11 @@ const STYLE: &str = include_str!("style.css");
 
 /// The page.
 pub fn render_html(input: &ReportInput) -> String {
+    render_html_with_pages(input, &BTreeMap::new())
+}
+
+/// The page, with links to pages of single runs: by name of the record, where its page is.
+pub fn render_html_with_pages(input: &ReportInput, pages: &BTreeMap<String, String>) -> String {
     let groups = Group::all(input);
     let alone = published_alone(input, &groups);
     let scene = Scene { groups: &groups, alone: &alone };
@@ -43,7 +51,7 @@ pub fn render_html(input: &ReportInput) -> String {
         h2 { "Settings" }
         @for group in &groups { (settings(group)) }
         h2 { "Records" }
-        (records(&groups))
+        (records(&groups, pages))
     };
     page(&input.experiment, &body)
 }
@@ -154,20 +162,23 @@ fn warnings(groups: &[Group]) -> Markup {
 }
 
 fn table(groups: &[Group], alone: &[&Published]) -> Markup {
+    let tells_clients = tells_clients(groups);
     html! {
         div.wide {
             table {
-                thead { tr { th {} th { "runs" } @for column in main_columns() { th { (column.heading) } } } }
+                thead { tr { th {} @if tells_clients { th { "client" } } th { "runs" } @for column in main_columns() { th { (column.heading) } } } }
                 tbody {
                     @for group in groups {
                         tr {
                             th { (group.label) }
+                            @if tells_clients { td { (group.settings.stack.client) } }
                             td { (group.runs.len()) }
                             @for column in main_columns() { td { (column.cell(group.summary(column).as_ref())) } }
                         }
                         @if let Some(row) = group.published {
                             tr.published {
                                 th title=[row.source.as_ref()] { "published" }
+                                @if tells_clients { td {} }
                                 td {}
                                 @for column in main_columns() {
                                     td { (column.published(group.published(column))) }
@@ -178,6 +189,7 @@ fn table(groups: &[Group], alone: &[&Published]) -> Markup {
                     @for row in alone {
                         tr.published {
                             th title=[row.source.as_ref()] { (name_alone(row)) }
+                            @if tells_clients { td {} }
                             td {}
                             @for column in main_columns() {
                                 td { (column.published(row.values.get(column.metric).copied())) }
@@ -188,6 +200,7 @@ fn table(groups: &[Group], alone: &[&Published]) -> Markup {
             }
         }
         p.note { "Mean \u{b1} standard deviation over the runs; " (NOTHING) " where nothing could be measured." }
+        @for note in notes(groups) { p.note { strong { (note) } } }
         @for group in groups {
             @if let Some(source) = group.published.and_then(|row| row.source.as_ref()) {
                 p.note { "Published, " (group.label) ": " (source) }
@@ -289,8 +302,18 @@ fn settings(group: &Group) -> Markup {
     }
 }
 
-fn records(groups: &[Group]) -> Markup {
+fn records(groups: &[Group], pages: &BTreeMap<String, String>) -> Markup {
     html! {
+        @if !pages.is_empty() {
+            p {
+                "Over time: "
+                @for (place, run) in groups.iter().flat_map(|group| &group.runs).filter(|run| pages.contains_key(&run.folder)).enumerate() {
+                    @if place > 0 { ", " }
+                    a href=(pages[&run.folder]) { (run.folder) }
+                }
+                ". " code { "quiclab report RECORD" } " makes such a page of any other run."
+            }
+        }
         details {
             summary { "Every run" }
             div.wide {

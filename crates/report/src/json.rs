@@ -8,6 +8,7 @@ use crate::{
     findings::findings,
     groups::{Group, published_alone},
     input::ReportInput,
+    notes::notes,
 };
 
 /// Version of the layout. Changes when a field changes its meaning, its unit or its name.
@@ -23,6 +24,7 @@ pub fn render_json(input: &ReportInput) -> String {
         "title": input.title,
         "source": input.source,
         "command": input.command,
+        "notes": notes(&groups),
         "groups": groups.iter().map(group).collect::<Vec<_>>(),
         "published_alone": published_alone(input, &groups),
         "expectations": findings(input),
@@ -50,6 +52,8 @@ fn group(group: &Group) -> Value {
     });
     json!({
         "label": group.label,
+        "server": group.settings.stack.server,
+        "client": group.settings.stack.client,
         "settings": group.settings,
         "metrics": metrics,
         "published": group.published.map(|row| json!({ "values": row.values, "source": row.source })),

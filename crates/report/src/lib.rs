@@ -15,10 +15,13 @@ mod input;
 mod interop;
 mod json;
 mod markdown;
+mod notes;
 mod phases;
 mod ranking;
 mod scenario;
+mod svg;
 mod terminal;
+mod timeline;
 mod warned;
 
 pub use analysis::{
@@ -27,13 +30,15 @@ pub use analysis::{
 pub use columns::metric_names;
 pub use comparison::{render_comparison_json, render_comparison_terminal};
 pub use findings::{Finding, Outcome, Side, findings, render_findings};
-pub use html::render_html;
+pub use html::{render_html, render_html_with_pages};
 pub use input::{FailureRow, ReportInput, RunRow};
 pub use interop::{RunnerInfo, render_interop_html, render_interop_json, render_interop_terminal};
 pub use json::render_json;
-pub use markdown::render_markdown;
+pub use markdown::{render_markdown, render_markdown_brief};
 pub use scenario::{
     ScenarioReport, ScenarioRow, render_scenario_html, render_scenario_json, render_scenario_terminal,
     scenario_findings,
 };
+pub use svg::render_figures;
 pub use terminal::render_terminal;
+pub use timeline::{RunPage, render_run_html, render_run_svg};

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use crate::{
-    columns::main_columns,
+    columns::{COLUMNS, main_columns},
     groups::{Group, name_alone, published_alone},
     input::ReportInput,
+    notes::{notes, tells_clients},
     ranking::{CRITERIA, rankings},
     warned::{of_runs, warned},
 };
@@ -30,23 +31,30 @@ pub fn render_markdown(input: &ReportInput) -> String {
         text.push('\n');
     }
     let headings: Vec<_> = main_columns().map(|column| column.heading).collect();
-    let _ = writeln!(text, "| | runs | {} |", headings.join(" | "));
-    let _ = writeln!(text, "|---|--:|{}", "--:|".repeat(main_columns().count()));
+    let tells_clients = tells_clients(&groups);
+    let (heading, line, empty) = if tells_clients { (" client |", "---|", " |") } else { ("", "", "") };
+    let _ = writeln!(text, "| |{heading} runs | {} |", headings.join(" | "));
+    let _ = writeln!(text, "|---|{line}--:|{}", "--:|".repeat(main_columns().count()));
     for group in &groups {
         let cells: Vec<_> = main_columns().map(|column| column.cell(group.summary(column).as_ref())).collect();
-        let _ = writeln!(text, "| {} | {} | {} |", escaped(&group.label), group.runs.len(), cells.join(" | "));
+        let client =
+            if tells_clients { format!(" {} |", escaped(&group.settings.stack.client)) } else { String::new() };
+        let _ = writeln!(text, "| {} |{client} {} | {} |", escaped(&group.label), group.runs.len(), cells.join(" | "));
         if group.published.is_some() {
             let cells: Vec<_> = main_columns().map(|column| column.published(group.published(column))).collect();
-            let _ = writeln!(text, "| *published* | | {} |", cells.join(" | "));
+            let _ = writeln!(text, "| *published* |{empty} | {} |", cells.join(" | "));
         }
     }
     let alone = published_alone(input, &groups);
     for row in &alone {
         let cells: Vec<_> =
             main_columns().map(|column| column.published(row.values.get(column.metric).copied())).collect();
-        let _ = writeln!(text, "| *{}* | | {} |", escaped(&name_alone(row)), cells.join(" | "));
+        let _ = writeln!(text, "| *{}* |{empty} | {} |", escaped(&name_alone(row)), cells.join(" | "));
     }
     text.push_str("\nMean \u{b1} standard deviation over the runs.\n");
+    for note in notes(&groups) {
+        let _ = writeln!(text, "\nNote: {}", escaped(&note));
+    }
     for group in &groups {
         if let Some(source) = group.published.and_then(|row| row.source.as_ref()) {
             let _ = writeln!(text, "\nPublished, {}: {}", escaped(&group.label), escaped(source));
@@ -64,6 +72,34 @@ pub fn render_markdown(input: &ReportInput) -> String {
     for failure in &input.failures {
         let _ =
             writeln!(text, "\nFailed: {}: {}", escaped(&failure.folder), escaped(&failure.message.replace('\n', " ")));
+    }
+    text
+}
+
+/// Numbers of the short table, by metric: how smooth, how bursty, at what cost, how fast.
+const BRIEF: [&str; 4] = ["train_share_of_packets_le_5", "train_max_packets", "drops_packets", "goodput_wire_bps"];
+
+/// A table of five columns, for a pull request: the rows' names, with the client where that says something, and four numbers.
+pub fn render_markdown_brief(input: &ReportInput) -> String {
+    let groups = Group::all(input);
+    let columns: Vec<_> =
+        BRIEF.iter().filter_map(|name| COLUMNS.iter().find(|column| column.metric == *name)).collect();
+    let tells_clients = tells_clients(&groups);
+    let headings: Vec<_> = columns.iter().map(|column| column.heading).collect();
+    let mut text = format!("| {} | {} |\n", escaped(&input.experiment), headings.join(" | "));
+    let _ = writeln!(text, "|---|{}", "--:|".repeat(columns.len()));
+    for group in &groups {
+        let client = &group.settings.stack.client;
+        let client = if tells_clients { format!(" (client: {client})") } else { String::new() };
+        let cells: Vec<_> = columns.iter().map(|column| column.cell(group.summary(column).as_ref())).collect();
+        let _ = writeln!(text, "| {} | {} |", escaped(&format!("{}{client}", group.label)), cells.join(" | "));
+    }
+    for note in notes(&groups) {
+        let _ = writeln!(text, "\nNote: {}", escaped(&note));
+    }
+    let warnings: usize = groups.iter().map(|group| group.warnings().len()).sum();
+    if warnings + input.failures.len() > 0 {
+        let _ = writeln!(text, "\n{warnings} warnings and {} failed runs: see the full report.", input.failures.len());
     }
     text
 }

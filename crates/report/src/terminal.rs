@@ -9,29 +9,35 @@ use crate::{
     findings::{findings, render_findings},
     groups::{Group, name_alone, published_alone},
     input::ReportInput,
+    notes::{notes, tells_clients},
     warned::{of_runs, warned},
 };
 
 /// Title, table, warnings, what came of expectations, and failures; lines are at most `width` columns wide where the words allow it.
 pub fn render_terminal(input: &ReportInput, width: Option<u16>) -> String {
     let groups = Group::all(input);
+    let tells_clients = tells_clients(&groups);
     let columns: Vec<&Column> = COLUMNS.iter().filter(|column| column.place == Place::Brief).collect();
+    let beside = |name: String| [name].into_iter().chain(vec![String::new(); 1 + usize::from(tells_clients)]);
     let mut rows = Vec::new();
     for group in &groups {
         // Without spaces, so that no cell is broken in two.
         let cells = columns.iter().map(|column| column.cell(group.summary(column).as_ref()).replace(' ', ""));
-        rows.push([group.label.clone(), group.runs.len().to_string()].into_iter().chain(cells).collect::<Vec<_>>());
+        let client = tells_clients.then(|| group.settings.stack.client.clone());
+        let first = [group.label.clone()].into_iter().chain(client).chain([group.runs.len().to_string()]);
+        rows.push(first.chain(cells).collect::<Vec<_>>());
         if group.published.is_some() {
             let cells = columns.iter().map(|column| column.published(group.published(column)));
-            rows.push(["\u{2514} published".to_owned(), String::new()].into_iter().chain(cells).collect());
+            rows.push(beside("\u{2514} published".to_owned()).chain(cells).collect());
         }
     }
     let alone = published_alone(input, &groups);
     for row in &alone {
         let cells = columns.iter().map(|column| column.published(row.values.get(column.metric).copied()));
-        rows.push([name_alone(row), String::new()].into_iter().chain(cells).collect());
+        rows.push(beside(name_alone(row)).chain(cells).collect());
     }
-    let headings = ["", "runs"].into_iter().chain(columns.iter().map(|column| column.heading));
+    let client = tells_clients.then_some("client");
+    let headings = [""].into_iter().chain(client).chain(["runs"]).chain(columns.iter().map(|column| column.heading));
     let table = table(headings, &rows, width.unwrap_or(DEFAULT_WIDTH));
     let mut text =
         format!("{}: {}\nMean \u{b1} standard deviation over the runs.\n{table}\n", input.experiment, input.title);
@@ -44,6 +50,9 @@ pub fn render_terminal(input: &ReportInput, width: Option<u16>) -> String {
         if let Some(source) = &row.source {
             let _ = writeln!(text, "{}: {source}", name_alone(row));
         }
+    }
+    for note in notes(&groups) {
+        let _ = writeln!(text, "note: {note}");
     }
     for group in &groups {
         if let Some(mixed) = group.mixed_versions() {

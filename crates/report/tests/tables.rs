@@ -4,7 +4,7 @@ mod common;
 
 use common::input;
 use quiclab_metrics::Warning;
-use quiclab_report::{render_html, render_json, render_markdown, render_terminal};
+use quiclab_report::{render_html, render_json, render_markdown, render_markdown_brief, render_terminal};
 
 #[test]
 fn the_terminal_table_is_the_expected_one() {
@@ -110,4 +110,59 @@ fn what_comes_from_outside_cannot_become_markup() {
     let markdown = render_markdown(&hostile);
     let rows: Vec<_> = markdown.lines().filter(|line| line.starts_with("| ")).collect();
     assert!(rows.iter().all(|row| columns(row) == columns(rows[0])), "{markdown}");
+}
+
+#[test]
+fn the_client_is_said_where_it_is_not_always_the_same() {
+    let said = |input: &quiclab_report::ReportInput| {
+        (render_terminal(input, Some(140)), render_html(input), render_markdown(input))
+    };
+    let mut one_client = input();
+    one_client.runs.truncate(3);
+    let (terminal, page, markdown) = said(&one_client);
+    let heading = |terminal: &str| terminal.lines().find(|line| line.contains(" runs ")).unwrap().to_owned();
+    assert!(
+        !heading(&terminal).contains("client ")
+            && !page.contains("<th>client</th>")
+            && !markdown.contains("| client |")
+    );
+    // Another client than the server's own stack.
+    let mut foreign = one_client.clone();
+    foreign.runs.iter_mut().for_each(|row| row.run.settings.stack.client = "quic-go".to_owned());
+    // Two rows with the clients of two stacks.
+    for (input, client) in [(foreign, "quic-go"), (input(), "other")] {
+        let (terminal, page, markdown) = said(&input);
+        assert!(heading(&terminal).contains(" client ") && terminal.contains(&format!(" {client} ")), "{terminal}");
+        assert!(page.contains("<th>client</th>") && page.contains(&format!("<td>{client}</td>")));
+        assert!(markdown.contains("| client |") && markdown.contains(&format!("| {client} |")), "{markdown}");
+        let report: serde_json::Value = serde_json::from_str(&render_json(&input)).unwrap();
+        let last = report["groups"].as_array().unwrap().last().unwrap();
+        assert_eq!(last["client"], client);
+    }
+}
+
+#[test]
+fn runs_that_wrote_qlog_say_that_it_changes_them() {
+    let mut all = input();
+    assert!(!render_terminal(&all, None).contains("qlog"));
+    all.runs[3].run.settings.tap.qlog = true;
+    let one = render_terminal(&all, None);
+    assert!(one.contains("In 1 of 3 rows the endpoints wrote qlog") && one.contains("others: other, "), "{one}");
+    all.runs.iter_mut().for_each(|row| row.run.settings.tap.qlog = true);
+    for text in [render_terminal(&all, None), render_html(&all), render_markdown(&all), render_json(&all)] {
+        assert!(text.contains("That costs them time and changes what they send"), "{text}");
+    }
+}
+
+#[test]
+fn the_short_markdown_table_has_five_columns() {
+    let text = render_markdown_brief(&input());
+    let rows: Vec<_> = text.lines().filter(|line| line.starts_with('|')).collect();
+    assert_eq!(rows.len(), 2 + 3, "{text}");
+    assert!(rows.iter().all(|row| row.matches('|').count() == 6), "{text}");
+    assert!(
+        rows[2].starts_with("| quiche, gso=on (client: quiche) |") && rows[2].ends_with("| 35.00 \u{b1} 1.41 |"),
+        "{text}"
+    );
+    assert!(text.contains("1 warnings and 1 failed runs"), "{text}");
 }

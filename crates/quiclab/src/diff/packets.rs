@@ -9,7 +9,8 @@ use std::{
 use anyhow::{Context, Result};
 use quiclab_testbed::{contract::SERVER_PORT, measure::SENDER_TAP, record::Record};
 use quiclab_wire::{
-    CaptureReader, Dissector, DissectorSettings, Observed, QuicForm, QuicFrame, QuicPacket, Segment, Transport,
+    CaptureReader, Decryption, Dissector, DissectorSettings, Observed, QuicForm, QuicFrame, QuicPacket, Segment,
+    Transport,
 };
 use serde::Serialize;
 
@@ -117,7 +118,8 @@ impl fmt::Display for SeenPacket {
     }
 }
 
-fn content(segment: &Segment, observed: &Observed) -> String {
+/// What a packet holds, in words: the one formatter of `diff` and `packets`.
+pub(crate) fn content(segment: &Segment, observed: &Observed) -> String {
     // Sequence numbers begin anywhere.
     if let Transport::Tcp { flags, .. } = segment.transport {
         return format!(
@@ -150,6 +152,12 @@ fn described(packet: &QuicPacket, frames: &[QuicFrame]) -> String {
         text.push_str(if frames.is_empty() { ": " } else { ", " });
         let _ = write!(text, "{error}");
     }
+    text.push_str(match packet.decryption {
+        Decryption::NoKeys => ": no keys",
+        Decryption::HeaderOnly => ": cut by the capture",
+        Decryption::Failed => ": does not open",
+        Decryption::Verified | Decryption::NotProtected => "",
+    });
     text
 }
 
@@ -176,10 +184,39 @@ fn frame_in_words(frame: &QuicFrame) -> String {
 
 #[cfg(test)]
 mod tests {
+    use quiclab_wire::FrameError;
+
     use super::*;
 
     fn packet(time_ns: u64, length: u32, content: &str, fingerprint: u64) -> SeenPacket {
         SeenPacket { time_ns, sender: "server", length, content: content.to_owned(), numbers: Vec::new(), fingerprint }
+    }
+
+    #[test]
+    fn what_was_not_read_of_a_packet_is_said() {
+        let packet = |decryption, frame_error| QuicPacket {
+            form: QuicForm::OneRtt,
+            version: None,
+            destination_connection_id: None,
+            source_connection_id: None,
+            token: 0..0,
+            length: 100,
+            packet_number: Some(7),
+            key_phase: None,
+            decryption,
+            frames: 0..1,
+            frame_error,
+            is_stateless_reset: false,
+        };
+        let frames = [QuicFrame::Ping];
+        let unknown = |frame_type| Some(FrameError { offset: 1, frame_type, is_known_type: false });
+        let verified = |error| described(&packet(Decryption::Verified, error), &frames);
+        assert_eq!(verified(None), "OneRtt 7: PING");
+        assert_eq!(verified(unknown(Some(757))), "OneRtt 7: PING, unread from offset 1, frame type 757");
+        let nothing = QuicPacket { frames: 0..0, ..packet(Decryption::Verified, unknown(Some(757))) };
+        assert_eq!(described(&nothing, &frames), "OneRtt 7: unread from offset 1, frame type 757");
+        let closed = QuicPacket { frames: 0..0, packet_number: None, ..packet(Decryption::NoKeys, None) };
+        assert_eq!(described(&closed, &frames), "OneRtt: no keys");
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! The page of captures.
 
 use maud::{Markup, html};
-use quiclab_metrics::{Burst, DirectionAnalysis, RunMetrics, Warning, capture_warnings};
+use quiclab_metrics::{Burst, DirectionAnalysis};
 
 use super::figures::FIGURES;
-use super::{AnalysisInput, AnalyzedCapture, cell, endpoints};
+use super::tap::{is_behind, title, warned_places};
+use super::{AnalysisInput, AnalyzedCapture, cell};
 use crate::columns::{NOTHING, whole_columns};
 use crate::html::{page, picture};
 use crate::phases;
@@ -19,7 +20,7 @@ pub fn render_analysis_html(input: &AnalysisInput) -> String {
         .iter()
         .flat_map(|capture| capture.analysis.directions.iter().map(move |it| (capture, it)))
         .collect();
-    directions.sort_by_key(|(_, direction)| std::cmp::Reverse(direction.run.metrics.bytes_sent));
+    directions.sort_by_key(|it| (is_behind(it), std::cmp::Reverse(it.1.run.metrics.bytes_sent)));
     let left_out = directions.len().saturating_sub(MOST_PICTURED);
     directions.truncate(MOST_PICTURED);
     let files = input.captures.iter().map(|capture| capture.file.as_str()).collect::<Vec<_>>().join(", ");
@@ -36,40 +37,44 @@ pub fn render_analysis_html(input: &AnalysisInput) -> String {
             p.note { "The " (MOST_PICTURED) " senders with most bytes; " (left_out) " more are in the JSON." }
         }
         @for (place, (capture, direction)) in directions.iter().enumerate() {
-            @let name = name(capture, direction);
-            h2 { (name) }
-            @for draw in FIGURES {
-                @if let Some(figure) = draw(direction, place, input.train_threshold) { (picture(&figure)) }
+            section.sender {
+                h2 { (title(capture, direction).join(" ")) }
+                @for draw in FIGURES {
+                    @if let Some(figure) = draw(direction, place, input.train_threshold) { (picture(&figure)) }
+                }
+                (bursts(&direction.run.distributions.bursts))
+                @let phases = phases::of_sender(direction.run.slow_start.as_ref(), |it| cell(it, &direction.run.metrics));
+                @if let Some(table) = phases { details { summary { "Slow start and after it" } (table) } }
             }
-            (bursts(&direction.run.distributions.bursts))
-            @let phases = phases::of_sender(direction.run.slow_start.as_ref(), |it| cell(it, &direction.run.metrics));
-            @if let Some(table) = phases { details { summary { "Slow start and after it" } (table) } }
         }
     };
     page(&files, &body)
 }
 
-fn name(capture: &AnalyzedCapture, direction: &DirectionAnalysis) -> String {
-    let (from, to) = endpoints(capture, direction.flow, direction.sender);
-    format!("{} {from} to {to}", direction.protocol.name().to_uppercase())
-}
-
+/// By tap, each warning once.
 fn warnings(input: &AnalysisInput, directions: &[(&AnalyzedCapture, &DirectionAnalysis)]) -> Markup {
-    let mut all: Vec<(String, Warning)> = Vec::new();
-    for capture in &input.captures {
-        let mut run = RunMetrics::empty();
-        capture_warnings(&capture.analysis.capture, &mut run);
-        all.extend(run.warnings.into_iter().map(|warning| (capture.file.clone(), warning)));
-    }
-    for (capture, direction) in directions {
-        all.extend(direction.run.warnings.iter().map(|warning| (name(capture, direction), warning.clone())));
-    }
+    let places = warned_places(input, directions);
+    let (warned, noted): (Vec<_>, Vec<_>) = places.iter().partition(|place| !place.warnings.is_empty());
     html! {
-        @if !all.is_empty() {
+        @if !warned.is_empty() {
             section.warnings {
                 h2 { "Look here before you trust the numbers" }
-                ul { @for (whom, warning) in &all { li { strong { (whom) } ": " (warning.message) " " code { (warning.code) } } } }
+                @for place in warned {
+                    p { strong { (place.place) } }
+                    ul {
+                        @for (whom, warning) in &place.warnings {
+                            li {
+                                @if !whom.is_empty() { (whom.join(" and ")) ": " }
+                                (warning.message) " " code { (warning.code) }
+                            }
+                        }
+                        @if let Some(note) = &place.note { li { "This tap " (note) "." } }
+                    }
+                }
             }
+        }
+        @for place in noted {
+            @if let Some(note) = &place.note { p.note { (place.place) " " (note) "." } }
         }
     }
 }
@@ -77,8 +82,15 @@ fn warnings(input: &AnalysisInput, directions: &[(&AnalyzedCapture, &DirectionAn
 fn table(directions: &[(&AnalyzedCapture, &DirectionAnalysis)]) -> Markup {
     html! {
         div.wide {
-            table {
-                thead { tr { th {} @for (capture, direction) in directions { th { (name(capture, direction)) } } } }
+            table.flows {
+                thead {
+                    tr {
+                        th {}
+                        @for (capture, direction) in directions {
+                            th { @for (place, line) in title(capture, direction).iter().enumerate() { @if place > 0 { br; } (line) } }
+                        }
+                    }
+                }
                 tbody {
                     @for column in whole_columns() {
                         @let values: Vec<_> = directions.iter().map(|(_, it)| cell(column, &it.run.metrics)).collect();

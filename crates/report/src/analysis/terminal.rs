@@ -3,9 +3,10 @@
 use std::fmt::Write;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets::UTF8_FULL_CONDENSED};
-use quiclab_metrics::{DirectionAnalysis, RunMetrics, capture_warnings};
+use quiclab_metrics::DirectionAnalysis;
 
-use super::{AnalysisInput, AnalyzedCapture, cell, endpoints};
+use super::tap::{is_behind, title, warned_places};
+use super::{AnalysisInput, AnalyzedCapture, cell};
 use crate::columns::{COLUMNS, Column, NOTHING, Place, whole_columns};
 
 /// Up to so many senders stand side by side with every metric; more stand below each other with the most important ones.
@@ -47,13 +48,14 @@ pub fn render_analysis_terminal(input: &AnalysisInput, width: Option<u16>) -> St
             analysis.flows.len()
         );
     }
+    directions.sort_by_key(is_behind);
     if directions.len() > SIDE_BY_SIDE {
         directions.sort_by_key(|(_, direction)| std::cmp::Reverse(direction.run.metrics.bytes_sent));
         directions.truncate(MOST_LISTED);
     }
     if directions.len() > SIDE_BY_SIDE {
         for (place, (capture, direction)) in directions.iter().enumerate() {
-            let _ = writeln!(text, "{:>4}  {}", place + 1, title(capture, direction).replace('\n', " "));
+            let _ = writeln!(text, "{:>4}  {}", place + 1, title(capture, direction).join(" "));
         }
     }
     if !directions.is_empty() {
@@ -78,39 +80,21 @@ pub fn render_analysis_terminal(input: &AnalysisInput, width: Option<u16>) -> St
     for note in &input.notes {
         let _ = writeln!(text, "note: {note}");
     }
-    for capture in &input.captures {
-        let mut run = RunMetrics::empty();
-        capture_warnings(&capture.analysis.capture, &mut run);
-        for warning in run.warnings {
-            let _ = writeln!(text, "warning, {}: {} ({})", capture.file, warning.message, warning.code);
+    for warned in warned_places(input, &directions) {
+        for (whom, warning) in &warned.warnings {
+            let whom = if whom.is_empty() { String::new() } else { format!(", {}", whom.join(" and ")) };
+            let _ = writeln!(text, "warning, {}{whom}: {} ({})", warned.place, warning.message, warning.code);
         }
-    }
-    for (capture, direction) in &directions {
-        let (from, to) = endpoints(capture, direction.flow, direction.sender);
-        for warning in &direction.run.warnings {
-            let _ = writeln!(text, "warning, {from} to {to}: {} ({})", warning.message, warning.code);
+        if let Some(note) = &warned.note {
+            let _ = writeln!(text, "note, {}: {note}", warned.place);
         }
     }
     text
 }
 
-fn title(capture: &AnalyzedCapture, direction: &DirectionAnalysis) -> String {
-    let (from, to) = endpoints(capture, direction.flow, direction.sender);
-    let flow = &capture.analysis.flows[direction.flow];
-    let tap = match capture.analysis.capture.interfaces.len() {
-        0 | 1 => String::new(),
-        _ => {
-            let name =
-                capture.analysis.capture.interfaces.get(flow.interface as usize).and_then(|it| it.name.as_deref());
-            format!("\nat {}", name.map_or_else(|| format!("interface {}", flow.interface), str::to_owned))
-        }
-    };
-    format!("{}, from {}\n{from}\nto {to}{tap}", direction.protocol.name(), direction.sender.name())
-}
-
 fn side_by_side(directions: &[(&AnalyzedCapture, &DirectionAnalysis)]) -> Table {
     let mut table = Table::new();
-    let titles = directions.iter().map(|(capture, direction)| Cell::new(title(capture, direction)));
+    let titles = directions.iter().map(|(capture, direction)| Cell::new(title(capture, direction).join("\n")));
     table.set_header(std::iter::once(Cell::new("")).chain(titles));
     for column in whole_columns() {
         let values: Vec<Option<String>> =

@@ -1,0 +1,42 @@
+//! Arguments of `quiclab packets`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use quiclab_units::Duration;
+
+use super::{Output, parse_positive};
+
+/// Arguments of `quiclab packets`.
+#[derive(Debug, Args)]
+#[command(after_help = PACKETS_HELP)]
+pub struct PacketsArguments {
+    /// A record's folder, or a capture: pcap or pcapng, plain, gzip or zstd
+    #[arg(value_name = "RECORD|CAPTURE")]
+    pub path: PathBuf,
+    /// Only packets around this time, such as "1.234 s", since the first packet at the tap [default: all packets]
+    #[arg(long, value_name = "TIME")]
+    pub around: Option<Duration>,
+    /// How long before and after that time
+    #[arg(long, value_name = "TIME", default_value = "5 ms", requires = "around", value_parser = parse_positive::<Duration>)]
+    pub span: Duration,
+    /// Name or number of the tap (the capture's interface) [default: the sender's, or that of the first packet]
+    #[arg(long, value_name = "TAP")]
+    pub tap: Option<String>,
+    /// A key log (SSLKEYLOGFILE), beside the secrets in the capture; can be given several times
+    #[arg(long, value_name = "FILE")]
+    pub keys: Vec<PathBuf>,
+    /// Only flows with this UDP or TCP port at one end, which is the server [default: all; of a record its server's]
+    #[arg(long, value_name = "PORT")]
+    pub server_port: Option<u16>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+const PACKETS_HELP: &str = "\
+Examples:
+  quiclab packets results/examples/first/quiche-01-0123 --around 1.234s
+  quiclab packets capture.pcapng --keys keys.log --around 200ms --span 20ms
+  quiclab packets capture.pcapng | less
+
+What the columns mean: docs/reference/packets.md. Exit status: 0; 125 the file could not be read.";

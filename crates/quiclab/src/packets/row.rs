@@ -1,0 +1,67 @@
+//! One line of the listing.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// One datagram or segment at the tap. `None`: not known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// Number of its frame in the capture, from 1, as Wireshark counts.
+    pub frame: u64,
+    /// Since the first packet at the tap.
+    pub time_ns: u64,
+    /// Since the packet before it of the same sender and flow.
+    pub gap_ns: Option<u64>,
+    /// Index of its flow, counted from 0.
+    pub flow: usize,
+    /// `server` or `client`.
+    pub sender: &'static str,
+    /// Of the frame on the wire.
+    pub bytes: u32,
+    /// What its sender has in flight after it.
+    pub bytes_in_flight: Option<u64>,
+    /// From the packet until the last ACK at the tap that acknowledges all of its ack-eliciting QUIC packets.
+    pub acknowledged_after_ns: Option<u64>,
+    /// Whether a packet sent three or more later was acknowledged before it (RFC 9002 section 6.1.1).
+    pub is_lost: bool,
+    /// Whether it never came to the tap behind the bottleneck, though later packets did. `None` without such a tap.
+    pub is_dropped: Option<bool>,
+    /// From this tap to the one behind the bottleneck.
+    pub behind_bottleneck_after_ns: Option<u64>,
+    /// Its QUIC packets and frames, in words.
+    pub content: String,
+}
+
+/// Above the rows.
+pub const HEADING: &str =
+    "     frame         time, s        gap, us  sender  bytes  in flight  became of it          content";
+
+impl Row {
+    fn fate(&self) -> String {
+        match (self.is_dropped, self.is_lost, self.acknowledged_after_ns) {
+            (Some(true), ..) => "DROPPED".to_owned(),
+            (_, true, None) => "LOST".to_owned(),
+            (_, true, Some(after)) => format!("late, acked +{:.1} ms", after as f64 / 1e6),
+            (_, false, Some(after)) => format!("acked +{:.3} ms", after as f64 / 1e6),
+            (_, false, None) => String::new(),
+        }
+    }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (seconds, nanoseconds) = (self.time_ns / 1_000_000_000, self.time_ns % 1_000_000_000);
+        let gap = self.gap_ns.map_or_else(|| "-".to_owned(), |gap| format!("{:.3}", gap as f64 / 1e3));
+        let in_flight = self.bytes_in_flight.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string());
+        write!(
+            formatter,
+            "{:>8}  {seconds:>4}.{nanoseconds:09}  {gap:>13}  {:<6}  {:>5}  {in_flight:>9}  {:<20}  {}",
+            self.frame,
+            self.sender,
+            self.bytes,
+            self.fate(),
+            self.content
+        )
+    }
+}

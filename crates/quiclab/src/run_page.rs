@@ -1,0 +1,114 @@
+//! The page of one run, from its record.
+
+use std::{
+    fs::{self, File},
+    io::BufReader,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+use quiclab_agent::endpoint::QLOG;
+use quiclab_metrics::{
+    AnalysisSettings, SenderLogMeter, SeriesPoint, TIMELINE_POINTS, TimelineMeter, analyze as analyze_capture,
+};
+use quiclab_report::RunPage;
+use quiclab_testbed::{contract::SERVER_PORT, measure::SENDER_TAP, record::Record};
+use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, Role, read_qlog};
+
+use crate::{folder, results::Results};
+
+/// Where pages of single runs are, in a folder of results.
+pub const PAGES_FOLDER: &str = "runs";
+/// Interface of the capture behind the bottleneck.
+const BOTTLENECK_TAP: u32 = 1;
+
+/// Reads a record's capture and the sender's log. `None` where nothing was captured.
+///
+/// # Errors
+/// Where they are there and cannot be read.
+pub fn read(record: &Record) -> Result<Option<RunPage>> {
+    let path = record.capture();
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let place = || path.display().to_string();
+    let train_threshold = record.run.run.settings.analysis.train_threshold;
+    let reader = CaptureReader::new(File::open(&path).with_context(place)?).with_context(place)?;
+    let dissector = Dissector::new(DissectorSettings { server_port: Some(SERVER_PORT), interfaces_are_one_tap: false });
+    let settings = AnalysisSettings {
+        train_threshold,
+        pictures: true,
+        picture_points: TIMELINE_POINTS,
+        ..AnalysisSettings::default()
+    };
+    let mut meter = TimelineMeter::new(SENDER_TAP, Some(BOTTLENECK_TAP), train_threshold);
+    let analysis =
+        analyze_capture(reader, dissector, settings, &mut |_, segment, observed| meter.on_packet(segment, observed))
+            .with_context(place)?;
+    let timeline = meter.finish();
+    // The flow that was measured: the server's largest one at the sender's tap.
+    let flow = analysis
+        .directions
+        .iter()
+        .filter(|it| it.sender == Role::Server && analysis.flows[it.flow].interface == SENDER_TAP)
+        .max_by_key(|it| (it.run.metrics.packets_sent, std::cmp::Reverse(it.flow)));
+    let Some(flow) = flow else { return Ok(None) };
+    let start = timeline.flow_start_ns.get(&flow.flow).copied().unwrap_or(0);
+    let shifted = |points: &[SeriesPoint]| {
+        points.iter().map(|point| SeriesPoint { time_ns: point.time_ns + start, ..*point }).collect()
+    };
+    let acks_are_known = flow.run.metrics.bytes_in_flight_max.is_some();
+    let known = |points| if acks_are_known { shifted(points) } else { Vec::new() };
+    let none = std::collections::BTreeMap::new();
+    let log = sender_log(&record.folder)?.map(|log| log.finish(timeline.numbers.get(&flow.flow).unwrap_or(&none)));
+    Ok(Some(RunPage {
+        record: record.folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        run: record.run.run.clone(),
+        metrics: record.metrics.clone(),
+        server_start_ns: timeline.server_start_ns.get(&flow.flow).copied().unwrap_or(start),
+        bytes_in_flight: known(&flow.pictures.bytes_in_flight),
+        rtt_ns: known(&flow.pictures.rtt_ns),
+        lost_ns: flow.pictures.lost.iter().filter(|_| acks_are_known).map(|(time, _)| time + start).collect(),
+        log,
+        timeline,
+    }))
+}
+
+/// The log of the server's that tells most of its window and rate. `None` where none does.
+fn sender_log(record: &Path) -> Result<Option<SenderLogMeter>> {
+    let folder = record.join("server").join(QLOG);
+    if !folder.is_dir() {
+        return Ok(None);
+    }
+    let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
+    let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    files.sort();
+    let mut best: Option<SenderLogMeter> = None;
+    for file in files {
+        let Ok(log) = File::open(&file) else { continue };
+        let mut meter = SenderLogMeter::default();
+        // A log that ends in the middle counts up to there; what is no qlog has no values.
+        let _ = read_qlog(BufReader::new(log), &mut |event| meter.on_event(&event));
+        if meter.values() > best.as_ref().map_or(0, SenderLogMeter::values) {
+            best = Some(meter);
+        }
+    }
+    Ok(best)
+}
+
+/// Where the page of a record belongs: in the folder of results that it is part of, or beside it.
+pub fn place(record: &Path) -> Result<(PathBuf, String)> {
+    let record = fs::canonicalize(record).with_context(|| record.display().to_string())?;
+    let name = format!("{}.html", record.file_name().unwrap_or_default().to_string_lossy());
+    let parent = record.parent().unwrap_or(Path::new("."));
+    Ok(if Results::are_in(parent) { (parent.join(PAGES_FOLDER), name) } else { (parent.to_owned(), name) })
+}
+
+/// Writes a page.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn write(page: &RunPage, folder: &Path, name: &str) -> Result<PathBuf> {
+    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    folder::write(folder, name, &quiclab_report::render_run_html(page))
+}

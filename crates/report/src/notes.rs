@@ -1,0 +1,34 @@
+//! What changes the numbers of a report and is no fault: it stands beside them.
+
+use std::collections::BTreeSet;
+
+use crate::groups::Group;
+
+/// Of runs whose endpoints wrote qlog.
+pub(crate) const QLOG_NOTE: &str = "The endpoints wrote qlog (tap.qlog = true). That costs them time and changes what they send: compare these \
+                                    numbers only with those of runs that wrote it too.";
+
+/// Sentences for the reader.
+pub(crate) fn notes(groups: &[Group]) -> Vec<String> {
+    let with_qlog: Vec<_> = groups.iter().filter(|group| group.settings.tap.qlog).collect();
+    if with_qlog.is_empty() {
+        return Vec::new();
+    }
+    if with_qlog.len() == groups.len() {
+        return vec![QLOG_NOTE.to_owned()];
+    }
+    let labels: Vec<_> = with_qlog.iter().map(|group| group.label.as_str()).collect();
+    vec![format!(
+        "In {} of {} rows the endpoints wrote qlog (tap.qlog = true), which costs them time and changes what they send; do not compare \
+         these rows with the others: {}",
+        with_qlog.len(),
+        groups.len(),
+        labels.join("; ")
+    )]
+}
+
+/// Whether each row must say whose client it was: it is not always the same one, or not always the server's own.
+pub(crate) fn tells_clients(groups: &[Group]) -> bool {
+    let clients: BTreeSet<_> = groups.iter().map(|group| &group.settings.stack.client).collect();
+    clients.len() > 1 || groups.iter().any(|group| group.settings.stack.client != group.settings.stack.server)
+}

@@ -1,0 +1,126 @@
+//! The figures of a report as SVG files, for papers and pull requests. Draws what the figures use of the plotting library:
+//! lines, steps, markers, bars beside and on top of each other, error bars, logarithmic axes. What its browser version adds, such as
+//! curves that are hidden until they are asked for, is left out.
+
+mod scale;
+mod traces;
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::{
+    figures::{FIGURES, Figure, Scene},
+    groups::{Group, published_alone},
+    input::ReportInput,
+};
+use scale::Scale;
+use traces::Trace;
+
+const WIDTH: f64 = 900.0;
+const LEFT: f64 = 75.0;
+const RIGHT: f64 = 20.0;
+const TITLE_HEIGHT: f64 = 30.0;
+const LEGEND_ROW: f64 = 20.0;
+/// About as wide as a character of the axis labels is.
+const CHARACTER: f64 = 6.6;
+/// Slanted labels of bars are cut behind so many characters.
+const LONGEST_LABEL: usize = 40;
+
+/// Every figure of a report that has something to show: its name, and the text of its SVG file.
+pub fn render_figures(input: &ReportInput) -> Vec<(String, String)> {
+    let groups = Group::all(input);
+    let alone = published_alone(input, &groups);
+    let scene = Scene { groups: &groups, alone: &alone };
+    FIGURES.iter().filter_map(|draw| draw(&scene)).map(|figure| (figure.id.clone(), svg(&figure))).collect()
+}
+
+/// Where the curves are.
+pub(crate) struct Area {
+    pub left: f64,
+    pub top: f64,
+    pub width: f64,
+    pub height: f64,
+}
+
+/// A figure as a whole file.
+pub(crate) fn svg(figure: &Figure) -> String {
+    // The library's own output, a JSON object with arrays of numbers and texts.
+    let plot: Value = serde_json::from_str(&figure.plot.to_json()).unwrap_or_default();
+    let layout = &plot["layout"];
+    let mut traces = Trace::all(&plot["data"]);
+    let [x, y] = Scale::of_axes(layout, &mut traces);
+    let legend = legend(&traces);
+    let labels_below = x.slanted_height();
+    let height = layout["height"].as_f64().unwrap_or(460.0).max(180.0);
+    let top = TITLE_HEIGHT + legend.1 + 8.0;
+    let left = LEFT.max(y.widest_label() + 34.0);
+    let area = Area { left, top, width: WIDTH - left - RIGHT, height: (height - 110.0).max(60.0) };
+    let bottom = area.top + area.height;
+    let whole = bottom + labels_below + 30.0;
+    let mut text = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {whole:.0}\" width=\"{WIDTH}\" height=\"{whole:.0}\" \
+         role=\"img\"><title>{}</title><style>text {{ font-family: system-ui, sans-serif; font-size: 12px; fill: #1a1a1a; }}</style>\
+         <rect width=\"{WIDTH}\" height=\"{whole:.0}\" fill=\"#fff\"/>\
+         <text x=\"{left:.0}\" y=\"20\" style=\"font-size: 15px; font-weight: 600\">{}</text>",
+        escaped(&figure.title),
+        escaped(&figure.title)
+    );
+    text.push_str(&legend.0);
+    x.draw_below(&mut text, &area);
+    y.draw_beside(&mut text, &area);
+    let _ = write!(
+        text,
+        "<clipPath id=\"area\"><rect x=\"{:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{:.2}\"/></clipPath><g clip-path=\"url(#area)\">",
+        area.left, area.top, area.width, area.height
+    );
+    traces::draw(&mut text, &traces, layout["barmode"].as_str() == Some("stack"), [&x, &y], &area);
+    let _ = write!(
+        text,
+        "</g><rect x=\"{:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{:.2}\" fill=\"none\" stroke=\"#999\"/>",
+        area.left, area.top, area.width, area.height
+    );
+    let title = |axis: &str| escaped(layout[axis]["title"]["text"].as_str().unwrap_or_default());
+    let (middle_x, middle_y) = (area.left + area.width / 2.0, area.top + area.height / 2.0);
+    let _ = writeln!(
+        text,
+        "<text x=\"{middle_x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\
+         <text transform=\"translate(16 {middle_y:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text></svg>",
+        whole - 8.0,
+        title("xaxis"),
+        title("yaxis")
+    );
+    text
+}
+
+/// Names of the traces in rows, and how high they are.
+fn legend(traces: &[Trace]) -> (String, f64) {
+    let (mut x, mut row) = (LEFT, 0.0);
+    let mut text = String::new();
+    for trace in traces.iter().filter(|trace| !trace.name.is_empty() && !trace.is_empty()) {
+        let width = trace.name.chars().count() as f64 * CHARACTER + 30.0;
+        if x + width > WIDTH - RIGHT && x > LEFT {
+            (x, row) = (LEFT, row + 1.0);
+        }
+        let y = TITLE_HEIGHT + row * LEGEND_ROW + 14.0;
+        let _ = write!(
+            text,
+            "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"12\" height=\"10\" fill=\"{}\"/><text x=\"{:.1}\" y=\"{y:.1}\">{}</text>",
+            y - 9.0,
+            trace.colour,
+            x + 17.0,
+            escaped(&trace.name)
+        );
+        x += width;
+    }
+    let rows = if text.is_empty() { 0.0 } else { row + 1.0 };
+    (text, rows * LEGEND_ROW)
+}
+
+/// Text that XML would read as something else.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,41 @@
+//! The page of one run: everything on one time axis that zooms.
+
+pub(crate) mod axis;
+mod draw;
+mod html;
+
+use quiclab_experiment::run::Run;
+use quiclab_metrics::{RunMetrics, SenderLog, SeriesPoint, Timeline};
+
+pub use html::render_run_html;
+
+/// One run over time. All times are nanoseconds since the first packet at the sender's tap.
+#[derive(Clone, Debug)]
+pub struct RunPage {
+    /// Name of its record.
+    pub record: String,
+    /// Its settings.
+    pub run: Run,
+    /// Its metrics and warnings.
+    pub metrics: RunMetrics,
+    /// Packets of the server and the queue between the taps.
+    pub timeline: Timeline,
+    /// The server's first packet in the flow that was measured.
+    pub server_start_ns: u64,
+    /// Of that flow. Empty where ACKs could not be read.
+    pub bytes_in_flight: Vec<SeriesPoint>,
+    /// Of that flow, in ns. Empty where ACKs could not be read.
+    pub rtt_ns: Vec<SeriesPoint>,
+    /// When packets of that flow were sent that were declared lost.
+    pub lost_ns: Vec<u64>,
+    /// The sender's own log. `None`: it wrote none.
+    pub log: Option<SenderLog>,
+}
+
+/// The figure of [`render_run_html`] alone, as an SVG file.
+pub fn render_run_svg(page: &RunPage) -> String {
+    draw::svg(&draw::panels(page), page.timeline.duration_ns)
+}
+
+#[cfg(test)]
+mod tests;
