@@ -69,7 +69,7 @@ pub fn render_markdown(input: &ReportInput) -> String {
 }
 
 /// Text that Markdown would read as something else.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for character in text.chars() {
         if "\\`*_[]<>|#".contains(character) {
