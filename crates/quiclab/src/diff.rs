@@ -1,6 +1,6 @@
 //! `quiclab diff`
 
-mod logs;
+pub mod logs;
 mod packets;
 
 use std::{

@@ -1,5 +1,6 @@
 //! `quiclab`: one file per verb.
 
+mod ab;
 mod analyze;
 mod analyze_plans;
 mod check;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         Verb::Analyze(arguments) => analyze::analyze(&arguments),
         Verb::Report(arguments) => report::report(&arguments),
         Verb::Check(arguments) => check::check(&arguments),
+        Verb::Ab(arguments) => ab::ab(&arguments),
         Verb::Compare(arguments) => compare::compare(&arguments),
         Verb::Diff(arguments) => diff::diff(&arguments),
         Verb::Verify(arguments) => verify::verify(&arguments),
