@@ -16,7 +16,8 @@ const STYLE: &str = "\
 .outcome[data-outcome=\"better\"], .outcome[data-outcome=\"passes\"] { color: #006B4E; }
 .outcome[data-outcome=\"worse\"] { color: #A33D00; }
 td.words { text-align: left; white-space: normal; }
-td.outcome { text-align: left; white-space: normal; min-width: 11rem; }
+td.outcome { text-align: left; white-space: normal; min-width: 14rem; }
+td.outcome[data-outcome^=\"no \"], td.outcome[data-outcome^=\"not \"], td.outcome[data-outcome^=\"the same\"] { font-weight: normal; color: #555; }
 dl.sides dt { float: left; clear: left; width: 2rem; font-weight: 600; }
 dl.sides dd { margin-left: 2rem; }
 ";

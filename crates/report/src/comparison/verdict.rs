@@ -60,13 +60,24 @@ fn sentence(pair: &Pair) -> String {
     if parts.is_empty() { nothing_shown(&rows) } else { parts.join("; ") }
 }
 
-/// `longest train, packets 10.0 to 16.0 (+60 %)`.
+/// `longest train 10.0 to 16.0 packets (+60 %)`.
 fn in_numbers(row: &Row) -> String {
-    let mut text = format!("{} {} to {}", row.heading, row.mean(&row.a), row.mean(&row.b));
+    let (name, unit) = name_and_unit(row.heading);
+    let mut text = format!("{name} {} to {}{unit}", row.mean(&row.a), row.mean(&row.b));
     if let Some(relative) = row.difference.as_ref().and_then(|difference| difference.relative) {
         text.push_str(&format!(" ({})", words::percent(relative)));
     }
     text
+}
+
+/// A heading's parts. A share needs no unit.
+fn name_and_unit(heading: &str) -> (&str, String) {
+    const UNITS: [&str; 6] = ["packets", "Mbit/s", "ms", "s", "\u{b5}s", "bytes"];
+    match heading.rsplit_once(", ") {
+        Some((name, "share")) => (name, String::new()),
+        Some((name, unit)) if UNITS.contains(&unit) => (name, format!(" {unit}")),
+        _ => (heading, String::new()),
+    }
 }
 
 /// What would have been seen where nothing is shown: of the metric that shows least and of the one that shows most.
@@ -91,9 +102,9 @@ fn nothing_shown(rows: &[&Row]) -> String {
         (Some((least, first)), Some((most, last))) if first.metric != last.metric => format!(
             "a change of more than {} ({}) to {} ({}) would have been seen",
             words::magnitude(*least),
-            first.heading,
+            name_and_unit(first.heading).0,
             words::magnitude(*most),
-            last.heading
+            name_and_unit(last.heading).0
         ),
         (Some((least, _)), _) => format!("a change of more than {} would have been seen", words::magnitude(*least)),
         _ => "A is 0 in all that varies".to_owned(),
