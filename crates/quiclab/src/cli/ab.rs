@@ -72,8 +72,8 @@ count too; 125 it could not be run.";
 /// What is asked about two sets of results, and how the answer is shown.
 #[derive(Debug, Args)]
 pub struct JudgeOptions {
-    /// A condition under which B fails: METRIC OPERATOR VALUE, such as \"train_max_packets > 1.05x\" (against A), \"goodput_wire_bps < -5%\",
-    /// \"drops_packets > +10\" or \"rtt_p95_ns > 60 ms\"; can be given several times
+    /// A condition under which B fails: METRIC OPERATOR VALUE, such as "train_max_packets > 1.05x" (against A), "goodput_wire_bps < -5%",
+    /// "drops_packets > +10" or "rtt_p95_ns > 60 ms"; can be given several times
     #[arg(long, value_name = "CONDITION")]
     pub fail_if: Vec<Condition>,
     /// A metric that the verdict is about, instead of the usual ones; can be given several times
