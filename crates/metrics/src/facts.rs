@@ -31,7 +31,7 @@ pub enum Theme {
 /// What is known of one metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MetricFacts {
-    /// Its name in `metrics.json`.
+    /// Its name in `metrics.json`; of a metric of a part of the transfer, that of the whole.
     pub name: &'static str,
     /// Which direction is better.
     pub better: Better,
@@ -119,9 +119,18 @@ const fn primary(name: &'static str, better: Better, theme: Theme, resolution: f
     MetricFacts { name, better, theme, resolution, is_primary: true }
 }
 
-/// What is known of the metric `name`; `None` where there is none of that name.
-pub fn metric_facts(name: &str) -> Option<&'static MetricFacts> {
-    ALL.iter().find(|facts| facts.name == name)
+/// Names of metrics of a part of the transfer: behind this stands the name of the metric of the whole.
+const PARTS: [&str; 2] = ["slow_start_", "steady_"];
+
+/// What is known of the metric `name`; `None` where there is none of that name. A metric of a part of the transfer is like that of the whole,
+/// but judged only where that is asked for.
+pub fn metric_facts(name: &str) -> Option<MetricFacts> {
+    let find = |name: &str| ALL.iter().find(|facts| facts.name == name).copied();
+    let of_part = || {
+        let whole = PARTS.iter().find_map(|part| name.strip_prefix(part))?;
+        Some(MetricFacts { is_primary: false, ..find(whole)? })
+    };
+    find(name).or_else(of_part)
 }
 
 #[cfg(test)]
@@ -135,8 +144,19 @@ mod tests {
     fn every_metric_has_its_facts_once() {
         let json: serde_json::Value = serde_json::from_str(&RunMetrics::empty().to_json()).unwrap();
         let names: BTreeSet<_> = json["metrics"].as_object().unwrap().keys().map(String::as_str).collect();
-        assert_eq!(ALL.iter().map(|facts| facts.name).collect::<BTreeSet<_>>(), names);
-        assert_eq!(ALL.len(), names.len());
+        let without: Vec<_> = names.iter().filter(|name| metric_facts(name).is_none()).collect();
+        assert!(without.is_empty(), "add a line for {without:?}");
+        assert_eq!(ALL.iter().map(|facts| facts.name).collect::<BTreeSet<_>>().len(), ALL.len());
+        let unknown: Vec<_> = ALL.iter().map(|facts| facts.name).filter(|name| !names.contains(name)).collect();
+        assert!(unknown.is_empty(), "there are no metrics {unknown:?}");
+    }
+
+    #[test]
+    fn a_metric_of_a_part_is_like_that_of_the_whole_but_not_judged_by_default() {
+        let facts = metric_facts("steady_train_max_packets").unwrap();
+        assert_eq!((facts.better, facts.is_primary), (Lower, false));
+        assert!(metric_facts("train_max_packets").unwrap().is_primary);
+        assert_eq!(metric_facts("steady_nothing"), None);
     }
 
     #[test]

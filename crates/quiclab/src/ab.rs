@@ -63,7 +63,8 @@ pub fn ab(arguments: &AbArguments) -> Result<u8> {
         bail!("{}: found a scenario of models, expected an experiment with stacks", file.display());
     }
     let open = |side: &Side| {
-        let stacks = StackOptions { folder: arguments.stacks.clone(), own: side.stack.iter().cloned().collect() };
+        let own = side.stack.iter().cloned().collect();
+        let stacks = StackOptions { folder: arguments.stacks.clone(), own, rebuild: arguments.rebuild };
         Laboratory::open(&stacks, stop.clone())
     };
     let laboratories = [open(&sides[0])?, open(&sides[1])?];
@@ -158,6 +159,7 @@ impl Bench<'_> {
             stacks: StackOptions {
                 folder: arguments.stacks.clone(),
                 own: sides[side].shown_stack.iter().cloned().collect(),
+                rebuild: false,
             },
             output: Output { json: false },
         }

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{failure, side};
+use quiclab_metrics::Withheld;
 use quiclab_report::{
     Comparison, ConditionOutcome, Question, ReportInput, render_comparison_html, render_comparison_markdown, render_comparison_terminal,
     settings_key,
@@ -75,7 +76,11 @@ fn what_was_measured_on_one_side_only_is_said_and_not_dropped() {
     for run in &mut other.runs[1..] {
         run.metrics.metrics.goodput_wire_bps = None;
     }
-    other.runs.iter_mut().for_each(|run| run.metrics.metrics.rtt_p95_ns = None);
+    for run in &mut other.runs {
+        run.metrics.metrics.rtt_p95_ns = None;
+        let metrics = vec!["rtt_p95_ns".to_owned()];
+        run.metrics.withheld = vec![Withheld { reason: "97 % of the client's packets were not read".to_owned(), metrics }];
+    }
     let mut one = side(&QUIET, &[]);
     one.runs.iter_mut().for_each(|run| run.metrics.metrics.rtt_p95_ns = Some(60_000_000));
     let comparison = compared(&one, &other, &["rtt_p95_ns > 1.05x"]);
@@ -84,7 +89,7 @@ fn what_was_measured_on_one_side_only_is_said_and_not_dropped() {
     for text in [render_comparison_terminal(&comparison, None), render_comparison_markdown(&comparison)] {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains("0 of 5 runs of A, 4 of 5 of B"), "{text}");
-        assert!(text.contains("0 of 5 runs of A, 5 of 5 of B"), "{text}");
+        assert!(text.contains("0 of 5 runs of A, 5 of 5 of B; B: 97 % of the client's packets were not read"), "{text}");
     }
 }
 

@@ -98,7 +98,7 @@ fn found(typed: &str, arguments: &AbArguments) -> Result<(Option<PathBuf>, Optio
         return Ok((Some(path), Some(unpacked)));
     }
     let laboratory = Laboratory::open(
-        &StackOptions { folder: arguments.stacks.clone(), own: Vec::new() },
+        &StackOptions { folder: arguments.stacks.clone(), own: Vec::new(), rebuild: false },
         signals::stop_flag()?,
     )?;
     match laboratory.sources.get(typed) {

@@ -54,6 +54,9 @@ pub struct AbArguments {
     /// Folder of the shipped stacks [default: stacks/, here or in a folder above]
     #[arg(long = "stacks", value_name = "DIR")]
     pub stacks: Option<PathBuf>,
+    /// Run the build commands of A and B again, even where the cache has their builds
+    #[arg(long)]
+    pub rebuild: bool,
     #[command(flatten)]
     pub judge: JudgeOptions,
 }

@@ -102,6 +102,8 @@ pub struct Row {
     pub change: Change,
     /// Runs without a value on each side.
     pub without_value: [usize; 2],
+    /// Why the analysis withheld it, of A and of B: each reason once.
+    pub withheld: [Vec<String>; 2],
     #[serde(skip)]
     pub(super) theme: Theme,
     #[serde(skip)]
@@ -204,6 +206,7 @@ impl Row {
             heading: column.heading.trim_start_matches('\u{a0}'),
             is_primary,
             without_value: [values.runs[0] - count(&a), values.runs[1] - count(&b)],
+            withheld: Default::default(),
             change: if difference.is_some() { Change::Unknown } else { Change::NotMeasured },
             a,
             b,
@@ -213,6 +216,19 @@ impl Row {
             estimate,
             better: facts.map_or(Better::Neither, |facts| facts.better),
         }
+    }
+
+    /// Says why the runs of these groups have no value.
+    pub(super) fn with_reasons(mut self, groups: [&Group; 2]) -> Self {
+        for (side, group) in groups.into_iter().enumerate() {
+            let withheld = group.runs.iter().flat_map(|run| &run.metrics.withheld);
+            for withheld in withheld.filter(|withheld| withheld.metrics.iter().any(|name| name == self.metric)) {
+                if !self.withheld[side].contains(&withheld.reason) {
+                    self.withheld[side].push(withheld.reason.clone());
+                }
+            }
+        }
+        self
     }
 
     /// The p-value for this metric by itself.

@@ -97,11 +97,17 @@ impl Row {
             format!("{missing} of {}", with + missing)
         };
         (self.without_value != [0, 0]).then(|| {
-            format!(
+            let mut text = format!(
                 "without a value: {} runs of A, {} of B",
                 count(&self.a, self.without_value[0]),
                 count(&self.b, self.without_value[1])
-            )
+            );
+            for (letter, reasons) in ["A", "B"].into_iter().zip(&self.withheld) {
+                for reason in reasons {
+                    text.push_str(&format!("; {letter}: {reason}"));
+                }
+            }
+            text
         })
     }
 
