@@ -59,7 +59,8 @@ pub fn ab(arguments: &AbArguments) -> Result<u8> {
         files => files.to_vec(),
     };
     let texts = files.iter().map(|file| run::read_text(file)).collect::<Result<Vec<_>>>()?;
-    if let Some((file, _)) = files.iter().zip(&texts).find(|(_, text)| quiclab_experiment::scenario::is_scenario(text)) {
+    if let Some((file, _)) = files.iter().zip(&texts).find(|(_, text)| quiclab_experiment::scenario::is_scenario(text))
+    {
         bail!("{}: found a scenario of models, expected an experiment with stacks", file.display());
     }
     let open = |side: &Side| {
@@ -68,7 +69,8 @@ pub fn ab(arguments: &AbArguments) -> Result<u8> {
         Laboratory::open(&stacks, stop.clone())
     };
     let laboratories = [open(&sides[0])?, open(&sides[1])?];
-    let bench = Bench { arguments, sides: &sides, laboratories: &laboratories, files: &files, texts: &texts, out: &out };
+    let bench =
+        Bench { arguments, sides: &sides, laboratories: &laboratories, files: &files, texts: &texts, out: &out };
     let question = Question {
         names: [0, 1].map(|side| sides[side].name.clone()),
         conditions: arguments.judge.fail_if.clone(),
@@ -108,8 +110,14 @@ pub fn ab(arguments: &AbArguments) -> Result<u8> {
 
 /// Why nothing can be compared: no run of one side is left.
 fn nothing_to_compare(inputs: &[ReportInput; 2], out: &Path) -> String {
-    let count = |input: &ReportInput| format!("{} of {} runs failed", input.failures.len(), input.failures.len() + input.runs.len());
-    let first = inputs.iter().flat_map(|input| &input.failures).next().map_or_else(String::new, |row| format!("; the first: {}", row.message));
+    let count = |input: &ReportInput| {
+        format!("{} of {} runs failed", input.failures.len(), input.failures.len() + input.runs.len())
+    };
+    let first = inputs
+        .iter()
+        .flat_map(|input| &input.failures)
+        .next()
+        .map_or_else(String::new, |row| format!("; the first: {}", row.message));
     format!(
         "found no settings with runs on both sides: of A {}, of B {}{first}\nhint: {}/a/failed and {}/b/failed have what is known of them",
         count(&inputs[0]),
@@ -173,7 +181,10 @@ impl Bench<'_> {
             let plan = run::plan_transfers(&name, &self.texts[file], &arguments, &self.laboratories[side])?;
             // Whoever compares two stacks wants both of them in the runs.
             if let [unused, ..] = &plan.unused[..] {
-                bail!("{name}: found no run with the stack {unused:?}, which is {}\nhint: --set stack.name={unused}", ["A", "B"][side]);
+                bail!(
+                    "{name}: found no run with the stack {unused:?}, which is {}\nhint: --set stack.name={unused}",
+                    ["A", "B"][side]
+                );
             }
             Ok(plan)
         };
@@ -232,7 +243,8 @@ impl Pairing {
         let pairs = if one.len() == other.len() {
             (0..one.len()).map(|place| (place, place)).collect()
         } else {
-            let counterpart = |left: &Settings| other.iter().position(|right| unintended(left, right, toggled).is_empty());
+            let counterpart =
+                |left: &Settings| other.iter().position(|right| unintended(left, right, toggled).is_empty());
             one.iter().enumerate().filter_map(|(place, left)| Some((place, counterpart(left)?))).collect()
         };
         Self { sides, pairs }

@@ -60,7 +60,12 @@ impl Place {
 
     fn ab(&self, more: &[&str]) -> Command {
         let mut command = quiclab();
-        command.current_dir(self.folder.path()).arg("ab").args(more).args(["--stacks", TEST_STACKS, "--out", "results"]);
+        command.current_dir(self.folder.path()).arg("ab").args(more).args([
+            "--stacks",
+            TEST_STACKS,
+            "--out",
+            "results",
+        ]);
         command
     }
 }
@@ -74,14 +79,21 @@ fn a_slower_build_fails_its_conditions_and_shows_the_train_it_began_with() {
     let place = Place::new();
     endpoint(&place.path("pr"), with_a_pause);
     let conditions = ["--fail-if", "goodput_wire_bps < -5%", "--fail-if", "goodput_wire_bps > +50%"];
-    let told = said(place.ab(&["main", "pr", "gate.toml", "--json", "--html", "page.html", "--markdown", "comment.md"]).args(conditions));
+    let told = said(
+        place
+            .ab(&["main", "pr", "gate.toml", "--json", "--html", "page.html", "--markdown", "comment.md"])
+            .args(conditions),
+    );
     assert_eq!(told.status, Some(1), "{}{}", told.output, told.errors);
     let all = json(&told.output);
     assert_eq!(all["conditions"][0]["outcome"], "fails", "{}", all["conditions"]);
     assert_eq!(all["conditions"][1]["outcome"], "passes", "{}", all["conditions"]);
     assert!(all["verdict"][0]["text"].as_str().unwrap().contains("slower"), "{}", all["verdict"]);
     // The same seeds on both sides.
-    assert_eq!((all["pairs"][0]["common_seeds"].as_u64(), all["pairs"][0]["is_paired"].as_bool()), (Some(3), Some(true)));
+    assert_eq!(
+        (all["pairs"][0]["common_seeds"].as_u64(), all["pairs"][0]["is_paired"].as_bool()),
+        (Some(3), Some(true))
+    );
     let train = &all["trains"][0];
     assert_eq!((train["has"].as_str(), train["seed"].as_u64()), (Some("B"), Some(1)), "{train}");
     let after = train["sides"][1]["gap_before_ns"].as_u64().unwrap();
@@ -94,15 +106,23 @@ fn a_slower_build_fails_its_conditions_and_shows_the_train_it_began_with() {
     // Each side is a folder of results like any other, and what is there is not run again.
     let told = said(quiclab().current_dir(place.folder.path()).args(["report", "results/b"]));
     assert_eq!(told.status, Some(0), "{}", told.errors);
-    let again = said(place.ab(&["main", "pr", "gate.toml", "--fail-if", "goodput_wire_bps < 0.99x"]).args(["--until-decided", "--budget", "6"]));
+    let again = said(place.ab(&["main", "pr", "gate.toml", "--fail-if", "goodput_wire_bps < 0.99x"]).args([
+        "--until-decided",
+        "--budget",
+        "6",
+    ]));
     assert_eq!(again.status, Some(1), "{}{}", again.output, again.errors);
     assert_eq!(again.errors.matches("3 of 3 runs have a record already").count(), 2, "{}", again.errors);
     assert!(again.output.contains("decided after 1 look"), "{}", again.output);
 
     // The two folders by themselves, through the same code.
-    let told = said(
-        quiclab().current_dir(place.folder.path()).args(["compare", "results/a", "results/b", "--fail-if", "goodput_wire_bps < -5%"]),
-    );
+    let told = said(quiclab().current_dir(place.folder.path()).args([
+        "compare",
+        "results/a",
+        "results/b",
+        "--fail-if",
+        "goodput_wire_bps < -5%",
+    ]));
     assert_eq!(told.status, Some(1), "{}{}", told.output, told.errors);
     assert!(told.output.contains("FAILS         fail if goodput_wire_bps < -5%"), "{}", told.output);
 }
@@ -114,14 +134,31 @@ fn builds_of_the_same_bytes_are_not_run() {
     // What only people read makes no difference.
     let manifest = fs::read_to_string(place.path("pr/stack.toml")).unwrap();
     fs::write(place.path("pr/stack.toml"), manifest.replace("It misbehaves.", "It still does.")).unwrap();
-    let told = said(&mut place.ab(&["main", "pr", "gate.toml", "--fail-if", "train_max_packets > 1.05x", "--fail-if", "train_max_packets > 16"]));
+    let told = said(&mut place.ab(&[
+        "main",
+        "pr",
+        "gate.toml",
+        "--fail-if",
+        "train_max_packets > 1.05x",
+        "--fail-if",
+        "train_max_packets > 16",
+    ]));
     assert_eq!(told.status, Some(0), "{}{}", told.output, told.errors);
     assert!(told.output.contains("A and B are the same bytes with the same settings"), "{}", told.output);
     assert!(told.output.contains("passes        fail if train_max_packets > 1.05x"), "{}", told.output);
     assert!(told.output.contains("undecided     fail if train_max_packets > 16"), "{}", told.output);
     assert!(!place.path("results/a").exists(), "nothing was run");
     // Other settings of the same bytes are run.
-    let told = said(&mut place.ab(&["main", "gate.toml", "--a", "path.rate=20 Mbit/s", "--b", "path.rate=10 Mbit/s", "--reps", "1"]));
+    let told = said(&mut place.ab(&[
+        "main",
+        "gate.toml",
+        "--a",
+        "path.rate=20 Mbit/s",
+        "--b",
+        "path.rate=10 Mbit/s",
+        "--reps",
+        "1",
+    ]));
     assert_eq!(told.status, Some(0), "{}", told.errors);
     assert!(told.output.contains("too few runs"), "{}", told.output);
     assert!(!told.output.contains("also differ"), "{}", told.output);
@@ -144,7 +181,11 @@ fn a_side_that_fails_in_some_of_its_runs_fails_the_comparison() {
     assert_eq!(all["pairs"][0]["common_seeds"].as_u64(), Some(6 - failed));
     assert!(all["failures"]["messages"][1][0][1].as_str().unwrap().contains("exit status 9"), "{}", all["failures"]);
     let verdict = all["verdict"][0]["text"].as_str().unwrap();
-    let expected = if all["failures"]["differ"] == true { "no verdict: B fails more often" } else { "of the runs that did not fail only" };
+    let expected = if all["failures"]["differ"] == true {
+        "no verdict: B fails more often"
+    } else {
+        "of the runs that did not fail only"
+    };
     assert!(verdict.contains(expected), "{verdict}");
 }
 
@@ -173,7 +214,14 @@ fn a_setting_on_and_off_is_two_sides_of_a_shipped_stack() {
     let place = Place::new();
     let mut command = quiclab();
     command.current_dir(place.folder.path()).args(["ab", "ngtcp2", "--stacks", REAL_STACKS, "--out", "results"]);
-    command.args(["--a", "stack.congestion_control=cubic", "--b", "stack.congestion_control=bbr", "--set", "workload.size=256 KiB"]);
+    command.args([
+        "--a",
+        "stack.congestion_control=cubic",
+        "--b",
+        "stack.congestion_control=bbr",
+        "--set",
+        "workload.size=256 KiB",
+    ]);
     let told = said(command.args(["--reps", "2", "--json", "--set", "tap.qlog=true"]));
     assert_eq!(told.status, Some(0), "{}", told.errors);
     let all = json(&told.output);

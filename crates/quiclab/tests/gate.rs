@@ -61,7 +61,8 @@ impl Reader {
         let folder = self.path(build);
         fs::create_dir_all(&folder).unwrap();
         let manifest = fs::read_to_string(source.join("stack.toml")).unwrap();
-        fs::write(folder.join("stack.toml"), manifest.replace("name = \"misbehaving\"", "name = \"my-endpoint\"")).unwrap();
+        fs::write(folder.join("stack.toml"), manifest.replace("name = \"misbehaving\"", "name = \"my-endpoint\""))
+            .unwrap();
         let program = fs::read_to_string(source.join("endpoint.pl")).unwrap();
         fs::write(folder.join("endpoint.pl"), change(program)).unwrap();
     }
@@ -89,7 +90,9 @@ impl Reader {
 fn the_commands_of_the_guide_find_a_regression() {
     let reader = Reader::new();
     reader.regress();
-    let [compare, repeat, check, alone, diff] = blocks("sh")[..] else { panic!("the guide has five blocks of commands") };
+    let [compare, repeat, check, alone, diff] = blocks("sh")[..] else {
+        panic!("the guide has five blocks of commands")
+    };
     let told = reader.shell(compare);
     assert_eq!(told.status, Some(2), "{}{}", told.output, told.errors);
     assert!(told.output.contains("burstier") && told.output.contains("slower"), "{}", told.output);

@@ -163,7 +163,10 @@ impl Comparison {
             names: question.names.clone(),
             made_by: Default::default(),
             alpha: question.alpha,
-            notes: vec!["A and B are the same bytes with the same settings: every run would be the same, so nothing was run".to_owned()],
+            notes: vec![
+                "A and B are the same bytes with the same settings: every run would be the same, so nothing was run"
+                    .to_owned(),
+            ],
             verdict: vec![Verdict { label: label.to_owned(), text: "A and B are the same".to_owned() }],
             conditions: question.conditions.iter().map(|condition| condition.outcome_of_the_same(label)).collect(),
             failures: Failures { p: 1.0, ..Failures::default() },

@@ -26,8 +26,9 @@ pub use analysis::{
 };
 pub use columns::metric_names;
 pub use comparison::{
-    Change, Comparison, Condition, ConditionOutcome, DifferenceNumbers, Judgement, Key, Pair, Question, Row, SeenTrain, SideNumbers,
-    TrainDifference, Verdict, render_comparison_html, render_comparison_markdown, render_comparison_terminal, settings_key,
+    Change, Comparison, Condition, ConditionOutcome, DifferenceNumbers, Judgement, Key, Pair, Question, Row, SeenTrain,
+    SideNumbers, TrainDifference, Verdict, render_comparison_html, render_comparison_markdown,
+    render_comparison_terminal, settings_key,
 };
 pub use findings::{Finding, Outcome, Side, findings, render_findings};
 pub use html::render_html;

@@ -46,8 +46,12 @@ fn every_picture_is_drawn_without_a_complaint() {
 #[test]
 fn the_page_of_a_comparison_draws_its_pictures() {
     let [one, other] = [36e6, 30e6].map(|goodput| common::side(&[goodput, goodput + 1e5, goodput + 3e5], &[]));
-    let question =
-        Question { names: ["main".to_owned(), "pr".to_owned()], conditions: Vec::new(), metrics: Vec::new(), alpha: 0.05 };
+    let question = Question {
+        names: ["main".to_owned(), "pr".to_owned()],
+        conditions: Vec::new(),
+        metrics: Vec::new(),
+        alpha: 0.05,
+    };
     let comparison = Comparison::of(&one, &other, [&settings_key, &settings_key], &question).unwrap();
     let (document, log) =
         load(&render_comparison_html(&comparison, Some(([&one, &other], [&settings_key, &settings_key]))));

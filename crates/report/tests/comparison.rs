@@ -5,8 +5,8 @@ mod common;
 use common::{failure, side};
 use quiclab_metrics::Withheld;
 use quiclab_report::{
-    Comparison, ConditionOutcome, Question, ReportInput, render_comparison_html, render_comparison_markdown, render_comparison_terminal,
-    settings_key,
+    Comparison, ConditionOutcome, Question, ReportInput, render_comparison_html, render_comparison_markdown,
+    render_comparison_terminal, settings_key,
 };
 
 const QUIET: [f64; 5] = [36.9e6, 37.0e6, 37.1e6, 37.2e6, 37.3e6];
@@ -28,9 +28,14 @@ fn shifted(values: &[f64], by: f64) -> Vec<f64> {
 fn a_shift_that_is_the_same_for_every_seed_is_shown_however_much_seeds_differ() {
     // Half a Mbit/s, three times the standard deviation of the seeds below, and nothing beside their spread here.
     let wide = [30e6, 33e6, 36e6, 39e6, 42e6];
-    let lower: Vec<_> = wide.iter().zip([-0.5e6, -0.52e6, -0.48e6, -0.51e6, -0.49e6]).map(|(value, by)| value + by).collect();
+    let lower: Vec<_> =
+        wide.iter().zip([-0.5e6, -0.52e6, -0.48e6, -0.51e6, -0.49e6]).map(|(value, by)| value + by).collect();
     let comparison = compared(&side(&wide, &[]), &side(&lower, &[]), &["goodput_wire_bps < -1%"]);
-    assert!(comparison.verdict[0].text.contains("slower: goodput on the wire 36.00 to 35.50 Mbit/s (\u{2212}1.4 %)"), "{}", comparison.verdict[0].text);
+    assert!(
+        comparison.verdict[0].text.contains("slower: goodput on the wire 36.00 to 35.50 Mbit/s (\u{2212}1.4 %)"),
+        "{}",
+        comparison.verdict[0].text
+    );
     assert_eq!(comparison.conditions[0].outcome, ConditionOutcome::Fails);
     let row = comparison.pairs[0].metrics.iter().find(|row| row.metric == "goodput_wire_bps").unwrap();
     let difference = row.difference.as_ref().unwrap();
@@ -45,7 +50,10 @@ fn where_nothing_is_shown_it_says_what_would_have_been_seen() {
     let other = [37.2e6, 36.9e6, 37.3e6, 37.0e6, 37.1e6];
     let comparison = compared(&side(&QUIET, &[]), &side(&other, &[]), &[]);
     let text = &comparison.verdict[0].text;
-    assert!(text.starts_with("no difference shown: a change of more than ") && text.ends_with("would have been seen"), "{text}");
+    assert!(
+        text.starts_with("no difference shown: a change of more than ") && text.ends_with("would have been seen"),
+        "{text}"
+    );
     assert_eq!(comparison.wrong(true), 0);
 }
 
@@ -53,7 +61,8 @@ fn where_nothing_is_shown_it_says_what_would_have_been_seen() {
 fn metrics_of_a_family_are_corrected_together() {
     let comparison = compared(&side(&QUIET, &[]), &side(&shifted(&QUIET, 0.01e6), &[]), &[]);
     let rows = &comparison.pairs[0].metrics;
-    let family = rows.iter().filter(|row| row.is_primary && row.difference.as_ref().is_some_and(|one| one.p.is_some())).count();
+    let family =
+        rows.iter().filter(|row| row.is_primary && row.difference.as_ref().is_some_and(|one| one.p.is_some())).count();
     let row = rows.iter().find(|row| row.metric == "goodput_wire_bps").unwrap();
     let difference = row.difference.as_ref().unwrap();
     assert!(family > 1, "{family}");
@@ -79,7 +88,8 @@ fn what_was_measured_on_one_side_only_is_said_and_not_dropped() {
     for run in &mut other.runs {
         run.metrics.metrics.rtt_p95_ns = None;
         let metrics = vec!["rtt_p95_ns".to_owned()];
-        run.metrics.withheld = vec![Withheld { reason: "97 % of the client's packets were not read".to_owned(), metrics }];
+        run.metrics.withheld =
+            vec![Withheld { reason: "97 % of the client's packets were not read".to_owned(), metrics }];
     }
     let mut one = side(&QUIET, &[]);
     one.runs.iter_mut().for_each(|run| run.metrics.metrics.rtt_p95_ns = Some(60_000_000));
@@ -89,14 +99,18 @@ fn what_was_measured_on_one_side_only_is_said_and_not_dropped() {
     for text in [render_comparison_terminal(&comparison, None), render_comparison_markdown(&comparison)] {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains("0 of 5 runs of A, 4 of 5 of B"), "{text}");
-        assert!(text.contains("0 of 5 runs of A, 5 of 5 of B; B: 97 % of the client's packets were not read"), "{text}");
+        assert!(
+            text.contains("0 of 5 runs of A, 5 of 5 of B; B: 97 % of the client's packets were not read"),
+            "{text}"
+        );
     }
 }
 
 #[test]
 fn where_one_side_fails_in_half_of_its_runs_the_rest_is_compared_and_it_is_said() {
     let failing = side(&shifted(&QUIET, -10e6)[..3], &[failure("pr-04"), failure("pr-05"), failure("pr-06")]);
-    let comparison = compared(&side(&[QUIET.as_slice(), &[37.4e6]].concat(), &[]), &failing, &["goodput_wire_bps < -5%"]);
+    let comparison =
+        compared(&side(&[QUIET.as_slice(), &[37.4e6]].concat(), &[]), &failing, &["goodput_wire_bps < -5%"]);
     assert!(!comparison.failures.differ, "3 of 6 against 0 of 6 can be chance: {}", comparison.failures.p);
     let text = &comparison.verdict[0].text;
     assert!(text.contains("slower") && text.ends_with("of the runs that did not fail only"), "{text}");

@@ -127,11 +127,13 @@ mod tests {
     #[test]
     fn a_factor_scales_the_first_side() {
         let scaled: Vec<_> = pairs().into_iter().map(|(one, other)| (1.05 * one, other)).collect();
-        let [left, right] = [(pairs(), 1.05), (scaled, 1.0)].map(|(pairs, factor)| Estimate::paired(&pairs, factor, 0.0).unwrap());
+        let [left, right] =
+            [(pairs(), 1.05), (scaled, 1.0)].map(|(pairs, factor)| Estimate::paired(&pairs, factor, 0.0).unwrap());
         near(left.mean, right.mean);
         near(left.standard_error, right.standard_error);
         let tenfold: Vec<_> = ONE.iter().map(|value| value * 10.0).collect();
-        let [left, right] = [(&ONE[..], 10.0), (&tenfold, 1.0)].map(|(one, factor)| Estimate::unpaired(one, &OTHER, factor, 0.0).unwrap());
+        let [left, right] = [(&ONE[..], 10.0), (&tenfold, 1.0)]
+            .map(|(one, factor)| Estimate::unpaired(one, &OTHER, factor, 0.0).unwrap());
         near(left.p(), right.p());
     }
 

@@ -8,9 +8,8 @@ pub fn failures_by_chance(one: (u64, u64), other: (u64, u64)) -> f64 {
     let failed = one.0 + other.0;
     let choose = |all: u64, some: u64| ln_factorial(all) - ln_factorial(some) - ln_factorial(all - some);
     // Of all ways in which so many failures fall on the runs of both sides, the share with `count` on the first.
-    let share = |count: u64| {
-        (choose(one.1, count) + choose(other.1, failed - count) - choose(one.1 + other.1, failed)).exp()
-    };
+    let share =
+        |count: u64| (choose(one.1, count) + choose(other.1, failed - count) - choose(one.1 + other.1, failed)).exp();
     // Shares that should be equal differ in their last digits.
     let limit = share(one.0) * (1.0 + 1e-9);
     let possible = failed.saturating_sub(other.1)..=failed.min(one.1);

@@ -57,7 +57,8 @@ impl Looks {
             Budget::Time(limit) => fits(self.start.elapsed(), limit, runs, (doubled - now) as usize * self.groups),
         };
         if !fits {
-            self.ended = Some(format!("not decided within the budget: {now} repetitions on each side in {} looks", self.look));
+            self.ended =
+                Some(format!("not decided within the budget: {now} repetitions on each side in {} looks", self.look));
             return None;
         }
         self.repetitions = Some(doubled);

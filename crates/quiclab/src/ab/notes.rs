@@ -25,7 +25,11 @@ pub fn notes(bench: &Bench, pairing: &Pairing, plans: &[[Plan; 2]]) -> Vec<Strin
     for side in [0, 1] {
         for plan in plans.iter().map(|plans| &plans[side]) {
             for (reason, count) in &plan.left_out_because {
-                add(format!("{}, {}: {count} combinations of the matrix are skipped: {reason}", ["A", "B"][side], plan.experiment));
+                add(format!(
+                    "{}, {}: {count} combinations of the matrix are skipped: {reason}",
+                    ["A", "B"][side],
+                    plan.experiment
+                ));
             }
         }
     }

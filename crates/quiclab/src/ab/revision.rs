@@ -15,8 +15,9 @@ use tempfile::TempDir;
 /// No repository, no such revision, or a revision that does not have the folder.
 pub fn unpacked(folder: &Path, revision: &str) -> Result<(TempDir, PathBuf)> {
     let place = || format!("{}@{revision}", folder.display());
-    let commit = git(folder, &["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{revision}^{{commit}}")])
-        .with_context(|| format!("{}: found no such revision", place()))?;
+    let commit =
+        git(folder, &["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{revision}^{{commit}}")])
+            .with_context(|| format!("{}: found no such revision", place()))?;
     let prefix = git(folder, &["rev-parse", "--show-prefix"]).with_context(place)?;
     let root = git(folder, &["rev-parse", "--show-toplevel"]).with_context(place)?;
     let target = tempfile::Builder::new().prefix("quiclab-revision-").tempdir().context("a temporary folder")?;
@@ -55,8 +56,12 @@ mod tests {
     use super::*;
 
     fn run(folder: &Path, arguments: &[&str]) {
-        git(folder, &[&["-c", "user.name=x", "-c", "user.email=x@example.invalid", "-c", "commit.gpgsign=false"], arguments].concat())
-            .unwrap_or_else(|error| panic!("{error:#}"));
+        git(
+            folder,
+            &[&["-c", "user.name=x", "-c", "user.email=x@example.invalid", "-c", "commit.gpgsign=false"], arguments]
+                .concat(),
+        )
+        .unwrap_or_else(|error| panic!("{error:#}"));
     }
 
     #[test]

@@ -29,7 +29,11 @@ pub fn check(judge: &JudgeOptions) -> Result<()> {
 ///
 /// # Errors
 /// Where a file cannot be written.
-pub fn show(comparison: &Comparison, inputs: Option<([&ReportInput; 2], [Key; 2])>, judge: &JudgeOptions) -> Result<u8> {
+pub fn show(
+    comparison: &Comparison,
+    inputs: Option<([&ReportInput; 2], [Key; 2])>,
+    judge: &JudgeOptions,
+) -> Result<u8> {
     check(judge)?;
     if let Some(path) = &judge.html {
         fs::write(path, render_comparison_html(comparison, inputs)).with_context(|| path.display().to_string())?;

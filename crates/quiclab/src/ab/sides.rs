@@ -48,7 +48,9 @@ impl Request {
         let has_settings = !arguments.a.is_empty() || !arguments.b.is_empty();
         match (stacks.len(), has_settings, files.len()) {
             (2, ..) | (1, true, _) | (0, true, 1..) => {}
-            (0, true, 0) => bail!("--a and --b: found neither a stack nor a file, expected one of them\nhint: quiclab ab quiche --a stack.gso=on --b stack.gso=off"),
+            (0, true, 0) => bail!(
+                "--a and --b: found neither a stack nor a file, expected one of them\nhint: quiclab ab quiche --a stack.gso=on --b stack.gso=off"
+            ),
             (0 | 1, false, _) => bail!(
                 "found {} stacks, expected A and B, or --a and --b with a setting of one stack\nhint: quiclab ab main/ pr/",
                 stacks.len()
@@ -58,7 +60,10 @@ impl Request {
         let mut stems: Vec<_> = files.iter().filter_map(|file| file.file_stem()).collect();
         stems.sort();
         if let Some(twice) = stems.windows(2).find(|pair| pair[0] == pair[1]) {
-            bail!("found two files with the name {}, expected different names, since each has a folder", twice[0].display());
+            bail!(
+                "found two files with the name {}, expected different names, since each has a folder",
+                twice[0].display()
+            );
         }
         Ok(Self { stacks, files })
     }
@@ -105,7 +110,9 @@ fn found(typed: &str, arguments: &AbArguments) -> Result<(Option<PathBuf>, Optio
         Some(source) if source.options.is_empty() => Ok((Some(source.folder.clone()), None)),
         _ => {
             let known = laboratory.usual().map(|manifest| manifest.name.clone()).collect::<Vec<_>>().join(", ");
-            bail!("{typed}: found no such path, expected a folder with stack.toml, a program, FOLDER@REVISION, or one of {known}")
+            bail!(
+                "{typed}: found no such path, expected a folder with stack.toml, a program, FOLDER@REVISION, or one of {known}"
+            )
         }
     }
 }

@@ -4,7 +4,8 @@ use super::*;
 
 fn settings(stack: &str, lines: &str) -> Vec<Settings> {
     let text = format!("name = \"x\"\ntitle = \"x\"\n[stack]\nname = \"{stack}\"\n{lines}");
-    let laboratory = quiclab_testbed::stack::sources(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../stacks"))).unwrap();
+    let laboratory =
+        quiclab_testbed::stack::sources(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../stacks"))).unwrap();
     let manifests = laboratory.into_iter().map(|(name, source)| (name, source.manifest)).collect();
     let plan = Experiment::parse("x.toml", &text, None).unwrap().plan(&manifests, &Overrides::default()).unwrap();
     plan.runs.into_iter().map(|run| run.settings).collect()

@@ -26,7 +26,8 @@ pub fn first_lonely(sides: [&[u64]; 2]) -> Option<Lonely> {
                 *other_start < start + length && other_start + other_length > start
             };
             let overlapping: Vec<_> = others.iter().copied().enumerate().collect();
-            let longest = overlapping.iter().filter(is_over).max_by_key(|(place, (_, length))| (*length, usize::MAX - place))?;
+            let longest =
+                overlapping.iter().filter(is_over).max_by_key(|(place, (_, length))| (*length, usize::MAX - place))?;
             let is_lonely = length > SHORT && longest.1.1 * 2 <= length;
             let trains = if side == 0 { [place, longest.0] } else { [longest.0, place] };
             is_lonely.then_some(Lonely { side, first: start, trains })

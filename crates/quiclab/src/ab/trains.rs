@@ -19,7 +19,12 @@ const MOST_PAIRS: usize = 4;
 
 /// For each pair of settings, the first seed that both sides have, the first train of those two runs that differs. A record that cannot be
 /// read is reported on standard error: the comparison does not depend on it.
-pub fn differences(comparison: &Comparison, inputs: &[ReportInput; 2], keys: [Key; 2], out: &Path) -> Vec<TrainDifference> {
+pub fn differences(
+    comparison: &Comparison,
+    inputs: &[ReportInput; 2],
+    keys: [Key; 2],
+    out: &Path,
+) -> Vec<TrainDifference> {
     let mut found = Vec::new();
     let mut seen: Vec<&Settings> = Vec::new();
     for left in &inputs[0].runs {
@@ -108,7 +113,9 @@ fn logged(record: &Record, number: u64) -> Result<Logged> {
                 state.pacing_rate_bps = metrics.pacing_rate_bps.or(state.pacing_rate_bps);
             }
             QlogEventKind::PacketSent(packet)
-                if found.is_none() && packet.space == Some(QlogSpace::OneRtt) && packet.packet_number == Some(number) =>
+                if found.is_none()
+                    && packet.space == Some(QlogSpace::OneRtt)
+                    && packet.packet_number == Some(number) =>
             {
                 found = Some(state);
             }

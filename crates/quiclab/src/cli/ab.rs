@@ -13,7 +13,7 @@ use super::{Output, SetOptions, parse_filter, set::parse_setting};
 pub struct AbArguments {
     /// A and B: folders with a stack.toml, programs, names of shipped stacks, or FOLDER@REVISION for a revision of git; one of them is enough
     /// with --a and --b. Then experiment files, which end in .toml [default: 4 MiB over the default path]
-    #[arg(value_name = "A B [FILE]...")]
+    #[arg(value_name = "A B [FILE]")]
     pub paths: Vec<String>,
     /// A setting of A alone, such as stack.gso=on; can be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_setting)]
@@ -122,13 +122,16 @@ fn parse_metric(text: &str) -> Result<String, String> {
         return Ok(text.to_owned());
     }
     let near = quiclab_experiment::error::nearest(text, metric_names());
-    let hint = near.map_or_else(|| "docs/reference/metrics.md lists them".to_owned(), |near| format!("did you mean {near}?"));
+    let hint =
+        near.map_or_else(|| "docs/reference/metrics.md lists them".to_owned(), |near| format!("did you mean {near}?"));
     Err(format!("found {text:?}, expected the name of a metric; {hint}"))
 }
 
 fn parse_percent(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim_end().parse::<f64>().ok();
-    number.filter(|percent| *percent > 0.0 && percent.is_finite()).ok_or_else(|| format!("found {text:?}, expected a percentage above 0"))
+    number
+        .filter(|percent| *percent > 0.0 && percent.is_finite())
+        .ok_or_else(|| format!("found {text:?}, expected a percentage above 0"))
 }
 
 #[cfg(test)]

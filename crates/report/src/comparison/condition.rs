@@ -78,7 +78,8 @@ impl Condition {
             return judgement(ConditionOutcome::NotMeasured, numbers, None, None);
         }
         let Some(estimate) = self.estimate(values) else {
-            let numbers = format!("{}: there are too few runs to tell chance apart, expected two on each side", self.metric);
+            let numbers =
+                format!("{}: there are too few runs to tell chance apart, expected two on each side", self.metric);
             return judgement(ConditionOutcome::Undecided, numbers, None, None);
         };
         let (low, high) = estimate.interval(alpha);
@@ -195,7 +196,10 @@ impl FromStr for Condition {
         let metric = metric.trim();
         if !metric_names().any(|known| known == metric) {
             let near = quiclab_experiment::error::nearest(metric, metric_names());
-            let hint = near.map_or_else(|| "docs/reference/metrics.md lists them".to_owned(), |near| format!("did you mean {near}?"));
+            let hint = near.map_or_else(
+                || "docs/reference/metrics.md lists them".to_owned(),
+                |near| format!("did you mean {near}?"),
+            );
             return Err(format!("found {metric:?}, expected the name of a metric\nhint: {hint}"));
         }
         let above = rest.starts_with('>');
@@ -220,7 +224,9 @@ fn limit(metric: &str, text: &str) -> Result<Limit, String> {
     match unit.trim() {
         "x" if !is_change && plain > 0.0 => Ok(Limit::Ratio(plain)),
         "%" if is_change && plain > -100.0 => Ok(Limit::Ratio(1.0 + plain / 100.0)),
-        "%" => Err(format!("found {text:?}, expected +{plain}% or -{plain}% for a change against A, or a ratio such as 0.95x")),
+        "%" => Err(format!(
+            "found {text:?}, expected +{plain}% or -{plain}% for a change against A, or a ratio such as 0.95x"
+        )),
         unit => {
             let factor = factor(metric, unit).ok_or_else(|| match units(metric) {
                 [] => format!("found the unit {unit:?}, but {metric} has none"),
@@ -295,7 +301,11 @@ mod tests {
     #[test]
     fn what_is_ambiguous_or_unknown_is_refused() {
         assert!(refused("goodput_wire_bps < 95%").contains("expected +95% or -95%"));
-        assert!(refused("train_max_packet > 3").contains("did you mean train_max_packets?"), "{}", refused("train_max_packet > 3"));
+        assert!(
+            refused("train_max_packet > 3").contains("did you mean train_max_packets?"),
+            "{}",
+            refused("train_max_packet > 3")
+        );
         assert!(refused("rtt_p95_ns > 3 packets").contains("expected one of ns, us"));
         assert!(refused("gap_share_below_100us > 3 ms").contains("has none"));
         assert!(refused("drops_packets").contains("METRIC OPERATOR VALUE"));
@@ -305,7 +315,8 @@ mod tests {
     #[test]
     fn the_interval_decides_and_not_the_mean() {
         // Differences from 1.5 times A: their mean is above 0 in all three; the interval is, is not, and contains it.
-        let judged = |other: &[f64]| parsed("train_max_packets > 1.5x").judge("x", &values(&[10.0; 4], other), 0.05).outcome;
+        let judged =
+            |other: &[f64]| parsed("train_max_packets > 1.5x").judge("x", &values(&[10.0; 4], other), 0.05).outcome;
         assert_eq!(judged(&[20.0, 21.0, 20.0, 21.0]), ConditionOutcome::Fails);
         assert_eq!(judged(&[10.0, 30.0, 12.0, 10.0]), ConditionOutcome::Undecided);
         assert_eq!(judged(&[10.0, 11.0, 12.0, 11.0]), ConditionOutcome::Passes);
@@ -322,7 +333,10 @@ mod tests {
 
     #[test]
     fn one_run_decides_nothing_and_no_value_is_said_so() {
-        assert_eq!(parsed("train_max_packets > 1x").judge("x", &values(&[1.0], &[9.0]), 0.05).outcome, ConditionOutcome::Undecided);
+        assert_eq!(
+            parsed("train_max_packets > 1x").judge("x", &values(&[1.0], &[9.0]), 0.05).outcome,
+            ConditionOutcome::Undecided
+        );
         let judged = parsed("train_max_packets > 1x").judge("x", &values(&[1.0, 1.0], &[]), 0.05);
         assert_eq!(judged.outcome, ConditionOutcome::NotMeasured);
         assert!(judged.numbers.contains("no value in B"), "{}", judged.numbers);
@@ -338,7 +352,8 @@ mod tests {
 
     #[test]
     fn what_is_shown_of_a_ratio_is_what_decides() {
-        let judged = parsed("train_max_packets > 1.05x").judge("x", &values(&[10.0, 10.0, 10.0], &[16.0, 15.0, 17.0]), 0.05);
+        let judged =
+            parsed("train_max_packets > 1.05x").judge("x", &values(&[10.0, 10.0, 10.0], &[16.0, 15.0, 17.0]), 0.05);
         assert!((judged.estimate.unwrap() - 1.6).abs() < 1e-12);
         // Standard deviation 1, t of 2 degrees of freedom 4.3027: half the interval is 4.3027 / sqrt(3) / 10.
         let (low, high) = judged.interval.unwrap();

@@ -285,7 +285,8 @@ fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
     let count = pairs.len() as f64;
     let mean = |side: fn(&(f64, f64)) -> f64| pairs.iter().map(side).sum::<f64>() / count;
     let [one, other] = [mean(|pair| pair.0), mean(|pair| pair.1)];
-    let sum = |product: fn(f64, f64) -> f64| pairs.iter().map(|pair| product(pair.0 - one, pair.1 - other)).sum::<f64>();
+    let sum =
+        |product: fn(f64, f64) -> f64| pairs.iter().map(|pair| product(pair.0 - one, pair.1 - other)).sum::<f64>();
     let scale = (sum(|one, _| one * one) * sum(|_, other| other * other)).sqrt();
     (pairs.len() > 1 && scale > 0.0).then(|| sum(|one, other| one * other) / scale)
 }

@@ -2,7 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::{Comparison, Pair, measure::{Change, Row}, words};
+use super::{
+    Comparison, Pair,
+    measure::{Change, Row},
+    words,
+};
 use crate::terminal::{DEFAULT_WIDTH, table};
 
 /// Verdict and conditions first, then a table for each pair; lines are at most `width` columns wide where the words allow it.
@@ -82,7 +86,8 @@ fn pair_in_words(pair: &Pair, alpha: f64, width: Option<u16>) -> String {
             let _ = writeln!(text, "{words}: {}", names.join(", "));
         }
     }
-    let distance = |distance: Option<f64>| distance.map_or_else(|| "not known".to_owned(), |value| format!("{value:.3}"));
+    let distance =
+        |distance: Option<f64>| distance.map_or_else(|| "not known".to_owned(), |value| format!("{value:.3}"));
     let _ = writeln!(
         text,
         "distance of the gaps {}, of the packets by the length of their trains {} (0: the same, 1: nothing in common)",

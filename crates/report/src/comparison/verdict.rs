@@ -3,7 +3,11 @@
 use quiclab_metrics::Theme;
 use serde::Serialize;
 
-use super::{Failures, Pair, measure::{Change, Row}, words};
+use super::{
+    Failures, Pair,
+    measure::{Change, Row},
+    words,
+};
 
 /// What is said of a pair.
 #[derive(Clone, Debug, Serialize)]
@@ -20,7 +24,10 @@ const WORDS: [(Theme, [&str; 3]); 6] = [
     (Theme::Loss, ["fewer losses", "more losses", "fewer losses of one kind and more of another"]),
     (Theme::Goodput, ["faster", "slower", "faster by one measure and slower by another"]),
     (Theme::Delay, ["shorter delays", "longer delays", "shorter and longer delays"]),
-    (Theme::Handshake, ["a quicker handshake", "a slower handshake", "a handshake that is quicker in one part and slower in another"]),
+    (
+        Theme::Handshake,
+        ["a quicker handshake", "a slower handshake", "a handshake that is quicker in one part and slower in another"],
+    ),
     (Theme::Other, ["better", "worse", "better and worse"]),
 ];
 
@@ -29,7 +36,9 @@ impl Verdict {
         let mut text = if failures.differ {
             let [a, b] = failures.failed;
             let who = if a * failures.tried[1] > b * failures.tried[0] { "A" } else { "B" };
-            format!("no verdict: {who} fails more often than the other side, so the runs that are left are not comparable")
+            format!(
+                "no verdict: {who} fails more often than the other side, so the runs that are left are not comparable"
+            )
         } else {
             sentence(pair)
         };

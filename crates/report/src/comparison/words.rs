@@ -26,7 +26,13 @@ pub(super) fn percent(share: f64) -> String {
 /// A share as a percentage without a sign, with two digits at least: `4.1 %`, `38 %`.
 pub(super) fn magnitude(share: f64) -> String {
     let percent = share.abs() * 100.0;
-    let digits = if percent >= 10.0 { 0 } else if percent >= 1.0 { 1 } else { 2 };
+    let digits = if percent >= 10.0 {
+        0
+    } else if percent >= 1.0 {
+        1
+    } else {
+        2
+    };
     format!("{percent:.digits$} %")
 }
 

@@ -121,7 +121,8 @@ impl Seen {
 
 impl Flight {
     fn bytes(&self) -> u64 {
-        let tcp = self.tcp_next.zip(self.tcp_acknowledged).map_or(0, |(next, acknowledged)| next.wrapping_sub(acknowledged));
+        let tcp =
+            self.tcp_next.zip(self.tcp_acknowledged).map_or(0, |(next, acknowledged)| next.wrapping_sub(acknowledged));
         self.packets.values().sum::<u64>() + u64::from(tcp)
     }
 
