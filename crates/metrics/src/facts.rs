@@ -75,8 +75,11 @@ const ALL: &[MetricFacts] = &[
     row("burst_share_late_timer", Neither, Pacing, THOUSANDTH),
     row("burst_share_batch", Neither, Pacing, THOUSANDTH),
     row("burst_share_application_pause", Neither, Pacing, THOUSANDTH),
+    row("burst_share_bucket", Neither, Pacing, THOUSANDTH),
     row("burst_share_ack", Neither, Pacing, THOUSANDTH),
     row("burst_share_unknown", Neither, Pacing, THOUSANDTH),
+    row("pacing_bucket_packets", Neither, Pacing, UNIT),
+    row("slow_start_end_ns", Neither, Other, UNIT),
     primary("goodput_wire_bps", Higher, Goodput, UNIT),
     row("goodput_process_bps", Higher, Goodput, UNIT),
     row("stream_bytes", Neither, Other, UNIT),
@@ -123,12 +126,14 @@ const fn primary(name: &'static str, better: Better, theme: Theme, resolution: f
 const PARTS: [&str; 2] = ["slow_start_", "steady_"];
 
 /// What is known of the metric `name`; `None` where there is none of that name. A metric of a part of the transfer is like that of the whole,
-/// but judged only where that is asked for.
+/// but judged only where that is asked for, and only pacing has a better direction there: how long slow start takes is a fact.
 pub fn metric_facts(name: &str) -> Option<MetricFacts> {
     let find = |name: &str| ALL.iter().find(|facts| facts.name == name).copied();
     let of_part = || {
         let whole = PARTS.iter().find_map(|part| name.strip_prefix(part))?;
-        Some(MetricFacts { is_primary: false, ..find(whole)? })
+        let facts = find(whole)?;
+        let better = if facts.theme == Pacing { facts.better } else { Neither };
+        Some(MetricFacts { is_primary: false, better, ..facts })
     };
     find(name).or_else(of_part)
 }
@@ -156,6 +161,7 @@ mod tests {
         let facts = metric_facts("steady_train_max_packets").unwrap();
         assert_eq!((facts.better, facts.is_primary), (Lower, false));
         assert!(metric_facts("train_max_packets").unwrap().is_primary);
+        assert_eq!(metric_facts("slow_start_duration_ns").unwrap().better, Neither);
         assert_eq!(metric_facts("steady_nothing"), None);
     }
 

@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 use quiclab_metrics::{Better, Estimate, Summary, Theme, metric_facts};
 use serde::Serialize;
 
-use crate::{columns::Column, groups::Group};
+use crate::{
+    columns::{COLUMNS, Column},
+    groups::Group,
+    input::RunRow,
+};
 
 /// Of an interval and a p-value: the share of differences that have to be found.
 const POWER: f64 = 0.8;
@@ -121,9 +125,10 @@ impl Values {
     }
 
     pub(super) fn of(groups: [&Group; 2], metric: &str, is_paired: bool) -> Self {
+        let column = COLUMNS.iter().find(|column| column.metric == metric);
         let sides = groups.map(|group| {
-            let seeded = |run: &&_| value(run, metric);
-            group.runs.iter().filter_map(seeded).collect()
+            let value = |run: &&RunRow| Some((run.run.seed, (column?.value)(&run.metrics.metrics)?));
+            group.runs.iter().filter_map(value).collect()
         });
         Self::new(metric, sides, groups.map(|group| group.runs.len()), is_paired)
     }
@@ -172,10 +177,6 @@ impl Values {
         let values = self.sides[side].iter().map(|(seed, value)| (*seed, *value)).collect();
         Some(SideNumbers { count, mean, standard_deviation, median, minimum, maximum, values })
     }
-}
-
-fn value(run: &crate::input::RunRow, metric: &str) -> Option<(u64, f64)> {
-    Some((run.run.seed, run.metrics.metrics.value(metric).flatten()?))
 }
 
 impl Row {
