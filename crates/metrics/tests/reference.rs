@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use quiclab_metrics::{RunMetrics, WarningCode};
+use quiclab_metrics::{Better, RunMetrics, WarningCode, metric_facts};
 
 const REFERENCE: &str = include_str!("../../../docs/reference/metrics.md");
 
@@ -36,4 +36,23 @@ fn every_warning_is_documented_and_every_documented_warning_exists() {
     let codes: BTreeSet<String> = WarningCode::ALL.iter().map(|code| code.name().to_owned()).collect();
     assert_eq!(codes.len(), WarningCode::ALL.len());
     assert_eq!(table("Warnings"), codes);
+}
+
+#[test]
+fn the_reference_of_comparisons_has_the_direction_of_every_metric_that_has_one() {
+    const COMPARISONS: &str = include_str!("../../../docs/reference/ab.md");
+    let (_, section) = COMPARISONS.split_once("## Which direction is better").unwrap();
+    let documented: BTreeSet<String> =
+        section.lines().filter(|line| line.starts_with("| `")).map(str::to_owned).collect();
+    let row = |name: &String| {
+        let facts = metric_facts(name).unwrap();
+        let better = match facts.better {
+            Better::Higher => "higher",
+            Better::Lower => "lower",
+            Better::Neither => return None,
+        };
+        // Of a part of the transfer, the row of the whole says it.
+        (facts.name == name).then(|| format!("| `{name}` | {better} | {} |", if facts.is_primary { "yes" } else { "" }))
+    };
+    assert_eq!(documented, fields("metrics").iter().filter_map(row).collect());
 }

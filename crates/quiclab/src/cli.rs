@@ -1,5 +1,6 @@
 //! What can be typed.
 
+mod ab;
 mod import;
 mod packets;
 mod set;
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use quiclab_metrics::DEFAULT_TRAIN_THRESHOLD;
 use quiclab_units::{ByteCount, Duration};
 
+pub use ab::{AbArguments, Budget, JudgeOptions};
 pub use import::{RoleChoice, StacksImportArguments};
 pub use packets::PacketsArguments;
 pub use set::SetOptions;
@@ -42,7 +44,9 @@ pub enum Verb {
     Report(ReportArguments),
     /// Say whether what experiments expect holds in their results
     Check(CheckArguments),
-    /// Hold two folders of results against each other, such as those of two testbeds
+    /// Run two builds of an endpoint, or two settings, with the same seeds, and decide which metrics differ
+    Ab(AbArguments),
+    /// Compare two folders of results, such as those of two testbeds
     Compare(CompareArguments),
     /// Say at which packet two records part, and what the stacks logged there
     Diff(DiffArguments),
@@ -212,13 +216,13 @@ pub struct CompareArguments {
     #[arg(value_name = "B")]
     pub other: PathBuf,
     #[command(flatten)]
-    pub output: Output,
+    pub judge: JudgeOptions,
 }
 
 const COMPARE_HELP: &str = "\
 Groups of runs are pairs where all their settings are the same; hosts.timer_step, timer_lateness, call_cost, packet_cost and card_rate, which \
-only the simulator has, may differ. \"By chance\" is the p-value of Welch's t-test. The distance of two distributions is that of Kolmogorov \
-and Smirnov. Exit status: 0, whatever differs; 125 where nothing could be compared.";
+only the simulator has, may differ. How it decides: docs/reference/ab.md. Exit status: the number of conditions that fail or cannot be judged, \
+one more where runs failed, at most 99; 125 where nothing could be compared.";
 
 /// Arguments of `quiclab diff`.
 #[derive(Debug, Args)]

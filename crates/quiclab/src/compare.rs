@@ -1,28 +1,30 @@
 //! `quiclab compare`
 
 use anyhow::{Result, bail};
+use quiclab_report::{Comparison, Question, settings_key};
 
-use crate::{cli::CompareArguments, output, results::Results};
+use crate::{ab, cli::CompareArguments, results::Results};
 
-/// Holds two folders of results against each other. Always returns 0: what differs is for people, or for `quiclab check`, to judge.
+/// Compares two folders of results, and shows what came of it as `quiclab ab` does. Returns how many conditions fail.
 ///
 /// # Errors
 /// Where one cannot be read, or no settings are in both.
 pub fn compare(arguments: &CompareArguments) -> Result<u8> {
-    let one = Results::open(&arguments.one)?.measured()?;
-    let other = Results::open(&arguments.other)?.measured()?;
-    let rendered = if arguments.output.json {
-        quiclab_report::render_comparison_json(&one, &other)
-    } else {
-        quiclab_report::render_comparison_terminal(&one, &other, output::terminal_width())
+    let inputs = [&arguments.one, &arguments.other];
+    let names = inputs.map(|folder| folder.display().to_string());
+    let [one, other] = [Results::open(inputs[0])?.measured()?, Results::open(inputs[1])?.measured()?];
+    let question = Question {
+        names,
+        conditions: arguments.judge.fail_if.clone(),
+        metrics: arguments.judge.metrics.clone(),
+        alpha: ab::ALPHA,
     };
-    let Some(text) = rendered else {
+    let Some(comparison) = Comparison::of(&one, &other, [&settings_key, &settings_key], &question) else {
         bail!(
             "{} and {}: found no settings that are in both, expected some\nhint: results of the same experiment and profile",
             arguments.one.display(),
             arguments.other.display()
         );
     };
-    output::print(&text)?;
-    Ok(0)
+    ab::show(&comparison, Some(([&one, &other], [&settings_key, &settings_key])), &arguments.judge)
 }

@@ -1,6 +1,6 @@
 //! `quiclab diff`
 
-mod logs;
+pub mod logs;
 pub(crate) mod packets;
 
 use std::{

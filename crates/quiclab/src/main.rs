@@ -1,5 +1,6 @@
 //! `quiclab`: one file per verb.
 
+mod ab;
 mod analyze;
 mod analyze_plans;
 mod check;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Verb::Packets(arguments) => packets::packets(&arguments),
         Verb::Report(arguments) => report::report(&arguments),
         Verb::Check(arguments) => check::check(&arguments),
+        Verb::Ab(arguments) => ab::ab(&arguments),
         Verb::Compare(arguments) => compare::compare(&arguments),
         Verb::Diff(arguments) => diff::diff(&arguments),
         Verb::Verify(arguments) => verify::verify(&arguments),

@@ -130,7 +130,11 @@ fn experiment_files(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn perform(file: &Path, plan: &Plan, arguments: &RunArguments, laboratory: &Laboratory) -> Result<(Results, Done)> {
+/// Performs the runs of a plan that have no record yet, and writes the index of their folder.
+///
+/// # Errors
+/// A missing program, an interruption.
+pub fn perform(file: &Path, plan: &Plan, arguments: &RunArguments, laboratory: &Laboratory) -> Result<(Results, Done)> {
     let suffix = if arguments.testbed == Some(Testbed::Sim) { "-sim" } else { "" };
     let folder = results_folder(&plan.experiment, &plan.substituted, suffix, arguments);
     for note in notes(plan, arguments) {
@@ -245,7 +249,11 @@ fn overrides(arguments: &RunArguments) -> Overrides {
     }
 }
 
-fn plan_transfers(file: &str, text: &str, arguments: &RunArguments, laboratory: &Laboratory) -> Result<Plan> {
+/// Reads an experiment with stacks and expands it.
+///
+/// # Errors
+/// What is wrong with the file.
+pub fn plan_transfers(file: &str, text: &str, arguments: &RunArguments, laboratory: &Laboratory) -> Result<Plan> {
     let experiment = Experiment::parse(file, text, arguments.profile.as_deref())?;
     for expectation in &experiment.expectations {
         if Metrics::default().value(&expectation.metric).is_none() {
@@ -278,7 +286,11 @@ pub fn read_experiment(path: &Path, profile: Option<&str>) -> Result<Experiment>
     Ok(Experiment::parse(&path.display().to_string(), &read_text(path)?, profile)?)
 }
 
-fn read_text(path: &Path) -> Result<String> {
+/// The text of an experiment file.
+///
+/// # Errors
+/// Where it cannot be read, or is not UTF-8.
+pub fn read_text(path: &Path) -> Result<String> {
     let name = path.display().to_string();
     let bytes = fs::read(path).with_context(|| name.clone())?;
     match String::from_utf8(bytes) {

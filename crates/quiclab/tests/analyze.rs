@@ -251,7 +251,10 @@ fn without_keys_what_headers_show_is_there_and_the_rest_is_said_to_be_missing() 
         assert!(flow["metrics"][missing].is_null(), "{missing}");
         let reasons = flow["withheld"].as_array().unwrap();
         let reason = reasons.iter().find(|it| it["metrics"].as_array().unwrap().contains(&missing.into()));
-        assert!(reason.is_some_and(|it| it["reason"].as_str().unwrap().contains("without keys")), "{missing}: {reasons:?}");
+        assert!(
+            reason.is_some_and(|it| it["reason"].as_str().unwrap().contains("without keys")),
+            "{missing}: {reasons:?}"
+        );
     }
     // The keys of another connection are as good as none; lines that are no keys are counted.
     let wrong =

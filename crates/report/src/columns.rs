@@ -5,7 +5,7 @@ pub(crate) mod phases;
 use quiclab_metrics::{Metrics, Summary};
 
 /// One metric as it is shown.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
     /// Its name in `metrics.json`.
     pub metric: &'static str,

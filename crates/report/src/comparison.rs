@@ -1,173 +1,323 @@
-//! Two sets of results, held against each other: the same settings on two testbeds, or before and after a change.
+//! Two sets of results side by side: two builds of an endpoint, two settings, two testbeds. Which metrics differ, by how much, and what that
+//! decides.
+//!
+//! Read [`Comparison::of`], then the `render_comparison_*` functions. docs/reference/ab.md says how the numbers come about.
 
-use std::fmt::Write as _;
+mod condition;
+mod forest;
+mod html;
+mod markdown;
+mod measure;
+mod terminal;
+mod trains;
+mod verdict;
+mod words;
+
+use std::collections::BTreeSet;
 
 use quiclab_experiment::run::{HostModel, Settings};
-use quiclab_metrics::{Distributions, Summary, difference_by_chance, distribution_distance};
-use serde_json::{Value, json};
+use quiclab_metrics::{Distributions, distribution_distance, failures_by_chance, holm, metric_facts};
+use serde::Serialize;
 
-use crate::{
-    columns::{COLUMNS, Column, NOTHING, Place},
-    groups::Group,
-    input::ReportInput,
-    json::statistics,
-    terminal::{DEFAULT_WIDTH, table},
-};
+use crate::{columns::COLUMNS, groups::Group, input::ReportInput};
+pub use condition::{Condition, ConditionOutcome, Judgement};
+pub use html::render_comparison_html;
+pub use markdown::render_comparison_markdown;
+use measure::Values;
+pub use measure::{Change, DifferenceNumbers, Row, SideNumbers};
+pub use terminal::render_comparison_terminal;
+pub use trains::{SeenTrain, TrainDifference};
+pub use verdict::Verdict;
 
-/// Runs of the same settings in two sets of results.
-struct Pair<'a> {
-    label: String,
-    one: &'a Group<'a>,
-    other: &'a Group<'a>,
+/// Version of the layout of the JSON.
+const SCHEMA: u32 = 2;
+
+/// What makes runs of one side comparable with runs of the other: the same key.
+pub type Key<'a> = &'a dyn Fn(&Settings) -> String;
+
+/// What is asked about two sets of results.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// What A and B are.
+    pub names: [String; 2],
+    /// What must not be true of B.
+    pub conditions: Vec<Condition>,
+    /// Metrics that the verdict is about; empty for the usual ones.
+    pub metrics: Vec<String>,
+    /// The chance, 0 to 1, that the verdict may have of showing any difference where there is none; the conditions have their own.
+    pub alpha: f64,
 }
 
-/// Every group of `one` with every group of `other` that has the same settings, but for those that only models of hosts have; and what
-/// has no counterpart.
-struct Comparison<'a> {
-    pairs: Vec<Pair<'a>>,
-    alone: [Vec<&'a str>; 2],
+/// Two sets of results and what came of them.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    schema: u32,
+    /// What A and B are.
+    pub names: [String; 2],
+    /// Experiment and command of each.
+    pub made_by: [String; 2],
+    /// The level of p-values, and one minus that of intervals.
+    pub alpha: f64,
+    /// What is to be said first, such as what differs beside what was meant to.
+    pub notes: Vec<String>,
+    /// In a sentence for each pair.
+    pub verdict: Vec<Verdict>,
+    /// The conditions, each for every pair.
+    pub conditions: Vec<Judgement>,
+    /// Runs that failed.
+    pub failures: Failures,
+    /// Runs of the same settings on both sides.
+    pub pairs: Vec<Pair>,
+    /// Names of settings that only A, and that only B has.
+    pub only_in: [Vec<String>; 2],
+    /// The first long train of each pair that one side has and the other has not.
+    pub trains: Vec<TrainDifference>,
+    /// True where A and B were found to be the same bytes, and nothing was run.
+    pub is_same_bytes: bool,
 }
 
-impl<'a> Comparison<'a> {
-    /// `None` where there is no pair.
-    fn of(one: &'a [Group<'a>], other: &'a [Group<'a>]) -> Option<Self> {
-        let are_pair = |left: &Group, right: &Group| without_model(left.settings) == without_model(right.settings);
+/// How many runs failed on each side.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Failures {
+    /// Runs that failed, of A and of B.
+    pub failed: [u64; 2],
+    /// Runs that were tried.
+    pub tried: [u64; 2],
+    /// Fisher's exact test: how often chance alone would spread the failures so unevenly.
+    pub p: f64,
+    /// True where that is too seldom: what survives on one side is another selection than what survives on the other.
+    pub differ: bool,
+    /// Record and message of each, of A and of B.
+    pub messages: [Vec<(String, String)>; 2],
+}
+
+/// Runs of the same settings on both sides.
+#[derive(Clone, Debug, Serialize)]
+pub struct Pair {
+    /// Name of the settings.
+    pub label: String,
+    /// Runs of A and of B.
+    pub runs: [usize; 2],
+    /// Seeds that both have a run of.
+    pub common_seeds: usize,
+    /// Whether runs with the same seed are compared with each other: where at least two seeds are common.
+    pub is_paired: bool,
+    /// Distance of the distributions of gaps, 0 to 1; `None` where a side has none.
+    pub gap_distance: Option<f64>,
+    /// Distance of the distributions of packets over the lengths of their trains.
+    pub train_distance: Option<f64>,
+    /// Every metric, in the order of the tables.
+    pub metrics: Vec<Row>,
+}
+
+impl Comparison {
+    /// Compares every group of runs of `one` with every group of `other` that has the same key. `None` where there is none.
+    pub fn of(one: &ReportInput, other: &ReportInput, keys: [Key; 2], question: &Question) -> Option<Self> {
+        let groups = [Group::all(one), Group::all(other)];
+        let paired = pairs_of(&groups, keys);
+        if paired.is_empty() {
+            return None;
+        }
+        let alpha = question.alpha;
+        let judged_alpha = alpha / (question.conditions.len() * paired.len()).max(1) as f64;
+        let failures = Failures::of([one, other], alpha);
         let mut pairs = Vec::new();
-        for left in one {
-            for right in other.iter().filter(|right| are_pair(left, right)) {
-                // The longer one also says what the hosts are like.
-                let label = if left.label.len() > right.label.len() { &left.label } else { &right.label };
-                pairs.push(Pair { label: label.clone(), one: left, other: right });
+        let mut conditions = Vec::new();
+        for [left, right] in &paired {
+            let pair = Pair::of([left, right], question);
+            for condition in &question.conditions {
+                let values = Values::of([left, right], &condition.metric, pair.is_paired);
+                let judgement = condition.judge(&pair.label, &values, judged_alpha);
+                conditions.push(failures.applied_to(judgement));
             }
+            pairs.push(pair);
         }
-        let lonely = |own: &'a [Group<'a>], others: &[Group]| {
-            let groups = own.iter().filter(|group| !others.iter().any(|other| are_pair(group, other)));
-            groups.map(|group| group.label.as_str()).collect()
+        for is_primary in [true, false] {
+            correct(&mut pairs, is_primary, alpha);
+        }
+        let verdict = pairs.iter().map(|pair| Verdict::of(pair, &failures)).collect();
+        let lonely = |side: usize| {
+            let is_paired = |group: &&Group| paired.iter().any(|pair| std::ptr::eq(pair[side], *group));
+            groups[side].iter().filter(|group| !is_paired(group)).map(|group| group.label.clone()).collect()
         };
-        (!pairs.is_empty()).then(|| Self { alone: [lonely(one, other), lonely(other, one)], pairs })
-    }
-}
-
-impl Pair<'_> {
-    /// Distance of two distributions, over all runs of each side.
-    fn distance(&self, part: impl Fn(&Distributions) -> Vec<(u64, u64)>) -> Option<f64> {
-        let all =
-            |group: &Group| group.runs.iter().flat_map(|run| part(&run.metrics.distributions)).collect::<Vec<_>>();
-        distribution_distance(all(self.one), all(self.other))
-    }
-
-    fn gaps(&self) -> Option<f64> {
-        self.distance(|distributions| distributions.gaps_ns.clone())
-    }
-
-    /// Of packets, by the length of the train they are in.
-    fn trains(&self) -> Option<f64> {
-        let packets = |(length, count): &(u64, u64)| (*length, length * count);
-        self.distance(|distributions| distributions.trains.iter().map(packets).collect())
-    }
-
-    fn summaries(&self, column: &Column) -> [Option<Summary>; 2] {
-        [self.one.summary(column), self.other.summary(column)]
-    }
-}
-
-/// By how much the mean of `other` is above that of `one`, as a share of it; `None` where that is 0.
-fn relative_difference(one: &Summary, other: &Summary) -> Option<f64> {
-    (one.mean != 0.0).then(|| other.mean / one.mean - 1.0)
-}
-
-/// A table for each pair: distances of distributions, and the metrics with how often chance alone would have them so far apart. `None`
-/// where no settings are in both.
-pub fn render_comparison_terminal(one: &ReportInput, other: &ReportInput, width: Option<u16>) -> Option<String> {
-    let groups = [Group::all(one), Group::all(other)];
-    let comparison = Comparison::of(&groups[0], &groups[1])?;
-    let mut text = format!("A  {}\nB  {}\n", title(one), title(other));
-    let columns: Vec<&Column> = COLUMNS.iter().filter(|column| column.place == Place::Brief).collect();
-    for pair in &comparison.pairs {
-        let _ = writeln!(text, "\n{}: {} and {} runs", pair.label, pair.one.runs.len(), pair.other.runs.len());
-        let mut rows = Vec::new();
-        for column in &columns {
-            let summaries = pair.summaries(column);
-            let [left, right] = [0, 1].map(|side| column.cell(summaries[side].as_ref()));
-            let both = summaries[0].as_ref().zip(summaries[1].as_ref());
-            let difference = both.and_then(|(one, other)| relative_difference(one, other));
-            let chance = both.and_then(|(one, other)| difference_by_chance(one, other));
-            let difference = difference.map_or_else(|| NOTHING.to_owned(), |share| format!("{:+.1} %", share * 100.0));
-            let chance = chance.map_or_else(|| NOTHING.to_owned(), chance_in_words);
-            rows.push(vec![column.heading.to_owned(), left, right, difference, chance]);
-        }
-        let headings = ["", "A", "B", "B against A", "by chance"];
-        let _ = writeln!(text, "{}", table(headings.into_iter(), &rows, width.unwrap_or(DEFAULT_WIDTH)));
-        let distance =
-            |distance: Option<f64>| distance.map_or_else(|| NOTHING.to_owned(), |value| format!("{value:.3}"));
-        let _ = writeln!(
-            text,
-            "distance of the gaps {}, of the packets by the length of their trains {} (0: the same, 1: nothing in common)",
-            distance(pair.gaps()),
-            distance(pair.trains())
-        );
-    }
-    for (letter, alone) in ["A", "B"].into_iter().zip(&comparison.alone) {
-        for label in alone {
-            let _ = writeln!(text, "\nonly in {letter}: {label}");
-        }
-    }
-    Some(text)
-}
-
-/// The same as JSON, with every metric.
-pub fn render_comparison_json(one: &ReportInput, other: &ReportInput) -> Option<String> {
-    let groups = [Group::all(one), Group::all(other)];
-    let comparison = Comparison::of(&groups[0], &groups[1])?;
-    let pairs: Vec<_> = comparison
-        .pairs
-        .iter()
-        .map(|pair| {
-            let metrics: serde_json::Map<String, Value> = COLUMNS
-                .iter()
-                .map(|column| {
-                    let [left, right] = pair.summaries(column);
-                    let both = left.as_ref().zip(right.as_ref());
-                    let row = json!({
-                        "one": left.as_ref().map(statistics),
-                        "other": right.as_ref().map(statistics),
-                        "relative_difference": both.and_then(|(one, other)| relative_difference(one, other)),
-                        "by_chance": both.and_then(|(one, other)| difference_by_chance(one, other)),
-                    });
-                    (column.metric.to_owned(), row)
-                })
-                .collect();
-            json!({
-                "label": pair.label,
-                "runs": [pair.one.runs.len(), pair.other.runs.len()],
-                "gap_distance": pair.gaps(),
-                "train_distance": pair.trains(),
-                "metrics": metrics,
-            })
+        Some(Self {
+            schema: SCHEMA,
+            names: question.names.clone(),
+            made_by: [made_by(one), made_by(other)],
+            alpha,
+            notes: Vec::new(),
+            verdict,
+            conditions,
+            failures,
+            only_in: [lonely(0), lonely(1)],
+            pairs,
+            trains: Vec::new(),
+            is_same_bytes: false,
         })
-        .collect();
-    let [only_in_one, only_in_other] = &comparison.alone;
-    let all = json!({
-        "one": title(one),
-        "other": title(other),
-        "pairs": pairs,
-        "only_in_one": only_in_one,
-        "only_in_other": only_in_other,
-    });
-    Some(format!("{all:#}\n"))
+    }
+
+    /// What came of two sides that are the same bytes, without a run: no run of one could differ from that of the other.
+    pub fn of_the_same_bytes(question: &Question, label: &str) -> Self {
+        Self {
+            schema: SCHEMA,
+            names: question.names.clone(),
+            made_by: Default::default(),
+            alpha: question.alpha,
+            notes: vec![
+                "A and B are the same bytes with the same settings: every run would be the same, so nothing was run"
+                    .to_owned(),
+            ],
+            verdict: vec![Verdict { label: label.to_owned(), text: "A and B are the same".to_owned() }],
+            conditions: question.conditions.iter().map(|condition| condition.outcome_of_the_same(label)).collect(),
+            failures: Failures { p: 1.0, ..Failures::default() },
+            pairs: Vec::new(),
+            only_in: Default::default(),
+            trains: Vec::new(),
+            is_same_bytes: true,
+        }
+    }
+
+    /// How many conditions fail or could not be judged, one more where runs failed. With `strict`, undecided ones count too.
+    pub fn wrong(&self, strict: bool) -> usize {
+        let is_wrong = |judgement: &&Judgement| match judgement.outcome {
+            ConditionOutcome::Passes => false,
+            ConditionOutcome::Undecided => strict,
+            ConditionOutcome::Fails | ConditionOutcome::NotMeasured => true,
+        };
+        self.conditions.iter().filter(is_wrong).count() + usize::from(self.failures.failed != [0, 0])
+    }
+
+    /// True where more runs would not say more: every condition is decided or, where there is none, every metric of the verdict has a
+    /// difference or would have shown one of `smallest` (a share of the mean of A).
+    pub fn is_decided(&self, smallest: f64) -> bool {
+        if !self.conditions.is_empty() {
+            return self.conditions.iter().all(|judgement| judgement.outcome != ConditionOutcome::Undecided);
+        }
+        let is_decided = |row: &Row| match row.change {
+            Change::Unknown => false,
+            Change::NoneShown => row
+                .difference
+                .as_ref()
+                .and_then(|difference| difference.smallest_detectable_relative)
+                .is_some_and(|share| share <= smallest),
+            _ => true,
+        };
+        self.pairs.iter().flat_map(|pair| &pair.metrics).filter(|row| row.is_primary).all(is_decided)
+    }
+
+    /// As JSON: everything, in the units that the names of the metrics say.
+    ///
+    /// # Panics
+    /// Never: it holds only what JSON can say.
+    pub fn to_json(&self) -> String {
+        let text = serde_json::to_string_pretty(self).expect("a comparison holds only what JSON can say");
+        text + "\n"
+    }
 }
 
-fn title(input: &ReportInput) -> String {
-    format!("{}: {}", input.experiment, input.command)
-}
-
-/// Settings as they are without what only models of hosts have.
-fn without_model(settings: &Settings) -> Settings {
+/// The usual key: all settings except those that only models of hosts have.
+pub fn settings_key(settings: &Settings) -> String {
     let mut settings = settings.clone();
     settings.hosts.model = HostModel::default();
-    settings
+    quiclab_experiment::settings_text(&settings)
 }
 
-fn chance_in_words(chance: f64) -> String {
-    if chance < 0.001 { "< 0.001".to_owned() } else { format!("{chance:.3}") }
+/// Groups with the same key.
+fn pairs_of<'a>(groups: &'a [Vec<Group<'a>>; 2], keys: [Key; 2]) -> Vec<[&'a Group<'a>; 2]> {
+    let mut pairs = Vec::new();
+    for left in &groups[0] {
+        let key = keys[0](left.settings);
+        pairs.extend(groups[1].iter().filter(|right| keys[1](right.settings) == key).map(|right| [left, right]));
+    }
+    pairs
+}
+
+impl Pair {
+    fn of(groups: [&Group; 2], question: &Question) -> Self {
+        let seeds = groups.map(|group| group.runs.iter().map(|run| run.run.seed).collect::<BTreeSet<_>>());
+        let common_seeds = seeds[0].intersection(&seeds[1]).count();
+        let is_paired = common_seeds > 1;
+        let is_primary = |metric: &str| match &question.metrics[..] {
+            [] => metric_facts(metric).is_some_and(|facts| facts.is_primary),
+            named => named.iter().any(|name| name == metric),
+        };
+        let row = |column: &'static crate::columns::Column| {
+            let values = Values::of(groups, column.metric, is_paired);
+            Row::of(column, &values, is_primary(column.metric), question.alpha).with_reasons(groups)
+        };
+        // The longer one also says what the hosts are like.
+        let [left, right] = groups.map(|group| &group.label);
+        let packets = |(length, count): &(u64, u64)| (*length, length * count);
+        Self {
+            label: if left.len() > right.len() { left.clone() } else { right.clone() },
+            runs: groups.map(|group| group.runs.len()),
+            common_seeds,
+            is_paired,
+            gap_distance: distance(groups, |distributions| distributions.gaps_ns.clone()),
+            train_distance: distance(groups, |distributions| distributions.trains.iter().map(packets).collect()),
+            metrics: COLUMNS.iter().map(row).collect(),
+        }
+    }
+}
+
+/// Distance of two distributions, over all runs of each side.
+fn distance(groups: [&Group; 2], part: impl Fn(&Distributions) -> Vec<(u64, u64)>) -> Option<f64> {
+    let [one, other] =
+        groups.map(|group| group.runs.iter().flat_map(|run| part(&run.metrics.distributions)).collect::<Vec<_>>());
+    distribution_distance(one, other)
+}
+
+/// Corrects the p-values of the metrics that the verdict is about, or of all others, together over all pairs, and decides what became of each.
+fn correct(pairs: &mut [Pair], is_primary: bool, alpha: f64) {
+    let rows = pairs.iter_mut().flat_map(|pair| &mut pair.metrics);
+    let mut rows: Vec<_> = rows.filter(|row| row.is_primary == is_primary && row.p().is_some()).collect();
+    let values: Vec<_> = rows.iter().filter_map(|row| row.p()).collect();
+    let family = values.len();
+    for (row, p) in rows.iter_mut().zip(holm(&values)) {
+        row.decide(p, family, alpha);
+    }
+}
+
+impl Failures {
+    fn of(sides: [&ReportInput; 2], alpha: f64) -> Self {
+        let failed = sides.map(|side| side.failures.len() as u64);
+        let tried = sides.map(|side| (side.failures.len() + side.runs.len()) as u64);
+        let p = failures_by_chance((failed[0], tried[0]), (failed[1], tried[1]));
+        let messages =
+            sides.map(|side| side.failures.iter().map(|row| (row.folder.clone(), row.message.clone())).collect());
+        Self { failed, tried, p, differ: p <= alpha, messages }
+    }
+
+    /// Nothing is judged by a selection of runs.
+    fn applied_to(&self, judgement: Judgement) -> Judgement {
+        if !self.differ {
+            return judgement;
+        }
+        Judgement {
+            outcome: ConditionOutcome::NotMeasured,
+            numbers: "more runs of one side failed, so those that are left are not comparable".to_owned(),
+            estimate: None,
+            interval: None,
+            ..judgement
+        }
+    }
+
+    /// In a sentence; `None` where no run failed.
+    pub fn in_words(&self) -> Option<String> {
+        let [a, b] = self.failed;
+        let [all_a, all_b] = self.tried;
+        if a + b == 0 {
+            return None;
+        }
+        let counts = format!("{a} of {all_a} runs of A failed, {b} of {all_b} of B");
+        Some(if self.differ {
+            format!("{counts} (by chance {})", words::p(self.p))
+        } else {
+            format!("{counts}; the numbers are those of the runs that are left")
+        })
+    }
+}
+
+fn made_by(input: &ReportInput) -> String {
+    format!("{}: {}", input.experiment, input.command)
 }

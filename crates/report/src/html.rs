@@ -84,7 +84,7 @@ pub(crate) fn page_with(title: &str, style: &str, script: &Markup, body: &Markup
 }
 
 /// The library's offline sources hold a second script, for formulas, which is not needed.
-fn plotly_script() -> String {
+pub(crate) fn plotly_script() -> String {
     const END: &str = "</script>";
     let sources = Plot::offline_js_sources();
     let end = sources.find(END).map_or(sources.len(), |start| start + END.len());

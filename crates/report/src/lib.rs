@@ -28,7 +28,11 @@ pub use analysis::{
     AnalysisInput, AnalyzedCapture, render_analysis_html, render_analysis_json, render_analysis_terminal,
 };
 pub use columns::metric_names;
-pub use comparison::{render_comparison_json, render_comparison_terminal};
+pub use comparison::{
+    Change, Comparison, Condition, ConditionOutcome, DifferenceNumbers, Judgement, Key, Pair, Question, Row, SeenTrain,
+    SideNumbers, TrainDifference, Verdict, render_comparison_html, render_comparison_markdown,
+    render_comparison_terminal, settings_key,
+};
 pub use findings::{Finding, Outcome, Side, findings, render_findings};
 pub use html::{render_html, render_html_with_pages};
 pub use input::{FailureRow, ReportInput, RunRow};

@@ -105,7 +105,7 @@ pub fn render_markdown_brief(input: &ReportInput) -> String {
 }
 
 /// Text that Markdown would read as something else.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for character in text.chars() {
         if "\\`*_[]<>|#".contains(character) {

@@ -7,7 +7,7 @@ use std::{
     process::{Command, Output},
 };
 
-use quiclab_report::render_html;
+use quiclab_report::{Comparison, Question, render_comparison_html, render_html, settings_key};
 
 const FIGURES: usize = 5;
 
@@ -41,6 +41,25 @@ fn every_picture_is_drawn_without_a_complaint() {
     }
     // Each picture has a layer for its traces; an error in the data would leave it out.
     assert!(document.matches("class=\"cartesianlayer\"").count() >= FIGURES, "not all pictures were drawn");
+}
+
+#[test]
+fn the_page_of_a_comparison_draws_its_pictures() {
+    let [one, other] = [36e6, 30e6].map(|goodput| common::side(&[goodput, goodput + 1e5, goodput + 3e5], &[]));
+    let question = Question {
+        names: ["main".to_owned(), "pr".to_owned()],
+        conditions: Vec::new(),
+        metrics: Vec::new(),
+        alpha: 0.05,
+    };
+    let comparison = Comparison::of(&one, &other, [&settings_key, &settings_key], &question).unwrap();
+    let (document, log) =
+        load(&render_comparison_html(&comparison, Some(([&one, &other], [&settings_key, &settings_key]))));
+    assert!(complaints(&log).is_empty(), "{:?}", complaints(&log));
+    for id in ["differences-0", "gap-cdf", "train-lengths"] {
+        let start = document.find(&format!("id=\"{id}\"")).unwrap_or_else(|| panic!("no {id} in the page"));
+        assert!(document[start..].contains("main-svg"), "{id} is empty");
+    }
 }
 
 #[test]

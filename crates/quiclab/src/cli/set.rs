@@ -11,7 +11,7 @@ pub struct SetOptions {
     pub settings: Vec<(String, String)>,
 }
 
-fn parse_setting(text: &str) -> Result<(String, String), String> {
+pub(super) fn parse_setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
         _ => Err(format!("found {text:?}, expected KEY=VALUE such as path.rate=\"20 Mbit/s\"")),

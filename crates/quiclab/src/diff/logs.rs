@@ -50,7 +50,11 @@ pub fn around(letter: &str, record: &Record, packet: &SeenPacket) -> Result<Stri
     Ok(text)
 }
 
-fn qlogs(folder: &Path) -> Result<Vec<PathBuf>> {
+/// The files in a folder of qlogs, in order of name; none where there is no such folder.
+///
+/// # Errors
+/// Where it cannot be read.
+pub fn qlogs(folder: &Path) -> Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
     }

@@ -137,3 +137,22 @@ pub fn input() -> ReportInput {
         expectations_left_out: Vec::new(),
     }
 }
+
+/// Runs of one setting with these goodputs, seeds from 1, and runs that failed.
+#[allow(dead_code, reason = "each test program uses its own part")]
+pub fn side(goodputs_bps: &[f64], failures: &[FailureRow]) -> ReportInput {
+    let runs = (1..).zip(goodputs_bps).map(|(repetition, goodput)| row("quiche", "on", repetition, Some(*goodput)));
+    ReportInput {
+        runs: runs.collect(),
+        failures: failures.to_vec(),
+        published: Vec::new(),
+        expectations: Vec::new(),
+        ..input()
+    }
+}
+
+/// A run that failed.
+#[allow(dead_code, reason = "each test program uses its own part")]
+pub fn failure(folder: &str) -> FailureRow {
+    FailureRow { folder: folder.to_owned(), message: "the client ended with exit status 1".to_owned() }
+}

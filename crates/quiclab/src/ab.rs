@@ -1,0 +1,287 @@
+//! `quiclab ab`
+
+mod looks;
+mod notes;
+mod revision;
+mod same;
+mod show;
+mod sides;
+mod train_search;
+mod trains;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::atomic::Ordering,
+};
+
+use anyhow::{Context, Result, bail};
+use quiclab_experiment::{
+    Plan,
+    run::{Run, Settings},
+    settings_text,
+};
+use quiclab_report::{Comparison, Question, ReportInput};
+use quiclab_testbed::perform::Interrupted;
+
+use crate::{
+    cli::{AbArguments, Output, RunArguments, SetOptions, StackOptions},
+    laboratory::Laboratory,
+    results::Results,
+    run, signals,
+};
+use looks::Looks;
+pub use show::show;
+use sides::{Request, Side};
+
+/// The chance that a verdict may have of showing a difference where there is none, and the conditions of failing a B that should pass.
+pub const ALPHA: f64 = 0.05;
+/// What is run where no file is given.
+const USUAL: &str = include_str!("ab/usual.toml");
+
+/// Runs A and B with the same seeds and compares them. Returns how many conditions fail.
+///
+/// # Errors
+/// A wrong file or side, a missing program, an interruption.
+pub fn ab(arguments: &AbArguments) -> Result<u8> {
+    let stop = signals::stop_flag()?;
+    show::check(&arguments.judge)?;
+    let request = Request::parse(arguments)?;
+    let sides = request.sides(arguments)?;
+    let out = arguments.out.clone().unwrap_or_else(|| Path::new("results/ab").join(sides::folder_name(&sides)));
+    fs::create_dir_all(&out).with_context(|| out.display().to_string())?;
+    let files = match &request.files[..] {
+        [] => {
+            let path = out.join("usual.toml");
+            fs::write(&path, USUAL).with_context(|| path.display().to_string())?;
+            vec![path]
+        }
+        files => files.to_vec(),
+    };
+    let texts = files.iter().map(|file| run::read_text(file)).collect::<Result<Vec<_>>>()?;
+    if let Some((file, _)) = files.iter().zip(&texts).find(|(_, text)| quiclab_experiment::scenario::is_scenario(text))
+    {
+        bail!("{}: found a scenario of models, expected an experiment with stacks", file.display());
+    }
+    let open = |side: &Side| {
+        let own = side.stack.iter().cloned().collect();
+        let stacks = StackOptions { folder: arguments.stacks.clone(), own, rebuild: arguments.rebuild };
+        Laboratory::open(&stacks, stop.clone())
+    };
+    let laboratories = [open(&sides[0])?, open(&sides[1])?];
+    let bench =
+        Bench { arguments, sides: &sides, laboratories: &laboratories, files: &files, texts: &texts, out: &out };
+    let question = Question {
+        names: [0, 1].map(|side| sides[side].name.clone()),
+        conditions: arguments.judge.fail_if.clone(),
+        metrics: arguments.judge.metrics.clone(),
+        alpha: ALPHA,
+    };
+    let pairing = bench.pairing()?;
+    if same::are_same(&bench, &pairing)? {
+        let comparison = Comparison::of_the_same_bytes(&question, &pairing.label());
+        return show(&comparison, None, &arguments.judge);
+    }
+    let mut looks = Looks::new(arguments, pairing.groups());
+    loop {
+        let plans = bench.plans(looks.repetitions())?;
+        let inputs = [bench.perform(0, &plans)?, bench.perform(1, &plans)?];
+        if stop.load(Ordering::Relaxed) {
+            return Err(Interrupted::ByRequest.into());
+        }
+        let question = Question { alpha: looks.alpha(ALPHA), ..question.clone() };
+        let keys: [&dyn Fn(&Settings) -> String; 2] = [&|one| pairing.key(0, one), &|one| pairing.key(1, one)];
+        let Some(mut comparison) = Comparison::of(&inputs[0], &inputs[1], keys, &question) else {
+            bail!("{}", nothing_to_compare(&inputs, &out));
+        };
+        let runs = inputs.iter().map(|input| input.runs.len() + input.failures.len()).sum();
+        if !comparison.is_decided(arguments.smallest_change / 100.0)
+            && let Some(repetitions) = looks.next(runs)
+        {
+            eprintln!("quiclab: not decided yet; {repetitions} repetitions on each side next");
+            continue;
+        }
+        comparison.notes = notes::notes(&bench, &pairing, &plans);
+        comparison.notes.extend(looks.in_words());
+        comparison.trains = trains::differences(&comparison, &inputs, keys, &out);
+        return show(&comparison, Some(([&inputs[0], &inputs[1]], keys)), &arguments.judge);
+    }
+}
+
+/// Why nothing can be compared: no run of one side is left.
+fn nothing_to_compare(inputs: &[ReportInput; 2], out: &Path) -> String {
+    let count = |input: &ReportInput| {
+        format!("{} of {} runs failed", input.failures.len(), input.failures.len() + input.runs.len())
+    };
+    let first = inputs
+        .iter()
+        .flat_map(|input| &input.failures)
+        .next()
+        .map_or_else(String::new, |row| format!("; the first: {}", row.message));
+    format!(
+        "found no settings with runs on both sides: of A {}, of B {}{first}\nhint: {}/a/failed and {}/b/failed have what is known of them",
+        count(&inputs[0]),
+        count(&inputs[1]),
+        out.display(),
+        out.display()
+    )
+}
+
+/// What is run, and where.
+struct Bench<'a> {
+    arguments: &'a AbArguments,
+    sides: &'a [Side; 2],
+    laboratories: &'a [Laboratory; 2],
+    files: &'a [PathBuf],
+    texts: &'a [String],
+    out: &'a Path,
+}
+
+/// Which settings of A belong to which of B.
+struct Pairing {
+    /// Distinct settings of each side, in the order of the plans.
+    sides: [Vec<Settings>; 2],
+    /// Indices into them.
+    pairs: Vec<(usize, usize)>,
+}
+
+impl Bench<'_> {
+    fn run_arguments(&self, side: usize, file: usize, repetitions: Option<u32>) -> RunArguments {
+        let Self { arguments, sides, files, .. } = self;
+        let out = self.out.join(["a", "b"][side]);
+        // One file has the folder for itself, so that `quiclab report` and `quiclab check` find it there.
+        let out = if files.len() == 1 { out } else { out.join(files[file].file_stem().unwrap_or_default()) };
+        let mut settings = arguments.set.settings.clone();
+        settings.extend(sides[side].settings.clone());
+        RunArguments {
+            file: files[file].clone(),
+            profile: arguments.profile.clone(),
+            reps: repetitions,
+            filter: arguments.filter.clone(),
+            set: SetOptions { settings },
+            testbed: None,
+            jobs: arguments.jobs,
+            out: Some(out),
+            wall_timeout: arguments.wall_timeout,
+            dry_run: false,
+            stacks: StackOptions {
+                folder: arguments.stacks.clone(),
+                own: sides[side].shown_stack.iter().cloned().collect(),
+                rebuild: false,
+            },
+            output: Output { json: false },
+        }
+    }
+
+    /// The plan of every file on both sides.
+    fn plans(&self, repetitions: Option<u32>) -> Result<Vec<[Plan; 2]>> {
+        let plan = |side: usize, file: usize| {
+            let arguments = self.run_arguments(side, file, repetitions);
+            let name = self.files[file].display().to_string();
+            let plan = run::plan_transfers(&name, &self.texts[file], &arguments, &self.laboratories[side])?;
+            // Whoever compares two stacks wants both of them in the runs.
+            if let [unused, ..] = &plan.unused[..] {
+                bail!(
+                    "{name}: found no run with the stack {unused:?}, which is {}\nhint: --set stack.name={unused}",
+                    ["A", "B"][side]
+                );
+            }
+            Ok(plan)
+        };
+        (0..self.files.len()).map(|file| Ok([plan(0, file)?, plan(1, file)?])).collect()
+    }
+
+    fn pairing(&self) -> Result<Pairing> {
+        let plans = self.plans(Some(1))?;
+        let settings = |side: usize| {
+            let runs = plans.iter().flat_map(|plans| &plans[side].runs);
+            let mut distinct: Vec<Settings> = Vec::new();
+            for Run { settings, .. } in runs {
+                if !distinct.contains(settings) {
+                    distinct.push(settings.clone());
+                }
+            }
+            distinct
+        };
+        let sides = [settings(0), settings(1)];
+        let toggled: Vec<_> = self.sides.iter().flat_map(|side| &side.settings).map(|(key, _)| key.as_str()).collect();
+        Ok(Pairing::of(sides, &toggled))
+    }
+
+    /// Performs the runs of one side, as far as there is no record of them.
+    fn perform(&self, side: usize, plans: &[[Plan; 2]]) -> Result<ReportInput> {
+        let mut all: Option<ReportInput> = None;
+        for (file, plans) in plans.iter().enumerate() {
+            let plan = &plans[side];
+            let arguments = self.run_arguments(side, file, Some(repetitions(plan)));
+            eprintln!("quiclab: {}, {}: {} runs", ["A", "B"][side], plan.experiment, plan.runs.len());
+            let (results, _) = run::perform(&self.files[file], plan, &arguments, &self.laboratories[side])?;
+            results.report()?;
+            let input = Results::measured(&results)?;
+            match &mut all {
+                None => all = Some(input),
+                Some(all) => {
+                    all.runs.extend(input.runs);
+                    all.failures.extend(input.failures);
+                }
+            }
+        }
+        all.context("no file was given")
+    }
+}
+
+/// How often a plan repeats its runs.
+fn repetitions(plan: &Plan) -> u32 {
+    plan.runs.iter().map(|run| run.repetition).max().unwrap_or(1)
+}
+
+impl Pairing {
+    /// Pairs settings by their order, where both sides have as many; otherwise those that differ in names of stacks and in `toggled` keys
+    /// alone, and the others have no counterpart.
+    fn of(sides: [Vec<Settings>; 2], toggled: &[&str]) -> Self {
+        let [one, other] = &sides;
+        let pairs = if one.len() == other.len() {
+            (0..one.len()).map(|place| (place, place)).collect()
+        } else {
+            let counterpart =
+                |left: &Settings| other.iter().position(|right| unintended(left, right, toggled).is_empty());
+            one.iter().enumerate().filter_map(|(place, left)| Some((place, counterpart(left)?))).collect()
+        };
+        Self { sides, pairs }
+    }
+
+    /// The same text for settings of A and of B that belong together.
+    fn key(&self, side: usize, settings: &Settings) -> String {
+        let place = self.sides[side].iter().position(|one| one == settings);
+        let is_of = |pair: &&(usize, usize)| Some([pair.0, pair.1][side]) == place;
+        match self.pairs.iter().find(is_of) {
+            Some((left, _)) => left.to_string(),
+            None => format!("{side}: {}", settings_text(settings)),
+        }
+    }
+
+    /// Pairs of settings.
+    fn pairs(&self) -> impl Iterator<Item = (&Settings, &Settings)> {
+        self.pairs.iter().map(|(left, right)| (&self.sides[0][*left], &self.sides[1][*right]))
+    }
+
+    /// Settings of both sides that are run.
+    fn groups(&self) -> usize {
+        self.sides[0].len() + self.sides[1].len()
+    }
+
+    /// What is compared, in a few words.
+    fn label(&self) -> String {
+        self.sides[1].first().map_or_else(String::new, |settings| settings.stack.name.clone())
+    }
+}
+
+/// Settings in which two sides differ beside the names of stacks and the `toggled` keys, with both values.
+fn unintended(one: &Settings, other: &Settings, toggled: &[&str]) -> Vec<(String, [String; 2])> {
+    const NAMES: [&str; 3] = ["stack.name", "stack.server", "stack.client"];
+    let differences = quiclab_experiment::settings_differences(one, other).into_iter();
+    differences.filter(|(key, _)| !NAMES.contains(&key.as_str()) && !toggled.contains(&key.as_str())).collect()
+}
+
+#[cfg(test)]
+mod tests;

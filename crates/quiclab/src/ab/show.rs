@@ -1,0 +1,55 @@
+//! What a comparison is shown as.
+
+use std::{fs, path::Path};
+
+use anyhow::{Context, Result, bail};
+use quiclab_report::{
+    Comparison, Key, ReportInput, render_comparison_html, render_comparison_markdown, render_comparison_terminal,
+};
+
+use crate::{cli::JudgeOptions, output};
+
+/// Exit statuses above this have other meanings.
+const MOST_FAILURES: usize = 99;
+/// Standard output, as a file.
+const STANDARD_OUTPUT: &str = "-";
+
+/// Refuses what cannot be shown, before anything is run.
+///
+/// # Errors
+/// Two forms for one standard output.
+pub fn check(judge: &JudgeOptions) -> Result<()> {
+    if judge.output.json && judge.markdown.as_deref() == Some(Path::new(STANDARD_OUTPUT)) {
+        bail!("--json and --markdown: found two forms for standard output, expected one\nhint: --markdown FILE");
+    }
+    Ok(())
+}
+
+/// Prints a comparison, and writes the files that were asked for. Returns how many conditions fail, at most [`MOST_FAILURES`].
+///
+/// # Errors
+/// Where a file cannot be written.
+pub fn show(
+    comparison: &Comparison,
+    inputs: Option<([&ReportInput; 2], [Key; 2])>,
+    judge: &JudgeOptions,
+) -> Result<u8> {
+    check(judge)?;
+    if let Some(path) = &judge.html {
+        fs::write(path, render_comparison_html(comparison, inputs)).with_context(|| path.display().to_string())?;
+        eprintln!("page with pictures: {}", path.display());
+    }
+    match judge.markdown.as_deref() {
+        Some(path) if path == Path::new(STANDARD_OUTPUT) => output::print(&render_comparison_markdown(comparison))?,
+        markdown => {
+            if let Some(path) = markdown {
+                fs::write(path, render_comparison_markdown(comparison)).with_context(|| path.display().to_string())?;
+            }
+            match judge.output.json {
+                true => output::print(&comparison.to_json())?,
+                false => output::print(&render_comparison_terminal(comparison, output::terminal_width()))?,
+            }
+        }
+    }
+    Ok(comparison.wrong(judge.strict).min(MOST_FAILURES) as u8)
+}

@@ -1,0 +1,85 @@
+//! Which train one side has and the other has not.
+
+/// Trains of at most this many packets are no bursts; as in the metrics.
+const SHORT: u64 = quiclab_metrics::SHORT_TRAIN_PACKETS;
+
+/// A train that only one of two senders has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lonely {
+    /// 0 or 1: who has it.
+    pub side: usize,
+    /// Index of its first packet among the sender's, counted from 0.
+    pub first: u64,
+    /// The train of each side: the lonely one, and the longest one of the other side with some of the same packets.
+    pub trains: [usize; 2],
+}
+
+/// The first long train, by the number of its first packet, of which the other side sent the same packets in trains of at most half its
+/// length. Trains are given by their lengths, in order.
+pub fn first_lonely(sides: [&[u64]; 2]) -> Option<Lonely> {
+    let spans = sides.map(spans);
+    let candidates = [0, 1].map(|side| {
+        let (own, others) = (&spans[side], &spans[1 - side]);
+        own.iter().enumerate().find_map(|(place, &(start, length))| {
+            let is_over = |other: &&(usize, (u64, u64))| {
+                let (_, (other_start, other_length)) = other;
+                *other_start < start + length && other_start + other_length > start
+            };
+            let overlapping: Vec<_> = others.iter().copied().enumerate().collect();
+            let longest =
+                overlapping.iter().filter(is_over).max_by_key(|(place, (_, length))| (*length, usize::MAX - place))?;
+            let is_lonely = length > SHORT && longest.1.1 * 2 <= length;
+            let trains = if side == 0 { [place, longest.0] } else { [longest.0, place] };
+            is_lonely.then_some(Lonely { side, first: start, trains })
+        })
+    });
+    candidates.into_iter().flatten().min_by_key(|lonely| lonely.first)
+}
+
+/// Index of the first packet and length of each train.
+fn spans(lengths: &[u64]) -> Vec<(u64, u64)> {
+    let mut start = 0;
+    let span = |length: &u64| {
+        let span = (start, *length);
+        start += length;
+        span
+    };
+    lengths.iter().map(span).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_senders_have_no_lonely_train() {
+        assert_eq!(first_lonely([&[10, 1, 1, 16], &[10, 1, 1, 16]]), None);
+    }
+
+    #[test]
+    fn a_burst_that_the_other_sends_apart_is_found_with_its_counterpart() {
+        // Packets 12 to 27 are one train of A; B sends them as 4, 4, 8.
+        let found = first_lonely([&[10, 1, 1, 16, 2], &[10, 1, 1, 4, 4, 8, 2]]);
+        assert_eq!(found, Some(Lonely { side: 0, first: 12, trains: [3, 5] }));
+        let mirrored = first_lonely([&[10, 1, 1, 4, 4, 8, 2], &[10, 1, 1, 16, 2]]);
+        assert_eq!(mirrored, Some(Lonely { side: 1, first: 12, trains: [5, 3] }));
+    }
+
+    #[test]
+    fn half_the_length_is_another_train_and_more_is_not() {
+        assert!(first_lonely([&[12], &[6, 6]]).is_some());
+        assert_eq!(first_lonely([&[12], &[7, 5]]), None);
+    }
+
+    #[test]
+    fn short_trains_are_not_looked_at_nor_what_the_other_never_sent() {
+        assert_eq!(first_lonely([&[5], &[1, 1, 1, 1, 1]]), None);
+        assert_eq!(first_lonely([&[1, 16], &[1]]), None);
+    }
+
+    #[test]
+    fn the_earlier_of_both_sides_is_first() {
+        let found = first_lonely([&[1, 1, 1, 1, 1, 1, 8], &[6, 2, 2, 2, 2]]);
+        assert_eq!(found.map(|lonely| (lonely.side, lonely.first)), Some((1, 0)));
+    }
+}

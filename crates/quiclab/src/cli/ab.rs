@@ -1,0 +1,153 @@
+//! `quiclab ab`, and what it shares with `quiclab compare`.
+
+use std::{path::PathBuf, str::FromStr, time::Duration};
+
+use clap::Args;
+use quiclab_report::{Condition, metric_names};
+
+use super::{Output, SetOptions, parse_filter, set::parse_setting};
+
+/// Arguments of `quiclab ab`.
+#[derive(Debug, Args)]
+#[command(after_help = AB_HELP)]
+pub struct AbArguments {
+    /// A and B: folders with a stack.toml, programs, names of shipped stacks, or FOLDER@REVISION for a revision of git; one of them is enough
+    /// with --a and --b. Then experiment files, which end in .toml [default: 4 MiB over the default path]
+    #[arg(value_name = "A B [FILE]")]
+    pub paths: Vec<String>,
+    /// A setting of A alone, such as stack.gso=on; can be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_setting)]
+    pub a: Vec<(String, String)>,
+    /// A setting of B alone
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_setting)]
+    pub b: Vec<(String, String)>,
+    #[command(flatten)]
+    pub set: SetOptions,
+    /// A profile of the files, such as quick
+    #[arg(long)]
+    pub profile: Option<String>,
+    /// Only runs with this setting; can be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_filter)]
+    pub filter: Vec<(String, String)>,
+    /// Repetitions on each side, instead of the file's number; with --until-decided the first look, 3 at least
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub reps: Option<u32>,
+    /// Repeat until every condition is decided or, without one, until each metric of the verdict differs or would have shown a change of
+    /// --smallest-change
+    #[arg(long)]
+    pub until_decided: bool,
+    /// Where --until-decided gives up: runs of both sides together, or time such as "20 min" [default: 40 runs]
+    #[arg(long, value_name = "RUNS|TIME", requires = "until_decided")]
+    pub budget: Option<Budget>,
+    /// The change, in percent of A, that --until-decided looks for where there is no condition
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = parse_percent)]
+    pub smallest_change: f64,
+    /// Virtual machines side by side; the results do not depend on it [default: one per core]
+    #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Folder for the records of A and B; what is there is not run again [default: results/ab/A-B]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Seconds of this machine's time after which a run is given up
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..))]
+    pub wall_timeout: u64,
+    /// Folder of the shipped stacks [default: stacks/, here or in a folder above]
+    #[arg(long = "stacks", value_name = "DIR")]
+    pub stacks: Option<PathBuf>,
+    /// Run the build commands of A and B again, even where the cache has their builds
+    #[arg(long)]
+    pub rebuild: bool,
+    #[command(flatten)]
+    pub judge: JudgeOptions,
+}
+
+const AB_HELP: &str = "\
+Examples:
+  quiclab ab main/ pr/                                    two builds of an endpoint
+  quiclab ab stack@main stack@HEAD gate.toml --fail-if 'train_max_packets > 1.05x'
+  quiclab ab quiche --a stack.gso=on --b stack.gso=off    two settings of one stack
+  quiclab ab main/ pr/ --until-decided --budget 60 --html page.html
+
+How it decides: docs/reference/ab.md.
+Exit status: the number of conditions that fail or cannot be judged, one more where runs failed, at most 99; with --strict undecided ones \
+count too; 125 it could not be run.";
+
+/// What is asked about two sets of results, and how the answer is shown.
+#[derive(Debug, Args)]
+pub struct JudgeOptions {
+    /// A condition under which B fails: METRIC OPERATOR VALUE, such as "train_max_packets > 1.05x" (against A), "goodput_wire_bps < -5%",
+    /// "drops_packets > +10" or "rtt_p95_ns > 60 ms"; can be given several times
+    #[arg(long, value_name = "CONDITION")]
+    pub fail_if: Vec<Condition>,
+    /// A metric that the verdict is about, instead of the usual ones; can be given several times
+    #[arg(long = "metric", value_name = "NAME", value_parser = parse_metric)]
+    pub metrics: Vec<String>,
+    /// Count undecided conditions as failed
+    #[arg(long)]
+    pub strict: bool,
+    /// Write a page with pictures
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Write Markdown, as for a comment on a pull request: into FILE, or on standard output instead of the tables
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    pub markdown: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Where repeating ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Budget {
+    /// Runs of both sides together.
+    Runs(usize),
+    /// Time of this machine.
+    Time(Duration),
+}
+
+impl FromStr for Budget {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("found {text:?}, expected a number of runs from 1, or a time such as \"20 min\"");
+        if let Ok(runs) = text.trim().parse() {
+            return if runs > 0 { Ok(Budget::Runs(runs)) } else { Err(wrong()) };
+        }
+        let time: quiclab_units::Duration = text.parse().map_err(|_| wrong())?;
+        Ok(Budget::Time(Duration::from_nanos(time.as_nanos())))
+    }
+}
+
+fn parse_metric(text: &str) -> Result<String, String> {
+    if metric_names().any(|name| name == text) {
+        return Ok(text.to_owned());
+    }
+    let near = quiclab_experiment::error::nearest(text, metric_names());
+    let hint =
+        near.map_or_else(|| "docs/reference/metrics.md lists them".to_owned(), |near| format!("did you mean {near}?"));
+    Err(format!("found {text:?}, expected the name of a metric; {hint}"))
+}
+
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim_end().parse::<f64>().ok();
+    number
+        .filter(|percent| *percent > 0.0 && percent.is_finite())
+        .ok_or_else(|| format!("found {text:?}, expected a percentage above 0"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_is_runs_or_time() {
+        assert_eq!("40".parse(), Ok(Budget::Runs(40)));
+        assert_eq!("2 min".parse(), Ok(Budget::Time(Duration::from_secs(120))));
+        assert!("0".parse::<Budget>().is_err() && "soon".parse::<Budget>().is_err());
+    }
+
+    #[test]
+    fn a_percentage_is_above_nothing() {
+        assert_eq!(parse_percent("5%"), Ok(5.0));
+        assert!(parse_percent("0").is_err() && parse_percent("-1").is_err());
+    }
+}

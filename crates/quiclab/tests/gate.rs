@@ -1,0 +1,144 @@
+//! docs/guides/regression-gate.md and gate.yml, run as they are written.
+
+mod common;
+
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use common::{REAL_STACKS, Said, TEST_STACKS, path_with, said};
+
+const GUIDE: &str = include_str!("../../../docs/guides/regression-gate.md");
+const WORKFLOW: &str = include_str!("../../../docs/guides/gate.yml");
+
+/// The blocks of a language in the guide, in order.
+fn blocks(language: &str) -> Vec<&'static str> {
+    let fence = format!("\n```{language}\n");
+    GUIDE.split(&fence).skip(1).map(|rest| rest.split("\n```").next().unwrap()).collect()
+}
+
+/// The script of a step of the workflow.
+fn step(name: &str) -> String {
+    let (_, rest) = WORKFLOW.split_once(&format!("- name: {name}\n")).unwrap_or_else(|| panic!("no step {name}"));
+    let step = rest.split("\n      - ").next().unwrap();
+    let (_, script) = step.split_once("run: ").unwrap_or_else(|| panic!("{name} runs nothing"));
+    match script.strip_prefix("|\n") {
+        Some(lines) => lines.lines().map(|line| format!("{}\n", line.trim_start())).collect(),
+        None => script.to_owned(),
+    }
+}
+
+/// A folder as a reader of the guide has it: a clone of quiclab with its stacks, and two builds of an endpoint.
+struct Reader {
+    folder: tempfile::TempDir,
+}
+
+impl Reader {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let reader = Self { folder };
+        let program = reader.path("bin");
+        fs::create_dir(&program).unwrap();
+        symlink(env!("CARGO_BIN_EXE_quiclab"), program.join("quiclab")).unwrap();
+        symlink(REAL_STACKS, reader.path("stacks")).unwrap();
+        let [gate] = blocks("toml")[..] else { panic!("the guide has one experiment file") };
+        fs::write(reader.path("gate.toml"), gate).unwrap();
+        for build in ["main", "pr"] {
+            reader.endpoint(build, |program| program);
+        }
+        reader
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn endpoint(&self, build: &str, change: impl Fn(String) -> String) {
+        let source = Path::new(TEST_STACKS).join("misbehaving");
+        let folder = self.path(build);
+        fs::create_dir_all(&folder).unwrap();
+        let manifest = fs::read_to_string(source.join("stack.toml")).unwrap();
+        fs::write(folder.join("stack.toml"), manifest.replace("name = \"misbehaving\"", "name = \"my-endpoint\""))
+            .unwrap();
+        let program = fs::read_to_string(source.join("endpoint.pl")).unwrap();
+        fs::write(folder.join("endpoint.pl"), change(program)).unwrap();
+    }
+
+    /// What a pull request may do by mistake: all that is left to send leaves at once, after a pause.
+    fn regress(&self) {
+        const SEND: &str = "    print $connection scalar <$file>;\n";
+        self.endpoint("pr", |program| {
+            assert!(program.contains(SEND), "the endpoint sends in another way now");
+            let pause = "    my $bytes = <$file>;\n    $connection->autoflush(1);\n    print $connection substr $bytes, 0, 500_000;\n    \
+                         select undef, undef, undef, 0.1;\n    print $connection substr $bytes, 500_000;\n";
+            program.replace(SEND, pause)
+        });
+    }
+
+    fn shell(&self, script: &str) -> Said {
+        let mut shell = Command::new("sh");
+        shell.args(["-e", "-c", script]).current_dir(self.folder.path()).env("PATH", path_with(&self.path("bin")));
+        shell.env("GITHUB_STEP_SUMMARY", self.path("summary.md"));
+        said(&mut shell)
+    }
+}
+
+#[test]
+fn the_commands_of_the_guide_find_a_regression() {
+    let reader = Reader::new();
+    reader.regress();
+    let [compare, repeat, check, alone, diff] = blocks("sh")[..] else {
+        panic!("the guide has five blocks of commands")
+    };
+    let told = reader.shell(compare);
+    assert_eq!(told.status, Some(2), "{}{}", told.output, told.errors);
+    assert!(told.output.contains("burstier") && told.output.contains("slower"), "{}", told.output);
+    assert!(told.output.contains("the first long train that B has and the other has not"), "{}", told.output);
+    let table = fs::read_to_string(reader.path("ab.md")).unwrap();
+    assert!(table.contains("**FAILS**: fail if `train_max_packets > 1.05x`"), "{table}");
+    assert!(reader.path("ab.html").is_file());
+    let told = reader.shell(repeat);
+    assert_eq!(told.status, Some(1), "{}{}", told.output, told.errors);
+    assert!(told.errors.contains("3 of 3 runs have a record already"), "{}", told.errors);
+    // The shares of the pull request are too low, and the bottleneck drops few packets still.
+    let told = reader.shell(check);
+    assert_eq!(told.status, Some(1), "{}{}", told.output, told.errors);
+    assert!(told.output.contains("FAILS         at least nine packets of ten"), "{}", told.output);
+    let told = reader.shell(diff);
+    assert_eq!(told.status, Some(1), "{}{}", told.output, told.errors);
+    assert!(told.output.contains("the first packet that differs is number"), "{}", told.output);
+    let told = reader.shell(alone);
+    assert_eq!(told.status, Some(1), "{}{}", told.output, told.errors);
+}
+
+#[test]
+fn the_steps_of_the_workflow_pass_a_build_that_changes_nothing_and_stop_a_regression() {
+    let reader = Reader::new();
+    // What the steps before leave behind.
+    let program = reader.path("quiclab/target/x86_64-unknown-linux-gnu/release");
+    fs::create_dir_all(&program).unwrap();
+    symlink(env!("CARGO_BIN_EXE_quiclab"), program.join("quiclab")).unwrap();
+    symlink(REAL_STACKS, reader.path("quiclab/stacks")).unwrap();
+    fs::copy(reader.path("gate.toml"), reader.path("pr/gate.toml")).unwrap();
+    let told = reader.shell(&step("Compare"));
+    assert_eq!(told.status, Some(0), "{}{}", told.output, told.errors);
+    assert!(told.output.contains("A and B are the same bytes"), "{}", told.output);
+    assert_eq!(reader.shell(&step("Promises")).status, Some(0));
+    reader.regress();
+    let told = reader.shell(&step("Compare"));
+    assert_eq!(told.status, Some(2), "{}{}", told.output, told.errors);
+    assert_eq!(reader.shell(&step("Promises")).status, Some(1));
+    let told = reader.shell(&step("Summary"));
+    assert_eq!(told.status, Some(0), "{}", told.errors);
+    assert!(fs::read_to_string(reader.path("summary.md")).unwrap().contains("FAILS"));
+}
+
+#[test]
+fn the_workflow_keeps_the_cache_that_quiclab_uses() {
+    assert!(WORKFLOW.contains("uses: actions/cache@v4"));
+    assert!(WORKFLOW.contains("path: ${{ env.QUICLAB_CACHE }}"));
+    assert!(WORKFLOW.contains("QUICLAB_CACHE: /tmp/quiclab"));
+}

@@ -1,0 +1,191 @@
+//! A comparison as a page that needs no network.
+
+use maud::{Markup, html};
+
+use super::{Comparison, Key, Pair, forest, measure::Row, pairs_of, terminal::how_compared, words};
+use crate::{
+    columns::NOTHING,
+    figures::{FIGURES, Scene},
+    groups::Group,
+    html::{page_with, picture, plotly_script},
+    input::ReportInput,
+};
+
+const STYLE: &str = "\
+.verdict { border-left: 5px solid #0072B2; background: #eef5fb; padding: 0.3rem 1rem; margin: 1rem 0; font-size: 1.1rem; }
+.outcome[data-outcome=\"better\"], .outcome[data-outcome=\"passes\"] { color: #006B4E; }
+.outcome[data-outcome=\"worse\"] { color: #A33D00; }
+td.words { text-align: left; white-space: normal; }
+td.outcome { text-align: left; white-space: normal; min-width: 14rem; }
+td.outcome[data-outcome^=\"no \"], td.outcome[data-outcome^=\"not \"], td.outcome[data-outcome^=\"the same\"] { font-weight: normal; color: #555; }
+dl.sides dt { float: left; clear: left; width: 2rem; font-weight: 600; }
+dl.sides dd { margin-left: 2rem; }
+";
+
+/// The page: verdict, conditions, a table and a picture of differences for each pair, the distributions of both sides, and every metric. The
+/// inputs are those that the comparison was made of, and pair runs by the same keys; without them it has no distributions.
+pub fn render_comparison_html(comparison: &Comparison, inputs: Option<([&ReportInput; 2], [Key; 2])>) -> String {
+    let body = html! {
+        h1 { "A/B: " (comparison.names[1]) " against " (comparison.names[0]) }
+        dl.sides {
+            @for ((letter, name), made) in ["A", "B"].into_iter().zip(&comparison.names).zip(&comparison.made_by) {
+                dt { (letter) }
+                dd { (name) @if !made.is_empty() { " \u{b7} " code { (made) } } }
+            }
+        }
+        section.verdict {
+            @for verdict in &comparison.verdict { p { strong { (verdict.label) } ": " (verdict.text) } }
+            @for note in &comparison.notes { p.note { (note) } }
+        }
+        (failures(comparison))
+        (conditions(comparison))
+        @for (place, pair) in comparison.pairs.iter().enumerate() {
+            h2 { (pair.label) }
+            p.note { (pair.runs[0]) " runs of A, " (pair.runs[1]) " of B, " (how_compared(pair)) "." }
+            (table(pair, comparison.alpha, &|row| row.is_primary))
+            @if let Some(figure) = forest::draw(place, pair) { (picture(&figure)) }
+            details {
+                summary { "Every other metric" }
+                (table(pair, comparison.alpha, &|row| !row.is_primary))
+            }
+        }
+        (trains(comparison))
+        @if let Some((inputs, keys)) = inputs { (distributions(inputs, keys)) }
+        (how_to_read(comparison))
+        @for (letter, alone) in ["A", "B"].into_iter().zip(&comparison.only_in) {
+            @for label in alone { p { "Only in " (letter) ": " (label) } }
+        }
+    };
+    page_with("A/B", STYLE, &maud::PreEscaped(plotly_script()), &body)
+}
+
+fn failures(comparison: &Comparison) -> Markup {
+    html! {
+        @if let Some(words) = comparison.failures.in_words() {
+            section.failed {
+                h2 { "Failed runs" }
+                p { (words) }
+                ul {
+                    @for (letter, messages) in ["A", "B"].into_iter().zip(&comparison.failures.messages) {
+                        @for (record, message) in messages { li { (letter) ": " code { (record) } ": " (message) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn conditions(comparison: &Comparison) -> Markup {
+    html! {
+        @if !comparison.conditions.is_empty() {
+            h2 { "Conditions" }
+            div.wide {
+                table.expectations {
+                    thead { tr { th {} th { "fail if" } th { "of" } th { "by these numbers" } } }
+                    tbody {
+                        @for judgement in &comparison.conditions {
+                            tr {
+                                td.outcome data-outcome=(judgement.outcome.word()) { (judgement.outcome.word()) }
+                                th { code { (judgement.condition) } }
+                                td { (judgement.label) }
+                                td { (judgement.numbers) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn table(pair: &Pair, alpha: f64, is_in: &dyn Fn(&Row) -> bool) -> Markup {
+    html! {
+        div.wide {
+            table {
+                thead {
+                    tr {
+                        th {} th { "A" } th { "B" } th { "B \u{2212} A" } th { (words::level(alpha)) " interval" } th { "of A" }
+                        th { "p, corrected" } th { "outcome" }
+                    }
+                }
+                tbody {
+                    @for row in pair.metrics.iter().filter(|row| is_in(row)) {
+                        tr {
+                            th title=(row.metric) { (row.heading) }
+                            td title=[medians(&row.a)] { (row.cell(&row.a)) }
+                            td title=[medians(&row.b)] { (row.cell(&row.b)) }
+                            @let [middle, interval] = row.difference_cells();
+                            td { (middle) }
+                            td { (interval) }
+                            td { (row.relative_cell()) }
+                            td { (row.p_cell()) }
+                            td.outcome data-outcome=(row.change.word()) { (row.outcome_cell()) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What a pointer over a cell shows.
+fn medians(side: &Option<super::SideNumbers>) -> Option<String> {
+    let side = side.as_ref()?;
+    let values: Vec<_> = side.values.iter().map(|(seed, value)| format!("seed {seed}: {value}")).collect();
+    Some(format!("median {}, in the unit of metrics.json; {}", side.median, values.join(", ")))
+}
+
+fn trains(comparison: &Comparison) -> Markup {
+    html! {
+        @if !comparison.trains.is_empty() {
+            h2 { "The first long train that only one side has" }
+            @for train in &comparison.trains {
+                p {
+                    strong { (train.label) } ", seed " (train.seed) ": " (train.has) " has it; it begins with packet " (train.first_packet)
+                    " of the sender."
+                }
+                div.wide {
+                    table.expectations {
+                        tbody {
+                            @for (letter, side) in ["A", "B"].into_iter().zip(&train.sides) {
+                                tr { th { (letter) } td { (side.in_words()) } }
+                            }
+                        }
+                    }
+                }
+                p.note { code { (train.more) } }
+            }
+        }
+    }
+}
+
+/// The pictures of a report, with both sides of each pair in them.
+fn distributions(inputs: [&ReportInput; 2], keys: [Key; 2]) -> Markup {
+    let groups = inputs.map(Group::all);
+    let sides: Vec<_> = pairs_of(&groups, keys)
+        .into_iter()
+        .flat_map(|pair| {
+            ["A", "B"].into_iter().zip(pair).map(|(letter, group)| Group {
+                label: format!("{letter}: {}", group.label),
+                settings: group.settings,
+                runs: group.runs.clone(),
+                published: None,
+            })
+        })
+        .collect();
+    let scene = Scene { groups: &sides, alone: &[] };
+    let figures: Vec<_> = FIGURES.iter().filter_map(|draw| draw(&scene)).collect();
+    html! { @for figure in &figures { (picture(figure)) } }
+}
+
+fn how_to_read(comparison: &Comparison) -> Markup {
+    html! {
+        h2 { "How to read this" }
+        p.note {
+            "Mean \u{b1} standard deviation over the runs; " (NOTHING) " where nothing could be measured. Intervals are for each metric by \
+             itself. The p-values of the metrics in the first table of each pair are corrected together for their number by Holm's method, and \
+             those of all other metrics by themselves: below " (comparison.alpha) " a difference counts as shown. \"Would have been seen\" is \
+             the smallest true change that four comparisons of five like this one would show."
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! One metric on both sides.
+
+use std::collections::BTreeMap;
+
+use quiclab_metrics::{Better, Estimate, Summary, Theme, metric_facts};
+use serde::Serialize;
+
+use crate::{
+    columns::{COLUMNS, Column},
+    groups::Group,
+    input::RunRow,
+};
+
+/// Of an interval and a p-value: the share of differences that have to be found.
+const POWER: f64 = 0.8;
+
+/// The values of a metric on both sides, by seed.
+#[derive(Clone, Debug)]
+pub(super) struct Values {
+    resolution: f64,
+    sides: [BTreeMap<u64, f64>; 2],
+    runs: [usize; 2],
+    is_paired: bool,
+}
+
+/// A metric on one side.
+#[derive(Clone, Debug, Serialize)]
+pub struct SideNumbers {
+    /// Runs that have a value.
+    pub count: usize,
+    /// Their mean, in the unit of the metric.
+    pub mean: f64,
+    /// Their standard deviation; `None` of a single one.
+    pub standard_deviation: Option<f64>,
+    /// Their median.
+    pub median: f64,
+    /// The smallest.
+    pub minimum: f64,
+    /// The largest.
+    pub maximum: f64,
+    /// Seed and value of each run.
+    pub values: Vec<(u64, f64)>,
+}
+
+/// B less A.
+#[derive(Clone, Debug, Serialize)]
+pub struct DifferenceNumbers {
+    /// The mean difference, in the unit of the metric.
+    pub mean: f64,
+    /// Where the true one is, for this metric by itself; `None` where nothing was repeated.
+    pub interval: Option<(f64, f64)>,
+    /// The mean difference as a share of the mean of A; `None` where that is 0.
+    pub relative: Option<f64>,
+    /// The p-value of "no difference", for this metric by itself; `None` where nothing was repeated.
+    pub p: Option<f64>,
+    /// The same, corrected for the number of metrics.
+    pub p_corrected: Option<f64>,
+    /// The smallest true difference that would have been shown in four comparisons of five.
+    pub smallest_detectable: Option<f64>,
+    /// The same as a share of the mean of A.
+    pub smallest_detectable_relative: Option<f64>,
+    /// Pearson's correlation of the pairs: what pairing gained. `None` without pairs, or where a side does not vary.
+    pub correlation: Option<f64>,
+    /// True where every pair has two equal values.
+    pub is_same: bool,
+}
+
+/// What became of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// A difference is shown, in the direction that is better.
+    Better,
+    /// A difference is shown, in the direction that is worse.
+    Worse,
+    /// More, of a metric that has no better direction.
+    Higher,
+    /// Less, of such a metric.
+    Lower,
+    /// Equal in every pair.
+    Same,
+    /// No difference is shown.
+    NoneShown,
+    /// Nothing was repeated, so nothing is known of chance.
+    Unknown,
+    /// Without a value on one side or on both.
+    NotMeasured,
+}
+
+/// A metric of two sides.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// Its name.
+    pub metric: &'static str,
+    /// In words, with the unit in which tables show it.
+    pub heading: &'static str,
+    /// Whether the verdict is about it.
+    pub is_primary: bool,
+    /// A.
+    pub a: Option<SideNumbers>,
+    /// B.
+    pub b: Option<SideNumbers>,
+    /// B less A; `None` where a side has no value.
+    pub difference: Option<DifferenceNumbers>,
+    /// What became of it.
+    pub change: Change,
+    /// Runs without a value on each side.
+    pub without_value: [usize; 2],
+    /// Why the analysis withheld it, of A and of B: each reason once.
+    pub withheld: [Vec<String>; 2],
+    #[serde(skip)]
+    pub(super) theme: Theme,
+    #[serde(skip)]
+    pub(super) column: &'static Column,
+    #[serde(skip)]
+    estimate: Option<Estimate>,
+    #[serde(skip)]
+    better: Better,
+}
+
+impl Values {
+    pub(super) fn new(metric: &str, sides: [BTreeMap<u64, f64>; 2], runs: [usize; 2], is_paired: bool) -> Self {
+        let resolution = metric_facts(metric).map_or(0.0, |facts| facts.resolution);
+        Self { resolution, sides, runs, is_paired }
+    }
+
+    pub(super) fn of(groups: [&Group; 2], metric: &str, is_paired: bool) -> Self {
+        let column = COLUMNS.iter().find(|column| column.metric == metric);
+        let sides = groups.map(|group| {
+            let value = |run: &&RunRow| Some((run.run.seed, (column?.value)(&run.metrics.metrics)?));
+            group.runs.iter().filter_map(value).collect()
+        });
+        Self::new(metric, sides, groups.map(|group| group.runs.len()), is_paired)
+    }
+
+    /// Why there is nothing to compare.
+    pub(super) fn missing(&self) -> Option<String> {
+        let empty: Vec<_> = ["A", "B"].into_iter().zip(&self.sides).filter(|(_, side)| side.is_empty()).collect();
+        match &empty[..] {
+            [] => None,
+            [(name, _)] => Some(format!("no value in {name}")),
+            _ => Some("no value on either side".to_owned()),
+        }
+    }
+
+    /// The mean of side 0 or 1, which has values.
+    pub(super) fn mean(&self, side: usize) -> f64 {
+        self.summary(side).map_or(0.0, |summary| summary.mean)
+    }
+
+    /// B less so many times A.
+    pub(super) fn difference(&self, factor: f64) -> Option<Estimate> {
+        if self.is_paired {
+            return Estimate::paired(&self.pairs(), factor, self.resolution);
+        }
+        let [one, other] = [0, 1].map(|side| self.sides[side].values().copied().collect::<Vec<_>>());
+        Estimate::unpaired(&one, &other, factor, self.resolution)
+    }
+
+    /// B by itself.
+    pub(super) fn of_other(&self) -> Option<Estimate> {
+        let values: Vec<_> = self.sides[1].values().copied().collect();
+        Estimate::of_mean(&values, self.resolution.powi(2) / 12.0)
+    }
+
+    fn summary(&self, side: usize) -> Option<Summary> {
+        Summary::of(self.sides[side].values().copied())
+    }
+
+    fn pairs(&self) -> Vec<(f64, f64)> {
+        let [one, other] = &self.sides;
+        one.iter().filter_map(|(seed, value)| Some((*value, *other.get(seed)?))).collect()
+    }
+
+    fn side(&self, side: usize) -> Option<SideNumbers> {
+        let Summary { count, mean, standard_deviation, median, minimum, maximum } = self.summary(side)?;
+        let values = self.sides[side].iter().map(|(seed, value)| (*seed, *value)).collect();
+        Some(SideNumbers { count, mean, standard_deviation, median, minimum, maximum, values })
+    }
+}
+
+impl Row {
+    /// The metric of `column`, not yet corrected for the number of metrics.
+    pub(super) fn of(column: &'static Column, values: &Values, is_primary: bool, alpha: f64) -> Self {
+        let facts = metric_facts(column.metric);
+        let [a, b] = [values.side(0), values.side(1)];
+        let estimate = values.difference(1.0);
+        let difference = a.as_ref().zip(b.as_ref()).map(|(a, b)| {
+            let pairs = if values.is_paired { values.pairs() } else { Vec::new() };
+            // Of the pairs, where there are some: what has no counterpart says nothing about the difference.
+            let mean = estimate.map_or(b.mean - a.mean, |estimate| estimate.mean);
+            DifferenceNumbers {
+                mean,
+                interval: estimate.map(|estimate| estimate.interval(alpha)),
+                relative: (a.mean != 0.0).then(|| mean / a.mean),
+                p: estimate.map(|estimate| estimate.p()),
+                p_corrected: None,
+                smallest_detectable: None,
+                smallest_detectable_relative: None,
+                correlation: correlation(&pairs),
+                is_same: !pairs.is_empty() && pairs.iter().all(|(one, other)| one == other),
+            }
+        });
+        let count = |side: &Option<SideNumbers>| side.as_ref().map_or(0, |side| side.count);
+        Self {
+            metric: column.metric,
+            heading: column.heading.trim_start_matches('\u{a0}'),
+            is_primary,
+            without_value: [values.runs[0] - count(&a), values.runs[1] - count(&b)],
+            withheld: Default::default(),
+            change: if difference.is_some() { Change::Unknown } else { Change::NotMeasured },
+            a,
+            b,
+            difference,
+            theme: facts.map_or(Theme::Other, |facts| facts.theme),
+            column,
+            estimate,
+            better: facts.map_or(Better::Neither, |facts| facts.better),
+        }
+    }
+
+    /// Says why the runs of these groups have no value.
+    pub(super) fn with_reasons(mut self, groups: [&Group; 2]) -> Self {
+        for (side, group) in groups.into_iter().enumerate() {
+            let withheld = group.runs.iter().flat_map(|run| &run.metrics.withheld);
+            for withheld in withheld.filter(|withheld| withheld.metrics.iter().any(|name| name == self.metric)) {
+                if !self.withheld[side].contains(&withheld.reason) {
+                    self.withheld[side].push(withheld.reason.clone());
+                }
+            }
+        }
+        self
+    }
+
+    /// The p-value for this metric by itself.
+    pub(super) fn p(&self) -> Option<f64> {
+        self.difference.as_ref()?.p
+    }
+
+    /// Decides what became of the metric, one of `family` metrics.
+    pub(super) fn decide(&mut self, p_corrected: f64, family: usize, alpha: f64) {
+        let (Some(difference), Some(estimate)) = (&mut self.difference, self.estimate) else { return };
+        difference.p_corrected = Some(p_corrected);
+        // What the strictest step of the correction lets through.
+        let smallest = estimate.smallest_detectable(alpha / family as f64, POWER);
+        let mean = self.a.as_ref().map_or(0.0, |side| side.mean);
+        difference.smallest_detectable = Some(smallest);
+        difference.smallest_detectable_relative = (mean != 0.0).then(|| smallest / mean.abs());
+        self.change = if difference.is_same {
+            Change::Same
+        } else if p_corrected > alpha {
+            Change::NoneShown
+        } else {
+            match (self.better, difference.mean > 0.0) {
+                (Better::Neither, true) => Change::Higher,
+                (Better::Neither, false) => Change::Lower,
+                (Better::Higher, true) | (Better::Lower, false) => Change::Better,
+                _ => Change::Worse,
+            }
+        };
+    }
+}
+
+impl Change {
+    /// A difference that is shown.
+    pub fn is_shown(self) -> bool {
+        matches!(self, Change::Better | Change::Worse | Change::Higher | Change::Lower)
+    }
+
+    /// For people.
+    pub fn word(self) -> &'static str {
+        match self {
+            Change::Better => "better",
+            Change::Worse => "worse",
+            Change::Higher => "higher",
+            Change::Lower => "lower",
+            Change::Same => "the same in every run",
+            Change::NoneShown => "no difference shown",
+            Change::Unknown => "not repeated",
+            Change::NotMeasured => "not measured",
+        }
+    }
+}
+
+fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
+    let count = pairs.len() as f64;
+    let mean = |side: fn(&(f64, f64)) -> f64| pairs.iter().map(side).sum::<f64>() / count;
+    let [one, other] = [mean(|pair| pair.0), mean(|pair| pair.1)];
+    let sum =
+        |product: fn(f64, f64) -> f64| pairs.iter().map(|pair| product(pair.0 - one, pair.1 - other)).sum::<f64>();
+    let scale = (sum(|one, _| one * one) * sum(|_, other| other * other)).sqrt();
+    (pairs.len() > 1 && scale > 0.0).then(|| sum(|one, other| one * other) / scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn correlation_is_one_on_a_line_and_unknown_without_spread() {
+        assert_eq!(correlation(&[(1.0, 10.0), (2.0, 20.0), (3.0, 30.0)]), Some(1.0));
+        assert_eq!(correlation(&[(1.0, 3.0), (2.0, 2.0), (3.0, 1.0)]), Some(-1.0));
+        assert_eq!(correlation(&[(1.0, 3.0), (1.0, 2.0)]), None);
+        assert_eq!(correlation(&[]), None);
+    }
+}
