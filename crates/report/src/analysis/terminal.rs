@@ -73,8 +73,7 @@ pub fn render_analysis_terminal(input: &AnalysisInput, width: Option<u16>) -> St
     }
     for (capture, direction) in &directions {
         if let Some(line) = crate::phases::line(&direction.run) {
-            let (from, to) = endpoints(capture, direction.flow, direction.sender);
-            let _ = writeln!(text, "{from} to {to}: {line}");
+            let _ = writeln!(text, "{}: {line}", title(capture, direction).join(" "));
         }
     }
     for note in &input.notes {
