@@ -137,7 +137,7 @@ fn a_capture_with_time_stamps_has_its_losses_and_round_trips() {
 #[test]
 fn a_metric_is_null_exactly_where_a_need_of_it_is_taken_away() {
     fn one_in_twenty(seen: &Seen, sender: Role) -> bool {
-        seen.sender == sender && seen.is_one_rtt() && seen.number % 20 == 0
+        seen.sender == sender && seen.is_one_rtt() && seen.number.is_multiple_of(20)
     }
     type Change = fn(&mut Seen) -> usize;
     let changes: [(&[Need], Change); 7] = [
@@ -163,7 +163,7 @@ fn a_metric_is_null_exactly_where_a_need_of_it_is_taken_away() {
             1
         }),
         (&[PeerFrames], |seen| {
-            if seen.sender == Role::Client && seen.is_one_rtt() && seen.number % 3 == 0 {
+            if seen.sender == Role::Client && seen.is_one_rtt() && seen.number.is_multiple_of(3) {
                 seen.hide_frames();
             }
             1
@@ -284,7 +284,7 @@ fn a_capture_that_begins_late_counts_nothing_from_a_first_packet_that_it_has_not
 #[test]
 fn packets_that_were_acknowledged_and_not_captured_are_noticed() {
     let run = server(&settings(None), &|seen| {
-        usize::from(!(seen.sender == Role::Server && seen.is_one_rtt() && seen.number % 20 == 0))
+        usize::from(!(seen.sender == Role::Server && seen.is_one_rtt() && seen.number.is_multiple_of(20)))
     });
     let warning = run.warnings.iter().find(|warning| warning.code == "capture_missed_packets").unwrap();
     assert!(warning.message.contains("packets of the server were acknowledged"), "{}", warning.message);
