@@ -33,6 +33,10 @@ struct TwoTaps {
 impl TwoTaps {
     /// `has_drops`: every ninth packet of the server is dropped, though the client went on to acknowledge it.
     fn of(capture: &str, has_drops: bool) -> Self {
+        Self::with_port(capture, has_drops, 4433)
+    }
+
+    fn with_port(capture: &str, has_drops: bool, server_port: u16) -> Self {
         let mut reader = CaptureReader::new(File::open(data(capture)).unwrap()).unwrap();
         let mut frames = Vec::new();
         let mut server_packets = 0;
@@ -41,10 +45,17 @@ impl TwoTaps {
             let is_server = frame.segment().unwrap().source.port() == 4433;
             server_packets += u64::from(is_server);
             let is_lost = has_drops && is_server && server_packets % DROPPED == 0;
-            frames.push((frame.time, 0, frame.length, frame.captured.to_vec(), is_lost));
             // What the client sends passes the other tap first.
             let time = if is_server { frame.time + CROSSING } else { before(frame.time) };
-            let kept = frame.captured[..frame.captured.len().min(SNAP_LENGTH as usize)].to_vec();
+            let mut captured = frame.captured.to_vec();
+            // The server of a record has another port: behind Ethernet and IPv4 stand source and destination.
+            for place in [34, 36] {
+                if captured[place..place + 2] == 4433_u16.to_be_bytes() {
+                    captured[place..place + 2].copy_from_slice(&server_port.to_be_bytes());
+                }
+            }
+            let kept = captured[..captured.len().min(SNAP_LENGTH as usize)].to_vec();
+            frames.push((frame.time, 0, frame.length, captured, is_lost));
             if !is_lost {
                 frames.push((time, 1, frame.length, kept, false));
             }
@@ -223,4 +234,83 @@ fn a_tap_that_is_not_there_and_a_folder_without_a_capture_are_errors() {
     let told = run(&["packets", concat!(env!("CARGO_MANIFEST_DIR"), "/src")]);
     assert_eq!(told.status, Some(125));
     assert!(told.errors.contains("expected a record's folder or a capture file"), "{}", told.errors);
+}
+
+/// Settings of a record, as `run.toml` has them.
+const RUN: &str = r#"
+id = "abc"
+[run]
+experiment = "tests/taps"
+repetition = 1
+seed = 1
+start_shift = "3 ms"
+[run.settings]
+kernel = "6.1"
+[run.settings.stack]
+name = "ngtcp2"
+server = "ngtcp2"
+client = "quic-go"
+congestion_control = "cubic"
+gso = "off"
+pacing = "off"
+http = "h3"
+[run.settings.workload]
+test_case = "transfer"
+files = 1
+name_bytes = 1
+certificate = "small"
+certificate_delay = "0 ns"
+size = "40 kB"
+timeout = "300 s"
+[run.settings.path]
+ip = "4"
+drops_to_server = []
+rate = "40 Mbit/s"
+burst = "1535 B"
+delay_to_client = "20 ms"
+delay_to_server = "20 ms"
+queue_limit_packets = 143
+return_limit_packets = 1000
+[run.settings.hosts]
+udp_receive_buffer = "50 MiB"
+udp_send_buffer = "212992 B"
+[run.settings.hosts.server_qdisc]
+kind = "none"
+[run.settings.tap]
+enabled = true
+send_sizes = false
+qlog = false
+[run.settings.analysis]
+train_threshold = "100 us"
+[versions]
+qemu = "7.2"
+"#;
+
+#[test]
+fn a_single_record_is_reported_over_time_with_the_drops_between_its_taps() {
+    let made = TwoTaps::with_port("ngtcp2.pcapng", true, 443);
+    let record = made.folder.path().join("ngtcp2-01-abc");
+    fs::create_dir(&record).unwrap();
+    fs::rename(made.path(), record.join("wire.pcapng")).unwrap();
+    fs::write(record.join("run.toml"), RUN).unwrap();
+    fs::write(record.join("metrics.json"), quiclab_metrics::RunMetrics::empty().to_json()).unwrap();
+    let figures = made.folder.path().join("figures");
+    let [record, figures] = [&record, &figures].map(|path| path.to_str().unwrap());
+    let told = run(&["report", record, "--figures", figures]);
+    assert_eq!(told.status, Some(0), "{}", told.errors);
+    assert!(told.output.contains("quic-go"), "whose client it was: {}", told.output);
+    let page = fs::read_to_string(format!("{record}.html")).unwrap();
+    // The last one that was dropped has nothing behind it; at the end of the capture it counts as not arrived all the same.
+    let drops = made.dropped.len();
+    assert!(page.contains(&format!("dropped between the taps, when they were sent: {drops}")), "{drops}");
+    assert!(page.contains("less its smallest value, 3.000 ms"));
+    assert!(page.contains("in flight at the tap") && page.contains("RTT at the tap"));
+    let svg = fs::read_to_string(format!("{figures}/run-ngtcp2-01-abc.svg")).unwrap();
+    assert!(page.contains(&svg));
+    let table = run(&["report", record, "--markdown"]);
+    assert!(
+        table.output.starts_with("| tests/taps |") && table.output.contains("(client: quic-go)"),
+        "{}",
+        table.output
+    );
 }
