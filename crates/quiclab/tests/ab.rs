@@ -190,6 +190,30 @@ fn a_side_that_fails_in_some_of_its_runs_fails_the_comparison() {
 }
 
 #[test]
+fn what_stays_undecided_is_repeated_up_to_the_budget() {
+    let place = Place::new();
+    // A difference of a twenty-thousandth, which no number of runs tells from none.
+    let mut command = place.ab(&["main", "gate.toml", "--a", "path.rate=20 Mbit/s", "--b", "path.rate=20001 kbit/s"]);
+    command.args([
+        "--set",
+        "workload.size=64 KiB",
+        "--fail-if",
+        "rtt_p95_ns > 1.0x",
+        "--until-decided",
+        "--budget",
+        "12",
+    ]);
+    let told = said(command.args(["--json", "--strict"]));
+    let all = json(&told.output);
+    assert_eq!(told.status, Some(1), "{}", told.errors);
+    assert_eq!(all["conditions"][0]["outcome"], "undecided", "{}", all["conditions"]);
+    assert_eq!(all["pairs"][0]["runs"], serde_json::json!([6, 6]));
+    // The second look has a sixth of the error.
+    assert!((all["alpha"].as_f64().unwrap() - 0.05 / 6.0).abs() < 1e-12);
+    assert!(all["notes"].to_string().contains("not decided within the budget: 6 repetitions on each side in 2 looks"));
+}
+
+#[test]
 fn what_cannot_be_compared_is_refused_before_anything_is_run() {
     let place = Place::new();
     for (arguments, expected) in [

@@ -15,8 +15,8 @@ const STYLE: &str = "\
 .verdict { border-left: 5px solid #0072B2; background: #eef5fb; padding: 0.3rem 1rem; margin: 1rem 0; font-size: 1.1rem; }
 .outcome[data-outcome=\"better\"], .outcome[data-outcome=\"passes\"] { color: #006B4E; }
 .outcome[data-outcome=\"worse\"] { color: #A33D00; }
-td.words { text-align: left; white-space: normal; }
-td.outcome { text-align: left; white-space: normal; min-width: 14rem; }
+td.outcome { text-align: left; white-space: normal; min-width: 9rem; }
+thead th.words { text-align: left; }
 td.outcome[data-outcome^=\"no \"], td.outcome[data-outcome^=\"not \"], td.outcome[data-outcome^=\"the same\"] { font-weight: normal; color: #555; }
 dl.sides dt { float: left; clear: left; width: 2rem; font-weight: 600; }
 dl.sides dd { margin-left: 2rem; }
@@ -105,7 +105,7 @@ fn table(pair: &Pair, alpha: f64, is_in: &dyn Fn(&Row) -> bool) -> Markup {
                 thead {
                     tr {
                         th {} th { "A" } th { "B" } th { "B \u{2212} A" } th { (words::level(alpha)) " interval" } th { "of A" }
-                        th { "p, corrected" } th { "outcome" }
+                        th { "p, corrected" } th.words { "outcome" }
                     }
                 }
                 tbody {

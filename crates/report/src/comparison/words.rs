@@ -23,16 +23,13 @@ pub(super) fn percent(share: f64) -> String {
     format!("{sign}{text}")
 }
 
-/// A share as a percentage without a sign, with two digits at least: `4.1 %`, `38 %`.
+/// A share as a percentage without a sign, with two digits at least: `0.040 %`, `4.1 %`, `38 %`.
 pub(super) fn magnitude(share: f64) -> String {
     let percent = share.abs() * 100.0;
-    let digits = if percent >= 10.0 {
-        0
-    } else if percent >= 1.0 {
-        1
-    } else {
-        2
-    };
+    if percent == 0.0 {
+        return "0 %".to_owned();
+    }
+    let digits = (1.0 - percent.log10().floor()).max(0.0) as usize;
     format!("{percent:.digits$} %")
 }
 
@@ -144,6 +141,7 @@ mod tests {
     fn levels_and_percentages_have_the_digits_that_matter() {
         assert_eq!([0.05, 0.025, 0.05 / 6.0, 0.05 / 12.0].map(level), ["95 %", "97.5 %", "99.17 %", "99.58 %"]);
         assert_eq!([0.4, -0.041, 0.0013].map(percent), ["+40 %", "\u{2212}4.1 %", "+0.13 %"]);
+        assert_eq!([0.0004, 0.000_012, 0.0].map(magnitude), ["0.040 %", "0.0012 %", "0 %"]);
         assert_eq!([0.0004, 0.0123].map(p), ["p < 0.001", "p = 0.012"]);
     }
 }
