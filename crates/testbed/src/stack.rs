@@ -154,6 +154,14 @@ pub fn prepare_files(cache: &Cache, source: &Source, again: bool, stop: &AtomicB
     Ok(folder.join(FILES))
 }
 
+/// True where the cache has a stack's files of exactly this source.
+///
+/// # Errors
+/// Where the source cannot be read.
+pub fn has_files(cache: &Cache, source: &Source) -> Result<bool> {
+    Ok(cache.path(&name(source)?).is_dir())
+}
+
 /// The folder of a stack's build.
 fn built(cache: &Cache, source: &Source, again: bool, stop: &AtomicBool) -> Result<(PathBuf, Made)> {
     let objects = cache.path(&format!("build/{}", plain_name(source)));

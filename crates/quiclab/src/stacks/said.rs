@@ -29,9 +29,11 @@ pub struct Said {
     pub is_cut: bool,
 }
 
-/// What both endpoints printed in a run whose files are in `folder`: standard error, or standard output where that is empty.
+/// What the endpoints printed in a run whose files are in `folder`, of those that were started: standard error, or standard output
+/// where that is empty.
 pub fn of_run(folder: &Path) -> Vec<Said> {
-    ["client", "server"].map(|role| of_endpoint(role, &folder.join(role))).into()
+    let roles = ["client", "server"].into_iter().filter(|role| folder.join(role).is_dir());
+    roles.map(|role| of_endpoint(role, &folder.join(role))).collect()
 }
 
 /// The same of one endpoint; `folder` has its `stderr` and `stdout`.

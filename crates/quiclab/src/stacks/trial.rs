@@ -21,7 +21,7 @@ use quiclab_experiment::error::nearest;
 use quiclab_testbed::{
     cache::Cache,
     loopback::{self, Root},
-    stack::{Source, packages, prepare_files},
+    stack::{Source, has_files, packages, prepare_files},
     vm::image::Image,
 };
 use serde::Serialize;
@@ -184,13 +184,20 @@ struct Files {
 impl Files {
     fn build(cache: &Cache, source: &Source, stop: &Arc<AtomicBool>) -> Result<Self> {
         let manifest = &source.manifest;
-        eprintln!("quiclab: building {} {}, unless the cache has it", manifest.name, manifest.version);
+        if !has_files(cache, source)? {
+            eprintln!("quiclab: building {} {} (once; up to some minutes)", manifest.name, manifest.version);
+        }
         let stack = prepare_files(cache, source, stop)?;
         let packages = packages(source);
         // What is linked for this machine runs on it; Debian's packages are not on it.
         let image = match packages.is_empty() {
             true => None,
-            false => Some(Image::prepare(cache, &packages, stop)?.file()),
+            false => {
+                if Image::find(cache, &packages).is_none() {
+                    eprintln!("quiclab: making a root file system with {packages:?} (once; a minute or two)");
+                }
+                Some(Image::prepare(cache, &packages, stop)?.file())
+            }
         };
         Ok(Self { stack, image })
     }

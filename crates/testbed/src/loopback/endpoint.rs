@@ -77,7 +77,7 @@ impl std::fmt::Display for Exit {
                 Ok(signal) => write!(f, "signal {number} ({signal})"),
                 Err(_) => write!(f, "signal {number}"),
             },
-            Self::Timeout => f.write_str("no exit"),
+            Self::Timeout => f.write_str("no exit in time"),
         }
     }
 }

@@ -50,7 +50,7 @@ impl Root {
                 bind(&from, &to)?;
             }
         }
-        root.furnish(folder, stack)
+        root.furnish(folder, stack, false)
     }
 
     /// The files of a guest's root file system, `image`, as they are in the virtual machine, and `shared`, a folder of this
@@ -70,7 +70,7 @@ impl Root {
         let inside = root.folder.join(shared.strip_prefix("/").unwrap_or(shared));
         fs::create_dir_all(&inside).with_context(|| inside.display().to_string())?;
         bind(shared, &inside)?;
-        root.furnish(folder, stack)
+        root.furnish(folder, stack, true)
     }
 
     /// Its folder, seen from outside.
@@ -84,7 +84,7 @@ impl Root {
         Ok(Self { folder: root })
     }
 
-    fn furnish(self, folder: &Path, stack: &Path) -> Result<Self> {
+    fn furnish(self, folder: &Path, stack: &Path, is_guest: bool) -> Result<Self> {
         let files = folder.join(STACK);
         extract(stack, &files)?;
         let inside = self.folder.join(STACK);
@@ -93,7 +93,10 @@ impl Root {
         for (name, text) in FILES {
             let (own, inside) = (folder.join(name), self.folder.join("etc").join(name));
             fs::write(&own, text).with_context(|| own.display().to_string())?;
-            // This machine may have none, and its /etc must not get one.
+            // What is missing is made, except in this machine's own /etc.
+            if is_guest && !inside.exists() {
+                fs::write(&inside, "").with_context(|| inside.display().to_string())?;
+            }
             if inside.exists() {
                 bind(&own, &inside)?;
             }

@@ -246,7 +246,7 @@ impl<'a> Bench<'a> {
         } else {
             server = start(Role::Server)?;
             let deadline = Instant::now() + LISTEN_PATIENCE;
-            while !is_listening()? && server.poll()?.is_none() && Instant::now() < deadline {
+            while !is_listening() && server.poll()?.is_none() && Instant::now() < deadline {
                 thread::sleep(GLANCE);
             }
             started = Instant::now();
@@ -403,16 +403,22 @@ fn fresh(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())
 }
 
-/// True where something is bound to the server's port in this network namespace.
-fn is_listening() -> Result<bool> {
+/// True where a server listens on the port in this network namespace.
+fn is_listening() -> bool {
+    // States of sockets as the kernel numbers them; a closed connection is kept for a while, and is no server.
+    const TABLES: &[(&str, &str)] = &[("udp", "07"), ("udp6", "07"), ("tcp", "0A"), ("tcp6", "0A")];
     let port = format!(":{PORT:04X}");
-    for table in ["udp", "udp6", "tcp", "tcp6"] {
+    for (table, listening) in TABLES {
         let text = fs::read_to_string(format!("/proc/self/net/{table}")).unwrap_or_default();
-        if text.lines().skip(1).any(|line| line.split_whitespace().nth(1).is_some_and(|local| local.ends_with(&port))) {
-            return Ok(true);
+        for line in text.lines().skip(1) {
+            let mut words = line.split_whitespace().skip(1);
+            let (local, _, state) = (words.next().unwrap_or_default(), words.next(), words.next());
+            if local.ends_with(&port) && state == Some(listening) {
+                return true;
+            }
         }
     }
-    Ok(false)
+    false
 }
 
 /// Bytes of IP packets that came in over this network namespace's interfaces.
