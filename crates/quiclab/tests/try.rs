@@ -115,7 +115,7 @@ fn a_setting_that_is_ignored_is_found_without_a_virtual_machine() {
     let findings: serde_json::Value = serde_json::from_str(&told.output).unwrap();
     let failed = findings.as_array().unwrap().iter().filter(|finding| finding["holds"] == false);
     let names: Vec<_> = failed.map(|finding| finding["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["refuses-server-QUICLAB_NO_SUCH_SETTING-1", "refuses-client-QUICLAB_NO_SUCH_SETTING-1"]);
+    assert_eq!(names, ["refuses-server-NO_SUCH_SETTING-1", "refuses-client-NO_SUCH_SETTING-1"]);
     assert_eq!(told.status, Some(2), "{}", told.errors);
 }
 

@@ -19,6 +19,10 @@ pub struct StacksTryArguments {
     /// The stack that takes the other role: a folder or a program [default: the same stack]
     #[arg(long, value_name = "PATH")]
     pub peer: Option<PathBuf>,
+    /// A variable that the stack is told in every transfer, such as QUICLAB_CCA=bbr where this kernel has no CUBIC for TCP; can be
+    /// given several times
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_variable)]
+    pub variables: Vec<(String, String)>,
     /// Write all packets to this file (pcapng, by dumpcap), and the TLS secrets to FILE.keys
     #[arg(long, value_name = "FILE")]
     pub capture: Option<PathBuf>,
@@ -44,3 +48,10 @@ What is on the wire is not judged: quiclab stacks check does that.
 
 Exit status: the number of checks that fail, at most 99; checks that were not tried are not counted. 125 nothing could be tried, \
 130 interrupted.";
+
+fn parse_variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(format!("found {text:?}, expected NAME=VALUE such as QUICLAB_CCA=reno")),
+    }
+}

@@ -65,6 +65,7 @@ pub fn trial(arguments: &StacksTryArguments) -> Result<u8> {
         own: &own.manifest,
         is_bare: !arguments.path.is_dir(),
         peer: peer.as_ref().map(|source| &source.manifest),
+        variables: &arguments.variables,
     };
     let name = &own.manifest.name;
     if stacks.pairs().is_empty() {
@@ -93,6 +94,7 @@ pub fn trial(arguments: &StacksTryArguments) -> Result<u8> {
         _ => None,
     };
     let mut bench = Bench::new(own_stack, peer_stack, &place, out.clone(), stop.clone())?;
+    bench.always(&arguments.variables);
     let capture = arguments.capture.as_deref().map(Capture::start).transpose()?;
     if let Some(capture) = &capture {
         bench.collect_keys(capture.keys.clone(), capture.child.id());

@@ -67,6 +67,8 @@ pub struct Bench<'a> {
     /// Folder of files for the endpoints.
     scratch: &'a Path,
     sha256: BTreeMap<String, String>,
+    /// What the stack that is tried is told in every transfer.
+    always: Variables,
     /// Where what endpoints print goes, with a folder for each check.
     out: PathBuf,
     /// Takes the TLS secrets of all checks.
@@ -105,7 +107,12 @@ impl<'a> Bench<'a> {
             sha256.insert(name, hash::of_file(&path)?);
         }
         File::create(scratch.join("www").join(HUGE.0))?.set_len(HUGE.1)?;
-        Ok(Self { own, peer, scratch, sha256, out, keys: None, others: vec![], stop })
+        Ok(Self { own, peer, scratch, sha256, always: Variables::new(), out, keys: None, others: vec![], stop })
+    }
+
+    /// From now on the stack that is tried is told this in every transfer, unless a check says otherwise.
+    pub fn always(&mut self, variables: &[(String, String)]) {
+        self.always = variables.iter().cloned().collect();
     }
 
     /// From now on the TLS secrets of all checks go to `keys`, and process number `other` is no endpoint.
@@ -193,7 +200,7 @@ impl<'a> Bench<'a> {
                 Ok(self.transfer(folder, *pair, &variables, plan)?.map(|_| FAILED.to_string()))
             }
             Question::Refusal(role, variables) => self.ends(folder, *role, variables, UNSUPPORTED, REFUSAL_PATIENCE),
-            Question::NoServer => self.ends(folder, Role::Client, &none, FAILED, PATIENCE),
+            Question::NoServer => self.ends(folder, Role::Client, &self.always, FAILED, PATIENCE),
         }
     }
 
@@ -216,7 +223,11 @@ impl<'a> Bench<'a> {
     fn told(&self, pair: Pair, role: Role, variables: &Variables) -> Variables {
         let mut told = variables.clone();
         let is_own = if role == Role::Server { pair.own_server } else { pair.own_client };
-        if !is_own {
+        if is_own {
+            for (name, value) in &self.always {
+                told.entry(name.clone()).or_insert_with(|| value.clone());
+            }
+        } else {
             told.retain(|name, _| !name.starts_with("QUICLAB_") || name == "QUICLAB_HTTP" || name == "QUICLAB_IP");
             told.entry("QUICLAB_HTTP".to_owned()).or_insert_with(|| word(&self.own.manifest.default.http));
         }

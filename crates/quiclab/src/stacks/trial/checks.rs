@@ -44,6 +44,8 @@ pub struct Stacks<'a> {
     pub is_bare: bool,
     /// The one that takes the other role, if it is another one.
     pub peer: Option<&'a StackManifest>,
+    /// What the stack that is tried is told in every transfer, instead of its defaults.
+    pub variables: &'a [(String, String)],
 }
 
 /// Which stack takes which role.
@@ -138,7 +140,7 @@ impl Stacks<'_> {
                 (with, format!("{sentence} ({} as {})", peer.name, word(&other)))
             }
         };
-        checks.push(Check { kind: kind.to_owned(), name: claims::file_name(&name), sentence, question });
+        checks.push(Check { kind: kind.to_owned(), name: folder_name(&name), sentence, question });
     }
 
     fn server(&self, pair: Pair) -> &StackManifest {
@@ -175,13 +177,14 @@ impl Stacks<'_> {
                 if !self.can(pair, variable, &value) {
                     continue;
                 }
-                let refusing = self.may_refuse(pair, value == usual);
+                let is_told = self.variables.iter().any(|(name, _)| name == variable);
+                let refusing = self.may_refuse(pair, value == usual && !is_told);
                 let variables = Variables::from([((*variable).to_owned(), value.clone())]);
                 let mut sentence = format!("{variable}={value} is accepted");
                 if !refusing.is_empty() {
                     sentence.push_str(", or refused beside the other defaults");
                 }
-                let name = format!("{variable}-{value}");
+                let name = format!("settings-{variable}-{value}");
                 self.add(checks, pair, "settings", &name, &sentence, Question::Transfer(pair, variables, refusing));
             }
         }
@@ -261,7 +264,7 @@ impl Stacks<'_> {
                 }
                 checks.push(Check {
                     kind: "refusals".to_owned(),
-                    name: claims::file_name(&format!("refuses-{}-{variable}-{value}", word(role))),
+                    name: folder_name(&format!("refuses-{}-{variable}-{value}", word(role))),
                     sentence: format!("the {} refuses {variable}={value}", word(role)),
                     question: Question::Refusal(*role, Variables::from([(variable, value)])),
                 });
@@ -276,6 +279,11 @@ impl Stacks<'_> {
             });
         }
     }
+}
+
+/// The name of a check, which is in the value of LOGS: a wrapper that looks for `QUICLAB_` in all that it is told must not find it there.
+fn folder_name(name: &str) -> String {
+    claims::file_name(&name.replace("QUICLAB_", ""))
 }
 
 /// Value of REQUESTS that stands for 200 small files.
@@ -304,10 +312,11 @@ mod tests {
         let known: BTreeSet<_> = kinds().collect();
         for own in all.values() {
             for peer in [None, Some(&all["ngtcp2"])] {
-                let checks = Stacks { own, is_bare: false, peer }.checks();
+                let checks = Stacks { own, is_bare: false, peer, variables: &[] }.checks();
                 let names: BTreeSet<_> = checks.iter().map(|check| &check.name).collect();
                 assert_eq!(names.len(), checks.len(), "{}", own.name);
                 assert!(checks.iter().all(|check| known.contains(check.kind.as_str())), "{}", own.name);
+                assert!(checks.iter().all(|check| !check.name.contains("QUICLAB_")), "{}", own.name);
             }
         }
     }
@@ -315,7 +324,7 @@ mod tests {
     #[test]
     fn a_single_role_needs_a_peer() {
         let all = manifests();
-        let of = |peer| Stacks { own: &all["nginx"], is_bare: false, peer }.pairs();
+        let of = |peer| Stacks { own: &all["nginx"], is_bare: false, peer, variables: &[] }.pairs();
         assert!(of(None).is_empty());
         assert_eq!(of(Some(&all["ngtcp2"])), [Pair { own_server: true, own_client: false }]);
     }
@@ -324,7 +333,7 @@ mod tests {
     fn claimed_test_cases_are_tried_and_the_others_must_be_refused() {
         let all = manifests();
         let own = &all["quinn"];
-        let checks = Stacks { own, is_bare: false, peer: None }.checks();
+        let checks = Stacks { own, is_bare: false, peer: None, variables: &[] }.checks();
         let has = |name: &str| checks.iter().any(|check| check.name == name);
         assert!(own.test_cases.server.contains("retry") && !own.test_cases.server.contains("v2"));
         assert!(has("case-retry-hq") && !has("case-v2-hq"));
@@ -338,7 +347,7 @@ mod tests {
     fn a_bare_program_may_refuse_everything_but_a_transfer() {
         let mut own = manifests().remove("quinn").unwrap();
         own.certificate_delay = CertificateDelay::Wait;
-        let stacks = Stacks { own: &own, is_bare: true, peer: None };
+        let stacks = Stacks { own: &own, is_bare: true, peer: None, variables: &[] };
         for check in stacks.checks() {
             match check.question {
                 Question::Transfer(.., refusing) => {
