@@ -148,7 +148,7 @@ contract: stacks-setup build ## try endpoints on this machine, over a loopback
 # Builds it three times: with and without its frame, and with a smaller bucket.
 .PHONY: own-stack
 own-stack: test-setup build ## take a stack that is not shipped through every step of the guides: some ten minutes
-	cargo test --release -p quiclab --test own_stack -- --ignored --nocapture
+	cargo test --release -p quiclab --test foreign_stack -- --ignored --nocapture
 
 .PHONY: build
 build: toolchains ## the command and the agent
