@@ -23,6 +23,9 @@ pub struct StacksTryArguments {
     /// given several times
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_variable)]
     pub variables: Vec<(String, String)>,
+    /// Build the stack even where the cache has a build of the same files
+    #[arg(long)]
+    pub rebuild: bool,
     /// Write all packets to this file (pcapng, by dumpcap), and the TLS secrets to FILE.keys
     #[arg(long, value_name = "FILE")]
     pub capture: Option<PathBuf>,

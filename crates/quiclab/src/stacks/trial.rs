@@ -77,8 +77,8 @@ pub fn trial(arguments: &StacksTryArguments) -> Result<u8> {
     if checks.is_empty() {
         bail!("--case: {name} does not claim {}\nhint: test_cases in its stack.toml", arguments.case.join(" or "));
     }
-    let files = Files::build(&cache, &own, &stop)?;
-    let peer_files = peer.as_ref().map(|source| Files::build(&cache, source, &stop)).transpose()?;
+    let files = Files::build(&cache, &own, arguments.rebuild, &stop)?;
+    let peer_files = peer.as_ref().map(|source| Files::build(&cache, source, false, &stop)).transpose()?;
     let out = arguments.out.join(super::check::claims::file_name(name));
     fs::create_dir_all(&out).with_context(|| out.display().to_string())?;
     // Endpoints may be in another root, where the scratch folder is all that they share with this machine.
@@ -184,12 +184,12 @@ struct Files {
 }
 
 impl Files {
-    fn build(cache: &Cache, source: &Source, stop: &Arc<AtomicBool>) -> Result<Self> {
+    fn build(cache: &Cache, source: &Source, again: bool, stop: &Arc<AtomicBool>) -> Result<Self> {
         let manifest = &source.manifest;
-        if !has_files(cache, source)? {
+        if again || !has_files(cache, source)? {
             eprintln!("quiclab: building {} {} (once; up to some minutes)", manifest.name, manifest.version);
         }
-        let stack = prepare_files(cache, source, stop)?;
+        let stack = prepare_files(cache, source, again, stop)?;
         let packages = packages(source);
         // What is linked for this machine runs on it; Debian's packages are not on it.
         let image = match packages.is_empty() {
