@@ -79,6 +79,8 @@ fn a_stack_that_is_not_shipped_goes_through_every_step_of_the_guides() {
     it_is_listed(&outside);
     it_is_tried(&outside);
     it_is_checked(&outside);
+    a_shipped_experiment_measures_it(&outside);
+    interop_judges_what_it_can_read(&outside);
     its_numbers_are_those_that_can_be_known(&outside);
     the_gate_lets_the_small_bucket_pass_and_stops_the_large_one(&outside);
 }
@@ -100,13 +102,47 @@ fn it_is_tried(outside: &Outside) {
 }
 
 fn it_is_checked(outside: &Outside) {
-    let claims = ["--claim", "transfer", "--claim", "gso", "--claim", "congestion-control-reno", "--claim", "refuses-server-TESTCASE"];
+    let claims = [
+        "--claim",
+        "transfer",
+        "--claim",
+        "gso",
+        "--claim",
+        "congestion-control-reno",
+        "--claim",
+        "refuses-server-TESTCASE",
+    ];
     let told = outside.quiclab(&[&["stacks", "check", "own-stack", "--out", "check"], &claims[..]].concat());
     assert_eq!(told.status, Some(0), "{}\n{}", told.output, told.errors);
-    for part in ["server qlog with ", "segmentation offload is off", "congestion control reno is in force", "claims hold, 0 fail"] {
+    for part in [
+        "server qlog with ",
+        "segmentation offload is off",
+        "congestion control reno is in force",
+        "claims hold, 0 fail",
+    ] {
         assert!(told.output.contains(part) || told.errors.contains(part), "no {part:?} in\n{}", told.output);
     }
     assert!(outside.path("check/own-stack/gso-off").is_dir());
+}
+
+fn a_shipped_experiment_measures_it(outside: &Outside) {
+    let file = format!("{REAL_STACKS}/../experiments/stacks/default-behaviour.toml");
+    let short = ["--reps", "1", "--set", "workload.size=\"1 MiB\"", "--out", "results/default"];
+    let told = outside.quiclab(&[&["run", &file], &short[..]].concat());
+    assert_eq!(told.status, Some(0), "{}", told.errors);
+    assert_eq!(records(&outside.path("results/default")).len(), 1, "{}", told.errors);
+}
+
+fn interop_judges_what_it_can_read(outside: &Outside) {
+    for (stack, unknown) in [("own-stack", 1), ("own-stack frame=none", 0)] {
+        let out = format!("results/interop-{unknown}");
+        let pair = ["interop", "--server", stack, "--client", stack, "--case", "handshake,multiplexing", "--out", &out];
+        let told = outside.quiclab(&pair);
+        assert_eq!(told.status, Some(unknown), "{}\n{}", told.output, told.errors);
+        let is_said =
+            told.output.contains("CANNOT BE JUDGED multiplexing") && told.output.contains("frame type 127651");
+        assert_eq!(is_said, unknown == 1, "{}", told.output);
+    }
 }
 
 fn its_numbers_are_those_that_can_be_known(outside: &Outside) {

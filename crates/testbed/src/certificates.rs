@@ -112,7 +112,11 @@ fn padding(seed: u64, number: u64) -> CustomExtension {
 
 fn parameters(
     epoch: OffsetDateTime,
-    names: Vec<String>, common_name: &str, serial: u64, key: &Key) -> Result<CertificateParams> {
+    names: Vec<String>,
+    common_name: &str,
+    serial: u64,
+    key: &Key,
+) -> Result<CertificateParams> {
     let mut parameters = CertificateParams::new(names)?;
     parameters.distinguished_name.push(DnType::CommonName, common_name);
     // A positive number in any case (RFC 5280, 4.1.2.2).

@@ -70,10 +70,15 @@ pub fn trial(arguments: &StacksTryArguments) -> Result<u8> {
     let name = &own.manifest.name;
     if stacks.pairs().is_empty() {
         let peer = own.manifest.peer.as_deref().unwrap_or("NAME");
-        bail!("{name} cannot take both roles, and has no other stack to talk to\nhint: --peer stacks/{peer}, a stack with the other role");
+        bail!(
+            "{name} cannot take both roles, and has no other stack to talk to\nhint: --peer stacks/{peer}, a stack with the other role"
+        );
     }
-    let checks: Vec<_> =
-        stacks.checks().into_iter().filter(|check| arguments.case.is_empty() || arguments.case.contains(&check.kind)).collect();
+    let checks: Vec<_> = stacks
+        .checks()
+        .into_iter()
+        .filter(|check| arguments.case.is_empty() || arguments.case.contains(&check.kind))
+        .collect();
     if checks.is_empty() {
         bail!("--case: {name} does not claim {}\nhint: test_cases in its stack.toml", arguments.case.join(" or "));
     }
@@ -226,14 +231,23 @@ impl Capture {
         // Made here, so that its absence says that this is not the last try's file.
         let _ = fs::remove_file(file);
         let mut command = Command::new("dumpcap");
-        command.args(["-q", "-i", "lo", "-w"]).arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let mut child = command.spawn().context("--capture: dumpcap cannot be started\nhint: apt-get install tshark")?;
+        command
+            .args(["-q", "-i", "lo", "-w"])
+            .arg(file)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let mut child =
+            command.spawn().context("--capture: dumpcap cannot be started\nhint: apt-get install tshark")?;
         let deadline = Instant::now() + CAPTURE_PATIENCE;
         while !fs::metadata(file).is_ok_and(|facts| facts.len() > 0) {
             if child.try_wait()?.is_some() || Instant::now() > deadline {
                 let _ = child.kill();
                 let _ = child.wait();
-                bail!("--capture: dumpcap did not begin to write {}\nhint: dumpcap -i lo -w {0} says why", file.display());
+                bail!(
+                    "--capture: dumpcap did not begin to write {}\nhint: dumpcap -i lo -w {0} says why",
+                    file.display()
+                );
             }
             thread::sleep(Duration::from_millis(20));
         }

@@ -53,7 +53,10 @@ impl Drop for Scratch {
 /// Where the kernel does not allow it, with what to do; or where this process has a second thread.
 pub fn enter() -> Result<Scratch> {
     let threads = fs::read_dir("/proc/self/task").context("/proc/self/task")?.count();
-    ensure!(threads == 1, "found {threads} threads, expected one: only a process with a single thread can change its user namespace");
+    ensure!(
+        threads == 1,
+        "found {threads} threads, expected one: only a process with a single thread can change its user namespace"
+    );
     let own = CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS;
     match unshare(own) {
         Err(Errno::EPERM) => as_root_of_a_user_namespace(own)?,

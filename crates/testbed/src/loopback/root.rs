@@ -121,6 +121,10 @@ fn bind(from: &Path, to: &Path) -> Result<()> {
 
 fn extract(image: &Path, to: &Path) -> Result<()> {
     let to = format!("--extract={}", to.display());
-    command::run("fsck.erofs", &[to.as_ref(), "--force".as_ref(), "--overwrite".as_ref(), image.as_os_str()], "erofs-utils")
-        .map(drop)
+    command::run(
+        "fsck.erofs",
+        &[to.as_ref(), "--force".as_ref(), "--overwrite".as_ref(), image.as_os_str()],
+        "erofs-utils",
+    )
+    .map(drop)
 }

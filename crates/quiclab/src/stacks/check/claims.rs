@@ -106,7 +106,13 @@ pub fn of(name: &str, stacks: &BTreeMap<String, StackManifest>) -> Result<Vec<Pr
     for http in &manifest.http {
         let speaks = |other: &StackManifest| other.http.contains(http);
         let name = format!("http-{}", word(http));
-        proofs.add_spoken(&name, &format!("it speaks {}", word(http)), manifest, ("stack.http", &word(http)), &speaks)?;
+        proofs.add_spoken(
+            &name,
+            &format!("it speaks {}", word(http)),
+            manifest,
+            ("stack.http", &word(http)),
+            &speaks,
+        )?;
     }
     for ip in &manifest.ip {
         let speaks = |other: &StackManifest| other.ip.contains(ip) && other.http.contains(&manifest.default.http);

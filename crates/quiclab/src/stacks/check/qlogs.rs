@@ -135,12 +135,13 @@ fn files_below(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
 mod tests {
     use super::*;
 
-    const HEADER: &str = "{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON-SEQ\",\"trace\":{\"vantage_point\":{\"type\":\"server\"}}}\n";
+    const HEADER: &str =
+        "{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON-SEQ\",\"trace\":{\"vantage_point\":{\"type\":\"server\"}}}\n";
     const SENT: &str = "{\"time\":1,\"name\":\"transport:packet_sent\",\"data\":{\"header\":{\"packet_type\":\"1RTT\",\"packet_number\":0}}}\n";
     const RECEIVED: &str = "{\"time\":2,\"name\":\"transport:packet_received\",\"data\":{\"header\":{\"packet_type\":\"1RTT\",\"packet_number\":0}}}\n";
-    const WINDOW: &str =
-        "{\"time\":3,\"name\":\"recovery:metrics_updated\",\"data\":{\"congestion_window\":12000}}\n";
-    const UNNUMBERED: &str = "{\"time\":1,\"name\":\"transport:packet_sent\",\"data\":{\"header\":{\"packet_type\":\"1RTT\"}}}\n";
+    const WINDOW: &str = "{\"time\":3,\"name\":\"recovery:metrics_updated\",\"data\":{\"congestion_window\":12000}}\n";
+    const UNNUMBERED: &str =
+        "{\"time\":1,\"name\":\"transport:packet_sent\",\"data\":{\"header\":{\"packet_type\":\"1RTT\"}}}\n";
 
     /// What is found where a server left these files.
     fn found(files: &[(&str, &[u8])]) -> Result<Events, String> {

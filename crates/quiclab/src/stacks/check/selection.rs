@@ -60,7 +60,8 @@ pub fn select(stacks: &[String], proofs: Vec<Vec<Proof>>, wanted: &[String]) -> 
 pub fn list(stacks: &[String], proofs: &[Vec<Proof>], json: bool) -> Result<()> {
     let all = || stacks.iter().zip(proofs).flat_map(|(stack, proofs)| proofs.iter().map(move |proof| (stack, proof)));
     if json {
-        let row = |(stack, proof): (&String, &Proof)| json!({ "stack": stack, "name": proof.name, "claim": proof.claim });
+        let row =
+            |(stack, proof): (&String, &Proof)| json!({ "stack": stack, "name": proof.name, "claim": proof.claim });
         return output::print(&(serde_json::to_string_pretty(&all().map(row).collect::<Vec<_>>())? + "\n"));
     }
     let mut table = output::table(["stack", "--claim", "what is checked"]);

@@ -86,7 +86,13 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     /// Where they cannot be written.
-    pub fn new(own: Stack<'a>, peer: Option<Stack<'a>>, scratch: &'a Path, out: PathBuf, stop: Arc<AtomicBool>) -> Result<Self> {
+    pub fn new(
+        own: Stack<'a>,
+        peer: Option<Stack<'a>>,
+        scratch: &'a Path,
+        out: PathBuf,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Self> {
         for folder in ["www", "downloads", "home"] {
             fs::create_dir_all(scratch.join(folder)).with_context(|| scratch.display().to_string())?;
         }
@@ -103,7 +109,8 @@ impl<'a> Bench<'a> {
         let mut sha256 = BTreeMap::new();
         for (seed, (name, size)) in (1..).zip(files) {
             let path = scratch.join("www").join(&name);
-            copy(&mut Contents::new(seed, size), &mut File::create(&path)?).with_context(|| path.display().to_string())?;
+            copy(&mut Contents::new(seed, size), &mut File::create(&path)?)
+                .with_context(|| path.display().to_string())?;
             sha256.insert(name, hash::of_file(&path)?);
         }
         File::create(scratch.join("www").join(HUGE.0))?.set_len(HUGE.1)?;
@@ -204,7 +211,14 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn ends(&self, folder: &Path, role: Role, variables: &Variables, expected: Exit, patience: Duration) -> Result<Outcome> {
+    fn ends(
+        &self,
+        folder: &Path,
+        role: Role,
+        variables: &Variables,
+        expected: Exit,
+        patience: Duration,
+    ) -> Result<Outcome> {
         let found = self.alone(folder, role, variables, patience)?;
         Ok(if found == expected { Ok(found.to_string()) } else { Err(format!("found {found}, expected {expected}")) })
     }
@@ -240,7 +254,13 @@ impl<'a> Bench<'a> {
     }
 
     /// How long a transfer took, from the start of the client.
-    fn transfer(&self, folder: &Path, pair: Pair, variables: &Variables, plan: Plan) -> Result<Result<Duration, String>> {
+    fn transfer(
+        &self,
+        folder: &Path,
+        pair: Pair,
+        variables: &Variables,
+        plan: Plan,
+    ) -> Result<Result<Duration, String>> {
         fresh(folder)?;
         fresh(&self.scratch.join("downloads"))?;
         let start = |role: Role| {
@@ -326,7 +346,8 @@ impl<'a> Bench<'a> {
 
     fn keep_keys(&self, folder: &Path) -> Result<()> {
         let Some(keys) = &self.keys else { return Ok(()) };
-        let mut all = File::options().append(true).create(true).open(keys).with_context(|| keys.display().to_string())?;
+        let mut all =
+            File::options().append(true).create(true).open(keys).with_context(|| keys.display().to_string())?;
         for role in ["server", "client"] {
             if let Ok(mut log) = File::open(folder.join(role).join("keys.log")) {
                 copy(&mut log, &mut all)?;
@@ -438,7 +459,12 @@ fn octets_in(ip: IpVersion) -> Result<u64> {
     let found = match ip {
         IpVersion::V6 => {
             let text = read("/proc/self/net/snmp6")?;
-            let value = text.lines().filter_map(|line| line.strip_prefix("Ip6InOctets")).next().map(str::trim).map(str::to_owned);
+            let value = text
+                .lines()
+                .filter_map(|line| line.strip_prefix("Ip6InOctets"))
+                .next()
+                .map(str::trim)
+                .map(str::to_owned);
             value
         }
         IpVersion::V4 => {

@@ -118,9 +118,14 @@ impl Stacks<'_> {
         let pairs = self.pairs();
         let mut checks = Vec::new();
         for pair in &pairs {
-            self.add(&mut checks, *pair, TRANSFER, "transfer", "a file arrives whole, and the client logs its TLS secrets", {
-                Question::Transfer(*pair, Variables::new(), vec![])
-            });
+            self.add(
+                &mut checks,
+                *pair,
+                TRANSFER,
+                "transfer",
+                "a file arrives whole, and the client logs its TLS secrets",
+                { Question::Transfer(*pair, Variables::new(), vec![]) },
+            );
         }
         for pair in pairs {
             self.add_settings(&mut checks, pair);
@@ -230,7 +235,14 @@ impl Stacks<'_> {
         }
         let large = Variables::from([("CERTS".to_owned(), LARGE_CERTIFICATES.to_owned())]);
         let question = Question::Transfer(pair, large, certain);
-        self.add(checks, pair, "large-certificate", "large-certificate", "a certificate chain of 9 kB is accepted", question);
+        self.add(
+            checks,
+            pair,
+            "large-certificate",
+            "large-certificate",
+            "a certificate chain of 9 kB is accepted",
+            question,
+        );
         if self.server(pair).certificate_delay != CertificateDelay::None && !self.is_bare {
             let sentence = format!("a certificate that takes {CERTIFICATE_DELAY_MS} ms delays the transfer");
             self.add(checks, pair, "certificate-delay", "certificate-delay", &sentence, Question::Delay(pair));
@@ -257,7 +269,8 @@ impl Stacks<'_> {
             };
             // A server is told "transfer" in a key update.
             let asked = TEST_CASES.iter().filter(|case| *role == Role::Client || server_test_case(case) == **case);
-            let cases = asked.filter(|case| !cases.contains(**case)).map(|case| ("TESTCASE".to_owned(), (*case).to_owned()));
+            let cases =
+                asked.filter(|case| !cases.contains(**case)).map(|case| ("TESTCASE".to_owned(), (*case).to_owned()));
             for (variable, value) in unclaimed.iter().cloned().chain(cases) {
                 if *role == Role::Client && variable == "QUICLAB_CERT_DELAY" {
                     continue;
@@ -351,7 +364,12 @@ mod tests {
         for check in stacks.checks() {
             match check.question {
                 Question::Transfer(.., refusing) => {
-                    assert_eq!(refusing.is_empty(), check.kind == TRANSFER && check.name == "transfer", "{}", check.name);
+                    assert_eq!(
+                        refusing.is_empty(),
+                        check.kind == TRANSFER && check.name == "transfer",
+                        "{}",
+                        check.name
+                    );
                 }
                 Question::Delay(_) => panic!("a late certificate cannot be told apart from a refusal"),
                 _ => {}
