@@ -2,6 +2,7 @@
 
 mod bench;
 mod checks;
+mod network;
 
 use std::{
     fs,

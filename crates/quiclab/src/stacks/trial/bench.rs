@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use nix::sys::signal::Signal;
 use quiclab_agent::workload::Contents;
 use quiclab_experiment::{
-    run::{Certificate, IpVersion, word},
+    run::{Certificate, word},
     server_test_case,
     stack::{Role, StackManifest},
 };
@@ -23,7 +23,10 @@ use quiclab_testbed::{
     loopback::{Endpoint, Exit, Root, Start, end_strays},
 };
 
-use super::checks::{ABSENT, CERTIFICATE_DELAY_MS, LARGE_CERTIFICATES, MANY, Pair, Question, Variables};
+use super::{
+    checks::{ABSENT, CERTIFICATE_DELAY_MS, LARGE_CERTIFICATES, MANY, Pair, Question, Variables},
+    network,
+};
 
 /// Port of the server: no usual one, so that QUICLAB_PORT is heard.
 const PORT: u16 = 4433;
@@ -162,13 +165,13 @@ impl<'a> Bench<'a> {
                 Ok(Ok(format!("refused with 127 ({})", roles.join(", "))))
             }
             Question::Ip(pair, ip, host) => {
-                let before = octets_in(*ip)?;
+                let before = network::octets_in(*ip)?;
                 let variables = Variables::from([
                     ("QUICLAB_IP".to_owned(), word(ip)),
                     ("REQUESTS".to_owned(), urls(["file10M"], host)),
                 ]);
                 let outcome = self.transfer(folder, *pair, &variables, Plan::default())?;
-                let carried = octets_in(*ip)?.saturating_sub(before);
+                let carried = network::octets_in(*ip)?.saturating_sub(before);
                 let version = word(ip);
                 Ok(outcome.and_then(|_| match carried > FILES[0].1 {
                     true => Ok(format!("{carried} bytes over IPv{version}")),
@@ -277,7 +280,7 @@ impl<'a> Bench<'a> {
         } else {
             server = start(Role::Server)?;
             let deadline = Instant::now() + LISTEN_PATIENCE;
-            while !is_listening() && server.poll()?.is_none() && Instant::now() < deadline {
+            while !network::is_listening(PORT) && server.poll()?.is_none() && Instant::now() < deadline {
                 thread::sleep(GLANCE);
             }
             started = Instant::now();
@@ -433,47 +436,4 @@ fn fresh(folder: &Path) -> Result<()> {
         fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())
-}
-
-/// True where a server listens on the port in this network namespace.
-fn is_listening() -> bool {
-    // States of sockets as the kernel numbers them; a closed connection is kept for a while, and is no server.
-    const TABLES: &[(&str, &str)] = &[("udp", "07"), ("udp6", "07"), ("tcp", "0A"), ("tcp6", "0A")];
-    let port = format!(":{PORT:04X}");
-    for (table, listening) in TABLES {
-        let text = fs::read_to_string(format!("/proc/self/net/{table}")).unwrap_or_default();
-        for line in text.lines().skip(1) {
-            let mut words = line.split_whitespace().skip(1);
-            let (local, _, state) = (words.next().unwrap_or_default(), words.next(), words.next());
-            if local.ends_with(&port) && state == Some(listening) {
-                return true;
-            }
-        }
-    }
-    false
-}
-
-/// Bytes of IP packets that came in over this network namespace's interfaces.
-fn octets_in(ip: IpVersion) -> Result<u64> {
-    let read = |path: &str| fs::read_to_string(path).with_context(|| path.to_owned());
-    let found = match ip {
-        IpVersion::V6 => {
-            let text = read("/proc/self/net/snmp6")?;
-            let value = text
-                .lines()
-                .filter_map(|line| line.strip_prefix("Ip6InOctets"))
-                .next()
-                .map(str::trim)
-                .map(str::to_owned);
-            value
-        }
-        IpVersion::V4 => {
-            let text = read("/proc/self/net/netstat")?;
-            let mut lines = text.lines().filter(|line| line.starts_with("IpExt:"));
-            let (names, values) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
-            let mut both = names.split_whitespace().zip(values.split_whitespace());
-            both.find(|(name, _)| *name == "InOctets").map(|(_, value)| value.to_owned())
-        }
-    };
-    found.and_then(|value| value.parse().ok()).context("the kernel does not count bytes of IP packets")
 }

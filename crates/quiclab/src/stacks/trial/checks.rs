@@ -118,13 +118,14 @@ impl Stacks<'_> {
         let pairs = self.pairs();
         let mut checks = Vec::new();
         for pair in &pairs {
+            let sentence = "a file arrives whole, and the client logs its TLS secrets";
             self.add(
                 &mut checks,
                 *pair,
                 TRANSFER,
                 "transfer",
-                "a file arrives whole, and the client logs its TLS secrets",
-                { Question::Transfer(*pair, Variables::new(), vec![]) },
+                sentence,
+                Question::Transfer(*pair, Variables::new(), vec![]),
             );
         }
         for pair in pairs {
