@@ -24,8 +24,6 @@ STACKS_PACKAGES := $(DEMO_PACKAGES) libnuma-dev maven openjdk-17-jdk-headless py
 KERNEL_PACKAGES := $(DEMO_PACKAGES) flex bison bc libelf-dev patch
 # To time the simulator beside another.
 NS3_PACKAGES := $(DEMO_PACKAGES) libns3-dev libgsl-dev libxml2-dev libsqlite3-dev pkg-config
-# To hold the endpoints to the contract.
-CONTRACT_PACKAGES := $(DEMO_PACKAGES) python3 openssl iproute2
 
 .PHONY: help
 help: ## this list
@@ -142,15 +140,15 @@ test-stacks: stacks-setup ## the tests that stacks bring along: up to an hour
 
 # Without virtual machines: quick while an endpoint is being written.
 .PHONY: contract
-contract: toolchains ## hold the endpoints to the contract over a loopback, as root
-	$(call require,$(CONTRACT_PACKAGES))
-	folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
-	mmdebstrap --variant=minbase --include=ngtcp2-server,ngtcp2-client,nginx-light,haproxy,curl trixie "$$folder/trixie"; \
-	for stack in quiche quiche-0.24 quic-go quinn x-net-quic; do python3 stacks/test-contract.py stacks/$$stack; done; \
-	for stack in ngtcp2 tcp-tls; do python3 stacks/test-contract.py stacks/$$stack --root "$$folder/trixie"; done; \
-	for stack in nginx haproxy; do \
-		python3 stacks/test-contract.py stacks/$$stack --root "$$folder/trixie" --peer stacks/ngtcp2 --peer-root "$$folder/trixie"; done; \
-	python3 stacks/test-contract.py stacks/curl --root "$$folder/trixie" --peer stacks/nginx --peer-root "$$folder/trixie"
+contract: stacks-setup build ## try endpoints on this machine, over a loopback
+	for stack in quiche quiche-0.24 quic-go quinn x-net-quic ngtcp2 tcp-tls; do $(QUICLAB) stacks try stacks/$$stack; done
+	for stack in nginx haproxy; do $(QUICLAB) stacks try stacks/$$stack --peer stacks/ngtcp2; done
+	$(QUICLAB) stacks try stacks/curl --peer stacks/nginx
+
+# Builds it three times: with and without its frame, and with a smaller bucket.
+.PHONY: own-stack
+own-stack: test-setup build ## take a stack that is not shipped through every step of the guides: some ten minutes
+	cargo test --release -p quiclab --test foreign_stack -- --ignored --nocapture
 
 .PHONY: build
 build: toolchains ## the command and the agent

@@ -61,6 +61,9 @@ pub struct StackManifest {
     pub ip: Vec<IpVersion>,
     /// Whether both roles write qlog.
     pub qlog: bool,
+    /// Whether the server's qlog says nothing of the congestion window.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub qlog_without_windows: bool,
     /// The roles that log TLS secrets.
     pub key_log: Vec<Role>,
     /// What it does while the certificate is not there yet.

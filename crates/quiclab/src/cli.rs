@@ -4,6 +4,8 @@ mod ab;
 mod import;
 mod packets;
 mod set;
+mod stacks_check;
+mod stacks_try;
 
 use std::path::PathBuf;
 
@@ -15,6 +17,8 @@ pub use ab::{AbArguments, Budget, JudgeOptions};
 pub use import::{RoleChoice, StacksImportArguments};
 pub use packets::PacketsArguments;
 pub use set::SetOptions;
+pub use stacks_check::StacksCheckArguments;
+pub use stacks_try::StacksTryArguments;
 
 /// How real QUIC stacks behave on the wire: runs them over a controlled network, reads the packets, reports.
 #[derive(Debug, Parser)]
@@ -279,6 +283,8 @@ pub enum StacksAction {
     Build(StacksBuildArguments),
     /// Prove in virtual machines what stacks claim, and that they refuse everything else
     Check(StacksCheckArguments),
+    /// Try an endpoint on this machine, without virtual machines: transfers, test cases, refusals
+    Try(StacksTryArguments),
     /// Make a stack of an image of the QUIC Interop Runner
     Import(StacksImportArguments),
 }
@@ -301,27 +307,6 @@ pub struct StacksBuildArguments {
     /// Stacks to build [default: all]
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
-    #[command(flatten)]
-    pub stacks: StackOptions,
-    #[command(flatten)]
-    pub output: Output,
-}
-
-/// Arguments of `quiclab stacks check`.
-#[derive(Debug, Args)]
-pub struct StacksCheckArguments {
-    /// Stacks to check [default: all]
-    #[arg(value_name = "NAME")]
-    pub names: Vec<String>,
-    /// Virtual machines side by side; the results do not depend on it [default: one per core]
-    #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..))]
-    pub jobs: Option<u16>,
-    /// Folder for what the runs leave, a folder for each stack and claim
-    #[arg(long, value_name = "DIR", default_value = "results/check")]
-    pub out: PathBuf,
-    /// Seconds of this machine's time after which a run is given up
-    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
-    pub wall_timeout: u64,
     #[command(flatten)]
     pub stacks: StackOptions,
     #[command(flatten)]

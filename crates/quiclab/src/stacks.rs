@@ -5,6 +5,8 @@ mod check;
 pub mod implementations;
 mod import;
 mod list;
+mod said;
+mod trial;
 
 use anyhow::Result;
 
@@ -19,6 +21,7 @@ pub fn stacks(arguments: &StacksArguments) -> Result<u8> {
         StacksAction::List(arguments) => list::list(arguments),
         StacksAction::Build(arguments) => build::build(arguments),
         StacksAction::Check(arguments) => check::check(arguments),
+        StacksAction::Try(arguments) => trial::trial(arguments),
         StacksAction::Import(arguments) => import::import(arguments),
     }
 }

@@ -30,6 +30,28 @@ fn a_setting_that_is_ignored_is_found() {
     assert_eq!(told.status, Some(failed as i32), "{}", told.errors);
 }
 
+/// A wrapper whose program is missing: a run for every claim would say the same again.
+#[test]
+fn a_broken_endpoint_is_shown_with_its_last_words_and_only_its_first_transfer_is_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let stack = folder.path().join("broken");
+    fs::create_dir(&stack).unwrap();
+    let text = fs::read_to_string(format!("{TEST_STACKS}/careless/stack.toml")).unwrap();
+    fs::write(stack.join("stack.toml"), text.replace("name = \"careless\"", "name = \"broken\"")).unwrap();
+    fs::write(stack.join("endpoint.pl"), "print STDERR \"cannot find libmissing.so.3\\n\"; exit 1;\n").unwrap();
+    let out = folder.path().join("out");
+    let mut command = quiclab();
+    command.args(["stacks", "check", "broken", "--stacks", TEST_STACKS, "--stack"]).arg(&stack).arg("--out").arg(&out);
+    let told = said(&mut command);
+    assert_eq!(told.status, Some(1), "{}\n{}", told.output, told.errors);
+    for part in ["FAIL broken: a file arrives whole", "| cannot find libmissing.so.3", "other claims were not tried"] {
+        assert!(told.output.contains(part), "no {part:?} in\n{}", told.output);
+    }
+    assert!(told.errors.contains("hint: quiclab stacks try ") && told.errors.contains("/broken"), "{}", told.errors);
+    let tried: Vec<_> = fs::read_dir(out.join("broken")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(tried, ["transfer"]);
+}
+
 #[test]
 fn a_program_of_ones_own_is_a_stack() {
     let bench = Bench::new("name = \"tests/own\"\ntitle = \"x\"\n[stack]\nname = \"mine\"\n");

@@ -48,6 +48,18 @@ const PADDING: usize = 1300;
 /// # Errors
 /// Where the seed gives no key.
 pub fn make(seed: u64, kind: Certificate) -> Result<Certificates> {
+    make_at(GUEST_EPOCH_SECONDS, seed, kind)
+}
+
+/// The same, for a machine whose clock is at `epoch` in seconds since the Unix epoch: valid from a day before for a year.
+///
+/// # Errors
+/// As [`make`].
+pub fn make_at(epoch: i64, seed: u64, kind: Certificate) -> Result<Certificates> {
+    let epoch = OffsetDateTime::from_unix_timestamp(epoch)?;
+    let parameters = |names: Vec<String>, common_name: &str, serial: u64, key: &Key| {
+        parameters(epoch, names, common_name, serial, key)
+    };
     let authority_key = Key::derive(seed, "authority")?;
     let mut authority = parameters(vec![], "quiclab authority", seed, &authority_key)?;
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -98,13 +110,18 @@ fn padding(seed: u64, number: u64) -> CustomExtension {
     CustomExtension::from_oid_content(EXAMPLE, content)
 }
 
-fn parameters(names: Vec<String>, common_name: &str, serial: u64, key: &Key) -> Result<CertificateParams> {
+fn parameters(
+    epoch: OffsetDateTime,
+    names: Vec<String>,
+    common_name: &str,
+    serial: u64,
+    key: &Key,
+) -> Result<CertificateParams> {
     let mut parameters = CertificateParams::new(names)?;
     parameters.distinguished_name.push(DnType::CommonName, common_name);
     // A positive number in any case (RFC 5280, 4.1.2.2).
     parameters.serial_number = Some(SerialNumber::from(serial >> 1 | 1));
     parameters.key_identifier_method = KeyIdMethod::PreSpecified(Sha256::digest(&key.public)[..20].to_vec());
-    let epoch = OffsetDateTime::from_unix_timestamp(GUEST_EPOCH_SECONDS)?;
     parameters.not_before = epoch - Duration::days(1);
     parameters.not_after = epoch + Duration::days(365);
     Ok(parameters)

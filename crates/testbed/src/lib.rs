@@ -1,7 +1,7 @@
 //! Where a run happens, and the record it leaves.
 //!
 //! Two testbeds: [`vm`], QEMU in virtual time, for transfers between stacks; [`sim`], models in virtual time, for scenarios and for
-//! stacks without sockets. Read first:
+//! stacks without sockets. Beside them [`loopback`], in real time and without measurements, for endpoints that are being written. Read first:
 //! [`perform`] (what a run needs), [`record`] (what it leaves), then [`vm`].
 //! Knows processes and files; does not know how an experiment expands or what a report looks like.
 
@@ -12,6 +12,7 @@ pub mod collect;
 pub mod command;
 pub mod contract;
 pub mod hash;
+pub mod loopback;
 pub mod measure;
 pub mod oci;
 pub mod perform;

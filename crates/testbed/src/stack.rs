@@ -31,6 +31,8 @@ pub(crate) use made::make;
 pub const MANIFEST: &str = "stack.toml";
 /// Where the files of a build are in the guest.
 pub(crate) const MOUNTED: &str = "/stack";
+/// What a build leaves, in its folder of the cache.
+const FILES: &str = "stack.erofs";
 const UUID: &str = "7175696c-6162-4000-8000-000000000002";
 const EPOCH: &str = "1767225600";
 
@@ -120,12 +122,7 @@ impl BuiltStack {
     /// # Errors
     /// A missing toolchain or package, named with how to get it, an input that is not there, or a failed build.
     pub fn prepare(cache: &Cache, source: &Source, again: bool, stop: &AtomicBool) -> Result<Self> {
-        let manifest = &source.manifest;
-        let objects = cache.path(&format!("build/{}", plain_name(source)));
-        let (folder, made) = make(cache, &name(source)?, source, again, |folder| {
-            check_tools(manifest)?;
-            build(source, &objects, folder, stop)
-        })?;
+        let (folder, made) = built(cache, source, again, stop)?;
         let image = match own_image(source) {
             Some(image) => image,
             None => Image::prepare(cache, &packages(source), stop)?,
@@ -135,7 +132,7 @@ impl BuiltStack {
 
     /// The file system with the stack's files, for `/stack` in the guest.
     pub fn file(&self) -> PathBuf {
-        self.folder.join("stack.erofs")
+        self.folder.join(FILES)
     }
 
     /// SHA-256 of the file system.
@@ -148,7 +145,34 @@ impl BuiltStack {
     }
 }
 
-fn packages(source: &Source) -> BTreeSet<String> {
+/// The file system with a stack's files, built unless the cache has it; where `again`, even then. No root file system is made for it.
+///
+/// # Errors
+/// As [`BuiltStack::prepare`].
+pub fn prepare_files(cache: &Cache, source: &Source, again: bool, stop: &AtomicBool) -> Result<PathBuf> {
+    let (folder, _) = built(cache, source, again, stop)?;
+    Ok(folder.join(FILES))
+}
+
+/// True where the cache has a stack's files of exactly this source.
+///
+/// # Errors
+/// Where the source cannot be read.
+pub fn has_files(cache: &Cache, source: &Source) -> Result<bool> {
+    Ok(cache.path(&name(source)?).is_dir())
+}
+
+/// The folder of a stack's build.
+fn built(cache: &Cache, source: &Source, again: bool, stop: &AtomicBool) -> Result<(PathBuf, Made)> {
+    let objects = cache.path(&format!("build/{}", plain_name(source)));
+    make(cache, &name(source)?, source, again, |folder| {
+        check_tools(&source.manifest)?;
+        build(source, &objects, folder, stop)
+    })
+}
+
+/// The Debian packages of the root file system that a stack is started in.
+pub fn packages(source: &Source) -> BTreeSet<String> {
     source.manifest.guest.packages.iter().cloned().collect()
 }
 
@@ -299,7 +323,7 @@ fn check_output(manifest: &StackManifest, source: &Path, out: &Path, log: &Path)
 fn build(source: &Source, objects: &Path, folder: &Path, stop: &AtomicBool) -> Result<()> {
     let out = folder.join("files");
     compile(source, objects, &out, &[], stop)?;
-    let image = folder.join("stack.erofs");
+    let image = folder.join(FILES);
     let arguments = [
         "--quiet".as_ref(),
         "-x-1".as_ref(),

@@ -1,8 +1,10 @@
 //! `quiclab stacks check`: proves in the virtual testbed what a stack's manifest claims, and that the stack refuses everything
 //! else.
 
-mod claims;
+pub mod claims;
 mod evidence;
+mod qlogs;
+mod selection;
 
 use std::{path::Path, sync::atomic::Ordering, thread, time::Duration, time::Instant};
 
@@ -24,30 +26,47 @@ use crate::{
     signals,
 };
 
+use super::said::{self, Said};
 use claims::Proof;
 use evidence::Ended;
+use selection::Selected;
 
 /// What came of a proof.
 #[derive(Debug, Serialize)]
 struct Finding {
     stack: String,
+    /// The claim's name, as `--claim` takes it.
+    name: String,
     /// The claim, as a sentence.
     claim: String,
-    /// Whether it holds.
-    holds: bool,
+    /// Whether it holds; `None` where it was not tried.
+    holds: Option<bool>,
     /// What was found.
     found: String,
     /// Where the run's files are, if it was run.
     record: Option<String>,
+    /// Of a claim that does not hold: the end of what the endpoints printed.
+    said: Vec<Said>,
 }
 
 impl Finding {
+    fn of(stack: &str, proof: &Proof) -> Self {
+        let (name, claim) = (proof.name.clone(), proof.claim.clone());
+        Self { stack: stack.to_owned(), name, claim, holds: None, found: String::new(), record: None, said: vec![] }
+    }
+
     fn say(&self, arguments: &StacksCheckArguments) -> Result<()> {
         if arguments.output.json {
             return Ok(());
         }
-        let Self { stack, claim, found, .. } = self;
-        output::print(&format!("{} {stack}: {claim}: {found}\n", if self.holds { "ok  " } else { "FAIL" }))
+        let Self { stack, claim, found, holds, said, .. } = self;
+        let word = match holds {
+            Some(true) => "ok  ",
+            Some(false) => "FAIL",
+            // One line stands for all of these.
+            None => return Ok(()),
+        };
+        output::print(&format!("{word} {stack}: {claim}: {found}\n{}", said::in_words(said)))
     }
 }
 
@@ -62,9 +81,18 @@ pub fn check(arguments: &StacksCheckArguments) -> Result<u8> {
         [] => laboratory.usual().map(|manifest| manifest.name.clone()).collect(),
         names => names.to_vec(),
     };
+    let manifests = laboratory.manifests();
+    let proofs = names.iter().map(|name| claims::of(name, &manifests)).collect::<Result<Vec<_>>>()?;
+    if arguments.list {
+        selection::list(&names, &proofs, arguments.output.json)?;
+        return Ok(0);
+    }
+    let selected = selection::select(&names, proofs, &arguments.claim)?;
     let mut findings = Vec::new();
-    for name in &names {
-        findings.extend(check_one(name, arguments, &laboratory)?);
+    for (name, selected) in names.iter().zip(selected) {
+        if !selected.is_empty() {
+            findings.extend(check_one(name, &selected, arguments, &laboratory)?);
+        }
         if stop.load(Ordering::Relaxed) {
             return Err(Interrupted::ByRequest.into());
         }
@@ -72,20 +100,28 @@ pub fn check(arguments: &StacksCheckArguments) -> Result<u8> {
     if arguments.output.json {
         output::print(&(serde_json::to_string_pretty(&findings)? + "\n"))?;
     }
-    let failed = findings.iter().filter(|finding| !finding.holds).count();
-    eprintln!("quiclab: {} claims, of which {failed} do not hold", findings.len());
+    let count = |holds: Option<bool>| findings.iter().filter(|finding| finding.holds == holds).count();
+    let (held, failed, not_tried) = (count(Some(true)), count(Some(false)), count(None));
+    let not_tried = if not_tried == 0 { String::new() } else { format!(", {not_tried} not tried") };
+    eprintln!("quiclab: {held} claims hold, {failed} fail{not_tried}");
     Ok(failed.min(99) as u8)
 }
 
-fn check_one(name: &str, arguments: &StacksCheckArguments, laboratory: &Laboratory) -> Result<Vec<Finding>> {
-    let proofs = claims::of(name, &laboratory.manifests())?;
+fn check_one(
+    name: &str,
+    selected: &Selected,
+    arguments: &StacksCheckArguments,
+    laboratory: &Laboratory,
+) -> Result<Vec<Finding>> {
+    let proofs = &selected.proofs[..];
     let runs: Vec<_> = proofs.iter().map(|proof| proof.run.clone()).collect();
     let patience = Duration::from_secs(arguments.wall_timeout);
     let prepared = laboratory.prepare(&runs, patience)?;
     if let Some((missing, why)) = prepared.missing.first_key_value() {
         let found = format!("{missing} could not be built: {why}");
-        let finding =
-            Finding { stack: name.to_owned(), claim: "it can be checked".into(), holds: false, found, record: None };
+        let (claim, name) = ("it can be checked".to_owned(), "build".to_owned());
+        let stack = selected.stack.clone();
+        let finding = Finding { stack, name, claim, holds: Some(false), found, record: None, said: vec![] };
         finding.say(arguments)?;
         return Ok(vec![finding]);
     }
@@ -93,35 +129,64 @@ fn check_one(name: &str, arguments: &StacksCheckArguments, laboratory: &Laborato
     let hosts = (0..workers).map(|worker| laboratory.host(worker, patience)).collect::<Result<Vec<_>>>()?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build().context("threads")?;
     let progress = Progress::new(proofs.len(), workers);
-    let folder = arguments.out.join(name);
-    let ended: Vec<_> = pool.install(|| {
-        let all = proofs.par_iter().enumerate();
-        all.map(|(number, proof)| {
-            let host = &hosts[rayon::current_thread_index().unwrap_or(0)];
-            let label = format!("{name}: {}", proof.claim);
-            progress.on_start(&label);
-            let start = Instant::now();
-            let ended = perform(&prepared, proof, &folder.join(format!("{:02}", number + 1)), host);
-            progress.on_end(&label, start.elapsed(), ended.as_ref().map_or("not performed", |ended| ended.in_a_word()));
-            ended
-        })
-        .collect()
-    });
+    let folder = arguments.out.join(claims::file_name(name));
+    let try_one = |proof: &Proof| {
+        let host = &hosts[rayon::current_thread_index().unwrap_or(0)];
+        let label = format!("{name}: {}", proof.claim);
+        progress.on_start(&label);
+        let start = Instant::now();
+        let ended = perform(&prepared, proof, &folder.join(&proof.name), host);
+        progress.on_end(&label, start.elapsed(), ended.as_ref().map_or("not performed", |ended| ended.in_a_word()));
+        ended
+    };
+    // Where no file arrives, the other runs would only repeat it.
+    let first = usize::from(proofs[0].name == claims::TRANSFER);
+    let mut ended = pool.install(|| proofs[..first].iter().map(try_one).collect::<Result<Vec<_>>>())?;
+    let goes_on = ended.iter().all(Ended::transferred);
+    if goes_on {
+        ended.extend(pool.install(|| proofs[first..].par_iter().map(try_one).collect::<Result<Vec<_>>>())?);
+    }
     progress.finish();
-    let ended = ended.into_iter().collect::<Result<Vec<_>>>()?;
     let mut findings = Vec::new();
-    for (proof, end) in proofs.iter().zip(&ended) {
-        let verdict = evidence::judge(proof, end, &proofs, &ended);
+    for (proof, end) in proofs.iter().zip(&ended).filter(|(proof, _)| selected.reports(proof)) {
+        let verdict = evidence::judge(proof, end, &proofs[..ended.len()], &ended);
         let (holds, found) = match verdict {
             Ok(found) => (true, found),
             Err(found) => (false, found),
         };
+        let said = if holds { vec![] } else { said::of_run(end.folder()) };
         let record = Some(end.folder().display().to_string());
-        let finding = Finding { stack: name.to_owned(), claim: proof.claim.clone(), holds, found, record };
+        let finding = Finding { holds: Some(holds), found, record, said, ..Finding::of(name, proof) };
         finding.say(arguments)?;
         findings.push(finding);
     }
+    if !goes_on {
+        let why = "not tried, because the first transfer failed";
+        let rest = proofs[ended.len()..].iter().filter(|proof| selected.reports(proof));
+        let rest: Vec<_> = rest.map(|proof| Finding { found: why.to_owned(), ..Finding::of(name, proof) }).collect();
+        if !arguments.output.json && !rest.is_empty() {
+            output::print(&format!("---- {name}: {} other claims were {why}\n", rest.len()))?;
+        }
+        suggest_a_try(name, arguments, laboratory)?;
+        findings.extend(rest);
+    }
     Ok(findings)
+}
+
+/// The next step where endpoints do not transfer at all.
+fn suggest_a_try(name: &str, arguments: &StacksCheckArguments, laboratory: &Laboratory) -> Result<()> {
+    let own = arguments.stacks.own.iter().find(|path| path.file_stem().is_some_and(|stem| stem == name));
+    let path = match own {
+        Some(path) => path,
+        // An image of the Interop Runner has no files that this machine could start.
+        None if laboratory.is_imported(name) => return Ok(()),
+        None => &laboratory.source(name)?.folder,
+    };
+    eprintln!(
+        "hint: quiclab stacks try {} runs the same endpoints on this machine, without virtual machines",
+        path.display()
+    );
+    Ok(())
 }
 
 fn perform(prepared: &Prepared, proof: &Proof, folder: &Path, host: &Host) -> Result<Ended> {

@@ -28,6 +28,9 @@ const HTTP3: &str = "http3";
 /// A test case that nobody has; drawn once, by hand.
 const NO_TEST_CASE: &str = "t7f3a9c1e";
 
+/// Name of the claim that is tried before all others: without a transfer none of them can be shown.
+pub const TRANSFER: &str = "transfer";
+
 /// Values of the contract's settings that a stack may claim, by variable.
 const KNOWN: &[(&str, &[&str])] = &[
     ("QUICLAB_CCA", CONGESTION_CONTROL),
@@ -42,6 +45,8 @@ const KNOWN: &[(&str, &[&str])] = &[
 
 /// A claim, and the run that proves it.
 pub struct Proof {
+    /// A short name: of letters, digits, `.`, `-` and `_`, and of no other claim of the stack.
+    pub name: String,
     /// The claim, as a sentence.
     pub claim: String,
     /// The run.
@@ -74,6 +79,8 @@ pub enum Expected {
         keys: Vec<Role>,
         /// qlog.
         qlog: Vec<Role>,
+        /// Whether the server's qlog has congestion windows.
+        windows: bool,
     },
     /// The certificate is late, and the server does meanwhile what is claimed.
     LateCertificate(CertificateDelay),
@@ -90,24 +97,33 @@ pub fn of(name: &str, stacks: &BTreeMap<String, StackManifest>) -> Result<Vec<Pr
     let mut proofs = Proofs { name, stacks, all: Vec::new() };
     let qlog = if manifest.qlog { manifest.roles.clone() } else { Vec::new() };
     proofs.add(
+        TRANSFER,
         "a file arrives whole, the key log opens its packets, and it logs what it claims to log",
         SHORT,
         &[("tap.qlog", "true")],
-        Expected::Logs { keys: manifest.key_log.clone(), qlog },
+        Expected::Logs { keys: manifest.key_log.clone(), qlog, windows: !manifest.qlog_without_windows },
     )?;
     for http in &manifest.http {
         let speaks = |other: &StackManifest| other.http.contains(http);
-        proofs.add_spoken(&format!("it speaks {}", word(http)), manifest, ("stack.http", &word(http)), &speaks)?;
+        let name = format!("http-{}", word(http));
+        proofs.add_spoken(
+            &name,
+            &format!("it speaks {}", word(http)),
+            manifest,
+            ("stack.http", &word(http)),
+            &speaks,
+        )?;
     }
     for ip in &manifest.ip {
         let speaks = |other: &StackManifest| other.ip.contains(ip) && other.http.contains(&manifest.default.http);
-        proofs.add_spoken(&format!("it speaks IPv{}", word(ip)), manifest, ("path.ip", &word(ip)), &speaks)?;
+        let name = format!("ip-{}", word(ip));
+        proofs.add_spoken(&name, &format!("it speaks IPv{}", word(ip)), manifest, ("path.ip", &word(ip)), &speaks)?;
     }
     // Of the contract, and no case of interoperation.
     if manifest.test_cases.server.union(&manifest.test_cases.client).any(|case| case == HTTP3) {
         let speaks =
             |other: &StackManifest| other.test_cases.server.union(&other.test_cases.client).any(|case| case == HTTP3);
-        proofs.add_spoken("test case http3", manifest, ("workload.test_case", HTTP3), &speaks)?;
+        proofs.add_spoken("case-http3", "test case http3", manifest, ("workload.test_case", HTTP3), &speaks)?;
     }
     if manifest.has(Role::Server) {
         proofs.add_sender_claims(manifest)?;
@@ -126,15 +142,27 @@ struct Proofs<'a> {
 }
 
 impl Proofs<'_> {
-    fn add(&mut self, claim: &str, size: &str, settings: &[(&str, &str)], expected: Expected) -> Result<()> {
+    fn add(
+        &mut self,
+        name: &str,
+        claim: &str,
+        size: &str,
+        settings: &[(&str, &str)],
+        expected: Expected,
+    ) -> Result<()> {
         let run = self.plan(size, settings).with_context(|| claim.to_owned())?;
-        self.all.push(Proof { claim: claim.to_owned(), run, variables: Variables::default(), expected });
+        self.push(name, claim.to_owned(), run, Variables::default(), expected);
         Ok(())
+    }
+
+    fn push(&mut self, name: &str, claim: String, run: Run, variables: Variables, expected: Expected) {
+        self.all.push(Proof { name: file_name(name), claim, run, variables, expected });
     }
 
     /// What it speaks, with itself; a stack with a single role with its peer, or the first stack that speaks it too.
     fn add_spoken(
         &mut self,
+        name: &str,
         claim: &str,
         manifest: &StackManifest,
         (key, value): (&str, &str),
@@ -151,10 +179,10 @@ impl Proofs<'_> {
                 others.find(|other| other.has(role) && other.transport == manifest.transport && speaks(other))?;
             Some((key, quoted(&other.name)))
         });
-        if let Some((key, name)) = &other {
-            settings.push((key, name));
+        if let Some((key, other)) = &other {
+            settings.push((key, other));
         }
-        self.add(claim, SHORT, &settings, Expected::Transfer)
+        self.add(name, claim, SHORT, &settings, Expected::Transfer)
     }
 
     fn plan(&self, size: &str, settings: &[(&str, &str)]) -> Result<Run> {
@@ -173,30 +201,33 @@ impl Proofs<'_> {
             let settings = [("stack.congestion_control", quoted(name)), ("tap.qlog", "true".to_owned())];
             let settings = settings.each_ref().map(|(key, value)| (*key, value.as_str()));
             let expected = Expected::CongestionControl(name.clone());
-            self.add(&format!("congestion control {name} is in force"), LONG, &settings, expected)?;
+            let claim = format!("congestion control {name} is in force");
+            self.add(&format!("congestion-control-{name}"), &claim, LONG, &settings, expected)?;
         }
         for gso in &manifest.gso {
             let settings = [("stack.gso", quoted(&word(gso))), ("tap.send_sizes", "true".to_owned())];
             let settings = settings.each_ref().map(|(key, value)| (*key, value.as_str()));
-            self.add(&format!("segmentation offload is {}", word(gso)), LONG, &settings, Expected::Gso(*gso))?;
+            let claim = format!("segmentation offload is {}", word(gso));
+            self.add(&format!("gso-{}", word(gso)), &claim, LONG, &settings, Expected::Gso(*gso))?;
         }
         for pacing in &manifest.pacing {
             let value = quoted(&word(pacing));
             let expected = Expected::Pacing(*pacing);
-            self.add(&format!("pacing {} works", word(pacing)), SHORT, &[("stack.pacing", &value)], expected)?;
+            let (name, claim) = (format!("pacing-{}", word(pacing)), format!("pacing {} works", word(pacing)));
+            self.add(&name, &claim, SHORT, &[("stack.pacing", &value)], expected)?;
         }
         if manifest.pacing.contains(&Pacing::Txtime) && manifest.txtime_clocks.contains(&Clock::Tai) {
             // It drops what has no send time on that clock, or one that is over.
             let settings = [("stack.pacing", "\"txtime\""), ("hosts.server_qdisc", "\"etf\"")];
             let claim = "send times on CLOCK_TAI pass ETF";
-            self.add(claim, SHORT, &settings, Expected::Pacing(Pacing::Txtime))?;
+            self.add("txtime-tai", claim, SHORT, &settings, Expected::Pacing(Pacing::Txtime))?;
         }
         if manifest.gso_segments {
             let number = SEGMENTS.to_string();
             let settings =
                 [("stack.gso", "\"on\""), ("stack.gso_segments", number.as_str()), ("tap.send_sizes", "true")];
             let claim = format!("batches of {SEGMENTS} packets at most");
-            self.add(&claim, LONG, &settings, Expected::Segments(SEGMENTS))?;
+            self.add("gso-segments", &claim, LONG, &settings, Expected::Segments(SEGMENTS))?;
         }
         for hystart in [Switch::On, Switch::Off].into_iter().filter(|_| manifest.hystart) {
             // Packets that leave one by one, where the stack can, have the round-trip times that HyStart++ looks for, and a deep queue leaves it
@@ -206,13 +237,14 @@ impl Proofs<'_> {
             let settings =
                 [("stack.gso", gso.as_str()), ("path.queue_limit_packets", "2000"), ("stack.hystart", value.as_str())];
             let claim = format!("HyStart++ {}", word(&hystart));
-            self.add(&claim, LONG, &settings, Expected::Hystart(hystart))?;
+            self.add(&format!("hystart-{}", word(&hystart)), &claim, LONG, &settings, Expected::Hystart(hystart))?;
         }
         if manifest.certificate_delay != CertificateDelay::None {
             let value = quoted(&CERTIFICATE_DELAY.to_string());
             let expected = Expected::LateCertificate(manifest.certificate_delay);
             let claim = format!("a late certificate: {}", word(&manifest.certificate_delay));
-            self.add(&claim, SHORT, &[("workload.certificate_delay", &value)], expected)?;
+            let settings = [("workload.certificate_delay", value.as_str())];
+            self.add("late-certificate", &claim, SHORT, &settings, expected)?;
         }
         Ok(())
     }
@@ -250,35 +282,15 @@ impl Proofs<'_> {
                 let (Some(server), Some(client)) = (server, client) else { continue };
                 let run = run_of(case, &server, &client, SEED, self.stacks)?;
                 let claim = format!("test case {}, {role} (server {server}, client {client})", case.name);
-                self.all.push(Proof { claim, run, variables: Variables::default(), expected: Expected::Case(case) });
+                let name = format!("case-{}", case.name);
+                self.push(&name, claim, run, Variables::default(), Expected::Case(case));
             }
         }
         Ok(())
     }
 
     fn add_refusals(&mut self, manifest: &StackManifest) -> Result<()> {
-        let mut asked: Vec<(String, String)> = vec![("TESTCASE".into(), NO_TEST_CASE.into())];
-        // The interop runner's contract has no other variable that could be refused.
-        if manifest.is_of_interop_runner() {
-            return self.add_refusals_of(manifest, asked);
-        }
-        asked.extend([
-            ("QUICLAB_NO_SUCH_SETTING".into(), "1".into()),
-            ("SERVER_PARAMS".into(), "-x".into()),
-            ("CLIENT_PARAMS".into(), "-x".into()),
-        ]);
-        for (variable, values) in KNOWN {
-            let claimed = claimed(manifest, variable);
-            let unclaimed = values.iter().filter(|value| !claimed.contains(**value)).chain([&"nonsense"]);
-            asked.extend(unclaimed.map(|value| ((*variable).to_owned(), (*value).to_owned())));
-        }
-        if !manifest.gso_segments {
-            asked.push(("QUICLAB_GSO_SEGMENTS".into(), SEGMENTS.to_string()));
-        }
-        if manifest.certificate_delay == CertificateDelay::None && manifest.has(Role::Server) {
-            asked.push(("QUICLAB_CERT_DELAY".into(), "200".into()));
-        }
-        self.add_refusals_of(manifest, asked)
+        self.add_refusals_of(manifest, unclaimed(manifest))
     }
 
     fn add_refusals_of(&mut self, manifest: &StackManifest, asked: Vec<(String, String)>) -> Result<()> {
@@ -295,14 +307,42 @@ impl Proofs<'_> {
                 };
                 let run = self.plan(SHORT, &[])?;
                 let claim = format!("the {} refuses {variable}={value}", word(role));
-                self.all.push(Proof { claim, run, variables, expected: Expected::Refusal(*role) });
+                let name = format!("refuses-{}-{variable}-{value}", word(role));
+                self.push(&name, claim, run, variables, Expected::Refusal(*role));
             }
         }
         Ok(())
     }
 }
 
-fn claimed(manifest: &StackManifest, variable: &str) -> BTreeSet<String> {
+/// Variables with values that a stack must refuse: what nobody has, and what it does not claim.
+pub fn unclaimed(manifest: &StackManifest) -> Vec<(String, String)> {
+    let mut asked: Vec<(String, String)> = vec![("TESTCASE".into(), NO_TEST_CASE.into())];
+    // The interop runner's contract has no other variable that could be refused.
+    if manifest.is_of_interop_runner() {
+        return asked;
+    }
+    asked.extend([
+        ("QUICLAB_NO_SUCH_SETTING".into(), "1".into()),
+        ("SERVER_PARAMS".into(), "-x".into()),
+        ("CLIENT_PARAMS".into(), "-x".into()),
+    ]);
+    for (variable, values) in KNOWN {
+        let claimed = claimed(manifest, variable);
+        let unclaimed = values.iter().filter(|value| !claimed.contains(**value)).chain([&"nonsense"]);
+        asked.extend(unclaimed.map(|value| ((*variable).to_owned(), (*value).to_owned())));
+    }
+    if !manifest.gso_segments {
+        asked.push(("QUICLAB_GSO_SEGMENTS".into(), SEGMENTS.to_string()));
+    }
+    if manifest.certificate_delay == CertificateDelay::None && manifest.has(Role::Server) {
+        asked.push(("QUICLAB_CERT_DELAY".into(), "200".into()));
+    }
+    asked
+}
+
+/// The values of a variable of the contract that a stack claims.
+pub fn claimed(manifest: &StackManifest, variable: &str) -> BTreeSet<String> {
     match variable {
         "QUICLAB_CCA" => manifest.congestion_control.iter().cloned().collect(),
         "QUICLAB_GSO" => manifest.gso.iter().map(word).collect(),
@@ -315,6 +355,42 @@ fn claimed(manifest: &StackManifest, variable: &str) -> BTreeSet<String> {
     }
 }
 
+/// A name that can be a folder's: other letters than those of names become one `-`.
+pub fn file_name(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_');
+    let parts = text.split(|letter| !is_plain(letter)).filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("-").trim_start_matches('.').to_owned()
+}
+
 fn quoted(text: &str) -> String {
     format!("{text:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use quiclab_testbed::stack::sources;
+
+    use super::*;
+
+    #[test]
+    fn every_claim_of_every_stack_has_a_name_of_its_own() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../stacks");
+        let stacks: BTreeMap<_, _> =
+            sources(&folder).unwrap().into_iter().map(|(name, source)| (name, source.manifest)).collect();
+        for stack in stacks.keys() {
+            let proofs = of(stack, &stacks).unwrap();
+            assert_eq!(proofs[0].name, TRANSFER);
+            let names: BTreeSet<_> = proofs.iter().map(|proof| &proof.name).collect();
+            assert_eq!(names.len(), proofs.len(), "{stack}: {names:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_safe_in_a_file_system() {
+        assert_eq!(file_name("refuses-server-SERVER_PARAMS--x"), "refuses-server-SERVER_PARAMS-x");
+        assert_eq!(file_name("quiche profile=dev"), "quiche-profile-dev");
+        assert_eq!(file_name("../../etc/a b"), "-..-etc-a-b");
+    }
 }

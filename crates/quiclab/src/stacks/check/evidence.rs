@@ -21,7 +21,10 @@ use quiclab_testbed::{
 use quiclab_units::ByteCount;
 use quiclab_wire::CaptureReader;
 
-use super::claims::{CERTIFICATE_DELAY, Expected, Proof};
+use super::{
+    claims::{CERTIFICATE_DELAY, Expected, Proof},
+    qlogs,
+};
 use crate::interop::verdict_of;
 
 /// Largest frame without segmentation offload, in bytes.
@@ -50,6 +53,11 @@ pub enum Ended {
 }
 
 impl Ended {
+    /// True where the file arrived.
+    pub fn transferred(&self) -> bool {
+        matches!(self, Self::Well { .. })
+    }
+
     /// Where its files are.
     pub fn folder(&self) -> &Path {
         match self {
@@ -94,7 +102,7 @@ pub fn judge(proof: &Proof, ended: &Ended, proofs: &[Proof], all: &[Ended]) -> R
                 Expected::Gso(gso) => segmentation(*gso, proof.run.settings.workload.all_bytes(), folder),
                 Expected::Pacing(pacing) => planned_times(*pacing, folder),
                 Expected::LateCertificate(delay) => late_certificate(*delay, folder),
-                Expected::Logs { keys, qlog } => logs(keys, qlog, folder),
+                Expected::Logs { keys, qlog, windows } => logs(keys, qlog, *windows, folder),
                 _ => transfer(folder),
             };
             shown.map_err(|error| format!("{error:#}"))
@@ -133,16 +141,15 @@ fn transfer(folder: &Path) -> Result<String> {
     Ok(format!("the file is whole, {opened} packets opened"))
 }
 
-fn logs(keys: &[Role], qlog: &[Role], folder: &Path) -> Result<String> {
+fn logs(keys: &[Role], qlog: &[Role], windows: bool, folder: &Path) -> Result<String> {
     let mut found = transfer(folder)?;
     for role in keys.iter().map(word) {
         let length = fs::metadata(folder.join(&role).join("keys.log")).map_or(0, |file| file.len());
         anyhow::ensure!(length > 0, "the {role} left no TLS secrets");
     }
-    for role in qlog.iter().map(word) {
-        let length: usize = files(&folder.join(&role).join("qlog"))?.iter().map(|(_, text)| text.len()).sum();
-        anyhow::ensure!(length > 0, "the {role} left no qlog");
-        found.push_str(&format!(", {role} qlog of {length} bytes"));
+    for role in qlog {
+        let events = qlogs::check(*role, windows, folder)?;
+        found.push_str(&format!(", {} qlog with {events}", word(role)));
     }
     Ok(found)
 }

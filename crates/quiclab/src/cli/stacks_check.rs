@@ -1,0 +1,47 @@
+//! Arguments of `quiclab stacks check`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Output, StackOptions};
+
+/// Arguments of `quiclab stacks check`.
+#[derive(Debug, Args)]
+#[command(after_help = CHECK_HELP)]
+pub struct StacksCheckArguments {
+    /// Stacks to check [default: all]
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    /// Check only this claim, or all whose names begin with it and a dash; can be given several times
+    #[arg(long, value_name = "CLAIM")]
+    pub claim: Vec<String>,
+    /// Print the names of the claims, and check nothing
+    #[arg(long)]
+    pub list: bool,
+    /// Virtual machines side by side; the results do not depend on it [default: one per core]
+    #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Folder for what the runs leave, with a folder for each stack and claim
+    #[arg(long, value_name = "DIR", default_value = "results/check")]
+    pub out: PathBuf,
+    /// Seconds of this machine's time after which a run is given up
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
+    pub wall_timeout: u64,
+    #[command(flatten)]
+    pub stacks: StackOptions,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+const CHECK_HELP: &str = "\
+Examples:
+  quiclab stacks check quinn                            every claim of its stack.toml
+  quiclab stacks check --stack ./mine mine --claim transfer --claim gso
+  quiclab stacks check quinn --list                     the names that --claim takes
+
+The claim \"transfer\" is checked first. If its transfer fails, the other claims are not tried. A claim that fails is shown with the \
+last lines that its endpoints printed. quiclab stacks try PATH does most of this without virtual machines, in seconds.
+
+Exit status: the number of claims that do not hold, at most 99; claims that were not tried are not counted. 125 the check could not \
+be run, 130 interrupted.";

@@ -1,0 +1,60 @@
+//! Arguments of `quiclab stacks try`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Output;
+
+/// Arguments of `quiclab stacks try`.
+#[derive(Debug, Args)]
+#[command(after_help = TRY_HELP)]
+pub struct StacksTryArguments {
+    /// A folder with a stack.toml, or a program that keeps the endpoint contract
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+    /// Try only this kind of check; can be given several times [default: all]
+    #[arg(long, value_name = "CASE")]
+    pub case: Vec<String>,
+    /// The stack that takes the other role: a folder or a program [default: the same stack]
+    #[arg(long, value_name = "PATH")]
+    pub peer: Option<PathBuf>,
+    /// A variable that the stack is told in every transfer, such as QUICLAB_CCA=bbr where this kernel has no CUBIC for TCP; can be
+    /// given several times
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_variable)]
+    pub variables: Vec<(String, String)>,
+    /// Build the stack even where the cache has a build of the same files
+    #[arg(long)]
+    pub rebuild: bool,
+    /// Write all packets to this file (pcapng, by dumpcap), and the TLS secrets to FILE.keys
+    #[arg(long, value_name = "FILE")]
+    pub capture: Option<PathBuf>,
+    /// Folder for what the endpoints print and log, with a folder for each stack and check
+    #[arg(long, value_name = "DIR", default_value = "results/try")]
+    pub out: PathBuf,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+const TRY_HELP: &str = "\
+Cases: transfer, settings, ip, multiplexing, streams, large-certificate, certificate-delay, patience, refusals, and the test cases of the \
+contract (handshake, retry, ...).
+
+Examples:
+  quiclab stacks try ./my-endpoint
+  quiclab stacks try stacks/quiche --case retry --capture retry.pcapng
+  quiclab stacks try stacks/nginx --peer stacks/ngtcp2
+
+The endpoints run on this machine, over the loopback of a network namespace of their own; root is not needed where the kernel allows user \
+namespaces. A stack that names Debian packages in [guest] runs in the same root file system as in the virtual machine, which is made once. \
+What is on the wire is not judged: quiclab stacks check does that.
+
+Exit status: the number of checks that fail, at most 99; checks that were not tried are not counted. 125 nothing could be tried, \
+130 interrupted.";
+
+fn parse_variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(format!("found {text:?}, expected NAME=VALUE such as QUICLAB_CCA=reno")),
+    }
+}

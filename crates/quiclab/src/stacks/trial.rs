@@ -1,0 +1,267 @@
+//! `quiclab stacks try`: an endpoint on this machine, over a loopback, without virtual machines.
+
+mod bench;
+mod checks;
+mod network;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{Arc, atomic::AtomicBool},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use quiclab_experiment::error::nearest;
+use quiclab_testbed::{
+    cache::Cache,
+    loopback::{self, Root},
+    stack::{Source, has_files, packages, prepare_files},
+    vm::image::Image,
+};
+use serde::Serialize;
+
+use super::said::{self, Said};
+use crate::{cli::StacksTryArguments, output, own_stack::own_stack, signals};
+use bench::{Bench, Stack};
+use checks::{Check, Stacks, kinds};
+
+/// How long the program that captures may take until it does, and until it has written what it has.
+const CAPTURE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What came of a check.
+#[derive(Debug, Serialize)]
+struct Finding<'a> {
+    stack: &'a str,
+    /// As `--case` takes it.
+    case: &'a str,
+    name: &'a str,
+    check: &'a str,
+    /// `None` where it was not tried.
+    holds: Option<bool>,
+    found: String,
+    /// Where what the endpoints printed is.
+    folder: Option<PathBuf>,
+    /// Of a check that failed: the end of it.
+    said: Vec<Said>,
+}
+
+/// Tries an endpoint. Returns the number of checks that failed, at most 99.
+///
+/// # Errors
+/// A path without a stack, a case that does not exist, a build that fails, a kernel that allows no namespaces, or an interruption.
+pub fn trial(arguments: &StacksTryArguments) -> Result<u8> {
+    let stop = signals::stop_flag()?;
+    check_cases(&arguments.case)?;
+    let cache = Cache::from_environment()?;
+    let own = source_of(&cache, &arguments.path)?;
+    let peer = arguments.peer.as_ref().map(|path| source_of(&cache, path)).transpose()?;
+    let stacks = Stacks {
+        own: &own.manifest,
+        is_bare: !arguments.path.is_dir(),
+        peer: peer.as_ref().map(|source| &source.manifest),
+        variables: &arguments.variables,
+    };
+    let name = &own.manifest.name;
+    if stacks.pairs().is_empty() {
+        let peer = own.manifest.peer.as_deref().unwrap_or("NAME");
+        bail!(
+            "{name} cannot take both roles, and has no other stack to talk to\nhint: --peer stacks/{peer}, a stack with the other role"
+        );
+    }
+    let checks: Vec<_> = stacks
+        .checks()
+        .into_iter()
+        .filter(|check| arguments.case.is_empty() || arguments.case.contains(&check.kind))
+        .collect();
+    if checks.is_empty() {
+        bail!("--case: {name} does not claim {}\nhint: test_cases in its stack.toml", arguments.case.join(" or "));
+    }
+    let files = Files::build(&cache, &own, arguments.rebuild, &stop)?;
+    let peer_files = peer.as_ref().map(|source| Files::build(&cache, source, false, &stop)).transpose()?;
+    let out = arguments.out.join(super::check::claims::file_name(name));
+    fs::create_dir_all(&out).with_context(|| out.display().to_string())?;
+    // Endpoints may be in another root, where the scratch folder is all that they share with this machine.
+    let out = fs::canonicalize(&out).with_context(|| out.display().to_string())?;
+    let scratch = loopback::enter()?;
+    let place = scratch.path().join("shared");
+    loopback::share(&out, &place.join("logs"))?;
+    let own_stack = Stack { manifest: &own.manifest, root: files.root(&scratch.path().join("own"), &place)? };
+    let peer_stack = match (&peer, &peer_files) {
+        (Some(source), Some(files)) => {
+            Some(Stack { manifest: &source.manifest, root: files.root(&scratch.path().join("peer"), &place)? })
+        }
+        _ => None,
+    };
+    let mut bench = Bench::new(own_stack, peer_stack, &place, out.clone(), stop.clone())?;
+    bench.always(&arguments.variables);
+    let capture = arguments.capture.as_deref().map(Capture::start).transpose()?;
+    if let Some(capture) = &capture {
+        bench.collect_keys(capture.keys.clone(), capture.child.id());
+    }
+    let findings = ask_all(&checks, &bench, name, arguments.output.json)?;
+    if let Some(capture) = capture {
+        capture.finish()?;
+    }
+    if arguments.output.json {
+        output::print(&(serde_json::to_string_pretty(&findings)? + "\n"))?;
+    }
+    let count = |holds: Option<bool>| findings.iter().filter(|finding| finding.holds == holds).count();
+    let (held, failed, not_tried) = (count(Some(true)), count(Some(false)), count(None));
+    let rest = if not_tried == 0 { String::new() } else { format!(", {not_tried} not tried") };
+    eprintln!("quiclab: {held} checks hold, {failed} fail{rest}; what the endpoints printed is in {}", out.display());
+    Ok(failed.min(99) as u8)
+}
+
+fn ask_all<'a>(checks: &'a [Check], bench: &Bench, stack: &'a str, json: bool) -> Result<Vec<Finding<'a>>> {
+    let mut findings = Vec::new();
+    for (number, check) in checks.iter().enumerate() {
+        let Check { kind, name, sentence, question } = check;
+        let outcome = bench.ask(name, question)?;
+        let (holds, found) = match outcome {
+            Ok(found) => (true, found),
+            Err(found) => (false, found),
+        };
+        let folder = bench.folder(name);
+        let said = if holds { vec![] } else { said::of_run(&folder) };
+        if !json {
+            let word = if holds { "ok  " } else { "FAIL" };
+            output::print(&format!("{word} {stack}: {sentence}: {found}\n{}", said::in_words(&said)))?;
+        }
+        let folder = Some(folder);
+        findings.push(Finding { stack, case: kind, name, check: sentence, holds: Some(holds), found, folder, said });
+        let rest = &checks[number + 1..];
+        if !holds && kind == checks::TRANSFER && number == 0 && !rest.is_empty() {
+            let why = "not tried, because the first transfer failed";
+            if !json {
+                output::print(&format!("---- {stack}: {} other checks were {why}\n", rest.len()))?;
+            }
+            findings.extend(rest.iter().map(|check| Finding {
+                stack,
+                case: &check.kind,
+                name: &check.name,
+                check: &check.sentence,
+                holds: None,
+                found: why.to_owned(),
+                folder: None,
+                said: vec![],
+            }));
+            break;
+        }
+    }
+    Ok(findings)
+}
+
+fn check_cases(cases: &[String]) -> Result<()> {
+    for case in cases {
+        if !kinds().any(|kind| kind == case) {
+            let near = nearest(case, kinds()).map_or_else(String::new, |near| format!("; did you mean {near}?"));
+            bail!("--case: found {case:?}, expected one of {}{near}", kinds().collect::<Vec<_>>().join(", "));
+        }
+    }
+    Ok(())
+}
+
+fn source_of(cache: &Cache, path: &Path) -> Result<Source> {
+    let source = own_stack(cache, path)?;
+    if source.manifest.is_of_interop_runner() {
+        bail!(
+            "{}: {} keeps the contract of the QUIC Interop Runner alone, and runs in virtual machines only\nhint: quiclab stacks check \
+             {} --stack {}",
+            path.display(),
+            source.manifest.name,
+            source.manifest.name,
+            path.display()
+        );
+    }
+    Ok(source)
+}
+
+/// A stack's files, before there is a mount namespace for them.
+struct Files {
+    stack: PathBuf,
+    image: Option<PathBuf>,
+}
+
+impl Files {
+    fn build(cache: &Cache, source: &Source, again: bool, stop: &Arc<AtomicBool>) -> Result<Self> {
+        let manifest = &source.manifest;
+        if again || !has_files(cache, source)? {
+            eprintln!("quiclab: building {} {} (once; up to some minutes)", manifest.name, manifest.version);
+        }
+        let stack = prepare_files(cache, source, again, stop)?;
+        let packages = packages(source);
+        // What is linked for this machine runs on it; Debian's packages are not on it.
+        let image = match packages.is_empty() {
+            true => None,
+            false => {
+                if Image::find(cache, &packages).is_none() {
+                    eprintln!("quiclab: making a root file system with {packages:?} (once; a minute or two)");
+                }
+                Some(Image::prepare(cache, &packages, stop)?.file())
+            }
+        };
+        Ok(Self { stack, image })
+    }
+
+    fn root(&self, folder: &Path, shared: &Path) -> Result<Root> {
+        match &self.image {
+            None => Root::of_this_machine(folder, &self.stack),
+            Some(image) => Root::of_guest(folder, &self.stack, image, shared),
+        }
+    }
+}
+
+/// The program that captures the loopback's packets.
+struct Capture {
+    child: Child,
+    file: PathBuf,
+    keys: PathBuf,
+}
+
+impl Capture {
+    fn start(file: &Path) -> Result<Self> {
+        let keys = PathBuf::from(format!("{}.keys", file.display()));
+        fs::write(&keys, "").with_context(|| keys.display().to_string())?;
+        // Made here, so that its absence says that this is not the last try's file.
+        let _ = fs::remove_file(file);
+        let mut command = Command::new("dumpcap");
+        command
+            .args(["-q", "-i", "lo", "-w"])
+            .arg(file)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let mut child =
+            command.spawn().context("--capture: dumpcap cannot be started\nhint: apt-get install tshark")?;
+        let deadline = Instant::now() + CAPTURE_PATIENCE;
+        while !fs::metadata(file).is_ok_and(|facts| facts.len() > 0) {
+            if child.try_wait()?.is_some() || Instant::now() > deadline {
+                let _ = child.kill();
+                let _ = child.wait();
+                bail!(
+                    "--capture: dumpcap did not begin to write {}\nhint: dumpcap -i lo -w {0} says why",
+                    file.display()
+                );
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok(Self { child, file: file.to_path_buf(), keys })
+    }
+
+    fn finish(mut self) -> Result<()> {
+        // It hands over what it has seen every half second or so.
+        thread::sleep(Duration::from_secs(1));
+        let _ = kill(Pid::from_raw(self.child.id() as i32), Signal::SIGINT);
+        self.child.wait().context("dumpcap")?;
+        let (file, keys) = (self.file.display(), self.keys.display());
+        eprintln!("quiclab: packets are in {file}: quiclab analyze {file} --keys {keys}");
+        Ok(())
+    }
+}

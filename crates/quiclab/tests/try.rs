@@ -1,0 +1,156 @@
+//! `quiclab stacks try`: endpoints on this machine, without virtual machines. Needs namespaces, and erofs-utils.
+
+mod common;
+
+use std::{fs, path::Path};
+
+use common::{Said, processes_with, quiclab, said};
+
+/// Sends files over plain TCP. `MANNER` stands for what is wrong with it.
+const ENDPOINT: &str = r#"
+use strict;
+use warnings;
+use IO::Socket::INET;
+
+my %known = (QUICLAB_CCA => 'cubic', QUICLAB_GSO => 'on', QUICLAB_PACING => 'off', QUICLAB_HTTP => 'h2', QUICLAB_IP => '4');
+my $manner = 'MANNER';
+for my $name (grep { /^QUICLAB_/ && $_ ne 'QUICLAB_PORT' } keys %ENV) {
+    next if $manner eq 'ignores-settings' && $name eq 'QUICLAB_NO_SUCH_SETTING';
+    exit 127 if ($known{$name} // '') ne $ENV{$name};
+}
+exit 127 if $ENV{TESTCASE} ne 'transfer' || $ENV{SERVER_PARAMS} || $ENV{CLIENT_PARAMS};
+if ($manner eq 'leaves-a-process' && !fork) {
+    require POSIX;
+    POSIX::setsid();
+    exec 'sleep', '98765';
+}
+if ($ENV{ROLE} eq 'server') {
+    if ($manner eq 'crashes') {
+        print STDERR "line $_\n" for 1 .. 30;
+        print STDERR "no library of that name\n";
+        exit 1;
+    }
+    my $listener = IO::Socket::INET->new(LocalPort => $ENV{QUICLAB_PORT}, Listen => 5, ReuseAddr => 1) or die $@;
+    while (my $connection = $listener->accept) {
+        chomp(my $name = <$connection> // '');
+        if (open my $file, '<:raw', "$ENV{WWW}/$name") {
+            local $/;
+            my $body = <$file>;
+            substr($body, 5000, 1) = '!' if $manner eq 'alters-a-byte';
+            print $connection 'ok', $body;
+        }
+        close $connection;
+    }
+} else {
+    for my $url (split / /, $ENV{REQUESTS}) {
+        my ($host, $port, $name) = $url =~ m{^https://([^:]+):(\d+)/(.+)$} or die $url;
+        my $connection = IO::Socket::INET->new(PeerAddr => "$host:$port") or exit 1;
+        print $connection "$name\n";
+        local $/;
+        my $body = <$connection> // '';
+        exit 1 if $body !~ s/^ok//;
+        open my $file, '>:raw', "$ENV{DOWNLOADS}/$name" or die $!;
+        print $file $body;
+        close $file or die $!;
+    }
+}
+"#;
+
+const MANIFEST: &str = r#"
+name = "plain"
+version = "1"
+licence = "MIT"
+transport = "tcp"
+roles = ["server", "client"]
+http = ["h2"]
+congestion_control = ["cubic"]
+gso = ["on"]
+pacing = ["off"]
+ip = ["4"]
+qlog = false
+key_log = []
+certificate_delay = "none"
+notes = "For a test."
+test_cases = { server = ["transfer"], client = ["transfer"] }
+default = { http = "h2", congestion_control = "cubic", gso = "on", pacing = "off" }
+build = { command = "cp endpoint.pl \"$QUICLAB_STACK_OUT/\"", profile = "none", host_packages = [], host_tools = [] }
+guest = { packages = [], command = ["/usr/bin/perl", "/stack/endpoint.pl"] }
+"#;
+
+/// What is said of a stack that behaves in this manner.
+fn tried(folder: &Path, manner: &str, more: &[&str]) -> Said {
+    let stack = folder.join("plain");
+    fs::create_dir_all(&stack).unwrap();
+    fs::write(stack.join("stack.toml"), MANIFEST).unwrap();
+    fs::write(stack.join("endpoint.pl"), ENDPOINT.replace("MANNER", manner)).unwrap();
+    let mut command = quiclab();
+    command.args(["stacks", "try"]).arg(&stack).arg("--out").arg(folder.join("out")).args(more);
+    said(command.env("QUICLAB_CACHE", folder.join("cache")))
+}
+
+#[test]
+fn an_honest_endpoint_passes_and_its_files_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let cases = ["--case", "transfer", "--case", "settings", "--case", "multiplexing", "--case", "refusals"];
+    let told = tried(folder.path(), "honest", &cases);
+    assert_eq!(told.status, Some(0), "{}\n{}", told.output, told.errors);
+    for line in [
+        "ok   plain: a file arrives whole, and the client logs its TLS secrets: the files are whole",
+        "ok   plain: QUICLAB_CCA=cubic is accepted: the files are whole",
+        "ok   plain: 200 small files arrive over h2: the files are whole",
+        "ok   plain: the server refuses TESTCASE=retry: exit status 127",
+        "ok   plain: the client refuses QUICLAB_GSO=off: exit status 127",
+    ] {
+        assert!(told.output.contains(line), "no line {line:?} in\n{}", told.output);
+    }
+    let told = tried(folder.path(), "alters-a-byte", &["--case", "transfer"]);
+    assert_eq!(told.status, Some(1), "{}", told.output);
+    assert!(told.output.contains("the client's file10M has SHA-256 "), "{}", told.output);
+}
+
+#[test]
+fn a_setting_that_is_ignored_is_found_without_a_virtual_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = tried(folder.path(), "ignores-settings", &["--case", "refusals", "--json"]);
+    let findings: serde_json::Value = serde_json::from_str(&told.output).unwrap();
+    let failed = findings.as_array().unwrap().iter().filter(|finding| finding["holds"] == false);
+    let names: Vec<_> = failed.map(|finding| finding["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["refuses-server-NO_SUCH_SETTING-1", "refuses-client-NO_SUCH_SETTING-1"]);
+    assert_eq!(told.status, Some(2), "{}", told.errors);
+}
+
+#[test]
+fn an_endpoint_that_breaks_is_shown_with_its_last_words_and_the_rest_is_not_tried() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = tried(folder.path(), "crashes", &[]);
+    assert_eq!(told.status, Some(1), "{}\n{}", told.output, told.errors);
+    for part in [
+        "FAIL plain: a file arrives whole",
+        "the server ended by itself (exit status 1)",
+        "the server printed, at the end of ",
+        "/out/plain/transfer/server/stderr:",
+        "| no library of that name",
+        "other checks were not tried, because the first transfer failed",
+    ] {
+        assert!(told.output.contains(part), "no {part:?} in\n{}", told.output);
+    }
+    assert!(!told.output.contains("| line 20\n"), "too much is shown:\n{}", told.output);
+    let all = fs::read_to_string(folder.path().join("out/plain/transfer/server/stderr")).unwrap();
+    assert!(all.starts_with("line 1\n"), "{all}");
+}
+
+#[test]
+fn what_an_endpoint_leaves_behind_is_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = tried(folder.path(), "leaves-a-process", &["--case", "transfer"]);
+    assert_eq!(told.status, Some(0), "{}\n{}", told.output, told.errors);
+    assert_eq!(processes_with("sleep 98765"), [""; 0]);
+}
+
+#[test]
+fn a_misspelt_case_is_refused_with_the_nearest_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = tried(folder.path(), "honest", &["--case", "refusal"]);
+    assert_eq!(told.status, Some(125), "{}", told.errors);
+    assert!(told.errors.contains("did you mean refusals?"), "{}", told.errors);
+}

@@ -1,0 +1,100 @@
+//! A network and a mount namespace for this process.
+
+use std::{
+    fs, io,
+    os::fd::AsRawFd,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, ensure};
+use nix::{
+    errno::Errno,
+    mount::{MntFlags, MsFlags, mount, umount2},
+    sched::{CloneFlags, unshare},
+    unistd::{getgid, getuid},
+};
+
+/// A folder in memory, for files and mounts that end with this process.
+///
+/// Nothing below it is ever removed file by file: this machine's own folders are mounted there.
+#[derive(Debug)]
+pub struct Scratch {
+    folder: PathBuf,
+}
+
+impl Scratch {
+    fn new() -> Result<Self> {
+        let folder = tempfile::Builder::new().prefix("quiclab-try-").tempdir().context("a temporary folder")?.keep();
+        let scratch = Self { folder };
+        mount(Some("tmpfs"), &scratch.folder, Some("tmpfs"), MsFlags::empty(), Some("mode=755"))
+            .with_context(|| scratch.folder.display().to_string())?;
+        Ok(scratch)
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = umount2(&self.folder, MntFlags::MNT_DETACH);
+        // Empty, or still a mount point: then it stays.
+        let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+/// Moves this process, and so what it starts, into namespaces of its own, in which it is root: a network with nothing but a
+/// loopback, and mounts that nobody else sees. Orphans of what it starts become its own children, for
+/// [`end_strays`](super::end_strays). Returns a folder for its files.
+///
+/// # Errors
+/// Where the kernel does not allow it, with what to do; or where this process has a second thread.
+pub fn enter() -> Result<Scratch> {
+    let threads = fs::read_dir("/proc/self/task").context("/proc/self/task")?.count();
+    ensure!(
+        threads == 1,
+        "found {threads} threads, expected one: only a process with a single thread can change its user namespace"
+    );
+    let own = CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS;
+    match unshare(own) {
+        Err(Errno::EPERM) => as_root_of_a_user_namespace(own)?,
+        result => result.context("network namespace")?,
+    }
+    mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)
+        .context("making mounts private")?;
+    // SAFETY: plain system call.
+    Errno::result(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) }).context("subreaper")?;
+    raise_loopback().context("the loopback interface")?;
+    Scratch::new()
+}
+
+fn as_root_of_a_user_namespace(own: CloneFlags) -> Result<()> {
+    let (user, group) = (getuid(), getgid());
+    unshare(own | CloneFlags::CLONE_NEWUSER).context(
+        "the kernel allows this user no network namespace\nhint: run it as root, or allow user namespaces: sysctl \
+         kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu), user.max_user_namespaces=10000 (others)",
+    )?;
+    for (file, text) in [
+        ("/proc/self/setgroups", "deny".to_owned()),
+        ("/proc/self/uid_map", format!("0 {user} 1")),
+        ("/proc/self/gid_map", format!("0 {group} 1")),
+    ] {
+        fs::write(file, text).context(file)?;
+    }
+    Ok(())
+}
+
+fn raise_loopback() -> io::Result<()> {
+    let socket = std::net::UdpSocket::bind(("0.0.0.0", 0))?;
+    // SAFETY: all zeros is a valid value of this plain struct.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
+        *to = *from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    // SAFETY: the kernel reads one ifreq, which is alive, and the socket is open.
+    Errno::result(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) })?;
+    Ok(())
+}
