@@ -46,13 +46,13 @@ pub enum Verb {
     Packets(PacketsArguments),
     /// Make the report of a folder of records again
     Report(ReportArguments),
-    /// Say whether what experiments expect holds in their results
+    /// Check the expectations of experiments against their results
     Check(CheckArguments),
     /// Run two builds of an endpoint, or two settings, with the same seeds, and decide which metrics differ
     Ab(AbArguments),
     /// Compare two folders of results, such as those of two testbeds
     Compare(CompareArguments),
-    /// Say at which packet two records part, and what the stacks logged there
+    /// Find the first packet where two records differ, and what the stacks logged there
     Diff(DiffArguments),
     /// Run a record's run again and compare every byte
     Verify(VerifyArguments),
