@@ -4,7 +4,11 @@ use quiclab_wire::{QuicForm, Role, VERSION_1, VERSION_2};
 
 use crate::facts::{ConnectionFacts, Facts};
 
-/// Share of a sender's packets that may be unread for what its frames do not show to count as not there.
+/// Packets that carry a handshake.
+pub(crate) const HANDSHAKE: [QuicForm; 2] = [QuicForm::Initial, QuicForm::Handshake];
+/// Packets that carry streams.
+pub(crate) const DATA: [QuicForm; 2] = [QuicForm::ZeroRtt, QuicForm::OneRtt];
+/// Share of the packets that could show something which may be unread, for it to count as not there.
 const MOST_UNREAD: f64 = 0.01;
 
 /// Why a case failed or cannot be judged, in sentences.
@@ -34,26 +38,37 @@ impl Reasons {
         [self.failures, self.doubts].concat()
     }
 
-    /// Notes a reason where the frames of `sender` should have shown something and did not: a failure where they were all read,
-    /// otherwise a doubt.
+    /// Notes a reason where the frames of `sender` in packets of these forms should have shown something and did not: a failure
+    /// where they were read, otherwise a doubt.
     pub(crate) fn unless_shown(
         &mut self,
         holds: bool,
         connection: &ConnectionFacts,
         sender: Role,
+        forms: &[QuicForm],
         reason: impl FnOnce() -> String,
     ) {
         if holds {
             return;
         }
         let text = reason() + &unread(connection, sender);
-        let sent = connection.sent(sender);
-        let unread = sent.packets_unread + sent.packets_with_unread_frames;
-        let packets: u64 = sent.packets_by_form.values().sum();
-        if unread as f64 > MOST_UNREAD * packets as f64 {
+        if connection.sent(sender).unread_share(forms) > MOST_UNREAD {
             self.doubts.push(text);
         } else {
             self.failures.push(text);
+        }
+    }
+
+    /// Notes a doubt where something must not be in frames of `sender`, and those of such packets were not all read.
+    pub(crate) fn doubt_if_unread(
+        &mut self,
+        connection: &ConnectionFacts,
+        sender: Role,
+        forms: &[QuicForm],
+        what: &str,
+    ) {
+        if connection.sent(sender).unread_share(forms) > MOST_UNREAD {
+            self.doubts.push(format!("{what} is not known{}", unread(connection, sender)));
         }
     }
 
@@ -179,7 +194,7 @@ pub(crate) fn unread(connection: &ConnectionFacts, sender: Role) -> String {
     if let Some(frame) = &sent.unread_frame {
         text += &format!(
             "; {} packets of the {} could not be read to the end ({frame})",
-            sent.packets_with_unread_frames,
+            sent.unread_frames_by_form.values().sum::<u64>(),
             sender.name()
         );
     }

@@ -134,12 +134,13 @@ fn streams_cannot_be_counted_without_keys() {
 fn streams_behind_frames_that_nobody_knows_cannot_be_counted() {
     let mut facts = facts("multiplexing");
     let client = &mut facts.connections[0].senders[Role::Client as usize];
-    let packets: u64 = client.packets_by_form.values().sum();
+    let packets = client.packets(QuicForm::OneRtt);
     client.request_streams = 142;
     client.unread_frame = Some("unread from offset 0, frame type 757".to_owned());
-    client.packets_with_unread_frames = packets / 100;
+    client.unread_frames_by_form.insert(QuicForm::OneRtt, packets / 100);
     assert_fails("multiplexing", &facts, &["at least 200 streams", "found 142"]);
-    facts.connections[0].senders[Role::Client as usize].packets_with_unread_frames = packets / 100 + 1;
+    let client = &mut facts.connections[0].senders[Role::Client as usize];
+    client.unread_frames_by_form.insert(QuicForm::OneRtt, packets / 100 + 1);
     assert_cannot_be_judged("multiplexing", &facts, &["found 142", "frame type 757", "of the client"]);
     // What fails for certain fails all the same.
     facts.connections[0].retry.packets = 1;
@@ -230,6 +231,31 @@ fn early_data_that_cannot_be_read_counts_by_its_packets_where_the_server_took_it
     assert_fails("zerortt", &refused, &["did not take the 0-RTT data"]);
     without.connections[1].senders[Role::Client as usize].zero_rtt_bytes_unread = 0;
     assert_cannot_be_judged("zerortt", &without, &["expected requests in 0-RTT packets", "could not be read"]);
+}
+
+/// Where each 1-RTT packet of the client begins with a frame that nobody knows, no late request is seen, and any number may be there.
+#[test]
+fn early_data_beside_unread_packets_cannot_be_judged() {
+    let mut facts = facts("zero-rtt");
+    assert_passes("zerortt", &facts);
+    let client = &mut facts.connections[1].senders[Role::Client as usize];
+    client.unread_frames_by_form.insert(QuicForm::OneRtt, client.packets(QuicForm::OneRtt));
+    client.unread_frame = Some("unread from offset 0, frame type 127651".to_owned());
+    assert_cannot_be_judged("zerortt", &facts, &["1-RTT packets", "is not known", "frame type 127651"]);
+}
+
+/// One packet of thousands, and the one that decides.
+#[test]
+fn a_single_unread_handshake_packet_hides_what_it_holds() {
+    let mut facts = facts("multiplexing");
+    let server = &mut facts.connections[0].senders[Role::Server as usize];
+    server.initial_max_streams_bidi = None;
+    server.packets_by_form.insert(QuicForm::OneRtt, 1_000_000);
+    assert_fails("multiplexing", &facts, &["initial_max_streams_bidi", "was not found"]);
+    let server = &mut facts.connections[0].senders[Role::Server as usize];
+    server.unread_frames_by_form.insert(QuicForm::Handshake, 1);
+    server.unread_frame = Some("unread from offset 0, frame type 757".to_owned());
+    assert_cannot_be_judged("multiplexing", &facts, &["initial_max_streams_bidi", "frame type 757"]);
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn judge(_case: &Case, facts: &Facts, reasons: &mut Reasons) {
     let negotiations = server.packets(QuicForm::VersionNegotiation);
     reasons.unless(negotiations == 0, || format!("expected no Version Negotiation packet, found {negotiations}"));
     let bytes = server.handshake_crypto_bytes;
-    reasons.unless_shown(bytes >= LEAST_HANDSHAKE_BYTES, connection, Role::Server, || {
+    reasons.unless_shown(bytes >= LEAST_HANDSHAKE_BYTES, connection, Role::Server, &[QuicForm::Handshake], || {
         format!(
             "expected at least {LEAST_HANDSHAKE_BYTES} bytes of CRYPTO data in the server's Handshake packets, as its \
              certificate chain is long, found {bytes}"

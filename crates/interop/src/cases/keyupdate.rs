@@ -21,7 +21,7 @@ fn judge(_case: &Case, facts: &Facts, reasons: &mut Reasons) {
     for sender in Role::BOTH {
         let sent = connection.sent(sender);
         let [before, after] = sent.key_phase_packets;
-        reasons.unless_shown(sent.key_updates > 0 && after > 0, connection, sender, || {
+        reasons.unless_shown(sent.key_updates > 0 && after > 0, connection, sender, &[QuicForm::OneRtt], || {
             format!(
                 "expected 1-RTT packets of the {} with a new key (RFC 9001 section 6), found {} key updates, {before} packets \
                  with key phase 0 and {after} with key phase 1, of {}",

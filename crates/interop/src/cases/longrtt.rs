@@ -1,7 +1,7 @@
 //! `longrtt`: a handshake over a path slower than the first probe timeout.
 
 use quiclab_units::Duration;
-use quiclab_wire::Role;
+use quiclab_wire::{QuicForm, Role};
 
 use crate::cases::{Case, KIB, PLAIN, PathNeeds, files, handshake};
 use crate::checks::Reasons;
@@ -24,7 +24,7 @@ fn judge(case: &Case, facts: &Facts, reasons: &mut Reasons) {
     handshake::judge(case, facts, reasons);
     for connection in facts.handshakes() {
         let hellos = connection.sent(Role::Client).initials_with_first_crypto_byte;
-        reasons.unless_shown(hellos >= 2, connection, Role::Client, || {
+        reasons.unless_shown(hellos >= 2, connection, Role::Client, &[QuicForm::Initial], || {
             format!(
                 "expected the client to send its ClientHello at least 2 times, as its probe timeout passes before an answer \
                  can come (RFC 9002 section 6.2.2), found {hellos}"

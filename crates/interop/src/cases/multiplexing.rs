@@ -3,7 +3,7 @@
 use quiclab_wire::Role;
 
 use crate::cases::{Case, PLAIN, files};
-use crate::checks::{Reasons, one_connection};
+use crate::checks::{DATA, HANDSHAKE, Reasons, one_connection};
 use crate::facts::Facts;
 
 /// As the interop runner has it: a server that allows more streams from the start leaves nothing to be seen.
@@ -22,11 +22,11 @@ fn judge(case: &Case, facts: &Facts, reasons: &mut Reasons) {
     let Some(connection) = one_connection(facts, reasons) else { return };
     let streams = connection.sent(Role::Client).request_streams;
     let files = case.file_count();
-    reasons.unless_shown(streams >= files, connection, Role::Client, || {
+    reasons.unless_shown(streams >= files, connection, Role::Client, &DATA, || {
         format!("expected at least {files} streams of requests, one for each file, found {streams}")
     });
     let limit = connection.sent(Role::Server).initial_max_streams_bidi;
-    reasons.unless_shown(limit.is_some(), connection, Role::Server, || {
+    reasons.unless_shown(limit.is_some(), connection, Role::Server, &HANDSHAKE, || {
         "the server's initial_max_streams_bidi (RFC 9000 section 18.2) was not found".to_owned()
     });
     if let Some(limit) = limit {

@@ -1,5 +1,7 @@
 //! `resumption`: a second connection by the session of the first.
 
+use quiclab_wire::{QuicForm, Role};
+
 use crate::cases::{Case, KIB, PLAIN, files};
 use crate::checks::{Reasons, two_connections};
 use crate::facts::{ConnectionFacts, Facts};
@@ -24,7 +26,9 @@ fn judge(_case: &Case, facts: &Facts, reasons: &mut Reasons) {
 pub(super) fn session(first: &ConnectionFacts, second: &ConnectionFacts, reasons: &mut Reasons) {
     let resumed = |connection: &ConnectionFacts| connection.tls.choice.map(|choice| choice.pre_shared_key);
     match resumed(first) {
-        None => reasons.push("no ServerHello of the first connection could be read".to_owned()),
+        None => reasons.unless_shown(false, first, Role::Server, &[QuicForm::Initial], || {
+            "no ServerHello of the first connection was found".to_owned()
+        }),
         Some(true) => reasons.push(
             "the first connection resumes a session that the capture does not show: its ServerHello has a pre_shared_key"
                 .to_owned(),
@@ -32,7 +36,9 @@ pub(super) fn session(first: &ConnectionFacts, second: &ConnectionFacts, reasons
         Some(false) => {}
     }
     match resumed(second) {
-        None => reasons.push("no ServerHello of the second connection could be read".to_owned()),
+        None => reasons.unless_shown(false, second, Role::Server, &[QuicForm::Initial], || {
+            "no ServerHello of the second connection was found".to_owned()
+        }),
         Some(false) => {
             let offered = second.tls.offer.as_ref().is_some_and(|offer| offer.pre_shared_key);
             let which = if offered { "the server did not take it" } else { "the client did not offer it" };
@@ -42,10 +48,16 @@ pub(super) fn session(first: &ConnectionFacts, second: &ConnectionFacts, reasons
         }
         Some(true) => {}
     }
-    if let Some(bytes) = second.tls.certificate_bytes {
-        reasons.push(format!(
+    match second.tls.certificate_bytes {
+        Some(bytes) => reasons.push(format!(
             "expected no certificate on the second connection, as its session is resumed (RFC 8446 section 2.2), found one \
              of {bytes} bytes"
-        ));
+        )),
+        None => reasons.doubt_if_unread(
+            second,
+            Role::Server,
+            &[QuicForm::Handshake],
+            "whether the server sent a certificate on the second connection",
+        ),
     }
 }

@@ -5,7 +5,7 @@ use quiclab_wire::{QuicForm, Role};
 
 use super::resumption::session;
 use crate::cases::{Case, Files, PLAIN};
-use crate::checks::{Reasons, two_connections};
+use crate::checks::{HANDSHAKE, Reasons, two_connections};
 use crate::facts::Facts;
 
 pub(super) const CASE: Case = Case {
@@ -27,7 +27,7 @@ fn judge(_case: &Case, facts: &Facts, reasons: &mut Reasons) {
     // What could not be read held requests, where the server took it and few came later.
     let early = client.zero_rtt_stream_bytes + client.zero_rtt_bytes_unread;
     let late = client.one_rtt_stream_bytes;
-    reasons.unless_shown(early > 0, second, Role::Client, || {
+    reasons.unless_shown(early > 0, second, Role::Client, &[QuicForm::ZeroRtt], || {
         format!(
             "expected requests in 0-RTT packets on the second connection, found none in {} 0-RTT packets",
             client.packets(QuicForm::ZeroRtt)
@@ -39,8 +39,12 @@ fn judge(_case: &Case, facts: &Facts, reasons: &mut Reasons) {
              packets"
         )
     });
+    if late <= early {
+        let what = "how many bytes of the second connection's requests are in 1-RTT packets";
+        reasons.doubt_if_unread(second, Role::Client, &[QuicForm::OneRtt], what);
+    }
     match second.tls.accepts_early_data {
-        None => reasons.unless_shown(false, second, Role::Server, || {
+        None => reasons.unless_shown(false, second, Role::Server, &HANDSHAKE, || {
             "whether the server took the 0-RTT data is not known: its EncryptedExtensions were not found".to_owned()
         }),
         Some(false) => reasons.push(

@@ -27,8 +27,11 @@ pub struct SenderFacts {
     pub packets_by_form: BTreeMap<QuicForm, u64>,
     /// Packets without a key in the key log, or cut by the capture: what they hold is not known.
     pub packets_unread: u64,
-    /// Decrypted packets that end in a frame which cannot be read: what follows it in them is not known.
-    pub packets_with_unread_frames: u64,
+    /// Decrypted packets by form that end in a frame which cannot be read: what follows it in them is not known. A form that did not
+    /// occur is absent.
+    pub unread_frames_by_form: BTreeMap<QuicForm, u64>,
+    /// Packets by form without a key in the key log, or cut by the capture.
+    pub closed_by_form: BTreeMap<QuicForm, u64>,
     /// The first such frame, in words. `None` where there is none.
     pub unread_frame: Option<String>,
     /// Packets whose keys are there and do not fit.
@@ -66,6 +69,13 @@ impl SenderFacts {
     pub fn packets(&self, form: QuicForm) -> u64 {
         self.packets_by_form.get(&form).copied().unwrap_or(0)
     }
+
+    /// Share of the packets of these forms whose frames are not all known, 0 to 1; 0 where there are none.
+    pub fn unread_share(&self, forms: &[QuicForm]) -> f64 {
+        let sum = |by_form: &BTreeMap<QuicForm, u64>| forms.iter().filter_map(|form| by_form.get(form)).sum::<u64>();
+        let unread = sum(&self.unread_frames_by_form) + sum(&self.closed_by_form);
+        unread as f64 / sum(&self.packets_by_form).max(1) as f64
+    }
 }
 
 /// Collects what one end sends.
@@ -96,13 +106,14 @@ impl SenderMeter {
         match packet.decryption {
             Decryption::HeaderOnly | Decryption::NoKeys => {
                 facts.packets_unread += 1;
+                *facts.closed_by_form.entry(packet.form).or_default() += 1;
                 if packet.form == QuicForm::ZeroRtt {
                     facts.zero_rtt_bytes_unread += u64::from(packet.length);
                 }
             }
             Decryption::Verified => {
                 if let Some(error) = &packet.frame_error {
-                    facts.packets_with_unread_frames += 1;
+                    *facts.unread_frames_by_form.entry(packet.form).or_default() += 1;
                     facts.unread_frame.get_or_insert_with(|| error.to_string());
                 }
                 if let Some(phase) = packet.key_phase {
