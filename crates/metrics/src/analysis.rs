@@ -80,6 +80,9 @@ pub struct DirectionAnalysis {
     pub pictures: Pictures,
 }
 
+/// Flows of one address that are looked at for the rest of another.
+const MOST_LATE_FLOWS: usize = 1_000;
+
 /// How the capture of a flow begins, by its first packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
@@ -222,7 +225,8 @@ impl Analysis {
     pub fn finish(self, dissector: &Dissector, capture: &Capture) -> Vec<DirectionAnalysis> {
         let settings = self.settings;
         let of_capture = unmet_of_capture(capture, self.frames);
-        let add_flow = |index| unmet_of_flow(index, &self.flows, dissector.flows(), of_capture.clone());
+        let late = late_flows(&self.flows, dissector.flows());
+        let add_flow = |index| unmet_of_flow(index, &self.flows, dissector.flows(), &late, of_capture.clone());
         let unmet: Vec<Unmet> = (0..self.flows.len()).map(add_flow).collect();
         let mut all = Vec::new();
         for ((index, (meter, flow)), unmet) in self.flows.into_iter().zip(dissector.flows()).enumerate().zip(unmet) {
@@ -232,6 +236,7 @@ impl Analysis {
                 FlowProtocol::Udp if looks_like_quic => FlowProtocol::Quic,
                 protocol => protocol,
             };
+            let copies = [client.copies(), server.copies()];
             for (sender, meter) in [(Role::Server, server), (Role::Client, client)] {
                 if meter.packets() == 0 {
                     continue;
@@ -246,7 +251,11 @@ impl Analysis {
                     handshake.finish(&mut run);
                 }
                 let subject = Subject { sender, protocol, response_is_given: settings.response_bytes.is_some() };
-                let (pictures, windows) = meter.finish(subject, unmet.clone(), &settings, planned, &mut run);
+                let mut unmet = unmet.clone();
+                let (copied, of) = copies[sender.peer() as usize];
+                let reason = || format!("{copied} of the {}'s {of} packets are copies of others", sender.peer().name());
+                unmet.add_share(Need::NoPeerCopies, WarningCode::PacketsDuplicated, copied, of, &reason);
+                let (pictures, windows) = meter.finish(subject, unmet, &settings, planned, &mut run);
                 all.push(DirectionAnalysis { flow: index, sender, protocol, run, decryption, windows, pictures });
             }
         }
@@ -272,7 +281,13 @@ fn unmet_of_capture(capture: &Capture, packets: u64) -> Unmet {
 }
 
 /// What the capture does not show of one flow, beside what the file does not show of any.
-fn unmet_of_flow(index: usize, meters: &[FlowMeter], flows: &[Flow], mut unmet: Unmet) -> Unmet {
+fn unmet_of_flow(
+    index: usize,
+    meters: &[FlowMeter],
+    flows: &[Flow],
+    late: &BTreeMap<(u32, SocketAddr), Vec<usize>>,
+    mut unmet: Unmet,
+) -> Unmet {
     let (meter, flow) = (&meters[index], &flows[index]);
     let has_hello = flow.tls_handshake().is_some_and(|tls| tls.offer.is_some());
     if meter.start == Start::Late || (meter.start == Start::ReadInitial && !has_hello && !meter.has_unread_initials()) {
@@ -297,7 +312,7 @@ fn unmet_of_flow(index: usize, meters: &[FlowMeter], flows: &[Flow], mut unmet: 
             &reason,
         );
     }
-    if let Some(other) = continuation(index, meters, flows) {
+    if let Some(other) = continuation(index, meters, flows, late) {
         let client = flows[other].address(Role::Client);
         unmet.add(
             Need::Ending,
@@ -312,23 +327,37 @@ fn unmet_of_flow(index: usize, meters: &[FlowMeter], flows: &[Flow], mut unmet: 
     unmet
 }
 
+/// Flows that begin in their middle, by interface and by either address, at most [`MOST_LATE_FLOWS`] of each.
+fn late_flows(meters: &[FlowMeter], flows: &[Flow]) -> BTreeMap<(u32, SocketAddr), Vec<usize>> {
+    let mut late: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    for (index, (meter, flow)) in meters.iter().zip(flows).enumerate() {
+        if meter.start == Start::Late && flow.protocol() != FlowProtocol::Tcp {
+            for role in Role::BOTH {
+                let of_address = late.entry((flow.interface(), flow.address(role))).or_default();
+                if of_address.len() < MOST_LATE_FLOWS {
+                    of_address.push(index);
+                }
+            }
+        }
+    }
+    late
+}
+
 /// A flow with the same server that begins in its middle after this one began, and outlives it: what this one became when both its
 /// address and its connection ID changed. `None` where this one is seen to end.
-fn continuation(index: usize, meters: &[FlowMeter], flows: &[Flow]) -> Option<usize> {
+fn continuation(
+    index: usize,
+    meters: &[FlowMeter],
+    flows: &[Flow],
+    late: &BTreeMap<(u32, SocketAddr), Vec<usize>>,
+) -> Option<usize> {
     let (meter, flow) = (&meters[index], &flows[index]);
     if flow.protocol() != FlowProtocol::Quic || meter.is_closed || meter.start == Start::Late {
         return None;
     }
-    (0..flows.len()).find(|other| {
-        let (later, of_later) = (&meters[*other], &flows[*other]);
-        later.start == Start::Late
-            && of_later.protocol() != FlowProtocol::Tcp
-            && of_later.interface() == flow.interface()
-            && (of_later.address(Role::Server) == flow.address(Role::Server)
-                || of_later.address(Role::Client) == flow.address(Role::Server))
-            && later.origin > meter.origin
-            && later.last >= meter.last
-    })
+    let of_server = late.get(&(flow.interface(), flow.address(Role::Server)))?;
+    let is_later = |other: &&usize| meters[**other].origin > meter.origin && meters[**other].last >= meter.last;
+    of_server.iter().find(is_later).copied()
 }
 
 impl FlowMeter {

@@ -18,8 +18,10 @@ pub const MOST_UNMET: f64 = 0.01;
 pub enum Need {
     /// Frames are those of the wire, not super-packets from before segmentation.
     WireSizedPackets,
-    /// The tap saw each packet once.
+    /// The tap saw each packet of the sender once.
     NoCopies,
+    /// The tap saw each packet of the peer once.
+    NoPeerCopies,
     /// The capture has every packet that passed its tap.
     EveryPacket,
     /// The capture has the beginning of the connection.
@@ -34,18 +36,30 @@ pub enum Need {
     PeerFrames,
 }
 
-use Need::{Beginning, Ending, EveryPacket, NoCopies, OwnFrames, PacketNumbers, PeerFrames, WireSizedPackets};
+use Need::{
+    Beginning, Ending, EveryPacket, NoCopies, NoPeerCopies, OwnFrames, PacketNumbers, PeerFrames, WireSizedPackets,
+};
 
 impl Need {
     /// In the order of declaration.
-    pub const ALL: [Need; 8] =
-        [WireSizedPackets, NoCopies, EveryPacket, Beginning, Ending, PacketNumbers, OwnFrames, PeerFrames];
+    pub const ALL: [Need; 9] = [
+        WireSizedPackets,
+        NoCopies,
+        NoPeerCopies,
+        EveryPacket,
+        Beginning,
+        Ending,
+        PacketNumbers,
+        OwnFrames,
+        PeerFrames,
+    ];
 
     /// Stable name, as in `metrics.json` and docs/reference/metrics.md.
     pub fn name(self) -> &'static str {
         match self {
             WireSizedPackets => "wire_sized_packets",
             NoCopies => "no_copies",
+            NoPeerCopies => "no_peer_copies",
             EveryPacket => "every_packet",
             Beginning => "beginning",
             Ending => "ending",
@@ -126,7 +140,7 @@ const WHOLE: &[(&str, &[Need])] = &[
     ("packets_reordered", &[PacketNumbers]),
     ("packets_duplicated", &[]),
     ("packet_numbers_missing", &[PacketNumbers]),
-    ("acks_received", &[EveryPacket, PeerFrames]),
+    ("acks_received", &[NoPeerCopies, EveryPacket, PeerFrames]),
     ("ack_delay_median_ns", RECOVERY),
     ("bytes_in_flight_max", RECOVERY),
     ("bytes_in_flight_mean", RECOVERY),

@@ -118,6 +118,11 @@ impl RecoveryMeter {
         missed.fold(0, u64::saturating_add)
     }
 
+    /// Packets whose number was seen before.
+    pub(crate) fn duplicates(&self) -> u64 {
+        self.duplicates
+    }
+
     /// Packets with a number, each counted once.
     pub(crate) fn packets_numbered(&self) -> u64 {
         self.numbers.iter().map(RangeSet::members).sum()

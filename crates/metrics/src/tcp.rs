@@ -67,6 +67,11 @@ impl TcpMeter {
         self.transport.rtt.smoothed_ns()
     }
 
+    /// Segments that the tap saw twice.
+    pub(crate) fn duplicates(&self) -> u64 {
+        self.duplicates
+    }
+
     /// Bytes that the peer acknowledged and the capture does not have.
     pub(crate) fn bytes_missed(&self) -> u64 {
         self.bytes_missed + self.acknowledged_ahead.saturating_sub(self.highest_sent)

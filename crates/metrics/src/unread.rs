@@ -6,6 +6,8 @@ use quiclab_wire::{FrameError, Role};
 
 /// Kinds of frames listed by name; a sender of nonsense has many.
 const MOST_KINDS: usize = 8;
+/// Types counted one by one; packets of others are counted together.
+const MOST_TYPES: usize = 1_000;
 
 /// Of one sender.
 #[derive(Clone, Debug, Default)]
@@ -14,18 +16,26 @@ pub(crate) struct UnreadFrames {
     unknown: BTreeMap<u64, u64>,
     /// Packets that end in a frame of a known type which is cut or contradicts itself, by type; `None`: even the type is cut.
     malformed: BTreeMap<Option<u64>, u64>,
+    /// Packets that end in a frame of an unknown type beyond [`MOST_TYPES`].
+    other_unknown: u64,
 }
 
 impl UnreadFrames {
     pub(crate) fn count(&mut self, error: &FrameError) {
         match error.frame_type {
-            Some(frame_type) if !error.is_known_type => *self.unknown.entry(frame_type).or_default() += 1,
+            Some(frame_type) if !error.is_known_type => {
+                if self.unknown.len() < MOST_TYPES || self.unknown.contains_key(&frame_type) {
+                    *self.unknown.entry(frame_type).or_default() += 1;
+                } else {
+                    self.other_unknown += 1;
+                }
+            }
             other => *self.malformed.entry(other).or_default() += 1,
         }
     }
 
     pub(crate) fn packets_with_unknown(&self) -> u64 {
-        self.unknown.values().sum()
+        self.unknown.values().sum::<u64>() + self.other_unknown
     }
 
     pub(crate) fn packets_with_malformed(&self) -> u64 {
@@ -54,7 +64,8 @@ impl UnreadFrames {
         kinds.truncate(MOST_KINDS);
         let mut names: Vec<String> = kinds.into_iter().map(|(count, name)| format!("{name} in {count}")).collect();
         if more > 0 {
-            names.push(format!("{more} more kinds"));
+            let at_least = if self.other_unknown > 0 { "more than " } else { "" };
+            names.push(format!("{at_least}{more} more kinds"));
         }
         format!(
             "{} of the {}'s {decrypted} decrypted packets ({:.1} %) could not be read to the end: {}",
@@ -88,10 +99,11 @@ mod tests {
     #[test]
     fn a_sender_of_nonsense_fills_no_page() {
         let mut unread = UnreadFrames::default();
-        for frame_type in 1_000..1_100 {
+        for frame_type in 1_000..5_000 {
             unread.count(&FrameError { offset: 0, frame_type: Some(frame_type), is_known_type: false });
         }
-        let words = unread.in_words(Role::Server, 100);
-        assert!(words.len() < 500 && words.ends_with("92 more kinds"), "{words}");
+        let words = unread.in_words(Role::Server, 4_000);
+        assert!(words.len() < 500 && words.ends_with("more than 992 more kinds"), "{words}");
+        assert_eq!((unread.packets_with_unknown(), unread.unknown.len()), (4_000, MOST_TYPES));
     }
 }

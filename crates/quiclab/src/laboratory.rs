@@ -210,7 +210,7 @@ impl Laboratory {
                 }
                 Err(error) if signals::is_interruption(&error) => return Err(error),
                 Err(error) => {
-                    say(&format!("{name} is left out: {error:#}"));
+                    say(&format!("skipping {name}: {error:#}"));
                     missing.insert(name.clone(), format!("{error:#}"));
                 }
             }
@@ -442,7 +442,7 @@ fn imported(cache: &Cache) -> BTreeMap<String, Source> {
             Ok(source) => {
                 imported.insert(name, source);
             }
-            Err(error) => say(&format!("warning: {name} is left out: {error:#}\nhint: quiclab stacks import it again")),
+            Err(error) => say(&format!("warning: skipping {name}: {error:#}\nhint: quiclab stacks import it again")),
         }
     }
     imported

@@ -185,6 +185,7 @@ impl<'a> Listing<'a> {
         let before = self.before.insert((flow, observed.sender), segment.time);
         if time_ns >= self.from_ns && self.until_ns.is_none_or(|until| time_ns <= until) {
             let gap = before.and_then(|before| segment.time.checked_since(before));
+            let bytes_in_flight = self.analysis.bytes_in_flight(flow, observed.sender);
             let row = Row {
                 frame,
                 time_ns,
@@ -192,9 +193,10 @@ impl<'a> Listing<'a> {
                 flow,
                 sender: observed.sender.name(),
                 bytes: segment.frame_length,
-                bytes_in_flight: self.analysis.bytes_in_flight(flow, observed.sender),
+                bytes_in_flight,
                 acknowledged_after_ns: None,
-                is_lost: false,
+                // What is in flight is known where acknowledgments are; TCP's losses are not looked for.
+                is_lost: bytes_in_flight.filter(|_| is_quic).map(|_| false),
                 is_dropped: None,
                 behind_bottleneck_after_ns: None,
                 content: content(segment, observed),

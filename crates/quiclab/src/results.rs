@@ -51,7 +51,7 @@ pub struct Index {
     ranking: bool,
     /// Names of the plan's records, in its order.
     records: Vec<String>,
-    /// Stacks whose runs were left out because they could not be built, and why.
+    /// Stacks whose runs were skipped because they could not be built, and why.
     #[serde(default)]
     missing_stacks: BTreeMap<String, String>,
 }
@@ -229,7 +229,7 @@ impl Results {
             .into_iter()
             .map(|(stack, why)| FailureRow {
                 folder: stack,
-                message: format!("left out, it could not be built: {why}"),
+                message: format!("skipped: it could not be built: {why}"),
             })
             .collect();
         let mut pictured: Vec<Settings> = Vec::new();

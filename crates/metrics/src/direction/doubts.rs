@@ -8,6 +8,16 @@ use crate::warnings::WarningCode;
 use super::{DirectionMeter, LARGEST_FRAME_BYTES};
 
 impl DirectionMeter {
+    /// Copies of packets, and how many packets there are.
+    pub(crate) fn copies(&self) -> (u64, u64) {
+        let by_meter = match (&self.recovery, &self.tcp) {
+            (Some(recovery), _) => recovery.duplicates(),
+            (_, Some(tcp)) => tcp.duplicates(),
+            _ => 0,
+        };
+        (by_meter.max(self.copies), self.packets())
+    }
+
     /// Whether frames of decrypted packets could not be read.
     pub(crate) fn has_unread_frames(&self) -> bool {
         self.unread.packets() > 0

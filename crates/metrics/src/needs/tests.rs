@@ -140,7 +140,7 @@ fn a_metric_is_null_exactly_where_a_need_of_it_is_taken_away() {
         seen.sender == sender && seen.is_one_rtt() && seen.number.is_multiple_of(20)
     }
     type Change = fn(&mut Seen) -> usize;
-    let changes: [(&[Need], Change); 7] = [
+    let changes: [(&[Need], Change); 8] = [
         (&[WireSizedPackets], |seen| {
             if one_in_twenty(seen, Role::Server) {
                 seen.segment.frame_length = 9_000;
@@ -148,6 +148,9 @@ fn a_metric_is_null_exactly_where_a_need_of_it_is_taken_away() {
             1
         }),
         (&[NoCopies], |seen| 1 + usize::from(one_in_twenty(seen, Role::Server))),
+        (&[NoPeerCopies], |seen| {
+            1 + usize::from(seen.sender == Role::Client && seen.is_one_rtt() && seen.number.is_multiple_of(3))
+        }),
         (&[EveryPacket], |seen| usize::from(!one_in_twenty(seen, Role::Server))),
         (&[Beginning], |seen| usize::from(seen.time_ns > 100_000_000 && seen.is_one_rtt())),
         (&[PacketNumbers, OwnFrames], |seen| {

@@ -11,6 +11,9 @@ use crate::series::Series;
 /// Drops that are kept; more are counted.
 pub const MOST_DROPS: usize = 20_000;
 
+/// Packets remembered until they are seen behind the bottleneck: some 100 MB. Dropped ones stay.
+const MOST_UNDER_WAY: usize = 1 << 20;
+
 /// Packets that were sent and not yet seen behind the bottleneck.
 pub(super) struct Crossings {
     /// Send times, ascending: several where a TCP segment was sent again.
@@ -21,6 +24,8 @@ pub(super) struct Crossings {
     latest_arrived_ns: u64,
     drops: Vec<u64>,
     more_drops: u64,
+    /// More were under way than are remembered: what became of them is not known.
+    is_too_much: bool,
 }
 
 impl Default for Crossings {
@@ -35,12 +40,17 @@ impl Default for Crossings {
             latest_arrived_ns: 0,
             drops: Vec::new(),
             more_drops: 0,
+            is_too_much: false,
         }
     }
 }
 
 impl Crossings {
     pub(super) fn on_sent(&mut self, key: PayloadKey, time_ns: u64) {
+        if self.under_way.len() >= MOST_UNDER_WAY {
+            self.is_too_much = true;
+            return;
+        }
         self.under_way.entry(key).or_default().push_back(time_ns);
     }
 
@@ -62,9 +72,11 @@ impl Crossings {
     }
 
     pub(super) fn finish(self, timeline: &mut Timeline) {
-        let Crossings { under_way, delays, smallest_ns, mut drops, mut more_drops, .. } = self;
-        let Some(smallest) = smallest_ns else { return };
-        for time in under_way.into_values().flatten() {
+        let Crossings { under_way, delays, smallest_ns, latest_arrived_ns, mut drops, mut more_drops, is_too_much } =
+            self;
+        let Some(smallest) = smallest_ns.filter(|_| !is_too_much) else { return };
+        // Behind the last one that arrived nobody knows: the capture may end while they are on their way.
+        for time in under_way.into_values().flatten().filter(|time| *time < latest_arrived_ns) {
             push(&mut drops, &mut more_drops, time);
         }
         drops.sort_unstable();

@@ -23,8 +23,9 @@ pub struct Row {
     pub bytes_in_flight: Option<u64>,
     /// From the packet until the last ACK at the tap that acknowledges all of its ack-eliciting QUIC packets.
     pub acknowledged_after_ns: Option<u64>,
-    /// Whether a packet sent three or more later was acknowledged before it (RFC 9002 section 6.1.1).
-    pub is_lost: bool,
+    /// Whether a packet sent three or more later was acknowledged before it (RFC 9002 section 6.1.1). `None` where acknowledgments
+    /// are not known.
+    pub is_lost: Option<bool>,
     /// Whether it never came to the tap behind the bottleneck, though later packets did. `None` without such a tap.
     pub is_dropped: Option<bool>,
     /// From this tap to the one behind the bottleneck.
@@ -41,10 +42,10 @@ impl Row {
     fn fate(&self) -> String {
         match (self.is_dropped, self.is_lost, self.acknowledged_after_ns) {
             (Some(true), ..) => "DROPPED".to_owned(),
-            (_, true, None) => "LOST".to_owned(),
-            (_, true, Some(after)) => format!("late, acked +{:.1} ms", after as f64 / 1e6),
-            (_, false, Some(after)) => format!("acked +{:.3} ms", after as f64 / 1e6),
-            (_, false, None) => String::new(),
+            (_, Some(true), None) => "LOST".to_owned(),
+            (_, Some(true), Some(after)) => format!("late, acked +{:.1} ms", after as f64 / 1e6),
+            (_, _, Some(after)) => format!("acked +{:.3} ms", after as f64 / 1e6),
+            (_, _, None) => String::new(),
         }
     }
 }

@@ -32,7 +32,7 @@ struct Waiting {
 
 impl Waiting {
     fn is_decided(&self) -> bool {
-        (self.numbers.is_empty() || self.row.is_lost) && self.payload.is_none()
+        (self.numbers.is_empty() || self.row.is_lost == Some(true)) && self.payload.is_none()
     }
 }
 
@@ -111,7 +111,7 @@ impl WaitingRows {
         let lost: Vec<_> = self.numbers.range(key(0)..=key(below)).map(|(_, identity)| *identity).collect();
         for identity in lost {
             if let Some(waiting) = self.waiting(identity) {
-                waiting.row.is_lost = true;
+                waiting.row.is_lost = Some(true);
             }
         }
     }
