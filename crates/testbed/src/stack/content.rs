@@ -70,8 +70,10 @@ fn input_files(source: &Source, input: &str) -> Result<BTreeMap<PathBuf, PathBuf
         if facts.is_dir() {
             let below = source_files(&root).with_context(place)?;
             files.extend(below.into_iter().map(|file| (name.join(&file), root.join(&file))));
-        } else {
+        } else if facts.is_file() {
             files.insert(name, root);
+        } else {
+            bail!("{}, which is a device, a pipe or a socket, expected a file, a folder or a pattern", place());
         }
     }
     if files.is_empty() {
@@ -103,10 +105,13 @@ fn collect(root: &Path, below: &Path, depth: usize, files: &mut Vec<PathBuf>) ->
         }
         let path = below.join(entry.file_name());
         // Follows links: two versions of a stack may share one program.
-        if fs::metadata(entry.path()).with_context(|| entry.path().display().to_string())?.is_dir() {
+        let facts = fs::metadata(entry.path()).with_context(|| entry.path().display().to_string())?;
+        if facts.is_dir() {
             collect(root, &path, depth, files)?;
-        } else {
+        } else if facts.is_file() {
             files.push(path);
+        } else {
+            bail!("{}: found a device, a pipe or a socket, expected files and folders", entry.path().display());
         }
     }
     Ok(())

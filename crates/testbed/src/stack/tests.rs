@@ -61,6 +61,17 @@ fn an_input_outside_the_folder_is_part_of_what_a_build_is_made_of() {
     assert_ne!(before, name_with("inputs = [\"../elsewhere/src\"]"));
 }
 
+/// They would be read without end.
+#[test]
+fn an_input_that_is_a_device_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let error = name(&own_stack(root.path(), &format!("{COPIES}inputs = [\"/dev/zero\"]"))).unwrap_err();
+    assert!(format!("{error:#}").contains("a device, a pipe or a socket"), "{error:#}");
+    let source = own_stack(root.path(), COPIES);
+    symlink("/dev/zero", source.folder.join("endless")).unwrap();
+    assert!(format!("{:#}", name(&source).unwrap_err()).contains("endless"));
+}
+
 #[test]
 fn an_input_that_is_not_there_is_an_error() {
     let root = tempfile::tempdir().unwrap();
