@@ -190,6 +190,13 @@ pub(crate) fn flow_rate(value: &Value) -> Result<Rate, String> {
     Err(expected(value, &format!("whole bytes per second, at most {}", Rate::from_bits_per_second(largest))))
 }
 
+/// A token bucket counts whole bytes per second, and takes 0 for "no limit".
+pub(crate) fn bucket_rate(value: &Value) -> Result<Rate, String> {
+    let rate: Rate = positive(value)?;
+    let is_whole = rate.as_bits_per_second().is_multiple_of(8);
+    if is_whole { Ok(rate) } else { Err(expected(value, "whole bytes per second: a multiple of 8 bit/s")) }
+}
+
 /// A time that the kernel counts in microseconds, in 32 bits.
 pub(crate) fn microseconds(value: &Value) -> Result<Duration, String> {
     let time: Duration = positive(value)?;

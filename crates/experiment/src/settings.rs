@@ -5,9 +5,9 @@ use toml::Value;
 
 use crate::hosts::{Clock, FairQueueing, HostModel, Hosts, TheftDistribution};
 use crate::reading::{
-    bucket, buffer, count, count_or_all, delay, files, flow_rate, instruction_time, microseconds, milliseconds,
-    name_length, one_of, or_default, or_none, packet_numbers, positive, put, room, short_delay, snap_length, text,
-    thousandths_or_none, truth, word,
+    bucket, bucket_rate, buffer, count, count_or_all, delay, files, flow_rate, instruction_time, microseconds,
+    milliseconds, name_length, one_of, or_default, or_none, packet_numbers, positive, put, room, short_delay,
+    snap_length, text, thousandths_or_none, truth, word,
 };
 use crate::run::{Analysis, Certificate, Gso, GsoRate, Http, IpVersion, Pacing, Path, Switch, Tap, Workload};
 
@@ -199,7 +199,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         set: |draft, value| put(&mut draft.http, Some(word(value, "\"h3\", \"hq\" or \"h2\"")?)),
     },
     Setting { key: "path.ip", set: |draft, value| put(&mut draft.path.ip, word(value, "\"4\" or \"6\"")?) },
-    Setting { key: "path.rate", set: |draft, value| put(&mut draft.path.rate, positive(value)?) },
+    Setting { key: "path.rate", set: |draft, value| put(&mut draft.path.rate, bucket_rate(value)?) },
     Setting { key: "path.burst", set: |draft, value| put(&mut draft.path.burst, bucket(value)?) },
     Setting { key: "path.delay_to_client", set: |draft, value| put(&mut draft.path.delay_to_client, delay(value)?) },
     Setting { key: "path.delay_to_server", set: |draft, value| put(&mut draft.path.delay_to_server, delay(value)?) },

@@ -109,7 +109,7 @@ fn rates_without_their_unit_or_with_another() {
 #[test]
 fn values_just_outside_their_range_are_refused_and_those_just_inside_are_not() {
     for (section, key, inside, outside) in [
-        ("path", "rate", "\"1 bit/s\"", "\"0 bit/s\""),
+        ("path", "rate", "\"8 bit/s\"", "\"7 bit/s\""),
         ("path", "burst", "\"1514 B\"", "\"1513 B\""),
         ("path", "burst", "\"4294967295 B\"", "\"4294967296 B\""),
         ("path", "queue_limit_packets", "1", "0"),

@@ -2,6 +2,7 @@
 
 use quiclab_units::{Duration, Time};
 
+use crate::needs::MOST_UNMET;
 use crate::output::RunMetrics;
 use crate::samples::Samples;
 use crate::warnings::WarningCode;
@@ -43,16 +44,24 @@ impl GapMeter {
         Gap::Of(gap.as_nanos())
     }
 
+    /// Packets that are earlier than the one before them.
+    pub(crate) fn backwards(&self) -> u64 {
+        self.backwards
+    }
+
+    /// How many of them there are.
+    pub(crate) fn backwards_in_words(&self, packets: u64) -> String {
+        format!(
+            "{} of {packets} packets are earlier than the one before them; their gaps do not count: were several captures \
+             merged, or was the clock set?",
+            self.backwards
+        )
+    }
+
     pub(crate) fn finish(mut self, packets: u64, run: &mut RunMetrics) {
-        if self.backwards > 0 {
-            run.warn(
-                WarningCode::TimeBackwards,
-                format!(
-                    "{} of {packets} packets are earlier than the one before them; their gaps are left out: were several \
-                     captures merged, or was the clock set?",
-                    self.backwards
-                ),
-            );
+        // More of them cost metrics, and the warning says which.
+        if self.backwards > 0 && self.backwards as f64 <= MOST_UNMET * packets as f64 {
+            run.warn(WarningCode::TimeBackwards, self.backwards_in_words(packets));
         }
         let count = self.gaps.count();
         run.metrics.gap_median_ns = self.gaps.median();

@@ -16,6 +16,8 @@ pub const MOST_UNMET: f64 = 0.01;
 /// Something that a capture must show for a metric to mean something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
+    /// Times do not run backwards.
+    OrderedTimes,
     /// Frames are those of the wire, not super-packets from before segmentation.
     WireSizedPackets,
     /// The tap saw each packet of the sender once.
@@ -37,12 +39,14 @@ pub enum Need {
 }
 
 use Need::{
-    Beginning, Ending, EveryPacket, NoCopies, NoPeerCopies, OwnFrames, PacketNumbers, PeerFrames, WireSizedPackets,
+    Beginning, Ending, EveryPacket, NoCopies, NoPeerCopies, OrderedTimes, OwnFrames, PacketNumbers, PeerFrames,
+    WireSizedPackets,
 };
 
 impl Need {
     /// In the order of declaration.
-    pub const ALL: [Need; 9] = [
+    pub const ALL: [Need; 10] = [
+        OrderedTimes,
         WireSizedPackets,
         NoCopies,
         NoPeerCopies,
@@ -57,6 +61,7 @@ impl Need {
     /// Stable name, as in `metrics.json` and docs/reference/metrics.md.
     pub fn name(self) -> &'static str {
         match self {
+            OrderedTimes => "ordered_times",
             WireSizedPackets => "wire_sized_packets",
             NoCopies => "no_copies",
             NoPeerCopies => "no_peer_copies",
@@ -71,8 +76,10 @@ impl Need {
 }
 
 const COUNTS: &[Need] = &[NoCopies, EveryPacket];
-const SPACING: &[Need] = &[WireSizedPackets, NoCopies, EveryPacket];
-const CAUSES: &[Need] = &[WireSizedPackets, NoCopies, EveryPacket, Beginning, PacketNumbers, OwnFrames, PeerFrames];
+const PACKETS: &[Need] = &[WireSizedPackets, NoCopies, EveryPacket];
+const SPACING: &[Need] = &[OrderedTimes, WireSizedPackets, NoCopies, EveryPacket];
+const CAUSES: &[Need] =
+    &[OrderedTimes, WireSizedPackets, NoCopies, EveryPacket, Beginning, PacketNumbers, OwnFrames, PeerFrames];
 const STREAMS: &[Need] = &[EveryPacket, OwnFrames];
 const REPEATED: &[Need] = &[EveryPacket, Beginning, OwnFrames];
 const RECOVERY: &[Need] = &[EveryPacket, PacketNumbers, OwnFrames, PeerFrames];
@@ -103,7 +110,7 @@ const fn with_phases<const ALL: usize>() -> [(&'static str, &'static [Need]); AL
 
 /// Those of the whole flow.
 const WHOLE: &[(&str, &[Need])] = &[
-    ("packets_sent", SPACING),
+    ("packets_sent", PACKETS),
     ("bytes_sent", COUNTS),
     ("payload_bytes_sent", COUNTS),
     ("duration_ns", &[]),

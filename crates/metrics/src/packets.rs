@@ -51,6 +51,11 @@ impl PacketMeter {
         (gap, self.trains.on_packet(gap, u64::from(frame_bytes)))
     }
 
+    /// Their gaps.
+    pub(crate) fn gaps(&self) -> &GapMeter {
+        &self.gaps
+    }
+
     pub(crate) fn packets(&self) -> u64 {
         self.packets
     }

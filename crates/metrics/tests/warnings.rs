@@ -81,11 +81,19 @@ fn headers_that_were_cut_off_are_a_warning_and_arp_is_not() {
 
 #[test]
 fn backwards_time_is_left_out_of_the_gaps_and_named() {
-    let file = pcap_in_any_order(&packets_at(&[0, 200, 100, 300_000]));
-    let run = measure_capture(&analyzed(&file, AnalysisSettings::default()));
+    let measured = |later: u64| {
+        let times: Vec<u64> = [0, 200, 100].into_iter().chain((1..=later).map(|place| place * 300_000)).collect();
+        measure_capture(&analyzed(&pcap_in_any_order(&packets_at(&times)), AnalysisSettings::default()))
+    };
+    // One of a hundred, and one of 99.
+    let run = measured(97);
     assert_eq!(codes(&run), ["time_backwards"]);
-    assert_eq!(run.distributions.gaps_ns.iter().map(|(_, gaps)| gaps).sum::<u64>(), 2);
-    assert_eq!(run.distributions.trains, [(1, 1), (3, 1)]);
+    assert_eq!(run.distributions.gaps_ns.iter().map(|(_, gaps)| gaps).sum::<u64>(), 98);
+    assert_eq!(run.distributions.trains, [(1, 97), (3, 1)]);
+    let run = measured(96);
+    assert_eq!(codes(&run), ["time_backwards"]);
+    assert_eq!((run.metrics.gap_median_ns, run.metrics.train_max_packets), (None, None));
+    assert_eq!(run.metrics.packets_sent, Some(99));
 
     let settings =
         AnalysisSettings { response_bytes: Some(ByteCount::from_bytes(1_000_000)), ..AnalysisSettings::default() };

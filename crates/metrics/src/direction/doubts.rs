@@ -43,12 +43,12 @@ impl DirectionMeter {
     /// What metrics need and this sender's packets do not show. `unmet` has what concerns the whole flow already.
     pub(super) fn add_unmet(&self, subject: Subject, unmet: &mut Unmet) {
         let packets = self.packets();
+        let gaps = self.packets.gaps();
+        unmet.add_share(Need::OrderedTimes, WarningCode::TimeBackwards, gaps.backwards(), packets, &|| {
+            gaps.backwards_in_words(packets)
+        });
         unmet.add_share(Need::WireSizedPackets, WarningCode::SuperPackets, self.super_packets, packets, &|| {
-            format!(
-                "{} of {packets} packets are frames of more than {LARGEST_FRAME_BYTES} bytes: the tap saw them before they were \
-                 segmented; turn tso, gso and tx-udp-segmentation off on the sender's interface",
-                self.super_packets
-            )
+            self.super_packets_in_words(packets)
         });
         if self.tcp.is_some() {
             if !self.acks_of_peer_read {
@@ -92,6 +92,14 @@ impl DirectionMeter {
         }
     }
 
+    fn super_packets_in_words(&self, packets: u64) -> String {
+        format!(
+            "{} of {packets} packets are frames of more than {LARGEST_FRAME_BYTES} bytes: the tap saw them before they were \
+             segmented; turn tso, gso and tx-udp-segmentation off on the sender's interface",
+            self.super_packets
+        )
+    }
+
     fn no_acknowledgments(&self, subject: Subject) -> String {
         format!("no acknowledgment of the {} was captured or could be read", subject.sender.peer().name())
     }
@@ -104,15 +112,7 @@ impl DirectionMeter {
             }
         };
         let few = |count: u64, of: u64| if count as f64 > MOST_UNMET * of as f64 { 0 } else { count };
-        warn_if(
-            few(self.super_packets, packets),
-            WarningCode::SuperPackets,
-            format!(
-                "{} of {packets} packets are frames of more than {LARGEST_FRAME_BYTES} bytes: the tap saw them before they \
-                 were segmented; turn tso, gso and tx-udp-segmentation off on the sender's interface",
-                self.super_packets
-            ),
-        );
+        warn_if(few(self.super_packets, packets), WarningCode::SuperPackets, self.super_packets_in_words(packets));
         let DecryptionCounts { header_only, no_keys, failed, verified, .. } = self.decryption;
         let closed = header_only + no_keys + failed;
         let is_few = |count: u64| if few(closed, self.decryption.protected()) > 0 { count } else { 0 };

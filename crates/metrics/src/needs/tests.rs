@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use quiclab_units::ByteCount;
+use quiclab_units::{ByteCount, Time};
 use quiclab_wire::{
     Capture, CaptureReader, Decryption, Dissector, DissectorSettings, FrameError, Observed, QuicForm, QuicFrame,
     QuicPacket, Segment,
@@ -140,7 +140,13 @@ fn a_metric_is_null_exactly_where_a_need_of_it_is_taken_away() {
         seen.sender == sender && seen.is_one_rtt() && seen.number.is_multiple_of(20)
     }
     type Change = fn(&mut Seen) -> usize;
-    let changes: [(&[Need], Change); 8] = [
+    let changes: [(&[Need], Change); 9] = [
+        (&[OrderedTimes], |seen| {
+            if one_in_twenty(seen, Role::Server) {
+                seen.segment.time = Time::from_nanos(seen.segment.time.as_nanos() - 50_000_000);
+            }
+            1
+        }),
         (&[WireSizedPackets], |seen| {
             if one_in_twenty(seen, Role::Server) {
                 seen.segment.frame_length = 9_000;
