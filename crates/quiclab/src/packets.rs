@@ -58,7 +58,8 @@ pub fn packets(arguments: &PacketsArguments) -> Result<u8> {
         while let Some(row) = listing.rows.pop(segment.time) {
             printer.row(&row)?;
         }
-        if printer.is_closed || listing.is_over(segment.time) {
+        // Without a row so far, the end of the capture is still to be named.
+        if printer.is_closed || (printer.rows > 0 && listing.is_over(segment.time)) {
             break;
         }
     }
@@ -71,6 +72,13 @@ pub fn packets(arguments: &PacketsArguments) -> Result<u8> {
     }
     let tap = listing.tap.map(|tap| tap_name(reader.summary(), tap as usize));
     printer.finish(tap.as_deref(), listing.last_ns)?;
+    if let Some(cut) = reader.summary().truncation {
+        eprintln!(
+            "quiclab: warning: {name}: the capture stops in the middle of a record at byte {}: packets after it are missing",
+            cut.byte_offset
+        );
+        return Ok(1);
+    }
     Ok(0)
 }
 

@@ -227,20 +227,21 @@ impl Results {
         let mut failures: Vec<_> = index
             .missing_stacks
             .into_iter()
-            .map(|(stack, why)| FailureRow {
-                folder: stack,
-                message: format!("skipped: it could not be built: {why}"),
-            })
+            .map(|(stack, why)| FailureRow { folder: stack, message: format!("skipped: it could not be built: {why}") })
             .collect();
         let mut pictured: Vec<Settings> = Vec::new();
         let by_id = self.records.by_id()?;
+        let (all, mut not_run) = (index.records.len(), 0);
         for name in index.records {
             let name = match id_of_folder(&name).and_then(|id| by_id.get(id)) {
                 Some(other) if !self.records.contains(&name) => other.clone(),
                 _ => name,
             };
             if !self.records.contains(&name) {
-                failures.extend(self.failure(name));
+                match self.failure(name) {
+                    Some(failure) => failures.push(failure),
+                    None => not_run += 1,
+                }
                 continue;
             }
             let record = self.records.load(&name)?;
@@ -259,6 +260,13 @@ impl Results {
                 packets,
                 congestion_window,
             });
+        }
+        if not_run > 0 {
+            eprintln!(
+                "quiclab: {}: {not_run} of {all} runs have no record and count nowhere\nhint: the command that made them performs the missing ones: {}",
+                self.folder.display(),
+                index.command
+            );
         }
         Ok(ReportInput {
             experiment: index.experiment,

@@ -15,7 +15,7 @@ use quiclab_report::RunPage;
 use quiclab_testbed::{contract::SERVER_PORT, measure::SENDER_TAP, record::Record};
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, Role, read_qlog};
 
-use crate::{folder, results::Results};
+use crate::{diff::packets::refuse_cut, folder, results::Results};
 
 /// Where pages of single runs are, in a folder of results.
 pub const PAGES_FOLDER: &str = "runs";
@@ -45,6 +45,7 @@ pub fn read(record: &Record) -> Result<Option<RunPage>> {
     let analysis =
         analyze_capture(reader, dissector, settings, &mut |_, segment, observed| meter.on_packet(segment, observed))
             .with_context(place)?;
+    refuse_cut(&path, analysis.capture.truncation)?;
     let timeline = meter.finish();
     // The flow that was measured: the server's largest one at the sender's tap.
     let flow = analysis

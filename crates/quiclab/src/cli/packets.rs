@@ -39,4 +39,4 @@ Examples:
   quiclab packets capture.pcapng --keys keys.log --around 200ms --span 20ms
   quiclab packets capture.pcapng | less
 
-What the columns mean: docs/reference/packets.md. Exit status: 0; 125 the file could not be read.";
+What the columns mean: docs/reference/packets.md. Exit status: 0; 1 the capture was cut off in the middle; 125 the file could not be read.";

@@ -4,9 +4,10 @@ use std::{
     fmt::{self, Write as _},
     fs::File,
     hash::{DefaultHasher, Hasher as _},
+    path::Path,
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use quiclab_testbed::{contract::SERVER_PORT, measure::SENDER_TAP, record::Record};
 use quiclab_wire::{
     CaptureReader, Decryption, Dissector, DissectorSettings, Observed, QuicForm, QuicFrame, QuicPacket, Segment,
@@ -81,7 +82,24 @@ pub fn read(record: &Record) -> Result<Vec<SeenPacket>> {
         });
     };
     reader.dissect(&mut dissector, Some(SENDER_TAP), &mut on_segment).with_context(place)?;
+    refuse_cut(&path, reader.summary().truncation)?;
     Ok(seen)
+}
+
+/// A record's capture is whole, or somebody has damaged it.
+///
+/// # Errors
+/// Where it is cut.
+pub fn refuse_cut(path: &Path, truncation: Option<quiclab_wire::Truncation>) -> Result<()> {
+    if let Some(cut) = truncation {
+        bail!(
+            "{}: the capture stops in the middle of a record at byte {}, expected a whole one\nhint: quiclab packets and quiclab analyze \
+             show what is left; quiclab run performs the run again where its record's folder is removed",
+            path.display(),
+            cut.byte_offset
+        );
+    }
+    Ok(())
 }
 
 /// The index of the first packet that is not the same, and why.

@@ -8,7 +8,7 @@ mod selection;
 
 use std::{path::Path, sync::atomic::Ordering, thread, time::Duration, time::Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use quiclab_testbed::{
     collect::RunFailure,
     perform::{Host, Interrupted, PerformError},
@@ -83,11 +83,14 @@ pub fn check(arguments: &StacksCheckArguments) -> Result<u8> {
     };
     let manifests = laboratory.manifests();
     let proofs = names.iter().map(|name| claims::of(name, &manifests)).collect::<Result<Vec<_>>>()?;
-    if arguments.list {
+    if arguments.list && arguments.claim.is_empty() {
         selection::list(&names, &proofs, arguments.output.json)?;
         return Ok(0);
     }
     let selected = selection::select(&names, proofs, &arguments.claim)?;
+    if arguments.list {
+        bail!("--list: found --claim beside it, expected one of the two: the list has every claim");
+    }
     let mut findings = Vec::new();
     for (name, selected) in names.iter().zip(selected) {
         if !selected.is_empty() {
