@@ -103,7 +103,7 @@ pub fn trial(arguments: &StacksTryArguments) -> Result<u8> {
     bench.always(&arguments.variables);
     let capture = arguments.capture.as_deref().map(Capture::start).transpose()?;
     if let Some(capture) = &capture {
-        bench.collect_keys(capture.keys.clone(), capture.child.id());
+        bench.collect_keys(capture.keys.clone());
     }
     let findings = ask_all(&checks, &bench, name, arguments.output.json)?;
     if let Some(capture) = capture {
