@@ -4,7 +4,7 @@ mod common;
 
 use std::{fs, path::Path, process::Command};
 
-use common::{Said, processes_with, said};
+use common::{Said, processes_with, said, wait_until};
 
 /// Sends files over plain TCP. `MANNER` stands for what is wrong with it.
 const ENDPOINT: &str = r#"
@@ -48,6 +48,7 @@ if ($ENV{ROLE} eq 'server') {
         close $connection;
     }
 } else {
+    sleep 40 if $manner eq 'hangs';
     for my $url (split / /, $ENV{REQUESTS}) {
         my ($host, $port, $name) = $url =~ m{^https://([^:]+):(\d+)/(.+)$} or die $url;
         my $connection = IO::Socket::INET->new(PeerAddr => "$host:$port") or exit 1;
@@ -193,6 +194,21 @@ fn a_file_without_an_end_is_cut_short_by_name() {
     let told = tried(folder.path(), "writes-too-much", &["--case", "transfer"]);
     assert_eq!(told.status, Some(1), "{}\n{}", told.output, told.errors);
     assert!(told.output.contains("(SIGXFSZ): it wrote too much to one file"), "{}", told.output);
+}
+
+#[test]
+fn a_capture_ends_when_the_trial_is_interrupted() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = folder.path().join("packets.pcapng").display().to_string();
+    let mut trial = trial(folder.path(), "hangs", &["--case", "transfer", "--capture", &capture]).spawn().unwrap();
+    wait_until("the client", || folder.path().join("out/plain/transfer/client/stderr").exists());
+    assert!(!processes_with(&format!("lo -w {capture}")).is_empty(), "nothing captures");
+    // timeout(1) passes it on.
+    let signalled = Command::new("kill").args(["-TERM", &trial.id().to_string()]).status().unwrap();
+    assert!(signalled.success());
+    trial.wait().unwrap();
+    wait_until("quiclab", || processes_with(&format!("--capture {capture}")).is_empty());
+    assert_eq!(processes_with(&format!("lo -w {capture}")), [""; 0]);
 }
 
 #[test]
