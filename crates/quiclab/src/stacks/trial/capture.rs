@@ -43,8 +43,7 @@ impl Capture {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        let child =
-            command.spawn().context("--capture: dumpcap cannot be started\nhint: apt-get install tshark")?;
+        let child = command.spawn().context("--capture: dumpcap cannot be started\nhint: apt-get install tshark")?;
         let mut capture = Self { child, file: file.to_path_buf(), keys };
         let deadline = Instant::now() + PATIENCE;
         while !fs::metadata(file).is_ok_and(|facts| facts.len() > 0) {
