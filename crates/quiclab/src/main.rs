@@ -23,6 +23,7 @@ mod results;
 mod run;
 mod run_page;
 mod schedule;
+mod shell;
 mod signals;
 mod simulate;
 mod stacks;

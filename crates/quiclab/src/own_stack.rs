@@ -16,6 +16,8 @@ use quiclab_testbed::{
 };
 use serde_json::json;
 
+use crate::shell::quoted;
+
 /// Adds the stacks at `paths` to `sources`. One with the name of a stack that is there replaces it, which is said on standard
 /// error. Returns their names.
 ///
@@ -69,9 +71,11 @@ pub fn own_stack(cache: &Cache, path: &Path) -> Result<Source> {
     }
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let program = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let folder = cache.folder(&format!("own/{name}-{}", &hash::of_file(path)?[..16]), |folder| {
+    let text = manifest(&name, &program)?;
+    let key = hash::Hasher::default().part(text.as_bytes()).part(hash::of_file(path)?.as_bytes()).short();
+    let folder = cache.folder(&format!("own/{name}-{key}"), |folder| {
         fs::copy(path, folder.join(&program)).with_context(|| path.display().to_string())?;
-        fs::write(folder.join(MANIFEST), manifest(&name, &program)?).context(MANIFEST)
+        fs::write(folder.join(MANIFEST), &text).context(MANIFEST)
     })?;
     source(&folder)
 }
@@ -98,7 +102,7 @@ fn manifest(name: &str, program: &str) -> Result<String> {
         "test_cases": { "server": TEST_CASES, "client": TEST_CASES },
         "default": { "http": "h3", "congestion_control": "default", "gso": "default", "pacing": "default" },
         "build": {
-            "command": "cp \"$QUICLAB_OWN_PROGRAM\" \"$QUICLAB_STACK_OUT/\"".replace("$QUICLAB_OWN_PROGRAM", &program.replace('"', "\\\"")),
+            "command": format!("cp {} \"$QUICLAB_STACK_OUT/\"", quoted(&format!("./{program}"))),
             "profile": "own", "host_packages": [], "host_tools": []
         },
         "guest": { "packages": [], "command": [format!("/stack/{program}")] },
@@ -109,6 +113,8 @@ fn manifest(name: &str, program: &str) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     #[test]
@@ -118,6 +124,21 @@ mod tests {
         assert_eq!(manifest.name, "mine");
         assert_eq!(manifest.guest.command, ["/stack/mine.sh"]);
         assert_eq!(manifest.default.congestion_control, "default");
-        assert_eq!(manifest.build.command, "cp \"mine.sh\" \"$QUICLAB_STACK_OUT/\"");
+        assert_eq!(manifest.build.command, "cp ./mine.sh \"$QUICLAB_STACK_OUT/\"");
+    }
+
+    #[test]
+    fn the_name_of_a_program_is_not_run_by_the_shell() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = "-x $(touch run) `touch run` \"it's\"";
+        fs::write(folder.path().join(program), "the program").unwrap();
+        let manifest = StackManifest::parse("stack.toml", &manifest("x", program).unwrap()).unwrap();
+        let out = folder.path().join("out");
+        fs::create_dir(&out).unwrap();
+        let mut shell = Command::new("sh");
+        shell.args(["-e", "-c", &manifest.build.command]).current_dir(&folder).env("QUICLAB_STACK_OUT", &out);
+        assert!(shell.status().unwrap().success());
+        assert_eq!(fs::read_to_string(out.join(program)).unwrap(), "the program");
+        assert!(!folder.path().join("run").exists());
     }
 }

@@ -5,6 +5,7 @@ mod check;
 pub mod implementations;
 mod import;
 mod list;
+mod regular;
 mod said;
 mod trial;
 

@@ -2,9 +2,9 @@
 
 mod common;
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, process::Command};
 
-use common::{Said, processes_with, quiclab, said};
+use common::{Said, processes_with, said, wait_until};
 
 /// Sends files over plain TCP. `MANNER` stands for what is wrong with it.
 const ENDPOINT: &str = r#"
@@ -24,6 +24,12 @@ if ($manner eq 'leaves-a-process' && !fork) {
     POSIX::setsid();
     exec 'sleep', '98765';
 }
+if ($manner eq 'forks-without-end' && !fork) {
+    require POSIX;
+    POSIX::setsid();
+    $0 = 'forks-without-end-98766';
+    while (1) { my $child = fork; exit if $child; }
+}
 if ($ENV{ROLE} eq 'server') {
     if ($manner eq 'crashes') {
         print STDERR "line $_\n" for 1 .. 30;
@@ -42,6 +48,7 @@ if ($ENV{ROLE} eq 'server') {
         close $connection;
     }
 } else {
+    sleep 40 if $manner eq 'hangs';
     for my $url (split / /, $ENV{REQUESTS}) {
         my ($host, $port, $name) = $url =~ m{^https://([^:]+):(\d+)/(.+)$} or die $url;
         my $connection = IO::Socket::INET->new(PeerAddr => "$host:$port") or exit 1;
@@ -49,7 +56,16 @@ if ($ENV{ROLE} eq 'server') {
         local $/;
         my $body = <$connection> // '';
         exit 1 if $body !~ s/^ok//;
+        if ($manner eq 'stores-a-fifo') {
+            require POSIX;
+            POSIX::mkfifo("$ENV{DOWNLOADS}/$name", 0600) or die $!;
+            POSIX::mkfifo("$ENV{LOGS}/keys.log", 0600) or die $!;
+            unlink "$ENV{LOGS}/stderr";
+            symlink '/dev/zero', "$ENV{LOGS}/stderr" or die $!;
+            exit 0;
+        }
         open my $file, '>:raw', "$ENV{DOWNLOADS}/$name" or die $!;
+        seek $file, 1 << 30, 0 if $manner eq 'writes-too-much';
         print $file $body;
         close $file or die $!;
     }
@@ -79,13 +95,19 @@ guest = { packages = [], command = ["/usr/bin/perl", "/stack/endpoint.pl"] }
 
 /// What is said of a stack that behaves in this manner.
 fn tried(folder: &Path, manner: &str, more: &[&str]) -> Said {
+    said(&mut trial(folder, manner, more))
+}
+
+fn trial(folder: &Path, manner: &str, more: &[&str]) -> Command {
     let stack = folder.join("plain");
     fs::create_dir_all(&stack).unwrap();
     fs::write(stack.join("stack.toml"), MANIFEST).unwrap();
     fs::write(stack.join("endpoint.pl"), ENDPOINT.replace("MANNER", manner)).unwrap();
-    let mut command = quiclab();
-    command.args(["stacks", "try"]).arg(&stack).arg("--out").arg(folder.join("out")).args(more);
-    said(command.env("QUICLAB_CACHE", folder.join("cache")))
+    let mut command = Command::new("timeout");
+    command.args(["120", env!("CARGO_BIN_EXE_quiclab"), "stacks", "try"]).arg(&stack);
+    command.arg("--out").arg(folder.join("out")).args(more);
+    command.env("QUICLAB_CACHE", folder.join("cache"));
+    command
 }
 
 #[test]
@@ -145,6 +167,48 @@ fn what_an_endpoint_leaves_behind_is_ended() {
     let told = tried(folder.path(), "leaves-a-process", &["--case", "transfer"]);
     assert_eq!(told.status, Some(0), "{}\n{}", told.output, told.errors);
     assert_eq!(processes_with("sleep 98765"), [""; 0]);
+}
+
+#[test]
+fn an_endpoint_that_forks_faster_than_it_can_be_killed_is_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = tried(folder.path(), "forks-without-end", &["--case", "transfer"]);
+    assert_eq!(told.status, Some(0), "{}\n{}", told.output, told.errors);
+    assert_eq!(processes_with("forks-without-end-98766"), [""; 0]);
+}
+
+#[test]
+fn a_fifo_and_a_device_in_place_of_files_are_found_and_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = folder.path().join("packets.pcapng");
+    let told =
+        tried(folder.path(), "stores-a-fifo", &["--case", "transfer", "--capture", &capture.display().to_string()]);
+    assert_eq!(told.status, Some(1), "{}\n{}", told.output, told.errors);
+    let expected = "the client's file10M in DOWNLOADS cannot be read: found no regular file";
+    assert!(told.output.contains(expected), "{}", told.output);
+}
+
+#[test]
+fn a_file_without_an_end_is_cut_short_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = tried(folder.path(), "writes-too-much", &["--case", "transfer"]);
+    assert_eq!(told.status, Some(1), "{}\n{}", told.output, told.errors);
+    assert!(told.output.contains("(SIGXFSZ): it wrote too much to one file"), "{}", told.output);
+}
+
+#[test]
+fn a_capture_ends_when_the_trial_is_interrupted() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = folder.path().join("packets.pcapng").display().to_string();
+    let mut trial = trial(folder.path(), "hangs", &["--case", "transfer", "--capture", &capture]).spawn().unwrap();
+    wait_until("the client", || folder.path().join("out/plain/transfer/client/stderr").exists());
+    assert!(!processes_with(&format!("lo -w {capture}")).is_empty(), "nothing captures");
+    // timeout(1) passes it on.
+    let signalled = Command::new("kill").args(["-TERM", &trial.id().to_string()]).status().unwrap();
+    assert!(signalled.success());
+    trial.wait().unwrap();
+    wait_until("quiclab", || processes_with(&format!("--capture {capture}")).is_empty());
+    assert_eq!(processes_with(&format!("lo -w {capture}")), [""; 0]);
 }
 
 #[test]

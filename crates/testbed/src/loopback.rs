@@ -1,12 +1,14 @@
 //! Endpoints on this machine, over the loopback of a network namespace of their own: in real time, and nothing is measured.
 //!
 //! Call order: [`enter`] once, before there is a second thread; then a [`Root`] for each stack, then [`Endpoint::start`]. What an
-//! endpoint can reach is this machine's files, so it is no sandbox; it has no network, and what it starts is ended with it.
+//! endpoint can reach is this machine's files, so it is no sandbox; it has no network, and what it starts
+//! is in a PID namespace with it and ends with it.
 
 mod endpoint;
+mod keeper;
 mod namespace;
 mod root;
 
-pub use endpoint::{Endpoint, Exit, Start, end_strays};
+pub use endpoint::{Endpoint, Exit, Start};
 pub use namespace::{Scratch, enter};
 pub use root::{Root, share};

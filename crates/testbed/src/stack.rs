@@ -2,6 +2,7 @@
 
 mod content;
 mod made;
+mod objects;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -262,7 +263,7 @@ pub(crate) fn compile(
         (format!("QUICLAB_OPTION_{}", name.to_uppercase().replace('-', "_")), option(name, values))
     });
     fs::create_dir_all(out)?;
-    fs::create_dir_all(objects)?;
+    let _claim = objects::claim(objects, source)?;
     let file = fs::File::create(&log).with_context(|| log.display().to_string())?;
     let mut build = Command::new("sh");
     build

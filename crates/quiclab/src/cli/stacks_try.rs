@@ -19,7 +19,7 @@ pub struct StacksTryArguments {
     /// The stack that takes the other role: a folder or a program [default: the same stack]
     #[arg(long, value_name = "PATH")]
     pub peer: Option<PathBuf>,
-    /// A variable that the stack is told in every transfer, such as QUICLAB_CCA=bbr where this kernel has no CUBIC for TCP; can be
+    /// Environment variable for the stack in every transfer, such as QUICLAB_CCA=bbr where this kernel has no CUBIC for TCP; can be
     /// given several times
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_variable)]
     pub variables: Vec<(String, String)>,

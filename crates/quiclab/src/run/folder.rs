@@ -7,7 +7,10 @@ use std::{
 
 use quiclab_testbed::hash;
 
-use crate::cli::{RunArguments, Testbed};
+use crate::{
+    cli::{RunArguments, Testbed},
+    shell::quoted,
+};
 
 /// Longest part of a folder's name that says what the command line changes, in characters. Names of 255 bytes are the longest
 /// that file systems take.
@@ -79,16 +82,6 @@ pub fn command_line(file: &Path, arguments: &RunArguments) -> String {
     line
 }
 
-/// For a POSIX shell.
-fn quoted(word: &str) -> String {
-    let plain = |character: char| character.is_ascii_alphanumeric() || "/._-=,:+@%".contains(character);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -136,12 +129,5 @@ mod tests {
         };
         let Verb::Run(again) = cli.verb else { unreachable!("the verb is run") };
         assert_eq!(again.set.settings, [("path.rate".to_owned(), "20 Mbit/s".to_owned())]);
-    }
-
-    #[test]
-    fn a_word_survives_the_shell() {
-        assert_eq!(quoted("experiments/a.toml"), "experiments/a.toml");
-        assert_eq!(quoted("path.rate=40 Mbit/s"), "'path.rate=40 Mbit/s'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
     }
 }

@@ -2,12 +2,13 @@
 
 use std::{
     fmt::Write as _,
-    fs::File,
     io::{Read, Seek, SeekFrom},
     path::{Path, PathBuf},
 };
 
 use serde::Serialize;
+
+use super::regular;
 
 /// Lines that are shown of an endpoint.
 const MOST_LINES: usize = 10;
@@ -70,7 +71,7 @@ pub fn in_words(all: &[Said]) -> String {
 
 /// The last lines of a file, and whether there are more.
 fn end(path: &Path) -> std::io::Result<(Vec<String>, bool)> {
-    let mut file = File::open(path)?;
+    let mut file = regular::open(path)?;
     let length = file.metadata()?.len();
     let skipped = length.saturating_sub(MOST_BYTES);
     file.seek(SeekFrom::Start(skipped))?;

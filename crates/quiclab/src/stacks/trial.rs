@@ -1,23 +1,17 @@
 //! `quiclab stacks try`: an endpoint on this machine, over a loopback, without virtual machines.
 
 mod bench;
+mod capture;
 mod checks;
 mod network;
 
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
     sync::{Arc, atomic::AtomicBool},
-    thread,
-    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail};
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
 use quiclab_experiment::error::nearest;
 use quiclab_testbed::{
     cache::Cache,
@@ -30,10 +24,8 @@ use serde::Serialize;
 use super::said::{self, Said};
 use crate::{cli::StacksTryArguments, output, own_stack::own_stack, signals};
 use bench::{Bench, Stack};
+use capture::Capture;
 use checks::{Check, Stacks, kinds};
-
-/// How long the program that captures may take until it does, and until it has written what it has.
-const CAPTURE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What came of a check.
 #[derive(Debug, Serialize)]
@@ -103,7 +95,7 @@ pub fn trial(arguments: &StacksTryArguments) -> Result<u8> {
     bench.always(&arguments.variables);
     let capture = arguments.capture.as_deref().map(Capture::start).transpose()?;
     if let Some(capture) = &capture {
-        bench.collect_keys(capture.keys.clone(), capture.child.id());
+        bench.collect_keys(capture.keys().to_path_buf());
     }
     let findings = ask_all(&checks, &bench, name, arguments.output.json)?;
     if let Some(capture) = capture {
@@ -215,53 +207,5 @@ impl Files {
             None => Root::of_this_machine(folder, &self.stack),
             Some(image) => Root::of_guest(folder, &self.stack, image, shared),
         }
-    }
-}
-
-/// The program that captures the loopback's packets.
-struct Capture {
-    child: Child,
-    file: PathBuf,
-    keys: PathBuf,
-}
-
-impl Capture {
-    fn start(file: &Path) -> Result<Self> {
-        let keys = PathBuf::from(format!("{}.keys", file.display()));
-        fs::write(&keys, "").with_context(|| keys.display().to_string())?;
-        // Made here, so that its absence says that this is not the last try's file.
-        let _ = fs::remove_file(file);
-        let mut command = Command::new("dumpcap");
-        command
-            .args(["-q", "-i", "lo", "-w"])
-            .arg(file)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        let mut child =
-            command.spawn().context("--capture: dumpcap cannot be started\nhint: apt-get install tshark")?;
-        let deadline = Instant::now() + CAPTURE_PATIENCE;
-        while !fs::metadata(file).is_ok_and(|facts| facts.len() > 0) {
-            if child.try_wait()?.is_some() || Instant::now() > deadline {
-                let _ = child.kill();
-                let _ = child.wait();
-                bail!(
-                    "--capture: dumpcap did not begin to write {}\nhint: dumpcap -i lo -w {0} says why",
-                    file.display()
-                );
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-        Ok(Self { child, file: file.to_path_buf(), keys })
-    }
-
-    fn finish(mut self) -> Result<()> {
-        // It hands over what it has seen every half second or so.
-        thread::sleep(Duration::from_secs(1));
-        let _ = kill(Pid::from_raw(self.child.id() as i32), Signal::SIGINT);
-        self.child.wait().context("dumpcap")?;
-        let (file, keys) = (self.file.display(), self.keys.display());
-        eprintln!("quiclab: packets are in {file}: quiclab analyze {file} --keys {keys}");
-        Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     ffi::CString,
-    fs::{self, File},
+    fs::File,
     os::unix::{
         ffi::OsStrExt,
         process::{CommandExt, ExitStatusExt},
@@ -19,22 +19,21 @@ use anyhow::{Context, Result};
 use nix::{
     errno::Errno,
     sys::{
-        resource::{Resource, setrlimit},
-        signal::{Signal, kill, killpg},
-        wait::waitpid,
+        resource::{Resource, getrlimit, setrlimit},
+        signal::{Signal, kill},
     },
     unistd::Pid,
 };
 
-use super::Root;
-use crate::{child::end_with_parent, perform::Interrupted};
+use super::{Root, keeper};
+use crate::perform::Interrupted;
 
 /// How often waiting looks.
 const GLANCE: Duration = Duration::from_millis(5);
 /// Time from a polite signal to SIGKILL, as in the guest.
 const GRACE: Duration = Duration::from_secs(1);
-/// Bytes that one file of an endpoint may have.
-const MOST_FILE_BYTES: u64 = 1 << 30;
+/// Processes and threads that the user may have who tries an endpoint. Linux does not count those of root.
+const MOST_PROCESSES: u64 = 1 << 14;
 
 /// What an endpoint is started with.
 #[derive(Debug)]
@@ -49,9 +48,11 @@ pub struct Start<'a> {
     pub folder: &'a Path,
     /// The folder for its `stdout` and `stderr`.
     pub logs: &'a Path,
+    /// Bytes that each file that it writes may have; one more ends it by SIGXFSZ.
+    pub most_file_bytes: u64,
 }
 
-/// A running endpoint. Dropping it ends it.
+/// A running endpoint. Dropping it ends it, and every process that it has started.
 #[derive(Debug)]
 pub struct Endpoint {
     child: Child,
@@ -74,6 +75,7 @@ impl std::fmt::Display for Exit {
         match self {
             Self::Status(status) => write!(f, "exit status {status}"),
             Self::Signal(number) => match Signal::try_from(*number) {
+                Ok(signal @ Signal::SIGXFSZ) => write!(f, "signal {number} ({signal}): it wrote too much to one file"),
                 Ok(signal) => write!(f, "signal {number} ({signal})"),
                 Err(_) => write!(f, "signal {number}"),
             },
@@ -83,7 +85,7 @@ impl std::fmt::Display for Exit {
 }
 
 impl Endpoint {
-    /// Starts an endpoint, in a process group of its own.
+    /// Starts an endpoint, in a PID namespace of its own.
     ///
     /// # Errors
     /// Where its program cannot be started.
@@ -101,15 +103,17 @@ impl Endpoint {
             .stdout(log("stdout")?)
             .stderr(log("stderr")?)
             .process_group(0);
-        let parent = std::process::id();
+        let (parent, most_file_bytes) = (std::process::id(), start.most_file_bytes);
+        let most_processes = getrlimit(Resource::RLIMIT_NPROC)?.1.min(MOST_PROCESSES);
         // SAFETY: system calls alone, which are safe between fork and exec.
         unsafe {
             command.pre_exec(move || {
                 setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
-                setrlimit(Resource::RLIMIT_FSIZE, MOST_FILE_BYTES, MOST_FILE_BYTES)?;
+                setrlimit(Resource::RLIMIT_FSIZE, most_file_bytes, most_file_bytes)?;
+                setrlimit(Resource::RLIMIT_NPROC, most_processes, most_processes)?;
                 Errno::result(libc::chroot(root.as_ptr()))?;
                 Errno::result(libc::chdir(folder.as_ptr()))?;
-                end_with_parent(parent, libc::SIGKILL)
+                keeper::enter(parent)
             });
         }
         let child = command.spawn().with_context(|| {
@@ -152,71 +156,35 @@ impl Endpoint {
         }
     }
 
-    /// Sends a signal to it and all of its process group.
-    pub fn signal(&self, signal: Signal) {
-        let _ = killpg(self.group(), signal);
+    /// Kills it and everything that it has started, at once.
+    pub fn kill(&self) {
+        self.signal(keeper::KILL_ALL);
     }
 
-    /// Ends it and all of its process group: SIGTERM, and SIGKILL after a second.
+    /// Ends it and everything that it has started: SIGTERM to its process group, and SIGKILL after a second.
     pub fn end(mut self) {
         self.finish();
     }
 
     fn finish(&mut self) {
-        self.signal(Signal::SIGTERM);
+        self.signal(libc::SIGTERM);
         let _ = self.wait(GRACE, &AtomicBool::new(false));
-        self.signal(Signal::SIGKILL);
+        self.kill();
         if self.status.is_none() {
             self.status = self.child.wait().ok();
         }
     }
 
-    fn group(&self) -> Pid {
-        Pid::from_raw(self.child.id() as i32)
+    /// Sends a signal to its keeper, while there is one.
+    fn signal(&self, signal: i32) {
+        if self.status.is_none() {
+            let _ = kill(Pid::from_raw(self.child.id() as i32), Signal::try_from(signal).ok());
+        }
     }
 }
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        if self.status.is_none() {
-            self.finish();
-        }
+        self.finish();
     }
-}
-
-/// Ends the processes that endpoints have left behind: all children of this process but those in `others`. Returns how many
-/// there were.
-///
-/// # Errors
-/// Where `/proc` cannot be read.
-pub fn end_strays(others: &[u32]) -> Result<usize> {
-    let own = std::process::id();
-    let mut ended = 0;
-    loop {
-        let strays: Vec<_> = children_of(own)?.into_iter().filter(|child| !others.contains(child)).collect();
-        if strays.is_empty() {
-            return Ok(ended);
-        }
-        for stray in strays {
-            let stray = Pid::from_raw(stray as i32);
-            let _ = kill(stray, Signal::SIGKILL);
-            // Its own children become ours, and are found by the next look.
-            let _ = waitpid(stray, None);
-            ended += 1;
-        }
-    }
-}
-
-fn children_of(parent: u32) -> Result<Vec<u32>> {
-    let mut children = Vec::new();
-    for entry in fs::read_dir("/proc").context("/proc")?.flatten() {
-        let Some(process) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        // The name is in parentheses, and can be anything; state and parent follow.
-        let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-        if after_name.split_whitespace().nth(1).and_then(|number| number.parse().ok()) == Some(parent) {
-            children.push(process);
-        }
-    }
-    Ok(children)
 }

@@ -46,8 +46,7 @@ impl Drop for Scratch {
 }
 
 /// Moves this process, and so what it starts, into namespaces of its own, in which it is root: a network with nothing but a
-/// loopback, and mounts that nobody else sees. Orphans of what it starts become its own children, for
-/// [`end_strays`](super::end_strays). Returns a folder for its files.
+/// loopback, and mounts that nobody else sees. Returns a folder for its files.
 ///
 /// # Errors
 /// Where the kernel does not allow it, with what to do; or where this process has a second thread.
@@ -64,8 +63,6 @@ pub fn enter() -> Result<Scratch> {
     }
     mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)
         .context("making mounts private")?;
-    // SAFETY: plain system call.
-    Errno::result(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) }).context("subreaper")?;
     raise_loopback().context("the loopback interface")?;
     Scratch::new()
 }

@@ -1,4 +1,8 @@
-use std::{os::unix::fs::symlink, sync::atomic::AtomicBool};
+use std::{
+    os::unix::fs::symlink,
+    sync::atomic::AtomicBool,
+    time::{Duration, SystemTime},
+};
 
 use super::*;
 
@@ -128,6 +132,30 @@ fn a_build_that_leaves_nothing_is_an_error() {
     assert!(other.contains("guest.command has /stack/endpoint, and the build left a, b in"), "{other}");
     let failed = format!("{:#}", compiled("command = \"echo no such header; exit 3\"").unwrap_err());
     assert!(failed.contains("no such header"), "{failed}");
+}
+
+/// Compiles where the source is newer than what was made of it, as make does.
+const LIKE_MAKE: &str = r#"command = "o=$CARGO_TARGET_DIR/endpoint; if ! [ -e $o ] || [ endpoint.c -nt $o ]; then cp endpoint.c $o; touch $o; fi; cp $o $QUICLAB_STACK_OUT/""#;
+
+#[test]
+fn objects_of_another_source_folder_are_not_linked() {
+    let root = tempfile::tempdir().unwrap();
+    let objects = root.path().join("build/mine-0.24");
+    let built = |parent: &str, text: &str, age_s: u64| {
+        let source = own_stack(&root.path().join(parent), LIKE_MAKE);
+        fs::write(source.folder.join("endpoint.c"), text).unwrap();
+        let file = fs::File::options().write(true).open(source.folder.join("endpoint.c")).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(age_s)).unwrap();
+        let out = root.path().join("out");
+        compile(&source, &objects, &out, &[], &AtomicBool::new(false)).unwrap();
+        fs::read_to_string(out.join("endpoint")).unwrap()
+    };
+    assert_eq!(built("main", "main", 7200), "main");
+    // All files of a revision are as old as its commit, which is older than the objects of the other revision.
+    assert_eq!(built("head", "head", 3600), "head");
+    // In the same folder the objects stay and are used where they are newer than the source.
+    fs::write(objects.join("endpoint"), "from objects").unwrap();
+    assert_eq!(built("head", "head", 3600), "from objects");
 }
 
 #[test]

@@ -1,17 +1,17 @@
 //! Where checks are made: files to transfer, certificates, the endpoints of one check after the other.
 
 use std::{
+    cell::Cell,
     collections::BTreeMap,
     fs::{self, File},
-    io::copy,
+    io::{ErrorKind, Read, copy},
     path::{Path, PathBuf},
     sync::{Arc, atomic::AtomicBool},
     thread,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use anyhow::{Context, Result};
-use nix::sys::signal::Signal;
+use anyhow::{Context, Result, ensure};
 use quiclab_agent::workload::Contents;
 use quiclab_experiment::{
     run::{Certificate, word},
@@ -20,13 +20,14 @@ use quiclab_experiment::{
 };
 use quiclab_testbed::{
     certificates, hash,
-    loopback::{Endpoint, Exit, Root, Start, end_strays},
+    loopback::{Endpoint, Exit, Root, Start},
 };
 
 use super::{
     checks::{ABSENT, CERTIFICATE_DELAY_MS, LARGE_CERTIFICATES, MANY, Pair, Question, Variables},
     network,
 };
+use crate::stacks::regular;
 
 /// Port of the server: no usual one, so that QUICLAB_PORT is heard.
 const PORT: u16 = 4433;
@@ -50,6 +51,14 @@ const FAILED: Exit = Exit::Status(1);
 const FILES: &[(&str, u64)] = &[("file10M", 10 << 20), ("file1M", 1 << 20), ("file20k", 20_000), ("file1k", 1000)];
 /// A file that takes longer than its server lives, in bytes; all zeros.
 const HUGE: (&str, u64) = ("huge", 8 << 30);
+/// Bytes that an endpoint may write to one file: a download, or a verbose log of one transfer.
+const MOST_FILE_BYTES: u64 = 256 << 20;
+/// The same while it downloads the huge file, which is as much as the loopback carries within the server's life.
+const MOST_HUGE_BYTES: u64 = 1 << 30;
+/// Bytes that the endpoints may log in all checks together.
+const MOST_LOG_BYTES: u64 = 4 << 30;
+/// Bytes that are read of one log of TLS secrets; a connection writes about a thousand.
+const MOST_KEY_BYTES: u64 = 1 << 20;
 /// Number of small files.
 const SMALL_FILES: u64 = 200;
 
@@ -69,15 +78,16 @@ pub struct Bench<'a> {
     pub peer: Option<Stack<'a>>,
     /// Folder of files for the endpoints.
     scratch: &'a Path,
-    sha256: BTreeMap<String, String>,
+    /// Length and SHA-256 of each file that can be asked for.
+    files: BTreeMap<String, (u64, String)>,
+    /// Bytes that the endpoints have logged in all checks so far.
+    logged: Cell<u64>,
     /// What the stack that is tried is told in every transfer.
     always: Variables,
     /// Where what endpoints print goes, with a folder for each check.
     out: PathBuf,
     /// Takes the TLS secrets of all checks.
     keys: Option<PathBuf>,
-    /// Processes that are no endpoints.
-    others: Vec<u32>,
     stop: Arc<AtomicBool>,
 }
 
@@ -109,15 +119,16 @@ impl<'a> Bench<'a> {
         }
         let small = (0..SMALL_FILES).map(|number| (format!("small{number}"), 32 + number));
         let files = FILES.iter().map(|(name, size)| ((*name).to_owned(), *size)).chain(small);
-        let mut sha256 = BTreeMap::new();
+        let mut known = BTreeMap::new();
         for (seed, (name, size)) in (1..).zip(files) {
             let path = scratch.join("www").join(&name);
             copy(&mut Contents::new(seed, size), &mut File::create(&path)?)
                 .with_context(|| path.display().to_string())?;
-            sha256.insert(name, hash::of_file(&path)?);
+            known.insert(name, (size, hash::of_file(&path)?));
         }
         File::create(scratch.join("www").join(HUGE.0))?.set_len(HUGE.1)?;
-        Ok(Self { own, peer, scratch, sha256, always: Variables::new(), out, keys: None, others: vec![], stop })
+        let logged = Cell::new(0);
+        Ok(Self { own, peer, scratch, files: known, logged, always: Variables::new(), out, keys: None, stop })
     }
 
     /// From now on the stack that is tried is told this in every transfer, unless a check says otherwise.
@@ -125,10 +136,9 @@ impl<'a> Bench<'a> {
         self.always = variables.iter().cloned().collect();
     }
 
-    /// From now on the TLS secrets of all checks go to `keys`, and process number `other` is no endpoint.
-    pub fn collect_keys(&mut self, keys: PathBuf, other: u32) {
+    /// From now on the TLS secrets of all checks go to `keys`.
+    pub fn collect_keys(&mut self, keys: PathBuf) {
         self.keys = Some(keys);
-        self.others.push(other);
     }
 
     /// The folder of what the endpoints of a check print.
@@ -142,9 +152,9 @@ impl<'a> Bench<'a> {
     /// An interruption, or a file that cannot be written. What the endpoints do is no error.
     pub fn ask(&self, name: &str, question: &Question) -> Result<Outcome> {
         let folder = self.folder(name);
-        let result = self.answer(&folder, question);
-        end_strays(&self.others)?;
-        result
+        let outcome = self.answer(&folder, question)?;
+        self.count_logs(&folder)?;
+        Ok(outcome)
     }
 
     fn answer(&self, folder: &Path, question: &Question) -> Result<Outcome> {
@@ -229,10 +239,9 @@ impl<'a> Bench<'a> {
     /// How an endpoint of the stack that is tried ends without another.
     fn alone(&self, folder: &Path, role: Role, variables: &Variables, patience: Duration) -> Result<Exit> {
         fresh(folder)?;
-        let mut endpoint = self.start(folder, role, &self.own, variables)?;
+        let mut endpoint = self.start(folder, role, &self.own, variables, MOST_FILE_BYTES)?;
         let exit = endpoint.wait(patience, &self.stop)?;
         endpoint.end();
-        end_strays(&self.others)?;
         Ok(exit)
     }
 
@@ -269,7 +278,8 @@ impl<'a> Bench<'a> {
         let start = |role: Role| {
             let is_own = if role == Role::Server { pair.own_server } else { pair.own_client };
             let stack = if is_own { &self.own } else { self.peer.as_ref().unwrap_or(&self.own) };
-            self.start(folder, role, stack, &self.told(pair, role, variables))
+            let most = if plan.kills_server { MOST_HUGE_BYTES } else { MOST_FILE_BYTES };
+            self.start(folder, role, stack, &self.told(pair, role, variables), most)
         };
         let (mut server, mut client, started);
         if plan.client_first {
@@ -288,7 +298,7 @@ impl<'a> Bench<'a> {
         }
         if plan.kills_server {
             thread::sleep(LIFE);
-            server.signal(Signal::SIGKILL);
+            server.kill();
         }
         // A client whose server has ended would only wait for it.
         let mut patience = PATIENCE;
@@ -305,7 +315,6 @@ impl<'a> Bench<'a> {
         let server_end = server.poll()?;
         client.end();
         server.end();
-        end_strays(&self.others)?;
         self.keep_keys(folder)?;
         if let Some(end) = server_end.filter(|_| !plan.kills_server) {
             return Ok(Err(format!("the server ended by itself ({end}), the client with {exit}")));
@@ -322,13 +331,21 @@ impl<'a> Bench<'a> {
     fn compare(&self, requests: &str) -> Result<(), String> {
         for name in requests.split_whitespace().filter_map(|url| url.rsplit('/').next()) {
             let path = self.scratch.join("downloads").join(name);
-            let expected = &self.sha256[name];
-            match hash::of_file(&path) {
-                Err(_) => return Err(format!("the client exited with 0 but stored no {name} in DOWNLOADS")),
-                Ok(found) if found != *expected => {
-                    return Err(format!("the client's {name} has SHA-256 {found}, expected {expected}"));
+            let (length, sha256) = &self.files[name];
+            let file = regular::open(&path).and_then(|file| Ok((file.metadata()?.len(), file)));
+            match file {
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    return Err(format!("the client exited with 0 but stored no {name} in DOWNLOADS"));
                 }
-                Ok(_) => {}
+                Err(error) => return Err(format!("the client's {name} in DOWNLOADS cannot be read: {error}")),
+                Ok((found, _)) if found != *length => {
+                    return Err(format!("the client's {name} has {found} bytes, expected {length}"));
+                }
+                Ok((_, file)) => match hash::of_reader(&mut file.take(*length)) {
+                    Ok(found) if found == *sha256 => {}
+                    Ok(found) => return Err(format!("the client's {name} has SHA-256 {found}, expected {sha256}")),
+                    Err(error) => return Err(format!("the client's {name} in DOWNLOADS cannot be read: {error}")),
+                },
             }
         }
         Ok(())
@@ -339,8 +356,7 @@ impl<'a> Bench<'a> {
         if !client.manifest.key_log.contains(&Role::Client) {
             return Ok(());
         }
-        let path = folder.join("client/keys.log");
-        let text = fs::read_to_string(&path).unwrap_or_default();
+        let text = regular::start_of(&folder.join("client/keys.log"), MOST_KEY_BYTES).unwrap_or_default();
         match text.contains("SECRET") || text.contains("CLIENT_RANDOM") {
             true => Ok(()),
             false => Err("the client wrote no TLS secrets to SSLKEYLOGFILE".to_owned()),
@@ -352,14 +368,40 @@ impl<'a> Bench<'a> {
         let mut all =
             File::options().append(true).create(true).open(keys).with_context(|| keys.display().to_string())?;
         for role in ["server", "client"] {
-            if let Ok(mut log) = File::open(folder.join(role).join("keys.log")) {
-                copy(&mut log, &mut all)?;
+            if let Ok(log) = regular::open(&folder.join(role).join("keys.log")) {
+                copy(&mut log.take(MOST_KEY_BYTES), &mut all)?;
             }
         }
         Ok(())
     }
 
-    fn start(&self, folder: &Path, role: Role, stack: &Stack, variables: &Variables) -> Result<Endpoint> {
+    /// Counts what the endpoints of a check have logged.
+    ///
+    /// # Errors
+    /// Where all checks so far have logged too much.
+    fn count_logs(&self, folder: &Path) -> Result<()> {
+        let bytes = regular::bytes_below(folder);
+        self.logged.set(self.logged.get() + bytes);
+        ensure!(
+            self.logged.get() <= MOST_LOG_BYTES,
+            "{}: found {} MiB of logs of all checks so far, {} MiB of them of this one, expected at most {} MiB in all\n\
+             hint: log less, or name some checks with --case",
+            folder.display(),
+            self.logged.get() >> 20,
+            bytes >> 20,
+            MOST_LOG_BYTES >> 20
+        );
+        Ok(())
+    }
+
+    fn start(
+        &self,
+        folder: &Path,
+        role: Role,
+        stack: &Stack,
+        variables: &Variables,
+        most_file_bytes: u64,
+    ) -> Result<Endpoint> {
         let logs = folder.join(word(&role));
         fs::create_dir_all(&logs).with_context(|| logs.display().to_string())?;
         // The endpoint knows them by names below the scratch folder, which each root has.
@@ -390,6 +432,7 @@ impl<'a> Bench<'a> {
             environment,
             folder: own_folder.as_deref().unwrap_or(&inside),
             logs: &logs,
+            most_file_bytes,
         })
     }
 }
