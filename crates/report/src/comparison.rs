@@ -62,7 +62,7 @@ pub struct Comparison {
     pub notes: Vec<String>,
     /// In a sentence for each pair.
     pub verdict: Vec<Verdict>,
-    /// The conditions, each for every pair.
+    /// The conditions, each for every pair and for all settings that only one side has.
     pub conditions: Vec<Judgement>,
     /// Runs that failed.
     pub failures: Failures,
@@ -136,10 +136,18 @@ impl Comparison {
             correct(&mut pairs, is_primary, alpha);
         }
         let verdict = pairs.iter().map(|pair| Verdict::of(pair, &failures)).collect();
-        let lonely = |side: usize| {
+        let lonely = |side: usize| -> Vec<String> {
             let is_paired = |group: &&Group| paired.iter().any(|pair| std::ptr::eq(pair[side], *group));
             groups[side].iter().filter(|group| !is_paired(group)).map(|group| group.label.clone()).collect()
         };
+        let only_in = [lonely(0), lonely(1)];
+        // What one side no longer runs must not pass unnoticed.
+        for (labels, other) in only_in.iter().zip(["B", "A"]) {
+            let why = format!("found no runs of these settings in {other}");
+            let of_label = |label| question.conditions.iter().map(move |condition| (condition, label));
+            let all = labels.iter().flat_map(of_label);
+            conditions.extend(all.map(|(condition, label)| condition.not_measured(label, &why)));
+        }
         Some(Self {
             schema: SCHEMA,
             names: question.names.clone(),
@@ -149,7 +157,7 @@ impl Comparison {
             verdict,
             conditions,
             failures,
-            only_in: [lonely(0), lonely(1)],
+            only_in,
             pairs,
             trains: Vec::new(),
             is_same_bytes: false,

@@ -172,3 +172,22 @@ fn the_page_shows_both_sides() {
         assert!(page.contains(part), "{part} is missing");
     }
 }
+
+#[test]
+fn settings_that_b_no_longer_runs_are_not_measured() {
+    let mut one = side(&QUIET, &[]);
+    one.runs.extend(side(&QUIET, &[]).runs.into_iter().map(|mut run| {
+        run.run.settings.workload.size = "20 MiB".parse().unwrap();
+        run
+    }));
+    let conditions = ["goodput_wire_bps < -5%", "drops_packets > +10"];
+    for (left, right, other) in [(&one, &side(&QUIET, &[]), "B"), (&side(&QUIET, &[]), &one, "A")] {
+        let comparison = compared(left, right, &conditions);
+        let outcomes: Vec<_> = comparison.conditions.iter().map(|judgement| judgement.outcome).collect();
+        assert_eq!(outcomes[..2], [ConditionOutcome::Passes; 2], "{:?}", comparison.conditions);
+        assert_eq!(outcomes[2..], [ConditionOutcome::NotMeasured; 2]);
+        let numbers = &comparison.conditions[2].numbers;
+        assert!(numbers.ends_with(&format!("found no runs of these settings in {other}")), "{numbers}");
+        assert_eq!(comparison.wrong(false), 2);
+    }
+}

@@ -74,12 +74,10 @@ impl Condition {
             interval,
         };
         if let Some(why) = values.missing() {
-            let numbers = format!("{}: {why}", self.metric);
-            return judgement(ConditionOutcome::NotMeasured, numbers, None, None);
+            return self.not_measured(label, &why);
         }
         let Some(estimate) = self.estimate(values) else {
-            let numbers =
-                format!("{}: there are too few runs to tell chance apart, expected two on each side", self.metric);
+            let numbers = format!("{}: too few runs, expected at least two on each side", self.metric);
             return judgement(ConditionOutcome::Undecided, numbers, None, None);
         };
         let (low, high) = estimate.interval(alpha);
@@ -115,6 +113,18 @@ impl Condition {
             shown(high)
         );
         judgement(outcome, numbers, Some(middle), Some((low, high)))
+    }
+
+    /// The condition for settings about which it cannot be decided, and why.
+    pub(super) fn not_measured(&self, label: &str, why: &str) -> Judgement {
+        Judgement {
+            condition: self.text.clone(),
+            label: label.to_owned(),
+            outcome: ConditionOutcome::NotMeasured,
+            numbers: format!("{}: {why}", self.metric),
+            estimate: None,
+            interval: None,
+        }
     }
 
     /// What would be judged if B were the same as A; `None` for a plain number.
@@ -220,6 +230,11 @@ fn limit(metric: &str, text: &str) -> Result<Limit, String> {
         )
     };
     let plain: f64 = digits.replace('_', "").parse().map_err(|_| wrong())?;
+    let finite = |value: f64| match value.is_finite() {
+        true => Ok(value),
+        false => Err(format!("found the value {text:?}, which is too large, expected a finite number")),
+    };
+    finite(plain)?;
     let is_change = digits.starts_with(['+', '-']);
     match unit.trim() {
         "x" if !is_change && plain > 0.0 => Ok(Limit::Ratio(plain)),
@@ -235,7 +250,7 @@ fn limit(metric: &str, text: &str) -> Result<Limit, String> {
                     format!("found the unit {unit:?}, expected one of {} for {metric}", known.join(", "))
                 }
             })?;
-            let value = plain * factor;
+            let value = finite(plain * factor)?;
             Ok(if is_change { Limit::Difference(value) } else { Limit::Value(value) })
         }
     }
@@ -310,6 +325,9 @@ mod tests {
         assert!(refused("gap_share_below_100us > 3 ms").contains("has none"));
         assert!(refused("drops_packets").contains("METRIC OPERATOR VALUE"));
         assert!(refused("drops_packets > many").contains("expected a ratio to A"));
+        for text in ["drops_packets > 1e999", "drops_packets > 1e999x", "drops_packets > +1e999%", "rtt_p95_ns > 1e300 s"] {
+            assert!(refused(text).contains("expected a finite number"), "{text}: {}", refused(text));
+        }
     }
 
     #[test]
