@@ -251,7 +251,7 @@ impl Pair {
         };
         let row = |column: &'static crate::columns::Column| {
             let values = Values::of(groups, column.metric, is_paired);
-            Row::of(column, &values, is_primary(column.metric), question.alpha).with_reasons(groups)
+            Row::of(column, &values, is_primary(column.metric), question.alpha)
         };
         // The longer one also says what the hosts are like.
         let [left, right] = groups.map(|group| &group.label);

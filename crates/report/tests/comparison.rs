@@ -191,3 +191,26 @@ fn settings_that_b_no_longer_runs_are_not_measured() {
         assert_eq!(comparison.wrong(false), 2);
     }
 }
+
+#[test]
+fn a_condition_is_not_judged_by_the_runs_that_happen_to_have_a_value() {
+    let mut other = side(&QUIET, &[]);
+    other.runs[4].metrics.metrics.goodput_wire_bps = None;
+    let metrics = vec!["goodput_wire_bps".to_owned()];
+    other.runs[4].metrics.withheld = vec![Withheld { reason: "the capture stops early".to_owned(), metrics }];
+    let comparison = compared(&side(&QUIET, &[]), &other, &["goodput_wire_bps < -5%"]);
+    let judgement = &comparison.conditions[0];
+    assert_eq!(judgement.outcome, ConditionOutcome::NotMeasured);
+    let expected = "without a value: 0 of 5 runs of A, 1 of 5 of B; B: the capture stops early";
+    assert!(judgement.numbers.ends_with(expected), "{}", judgement.numbers);
+}
+
+#[test]
+fn the_means_of_a_verdict_are_those_whose_difference_it_gives() {
+    let mut other = side(&shifted(&QUIET, -10e6), &[]);
+    // Without a counterpart, seed 5 of A says nothing about the difference.
+    other.runs.pop();
+    let comparison = compared(&side(&QUIET, &[]), &other, &[]);
+    let text = &comparison.verdict[0].text;
+    assert!(text.contains("goodput on the wire 37.05 to 27.05 Mbit/s (\u{2212}27 %)"), "{text}");
+}

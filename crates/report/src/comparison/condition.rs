@@ -94,7 +94,7 @@ impl Condition {
             _ => ConditionOutcome::Undecided,
         };
         let Some([middle, low, high]) = self.shown([estimate.mean, low, high], values) else {
-            let numbers = format!("{}: A is 0, B {}", self.metric, number(values.mean(1)));
+            let numbers = format!("{}: A is 0, B {}", self.metric, number(values.means()[1]));
             return judgement(outcome, numbers, None, None);
         };
         let unit = if matches!(self.limit, Limit::Ratio(_)) { "x" } else { "" };
@@ -172,10 +172,11 @@ impl Condition {
 
     /// Distances from the limit as the condition has them; `None` for a ratio to nothing.
     fn shown(&self, distances: [f64; 3], values: &Values) -> Option<[f64; 3]> {
+        let [mean, _] = values.means();
         match self.limit {
-            Limit::Ratio(_) if values.mean(0) == 0.0 => None,
+            Limit::Ratio(_) if mean == 0.0 => None,
             Limit::Ratio(ratio) => {
-                let mut shown = distances.map(|distance| ratio + distance / values.mean(0));
+                let mut shown = distances.map(|distance| ratio + distance / mean);
                 shown[1..].sort_by(f64::total_cmp);
                 Some(shown)
             }
@@ -294,7 +295,7 @@ mod tests {
 
     fn values(one: &[f64], other: &[f64]) -> Values {
         let seeded = |values: &[f64]| (1..).zip(values.iter().copied()).collect();
-        Values::new("train_max_packets", [seeded(one), seeded(other)], [one.len(), other.len()], true)
+        Values::new("train_max_packets", [seeded(one), seeded(other)], [0, 0], true)
     }
 
     #[test]
@@ -355,9 +356,18 @@ mod tests {
             parsed("train_max_packets > 1x").judge("x", &values(&[1.0], &[9.0]), 0.05).outcome,
             ConditionOutcome::Undecided
         );
-        let judged = parsed("train_max_packets > 1x").judge("x", &values(&[1.0, 1.0], &[]), 0.05);
+        let sides = [[(1, 1.0), (2, 1.0)].into(), [].into()];
+        let judged = parsed("train_max_packets > 1x").judge("x", &Values::new("x", sides, [0, 2], true), 0.05);
         assert_eq!(judged.outcome, ConditionOutcome::NotMeasured);
-        assert!(judged.numbers.contains("no value in B"), "{}", judged.numbers);
+        assert!(judged.numbers.contains("0 of 2 runs of A, 2 of 2 of B"), "{}", judged.numbers);
+    }
+
+    #[test]
+    fn a_ratio_is_to_the_mean_of_the_runs_that_have_a_counterpart() {
+        // Seed 3 of A has none, and would make B 1.5 / 2 of A.
+        let sides = [[(1, 10.0), (2, 10.0), (3, 40.0)].into(), [(1, 15.0), (2, 15.0)].into()];
+        let judged = parsed("train_max_packets > 9x").judge("x", &Values::new("x", sides, [0, 0], true), 0.05);
+        assert!((judged.estimate.unwrap() - 1.5).abs() < 1e-12, "{judged:?}");
     }
 
     #[test]

@@ -72,7 +72,8 @@ fn sentence(pair: &Pair) -> String {
 /// `longest train 10.0 to 16.0 packets (+60 %)`.
 fn in_numbers(row: &Row) -> String {
     let (name, unit) = name_and_unit(row.heading);
-    let mut text = format!("{name} {} to {}{unit}", row.mean(&row.a), row.mean(&row.b));
+    let [a, b] = row.compared_means();
+    let mut text = format!("{name} {a} to {b}{unit}");
     if let Some(relative) = row.difference.as_ref().and_then(|difference| difference.relative) {
         text.push_str(&format!(" ({})", words::percent(relative)));
     }
