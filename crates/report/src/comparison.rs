@@ -13,7 +13,7 @@ mod trains;
 mod verdict;
 mod words;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use quiclab_experiment::run::{HostModel, Settings};
 use quiclab_metrics::{Distributions, distribution_distance, failures_by_chance, holm, metric_facts};
@@ -29,6 +29,9 @@ pub use terminal::render_comparison_terminal;
 pub use trains::{SeenTrain, TrainDifference};
 pub use verdict::Verdict;
 
+/// Below this chance of being as uneven, failures of the two sides differ; not shared among looks or conditions, since missing a difference is
+/// the worse error here.
+const FAILURE_ALPHA: f64 = 0.05;
 /// Version of the layout of the JSON.
 const SCHEMA: u32 = 2;
 
@@ -46,6 +49,8 @@ pub struct Question {
     pub metrics: Vec<String>,
     /// The chance, 0 to 1, that the verdict may have of showing any difference where there is none; the conditions have their own.
     pub alpha: f64,
+    /// Pairs, by their key, whose conditions are not judged, and why.
+    pub not_judged: BTreeMap<String, String>,
 }
 
 /// Two sets of results and what came of them.
@@ -85,7 +90,7 @@ pub struct Failures {
     pub tried: [u64; 2],
     /// Fisher's exact test: how often chance alone would spread the failures so unevenly.
     pub p: f64,
-    /// True where that is too seldom: what survives on one side is another selection than what survives on the other.
+    /// True where that is at most 5 %: what survives on one side is another selection than what survives on the other.
     pub differ: bool,
     /// Record and message of each, of A and of B.
     pub messages: [Vec<(String, String)>; 2],
@@ -96,6 +101,9 @@ pub struct Failures {
 pub struct Pair {
     /// Name of the settings.
     pub label: String,
+    /// The key of the settings, by which the runs were paired.
+    #[serde(skip)]
+    pub key: String,
     /// Runs of A and of B.
     pub runs: [usize; 2],
     /// Seeds that both have a run of.
@@ -120,12 +128,16 @@ impl Comparison {
         }
         let alpha = question.alpha;
         let judged_alpha = alpha / (question.conditions.len() * paired.len()).max(1) as f64;
-        let failures = Failures::of([one, other], alpha);
+        let failures = Failures::of([one, other]);
         let mut pairs = Vec::new();
         let mut conditions = Vec::new();
         for [left, right] in &paired {
-            let pair = Pair::of([left, right], question);
+            let pair = Pair::of([left, right], keys[0](left.settings), question);
             for condition in &question.conditions {
+                if let Some(why) = question.not_judged.get(&pair.key) {
+                    conditions.push(condition.not_measured(&pair.label, why));
+                    continue;
+                }
                 let values = Values::of([left, right], &condition.metric, pair.is_paired);
                 let judgement = condition.judge(&pair.label, &values, judged_alpha);
                 conditions.push(failures.applied_to(judgement));
@@ -201,14 +213,15 @@ impl Comparison {
         if !self.conditions.is_empty() {
             return self.conditions.iter().all(|judgement| judgement.outcome != ConditionOutcome::Undecided);
         }
-        let is_decided = |row: &Row| match row.change {
-            Change::Unknown => false,
-            Change::NoneShown => row
-                .difference
-                .as_ref()
-                .and_then(|difference| difference.smallest_detectable_relative)
-                .is_some_and(|share| share <= smallest),
-            _ => true,
+        let is_decided = |row: &Row| {
+            let seen = row.difference.as_ref().and_then(|difference| difference.smallest_detectable_relative);
+            match row.change {
+                Change::Unknown => false,
+                Change::NoneShown => seen.is_some_and(|share| share <= smallest),
+                // Without a share, both sides are 0 in every run.
+                Change::Same => seen.is_none_or(|share| share <= smallest),
+                _ => true,
+            }
         };
         self.pairs.iter().flat_map(|pair| &pair.metrics).filter(|row| row.is_primary).all(is_decided)
     }
@@ -241,7 +254,7 @@ fn pairs_of<'a>(groups: &'a [Vec<Group<'a>>; 2], keys: [Key; 2]) -> Vec<[&'a Gro
 }
 
 impl Pair {
-    fn of(groups: [&Group; 2], question: &Question) -> Self {
+    fn of(groups: [&Group; 2], key: String, question: &Question) -> Self {
         let seeds = groups.map(|group| group.runs.iter().map(|run| run.run.seed).collect::<BTreeSet<_>>());
         let common_seeds = seeds[0].intersection(&seeds[1]).count();
         let is_paired = common_seeds > 1;
@@ -258,6 +271,7 @@ impl Pair {
         let packets = |(length, count): &(u64, u64)| (*length, length * count);
         Self {
             label: if left.len() > right.len() { left.clone() } else { right.clone() },
+            key,
             runs: groups.map(|group| group.runs.len()),
             common_seeds,
             is_paired,
@@ -287,13 +301,13 @@ fn correct(pairs: &mut [Pair], is_primary: bool, alpha: f64) {
 }
 
 impl Failures {
-    fn of(sides: [&ReportInput; 2], alpha: f64) -> Self {
+    fn of(sides: [&ReportInput; 2]) -> Self {
         let failed = sides.map(|side| side.failures.len() as u64);
         let tried = sides.map(|side| (side.failures.len() + side.runs.len()) as u64);
         let p = failures_by_chance((failed[0], tried[0]), (failed[1], tried[1]));
         let messages =
             sides.map(|side| side.failures.iter().map(|row| (row.folder.clone(), row.message.clone())).collect());
-        Self { failed, tried, p, differ: p <= alpha, messages }
+        Self { failed, tried, p, differ: p <= FAILURE_ALPHA, messages }
     }
 
     /// Nothing is judged by a selection of runs.

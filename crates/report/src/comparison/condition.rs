@@ -326,7 +326,9 @@ mod tests {
         assert!(refused("gap_share_below_100us > 3 ms").contains("has none"));
         assert!(refused("drops_packets").contains("METRIC OPERATOR VALUE"));
         assert!(refused("drops_packets > many").contains("expected a ratio to A"));
-        for text in ["drops_packets > 1e999", "drops_packets > 1e999x", "drops_packets > +1e999%", "rtt_p95_ns > 1e300 s"] {
+        for text in
+            ["drops_packets > 1e999", "drops_packets > 1e999x", "drops_packets > +1e999%", "rtt_p95_ns > 1e300 s"]
+        {
             assert!(refused(text).contains("expected a finite number"), "{text}: {}", refused(text));
         }
     }
@@ -342,12 +344,15 @@ mod tests {
     }
 
     #[test]
-    fn equal_sides_pass_a_ratio_even_with_two_runs() {
-        let same = values(&[10.0, 12.0], &[10.0, 12.0]);
-        assert_eq!(parsed("train_max_packets > 1x").judge("x", &same, 0.05).outcome, ConditionOutcome::Passes);
-        assert_eq!(parsed("train_max_packets >= 1x").judge("x", &same, 0.05).outcome, ConditionOutcome::Fails);
-        let nothing = values(&[0.0, 0.0], &[0.0, 0.0]);
-        assert_eq!(parsed("train_max_packets > 1.05x").judge("x", &nothing, 0.05).outcome, ConditionOutcome::Passes);
+    fn equal_counts_pass_a_ratio_only_after_enough_runs() {
+        let outcome = |text: &str, count: usize| {
+            parsed(text).judge("x", &values(&vec![10.0; count], &vec![10.0; count]), 0.05).outcome
+        };
+        // The differences from 1.05 times A count as having the variance (1 + 1.1025) / 12, so half the interval of n runs is 0.4186 t / sqrt(n):
+        // 1.04 of 3 runs, 0.35 of 8, and the limit is 0.5 away.
+        assert_eq!(outcome("train_max_packets > 1.05x", 3), ConditionOutcome::Undecided);
+        assert_eq!(outcome("train_max_packets > 1.05x", 8), ConditionOutcome::Passes);
+        assert_eq!(outcome("train_max_packets >= 0.95x", 8), ConditionOutcome::Fails);
     }
 
     #[test]

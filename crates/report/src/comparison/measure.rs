@@ -24,6 +24,8 @@ pub(super) struct Values {
     without_value: [usize; 2],
     withheld: [Vec<String>; 2],
     is_paired: bool,
+    /// Whether nothing that was measured differs between the sides.
+    is_identical: bool,
 }
 
 /// A metric on one side.
@@ -124,9 +126,14 @@ pub struct Row {
 }
 
 impl Values {
-    pub(super) fn new(metric: &str, sides: [BTreeMap<u64, f64>; 2], without_value: [usize; 2], is_paired: bool) -> Self {
+    pub(super) fn new(
+        metric: &str,
+        sides: [BTreeMap<u64, f64>; 2],
+        without_value: [usize; 2],
+        is_paired: bool,
+    ) -> Self {
         let resolution = metric_facts(metric).map_or(0.0, |facts| facts.resolution);
-        Self { resolution, sides, without_value, withheld: Default::default(), is_paired }
+        Self { resolution, sides, without_value, withheld: Default::default(), is_paired, is_identical: false }
     }
 
     pub(super) fn of(groups: [&Group; 2], metric: &str, is_paired: bool) -> Self {
@@ -136,9 +143,10 @@ impl Values {
             let seeded = |run: &&RunRow| Some((run.run.seed, value(run)?));
             group.runs.iter().filter_map(seeded).collect()
         });
+        let is_identical = is_paired && are_identical(groups);
         let without_value = groups.map(|group| group.runs.iter().filter(|run| value(run).is_none()).count());
         let withheld = groups.map(|group| reasons(group, metric));
-        Self { withheld, ..Self::new(metric, sides, without_value, is_paired) }
+        Self { withheld, is_identical, ..Self::new(metric, sides, without_value, is_paired) }
     }
 
     /// Why the sides cannot be compared as a whole: some runs have no value. Those that have one may be the better ones.
@@ -164,7 +172,9 @@ impl Values {
     /// B less so many times A.
     pub(super) fn difference(&self, factor: f64) -> Option<Estimate> {
         if self.is_paired {
-            return Estimate::paired(&self.pairs(), factor, self.resolution);
+            // What is the same to the last nanosecond is not the same by rounding.
+            let resolution = if self.is_identical { 0.0 } else { self.resolution };
+            return Estimate::paired(&self.pairs(), factor, resolution);
         }
         let [one, other] = [0, 1].map(|side| self.sides[side].values().copied().collect::<Vec<_>>());
         Estimate::unpaired(&one, &other, factor, self.resolution)
@@ -280,6 +290,15 @@ impl Change {
             Change::NotMeasured => "not measured",
         }
     }
+}
+
+/// True where every run has a counterpart with the same seed, and nothing that was measured differs between the two: every metric, and the
+/// distributions of gaps (to the nanosecond), trains and bursts.
+fn are_identical(groups: [&Group; 2]) -> bool {
+    let has_twin = |run: &&RunRow, others: &Group| {
+        others.runs.iter().any(|other| other.run.seed == run.run.seed && other.metrics == run.metrics)
+    };
+    [(0, 1), (1, 0)].into_iter().all(|(one, other)| groups[one].runs.iter().all(|run| has_twin(run, groups[other])))
 }
 
 /// Why the analysis withheld a metric of these runs: each reason once.
