@@ -1,5 +1,6 @@
 //! `quiclab ab`
 
+mod failures;
 mod looks;
 mod notes;
 mod revision;
@@ -10,6 +11,7 @@ mod train_search;
 mod trains;
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     sync::atomic::Ordering,
@@ -30,6 +32,7 @@ use crate::{
     results::Results,
     run, signals,
 };
+use failures::EarlierFailures;
 use looks::Looks;
 pub use show::show;
 use sides::{Request, Side};
@@ -76,16 +79,22 @@ pub fn ab(arguments: &AbArguments) -> Result<u8> {
         conditions: arguments.judge.fail_if.clone(),
         metrics: arguments.judge.metrics.clone(),
         alpha: ALPHA,
+        not_judged: BTreeMap::new(),
     };
     let pairing = bench.pairing()?;
+    let question = Question { not_judged: pairing.not_judged(), ..question };
     if same::are_same(&bench, &pairing)? {
         let comparison = Comparison::of_the_same_bytes(&question, &pairing.label());
         return show(&comparison, None, &arguments.judge);
     }
     let mut looks = Looks::new(arguments, pairing.groups());
+    let mut failures = [EarlierFailures::default(), EarlierFailures::default()];
     loop {
         let plans = bench.plans(looks.repetitions())?;
-        let inputs = [bench.perform(0, &plans)?, bench.perform(1, &plans)?];
+        let mut inputs = [bench.perform(0, &plans)?, bench.perform(1, &plans)?];
+        for (failures, input) in failures.iter_mut().zip(&mut inputs) {
+            failures.keep(input);
+        }
         if stop.load(Ordering::Relaxed) {
             return Err(Interrupted::ByRequest.into());
         }
@@ -143,6 +152,8 @@ struct Pairing {
     sides: [Vec<Settings>; 2],
     /// Indices into them.
     pairs: Vec<(usize, usize)>,
+    /// The keys that differ in pairs that belong together by their order alone, by the index into the settings of A.
+    by_order: BTreeMap<usize, Vec<(String, [String; 2])>>,
 }
 
 impl Bench<'_> {
@@ -236,18 +247,41 @@ fn repetitions(plan: &Plan) -> u32 {
 }
 
 impl Pairing {
-    /// Pairs settings by their order, where both sides have as many; otherwise those that differ in names of stacks and in `toggled` keys
-    /// alone, and the others have no counterpart.
+    /// Pairs settings that differ in names of stacks and in `toggled` keys alone. If as many are left on both sides, they are pairs by their
+    /// order, but differ in more than was asked for; otherwise they have no counterpart.
     fn of(sides: [Vec<Settings>; 2], toggled: &[&str]) -> Self {
         let [one, other] = &sides;
-        let pairs = if one.len() == other.len() {
-            (0..one.len()).map(|place| (place, place)).collect()
-        } else {
-            let counterpart =
-                |left: &Settings| other.iter().position(|right| unintended(left, right, toggled).is_empty());
-            one.iter().enumerate().filter_map(|(place, left)| Some((place, counterpart(left)?))).collect()
+        let mut left: Vec<usize> = Vec::new();
+        let mut right: Vec<usize> = (0..other.len()).collect();
+        let mut pairs = Vec::new();
+        for (place, settings) in one.iter().enumerate() {
+            match right.iter().position(|right| unintended(settings, &other[*right], toggled).is_empty()) {
+                Some(found) => pairs.push((place, right.remove(found))),
+                None => left.push(place),
+            }
+        }
+        let mut by_order = BTreeMap::new();
+        if left.len() == right.len() {
+            for (left, right) in left.into_iter().zip(right) {
+                by_order.insert(left, unintended(&one[left], &other[right], toggled));
+                pairs.push((left, right));
+            }
+            pairs.sort_unstable();
+        }
+        Self { sides, pairs, by_order }
+    }
+
+    /// Why the conditions of some pairs are not judged, by their key.
+    fn not_judged(&self) -> BTreeMap<String, String> {
+        let why = |differences: &Vec<(String, [String; 2])>| {
+            let list: Vec<_> =
+                differences.iter().map(|(key, [one, other])| format!("{key} ({one} and {other})")).collect();
+            format!(
+                "A and B also differ in {}, expected the same settings or --a and --b with this key",
+                list.join(", ")
+            )
         };
-        Self { sides, pairs }
+        self.by_order.iter().map(|(left, differences)| (left.to_string(), why(differences))).collect()
     }
 
     /// The same text for settings of A and of B that belong together.

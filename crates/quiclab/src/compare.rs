@@ -1,5 +1,7 @@
 //! `quiclab compare`
 
+use std::collections::BTreeMap;
+
 use anyhow::{Result, bail};
 use quiclab_report::{Comparison, Question, settings_key};
 
@@ -18,6 +20,7 @@ pub fn compare(arguments: &CompareArguments) -> Result<u8> {
         conditions: arguments.judge.fail_if.clone(),
         metrics: arguments.judge.metrics.clone(),
         alpha: ab::ALPHA,
+        not_judged: BTreeMap::new(),
     };
     let Some(comparison) = Comparison::of(&one, &other, [&settings_key, &settings_key], &question) else {
         bail!(

@@ -217,7 +217,7 @@ fn what_stays_undecided_is_repeated_up_to_the_budget() {
 fn what_cannot_be_compared_is_refused_before_anything_is_run() {
     let place = Place::new();
     for (arguments, expected) in [
-        (&["main"][..], "found 1 stacks, expected A and B"),
+        (&["main"][..], "found 1 stack, expected A and B"),
         (&["main", "main", "main"], "found 3 stacks, expected A and B"),
         (&["--a", "path.rate=1 Mbit/s", "--b", "path.rate=2 Mbit/s"], "found neither a stack nor a file"),
         (&["main", "nowhere"], "nowhere: found no such path, expected a folder with stack.toml"),

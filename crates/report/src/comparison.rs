@@ -13,7 +13,7 @@ mod trains;
 mod verdict;
 mod words;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use quiclab_experiment::run::{HostModel, Settings};
 use quiclab_metrics::{Distributions, distribution_distance, failures_by_chance, holm, metric_facts};
@@ -29,6 +29,9 @@ pub use terminal::render_comparison_terminal;
 pub use trains::{SeenTrain, TrainDifference};
 pub use verdict::Verdict;
 
+/// Below this chance of being as uneven, failures of the two sides differ; not shared among looks or conditions, since missing a difference is
+/// the worse error here.
+const FAILURE_ALPHA: f64 = 0.05;
 /// Version of the layout of the JSON.
 const SCHEMA: u32 = 2;
 
@@ -46,6 +49,8 @@ pub struct Question {
     pub metrics: Vec<String>,
     /// The chance, 0 to 1, that the verdict may have of showing any difference where there is none; the conditions have their own.
     pub alpha: f64,
+    /// Pairs, by their key, whose conditions are not judged, and why.
+    pub not_judged: BTreeMap<String, String>,
 }
 
 /// Two sets of results and what came of them.
@@ -62,7 +67,7 @@ pub struct Comparison {
     pub notes: Vec<String>,
     /// In a sentence for each pair.
     pub verdict: Vec<Verdict>,
-    /// The conditions, each for every pair.
+    /// The conditions, each for every pair and for all settings that only one side has.
     pub conditions: Vec<Judgement>,
     /// Runs that failed.
     pub failures: Failures,
@@ -85,7 +90,7 @@ pub struct Failures {
     pub tried: [u64; 2],
     /// Fisher's exact test: how often chance alone would spread the failures so unevenly.
     pub p: f64,
-    /// True where that is too seldom: what survives on one side is another selection than what survives on the other.
+    /// True where that is at most 5 %: what survives on one side is another selection than what survives on the other.
     pub differ: bool,
     /// Record and message of each, of A and of B.
     pub messages: [Vec<(String, String)>; 2],
@@ -96,6 +101,9 @@ pub struct Failures {
 pub struct Pair {
     /// Name of the settings.
     pub label: String,
+    /// The key of the settings, by which the runs were paired.
+    #[serde(skip)]
+    pub key: String,
     /// Runs of A and of B.
     pub runs: [usize; 2],
     /// Seeds that both have a run of.
@@ -120,12 +128,16 @@ impl Comparison {
         }
         let alpha = question.alpha;
         let judged_alpha = alpha / (question.conditions.len() * paired.len()).max(1) as f64;
-        let failures = Failures::of([one, other], alpha);
+        let failures = Failures::of([one, other]);
         let mut pairs = Vec::new();
         let mut conditions = Vec::new();
         for [left, right] in &paired {
-            let pair = Pair::of([left, right], question);
+            let pair = Pair::of([left, right], keys[0](left.settings), question);
             for condition in &question.conditions {
+                if let Some(why) = question.not_judged.get(&pair.key) {
+                    conditions.push(condition.not_measured(&pair.label, why));
+                    continue;
+                }
                 let values = Values::of([left, right], &condition.metric, pair.is_paired);
                 let judgement = condition.judge(&pair.label, &values, judged_alpha);
                 conditions.push(failures.applied_to(judgement));
@@ -136,10 +148,18 @@ impl Comparison {
             correct(&mut pairs, is_primary, alpha);
         }
         let verdict = pairs.iter().map(|pair| Verdict::of(pair, &failures)).collect();
-        let lonely = |side: usize| {
+        let lonely = |side: usize| -> Vec<String> {
             let is_paired = |group: &&Group| paired.iter().any(|pair| std::ptr::eq(pair[side], *group));
             groups[side].iter().filter(|group| !is_paired(group)).map(|group| group.label.clone()).collect()
         };
+        let only_in = [lonely(0), lonely(1)];
+        // What one side no longer runs must not pass unnoticed.
+        for (labels, other) in only_in.iter().zip(["B", "A"]) {
+            let why = format!("found no runs of these settings in {other}");
+            let of_label = |label| question.conditions.iter().map(move |condition| (condition, label));
+            let all = labels.iter().flat_map(of_label);
+            conditions.extend(all.map(|(condition, label)| condition.not_measured(label, &why)));
+        }
         Some(Self {
             schema: SCHEMA,
             names: question.names.clone(),
@@ -149,7 +169,7 @@ impl Comparison {
             verdict,
             conditions,
             failures,
-            only_in: [lonely(0), lonely(1)],
+            only_in,
             pairs,
             trains: Vec::new(),
             is_same_bytes: false,
@@ -193,14 +213,15 @@ impl Comparison {
         if !self.conditions.is_empty() {
             return self.conditions.iter().all(|judgement| judgement.outcome != ConditionOutcome::Undecided);
         }
-        let is_decided = |row: &Row| match row.change {
-            Change::Unknown => false,
-            Change::NoneShown => row
-                .difference
-                .as_ref()
-                .and_then(|difference| difference.smallest_detectable_relative)
-                .is_some_and(|share| share <= smallest),
-            _ => true,
+        let is_decided = |row: &Row| {
+            let seen = row.difference.as_ref().and_then(|difference| difference.smallest_detectable_relative);
+            match row.change {
+                Change::Unknown => false,
+                Change::NoneShown => seen.is_some_and(|share| share <= smallest),
+                // Without a share, both sides are 0 in every run.
+                Change::Same => seen.is_none_or(|share| share <= smallest),
+                _ => true,
+            }
         };
         self.pairs.iter().flat_map(|pair| &pair.metrics).filter(|row| row.is_primary).all(is_decided)
     }
@@ -233,7 +254,7 @@ fn pairs_of<'a>(groups: &'a [Vec<Group<'a>>; 2], keys: [Key; 2]) -> Vec<[&'a Gro
 }
 
 impl Pair {
-    fn of(groups: [&Group; 2], question: &Question) -> Self {
+    fn of(groups: [&Group; 2], key: String, question: &Question) -> Self {
         let seeds = groups.map(|group| group.runs.iter().map(|run| run.run.seed).collect::<BTreeSet<_>>());
         let common_seeds = seeds[0].intersection(&seeds[1]).count();
         let is_paired = common_seeds > 1;
@@ -243,13 +264,14 @@ impl Pair {
         };
         let row = |column: &'static crate::columns::Column| {
             let values = Values::of(groups, column.metric, is_paired);
-            Row::of(column, &values, is_primary(column.metric), question.alpha).with_reasons(groups)
+            Row::of(column, &values, is_primary(column.metric), question.alpha)
         };
         // The longer one also says what the hosts are like.
         let [left, right] = groups.map(|group| &group.label);
         let packets = |(length, count): &(u64, u64)| (*length, length * count);
         Self {
             label: if left.len() > right.len() { left.clone() } else { right.clone() },
+            key,
             runs: groups.map(|group| group.runs.len()),
             common_seeds,
             is_paired,
@@ -279,13 +301,13 @@ fn correct(pairs: &mut [Pair], is_primary: bool, alpha: f64) {
 }
 
 impl Failures {
-    fn of(sides: [&ReportInput; 2], alpha: f64) -> Self {
+    fn of(sides: [&ReportInput; 2]) -> Self {
         let failed = sides.map(|side| side.failures.len() as u64);
         let tried = sides.map(|side| (side.failures.len() + side.runs.len()) as u64);
         let p = failures_by_chance((failed[0], tried[0]), (failed[1], tried[1]));
         let messages =
             sides.map(|side| side.failures.iter().map(|row| (row.folder.clone(), row.message.clone())).collect());
-        Self { failed, tried, p, differ: p <= alpha, messages }
+        Self { failed, tried, p, differ: p <= FAILURE_ALPHA, messages }
     }
 
     /// Nothing is judged by a selection of runs.

@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::collections::BTreeMap;
+
 use common::{failure, side};
 use quiclab_metrics::Withheld;
 use quiclab_report::{
@@ -13,7 +15,13 @@ const QUIET: [f64; 5] = [36.9e6, 37.0e6, 37.1e6, 37.2e6, 37.3e6];
 
 fn question(conditions: &[&str]) -> Question {
     let conditions = conditions.iter().map(|text| text.parse().unwrap()).collect();
-    Question { names: ["main".to_owned(), "pr".to_owned()], conditions, metrics: Vec::new(), alpha: 0.05 }
+    Question {
+        names: ["main".to_owned(), "pr".to_owned()],
+        conditions,
+        metrics: Vec::new(),
+        alpha: 0.05,
+        not_judged: BTreeMap::new(),
+    }
 }
 
 fn compared(one: &ReportInput, other: &ReportInput, conditions: &[&str]) -> Comparison {
@@ -51,7 +59,8 @@ fn where_nothing_is_shown_it_says_what_would_have_been_seen() {
     let comparison = compared(&side(&QUIET, &[]), &side(&other, &[]), &[]);
     let text = &comparison.verdict[0].text;
     assert!(
-        text.starts_with("no difference shown: a change of more than ") && text.ends_with("would have been seen"),
+        text.starts_with("no difference shown: a change of more than ")
+            && text.contains("would have been seen; not measured: "),
         "{text}"
     );
     assert_eq!(comparison.wrong(true), 0);
@@ -171,4 +180,110 @@ fn the_page_shows_both_sides() {
     for part in ["pr against main", "slower: goodput on the wire", "FAILS", "differences-0", "A: quiche", "B: quiche"] {
         assert!(page.contains(part), "{part} is missing");
     }
+}
+
+#[test]
+fn settings_that_b_no_longer_runs_are_not_measured() {
+    let mut one = side(&QUIET, &[]);
+    one.runs.extend(side(&QUIET, &[]).runs.into_iter().map(|mut run| {
+        run.run.settings.workload.size = "20 MiB".parse().unwrap();
+        run
+    }));
+    let conditions = ["goodput_wire_bps < -5%", "drops_packets > +10"];
+    for (left, right, other) in [(&one, &side(&QUIET, &[]), "B"), (&side(&QUIET, &[]), &one, "A")] {
+        let comparison = compared(left, right, &conditions);
+        let outcomes: Vec<_> = comparison.conditions.iter().map(|judgement| judgement.outcome).collect();
+        assert_eq!(outcomes[..2], [ConditionOutcome::Passes; 2], "{:?}", comparison.conditions);
+        assert_eq!(outcomes[2..], [ConditionOutcome::NotMeasured; 2]);
+        let numbers = &comparison.conditions[2].numbers;
+        assert!(numbers.ends_with(&format!("found no runs of these settings in {other}")), "{numbers}");
+        assert_eq!(comparison.wrong(false), 2);
+    }
+}
+
+#[test]
+fn a_condition_is_not_judged_by_the_runs_that_happen_to_have_a_value() {
+    let mut other = side(&QUIET, &[]);
+    other.runs[4].metrics.metrics.goodput_wire_bps = None;
+    let metrics = vec!["goodput_wire_bps".to_owned()];
+    other.runs[4].metrics.withheld = vec![Withheld { reason: "the capture stops early".to_owned(), metrics }];
+    let comparison = compared(&side(&QUIET, &[]), &other, &["goodput_wire_bps < -5%"]);
+    let judgement = &comparison.conditions[0];
+    assert_eq!(judgement.outcome, ConditionOutcome::NotMeasured);
+    let expected = "without a value: 0 of 5 runs of A, 1 of 5 of B; B: the capture stops early";
+    assert!(judgement.numbers.ends_with(expected), "{}", judgement.numbers);
+}
+
+#[test]
+fn the_means_of_a_verdict_are_those_whose_difference_it_gives() {
+    let mut other = side(&shifted(&QUIET, -10e6), &[]);
+    // Without a counterpart, seed 5 of A says nothing about the difference.
+    other.runs.pop();
+    let comparison = compared(&side(&QUIET, &[]), &other, &[]);
+    let text = &comparison.verdict[0].text;
+    assert!(text.contains("goodput on the wire 37.05 to 27.05 Mbit/s (\u{2212}27 %)"), "{text}");
+}
+
+#[test]
+fn a_verdict_names_the_metrics_that_were_not_measured() {
+    let comparison = compared(&side(&QUIET, &[]), &side(&QUIET, &[]), &[]);
+    let text = &comparison.verdict[0].text;
+    assert!(
+        text.starts_with("no difference: every metric of the verdict that was measured is the same in every run"),
+        "{text}"
+    );
+    assert!(text.contains("; not measured: ") && text.contains("longest train"), "{text}");
+    let mut other = side(&shifted(&QUIET, -10e6), &[]);
+    other.runs[0].metrics.metrics.drops_packets = None;
+    let comparison = compared(&side(&QUIET, &[]), &other, &[]);
+    let text = &comparison.verdict[0].text;
+    assert!(text.contains("slower") && text.contains("; not measured in some runs: "), "{text}");
+}
+
+#[test]
+fn equal_counts_of_runs_that_differ_elsewhere_are_not_certain() {
+    let conditions = ["drops_packets > 1.01x"];
+    let [one, other] = [side(&QUIET[..3], &[]), side(&shifted(&QUIET[..3], 1.0), &[])];
+    assert_eq!(compared(&one, &other, &conditions).conditions[0].outcome, ConditionOutcome::Undecided);
+    let mut identical = one.clone();
+    for run in &mut identical.runs {
+        run.folder.push_str("-of-b");
+    }
+    let comparison = compared(&one, &identical, &["drops_packets > +0"]);
+    assert_eq!(comparison.conditions[0].outcome, ConditionOutcome::Passes, "{:?}", comparison.conditions);
+    assert!(comparison.is_decided(0.05));
+}
+
+#[test]
+fn equal_metrics_are_decided_only_when_a_change_would_have_been_seen() {
+    // Everything but goodput is equal, and drops of 10, 20, 30 have steps of 1.
+    let metrics = vec!["drops_packets".to_owned()];
+    let of = |smallest: f64| {
+        let [one, other] = [side(&QUIET[..3], &[]), side(&shifted(&QUIET[..3], 1.0), &[])];
+        let question = Question { metrics: metrics.clone(), ..question(&[]) };
+        Comparison::of(&one, &other, [&settings_key, &settings_key], &question).unwrap().is_decided(smallest)
+    };
+    // The standard error is sqrt(1/18), and 5.65 times that (2 degrees of freedom, power 0.8) is 6.7 % of 20.
+    assert!(!of(0.066) && of(0.067));
+}
+
+#[test]
+fn failures_are_judged_at_five_percent_at_every_look() {
+    let failing = side(&QUIET[..1], &["2", "3", "4", "5"].map(failure));
+    let question = Question { alpha: 0.05 / 6.0, ..question(&[]) };
+    let comparison = Comparison::of(&side(&QUIET, &[]), &failing, [&settings_key, &settings_key], &question).unwrap();
+    assert!(comparison.failures.p > question.alpha && comparison.failures.differ);
+}
+
+#[test]
+fn conditions_of_a_pair_with_other_settings_are_not_measured() {
+    let one = side(&QUIET, &[]);
+    let key = settings_key(&one.runs[0].run.settings);
+    let question = Question {
+        not_judged: [(key, "A and B also differ in stack.gso: on and off".to_owned())].into(),
+        ..question(&["goodput_wire_bps < -5%"])
+    };
+    let comparison = Comparison::of(&one, &one, [&settings_key, &settings_key], &question).unwrap();
+    assert_eq!(comparison.conditions[0].outcome, ConditionOutcome::NotMeasured);
+    assert!(comparison.conditions[0].numbers.contains("also differ in stack.gso"), "{:?}", comparison.conditions);
 }

@@ -27,13 +27,11 @@ impl Estimate {
     }
 
     /// The mean of `other - factor * one`, pair by pair, for values that come in pairs: runs with the same seed. `resolution` is the smallest
-    /// step that the values can take; rounding to it adds a twelfth of its square to the variance of each side. Pairs that are equal without
-    /// exception are taken as they are. `None` with fewer than two pairs.
+    /// step that the values can take; rounding to it adds a twelfth of its square to the variance of each side. Equal pairs are no exception:
+    /// two or three of them do not show that the next one is equal too. `None` with fewer than two pairs.
     pub fn paired(pairs: &[(f64, f64)], factor: f64, resolution: f64) -> Option<Self> {
         let differences: Vec<_> = pairs.iter().map(|(one, other)| other - factor * one).collect();
-        let is_same = pairs.iter().all(|(one, other)| one == other);
-        let least = if is_same { 0.0 } else { resolution.powi(2) / 12.0 * (1.0 + factor.powi(2)) };
-        Self::of_mean(&differences, least)
+        Self::of_mean(&differences, resolution.powi(2) / 12.0 * (1.0 + factor.powi(2)))
     }
 
     /// The difference of two means, `other - factor * one`, for values without pairs: Welch's approximation (Biometrika 34, 1947). `None`
@@ -138,8 +136,13 @@ mod tests {
     }
 
     #[test]
-    fn equal_pairs_are_certain_to_be_equal() {
+    fn equal_pairs_of_a_count_are_not_certain_to_be_equal() {
+        // The variance of the differences is 1/6 and t of 1 degree of freedom 12.7062: half the interval is 12.7062 * sqrt(1/12).
         let same = Estimate::paired(&[(10.0, 10.0), (11.0, 11.0)], 1.0, 1.0).unwrap();
+        near(same.p(), 1.0);
+        near(same.interval(0.05).1, 12.706_204_736 / 12.0_f64.sqrt());
+        // On a continuous scale they are.
+        let same = Estimate::paired(&[(10.0, 10.0), (11.0, 11.0)], 1.0, 0.0).unwrap();
         assert_eq!((same.p(), same.interval(0.05)), (1.0, (0.0, 0.0)));
     }
 

@@ -51,7 +51,7 @@ impl Looks {
     /// Goes on to the next look, and says with how many repetitions, if the budget has room for it; `runs` are those so far.
     pub fn next(&mut self, runs: usize) -> Option<u32> {
         let (budget, now) = self.budget.zip(self.repetitions)?;
-        let doubled = within(Some(budget), self.groups, now * 2);
+        let doubled = within(Some(budget), self.groups, now.saturating_mul(2));
         let fits = match budget {
             Budget::Runs(_) => doubled > now,
             Budget::Time(limit) => fits(self.start.elapsed(), limit, runs, (doubled - now) as usize * self.groups),
@@ -116,6 +116,12 @@ mod tests {
         assert_eq!(repetitions, [3, 6, 12, 20]);
         assert!(seen.iter().map(|(_, alpha)| alpha).sum::<f64>() < 0.06);
         assert!(looks.in_words().unwrap().contains("not decided within the budget: 20 repetitions"));
+    }
+
+    #[test]
+    fn a_second_look_at_very_many_repetitions_does_not_overflow() {
+        let limit = Duration::from_secs(1 << 40);
+        assert_eq!(looks(Some(Budget::Time(limit)), Some(u32::MAX - 1)).next(usize::MAX), Some(u32::MAX));
     }
 
     #[test]

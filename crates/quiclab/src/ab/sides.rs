@@ -52,8 +52,8 @@ impl Request {
                 "--a and --b: found neither a stack nor a file, expected one of them\nhint: quiclab ab quiche --a stack.gso=on --b stack.gso=off"
             ),
             (0 | 1, false, _) => bail!(
-                "found {} stacks, expected A and B, or --a and --b with a setting of one stack\nhint: quiclab ab main/ pr/",
-                stacks.len()
+                "found {}, expected A and B, or --a and --b with a setting of one stack\nhint: quiclab ab main/ pr/",
+                if stacks.len() == 1 { "1 stack" } else { "no stack" }
             ),
             (count, ..) => bail!("found {count} stacks, expected A and B; experiment files end in .toml"),
         }

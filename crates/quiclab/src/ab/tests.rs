@@ -36,3 +36,22 @@ fn what_was_asked_for_is_no_surprise() {
     assert_eq!(unintended(&on, &off, &["stack.gso"]), []);
     assert_eq!(unintended(&on, &off, &[]), [("stack.gso".to_owned(), ["on".to_owned(), "off".to_owned()])]);
 }
+
+#[test]
+fn settings_that_differ_in_more_than_was_asked_for_are_pairs_whose_conditions_are_not_judged() {
+    let [on, off] = ["on", "off"].map(|gso| settings("quiche", &format!("gso = \"{gso}\"\n")));
+    let pairing = Pairing::of([on.clone(), off.clone()], &[]);
+    assert_eq!(pairing.pairs, [(0, 0)]);
+    let why = &pairing.not_judged()[&pairing.key(0, &on[0])];
+    assert!(why.starts_with("A and B also differ in stack.gso (on and off)"), "{why}");
+    assert!(Pairing::of([on, off], &["stack.gso"]).not_judged().is_empty());
+}
+
+#[test]
+fn settings_are_pairs_by_what_they_are_before_their_order() {
+    let one = settings("quiche", "[matrix]\n\"path.rate\" = [\"10 Mbit/s\", \"20 Mbit/s\"]\n");
+    let other = settings("quiche", "[matrix]\n\"path.rate\" = [\"20 Mbit/s\", \"30 Mbit/s\"]\n");
+    let pairing = Pairing::of([one, other], &[]);
+    assert_eq!(pairing.pairs, [(0, 1), (1, 0)]);
+    assert_eq!(pairing.not_judged().keys().collect::<Vec<_>>(), ["0"]);
+}

@@ -36,7 +36,8 @@ pub fn differences(
         let is_counterpart = |right: &&RunRow| right.run.seed == left.run.seed && keys[1](&right.run.settings) == key;
         let Some(right) = inputs[1].runs.iter().find(is_counterpart) else { continue };
         seen.push(settings);
-        let label = comparison.pairs.get(seen.len() - 1).map_or(settings.stack.name.as_str(), |pair| &pair.label);
+        let pair = comparison.pairs.iter().find(|pair| pair.key == key);
+        let label = pair.map_or(settings.stack.name.as_str(), |pair| &pair.label);
         match difference(label, [left, right], out) {
             Ok(difference) => found.extend(difference),
             Err(error) => eprintln!("quiclab: the first differing train is not shown: {error:#}"),

@@ -74,12 +74,10 @@ impl Condition {
             interval,
         };
         if let Some(why) = values.missing() {
-            let numbers = format!("{}: {why}", self.metric);
-            return judgement(ConditionOutcome::NotMeasured, numbers, None, None);
+            return self.not_measured(label, &why);
         }
         let Some(estimate) = self.estimate(values) else {
-            let numbers =
-                format!("{}: there are too few runs to tell chance apart, expected two on each side", self.metric);
+            let numbers = format!("{}: too few runs, expected at least two on each side", self.metric);
             return judgement(ConditionOutcome::Undecided, numbers, None, None);
         };
         let (low, high) = estimate.interval(alpha);
@@ -96,7 +94,7 @@ impl Condition {
             _ => ConditionOutcome::Undecided,
         };
         let Some([middle, low, high]) = self.shown([estimate.mean, low, high], values) else {
-            let numbers = format!("{}: A is 0, B {}", self.metric, number(values.mean(1)));
+            let numbers = format!("{}: A is 0, B {}", self.metric, number(values.means()[1]));
             return judgement(outcome, numbers, None, None);
         };
         let unit = if matches!(self.limit, Limit::Ratio(_)) { "x" } else { "" };
@@ -115,6 +113,18 @@ impl Condition {
             shown(high)
         );
         judgement(outcome, numbers, Some(middle), Some((low, high)))
+    }
+
+    /// The condition for settings about which it cannot be decided, and why.
+    pub(super) fn not_measured(&self, label: &str, why: &str) -> Judgement {
+        Judgement {
+            condition: self.text.clone(),
+            label: label.to_owned(),
+            outcome: ConditionOutcome::NotMeasured,
+            numbers: format!("{}: {why}", self.metric),
+            estimate: None,
+            interval: None,
+        }
     }
 
     /// What would be judged if B were the same as A; `None` for a plain number.
@@ -162,10 +172,11 @@ impl Condition {
 
     /// Distances from the limit as the condition has them; `None` for a ratio to nothing.
     fn shown(&self, distances: [f64; 3], values: &Values) -> Option<[f64; 3]> {
+        let [mean, _] = values.means();
         match self.limit {
-            Limit::Ratio(_) if values.mean(0) == 0.0 => None,
+            Limit::Ratio(_) if mean == 0.0 => None,
             Limit::Ratio(ratio) => {
-                let mut shown = distances.map(|distance| ratio + distance / values.mean(0));
+                let mut shown = distances.map(|distance| ratio + distance / mean);
                 shown[1..].sort_by(f64::total_cmp);
                 Some(shown)
             }
@@ -220,6 +231,11 @@ fn limit(metric: &str, text: &str) -> Result<Limit, String> {
         )
     };
     let plain: f64 = digits.replace('_', "").parse().map_err(|_| wrong())?;
+    let finite = |value: f64| match value.is_finite() {
+        true => Ok(value),
+        false => Err(format!("found the value {text:?}, which is too large, expected a finite number")),
+    };
+    finite(plain)?;
     let is_change = digits.starts_with(['+', '-']);
     match unit.trim() {
         "x" if !is_change && plain > 0.0 => Ok(Limit::Ratio(plain)),
@@ -235,7 +251,7 @@ fn limit(metric: &str, text: &str) -> Result<Limit, String> {
                     format!("found the unit {unit:?}, expected one of {} for {metric}", known.join(", "))
                 }
             })?;
-            let value = plain * factor;
+            let value = finite(plain * factor)?;
             Ok(if is_change { Limit::Difference(value) } else { Limit::Value(value) })
         }
     }
@@ -279,7 +295,7 @@ mod tests {
 
     fn values(one: &[f64], other: &[f64]) -> Values {
         let seeded = |values: &[f64]| (1..).zip(values.iter().copied()).collect();
-        Values::new("train_max_packets", [seeded(one), seeded(other)], [one.len(), other.len()], true)
+        Values::new("train_max_packets", [seeded(one), seeded(other)], [0, 0], true)
     }
 
     #[test]
@@ -310,6 +326,11 @@ mod tests {
         assert!(refused("gap_share_below_100us > 3 ms").contains("has none"));
         assert!(refused("drops_packets").contains("METRIC OPERATOR VALUE"));
         assert!(refused("drops_packets > many").contains("expected a ratio to A"));
+        for text in
+            ["drops_packets > 1e999", "drops_packets > 1e999x", "drops_packets > +1e999%", "rtt_p95_ns > 1e300 s"]
+        {
+            assert!(refused(text).contains("expected a finite number"), "{text}: {}", refused(text));
+        }
     }
 
     #[test]
@@ -323,12 +344,15 @@ mod tests {
     }
 
     #[test]
-    fn equal_sides_pass_a_ratio_even_with_two_runs() {
-        let same = values(&[10.0, 12.0], &[10.0, 12.0]);
-        assert_eq!(parsed("train_max_packets > 1x").judge("x", &same, 0.05).outcome, ConditionOutcome::Passes);
-        assert_eq!(parsed("train_max_packets >= 1x").judge("x", &same, 0.05).outcome, ConditionOutcome::Fails);
-        let nothing = values(&[0.0, 0.0], &[0.0, 0.0]);
-        assert_eq!(parsed("train_max_packets > 1.05x").judge("x", &nothing, 0.05).outcome, ConditionOutcome::Passes);
+    fn equal_counts_pass_a_ratio_only_after_enough_runs() {
+        let outcome = |text: &str, count: usize| {
+            parsed(text).judge("x", &values(&vec![10.0; count], &vec![10.0; count]), 0.05).outcome
+        };
+        // The differences from 1.05 times A count as having the variance (1 + 1.1025) / 12, so half the interval of n runs is 0.4186 t / sqrt(n):
+        // 1.04 of 3 runs, 0.35 of 8, and the limit is 0.5 away.
+        assert_eq!(outcome("train_max_packets > 1.05x", 3), ConditionOutcome::Undecided);
+        assert_eq!(outcome("train_max_packets > 1.05x", 8), ConditionOutcome::Passes);
+        assert_eq!(outcome("train_max_packets >= 0.95x", 8), ConditionOutcome::Fails);
     }
 
     #[test]
@@ -337,9 +361,18 @@ mod tests {
             parsed("train_max_packets > 1x").judge("x", &values(&[1.0], &[9.0]), 0.05).outcome,
             ConditionOutcome::Undecided
         );
-        let judged = parsed("train_max_packets > 1x").judge("x", &values(&[1.0, 1.0], &[]), 0.05);
+        let sides = [[(1, 1.0), (2, 1.0)].into(), [].into()];
+        let judged = parsed("train_max_packets > 1x").judge("x", &Values::new("x", sides, [0, 2], true), 0.05);
         assert_eq!(judged.outcome, ConditionOutcome::NotMeasured);
-        assert!(judged.numbers.contains("no value in B"), "{}", judged.numbers);
+        assert!(judged.numbers.contains("0 of 2 runs of A, 2 of 2 of B"), "{}", judged.numbers);
+    }
+
+    #[test]
+    fn a_ratio_is_to_the_mean_of_the_runs_that_have_a_counterpart() {
+        // Seed 3 of A has none, and would make B 1.5 / 2 of A.
+        let sides = [[(1, 10.0), (2, 10.0), (3, 40.0)].into(), [(1, 15.0), (2, 15.0)].into()];
+        let judged = parsed("train_max_packets > 9x").judge("x", &Values::new("x", sides, [0, 0], true), 0.05);
+        assert!((judged.estimate.unwrap() - 1.5).abs() < 1e-12, "{judged:?}");
     }
 
     #[test]

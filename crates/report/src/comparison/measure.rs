@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use quiclab_metrics::{Better, Estimate, Summary, Theme, metric_facts};
 use serde::Serialize;
 
+use super::words;
 use crate::{
     columns::{COLUMNS, Column},
     groups::Group,
@@ -19,8 +20,12 @@ const POWER: f64 = 0.8;
 pub(super) struct Values {
     resolution: f64,
     sides: [BTreeMap<u64, f64>; 2],
-    runs: [usize; 2],
+    /// Runs without a value, and why the analysis withheld it: each reason once.
+    without_value: [usize; 2],
+    withheld: [Vec<String>; 2],
     is_paired: bool,
+    /// Whether nothing that was measured differs between the sides.
+    is_identical: bool,
 }
 
 /// A metric on one side.
@@ -47,9 +52,11 @@ pub struct SideNumbers {
 pub struct DifferenceNumbers {
     /// The mean difference, in the unit of the metric.
     pub mean: f64,
+    /// The means of A and of B that it is the difference of: of the pairs where there are any, otherwise of all runs.
+    pub means: [f64; 2],
     /// Where the true one is, for this metric by itself; `None` where nothing was repeated.
     pub interval: Option<(f64, f64)>,
-    /// The mean difference as a share of the mean of A; `None` where that is 0.
+    /// The mean difference as a share of the mean of A in `means`; `None` where that is 0.
     pub relative: Option<f64>,
     /// The p-value of "no difference", for this metric by itself; `None` where nothing was repeated.
     pub p: Option<f64>,
@@ -57,7 +64,7 @@ pub struct DifferenceNumbers {
     pub p_corrected: Option<f64>,
     /// The smallest true difference that would have been shown in four comparisons of five.
     pub smallest_detectable: Option<f64>,
-    /// The same as a share of the mean of A.
+    /// The same as a share of the mean of A in `means`.
     pub smallest_detectable_relative: Option<f64>,
     /// Pearson's correlation of the pairs: what pairing gained. `None` without pairs, or where a side does not vary.
     pub correlation: Option<f64>,
@@ -119,39 +126,55 @@ pub struct Row {
 }
 
 impl Values {
-    pub(super) fn new(metric: &str, sides: [BTreeMap<u64, f64>; 2], runs: [usize; 2], is_paired: bool) -> Self {
+    pub(super) fn new(
+        metric: &str,
+        sides: [BTreeMap<u64, f64>; 2],
+        without_value: [usize; 2],
+        is_paired: bool,
+    ) -> Self {
         let resolution = metric_facts(metric).map_or(0.0, |facts| facts.resolution);
-        Self { resolution, sides, runs, is_paired }
+        Self { resolution, sides, without_value, withheld: Default::default(), is_paired, is_identical: false }
     }
 
     pub(super) fn of(groups: [&Group; 2], metric: &str, is_paired: bool) -> Self {
         let column = COLUMNS.iter().find(|column| column.metric == metric);
+        let value = |run: &RunRow| (column?.value)(&run.metrics.metrics);
         let sides = groups.map(|group| {
-            let value = |run: &&RunRow| Some((run.run.seed, (column?.value)(&run.metrics.metrics)?));
-            group.runs.iter().filter_map(value).collect()
+            let seeded = |run: &&RunRow| Some((run.run.seed, value(run)?));
+            group.runs.iter().filter_map(seeded).collect()
         });
-        Self::new(metric, sides, groups.map(|group| group.runs.len()), is_paired)
+        let is_identical = is_paired && are_identical(groups);
+        let without_value = groups.map(|group| group.runs.iter().filter(|run| value(run).is_none()).count());
+        let withheld = groups.map(|group| reasons(group, metric));
+        Self { withheld, is_identical, ..Self::new(metric, sides, without_value, is_paired) }
     }
 
-    /// Why there is nothing to compare.
+    /// Why the sides cannot be compared as a whole: some runs have no value. Those that have one may be the better ones.
     pub(super) fn missing(&self) -> Option<String> {
-        let empty: Vec<_> = ["A", "B"].into_iter().zip(&self.sides).filter(|(_, side)| side.is_empty()).collect();
-        match &empty[..] {
-            [] => None,
-            [(name, _)] => Some(format!("no value in {name}")),
-            _ => Some("no value on either side".to_owned()),
+        let counts = [0, 1].map(|side| self.sides[side].len());
+        if counts.contains(&0) && self.without_value == [0, 0] {
+            return Some("no value on either side".to_owned());
         }
+        words::missing(counts, self.without_value, &self.withheld)
     }
 
-    /// The mean of side 0 or 1, which has values.
-    pub(super) fn mean(&self, side: usize) -> f64 {
-        self.summary(side).map_or(0.0, |summary| summary.mean)
+    /// The means that are compared, of A and of B: of the pairs where there are any, since a run without a counterpart says nothing about
+    /// the difference. 0 for a side without values.
+    pub(super) fn means(&self) -> [f64; 2] {
+        let pairs = if self.is_paired { self.pairs() } else { Vec::new() };
+        let mean = |values: &mut dyn Iterator<Item = f64>| Summary::of(values).map_or(0.0, |summary| summary.mean);
+        match &pairs[..] {
+            [] => [0, 1].map(|side| mean(&mut self.sides[side].values().copied())),
+            pairs => [mean(&mut pairs.iter().map(|pair| pair.0)), mean(&mut pairs.iter().map(|pair| pair.1))],
+        }
     }
 
     /// B less so many times A.
     pub(super) fn difference(&self, factor: f64) -> Option<Estimate> {
         if self.is_paired {
-            return Estimate::paired(&self.pairs(), factor, self.resolution);
+            // What is the same to the last nanosecond is not the same by rounding.
+            let resolution = if self.is_identical { 0.0 } else { self.resolution };
+            return Estimate::paired(&self.pairs(), factor, resolution);
         }
         let [one, other] = [0, 1].map(|side| self.sides[side].values().copied().collect::<Vec<_>>());
         Estimate::unpaired(&one, &other, factor, self.resolution)
@@ -185,14 +208,15 @@ impl Row {
         let facts = metric_facts(column.metric);
         let [a, b] = [values.side(0), values.side(1)];
         let estimate = values.difference(1.0);
-        let difference = a.as_ref().zip(b.as_ref()).map(|(a, b)| {
+        let difference = a.as_ref().zip(b.as_ref()).map(|_| {
             let pairs = if values.is_paired { values.pairs() } else { Vec::new() };
-            // Of the pairs, where there are some: what has no counterpart says nothing about the difference.
-            let mean = estimate.map_or(b.mean - a.mean, |estimate| estimate.mean);
+            let means = values.means();
+            let mean = estimate.map_or(means[1] - means[0], |estimate| estimate.mean);
             DifferenceNumbers {
                 mean,
+                means,
                 interval: estimate.map(|estimate| estimate.interval(alpha)),
-                relative: (a.mean != 0.0).then(|| mean / a.mean),
+                relative: (means[0] != 0.0).then(|| mean / means[0]),
                 p: estimate.map(|estimate| estimate.p()),
                 p_corrected: None,
                 smallest_detectable: None,
@@ -201,13 +225,12 @@ impl Row {
                 is_same: !pairs.is_empty() && pairs.iter().all(|(one, other)| one == other),
             }
         });
-        let count = |side: &Option<SideNumbers>| side.as_ref().map_or(0, |side| side.count);
         Self {
             metric: column.metric,
             heading: column.heading.trim_start_matches('\u{a0}'),
             is_primary,
-            without_value: [values.runs[0] - count(&a), values.runs[1] - count(&b)],
-            withheld: Default::default(),
+            without_value: values.without_value,
+            withheld: values.withheld.clone(),
             change: if difference.is_some() { Change::Unknown } else { Change::NotMeasured },
             a,
             b,
@@ -217,19 +240,6 @@ impl Row {
             estimate,
             better: facts.map_or(Better::Neither, |facts| facts.better),
         }
-    }
-
-    /// Says why the runs of these groups have no value.
-    pub(super) fn with_reasons(mut self, groups: [&Group; 2]) -> Self {
-        for (side, group) in groups.into_iter().enumerate() {
-            let withheld = group.runs.iter().flat_map(|run| &run.metrics.withheld);
-            for withheld in withheld.filter(|withheld| withheld.metrics.iter().any(|name| name == self.metric)) {
-                if !self.withheld[side].contains(&withheld.reason) {
-                    self.withheld[side].push(withheld.reason.clone());
-                }
-            }
-        }
-        self
     }
 
     /// The p-value for this metric by itself.
@@ -243,7 +253,7 @@ impl Row {
         difference.p_corrected = Some(p_corrected);
         // What the strictest step of the correction lets through.
         let smallest = estimate.smallest_detectable(alpha / family as f64, POWER);
-        let mean = self.a.as_ref().map_or(0.0, |side| side.mean);
+        let mean = difference.means[0];
         difference.smallest_detectable = Some(smallest);
         difference.smallest_detectable_relative = (mean != 0.0).then(|| smallest / mean.abs());
         self.change = if difference.is_same {
@@ -276,10 +286,31 @@ impl Change {
             Change::Lower => "lower",
             Change::Same => "the same in every run",
             Change::NoneShown => "no difference shown",
-            Change::Unknown => "not repeated",
+            Change::Unknown => "too few runs with a value",
             Change::NotMeasured => "not measured",
         }
     }
+}
+
+/// True where every run has a counterpart with the same seed, and nothing that was measured differs between the two: every metric, and the
+/// distributions of gaps (to the nanosecond), trains and bursts.
+fn are_identical(groups: [&Group; 2]) -> bool {
+    let has_twin = |run: &&RunRow, others: &Group| {
+        others.runs.iter().any(|other| other.run.seed == run.run.seed && other.metrics == run.metrics)
+    };
+    [(0, 1), (1, 0)].into_iter().all(|(one, other)| groups[one].runs.iter().all(|run| has_twin(run, groups[other])))
+}
+
+/// Why the analysis withheld a metric of these runs: each reason once.
+fn reasons(group: &Group, metric: &str) -> Vec<String> {
+    let withheld = group.runs.iter().flat_map(|run| &run.metrics.withheld);
+    let mut reasons = Vec::new();
+    for withheld in withheld.filter(|withheld| withheld.metrics.iter().any(|name| name == metric)) {
+        if !reasons.contains(&withheld.reason) {
+            reasons.push(withheld.reason.clone());
+        }
+    }
+    reasons
 }
 
 fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {

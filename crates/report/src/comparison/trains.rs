@@ -32,11 +32,12 @@ pub struct SeenTrain {
     pub start_ns: u64,
     /// Time without a packet of the sender before it; `None` for its first packet.
     pub gap_before_ns: Option<u64>,
-    /// From the last acknowledgment to its first packet; `None` where none had come.
+    /// From the last acknowledgment to its first packet; `None` where none had come, or where not every one could be read.
     pub since_ack_ns: Option<u64>,
     /// Packets (TCP: bytes) that the last acknowledgment newly acknowledged.
     pub newly_acknowledged: Option<u64>,
-    /// Payload bytes sent, not acknowledged, and not lost by the packet threshold of RFC 9002 before it; `None` where no frames were read.
+    /// Payload bytes sent and neither acknowledged nor lost before it, as `bytes_in_flight_max` counts them; `None` where not every ACK was
+    /// read.
     pub bytes_in_flight: Option<u64>,
     /// The congestion window by the server's log; `None` where it logs none.
     pub congestion_window_bytes: Option<u64>,
@@ -77,7 +78,7 @@ impl SeenTrain {
             (Some(since), None) => {
                 let _ = write!(text, "; {} after an ACK", milliseconds(since));
             }
-            _ => text.push_str("; no ACK before it"),
+            _ => text.push_str("; no ACK was read before it"),
         }
         if let Some(bytes) = self.bytes_in_flight {
             let _ = write!(text, "; {bytes} bytes in flight");

@@ -66,13 +66,31 @@ fn sentence(pair: &Pair) -> String {
         let numbers: Vec<_> = of_theme.iter().map(|row| in_numbers(row)).collect();
         parts.push(format!("{word}: {}", numbers.join(", ")));
     }
-    if parts.is_empty() { nothing_shown(&rows) } else { parts.join("; ") }
+    let mut text = if parts.is_empty() { nothing_shown(&rows) } else { parts.join("; ") };
+    let named = |is_it: &dyn Fn(&Row) -> bool| {
+        let names = rows.iter().filter(|row| is_it(row)).map(|row| name_and_unit(row.heading).0);
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let is_measured = |row: &Row| row.change != Change::NotMeasured;
+    // Where nothing was measured the sentence says so by itself.
+    if rows.iter().any(|row| is_measured(row)) {
+        for (words, names) in [
+            ("not measured", named(&|row| !is_measured(row))),
+            ("not measured in some runs", named(&|row| is_measured(row) && row.without_value != [0, 0])),
+        ] {
+            if !names.is_empty() {
+                text.push_str(&format!("; {words}: {names}"));
+            }
+        }
+    }
+    text
 }
 
 /// `longest train 10.0 to 16.0 packets (+60 %)`.
 fn in_numbers(row: &Row) -> String {
     let (name, unit) = name_and_unit(row.heading);
-    let mut text = format!("{name} {} to {}{unit}", row.mean(&row.a), row.mean(&row.b));
+    let [a, b] = row.compared_means();
+    let mut text = format!("{name} {a} to {b}{unit}");
     if let Some(relative) = row.difference.as_ref().and_then(|difference| difference.relative) {
         text.push_str(&format!(" ({})", words::percent(relative)));
     }
@@ -96,10 +114,10 @@ fn nothing_shown(rows: &[&Row]) -> String {
         return "nothing was measured on both sides".to_owned();
     }
     if measured.iter().all(|row| row.change == Change::Same) {
-        return "no difference: every metric of the verdict is the same in every run".to_owned();
+        return "no difference: every metric of the verdict that was measured is the same in every run".to_owned();
     }
     if measured.iter().any(|row| row.change == Change::Unknown) {
-        return "nothing is known of chance: there are too few runs, expected two on each side at least".to_owned();
+        return "too few runs to tell a difference from chance, expected at least two on each side".to_owned();
     }
     let mut seen: Vec<_> = measured
         .iter()
@@ -116,7 +134,9 @@ fn nothing_shown(rows: &[&Row]) -> String {
             name_and_unit(last.heading).0
         ),
         (Some((least, _)), _) => format!("a change of more than {} would have been seen", words::magnitude(*least)),
-        _ => "A is 0 in all that varies".to_owned(),
+        _ => "A is 0, so the smallest visible change has no percentage".to_owned(),
     };
-    format!("no difference shown: {change}")
+    // The last case is no list of what would have been seen.
+    let sign = if seen.is_empty() { ';' } else { ':' };
+    format!("no difference shown{sign} {change}")
 }

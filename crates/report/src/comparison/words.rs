@@ -33,6 +33,20 @@ pub(super) fn magnitude(share: f64) -> String {
     format!("{percent:.digits$} %")
 }
 
+/// How many runs have no value, and why; `None` where all have one. `counts` are those that have one.
+pub(super) fn missing(counts: [usize; 2], without: [usize; 2], withheld: &[Vec<String>; 2]) -> Option<String> {
+    (without != [0, 0]).then(|| {
+        let [a, b] = [0, 1].map(|side| format!("{} of {}", without[side], counts[side] + without[side]));
+        let mut text = format!("without a value: {a} runs of A, {b} of B");
+        for (letter, reasons) in ["A", "B"].into_iter().zip(withheld) {
+            for reason in reasons {
+                text.push_str(&format!("; {letter}: {reason}"));
+            }
+        }
+        text
+    })
+}
+
 impl Row {
     /// What one side has: mean and standard deviation as tables show them.
     pub(super) fn cell(&self, side: &Option<SideNumbers>) -> String {
@@ -42,9 +56,10 @@ impl Row {
             .map_or_else(|| mean.clone(), |deviation| format!("{mean} \u{b1} {}", self.column.number(deviation)))
     }
 
-    /// The mean of one side alone.
-    pub(super) fn mean(&self, side: &Option<SideNumbers>) -> String {
-        side.as_ref().map_or_else(|| NOTHING.to_owned(), |side| self.column.number(side.mean))
+    /// The means whose difference is given, of A and of B.
+    pub(super) fn compared_means(&self) -> [String; 2] {
+        let Some(difference) = &self.difference else { return [NOTHING.to_owned(), NOTHING.to_owned()] };
+        difference.means.map(|mean| self.column.number(mean))
     }
 
     /// The difference with its interval.
@@ -95,23 +110,8 @@ impl Row {
 
     /// Which runs have no value; `None` where all have one.
     pub(super) fn missing(&self) -> Option<String> {
-        let count = |side: &Option<SideNumbers>, missing: usize| {
-            let with = side.as_ref().map_or(0, |side| side.count);
-            format!("{missing} of {}", with + missing)
-        };
-        (self.without_value != [0, 0]).then(|| {
-            let mut text = format!(
-                "without a value: {} runs of A, {} of B",
-                count(&self.a, self.without_value[0]),
-                count(&self.b, self.without_value[1])
-            );
-            for (letter, reasons) in ["A", "B"].into_iter().zip(&self.withheld) {
-                for reason in reasons {
-                    text.push_str(&format!("; {letter}: {reason}"));
-                }
-            }
-            text
-        })
+        let counts = [&self.a, &self.b].map(|side| side.as_ref().map_or(0, |side| side.count));
+        missing(counts, self.without_value, &self.withheld)
     }
 
     /// The smallest change that would have been seen, as a share of A or in the unit of the table.
