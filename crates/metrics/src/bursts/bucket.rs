@@ -16,8 +16,9 @@ const PAUSE_FACTOR: u64 = 2;
 const FEWEST_PACKETS: u64 = 3;
 /// Trains of the bucket's length that it takes to see that the length is constant.
 const FEWEST_TRAINS: u64 = 5;
-/// Trains of that length for each one that is longer.
-const TRAINS_FOR_A_LONGER_ONE: u64 = 10;
+/// Trains of that length for each one that is longer. A sender with a bucket of 16 packets that hands over 10 at a time had 129
+/// trains of 10 and 10 of 16: one in ten was too many.
+const TRAINS_FOR_A_LONGER_ONE: u64 = 20;
 
 /// The trains of one sender that a pause preceded and the pacer ended, by their length.
 #[derive(Default)]

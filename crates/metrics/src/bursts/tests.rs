@@ -229,8 +229,8 @@ fn a_bucket_has_the_length_of_the_trains_that_emptied_it() {
 }
 
 #[test]
-fn one_longer_train_in_ten_is_an_exception_and_more_are_not_a_bucket() {
-    for (trains, found) in [(10, Some(10)), (9, None)] {
+fn one_longer_train_in_twenty_is_an_exception_and_more_are_not_a_bucket() {
+    for (trains, found) in [(20, Some(10)), (19, None)] {
         let mut sender = Sender::new();
         bucket_trains(&mut sender, 10, trains);
         bucket_trains(&mut sender, 14, 1);
