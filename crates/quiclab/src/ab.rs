@@ -35,6 +35,7 @@ use crate::{
 use failures::EarlierFailures;
 use looks::Looks;
 pub use show::show;
+use show::show_no_verdict;
 use sides::{Request, Side};
 
 /// The chance that a verdict may have of showing a difference where there is none, and the conditions of failing a B that should pass.
@@ -91,7 +92,11 @@ pub fn ab(arguments: &AbArguments) -> Result<u8> {
     let mut failures = [EarlierFailures::default(), EarlierFailures::default()];
     loop {
         let plans = bench.plans(looks.repetitions())?;
-        let mut inputs = [bench.perform(0, &plans)?, bench.perform(1, &plans)?];
+        let one = bench.perform(0, &plans)?;
+        if stop.load(Ordering::Relaxed) {
+            return Err(Interrupted::ByRequest.into());
+        }
+        let mut inputs = [one, bench.perform(1, &plans)?];
         for (failures, input) in failures.iter_mut().zip(&mut inputs) {
             failures.keep(input);
         }
@@ -101,7 +106,11 @@ pub fn ab(arguments: &AbArguments) -> Result<u8> {
         let question = Question { alpha: looks.alpha(ALPHA), ..question.clone() };
         let keys: [&dyn Fn(&Settings) -> String; 2] = [&|one| pairing.key(0, one), &|one| pairing.key(1, one)];
         let Some(mut comparison) = Comparison::of(&inputs[0], &inputs[1], keys, &question) else {
-            bail!("{}", nothing_to_compare(&inputs, &out));
+            let reason = nothing_to_compare(&inputs, &out);
+            if inputs.iter().all(|input| input.failures.is_empty()) {
+                bail!("{reason}");
+            }
+            return show_no_verdict(&reason, &question, &arguments.judge);
         };
         let runs = inputs.iter().map(|input| input.runs.len() + input.failures.len()).sum();
         if !comparison.is_decided(arguments.smallest_change / 100.0)

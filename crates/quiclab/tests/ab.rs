@@ -189,6 +189,21 @@ fn a_side_that_fails_in_some_of_its_runs_fails_the_comparison() {
     assert!(verdict.contains(expected), "{verdict}");
 }
 
+/// For a CI that is a failure, not a comparison that could not be run.
+#[test]
+fn a_side_that_fails_in_all_of_its_runs_has_no_verdict_and_fails_every_condition() {
+    let place = Place::new();
+    endpoint(&place.path("pr"), |program| {
+        program.replacen("my $manner", "exit 9 if $ENV{ROLE} eq 'client';\nmy $manner", 1)
+    });
+    let arguments = ["main", "pr", "gate.toml", "--reps", "1", "--json", "--fail-if", "train_max_packets > 1.05x"];
+    let told = said(&mut place.ab(&arguments));
+    assert_eq!(told.status, Some(2), "{}", told.errors);
+    let all = json(&told.output);
+    assert_eq!(all["verdict"], Value::Null);
+    assert!(all["reason"].as_str().unwrap().contains("of B 1 of 1 runs failed"), "{}", all["reason"]);
+}
+
 #[test]
 fn what_stays_undecided_is_repeated_up_to_the_budget() {
     let place = Place::new();

@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
 use common::{Said, processes_with, said, wait_until};
 
@@ -159,6 +159,23 @@ fn an_endpoint_that_breaks_is_shown_with_its_last_words_and_the_rest_is_not_trie
     assert!(!told.output.contains("| line 20\n"), "too much is shown:\n{}", told.output);
     let all = fs::read_to_string(folder.path().join("out/plain/transfer/server/stderr")).unwrap();
     assert!(all.starts_with("line 1\n"), "{all}");
+}
+
+#[test]
+fn an_endpoint_that_cannot_be_started_is_a_failure_and_not_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let stack = folder.path().join("plain");
+    drop(trial(folder.path(), "honest", &[]));
+    let manifest = MANIFEST.replace(r#""/usr/bin/perl", "/stack/endpoint.pl""#, r#""/stack/endpoint.pl""#);
+    fs::write(stack.join("stack.toml"), manifest).unwrap();
+    fs::write(stack.join("endpoint.pl"), "#!/nonexistent/perl\n").unwrap();
+    fs::set_permissions(stack.join("endpoint.pl"), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = Command::new("timeout");
+    command.args(["120", env!("CARGO_BIN_EXE_quiclab"), "stacks", "try"]).arg(&stack).args(["--case", "transfer"]);
+    let told =
+        said(command.arg("--out").arg(folder.path().join("out")).env("QUICLAB_CACHE", folder.path().join("cache")));
+    assert_eq!(told.status, Some(1), "{}\n{}", told.output, told.errors);
+    assert!(told.output.contains("could not be started") && told.output.contains("behind #!"), "{}", told.output);
 }
 
 #[test]

@@ -9,6 +9,6 @@ mod keeper;
 mod namespace;
 mod root;
 
-pub use endpoint::{Endpoint, Exit, Start};
+pub use endpoint::{Endpoint, Exit, NotStarted, Start};
 pub use namespace::{Scratch, enter};
 pub use root::{Root, share};

@@ -4,8 +4,11 @@ use std::{fs, path::Path};
 
 use anyhow::{Context, Result, bail};
 use quiclab_report::{
-    Comparison, Key, ReportInput, render_comparison_html, render_comparison_markdown, render_comparison_terminal,
+    Comparison, Key, Question, ReportInput, render_comparison_html, render_comparison_markdown,
+    render_comparison_terminal,
 };
+
+use serde_json::json;
 
 use crate::{cli::JudgeOptions, output};
 
@@ -52,4 +55,30 @@ pub fn show(
         }
     }
     Ok(comparison.wrong(judge.strict).min(MOST_FAILURES) as u8)
+}
+
+/// Says that every run of a side failed, in the places in which a comparison was asked for. Returns the number of conditions, none of
+/// which can be judged, and one more for the failed runs, at most [`MOST_FAILURES`].
+///
+/// # Errors
+/// Where a file cannot be written.
+pub fn show_no_verdict(reason: &str, question: &Question, judge: &JudgeOptions) -> Result<u8> {
+    eprintln!("quiclab: no verdict: {reason}");
+    let text = format!("**No verdict.** {reason}\n");
+    match judge.markdown.as_deref() {
+        Some(path) if path == Path::new(STANDARD_OUTPUT) => output::print(&text)?,
+        Some(path) => fs::write(path, &text).with_context(|| path.display().to_string())?,
+        None => {}
+    }
+    if let Some(path) = &judge.html {
+        let escaped = reason.replace('&', "&amp;").replace('<', "&lt;");
+        let page = format!(
+            "<!DOCTYPE html><meta charset=\"utf-8\"><title>No verdict</title><h1>No verdict</h1><pre>{escaped}</pre>\n"
+        );
+        fs::write(path, page).with_context(|| path.display().to_string())?;
+    }
+    if judge.output.json {
+        output::print(&(serde_json::to_string_pretty(&json!({ "verdict": null, "reason": reason }))? + "\n"))?;
+    }
+    Ok((question.conditions.len() + 1).min(MOST_FAILURES) as u8)
 }

@@ -28,6 +28,17 @@ use nix::{
 use super::{Root, keeper};
 use crate::perform::Interrupted;
 
+/// An endpoint's command could not be started.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{program} could not be started: {source}\nhint: guest.command of stack.toml names it, what the build leaves in $QUICLAB_STACK_OUT is at \
+     /stack; of a script, the program behind #! must be there too"
+)]
+pub struct NotStarted {
+    program: String,
+    source: std::io::Error,
+}
+
 /// How often waiting looks.
 const GLANCE: Duration = Duration::from_millis(5);
 /// Time from a polite signal to SIGKILL, as in the guest.
@@ -116,9 +127,7 @@ impl Endpoint {
                 keeper::enter(parent)
             });
         }
-        let child = command.spawn().with_context(|| {
-            format!("starting {program}\nhint: guest.command of stack.toml; what the build leaves in $QUICLAB_STACK_OUT is at /stack")
-        })?;
+        let child = command.spawn().map_err(|source| NotStarted { program: program.to_string(), source })?;
         Ok(Self { child, status: None })
     }
 

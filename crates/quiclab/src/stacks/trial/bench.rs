@@ -20,7 +20,7 @@ use quiclab_experiment::{
 };
 use quiclab_testbed::{
     certificates, hash,
-    loopback::{Endpoint, Exit, Root, Start},
+    loopback::{Endpoint, Exit, NotStarted, Root, Start},
 };
 
 use super::{
@@ -152,7 +152,11 @@ impl<'a> Bench<'a> {
     /// An interruption, or a file that cannot be written. What the endpoints do is no error.
     pub fn ask(&self, name: &str, question: &Question) -> Result<Outcome> {
         let folder = self.folder(name);
-        let outcome = self.answer(&folder, question)?;
+        let outcome = match self.answer(&folder, question) {
+            // The endpoint's fault, and not that of this machine.
+            Err(error) if error.is::<NotStarted>() => Err(format!("{error:#}")),
+            outcome => outcome?,
+        };
         self.count_logs(&folder)?;
         Ok(outcome)
     }
