@@ -300,8 +300,8 @@ fn a_single_record_is_reported_over_time_with_the_drops_between_its_taps() {
     assert_eq!(told.status, Some(0), "{}", told.errors);
     assert!(told.output.contains("quic-go"), "whose client it was: {}", told.output);
     let page = fs::read_to_string(format!("{record}.html")).unwrap();
-    // The last one that was dropped has nothing behind it; at the end of the capture it counts as not arrived all the same.
-    let drops = made.dropped.len();
+    // Nothing that was sent after the last one arrives: it may still be on its way when the capture ends.
+    let drops = made.dropped.len() - 1;
     assert!(page.contains(&format!("dropped between the taps, when they were sent: {drops}")), "{drops}");
     assert!(page.contains("less its smallest value, 3.000 ms"));
     assert!(page.contains("in flight at the tap") && page.contains("RTT at the tap"));
