@@ -238,9 +238,12 @@ impl BurstMeter {
         if packets == 0 {
             return;
         }
+        let segments_per_batch = self.segments_per_batch();
         let sender = SenderPattern {
-            segments_per_batch: self.segments_per_batch(),
-            bucket: self.bucket.find(),
+            segments_per_batch,
+            // Trains as long as the sender's batches at line rate may be batches and no more: what is handed over at once has a limit
+            // of its own.
+            bucket: self.bucket.find().filter(|bucket| Some(bucket.packets) != segments_per_batch),
             threshold_ns: threshold.as_nanos(),
         };
         let first = self.first.unwrap_or_default();

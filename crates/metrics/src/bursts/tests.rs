@@ -197,7 +197,7 @@ fn bucket_trains(sender: &mut Sender, packets: u64, trains: u64) {
     }
     for _ in 0..trains {
         sender.wait(5_000_000).ack(40, false).wait(10_000);
-        sender.train(packets, 1_200, |_, _| {}).wait(1_000_000).send(|_| {});
+        sender.train(packets, 26_000, |_, _| {}).wait(1_000_000).send(|_| {});
     }
 }
 
@@ -238,6 +238,20 @@ fn one_longer_train_in_twenty_is_an_exception_and_more_are_not_a_bucket() {
     }
 }
 
+/// quinn hands over ten segments at most, whatever its bucket holds.
+#[test]
+fn trains_as_long_as_batches_at_line_rate_show_no_bucket() {
+    for (gap_ns, found) in [(15_001, Some(10)), (15_000, None)] {
+        let mut sender = Sender::new();
+        sender.send(|_| {});
+        for _ in 0..6 {
+            sender.wait(5_000_000).ack(40, false).wait(10_000);
+            sender.train(10, gap_ns, |_, _| {}).wait(1_000_000).send(|_| {}).wait(8_000).send(|_| {});
+        }
+        assert_eq!(bucket(sender), found, "{gap_ns}");
+    }
+}
+
 #[test]
 fn a_bucket_s_length_is_more_common_than_one_packet_less() {
     for (shorter, found) in [(5, Some(10)), (6, None)] {
@@ -253,7 +267,7 @@ fn trains_that_the_window_ended_show_no_bucket() {
     let mut sender = Sender::new();
     for _ in 0..6 {
         // The next packet leaves behind an ACK only.
-        sender.wait(5_000_000).ack(10, false).wait(10_000).train(10, 1_200, |_, _| {}).wait(1_000_000);
+        sender.wait(5_000_000).ack(10, false).wait(10_000).train(10, 26_000, |_, _| {}).wait(1_000_000);
         sender.ack(1, false).send(|_| {});
     }
     assert_eq!(bucket(sender), None);
@@ -263,7 +277,7 @@ fn trains_that_the_window_ended_show_no_bucket() {
 fn two_packets_for_each_acknowledged_are_no_bucket() {
     let mut sender = Sender::new();
     for _ in 0..50 {
-        sender.wait(1_000_000).ack(5, false).wait(10_000).train(10, 1_200, |_, _| {});
+        sender.wait(1_000_000).ack(5, false).wait(10_000).train(10, 26_000, |_, _| {});
     }
     let causes = sender.causes();
     assert_eq!(causes, vec![BurstCause::Ack; 50]);
@@ -276,7 +290,7 @@ fn trains_at_even_distances_show_no_bucket() {
     for (wait_ns, found) in [(2_500_000, Some(10)), (2_500_001, None), (5_000_000, None)] {
         let mut sender = Sender::new();
         for _ in 0..6 {
-            sender.wait(5_000_000).train(10, 1_200, |_, _| {}).wait(wait_ns).send(|_| {});
+            sender.wait(5_000_000).train(10, 26_000, |_, _| {}).wait(wait_ns).send(|_| {});
         }
         assert_eq!(bucket(sender), found, "{wait_ns}");
     }
@@ -287,7 +301,7 @@ fn a_train_of_another_length_or_one_that_the_window_ended_did_not_empty_the_buck
     let mut sender = Sender::new();
     bucket_trains(&mut sender, 10, 10);
     bucket_trains(&mut sender, 8, 1);
-    sender.wait(5_000_000).ack(10, false).wait(10_000).train(10, 1_200, |_, _| {});
+    sender.wait(5_000_000).ack(10, false).wait(10_000).train(10, 26_000, |_, _| {});
     let mut expected = vec![BurstCause::Bucket; 10];
     expected.extend([BurstCause::Ack; 2]);
     assert_eq!(sender.causes(), expected);
@@ -298,7 +312,7 @@ fn what_follows_half_an_rtt_later_did_not_wait_for_the_pacer() {
     for (wait_ns, found) in [(RTT_NS / 2 - 1, Some(10)), (RTT_NS / 2, None)] {
         let mut sender = Sender::new();
         for _ in 0..6 {
-            sender.wait(RTT_NS).ack(40, false).wait(10_000).train(10, 1_200, |_, _| {}).wait(wait_ns).send(|_| {});
+            sender.wait(RTT_NS).ack(40, false).wait(10_000).train(10, 26_000, |_, _| {}).wait(wait_ns).send(|_| {});
         }
         assert_eq!(bucket(sender), found, "{wait_ns}");
     }
@@ -309,7 +323,7 @@ fn a_small_packet_or_a_repeated_one_behind_a_train_shows_no_room_in_the_window()
     for (frame_bytes, is_retransmission, found) in [(700, false, Some(10)), (699, false, None), (1_400, true, None)] {
         let mut sender = Sender::new();
         for _ in 0..6 {
-            sender.wait(5_000_000).ack(40, false).wait(10_000).train(10, 1_200, |_, _| {}).wait(1_000_000);
+            sender.wait(5_000_000).ack(40, false).wait(10_000).train(10, 26_000, |_, _| {}).wait(1_000_000);
             sender.send(|context| {
                 context.frame_bytes = frame_bytes;
                 context.is_retransmission = is_retransmission;
@@ -323,7 +337,7 @@ fn a_small_packet_or_a_repeated_one_behind_a_train_shows_no_room_in_the_window()
 fn without_acks_no_bucket_is_found() {
     let mut sender = Sender::new();
     for _ in 0..6 {
-        sender.wait(5_000_000).train(10, 1_200, |_, context| context.bytes_in_flight_before = None).wait(1_000_000);
+        sender.wait(5_000_000).train(10, 26_000, |_, context| context.bytes_in_flight_before = None).wait(1_000_000);
         sender.send(|context| context.bytes_in_flight_before = None);
     }
     assert_eq!(bucket(sender), None);
