@@ -9,14 +9,14 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use quiclab_agent::{
+use quiclab_experiment::run::{Run, Versions};
+use quiclab_metrics::RunMetrics;
+use quiclab_orders::{
+    contents::Contents,
     report::{Outcome, ProcessEnd, Report},
     ring,
     slot::{self, BLOCK, Manifest, RESULTS_MAGIC, SlotError},
-    workload::Contents,
 };
-use quiclab_experiment::run::{Run, Versions};
-use quiclab_metrics::RunMetrics;
 use quiclab_units::Time;
 use quiclab_wire::{CaptureWriter, Direction, PacketToWrite, TapDescription};
 

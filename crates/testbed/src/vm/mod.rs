@@ -3,6 +3,7 @@
 //! [`kernel`], [`kernel_build`], [`kernel_module`], [`image`] and [`initramfs`] make what a guest consists of; [`machine`] is the QEMU command line;
 //! [`monitor`] talks to a QEMU, [`priority`] keeps its threads in order; [`state`] boots once and saves; [`perform`](run::perform) restores, runs and collects.
 
+mod disciplines;
 pub mod image;
 pub mod initramfs;
 pub mod kernel;
