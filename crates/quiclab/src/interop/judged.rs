@@ -11,12 +11,12 @@ use quiclab_orders::report::{Outcome, ProcessEnd};
 use quiclab_testbed::{
     contract::SERVER_PORT,
     measure::SENDER_TAP,
-    record::{CAPTURE_FILE, PATH_FILE, PathFile, WRONG_FILES_FILE},
+    record::{CAPTURE_FILE, FAILURE_FILE, PATH_FILE, PathFile, WRONG_FILES_FILE},
 };
 use quiclab_wire::CaptureReader;
 
 use super::selection::Pairing;
-use crate::results::{FAILURE_FILE, FAILURES_FOLDER};
+use crate::results::FAILURES_FOLDER;
 
 /// True where the run `name` has been performed, well or not. What only the testbed failed at has not.
 pub fn is_there(folder: &Path, name: &str) -> bool {
