@@ -7,7 +7,7 @@ mod set;
 mod stacks_check;
 mod stacks_try;
 
-use std::path::PathBuf;
+use std::{num::NonZeroUsize, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use quiclab_metrics::DEFAULT_TRAIN_THRESHOLD;
@@ -147,6 +147,9 @@ pub struct AnalyzeArguments {
     /// Take all interfaces of a capture for one place, as of an optical tap with one for each direction
     #[arg(long)]
     pub merge_interfaces: bool,
+    /// Threads to use; the output is the same with any number [default: one for each core]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
     /// Write packets, QUIC frames and qlog events as Parquet files into this folder
     #[arg(long, value_name = "DIR")]
     pub parquet: Option<PathBuf>,
