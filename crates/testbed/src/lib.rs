@@ -13,9 +13,11 @@ pub mod command;
 pub mod contract;
 pub mod hash;
 pub mod loopback;
+#[path = "../../record/src/measure.rs"]
 pub mod measure;
 pub mod oci;
 pub mod perform;
+#[path = "../../record/src/records.rs"]
 pub mod record;
 pub mod sim;
 pub mod stack;
