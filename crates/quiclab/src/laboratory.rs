@@ -14,10 +14,10 @@ use quiclab_experiment::{
     run::{Run, Versions},
     stack::StackManifest,
 };
+use quiclab_record::Records;
 use quiclab_testbed::{
     cache::Cache,
     perform::{Host, PerformError, Performed, Side, Sides},
-    record::Records,
     sim::{program::Program, transfers},
     stack::{BuiltStack, MANIFEST, Source, source, sources},
     vm::{

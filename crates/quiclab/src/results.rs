@@ -8,12 +8,11 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{Expectation, Plan, Published, id_of_folder, run::Settings};
-use quiclab_report::{FailureRow, ReportInput, RunRow};
-use quiclab_testbed::{
-    contract::SERVER_PORT,
-    measure::{SENDER_TAP, congestion_windows},
-    record::{Record, Records},
+use quiclab_record::{
+    Record, RecordError, Records, TapRole, congestion_windows,
+    layout::{FAILURE_FILE, SENDER_TAP},
 };
+use quiclab_report::{FailureRow, ReportInput, RunRow};
 use quiclab_wire::CaptureReader;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -22,8 +21,6 @@ use crate::{folder, run_page};
 
 /// What is known of a run that failed stands here, below a folder with the name its record would have had.
 pub const FAILURES_FOLDER: &str = "failed";
-/// Why it failed.
-pub const FAILURE_FILE: &str = "failure.txt";
 /// Groups whose first run gets a page of its own with the report; `quiclab report RECORD` makes one of any run.
 const MOST_RUN_PAGES: usize = 24;
 /// What the records belong to.
@@ -142,18 +139,24 @@ impl Results {
     }
 
     /// The names that the records of `names` have here: the identity at the end counts, so that a record is found under another
-    /// label as well. One that is not there, or cannot be read, keeps its name and comes with false.
+    /// label as well. One that is not there keeps its name and comes with false.
     ///
     /// # Errors
-    /// Where the folder cannot be read.
+    /// Where the folder cannot be read, or one of the records: it is never taken for one that is not there, and never replaced.
     pub fn find(&self, names: &[String]) -> Result<Vec<(String, bool)>> {
         let by_id = self.records.by_id()?;
         let find = |name: &String| {
             let mut there = [Some(name), id_of_folder(name).and_then(|id| by_id.get(id))].into_iter().flatten();
-            let is_whole = |name: &&String| self.records.contains(name) && self.records.load(name).is_ok();
-            there.find(is_whole).map_or_else(|| (name.clone(), false), |there| (there.clone(), true))
+            let Some(there) = there.find(|name| self.records.contains(name)) else { return Ok((name.clone(), false)) };
+            self.records.load(there).map(|_| (there.clone(), true))
         };
-        Ok(names.iter().map(find).collect())
+        let found: Vec<Result<_, RecordError>> = names.iter().map(find).collect();
+        let unreadable = found.iter().filter(|found| found.is_err()).count();
+        let found = found.into_iter().collect::<Result<Vec<_>, _>>();
+        if unreadable > 1 {
+            return found.with_context(|| format!("{unreadable} of {} records cannot be read; the first", names.len()));
+        }
+        Ok(found?)
     }
 
     /// Writes the index.
@@ -291,6 +294,7 @@ impl Results {
 
 /// Time since the first in nanoseconds, and bytes so far, of the server's packets at the sender's tap.
 fn packets(record: &Record) -> Result<Vec<(u64, u64)>> {
+    let sender_tap = record.observed.interface_of(TapRole::Sender).unwrap_or(SENDER_TAP);
     let path = record.capture();
     let file = File::open(&path).with_context(|| path.display().to_string())?;
     let mut reader = CaptureReader::new(file).with_context(|| path.display().to_string())?;
@@ -298,7 +302,7 @@ fn packets(record: &Record) -> Result<Vec<(u64, u64)>> {
     let mut first = None;
     let mut bytes = 0;
     while let Some(packet) = reader.next_packet().with_context(|| path.display().to_string())? {
-        if packet.interface == SENDER_TAP && packet.source.port() == SERVER_PORT {
+        if packet.interface == sender_tap && packet.source.port() == record.observed.server_port {
             bytes += u64::from(packet.frame_length);
             let start = *first.get_or_insert(packet.time);
             rows.push((packet.time.checked_since(start).map_or(0, |time| time.as_nanos()), bytes));

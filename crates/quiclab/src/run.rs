@@ -15,8 +15,9 @@ use std::{
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{Experiment, Overrides, Plan, id_of_folder, scenario::is_scenario};
 use quiclab_metrics::Metrics;
+use quiclab_record::Records;
 use quiclab_report::metric_names;
-use quiclab_testbed::{perform::Interrupted, record::Records};
+use quiclab_testbed::perform::Interrupted;
 use serde_json::{Value, json};
 
 use crate::{

@@ -12,10 +12,8 @@ use std::{
 };
 
 use quiclab_experiment::run::Run;
-use quiclab_testbed::{
-    perform::{Host, PerformError, Performed},
-    record::Records,
-};
+use quiclab_record::{Records, layout::FAILURE_FILE};
+use quiclab_testbed::perform::{Host, PerformError, Performed};
 use serde::Serialize;
 
 use crate::{laboratory::Prepared, progress::Progress, signals};
@@ -133,8 +131,8 @@ fn keep(error: &PerformError, folder: &Path) -> String {
         }
         PerformError::Testbed(error) => {
             // On a full disk this fails as well; the message has been printed.
-            let _ = fs::create_dir_all(folder)
-                .and_then(|()| fs::write(folder.join(crate::results::FAILURE_FILE), format!("{error:#}\n")));
+            let _ =
+                fs::create_dir_all(folder).and_then(|()| fs::write(folder.join(FAILURE_FILE), format!("{error:#}\n")));
             String::new()
         }
     }

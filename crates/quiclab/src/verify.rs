@@ -4,10 +4,8 @@ use std::{collections::BTreeMap, fs, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::run::Versions;
-use quiclab_testbed::{
-    perform::PerformError,
-    record::{Record, Records, differences},
-};
+use quiclab_record::{Record, Records, differences};
+use quiclab_testbed::perform::PerformError;
 use serde_json::json;
 
 use crate::{

@@ -1,178 +1,159 @@
-//! From the files of a record to its metrics, and what is to be looked at before they are trusted.
+//! From the files of a record to its metrics, and what to look at before trusting them.
 
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io::BufReader,
     path::Path,
 };
 
-use anyhow::{Context, Result};
-use quiclab_agent::{
-    counters::QdiscCounters,
-    endpoint::QLOG,
-    report::{MOST_STRAY_FILES, Report},
-    topology::TO_CLIENT,
+use quiclab_experiment::{
+    run::{Pacing, Run},
+    stack::Role,
 };
-use quiclab_experiment::run::{Pacing, Run};
 use quiclab_metrics::{
-    AnalysisSettings, Observation, Plan, PlannedListError, PlannedTimes, RunMetrics, SlowStartLog, WarningCode,
-    WindowChanges, analyze, measure,
+    AnalysisSettings, Observation, Plan, PlannedListError, PlannedTimes, RunMetrics, WarningCode, WindowChanges,
+    analyze, measure,
 };
-use quiclab_wire::{
-    CaptureReader, Dissector, DissectorSettings, QlogEventKind, QlogMetrics, QlogPacket, QlogSpace, Role, read_qlog,
+use quiclab_wire::{CaptureReader, Dissector, DissectorSettings};
+
+use crate::{
+    MOST_STRAY_FILES, Observed, RecordError, TapRole,
+    layout::{CAPTURE_FILE, PLANNED_FILE, SERVER_FOLDER},
+    sender_log::{SenderLogs, sender_logs},
 };
+pub use crate::{layout::SENDER_TAP, sender_log::congestion_windows};
 
-use crate::contract::SERVER_PORT;
-
-/// Where a server writes the send times that it planned, in its folder of logs.
-const PLANNED_FILE: &str = "planned.csv";
-/// Interface of the capture at the sender's egress.
-pub const SENDER_TAP: u32 = 0;
-/// Interface of the capture behind the bottleneck.
-const BOTTLENECK_TAP: u32 = 1;
-/// The handle of what stands at the root; the token bucket there counts the drops of the delay line inside it as its own.
-const ROOT_HANDLE: &str = "1:0";
 /// Share of the buffers that may come without a rate.
 const MOST_UNPACED: f64 = 0.05;
+/// The metrics that only the sender's own log has.
+const OF_WINDOWS: [&str; 2] = ["congestion_window_reductions", "congestion_window_restorations"];
+/// The metrics that only the sender's list of planned send times has.
+const OF_PLANNED_TIMES: [&str; 2] = ["precision_sd_ns", "precision_samples"];
 
-/// Measures the capture of a run.
+/// Measures the capture of the transfer in `folder`.
 ///
 /// # Errors
-/// Where it cannot be read.
-pub fn measure_record(capture: &Path, run: &Run, report: &Report) -> Result<RunMetrics> {
+/// Where the capture or the folder of logs cannot be read.
+pub fn measure_record(folder: &Path, run: &Run, observed: &Observed) -> Result<RunMetrics, RecordError> {
     let response_bytes = Some(run.settings.workload.all_bytes());
-    let (plan, unread) = planned(capture)?;
-    let window_log = window_log(capture.parent().unwrap_or(Path::new("")))?;
+    let (plan, unread) = planned(folder)?;
+    let logs = sender_logs(folder)?;
+    let lost = lost_logs(observed);
+    // A log of which a part is missing cannot tell when slow start ended.
+    let is_complete = logs.unread.is_empty() && lost.is_none();
+    let log = logs.longest.as_ref().filter(|_| is_complete);
     let settings = AnalysisSettings {
         train_threshold: run.settings.analysis.train_threshold,
         response_bytes,
         plans: plan.into_iter().collect(),
-        slow_start_log: window_log.as_ref().and_then(|log| log.slow_start.first_packet_behind()),
+        slow_start_log: log.and_then(|log| log.slow_start.first_packet_behind()),
         ..AnalysisSettings::default()
     };
-    let dissector = Dissector::new(DissectorSettings { server_port: Some(SERVER_PORT), interfaces_are_one_tap: false });
-    let reader = CaptureReader::new(File::open(capture)?)?;
-    let analysis = analyze(reader, dissector, settings, &mut |_, _, _| {})?;
-    let bottleneck = report.qdiscs.iter().find(|queue| queue.interface == TO_CLIENT && queue.handle == ROOT_HANDLE);
+    let dissector =
+        Dissector::new(DissectorSettings { server_port: Some(observed.server_port), interfaces_are_one_tap: false });
+    let path = folder.join(CAPTURE_FILE);
+    let unreadable =
+        |message: String| RecordError::Capture { path: path.clone(), message, folder: folder.to_path_buf() };
+    let file = File::open(&path).map_err(|error| RecordError::reading(&path, folder, error))?;
+    let reader = CaptureReader::new(file).map_err(|error| unreadable(error.to_string()))?;
+    let analysis =
+        analyze(reader, dissector, settings, &mut |_, _, _| {}).map_err(|error| unreadable(error.to_string()))?;
+    let losses = observed.taps.iter().map(|tap| (tap.role.interface_name().to_owned(), tap.packets_lost));
     let observation = Observation {
-        sender_tap: SENDER_TAP,
-        bottleneck_tap: (report.taps.len() > 1).then_some(BOTTLENECK_TAP),
+        sender_tap: observed.interface_of(TapRole::Sender).unwrap_or(SENDER_TAP),
+        bottleneck_tap: observed.interface_of(TapRole::BehindBottleneck),
         response_bytes,
-        client_lifetime: report.client_lifetime,
-        queue_drops_packets: bottleneck.map(|queue| u64::from(queue.drops)),
-        capture_losses_packets: losses(report),
-        cpu_busy_share: report.busy_share,
-        ..Observation::of_port(SERVER_PORT)
+        client_lifetime: observed.client_lifetime,
+        queue_drops_packets: observed.drops_to_client(),
+        capture_losses_packets: losses.collect::<BTreeMap<_, _>>(),
+        cpu_busy_share: observed.busy_share(),
+        ..Observation::of_port(observed.server_port)
     };
     let mut metrics = measure(&analysis, &observation);
-    if let Some(error) = unread {
-        metrics.warn(
-            WarningCode::PlannedTimesUnread,
-            format!("server/{PLANNED_FILE}: {error}; precision is not measured"),
-        );
-    }
-    if let Some(log) = window_log {
-        let changes = WindowChanges::of(log.windows.iter().map(|(_, bytes)| *bytes));
-        metrics.metrics.congestion_window_reductions = Some(changes.reductions);
-        metrics.metrics.congestion_window_restorations = Some(changes.restorations);
-    }
-    warn_of_send_times(run, report, &mut metrics);
-    warn_of_endpoints(report, &mut metrics);
+    measure_logs(run, &logs, lost.as_deref(), &mut metrics);
+    warn_of_planned_times(observed, unread, lost.as_deref(), &mut metrics);
+    warn_of_send_times(run, observed, &mut metrics);
+    warn_of_endpoints(observed, &mut metrics);
     Ok(metrics)
 }
 
-/// The send times that the server planned, from its own list beside the capture, if it wrote one; or what is wrong with that.
-fn planned(capture: &Path) -> Result<(Option<Plan>, Option<PlannedListError>)> {
-    let path = capture.with_file_name("server").join(PLANNED_FILE);
+/// The send times that the server planned, from its own list, if it wrote one; or what is wrong with that.
+fn planned(folder: &Path) -> Result<(Option<Plan>, Option<PlannedListError>), RecordError> {
+    let path = folder.join(SERVER_FOLDER).join(PLANNED_FILE);
     if !path.is_file() {
         return Ok((None, None));
     }
-    let text = fs::read(&path).with_context(|| path.display().to_string())?;
+    let text = fs::read(&path).map_err(|error| RecordError::reading(&path, folder, error))?;
     Ok(match PlannedTimes::of_list(&String::from_utf8_lossy(&text)) {
-        Ok(times) => (Some(Plan { sender: Role::Server, original_destination_connection_id: None, times }), None),
+        Ok(times) => {
+            let sender = quiclab_wire::Role::Server;
+            (Some(Plan { sender, original_destination_connection_id: None, times }), None)
+        }
         Err(error) => (None, Some(error)),
     })
 }
 
-/// The server's congestion window in a record, by its own log: nanoseconds since its log began, and bytes. `None` where it wrote no log, or
-/// no window into it. A log that ends in the middle tells what it tells; one of several connections is that of the longest.
-///
-/// # Errors
-/// Where the log's folder cannot be read.
-pub fn congestion_windows(record: &Path) -> Result<Option<Vec<(u64, u64)>>> {
-    let Some(log) = window_log(record)? else { return Ok(None) };
-    let first = log.windows.first().map_or(0, |(time, _)| *time);
-    let since = |time: i64| u64::try_from(time - first).unwrap_or(0);
-    Ok(Some(log.windows.into_iter().map(|(time, bytes)| (since(time), bytes)).collect()))
+/// What is missing of the server's logs; `None` where all of them are there.
+fn lost_logs(observed: &Observed) -> Option<String> {
+    let of_server = |name: &&String| name.starts_with("server/qlog/");
+    let cut = observed.cut_files.keys().filter(of_server).map(|name| format!("{name} was cut"));
+    let lost = observed.lost_logs.iter().filter(|lost| lost.role == Role::Server).map(|lost| lost.what.clone());
+    let all: Vec<_> = cut.chain(lost).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// What a sender's log says of its congestion window.
-#[derive(Default)]
-struct WindowLog {
-    /// Time in ns and bytes.
-    windows: Vec<(i64, u64)>,
-    slow_start: SlowStartLog,
-}
-
-/// The log of the connection with most updates of its window; `None` where no log has any.
-fn window_log(record: &Path) -> Result<Option<WindowLog>> {
-    let folder = record.join("server").join(QLOG);
-    if !folder.is_dir() {
-        return Ok(None);
+/// What only the sender's own log knows.
+fn measure_logs(run: &Run, logs: &SenderLogs, lost: Option<&str>, metrics: &mut RunMetrics) {
+    if !logs.unread.is_empty() {
+        let reason = format!("the sender's log could not be read: {}", logs.unread.join("; "));
+        metrics.make_null(WarningCode::QlogUnread, &reason, &OF_WINDOWS);
+        return;
     }
-    let mut longest = WindowLog::default();
-    let mut files: Vec<_> = fs::read_dir(&folder)
-        .with_context(|| folder.display().to_string())?
-        .flatten()
-        .map(|entry| entry.path())
-        .collect();
-    files.sort();
-    for file in files {
-        let mut log = WindowLog::default();
-        let Ok(text) = File::open(&file) else { continue };
-        // What is no qlog says nothing; the stack's own files may lie here as well.
-        let _ = read_qlog(BufReader::new(text), &mut |event| match event.kind {
-            QlogEventKind::Metrics(QlogMetrics { congestion_window_bytes: Some(bytes), .. }) => {
-                log.slow_start.on_window(bytes);
-                log.windows.push((event.time_ns, bytes));
-            }
-            QlogEventKind::CongestionState { new } => log.slow_start.on_state(&new),
-            QlogEventKind::PacketSent(QlogPacket {
-                space: Some(QlogSpace::OneRtt),
-                packet_number: Some(number),
-                ..
-            }) => {
-                log.slow_start.on_sent(number);
-            }
-            _ => {}
-        });
-        if log.windows.len() > longest.windows.len() {
-            longest = log;
-        }
+    if let Some(lost) = lost.filter(|_| run.settings.tap.qlog) {
+        metrics.make_null(WarningCode::LogCut, &format!("the sender's log is not complete: {lost}"), &OF_WINDOWS);
+        return;
     }
-    Ok(Some(longest).filter(|log| !log.windows.is_empty()))
+    if let Some(log) = &logs.longest {
+        let changes = WindowChanges::of(log.windows.iter().map(|(_, bytes)| *bytes));
+        metrics.metrics.congestion_window_reductions = Some(changes.reductions);
+        metrics.metrics.congestion_window_restorations = Some(changes.restorations);
+    }
 }
 
-/// The outermost queueing discipline of the server's interface; `None` where it has none.
-pub fn server_queue(report: &Report) -> Option<&QdiscCounters> {
-    report.qdiscs.iter().find(|queue| queue.namespace == "server" && queue.handle == ROOT_HANDLE)
+/// What is wrong with the list of planned send times.
+fn warn_of_planned_times(
+    observed: &Observed,
+    unread: Option<PlannedListError>,
+    lost: Option<&str>,
+    metrics: &mut RunMetrics,
+) {
+    let name = format!("{SERVER_FOLDER}/{PLANNED_FILE}");
+    if let Some(error) = unread {
+        let reason = format!("the planned send times could not be read: {name}: {error}");
+        metrics.make_null(WarningCode::PlannedTimesUnread, &reason, &OF_PLANNED_TIMES);
+    } else if let Some(bytes) = observed.cut_files.get(&name) {
+        let reason = format!("the planned send times are not complete: {name} was cut by {bytes} bytes");
+        metrics.make_null(WarningCode::LogCut, &reason, &OF_PLANNED_TIMES);
+    } else if let Some(lost) = lost.filter(|_| metrics.metrics.precision_samples.is_some()) {
+        let reason = format!("the planned send times may not be complete: {lost}");
+        metrics.make_null(WarningCode::LogCut, &reason, &OF_PLANNED_TIMES);
+    }
 }
 
 /// What the server's own queue did that the settings did not ask for.
-fn warn_of_send_times(run: &Run, report: &Report, metrics: &mut RunMetrics) {
-    for queue in report.qdiscs.iter().filter(|queue| queue.namespace == "server" && queue.drops > 0) {
-        let own: Vec<_> = queue.own.iter().filter(|(name, count)| name.ends_with("drops") && **count > 0).collect();
-        let causes: Vec<_> = own.iter().map(|(name, count)| format!("{name}: {count}")).collect();
-        let causes = if causes.is_empty() { String::new() } else { format!(" ({})", causes.join(", ")) };
+fn warn_of_send_times(run: &Run, observed: &Observed, metrics: &mut RunMetrics) {
+    for queue in observed.server.queues.iter().filter(|queue| queue.all_drops() > 0) {
+        let causes: Vec<_> = queue.drops.iter().map(|(cause, count)| format!("{cause}: {count}")).collect();
         let message = format!(
-            "{} at the server dropped {} packets{causes}, which never reached the tap",
-            queue.kind, queue.drops
+            "{} at the server dropped {} packets ({}), which never reached the tap",
+            queue.kind,
+            queue.all_drops(),
+            causes.join(", ")
         );
         metrics.warn(WarningCode::ServerQueueDrops, message);
     }
-    for queue in &report.qdiscs {
-        let count = |name: &str| queue.own.get(name).copied().unwrap_or(0);
+    for queue in observed.server.queues.iter().chain(&observed.client.queues) {
+        let count = |name: &str| queue.counts.get(name).copied().unwrap_or(0);
         let (buffers, unpaced) = (count("buffers"), count("unpaced"));
         // Until the first sample of the round-trip time there is no rate.
         if unpaced as f64 > MOST_UNPACED * buffers as f64 {
@@ -182,16 +163,18 @@ fn warn_of_send_times(run: &Run, report: &Report, metrics: &mut RunMetrics) {
         }
     }
     let hands_over = run.settings.stack.pacing == Pacing::Txtime;
-    if hands_over && metrics.metrics.precision_samples.is_none() {
+    let is_withheld =
+        metrics.withheld.iter().any(|withheld| withheld.metrics.iter().any(|name| name == OF_PLANNED_TIMES[1]));
+    if hands_over && metrics.metrics.precision_samples.is_none() && !is_withheld {
         let message = "the stack writes no list of its planned send times: precision is not measured".to_owned();
         metrics.warn(WarningCode::PlannedTimesMissing, message);
     }
 }
 
 /// What an endpoint did that it should not have done, and that does not make the run fail.
-fn warn_of_endpoints(report: &Report, metrics: &mut RunMetrics) {
-    for (role, end) in [("server", &report.server), ("client", &report.client)] {
-        let Some(end) = end else { continue };
+fn warn_of_endpoints(observed: &Observed, metrics: &mut RunMetrics) {
+    for (role, host) in [("server", &observed.server), ("client", &observed.client)] {
+        let Some(end) = &host.end else { continue };
         if end.processes_left > 0 {
             let message = format!("the {role} had ended and left {} processes behind", end.processes_left);
             metrics.warn(WarningCode::ProcessesLeft, message);
@@ -202,14 +185,11 @@ fn warn_of_endpoints(report: &Report, metrics: &mut RunMetrics) {
             metrics.warn(WarningCode::StrayFiles, message);
         }
     }
-    for (name, bytes) in &report.cut {
+    for (name, bytes) in &observed.cut_files {
         metrics.warn(WarningCode::LogCut, format!("{name}: the last {bytes} bytes were not kept"));
     }
-    for what in &report.lost_logs {
-        metrics.warn(WarningCode::LogCut, what.clone());
+    for lost in &observed.lost_logs {
+        let role = quiclab_experiment::run::word(&lost.role);
+        metrics.warn(WarningCode::LogCut, format!("{role}: {}", lost.what));
     }
-}
-
-fn losses(report: &Report) -> BTreeMap<String, u64> {
-    report.taps.iter().map(|tap| (tap.name.clone(), tap.packets_lost)).collect()
 }

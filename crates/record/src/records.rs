@@ -1,91 +1,23 @@
-//! The record of a run: one folder, self-contained, written aside and renamed when it is whole.
+//! Folders of records: finding them, and writing new ones aside until they are complete.
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
+    fs, io,
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result};
-use quiclab_agent::report::Report;
-use quiclab_experiment::{
-    id_of_folder,
-    run::{Run, Versions},
+use quiclab_experiment::id_of_folder;
+use quiclab_metrics::RunMetrics;
+
+use crate::{
+    Contents, Observed, Record, RecordError, RecordedRun, RunFile,
+    layout::{FAILURE_FILE, FILES, METRICS_FILE, PATH_FILE, RUN_FILE},
+    measure::measure_record,
+    replace::put_in_place,
 };
-use quiclab_metrics::{MetricsFileError, RunMetrics};
-use serde::{Deserialize, Serialize};
 
-use crate::measure::measure_record;
-
-/// The resolved run and what it was made with.
-pub const RUN_FILE: &str = "run.toml";
-/// The tap behind the sender, and the one behind the bottleneck.
-pub const CAPTURE_FILE: &str = "wire.pcapng";
-/// Of a run that failed: what is wrong with the client's files; not there where they are whole.
-pub const WRONG_FILES_FILE: &str = "files.txt";
-/// Counters of every queue, offload settings as found.
-pub const PATH_FILE: &str = "path.json";
-/// The metrics and the warnings.
-pub const METRICS_FILE: &str = "metrics.json";
-/// Files that must be the same when a run is repeated.
-pub const COMPARED_FILES: &[&str] = &[RUN_FILE, CAPTURE_FILE, PATH_FILE, METRICS_FILE];
-/// Prefix of folders that are not whole yet.
+/// Prefix of folders that are not complete yet.
 const ASIDE: &str = ".partial-";
-
-/// What stands in `run.toml`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RunFile {
-    /// The run's identity, from its settings, its seed and the versions.
-    pub id: String,
-    /// Its settings.
-    pub run: Run,
-    /// What it was made with.
-    pub versions: Versions,
-}
-
-/// What stands in `path.json`: the agent's report.
-pub type PathFile = Report;
-
-/// A whole record.
-#[derive(Clone, Debug)]
-pub struct Record {
-    /// Its folder.
-    pub folder: PathBuf,
-    /// `run.toml`.
-    pub run: RunFile,
-    /// `metrics.json`.
-    pub metrics: RunMetrics,
-}
-
-impl Record {
-    /// Reads the record in `folder`.
-    ///
-    /// # Errors
-    /// Where a part is missing or cannot be understood.
-    pub fn load(folder: &Path) -> Result<Self> {
-        let text = read(&folder.join(RUN_FILE))?;
-        let run = toml::from_str(&text).with_context(|| folder.join(RUN_FILE).display().to_string())?;
-        let text = read(&folder.join(METRICS_FILE))?;
-        let run: RunFile = run;
-        let metrics = match RunMetrics::from_json(&text) {
-            // Metrics have changed their layout since: the capture is still there, and the record stays as it is.
-            Err(MetricsFileError::Schema { .. }) => {
-                let text = read(&folder.join(PATH_FILE))?;
-                let report: PathFile =
-                    serde_json::from_str(&text).with_context(|| folder.join(PATH_FILE).display().to_string())?;
-                measure_record(&folder.join(CAPTURE_FILE), &run.run, &report)?
-            }
-            metrics => metrics.with_context(|| folder.join(METRICS_FILE).display().to_string())?,
-        };
-        Ok(Self { folder: folder.to_path_buf(), run, metrics })
-    }
-
-    /// Where the capture is.
-    pub fn capture(&self) -> PathBuf {
-        self.folder.join(CAPTURE_FILE)
-    }
-}
 
 /// A folder of records.
 #[derive(Clone, Debug)]
@@ -104,21 +36,22 @@ impl Records {
     ///
     /// # Errors
     /// Where it cannot be made.
-    pub fn open(folder: &Path) -> Result<Self> {
-        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    pub fn open(folder: &Path) -> Result<Self, RecordError> {
+        fs::create_dir_all(folder).map_err(RecordError::writing(folder))?;
         Ok(Self { folder: folder.to_path_buf() })
     }
 
-    /// True where a whole record of that name is there.
+    /// True where there is a record of that name. It need not be readable: [`Records::load`] says what is wrong with it.
     pub fn contains(&self, name: &str) -> bool {
-        self.folder.join(name).join(METRICS_FILE).is_file()
+        let folder = self.folder.join(name);
+        folder.is_dir() && (id_of_folder(name).is_some() || Record::has_any_file(&folder))
     }
 
-    /// The whole records by their identity: the name of each. Of two with one identity the first in order of name.
+    /// The records by their identity: the name of each. Of two with one identity the first in order of name.
     ///
     /// # Errors
     /// Where the folder cannot be read.
-    pub fn by_id(&self) -> Result<BTreeMap<String, String>> {
+    pub fn by_id(&self) -> Result<BTreeMap<String, String>, RecordError> {
         let mut by_id = BTreeMap::new();
         for name in self.names()?.into_iter().rev() {
             if let Some(id) = id_of_folder(&name) {
@@ -132,22 +65,17 @@ impl Records {
     ///
     /// # Errors
     /// As [`Record::load`].
-    pub fn load(&self, name: &str) -> Result<Record> {
+    pub fn load(&self, name: &str) -> Result<Record, RecordError> {
         Record::load(&self.folder.join(name))
     }
 
-    /// Names of all whole records, in order.
+    /// Names of all records, in order, whether they can be read or not.
     ///
     /// # Errors
     /// Where the folder cannot be read.
-    pub fn names(&self) -> Result<Vec<String>> {
-        let mut names = Vec::new();
-        for entry in fs::read_dir(&self.folder).with_context(|| self.folder.display().to_string())? {
-            let name = entry?.file_name().to_string_lossy().into_owned();
-            if !name.starts_with('.') && self.contains(&name) {
-                names.push(name);
-            }
-        }
+    pub fn names(&self) -> Result<Vec<String>, RecordError> {
+        let mut names: Vec<_> =
+            self.entries()?.into_iter().filter(|name| !name.starts_with('.') && self.contains(name)).collect();
         names.sort();
         Ok(names)
     }
@@ -156,55 +84,67 @@ impl Records {
     ///
     /// # Errors
     /// Where something cannot be removed.
-    pub fn remove_leftovers(&self) -> Result<usize> {
+    pub fn remove_leftovers(&self) -> Result<usize, RecordError> {
         let mut removed = 0;
-        for entry in fs::read_dir(&self.folder).with_context(|| self.folder.display().to_string())? {
-            let entry = entry?;
-            if entry.file_name().to_string_lossy().starts_with(ASIDE) {
-                fs::remove_dir_all(entry.path()).with_context(|| entry.path().display().to_string())?;
-                removed += 1;
-            }
+        for name in self.entries()?.iter().filter(|name| name.starts_with(ASIDE)) {
+            let path = self.folder.join(name);
+            fs::remove_dir_all(&path).map_err(RecordError::writing(&path))?;
+            removed += 1;
         }
         Ok(removed)
     }
 
-    /// Takes over the whole record `theirs` of another folder as `name`: the same run of another experiment. Its files are linked where
-    /// the disk can do that, and copied otherwise.
+    /// Takes over the complete record `theirs` of another folder as `name`: the same run of another experiment. Its files are linked where the
+    /// file system can do that, and copied otherwise.
     ///
     /// # Errors
-    /// Where one of them cannot be.
-    pub fn adopt(&self, name: &str, other: &Self, theirs: &str) -> Result<PathBuf> {
+    /// Where the record cannot be read, or a file cannot be linked or copied.
+    pub fn adopt(&self, name: &str, other: &Self, theirs: &str) -> Result<PathBuf, RecordError> {
+        let theirs = other.folder.join(theirs);
+        Record::load(&theirs)?;
         let draft = self.begin(name)?;
-        link_below(&other.folder.join(theirs), draft.folder())?;
+        link_below(&theirs, draft.folder())?;
         draft.finish()
     }
 
-    /// A folder for the record `name`, under another name until it is whole.
+    /// A folder for the record `name`, under another name until it is complete.
     ///
     /// # Errors
     /// Where it cannot be made.
-    pub fn begin(&self, name: &str) -> Result<Draft> {
+    pub fn begin(&self, name: &str) -> Result<Draft, RecordError> {
         let aside = tempfile::Builder::new()
             .prefix(ASIDE)
             .tempdir_in(&self.folder)
-            .with_context(|| self.folder.display().to_string())?;
+            .map_err(RecordError::writing(&self.folder))?;
         Ok(Draft { aside, target: self.folder.join(name) })
+    }
+
+    fn entries(&self) -> Result<Vec<String>, RecordError> {
+        let failed = |source| RecordError::Read { path: self.folder.clone(), source };
+        let entries = fs::read_dir(&self.folder).map_err(failed)?;
+        let name =
+            |entry: io::Result<fs::DirEntry>| Ok(entry.map_err(failed)?.file_name().to_string_lossy().into_owned());
+        entries.map(name).collect()
     }
 }
 
-/// Links the files below a folder into another one, or copies them where the disk cannot do that.
+/// Links the files below a folder into another one, or copies them where the file system cannot do that.
 ///
 /// # Errors
 /// Where one of them can be neither.
-pub(crate) fn link_below(from: &Path, to: &Path) -> Result<()> {
-    for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
-        let entry = entry?;
+pub fn link_below(from: &Path, to: &Path) -> Result<(), RecordError> {
+    let failed = |path: &Path| {
+        let path = path.to_path_buf();
+        move |source| RecordError::Read { path, source }
+    };
+    for entry in fs::read_dir(from).map_err(failed(from))? {
+        let entry = entry.map_err(failed(from))?;
         let [source, target] = [from, to].map(|folder| folder.join(entry.file_name()));
-        if entry.file_type()?.is_dir() {
-            fs::create_dir(&target).with_context(|| target.display().to_string())?;
+        if entry.file_type().map_err(failed(&source))?.is_dir() {
+            fs::create_dir(&target).map_err(RecordError::writing(&target))?;
             link_below(&source, &target)?;
         } else if fs::hard_link(&source, &target).is_err() {
-            fs::copy(&source, &target).with_context(|| source.display().to_string())?;
+            fs::copy(&source, &target).map_err(RecordError::writing(&target))?;
         }
     }
     Ok(())
@@ -216,27 +156,68 @@ impl Draft {
         self.aside.path()
     }
 
-    /// Makes the record whole.
+    /// Writes what is known of a run, whether it went well or not: `run.toml` and `path.json`.
     ///
     /// # Errors
-    /// Where it cannot be renamed.
-    pub fn finish(self) -> Result<PathBuf> {
-        if self.target.exists() {
-            fs::remove_dir_all(&self.target).with_context(|| self.target.display().to_string())?;
-        }
-        // What is renamed must be on the disk, or a power cut could leave a record with holes.
-        for entry in fs::read_dir(self.aside.path())? {
-            let entry = entry?;
-            if entry.file_type()?.is_file() {
-                File::open(entry.path())?.sync_all().with_context(|| entry.path().display().to_string())?;
-            }
-        }
+    /// Where a file cannot be written.
+    pub fn write_seen<R: RecordedRun>(&self, run: &RunFile<R>, observed: &Observed) -> Result<(), RecordError> {
+        self.write_run(run)?;
+        self.write(PATH_FILE, &observed.to_json())
+    }
+
+    /// Writes `run.toml` alone, where nothing was seen of a run.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn write_run<R: RecordedRun>(&self, run: &RunFile<R>) -> Result<(), RecordError> {
+        let path = self.folder().join(RUN_FILE);
+        let text = run.to_toml().map_err(|error| RecordError::Write { path, source: io::Error::other(error) })?;
+        self.write(RUN_FILE, &text)
+    }
+
+    /// Writes why the run failed.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn write_failure(&self, failure: &str) -> Result<(), RecordError> {
+        self.write(FAILURE_FILE, &format!("{failure}\n"))
+    }
+
+    /// Completes the record of a transfer that went well: the capture and the endpoints' files are in the folder; this writes `run.toml`,
+    /// `path.json` and `metrics.json`, and puts the record in its place. Returns its folder and its metrics.
+    ///
+    /// # Errors
+    /// Where a file cannot be written, or the capture cannot be measured.
+    pub fn finish_transfer(self, run: &RunFile, observed: &Observed) -> Result<(PathBuf, RunMetrics), RecordError> {
+        self.write_seen(run, observed)?;
+        let metrics = measure_record(self.folder(), &run.run, observed)?;
+        self.write(METRICS_FILE, &metrics.to_json())?;
+        Ok((self.finish()?, metrics))
+    }
+
+    /// Puts the folder in its place, in one step; an earlier one of that name is replaced, and is there until this one is complete and on the
+    /// disk.
+    ///
+    /// # Errors
+    /// Where something cannot be written; what was there before is then still there.
+    pub fn finish(self) -> Result<PathBuf, RecordError> {
+        Contents::write(self.folder())?;
         // A temporary folder is for its owner's eyes only; a record is for everybody's.
         use std::os::unix::fs::PermissionsExt;
-        fs::set_permissions(self.aside.path(), fs::Permissions::from_mode(0o755))?;
-        fs::rename(self.aside.path(), &self.target).with_context(|| self.target.display().to_string())?;
-        let _ = self.aside.keep();
+        fs::set_permissions(self.folder(), fs::Permissions::from_mode(0o755))
+            .map_err(RecordError::writing(self.folder()))?;
+        if put_in_place(self.folder(), &self.target)? {
+            // What was there before has the name of the draft now, and goes with it. Where that fails, the next run removes it.
+            let _ = self.aside.close();
+        } else {
+            let _ = self.aside.keep();
+        }
         Ok(self.target)
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), RecordError> {
+        let path = self.folder().join(name);
+        fs::write(&path, text).map_err(RecordError::writing(&path))
     }
 }
 
@@ -244,31 +225,30 @@ impl Draft {
 ///
 /// # Errors
 /// Where a file cannot be read.
-pub fn differences(one: &Path, other: &Path) -> Result<BTreeMap<String, String>> {
+pub fn differences(one: &Path, other: &Path) -> Result<BTreeMap<String, String>, RecordError> {
     let mut differences = BTreeMap::new();
-    for name in COMPARED_FILES {
-        let [left, right] = [one, other].map(|folder| fs::read(folder.join(name)));
-        let left = left.with_context(|| one.join(name).display().to_string())?;
-        let right = right.with_context(|| other.join(name).display().to_string())?;
+    for name in FILES.iter().filter(|file| file.is_compared).map(|file| file.name) {
+        let read = |folder: &Path| {
+            let path = folder.join(name);
+            fs::read(&path).map_err(|error| RecordError::reading(&path, folder, error))
+        };
+        let (left, right) = (read(one)?, read(other)?);
         if left != right {
             let first = left.iter().zip(&right).take_while(|(left, right)| left == right).count();
             let text = format!("{} and {} bytes, first difference at byte {first}", left.len(), right.len());
-            differences.insert((*name).to_owned(), text);
+            differences.insert(name.to_owned(), text);
         }
     }
     Ok(differences)
 }
 
-fn read(path: &Path) -> Result<String> {
-    fs::read_to_string(path).with_context(|| path.display().to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::CONTENTS_FILE;
 
     #[test]
-    fn a_half_written_record_is_never_found() {
+    fn an_unfinished_record_is_never_found() {
         let folder = tempfile::tempdir().unwrap();
         let records = Records::open(folder.path()).unwrap();
         let draft = records.begin("quiche-01-abc").unwrap();
@@ -282,15 +262,21 @@ mod tests {
     #[test]
     fn a_record_is_found_by_its_identity_whatever_its_name() {
         let folder = tempfile::tempdir().unwrap();
-        let [one, other] = ["one", "other"].map(|name| Records::open(&folder.path().join(name)).unwrap());
-        let [old, new] = ["x-01-0123456789abcdef", "x-cubic-01-0123456789abcdef"];
-        let draft = one.begin(old).unwrap();
-        fs::write(draft.folder().join(METRICS_FILE), "{}").unwrap();
-        draft.finish().unwrap();
-        fs::create_dir(one.folder.join("x-02-0000000000000000")).unwrap();
-        assert_eq!(one.by_id().unwrap(), BTreeMap::from([("0123456789abcdef".to_owned(), old.to_owned())]));
-        other.adopt(new, &one, old).unwrap();
-        assert_eq!(other.names().unwrap(), [new]);
+        let records = Records::open(folder.path()).unwrap();
+        let name = "x-01-0123456789abcdef";
+        records.begin(name).unwrap().finish().unwrap();
+        fs::create_dir(folder.path().join("runs")).unwrap();
+        assert_eq!(records.by_id().unwrap(), BTreeMap::from([("0123456789abcdef".to_owned(), name.to_owned())]));
+    }
+
+    #[test]
+    fn a_folder_with_the_name_of_a_record_is_one_even_where_every_file_is_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let records = Records::open(folder.path()).unwrap();
+        fs::create_dir(folder.path().join("x-02-0000000000000000")).unwrap();
+        assert_eq!(records.names().unwrap(), ["x-02-0000000000000000"]);
+        let error = records.load("x-02-0000000000000000").unwrap_err().to_string();
+        assert!(error.contains("x-02-0000000000000000") && error.contains("run.toml"), "{error}");
     }
 
     #[test]
@@ -304,15 +290,44 @@ mod tests {
     }
 
     #[test]
+    fn a_finished_record_replaces_the_earlier_one_and_leaves_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let records = Records::open(folder.path()).unwrap();
+        for text in ["one", "two"] {
+            let draft = records.begin("x").unwrap();
+            draft.write_failure(text).unwrap();
+            draft.finish().unwrap();
+        }
+        assert_eq!(fs::read_to_string(folder.path().join("x").join(FAILURE_FILE)).unwrap(), "two\n");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn linked_files_of_another_record_are_not_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let records = Records::open(folder.path()).unwrap();
+        let first = records.begin("first").unwrap();
+        first.write_failure("first").unwrap();
+        let first = first.finish().unwrap();
+        let contents = || fs::read_to_string(first.join(CONTENTS_FILE)).unwrap();
+        let before = contents();
+        let second = records.begin("second").unwrap();
+        link_below(&first, second.folder()).unwrap();
+        second.write("more", "more").unwrap();
+        second.finish().unwrap();
+        assert_eq!(contents(), before);
+    }
+
+    #[test]
     fn a_difference_names_the_file_and_the_byte() {
         let [one, other] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-        for name in COMPARED_FILES {
-            fs::write(one.path().join(name), "abc").unwrap();
-            fs::write(other.path().join(name), "abc").unwrap();
+        for file in FILES.iter().filter(|file| file.is_compared) {
+            fs::write(one.path().join(file.name), "abc").unwrap();
+            fs::write(other.path().join(file.name), "abc").unwrap();
         }
         assert!(differences(one.path(), other.path()).unwrap().is_empty());
-        fs::write(other.path().join(CAPTURE_FILE), "abd").unwrap();
+        fs::write(other.path().join("wire.pcapng"), "abd").unwrap();
         let found = differences(one.path(), other.path()).unwrap();
-        assert_eq!(found[CAPTURE_FILE], "3 and 3 bytes, first difference at byte 2");
+        assert_eq!(found["wire.pcapng"], "3 and 3 bytes, first difference at byte 2");
     }
 }

@@ -9,10 +9,10 @@ mod selection;
 use std::{path::Path, sync::atomic::Ordering, thread, time::Duration, time::Instant};
 
 use anyhow::{Context, Result, bail};
+use quiclab_record::Records;
 use quiclab_testbed::{
     collect::RunFailure,
     perform::{Host, Interrupted, PerformError},
-    record::Records,
 };
 use rayon::prelude::*;
 use serde::Serialize;

@@ -11,13 +11,17 @@ use std::{
 
 use anyhow::{Context, Result};
 use quiclab_agent::{
-    report::Report,
     topology::{CLIENT_ADDRESS, CLIENT_ADDRESS_V6, CLIENT_MAC, SERVER_ADDRESS, SERVER_ADDRESS_V6, SERVER_MAC},
     workload::Contents,
 };
 use quiclab_experiment::{
     run::{FairQueueing, HostModel, Hosts, IpVersion, Qdisc, Run, Versions},
     stack::Role,
+};
+use quiclab_record::{
+    Draft, Observed, RecordError, Records, RunFile,
+    layout::{CAPTURE_FILE, QLOG_FOLDER},
+    link_below,
 };
 use quiclab_sim::transfer::{
     End, Failed, Side, Transfer,
@@ -29,16 +33,14 @@ use super::{
     capture::{Address, Frames},
     process::{Process, ProcessError, Start},
     program::Program,
-    report::{Passed, failure_of, report_of, report_of_failure},
+    report::{Passed, failure_of, observed_of, observed_of_failure},
 };
 use crate::{
     certificates::{self, GUEST_EPOCH_SECONDS},
     collect::{Download, KEY_LOGS, RunFailure, check_downloads, secrets_of},
     contract::{SERVER_PORT, contents_seed, derive, environment, file_names},
     hash,
-    measure::measure_record,
     perform::{Host, HostUse, Interrupted, PerformError, Performed, Sides},
-    record::{CAPTURE_FILE, METRICS_FILE, PATH_FILE, RUN_FILE, Records, RunFile},
 };
 
 /// The client's UDP port: the first of the range for them (RFC 6335).
@@ -138,28 +140,36 @@ pub fn perform(
     let start = Instant::now();
     let versions = versions(run, sides)?;
     let name = run.folder_name(&versions);
-    let run_file = RunFile { id: run.id(&versions), run: run.clone(), versions };
-    let work = records.begin(&name)?;
-    let draft = records.begin(&name)?;
-    write(draft.folder(), RUN_FILE, &toml::to_string(&run_file).context(RUN_FILE)?)?;
+    let run_file = RunFile::of_transfer(run, &versions);
+    let begin = || records.begin(&name).map_err(anyhow::Error::from);
+    let (work, draft) = (begin()?, begin()?);
     let attempt = Attempt { run, sides, work: work.folder(), record: draft.folder(), host };
-    let (report, failure, host_use) = attempt.transfer()?;
-    write(draft.folder(), PATH_FILE, &(serde_json::to_string_pretty(&report).context(PATH_FILE)? + "\n"))?;
-    let kept = failures.join(&name);
-    if kept.exists() {
-        fs::remove_dir_all(&kept).with_context(|| kept.display().to_string())?;
-    }
+    let (observed, failure, host_use) = attempt.transfer()?;
     if let Some(failure) = failure {
-        write(draft.folder(), "failure.txt", &format!("{failure}\n"))?;
-        let folder = Records::open(failures)?.begin(&name)?;
-        crate::record::link_below(draft.folder(), folder.folder())?;
-        let kept = Some(folder.finish()?);
-        return Err(PerformError::Run { failure, kept });
+        let kept =
+            keep_failure(failures, &name, &draft, &run_file, &observed, &failure).map_err(anyhow::Error::from)?;
+        return Err(PerformError::Run { failure, kept: Some(kept) });
     }
-    let metrics = measure_record(&draft.folder().join(CAPTURE_FILE), run, &report)?;
-    write(draft.folder(), METRICS_FILE, &metrics.to_json())?;
-    let record = draft.finish()?;
+    let (record, metrics) = draft.finish_transfer(&run_file, &observed).map_err(anyhow::Error::from)?;
+    // An earlier attempt's remains would only confuse.
+    let _ = fs::remove_dir_all(failures.join(&name));
     Ok(Performed { record, metrics, host_use, elapsed: start.elapsed() })
+}
+
+/// Moves what is known of a failed run to the failures.
+fn keep_failure(
+    failures: &Path,
+    name: &str,
+    draft: &Draft,
+    run: &RunFile,
+    observed: &Observed,
+    failure: &RunFailure,
+) -> Result<PathBuf, RecordError> {
+    draft.write_seen(run, observed)?;
+    draft.write_failure(&failure.to_string())?;
+    let kept = Records::open(failures)?.begin(name)?;
+    link_below(draft.folder(), kept.folder())?;
+    kept.finish()
 }
 
 /// A run under way.
@@ -175,7 +185,7 @@ struct Attempt<'a> {
 
 impl Attempt<'_> {
     /// Transfers, and writes the capture and what the endpoints said.
-    fn transfer(&self) -> Result<(Report, Option<RunFailure>, HostUse), PerformError> {
+    fn transfer(&self) -> Result<(Observed, Option<RunFailure>, HostUse), PerformError> {
         let settings = &self.run.settings;
         self.fill_folders()?;
         let transfer = transfer(self.run)?;
@@ -207,10 +217,10 @@ impl Attempt<'_> {
             }
             Err(Failed { side, error }) => {
                 let failure = failure_of(side, &error);
-                let report = report_of_failure(&failure);
+                let observed = observed_of_failure(&failure);
                 self.keep_logs()?;
                 frames.write(&self.record.join(CAPTURE_FILE), self.secrets()?.as_deref())?;
-                return Ok((report, Some(failure), HostUse::default()));
+                return Ok((observed, Some(failure), HostUse::default()));
             }
         };
         if outcome.end == End::Told {
@@ -244,8 +254,8 @@ impl Attempt<'_> {
         };
         let send_sizes = settings.tap.send_sizes.then(|| passed.lengths([&server.buffers, &client.buffers]));
         let taps = if settings.tap.enabled { frames.reports() } else { Vec::new() };
-        let report = Report { taps, send_sizes, ..report_of(self.run, &outcome, &passed) };
-        Ok((report, failure, host_use))
+        let observed = Observed { taps, send_sizes, ..observed_of(self.run, &outcome, &passed) };
+        Ok((observed, failure, host_use))
     }
 
     fn fill_folders(&self) -> Result<()> {
@@ -289,7 +299,7 @@ impl Attempt<'_> {
         set("HOME", folder.clone());
         set("SSLKEYLOGFILE", logs.join("keys.log"));
         if self.run.settings.tap.qlog {
-            let qlog = logs.join(quiclab_agent::endpoint::QLOG);
+            let qlog = logs.join(QLOG_FOLDER);
             fs::create_dir_all(&qlog)?;
             set("QLOGDIR", qlog);
         }

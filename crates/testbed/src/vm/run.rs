@@ -11,6 +11,7 @@ use std::{
 use anyhow::{Context, Result};
 use quiclab_agent::{machine::POWER_OFF_STATUS, slot};
 use quiclab_experiment::run::{Run, Versions};
+use quiclab_record::{Records, RunFile, layout::CONSOLE_FILE};
 use quiclab_units::ByteCount;
 
 use super::{
@@ -24,7 +25,6 @@ use crate::{
     collect::{Results, RunFailure, excerpt},
     hash,
     perform::{Host, PerformError, Performed, Side, Sides},
-    record::{RUN_FILE, Records, RunFile},
     stack::BuiltStack,
 };
 
@@ -100,7 +100,7 @@ impl Vm {
         let name = run.folder_name(&versions);
         let size = size(run, sides)?;
         let state = self.guest.saved_state(&self.cache, size, host)?;
-        let work = records.begin(&name)?;
+        let work = records.begin(&name).map_err(anyhow::Error::from)?;
         let [slot_path, console] = ["slot", "console"].map(|name| work.folder().join(name));
         write_slot(&slot_path, size.slot_bytes, &encoded_orders(run, sides, size)?)?;
         let [server, client] = [sides.server, sides.client].map(|side| (side.stack.image.file(), side.stack.file()));
@@ -112,9 +112,9 @@ impl Vm {
         };
         let qemu = state.restore(&self.guest, &files, host)?;
         let end = qemu.wait()?;
-        let run_file = RunFile { id: run.id(&versions), run: run.clone(), versions: versions.clone() };
+        let run_file = RunFile::of_transfer(run, &versions);
         let keep = |results: Option<&Results>, failure: RunFailure| -> Result<PerformError> {
-            let kept = keep_failure(&failures.join(&name), results, &console, &run_file, &failure)?;
+            let kept = keep_failure(failures, &name, results, &console, &run_file, &failure)?;
             Ok(PerformError::Run { failure, kept: Some(kept) })
         };
         let results = match Results::open(&slot_path) {
@@ -128,9 +128,9 @@ impl Vm {
         if let Some(failure) = results.failure(run)? {
             return Err(keep(Some(&results), failure)?);
         }
-        let draft = records.begin(&name)?;
-        let metrics = results.write_record(draft.folder(), run, &versions)?;
-        let record = draft.finish()?;
+        let draft = records.begin(&name).map_err(anyhow::Error::from)?;
+        results.write_what_happened(draft.folder(), run)?;
+        let (record, metrics) = draft.finish_transfer(&run_file, results.observed()).map_err(anyhow::Error::from)?;
         // An earlier attempt's remains would only confuse.
         let _ = fs::remove_dir_all(failures.join(&name));
         Ok(Performed { record, metrics, host_use: end.host_use, elapsed: start.elapsed() })
@@ -193,23 +193,24 @@ fn write_slot(path: &Path, length: u64, orders: &[u8]) -> Result<()> {
 }
 
 fn keep_failure(
-    folder: &Path,
+    failures: &Path,
+    name: &str,
     results: Option<&Results>,
     console: &Path,
     run: &RunFile,
     failure: &RunFailure,
 ) -> Result<PathBuf> {
-    if folder.exists() {
-        fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
-    }
-    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    fs::write(folder.join("failure.txt"), format!("{failure}\n"))?;
-    fs::write(folder.join(RUN_FILE), toml::to_string(run)?)?;
-    if let Some(results) = results {
-        results.write_what_happened(folder, &run.run)?;
+    let draft = Records::open(failures)?.begin(name)?;
+    draft.write_failure(&failure.to_string())?;
+    match results {
+        Some(results) => {
+            draft.write_seen(run, results.observed())?;
+            results.write_what_happened(draft.folder(), &run.run)?;
+        }
+        None => draft.write_run(run)?,
     }
     if console.exists() {
-        fs::copy(console, folder.join("console"))?;
+        fs::copy(console, draft.folder().join(CONSOLE_FILE))?;
     }
-    Ok(folder.to_path_buf())
+    Ok(draft.finish()?)
 }
