@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs::{self, File},
     path::{Path, PathBuf},
+    sync::atomic::AtomicBool,
 };
 
 use anyhow::{Context, Result, bail};
@@ -13,6 +14,7 @@ use quiclab_record::{
     layout::{FAILURE_FILE, SENDER_TAP},
 };
 use quiclab_report::{FailureRow, ReportInput, RunRow};
+use quiclab_testbed::lock::{RecordLock, remove_leftovers};
 use quiclab_wire::CaptureReader;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -128,35 +130,29 @@ impl Results {
         self.folder.join(FAILURES_FOLDER)
     }
 
-    /// Keeps other processes from writing here until the file is dropped, and clears what a killed one left.
+    /// Removes what killed processes left here. What other processes are writing stays.
     ///
     /// # Errors
-    /// Where another process is at work here.
-    pub fn lock(&self) -> Result<File> {
-        let file = folder::lock(&self.folder)?;
-        self.records.remove_leftovers()?;
-        Ok(file)
+    /// Where something cannot be removed.
+    pub fn remove_leftovers(&self) -> Result<usize> {
+        remove_leftovers(self.records.folder())
     }
 
-    /// The names that the records of `names` have here: the identity at the end counts, so that a record is found under another
-    /// label as well. One that is not there keeps its name and comes with false.
+    /// Keeps other processes from writing index and report until it is dropped. They hold it for a moment only.
+    fn lock(&self) -> Result<RecordLock> {
+        RecordLock::take(&self.folder, "report", &AtomicBool::new(false))
+    }
+
+    /// The name that the record `name` has here, and whether it is there: the identity at the end counts, so that a record is found under
+    /// another label as well. One that is not there keeps its name. `by_id` are the [records](Records::by_id) of this folder.
     ///
     /// # Errors
-    /// Where the folder cannot be read, or one of the records: it is never taken for one that is not there, and never replaced.
-    pub fn find(&self, names: &[String]) -> Result<Vec<(String, bool)>> {
-        let by_id = self.records.by_id()?;
-        let find = |name: &String| {
-            let mut there = [Some(name), id_of_folder(name).and_then(|id| by_id.get(id))].into_iter().flatten();
-            let Some(there) = there.find(|name| self.records.contains(name)) else { return Ok((name.clone(), false)) };
-            self.records.load(there).map(|_| (there.clone(), true))
-        };
-        let found: Vec<Result<_, RecordError>> = names.iter().map(find).collect();
-        let unreadable = found.iter().filter(|found| found.is_err()).count();
-        let found = found.into_iter().collect::<Result<Vec<_>, _>>();
-        if unreadable > 1 {
-            return found.with_context(|| format!("{unreadable} of {} records cannot be read; the first", names.len()));
-        }
-        Ok(found?)
+    /// Where the record is there and cannot be read: it is never taken for one that is not there, and never replaced.
+    pub fn find_in(&self, by_id: &BTreeMap<String, String>, name: &str) -> Result<(String, bool), RecordError> {
+        let other = id_of_folder(name).and_then(|id| by_id.get(id)).map(String::as_str);
+        let mut names = [Some(name), other].into_iter().flatten();
+        let Some(found) = names.find(|name| self.records.contains(name)) else { return Ok((name.to_owned(), false)) };
+        self.records.load(found).map(|_| (found.to_owned(), true))
     }
 
     /// Writes the index.
@@ -164,6 +160,7 @@ impl Results {
     /// # Errors
     /// Where it cannot be written.
     pub fn write_index(&self, index: &Index) -> Result<()> {
+        let _lock = self.lock()?;
         folder::write(&self.folder, INDEX_FILE, &(serde_json::to_string_pretty(index)? + "\n")).map(drop)
     }
 
@@ -183,6 +180,7 @@ impl Results {
     /// # Errors
     /// Where a record cannot be read or the report not written.
     pub fn report(&self) -> Result<Written> {
+        let _lock = self.lock()?;
         let input = self.report_input()?;
         folder::write(&self.folder, "report.md", &quiclab_report::render_markdown(&input))?;
         folder::write(&self.folder, "report.json", &quiclab_report::render_json(&input))?;

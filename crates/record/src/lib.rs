@@ -25,11 +25,11 @@ mod sender_log;
 pub use contents::Contents;
 pub use error::RecordError;
 pub use observed::{
-    HostSeen, LostLog, MOST_STRAY_FILES, Observed, Offloads, Outcome, PathSeen, ProcessEnd, StageSeen, TapRole,
-    TapSeen, Thefts,
+    CpuUse, CpuUser, HostSeen, LostLog, MOST_STRAY_FILES, Observed, Offloads, Outcome, PathSeen, ProcessEnd, StageSeen,
+    TapRole, TapSeen, Thefts,
 };
 pub use record::{Record, read_observed};
-pub use records::{Draft, Records, differences, link_below};
+pub use records::{ASIDE, Draft, Records, differences, key, link_below};
 pub use replace::{exchange, put_in_place};
 pub use run_file::{RecordedRun, RunFile};
 pub use sender_log::{congestion_windows, qlog_files};

@@ -83,13 +83,37 @@ pub enum Outcome {
 pub struct HostSeen {
     /// How the endpoint's process ended; `None` where it was not started, or its end is not known.
     pub end: Option<ProcessEnd>,
-    /// Share of the client's lifetime in which the CPUs of this host's machine were not idle, 0 to 1. Where one machine is both hosts,
-    /// both have its share.
-    pub busy_share: Option<f64>,
+    /// CPU time used during the client's lifetime. Where one machine is both hosts, both have the same.
+    pub cpu_use: Option<CpuUse>,
     /// The host's own queueing disciplines, the outermost first. Their drops are separate: each counts what it dropped itself.
     pub queues: Vec<StageSeen>,
     /// Offloads of the host's network card, as found after they were set.
     pub offloads: Option<Offloads>,
+}
+
+/// CPU time used during the client's lifetime.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CpuUse {
+    /// Whose time it is.
+    pub of: CpuUser,
+    /// CPU time, summed over all CPUs.
+    #[serde(rename = "time_ns", with = "nanoseconds")]
+    pub time: Duration,
+    /// CPUs that the machine has.
+    pub cpus: u32,
+    /// The time as a share of what all CPUs together could have used, 0 to 1. One busy core of four is 0.25.
+    pub share: f64,
+}
+
+/// Whose CPU time was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CpuUser {
+    /// Everything on the machine, kernel included.
+    Machine,
+    /// The endpoints and the processes they started.
+    Endpoints,
 }
 
 /// How an endpoint's process ended, and what it used.
@@ -237,10 +261,10 @@ impl Observed {
         (!stages.is_empty()).then(|| stages.iter().map(StageSeen::all_drops).sum())
     }
 
-    /// The larger busy share of both hosts, which is what can limit a transfer.
+    /// The larger CPU share of both hosts, which is what can limit a transfer.
     pub fn busy_share(&self) -> Option<f64> {
-        let shares = [self.server.busy_share, self.client.busy_share];
-        shares.into_iter().flatten().max_by(f64::total_cmp)
+        let used = [self.server.cpu_use, self.client.cpu_use];
+        used.into_iter().flatten().map(|used| used.share).max_by(f64::total_cmp)
     }
 
     /// The host of this role.

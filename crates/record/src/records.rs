@@ -17,7 +17,12 @@ use crate::{
 };
 
 /// Prefix of folders that are not complete yet.
-const ASIDE: &str = ".partial-";
+pub const ASIDE: &str = ".partial-";
+
+/// What a record is locked by, and what the folder in which it is made is named by: two names of the same run have the same key.
+pub fn key(name: &str) -> &str {
+    id_of_folder(name).unwrap_or(name)
+}
 
 /// A folder of records.
 #[derive(Clone, Debug)]
@@ -39,6 +44,11 @@ impl Records {
     pub fn open(folder: &Path) -> Result<Self, RecordError> {
         fs::create_dir_all(folder).map_err(RecordError::writing(folder))?;
         Ok(Self { folder: folder.to_path_buf() })
+    }
+
+    /// The folder of the records.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// True where there is a record of that name. It need not be readable: [`Records::load`] says what is wrong with it.
@@ -80,20 +90,6 @@ impl Records {
         Ok(names)
     }
 
-    /// Removes what an earlier process left unfinished. To be called by the only process that writes here.
-    ///
-    /// # Errors
-    /// Where something cannot be removed.
-    pub fn remove_leftovers(&self) -> Result<usize, RecordError> {
-        let mut removed = 0;
-        for name in self.entries()?.iter().filter(|name| name.starts_with(ASIDE)) {
-            let path = self.folder.join(name);
-            fs::remove_dir_all(&path).map_err(RecordError::writing(&path))?;
-            removed += 1;
-        }
-        Ok(removed)
-    }
-
     /// Takes over the complete record `theirs` of another folder as `name`: the same run of another experiment. Its files are linked where the
     /// file system can do that, and copied otherwise.
     ///
@@ -107,13 +103,13 @@ impl Records {
         draft.finish()
     }
 
-    /// A folder for the record `name`, under another name until it is complete.
+    /// A folder for the record `name`, under another name until it is complete. For who holds the lock on its [`key`].
     ///
     /// # Errors
     /// Where it cannot be made.
     pub fn begin(&self, name: &str) -> Result<Draft, RecordError> {
         let aside = tempfile::Builder::new()
-            .prefix(ASIDE)
+            .prefix(&format!("{ASIDE}{}~", key(name)))
             .tempdir_in(&self.folder)
             .map_err(RecordError::writing(&self.folder))?;
         Ok(Draft { aside, target: self.folder.join(name) })
@@ -154,6 +150,11 @@ impl Draft {
     /// Where to write.
     pub fn folder(&self) -> &Path {
         self.aside.path()
+    }
+
+    /// Gives up the record, and leaves its files where they are, as a process does that is killed.
+    pub fn keep(self) -> PathBuf {
+        self.aside.keep()
     }
 
     /// Writes what is known of a run, whether it went well or not: `run.toml` and `path.json`.
@@ -277,16 +278,6 @@ mod tests {
         assert_eq!(records.names().unwrap(), ["x-02-0000000000000000"]);
         let error = records.load("x-02-0000000000000000").unwrap_err().to_string();
         assert!(error.contains("x-02-0000000000000000") && error.contains("run.toml"), "{error}");
-    }
-
-    #[test]
-    fn what_a_killed_process_left_is_removed() {
-        let folder = tempfile::tempdir().unwrap();
-        let records = Records::open(folder.path()).unwrap();
-        let left = records.begin("x").unwrap().aside.keep();
-        assert!(left.exists());
-        assert_eq!(records.remove_leftovers().unwrap(), 1);
-        assert!(!left.exists());
     }
 
     #[test]

@@ -9,14 +9,14 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use quiclab_agent::{
-    ring,
-    slot::{self, BLOCK, Manifest, RESULTS_MAGIC, SlotError},
-    workload::Contents,
-};
 use quiclab_experiment::{
     run::{Run, word},
     stack::Role,
+};
+use quiclab_orders::{
+    contents::Contents,
+    ring,
+    slot::{self, BLOCK, Manifest, RESULTS_MAGIC, SlotError},
 };
 use quiclab_record::{
     LostLog, Observed, Outcome, ProcessEnd,

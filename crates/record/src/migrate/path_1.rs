@@ -9,7 +9,8 @@ use quiclab_units::Duration;
 use serde::Deserialize;
 
 use crate::{
-    HostSeen, LostLog, Observed, Offloads, Outcome, PathSeen, ProcessEnd, StageSeen, TapRole, TapSeen, Thefts,
+    CpuUse, CpuUser, HostSeen, LostLog, Observed, Offloads, Outcome, PathSeen, ProcessEnd, StageSeen, TapRole, TapSeen,
+    Thefts,
     linux::{Discipline, stages_of_nested},
 };
 
@@ -115,7 +116,7 @@ impl Report {
         let path = self.path();
         let host = |namespace: &str, end: &Option<OldEnd>| HostSeen {
             end: end.as_ref().map(OldEnd::convert),
-            busy_share: self.busy_share,
+            cpu_use: self.cpu_use(),
             queues: self.nested(namespace, "eth0", |qdisc| qdisc.kind.as_str()),
             offloads: self.offloads.get(&format!("{namespace}/eth0")).copied(),
         };
@@ -135,6 +136,13 @@ impl Report {
             drained: self.drained,
             ..Observed::nothing(if is_simulated { "sim" } else { "vm" }, SERVER_PORT)
         }
+    }
+
+    /// The share was that of the guest's single CPU, or of the busier of two simulated hosts.
+    fn cpu_use(&self) -> Option<CpuUse> {
+        let (share, lifetime) = (self.busy_share?, self.client_lifetime?);
+        let time = Duration::from_nanos((share.max(0.0) * lifetime.as_nanos() as f64).round() as u64);
+        Some(CpuUse { of: CpuUser::Machine, time, cpus: 1, share })
     }
 
     fn is_simulated(&self) -> bool {

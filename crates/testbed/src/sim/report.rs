@@ -7,7 +7,7 @@ use quiclab_experiment::{
     stack::Role,
 };
 use quiclab_path::{pipeline::Account, stage::DropCause};
-use quiclab_record::{HostSeen, Observed, Outcome, PathSeen, ProcessEnd, StageSeen};
+use quiclab_record::{CpuUse, CpuUser, HostSeen, Observed, Outcome, PathSeen, ProcessEnd, StageSeen};
 use quiclab_sim::transfer::{self, End, FRAME_OVERHEAD, IPV6_MORE, Side, Sighting, Tap, host::HostUse};
 use quiclab_units::Duration;
 
@@ -89,7 +89,12 @@ pub(super) fn observed_of(run: &Run, outcome: &transfer::Outcome, passed: &Passe
     let lifetime = outcome.client_lifetime;
     let host = |used: &HostUse, queues| HostSeen {
         end: Some(ProcessEnd { exit_code: Some(0), ..process_end(None, used.busy) }),
-        busy_share: Some(used.busy.as_nanos() as f64 / lifetime.as_nanos().max(1) as f64),
+        cpu_use: Some(CpuUse {
+            of: CpuUser::Machine,
+            time: used.busy,
+            cpus: 1,
+            share: used.busy.as_nanos() as f64 / lifetime.as_nanos().max(1) as f64,
+        }),
         queues,
         offloads: None,
     };

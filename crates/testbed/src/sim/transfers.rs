@@ -10,18 +10,17 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use quiclab_agent::{
-    topology::{CLIENT_ADDRESS, CLIENT_ADDRESS_V6, CLIENT_MAC, SERVER_ADDRESS, SERVER_ADDRESS_V6, SERVER_MAC},
-    workload::Contents,
-};
 use quiclab_experiment::{
     run::{FairQueueing, HostModel, Hosts, IpVersion, Qdisc, Run, Versions},
     stack::Role,
 };
+use quiclab_orders::{
+    addresses::{CLIENT_ADDRESS, CLIENT_ADDRESS_V6, CLIENT_MAC, SERVER_ADDRESS, SERVER_ADDRESS_V6, SERVER_MAC},
+    contents::Contents,
+};
 use quiclab_record::{
-    Draft, Observed, RecordError, Records, RunFile,
+    Observed,
     layout::{CAPTURE_FILE, QLOG_FOLDER},
-    link_below,
 };
 use quiclab_sim::transfer::{
     End, Failed, Side, Transfer,
@@ -40,7 +39,8 @@ use crate::{
     collect::{Download, KEY_LOGS, RunFailure, check_downloads, secrets_of},
     contract::{SERVER_PORT, contents_seed, derive, environment, file_names},
     hash,
-    perform::{Host, HostUse, Interrupted, PerformError, Performed, Sides},
+    perform::{Host, HostUse, Interrupted, Sides},
+    testbed::{Attempt, Place},
 };
 
 /// The client's UDP port: the first of the range for them (RFC 6335).
@@ -126,54 +126,18 @@ pub fn versions(run: &Run, sides: Sides<Program>) -> Result<Versions> {
     Ok(versions)
 }
 
-/// Performs `run` and writes its record.
+/// Performs `run` and writes what happened.
 ///
 /// # Errors
-/// See [`PerformError`].
-pub fn perform(
-    run: &Run,
-    sides: Sides<Program>,
-    records: &Records,
-    failures: &Path,
-    host: &Host,
-) -> Result<Performed, PerformError> {
-    let start = Instant::now();
-    let versions = versions(run, sides)?;
-    let name = run.folder_name(&versions);
-    let run_file = RunFile::of_transfer(run, &versions);
-    let begin = || records.begin(&name).map_err(anyhow::Error::from);
-    let (work, draft) = (begin()?, begin()?);
-    let attempt = Attempt { run, sides, work: work.folder(), record: draft.folder(), host };
-    let (observed, failure, host_use) = attempt.transfer()?;
-    if let Some(failure) = failure {
-        let kept =
-            keep_failure(failures, &name, &draft, &run_file, &observed, &failure).map_err(anyhow::Error::from)?;
-        return Err(PerformError::Run { failure, kept: Some(kept) });
-    }
-    let (record, metrics) = draft.finish_transfer(&run_file, &observed).map_err(anyhow::Error::from)?;
-    // An earlier attempt's remains would only confuse.
-    let _ = fs::remove_dir_all(failures.join(&name));
-    Ok(Performed { record, metrics, host_use, elapsed: start.elapsed() })
-}
-
-/// Moves what is known of a failed run to the failures.
-fn keep_failure(
-    failures: &Path,
-    name: &str,
-    draft: &Draft,
-    run: &RunFile,
-    observed: &Observed,
-    failure: &RunFailure,
-) -> Result<PathBuf, RecordError> {
-    draft.write_seen(run, observed)?;
-    draft.write_failure(&failure.to_string())?;
-    let kept = Records::open(failures)?.begin(name)?;
-    link_below(draft.folder(), kept.folder())?;
-    kept.finish()
+/// Where something cannot be written or started, or an interruption.
+pub fn perform(run: &Run, sides: Sides<Program>, place: Place, host: &Host) -> Result<Attempt> {
+    let transfer = Transferring { run, sides, work: place.work, record: place.draft, host };
+    let (observed, failure, host_use) = transfer.transfer()?;
+    Ok(Attempt { failure, observed: Some(observed), host_use })
 }
 
 /// A run under way.
-struct Attempt<'a> {
+struct Transferring<'a> {
     run: &'a Run,
     sides: Sides<'a, Program>,
     /// Folders of the endpoints, which go away.
@@ -183,9 +147,9 @@ struct Attempt<'a> {
     host: &'a Host,
 }
 
-impl Attempt<'_> {
+impl Transferring<'_> {
     /// Transfers, and writes the capture and what the endpoints said.
-    fn transfer(&self) -> Result<(Observed, Option<RunFailure>, HostUse), PerformError> {
+    fn transfer(&self) -> Result<(Observed, Option<RunFailure>, HostUse)> {
         let settings = &self.run.settings;
         self.fill_folders()?;
         let transfer = transfer(self.run)?;
@@ -213,7 +177,7 @@ impl Attempt<'_> {
         let outcome = match result {
             Ok(outcome) => outcome,
             Err(Failed { error: ProcessError::Interrupted, .. }) => {
-                return Err(anyhow::Error::new(Interrupted::ByRequest).into());
+                return Err(Interrupted::ByRequest.into());
             }
             Err(Failed { side, error }) => {
                 let failure = failure_of(side, &error);
@@ -225,7 +189,7 @@ impl Attempt<'_> {
         };
         if outcome.end == End::Told {
             let why = if is_stopped() { Interrupted::ByRequest } else { Interrupted::ByDeadline(self.host.patience) };
-            return Err(anyhow::Error::new(why).into());
+            return Err(why.into());
         }
         let is_done = outcome.end == End::Done;
         let mut ends = Vec::new();
@@ -234,7 +198,7 @@ impl Attempt<'_> {
             match process.finish() {
                 Ok(end) if end.status.success() || !is_done => ends.push(end),
                 Ok(end) => failure = failure.or(Some(failure_of(side, &ProcessError::Ended(end.status)))),
-                Err(ProcessError::Interrupted) => return Err(anyhow::Error::new(Interrupted::ByRequest).into()),
+                Err(ProcessError::Interrupted) => return Err(Interrupted::ByRequest.into()),
                 Err(error) => failure = failure.or(Some(failure_of(side, &error))),
             }
         }

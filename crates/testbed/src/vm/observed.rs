@@ -1,16 +1,16 @@
 //! From what the agent in the guest answered to what a record says of a run.
 
-use quiclab_agent::{
-    counters::QdiscCounters,
-    ethtool,
-    report::{self, Report, TapReport},
-    topology::{HOST_INTERFACE, TO_CLIENT, TO_SERVER},
-};
 use quiclab_experiment::stack::Role;
+use quiclab_orders::{
+    addresses::{HOST_INTERFACE, TO_CLIENT, TO_SERVER},
+    report::{self, QdiscCounters, Report, TapReport},
+};
 use quiclab_record::{
-    HostSeen, LostLog, Observed, Offloads, Outcome, PathSeen, ProcessEnd, StageSeen, TapRole, TapSeen, Thefts,
+    CpuUse, CpuUser, HostSeen, LostLog, Observed, Offloads, Outcome, PathSeen, ProcessEnd, StageSeen, TapRole, TapSeen,
+    Thefts,
     linux::{Discipline, stages_of_nested},
 };
+use quiclab_units::Duration;
 
 use crate::contract::SERVER_PORT;
 
@@ -19,19 +19,19 @@ pub fn observed(report: &Report) -> Observed {
     let host = |namespace: &str, end: &Option<report::ProcessEnd>| HostSeen {
         end: end.as_ref().map(process_end),
         // Both hosts are the one guest.
-        busy_share: report.busy_share,
+        cpu_use: report.cpu_use.map(cpu_use),
         queues: nested(report, namespace, HOST_INTERFACE, |queue| queue.kind.as_str()),
         offloads: report.offloads.get(&format!("{namespace}/{HOST_INTERFACE}")).map(offloads),
     };
     Observed {
         kernel_release: Some(report.kernel_release.clone()),
         outcome: outcome(&report.outcome),
-        client_lifetime: report.client_lifetime,
+        client_lifetime: report.client_lifetime_ns.map(Duration::from_nanos),
         server: host("server", &report.server),
         client: host("client", &report.client),
         path: path(report),
         taps: (0..).zip(&report.taps).map(|(interface, report)| tap(interface, report)).collect(),
-        thefts: report.thefts.map(|taken| Thefts { count: taken.count, time: taken.time }),
+        thefts: report.thefts.map(|taken| Thefts { count: taken.count, time: Duration::from_nanos(taken.time_ns) }),
         send_sizes: report.send_sizes.clone(),
         cut_files: report.cut.clone(),
         lost_logs: report.lost_logs.iter().map(|text| lost_log(text)).collect(),
@@ -110,15 +110,23 @@ fn process_end(end: &report::ProcessEnd) -> ProcessEnd {
     ProcessEnd {
         exit_code: end.exit_code,
         signal: end.signal,
-        user_time: end.user_time,
-        system_time: end.system_time,
+        user_time: Duration::from_nanos(end.user_time_ns),
+        system_time: Duration::from_nanos(end.system_time_ns),
         resident_bytes: None,
         processes_left: end.processes_left,
         stray_files: end.stray_files.clone(),
     }
 }
 
-fn offloads(found: &ethtool::Offloads) -> Offloads {
+fn cpu_use(used: report::CpuUse) -> CpuUse {
+    let of = match used.of {
+        report::CpuUser::Machine => CpuUser::Machine,
+        report::CpuUser::Endpoints => CpuUser::Endpoints,
+    };
+    CpuUse { of, time: Duration::from_nanos(used.time_ns), cpus: used.cpus, share: used.share }
+}
+
+fn offloads(found: &report::Offloads) -> Offloads {
     Offloads {
         transmit_checksum: found.transmit_checksum,
         tcp_segmentation: found.tcp_segmentation,
