@@ -12,10 +12,10 @@ use std::{
 
 use anyhow::Result;
 use quiclab_experiment::run::Run;
+use quiclab_record::layout::FAILURE_FILE;
 use quiclab_testbed::{
     laboratory::{Laboratory, Outcome, Target},
     perform::{Host, PerformError, Performed},
-    record::FAILURE_FILE,
 };
 use serde::Serialize;
 
@@ -200,8 +200,8 @@ fn keep(error: &PerformError, folder: &Path) -> String {
         }
         PerformError::Testbed(error) => {
             // On a full disk this fails as well; the message has been printed.
-            let _ = fs::create_dir_all(folder)
-                .and_then(|()| fs::write(folder.join(FAILURE_FILE), format!("{error:#}\n")));
+            let _ =
+                fs::create_dir_all(folder).and_then(|()| fs::write(folder.join(FAILURE_FILE), format!("{error:#}\n")));
             String::new()
         }
     }
