@@ -3,6 +3,7 @@
 mod ab;
 mod import;
 mod packets;
+mod perform;
 mod set;
 mod stacks_check;
 mod stacks_try;
@@ -20,6 +21,7 @@ use quiclab_units::{ByteCount, Duration};
 pub use ab::{AbArguments, Budget, JudgeOptions};
 pub use import::{RoleChoice, StacksImportArguments};
 pub use packets::PacketsArguments;
+pub use perform::PerformArguments;
 pub use set::SetOptions;
 pub use stacks_check::StacksCheckArguments;
 pub use stacks_try::StacksTryArguments;
@@ -44,6 +46,8 @@ Environment: QUICLAB_CACHE is the folder for kernels, images, builds and saved s
 pub enum Verb {
     /// Run an experiment; runs that have a record already are not run again
     Run(RunArguments),
+    /// Perform a single run whose settings are all resolved
+    Perform(PerformArguments),
     /// Measure captures of your own, made anywhere: pcap or pcapng, QUIC or TCP
     Analyze(AnalyzeArguments),
     /// List the packets of a record or a capture, all or those around a time

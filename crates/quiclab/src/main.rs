@@ -14,10 +14,12 @@ mod kernel;
 mod laboratory;
 mod output;
 mod packets;
+mod perform;
 mod pipe;
 mod prepare;
 mod progress;
 mod report;
+mod resolved;
 mod results;
 mod run;
 mod run_page;
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
     };
     let done = match cli.verb {
         Verb::Run(arguments) => run::run(&arguments),
+        Verb::Perform(arguments) => perform::perform(&arguments),
         Verb::Analyze(arguments) => analyze::analyze(&arguments),
         Verb::Packets(arguments) => packets::packets(&arguments),
         Verb::Report(arguments) => report::report(&arguments),

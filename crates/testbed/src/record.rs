@@ -128,11 +128,22 @@ impl Records {
     pub fn by_id(&self) -> Result<BTreeMap<String, String>> {
         let mut by_id = BTreeMap::new();
         for name in self.names()?.into_iter().rev() {
-            if let Some(id) = id_of_folder(&name) {
-                by_id.insert(id.to_owned(), name);
+            // A record that was given another name says inside which run it is of.
+            let id = match id_of_folder(&name) {
+                Some(id) => Some(id.to_owned()),
+                None => self.id_inside(&name),
+            };
+            if let Some(id) = id {
+                by_id.insert(id, name);
             }
         }
         Ok(by_id)
+    }
+
+    /// The identity in a record's `run.toml`; `None` where that says nothing.
+    fn id_inside(&self, name: &str) -> Option<String> {
+        let text = fs::read_to_string(self.folder.join(name).join(RUN_FILE)).ok()?;
+        toml::from_str::<RunFile>(&text).ok().map(|file| file.id)
     }
 
     /// The record of that name.

@@ -19,12 +19,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::{
-    cli::StacksCheckArguments,
-    laboratory::open,
-    output,
-    progress::Progress,
-    results::FAILURES_FOLDER,
-    signals,
+    cli::StacksCheckArguments, laboratory::open, output, progress::Progress, results::FAILURES_FOLDER, signals,
 };
 
 use super::said::{self, Said};
