@@ -106,6 +106,9 @@ pub struct RunArguments {
     /// Seconds of this machine's time after which a run is given up
     #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..))]
     pub wall_timeout: u64,
+    /// Also write packets, QUIC frames and qlog events of each run as Parquet files, into trace/record=NAME beside the report
+    #[arg(long)]
+    pub parquet: bool,
     /// Say what would be run, and run nothing
     #[arg(long)]
     pub dry_run: bool,

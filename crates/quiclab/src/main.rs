@@ -23,10 +23,12 @@ mod resolved;
 mod results;
 mod run;
 mod run_page;
+mod runs_table;
 mod schedule;
 mod signals;
 mod simulate;
 mod stacks;
+mod traces;
 mod verify;
 
 use std::process::ExitCode;

@@ -28,7 +28,7 @@ use crate::{
     resolved::ResolvedRun,
     results::{Index, Results},
     schedule::{Done, perform_all, tell_goodput},
-    signals, simulate,
+    signals, simulate, traces,
 };
 use folder::{command_line, results_folder};
 use supply::Supply;
@@ -80,7 +80,7 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
                 if stop.load(Ordering::Relaxed) {
                     return Err(Interrupted::ByRequest.into());
                 }
-                (show(&results, &done, arguments.output.json)?, done.failed)
+                (show(&results, &done, arguments)?, done.failed)
             }
             Planned::Scenario(planned) => perform_scenario(file, planned, arguments, &stop)?,
         };
@@ -166,10 +166,14 @@ pub fn perform(file: &Path, plan: &Plan, arguments: &RunArguments, laboratory: &
 }
 
 /// Prints the report of an experiment; as JSON it is returned.
-fn show(results: &Results, done: &Done, json: bool) -> Result<Option<Value>> {
+fn show(results: &Results, done: &Done, arguments: &RunArguments) -> Result<Option<Value>> {
     let written = results.report()?;
+    if arguments.parquet {
+        let names: Vec<_> = written.input.runs.iter().map(|run| run.folder.clone()).collect();
+        traces::write(results.records.folder(), &names)?;
+    }
     let mut told = None;
-    if json {
+    if arguments.output.json {
         let report: Value = serde_json::from_str(&quiclab_report::render_json(&written.input))?;
         told = Some(json!({ "report": report, "performed": done.performed }));
     } else {

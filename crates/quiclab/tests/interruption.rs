@@ -60,7 +60,11 @@ fn interrupted_by(signal: i32) {
 }
 
 fn has_leftovers(out: &std::path::Path) -> bool {
-    fs::read_dir(out).unwrap().flatten().any(|entry| entry.file_name().to_string_lossy().starts_with(".partial"))
+    fs::read_dir(out)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .any(|entry| entry.file_name().to_string_lossy().starts_with(".partial"))
 }
 
 #[test]
@@ -97,7 +101,7 @@ fn a_half_written_record_is_made_again() {
 
 #[test]
 fn two_commands_with_the_same_runs_share_a_folder_and_perform_each_run_once() {
-    let bench = Bench::new(EXPERIMENT);
+    let bench = Bench::new(&EXPERIMENT.replace("4 MiB", "64 KiB"));
     let out = bench.out("out");
     let start =
         || bench.run(TEST_STACKS, "out", &["-j", "1", "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
@@ -129,8 +133,12 @@ fn two_commands_with_the_same_runs_share_a_folder_and_perform_each_run_once() {
 
 #[test]
 fn two_commands_with_different_runs_fill_one_folder() {
-    let [one, other] = ["seed = 1\n", "seed = 11\n"]
-        .map(|seed| Bench::new(&format!("{seed}{}", EXPERIMENT.replace("repetitions = 4", "repetitions = 2"))));
+    let [one, other] = ["seed = 1\n", "seed = 11\n"].map(|seed| {
+        Bench::new(&format!(
+            "{seed}{}",
+            EXPERIMENT.replace("repetitions = 4", "repetitions = 2").replace("4 MiB", "64 KiB")
+        ))
+    });
     let out = one.out("out");
     let start = |bench: &Bench| {
         let mut command = quiclab();
