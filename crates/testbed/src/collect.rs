@@ -9,13 +9,13 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use quiclab_agent::{
+use quiclab_experiment::run::Run;
+use quiclab_orders::{
+    contents::Contents,
     report::{Outcome, ProcessEnd, Report},
     ring,
     slot::{self, BLOCK, Manifest, RESULTS_MAGIC, SlotError},
-    workload::Contents,
 };
-use quiclab_experiment::run::Run;
 use quiclab_units::Time;
 use quiclab_wire::{CaptureWriter, Direction, PacketToWrite, TapDescription};
 

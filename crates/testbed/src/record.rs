@@ -7,12 +7,12 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use quiclab_agent::report::Report;
 use quiclab_experiment::{
     id_of_folder,
     run::{Run, Versions},
 };
 use quiclab_metrics::{MetricsFileError, RunMetrics};
+use quiclab_orders::report::Report;
 use serde::{Deserialize, Serialize};
 
 use crate::{lock::aside_prefix, measure::measure_record};

@@ -6,7 +6,7 @@
 use std::{fmt::Debug, path::Path, sync::Arc};
 
 use anyhow::{Result, bail};
-use quiclab_agent::report::Report;
+use quiclab_orders::report::Report;
 use quiclab_experiment::{
     run::{Run, Versions},
     stack::StackManifest,

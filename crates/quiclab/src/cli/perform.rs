@@ -19,7 +19,7 @@ pub struct PerformArguments {
     /// Where to run it [default: the testbed that the run names, else vm]
     #[arg(long, value_name = "TESTBED", value_parser = testbeds())]
     pub testbed: Option<String>,
-    /// Seconds of this machine's time after which the run is given up
+    /// Time limit of the run, in seconds of real time
     #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..))]
     pub wall_timeout: u64,
     #[command(flatten)]

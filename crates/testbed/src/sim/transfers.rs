@@ -10,14 +10,15 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use quiclab_agent::{
-    report::Report,
-    topology::{CLIENT_ADDRESS, CLIENT_ADDRESS_V6, CLIENT_MAC, SERVER_ADDRESS, SERVER_ADDRESS_V6, SERVER_MAC},
-    workload::Contents,
-};
 use quiclab_experiment::{
     run::{FairQueueing, HostModel, Hosts, IpVersion, Qdisc, Run, Versions},
     stack::Role,
+};
+use quiclab_orders::{
+    addresses::{CLIENT_ADDRESS, CLIENT_ADDRESS_V6, CLIENT_MAC, SERVER_ADDRESS, SERVER_ADDRESS_V6, SERVER_MAC},
+    contents::Contents,
+    places::QLOG,
+    report::Report,
 };
 use quiclab_sim::transfer::{
     End, Failed, Side, Transfer,
@@ -262,7 +263,7 @@ impl Transferring<'_> {
         set("HOME", folder.clone());
         set("SSLKEYLOGFILE", logs.join("keys.log"));
         if self.run.settings.tap.qlog {
-            let qlog = logs.join(quiclab_agent::endpoint::QLOG);
+            let qlog = logs.join(QLOG);
             fs::create_dir_all(&qlog)?;
             set("QLOGDIR", qlog);
         }

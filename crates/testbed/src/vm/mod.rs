@@ -4,6 +4,7 @@
 //! [`monitor`] talks to a QEMU, [`priority`] keeps its threads in order; [`state`] boots once and saves; [`run`] restores, runs and collects; [`testbed`] puts it
 //! together.
 
+mod disciplines;
 pub mod image;
 pub mod initramfs;
 pub mod kernel;

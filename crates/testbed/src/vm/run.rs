@@ -8,8 +8,8 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use quiclab_agent::{machine::POWER_OFF_STATUS, slot};
 use quiclab_experiment::run::{Run, Versions};
+use quiclab_orders::slot::{self, POWER_OFF_STATUS};
 use quiclab_units::ByteCount;
 
 use super::{
