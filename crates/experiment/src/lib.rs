@@ -34,4 +34,4 @@ pub use plan::{Overrides, Plan, labels};
 pub use published::{CURVES, Published};
 pub use resolve::server_test_case;
 pub use settings::PATCHED_KERNEL;
-pub use text::{setting_text, settings_differences, settings_text};
+pub use text::{setting_list, setting_text, settings_differences, settings_text};
