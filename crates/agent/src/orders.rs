@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use quiclab_experiment::run::{Hosts, Path, Tap};
+use quiclab_experiment::run::Settings;
 use quiclab_units::{ByteCount, Duration};
 use serde::{Deserialize, Serialize};
 
@@ -17,12 +17,8 @@ pub struct Orders {
     /// How long the client waits once the server listens.
     #[serde(with = "quiclab_experiment::quantity")]
     pub start_shift: Duration,
-    /// The network between the two hosts.
-    pub path: Path,
-    /// What differs from a host's defaults.
-    pub hosts: Hosts,
-    /// What is captured.
-    pub tap: Tap,
+    /// The network between the two hosts, what differs from a host's defaults, what is captured.
+    pub settings: Settings,
     /// What is transferred.
     pub transfer: Transfer,
     /// Files both endpoints see, such as certificates.

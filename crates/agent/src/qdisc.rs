@@ -5,7 +5,7 @@
 
 use netlink_packet_core::DefaultNla;
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
-use quiclab_experiment::run::{Clock, FairQueueing, Hosts, Path, Qdisc};
+use quiclab_experiment::run::{Clock, FairQueueing, Hosts, Path, Qdisc, Settings};
 use quiclab_units::{ByteCount, Duration, Rate};
 
 const TCA_OPTIONS: u16 = 2;
@@ -53,9 +53,9 @@ pub fn return_path(interface: u32, path: &Path, hosts: &Hosts) -> TcMessage {
 }
 
 /// The server's own disciplines, the outer one first; none where its interface has no queue at all.
-pub fn server(interface: u32, hosts: &Hosts) -> Vec<TcMessage> {
-    let own = own(&hosts.server_qdisc);
-    let Some(clock) = hosts.segment_pacing else {
+pub fn server(interface: u32, settings: &Settings) -> Vec<TcMessage> {
+    let own = own(&settings.hosts.qdisc());
+    let Some(clock) = settings.segment_pacing() else {
         return own
             .into_iter()
             .map(|(kind, options)| discipline(interface, TcHandle::ROOT, 1, kind, options))

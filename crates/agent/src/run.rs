@@ -68,21 +68,21 @@ impl Running<'_> {
         random::seed_pool(&self.orders.entropy)?;
         self.lay_out_files()?;
         set_buffers(self.orders)?;
-        self.report.offloads = self.topology.shape(&self.orders.path, &self.orders.hosts)?.into_iter().collect();
-        let drop_list = self.topology.drop_to_server(&self.orders.path)?;
+        self.report.offloads = self.topology.shape(&self.orders.settings)?.into_iter().collect();
+        let drop_list = self.topology.drop_to_server(&self.orders.settings.path)?;
         self.open_taps()?;
-        if self.orders.tap.send_sizes {
+        if self.orders.settings.tap.send_sizes {
             send_sizes::start()?;
         }
-        if let Some(asked) = &self.orders.hosts.thefts {
+        if let Some(asked) = &self.orders.settings.vm.thefts() {
             let seed = self.orders.theft_seed.as_slice().try_into().context("theft_seed: expected 32 bytes")?;
             thefts::begin(asked, seed, self.orders.transfer.timeout)?;
         }
         let transferred = self.transfer();
-        if self.orders.hosts.thefts.is_some() {
+        if self.orders.settings.vm.thefts().is_some() {
             self.report.thefts = Some(thefts::end()?);
         }
-        if self.orders.tap.send_sizes {
+        if self.orders.settings.tap.send_sizes {
             self.report.send_sizes = Some(send_sizes::read()?);
         }
         self.report.qdiscs = counters::qdiscs(self.topology)?;
@@ -112,7 +112,7 @@ impl Running<'_> {
     }
 
     fn open_taps(&mut self) -> Result<()> {
-        let tap = &self.orders.tap;
+        let tap = &self.orders.settings.tap;
         if !tap.enabled {
             return Ok(());
         }
@@ -139,7 +139,7 @@ impl Running<'_> {
             }
         }
         let server =
-            Endpoint::start(&orders.server, orders.hosts.timer_slack, &self.topology.server, self.roots.server)?;
+            Endpoint::start(&orders.server, orders.settings.vm.timer_slack, &self.topology.server, self.roots.server)?;
         let outcome = match wait_until_listening(&server, &self.topology.server, orders.listen)? {
             Readiness::Listens => self.exchange(&server)?,
             Readiness::Ended => Outcome::ServerEnded,
@@ -158,7 +158,7 @@ impl Running<'_> {
         sleep(wait(self.orders.start_shift));
         let idle_before = counters::idle_centiseconds()?;
         let start = Instant::now();
-        let slack = self.orders.hosts.timer_slack;
+        let slack = self.orders.settings.vm.timer_slack;
         let client = Endpoint::start(&self.orders.client, slack, &self.topology.client, self.roots.client)?;
         let first = client.wait_with(server, self.orders.transfer.timeout)?;
         let elapsed = start.elapsed();
@@ -182,7 +182,7 @@ impl Running<'_> {
 
     /// Lets what is under way arrive, so that the counters and the taps can agree.
     fn drain(&mut self) -> Result<()> {
-        let path = &self.orders.path;
+        let path = &self.orders.settings.path;
         let start = Instant::now();
         sleep(wait(path.delay_to_client) + wait(path.delay_to_server));
         while start.elapsed() < DRAIN_LIMIT {
@@ -241,7 +241,7 @@ fn has_local_port(table: &str, port: u16) -> bool {
 
 /// Buffers of every socket that does not ask for its own size.
 fn set_buffers(orders: &Orders) -> Result<()> {
-    let hosts = &orders.hosts;
+    let hosts = &orders.settings.hosts;
     for (name, size) in [("rmem", hosts.udp_receive_buffer), ("wmem", hosts.udp_send_buffer)] {
         for kind in ["max", "default"] {
             let path = format!("/proc/sys/net/core/{name}_{kind}");

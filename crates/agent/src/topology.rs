@@ -34,7 +34,7 @@ use netlink_packet_route::{
     },
 };
 use nix::net::if_::if_nametoindex;
-use quiclab_experiment::run::{Hosts, Path};
+use quiclab_experiment::run::{Path, Settings};
 use std::os::fd::AsRawFd;
 
 use crate::{
@@ -128,7 +128,8 @@ impl Topology {
     ///
     /// # Errors
     /// Where the kernel lacks a discipline or refuses its parameters.
-    pub fn shape(&self, path: &Path, hosts: &Hosts) -> Result<Vec<(String, Offloads)>> {
+    pub fn shape(&self, settings: &Settings) -> Result<Vec<(String, Offloads)>> {
+        let Settings { path, hosts, .. } = settings;
         self.wire.inside(|| {
             let mut netlink = Netlink::open()?;
             for message in qdisc::bottleneck(index(TO_CLIENT)?, path) {
@@ -138,7 +139,7 @@ impl Topology {
         })?;
         self.server.inside(|| {
             let mut netlink = Netlink::open()?;
-            let mut messages = qdisc::server(index(HOST_INTERFACE)?, hosts).into_iter();
+            let mut messages = qdisc::server(index(HOST_INTERFACE)?, settings).into_iter();
             messages.try_for_each(|message| add_qdisc(&mut netlink, message))
         })?;
         let mut offloads = Vec::new();

@@ -179,8 +179,8 @@ impl Laboratory {
             let Some(sides) = sides(&self.sources, &stacks, run) else { continue };
             let name = machine(run);
             if !machines.contains_key(&name) {
-                let mut kernel = self.kernel(&run.settings.kernel)?;
-                if run.settings.hosts.needs_modules() {
+                let mut kernel = self.kernel(&run.settings.vm.kernel)?;
+                if run.settings.needs_modules() {
                     kernel = with_modules(&self.cache, &kernel, &self.kernels.join("module"))?;
                 }
                 let guest = Guest { kernel, agent: agent.clone(), qemu_version: qemu_version.clone() };
@@ -337,8 +337,8 @@ fn with_manifests<'a, S>(sides: Sides<'a, S>, server: &'a StackManifest, client:
 
 /// Which machine a run needs.
 fn machine(run: &Run) -> String {
-    let module = if run.settings.hosts.needs_modules() { " with quiclab's modules" } else { "" };
-    format!("{}{module}", run.settings.kernel)
+    let module = if run.settings.needs_modules() { " with quiclab's modules" } else { "" };
+    format!("{}{module}", run.settings.vm.kernel)
 }
 
 impl Prepared {

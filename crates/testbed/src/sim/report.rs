@@ -7,7 +7,7 @@ use quiclab_agent::{
     report::{Outcome, ProcessEnd, Report},
     topology::{HOST_INTERFACE, TO_CLIENT, TO_SERVER},
 };
-use quiclab_experiment::run::{IpVersion, Qdisc, Run};
+use quiclab_experiment::run::{IpVersion, QdiscKind, Run, Word};
 use quiclab_path::pipeline::Account;
 use quiclab_sim::transfer::{self, End, FRAME_OVERHEAD, IPV6_MORE, Side, Sighting, Tap, host::HostUse};
 use quiclab_units::Duration;
@@ -110,13 +110,7 @@ pub(super) fn report_of(run: &Run, outcome: &transfer::Outcome, passed: &Passed)
         ..counters("wire", interface, kind)
     };
     let mut qdiscs = Vec::new();
-    let kind = match &run.settings.hosts.server_qdisc {
-        Qdisc::None => None,
-        Qdisc::PfifoFast => Some("pfifo_fast"),
-        Qdisc::Fq(_) => Some("fq"),
-        Qdisc::FqCodel => Some("fq_codel"),
-        Qdisc::Etf { .. } => Some("etf"),
-    };
+    let kind = Some(run.settings.hosts.server_qdisc).filter(|kind| *kind != QdiscKind::None).map(Word::word);
     if let Some(kind) = kind {
         let drops = outcome.server.queue_drops as u32;
         qdiscs.push(QdiscCounters {

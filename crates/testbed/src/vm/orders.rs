@@ -32,9 +32,7 @@ pub fn of_run(run: &Run, server: &StackManifest, client: &StackManifest, log_lim
         entropy: derive(run.seed, "entropy").to_vec(),
         theft_seed: derive(run.seed, "thefts").to_vec(),
         start_shift: run.start_shift,
-        path: settings.path.clone(),
-        hosts: settings.hosts.clone(),
-        tap: settings.tap.clone(),
+        settings: settings.clone(),
         transfer: Transfer {
             names: file_names(&settings.workload),
             size: settings.workload.size,

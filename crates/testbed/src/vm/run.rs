@@ -10,7 +10,10 @@ use std::{
 
 use anyhow::{Context, Result};
 use quiclab_agent::{machine::POWER_OFF_STATUS, slot};
-use quiclab_experiment::run::{Run, Versions};
+use quiclab_experiment::{
+    foreign_setting,
+    run::{Run, Versions},
+};
 use quiclab_units::ByteCount;
 
 use super::{
@@ -28,6 +31,9 @@ use crate::{
     stack::BuiltStack,
 };
 
+/// What the testbed is called.
+const NAME: &str = "vm";
+
 /// What performing runs needs.
 #[derive(Clone, Debug)]
 pub struct Vm {
@@ -39,10 +45,7 @@ pub struct Vm {
 
 /// What is wrong with a run that has settings which only models of hosts know; `None` where all is well.
 pub fn unknown_setting(run: &Run) -> Option<String> {
-    let key = run.settings.hosts.model.first_set()?;
-    Some(format!(
-        "hosts.{key}: found a value, expected none, because the virtual machine's hosts are real ones\nhint: --testbed sim"
-    ))
+    foreign_setting(&run.settings, NAME)
 }
 
 impl Vm {
@@ -171,7 +174,7 @@ fn size(run: &Run, sides: Sides<BuiltStack>) -> Result<Size> {
         transfer: run.settings.workload.all_bytes().max(run.settings.tap.room.unwrap_or_default()),
         memory: ByteCount::from_bytes(memory(server) + memory(client)),
         root: server_root.max(client_root),
-        instruction_shift: run.settings.hosts.nanoseconds_per_instruction.ilog2(),
+        instruction_shift: run.settings.vm.nanoseconds_per_instruction.ilog2(),
     })
 }
 
