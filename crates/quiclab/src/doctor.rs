@@ -157,7 +157,7 @@ fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
             (tools, _) => absent(
                 &name,
                 format!("no {} on the PATH", tools.join(", ")),
-                "README.md, \"What it needs\", says how to get toolchains".to_owned(),
+                "README.md, \"Requirements\", says how to get toolchains".to_owned(),
                 needed_for,
             ),
         });
