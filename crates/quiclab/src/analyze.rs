@@ -16,13 +16,14 @@ use std::{
 use anyhow::{Context, Result, bail};
 use pipeline::{Sharing, Task};
 use quiclab_metrics::{AnalysisSettings, CaptureAnalysis, Plan};
+use quiclab_record::{
+    RunFile,
+    layout::{CAPTURE_FILE, RUN_FILE},
+};
 use quiclab_report::{
     AnalysisInput, AnalyzedCapture, render_analysis_html, render_analysis_json, render_analysis_terminal,
 };
-use quiclab_testbed::{
-    perform::Interrupted,
-    record::{CAPTURE_FILE, RUN_FILE, RunFile},
-};
+use quiclab_testbed::perform::Interrupted;
 use quiclab_trace::TraceWriter;
 use quiclab_units::ByteCount;
 use quiclab_wire::{CaptureReader, Decompressed, DissectorSettings, Observed, Segment};
@@ -120,7 +121,10 @@ fn analyze_file(
         analysis: AnalysisSettings {
             train_threshold: arguments.train_threshold,
             window: arguments.window,
-            response_bytes: arguments.response_size.or_else(|| response_of_record(path)),
+            response_bytes: match arguments.response_size {
+                None => response_of_record(path)?,
+                given => given,
+            },
             pictures: arguments.html.is_some(),
             plans: plans.to_vec(),
             ..AnalysisSettings::default()
@@ -193,12 +197,13 @@ fn read(
 }
 
 /// What was transferred, where the capture is that of a record.
-fn response_of_record(capture: &Path) -> Option<ByteCount> {
-    if capture.file_name()? != CAPTURE_FILE {
-        return None;
-    }
-    let record: RunFile = toml::from_str(&fs::read_to_string(capture.with_file_name(RUN_FILE)).ok()?).ok()?;
-    Some(record.run.settings.workload.all_bytes())
+///
+/// # Errors
+/// Where the record's run cannot be read.
+fn response_of_record(capture: &Path) -> Result<Option<ByteCount>> {
+    let folder = capture.parent().filter(|folder| capture.ends_with(CAPTURE_FILE) && folder.join(RUN_FILE).is_file());
+    let Some(folder) = folder else { return Ok(None) };
+    Ok(Some(RunFile::<quiclab_experiment::run::Run>::read(folder)?.run.settings.workload.all_bytes()))
 }
 
 /// Opens a file that may be compressed.

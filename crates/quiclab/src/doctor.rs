@@ -13,15 +13,12 @@ use quiclab_testbed::{
         kernel_build,
         machine::{QEMU_PACKAGE, qemu_version},
         priority,
+        testbed::agent,
     },
 };
 use serde::Serialize;
 
-use crate::{
-    cli::DoctorArguments,
-    laboratory::{Laboratory, agent},
-    output, signals,
-};
+use crate::{cli::DoctorArguments, laboratory::open, output, signals};
 
 /// Room for kernel, image, builds and saved states, and for the records of a quick profile.
 const WANTED_DISK_BYTES: u64 = 6 << 30;
@@ -136,12 +133,12 @@ fn resources() -> Vec<Check> {
 
 /// Toolchains and packages of the stacks (each is needed for that stack alone), and what is in the cache already.
 fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
-    let laboratory = match Laboratory::open(&arguments.stacks, signals::stop_flag()?) {
+    let laboratory = match open(&arguments.stacks, signals::stop_flag()?) {
         Ok(laboratory) => laboratory,
         Err(error) => return Ok(vec![bad("stacks", first_line(&error), "--stacks DIR".to_owned())]),
     };
     let mut checks = Vec::new();
-    for manifest in laboratory.usual() {
+    for manifest in laboratory.supplies.usual() {
         let name = format!("to build {}", manifest.name);
         let tools = manifest.build.host_tools.iter().filter(|tool| find(tool).is_none()).cloned().collect::<Vec<_>>();
         let packages =
@@ -156,7 +153,7 @@ fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
             (tools, _) => absent(
                 &name,
                 format!("no {} on the PATH", tools.join(", ")),
-                "README.md, \"What it needs\", says how to get toolchains".to_owned(),
+                "README.md, \"Requirements\", says how to get toolchains".to_owned(),
                 needed_for,
             ),
         });
@@ -171,8 +168,8 @@ fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
     });
     let made =
         |found: bool| if found { "in the cache" } else { "not made yet; quiclab run or quiclab prepare makes it" };
-    checks.push(good("kernel 6.1", made(Kernel::find(&laboratory.cache, "6.1").is_some()).to_owned()));
-    let image = Image::find(&laboratory.cache, &Default::default());
+    checks.push(good("kernel 6.1", made(Kernel::find(&laboratory.supplies.cache, "6.1").is_some()).to_owned()));
+    let image = Image::find(&laboratory.supplies.cache, &Default::default());
     checks.push(good("root of the guests", made(image.is_some()).to_owned()));
     Ok(checks)
 }

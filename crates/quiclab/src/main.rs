@@ -13,7 +13,6 @@ mod interop;
 mod kernel;
 mod laboratory;
 mod output;
-mod own_stack;
 mod packets;
 mod pipe;
 mod prepare;
@@ -23,7 +22,6 @@ mod results;
 mod run;
 mod run_page;
 mod schedule;
-mod shell;
 mod signals;
 mod simulate;
 mod stacks;
@@ -35,7 +33,7 @@ use clap::Parser;
 
 use cli::{Cli, Verb};
 
-/// quiclab could not do its work: everything that is not a failed run.
+/// quiclab itself failed: everything except failed runs.
 const CANNOT_WORK: u8 = 125;
 
 fn main() -> ExitCode {
@@ -48,7 +46,7 @@ fn main() -> ExitCode {
     };
     let going_on = match cli.verb {
         Verb::Analyze(_) | Verb::Kernel(_) | Verb::Packets(_) => "",
-        _ => "; what was finished is kept, and the same command goes on from there",
+        _ => "; finished runs are kept, and the same command continues from there",
     };
     let done = match cli.verb {
         Verb::Run(arguments) => run::run(&arguments),
