@@ -179,7 +179,7 @@ fn a_second_connection_must_resume_the_session() {
     let choice = facts.connections[1].tls.choice.as_mut().unwrap();
     choice.pre_shared_key = false;
     for case in ["resumption", "zerortt"] {
-        assert_fails(case, &facts, &["pre_shared_key", "the server did not take it"]);
+        assert_fails(case, &facts, &["pre_shared_key", "the server did not accept it"]);
     }
     facts.connections[1].tls.offer.as_mut().unwrap().pre_shared_key = false;
     assert_fails("resumption", &facts, &["the client did not offer it"]);
