@@ -1,47 +1,22 @@
-//! What the kernel counted: per queue, and how long the CPUs were idle.
+//! What the kernel counted of every queue.
 
-use std::{collections::BTreeMap, fs};
+use std::collections::BTreeMap;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use netlink_packet_route::{
     RouteNetlinkMessage,
     tc::{TcAttribute, TcMessage, TcStats2, TcXstats},
 };
-use serde::{Deserialize, Serialize};
+use quiclab_orders::{
+    addresses::{HOST_INTERFACE, TO_CLIENT, TO_SERVER},
+    report::QdiscCounters,
+};
 
 use crate::{
     namespace::Namespace,
     netlink::Netlink,
-    topology::{HOST_INTERFACE, TO_CLIENT, TO_SERVER, Topology, index},
+    topology::{Topology, index},
 };
-
-/// Counters of one queueing discipline. They start at zero when it is installed, which is before the run begins.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QdiscCounters {
-    /// `server`, `wire` or `client`.
-    pub namespace: String,
-    /// The interface it stands on.
-    pub interface: String,
-    /// For example `netem`.
-    pub kind: String,
-    /// Handle, for example `1:0`.
-    pub handle: String,
-    /// Packets that left it.
-    pub packets: u32,
-    /// Bytes that left it.
-    pub bytes: u64,
-    /// Packets it dropped.
-    pub drops: u32,
-    /// Times a packet had to wait for its rate.
-    pub overlimits: u32,
-    /// Packets waiting in it now.
-    pub backlog_packets: u32,
-    /// Bytes waiting in it now.
-    pub backlog_bytes: u32,
-    /// What only this kind counts, by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub own: BTreeMap<String, u64>,
-}
 
 /// The counters of every queueing discipline of the topology, in the order server, wire, client.
 ///
@@ -131,22 +106,6 @@ fn own(kind: &str, bytes: &[u8]) -> BTreeMap<String, u64> {
     places.iter().filter_map(|(name, place)| Some(((*name).to_owned(), value(*place)?))).collect()
 }
 
-/// Idle time summed over the CPUs, in hundredths of a second (`/proc/stat`, fields `idle` and `iowait`).
-///
-/// # Errors
-/// Where `/proc/stat` cannot be read or understood.
-pub fn idle_centiseconds() -> Result<u64> {
-    let text = fs::read_to_string("/proc/stat").context("/proc/stat")?;
-    idle_of(&text).with_context(|| format!("/proc/stat: found {:?}, expected the line `cpu`", text.lines().next()))
-}
-
-fn idle_of(text: &str) -> Option<u64> {
-    let mut fields = text.lines().next()?.strip_prefix("cpu ")?.split_ascii_whitespace();
-    let idle: u64 = fields.nth(3)?.parse().ok()?;
-    let waiting: u64 = fields.next()?.parse().ok()?;
-    Some(idle + waiting)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,13 +120,5 @@ mod tests {
         assert_eq!(found("gso_pace", "late"), Some(4));
         assert_eq!(own("gso_pace", &words[..20]).len(), 2, "counters that an older module lacks are left out");
         assert!(own("netem", &words).is_empty());
-    }
-
-    #[test]
-    fn idle_time_is_the_fourth_and_fifth_field() {
-        let text = "cpu  10 20 30 400 5 0 7 0 0 0\ncpu0 1 2 3 4 5 6 7 0 0 0\n";
-        assert_eq!(idle_of(text), Some(405));
-        assert_eq!(idle_of("cpu0 1 2 3 4 5"), None);
-        assert_eq!(idle_of(""), None);
     }
 }

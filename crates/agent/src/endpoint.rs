@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread::sleep,
-    time::{Duration as Wait, Instant},
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result};
@@ -24,21 +24,16 @@ use nix::{
     },
     unistd::Pid,
 };
-use quiclab_units::Duration;
-
-use crate::{
-    namespace::Namespace,
+use quiclab_orders::{
     orders::Program,
+    places::{LOGS, OUTPUTS, QLOG},
     report::ProcessEnd,
-    root::{LOGS, Root},
 };
 
-/// Names of what an endpoint prints, below its folder of logs.
-pub const OUTPUTS: [&str; 2] = ["stdout", "stderr"];
+use crate::{namespace::Namespace, root::Root};
+
 /// How often to look whether processes are gone.
-const POLL: Wait = Wait::from_millis(2);
-/// Folder for qlog below that of the logs.
-pub const QLOG: &str = "qlog";
+const POLL: Duration = Duration::from_millis(2);
 
 /// A started endpoint.
 pub struct Endpoint {
@@ -58,11 +53,11 @@ pub enum First {
 }
 
 impl Endpoint {
-    /// Starts `program` in `namespace` and `root`, with its output in its folder of logs, and timers that may be late by `slack`.
+    /// Starts `program` in `namespace` and `root`, with its output in its folder of logs, and timers that may be late by `slack_ns`.
     ///
     /// # Errors
     /// Where the folder cannot be written or the program cannot be started.
-    pub fn start(program: &Program, slack: Duration, namespace: &Namespace, root: &Root) -> Result<Self> {
+    pub fn start(program: &Program, slack_ns: u64, namespace: &Namespace, root: &Root) -> Result<Self> {
         let folder = root.outside(LOGS);
         fs::create_dir_all(folder.join(QLOG)).with_context(|| folder.display().to_string())?;
         let output = |name| File::create(folder.join(name)).with_context(|| format!("{}/{name}", folder.display()));
@@ -80,13 +75,12 @@ impl Endpoint {
             .process_group(0);
         let new_root = CString::new(root.folder().as_os_str().as_encoded_bytes())?;
         let start_folder = CString::new(program.folder.as_str())?;
-        let slack = slack.as_nanos();
         let enter = move || {
             // SAFETY: three plain system calls, on strings that live as long as the closure.
             let entered = unsafe {
                 libc::chroot(new_root.as_ptr()) == 0
                     && libc::chdir(start_folder.as_ptr()) == 0
-                    && libc::prctl(libc::PR_SET_TIMERSLACK, slack) == 0
+                    && libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns) == 0
             };
             if entered { Ok(()) } else { Err(io::Error::last_os_error()) }
         };
@@ -104,14 +98,14 @@ impl Endpoint {
         Ok(Self { child, watch })
     }
 
-    /// Waits until this endpoint or `other` ends, at most for `timeout`.
+    /// Waits until this endpoint or `other` ends, at most for `timeout_ns`.
     ///
     /// # Errors
     /// What the kernel answers.
-    pub fn wait_with(&self, other: &Self, timeout: Duration) -> Result<First> {
+    pub fn wait_with(&self, other: &Self, timeout_ns: u64) -> Result<First> {
         let mut watched =
             [PollFd::new(self.watch.as_fd(), PollFlags::POLLIN), PollFd::new(other.watch.as_fd(), PollFlags::POLLIN)];
-        ppoll(&mut watched, Some(TimeSpec::nanoseconds(timeout.as_nanos() as i64)), None)?;
+        ppoll(&mut watched, Some(TimeSpec::nanoseconds(timeout_ns as i64)), None)?;
         Ok(match watched.each_ref().map(|one| one.any().unwrap_or(false)) {
             [true, _] => First::One,
             [false, true] => First::Other,
@@ -141,7 +135,7 @@ impl Endpoint {
         // No such group: it has ended by itself, and waiting says how.
         let _ = killpg(group, Signal::SIGTERM);
         let mut watched = [PollFd::new(self.watch.as_fd(), PollFlags::POLLIN)];
-        let patience = PollTimeout::try_from(Wait::from_secs(1)).unwrap_or(PollTimeout::MAX);
+        let patience = PollTimeout::try_from(Duration::from_secs(1)).unwrap_or(PollTimeout::MAX);
         if nix::poll::poll(&mut watched, patience)? == 0 {
             let _ = killpg(group, Signal::SIGKILL);
         }
@@ -165,13 +159,13 @@ impl Endpoint {
         let after = used_by_children()?;
         let _ = killpg(Pid::from_raw(self.child.id() as i32), Signal::SIGKILL);
         let used = |time: fn(&Usage) -> TimeVal| {
-            Duration::from_nanos((time(&after).num_microseconds() - time(&before).num_microseconds()) as u64 * 1000)
+            (time(&after).num_microseconds() - time(&before).num_microseconds()) as u64 * 1000
         };
         Ok(ProcessEnd {
             exit_code: status.code(),
             signal: std::os::unix::process::ExitStatusExt::signal(&status),
-            user_time: used(Usage::user_time),
-            system_time: used(Usage::system_time),
+            user_time_ns: used(Usage::user_time),
+            system_time_ns: used(Usage::system_time),
             processes_left: 0,
             stray_files: Vec::new(),
         })
@@ -181,7 +175,7 @@ impl Endpoint {
 /// Until a process group has no member any more, a second at most.
 fn wait_until_empty(group: Pid) {
     let start = Instant::now();
-    while killpg(group, None).is_ok() && start.elapsed() < Wait::from_secs(1) {
+    while killpg(group, None).is_ok() && start.elapsed() < Duration::from_secs(1) {
         sleep(POLL);
     }
 }

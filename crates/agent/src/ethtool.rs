@@ -4,7 +4,7 @@ use std::{ffi::CString, io, os::fd::AsRawFd};
 
 use anyhow::{Context, Result};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
-use serde::{Deserialize, Serialize};
+use quiclab_orders::report::Offloads;
 
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 const ETHTOOL_GTSO: u32 = 0x1e;
@@ -21,19 +21,6 @@ const ETH_GSTRING_LEN: usize = 32;
 const MAX_FEATURES: usize = 256;
 const MAX_BLOCKS: usize = MAX_FEATURES / 32;
 const UDP_SEGMENTATION: &str = "tx-udp-segmentation";
-
-/// The offloads that decide what a tap sees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Offloads {
-    /// Transmit checksums are left to the interface. UDP GSO sends fail with EIO without it.
-    pub transmit_checksum: bool,
-    /// TCP segmentation is left to the interface.
-    pub tcp_segmentation: bool,
-    /// Segmentation happens just before the interface, in software.
-    pub generic_segmentation: bool,
-    /// UDP segmentation is left to the interface.
-    pub udp_segmentation: bool,
-}
 
 /// Switches off every offload by which an interface would carry packets larger than its MTU, and says what is set then.
 ///

@@ -8,14 +8,17 @@ use std::{
 
 use anyhow::{Context, Result};
 use nix::sys::statvfs::statvfs;
-use quiclab_units::ByteCount;
+use quiclab_orders::{
+    orders::Orders,
+    places::{DOWNLOADS, LOGS, OUTPUTS},
+    slot::{self, BLOCK, Blob, Manifest},
+};
 
 use crate::{
-    endpoint::{OUTPUTS, files_below},
-    orders::Orders,
-    root::{DOWNLOADS, LOGS, Root, shared},
+    device::Device,
+    endpoint::files_below,
+    root::{Root, shared},
     run::Finished,
-    slot::{self, BLOCK, Blob, Device, Manifest},
 };
 
 /// More of what an endpoint prints is not kept.
@@ -80,14 +83,14 @@ impl Finished<'_> {
     }
 
     fn sources(&mut self, orders: &Orders) -> Vec<Source> {
-        let longest = orders.transfer.size.as_bytes();
+        let longest = orders.transfer.size_bytes;
         let names = orders.transfer.names.iter();
         let mut sources: Vec<_> = names
             .map(|name| Source { name: format!("download/{name}"), path: shared(DOWNLOADS).join(name), most: longest })
             .collect();
         for (role, root) in [("server", self.roots.server), ("client", self.roots.client)] {
             let mut lost = Vec::new();
-            sources.extend(logs(role, root, orders.log_limit, &mut lost));
+            sources.extend(logs(role, root, orders.log_limit_bytes, &mut lost));
             self.report.lost_logs.extend(lost.into_iter().map(|what| format!("{role}: {what}")));
         }
         sources
@@ -95,10 +98,10 @@ impl Finished<'_> {
 }
 
 /// The files that an endpoint left in its folder of logs; notes what is not among them.
-fn logs(role: &str, root: &Root, limit: ByteCount, lost: &mut Vec<String>) -> Vec<Source> {
+fn logs(role: &str, root: &Root, limit_bytes: u64, lost: &mut Vec<String>) -> Vec<Source> {
     let folder = root.outside(LOGS);
     if statvfs(&folder).is_ok_and(|facts| facts.blocks_available() == 0) {
-        lost.push(format!("the folder of logs is full at {limit}, and what came later is missing"));
+        lost.push(format!("the folder of logs is full at {limit_bytes} bytes, and what came later is missing"));
     }
     let files = files_below(&folder).unwrap_or_else(|error| {
         lost.push(format!("the logs cannot be read: {error}"));
@@ -108,7 +111,7 @@ fn logs(role: &str, root: &Root, limit: ByteCount, lost: &mut Vec<String>) -> Ve
     if left_out > 0 {
         lost.push(format!("{left_out} of {} log files are not kept", kept.len() + left_out));
     }
-    let mut left = limit.as_bytes();
+    let mut left = limit_bytes;
     let sources = kept.into_iter().map(|file| {
         let path = folder.join(&file);
         let is_output = OUTPUTS.iter().any(|output| file == Path::new(output));

@@ -12,12 +12,14 @@ use std::{
 use anyhow::{Context, Result};
 use nix::mount::MsFlags;
 use quiclab_agent::{
+    cpu::Meter,
+    device::Device,
     machine,
-    root::{DOWNLOADS, RoleDevices, Root, WWW, make_shared, mount_new},
+    root::{RoleDevices, Root, make_shared, mount_new},
     run, scheduler,
-    slot::Device,
     topology::Topology,
 };
+use quiclab_orders::places::{DOWNLOADS, WWW};
 
 /// The NVDIMMs, in the order in which the testbed plugs them in.
 struct Devices {
@@ -111,10 +113,10 @@ fn load_modules() -> Result<()> {
 fn serve(devices: &Devices, topology: &Topology) -> Result<()> {
     let mut device = Device::open(Path::new(&devices.slot)).with_context(|| devices.slot.clone())?;
     let orders = device.read_orders()?;
-    let server = Root::mount("server", WWW, &devices.server, &topology.server, orders.log_limit)?;
-    let client = Root::mount("client", DOWNLOADS, &devices.client, &topology.client, orders.log_limit)?;
+    let server = Root::mount("server", WWW, &devices.server, &topology.server, orders.log_limit_bytes)?;
+    let client = Root::mount("client", DOWNLOADS, &devices.client, &topology.client, orders.log_limit_bytes)?;
     let roots = run::Roots { server: &server, client: &client };
-    let finished = run::perform(&orders, topology, &roots);
+    let finished = run::perform(&orders, topology, &roots, Meter::Machine);
     finished.hand_over(&mut device, &orders)?;
     std::io::stderr().flush()?;
     Ok(())

@@ -7,6 +7,8 @@
 //! Does not know: experiment files, captures' contents, metrics.
 
 pub mod counters;
+pub mod cpu;
+pub mod device;
 pub mod drop_list;
 pub mod endpoint;
 pub mod ethtool;
@@ -14,18 +16,13 @@ pub mod hand_over;
 pub mod machine;
 pub mod namespace;
 pub mod netlink;
-pub mod orders;
 pub mod qdisc;
 pub mod random;
-pub mod report;
-pub mod ring;
 pub mod root;
 pub mod run;
 pub mod scheduler;
 pub mod send_sizes;
 pub mod simulator;
-pub mod slot;
 pub mod tap;
 pub mod thefts;
 pub mod topology;
-pub mod workload;

@@ -2,13 +2,12 @@
 
 use std::io;
 
+use quiclab_orders::slot::POWER_OFF_VALUE;
+
 /// Port of the `pvpanic` device: the byte 1 makes QEMU stop the machine with the next instruction outstanding.
 const STOP_PORT: u16 = 0x505;
-/// Port of the `isa-debug-exit` device: any byte ends QEMU at once with status `value * 2 + 1`.
+/// Port of the `isa-debug-exit` device: any byte ends QEMU at once.
 const EXIT_PORT: u16 = 0xf4;
-
-/// Exit status of QEMU after [`power_off`].
-pub const POWER_OFF_STATUS: i32 = 0x10 * 2 + 1;
 
 /// Stops the machine at this very instruction. It returns when the machine is continued, perhaps in another QEMU.
 ///
@@ -23,7 +22,7 @@ pub fn stop_here() -> io::Result<()> {
 /// # Errors
 /// Where the process may not use I/O ports; otherwise it does not return.
 pub fn power_off() -> io::Result<()> {
-    write_port(EXIT_PORT, 0x10)
+    write_port(EXIT_PORT, POWER_OFF_VALUE)
 }
 
 fn write_port(port: u16, value: u8) -> io::Result<()> {

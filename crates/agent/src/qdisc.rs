@@ -5,8 +5,7 @@
 
 use netlink_packet_core::DefaultNla;
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
-use quiclab_experiment::run::{Clock, FairQueueing, Hosts, Path, Qdisc};
-use quiclab_units::{ByteCount, Duration, Rate};
+use quiclab_orders::network::{Clock, Discipline, Fq};
 
 const TCA_OPTIONS: u16 = 2;
 const TCA_TBF_PARMS: u16 = 1;
@@ -29,56 +28,45 @@ const CLOCK_TAI: i32 = 11;
 const TC_ETF_DEADLINE_MODE_ON: u32 = 1;
 const TC_LINKLAYER_ETHERNET: u8 = 1;
 
-/// The bottleneck towards the client: a token bucket, and inside it the delay line that is also the queue.
-pub fn bottleneck(interface: u32, path: &Path) -> [TcMessage; 2] {
-    [
-        discipline(interface, TcHandle::ROOT, 1, "tbf", token_bucket(path.rate, path.burst)),
-        discipline(
-            interface,
-            TcHandle { major: 1, minor: 1 },
-            2,
-            "netem",
-            delay_line(path.delay_to_client, path.queue_limit_packets),
-        ),
-    ]
+/// The messages that install `disciplines` at `interface`: the first one at the root, each other one as the child of the one
+/// before. Their handles are `1:`, `2:` and so on.
+pub fn nested(interface: u32, disciplines: &[Discipline]) -> Vec<TcMessage> {
+    let handles = 1_u16..;
+    let messages = handles.zip(disciplines).map(|(major, one)| {
+        let parent = match major {
+            1 => TcHandle::ROOT,
+            // Every discipline that can have a child has it in its class 1.
+            _ => TcHandle { major: major - 1, minor: 1 },
+        };
+        discipline(interface, parent, major, one.name(), options(one))
+    });
+    messages.collect()
 }
 
-/// The delay line towards the server, whose network card may take in packets in bundles.
-pub fn return_path(interface: u32, path: &Path, hosts: &Hosts) -> TcMessage {
-    let mut options = delay_line(path.delay_to_server, path.return_limit_packets);
-    if hosts.receive_coalescing != Duration::default() {
-        options.extend(attribute(TCA_NETEM_SLOT, &slots(hosts.receive_coalescing)));
+/// The options of a discipline as the kernel reads them.
+fn options(discipline: &Discipline) -> Vec<u8> {
+    match discipline {
+        Discipline::Tbf { rate_bytes_per_second, burst_bytes, limit_bytes } => {
+            token_bucket(*rate_bytes_per_second, *burst_bytes, *limit_bytes)
+        }
+        Discipline::Netem { delay_ns, limit_packets, slot_ns } => {
+            let mut options = delay_line(*delay_ns, *limit_packets);
+            if let Some(distance_ns) = slot_ns {
+                options.extend(attribute(TCA_NETEM_SLOT, &slots(*distance_ns)));
+            }
+            options
+        }
+        Discipline::PfifoFast | Discipline::FqCodel => Vec::new(),
+        Discipline::Fq(parameters) => fair_queueing(parameters),
+        Discipline::Etf { delta_ns, deadline } => earliest_txtime_first(*delta_ns, *deadline),
+        Discipline::GsoPace { clock } => {
+            let clock = match clock {
+                Clock::Monotonic => CLOCK_MONOTONIC,
+                Clock::Tai => CLOCK_TAI,
+            };
+            attribute(TCA_GSO_PACE_CLOCK, &clock.to_ne_bytes())
+        }
     }
-    discipline(interface, TcHandle::ROOT, 1, "netem", options)
-}
-
-/// The server's own disciplines, the outer one first; none where its interface has no queue at all.
-pub fn server(interface: u32, hosts: &Hosts) -> Vec<TcMessage> {
-    let own = own(&hosts.server_qdisc);
-    let Some(clock) = hosts.segment_pacing else {
-        return own
-            .into_iter()
-            .map(|(kind, options)| discipline(interface, TcHandle::ROOT, 1, kind, options))
-            .collect();
-    };
-    let clock = match clock {
-        Clock::Monotonic => CLOCK_MONOTONIC,
-        Clock::Tai => CLOCK_TAI,
-    };
-    let outer = attribute(TCA_GSO_PACE_CLOCK, &clock.to_ne_bytes());
-    let inner = own.map(|(kind, options)| discipline(interface, TcHandle { major: 1, minor: 1 }, 2, kind, options));
-    [discipline(interface, TcHandle::ROOT, 1, "gso_pace", outer)].into_iter().chain(inner).collect()
-}
-
-/// Kind and options.
-fn own(qdisc: &Qdisc) -> Option<(&'static str, Vec<u8>)> {
-    Some(match qdisc {
-        Qdisc::None => return None,
-        Qdisc::PfifoFast => ("pfifo_fast", Vec::new()),
-        Qdisc::FqCodel => ("fq_codel", Vec::new()),
-        Qdisc::Fq(parameters) => ("fq", fair_queueing(parameters)),
-        Qdisc::Etf { delta, deadline } => ("etf", earliest_txtime_first(*delta, *deadline)),
-    })
 }
 
 fn discipline(interface: u32, parent: TcHandle, major: u16, kind: &str, options: Vec<u8>) -> TcMessage {
@@ -93,19 +81,16 @@ fn discipline(interface: u32, parent: TcHandle, major: u16, kind: &str, options:
 }
 
 /// `struct tc_tbf_qopt` and the two attributes that replace its 32-bit rate and its burst in ticks.
-///
-/// The limit is that of a fifo which the delay line replaces at once; 1 byte only makes the kernel create it.
-fn token_bucket(rate: Rate, burst: ByteCount) -> Vec<u8> {
-    let bytes_per_second = rate.as_bits_per_second() / 8;
+fn token_bucket(bytes_per_second: u64, burst_bytes: u32, limit_bytes: u32) -> Vec<u8> {
     let mut parameters = Vec::new();
     parameters.extend(rate_specification(bytes_per_second));
     parameters.extend(rate_specification(0));
-    parameters.extend(1_u32.to_ne_bytes());
+    parameters.extend(limit_bytes.to_ne_bytes());
     parameters.extend(0_u32.to_ne_bytes());
     parameters.extend(0_u32.to_ne_bytes());
     let mut options = attribute(TCA_TBF_PARMS, &parameters);
     options.extend(attribute(TCA_TBF_RATE64, &bytes_per_second.to_ne_bytes()));
-    options.extend(attribute(TCA_TBF_BURST, &(burst.as_bytes() as u32).to_ne_bytes()));
+    options.extend(attribute(TCA_TBF_BURST, &burst_bytes.to_ne_bytes()));
     options
 }
 
@@ -118,42 +103,41 @@ fn rate_specification(bytes_per_second: u64) -> [u8; 12] {
 }
 
 /// `struct tc_netem_qopt` (latency, limit, loss, gap, duplicate, jitter), then the latency in nanoseconds.
-fn delay_line(delay: Duration, limit_packets: u32) -> Vec<u8> {
+fn delay_line(delay_ns: u64, limit_packets: u32) -> Vec<u8> {
     let mut options = Vec::new();
     for value in [0, limit_packets, 0, 0, 0, 0_u32] {
         options.extend(value.to_ne_bytes());
     }
-    options.extend(attribute(TCA_NETEM_LATENCY64, &(delay.as_nanos() as i64).to_ne_bytes()));
+    options.extend(attribute(TCA_NETEM_LATENCY64, &(delay_ns as i64).to_ne_bytes()));
     options
 }
 
-/// `struct tc_netem_slot`: packets wait for the next slot, and slots are at least `distance` apart. All that is due leaves in one.
-fn slots(distance: Duration) -> Vec<u8> {
-    let distance = (distance.as_nanos() as i64).to_ne_bytes();
+/// `struct tc_netem_slot`: packets wait for the next slot, and slots are at least `distance_ns` apart. All that is due leaves in one.
+fn slots(distance_ns: u64) -> Vec<u8> {
+    let distance = (distance_ns as i64).to_ne_bytes();
     // Shortest and longest distance, no limit of packets and bytes, no distribution.
     [&distance[..], &distance, &[0; 4], &[0; 4], &[0; 8], &[0; 8]].concat()
 }
 
-fn fair_queueing(parameters: &FairQueueing) -> Vec<u8> {
-    let bytes = |size: ByteCount| size.as_bytes() as u32;
+fn fair_queueing(parameters: &Fq) -> Vec<u8> {
     let given = [
-        (TCA_FQ_FLOW_PLIMIT, Some(parameters.flow_limit_packets)),
+        (TCA_FQ_FLOW_PLIMIT, parameters.flow_limit_packets),
         (TCA_FQ_PLIMIT, parameters.limit_packets),
-        (TCA_FQ_QUANTUM, parameters.quantum.map(bytes)),
-        (TCA_FQ_INITIAL_QUANTUM, parameters.initial_quantum.map(bytes)),
-        (TCA_FQ_FLOW_MAX_RATE, parameters.maximum_rate.map(|rate| (rate.as_bits_per_second() / 8) as u32)),
-        (TCA_FQ_TIMER_SLACK, parameters.timer_slack.map(|slack| slack.as_nanos() as u32)),
-        (TCA_FQ_HORIZON, parameters.horizon.map(|horizon| (horizon.as_nanos() / 1000) as u32)),
+        (TCA_FQ_QUANTUM, parameters.quantum_bytes),
+        (TCA_FQ_INITIAL_QUANTUM, parameters.initial_quantum_bytes),
+        (TCA_FQ_FLOW_MAX_RATE, parameters.maximum_bytes_per_second),
+        (TCA_FQ_TIMER_SLACK, parameters.timer_slack_ns),
+        (TCA_FQ_HORIZON, parameters.horizon_us),
     ];
     let given = given.into_iter().filter_map(|(kind, value)| Some(attribute(kind, &value?.to_ne_bytes())));
     given.collect::<Vec<_>>().concat()
 }
 
 /// `struct tc_etf_qopt`: delta in ns, clock, flags.
-fn earliest_txtime_first(delta: Duration, deadline: bool) -> Vec<u8> {
+fn earliest_txtime_first(delta_ns: i32, deadline: bool) -> Vec<u8> {
     let flags = if deadline { TC_ETF_DEADLINE_MODE_ON } else { 0 };
     let mut parameters = Vec::new();
-    parameters.extend((delta.as_nanos() as i32).to_ne_bytes());
+    parameters.extend(delta_ns.to_ne_bytes());
     parameters.extend(CLOCK_TAI.to_ne_bytes());
     parameters.extend(flags.to_ne_bytes());
     attribute(TCA_ETF_PARMS, &parameters)
@@ -188,36 +172,35 @@ mod tests {
     /// The numbers are of `enum TCA_FQ_*` in pkt_sched.h: bytes, bytes per second, microseconds for the horizon, nanoseconds for the slack.
     #[test]
     fn every_parameter_of_fq_has_its_number_and_its_unit() {
-        let parameters = FairQueueing {
-            flow_limit_packets: 1,
+        let parameters = Fq {
+            flow_limit_packets: Some(1),
             limit_packets: Some(2),
-            quantum: Some(ByteCount::from_bytes(3)),
-            initial_quantum: Some(ByteCount::from_bytes(4)),
-            maximum_rate: Some(Rate::from_bits_per_second(40)),
-            timer_slack: Some(Duration::from_nanos(6)),
-            horizon: Some(Duration::from_micros(7)),
+            quantum_bytes: Some(3),
+            initial_quantum_bytes: Some(4),
+            maximum_bytes_per_second: Some(5),
+            timer_slack_ns: Some(6),
+            horizon_us: Some(7),
         };
         let expected = [(2, 1), (1, 2), (3, 3), (4, 4), (7, 5), (13, 6), (14, 7)];
         assert_eq!(words(&fair_queueing(&parameters)), expected.map(|(kind, value)| (kind, vec![value])));
     }
 
     #[test]
-    fn what_fq_is_not_told_stays_as_the_kernel_has_it() {
-        let nothing = FairQueueing { flow_limit_packets: 100, ..FairQueueing::default() };
-        assert_eq!(words(&fair_queueing(&nothing)), [(2, vec![100])]);
+    fn parameters_of_fq_that_are_not_given_are_left_to_the_kernel() {
+        let limit_only = Fq { flow_limit_packets: Some(100), ..Fq::default() };
+        assert_eq!(words(&fair_queueing(&limit_only)), [(2, vec![100])]);
     }
 
     #[test]
     fn etf_takes_delta_clock_and_flag() {
-        let delta = Duration::from_micros(200);
-        assert_eq!(words(&earliest_txtime_first(delta, false)), [(1, vec![200_000, 11, 0])]);
-        assert_eq!(words(&earliest_txtime_first(delta, true)), [(1, vec![200_000, 11, 1])]);
+        assert_eq!(words(&earliest_txtime_first(200_000, false)), [(1, vec![200_000, 11, 0])]);
+        assert_eq!(words(&earliest_txtime_first(200_000, true)), [(1, vec![200_000, 11, 1])]);
     }
 
     /// `struct tc_netem_slot`: the shortest and the longest distance in 64 bits, then what would limit or draw them.
     #[test]
     fn slots_are_as_far_apart_as_asked_for_and_of_any_size() {
-        let bytes = slots(Duration::from_millis(1));
+        let bytes = slots(1_000_000);
         assert_eq!(bytes.len(), 40);
         let distances: Vec<_> = bytes[..16].as_chunks().0.iter().map(|word| i64::from_ne_bytes(*word)).collect();
         assert_eq!(distances, [1_000_000, 1_000_000]);

@@ -3,6 +3,7 @@
 use std::{fs::File, os::fd::AsRawFd};
 
 use anyhow::{Context, Result};
+use quiclab_orders::orders::ENTROPY_BYTES;
 
 nix::ioctl_write_ptr_bad!(
     /// Credits entropy to the pool, `RNDADDENTROPY`.
@@ -24,9 +25,6 @@ pub struct PoolInfo {
     byte_count: libc::c_int,
     bytes: [u8; ENTROPY_BYTES],
 }
-
-/// Bytes of entropy a run brings along: the width of the kernel's generator.
-pub const ENTROPY_BYTES: usize = 32;
 
 /// Credits `entropy` to the pool and makes the generator take it at once.
 ///

@@ -11,26 +11,15 @@ use std::{
 
 use anyhow::{Context, Result};
 use nix::mount::{MsFlags, mount};
-use quiclab_units::ByteCount;
-
-use crate::{
-    namespace::Namespace,
+use quiclab_orders::{
+    addresses::{CLIENT_ADDRESS, CLIENT_ADDRESS_V6, SERVER_ADDRESS, SERVER_ADDRESS_V6},
+    places::{CERTIFICATES, DOWNLOADS, LOGS, STACK, WWW},
     report::MOST_STRAY_FILES,
-    topology::{CLIENT_ADDRESS, CLIENT_ADDRESS_V6, SERVER_ADDRESS, SERVER_ADDRESS_V6},
 };
 
-/// What the server answers from.
-pub const WWW: &str = "/www";
-/// Where the client puts what it fetched.
-pub const DOWNLOADS: &str = "/downloads";
-/// Certificates and keys.
-pub const CERTIFICATES: &str = "/certs";
-/// What an endpoint says; its own, and kept.
-pub const LOGS: &str = "/logs";
-/// What the stack's build left.
-const STACK: &str = "/stack";
+use crate::namespace::Namespace;
 
-/// Where those folders lie, outside of the roots.
+/// Where the folders of the contract lie, outside of the roots.
 const SHARED: &str = "/shared";
 /// Where the roots are.
 const ROOTS: &str = "/roots";
@@ -78,7 +67,7 @@ pub fn shared(path: &str) -> PathBuf {
 }
 
 impl Root {
-    /// Mounts the root of `role`, whose network is `namespace`, with room for `log_limit` in its logs. Of the shared folders it
+    /// Mounts the root of `role`, whose network is `namespace`, with room for `log_limit_bytes` in its logs. Of the shared folders it
     /// has the certificates and `own`: a client that saw [`WWW`] would need no network.
     ///
     /// # Errors
@@ -88,7 +77,7 @@ impl Root {
         own: &str,
         devices: &RoleDevices,
         namespace: &Namespace,
-        log_limit: ByteCount,
+        log_limit_bytes: u64,
     ) -> Result<Self> {
         let base = Path::new(ROOTS).join(role);
         let [image, memory, folder] = ["image", "memory", "root"].map(|name| base.join(name));
@@ -123,7 +112,7 @@ impl Root {
         for path in [own, CERTIFICATES] {
             bind(&shared(path), &at(path))?;
         }
-        let limit = format!("size={},mode=1777", log_limit.as_bytes());
+        let limit = format!("size={log_limit_bytes},mode=1777");
         mount_new("tmpfs", "logs", &at(LOGS), MsFlags::empty(), &limit)?;
         mount_new("erofs", &devices.stack, &at(STACK), MsFlags::MS_RDONLY, "")?;
         let root = Self { folder, changes };

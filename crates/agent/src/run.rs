@@ -4,32 +4,36 @@ use std::{
     fs::{self, File},
     io::BufWriter,
     thread::sleep,
-    time::{Duration as Wait, Instant},
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result};
-use quiclab_units::Duration;
+use quiclab_orders::{
+    addresses::{HOST_INTERFACE, TO_CLIENT},
+    contents::Contents,
+    orders::{Listen, Machine, Orders, Transport},
+    places::WWW,
+    report::{Outcome, Report},
+};
 
 use crate::{
     counters,
+    cpu::Meter,
     endpoint::{Endpoint, First},
     namespace::Namespace,
-    orders::{Listen, Orders, Transport},
     random,
-    report::{Outcome, Report},
-    root::{Root, WWW, shared},
+    root::{Root, shared},
     send_sizes, simulator,
     tap::Tap,
     thefts,
-    topology::{self, Topology},
-    workload::Contents,
+    topology::Topology,
 };
 
 /// How often the agent looks whether the server listens, and whether queues are empty.
-const POLL: Wait = Wait::from_millis(2);
-const DRAIN_POLL: Wait = Wait::from_millis(50);
+const POLL: Duration = Duration::from_millis(2);
+const DRAIN_POLL: Duration = Duration::from_millis(50);
 /// How long queues may take to run empty once the client has ended.
-const DRAIN_LIMIT: Wait = Wait::from_secs(5);
+const DRAIN_LIMIT: Duration = Duration::from_secs(5);
 
 /// What is still open when the endpoints have ended.
 pub struct Finished<'a> {
@@ -39,8 +43,10 @@ pub struct Finished<'a> {
 }
 
 /// Does what the orders say. An agent that cannot do its work says so in the report.
-pub fn perform<'a>(orders: &'a Orders, topology: &'a Topology, roots: &'a Roots) -> Finished<'a> {
-    let mut run = Running { orders, topology, roots, taps: Vec::new(), report: empty_report() };
+///
+/// CPU time is taken from `meter`.
+pub fn perform<'a>(orders: &'a Orders, topology: &'a Topology, roots: &'a Roots, meter: Meter) -> Finished<'a> {
+    let mut run = Running { orders, topology, roots, meter, taps: Vec::new(), report: empty_report() };
     if let Err(error) = run.everything() {
         run.report.outcome = Outcome::AgentFailed { error: format!("{error:#}") };
     }
@@ -59,32 +65,22 @@ struct Running<'a> {
     orders: &'a Orders,
     topology: &'a Topology,
     roots: &'a Roots<'a>,
+    meter: Meter,
     taps: Vec<Tap>,
     report: Report,
 }
 
 impl Running<'_> {
     fn everything(&mut self) -> Result<()> {
-        random::seed_pool(&self.orders.entropy)?;
+        if let Some(machine) = &self.orders.machine {
+            random::seed_pool(&machine.entropy)?;
+            set_buffers(machine)?;
+        }
         self.lay_out_files()?;
-        set_buffers(self.orders)?;
-        self.report.offloads = self.topology.shape(&self.orders.path, &self.orders.hosts)?.into_iter().collect();
-        let drop_list = self.topology.drop_to_server(&self.orders.path)?;
+        self.report.offloads = self.topology.shape(&self.orders.network)?.into_iter().collect();
+        let drop_list = self.topology.drop_to_server(&self.orders.network)?;
         self.open_taps()?;
-        if self.orders.tap.send_sizes {
-            send_sizes::start()?;
-        }
-        if let Some(asked) = &self.orders.hosts.thefts {
-            let seed = self.orders.theft_seed.as_slice().try_into().context("theft_seed: expected 32 bytes")?;
-            thefts::begin(asked, seed, self.orders.transfer.timeout)?;
-        }
-        let transferred = self.transfer();
-        if self.orders.hosts.thefts.is_some() {
-            self.report.thefts = Some(thefts::end()?);
-        }
-        if self.orders.tap.send_sizes {
-            self.report.send_sizes = Some(send_sizes::read()?);
-        }
+        let transferred = self.transfer_on_machine()?;
         self.report.qdiscs = counters::qdiscs(self.topology)?;
         self.report.dropped_to_server = drop_list.map(|list| list.dropped()).transpose()?;
         for tap in &self.taps {
@@ -92,6 +88,25 @@ impl Running<'_> {
         }
         self.report.outcome = transferred?;
         Ok(())
+    }
+
+    /// Transfers, with what concerns the whole machine around it. The inner result is that of the transfer.
+    fn transfer_on_machine(&mut self) -> Result<Result<Outcome>> {
+        let Some(machine) = &self.orders.machine else { return Ok(self.transfer()) };
+        if machine.count_send_sizes {
+            send_sizes::start()?;
+        }
+        if let Some(asked) = &machine.thefts {
+            thefts::begin(asked, self.orders.transfer.timeout_ns)?;
+        }
+        let transferred = self.transfer();
+        if machine.thefts.is_some() {
+            self.report.thefts = Some(thefts::end()?);
+        }
+        if machine.count_send_sizes {
+            self.report.send_sizes = Some(send_sizes::read()?);
+        }
+        Ok(transferred)
     }
 
     fn lay_out_files(&self) -> Result<()> {
@@ -104,7 +119,7 @@ impl Running<'_> {
             let path = shared(WWW).join(name);
             let file = File::create(&path).with_context(|| path.display().to_string())?;
             let mut file = BufWriter::with_capacity(1 << 16, file);
-            let mut contents = Contents::new(seed, transfer.size.as_bytes());
+            let mut contents = Contents::new(seed, transfer.size_bytes);
             std::io::copy(&mut contents, &mut file).context("making a file to transfer")?;
             file.into_inner().context("making a file to transfer")?;
         }
@@ -112,22 +127,15 @@ impl Running<'_> {
     }
 
     fn open_taps(&mut self) -> Result<()> {
-        let tap = &self.orders.tap;
-        if !tap.enabled {
-            return Ok(());
-        }
-        let snaplen = |bytes: Option<quiclab_units::ByteCount>| bytes.map(|bytes| bytes.as_bytes() as u32);
+        let Some(tap) = &self.orders.tap else { return Ok(()) };
         let transfer = &self.orders.transfer;
-        let size = transfer.size.as_bytes() * transfer.names.len() as u64;
-        let size = size.max(tap.room.map_or(0, quiclab_units::ByteCount::as_bytes));
-        self.taps.push(self.topology.server.inside(|| {
-            let kept = snaplen(tap.snaplen);
-            Tap::open("sender", topology::HOST_INTERFACE, kept, ring_bytes(size, kept))
-        })?);
-        self.taps.push(self.topology.wire.inside(|| {
-            let kept = snaplen(tap.bottleneck_snaplen);
-            Tap::open("behind-bottleneck", topology::TO_CLIENT, kept, ring_bytes(size, kept))
-        })?);
+        let size = (transfer.size_bytes * transfer.names.len() as u64).max(tap.room_bytes);
+        for (name, namespace, interface, kept) in [
+            ("sender", &self.topology.server, HOST_INTERFACE, tap.snaplen_bytes),
+            ("behind-bottleneck", &self.topology.wire, TO_CLIENT, tap.bottleneck_snaplen_bytes),
+        ] {
+            self.taps.push(namespace.inside(|| Tap::open(name, interface, kept, ring_bytes(size, kept)))?);
+        }
         Ok(())
     }
 
@@ -138,8 +146,8 @@ impl Running<'_> {
                 simulator::answer(namespace)?;
             }
         }
-        let server =
-            Endpoint::start(&orders.server, orders.hosts.timer_slack, &self.topology.server, self.roots.server)?;
+        let slack = orders.timer_slack_ns;
+        let server = Endpoint::start(&orders.server, slack, &self.topology.server, self.roots.server)?;
         let outcome = match wait_until_listening(&server, &self.topology.server, orders.listen)? {
             Readiness::Listens => self.exchange(&server)?,
             Readiness::Ended => Outcome::ServerEnded,
@@ -155,16 +163,15 @@ impl Running<'_> {
     }
 
     fn exchange(&mut self, server: &Endpoint) -> Result<Outcome> {
-        sleep(wait(self.orders.start_shift));
-        let idle_before = counters::idle_centiseconds()?;
+        sleep(Duration::from_nanos(self.orders.start_shift_ns));
+        let used_before = self.meter.used()?;
         let start = Instant::now();
-        let slack = self.orders.hosts.timer_slack;
+        let slack = self.orders.timer_slack_ns;
         let client = Endpoint::start(&self.orders.client, slack, &self.topology.client, self.roots.client)?;
-        let first = client.wait_with(server, self.orders.transfer.timeout)?;
+        let first = client.wait_with(server, self.orders.transfer.timeout_ns)?;
         let elapsed = start.elapsed();
-        let idle = (counters::idle_centiseconds()? - idle_before) as f64 / 100.0;
-        self.report.client_lifetime = Some(Duration::from_nanos(elapsed.as_nanos() as u64));
-        self.report.busy_share = Some(1.0 - idle / elapsed.as_secs_f64());
+        self.report.client_lifetime_ns = Some(elapsed.as_nanos() as u64);
+        self.report.cpu_use = Some(self.meter.used()?.since(&used_before, elapsed));
         if first == First::One {
             self.drain()?;
         }
@@ -182,9 +189,8 @@ impl Running<'_> {
 
     /// Lets what is under way arrive, so that the counters and the taps can agree.
     fn drain(&mut self) -> Result<()> {
-        let path = &self.orders.path;
         let start = Instant::now();
-        sleep(wait(path.delay_to_client) + wait(path.delay_to_server));
+        sleep(Duration::from_nanos(self.orders.network.longest_delay_ns));
         while start.elapsed() < DRAIN_LIMIT {
             if counters::qdiscs(self.topology)?.iter().all(|queue| queue.backlog_packets == 0) {
                 self.report.drained = true;
@@ -207,7 +213,7 @@ enum Readiness {
 
 fn wait_until_listening(server: &Endpoint, namespace: &Namespace, listen: Listen) -> Result<Readiness> {
     let start = Instant::now();
-    while start.elapsed() < wait(listen.timeout) {
+    while start.elapsed() < Duration::from_nanos(listen.timeout_ns) {
         if namespace.inside(|| is_bound(listen))? {
             return Ok(Readiness::Listens);
         }
@@ -240,12 +246,11 @@ fn has_local_port(table: &str, port: u16) -> bool {
 }
 
 /// Buffers of every socket that does not ask for its own size.
-fn set_buffers(orders: &Orders) -> Result<()> {
-    let hosts = &orders.hosts;
-    for (name, size) in [("rmem", hosts.udp_receive_buffer), ("wmem", hosts.udp_send_buffer)] {
+fn set_buffers(machine: &Machine) -> Result<()> {
+    for (name, size_bytes) in [("rmem", machine.receive_buffer_bytes), ("wmem", machine.send_buffer_bytes)] {
         for kind in ["max", "default"] {
             let path = format!("/proc/sys/net/core/{name}_{kind}");
-            fs::write(&path, size.as_bytes().to_string()).with_context(|| path.clone())?;
+            fs::write(&path, size_bytes.to_string()).with_context(|| path.clone())?;
         }
     }
     Ok(())
@@ -264,17 +269,13 @@ fn ring_bytes(size: u64, snaplen: Option<u32>) -> u64 {
     FLOOR + packets * PER_PACKET + kept
 }
 
-fn wait(duration: Duration) -> Wait {
-    Wait::from_nanos(duration.as_nanos())
-}
-
 fn empty_report() -> Report {
     Report {
         outcome: Outcome::AgentFailed { error: "the run did not get as far as an outcome".into() },
         server: None,
         client: None,
-        client_lifetime: None,
-        busy_share: None,
+        client_lifetime_ns: None,
+        cpu_use: None,
         qdiscs: Vec::new(),
         dropped_to_server: None,
         thefts: None,

@@ -6,8 +6,9 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, Result};
 use nix::mount::MsFlags;
+use quiclab_orders::addresses::HOST_INTERFACE;
 
-use crate::{root::mount_new, topology::HOST_INTERFACE};
+use crate::root::mount_new;
 
 const TRACING: &str = "/sys/kernel/tracing";
 const EVENT: &str = "/sys/kernel/tracing/events/net/net_dev_queue";

@@ -9,8 +9,9 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use quiclab_orders::{report::TapReport, ring};
 
-use crate::{report::TapReport, ring, topology::index};
+use crate::topology::index;
 
 /// Bytes of a block of the ring; the kernel fills one after the other.
 pub const BLOCK_BYTES: usize = 1 << 20;

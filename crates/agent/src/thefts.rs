@@ -8,11 +8,12 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use quiclab_experiment::run::{TheftDistribution, Thefts};
-use quiclab_units::Duration;
+use quiclab_orders::{
+    orders::{TheftDistribution, Thefts},
+    report::Taken,
+};
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, Exp, Pareto};
-use serde::{Deserialize, Serialize};
 
 /// Where the module takes its plan and says what it took.
 const FOLDER: &str = "/sys/kernel/debug/cpu_theft";
@@ -23,23 +24,13 @@ const LONGEST_NS: f64 = 1e9;
 /// By which long thefts become rare: the mean and the variance are finite, higher moments are not.
 const PARETO_SHAPE: f64 = 2.5;
 
-/// What was taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Taken {
-    /// Number of thefts.
-    pub count: u64,
-    /// Their length together.
-    #[serde(with = "quiclab_experiment::quantity")]
-    pub time: Duration,
-}
-
-/// Begins with the thefts. They last for `time` at least before they repeat themselves, if they are not more than a million.
+/// Begins with the thefts. They last for `time_ns` at least before they repeat themselves, if they are not more than a million.
 ///
 /// # Errors
 /// Where the kernel has no such module, or does not take the plan.
-pub fn begin(thefts: &Thefts, seed: [u8; 32], time: Duration) -> Result<()> {
-    let mut left = time.as_nanos();
-    let mut draw = draws(thefts, seed)?;
+pub fn begin(thefts: &Thefts, time_ns: u64) -> Result<()> {
+    let mut left = time_ns;
+    let mut draw = draws(thefts)?;
     let pairs = from_fn(|| {
         let pair = draw();
         let has_begun = left > 0;
@@ -69,13 +60,14 @@ pub fn end() -> Result<Taken> {
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         text.trim().parse().with_context(|| format!("{}: found {text:?}", path.display()))
     };
-    Ok(Taken { count: read("count")?, time: Duration::from_nanos(read("nanoseconds")?) })
+    Ok(Taken { count: read("count")?, time_ns: read("nanoseconds")? })
 }
 
 /// Nanoseconds from the end of the theft before, at least 1, and nanoseconds of the theft.
-fn draws(thefts: &Thefts, seed: [u8; 32]) -> Result<impl FnMut() -> (u64, u64)> {
-    let [interval, length] = [thefts.interval, thefts.length].map(|mean| mean.as_nanos() as f64);
+fn draws(thefts: &Thefts) -> Result<impl FnMut() -> (u64, u64)> {
+    let [interval, length] = [thefts.interval_ns, thefts.length_ns].map(|mean| mean as f64);
     ensure!(interval >= 1.0 && length >= 1.0, "thefts: found a mean of 0, expected more");
+    let seed = thefts.seed.as_slice().try_into().context("thefts.seed: expected 32 bytes")?;
     let mut generator = ChaCha8Rng::from_seed(seed);
     let intervals = Exp::new(1.0 / interval)?;
     let exponential = Exp::new(1.0 / length)?;
@@ -96,8 +88,8 @@ mod tests {
     use super::*;
 
     fn means(distribution: TheftDistribution, seed: u8) -> (f64, f64) {
-        let thefts = Thefts { distribution, interval: Duration::from_micros(900), length: Duration::from_micros(100) };
-        let mut draw = draws(&thefts, [seed; 32]).unwrap();
+        let thefts = Thefts { seed: vec![seed; 32], distribution, interval_ns: 900_000, length_ns: 100_000 };
+        let mut draw = draws(&thefts).unwrap();
         let count = 200_000;
         let mut sums = (0.0, 0.0);
         for _ in 0..count {

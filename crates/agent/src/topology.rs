@@ -17,6 +17,7 @@
 use std::{
     fs,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    os::fd::AsRawFd,
     thread::sleep,
     time::Duration,
 };
@@ -34,40 +35,21 @@ use netlink_packet_route::{
     },
 };
 use nix::net::if_::if_nametoindex;
-use quiclab_experiment::run::{Hosts, Path};
-use std::os::fd::AsRawFd;
-
-use crate::{
-    drop_list::DropList,
-    ethtool::{self, Offloads},
-    namespace::Namespace,
-    netlink::Netlink,
-    qdisc,
+use quiclab_orders::{
+    addresses::{
+        CLIENT_ADDRESS, CLIENT_ADDRESS_V6, CLIENT_MAC, HOST_INTERFACE, SERVER_ADDRESS, SERVER_ADDRESS_V6, SERVER_MAC,
+        TO_CLIENT, TO_SERVER,
+    },
+    network::Network,
+    report::Offloads,
 };
 
-/// The server's address.
-pub const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(193, 167, 100, 100);
-/// The server's IPv6 address.
-pub const SERVER_ADDRESS_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xcafe, 0xcafe, 0x100, 0, 0, 0, 0x100);
-/// The client's address.
-pub const CLIENT_ADDRESS: Ipv4Addr = Ipv4Addr::new(193, 167, 0, 100);
-/// The client's IPv6 address.
-pub const CLIENT_ADDRESS_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xcafe, 0xcafe, 0, 0, 0, 0, 0x100);
+use crate::{drop_list::DropList, ethtool, namespace::Namespace, netlink::Netlink, qdisc};
+
 const SERVER_GATEWAYS: [IpAddr; 2] =
     [IpAddr::V4(Ipv4Addr::new(193, 167, 100, 2)), IpAddr::V6(Ipv6Addr::new(0xfd00, 0xcafe, 0xcafe, 0x100, 0, 0, 0, 2))];
 const CLIENT_GATEWAYS: [IpAddr; 2] =
     [IpAddr::V4(Ipv4Addr::new(193, 167, 0, 2)), IpAddr::V6(Ipv6Addr::new(0xfd00, 0xcafe, 0xcafe, 0, 0, 0, 0, 2))];
-/// Name of each host's only interface.
-pub const HOST_INTERFACE: &str = "eth0";
-/// The wire's interface towards the server.
-pub const TO_SERVER: &str = "to-server";
-/// The wire's interface towards the client; what leaves it has passed the bottleneck.
-pub const TO_CLIENT: &str = "to-client";
-
-/// Of the server's interface.
-pub const SERVER_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 1];
-/// Of the client's interface.
-pub const CLIENT_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 2];
 /// Reports of multicast groups are sent for some seconds after an address was given.
 const REPORTS_END: Duration = Duration::from_secs(20);
 /// EtherType "all protocols", in the upper half of `tcm_info` goes the priority.
@@ -128,19 +110,18 @@ impl Topology {
     ///
     /// # Errors
     /// Where the kernel lacks a discipline or refuses its parameters.
-    pub fn shape(&self, path: &Path, hosts: &Hosts) -> Result<Vec<(String, Offloads)>> {
-        self.wire.inside(|| {
-            let mut netlink = Netlink::open()?;
-            for message in qdisc::bottleneck(index(TO_CLIENT)?, path) {
-                add_qdisc(&mut netlink, message)?;
-            }
-            add_qdisc(&mut netlink, qdisc::return_path(index(TO_SERVER)?, path, hosts))
-        })?;
-        self.server.inside(|| {
-            let mut netlink = Netlink::open()?;
-            let mut messages = qdisc::server(index(HOST_INTERFACE)?, hosts).into_iter();
-            messages.try_for_each(|message| add_qdisc(&mut netlink, message))
-        })?;
+    pub fn shape(&self, network: &Network) -> Result<Vec<(String, Offloads)>> {
+        for (namespace, interface, disciplines) in [
+            (&self.wire, TO_CLIENT, &network.to_client),
+            (&self.wire, TO_SERVER, &network.to_server),
+            (&self.server, HOST_INTERFACE, &network.server),
+        ] {
+            namespace.inside(|| {
+                let mut netlink = Netlink::open()?;
+                let mut messages = qdisc::nested(index(interface)?, disciplines).into_iter();
+                messages.try_for_each(|message| add_qdisc(&mut netlink, message))
+            })?;
+        }
         let mut offloads = Vec::new();
         for (namespace, interface) in [
             (&self.server, HOST_INTERFACE),
@@ -154,17 +135,17 @@ impl Topology {
         Ok(offloads)
     }
 
-    /// Drops the packets that `path` lists on their way to the server, where they come out of the client's interface. `None`
+    /// Drops the packets that `network` lists on their way to the server, where they come out of the client's interface. `None`
     /// where it lists none: then nothing is installed.
     ///
     /// # Errors
     /// Where the kernel lacks bpf(2) or the filter `bpf`.
-    pub fn drop_to_server(&self, path: &Path) -> Result<Option<DropList>> {
-        if path.drops_to_server.is_empty() {
+    pub fn drop_to_server(&self, network: &Network) -> Result<Option<DropList>> {
+        if network.drops_to_server.is_empty() {
             return Ok(None);
         }
         let install = || {
-            let list = DropList::load(&path.drops_to_server)?;
+            let list = DropList::load(&network.drops_to_server)?;
             let filter = entrance_filter(index(TO_CLIENT)?, DROP_PRIORITY, DropList::FILTER, list.options());
             let message = RouteNetlinkMessage::NewTrafficFilter(filter);
             Netlink::open()?.create(message).with_context(|| format!("filter {}", DropList::FILTER))?;

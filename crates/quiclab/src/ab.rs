@@ -24,11 +24,11 @@ use quiclab_experiment::{
     settings_text,
 };
 use quiclab_report::{Comparison, Question, ReportInput};
-use quiclab_testbed::perform::Interrupted;
+use quiclab_testbed::{laboratory::Laboratory, perform::Interrupted};
 
 use crate::{
     cli::{AbArguments, Output, RunArguments, SetOptions, StackOptions},
-    laboratory::Laboratory,
+    laboratory::open as open_laboratory,
     results::Results,
     run, signals,
 };
@@ -70,7 +70,7 @@ pub fn ab(arguments: &AbArguments) -> Result<u8> {
     let open = |side: &Side| {
         let own = side.stack.iter().cloned().collect();
         let stacks = StackOptions { folder: arguments.stacks.clone(), own, rebuild: arguments.rebuild };
-        Laboratory::open(&stacks, stop.clone())
+        open_laboratory(&stacks, stop.clone())
     };
     let laboratories = [open(&sides[0])?, open(&sides[1])?];
     let bench =

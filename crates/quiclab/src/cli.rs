@@ -11,8 +11,12 @@ mod stacks_try;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{
+    Args, Parser, Subcommand,
+    builder::{PossibleValue, PossibleValuesParser},
+};
 use quiclab_metrics::DEFAULT_TRAIN_THRESHOLD;
+use quiclab_testbed::testbed::TESTBEDS;
 use quiclab_units::{ByteCount, Duration};
 
 pub use ab::{AbArguments, Budget, JudgeOptions};
@@ -70,15 +74,6 @@ pub enum Verb {
     Prepare(PrepareArguments),
 }
 
-/// Where runs happen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Testbed {
-    /// Real stacks and kernels in QEMU, in virtual time
-    Vm,
-    /// A simulator: models of TCP, and stacks without sockets on modelled hosts
-    Sim,
-}
-
 /// Arguments of `quiclab run`.
 #[derive(Debug, Args)]
 pub struct RunArguments {
@@ -97,13 +92,13 @@ pub struct RunArguments {
     #[command(flatten)]
     pub set: SetOptions,
     /// Where to run it [default: vm for transfers between stacks, sim for flows of models, which run nowhere else]
-    #[arg(long, value_name = "TESTBED")]
-    pub testbed: Option<Testbed>,
+    #[arg(long, value_name = "TESTBED", value_parser = testbeds())]
+    pub testbed: Option<String>,
     /// Number of virtual machines or simulations in parallel; does not affect results [default: one per core]
     #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
     /// Folder for the records and the report [default: results/EXPERIMENT, followed by -PROFILE, by what --set and --stack change, and
-    /// by -sim with --testbed sim]; with a folder of files, each gets its own folder inside it [default: results]
+    /// by -TESTBED with another testbed than vm]; with a folder of files, each gets its own folder inside it [default: results]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Time limit of a run, in seconds of real time
@@ -428,6 +423,15 @@ pub struct Output {
     /// Print JSON to standard output instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+/// What `--testbed` takes.
+fn testbeds() -> PossibleValuesParser {
+    let value = |make: &fn() -> std::sync::Arc<dyn quiclab_testbed::testbed::Testbed>| {
+        let testbed = make();
+        PossibleValue::new(testbed.name()).help(testbed.about())
+    };
+    PossibleValuesParser::new(TESTBEDS.iter().map(value))
 }
 
 fn parse_positive<T>(text: &str) -> Result<T, String>

@@ -13,13 +13,14 @@ use quiclab_testbed::{
         kernel_build,
         machine::{QEMU_PACKAGE, qemu_version},
         priority,
+        testbed::agent,
     },
 };
 use serde::Serialize;
 
 use crate::{
     cli::DoctorArguments,
-    laboratory::{Laboratory, agent},
+    laboratory::open,
     output, signals,
 };
 
@@ -136,12 +137,12 @@ fn resources() -> Vec<Check> {
 
 /// Toolchains and packages of the stacks (each is needed for that stack alone), and what is already in the cache.
 fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
-    let laboratory = match Laboratory::open(&arguments.stacks, signals::stop_flag()?) {
+    let laboratory = match open(&arguments.stacks, signals::stop_flag()?) {
         Ok(laboratory) => laboratory,
         Err(error) => return Ok(vec![bad("stacks", first_line(&error), "--stacks DIR".to_owned())]),
     };
     let mut checks = Vec::new();
-    for manifest in laboratory.usual() {
+    for manifest in laboratory.supplies.usual() {
         let name = format!("to build {}", manifest.name);
         let tools = manifest.build.host_tools.iter().filter(|tool| find(tool).is_none()).cloned().collect::<Vec<_>>();
         let packages =
@@ -171,8 +172,8 @@ fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
     });
     let made =
         |found: bool| if found { "in the cache" } else { "not built yet; quiclab run or quiclab prepare builds it" };
-    checks.push(good("kernel 6.1", made(Kernel::find(&laboratory.cache, "6.1").is_some()).to_owned()));
-    let image = Image::find(&laboratory.cache, &Default::default());
+    checks.push(good("kernel 6.1", made(Kernel::find(&laboratory.supplies.cache, "6.1").is_some()).to_owned()));
+    let image = Image::find(&laboratory.supplies.cache, &Default::default());
     checks.push(good("root file system of the guests", made(image.is_some()).to_owned()));
     Ok(checks)
 }

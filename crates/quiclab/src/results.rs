@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs::{self, File},
     path::{Path, PathBuf},
+    sync::atomic::AtomicBool,
 };
 
 use anyhow::{Context, Result, bail};
@@ -11,8 +12,9 @@ use quiclab_experiment::{Expectation, Plan, Published, id_of_folder, run::Settin
 use quiclab_report::{FailureRow, ReportInput, RunRow};
 use quiclab_testbed::{
     contract::SERVER_PORT,
+    lock::{RecordLock, remove_leftovers},
     measure::{SENDER_TAP, congestion_windows},
-    record::{Record, Records},
+    record::{FAILURE_FILE, Record, Records},
 };
 use quiclab_wire::CaptureReader;
 use rayon::prelude::*;
@@ -22,8 +24,6 @@ use crate::{folder, run_page};
 
 /// What is known of a run that failed stands here, below a folder with the name its record would have had.
 pub const FAILURES_FOLDER: &str = "failed";
-/// Why it failed.
-pub const FAILURE_FILE: &str = "failure.txt";
 /// Groups whose first run gets a page of its own with the report; `quiclab report RECORD` makes one of any run.
 const MOST_RUN_PAGES: usize = 24;
 /// What the records belong to.
@@ -131,29 +131,27 @@ impl Results {
         self.folder.join(FAILURES_FOLDER)
     }
 
-    /// Keeps other processes from writing here until the file is dropped, and clears what a killed one left.
+    /// Removes what killed processes left here. What other processes are writing stays.
     ///
     /// # Errors
-    /// Where another process is at work here.
-    pub fn lock(&self) -> Result<File> {
-        let file = folder::lock(&self.folder)?;
-        self.records.remove_leftovers()?;
-        Ok(file)
+    /// Where something cannot be removed.
+    pub fn remove_leftovers(&self) -> Result<usize> {
+        remove_leftovers(self.records.folder())
     }
 
-    /// The names that the records of `names` have here: the identity at the end counts, so that a record is found under another
-    /// label as well. One that is not there, or cannot be read, keeps its name and comes with false.
-    ///
-    /// # Errors
-    /// Where the folder cannot be read.
-    pub fn find(&self, names: &[String]) -> Result<Vec<(String, bool)>> {
-        let by_id = self.records.by_id()?;
-        let find = |name: &String| {
-            let mut there = [Some(name), id_of_folder(name).and_then(|id| by_id.get(id))].into_iter().flatten();
-            let is_whole = |name: &&String| self.records.contains(name) && self.records.load(name).is_ok();
-            there.find(is_whole).map_or_else(|| (name.clone(), false), |there| (there.clone(), true))
-        };
-        Ok(names.iter().map(find).collect())
+    /// Keeps other processes from writing index and report until it is dropped. They hold it for a moment only.
+    fn lock(&self) -> Result<RecordLock> {
+        RecordLock::take(&self.folder, "report", &AtomicBool::new(false))
+    }
+
+    /// The name that the record `name` has here, and whether it is there: the identity at the end counts, so that a record is found under
+    /// another label as well. One that is not there, or cannot be read, keeps its name. `by_id` are the [records](Records::by_id) of this
+    /// folder.
+    pub fn find_in(&self, by_id: &BTreeMap<String, String>, name: &str) -> (String, bool) {
+        let other = id_of_folder(name).and_then(|id| by_id.get(id)).map(String::as_str);
+        let is_whole = |name: &&str| self.records.contains(name) && self.records.load(name).is_ok();
+        let found = [Some(name), other].into_iter().flatten().find(is_whole);
+        (found.unwrap_or(name).to_owned(), found.is_some())
     }
 
     /// Writes the index.
@@ -161,6 +159,7 @@ impl Results {
     /// # Errors
     /// Where it cannot be written.
     pub fn write_index(&self, index: &Index) -> Result<()> {
+        let _lock = self.lock()?;
         folder::write(&self.folder, INDEX_FILE, &(serde_json::to_string_pretty(index)? + "\n")).map(drop)
     }
 
@@ -180,6 +179,7 @@ impl Results {
     /// # Errors
     /// Where a record cannot be read or the report not written.
     pub fn report(&self) -> Result<Written> {
+        let _lock = self.lock()?;
         let input = self.report_input()?;
         folder::write(&self.folder, "report.md", &quiclab_report::render_markdown(&input))?;
         folder::write(&self.folder, "report.json", &quiclab_report::render_json(&input))?;

@@ -7,10 +7,10 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use quiclab_agent::endpoint::QLOG;
 use quiclab_metrics::{
     AnalysisSettings, SenderLogMeter, SeriesPoint, TIMELINE_POINTS, TimelineMeter, analyze as analyze_capture,
 };
+use quiclab_orders::places::QLOG;
 use quiclab_report::RunPage;
 use quiclab_testbed::{contract::SERVER_PORT, measure::SENDER_TAP, record::Record};
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, Role, read_qlog};

@@ -122,7 +122,7 @@ fn where_one_side_fails_in_half_of_its_runs_the_rest_is_compared_and_it_is_said(
         compared(&side(&[QUIET.as_slice(), &[37.4e6]].concat(), &[]), &failing, &["goodput_wire_bps < -5%"]);
     assert!(!comparison.failures.differ, "3 of 6 against 0 of 6 can be chance: {}", comparison.failures.p);
     let text = &comparison.verdict[0].text;
-    assert!(text.contains("slower") && text.ends_with("of the runs that did not fail only"), "{text}");
+    assert!(text.contains("slower") && text.ends_with("only for the runs that did not fail"), "{text}");
     let shown = render_comparison_terminal(&comparison, None);
     assert!(shown.contains("0 of 6 runs of A failed, 3 of 6 of B"), "{shown}");
     assert!(shown.contains("pr-05: the client ended with exit status 1"), "{shown}");

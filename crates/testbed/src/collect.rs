@@ -9,22 +9,21 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use quiclab_agent::{
+use quiclab_experiment::run::Run;
+use quiclab_orders::{
+    contents::Contents,
     report::{Outcome, ProcessEnd, Report},
     ring,
     slot::{self, BLOCK, Manifest, RESULTS_MAGIC, SlotError},
-    workload::Contents,
 };
-use quiclab_experiment::run::{Run, Versions};
-use quiclab_metrics::RunMetrics;
 use quiclab_units::Time;
 use quiclab_wire::{CaptureWriter, Direction, PacketToWrite, TapDescription};
 
 use crate::{
     contract::{SERVER_PORT, contents_seed, file_names},
     hash,
-    measure::{measure_record, server_queue},
-    record::{CAPTURE_FILE, METRICS_FILE, PATH_FILE, RUN_FILE, RunFile, WRONG_FILES_FILE},
+    measure::server_queue,
+    record::{CAPTURE_FILE, PATH_FILE, WRONG_FILES_FILE},
 };
 
 /// The endpoints' TLS secrets, in a record.
@@ -221,20 +220,6 @@ impl Results {
         }
         self.write_endpoint_files(folder)?;
         self.write_capture(&folder.join(CAPTURE_FILE))
-    }
-
-    /// Writes the record's files into `folder` and returns the metrics.
-    ///
-    /// # Errors
-    /// Where something cannot be read or written.
-    pub fn write_record(&self, folder: &Path, run: &Run, versions: &Versions) -> Result<RunMetrics> {
-        let write = |name: &str, text: String| fs::write(folder.join(name), text).with_context(|| name.to_owned());
-        let run_file = RunFile { id: run.id(versions), run: run.clone(), versions: versions.clone() };
-        write(RUN_FILE, toml::to_string(&run_file)?)?;
-        self.write_what_happened(folder, run)?;
-        let metrics = measure_record(&folder.join(CAPTURE_FILE), run, self.report())?;
-        write(METRICS_FILE, metrics.to_json())?;
-        Ok(metrics)
     }
 
     fn write_capture(&self, path: &Path) -> Result<()> {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use quiclab_agent::root::{CERTIFICATES, DOWNLOADS, LOGS, WWW};
 use quiclab_experiment::{
     run::{Http, IpVersion, Run, Workload, word},
     server_test_case,
     stack::{Contract, Role, StackManifest},
 };
+use quiclab_orders::places::{CERTIFICATES, DOWNLOADS, LOGS, QLOG, WWW};
 use quiclab_units::Duration;
 use sha2::{Digest, Sha256};
 
@@ -57,7 +57,7 @@ pub(crate) fn environment(role: Role, run: &Run, stack: &StackManifest) -> BTree
     }
     let interop_runner = stack.guest.contract == Contract::InteropRunner;
     if settings.tap.qlog || interop_runner {
-        set("QLOGDIR", format!("{LOGS}/{}/", quiclab_agent::endpoint::QLOG));
+        set("QLOGDIR", format!("{LOGS}/{}/", QLOG));
     }
     if interop_runner {
         // There, and empty, where nobody says anything else.

@@ -8,17 +8,17 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use quiclab_agent::{
-    counters::QdiscCounters,
-    endpoint::QLOG,
-    report::{MOST_STRAY_FILES, Report},
-    topology::TO_CLIENT,
-};
 use quiclab_experiment::run::{Pacing, Run};
 use quiclab_metrics::{
     AnalysisSettings, Observation, Plan, PlannedListError, PlannedTimes, RunMetrics, SlowStartLog, WarningCode,
     WindowChanges, analyze, measure,
 };
+use quiclab_orders::{
+    addresses::TO_CLIENT,
+    places::QLOG,
+    report::{MOST_STRAY_FILES, QdiscCounters, Report},
+};
+use quiclab_units::Duration;
 use quiclab_wire::{
     CaptureReader, Dissector, DissectorSettings, QlogEventKind, QlogMetrics, QlogPacket, QlogSpace, Role, read_qlog,
 };
@@ -59,10 +59,10 @@ pub fn measure_record(capture: &Path, run: &Run, report: &Report) -> Result<RunM
         sender_tap: SENDER_TAP,
         bottleneck_tap: (report.taps.len() > 1).then_some(BOTTLENECK_TAP),
         response_bytes,
-        client_lifetime: report.client_lifetime,
+        client_lifetime: report.client_lifetime_ns.map(Duration::from_nanos),
         queue_drops_packets: bottleneck.map(|queue| u64::from(queue.drops)),
         capture_losses_packets: losses(report),
-        cpu_busy_share: report.busy_share,
+        cpu_busy_share: report.cpu_use.map(|used| used.share),
         ..Observation::of_port(SERVER_PORT)
     };
     let mut metrics = measure(&analysis, &observation);

@@ -9,7 +9,7 @@ use std::{
 use quiclab_experiment::stack::StackManifest;
 use quiclab_metrics::RunMetrics;
 
-use crate::collect::RunFailure;
+use crate::{collect::RunFailure, vm::priority::cores};
 
 /// A stack in one role of a run; `S` is its files, as the testbed has them.
 #[derive(Debug)]
@@ -70,6 +70,17 @@ pub struct HostUse {
     pub cpu_seconds: f64,
     /// Largest resident memory in bytes.
     pub resident_bytes: u64,
+}
+
+impl Host {
+    /// This machine, for worker number `worker`: a core of its own, as long as there are enough.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub fn of_worker(worker: usize, stop: Arc<AtomicBool>, patience: Duration) -> anyhow::Result<Self> {
+        let cores = cores()?;
+        Ok(Self { core: cores[worker % cores.len()], stop, patience })
+    }
 }
 
 /// A run that went well.

@@ -7,15 +7,15 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use quiclab_agent::report::Report;
 use quiclab_experiment::{
     id_of_folder,
     run::{Run, Versions},
 };
 use quiclab_metrics::{MetricsFileError, RunMetrics};
+use quiclab_orders::report::Report;
 use serde::{Deserialize, Serialize};
 
-use crate::measure::measure_record;
+use crate::{lock::aside_prefix, measure::measure_record};
 
 /// The resolved run and what it was made with.
 pub const RUN_FILE: &str = "run.toml";
@@ -25,12 +25,14 @@ pub const CAPTURE_FILE: &str = "wire.pcapng";
 pub const WRONG_FILES_FILE: &str = "files.txt";
 /// Counters of every queue, offload settings as found.
 pub const PATH_FILE: &str = "path.json";
+/// Of a run that failed: why.
+pub const FAILURE_FILE: &str = "failure.txt";
 /// The metrics and the warnings.
 pub const METRICS_FILE: &str = "metrics.json";
 /// Files that must be the same when a run is repeated.
 pub const COMPARED_FILES: &[&str] = &[RUN_FILE, CAPTURE_FILE, PATH_FILE, METRICS_FILE];
 /// Prefix of folders that are not whole yet.
-const ASIDE: &str = ".partial-";
+pub(crate) const ASIDE: &str = ".partial-";
 
 /// What stands in `run.toml`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,6 +111,11 @@ impl Records {
         Ok(Self { folder: folder.to_path_buf() })
     }
 
+    /// The folder of the records.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// True where a whole record of that name is there.
     pub fn contains(&self, name: &str) -> bool {
         self.folder.join(name).join(METRICS_FILE).is_file()
@@ -152,22 +159,6 @@ impl Records {
         Ok(names)
     }
 
-    /// Removes what an earlier process left unfinished. To be called by the only process that writes here.
-    ///
-    /// # Errors
-    /// Where something cannot be removed.
-    pub fn remove_leftovers(&self) -> Result<usize> {
-        let mut removed = 0;
-        for entry in fs::read_dir(&self.folder).with_context(|| self.folder.display().to_string())? {
-            let entry = entry?;
-            if entry.file_name().to_string_lossy().starts_with(ASIDE) {
-                fs::remove_dir_all(entry.path()).with_context(|| entry.path().display().to_string())?;
-                removed += 1;
-            }
-        }
-        Ok(removed)
-    }
-
     /// Takes over the whole record `theirs` of another folder as `name`: the same run of another experiment. Its files are linked where
     /// the disk can do that, and copied otherwise.
     ///
@@ -179,13 +170,13 @@ impl Records {
         draft.finish()
     }
 
-    /// A folder for the record `name`, under another name until it is whole.
+    /// A folder for the record `name`, under another name until it is whole. For who holds the [lock](crate::lock) on it.
     ///
     /// # Errors
     /// Where it cannot be made.
     pub fn begin(&self, name: &str) -> Result<Draft> {
         let aside = tempfile::Builder::new()
-            .prefix(ASIDE)
+            .prefix(&aside_prefix(name))
             .tempdir_in(&self.folder)
             .with_context(|| self.folder.display().to_string())?;
         Ok(Draft { aside, target: self.folder.join(name) })
@@ -214,6 +205,12 @@ impl Draft {
     /// Where to write.
     pub fn folder(&self) -> &Path {
         self.aside.path()
+    }
+
+    /// Gives up the record, and leaves its files where they are, as a process does that is killed.
+    #[cfg(test)]
+    pub(crate) fn keep(self) -> PathBuf {
+        self.aside.keep()
     }
 
     /// Makes the record whole.
@@ -291,16 +288,6 @@ mod tests {
         assert_eq!(one.by_id().unwrap(), BTreeMap::from([("0123456789abcdef".to_owned(), old.to_owned())]));
         other.adopt(new, &one, old).unwrap();
         assert_eq!(other.names().unwrap(), [new]);
-    }
-
-    #[test]
-    fn what_a_killed_process_left_is_removed() {
-        let folder = tempfile::tempdir().unwrap();
-        let records = Records::open(folder.path()).unwrap();
-        let left = records.begin("x").unwrap().aside.keep();
-        assert!(left.exists());
-        assert_eq!(records.remove_leftovers().unwrap(), 1);
-        assert!(!left.exists());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod content;
 mod made;
 mod objects;
+pub mod own;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -6,17 +6,17 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use quiclab_agent::report::{Outcome, ProcessEnd};
 use quiclab_interop::{Case, End, EndpointFacts, Entry, Facts, FactsSettings, Verdict, judge};
+use quiclab_orders::report::{Outcome, ProcessEnd};
 use quiclab_testbed::{
     contract::SERVER_PORT,
     measure::SENDER_TAP,
-    record::{CAPTURE_FILE, PATH_FILE, PathFile, WRONG_FILES_FILE},
+    record::{CAPTURE_FILE, FAILURE_FILE, PATH_FILE, PathFile, WRONG_FILES_FILE},
 };
 use quiclab_wire::CaptureReader;
 
 use super::selection::Pairing;
-use crate::results::{FAILURE_FILE, FAILURES_FOLDER};
+use crate::results::FAILURES_FOLDER;
 
 /// True where the run `name` has been performed, well or not. What only the testbed failed at has not.
 pub fn is_there(folder: &Path, name: &str) -> bool {
@@ -61,7 +61,7 @@ fn verdict(pairing: &Pairing, folder: &Path, name: &str) -> Result<(Verdict, Opt
         return Ok((failed(message.map_or_else(|_| "it was not run".to_owned(), |text| text.trim().to_owned())), None));
     };
     let report = report(&place)?;
-    Ok((verdict_of(pairing.case, &place)?, report.client_lifetime.map(|time| time.as_nanos())))
+    Ok((verdict_of(pairing.case, &place)?, report.client_lifetime_ns))
 }
 
 /// The verdict on the run whose files are in `place`, for people who watch.

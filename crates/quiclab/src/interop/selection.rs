@@ -8,10 +8,11 @@ use quiclab_experiment::{
     stack::{Role, StackManifest, common_http},
 };
 use quiclab_interop::{CASES, Case};
+use quiclab_testbed::laboratory::Laboratory;
 use quiclab_wire::Role as Side;
 
 use super::runs::run_of;
-use crate::{cli::InteropArguments, laboratory::Laboratory, stacks::implementations};
+use crate::{cli::InteropArguments, stacks::implementations};
 
 /// What is to be run.
 pub struct Selection {
@@ -108,11 +109,11 @@ fn chosen(names: &[String], role: Role, arguments: &InteropArguments, laboratory
 
 fn stacks<'a>(names: &[String], role: Role, laboratory: &'a Laboratory) -> Result<Vec<&'a StackManifest>> {
     if names.is_empty() {
-        return Ok(laboratory.usual().filter(|manifest| manifest.is_quic() && manifest.has(role)).collect());
+        return Ok(laboratory.supplies.usual().filter(|manifest| manifest.is_quic() && manifest.has(role)).collect());
     }
     let mut chosen = Vec::new();
     for name in names.iter().collect::<BTreeSet<_>>() {
-        let manifest = &laboratory.source(name)?.manifest;
+        let manifest = &laboratory.supplies.source(name)?.manifest;
         if !manifest.is_quic() || !manifest.has(role) {
             bail!("{name}: has no QUIC {}; expected a stack with one", quiclab_experiment::run::word(&role));
         }
@@ -144,5 +145,5 @@ fn run_if_supported(
     if !client.test_cases.client.contains(case.client_test_case) || !client.ip.contains(&case.ip) || !speaks {
         return Ok(Err(Side::Client));
     }
-    run_of(case, &server.name, &client.name, seed, &laboratory.manifests()).map(Ok)
+    run_of(case, &server.name, &client.name, seed, &laboratory.supplies.manifests()).map(Ok)
 }

@@ -15,13 +15,13 @@ use quiclab_experiment::{
     run::Http,
     stack::{StackManifest, TEST_CASES},
 };
-use quiclab_testbed::{cache::Cache, hash, oci, stack::MANIFEST};
+use quiclab_testbed::{cache::Cache, hash, laboratory::Laboratory, oci, stack::MANIFEST, supplies::IMPORTED};
 use serde_json::json;
 
 use super::implementations::{Implementation, imported_name, name_to_import, read};
 use crate::{
     cli::{RoleChoice, StacksImportArguments},
-    laboratory::{IMPORTED, Laboratory},
+    laboratory::open,
     output, signals,
 };
 
@@ -55,7 +55,7 @@ struct Claims {
 /// An archive or a file that cannot be used, a name that is taken, a missing program, or an interruption.
 pub fn import(arguments: &StacksImportArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
-    let laboratory = Laboratory::open(&arguments.stacks, stop.clone())?;
+    let laboratory = open(&arguments.stacks, stop.clone())?;
     let claims = |name: String, role| claims(arguments, name, role);
     let mut rows = Vec::new();
     let mut left_out = 0_usize;
@@ -129,12 +129,12 @@ fn check_name(name: &str) -> Result<()> {
 fn import_archive(laboratory: &Laboratory, archive: &Path, claims: &Claims, stop: &AtomicBool) -> Result<bool> {
     let name = &claims.name;
     check_name(name)?;
-    if laboratory.sources.contains_key(name) && !laboratory.is_imported(name) {
+    if laboratory.supplies.sources.contains_key(name) && !laboratory.supplies.is_imported(name) {
         bail!(
             "--name {name}: found a stack of this name that is not an image, expected a new name\nhint: --name {name}-image"
         );
     }
-    let cache = &laboratory.cache;
+    let cache = &laboratory.supplies.cache;
     let key = key(archive, claims)?;
     let is_current = |folder: &Path| fs::read_to_string(folder.join(KEY_FILE)).is_ok_and(|found| found == key);
     cache.replace(&format!("{IMPORTED}/{name}"), is_current, |folder| {
@@ -153,7 +153,7 @@ fn import_implementation(
     claims: &Claims,
     stop: &AtomicBool,
 ) -> Result<()> {
-    let work = work_folder(&laboratory.cache)?;
+    let work = work_folder(&laboratory.supplies.cache)?;
     let archive: PathBuf = work.path().join("image.tar");
     save::save(&implementation.image, &archive, &claims.name, stop)?;
     import_archive(laboratory, &archive, claims, stop).map(drop)

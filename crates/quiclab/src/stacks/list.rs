@@ -6,17 +6,17 @@ use anyhow::Result;
 use quiclab_experiment::stack::StackManifest;
 use serde::Serialize;
 
-use crate::{cli::StacksListArguments, laboratory::Laboratory, output, signals};
+use crate::{cli::StacksListArguments, laboratory::open, output, signals};
 
 /// Prints the table of stacks, or everything of those that are named.
 ///
 /// # Errors
 /// Where there are none, or a manifest is wrong.
 pub fn list(arguments: &StacksListArguments) -> Result<u8> {
-    let laboratory = Laboratory::open(&arguments.stacks, signals::stop_flag()?)?;
+    let laboratory = open(&arguments.stacks, signals::stop_flag()?)?;
     let chosen: Vec<_> = match &arguments.names[..] {
-        [] => laboratory.usual().collect(),
-        names => names.iter().map(|name| Ok(&laboratory.source(name)?.manifest)).collect::<Result<_>>()?,
+        [] => laboratory.supplies.usual().collect(),
+        names => names.iter().map(|name| Ok(&laboratory.supplies.source(name)?.manifest)).collect::<Result<_>>()?,
     };
     if arguments.output.json {
         output::print(&(serde_json::to_string_pretty(&chosen)? + "\n"))?;

@@ -16,13 +16,13 @@ use quiclab_experiment::error::nearest;
 use quiclab_testbed::{
     cache::Cache,
     loopback::{self, Root},
-    stack::{Source, has_files, packages, prepare_files},
+    stack::{Source, has_files, own::own_stack, packages, prepare_files},
     vm::image::Image,
 };
 use serde::Serialize;
 
 use super::said::{self, Said};
-use crate::{cli::StacksTryArguments, output, own_stack::own_stack, signals};
+use crate::{cli::StacksTryArguments, output, signals};
 use bench::{Bench, Stack};
 use capture::Capture;
 use checks::{Check, Stacks, kinds};

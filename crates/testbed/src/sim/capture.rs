@@ -12,7 +12,7 @@ use etherparse::{
     IpDscp, IpEcn, IpHeaders, Ipv4Extensions, Ipv4Header, Ipv6Extensions, Ipv6FlowLabel, Ipv6Header, PacketBuilder,
     ip_number::UDP,
 };
-use quiclab_agent::report::TapReport;
+use quiclab_orders::report::TapReport;
 use quiclab_sim::transfer::{Side, Sighting, Tap};
 use quiclab_units::Time;
 use quiclab_wire::{CaptureWriter, Direction, PacketToWrite, TapDescription};

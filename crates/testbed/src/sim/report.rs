@@ -2,12 +2,11 @@
 
 use std::{collections::BTreeMap, os::unix::process::ExitStatusExt, process::ExitStatus};
 
-use quiclab_agent::{
-    counters::QdiscCounters,
-    report::{Outcome, ProcessEnd, Report},
-    topology::{HOST_INTERFACE, TO_CLIENT, TO_SERVER},
-};
 use quiclab_experiment::run::{IpVersion, Qdisc, Run};
+use quiclab_orders::{
+    addresses::{HOST_INTERFACE, TO_CLIENT, TO_SERVER},
+    report::{CpuUse, CpuUser, Outcome, ProcessEnd, QdiscCounters, Report},
+};
 use quiclab_path::pipeline::Account;
 use quiclab_sim::transfer::{self, End, FRAME_OVERHEAD, IPV6_MORE, Side, Sighting, Tap, host::HostUse};
 use quiclab_units::Duration;
@@ -82,8 +81,8 @@ fn empty_report() -> Report {
         outcome: Outcome::Done,
         server: None,
         client: None,
-        client_lifetime: None,
-        busy_share: None,
+        client_lifetime_ns: None,
+        cpu_use: None,
         qdiscs: Vec::new(),
         dropped_to_server: None,
         thefts: None,
@@ -100,7 +99,6 @@ fn empty_report() -> Report {
 /// What is known of a run that came to an end, but for its taps.
 pub(super) fn report_of(run: &Run, outcome: &transfer::Outcome, passed: &Passed) -> Report {
     let lifetime = outcome.client_lifetime;
-    let share = |used: HostUse| used.busy.as_nanos() as f64 / lifetime.as_nanos().max(1) as f64;
     let wire = |interface: &str, kind: &str, account: &Account, bytes: u64| QdiscCounters {
         packets: account.left as u32,
         bytes,
@@ -136,14 +134,20 @@ pub(super) fn report_of(run: &Run, outcome: &transfer::Outcome, passed: &Passed)
         },
         server: end(outcome.server),
         client: end(outcome.client),
-        client_lifetime: Some(lifetime),
-        // Two hosts have two CPUs: the busier one is what could limit the transfer.
-        busy_share: Some(share(outcome.server).max(share(outcome.client))),
+        client_lifetime_ns: Some(lifetime.as_nanos()),
+        cpu_use: Some(cpu_use(outcome.server, outcome.client, lifetime)),
         qdiscs,
         dropped_to_server: lists_drops.then_some(outcome.listed_drops),
         drained: outcome.is_silent,
         ..empty_report()
     }
+}
+
+/// Of two hosts with a CPU each, that of the busier one: it is what could limit the transfer.
+fn cpu_use(server: HostUse, client: HostUse, lifetime: Duration) -> CpuUse {
+    let time_ns = server.busy.max(client.busy).as_nanos();
+    let share = time_ns as f64 / lifetime.as_nanos().max(1) as f64;
+    CpuUse { of: CpuUser::Machine, time_ns, cpus: 1, share }
 }
 
 /// Of a discipline at the root of an interface.
@@ -168,8 +172,8 @@ fn process_end(status: Option<ExitStatus>, busy: Duration) -> ProcessEnd {
     ProcessEnd {
         exit_code: status.and_then(|status| status.code()),
         signal: status.and_then(|status| status.signal()),
-        user_time: busy,
-        system_time: Duration::default(),
+        user_time_ns: busy.as_nanos(),
+        system_time_ns: 0,
         processes_left: 0,
         stray_files: Vec::new(),
     }

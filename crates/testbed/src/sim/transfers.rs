@@ -10,14 +10,15 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use quiclab_agent::{
-    report::Report,
-    topology::{CLIENT_ADDRESS, CLIENT_ADDRESS_V6, CLIENT_MAC, SERVER_ADDRESS, SERVER_ADDRESS_V6, SERVER_MAC},
-    workload::Contents,
-};
 use quiclab_experiment::{
     run::{FairQueueing, HostModel, Hosts, IpVersion, Qdisc, Run, Versions},
     stack::Role,
+};
+use quiclab_orders::{
+    addresses::{CLIENT_ADDRESS, CLIENT_ADDRESS_V6, CLIENT_MAC, SERVER_ADDRESS, SERVER_ADDRESS_V6, SERVER_MAC},
+    contents::Contents,
+    places::QLOG,
+    report::Report,
 };
 use quiclab_sim::transfer::{
     End, Failed, Side, Transfer,
@@ -36,9 +37,9 @@ use crate::{
     collect::{Download, KEY_LOGS, RunFailure, check_downloads, secrets_of},
     contract::{SERVER_PORT, contents_seed, derive, environment, file_names},
     hash,
-    measure::measure_record,
-    perform::{Host, HostUse, Interrupted, PerformError, Performed, Sides},
-    record::{CAPTURE_FILE, METRICS_FILE, PATH_FILE, RUN_FILE, Records, RunFile},
+    perform::{Host, HostUse, Interrupted, Sides},
+    record::{CAPTURE_FILE, PATH_FILE},
+    testbed::{Attempt, Place},
 };
 
 /// The client's UDP port: the first of the range for them (RFC 6335).
@@ -124,46 +125,19 @@ pub fn versions(run: &Run, sides: Sides<Program>) -> Result<Versions> {
     Ok(versions)
 }
 
-/// Performs `run` and writes its record.
+/// Performs `run` and writes what happened.
 ///
 /// # Errors
-/// See [`PerformError`].
-pub fn perform(
-    run: &Run,
-    sides: Sides<Program>,
-    records: &Records,
-    failures: &Path,
-    host: &Host,
-) -> Result<Performed, PerformError> {
-    let start = Instant::now();
-    let versions = versions(run, sides)?;
-    let name = run.folder_name(&versions);
-    let run_file = RunFile { id: run.id(&versions), run: run.clone(), versions };
-    let work = records.begin(&name)?;
-    let draft = records.begin(&name)?;
-    write(draft.folder(), RUN_FILE, &toml::to_string(&run_file).context(RUN_FILE)?)?;
-    let attempt = Attempt { run, sides, work: work.folder(), record: draft.folder(), host };
-    let (report, failure, host_use) = attempt.transfer()?;
-    write(draft.folder(), PATH_FILE, &(serde_json::to_string_pretty(&report).context(PATH_FILE)? + "\n"))?;
-    let kept = failures.join(&name);
-    if kept.exists() {
-        fs::remove_dir_all(&kept).with_context(|| kept.display().to_string())?;
-    }
-    if let Some(failure) = failure {
-        write(draft.folder(), "failure.txt", &format!("{failure}\n"))?;
-        let folder = Records::open(failures)?.begin(&name)?;
-        crate::record::link_below(draft.folder(), folder.folder())?;
-        let kept = Some(folder.finish()?);
-        return Err(PerformError::Run { failure, kept });
-    }
-    let metrics = measure_record(&draft.folder().join(CAPTURE_FILE), run, &report)?;
-    write(draft.folder(), METRICS_FILE, &metrics.to_json())?;
-    let record = draft.finish()?;
-    Ok(Performed { record, metrics, host_use, elapsed: start.elapsed() })
+/// Where something cannot be written or started, or an interruption.
+pub fn perform(run: &Run, sides: Sides<Program>, place: Place, host: &Host) -> Result<Attempt> {
+    let transfer = Transferring { run, sides, work: place.work, record: place.draft, host };
+    let (report, failure, host_use) = transfer.transfer()?;
+    write(place.draft, PATH_FILE, &(serde_json::to_string_pretty(&report).context(PATH_FILE)? + "\n"))?;
+    Ok(Attempt { failure, report: Some(report), host_use })
 }
 
 /// A run under way.
-struct Attempt<'a> {
+struct Transferring<'a> {
     run: &'a Run,
     sides: Sides<'a, Program>,
     /// Folders of the endpoints, which go away.
@@ -173,9 +147,9 @@ struct Attempt<'a> {
     host: &'a Host,
 }
 
-impl Attempt<'_> {
+impl Transferring<'_> {
     /// Transfers, and writes the capture and what the endpoints said.
-    fn transfer(&self) -> Result<(Report, Option<RunFailure>, HostUse), PerformError> {
+    fn transfer(&self) -> Result<(Report, Option<RunFailure>, HostUse)> {
         let settings = &self.run.settings;
         self.fill_folders()?;
         let transfer = transfer(self.run)?;
@@ -203,7 +177,7 @@ impl Attempt<'_> {
         let outcome = match result {
             Ok(outcome) => outcome,
             Err(Failed { error: ProcessError::Interrupted, .. }) => {
-                return Err(anyhow::Error::new(Interrupted::ByRequest).into());
+                return Err(Interrupted::ByRequest.into());
             }
             Err(Failed { side, error }) => {
                 let failure = failure_of(side, &error);
@@ -215,7 +189,7 @@ impl Attempt<'_> {
         };
         if outcome.end == End::Told {
             let why = if is_stopped() { Interrupted::ByRequest } else { Interrupted::ByDeadline(self.host.patience) };
-            return Err(anyhow::Error::new(why).into());
+            return Err(why.into());
         }
         let is_done = outcome.end == End::Done;
         let mut ends = Vec::new();
@@ -224,7 +198,7 @@ impl Attempt<'_> {
             match process.finish() {
                 Ok(end) if end.status.success() || !is_done => ends.push(end),
                 Ok(end) => failure = failure.or(Some(failure_of(side, &ProcessError::Ended(end.status)))),
-                Err(ProcessError::Interrupted) => return Err(anyhow::Error::new(Interrupted::ByRequest).into()),
+                Err(ProcessError::Interrupted) => return Err(Interrupted::ByRequest.into()),
                 Err(error) => failure = failure.or(Some(failure_of(side, &error))),
             }
         }
@@ -289,7 +263,7 @@ impl Attempt<'_> {
         set("HOME", folder.clone());
         set("SSLKEYLOGFILE", logs.join("keys.log"));
         if self.run.settings.tap.qlog {
-            let qlog = logs.join(quiclab_agent::endpoint::QLOG);
+            let qlog = logs.join(QLOG);
             fs::create_dir_all(&qlog)?;
             set("QLOGDIR", qlog);
         }

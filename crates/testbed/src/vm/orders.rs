@@ -1,16 +1,17 @@
 //! A run as the agent is to perform it.
 
 use anyhow::Result;
-use quiclab_agent::{
-    orders::{File, Listen, Orders, Program, Transfer, Transport},
-    root::{CERTIFICATES, LOGS},
-};
 use quiclab_experiment::{
-    run::Run,
+    run::{self, Run},
     stack::{Contract, Role, StackManifest},
+};
+use quiclab_orders::{
+    orders::{File, Listen, Machine, Orders, Program, Tap, TheftDistribution, Thefts, Transfer, Transport},
+    places::{CERTIFICATES, LOGS},
 };
 use quiclab_units::{ByteCount, Duration};
 
+use super::disciplines::network;
 use crate::{
     certificates,
     contract::{SERVER_PORT, contents_seed, derive, environment, file_names},
@@ -23,23 +24,22 @@ const LISTEN_PATIENCE: Duration = Duration::from_secs(60);
 /// `log_limit`.
 ///
 /// # Errors
-/// Where the seed gives no certificates.
+/// Where the seed gives no certificates, or the guest's kernel has no room for a value.
 pub fn of_run(run: &Run, server: &StackManifest, client: &StackManifest, log_limit: ByteCount) -> Result<Orders> {
     let settings = &run.settings;
     let certificates = certificates::make(run.seed, settings.workload.certificate)?.files();
     let file = |(name, text): (&str, String)| File { path: format!("{CERTIFICATES}/{name}"), text };
     Ok(Orders {
-        entropy: derive(run.seed, "entropy").to_vec(),
-        theft_seed: derive(run.seed, "thefts").to_vec(),
-        start_shift: run.start_shift,
-        path: settings.path.clone(),
-        hosts: settings.hosts.clone(),
-        tap: settings.tap.clone(),
+        machine: Some(machine(run)),
+        start_shift_ns: run.start_shift.as_nanos(),
+        network: network(&settings.path, &settings.hosts)?,
+        timer_slack_ns: settings.hosts.timer_slack.as_nanos(),
+        tap: settings.tap.enabled.then(|| tap(&settings.tap)),
         transfer: Transfer {
             names: file_names(&settings.workload),
-            size: settings.workload.size,
+            size_bytes: settings.workload.size.as_bytes(),
             seed: contents_seed(run),
-            timeout: settings.workload.timeout,
+            timeout_ns: settings.workload.timeout.as_nanos(),
         },
         files: certificates.map(file).into(),
         server: program(Role::Server, run, server),
@@ -47,10 +47,42 @@ pub fn of_run(run: &Run, server: &StackManifest, client: &StackManifest, log_lim
         listen: Listen {
             transport: if server.is_quic() { Transport::Udp } else { Transport::Tcp },
             port: SERVER_PORT,
-            timeout: LISTEN_PATIENCE,
+            timeout_ns: LISTEN_PATIENCE.as_nanos(),
         },
-        log_limit,
+        log_limit_bytes: log_limit.as_bytes(),
     })
+}
+
+/// What is set on the whole guest.
+fn machine(run: &Run) -> Machine {
+    let hosts = &run.settings.hosts;
+    Machine {
+        entropy: derive(run.seed, "entropy").to_vec(),
+        receive_buffer_bytes: hosts.udp_receive_buffer.as_bytes(),
+        send_buffer_bytes: hosts.udp_send_buffer.as_bytes(),
+        count_send_sizes: run.settings.tap.send_sizes,
+        thefts: hosts.thefts.as_ref().map(|thefts| Thefts {
+            seed: derive(run.seed, "thefts").to_vec(),
+            distribution: match thefts.distribution {
+                run::TheftDistribution::Constant => TheftDistribution::Constant,
+                run::TheftDistribution::Exponential => TheftDistribution::Exponential,
+                run::TheftDistribution::Pareto => TheftDistribution::Pareto,
+            },
+            interval_ns: thefts.interval.as_nanos(),
+            length_ns: thefts.length.as_nanos(),
+        }),
+    }
+}
+
+/// What is captured.
+fn tap(tap: &run::Tap) -> Tap {
+    // At most 65535, as the settings have it.
+    let kept = |bytes: Option<ByteCount>| bytes.map(|bytes| bytes.as_bytes() as u32);
+    Tap {
+        snaplen_bytes: kept(tap.snaplen),
+        bottleneck_snaplen_bytes: kept(tap.bottleneck_snaplen),
+        room_bytes: tap.room.map_or(0, ByteCount::as_bytes),
+    }
 }
 
 fn program(role: Role, run: &Run, stack: &StackManifest) -> Program {

@@ -9,9 +9,10 @@ use quiclab_experiment::{
     stack::{CONGESTION_CONTROL, CertificateDelay, Role, StackManifest},
 };
 use quiclab_interop::{CASES, Case};
+use quiclab_testbed::laboratory::Variables;
 use quiclab_units::Duration;
 
-use crate::{interop::run_of, laboratory::Variables};
+use crate::interop::run_of;
 
 /// All runs have the same seed, so that what differs between two of them differs by their settings.
 const SEED: u64 = 1;

@@ -12,12 +12,12 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use quiclab_agent::workload::Contents;
 use quiclab_experiment::{
     run::{Certificate, word},
     server_test_case,
     stack::{Role, StackManifest},
 };
+use quiclab_orders::contents::Contents;
 use quiclab_testbed::{
     certificates, hash,
     loopback::{Endpoint, Exit, NotStarted, Root, Start},

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use quiclab_units::Duration;
 use serde::{Deserialize, Serialize};
-
-use crate::{counters::QdiscCounters, ethtool::Offloads, thefts::Taken};
 
 /// How a run went, as seen inside.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,13 +14,12 @@ pub struct Report {
     /// The client's end.
     pub client: Option<ProcessEnd>,
     /// From the client's start to its end.
-    #[serde(with = "quiclab_experiment::quantity::option")]
-    pub client_lifetime: Option<Duration>,
-    /// Share of the client's lifetime in which the guest's CPU was not idle, 0 to 1, to a hundredth of a second.
-    pub busy_share: Option<f64>,
+    pub client_lifetime_ns: Option<u64>,
+    /// CPU time used during the client's lifetime; `None` where there was no client.
+    pub cpu_use: Option<CpuUse>,
     /// Every queue before and after.
     pub qdiscs: Vec<QdiscCounters>,
-    /// Packets towards the server that were dropped by `path.drops_to_server`; `None` where it lists none.
+    /// Packets towards the server that were dropped by [`crate::network::Network::drops_to_server`]; `None` where it lists none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dropped_to_server: Option<u64>,
     /// Time that the CPU was taken away, from the server's start to the end of the transfer; `None` where the run asked for none.
@@ -45,7 +41,7 @@ pub struct Report {
     pub lost_logs: Vec<String>,
     /// False where packets were still queued when the counters were read.
     pub drained: bool,
-    /// Kernel release of the guest.
+    /// Kernel release.
     pub kernel_release: String,
 }
 
@@ -83,11 +79,9 @@ pub struct ProcessEnd {
     /// The signal that ended it.
     pub signal: Option<i32>,
     /// CPU time in user mode.
-    #[serde(with = "quiclab_experiment::quantity")]
-    pub user_time: Duration,
+    pub user_time_ns: u64,
     /// CPU time in the kernel.
-    #[serde(with = "quiclab_experiment::quantity")]
-    pub system_time: Duration,
+    pub system_time_ns: u64,
     /// Other processes of the endpoint that were still there when it had ended.
     #[serde(default)]
     pub processes_left: u32,
@@ -98,6 +92,79 @@ pub struct ProcessEnd {
 
 /// More stray files than these are not named.
 pub const MOST_STRAY_FILES: usize = 20;
+
+/// CPU time used during the client's lifetime.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CpuUse {
+    /// Whose time it is.
+    pub of: CpuUser,
+    /// CPU time summed over all CPUs, to a hundredth of a second.
+    pub time_ns: u64,
+    /// CPUs that the machine has.
+    pub cpus: u32,
+    /// [`CpuUse::time_ns`] as a share of what all CPUs together could have done in that time, 0 to 1. One busy core of four is 0.25.
+    pub share: f64,
+}
+
+/// Whose CPU time was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CpuUser {
+    /// Everything on the machine, kernel included: the time in which no CPU was idle.
+    Machine,
+    /// The endpoints and the processes they started.
+    Endpoints,
+}
+
+/// Counters of one queueing discipline. They start at zero when it is installed, which is before the run begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QdiscCounters {
+    /// `server`, `wire` or `client`.
+    pub namespace: String,
+    /// Its interface.
+    pub interface: String,
+    /// For example `netem`.
+    pub kind: String,
+    /// Handle, for example `1:0`.
+    pub handle: String,
+    /// Packets that left it.
+    pub packets: u32,
+    /// Bytes that left it.
+    pub bytes: u64,
+    /// Packets it dropped.
+    pub drops: u32,
+    /// Times a packet had to wait for its rate.
+    pub overlimits: u32,
+    /// Packets waiting in it now.
+    pub backlog_packets: u32,
+    /// Bytes waiting in it now.
+    pub backlog_bytes: u32,
+    /// What only this kind counts, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub own: BTreeMap<String, u64>,
+}
+
+/// The offloads that decide what a tap sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offloads {
+    /// Transmit checksums are left to the interface. UDP GSO sends fail with EIO without it.
+    pub transmit_checksum: bool,
+    /// TCP segmentation is left to the interface.
+    pub tcp_segmentation: bool,
+    /// Segmentation happens just before the interface, in software.
+    pub generic_segmentation: bool,
+    /// UDP segmentation is left to the interface.
+    pub udp_segmentation: bool,
+}
+
+/// CPU time that was taken away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Taken {
+    /// Number of thefts.
+    pub count: u64,
+    /// Their length together.
+    pub time_ns: u64,
+}
 
 /// What a tap says of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

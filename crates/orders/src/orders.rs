@@ -1,0 +1,156 @@
+//! What the agent is told to do: one run, every value resolved.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::network::Network;
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Orders {
+    /// What is set on the machine as a whole. Only process 1 of a virtual machine accepts it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
+    /// How long the client waits once the server listens.
+    pub start_shift_ns: u64,
+    /// The network between the two hosts.
+    pub network: Network,
+    /// By how much the endpoints' timers may be late (`PR_SET_TIMERSLACK`).
+    pub timer_slack_ns: u64,
+    /// What is captured; `None` captures nothing.
+    pub tap: Option<Tap>,
+    /// What is transferred.
+    pub transfer: Transfer,
+    /// Files that both endpoints see, such as certificates.
+    pub files: Vec<File>,
+    /// The server.
+    pub server: Program,
+    /// The client.
+    pub client: Program,
+    /// Where the server will listen.
+    pub listen: Listen,
+    /// Most bytes that each endpoint may write into its folder of logs.
+    pub log_limit_bytes: u64,
+}
+
+/// What holds for a whole machine and not only for the namespaces of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// Bytes credited to the random pool, so that everything random follows from the seed: [`ENTROPY_BYTES`].
+    pub entropy: Vec<u8>,
+    /// Receive buffer of every socket that does not ask for its own size.
+    pub receive_buffer_bytes: u64,
+    /// Send buffer of every socket that does not ask for its own size.
+    pub send_buffer_bytes: u64,
+    /// Whether the kernel counts the lengths of what the server sends, before segmentation.
+    pub count_send_sizes: bool,
+    /// CPU time that is taken away; `None`: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thefts: Option<Thefts>,
+}
+
+/// Bytes of entropy of a run: the width of the kernel's generator.
+pub const ENTROPY_BYTES: usize = 32;
+
+/// Intervals in which the CPU runs nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Thefts {
+    /// The times follow from it: 32 bytes.
+    pub seed: Vec<u8>,
+    /// How intervals and lengths are distributed.
+    pub distribution: TheftDistribution,
+    /// Mean time from the end of one to the beginning of the next; more than 0.
+    pub interval_ns: u64,
+    /// Mean length; more than 0.
+    pub length_ns: u64,
+}
+
+/// How a random time is distributed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TheftDistribution {
+    /// Always the mean.
+    Constant,
+    /// Exponentially.
+    Exponential,
+    /// Intervals exponentially, lengths by Pareto's distribution.
+    Pareto,
+}
+
+/// What is captured, at the server's egress and behind the bottleneck.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tap {
+    /// Bytes kept of each packet at the sender's tap; `None` keeps all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snaplen_bytes: Option<u32>,
+    /// Bytes kept of each packet at the tap behind the bottleneck; `None` keeps all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bottleneck_snaplen_bytes: Option<u32>,
+    /// The taps have room for the packets of a transfer of this size, and some more.
+    pub room_bytes: u64,
+}
+
+/// What is transferred.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Transfer {
+    /// Names of the files below the server's `WWW`, and below the client's `DOWNLOADS`.
+    pub names: Vec<String>,
+    /// Length of each.
+    pub size_bytes: u64,
+    /// Seed of the first file's contents, see [`crate::contents::Contents`]; each next file has the next number.
+    pub seed: u64,
+    /// How long the client may take.
+    pub timeout_ns: u64,
+}
+
+/// A file to write before the endpoints start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    /// Absolute path, as the endpoints see it.
+    pub path: String,
+    /// Its contents.
+    pub text: String,
+}
+
+/// A program to start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    /// The command and its arguments; a command without a slash is looked for in the environment's `PATH`.
+    pub command: Vec<String>,
+    /// Its whole environment.
+    pub environment: BTreeMap<String, String>,
+    /// The folder it is started in.
+    pub folder: String,
+    /// Whether it waits for the network simulator of the QUIC Interop Runner before it begins.
+    pub awaits_simulator: bool,
+}
+
+/// The socket by which the agent knows that the server is ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Listen {
+    /// UDP for QUIC, TCP for the baseline.
+    pub transport: Transport,
+    /// Port number.
+    pub port: u16,
+    /// How long the server may take until it listens.
+    pub timeout_ns: u64,
+}
+
+/// A transport protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// UDP, and QUIC over it.
+    Udp,
+    /// TCP.
+    Tcp,
+}

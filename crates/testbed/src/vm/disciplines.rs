@@ -1,0 +1,91 @@
+//! From settings to the queueing disciplines of the guest.
+
+use anyhow::{Context, Result};
+use quiclab_experiment::run;
+use quiclab_orders::network::{Clock, Discipline, Fq, Network};
+use quiclab_units::Duration;
+
+/// Tells the kernel to make a token bucket whose own queue nobody uses, because a child replaces it.
+const REPLACED_BYTES: u32 = 1;
+
+/// The network of a run.
+///
+/// # Errors
+/// Where the kernel has no room for a value.
+pub fn network(path: &run::Path, hosts: &run::Hosts) -> Result<Network> {
+    let bucket = Discipline::Tbf {
+        rate_bytes_per_second: path.rate.as_bits_per_second() / 8,
+        burst_bytes: in_kernel("path.burst", path.burst.as_bytes(), &path.burst)?,
+        limit_bytes: REPLACED_BYTES,
+    };
+    let line = Discipline::Netem {
+        delay_ns: path.delay_to_client.as_nanos(),
+        limit_packets: path.queue_limit_packets,
+        slot_ns: None,
+    };
+    let return_line = Discipline::Netem {
+        delay_ns: path.delay_to_server.as_nanos(),
+        limit_packets: path.return_limit_packets,
+        slot_ns: Some(hosts.receive_coalescing.as_nanos()).filter(|distance| *distance > 0),
+    };
+    Ok(Network {
+        to_client: vec![bucket, line],
+        to_server: vec![return_line],
+        server: server(hosts)?,
+        drops_to_server: path.drops_to_server.clone(),
+        longest_delay_ns: path.delay_to_client.as_nanos().saturating_add(path.delay_to_server.as_nanos()),
+    })
+}
+
+/// The server's own disciplines, the outer one first; none where its interface has no queue at all.
+fn server(hosts: &run::Hosts) -> Result<Vec<Discipline>> {
+    let outer = hosts.segment_pacing.map(|clock| Discipline::GsoPace { clock: clock_of(clock) });
+    let own = match &hosts.server_qdisc {
+        run::Qdisc::None => None,
+        run::Qdisc::PfifoFast => Some(Discipline::PfifoFast),
+        run::Qdisc::FqCodel => Some(Discipline::FqCodel),
+        run::Qdisc::Fq(parameters) => Some(Discipline::Fq(fq(parameters)?)),
+        run::Qdisc::Etf { delta, deadline } => Some(Discipline::Etf {
+            delta_ns: in_kernel("hosts.etf_delta", delta.as_nanos(), delta)?,
+            deadline: *deadline,
+        }),
+    };
+    Ok(outer.into_iter().chain(own).collect())
+}
+
+fn fq(parameters: &run::FairQueueing) -> Result<Fq> {
+    let bytes = |key, size: &Option<quiclab_units::ByteCount>| {
+        size.map(|size| in_kernel(key, size.as_bytes(), &size)).transpose()
+    };
+    let time = |key, time: &Option<Duration>, unit: u64| {
+        time.map(|time| in_kernel(key, time.as_nanos() / unit, &time)).transpose()
+    };
+    let rate = parameters.maximum_rate;
+    Ok(Fq {
+        flow_limit_packets: Some(parameters.flow_limit_packets),
+        limit_packets: parameters.limit_packets,
+        quantum_bytes: bytes("hosts.fq_quantum", &parameters.quantum)?,
+        initial_quantum_bytes: bytes("hosts.fq_initial_quantum", &parameters.initial_quantum)?,
+        maximum_bytes_per_second: rate
+            .map(|rate| in_kernel("hosts.fq_maximum_rate", rate.as_bits_per_second() / 8, &rate))
+            .transpose()?,
+        horizon_us: time("hosts.fq_horizon", &parameters.horizon, 1000)?,
+        timer_slack_ns: time("hosts.fq_timer_slack", &parameters.timer_slack, 1)?,
+    })
+}
+
+/// The clock in the agent's words.
+fn clock_of(clock: run::Clock) -> Clock {
+    match clock {
+        run::Clock::Monotonic => Clock::Monotonic,
+        run::Clock::Tai => Clock::Tai,
+    }
+}
+
+/// A number in the width that the kernel has for it.
+fn in_kernel<T: TryFrom<u64>>(key: &str, number: u64, value: &impl std::fmt::Display) -> Result<T> {
+    let bits = 8 * size_of::<T>();
+    T::try_from(number).ok().with_context(|| {
+        format!("{key}: found {value}, which does not fit into the {bits} bits that the kernel has for it\nhint: use a smaller value")
+    })
+}
