@@ -21,7 +21,7 @@ use serde_json::json;
 
 use crate::{
     cli::InteropArguments,
-    laboratory::Laboratory,
+    laboratory::open,
     output,
     results::{FAILURES_FOLDER, Results},
     schedule::{Job, perform_all},
@@ -45,38 +45,42 @@ const PAGE_FILE: &str = "interop.html";
 /// An unknown name, a missing program, an interruption.
 pub fn interop(arguments: &InteropArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
-    let laboratory = Laboratory::open(&arguments.stacks, stop.clone())?;
+    let laboratory = open(&arguments.stacks, stop.clone())?;
     let mut selection = selection::select(arguments, &laboratory)?;
     let begin = unix_seconds();
     let results = Results::create(&arguments.out)?;
-    let _lock = results.lock()?;
+    results.remove_leftovers()?;
     let patience = Duration::from_secs(arguments.wall_timeout);
     let runs: Vec<_> = selection.pairings.iter().filter_map(|pairing| pairing.run.clone().ok()).collect();
-    let prepared = laboratory.prepare(&runs, patience)?;
-    selection.leave_out(prepared.missing.keys());
+    let missing = laboratory.prepare(&runs, patience)?;
+    selection.leave_out(missing.keys());
     let mut jobs = Vec::new();
     let mut cases = BTreeMap::new();
     for pairing in &mut selection.pairings {
         let Ok(run) = &pairing.run else { continue };
-        let name = run.folder_name(&prepared.versions(run)?);
+        let name = run.folder_name(&laboratory.versions(run)?);
         pairing.record = Some(name.clone());
-        if !judged::is_there(&arguments.out, &name) {
+        if !judged::is_there(&arguments.out, &name)? {
             cases.insert(name.clone(), pairing.case);
             jobs.push(Job { run: run.clone(), name, label: pairing.label() });
         }
     }
     let all = selection.pairings.iter().filter(|pairing| pairing.record.is_some()).count();
-    eprintln!("quiclab: {all} runs, of which {} have a result already", all - jobs.len());
+    eprintln!("quiclab: {all} runs; {} already have a result", all - jobs.len());
     let workers = arguments.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
     let hosts = (0..workers).map(|worker| laboratory.host(worker, patience)).collect::<Result<Vec<_>>>()?;
     let tell = |job: &Job, _: &Performed| judged::in_words(cases[&job.name], &arguments.out.join(&job.name));
-    perform_all(&prepared, &jobs, &hosts, &results.records, &results.failures(), &tell);
+    perform_all(&laboratory, &hosts, &results, &tell, |feed| {
+        feed.expect(jobs.len());
+        jobs.iter().enumerate().for_each(|(place, job)| feed.push(place, job.clone()));
+        Ok(())
+    })?;
     if stop.load(Ordering::Relaxed) {
         return Err(Interrupted::ByRequest.into());
     }
     let mut matrix = Matrix::new(selection.servers, selection.clients, selection.cases, begin);
     matrix.entries = selection.pairings.par_iter().map(|pairing| judged::entry(pairing, &arguments.out)).collect();
-    matrix.left_out = prepared.missing.clone();
+    matrix.left_out = missing;
     matrix.end_unix_s = unix_seconds();
     show(arguments, &matrix)
 }

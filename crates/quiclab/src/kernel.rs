@@ -7,13 +7,14 @@ use quiclab_experiment::PATCHED_KERNEL;
 use quiclab_testbed::vm::{
     kernel::{self, Kernel},
     kernel_build::COMMAND,
+    testbed::paced_kernel,
 };
 use serde::Serialize;
 use serde_json::json;
 
 use crate::{
     cli::{KernelAction, KernelArguments, KernelBuildArguments, KernelListArguments},
-    laboratory::Laboratory,
+    laboratory::open,
     output, signals,
 };
 
@@ -42,12 +43,12 @@ pub fn kernel(arguments: &KernelArguments) -> Result<u8> {
 }
 
 fn list(arguments: &KernelListArguments) -> Result<u8> {
-    let laboratory = Laboratory::open(&arguments.stacks, signals::stop_flag()?)?;
+    let laboratory = open(&arguments.stacks, signals::stop_flag()?)?;
     let mut rows = Vec::new();
     for name in kernel::names() {
         let (found, command) = match name {
-            PATCHED_KERNEL => (laboratory.paced_kernel()?.find(&laboratory.cache), COMMAND),
-            _ => (Kernel::find(&laboratory.cache, name), "quiclab run"),
+            PATCHED_KERNEL => (paced_kernel(&laboratory.supplies)?.find(&laboratory.supplies.cache), COMMAND),
+            _ => (Kernel::find(&laboratory.supplies.cache, name), "quiclab run"),
         };
         let version = found.map(|kernel| kernel.version()).transpose()?;
         rows.push(Row { kernel: name, cached: version.is_some(), version, command });
@@ -61,17 +62,21 @@ fn list(arguments: &KernelListArguments) -> Result<u8> {
 }
 
 fn build(arguments: &KernelBuildArguments) -> Result<u8> {
-    let laboratory = Laboratory::open(&arguments.stacks, signals::stop_flag()?)?;
+    let laboratory = open(&arguments.stacks, signals::stop_flag()?)?;
     let start = Instant::now();
     let say = |text: &str| eprintln!("quiclab: kernel {PATCHED_KERNEL}: {text}");
-    let (kernel, built) =
-        laboratory.paced_kernel()?.build(&laboratory.cache, arguments.again, &laboratory.stop, &say)?;
+    let (kernel, built) = paced_kernel(&laboratory.supplies)?.build(
+        &laboratory.supplies.cache,
+        arguments.again,
+        &laboratory.supplies.stop,
+        &say,
+    )?;
     let (version, seconds) = (kernel.version()?, start.elapsed().as_secs_f64());
     if arguments.output.json {
         let row = json!({ "kernel": PATCHED_KERNEL, "version": version, "built": built, "seconds": seconds });
         output::print(&(serde_json::to_string_pretty(&row)? + "\n"))?;
     } else {
-        let what = if built { format!("built in {seconds:.0} s") } else { "in the cache already".to_owned() };
+        let what = if built { format!("built in {seconds:.0} s") } else { "already in the cache".to_owned() };
         output::print(&format!("{PATCHED_KERNEL}: {what}: {version}\n"))?;
     }
     Ok(0)

@@ -13,20 +13,22 @@ mod interop;
 mod kernel;
 mod laboratory;
 mod output;
-mod own_stack;
 mod packets;
+mod perform;
 mod pipe;
 mod prepare;
 mod progress;
 mod report;
+mod resolved;
 mod results;
 mod run;
 mod run_page;
+mod runs_table;
 mod schedule;
-mod shell;
 mod signals;
 mod simulate;
 mod stacks;
+mod traces;
 mod verify;
 
 use std::process::ExitCode;
@@ -35,7 +37,7 @@ use clap::Parser;
 
 use cli::{Cli, Verb};
 
-/// quiclab could not do its work: everything that is not a failed run.
+/// quiclab itself failed: everything except failed runs.
 const CANNOT_WORK: u8 = 125;
 
 fn main() -> ExitCode {
@@ -48,10 +50,11 @@ fn main() -> ExitCode {
     };
     let going_on = match cli.verb {
         Verb::Analyze(_) | Verb::Kernel(_) | Verb::Packets(_) => "",
-        _ => "; what was finished is kept, and the same command goes on from there",
+        _ => "; finished runs are kept, and the same command continues from there",
     };
     let done = match cli.verb {
         Verb::Run(arguments) => run::run(&arguments),
+        Verb::Perform(arguments) => perform::perform(&arguments),
         Verb::Analyze(arguments) => analyze::analyze(&arguments),
         Verb::Packets(arguments) => packets::packets(&arguments),
         Verb::Report(arguments) => report::report(&arguments),

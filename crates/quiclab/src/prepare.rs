@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use quiclab_experiment::Overrides;
+use quiclab_testbed::vm::testbed::kernel;
 
-use crate::{cli::PrepareArguments, laboratory::Laboratory, run::read_experiment, signals};
+use crate::{cli::PrepareArguments, laboratory::open, run::read_experiment, signals};
 
 /// Host time for booting is limited by itself; no run is performed.
 const NO_RUN: Duration = Duration::ZERO;
@@ -17,24 +18,25 @@ const NO_RUN: Duration = Duration::ZERO;
 pub fn prepare(arguments: &PrepareArguments) -> Result<u8> {
     if let (None, [(key, value), ..]) = (&arguments.file, &arguments.set.settings[..]) {
         bail!(
-            "--set {key}={value}: found no experiment file whose setting it could be, expected one\nhint: quiclab prepare FILE --set ..."
+            "--set {key}={value}: found no experiment file to set it in, expected one\nhint: quiclab prepare FILE \
+             --set ..."
         );
     }
-    let laboratory = Laboratory::open(&arguments.stacks, signals::stop_flag()?)?;
+    let laboratory = open(&arguments.stacks, signals::stop_flag()?)?;
     match &arguments.file {
         Some(file) => {
             let settings = arguments.set.settings.clone();
-            let overrides = Overrides { settings, own_stacks: laboratory.own.clone(), ..Overrides::default() };
-            let plan = read_experiment(file, None)?.plan(&laboratory.manifests(), &overrides)?;
+            let overrides = Overrides { settings, own_stacks: laboratory.supplies.own.clone(), ..Overrides::default() };
+            let plan = read_experiment(file, None)?.plan(&laboratory.supplies.manifests(), &overrides)?;
             laboratory.prepare(&plan.runs, NO_RUN)?;
         }
         None => {
-            laboratory.kernel("6.1")?;
-            for manifest in laboratory.usual() {
-                laboratory.stack(&manifest.name)?;
+            kernel(&laboratory.supplies, "6.1")?;
+            for manifest in laboratory.supplies.usual() {
+                laboratory.build(&manifest.name)?;
             }
         }
     }
-    eprintln!("quiclab: everything is there");
+    eprintln!("quiclab: everything is ready");
     Ok(0)
 }

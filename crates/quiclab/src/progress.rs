@@ -8,16 +8,28 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+/// The bar that is on the terminal, if one is: lines that are printed meanwhile must not run into it.
+static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Says something on standard error, whatever else is shown there.
+pub fn say(text: &str) {
+    let shown = SHOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+    match shown {
+        Some(bar) => bar.suspend(|| eprintln!("quiclab: {text}")),
+        None => eprintln!("quiclab: {text}"),
+    }
+}
+
 /// Shared by all workers.
 pub struct Progress {
     bar: Option<ProgressBar>,
-    total: usize,
     workers: usize,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
+    total: usize,
     done: usize,
     running: Vec<String>,
     elapsed: Duration,
@@ -30,15 +42,32 @@ impl Progress {
             let style = ProgressStyle::with_template("{bar:24} {pos}/{len} runs  {elapsed}  {msg}");
             let bar = ProgressBar::new(total as u64);
             bar.enable_steady_tick(Duration::from_millis(500));
-            if let Ok(style) = style { bar.with_style(style) } else { bar }
+            let bar = if let Ok(style) = style { bar.with_style(style) } else { bar };
+            *SHOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(bar.clone());
+            bar
         });
-        Self { bar, total, workers, state: Mutex::default() }
+        Self { bar, workers, state: Mutex::new(State { total, ..State::default() }) }
+    }
+
+    /// It has turned out that there are so many runs.
+    pub fn expect(&self, total: usize) {
+        self.lock().total = total;
+        if let Some(bar) = &self.bar {
+            bar.set_length(total as u64);
+        }
     }
 
     /// A run has started.
     pub fn on_start(&self, label: &str) {
         let mut state = self.lock();
         state.running.push(label.to_owned());
+        self.show(&state);
+    }
+
+    /// A run that was started is left for later.
+    pub fn on_put_back(&self, label: &str) {
+        let mut state = self.lock();
+        state.running.retain(|running| running != label);
         self.show(&state);
     }
 
@@ -49,7 +78,7 @@ impl Progress {
         state.done += 1;
         state.elapsed += elapsed;
         let left = self.remaining(&state).map_or_else(String::new, |left| format!("; about {left} left"));
-        let line = format!("[{}/{}] {label}: {what}", state.done, self.total);
+        let line = format!("[{}/{}] {label}: {what}", state.done, state.total);
         match &self.bar {
             Some(bar) => {
                 bar.suspend(|| eprintln!("{line}"));
@@ -63,6 +92,7 @@ impl Progress {
     /// All is over.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {
+            *SHOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
             bar.finish_and_clear();
         }
     }
@@ -76,7 +106,7 @@ impl Progress {
 
     /// From the mean time of the runs so far, shared by the workers.
     fn remaining(&self, state: &State) -> Option<String> {
-        let runs = self.total.saturating_sub(state.done);
+        let runs = state.total.saturating_sub(state.done);
         if state.done == 0 || runs == 0 {
             return None;
         }
@@ -200,7 +230,8 @@ mod tests {
 
     #[test]
     fn what_is_left_is_shared_by_the_workers() {
-        let progress = Progress { bar: None, total: 5, workers: 2, state: Mutex::default() };
+        let state = Mutex::new(State { total: 5, ..State::default() });
+        let progress = Progress { bar: None, workers: 2, state };
         assert_eq!(progress.remaining(&progress.lock()), None);
         progress.on_end("x", Duration::from_secs(30), "done");
         assert_eq!(progress.remaining(&progress.lock()).as_deref(), Some("60 s"));

@@ -1,6 +1,7 @@
 //! `quiclab run`
 
 mod folder;
+mod supply;
 mod words;
 
 use std::{
@@ -13,22 +14,25 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_experiment::{Experiment, Overrides, Plan, id_of_folder, scenario::is_scenario};
+use quiclab_experiment::{Experiment, Overrides, Plan, scenario::is_scenario};
 use quiclab_metrics::Metrics;
 use quiclab_report::metric_names;
-use quiclab_testbed::{perform::Interrupted, record::Records};
+use quiclab_testbed::{
+    laboratory::Laboratory, perform::Interrupted, sim::testbed::NAME as SIMULATOR, testbed::default_testbed,
+};
 use serde_json::{Value, json};
 
 use crate::{
-    cli::{RunArguments, Testbed},
-    laboratory::{Laboratory, Prepared},
-    output,
+    cli::RunArguments,
+    laboratory, output, progress,
+    resolved::ResolvedRun,
     results::{Index, Results},
-    schedule::{Done, Job, perform_all, tell_goodput},
-    signals, simulate,
+    schedule::{Done, perform_all, tell_goodput},
+    signals, simulate, traces,
 };
 use folder::{command_line, results_folder};
-use words::{notes, run_labels, scenario_in_words, transfers_in_words};
+use supply::Supply;
+use words::{notes, scenario_in_words, transfers_in_words};
 
 /// Exit statuses above this have other meanings.
 const MOST_FAILURES: usize = 99;
@@ -52,11 +56,11 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
     let opened = OnceCell::new();
     // Models need no stacks.
     let laboratory = || -> Result<&Laboratory> {
-        let testbed = arguments.testbed.unwrap_or(Testbed::Vm);
         match opened.get() {
             Some(laboratory) => Ok(laboratory),
             None => {
-                let laboratory = Laboratory::open_for(testbed, &arguments.stacks, stop.clone())?;
+                let testbed = laboratory::named(arguments.testbed.as_deref())?;
+                let laboratory = laboratory::open_on(testbed, &arguments.stacks, stop.clone())?;
                 Ok(opened.get_or_init(|| laboratory))
             }
         }
@@ -76,7 +80,7 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
                 if stop.load(Ordering::Relaxed) {
                     return Err(Interrupted::ByRequest.into());
                 }
-                (show(&results, &done, arguments.output.json)?, done.failed)
+                (show(&results, &done, arguments)?, done.failed)
             }
             Planned::Scenario(planned) => perform_scenario(file, planned, arguments, &stop)?,
         };
@@ -135,69 +139,41 @@ fn experiment_files(path: &Path) -> Result<Vec<PathBuf>> {
 /// # Errors
 /// A missing program, an interruption.
 pub fn perform(file: &Path, plan: &Plan, arguments: &RunArguments, laboratory: &Laboratory) -> Result<(Results, Done)> {
-    let suffix = if arguments.testbed == Some(Testbed::Sim) { "-sim" } else { "" };
-    let folder = results_folder(&plan.experiment, &plan.substituted, suffix, arguments);
+    let testbed = laboratory.testbed.name();
+    let suffix = if testbed == default_testbed().name() { String::new() } else { format!("-{testbed}") };
+    let folder = results_folder(&plan.experiment, &plan.substituted, &suffix, arguments);
     for note in notes(plan, arguments) {
         eprintln!("quiclab: {}: {note}", plan.experiment);
     }
     let results = Results::create(&folder)?;
-    let _lock = results.lock()?;
+    results.remove_leftovers()?;
     let patience = Duration::from_secs(arguments.wall_timeout);
-    let prepared = laboratory.prepare(&plan.runs, patience)?;
-    let jobs = jobs(plan, &prepared)?;
-    let names: Vec<_> = jobs.iter().map(|job| job.name.clone()).collect();
-    let found = results.find(&names)?;
-    let names: Vec<_> = found.iter().map(|(name, _)| name.clone()).collect();
-    if let Some((count, command)) = results.no_longer_covered(&names) {
-        let folder = folder.display();
-        eprintln!("quiclab: {folder}: the report no longer covers {count} runs of `{command}`; their records are kept");
-    }
-    results.write_index(&Index::new(plan, command_line(file, arguments), names, prepared.missing.clone()))?;
-    let all = jobs.len();
-    let missing: Vec<Job> =
-        jobs.into_iter().zip(found).filter(|(_, (_, is_there))| !is_there).map(|(job, _)| job).collect();
-    if missing.len() < all {
-        eprintln!("quiclab: {} of {all} runs have a record already", all - missing.len());
-    }
-    let is_shared = arguments.out.is_none() || arguments.file.is_dir();
-    let missing = if is_shared { adopt(&results, &folder, missing)? } else { missing };
     let hosts = (0..workers(arguments)).map(|worker| laboratory.host(worker, patience)).collect::<Result<Vec<_>>>()?;
-    let done = perform_all(&prepared, &missing, &hosts, &results.records, &results.failures(), &tell_goodput);
+    let is_shared = arguments.out.is_none() || arguments.file.is_dir();
+    let supply = Supply::new(plan, laboratory, &results, is_shared, patience)?;
+    let (done, ()) = perform_all(laboratory, &hosts, &results, &|_, performed| tell_goodput(performed), |feed| {
+        let ready = supply.supply(feed)?;
+        if let Some((count, command)) = results.no_longer_covered(&ready.records) {
+            progress::say(&format!(
+                "{}: the report no longer covers {count} runs of `{command}`; their records are kept",
+                folder.display()
+            ));
+        }
+        let index = Index::new(plan, command_line(file, arguments), ready.records, ready.missing);
+        results.write_index(&index)
+    })?;
     Ok((results, done))
 }
 
-/// Takes over what the experiments beside this one have performed already; returns what remains to be done.
-fn adopt(results: &Results, folder: &Path, missing: Vec<Job>) -> Result<Vec<Job>> {
-    let is_other = |path: &PathBuf| path.is_dir() && path.file_name() != folder.file_name();
-    let entries = fs::read_dir(folder.parent().unwrap_or(Path::new(".")));
-    let mut others: Vec<_> =
-        entries.into_iter().flatten().flatten().map(|entry| entry.path()).filter(is_other).collect();
-    others.sort();
-    let open = |path: &PathBuf| {
-        let records = Records::open(path)?;
-        Ok((records.by_id()?, records))
-    };
-    let others = others.iter().map(open).collect::<Result<Vec<_>>>()?;
-    let wanted = missing.len();
-    let mut left = Vec::new();
-    for job in missing {
-        let id = id_of_folder(&job.name).unwrap_or(&job.name);
-        match others.iter().find_map(|(by_id, other)| Some((by_id.get(id)?, other))) {
-            Some((theirs, other)) => results.records.adopt(&job.name, other, theirs).map(drop)?,
-            None => left.push(job),
-        }
-    }
-    if left.len() < wanted {
-        eprintln!("quiclab: {} runs have a record in an experiment beside this one", wanted - left.len());
-    }
-    Ok(left)
-}
-
 /// Prints the report of an experiment; as JSON it is returned.
-fn show(results: &Results, done: &Done, json: bool) -> Result<Option<Value>> {
+fn show(results: &Results, done: &Done, arguments: &RunArguments) -> Result<Option<Value>> {
     let written = results.report()?;
+    if arguments.parquet {
+        let names: Vec<_> = written.input.runs.iter().map(|run| run.folder.clone()).collect();
+        traces::write(results.records.folder(), &names)?;
+    }
     let mut told = None;
-    if json {
+    if arguments.output.json {
         let report: Value = serde_json::from_str(&quiclab_report::render_json(&written.input))?;
         told = Some(json!({ "report": report, "performed": done.performed }));
     } else {
@@ -208,7 +184,7 @@ fn show(results: &Results, done: &Done, json: bool) -> Result<Option<Value>> {
 }
 
 fn tell_end(page: &Path, failed: usize) {
-    eprintln!("page with pictures: {}", page.display());
+    eprintln!("page with figures: {}", page.display());
     if failed > 0 {
         eprintln!("quiclab: {failed} runs failed; the same command tries them again");
     }
@@ -230,9 +206,9 @@ fn plan<'a>(
         let plan = plan_transfers(&name, text, arguments, laboratory)?;
         return Ok(Planned::Transfers(Box::new(plan), laboratory));
     }
-    if arguments.testbed == Some(Testbed::Vm) {
+    if let Some(other) = arguments.testbed.as_deref().filter(|name| *name != SIMULATOR) {
         bail!(
-            "{name}: found a scenario of models with --testbed vm, expected --testbed sim\n\
+            "{name}: found a scenario of models with --testbed {other}, expected --testbed {SIMULATOR}\n\
              hint: a file with [workload] and [stack] instead of [flows] runs real stacks"
         );
     }
@@ -270,9 +246,9 @@ pub fn plan_transfers(file: &str, text: &str, arguments: &RunArguments, laborato
             bail!("{file}: published.values.{name}: found no metric of that name, expected one of {known}");
         }
     }
-    let overrides = Overrides { own_stacks: laboratory.own.clone(), ..overrides(arguments) };
-    let plan = experiment.plan(&laboratory.manifests(), &overrides)?;
-    if let Some(message) = plan.runs.iter().find_map(|run| laboratory.unknown_setting(run)) {
+    let overrides = Overrides { own_stacks: laboratory.supplies.own.clone(), ..overrides(arguments) };
+    let plan = experiment.plan(&laboratory.supplies.manifests(), &overrides)?;
+    if let Some(message) = plan.runs.iter().find_map(|run| laboratory.testbed.refuse(run)) {
         bail!("{file}: {message}");
     }
     Ok(plan)
@@ -296,17 +272,9 @@ pub fn read_text(path: &Path) -> Result<String> {
     match String::from_utf8(bytes) {
         Ok(text) => Ok(text),
         Err(error) => {
-            bail!("{name}: found bytes that are no UTF-8 at offset {}, expected TOML", error.utf8_error().valid_up_to())
+            bail!("{name}: found bytes at offset {} that are not UTF-8, expected TOML", error.utf8_error().valid_up_to())
         }
     }
-}
-
-fn jobs(plan: &Plan, prepared: &Prepared) -> Result<Vec<Job>> {
-    let labelled = plan.runs.iter().zip(run_labels(plan));
-    labelled
-        .filter(|(run, _)| prepared.can(run))
-        .map(|(run, label)| Ok(Job { name: run.folder_name(&prepared.versions(run)?), run: run.clone(), label }))
-        .collect()
 }
 
 fn workers(arguments: &RunArguments) -> usize {
@@ -319,11 +287,16 @@ fn show_plans(plans: &[Planned], arguments: &RunArguments) -> Result<u8> {
         let mut runs = Vec::new();
         for plan in plans {
             match plan {
-                Planned::Transfers(plan, _) => runs.extend(plan.runs.iter().map(serde_json::to_value)),
-                Planned::Scenario(planned) => runs.extend(planned.plan.runs.iter().map(serde_json::to_value)),
+                Planned::Transfers(plan, laboratory) => runs.extend(plan.runs.iter().map(|run| {
+                    let testbed = Some(laboratory.testbed.name().to_owned());
+                    ResolvedRun { run: run.clone(), testbed }.to_json()
+                })),
+                Planned::Scenario(planned) => {
+                    runs.extend(planned.plan.runs.iter().map(|run| Ok(serde_json::to_value(run)?)));
+                }
             }
         }
-        let runs = runs.into_iter().collect::<Result<Vec<Value>, _>>()?;
+        let runs = runs.into_iter().collect::<Result<Vec<Value>>>()?;
         output::print(&(serde_json::to_string_pretty(&runs)? + "\n"))?;
         return Ok(0);
     }

@@ -1,24 +1,26 @@
 //! Performs many runs, some side by side. A run that fails does not stop the others.
 
+mod queue;
+
 use std::{
     fs,
     path::Path,
-    sync::{
-        Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Mutex, PoisonError},
     thread,
     time::Instant,
 };
 
+use anyhow::Result;
 use quiclab_experiment::run::Run;
+use quiclab_record::layout::FAILURE_FILE;
 use quiclab_testbed::{
+    laboratory::{Laboratory, Outcome, Target},
     perform::{Host, PerformError, Performed},
-    record::Records,
 };
 use serde::Serialize;
 
-use crate::{laboratory::Prepared, progress::Progress, signals};
+use crate::{progress::Progress, results::Results, signals};
+use queue::{Queue, Taken};
 
 /// A run to be performed, and the name of its record.
 #[derive(Clone, Debug)]
@@ -45,9 +47,9 @@ pub struct Done {
 pub struct Cost {
     /// Name of the record.
     pub record: String,
-    /// CPU time of its QEMU, user and system, in seconds.
+    /// CPU time of its processes, user and system, in seconds.
     pub cpu_seconds: f64,
-    /// Largest resident memory of its QEMU in bytes.
+    /// Largest resident memory of its processes in bytes.
     pub resident_bytes: u64,
     /// From start to end, in seconds of this machine's clock.
     pub elapsed_seconds: f64,
@@ -56,53 +58,118 @@ pub struct Cost {
 /// What to tell people of a run that left a record, before what it cost.
 pub type Tell<'a> = &'a (dyn Fn(&Job, &Performed) -> String + Sync);
 
-/// Performs `jobs`, one at a time on each of `hosts`, until all are done or a host is told to stop.
-pub fn perform_all(
-    prepared: &Prepared,
-    jobs: &[Job],
+/// Performs the jobs that `feed` adds to the queue, one at a time on each of `hosts`, until all are done or a host is told to stop. Jobs
+/// are performed while `feed` is still preparing others. Also gives what `feed` returns.
+///
+/// # Errors
+/// Those of `feed`; runs that have begun are finished.
+pub fn perform_all<T>(
+    laboratory: &Laboratory,
     hosts: &[Host],
-    records: &Records,
-    failures: &Path,
+    results: &Results,
     tell: Tell,
-) -> Done {
-    let workers = hosts.len().min(jobs.len());
-    let progress = Progress::new(jobs.len(), workers);
-    let next = AtomicUsize::new(0);
+    feed: impl FnOnce(&Feed) -> Result<T>,
+) -> Result<(Done, T)> {
+    let queue = Queue::default();
+    let progress = Progress::new(0, hosts.len());
     let done = Mutex::new(Done::default());
-    thread::scope(|scope| {
-        for host in &hosts[..workers] {
-            let (progress, next, done) = (&progress, &next, &done);
+    let workers = &Workers { laboratory, results, tell, queue: &queue, progress: &progress, done: &done };
+    let fed = thread::scope(|scope| {
+        for host in hosts {
             scope.spawn(move || {
-                while !host.stop.load(Ordering::Relaxed) {
-                    let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
-                    let label = &job.label;
-                    progress.on_start(label);
-                    let start = Instant::now();
-                    let result = prepared.perform(&job.run, records, failures, host);
-                    let mut done = done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    match result {
-                        Ok(performed) => {
-                            let told = format!("{} {}", tell(job, &performed), describe_cost(&performed));
-                            progress.on_end(label, start.elapsed(), &told);
-                            done.performed.push(cost(&job.name, &performed));
-                        }
-                        Err(PerformError::Testbed(error)) if signals::is_interruption(&error) => return,
-                        Err(error) => {
-                            let kept = keep(&error, &failures.join(&job.name));
-                            progress.on_end(label, start.elapsed(), &format!("FAILED: {error}{kept}"));
-                            done.failed += 1;
-                        }
+                while let Some(taken) = workers.queue.take(&host.stop) {
+                    if !workers.perform(taken, host) {
+                        return;
                     }
                 }
             });
         }
+        // However it ends, the workers must not wait for more.
+        let _close = Close(&queue);
+        let fed = feed(&Feed { queue: &queue, progress: &progress });
+        if fed.is_err() {
+            queue.clear();
+        }
+        fed
     });
     progress.finish();
-    done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+    Ok((done.into_inner().unwrap_or_else(PoisonError::into_inner), fed?))
+}
+
+/// Where jobs are added.
+pub struct Feed<'a> {
+    queue: &'a Queue,
+    progress: &'a Progress,
+}
+
+impl Feed<'_> {
+    /// Adds a job, by its place in the plan.
+    pub fn push(&self, place: usize, job: Job) {
+        self.queue.push(place, job);
+    }
+
+    /// Says how many jobs there will be in all.
+    pub fn expect(&self, total: usize) {
+        self.progress.expect(total);
+    }
+}
+
+struct Close<'a>(&'a Queue);
+
+impl Drop for Close<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// What all workers share.
+struct Workers<'a> {
+    laboratory: &'a Laboratory,
+    results: &'a Results,
+    tell: Tell<'a>,
+    queue: &'a Queue,
+    progress: &'a Progress,
+    done: &'a Mutex<Done>,
+}
+
+impl Workers<'_> {
+    /// Performs a job; false after an interruption.
+    fn perform(&self, taken: Taken, host: &Host) -> bool {
+        let Taken { job, waits, .. } = &taken;
+        let failures = self.results.failures();
+        let target = Target { records: &self.results.records, name: &job.name, failures: &failures };
+        self.progress.on_start(&job.label);
+        let start = Instant::now();
+        let result = if *waits {
+            self.laboratory.perform(&job.run, target, host).map(Some)
+        } else {
+            self.laboratory.try_perform(&job.run, target, host)
+        };
+        let on_end = |what: &str| self.progress.on_end(&job.label, start.elapsed(), what);
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        match result {
+            Ok(Some(Outcome::Performed(performed))) => {
+                on_end(&format!("{} {}", (self.tell)(job, &performed), describe_cost(&performed)));
+                done.performed.push(cost(&job.name, &performed));
+            }
+            Ok(Some(Outcome::WasThere)) => on_end("another process has performed it"),
+            Ok(None) => {
+                self.progress.on_put_back(&job.label);
+                self.queue.put_back(taken);
+            }
+            Err(PerformError::Testbed(error)) if signals::is_interruption(&error) => return false,
+            Err(error) => {
+                let kept = keep(&error, &failures.join(&job.name));
+                on_end(&format!("FAILED: {error}{kept}"));
+                done.failed += 1;
+            }
+        }
+        true
+    }
 }
 
 /// Its goodput and how many warnings there are, in a few words.
-pub fn tell_goodput(_job: &Job, performed: &Performed) -> String {
+pub fn tell_goodput(performed: &Performed) -> String {
     let goodput = performed.metrics.metrics.goodput_wire_bps;
     let goodput = goodput.map_or_else(|| "no goodput".to_owned(), |bps| format!("{:.2} Mbit/s on the wire", bps / 1e6));
     match performed.metrics.warnings.len() {
@@ -116,7 +183,8 @@ fn describe_cost(performed: &Performed) -> String {
     format!("({:.1} CPU s, {:.1} s)", performed.host_use.cpu_seconds, performed.elapsed.as_secs_f64())
 }
 
-fn cost(name: &str, performed: &Performed) -> Cost {
+/// What the run with the record `name` cost.
+pub fn cost(name: &str, performed: &Performed) -> Cost {
     Cost {
         record: name.to_owned(),
         cpu_seconds: performed.host_use.cpu_seconds,
@@ -133,8 +201,8 @@ fn keep(error: &PerformError, folder: &Path) -> String {
         }
         PerformError::Testbed(error) => {
             // On a full disk this fails as well; the message has been printed.
-            let _ = fs::create_dir_all(folder)
-                .and_then(|()| fs::write(folder.join(crate::results::FAILURE_FILE), format!("{error:#}\n")));
+            let _ =
+                fs::create_dir_all(folder).and_then(|()| fs::write(folder.join(FAILURE_FILE), format!("{error:#}\n")));
             String::new()
         }
     }

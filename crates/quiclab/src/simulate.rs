@@ -154,7 +154,7 @@ fn simulate_all(
     });
     progress.finish();
     if let Some(error) = broken.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
-        return Err(error.context("what was finished is kept, and the same command goes on from there"));
+        return Err(error.context("finished runs are kept, and the same command continues from there"));
     }
     if stop.load(Ordering::Relaxed) {
         return Err(quiclab_testbed::perform::Interrupted::ByRequest.into());

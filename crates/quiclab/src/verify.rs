@@ -4,17 +4,15 @@ use std::{collections::BTreeMap, fs, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::run::Versions;
+use quiclab_record::{Record, Records, differences, layout::RUN_FILE};
 use quiclab_testbed::{
+    laboratory::{Laboratory, Variables},
     perform::PerformError,
-    record::{Record, Records, differences},
+    testbed::testbed_of,
 };
 use serde_json::json;
 
-use crate::{
-    cli::{Testbed, VerifyArguments},
-    laboratory::Laboratory,
-    output, signals,
-};
+use crate::{cli::VerifyArguments, laboratory::open_on, output, signals};
 
 /// Runs a record's run again. Returns 0 where every byte is the same, 1 where not.
 ///
@@ -24,29 +22,30 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
     let record = Record::load(&arguments.record)?;
     let run = &record.run.run;
-    let is_simulated = record.run.versions.get("testbed").is_some_and(|testbed| testbed == "sim");
-    let testbed = if is_simulated { Testbed::Sim } else { Testbed::Vm };
-    let laboratory = Laboratory::open_for(testbed, &arguments.stacks, stop)?;
+    let testbed =
+        testbed_of(&record.run.versions).with_context(|| arguments.record.join(RUN_FILE).display().to_string())?;
+    let laboratory = open_on(testbed, &arguments.stacks, stop)?;
     let name = &run.settings.stack.name;
     for name in [&run.settings.stack.server, &run.settings.stack.client] {
-        if laboratory.source(name).is_err() {
+        if laboratory.supplies.source(name).is_err() {
             bail!("{}: {}", arguments.record.display(), missing_stack(name, &laboratory));
         }
     }
     let patience = Duration::from_secs(arguments.wall_timeout);
-    let prepared = laboratory.prepare(std::slice::from_ref(run), patience)?;
-    check_versions(&record.run.versions, &prepared.versions(run)?)?;
-    let scratch = laboratory.cache.path("verify");
+    laboratory.prepare(std::slice::from_ref(run), patience)?;
+    check_versions(&record.run.versions, &laboratory.versions(run)?)?;
+    let scratch = laboratory.supplies.cache.path("verify");
     fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
     let scratch = tempfile::tempdir_in(&scratch).context("a folder for the second record")?;
     let records = Records::open(scratch.path())?;
-    eprintln!("quiclab: running {name}, repetition {} again", run.repetition);
-    let performed =
-        match prepared.perform(run, &records, &scratch.path().join("failed"), &laboratory.host(0, patience)?) {
-            Ok(performed) => performed,
-            Err(PerformError::Testbed(error)) => return Err(error),
-            Err(PerformError::Run { failure, .. }) => bail!("the run failed this time: {failure}"),
-        };
+    eprintln!("quiclab: repeating {name}, repetition {}", run.repetition);
+    let (variables, failures) = (Variables::default(), scratch.path().join("failed"));
+    let host = laboratory.host(0, patience)?;
+    let performed = match laboratory.perform_with(run, &variables, &records, &failures, &host) {
+        Ok(performed) => performed,
+        Err(PerformError::Testbed(error)) => return Err(error),
+        Err(PerformError::Run { failure, .. }) => bail!("the run failed this time: {failure}"),
+    };
     let found = differences(&arguments.record, &performed.record)?;
     show(arguments, &found)?;
     Ok(u8::from(!found.is_empty()))
@@ -54,7 +53,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8> {
 
 /// What is wrong where the stack of a record is not there.
 fn missing_stack(name: &str, laboratory: &Laboratory) -> String {
-    let known = laboratory.usual().map(|manifest| manifest.name.clone()).collect::<Vec<_>>().join(", ");
+    let known = laboratory.supplies.usual().map(|manifest| manifest.name.clone()).collect::<Vec<_>>().join(", ");
     // Options of its build stand behind the name.
     let base = name.split_once(' ').map_or(name, |(base, _)| base);
     format!(

@@ -106,7 +106,7 @@ fn the_commands_of_the_guide_find_a_regression() {
     // The shares of the pull request are too low, and the bottleneck drops few packets still.
     let told = reader.shell(check);
     assert_eq!(told.status, Some(1), "{}{}", told.output, told.errors);
-    assert!(told.output.contains("FAILS         at least nine packets of ten"), "{}", told.output);
+    assert!(told.output.contains("FAILS         at least nine of ten packets"), "{}", told.output);
     let told = reader.shell(diff);
     assert_eq!(told.status, Some(1), "{}{}", told.output, told.errors);
     assert!(told.output.contains("the first packet that differs is number"), "{}", told.output);

@@ -1,8 +1,9 @@
 //! Where a run happens, and the record it leaves.
 //!
-//! Two testbeds: [`vm`], QEMU in virtual time, for transfers between stacks; [`sim`], models in virtual time, for scenarios and for
-//! stacks without sockets. Beside them [`loopback`], in real time and without measurements, for endpoints that are being written. Read first:
-//! [`perform`] (what a run needs), [`record`] (what it leaves), then [`vm`].
+//! [`testbed::Testbed`] says what a testbed can do, [`testbed::TESTBEDS`] lists them: [`vm`], QEMU in virtual time, and [`sim`], models
+//! and stacks without sockets in virtual time. Beside them [`loopback`], in real time and without measurements, for endpoints that are being
+//! written. A [`laboratory::Laboratory`] is a testbed with its stacks: it builds, prepares and performs. Read first: [`testbed`],
+//! [`laboratory`], then [`vm`]; `quiclab-record` is what a run leaves.
 //! Knows processes and files; does not know how an experiment expands or what a report looks like.
 
 pub mod cache;
@@ -12,11 +13,15 @@ pub mod collect;
 pub mod command;
 pub mod contract;
 pub mod hash;
+pub mod laboratory;
+pub mod lock;
 pub mod loopback;
-pub mod measure;
 pub mod oci;
 pub mod perform;
-pub mod record;
+mod shelf;
+pub mod shell;
 pub mod sim;
 pub mod stack;
+pub mod supplies;
+pub mod testbed;
 pub mod vm;

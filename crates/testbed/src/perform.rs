@@ -9,7 +9,7 @@ use std::{
 use quiclab_experiment::stack::StackManifest;
 use quiclab_metrics::RunMetrics;
 
-use crate::collect::RunFailure;
+use crate::{collect::RunFailure, vm::priority::cores};
 
 /// A stack in one role of a run; `S` is its files, as the testbed has them.
 #[derive(Debug)]
@@ -72,6 +72,17 @@ pub struct HostUse {
     pub resident_bytes: u64,
 }
 
+impl Host {
+    /// This machine, for worker number `worker`: a core of its own, as long as there are enough.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub fn of_worker(worker: usize, stop: Arc<AtomicBool>, patience: Duration) -> anyhow::Result<Self> {
+        let cores = cores()?;
+        Ok(Self { core: cores[worker % cores.len()], stop, patience })
+    }
+}
+
 /// A run that went well.
 #[derive(Clone, Debug)]
 pub struct Performed {
@@ -99,6 +110,12 @@ pub enum PerformError {
     /// The testbed failed, or was told to stop.
     #[error("{0:#}")]
     Testbed(#[from] anyhow::Error),
+}
+
+impl From<quiclab_record::RecordError> for PerformError {
+    fn from(error: quiclab_record::RecordError) -> Self {
+        Self::Testbed(error.into())
+    }
 }
 
 /// Why waiting ended early.

@@ -3,6 +3,7 @@
 mod content;
 mod made;
 mod objects;
+pub mod own;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -203,7 +204,7 @@ pub(crate) fn check_tools(manifest: &StackManifest) -> Result<()> {
         let found = Command::new("sh").args(["-c", "command -v \"$0\" > /dev/null", tool]).status()?.success();
         if !found {
             bail!(
-                "building {}: {tool} is not on the PATH\nhint: README.md, \"What it needs\", says how to get it",
+                "building {}: {tool} is not on the PATH\nhint: README.md, \"Requirements\", says how to get it",
                 manifest.name
             );
         }

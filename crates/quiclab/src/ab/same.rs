@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 use quiclab_experiment::{run::Settings, stack::StackManifest};
+use quiclab_testbed::laboratory::Laboratory;
 
 use super::{Bench, Pairing};
-use crate::laboratory::Laboratory;
 
 /// True where no run of A can differ from that of B: the same settings, and the same files in the stacks. Builds both sides, as far as the cache
 /// does not have them, and starts nothing.
@@ -45,9 +45,10 @@ fn with_names_of(settings: &Settings, others: &Settings) -> Settings {
 }
 
 fn have_same_files(laboratories: &[Laboratory; 2], names: &[String; 2]) -> Result<bool> {
-    let [one, other] = [laboratories[0].stack(&names[0])?, laboratories[1].stack(&names[1])?];
-    let manifests = [&laboratories[0].source(&names[0])?.manifest, &laboratories[1].source(&names[1])?.manifest];
-    Ok(one.digest()? == other.digest()? && acts_like(manifests[0], manifests[1]))
+    let [one, other] = [laboratories[0].build(&names[0])?, laboratories[1].build(&names[1])?];
+    let manifests =
+        [&laboratories[0].supplies.source(&names[0])?.manifest, &laboratories[1].supplies.source(&names[1])?.manifest];
+    Ok(one.digest == other.digest && acts_like(manifests[0], manifests[1]))
 }
 
 /// True where two manifests differ in nothing that a run can feel: its names and how it was built do not matter beside the bytes.

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::revision;
 use crate::{
     cli::{AbArguments, StackOptions},
-    laboratory::Laboratory,
+    laboratory::open,
     signals,
 };
 
@@ -61,7 +61,7 @@ impl Request {
         stems.sort();
         if let Some(twice) = stems.windows(2).find(|pair| pair[0] == pair[1]) {
             bail!(
-                "found two files with the name {}, expected different names, since each has a folder",
+                "found two files with the name {}, expected different names, because each gets a folder of that name",
                 twice[0].display()
             );
         }
@@ -102,14 +102,15 @@ fn found(typed: &str, arguments: &AbArguments) -> Result<(Option<PathBuf>, Optio
         let (unpacked, path) = revision::unpacked(Path::new(folder), revision)?;
         return Ok((Some(path), Some(unpacked)));
     }
-    let laboratory = Laboratory::open(
+    let laboratory = open(
         &StackOptions { folder: arguments.stacks.clone(), own: Vec::new(), rebuild: false },
         signals::stop_flag()?,
     )?;
-    match laboratory.sources.get(typed) {
+    match laboratory.supplies.sources.get(typed) {
         Some(source) if source.options.is_empty() => Ok((Some(source.folder.clone()), None)),
         _ => {
-            let known = laboratory.usual().map(|manifest| manifest.name.clone()).collect::<Vec<_>>().join(", ");
+            let known =
+                laboratory.supplies.usual().map(|manifest| manifest.name.clone()).collect::<Vec<_>>().join(", ");
             bail!(
                 "{typed}: found no such path, expected a folder with stack.toml, a program, FOLDER@REVISION, or one of {known}"
             )

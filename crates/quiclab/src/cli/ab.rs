@@ -11,50 +11,50 @@ use super::{Output, SetOptions, parse_filter, set::parse_setting};
 #[derive(Debug, Args)]
 #[command(after_help = AB_HELP)]
 pub struct AbArguments {
-    /// A and B: folders with a stack.toml, programs, names of shipped stacks, or FOLDER@REVISION for a revision of git; one of them is enough
-    /// with --a and --b. Then experiment files, which end in .toml [default: 4 MiB over the default path]
+    /// A and B: folders with a stack.toml, programs, names of shipped stacks, or FOLDER@REVISION for a git revision; with --a and --b one of
+    /// them is enough. Then experiment files, which end in .toml [default: 4 MiB over the default path]
     #[arg(value_name = "A B [FILE]")]
     pub paths: Vec<String>,
-    /// A setting of A alone, such as stack.gso=on; can be given several times
+    /// A setting for A only, such as stack.gso=on; can be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_setting)]
     pub a: Vec<(String, String)>,
-    /// A setting of B alone
+    /// A setting for B only; can be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_setting)]
     pub b: Vec<(String, String)>,
     #[command(flatten)]
     pub set: SetOptions,
-    /// A profile of the files, such as quick
+    /// A profile that the files define, such as quick
     #[arg(long)]
     pub profile: Option<String>,
-    /// Only runs with this setting; can be given several times
+    /// Run only what has this setting; can be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_filter)]
     pub filter: Vec<(String, String)>,
-    /// Repetitions on each side, instead of the file's number; with --until-decided the first look, 3 at least
+    /// Number of repetitions per side, instead of the file's; with --until-decided the number before the first decision, at least 3
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub reps: Option<u32>,
-    /// Repeat until every condition is decided or, without one, until each metric of the verdict differs or would have shown a change of
-    /// --smallest-change
+    /// Repeat until every condition is decided. Without conditions: until each metric of the verdict differs, or would have shown a change
+    /// of --smallest-change
     #[arg(long)]
     pub until_decided: bool,
-    /// Where --until-decided gives up: runs of both sides together, or time such as "20 min" [default: 40 runs]
+    /// When --until-decided gives up: runs of both sides together, or a time such as "20 min" [default: 40 runs]
     #[arg(long, value_name = "RUNS|TIME", requires = "until_decided")]
     pub budget: Option<Budget>,
-    /// The change, in percent of A, that --until-decided looks for where there is no condition
+    /// The change, in percent of A, that --until-decided looks for if there are no conditions
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = parse_percent)]
     pub smallest_change: f64,
-    /// Virtual machines side by side; the results do not depend on it [default: one per core]
+    /// Number of virtual machines in parallel; does not affect results [default: one per core]
     #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
-    /// Folder for the records of A and B; what is there is not run again [default: results/ab/A-B]
+    /// Folder for the records of A and B; runs with a record there are not repeated [default: results/ab/A-B]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Seconds of this machine's time after which a run is given up
+    /// Time limit of a run, in seconds of real time
     #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..))]
     pub wall_timeout: u64,
-    /// Folder of the shipped stacks [default: stacks/, here or in a folder above]
+    /// Folder of the shipped stacks [default: stacks/, in this folder or a parent]
     #[arg(long = "stacks", value_name = "DIR")]
     pub stacks: Option<PathBuf>,
-    /// Run the build commands of A and B again, even where the cache has their builds
+    /// Run the build commands of A and B again even if the cache has their builds
     #[arg(long)]
     pub rebuild: bool,
     #[command(flatten)]
@@ -69,33 +69,33 @@ Examples:
   quiclab ab main/ pr/ --until-decided --budget 60 --html page.html
 
 How it decides: docs/reference/ab.md.
-Exit status: the number of conditions that fail or cannot be judged, one more where runs failed, at most 99; with --strict undecided ones \
-count too; 125 it could not be run.";
+Exit status: the number of conditions that fail or cannot be judged, plus one if runs failed, at most 99; with --strict undecided conditions \
+count as failed; 125 if nothing could be run.";
 
-/// What is asked about two sets of results, and how the answer is shown.
+/// What to decide about two sets of results, and how to show the answer.
 #[derive(Debug, Args)]
 pub struct JudgeOptions {
     /// A condition under which B fails: METRIC OPERATOR VALUE, such as "train_max_packets > 1.05x" (against A), "goodput_wire_bps < -5%",
-    /// "drops_packets > +10" or "rtt_p95_ns > 60 ms"; can be given several times
+    /// "drops_packets > +10" or "rtt_p95_ns > 60 ms"; can be repeated
     #[arg(long, value_name = "CONDITION")]
     pub fail_if: Vec<Condition>,
-    /// A metric that the verdict is about, instead of the usual ones; can be given several times
+    /// A metric for the verdict, instead of the usual ones; can be repeated
     #[arg(long = "metric", value_name = "NAME", value_parser = parse_metric)]
     pub metrics: Vec<String>,
     /// Count undecided conditions as failed
     #[arg(long)]
     pub strict: bool,
-    /// Write a page with pictures
+    /// Write an HTML page with figures
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Write Markdown, as for a comment on a pull request: into FILE, or on standard output instead of the tables
+    /// Write Markdown, for example for a comment on a pull request: to FILE, or to standard output instead of the tables
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub markdown: Option<PathBuf>,
     #[command(flatten)]
     pub output: Output,
 }
 
-/// Where repeating ends.
+/// When to stop repeating.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Budget {
     /// Runs of both sides together.
@@ -108,7 +108,7 @@ impl FromStr for Budget {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("found {text:?}, expected a number of runs from 1, or a time such as \"20 min\"");
+        let wrong = || format!("found {text:?}, expected a number of runs (1 or more) or a time such as \"20 min\"");
         if let Ok(runs) = text.trim().parse() {
             return if runs > 0 { Ok(Budget::Runs(runs)) } else { Err(wrong()) };
         }
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentage_is_above_nothing() {
+    fn a_percentage_must_be_positive() {
         assert_eq!(parse_percent("5%"), Ok(5.0));
         assert!(parse_percent("0").is_err() && parse_percent("-1").is_err());
     }

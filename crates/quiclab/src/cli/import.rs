@@ -17,16 +17,16 @@ pub struct StacksImportArguments {
     /// Every image of this implementations.json of the QUIC Interop Runner, saved by docker, podman or skopeo
     #[arg(long, value_name = "FILE", conflicts_with_all = ["name", "role"])]
     pub implementations: Option<PathBuf>,
-    /// Name of the stack [default: the archive's, without its ending]
+    /// Name of the stack [default: the name of the archive without its extension]
     #[arg(long)]
     pub name: Option<String>,
-    /// Which roles the image has
+    /// Roles of the image
     #[arg(long, value_enum, default_value_t = RoleChoice::Both)]
     pub role: RoleChoice,
-    /// HTTP versions it speaks, with commas between: hq (HTTP/0.9) in every test case, h3 in the test case http3
+    /// HTTP versions of the image, separated by commas: hq (HTTP/0.9) in every test case, h3 in the test case http3
     #[arg(long, value_name = "VERSION", value_delimiter = ',', default_value = "hq,h3", value_parser = parse_http)]
     pub http: Vec<Http>,
-    /// Test cases it takes part in, with commas between [default: all of the endpoint contract]
+    /// Test cases that the image supports, separated by commas [default: all of the endpoint contract]
     #[arg(long, value_name = "CASE", value_delimiter = ',')]
     pub cases: Vec<String>,
     #[command(flatten)]
@@ -41,7 +41,7 @@ Examples:
   quiclab stacks import endpoint.tar.zst --name other --role server --cases handshake,transfer,retry
   quiclab interop --server endpoint --client quic-go
 
-Guide: docs/guides/interop-runner-images.md. Exit status: 0; with --implementations the number left out, at most 99; 125 it could not be done.";
+Guide: docs/guides/interop-runner-images.md. Exit status: 0 success; with --implementations the number of images that could not be imported, at most 99; 125 on any other error.";
 
 /// Roles of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Deserialize)]

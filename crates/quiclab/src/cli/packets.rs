@@ -17,16 +17,16 @@ pub struct PacketsArguments {
     /// Only packets around this time, such as "1.234 s", since the first packet at the tap [default: all packets]
     #[arg(long, value_name = "TIME")]
     pub around: Option<Duration>,
-    /// How long before and after that time
+    /// Time to show before and after it
     #[arg(long, value_name = "TIME", default_value = "5 ms", requires = "around", value_parser = parse_positive::<Duration>)]
     pub span: Duration,
-    /// Name or number of the tap (the capture's interface) [default: the sender's, or that of the first packet]
+    /// Name or number of the tap (an interface of the capture) [default: the sender's, or that of the first packet]
     #[arg(long, value_name = "TAP")]
     pub tap: Option<String>,
-    /// A key log (SSLKEYLOGFILE), beside the secrets in the capture; can be given several times
+    /// A key log (SSLKEYLOGFILE), in addition to secrets in the capture; can be repeated
     #[arg(long, value_name = "FILE")]
     pub keys: Vec<PathBuf>,
-    /// Only flows with this UDP or TCP port at one end, which is the server [default: all; of a record its server's]
+    /// UDP or TCP port of the server; other flows are ignored [default: the server's port of a record; all flows of a capture]
     #[arg(long, value_name = "PORT")]
     pub server_port: Option<u16>,
     #[command(flatten)]
@@ -39,4 +39,4 @@ Examples:
   quiclab packets capture.pcapng --keys keys.log --around 200ms --span 20ms
   quiclab packets capture.pcapng | less
 
-What the columns mean: docs/reference/packets.md. Exit status: 0; 1 the capture was cut off in the middle; 125 the file could not be read.";
+Columns: docs/reference/packets.md. Exit status: 0 success; 1 the capture is truncated; 125 the file could not be read.";

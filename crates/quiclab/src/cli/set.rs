@@ -2,11 +2,11 @@
 
 use clap::Args;
 
-/// Settings from the command line.
+/// Settings given on the command line.
 #[derive(Clone, Debug, Default, Args)]
 pub struct SetOptions {
-    /// A setting instead of the file's, such as path.rate="20 Mbit/s" or stack.name=quiche; a list is an axis of the matrix:
-    /// path.rate="10 Mbit/s,20 Mbit/s"; can be given several times
+    /// Replace a setting of the file, such as path.rate="20 Mbit/s" or stack.name=quiche; a list becomes an axis of the matrix:
+    /// path.rate="10 Mbit/s,20 Mbit/s"; can be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_setting)]
     pub settings: Vec<(String, String)>,
 }

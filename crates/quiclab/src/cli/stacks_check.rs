@@ -13,19 +13,19 @@ pub struct StacksCheckArguments {
     /// Stacks to check [default: all]
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
-    /// Check only this claim, or all whose names begin with it and a dash; can be given several times
+    /// Check only this claim, or all whose names begin with it and a dash; can be repeated
     #[arg(long, value_name = "CLAIM")]
     pub claim: Vec<String>,
-    /// Print the names of the claims, and check nothing
+    /// Print the names of the claims without checking them
     #[arg(long)]
     pub list: bool,
-    /// Virtual machines side by side; the results do not depend on it [default: one per core]
+    /// Number of virtual machines in parallel; does not affect results [default: one per core]
     #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
-    /// Folder for what the runs leave, with a folder for each stack and claim
+    /// Folder for the results of the runs, with a folder for each stack and claim
     #[arg(long, value_name = "DIR", default_value = "results/check")]
     pub out: PathBuf,
-    /// Seconds of this machine's time after which a run is given up
+    /// Time limit of a run, in seconds of real time
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
     pub wall_timeout: u64,
     #[command(flatten)]
@@ -38,10 +38,9 @@ const CHECK_HELP: &str = "\
 Examples:
   quiclab stacks check quinn                            every claim of its stack.toml
   quiclab stacks check --stack ./mine mine --claim transfer --claim gso
-  quiclab stacks check quinn --list                     the names that --claim takes
+  quiclab stacks check quinn --list                     the names that --claim accepts
 
-The claim \"transfer\" is checked first. If its transfer fails, the other claims are not tried. A claim that fails is shown with the \
-last lines that its endpoints printed. quiclab stacks try PATH does most of this without virtual machines, in seconds.
+The claim \"transfer\" is checked first. If it fails, the others are not tried. A claim that fails is shown with the last lines \
+that its endpoints printed. quiclab stacks try PATH does most of this without virtual machines, in seconds.
 
-Exit status: the number of claims that do not hold, at most 99; claims that were not tried are not counted. 125 the check could not \
-be run, 130 interrupted.";
+Exit status: the number of claims that fail, at most 99, without those that were not tried; 125 if nothing could be checked; 130 if interrupted.";

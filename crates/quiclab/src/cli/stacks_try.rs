@@ -10,20 +10,20 @@ use super::Output;
 #[derive(Debug, Args)]
 #[command(after_help = TRY_HELP)]
 pub struct StacksTryArguments {
-    /// A folder with a stack.toml, or a program that keeps the endpoint contract
+    /// A folder with a stack.toml, or a program that implements the endpoint contract
     #[arg(value_name = "PATH")]
     pub path: PathBuf,
-    /// Try only this kind of check; can be given several times [default: all]
+    /// Try only this kind of check; can be repeated [default: all]
     #[arg(long, value_name = "CASE")]
     pub case: Vec<String>,
-    /// The stack that takes the other role: a folder or a program [default: the same stack]
+    /// The stack for the other role: a folder or a program [default: the same stack]
     #[arg(long, value_name = "PATH")]
     pub peer: Option<PathBuf>,
-    /// Environment variable for the stack in every transfer, such as QUICLAB_CCA=bbr where this kernel has no CUBIC for TCP; can be
-    /// given several times
+    /// Environment variable for the stack in every transfer, such as QUICLAB_CCA=bbr if this kernel has no CUBIC for TCP; can be
+    /// repeated
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_variable)]
     pub variables: Vec<(String, String)>,
-    /// Build the stack even where the cache has a build of the same files
+    /// Build the stack even if the cache has a build of the same files
     #[arg(long)]
     pub rebuild: bool,
     /// Write all packets to this file (pcapng, by dumpcap), and the TLS secrets to FILE.keys
@@ -45,12 +45,11 @@ Examples:
   quiclab stacks try stacks/quiche --case retry --capture retry.pcapng
   quiclab stacks try stacks/nginx --peer stacks/ngtcp2
 
-The endpoints run on this machine, over the loopback of a network namespace of their own; root is not needed where the kernel allows user \
-namespaces. A stack that names Debian packages in [guest] runs in the same root file system as in the virtual machine, which is made once. \
-What is on the wire is not judged: quiclab stacks check does that.
+The endpoints run on this machine, over the loopback of a separate network namespace. Root is not needed if the kernel allows user \
+namespaces. A stack that names Debian packages in [guest] runs in the same root file system as in the virtual machine, which is built once. \
+The packets are not judged: quiclab stacks check does that.
 
-Exit status: the number of checks that fail, at most 99; checks that were not tried are not counted. 125 nothing could be tried, \
-130 interrupted.";
+Exit status: the number of checks that fail, at most 99, without those that were not tried; 125 if nothing could be tried; 130 if interrupted.";
 
 fn parse_variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {

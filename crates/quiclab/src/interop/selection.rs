@@ -8,10 +8,11 @@ use quiclab_experiment::{
     stack::{Role, StackManifest, common_http},
 };
 use quiclab_interop::{CASES, Case};
+use quiclab_testbed::laboratory::Laboratory;
 use quiclab_wire::Role as Side;
 
 use super::runs::run_of;
-use crate::{cli::InteropArguments, laboratory::Laboratory, stacks::implementations};
+use crate::{cli::InteropArguments, stacks::implementations};
 
 /// What is to be run.
 pub struct Selection {
@@ -95,7 +96,7 @@ fn chosen(names: &[String], role: Role, arguments: &InteropArguments, laboratory
     let (imported, missing) = implementations::with_role(file, role, laboratory)?;
     let role = quiclab_experiment::run::word(&role);
     if !missing.is_empty() {
-        eprintln!("quiclab: warning: not imported and left out as {role}: {}", missing.join(", "));
+        eprintln!("quiclab: warning: skipping images that were not imported, as {role}: {}", missing.join(", "));
     }
     if imported.is_empty() {
         bail!(
@@ -108,13 +109,13 @@ fn chosen(names: &[String], role: Role, arguments: &InteropArguments, laboratory
 
 fn stacks<'a>(names: &[String], role: Role, laboratory: &'a Laboratory) -> Result<Vec<&'a StackManifest>> {
     if names.is_empty() {
-        return Ok(laboratory.usual().filter(|manifest| manifest.is_quic() && manifest.has(role)).collect());
+        return Ok(laboratory.supplies.usual().filter(|manifest| manifest.is_quic() && manifest.has(role)).collect());
     }
     let mut chosen = Vec::new();
     for name in names.iter().collect::<BTreeSet<_>>() {
-        let manifest = &laboratory.source(name)?.manifest;
+        let manifest = &laboratory.supplies.source(name)?.manifest;
         if !manifest.is_quic() || !manifest.has(role) {
-            bail!("{name}: found no QUIC {}, expected a stack that has one", quiclab_experiment::run::word(&role));
+            bail!("{name}: has no QUIC {}; expected a stack with one", quiclab_experiment::run::word(&role));
         }
         chosen.push(manifest);
     }
@@ -124,7 +125,7 @@ fn stacks<'a>(names: &[String], role: Role, laboratory: &'a Laboratory) -> Resul
 fn cases(names: &[String]) -> Result<Vec<&'static Case>> {
     if let Some(name) = names.iter().find(|name| CASES.iter().all(|case| case.name != name.as_str())) {
         let known = CASES.iter().map(|case| case.name).collect::<Vec<_>>().join(", ");
-        bail!("--case {name}: found no case of that name, expected one of {known}");
+        bail!("--case {name}: found no such case, expected one of {known}");
     }
     Ok(CASES.iter().filter(|case| names.is_empty() || names.iter().any(|name| name == case.name)).collect())
 }
@@ -144,5 +145,5 @@ fn run_if_supported(
     if !client.test_cases.client.contains(case.client_test_case) || !client.ip.contains(&case.ip) || !speaks {
         return Ok(Err(Side::Client));
     }
-    run_of(case, &server.name, &client.name, seed, &laboratory.manifests()).map(Ok)
+    run_of(case, &server.name, &client.name, seed, &laboratory.supplies.manifests()).map(Ok)
 }

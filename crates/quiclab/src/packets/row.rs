@@ -36,7 +36,7 @@ pub struct Row {
 
 /// Above the rows.
 pub const HEADING: &str =
-    "     frame         time, s        gap, us  sender  bytes  in flight  became of it          content";
+    "     frame         time, s        gap, us  sender  bytes  in flight  fate                  content";
 
 impl Row {
     fn fate(&self) -> String {

@@ -5,12 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use quiclab_testbed::hash;
+use quiclab_testbed::{hash, shell::quoted, testbed::default_testbed};
 
-use crate::{
-    cli::{RunArguments, Testbed},
-    shell::quoted,
-};
+use crate::cli::RunArguments;
 
 /// Longest part of a folder's name that says what the command line changes, in characters. Names of 255 bytes are the longest
 /// that file systems take.
@@ -68,8 +65,10 @@ pub fn command_line(file: &Path, arguments: &RunArguments) -> String {
     if let Some(repetitions) = arguments.reps {
         let _ = write!(line, " --reps {repetitions}");
     }
-    if arguments.testbed == Some(Testbed::Sim) {
-        line.push_str(" --testbed sim");
+    if let Some(name) = &arguments.testbed
+        && name != default_testbed().name()
+    {
+        let _ = write!(line, " --testbed {name}");
     }
     for path in &arguments.stacks.own {
         let _ = write!(line, " --stack {}", quoted(&path.display().to_string()));

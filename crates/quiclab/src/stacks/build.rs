@@ -9,27 +9,27 @@ use anyhow::Result;
 use quiclab_testbed::stack::Made;
 use serde_json::json;
 
-use crate::{cli::StacksBuildArguments, laboratory::Laboratory, output, signals};
+use crate::{cli::StacksBuildArguments, laboratory::open, output, signals};
 
 /// Builds stacks. Returns the number of those that could not be built, at most 99.
 ///
 /// # Errors
 /// An unknown name, or an interruption.
 pub fn build(arguments: &StacksBuildArguments) -> Result<u8> {
-    let laboratory = Laboratory::open(&arguments.stacks, signals::stop_flag()?)?;
+    let laboratory = open(&arguments.stacks, signals::stop_flag()?)?;
     let names: Vec<_> = match &arguments.names[..] {
-        [] => laboratory.usual().map(|manifest| manifest.name.clone()).collect(),
+        [] => laboratory.supplies.usual().map(|manifest| manifest.name.clone()).collect(),
         names => names.to_vec(),
     };
     for name in &names {
-        laboratory.source(name)?;
+        laboratory.supplies.source(name)?;
     }
     let mut rows = Vec::new();
     let mut failed = 0_usize;
     for name in &names {
         let start = Instant::now();
         // Stacks that are asked for by name are built again with --rebuild even if --stack is there for another one.
-        let built = if arguments.names.is_empty() { laboratory.stack(name) } else { laboratory.named_stack(name) };
+        let built = if arguments.names.is_empty() { laboratory.build(name) } else { laboratory.build_named(name) };
         let (outcome, error) = match built {
             Ok(stack) => (Some(stack.made), None),
             Err(error) if signals::is_interruption(&error) => return Err(error),

@@ -9,21 +9,17 @@ mod selection;
 use std::{path::Path, sync::atomic::Ordering, thread, time::Duration, time::Instant};
 
 use anyhow::{Context, Result, bail};
+use quiclab_record::Records;
 use quiclab_testbed::{
     collect::RunFailure,
+    laboratory::Laboratory,
     perform::{Host, Interrupted, PerformError},
-    record::Records,
 };
 use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::{
-    cli::StacksCheckArguments,
-    laboratory::{Laboratory, Prepared},
-    output,
-    progress::Progress,
-    results::FAILURES_FOLDER,
-    signals,
+    cli::StacksCheckArguments, laboratory::open, output, progress::Progress, results::FAILURES_FOLDER, signals,
 };
 
 use super::said::{self, Said};
@@ -76,12 +72,12 @@ impl Finding {
 /// An unknown name, a build that fails, a missing program, or an interruption.
 pub fn check(arguments: &StacksCheckArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
-    let laboratory = Laboratory::open(&arguments.stacks, stop.clone())?;
+    let laboratory = open(&arguments.stacks, stop.clone())?;
     let names: Vec<_> = match &arguments.names[..] {
-        [] => laboratory.usual().map(|manifest| manifest.name.clone()).collect(),
+        [] => laboratory.supplies.usual().map(|manifest| manifest.name.clone()).collect(),
         names => names.to_vec(),
     };
-    let manifests = laboratory.manifests();
+    let manifests = laboratory.supplies.manifests();
     let proofs = names.iter().map(|name| claims::of(name, &manifests)).collect::<Result<Vec<_>>>()?;
     if arguments.list && arguments.claim.is_empty() {
         selection::list(&names, &proofs, arguments.output.json)?;
@@ -89,7 +85,7 @@ pub fn check(arguments: &StacksCheckArguments) -> Result<u8> {
     }
     let selected = selection::select(&names, proofs, &arguments.claim)?;
     if arguments.list {
-        bail!("--list: found --claim beside it, expected one of the two: the list has every claim");
+        bail!("--list: cannot be combined with --claim; the list has every claim");
     }
     let mut findings = Vec::new();
     for (name, selected) in names.iter().zip(selected) {
@@ -106,7 +102,7 @@ pub fn check(arguments: &StacksCheckArguments) -> Result<u8> {
     let count = |holds: Option<bool>| findings.iter().filter(|finding| finding.holds == holds).count();
     let (held, failed, not_tried) = (count(Some(true)), count(Some(false)), count(None));
     let not_tried = if not_tried == 0 { String::new() } else { format!(", {not_tried} not tried") };
-    eprintln!("quiclab: {held} claims hold, {failed} fail{not_tried}");
+    eprintln!("quiclab: {held} claims pass, {failed} fail{not_tried}");
     Ok(failed.min(99) as u8)
 }
 
@@ -119,8 +115,7 @@ fn check_one(
     let proofs = &selected.proofs[..];
     let runs: Vec<_> = proofs.iter().map(|proof| proof.run.clone()).collect();
     let patience = Duration::from_secs(arguments.wall_timeout);
-    let prepared = laboratory.prepare(&runs, patience)?;
-    if let Some((missing, why)) = prepared.missing.first_key_value() {
+    if let Some((missing, why)) = laboratory.prepare(&runs, patience)?.first_key_value() {
         let found = format!("{missing} could not be built: {why}");
         let (claim, name) = ("it can be checked".to_owned(), "build".to_owned());
         let stack = selected.stack.clone();
@@ -138,8 +133,8 @@ fn check_one(
         let label = format!("{name}: {}", proof.claim);
         progress.on_start(&label);
         let start = Instant::now();
-        let ended = perform(&prepared, proof, &folder.join(&proof.name), host);
-        progress.on_end(&label, start.elapsed(), ended.as_ref().map_or("not performed", |ended| ended.in_a_word()));
+        let ended = perform(laboratory, proof, &folder.join(&proof.name), host);
+        progress.on_end(&label, start.elapsed(), ended.as_ref().map_or("not run", |ended| ended.in_a_word()));
         ended
     };
     // Where no file arrives, the other runs would only repeat it.
@@ -182,8 +177,8 @@ fn suggest_a_try(name: &str, arguments: &StacksCheckArguments, laboratory: &Labo
     let path = match own {
         Some(path) => path,
         // An image of the Interop Runner has no files that this machine could start.
-        None if laboratory.is_imported(name) => return Ok(()),
-        None => &laboratory.source(name)?.folder,
+        None if laboratory.supplies.is_imported(name) => return Ok(()),
+        None => &laboratory.supplies.source(name)?.folder,
     };
     eprintln!(
         "hint: quiclab stacks try {} runs the same endpoints on this machine, without virtual machines",
@@ -192,13 +187,13 @@ fn suggest_a_try(name: &str, arguments: &StacksCheckArguments, laboratory: &Labo
     Ok(())
 }
 
-fn perform(prepared: &Prepared, proof: &Proof, folder: &Path, host: &Host) -> Result<Ended> {
+fn perform(laboratory: &Laboratory, proof: &Proof, folder: &Path, host: &Host) -> Result<Ended> {
     // What an earlier check left would be taken for this one's.
     if folder.exists() {
         std::fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
     let records = Records::open(folder)?;
-    match prepared.perform_with(&proof.run, &proof.variables, &records, &folder.join(FAILURES_FOLDER), host) {
+    match laboratory.perform_with(&proof.run, &proof.variables, &records, &folder.join(FAILURES_FOLDER), host) {
         Ok(performed) => Ok(Ended::Well { folder: performed.record }),
         Err(PerformError::Run { failure, kept }) => {
             Ok(Ended::Badly { folder: kept.unwrap_or_else(|| folder.to_path_buf()), failure })

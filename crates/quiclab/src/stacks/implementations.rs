@@ -4,9 +4,10 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, Result};
 use quiclab_experiment::stack::Role;
+use quiclab_testbed::laboratory::Laboratory;
 use serde::Deserialize;
 
-use crate::{cli::RoleChoice, laboratory::Laboratory};
+use crate::cli::RoleChoice;
 
 /// An implementation.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -30,12 +31,12 @@ pub fn read(file: &Path) -> Result<BTreeMap<String, Implementation>> {
 
 /// The name under which an implementation was imported: its own, or that of [`name_to_import`].
 pub fn imported_name(laboratory: &Laboratory, name: &str) -> Option<String> {
-    [name.to_owned(), beside(name)].into_iter().find(|name| laboratory.is_imported(name))
+    [name.to_owned(), beside(name)].into_iter().find(|name| laboratory.supplies.is_imported(name))
 }
 
 /// The name under which an implementation is imported: its own, unless a stack of the laboratory has it.
 pub fn name_to_import(laboratory: &Laboratory, name: &str) -> String {
-    if laboratory.sources.contains_key(name) { beside(name) } else { name.to_owned() }
+    if laboratory.supplies.sources.contains_key(name) { beside(name) } else { name.to_owned() }
 }
 
 fn beside(name: &str) -> String {
@@ -52,7 +53,8 @@ pub fn with_role(file: &Path, role: Role, laboratory: &Laboratory) -> Result<(Ve
         match imported_name(laboratory, &name) {
             None => missing.push(name),
             Some(stack)
-                if implementation.role.roles().contains(&role) && laboratory.sources[&stack].manifest.has(role) =>
+                if implementation.role.roles().contains(&role)
+                    && laboratory.supplies.sources[&stack].manifest.has(role) =>
             {
                 imported.push(stack);
             }

@@ -15,13 +15,13 @@ use quiclab_experiment::{
     run::Http,
     stack::{StackManifest, TEST_CASES},
 };
-use quiclab_testbed::{cache::Cache, hash, oci, stack::MANIFEST};
+use quiclab_testbed::{cache::Cache, hash, laboratory::Laboratory, oci, stack::MANIFEST, supplies::IMPORTED};
 use serde_json::json;
 
 use super::implementations::{Implementation, imported_name, name_to_import, read};
 use crate::{
     cli::{RoleChoice, StacksImportArguments},
-    laboratory::{IMPORTED, Laboratory},
+    laboratory::open,
     output, signals,
 };
 
@@ -55,19 +55,19 @@ struct Claims {
 /// An archive or a file that cannot be used, a name that is taken, a missing program, or an interruption.
 pub fn import(arguments: &StacksImportArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
-    let laboratory = Laboratory::open(&arguments.stacks, stop.clone())?;
+    let laboratory = open(&arguments.stacks, stop.clone())?;
     let claims = |name: String, role| claims(arguments, name, role);
     let mut rows = Vec::new();
     let mut left_out = 0_usize;
     if let Some(archive) = &arguments.archive {
         let name = arguments.name.clone().map_or_else(|| name_of(archive), Ok)?;
         let made = import_archive(&laboratory, archive, &claims(name.clone(), arguments.role)?, &stop)?;
-        rows.push((name, if made { "imported" } else { "is there already" }.to_owned()));
+        rows.push((name, if made { "imported" } else { "imported before" }.to_owned()));
     }
     if let Some(file) = &arguments.implementations {
         for (name, implementation) in read(file)? {
             if let Some(name) = imported_name(&laboratory, &name) {
-                rows.push((name, "is there already".to_owned()));
+                rows.push((name, "imported before".to_owned()));
                 continue;
             }
             let name = name_to_import(&laboratory, &name);
@@ -78,7 +78,7 @@ pub fn import(arguments: &StacksImportArguments) -> Result<u8> {
                 Err(error) if signals::is_interruption(&error) => return Err(error),
                 Err(error) => {
                     left_out += 1;
-                    (name, format!("LEFT OUT: {error:#}"))
+                    (name, format!("SKIPPED: {error:#}"))
                 }
             });
         }
@@ -125,16 +125,16 @@ fn check_name(name: &str) -> Result<()> {
     )
 }
 
-/// Makes a stack of the image in `archive`. False where it is there already.
+/// Makes a stack of the image in `archive`. False where it imported before.
 fn import_archive(laboratory: &Laboratory, archive: &Path, claims: &Claims, stop: &AtomicBool) -> Result<bool> {
     let name = &claims.name;
     check_name(name)?;
-    if laboratory.sources.contains_key(name) && !laboratory.is_imported(name) {
+    if laboratory.supplies.sources.contains_key(name) && !laboratory.supplies.is_imported(name) {
         bail!(
             "--name {name}: found a stack of this name that is not an image, expected a new name\nhint: --name {name}-image"
         );
     }
-    let cache = &laboratory.cache;
+    let cache = &laboratory.supplies.cache;
     let key = key(archive, claims)?;
     let is_current = |folder: &Path| fs::read_to_string(folder.join(KEY_FILE)).is_ok_and(|found| found == key);
     cache.replace(&format!("{IMPORTED}/{name}"), is_current, |folder| {
@@ -153,7 +153,7 @@ fn import_implementation(
     claims: &Claims,
     stop: &AtomicBool,
 ) -> Result<()> {
-    let work = work_folder(&laboratory.cache)?;
+    let work = work_folder(&laboratory.supplies.cache)?;
     let archive: PathBuf = work.path().join("image.tar");
     save::save(&implementation.image, &archive, &claims.name, stop)?;
     import_archive(laboratory, &archive, claims, stop).map(drop)
@@ -181,7 +181,7 @@ fn key(archive: &Path, claims: &Claims) -> Result<String> {
 
 fn warn(image: &oci::Image, name: &str) {
     if !matches!(image.user.split(':').next(), Some("" | "0" | "root") | None) {
-        eprintln!("quiclab: warning: {name}: the image wants to run as user {:?}, and runs as root here", image.user);
+        eprintln!("quiclab: warning: {name}: the image asks for user {:?} but runs as root", image.user);
     }
 }
 
@@ -209,7 +209,8 @@ fn manifest(image: &oci::Image, claims: &Claims) -> Result<StackManifest> {
         "qlog": true,
         "key_log": roles,
         "certificate_delay": "none",
-        "notes": format!("Imported from the image{called} with configuration sha256:{}.\nWhat it can do is what was said on import.", image.id),
+        "notes": format!("Imported from the image{called} with configuration sha256:{}.\nIts features are those \
+                          declared on import.", image.id),
         "test_cases": {
             "server": cases(quiclab_experiment::stack::Role::Server),
             "client": cases(quiclab_experiment::stack::Role::Client),

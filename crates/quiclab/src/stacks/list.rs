@@ -6,17 +6,17 @@ use anyhow::Result;
 use quiclab_experiment::stack::StackManifest;
 use serde::Serialize;
 
-use crate::{cli::StacksListArguments, laboratory::Laboratory, output, signals};
+use crate::{cli::StacksListArguments, laboratory::open, output, signals};
 
 /// Prints the table of stacks, or everything of those that are named.
 ///
 /// # Errors
 /// Where there are none, or a manifest is wrong.
 pub fn list(arguments: &StacksListArguments) -> Result<u8> {
-    let laboratory = Laboratory::open(&arguments.stacks, signals::stop_flag()?)?;
+    let laboratory = open(&arguments.stacks, signals::stop_flag()?)?;
     let chosen: Vec<_> = match &arguments.names[..] {
-        [] => laboratory.usual().collect(),
-        names => names.iter().map(|name| Ok(&laboratory.source(name)?.manifest)).collect::<Result<_>>()?,
+        [] => laboratory.supplies.usual().collect(),
+        names => names.iter().map(|name| Ok(&laboratory.supplies.source(name)?.manifest)).collect::<Result<_>>()?,
     };
     if arguments.output.json {
         output::print(&(serde_json::to_string_pretty(&chosen)? + "\n"))?;
@@ -44,7 +44,7 @@ fn table(manifests: &[&StackManifest]) -> String {
             manifest.licence.clone(),
         ]);
     }
-    format!("{table}\nAll that is known of one, with its defaults and test cases: quiclab stacks list NAME\n")
+    format!("{table}\nDetails of one, with its defaults and test cases: quiclab stacks list NAME\n")
 }
 
 fn everything(manifest: &StackManifest) -> String {
@@ -57,9 +57,9 @@ fn everything(manifest: &StackManifest) -> String {
     };
     row("roles", words(&manifest.roles));
     if let Some(peer) = &manifest.peer {
-        row("other role by", peer.clone());
+        row("peer for the other role", peer.clone());
     }
-    let or = |values: String, default: &str| format!("{values} (by itself {default})");
+    let or = |values: String, default: &str| format!("{values} (default {default})");
     row("HTTP", or(words(&manifest.http), &words(&[default.http])));
     row("congestion control", or(manifest.congestion_control.join(", "), &default.congestion_control));
     row("GSO", or(words(&manifest.gso), &words(&[default.gso])));

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use crate::{
     cache::Cache,
     hash,
-    stack::{MOUNTED, Source, check_tools, compile, make, name_below, plain_name},
+    stack::{MOUNTED, Made, Source, check_tools, compile, make, name_below, plain_name},
 };
 
 /// What a build leaves in the cache.
@@ -39,13 +39,14 @@ impl Program {
         Ok(cache.path(&name_below("program", source)?).is_dir())
     }
 
-    /// Builds a stack's program, unless the cache has it; where `again`, even then.
+    /// Builds a stack's program, unless the cache has it; where `again`, even then. Also says
+    /// whether it was built now.
     ///
     /// # Errors
     /// A missing toolchain, named with how to get it, an input that is not there, or a failed build.
-    pub fn prepare(cache: &Cache, source: &Source, again: bool, stop: &AtomicBool) -> Result<Self> {
+    pub fn prepare(cache: &Cache, source: &Source, again: bool, stop: &AtomicBool) -> Result<(Self, Made)> {
         let objects = cache.path(&format!("build/sans-io-{}", plain_name(source)));
-        let (folder, _) = make(cache, &name_below("program", source)?, source, again, |folder| {
+        let (folder, made) = make(cache, &name_below("program", source)?, source, again, |folder| {
             check_tools(&source.manifest)?;
             compile(source, &objects, &folder.join(FILES), RUST_FLAGS, stop)?;
             let command = command(source, folder);
@@ -55,7 +56,7 @@ impl Program {
         })?;
         let path = folder.join(DIGEST);
         let digest = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        Ok(Self { command: command(source, &folder), digest })
+        Ok((Self { command: command(source, &folder), digest }, made))
     }
 }
 

@@ -1,7 +1,8 @@
 //! The virtual testbed: QEMU counts instructions, so time is virtual, and the same run gives the same bytes anywhere.
 //!
 //! [`kernel`], [`kernel_build`], [`kernel_module`], [`image`] and [`initramfs`] make what a guest consists of; [`machine`] is the QEMU command line;
-//! [`monitor`] talks to a QEMU, [`priority`] keeps its threads in order; [`state`] boots once and saves; [`perform`](run::perform) restores, runs and collects.
+//! [`monitor`] talks to a QEMU, [`priority`] keeps its threads in order; [`state`] boots once and saves; [`run`] restores, runs and collects; [`testbed`] puts it
+//! together.
 
 mod disciplines;
 pub mod image;
@@ -11,7 +12,9 @@ pub mod kernel_build;
 pub mod kernel_module;
 pub mod machine;
 pub mod monitor;
+pub mod observed;
 pub mod orders;
 pub mod priority;
 pub mod run;
 pub mod state;
+pub mod testbed;

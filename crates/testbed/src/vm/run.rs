@@ -2,15 +2,15 @@
 
 use std::{
     fs::{self, File},
-    io::Write,
+    io::{self, Write},
     os::fd::AsRawFd,
-    path::{Path, PathBuf},
-    time::Instant,
+    path::Path,
 };
 
 use anyhow::{Context, Result};
 use quiclab_experiment::run::{Run, Versions};
 use quiclab_orders::slot::{self, POWER_OFF_STATUS};
+use quiclab_record::layout::CONSOLE_FILE;
 use quiclab_units::ByteCount;
 
 use super::{
@@ -23,9 +23,9 @@ use crate::{
     child::describe,
     collect::{Results, RunFailure, excerpt},
     hash,
-    perform::{Host, PerformError, Performed, Side, Sides},
-    record::{RUN_FILE, Records, RunFile},
+    perform::{Host, Side, Sides},
     stack::BuiltStack,
+    testbed::{Attempt, Place},
 };
 
 /// What performing runs needs.
@@ -35,14 +35,6 @@ pub struct Vm {
     pub cache: Cache,
     /// The guest.
     pub guest: Guest,
-}
-
-/// What is wrong with a run that has settings which only models of hosts know; `None` where all is well.
-pub fn unknown_setting(run: &Run) -> Option<String> {
-    let key = run.settings.hosts.model.first_set()?;
-    Some(format!(
-        "hosts.{key}: found a value, expected none, because the virtual machine's hosts are real ones\nhint: --testbed sim"
-    ))
 }
 
 impl Vm {
@@ -83,25 +75,14 @@ impl Vm {
         Ok(())
     }
 
-    /// Performs `run` and writes its record.
+    /// Performs `run` and writes what happened.
     ///
     /// # Errors
-    /// See [`PerformError`].
-    pub fn perform(
-        &self,
-        run: &Run,
-        sides: Sides<BuiltStack>,
-        records: &Records,
-        failures: &Path,
-        host: &Host,
-    ) -> Result<Performed, PerformError> {
-        let start = Instant::now();
-        let versions = self.versions(run, sides)?;
-        let name = run.folder_name(&versions);
+    /// Where QEMU cannot be started or talked to, something cannot be written, or an interruption.
+    pub fn perform(&self, run: &Run, sides: Sides<BuiltStack>, place: Place, host: &Host) -> Result<Attempt> {
         let size = size(run, sides)?;
         let state = self.guest.saved_state(&self.cache, size, host)?;
-        let work = records.begin(&name)?;
-        let [slot_path, console] = ["slot", "console"].map(|name| work.folder().join(name));
+        let [slot_path, console] = ["slot", "console"].map(|name| place.work.join(name));
         write_slot(&slot_path, size.slot_bytes, &encoded_orders(run, sides, size)?)?;
         let [server, client] = [sides.server, sides.client].map(|side| (side.stack.image.file(), side.stack.file()));
         let files = RunFiles {
@@ -110,30 +91,26 @@ impl Vm {
             slot: &slot_path,
             console: &console,
         };
-        let qemu = state.restore(&self.guest, &files, host)?;
-        let end = qemu.wait()?;
-        let run_file = RunFile { id: run.id(&versions), run: run.clone(), versions: versions.clone() };
-        let keep = |results: Option<&Results>, failure: RunFailure| -> Result<PerformError> {
-            let kept = keep_failure(&failures.join(&name), results, &console, &run_file, &failure)?;
-            Ok(PerformError::Run { failure, kept: Some(kept) })
+        let end = state.restore(&self.guest, &files, host)?.wait()?;
+        let keep_console = || match fs::copy(&console, place.draft.join(CONSOLE_FILE)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).context("console"),
+            _ => Ok(()),
         };
         let results = match Results::open(&slot_path) {
             Ok(results) if end.status.code() == Some(POWER_OFF_STATUS) => results,
             other => {
                 let why = other.err().map(|error| format!("; {error}")).unwrap_or_default();
                 let said = format!("QEMU {}{why}; its console says: {}", describe(end.status), excerpt(&console, 4000));
-                return Err(keep(None, RunFailure::Guest(said))?);
+                keep_console()?;
+                return Ok(Attempt { failure: Some(RunFailure::Guest(said)), observed: None, host_use: end.host_use });
             }
         };
-        if let Some(failure) = results.failure(run)? {
-            return Err(keep(Some(&results), failure)?);
+        let failure = results.failure(run)?;
+        results.write_what_happened(place.draft, run)?;
+        if failure.is_some() {
+            keep_console()?;
         }
-        let draft = records.begin(&name)?;
-        let metrics = results.write_record(draft.folder(), run, &versions)?;
-        let record = draft.finish()?;
-        // An earlier attempt's remains would only confuse.
-        let _ = fs::remove_dir_all(failures.join(&name));
-        Ok(Performed { record, metrics, host_use: end.host_use, elapsed: start.elapsed() })
+        Ok(Attempt { failure, observed: Some(results.observed().clone()), host_use: end.host_use })
     }
 }
 
@@ -171,7 +148,7 @@ fn size(run: &Run, sides: Sides<BuiltStack>) -> Result<Size> {
         transfer: run.settings.workload.all_bytes().max(run.settings.tap.room.unwrap_or_default()),
         memory: ByteCount::from_bytes(memory(server) + memory(client)),
         root: server_root.max(client_root),
-        instruction_shift: run.settings.hosts.nanoseconds_per_instruction.ilog2(),
+        instruction_shift: run.settings.vm.nanoseconds_per_instruction.ilog2(),
     })
 }
 
@@ -181,7 +158,7 @@ fn write_slot(path: &Path, length: u64, orders: &[u8]) -> Result<()> {
     // SAFETY: plain system call on a live descriptor.
     let error = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, length as i64) };
     if error != 0 {
-        let error = std::io::Error::from_raw_os_error(error);
+        let error = io::Error::from_raw_os_error(error);
         return Err(error).with_context(|| {
             format!(
                 "{}: reserving {length} bytes\nhint: free some space, or use --out to move to another disk",
@@ -190,26 +167,4 @@ fn write_slot(path: &Path, length: u64, orders: &[u8]) -> Result<()> {
         });
     }
     file.write_all(orders).with_context(|| path.display().to_string())
-}
-
-fn keep_failure(
-    folder: &Path,
-    results: Option<&Results>,
-    console: &Path,
-    run: &RunFile,
-    failure: &RunFailure,
-) -> Result<PathBuf> {
-    if folder.exists() {
-        fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
-    }
-    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    fs::write(folder.join("failure.txt"), format!("{failure}\n"))?;
-    fs::write(folder.join(RUN_FILE), toml::to_string(run)?)?;
-    if let Some(results) = results {
-        results.write_what_happened(folder, &run.run)?;
-    }
-    if console.exists() {
-        fs::copy(console, folder.join("console"))?;
-    }
-    Ok(folder.to_path_buf())
 }

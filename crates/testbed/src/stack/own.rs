@@ -9,21 +9,26 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::stack::{CONGESTION_CONTROL, StackManifest, TEST_CASES};
-use quiclab_testbed::{
-    cache::Cache,
-    hash,
-    stack::{MANIFEST, Source, source},
-};
 use serde_json::json;
 
-use crate::shell::quoted;
+use crate::{
+    cache::Cache,
+    hash,
+    shell::quoted,
+    stack::{MANIFEST, Source, source},
+};
 
-/// Adds the stacks at `paths` to `sources`. One with the name of a stack that is there replaces it, which is said on standard
-/// error. Returns their names.
+/// Adds the stacks at `paths` to `sources`. One with the name of a stack that is there replaces it, which `say`
+/// tells. Returns their names.
 ///
 /// # Errors
 /// Two of one name, and as [`own_stack`].
-pub fn add_own_stacks(cache: &Cache, paths: &[PathBuf], sources: &mut BTreeMap<String, Source>) -> Result<Vec<String>> {
+pub fn add_own_stacks(
+    cache: &Cache,
+    paths: &[PathBuf],
+    sources: &mut BTreeMap<String, Source>,
+    say: fn(&str),
+) -> Result<Vec<String>> {
     let mut own: BTreeMap<String, &Path> = BTreeMap::new();
     let mut names = Vec::new();
     for path in paths {
@@ -42,12 +47,12 @@ pub fn add_own_stacks(cache: &Cache, paths: &[PathBuf], sources: &mut BTreeMap<S
         // `--stack stacks/quiche` names the very same one.
         let is_other = |one: &Source| fs::canonicalize(&one.folder).ok() != fs::canonicalize(&folder).ok();
         if let Some(replaced) = replaced.filter(is_other) {
-            eprintln!(
-                "quiclab: --stack {} replaces {name} {} of {}",
+            say(&format!(
+                "--stack {} replaces {name} {} of {}",
                 path.display(),
                 replaced.manifest.version,
                 replaced.folder.display()
-            );
+            ));
         }
         names.push(name);
     }
@@ -98,7 +103,8 @@ fn manifest(name: &str, program: &str) -> Result<String> {
         "qlog": true,
         "key_log": ["client"],
         "certificate_delay": "wait",
-        "notes": "A program of your own; what it can do is not known, and it is asked for anything.",
+        "notes": "Your own program without a manifest. It may be asked for anything, because what it supports is not \
+                  known.",
         "test_cases": { "server": TEST_CASES, "client": TEST_CASES },
         "default": { "http": "h3", "congestion_control": "default", "gso": "default", "pacing": "default" },
         "build": {

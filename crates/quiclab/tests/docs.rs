@@ -1,0 +1,145 @@
+//! Rules for all Markdown files of the repository: the width of lines, and links that lead somewhere.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Columns of a line; tables, code and lines that cannot be broken may be wider.
+const WIDTH: usize = 100;
+
+#[test]
+fn no_line_of_prose_is_wider_than_100_columns() {
+    let mut wide = Vec::new();
+    for page in pages() {
+        for (number, line) in prose(&page.text) {
+            let breakable = line.trim_start().trim_start_matches("- ").split_whitespace().count() > 1;
+            let table = line.trim_start().starts_with('|');
+            let heading = line.starts_with('#');
+            let image = line.starts_with("![");
+            if line.chars().count() > WIDTH && breakable && !table && !heading && !image {
+                wide.push(format!("{}:{number}: {} columns", page.name(), line.chars().count()));
+            }
+        }
+    }
+    assert!(wide.is_empty(), "wrap these lines at {WIDTH} columns:\n{}", wide.join("\n"));
+}
+
+#[test]
+fn every_relative_link_leads_to_a_file_and_to_a_heading() {
+    let pages = pages();
+    let (mut broken, mut seen) = (Vec::new(), 0);
+    for page in &pages {
+        for (number, target) in links(&page.text) {
+            let (file, anchor) = target.split_once('#').unwrap_or((&target, ""));
+            if file.contains("://") || file.starts_with("mailto:") {
+                continue;
+            }
+            seen += 1;
+            let path = if file.is_empty() { page.path.clone() } else { page.path.parent().unwrap().join(file) };
+            let Ok(path) = path.canonicalize() else {
+                broken.push(format!("{}:{number}: {target}: no such file", page.name()));
+                continue;
+            };
+            let headings = pages.iter().find(|page| page.path == path).map(|page| anchors(&page.text));
+            if !anchor.is_empty() && headings.is_some_and(|headings| !headings.iter().any(|heading| heading == anchor))
+            {
+                broken.push(format!("{}:{number}: {target}: no such heading", page.name()));
+            }
+        }
+    }
+    assert!(seen > 100, "only {seen} links found: is the search for links broken?");
+    assert!(broken.is_empty(), "links that lead nowhere:\n{}", broken.join("\n"));
+}
+
+#[test]
+fn the_index_of_the_documentation_lists_every_page() {
+    let docs = root().join("docs");
+    let index = fs::read_to_string(docs.join("README.md")).unwrap();
+    let listed: Vec<PathBuf> =
+        links(&index).into_iter().filter_map(|(_, target)| docs.join(target).canonicalize().ok()).collect();
+    for page in pages().iter().filter(|page| page.path.starts_with(&docs)) {
+        let is_index = page.path == docs.join("README.md");
+        assert!(is_index || listed.contains(&page.path), "docs/README.md has no link to {}", page.name());
+    }
+}
+
+struct Page {
+    path: PathBuf,
+    text: String,
+}
+
+impl Page {
+    fn name(&self) -> String {
+        self.path.strip_prefix(root()).unwrap().display().to_string()
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// Every Markdown file of the repository, in order of path.
+fn pages() -> Vec<Page> {
+    let mut pages = Vec::new();
+    let mut folders = vec![root()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let name = entry.file_name().into_string().unwrap();
+            let kind = entry.file_type().unwrap();
+            let made = matches!(name.as_str(), "target" | "node_modules" | "results")
+                && entry.path() != root().join("docs/results");
+            if kind.is_dir() && !made && !name.starts_with('.') {
+                folders.push(entry.path());
+            } else if kind.is_file() && name.ends_with(".md") {
+                pages.push(Page { text: fs::read_to_string(entry.path()).unwrap(), path: entry.path() });
+            }
+        }
+    }
+    pages.sort_by(|one, other| one.path.cmp(&other.path));
+    assert!(pages.len() > 20, "only {} Markdown files found", pages.len());
+    pages
+}
+
+/// Lines with their numbers, without code: neither fenced nor, after an empty line, indented by four columns and more.
+fn prose(text: &str) -> Vec<(usize, &str)> {
+    let (mut fenced, mut indented, mut after_blank) = (false, false, true);
+    let mut lines = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+            continue;
+        }
+        indented = line.starts_with("    ") && (after_blank || indented);
+        after_blank = line.is_empty();
+        if !fenced && !indented {
+            lines.push((number, line));
+        }
+    }
+    lines
+}
+
+/// Targets of `[text](target)` in prose, outside of code spans, with the number of their line.
+fn links(text: &str) -> Vec<(usize, String)> {
+    let mut links = Vec::new();
+    for (number, line) in prose(text) {
+        let outside: String = line.split('`').step_by(2).collect::<Vec<_>>().join("code");
+        for part in outside.split("](").skip(1) {
+            if let Some((target, _)) = part.split_once(')') {
+                links.push((number, target.to_owned()));
+            }
+        }
+    }
+    links
+}
+
+/// The anchors of a page's headings, as GitHub makes them: lower case, spaces become dashes, punctuation is dropped.
+fn anchors(text: &str) -> Vec<String> {
+    let headings = prose(text).into_iter().filter(|(_, line)| line.starts_with('#'));
+    let slug = |heading: &str| -> String {
+        let kept = heading.trim_start_matches('#').trim().chars();
+        let kept = kept.filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+        kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
+    };
+    headings.map(|(_, heading)| slug(heading)).collect()
+}

@@ -1,0 +1,362 @@
+//! A testbed with its stacks: builds them, prepares runs, performs them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+use quiclab_experiment::{
+    id_of_folder,
+    run::{Run, Versions},
+    stack::StackManifest,
+};
+use quiclab_record::{Draft, Observed, RecordError, Records, RunFile, link_below};
+
+use crate::{
+    collect::RunFailure,
+    lock::RecordLock,
+    perform::{Host, Interrupted, PerformError, Performed},
+    supplies::{StackRequest, Supplies},
+    testbed::{Built, Manifests, Place, Testbed},
+};
+
+/// A testbed, and the stacks that it runs.
+#[derive(Debug)]
+pub struct Laboratory {
+    /// Where runs happen.
+    pub testbed: Arc<dyn Testbed>,
+    /// The stacks and the cache.
+    pub supplies: Supplies,
+    rebuilds: Rebuilds,
+}
+
+/// What is built again although the cache has it, each once.
+#[derive(Debug, Default)]
+struct Rebuilds {
+    /// Whether anything is.
+    asked: bool,
+    /// Those that were.
+    done: Mutex<BTreeSet<String>>,
+}
+
+/// Variables that replace those of the contract, or come beside them, by role.
+#[derive(Clone, Debug, Default)]
+pub struct Variables {
+    /// The server's.
+    pub server: BTreeMap<String, String>,
+    /// The client's.
+    pub client: BTreeMap<String, String>,
+}
+
+/// Where the record of a run goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'a> {
+    /// The folder of records.
+    pub records: &'a Records,
+    /// The record's name in it.
+    pub name: &'a str,
+    /// Where what is known of a failed run is kept, in a folder of the same name.
+    pub failures: &'a Path,
+}
+
+/// The right to make the record of a run.
+struct RunLock {
+    id: String,
+    _locks: Vec<RecordLock>,
+}
+
+/// What came of a record that was asked for.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The run was performed.
+    Performed(Performed),
+    /// The record was there already, or another process made it meanwhile.
+    WasThere,
+}
+
+impl Laboratory {
+    /// Finds the stacks of `testbed`, and the cache. `say` tells people what takes long.
+    ///
+    /// # Errors
+    /// Where there are no stacks, or one's manifest is wrong.
+    pub fn open(
+        testbed: Arc<dyn Testbed>,
+        request: &StackRequest,
+        stop: Arc<AtomicBool>,
+        say: fn(&str),
+    ) -> Result<Self> {
+        let supplies = Supplies::find(&*testbed, request, stop, say)?;
+        Ok(Self { testbed, supplies, rebuilds: Rebuilds { asked: request.rebuild, ..Rebuilds::default() } })
+    }
+
+    /// This machine, for worker number `worker`.
+    ///
+    /// # Errors
+    /// As [`Host::of_worker`].
+    pub fn host(&self, worker: usize, patience: Duration) -> Result<Host> {
+        Host::of_worker(worker, self.supplies.stop.clone(), patience)
+    }
+
+    /// Makes what `runs` need, as far as the cache does not have it. A stack that cannot be built is left out, unless none can be:
+    /// returns the names of these, and why.
+    ///
+    /// # Errors
+    /// A missing program or package with how to get it, no stack that can be built, or an interruption.
+    pub fn prepare(&self, runs: &[Run], patience: Duration) -> Result<BTreeMap<String, String>> {
+        let mut missing = BTreeMap::new();
+        let names = stacks_of(runs);
+        for name in &names {
+            if let Err(error) = self.build(name) {
+                missing.insert((*name).clone(), self.skipped(name, error)?);
+            }
+        }
+        if missing.len() == names.len() && !runs.is_empty() {
+            bail!("no stack could be built");
+        }
+        for run in runs.iter().filter(|run| !needs_any(run, &missing)) {
+            self.prepare_run(run, patience)?;
+        }
+        Ok(missing)
+    }
+
+    /// Why a stack is left out, which is also told; an interruption remains an error.
+    ///
+    /// # Errors
+    /// The interruption.
+    pub fn skipped(&self, name: &str, error: anyhow::Error) -> Result<String> {
+        if error.chain().any(|cause| cause.downcast_ref() == Some(&Interrupted::ByRequest)) {
+            return Err(error);
+        }
+        self.supplies.say(&format!("skipping {name}: {error:#}"));
+        Ok(format!("{error:#}"))
+    }
+
+    /// Makes what `run` needs besides its stacks, which must be built.
+    ///
+    /// # Errors
+    /// As [`Testbed::prepare`].
+    pub fn prepare_run(&self, run: &Run, patience: Duration) -> Result<()> {
+        let [server, client] = self.manifests(run, &Variables::default())?;
+        let manifests = Manifests { server: &server, client: &client };
+        self.testbed.prepare(&self.supplies, run, manifests, &self.host(0, patience)?)
+    }
+
+    /// The built stack `name`. Where builds are to be made again it is built again the first time, if it is one of the user's own, or if
+    /// there are none of these.
+    ///
+    /// # Errors
+    /// As [`Testbed::build`].
+    pub fn build(&self, name: &str) -> Result<Built> {
+        let is_meant = self.supplies.own.is_empty() || self.supplies.is_own(name);
+        self.built(name, self.rebuilds.asked && is_meant && self.rebuilds.is_first(name))
+    }
+
+    /// The built stack `name`, which was asked for by this name: built again the first time where that is wanted, whatever others there
+    /// are.
+    ///
+    /// # Errors
+    /// As [`Testbed::build`].
+    pub fn build_named(&self, name: &str) -> Result<Built> {
+        self.built(name, self.rebuilds.asked && self.rebuilds.is_first(name))
+    }
+
+    fn built(&self, name: &str, again: bool) -> Result<Built> {
+        let source = self.supplies.source(name)?;
+        let version = &source.manifest.version;
+        if again {
+            self.supplies.say(&format!("building {name} {version} again (up to some minutes)"));
+        } else if !self.testbed.is_built(&self.supplies, source)? {
+            self.supplies.say(&format!("building {name} {version} (once; up to some minutes)"));
+        }
+        self.testbed.build(&self.supplies, source, again)
+    }
+
+    /// What `run`, which was prepared, is made with.
+    ///
+    /// # Errors
+    /// Where a part cannot be read.
+    pub fn versions(&self, run: &Run) -> Result<Versions> {
+        self.versions_with(run, &Variables::default())
+    }
+
+    /// The same with other variables in the endpoints' environments.
+    ///
+    /// # Errors
+    /// As [`Laboratory::versions`].
+    pub fn versions_with(&self, run: &Run, variables: &Variables) -> Result<Versions> {
+        let [server, client] = self.manifests(run, variables)?;
+        self.testbed.versions(run, Manifests { server: &server, client: &client })
+    }
+
+    /// Performs `run`, which was prepared, unless its record is there. Waits where another process is making it.
+    ///
+    /// # Errors
+    /// See [`PerformError`].
+    pub fn perform(&self, run: &Run, target: Target, host: &Host) -> Result<Outcome, PerformError> {
+        let variables = Variables::default();
+        let (lock, has_waited) =
+            self.lock(run, &variables, target, host, true)?.context("a lock that was waited for")?;
+        self.perform_locked(run, &variables, target, host, has_waited.then_some(&lock.id))
+    }
+
+    /// The same, and returns `None` where another process is making the record.
+    ///
+    /// # Errors
+    /// See [`PerformError`].
+    pub fn try_perform(&self, run: &Run, target: Target, host: &Host) -> Result<Option<Outcome>, PerformError> {
+        let variables = Variables::default();
+        match self.lock(run, &variables, target, host, false)? {
+            Some(_lock) => self.perform_locked(run, &variables, target, host, None).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Performs `run`, which was prepared, with other variables in the endpoints' environments, into a folder of records that has none
+    /// of it yet.
+    ///
+    /// # Errors
+    /// See [`PerformError`].
+    pub fn perform_with(
+        &self,
+        run: &Run,
+        variables: &Variables,
+        records: &Records,
+        failures: &Path,
+        host: &Host,
+    ) -> Result<Performed, PerformError> {
+        let name = run.folder_name(&self.versions_with(run, variables)?);
+        let target = Target { records, name: &name, failures };
+        let _lock = self.lock(run, variables, target, host, true)?;
+        match self.perform_locked(run, variables, target, host, None)? {
+            Outcome::Performed(performed) => Ok(performed),
+            Outcome::WasThere => {
+                Err(anyhow::anyhow!("{}: found a record, expected none", records.folder().join(&name).display()).into())
+            }
+        }
+    }
+
+    /// The right to make the record of a run, and whether another process had it meanwhile. `None` where one has it and this one
+    /// does not want to wait.
+    fn lock(
+        &self,
+        run: &Run,
+        variables: &Variables,
+        target: Target,
+        host: &Host,
+        waits: bool,
+    ) -> Result<Option<(RunLock, bool)>> {
+        let id = run.id(&self.versions_with(run, variables)?);
+        let folder = target.records.folder();
+        let mut has_waited = false;
+        let mut locks = Vec::new();
+        // A name that does not end with the identity is one more thing that two processes could write to.
+        let is_of_run = id_of_folder(target.name) == Some(id.as_str());
+        for name in [Some(target.name).filter(|_| !is_of_run), Some(id.as_str())].into_iter().flatten() {
+            locks.push(match RecordLock::try_take(folder, name)? {
+                Some(lock) => lock,
+                None if !waits => return Ok(None),
+                None => {
+                    has_waited = true;
+                    RecordLock::take(folder, name, &host.stop)?
+                }
+            });
+        }
+        Ok(Some((RunLock { id, _locks: locks }, has_waited)))
+    }
+
+    /// For who holds the lock. `waited_for` is the identity of the run where another process had the lock before.
+    fn perform_locked(
+        &self,
+        run: &Run,
+        variables: &Variables,
+        target: Target,
+        host: &Host,
+        waited_for: Option<&str>,
+    ) -> Result<Outcome, PerformError> {
+        let Target { records, name, failures } = target;
+        if records.contains(name) {
+            // One that cannot be read is an error, and is not replaced.
+            records.load(name).map_err(anyhow::Error::from)?;
+            return Ok(Outcome::WasThere);
+        }
+        if let Some(id) = waited_for
+            && let Some(theirs) = records.by_id()?.get(id)
+        {
+            records.adopt(name, records, theirs)?;
+            return Ok(Outcome::WasThere);
+        }
+        let start = Instant::now();
+        let [server, client] = self.manifests(run, variables)?;
+        let manifests = Manifests { server: &server, client: &client };
+        let versions = self.testbed.versions(run, manifests)?;
+        let run_file = RunFile::of_transfer(run, &versions);
+        let begin = || records.begin(name).map_err(anyhow::Error::from);
+        let (work, draft) = (begin()?, begin()?);
+        let place = Place { draft: draft.folder(), work: work.folder() };
+        let attempt = self.testbed.perform(run, manifests, place, host)?;
+        drop(work);
+        if let Some(failure) = attempt.failure {
+            let kept = keep_failure(target, &draft, &run_file, attempt.observed.as_ref(), &failure);
+            return Err(PerformError::Run { failure, kept: Some(kept.map_err(anyhow::Error::from)?) });
+        }
+        let observed = attempt.observed.context("the testbed says nothing of a run that did not fail")?;
+        let (record, metrics) = draft.finish_transfer(&run_file, &observed).map_err(anyhow::Error::from)?;
+        // An earlier attempt's remains would only confuse.
+        let kept = failures.join(name);
+        if kept.exists() {
+            fs::remove_dir_all(&kept).with_context(|| kept.display().to_string())?;
+        }
+        Ok(Outcome::Performed(Performed { record, metrics, host_use: attempt.host_use, elapsed: start.elapsed() }))
+    }
+
+    /// What the stacks of a run say of themselves: the server's, the client's.
+    fn manifests(&self, run: &Run, variables: &Variables) -> Result<[StackManifest; 2]> {
+        let manifest = |name: &str, variables: &BTreeMap<String, String>| -> Result<StackManifest> {
+            let mut manifest = self.supplies.source(name)?.manifest.clone();
+            manifest.guest.environment.extend(variables.clone());
+            Ok(manifest)
+        };
+        let stack = &run.settings.stack;
+        Ok([manifest(&stack.server, &variables.server)?, manifest(&stack.client, &variables.client)?])
+    }
+}
+
+/// Moves what is known of a failed run to the failures, where it replaces what an earlier attempt left.
+fn keep_failure(
+    target: Target,
+    draft: &Draft,
+    run: &RunFile,
+    observed: Option<&Observed>,
+    failure: &RunFailure,
+) -> Result<PathBuf, RecordError> {
+    match observed {
+        Some(observed) => draft.write_seen(run, observed)?,
+        None => draft.write_run(run)?,
+    }
+    draft.write_failure(&failure.to_string())?;
+    let kept = Records::open(target.failures)?.begin(target.name)?;
+    link_below(draft.folder(), kept.folder())?;
+    kept.finish()
+}
+
+impl Rebuilds {
+    /// True where `name` was not built again yet; it counts as built then.
+    fn is_first(&self, name: &str) -> bool {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned())
+    }
+}
+
+/// Names of the stacks that runs need.
+pub fn stacks_of(runs: &[Run]) -> BTreeSet<&String> {
+    runs.iter().flat_map(|run| [&run.settings.stack.server, &run.settings.stack.client]).collect()
+}
+
+/// True where a run needs one of these stacks.
+pub fn needs_any<T>(run: &Run, stacks: &BTreeMap<String, T>) -> bool {
+    let stack = &run.settings.stack;
+    stacks.contains_key(&stack.server) || stacks.contains_key(&stack.client)
+}

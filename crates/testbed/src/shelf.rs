@@ -1,0 +1,57 @@
+//! The stacks that a testbed has built, in the form in which it runs them.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+
+use anyhow::{Context, Result};
+use quiclab_experiment::run::Run;
+
+use crate::{
+    perform::{Side, Sides},
+    testbed::Manifests,
+};
+
+/// Built stacks by name, shared by all workers.
+#[derive(Debug)]
+pub(crate) struct Shelf<S>(Mutex<BTreeMap<String, S>>);
+
+impl<S> Default for Shelf<S> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<S: Clone> Shelf<S> {
+    /// Keeps a stack; it takes the place of an earlier one of that name.
+    pub(crate) fn insert(&self, name: &str, stack: S) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), stack);
+    }
+
+    /// The stacks of a run.
+    ///
+    /// # Errors
+    /// Where one was not built.
+    pub(crate) fn of(&self, run: &Run) -> Result<Pair<S>> {
+        let stacks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let find = |name: &String| stacks.get(name).cloned().with_context(|| format!("stack {name} was not built"));
+        Ok(Pair { server: find(&run.settings.stack.server)?, client: find(&run.settings.stack.client)? })
+    }
+}
+
+/// The built stacks of a run.
+pub(crate) struct Pair<S> {
+    server: S,
+    client: S,
+}
+
+impl<S> Pair<S> {
+    /// The same, with what they say of themselves.
+    pub(crate) fn sides<'a>(&'a self, manifests: Manifests<'a>) -> Sides<'a, S> {
+        Sides {
+            server: Side { manifest: manifests.server, stack: &self.server },
+            client: Side { manifest: manifests.client, stack: &self.client },
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! What every testbed can do, and the list of those there are.
+//!
+//! A new testbed is a folder beside `vm/` and `sim/` with a type that implements [`Testbed`], and a line in [`TESTBEDS`]. The next
+//! ones are network namespaces of this host (`netns/`) and hosts over ssh (`hosts/`).
+
+use std::{fmt::Debug, path::Path, sync::Arc};
+
+use anyhow::{Result, bail};
+use quiclab_experiment::{
+    foreign_setting,
+    run::{Run, Versions},
+    stack::StackManifest,
+};
+use quiclab_record::Observed;
+
+use crate::{
+    collect::RunFailure,
+    perform::{Host, HostUse},
+    sim::testbed::Simulator,
+    stack::{Made, Source},
+    supplies::Supplies,
+    vm::testbed::VirtualMachines,
+};
+
+/// Every testbed. The first one is the default.
+pub const TESTBEDS: &[fn() -> Arc<dyn Testbed>] =
+    &[|| Arc::new(VirtualMachines::default()), || Arc::new(Simulator::default())];
+
+/// The name of the testbed in a run's versions.
+pub const TESTBED_VERSION: &str = "testbed";
+
+/// A place where runs happen. It keeps what it has built and prepared, and is shared by all workers.
+pub trait Testbed: Debug + Send + Sync {
+    /// Its name: the value of `--testbed`, and of `testbed` in the versions of its runs.
+    fn name(&self) -> &'static str;
+
+    /// What it is, in one line for `--help`.
+    fn about(&self) -> &'static str;
+
+    /// Name of the folder with the stacks that it runs, such as `stacks`.
+    fn stacks_folder(&self) -> &'static str;
+
+    /// Whether it also runs stacks that were imported as container images.
+    fn runs_images(&self) -> bool {
+        false
+    }
+
+    /// Why it cannot do exactly what `run` asks for, and which testbed can; `None` where it can. Called before anything is built.
+    /// The settings say by themselves which testbed has them.
+    fn refuse(&self, run: &Run) -> Option<String> {
+        foreign_setting(&run.settings, self.name())
+    }
+
+    /// True where `run` or [`Testbed::build`] would find a build of exactly this source in the cache.
+    ///
+    /// # Errors
+    /// Where the source cannot be read.
+    fn is_built(&self, supplies: &Supplies, source: &Source) -> Result<bool>;
+
+    /// Builds a stack unless the cache has it; where `again`, even then. Keeps it for the runs that follow.
+    ///
+    /// # Errors
+    /// A missing toolchain or package, named with how to get it, a failed build, or an interruption.
+    fn build(&self, supplies: &Supplies, source: &Source, again: bool) -> Result<Built>;
+
+    /// Makes what `run` needs besides its stacks, which are built already, as far as the cache lacks it.
+    ///
+    /// # Errors
+    /// A missing program with how to get it, or an interruption.
+    fn prepare(&self, supplies: &Supplies, run: &Run, manifests: Manifests, host: &Host) -> Result<()>;
+
+    /// What `run` is made with: part of its identity. Needs what [`Testbed::prepare`] makes. Has the testbed's own name under
+    /// [`TESTBED_VERSION`].
+    ///
+    /// # Errors
+    /// Where a part cannot be read.
+    fn versions(&self, run: &Run, manifests: Manifests) -> Result<Versions>;
+
+    /// Performs `run` once and writes what happened into the draft of a record: the capture, and what the endpoints
+    /// wrote.
+    ///
+    /// # Errors
+    /// Where the testbed itself fails, or is interrupted. A run that fails is an [`Attempt`] all the same.
+    fn perform(&self, run: &Run, manifests: Manifests, place: Place, host: &Host) -> Result<Attempt>;
+}
+
+/// What the two stacks of a run say of themselves, with the variables that they are started with.
+#[derive(Clone, Copy, Debug)]
+pub struct Manifests<'a> {
+    /// The stack that serves.
+    pub server: &'a StackManifest,
+    /// The stack that fetches; may be the same.
+    pub client: &'a StackManifest,
+}
+
+/// Where a testbed writes while it performs a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// What becomes the record.
+    pub draft: &'a Path,
+    /// An empty folder on the same disk, for what goes away with the end of the run.
+    pub work: &'a Path,
+}
+
+/// A stack that was built.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// SHA-256 of its files, as the testbed runs them.
+    pub digest: String,
+    /// Whether it was built just now.
+    pub made: Made,
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Attempt {
+    /// Why the run has no record; `None` where all went well.
+    pub failure: Option<RunFailure>,
+    /// What was seen besides the packets; `None` where the testbed broke down before it could tell. Always there where nothing failed.
+    pub observed: Option<Observed>,
+    /// What its processes used of this machine.
+    pub host_use: HostUse,
+}
+
+/// The testbed of that name.
+///
+/// # Errors
+/// Where there is none: the message names those there are.
+pub fn testbed(name: &str) -> Result<Arc<dyn Testbed>> {
+    match TESTBEDS.iter().map(|make| make()).find(|testbed| testbed.name() == name) {
+        Some(testbed) => Ok(testbed),
+        None => bail!("testbed: found {name:?}, expected one of {}", names().join(", ")),
+    }
+}
+
+/// The testbed for runs of stacks where none is named.
+pub fn default_testbed() -> Arc<dyn Testbed> {
+    TESTBEDS[0]()
+}
+
+/// The testbed that made a run, by its versions.
+///
+/// # Errors
+/// Where the versions name none, or one that this quiclab does not have.
+pub fn testbed_of(versions: &Versions) -> Result<Arc<dyn Testbed>> {
+    match versions.get(TESTBED_VERSION) {
+        Some(name) => testbed(name).map_err(|error| {
+            error.context("versions: the record was made on a testbed that this version of quiclab does not have")
+        }),
+        None => bail!("versions.{TESTBED_VERSION}: missing; expected one of {}", names().join(", ")),
+    }
+}
+
+/// The names of all testbeds.
+pub fn names() -> Vec<&'static str> {
+    TESTBEDS.iter().map(|make| make().name()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn testbeds_have_different_names_and_are_found_by_them() {
+        let mut all = names();
+        for name in &all {
+            assert_eq!(testbed(name).unwrap().name(), *name);
+        }
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), TESTBEDS.len());
+    }
+
+    #[test]
+    fn an_unknown_testbed_in_a_record_is_named_with_the_known_ones() {
+        let of = |name: &str| testbed_of(&Versions::from([(TESTBED_VERSION.to_owned(), name.to_owned())]));
+        assert_eq!(of("sim").unwrap().name(), "sim");
+        let error = format!("{:#}", of("moon").unwrap_err());
+        for part in ["\"moon\"", "vm, sim", "this version of quiclab"] {
+            assert!(error.contains(part), "{error}");
+        }
+        let error = testbed_of(&Versions::new()).unwrap_err().to_string();
+        assert!(error.contains("versions.testbed: missing"), "{error}");
+    }
+}

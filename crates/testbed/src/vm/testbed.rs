@@ -1,0 +1,154 @@
+//! Virtual machines as a testbed.
+
+use std::{
+    collections::BTreeMap,
+    env,
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use anyhow::{Context, Result, bail};
+use quiclab_experiment::{
+    PATCHED_KERNEL,
+    run::{Run, Versions},
+};
+
+use super::{
+    kernel::Kernel, kernel_build::Recipe, kernel_module::with_modules, machine::qemu_version, run::Vm, state::Guest,
+};
+use crate::{
+    perform::Host,
+    shelf::Shelf,
+    stack::{BuiltStack, Source},
+    supplies::Supplies,
+    testbed::{Attempt, Built, Manifests, Place, Testbed},
+};
+
+/// Folder of what is made for kernels, beside that of the stacks.
+const KERNELS: &str = "kernel";
+
+/// Real stacks and kernels in QEMU, in virtual time.
+#[derive(Debug, Default)]
+pub struct VirtualMachines {
+    /// The stacks that were built.
+    stacks: Shelf<BuiltStack>,
+    /// What guests are made of, by the kernel that they need.
+    guests: Mutex<BTreeMap<String, Vm>>,
+}
+
+impl Testbed for VirtualMachines {
+    fn name(&self) -> &'static str {
+        "vm"
+    }
+
+    fn about(&self) -> &'static str {
+        "Real stacks and kernels in QEMU, in virtual time"
+    }
+
+    fn stacks_folder(&self) -> &'static str {
+        "stacks"
+    }
+
+    fn runs_images(&self) -> bool {
+        true
+    }
+
+    fn is_built(&self, supplies: &Supplies, source: &Source) -> Result<bool> {
+        Ok(BuiltStack::find(&supplies.cache, source)?.is_some())
+    }
+
+    fn build(&self, supplies: &Supplies, source: &Source, again: bool) -> Result<Built> {
+        let stack = BuiltStack::prepare(&supplies.cache, source, again, &supplies.stop)?;
+        let built = Built { digest: stack.digest()?, made: stack.made.clone() };
+        self.stacks.insert(&source.manifest.name, stack);
+        Ok(built)
+    }
+
+    fn prepare(&self, supplies: &Supplies, run: &Run, manifests: Manifests, host: &Host) -> Result<()> {
+        let name = guest_name(run);
+        let known = lock(&self.guests).get(&name).cloned();
+        let vm = match known {
+            Some(vm) => vm,
+            None => {
+                let vm = make_guest(supplies, run)?;
+                lock(&self.guests).entry(name.clone()).or_insert(vm).clone()
+            }
+        };
+        let stacks = self.stacks.of(run)?;
+        vm.prepare(run, stacks.sides(manifests), host, &mut |size| {
+            supplies.say(&format!("booting a guest of {} MiB with kernel {name} (once; some 10 s)", size.memory_mib));
+        })
+    }
+
+    fn versions(&self, run: &Run, manifests: Manifests) -> Result<Versions> {
+        self.guest(run)?.versions(run, self.stacks.of(run)?.sides(manifests))
+    }
+
+    fn perform(&self, run: &Run, manifests: Manifests, place: Place, host: &Host) -> Result<Attempt> {
+        self.guest(run)?.perform(run, self.stacks.of(run)?.sides(manifests), place, host)
+    }
+}
+
+impl VirtualMachines {
+    fn guest(&self, run: &Run) -> Result<Vm> {
+        lock(&self.guests).get(&guest_name(run)).cloned().context("the guest of the run was not prepared")
+    }
+}
+
+fn make_guest(supplies: &Supplies, run: &Run) -> Result<Vm> {
+    let qemu_version = qemu_version()?;
+    let agent = agent()?;
+    let mut kernel = kernel(supplies, &run.settings.vm.kernel)?;
+    if run.settings.needs_modules() {
+        kernel = with_modules(&supplies.cache, &kernel, &kernels(supplies).join("module"))?;
+    }
+    Ok(Vm { cache: supplies.cache.clone(), guest: Guest { kernel, agent, qemu_version } })
+}
+
+/// The kernel `name`, from the cache or the package archive.
+///
+/// # Errors
+/// As [`Kernel::prepare`], and [`Recipe::built`] for the one that is built only where it is asked for.
+pub fn kernel(supplies: &Supplies, name: &str) -> Result<Kernel> {
+    if name == PATCHED_KERNEL {
+        return paced_kernel(supplies)?.built(&supplies.cache);
+    }
+    if Kernel::find(&supplies.cache, name).is_none() {
+        supplies.say(&format!("getting kernel {name} from the package archive (once)"));
+    }
+    Kernel::prepare(&supplies.cache, name)
+}
+
+/// What the kernel with paced segmentation offload is made of.
+///
+/// # Errors
+/// As [`Recipe::read`].
+pub fn paced_kernel(supplies: &Supplies) -> Result<Recipe> {
+    Recipe::read(&kernels(supplies).join("patch"))
+}
+
+/// The agent's executable, which lies beside this program.
+///
+/// # Errors
+/// Where it does not.
+pub fn agent() -> Result<PathBuf> {
+    let path = env::current_exe().context("this program's own path")?.with_file_name("quiclab-agent");
+    if !path.is_file() {
+        bail!("{}: not found\nhint: cargo build --release makes it next to quiclab", path.display());
+    }
+    Ok(path)
+}
+
+fn kernels(supplies: &Supplies) -> PathBuf {
+    supplies.stacks.parent().unwrap_or(Path::new("")).join(KERNELS)
+}
+
+/// Which guest a run needs.
+fn guest_name(run: &Run) -> String {
+    let module = if run.settings.needs_modules() { " with quiclab's modules" } else { "" };
+    format!("{}{module}", run.settings.vm.kernel)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
