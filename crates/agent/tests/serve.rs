@@ -62,7 +62,6 @@ fn a_transfer_over_a_token_bucket_is_captured_and_takes_its_time() {
     let took_ns = left.last().unwrap() - left.first().unwrap();
     let least_ns = (passed.bytes - u64::from(BURST)) * 1_000_000_000 / RATE;
     assert!(took_ns as f64 > 0.99 * least_ns as f64, "{took_ns} ns, at least {least_ns} ns");
-    assert!(report.client_lifetime_ns.unwrap() > took_ns);
 
     // Nothing but the transfer is on the wire: no ARP, no neighbour discovery, no reports of multicast groups.
     for tap in 0..2 {
