@@ -6,11 +6,11 @@
 use std::{fmt::Debug, path::Path, sync::Arc};
 
 use anyhow::{Result, bail};
-use quiclab_orders::report::Report;
 use quiclab_experiment::{
     run::{Run, Versions},
     stack::StackManifest,
 };
+use quiclab_orders::report::Report;
 
 use crate::{
     collect::RunFailure,
