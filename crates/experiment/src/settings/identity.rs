@@ -48,3 +48,6 @@ fn of_parts(
     }
     text
 }
+
+#[cfg(test)]
+mod tests;
