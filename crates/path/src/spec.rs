@@ -135,6 +135,9 @@ stages! {
     BitErrors(crate::bit_errors::BitErrorSettings),
 }
 
+/// Its numbers are finite, so each equals itself.
+impl Eq for StageSpec {}
+
 impl StageSpec {
     /// A stage from its table; without a name it is called by its kind.
     ///
