@@ -4,6 +4,7 @@
 //! [`Experiment::plan`] (experiment to runs), then [`run::Run`] (one run, every value resolved). Does not know where a
 //! run happens or what is measured.
 
+mod beside;
 pub mod error;
 mod expect;
 mod file;
@@ -26,6 +27,7 @@ pub mod stack;
 mod text;
 mod value;
 
+pub use beside::ReadBeside;
 pub use error::ExperimentError;
 pub use expect::{Bound, Comparable, Expectation, Subject};
 pub use file::Experiment;

@@ -18,7 +18,7 @@ use crate::{
     run::{Run, Settings, word},
     sections::{Assignment, Origin},
     set,
-    settings::{Draft, find, setting_keys},
+    settings::{Draft, find, setting_keys, stages},
     stack::{Role, StackManifest, named},
     text::{canonical, setting_text, setting_texts, settings_text},
     value::inline,
@@ -83,7 +83,7 @@ impl Experiment {
         stacks: &BTreeMap<String, StackManifest>,
         overrides: &Overrides,
     ) -> Result<Plan, ExperimentError> {
-        let set = set::changes(&self.file, &TRANSFERS, &overrides.settings)?;
+        let set = set::changes(&self.file, &TRANSFERS, &overrides.settings, self.read)?;
         let mut experiment = Self { changes: self.changes.clone().overridden_by(set), ..self.clone() };
         let substituted = experiment.substitute(&overrides.own_stacks, stacks)?;
         experiment.expand(stacks, overrides, substituted)
@@ -251,12 +251,12 @@ impl Experiment {
                 let message = format!("--filter {key}={wanted}: found a key that no single run has");
                 return Err(self.error(None, message, Some("--reps sets the number of repetitions".to_owned())));
             }
-            let Some(setting) = find(key) else {
+            let known = find(key).map(|setting| setting.key).or_else(|| TRANSFERS.knows(key).then_some(key));
+            let Some(key) = known else {
                 let (_, hint) = TRANSFERS.unknown_key(key);
                 let message = format!("--filter {key}={wanted}: found a key that does not exist");
                 return Err(self.error(None, message, hint));
             };
-            let key = setting.key;
             let found: Vec<_> = left.iter().map(|settings| setting_text(settings, key)).collect();
             let mut values: Vec<_> = found.iter().flatten().cloned().collect();
             values.sort();
@@ -296,7 +296,18 @@ pub(crate) type Difference = (&'static str, String);
 
 /// For each of several settings what sets them apart from the others, besides the stack that the run is about.
 pub(crate) fn differences(all: &[&Settings]) -> Vec<Vec<Difference>> {
-    let texts: Vec<_> = all.iter().map(|settings| setting_texts(settings)).collect();
+    let mut texts: Vec<_> = all.iter().map(|settings| setting_texts(settings)).collect();
+    // Of lists with the same stages only what differs is worth naming.
+    for (key, list) in stages::LISTS.into_iter().zip([0, 1]) {
+        let lists: Vec<_> =
+            all.iter().map(|settings| [&settings.path.to_client, &settings.path.to_server][list]).collect();
+        let place = setting_keys().iter().position(|known| *known == key);
+        if let (Some(told), Some(place)) = (stages::told_apart(&lists), place) {
+            for (texts, told) in texts.iter_mut().zip(told) {
+                texts[place] = texts[place].take().map(|_| told);
+            }
+        }
+    }
     // What differs between stacks only is each one's own default, and says little. What has no meaning in one run, because it goes with
     // another queueing discipline, differs from nothing.
     let differs = |key: usize| {

@@ -47,6 +47,7 @@ impl Draft {
         self.check_workload(server, client)?;
         self.check_send_times(server)?;
         self.check_hosts()?;
+        self.settle_path()?;
         self.settings.path.queue_limit_packets = self.queue_limit_packets()?;
         let settings = self.into_settings();
         if settings.needs_modules() && settings.vm.kernel == PATCHED_KERNEL {
@@ -67,9 +68,9 @@ impl Draft {
             let message = "found a number beside path.queue_limit_packets; expected one of the two".to_owned();
             return Err(("path.queue_bdp", message).into());
         }
-        let [to_client, to_server] = [self.settings.path.delay_to_client, self.settings.path.delay_to_server]
+        let [to_client, both] = [self.settings.path.delay_to_client, self.settings.path.round_trip()]
             .map(|delay| u128::from(delay.as_nanos()));
-        let queued = to_client * 1000 + (to_client + to_server) * u128::from(thousandths);
+        let queued = to_client * 1000 + both * u128::from(thousandths);
         let bits = u128::from(self.settings.path.rate.as_bits_per_second()) * queued;
         let packets = bits / (8 * u128::from(QUEUED_PACKET_BYTES) * 1000 * 1_000_000_000);
         u32::try_from(packets).ok().filter(|packets| *packets > 0).ok_or_else(|| {

@@ -11,7 +11,7 @@ pub use crate::hosts::{FairQueueing, Qdisc};
 use crate::settings::canonical_text;
 pub use crate::settings::{
     Analysis, Certificate, Clock, DEFAULT, Gso, GsoRate, Hosts, Http, IpVersion, Pacing, Path, QdiscKind, Settings,
-    Sim, StackSettings, Switch, Tap, TheftDistribution, Thefts, Vm, Word, Workload,
+    Sim, StackSettings, StageList, Switch, Tap, TheftDistribution, Thefts, Vm, Word, Workload,
 };
 
 /// One transfer on one testbed, with every setting that can change its outcome.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use toml::{Spanned, Value, de::DeValue};
 
 use crate::{
+    beside::with_contents,
     error::{ExperimentError, Place, nearest},
     file::{Reader, Table},
     kind::Kind,
@@ -183,7 +184,8 @@ impl Reader<'_> {
         key: &Spanned<K>,
         value: &Spanned<DeValue>,
     ) -> Result<Assignment, ExperimentError> {
-        let converted = plain(value);
+        let converted = with_contents(name, plain(value), self.file, self.read)
+            .map_err(|refused| self.error(value, format!("{name}: {}", refused.message), refused.hint))?;
         match (self.kind.check)(name, &converted) {
             None => Err(self.unknown_key(name, key)),
             Some(Err(refused)) => Err(self.error(value, format!("{name}: {}", refused.message), refused.hint)),

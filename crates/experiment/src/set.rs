@@ -6,6 +6,7 @@ use toml::{
 };
 
 use crate::{
+    beside::{ReadBeside, with_contents},
     error::ExperimentError,
     kind::Kind,
     sections::{Assignment, Changes, Origin},
@@ -25,7 +26,12 @@ const VALUE: &str = "value";
 ///
 /// # Errors
 /// A key that does not exist or that is given twice, a value that is not allowed.
-pub(crate) fn changes(file: &str, kind: &Kind, settings: &[(String, String)]) -> Result<Changes, ExperimentError> {
+pub(crate) fn changes(
+    file: &str,
+    kind: &Kind,
+    settings: &[(String, String)],
+    read_beside: ReadBeside,
+) -> Result<Changes, ExperimentError> {
     let mut changes = Changes::default();
     for (key, text) in settings {
         let key = if key == STACK && !kind.knows(STACK) { "stack.name" } else { key };
@@ -44,7 +50,8 @@ pub(crate) fn changes(file: &str, kind: &Kind, settings: &[(String, String)]) ->
             return Err(error(format!("{key}: found two values, expected one"), Some(hint)));
         }
         let key = kind.present_key(key);
-        let is_allowed = |value: &Value| match (kind.check)(key, value) {
+        let whole = |value: Value| with_contents(key, value, file, read_beside);
+        let is_allowed = |value: &Value| match (kind.check)(key, &whole(value.clone())?) {
             Some(Err(refused)) => Err(refused),
             _ => Ok(()),
         };
@@ -52,7 +59,11 @@ pub(crate) fn changes(file: &str, kind: &Kind, settings: &[(String, String)]) ->
             let hint = list_hint.map(|hint| format!("{hint}, such as --set '{key}=[..., ...]'"));
             error(format!("{key}: {}", refused.message), hint.or(refused.hint))
         })?;
-        let assignment = |value| Assignment { key: key.to_owned(), value, origin: Origin::Set };
+        let assignment = |value: Value| {
+            // What could not be read was refused above.
+            let value = whole(value.clone()).unwrap_or(value);
+            Assignment { key: key.to_owned(), value, origin: Origin::Set }
+        };
         match values {
             Values::One(value) => changes.assignments.push(assignment(value)),
             Values::Axis(_) if key == kind.repetitions => {

@@ -9,6 +9,7 @@ mod path;
 mod reference;
 mod sim;
 mod stack;
+pub(crate) mod stages;
 mod stored;
 pub(crate) mod takes;
 mod vm;
@@ -16,7 +17,7 @@ mod workload;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use toml::Value;
+use toml::{Table, Value};
 
 pub(crate) use declaration::{Setting as Declaration, Side};
 pub(crate) use identity::canonical_text;
@@ -28,6 +29,7 @@ pub use {
     reference::settings_reference,
     sim::Sim,
     stack::{Clock, DEFAULT, Gso, GsoRate, Http, Pacing, StackSettings, Switch},
+    stages::StageList,
     takes::Word,
     vm::{PATCHED_KERNEL, TheftDistribution, Thefts, Vm},
     workload::{Certificate, Workload},
@@ -36,6 +38,8 @@ pub use {
 use crate::{stack::Role, value::inline};
 use takes::{Refused, Takes as _, Thousandths, count};
 
+/// The key of a path that is included. It names what path.to_client and path.to_server say, so it does not count towards the identity.
+pub(crate) const INCLUDE: &str = "path.include";
 /// The test case that is nothing but a transfer.
 pub(crate) const TRANSFER: &str = "transfer";
 /// Sections that belong to the testbed of their name. The others hold everywhere.
@@ -76,11 +80,19 @@ pub(crate) struct Draft {
     pub(crate) queue_thousandths: Option<u32>,
     /// Keys of the settings that were set. The others may be left to the stack's manifest.
     given: BTreeSet<&'static str>,
+    /// Settings of single stages of the path, to be changed once its lists are known.
+    pub(crate) stage_changes: Vec<stages::StageChange>,
 }
 
 impl Default for Draft {
     fn default() -> Self {
-        Self { settings: Settings::default(), repetitions: 1, queue_thousandths: None, given: BTreeSet::new() }
+        Self {
+            settings: Settings::default(),
+            repetitions: 1,
+            queue_thousandths: None,
+            given: BTreeSet::new(),
+            stage_changes: Vec::new(),
+        }
     }
 }
 
@@ -223,9 +235,25 @@ fn text_of(value: &Value) -> String {
 impl Draft {
     /// Puts `value` in at `key`. `None` where there is no such key; an error says what was found and expected.
     pub(crate) fn set(&mut self, key: &str, value: &Value) -> Option<Result<(), Refused>> {
+        if let Some(change) = stages::StageChange::of(key, value) {
+            return Some(change.map(|change| self.stage_changes.push(change)));
+        }
         let setting = find(key)?;
+        if let (INCLUDE, Value::Table(contents)) = (key, value) {
+            return Some(self.include(contents));
+        }
         self.given.insert(setting.key);
         Some((setting.read)(self, value))
+    }
+
+    /// Puts in what an included file says.
+    fn include(&mut self, contents: &Table) -> Result<(), Refused> {
+        self.given.insert(INCLUDE);
+        for (key, value) in contents {
+            let key = find(&format!("path.{key}")).ok_or_else(|| Refused::from(format!("{key}: unknown key")))?;
+            (key.read)(self, value)?;
+        }
+        Ok(())
     }
 
     /// True where `key` was set.

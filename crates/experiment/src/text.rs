@@ -2,14 +2,14 @@
 
 use std::{collections::BTreeMap, fmt::Display};
 
-use crate::settings::{Setting, Settings, all, find};
+use crate::settings::{Setting, Settings, all, find, stages::stage_text};
 use quiclab_units::{ByteCount, Duration, Rate};
 
 /// The value of a dotted setting as it would be written in a file, without quotes; quantities in their largest whole
 /// unit. A key of an earlier version is understood. `None` where there is no such setting, or where it has no meaning: those of "fq" and "etf" without
 /// them, the clock of send times with either, those of paced segments and thefts without them, `workload.repetitions` of a single run.
 pub fn setting_text(settings: &Settings, key: &str) -> Option<String> {
-    text(find(key)?, settings)
+    find(key).map_or_else(|| stage_text(settings, key), |setting| text(setting, settings))
 }
 
 /// Every setting with its text, as [`setting_text`] gives it, in the order of the reference.

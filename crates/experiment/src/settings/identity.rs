@@ -23,7 +23,7 @@ where
         let value = (setting.value)(settings)?;
         let is_neutral = setting.neutral.and_then(|neutral| neutral()).as_ref() == Some(&value);
         let key = setting.formerly.last().copied().unwrap_or(setting.key);
-        (!is_neutral).then(|| (key, inline(&value)))
+        (!is_neutral && setting.key != super::INCLUDE).then(|| (key, inline(&value)))
     });
     counted.collect()
 }
@@ -48,3 +48,6 @@ fn of_parts(
     }
     text
 }
+
+#[cfg(test)]
+mod tests;
