@@ -184,6 +184,7 @@ impl Bench<'_> {
             jobs: arguments.jobs,
             out: Some(out),
             wall_timeout: arguments.wall_timeout,
+            parquet: false,
             dry_run: false,
             stacks: StackOptions {
                 folder: arguments.stacks.clone(),

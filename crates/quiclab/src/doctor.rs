@@ -18,11 +18,7 @@ use quiclab_testbed::{
 };
 use serde::Serialize;
 
-use crate::{
-    cli::DoctorArguments,
-    laboratory::open,
-    output, signals,
-};
+use crate::{cli::DoctorArguments, laboratory::open, output, signals};
 
 /// Room for kernel, image, builds and saved states, and for the records of a quick profile.
 const WANTED_DISK_BYTES: u64 = 6 << 30;

@@ -15,7 +15,7 @@ mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quiclab_experiment::run::{HostModel, Settings};
+use quiclab_experiment::run::{Settings, Sim};
 use quiclab_metrics::{Distributions, distribution_distance, failures_by_chance, holm, metric_facts};
 use serde::Serialize;
 
@@ -240,7 +240,7 @@ impl Comparison {
 /// The usual key: all settings except those that only models of hosts have.
 pub fn settings_key(settings: &Settings) -> String {
     let mut settings = settings.clone();
-    settings.hosts.model = HostModel::default();
+    settings.sim = Sim::default();
     quiclab_experiment::settings_text(&settings)
 }
 

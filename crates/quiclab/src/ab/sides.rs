@@ -109,7 +109,8 @@ fn found(typed: &str, arguments: &AbArguments) -> Result<(Option<PathBuf>, Optio
     match laboratory.supplies.sources.get(typed) {
         Some(source) if source.options.is_empty() => Ok((Some(source.folder.clone()), None)),
         _ => {
-            let known = laboratory.supplies.usual().map(|manifest| manifest.name.clone()).collect::<Vec<_>>().join(", ");
+            let known =
+                laboratory.supplies.usual().map(|manifest| manifest.name.clone()).collect::<Vec<_>>().join(", ");
             bail!(
                 "{typed}: found no such path, expected a folder with stack.toml, a program, FOLDER@REVISION, or one of {known}"
             )

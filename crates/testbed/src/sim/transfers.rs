@@ -11,14 +11,16 @@ use std::{
 
 use anyhow::{Context, Result};
 use quiclab_experiment::{
-    run::{FairQueueing, HostModel, Hosts, IpVersion, Qdisc, Run, Versions},
+    run::{IpVersion, Qdisc, Run, Sim, Versions},
     stack::Role,
 };
 use quiclab_orders::{
     addresses::{CLIENT_ADDRESS, CLIENT_ADDRESS_V6, CLIENT_MAC, SERVER_ADDRESS, SERVER_ADDRESS_V6, SERVER_MAC},
     contents::Contents,
-    places::QLOG,
-    report::Report,
+};
+use quiclab_record::{
+    Observed,
+    layout::{CAPTURE_FILE, QLOG_FOLDER},
 };
 use quiclab_sim::transfer::{
     End, Failed, Side, Transfer,
@@ -30,7 +32,7 @@ use super::{
     capture::{Address, Frames},
     process::{Process, ProcessError, Start},
     program::Program,
-    report::{Passed, failure_of, report_of, report_of_failure},
+    report::{Passed, failure_of, observed_of, observed_of_failure},
 };
 use crate::{
     certificates::{self, GUEST_EPOCH_SECONDS},
@@ -38,7 +40,6 @@ use crate::{
     contract::{SERVER_PORT, contents_seed, derive, environment, file_names},
     hash,
     perform::{Host, HostUse, Interrupted, Sides},
-    record::{CAPTURE_FILE, PATH_FILE},
     testbed::{Attempt, Place},
 };
 
@@ -56,46 +57,6 @@ const OWN_SOURCES: [&str; 5] = [
     include_str!("report.rs"),
     include_str!("../collect.rs"),
 ];
-
-/// What is wrong with a run that has settings which the simulator's hosts do not know; `None` where all is well.
-pub fn unknown_setting(run: &Run) -> Option<String> {
-    let settings = &run.settings;
-    let hosts = &settings.hosts;
-    let usual_fq = FairQueueing {
-        flow_limit_packets: FairQueueing::USUAL_FLOW_LIMIT_PACKETS,
-        horizon: None,
-        ..FairQueueing::default()
-    };
-    let is_known_queue = match &hosts.server_qdisc {
-        Qdisc::None | Qdisc::PfifoFast | Qdisc::Etf { .. } => true,
-        Qdisc::Fq(parameters) => FairQueueing { horizon: None, ..parameters.clone() } == usual_fq,
-        Qdisc::FqCodel => false,
-    };
-    let unknown = [
-        ("kernel", settings.kernel != "6.1", "the usual one: there is no kernel"),
-        (
-            "hosts.server_qdisc",
-            !is_known_queue,
-            "\"none\", \"pfifo_fast\", \"etf\", or \"fq\" of which only hosts.fq_horizon is changed",
-        ),
-        ("stack.gso", hosts.segment_pacing.is_some(), "\"off\" or \"on\""),
-        (
-            "hosts.nanoseconds_per_instruction",
-            hosts.nanoseconds_per_instruction != 1,
-            "1; hosts.call_cost and hosts.packet_cost say what is slow",
-        ),
-        (
-            "hosts.timer_slack",
-            hosts.timer_slack != Hosts::USUAL_TIMER_SLACK,
-            "the usual one; hosts.timer_step and hosts.timer_lateness say what is late",
-        ),
-        ("hosts.theft_length", hosts.thefts.is_some(), "none"),
-    ];
-    let (key, _, expected) = unknown.into_iter().find(|(_, is_unknown, _)| *is_unknown)?;
-    Some(format!(
-        "{key}: found a value that the simulator's hosts do not know, expected {expected}\nhint: --testbed vm"
-    ))
-}
 
 /// What a run between these stacks is made with: part of its identity.
 ///
@@ -131,9 +92,8 @@ pub fn versions(run: &Run, sides: Sides<Program>) -> Result<Versions> {
 /// Where something cannot be written or started, or an interruption.
 pub fn perform(run: &Run, sides: Sides<Program>, place: Place, host: &Host) -> Result<Attempt> {
     let transfer = Transferring { run, sides, work: place.work, record: place.draft, host };
-    let (report, failure, host_use) = transfer.transfer()?;
-    write(place.draft, PATH_FILE, &(serde_json::to_string_pretty(&report).context(PATH_FILE)? + "\n"))?;
-    Ok(Attempt { failure, report: Some(report), host_use })
+    let (observed, failure, host_use) = transfer.transfer()?;
+    Ok(Attempt { failure, observed: Some(observed), host_use })
 }
 
 /// A run under way.
@@ -149,7 +109,7 @@ struct Transferring<'a> {
 
 impl Transferring<'_> {
     /// Transfers, and writes the capture and what the endpoints said.
-    fn transfer(&self) -> Result<(Report, Option<RunFailure>, HostUse)> {
+    fn transfer(&self) -> Result<(Observed, Option<RunFailure>, HostUse)> {
         let settings = &self.run.settings;
         self.fill_folders()?;
         let transfer = transfer(self.run)?;
@@ -181,10 +141,10 @@ impl Transferring<'_> {
             }
             Err(Failed { side, error }) => {
                 let failure = failure_of(side, &error);
-                let report = report_of_failure(&failure);
+                let observed = observed_of_failure(&failure);
                 self.keep_logs()?;
                 frames.write(&self.record.join(CAPTURE_FILE), self.secrets()?.as_deref())?;
-                return Ok((report, Some(failure), HostUse::default()));
+                return Ok((observed, Some(failure), HostUse::default()));
             }
         };
         if outcome.end == End::Told {
@@ -218,8 +178,8 @@ impl Transferring<'_> {
         };
         let send_sizes = settings.tap.send_sizes.then(|| passed.lengths([&server.buffers, &client.buffers]));
         let taps = if settings.tap.enabled { frames.reports() } else { Vec::new() };
-        let report = Report { taps, send_sizes, ..report_of(self.run, &outcome, &passed) };
-        Ok((report, failure, host_use))
+        let observed = Observed { taps, send_sizes, ..observed_of(self.run, &outcome, &passed) };
+        Ok((observed, failure, host_use))
     }
 
     fn fill_folders(&self) -> Result<()> {
@@ -263,7 +223,7 @@ impl Transferring<'_> {
         set("HOME", folder.clone());
         set("SSLKEYLOGFILE", logs.join("keys.log"));
         if self.run.settings.tap.qlog {
-            let qlog = logs.join(QLOG);
+            let qlog = logs.join(QLOG_FOLDER);
             fs::create_dir_all(&qlog)?;
             set("QLOGDIR", qlog);
         }
@@ -325,18 +285,18 @@ fn addresses(ip: IpVersion) -> [Address; 2] {
 fn transfer(run: &Run) -> Result<Transfer> {
     let path = &run.settings.path;
     let hosts = &run.settings.hosts;
-    let queue = match &hosts.server_qdisc {
+    let queue = match hosts.qdisc() {
         Qdisc::Fq(parameters) => SendQueue::Fair { horizon: parameters.horizon.unwrap_or(FQ_HORIZON) },
-        Qdisc::Etf { delta, deadline } => SendQueue::EarliestFirst { delta: *delta, deadline: *deadline },
+        Qdisc::Etf { delta, deadline } => SendQueue::EarliestFirst { delta, deadline },
         Qdisc::None | Qdisc::PfifoFast | Qdisc::FqCodel => SendQueue::Direct,
     };
-    let HostModel { timer_step, timer_lateness, call_cost, packet_cost, card_rate } = hosts.model.clone();
+    let Sim { timer_step, timer_lateness, call_cost, packet_cost, card_rate } = run.settings.sim.clone();
     let client = HostSettings {
         timer_step,
         timer_lateness,
         call_cost,
         packet_cost,
-        card_rate: card_rate.map(TryInto::try_into).transpose().context("hosts.card_rate")?,
+        card_rate: card_rate.map(TryInto::try_into).transpose().context("sim.card_rate")?,
         receive_coalescing: Duration::default(),
         queue: SendQueue::Direct,
     };

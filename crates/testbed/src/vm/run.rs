@@ -10,6 +10,7 @@ use std::{
 use anyhow::{Context, Result};
 use quiclab_experiment::run::{Run, Versions};
 use quiclab_orders::slot::{self, POWER_OFF_STATUS};
+use quiclab_record::layout::CONSOLE_FILE;
 use quiclab_units::ByteCount;
 
 use super::{
@@ -34,14 +35,6 @@ pub struct Vm {
     pub cache: Cache,
     /// The guest.
     pub guest: Guest,
-}
-
-/// What is wrong with a run that has settings which only models of hosts know; `None` where all is well.
-pub fn unknown_setting(run: &Run) -> Option<String> {
-    let key = run.settings.hosts.model.first_set()?;
-    Some(format!(
-        "hosts.{key}: found a value, expected none, because the virtual machine's hosts are real ones\nhint: --testbed sim"
-    ))
 }
 
 impl Vm {
@@ -99,7 +92,7 @@ impl Vm {
             console: &console,
         };
         let end = state.restore(&self.guest, &files, host)?.wait()?;
-        let keep_console = || match fs::copy(&console, place.draft.join("console")) {
+        let keep_console = || match fs::copy(&console, place.draft.join(CONSOLE_FILE)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).context("console"),
             _ => Ok(()),
         };
@@ -109,7 +102,7 @@ impl Vm {
                 let why = other.err().map(|error| format!("; {error}")).unwrap_or_default();
                 let said = format!("QEMU {}{why}; its console says: {}", describe(end.status), excerpt(&console, 4000));
                 keep_console()?;
-                return Ok(Attempt { failure: Some(RunFailure::Guest(said)), report: None, host_use: end.host_use });
+                return Ok(Attempt { failure: Some(RunFailure::Guest(said)), observed: None, host_use: end.host_use });
             }
         };
         let failure = results.failure(run)?;
@@ -117,7 +110,7 @@ impl Vm {
         if failure.is_some() {
             keep_console()?;
         }
-        Ok(Attempt { failure, report: Some(results.report().clone()), host_use: end.host_use })
+        Ok(Attempt { failure, observed: Some(results.observed().clone()), host_use: end.host_use })
     }
 }
 
@@ -155,7 +148,7 @@ fn size(run: &Run, sides: Sides<BuiltStack>) -> Result<Size> {
         transfer: run.settings.workload.all_bytes().max(run.settings.tap.room.unwrap_or_default()),
         memory: ByteCount::from_bytes(memory(server) + memory(client)),
         root: server_root.max(client_root),
-        instruction_shift: run.settings.hosts.nanoseconds_per_instruction.ilog2(),
+        instruction_shift: run.settings.vm.nanoseconds_per_instruction.ilog2(),
     })
 }
 
