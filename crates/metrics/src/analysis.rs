@@ -7,10 +7,10 @@ use std::{
 
 use quiclab_units::{ByteCount, Duration, Time};
 use quiclab_wire::{
-    Capture, Decryption, Dissector, Flow, FlowProtocol, Observed, QuicForm, QuicFrame, Role, Segment, TlsContentType,
-    Transport,
+    Capture, Decryption, Flow, FlowProtocol, Observed, QuicForm, QuicFrame, Role, Segment, TlsContentType, Transport,
 };
 
+use crate::capture::in_order;
 use crate::congestion_window::LoggedEnd;
 use crate::decryption::DecryptionCounts;
 use crate::direction::{DirectionMeter, Pictures};
@@ -47,6 +47,14 @@ pub struct AnalysisSettings {
     pub slow_start_log: Option<(u64, LoggedEnd)>,
 }
 
+impl AnalysisSettings {
+    /// Whether what is measured of a flow depends on which other flows the capture has: planned send times and logs belong to
+    /// the first flow at an interface, or to the interface nearest to the sender.
+    pub fn relates_flows(&self) -> bool {
+        !self.plans.is_empty() || self.slow_start_log.is_some()
+    }
+}
+
 impl Default for AnalysisSettings {
     fn default() -> Self {
         AnalysisSettings {
@@ -64,7 +72,7 @@ impl Default for AnalysisSettings {
 /// What was measured of one sender of a flow.
 #[derive(Clone, Debug)]
 pub struct DirectionAnalysis {
-    /// Index of the flow, as [`Dissector::flows`] counts.
+    /// Index of the flow, as [`CaptureAnalysis::flows`](crate::CaptureAnalysis::flows) counts.
     pub flow: usize,
     /// Who sent.
     pub sender: Role,
@@ -221,15 +229,32 @@ impl Analysis {
         self.frames
     }
 
-    /// Every sender that sent anything: flows in the order of their first packets, the server before its client.
-    pub fn finish(self, dissector: &Dissector, capture: &Capture) -> Vec<DirectionAnalysis> {
+    /// One analysis of the flows of several, which must have the same settings and no packet in common. `order` has the place
+    /// of each flow in a list of all flows of the first, then all of the second, and so on.
+    pub(crate) fn merge(parts: Vec<Self>, order: &[usize]) -> Self {
+        let mut merged =
+            Analysis::new(parts.first().map_or_else(AnalysisSettings::default, |part| part.settings.clone()));
+        let mut flows = Vec::new();
+        for part in parts {
+            merged.frames += part.frames;
+            merged.interfaces.extend(part.interfaces);
+            merged.nearest.extend(part.nearest);
+            flows.extend(part.flows);
+        }
+        merged.flows = in_order(flows, order);
+        merged
+    }
+
+    /// Every sender that sent anything: flows in the order of their first packets, the server before its client. `flows` are
+    /// those of the dissector.
+    pub fn finish(self, flows: &[Flow], capture: &Capture) -> Vec<DirectionAnalysis> {
         let settings = self.settings;
         let of_capture = unmet_of_capture(capture, self.frames);
-        let late = late_flows(&self.flows, dissector.flows());
-        let add_flow = |index| unmet_of_flow(index, &self.flows, dissector.flows(), &late, of_capture.clone());
+        let late = late_flows(&self.flows, flows);
+        let add_flow = |index| unmet_of_flow(index, &self.flows, flows, &late, of_capture.clone());
         let unmet: Vec<Unmet> = (0..self.flows.len()).map(add_flow).collect();
         let mut all = Vec::new();
-        for ((index, (meter, flow)), unmet) in self.flows.into_iter().zip(dissector.flows()).enumerate().zip(unmet) {
+        for ((index, (meter, flow)), unmet) in self.flows.into_iter().zip(flows).enumerate().zip(unmet) {
             let FlowMeter { directions: [client, server], handshake, is_first, is_nearest, .. } = meter;
             let looks_like_quic = client.looks_like_quic() || server.looks_like_quic();
             let protocol = match flow.protocol() {

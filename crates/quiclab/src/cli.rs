@@ -10,7 +10,7 @@ mod set;
 mod stacks_check;
 mod stacks_try;
 
-use std::path::PathBuf;
+use std::{num::NonZeroUsize, path::PathBuf};
 
 use clap::{
     Args, Parser, Subcommand,
@@ -151,6 +151,9 @@ pub struct AnalyzeArguments {
     /// Treat all interfaces of a capture as one place, for example of an optical tap with one interface per direction
     #[arg(long)]
     pub merge_interfaces: bool,
+    /// Threads to use; the output is the same with any number [default: one for each core]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
     /// Write packets, QUIC frames and qlog events to this folder as Parquet files
     #[arg(long, value_name = "DIR")]
     pub parquet: Option<PathBuf>,

@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Result, bail};
 use quiclab_experiment::{run::Run, settings_differences};
-use quiclab_testbed::record::Record;
+use quiclab_record::Record;
 use serde_json::json;
 
 use crate::{cli::DiffArguments, output};

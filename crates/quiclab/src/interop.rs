@@ -60,7 +60,7 @@ pub fn interop(arguments: &InteropArguments) -> Result<u8> {
         let Ok(run) = &pairing.run else { continue };
         let name = run.folder_name(&laboratory.versions(run)?);
         pairing.record = Some(name.clone());
-        if !judged::is_there(&arguments.out, &name) {
+        if !judged::is_there(&arguments.out, &name)? {
             cases.insert(name.clone(), pairing.case);
             jobs.push(Job { run: run.clone(), name, label: pairing.label() });
         }

@@ -12,11 +12,8 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_metrics::{Analysis, AnalysisSettings, PayloadKey, TapPlace};
-use quiclab_testbed::{
-    contract::SERVER_PORT,
-    measure::SENDER_TAP,
-    record::{CAPTURE_FILE, RUN_FILE},
-};
+use quiclab_record::layout::{CAPTURE_FILE, RUN_FILE, SENDER_TAP};
+use quiclab_testbed::contract::SERVER_PORT;
 use quiclab_units::{Duration, Time};
 use quiclab_wire::{Capture, CaptureReader, Dissector, DissectorSettings, FlowProtocol, Observed, Role, Segment};
 

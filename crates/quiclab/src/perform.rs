@@ -4,10 +4,10 @@ use std::{path::Path, slice, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::id_of_folder;
+use quiclab_record::{Record, Records, layout::RUN_FILE};
 use quiclab_testbed::{
     laboratory::{Laboratory, Outcome, Target},
     perform::PerformError,
-    record::{RUN_FILE, Record, Records},
 };
 use serde_json::{Value, json};
 

@@ -3,8 +3,8 @@
 use std::{fs, path::Path};
 
 use anyhow::{Context, Result, bail};
+use quiclab_record::{Record, layout::RUN_FILE};
 use quiclab_report::{ReportInput, RunRow};
-use quiclab_testbed::record::{RUN_FILE, Record};
 
 use crate::{cli::ReportArguments, folder, output, results::Results, run_page, simulate::results::SimulatedResults};
 

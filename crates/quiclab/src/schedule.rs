@@ -12,10 +12,10 @@ use std::{
 
 use anyhow::Result;
 use quiclab_experiment::run::Run;
+use quiclab_record::layout::FAILURE_FILE;
 use quiclab_testbed::{
     laboratory::{Laboratory, Outcome, Target},
     perform::{Host, PerformError, Performed},
-    record::FAILURE_FILE,
 };
 use serde::Serialize;
 

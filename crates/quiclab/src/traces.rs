@@ -8,7 +8,8 @@ use std::{
 
 use anyhow::{Context, Result};
 use quiclab_metrics::{AnalysisSettings, analyze};
-use quiclab_testbed::{contract::SERVER_PORT, lock::RecordLock, record::CAPTURE_FILE};
+use quiclab_record::layout::CAPTURE_FILE;
+use quiclab_testbed::{contract::SERVER_PORT, lock::RecordLock};
 use quiclab_trace::{PACKETS_FILE, TraceWriter};
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, read_qlog};
 use rayon::prelude::*;

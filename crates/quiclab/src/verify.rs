@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, fs, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::run::Versions;
+use quiclab_record::{Record, Records, differences, layout::RUN_FILE};
 use quiclab_testbed::{
     laboratory::{Laboratory, Variables},
     perform::PerformError,
-    record::{RUN_FILE, Record, Records, differences},
     testbed::testbed_of,
 };
 use serde_json::json;

@@ -78,20 +78,31 @@ fn after_kill_9_the_same_command_goes_on() {
 }
 
 #[test]
-fn a_half_written_record_is_made_again() {
+fn a_damaged_record_is_an_error_that_names_the_file_and_is_not_replaced() {
     let bench = Bench::new(&EXPERIMENT.replace("repetitions = 4", "repetitions = 1").replace("4 MiB", "64 KiB"));
     let first = said(&mut bench.run(TEST_STACKS, "out", &[]));
     assert_eq!(first.status, Some(0), "{}", first.errors);
     let out = bench.out("out");
     let record = out.join(&records(&out)[0]);
-    let whole = fs::read(record.join("metrics.json")).unwrap();
-    for half in [&whole[..whole.len() / 2], &[]] {
-        fs::write(record.join("metrics.json"), half).unwrap();
-        let again = said(&mut bench.run(TEST_STACKS, "out", &[]));
-        assert_eq!(again.status, Some(0), "{}", again.errors);
-        assert_eq!(fs::read(record.join("metrics.json")).unwrap(), whole);
+    let run = || said(&mut bench.run(TEST_STACKS, "out", &[]));
+    let metrics = record.join("metrics.json");
+    let whole = fs::read(&metrics).unwrap();
+    let name = metrics.display().to_string();
+    for half in [Some(&whole[..whole.len() / 2]), Some(&[]), None] {
+        match half {
+            Some(half) => fs::write(&metrics, half).unwrap(),
+            None => fs::remove_file(&metrics).unwrap(),
+        }
+        for told in [run(), said(quiclab().arg("report").arg(&out))] {
+            assert_eq!(told.status, Some(125), "{}", told.errors);
+            let hint = format!("hint: rm -r {} deletes the record", record.display());
+            assert!(told.errors.contains(&name) && told.errors.contains(&hint), "{}", told.errors);
+        }
+        assert_eq!(fs::read(&metrics).ok().as_deref(), half, "the record is left as it is");
     }
-    // Without that file it is no record at all; what a killed process was writing has another name and is cleared.
+    fs::write(&metrics, &whole).unwrap();
+    assert!(run().errors.contains("1 of 1 runs have a record already"));
+    // What a killed process was writing has another name and is removed.
     fs::rename(&record, out.join(".partial-x")).unwrap();
     let again = said(&mut bench.run(TEST_STACKS, "out", &[]));
     assert!(!again.errors.contains("have a record already"), "{}", again.errors);

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
     time::{Duration, Instant},
 };
@@ -14,12 +14,12 @@ use quiclab_experiment::{
     run::{Run, Versions},
     stack::StackManifest,
 };
+use quiclab_record::{Draft, Observed, RecordError, Records, RunFile, link_below};
 
 use crate::{
+    collect::RunFailure,
     lock::RecordLock,
-    measure::measure_record,
     perform::{Host, Interrupted, PerformError, Performed},
-    record::{CAPTURE_FILE, FAILURE_FILE, METRICS_FILE, RUN_FILE, Records, RunFile, link_below},
     supplies::{StackRequest, Supplies},
     testbed::{Built, Manifests, Place, Testbed},
 };
@@ -278,7 +278,9 @@ impl Laboratory {
         waited_for: Option<&str>,
     ) -> Result<Outcome, PerformError> {
         let Target { records, name, failures } = target;
-        if records.contains(name) && records.load(name).is_ok() {
+        if records.contains(name) {
+            // One that cannot be read is an error, and is not replaced.
+            records.load(name).map_err(anyhow::Error::from)?;
             return Ok(Outcome::WasThere);
         }
         if let Some(id) = waited_for
@@ -291,28 +293,23 @@ impl Laboratory {
         let [server, client] = self.manifests(run, variables)?;
         let manifests = Manifests { server: &server, client: &client };
         let versions = self.testbed.versions(run, manifests)?;
-        let run_file = RunFile { id: run.id(&versions), run: run.clone(), versions };
-        let work = records.begin(name)?;
-        let draft = records.begin(name)?;
+        let run_file = RunFile::of_transfer(run, &versions);
+        let begin = || records.begin(name).map_err(anyhow::Error::from);
+        let (work, draft) = (begin()?, begin()?);
         let place = Place { draft: draft.folder(), work: work.folder() };
         let attempt = self.testbed.perform(run, manifests, place, host)?;
         drop(work);
-        write(draft.folder(), RUN_FILE, &toml::to_string(&run_file).context(RUN_FILE)?)?;
+        if let Some(failure) = attempt.failure {
+            let kept = keep_failure(target, &draft, &run_file, attempt.observed.as_ref(), &failure);
+            return Err(PerformError::Run { failure, kept: Some(kept.map_err(anyhow::Error::from)?) });
+        }
+        let observed = attempt.observed.context("the testbed says nothing of a run that did not fail")?;
+        let (record, metrics) = draft.finish_transfer(&run_file, &observed).map_err(anyhow::Error::from)?;
         // An earlier attempt's remains would only confuse.
         let kept = failures.join(name);
         if kept.exists() {
             fs::remove_dir_all(&kept).with_context(|| kept.display().to_string())?;
         }
-        if let Some(failure) = attempt.failure {
-            write(draft.folder(), FAILURE_FILE, &format!("{failure}\n"))?;
-            let folder = Records::open(failures)?.begin(name)?;
-            link_below(draft.folder(), folder.folder())?;
-            return Err(PerformError::Run { failure, kept: Some(folder.finish()?) });
-        }
-        let report = attempt.report.context("a run that did not fail has a report")?;
-        let metrics = measure_record(&draft.folder().join(CAPTURE_FILE), run, &report)?;
-        write(draft.folder(), METRICS_FILE, &metrics.to_json())?;
-        let record = draft.finish()?;
         Ok(Outcome::Performed(Performed { record, metrics, host_use: attempt.host_use, elapsed: start.elapsed() }))
     }
 
@@ -326,6 +323,24 @@ impl Laboratory {
         let stack = &run.settings.stack;
         Ok([manifest(&stack.server, &variables.server)?, manifest(&stack.client, &variables.client)?])
     }
+}
+
+/// Moves what is known of a failed run to the failures, where it replaces what an earlier attempt left.
+fn keep_failure(
+    target: Target,
+    draft: &Draft,
+    run: &RunFile,
+    observed: Option<&Observed>,
+    failure: &RunFailure,
+) -> Result<PathBuf, RecordError> {
+    match observed {
+        Some(observed) => draft.write_seen(run, observed)?,
+        None => draft.write_run(run)?,
+    }
+    draft.write_failure(&failure.to_string())?;
+    let kept = Records::open(target.failures)?.begin(target.name)?;
+    link_below(draft.folder(), kept.folder())?;
+    kept.finish()
 }
 
 impl Rebuilds {
@@ -344,8 +359,4 @@ pub fn stacks_of(runs: &[Run]) -> BTreeSet<&String> {
 pub fn needs_any<T>(run: &Run, stacks: &BTreeMap<String, T>) -> bool {
     let stack = &run.settings.stack;
     stacks.contains_key(&stack.server) || stacks.contains_key(&stack.client)
-}
-
-fn write(folder: &Path, name: &str, text: &str) -> Result<()> {
-    fs::write(folder.join(name), text).with_context(|| folder.join(name).display().to_string())
 }

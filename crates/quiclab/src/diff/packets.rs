@@ -8,7 +8,8 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_testbed::{contract::SERVER_PORT, measure::SENDER_TAP, record::Record};
+use quiclab_record::{Record, layout::SENDER_TAP};
+use quiclab_testbed::contract::SERVER_PORT;
 use quiclab_wire::{
     CaptureReader, Decryption, Dissector, DissectorSettings, Observed, QuicForm, QuicFrame, QuicPacket, Segment,
     Transport,

@@ -9,11 +9,11 @@ mod selection;
 use std::{path::Path, sync::atomic::Ordering, thread, time::Duration, time::Instant};
 
 use anyhow::{Context, Result, bail};
+use quiclab_record::Records;
 use quiclab_testbed::{
     collect::RunFailure,
     laboratory::Laboratory,
     perform::{Host, Interrupted, PerformError},
-    record::Records,
 };
 use rayon::prelude::*;
 use serde::Serialize;

@@ -12,12 +12,11 @@ use quiclab_experiment::{
 };
 use quiclab_interop::{Facts, FactsSettings, Verdict};
 use quiclab_metrics::RunMetrics;
-use quiclab_testbed::{
-    collect::RunFailure,
-    contract::SERVER_PORT,
-    measure::SENDER_TAP,
-    record::{CAPTURE_FILE, METRICS_FILE, PATH_FILE, PathFile},
+use quiclab_record::{
+    layout::{CAPTURE_FILE, METRICS_FILE, SENDER_TAP},
+    read_observed,
 };
+use quiclab_testbed::{collect::RunFailure, contract::SERVER_PORT};
 use quiclab_units::ByteCount;
 use quiclab_wire::CaptureReader;
 
@@ -222,7 +221,7 @@ fn other_packets(hystart: Switch, folder: &Path, proofs: &[Proof], all: &[Ended]
 }
 
 fn small_batches(most: u32, folder: &Path) -> Result<String> {
-    let sizes = report(folder)?.send_sizes.context("the lengths of what was sent were not counted")?;
+    let sizes = read_observed(folder, None)?.send_sizes.context("the lengths of what was sent were not counted")?;
     let largest = sizes.keys().next_back().copied().unwrap_or(0);
     let found = format!("the longest buffer had {largest} bytes");
     anyhow::ensure!(largest > LARGEST_FRAME, "{found}; expected more than a frame");
@@ -233,7 +232,7 @@ fn small_batches(most: u32, folder: &Path) -> Result<String> {
 /// The lengths are of both hosts. A client sends a few buffers of several packets at most, such as a long ClientHello; a server
 /// that does so, a good part of the file.
 fn segmentation(gso: Gso, file: ByteCount, folder: &Path) -> Result<String> {
-    let sizes = report(folder)?.send_sizes.context("the lengths of what was sent were not counted")?;
+    let sizes = read_observed(folder, None)?.send_sizes.context("the lengths of what was sent were not counted")?;
     let long = || sizes.iter().filter(|(length, _)| **length > LARGEST_FRAME);
     let bytes: u64 = long().map(|(length, count)| u64::from(*length) * count).sum();
     let largest = sizes.keys().next_back().copied().unwrap_or(0);
@@ -287,10 +286,6 @@ fn late_certificate(delay: CertificateDelay, folder: &Path) -> Result<String> {
 
 fn metrics(folder: &Path) -> Result<RunMetrics> {
     Ok(RunMetrics::from_json(&fs::read_to_string(folder.join(METRICS_FILE))?)?)
-}
-
-fn report(folder: &Path) -> Result<PathFile> {
-    Ok(serde_json::from_str(&fs::read_to_string(folder.join(PATH_FILE))?)?)
 }
 
 fn facts(folder: &Path) -> Result<Facts> {
