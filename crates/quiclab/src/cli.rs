@@ -231,7 +231,7 @@ pub struct CompareArguments {
 }
 
 const COMPARE_HELP: &str = "\
-Groups of runs are compared if all their settings are equal. Settings that only the simulator has (hosts.timer_step, timer_lateness, call_cost, \
+Groups of runs are compared if all their settings are equal. Settings that only the simulator has (sim.timer_step, timer_lateness, call_cost, \
 packet_cost, card_rate) may differ. How it decides: docs/reference/ab.md.
 
 Exit status: the number of conditions that fail or cannot be judged, plus one if runs failed, at most 99; 125 if nothing could be compared.";

@@ -184,7 +184,7 @@ fn show(results: &Results, done: &Done, arguments: &RunArguments) -> Result<Opti
 }
 
 fn tell_end(page: &Path, failed: usize) {
-    eprintln!("page with pictures: {}", page.display());
+    eprintln!("page with figures: {}", page.display());
     if failed > 0 {
         eprintln!("quiclab: {failed} runs failed; the same command tries them again");
     }
@@ -272,7 +272,7 @@ pub fn read_text(path: &Path) -> Result<String> {
     match String::from_utf8(bytes) {
         Ok(text) => Ok(text),
         Err(error) => {
-            bail!("{name}: found bytes that are no UTF-8 at offset {}, expected TOML", error.utf8_error().valid_up_to())
+            bail!("{name}: found bytes at offset {} that are not UTF-8, expected TOML", error.utf8_error().valid_up_to())
         }
     }
 }

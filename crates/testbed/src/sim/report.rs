@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, os::unix::process::ExitStatusExt, process::ExitStatus};
 
 use quiclab_experiment::{
-    run::{IpVersion, Qdisc, Run},
+    run::{IpVersion, QdiscKind, Run},
     stack::Role,
 };
 use quiclab_path::{pipeline::Account, stage::DropCause};
@@ -125,12 +125,12 @@ pub(super) fn observed_of(run: &Run, outcome: &transfer::Outcome, passed: &Passe
 
 /// What the model of the server's queueing discipline did; `None` where it has none.
 fn server_queue(run: &Run, outcome: &transfer::Outcome) -> Option<StageSeen> {
-    let (kind, cause) = match &run.settings.hosts.server_qdisc {
-        Qdisc::None => return None,
-        Qdisc::PfifoFast => ("pfifo_fast", "queue_full"),
-        Qdisc::Fq(_) => ("fq", "horizon"),
-        Qdisc::FqCodel => ("fq_codel", "queue_full"),
-        Qdisc::Etf { .. } => ("etf", "send_time"),
+    let (kind, cause) = match run.settings.hosts.server_qdisc {
+        QdiscKind::None => return None,
+        QdiscKind::PfifoFast => ("pfifo_fast", "queue_full"),
+        QdiscKind::Fq => ("fq", "horizon"),
+        QdiscKind::FqCodel => ("fq_codel", "queue_full"),
+        QdiscKind::Etf => ("etf", "send_time"),
     };
     Some(StageSeen {
         packets_passed: outcome.to_client.entered,
