@@ -139,7 +139,7 @@ impl Results {
     /// # Errors
     /// Where something cannot be removed.
     pub fn remove_leftovers(&self) -> Result<usize> {
-        remove_leftovers(self.records.folder())
+        remove_leftovers(self.records.folder(), &self.failures())
     }
 
     /// Keeps other processes from writing index and report until it is dropped. They hold it for a moment only.
