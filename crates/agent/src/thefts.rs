@@ -109,6 +109,20 @@ mod tests {
         }
     }
 
+    /// Drawn with rand_chacha 0.9 and rand_distr 0.5: an upgrade that changes them changes results.
+    #[test]
+    fn thefts_are_the_same_with_every_version_of_their_libraries() {
+        let drawn = |distribution| {
+            let (interval, length) = (Duration::from_micros(900), Duration::from_micros(100));
+            let thefts = Thefts { distribution, interval, length };
+            let mut draw = draws(&thefts, [1; 32]).unwrap();
+            [(); 3].map(|()| draw())
+        };
+        let exponential = [(920_969, 144_620), (717_376, 46_961), (282_085, 104_424)];
+        assert_eq!(drawn(TheftDistribution::Exponential), exponential);
+        assert_eq!(drawn(TheftDistribution::Pareto), [(920_969, 61_275), (717_376, 63_184), (282_085, 72_836)]);
+    }
+
     #[test]
     fn the_seed_says_what_is_drawn() {
         assert_eq!(means(TheftDistribution::Pareto, 1), means(TheftDistribution::Pareto, 1));

@@ -36,4 +36,4 @@ pub use resolve::server_test_case;
 pub use settings::{
     IDENTITY_VERSION, PATCHED_KERNEL, foreign_setting, setting_keys, setting_words, settings_reference, testbed_only,
 };
-pub use text::{setting_text, settings_differences, settings_text};
+pub use text::{setting_list, setting_text, settings_differences, settings_text};

@@ -12,6 +12,11 @@ pub fn setting_text(settings: &Settings, key: &str) -> Option<String> {
     text(find(key)?, settings)
 }
 
+/// Every setting with its text, as [`setting_text`] gives it, in the order of the reference.
+pub fn setting_list(settings: &Settings) -> Vec<(&'static str, Option<String>)> {
+    all().map(|setting| setting.key).zip(setting_texts(settings)).collect()
+}
+
 /// The texts of all settings, in the order of [`all`].
 pub(crate) fn setting_texts(settings: &Settings) -> Vec<Option<String>> {
     all().map(|setting| text(setting, settings)).collect()

@@ -7,10 +7,10 @@ use std::{
 
 use quiclab_units::{ByteCount, Duration, Time};
 use quiclab_wire::{
-    Capture, Decryption, Dissector, Flow, FlowProtocol, Observed, QuicForm, QuicFrame, Role, Segment, TlsContentType,
-    Transport,
+    Capture, Decryption, Flow, FlowProtocol, Observed, QuicForm, QuicFrame, Role, Segment, TlsContentType, Transport,
 };
 
+use crate::capture::in_order;
 use crate::congestion_window::LoggedEnd;
 use crate::decryption::DecryptionCounts;
 use crate::direction::{DirectionMeter, Pictures};
@@ -47,6 +47,14 @@ pub struct AnalysisSettings {
     pub slow_start_log: Option<(u64, LoggedEnd)>,
 }
 
+impl AnalysisSettings {
+    /// Whether what is measured of a flow depends on which other flows the capture has: planned send times and logs belong to
+    /// the first flow at an interface, or to the interface nearest to the sender.
+    pub fn relates_flows(&self) -> bool {
+        !self.plans.is_empty() || self.slow_start_log.is_some()
+    }
+}
+
 impl Default for AnalysisSettings {
     fn default() -> Self {
         AnalysisSettings {
@@ -64,7 +72,7 @@ impl Default for AnalysisSettings {
 /// What was measured of one sender of a flow.
 #[derive(Clone, Debug)]
 pub struct DirectionAnalysis {
-    /// Index of the flow, as [`Dissector::flows`] counts.
+    /// Index of the flow, as [`CaptureAnalysis::flows`](crate::CaptureAnalysis::flows) counts.
     pub flow: usize,
     /// Who sent.
     pub sender: Role,
@@ -221,15 +229,32 @@ impl Analysis {
         self.frames
     }
 
-    /// Every sender that sent anything: flows in the order of their first packets, the server before its client.
-    pub fn finish(self, dissector: &Dissector, capture: &Capture) -> Vec<DirectionAnalysis> {
+    /// One analysis of the flows of several, which must have the same settings and no packet in common. `order` has the place
+    /// of each flow in a list of all flows of the first, then all of the second, and so on.
+    pub(crate) fn merge(parts: Vec<Self>, order: &[usize]) -> Self {
+        let mut merged =
+            Analysis::new(parts.first().map_or_else(AnalysisSettings::default, |part| part.settings.clone()));
+        let mut flows = Vec::new();
+        for part in parts {
+            merged.frames += part.frames;
+            merged.interfaces.extend(part.interfaces);
+            merged.nearest.extend(part.nearest);
+            flows.extend(part.flows);
+        }
+        merged.flows = in_order(flows, order);
+        merged
+    }
+
+    /// Every sender that sent anything: flows in the order of their first packets, the server before its client. `flows` are
+    /// those of the dissector.
+    pub fn finish(self, flows: &[Flow], capture: &Capture) -> Vec<DirectionAnalysis> {
         let settings = self.settings;
         let of_capture = unmet_of_capture(capture, self.frames);
-        let late = late_flows(&self.flows, dissector.flows());
-        let add_flow = |index| unmet_of_flow(index, &self.flows, dissector.flows(), &late, of_capture.clone());
+        let late = late_flows(&self.flows, flows);
+        let add_flow = |index| unmet_of_flow(index, &self.flows, flows, &late, of_capture.clone());
         let unmet: Vec<Unmet> = (0..self.flows.len()).map(add_flow).collect();
         let mut all = Vec::new();
-        for ((index, (meter, flow)), unmet) in self.flows.into_iter().zip(dissector.flows()).enumerate().zip(unmet) {
+        for ((index, (meter, flow)), unmet) in self.flows.into_iter().zip(flows).enumerate().zip(unmet) {
             let FlowMeter { directions: [client, server], handshake, is_first, is_nearest, .. } = meter;
             let looks_like_quic = client.looks_like_quic() || server.looks_like_quic();
             let protocol = match flow.protocol() {
@@ -268,14 +293,14 @@ fn unmet_of_capture(capture: &Capture, packets: u64) -> Unmet {
     let mut unmet = Unmet::default();
     if let Some(cut) = capture.truncation {
         let reason = format!(
-            "the capture stops in the middle of a record at byte {}: packets after it are missing",
+            "the capture is truncated in the middle of a record at byte {}: packets after it are missing",
             cut.byte_offset
         );
         unmet.add(Need::Ending, WarningCode::CaptureTruncated, reason);
     }
     let hidden: u64 =
         capture.skipped.iter().filter(|(reason, _)| reason.may_hide_packets()).map(|(_, frames)| frames).sum();
-    let reason = || format!("{hidden} frames of the capture were not understood, beside {packets} that were");
+    let reason = || format!("{hidden} frames of the capture could not be read, in addition to {packets} that could");
     unmet.add_share(Need::EveryPacket, WarningCode::FramesNotUnderstood, hidden, hidden + packets, &reason);
     unmet
 }
@@ -291,7 +316,7 @@ fn unmet_of_flow(
     let (meter, flow) = (&meters[index], &flows[index]);
     let has_hello = flow.tls_handshake().is_some_and(|tls| tls.offer.is_some());
     if meter.start == Start::Late || (meter.start == Start::ReadInitial && !has_hello && !meter.has_unread_initials()) {
-        let reason = "the capture begins after the connection did, or misses its first packets".to_owned();
+        let reason = "the capture begins after the start of the connection, or lacks its first packets".to_owned();
         unmet.add(Need::Beginning, WarningCode::CaptureBeganLate, reason);
     }
     for (role, direction) in Role::BOTH.into_iter().zip(&meter.directions) {
@@ -299,8 +324,8 @@ fn unmet_of_flow(
         let unit = if flow.protocol() == FlowProtocol::Tcp { "bytes" } else { "packets" };
         let reason = || {
             format!(
-                "{missed} {unit} of the {} were acknowledged and are not in the capture, beside {seen} that are: the capture lost \
-                 packets; enlarge its buffer, or keep fewer bytes of each",
+                "{missed} {unit} of the {} were acknowledged but are not in the capture, which has {seen}: it lost \
+                 packets; enlarge its buffer, or capture fewer bytes of each packet",
                 role.name()
             )
         };
@@ -318,8 +343,8 @@ fn unmet_of_flow(
             Need::Ending,
             WarningCode::ConnectionLost,
             format!(
-                "the connection may go on from {client}, with a connection ID that was never seen to be given out: flow {} \
-                 (counted from 1) begins in the middle",
+                "the connection may continue from {client} with a connection ID that no captured packet announced: \
+                 flow {} (counted from 1) begins in the middle of a connection",
                 other + 1
             ),
         );
@@ -388,7 +413,8 @@ fn warn_of_flow(
         run.warn(
             WarningCode::NoPayloadCaptured,
             format!(
-                "no payload was captured of {without_payload} of {} datagrams: whether they are QUIC cannot be seen",
+                "no payload was captured of {without_payload} of {} datagrams, so it is not known whether they are \
+                 QUIC",
                 meter.packets()
             ),
         );
@@ -397,8 +423,8 @@ fn warn_of_flow(
         run.warn(
             WarningCode::RolesGuessed,
             format!(
-                "the capture does not show who opened the connection; by its port {} counts as the server (--server-port says \
-                 otherwise)",
+                "the capture does not show who opened the connection; {} is taken as the server because of its port \
+                 (--server-port overrides this)",
                 flow.address(Role::Server)
             ),
         );
@@ -406,7 +432,7 @@ fn warn_of_flow(
     if protocol == FlowProtocol::Quic && foreign > 0 {
         run.warn(
             WarningCode::ForeignBytes,
-            format!("{foreign} datagrams hold bytes that are neither a QUIC packet nor padding"),
+            format!("{foreign} datagrams contain bytes that are neither a QUIC packet nor padding"),
         );
     }
 }
@@ -417,7 +443,7 @@ pub fn capture_warnings(capture: &Capture, run: &mut RunMetrics) {
         run.warn(
             WarningCode::CaptureTruncated,
             format!(
-                "the capture stops in the middle of a record at byte {}: packets after it are missing",
+                "the capture is truncated in the middle of a record at byte {}: packets after it are missing",
                 cut.byte_offset
             ),
         );
@@ -431,7 +457,7 @@ pub fn capture_warnings(capture: &Capture, run: &mut RunMetrics) {
     if !hidden.is_empty() {
         run.warn(
             WarningCode::FramesNotUnderstood,
-            format!("frames that may belong to the flow were not understood: {}", hidden.join(", ")),
+            format!("frames that may belong to the flow could not be read: {}", hidden.join(", ")),
         );
     }
 }

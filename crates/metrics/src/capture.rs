@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::net::SocketAddr;
+use std::ops::ControlFlow;
 
 use quiclab_wire::{
     Capture, CaptureError, CaptureReader, CipherSuite, ClientRandom, ConnectionId, Dissector, Flow, FlowProtocol,
@@ -82,30 +83,91 @@ pub struct CaptureAnalysis {
 /// [`CaptureError`] where the file breaks its format or cannot be read.
 pub fn analyze<R: Read>(
     mut reader: CaptureReader<R>,
-    mut dissector: Dissector,
+    dissector: Dissector,
     settings: AnalysisSettings,
     on_packet: &mut dyn FnMut(u64, &Segment, Option<&Observed>),
 ) -> Result<CaptureAnalysis, CaptureError> {
-    let mut analysis = Analysis::new(settings);
-    reader.dissect(&mut dissector, None, &mut |number, segment, observed| {
-        if let Some(observed) = observed {
-            analysis.on_packet(segment, observed);
-        }
-        on_packet(number, segment, observed);
+    let mut part = CapturePart::new(dissector, settings);
+    reader.for_each_segment(None, &mut |number, segment, summary| {
+        part.dissector.add_secrets(&summary.secrets);
+        part.on_segment(number, segment, on_packet);
+        ControlFlow::Continue(())
     })?;
-    let packets = analysis.packets();
-    let mut flows: Vec<FlowDescription> = dissector.flows().iter().map(FlowDescription::of).collect();
-    let capture = reader.into_summary();
-    let directions = analysis.finish(&dissector, &capture);
+    Ok(put_together(vec![part], reader.into_summary()))
+}
+
+/// The flows of some address pairs of a capture, or all of them.
+pub struct CapturePart {
+    dissector: Dissector,
+    analysis: Analysis,
+    /// Of each flow, the number of its first packet in the file.
+    first_packets: Vec<u64>,
+}
+
+impl CapturePart {
+    /// Without packets. For one of several parts the dissector must be one [of a part](Dissector::of_part), and the settings
+    /// must not [relate flows](AnalysisSettings::relates_flows).
+    pub fn new(dissector: Dissector, settings: AnalysisSettings) -> Self {
+        CapturePart { dissector, analysis: Analysis::new(settings), first_packets: Vec::new() }
+    }
+
+    /// Adds the lines of a key log.
+    pub fn add_keys(&mut self, key_log: &[u8]) {
+        self.dissector.add_keys(key_log);
+    }
+
+    /// The next packet of this part, with its number in the file, from 1. `on_packet` sees it too.
+    pub fn on_segment(
+        &mut self,
+        number: u64,
+        segment: &Segment,
+        on_packet: &mut dyn FnMut(u64, &Segment, Option<&Observed>),
+    ) {
+        let observed = self.dissector.on_segment(segment);
+        if let Some(observed) = &observed {
+            // A flow begins with a packet of its own.
+            if observed.flow == self.first_packets.len() {
+                self.first_packets.push(number);
+            }
+            self.analysis.on_packet(segment, observed);
+        }
+        on_packet(number, segment, observed.as_ref());
+    }
+}
+
+/// What was measured of a capture, from all its parts. `capture` is what its reader says of it. `None` where the parts are
+/// not [independent](Dissector::are_independent): then one part has to see every packet.
+pub fn merge(parts: Vec<CapturePart>, capture: Capture) -> Option<CaptureAnalysis> {
+    let dissectors: Vec<&Dissector> = parts.iter().map(|part| &part.dissector).collect();
+    (parts.len() == 1 || Dissector::are_independent(&dissectors)).then(|| put_together(parts, capture))
+}
+
+fn put_together(parts: Vec<CapturePart>, capture: Capture) -> CaptureAnalysis {
+    let packets = parts.iter().map(|part| part.analysis.packets()).sum();
+    let other_packets = parts.iter().map(|part| part.dissector.other_packets()).sum();
+    // Each part has read all keys.
+    let key_log_lines_not_understood = parts.first().map_or(0, |part| part.dissector.key_log().lines_not_understood());
+    let mut flows = Vec::new();
+    let mut analyses = Vec::new();
+    let mut first_packets = Vec::new();
+    for part in parts {
+        flows.extend(part.dissector.into_flows());
+        analyses.push(part.analysis);
+        first_packets.extend(part.first_packets);
+    }
+    let mut order: Vec<usize> = (0..flows.len()).collect();
+    order.sort_unstable_by_key(|flow| first_packets[*flow]);
+    let flows = in_order(flows, &order);
+    let directions = Analysis::merge(analyses, &order).finish(&flows, &capture);
+    let mut flows: Vec<FlowDescription> = flows.iter().map(FlowDescription::of).collect();
     for direction in &directions {
         flows[direction.flow].protocol = direction.protocol;
     }
-    Ok(CaptureAnalysis {
-        directions,
-        flows,
-        capture,
-        packets,
-        other_packets: dissector.other_packets(),
-        key_log_lines_not_understood: dissector.key_log().lines_not_understood(),
-    })
+    CaptureAnalysis { directions, flows, capture, packets, other_packets, key_log_lines_not_understood }
+}
+
+/// The items at the places of `order`, in that order. `order` has each place once.
+pub(crate) fn in_order<T>(items: Vec<T>, order: &[usize]) -> Vec<T> {
+    let mut items: Vec<Option<T>> = items.into_iter().map(Some).collect();
+    order.iter().filter_map(|place| items[*place].take()).collect()
 }

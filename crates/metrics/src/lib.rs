@@ -54,7 +54,7 @@ mod windows;
 pub use analysis::{Analysis, AnalysisSettings, DEFAULT_TRAIN_THRESHOLD, DirectionAnalysis, capture_warnings};
 pub use bursts::{Burst, BurstCause};
 pub use busy::BUSY_SHARE_LIMIT;
-pub use capture::{CaptureAnalysis, FlowDescription, analyze};
+pub use capture::{CaptureAnalysis, CapturePart, FlowDescription, analyze, merge};
 pub use congestion_window::{LoggedEnd, SlowStartLog, WindowChanges};
 pub use decryption::DecryptionCounts;
 pub use direction::{LARGEST_FRAME_BYTES, Pictures};

@@ -307,6 +307,12 @@ impl Unmet {
 }
 
 impl RunMetrics {
+    /// Makes these metrics null for this reason, and warns of it: for what is known to be missing beside the capture.
+    pub fn make_null(&mut self, code: WarningCode, reason: &str, metrics: &[&str]) {
+        self.metrics.clear(metrics);
+        self.withhold(code, reason, metrics);
+    }
+
     /// Notes that these metrics are null for this reason, and warns of it.
     pub(crate) fn withhold(&mut self, code: WarningCode, reason: &str, metrics: &[&str]) {
         if metrics.is_empty() {

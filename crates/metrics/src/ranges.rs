@@ -16,13 +16,14 @@ impl RangeSet {
         if begin >= end {
             return 0;
         }
-        // What nearly always happens: the next one.
+        // What nearly always happens: the next one, or an acknowledgment of what was acknowledged and some more.
         if let Some(mut last) = self.ranges.last_entry()
-            && *last.get() == begin
+            && (*last.key()..=*last.get()).contains(&begin)
         {
-            *last.get_mut() = end;
-            self.members += end - begin;
-            return end - begin;
+            let added = end.saturating_sub(*last.get());
+            *last.get_mut() += added;
+            self.members += added;
+            return added;
         }
         let (mut merged_begin, mut merged_end) = (begin, end);
         let mut known = 0;

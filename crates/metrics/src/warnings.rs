@@ -85,6 +85,8 @@ pub enum WarningCode {
     StrayFiles,
     /// An endpoint printed more than is kept.
     LogCut,
+    /// The sender's qlog could not be read.
+    QlogUnread,
     /// A list of planned send times could not be read.
     PlannedTimesUnread,
     /// The stack hands send times over to the kernel, and wrote no list of them.
@@ -97,7 +99,7 @@ pub enum WarningCode {
 
 impl WarningCode {
     /// All of them, in the order of declaration.
-    pub const ALL: [WarningCode; 45] = [
+    pub const ALL: [WarningCode; 46] = [
         WarningCode::NoFlow,
         WarningCode::SeveralFlows,
         WarningCode::CaptureTruncated,
@@ -139,6 +141,7 @@ impl WarningCode {
         WarningCode::ProcessesLeft,
         WarningCode::StrayFiles,
         WarningCode::LogCut,
+        WarningCode::QlogUnread,
         WarningCode::PlannedTimesUnread,
         WarningCode::PlannedTimesMissing,
         WarningCode::ServerQueueDrops,
@@ -189,6 +192,7 @@ impl WarningCode {
             WarningCode::ProcessesLeft => "processes_left",
             WarningCode::StrayFiles => "stray_files",
             WarningCode::LogCut => "log_cut",
+            WarningCode::QlogUnread => "qlog_unread",
             WarningCode::PlannedTimesUnread => "planned_times_unread",
             WarningCode::PlannedTimesMissing => "planned_times_missing",
             WarningCode::ServerQueueDrops => "server_queue_drops",

@@ -1,9 +1,12 @@
 //! `quiclab analyze`
 
+mod pipeline;
+
 use std::{
     fs::{self, File},
     io::{self, BufReader, Read},
-    path::Path,
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -11,17 +14,19 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_metrics::{AnalysisSettings, CaptureAnalysis, Plan, analyze as analyze_capture};
+use pipeline::{Sharing, Task};
+use quiclab_metrics::{AnalysisSettings, CaptureAnalysis, Plan};
+use quiclab_record::{
+    RunFile,
+    layout::{CAPTURE_FILE, RUN_FILE},
+};
 use quiclab_report::{
     AnalysisInput, AnalyzedCapture, render_analysis_html, render_analysis_json, render_analysis_terminal,
 };
-use quiclab_testbed::{
-    perform::Interrupted,
-    record::{CAPTURE_FILE, RUN_FILE, RunFile},
-};
+use quiclab_testbed::perform::Interrupted;
 use quiclab_trace::TraceWriter;
 use quiclab_units::ByteCount;
-use quiclab_wire::{CaptureReader, Decompressed, Dissector, DissectorSettings};
+use quiclab_wire::{CaptureReader, Decompressed, DissectorSettings, Observed, Segment};
 use rayon::prelude::*;
 
 use crate::{analyze_plans, cli::AnalyzeArguments, output, progress::BytesProgress, signals};
@@ -53,9 +58,15 @@ pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
         );
     }
     let plans = analyze_plans::read(arguments, &mut notes, trace.as_mut())?;
+    let threads = arguments.threads.map_or_else(rayon::current_num_threads, NonZeroUsize::get);
     let analyses: Vec<Result<CaptureAnalysis>> = match arguments.files.as_slice() {
-        [file] => vec![analyze_file(file, arguments, &key_log, &plans, trace.as_mut(), &stop)],
-        files => files.par_iter().map(|file| analyze_file(file, arguments, &key_log, &plans, None, &stop)).collect(),
+        [file] => vec![analyze_file(file, arguments, &key_log, &plans, trace.as_mut(), threads, &stop)],
+        files => {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
+            let each = threads / files.len();
+            let analyze = |file: &PathBuf| analyze_file(file, arguments, &key_log, &plans, None, each, &stop);
+            pool.install(|| files.par_iter().map(analyze).collect())
+        }
     };
     let mut captures = Vec::new();
     for (file, analysis) in arguments.files.iter().zip(analyses) {
@@ -82,7 +93,7 @@ pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
     };
     if let Some(path) = &arguments.html {
         fs::write(path, render_analysis_html(&input)).with_context(|| path.display().to_string())?;
-        eprintln!("page with pictures: {}", path.display());
+        eprintln!("page with figures: {}", path.display());
     }
     if arguments.output.json {
         output::print(&render_analysis_json(&input))?;
@@ -92,14 +103,69 @@ pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
     Ok(u8::from(was_cut))
 }
 
+/// With so many threads; 0 counts as 1.
 fn analyze_file(
     path: &Path,
     arguments: &AnalyzeArguments,
     key_log: &[u8],
     plans: &[Plan],
     mut trace: Option<&mut TraceWriter>,
+    threads: usize,
     stop: &Arc<AtomicBool>,
 ) -> Result<CaptureAnalysis> {
+    let task = Task {
+        dissector: DissectorSettings {
+            server_port: arguments.server_port,
+            interfaces_are_one_tap: arguments.merge_interfaces,
+        },
+        analysis: AnalysisSettings {
+            train_threshold: arguments.train_threshold,
+            window: arguments.window,
+            response_bytes: match arguments.response_size {
+                None => response_of_record(path)?,
+                given => given,
+            },
+            pictures: arguments.html.is_some(),
+            plans: plans.to_vec(),
+            ..AnalysisSettings::default()
+        },
+        key_log,
+    };
+    let sharing = if threads < 2 {
+        Sharing::Alone
+    } else if trace.is_some() || task.analysis.relates_flows() {
+        // Rows of a trace are in the order of the capture.
+        Sharing::One
+    } else if path == Path::new(STANDARD_INPUT) {
+        // What cannot be read again must be right the first time.
+        Sharing::ByInterface(threads)
+    } else {
+        Sharing::ByAddresses(threads)
+    };
+    let mut written = Ok(());
+    let mut on_packet = |number, segment: &Segment, observed: Option<&Observed>| {
+        if let (Some(trace), true) = (trace.as_deref_mut(), written.is_ok()) {
+            written = trace.on_packet(number, segment, observed);
+        }
+    };
+    let analysis = match read(path, arguments, &task, sharing, stop, &mut on_packet)? {
+        Some(analysis) => analysis,
+        None => read(path, arguments, &task, Sharing::One, stop, &mut on_packet)?
+            .expect("one worker that sees every packet takes no connection apart"),
+    };
+    written?;
+    Ok(analysis)
+}
+
+/// Reads a file to its end; `None` where it must be read again by one worker.
+fn read(
+    path: &Path,
+    arguments: &AnalyzeArguments,
+    task: &Task,
+    sharing: Sharing,
+    stop: &Arc<AtomicBool>,
+    on_packet: &mut dyn FnMut(u64, &Segment, Option<&Observed>),
+) -> Result<Option<CaptureAnalysis>> {
     let name = path.display();
     let (input, length): (Box<dyn Read + Send>, Option<u64>) = if path == Path::new(STANDARD_INPUT) {
         (Box::new(io::stdin()), None)
@@ -107,51 +173,37 @@ fn analyze_file(
         let file = File::open(path).with_context(|| format!("{name}: cannot be opened"))?;
         let about = file.metadata().with_context(|| name.to_string())?;
         if about.is_dir() {
-            bail!("{name}: found a directory, expected a capture file\nhint: name the files in it, {name}/*.pcapng");
+            bail!("{name}: found a folder, expected a capture file\nhint: name the files in it, {name}/*.pcapng");
         }
         (Box::new(file), about.is_file().then_some(about.len()))
     };
     // Several bars at once would write over each other.
     let progress = BytesProgress::new(&name.to_string(), length, arguments.files.len() == 1);
     let counted = progress.count(input);
-    // Decompression and reading in a thread of their own: half of the time of a compressed capture.
     let decompressed = Decompressed::detect(counted).with_context(|| format!("{name}: cannot be read"))?;
-    let input = crate::pipe::in_background(decompressed, stop.clone());
-    let mut dissector = Dissector::new(DissectorSettings {
-        server_port: arguments.server_port,
-        interfaces_are_one_tap: arguments.merge_interfaces,
-    });
-    dissector.add_keys(key_log);
-    let settings = AnalysisSettings {
-        train_threshold: arguments.train_threshold,
-        window: arguments.window,
-        response_bytes: arguments.response_size.or_else(|| response_of_record(path)),
-        pictures: arguments.html.is_some(),
-        plans: plans.to_vec(),
-        ..AnalysisSettings::default()
+    let input: Box<dyn Read + Send> = if decompressed.is_plain() && length.is_some() {
+        Box::new(crate::pipe::until(decompressed, stop.clone()))
+    } else {
+        // Half of the time of a compressed capture; and a pipe has nothing to read when it is asked.
+        Box::new(crate::pipe::in_background(decompressed, stop.clone()))
     };
     let reader = CaptureReader::new(input).with_context(|| name.to_string())?;
-    let mut written = Ok(());
-    let analysis = analyze_capture(reader, dissector, settings, &mut |number, segment, observed| {
-        if let (Some(trace), true) = (trace.as_deref_mut(), written.is_ok()) {
-            written = trace.on_packet(number, segment, observed);
-        }
-    });
+    let analysis = pipeline::analyze(reader, task, sharing, on_packet);
     progress.finish();
     if stop.load(Ordering::Relaxed) {
         return Err(Interrupted::ByRequest.into());
     }
-    written?;
     analysis.with_context(|| name.to_string())
 }
 
 /// What was transferred, where the capture is that of a record.
-fn response_of_record(capture: &Path) -> Option<ByteCount> {
-    if capture.file_name()? != CAPTURE_FILE {
-        return None;
-    }
-    let record: RunFile = toml::from_str(&fs::read_to_string(capture.with_file_name(RUN_FILE)).ok()?).ok()?;
-    Some(record.run.settings.workload.all_bytes())
+///
+/// # Errors
+/// Where the record's run cannot be read.
+fn response_of_record(capture: &Path) -> Result<Option<ByteCount>> {
+    let folder = capture.parent().filter(|folder| capture.ends_with(CAPTURE_FILE) && folder.join(RUN_FILE).is_file());
+    let Some(folder) = folder else { return Ok(None) };
+    Ok(Some(RunFile::<quiclab_experiment::run::Run>::read(folder)?.run.settings.workload.all_bytes()))
 }
 
 /// Opens a file that may be compressed.

@@ -3,13 +3,14 @@
 mod ab;
 mod import;
 mod packets;
+mod perform;
 #[cfg(test)]
 mod reference;
 mod set;
 mod stacks_check;
 mod stacks_try;
 
-use std::path::PathBuf;
+use std::{num::NonZeroUsize, path::PathBuf};
 
 use clap::{
     Args, Parser, Subcommand,
@@ -22,6 +23,7 @@ use quiclab_units::{ByteCount, Duration};
 pub use ab::{AbArguments, Budget, JudgeOptions};
 pub use import::{RoleChoice, StacksImportArguments};
 pub use packets::PacketsArguments;
+pub use perform::PerformArguments;
 pub use set::SetOptions;
 pub use stacks_check::StacksCheckArguments;
 pub use stacks_try::StacksTryArguments;
@@ -46,6 +48,8 @@ Environment: QUICLAB_CACHE is the folder for kernels, images, builds and saved s
 pub enum Verb {
     /// Run an experiment; runs that already have a record are not repeated
     Run(RunArguments),
+    /// Perform a single run whose settings are all resolved
+    Perform(PerformArguments),
     /// Measure captures made anywhere: pcap or pcapng, QUIC or TCP
     Analyze(AnalyzeArguments),
     /// List the packets of a record or a capture: all of them, or those around a time
@@ -104,6 +108,9 @@ pub struct RunArguments {
     /// Time limit of a run, in seconds of real time
     #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..))]
     pub wall_timeout: u64,
+    /// Also write packets, QUIC frames and qlog events of each run as Parquet files, into trace/record=NAME beside the report
+    #[arg(long)]
+    pub parquet: bool,
     /// Show what would run, without running it
     #[arg(long)]
     pub dry_run: bool,
@@ -144,6 +151,9 @@ pub struct AnalyzeArguments {
     /// Treat all interfaces of a capture as one place, for example of an optical tap with one interface per direction
     #[arg(long)]
     pub merge_interfaces: bool,
+    /// Threads to use; the output is the same with any number [default: one for each core]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
     /// Write packets, QUIC frames and qlog events to this folder as Parquet files
     #[arg(long, value_name = "DIR")]
     pub parquet: Option<PathBuf>,

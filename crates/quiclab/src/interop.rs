@@ -60,13 +60,13 @@ pub fn interop(arguments: &InteropArguments) -> Result<u8> {
         let Ok(run) = &pairing.run else { continue };
         let name = run.folder_name(&laboratory.versions(run)?);
         pairing.record = Some(name.clone());
-        if !judged::is_there(&arguments.out, &name) {
+        if !judged::is_there(&arguments.out, &name)? {
             cases.insert(name.clone(), pairing.case);
             jobs.push(Job { run: run.clone(), name, label: pairing.label() });
         }
     }
     let all = selection.pairings.iter().filter(|pairing| pairing.record.is_some()).count();
-    eprintln!("quiclab: {all} runs, of which {} have a result already", all - jobs.len());
+    eprintln!("quiclab: {all} runs; {} already have a result", all - jobs.len());
     let workers = arguments.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
     let hosts = (0..workers).map(|worker| laboratory.host(worker, patience)).collect::<Result<Vec<_>>>()?;
     let tell = |job: &Job, _: &Performed| judged::in_words(cases[&job.name], &arguments.out.join(&job.name));

@@ -65,14 +65,18 @@ fn build(arguments: &KernelBuildArguments) -> Result<u8> {
     let laboratory = open(&arguments.stacks, signals::stop_flag()?)?;
     let start = Instant::now();
     let say = |text: &str| eprintln!("quiclab: kernel {PATCHED_KERNEL}: {text}");
-    let (kernel, built) =
-        paced_kernel(&laboratory.supplies)?.build(&laboratory.supplies.cache, arguments.again, &laboratory.supplies.stop, &say)?;
+    let (kernel, built) = paced_kernel(&laboratory.supplies)?.build(
+        &laboratory.supplies.cache,
+        arguments.again,
+        &laboratory.supplies.stop,
+        &say,
+    )?;
     let (version, seconds) = (kernel.version()?, start.elapsed().as_secs_f64());
     if arguments.output.json {
         let row = json!({ "kernel": PATCHED_KERNEL, "version": version, "built": built, "seconds": seconds });
         output::print(&(serde_json::to_string_pretty(&row)? + "\n"))?;
     } else {
-        let what = if built { format!("built in {seconds:.0} s") } else { "in the cache already".to_owned() };
+        let what = if built { format!("built in {seconds:.0} s") } else { "already in the cache".to_owned() };
         output::print(&format!("{PATCHED_KERNEL}: {what}: {version}\n"))?;
     }
     Ok(0)

@@ -14,17 +14,21 @@ mod kernel;
 mod laboratory;
 mod output;
 mod packets;
+mod perform;
 mod pipe;
 mod prepare;
 mod progress;
 mod report;
+mod resolved;
 mod results;
 mod run;
 mod run_page;
+mod runs_table;
 mod schedule;
 mod signals;
 mod simulate;
 mod stacks;
+mod traces;
 mod verify;
 
 use std::process::ExitCode;
@@ -50,6 +54,7 @@ fn main() -> ExitCode {
     };
     let done = match cli.verb {
         Verb::Run(arguments) => run::run(&arguments),
+        Verb::Perform(arguments) => perform::perform(&arguments),
         Verb::Analyze(arguments) => analyze::analyze(&arguments),
         Verb::Packets(arguments) => packets::packets(&arguments),
         Verb::Report(arguments) => report::report(&arguments),

@@ -1,4 +1,4 @@
-//! Reading ahead in a thread of its own.
+//! Reading that can be stopped, and reading ahead in a thread of its own.
 
 use std::{
     io::{self, Read},
@@ -14,6 +14,26 @@ use std::{
 const CHUNK_BYTES: usize = 1 << 20;
 /// Chunks that wait to be taken.
 const CHUNKS_AHEAD: usize = 4;
+
+/// What is read until somebody stops it.
+pub struct Stoppable<R> {
+    input: R,
+    stop: Arc<AtomicBool>,
+}
+
+/// Reads `input` until `stop` is set: then it ends with an error.
+pub fn until<R: Read>(input: R, stop: Arc<AtomicBool>) -> Stoppable<R> {
+    Stoppable { input, stop }
+}
+
+impl<R: Read> Read for Stoppable<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(io::Error::other("stopped"));
+        }
+        self.input.read(buffer)
+    }
+}
 
 /// What another thread reads.
 pub struct Pipe {

@@ -9,18 +9,20 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{Expectation, Plan, Published, id_of_folder, run::Settings};
-use quiclab_report::{FailureRow, ReportInput, RunRow};
-use quiclab_testbed::{
-    contract::SERVER_PORT,
-    lock::{RecordLock, remove_leftovers},
-    measure::{SENDER_TAP, congestion_windows},
-    record::{FAILURE_FILE, Record, Records},
+use quiclab_record::{
+    Record, RecordError, Records, RunFile, TapRole, congestion_windows,
+    layout::{FAILURE_FILE, RUN_FILE, SENDER_TAP},
 };
+use quiclab_report::{FailureRow, ReportInput, RunRow};
+use quiclab_testbed::lock::{RecordLock, remove_leftovers};
 use quiclab_wire::CaptureReader;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::{folder, run_page};
+use crate::{
+    folder, run_page,
+    runs_table::{self, TableRow},
+};
 
 /// What is known of a run that failed stands here, below a folder with the name its record would have had.
 pub const FAILURES_FOLDER: &str = "failed";
@@ -145,13 +147,15 @@ impl Results {
     }
 
     /// The name that the record `name` has here, and whether it is there: the identity at the end counts, so that a record is found under
-    /// another label as well. One that is not there, or cannot be read, keeps its name. `by_id` are the [records](Records::by_id) of this
-    /// folder.
-    pub fn find_in(&self, by_id: &BTreeMap<String, String>, name: &str) -> (String, bool) {
+    /// another label as well. One that is not there keeps its name. `by_id` are the [records](Records::by_id) of this folder.
+    ///
+    /// # Errors
+    /// Where the record is there and cannot be read: it is never taken for one that is not there, and never replaced.
+    pub fn find_in(&self, by_id: &BTreeMap<String, String>, name: &str) -> Result<(String, bool), RecordError> {
         let other = id_of_folder(name).and_then(|id| by_id.get(id)).map(String::as_str);
-        let is_whole = |name: &&str| self.records.contains(name) && self.records.load(name).is_ok();
-        let found = [Some(name), other].into_iter().flatten().find(is_whole);
-        (found.unwrap_or(name).to_owned(), found.is_some())
+        let mut names = [Some(name), other].into_iter().flatten();
+        let Some(found) = names.find(|name| self.records.contains(name)) else { return Ok((name.to_owned(), false)) };
+        self.records.load(found).map(|_| (found.to_owned(), true))
     }
 
     /// Writes the index.
@@ -174,7 +178,7 @@ impl Results {
         (count > 0).then_some((count, index.command))
     }
 
-    /// Makes the report: `report.html`, `report.md`, `report.json`.
+    /// Makes the report: `report.html`, `report.md`, `report.json`, `runs.parquet`.
     ///
     /// # Errors
     /// Where a record cannot be read or the report not written.
@@ -183,10 +187,36 @@ impl Results {
         let input = self.report_input()?;
         folder::write(&self.folder, "report.md", &quiclab_report::render_markdown(&input))?;
         folder::write(&self.folder, "report.json", &quiclab_report::render_json(&input))?;
+        self.write_table(&input)?;
         let pages = self.write_run_pages(&input)?;
         let html = quiclab_report::render_html_with_pages(&input, &pages);
         let page = folder::write(&self.folder, "report.html", &html)?;
         Ok(Written { input, page })
+    }
+
+    /// Writes `runs.parquet`: the runs of the report, and those that failed as far as it is known what they were.
+    fn write_table(&self, input: &ReportInput) -> Result<()> {
+        let failed: Vec<_> =
+            input.failures.iter().filter_map(|row| Some((row, self.failed_run(&row.folder)?))).collect();
+        let measured = input.runs.iter().map(|row| TableRow {
+            record: &row.folder,
+            run: &row.run,
+            versions: &row.versions,
+            outcome: Ok(&row.metrics),
+        });
+        let failed = failed.iter().map(|(row, file)| TableRow {
+            record: &row.folder,
+            run: &file.run,
+            versions: &file.versions,
+            outcome: Err(&row.message),
+        });
+        runs_table::write(&self.folder, &measured.chain(failed).collect::<Vec<_>>())
+    }
+
+    /// What is known of a run that failed; `None` where it did not come so far that it left a `run.toml`.
+    fn failed_run(&self, name: &str) -> Option<RunFile> {
+        let text = fs::read_to_string(self.failures().join(name).join(RUN_FILE)).ok()?;
+        toml::from_str(&text).ok()
     }
 
     /// Writes a page for the first run of each group, up to a number; gives where they are, by name of the record.
@@ -291,6 +321,7 @@ impl Results {
 
 /// Time since the first in nanoseconds, and bytes so far, of the server's packets at the sender's tap.
 fn packets(record: &Record) -> Result<Vec<(u64, u64)>> {
+    let sender_tap = record.observed.interface_of(TapRole::Sender).unwrap_or(SENDER_TAP);
     let path = record.capture();
     let file = File::open(&path).with_context(|| path.display().to_string())?;
     let mut reader = CaptureReader::new(file).with_context(|| path.display().to_string())?;
@@ -298,7 +329,7 @@ fn packets(record: &Record) -> Result<Vec<(u64, u64)>> {
     let mut first = None;
     let mut bytes = 0;
     while let Some(packet) = reader.next_packet().with_context(|| path.display().to_string())? {
-        if packet.interface == SENDER_TAP && packet.source.port() == SERVER_PORT {
+        if packet.interface == sender_tap && packet.source.port() == record.observed.server_port {
             bytes += u64::from(packet.frame_length);
             let start = *first.get_or_insert(packet.time);
             rows.push((packet.time.checked_since(start).map_or(0, |time| time.as_nanos()), bytes));

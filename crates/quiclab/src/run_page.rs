@@ -10,17 +10,18 @@ use anyhow::{Context, Result};
 use quiclab_metrics::{
     AnalysisSettings, SenderLogMeter, SeriesPoint, TIMELINE_POINTS, TimelineMeter, analyze as analyze_capture,
 };
-use quiclab_orders::places::QLOG;
+use quiclab_record::{
+    Record, TapRole,
+    layout::{QLOG_FOLDER, SENDER_TAP, SERVER_FOLDER},
+    qlog_files,
+};
 use quiclab_report::RunPage;
-use quiclab_testbed::{contract::SERVER_PORT, measure::SENDER_TAP, record::Record};
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, Role, read_qlog};
 
 use crate::{diff::packets::refuse_cut, folder, results::Results};
 
 /// Where pages of single runs are, in a folder of results.
 pub const PAGES_FOLDER: &str = "runs";
-/// Interface of the capture behind the bottleneck.
-const BOTTLENECK_TAP: u32 = 1;
 
 /// Reads a record's capture and the sender's log. `None` where nothing was captured.
 ///
@@ -32,16 +33,21 @@ pub fn read(record: &Record) -> Result<Option<RunPage>> {
         return Ok(None);
     }
     let place = || path.display().to_string();
+    let sender_tap = record.observed.interface_of(TapRole::Sender).unwrap_or(SENDER_TAP);
     let train_threshold = record.run.run.settings.analysis.train_threshold;
     let reader = CaptureReader::new(File::open(&path).with_context(place)?).with_context(place)?;
-    let dissector = Dissector::new(DissectorSettings { server_port: Some(SERVER_PORT), interfaces_are_one_tap: false });
+    let dissector = Dissector::new(DissectorSettings {
+        server_port: Some(record.observed.server_port),
+        interfaces_are_one_tap: false,
+    });
     let settings = AnalysisSettings {
         train_threshold,
         pictures: true,
         picture_points: TIMELINE_POINTS,
         ..AnalysisSettings::default()
     };
-    let mut meter = TimelineMeter::new(SENDER_TAP, Some(BOTTLENECK_TAP), train_threshold);
+    let mut meter =
+        TimelineMeter::new(sender_tap, record.observed.interface_of(TapRole::BehindBottleneck), train_threshold);
     let analysis =
         analyze_capture(reader, dissector, settings, &mut |_, segment, observed| meter.on_packet(segment, observed))
             .with_context(place)?;
@@ -51,7 +57,7 @@ pub fn read(record: &Record) -> Result<Option<RunPage>> {
     let flow = analysis
         .directions
         .iter()
-        .filter(|it| it.sender == Role::Server && analysis.flows[it.flow].interface == SENDER_TAP)
+        .filter(|it| it.sender == Role::Server && analysis.flows[it.flow].interface == sender_tap)
         .max_by_key(|it| (it.run.metrics.packets_sent, std::cmp::Reverse(it.flow)));
     let Some(flow) = flow else { return Ok(None) };
     let start = timeline.flow_start_ns.get(&flow.flow).copied().unwrap_or(0);
@@ -77,18 +83,11 @@ pub fn read(record: &Record) -> Result<Option<RunPage>> {
 
 /// The log of the server's that tells most of its window and rate. `None` where none does.
 fn sender_log(record: &Path) -> Result<Option<SenderLogMeter>> {
-    let folder = record.join("server").join(QLOG);
-    if !folder.is_dir() {
-        return Ok(None);
-    }
-    let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
-    let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
-    files.sort();
     let mut best: Option<SenderLogMeter> = None;
-    for file in files {
-        let Ok(log) = File::open(&file) else { continue };
+    for file in qlog_files(&record.join(SERVER_FOLDER).join(QLOG_FOLDER))? {
+        let log = File::open(&file).with_context(|| file.display().to_string())?;
         let mut meter = SenderLogMeter::default();
-        // A log that ends in the middle counts up to there; what is no qlog has no values.
+        // A log that is cut or damaged is shown up to there; the metrics warn of it.
         let _ = read_qlog(BufReader::new(log), &mut |event| meter.on_event(&event));
         if meter.values() > best.as_ref().map_or(0, SenderLogMeter::values) {
             best = Some(meter);

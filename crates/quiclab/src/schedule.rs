@@ -12,10 +12,10 @@ use std::{
 
 use anyhow::Result;
 use quiclab_experiment::run::Run;
+use quiclab_record::layout::FAILURE_FILE;
 use quiclab_testbed::{
     laboratory::{Laboratory, Outcome, Target},
     perform::{Host, PerformError, Performed},
-    record::FAILURE_FILE,
 };
 use serde::Serialize;
 
@@ -169,7 +169,7 @@ impl Workers<'_> {
 }
 
 /// Its goodput and how many warnings there are, in a few words.
-pub fn tell_goodput(_job: &Job, performed: &Performed) -> String {
+pub fn tell_goodput(performed: &Performed) -> String {
     let goodput = performed.metrics.metrics.goodput_wire_bps;
     let goodput = goodput.map_or_else(|| "no goodput".to_owned(), |bps| format!("{:.2} Mbit/s on the wire", bps / 1e6));
     match performed.metrics.warnings.len() {
@@ -183,7 +183,8 @@ fn describe_cost(performed: &Performed) -> String {
     format!("({:.1} CPU s, {:.1} s)", performed.host_use.cpu_seconds, performed.elapsed.as_secs_f64())
 }
 
-fn cost(name: &str, performed: &Performed) -> Cost {
+/// What the run with the record `name` cost.
+pub fn cost(name: &str, performed: &Performed) -> Cost {
     Cost {
         record: name.to_owned(),
         cpu_seconds: performed.host_use.cpu_seconds,
@@ -200,8 +201,8 @@ fn keep(error: &PerformError, folder: &Path) -> String {
         }
         PerformError::Testbed(error) => {
             // On a full disk this fails as well; the message has been printed.
-            let _ = fs::create_dir_all(folder)
-                .and_then(|()| fs::write(folder.join(FAILURE_FILE), format!("{error:#}\n")));
+            let _ =
+                fs::create_dir_all(folder).and_then(|()| fs::write(folder.join(FAILURE_FILE), format!("{error:#}\n")));
             String::new()
         }
     }

@@ -4,19 +4,15 @@ use std::{collections::BTreeMap, fs, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::run::Versions;
+use quiclab_record::{Record, Records, differences, layout::RUN_FILE};
 use quiclab_testbed::{
     laboratory::{Laboratory, Variables},
     perform::PerformError,
-    record::{RUN_FILE, Record, Records, differences},
     testbed::testbed_of,
 };
 use serde_json::json;
 
-use crate::{
-    cli::VerifyArguments,
-    laboratory::open_on,
-    output, signals,
-};
+use crate::{cli::VerifyArguments, laboratory::open_on, output, signals};
 
 /// Runs a record's run again. Returns 0 where every byte is the same, 1 where not.
 ///
@@ -26,8 +22,8 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
     let record = Record::load(&arguments.record)?;
     let run = &record.run.run;
-    let testbed = testbed_of(&record.run.versions)
-        .with_context(|| arguments.record.join(RUN_FILE).display().to_string())?;
+    let testbed =
+        testbed_of(&record.run.versions).with_context(|| arguments.record.join(RUN_FILE).display().to_string())?;
     let laboratory = open_on(testbed, &arguments.stacks, stop)?;
     let name = &run.settings.stack.name;
     for name in [&run.settings.stack.server, &run.settings.stack.client] {
@@ -42,7 +38,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8> {
     fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
     let scratch = tempfile::tempdir_in(&scratch).context("a folder for the second record")?;
     let records = Records::open(scratch.path())?;
-    eprintln!("quiclab: running {name}, repetition {} again", run.repetition);
+    eprintln!("quiclab: repeating {name}, repetition {}", run.repetition);
     let (variables, failures) = (Variables::default(), scratch.path().join("failed"));
     let host = laboratory.host(0, patience)?;
     let performed = match laboratory.perform_with(run, &variables, &records, &failures, &host) {

@@ -113,7 +113,7 @@ fn a_slower_build_fails_its_conditions_and_shows_the_train_it_began_with() {
     ]));
     assert_eq!(again.status, Some(1), "{}{}", again.output, again.errors);
     assert_eq!(again.errors.matches("3 of 3 runs have a record already").count(), 2, "{}", again.errors);
-    assert!(again.output.contains("decided after 1 look"), "{}", again.output);
+    assert!(again.output.contains("decided after 1 evaluation"), "{}", again.output);
 
     // The two folders by themselves, through the same code.
     let told = said(quiclab().current_dir(place.folder.path()).args([
@@ -225,7 +225,7 @@ fn what_stays_undecided_is_repeated_up_to_the_budget() {
     assert_eq!(all["pairs"][0]["runs"], serde_json::json!([6, 6]));
     // The second look has a sixth of the error.
     assert!((all["alpha"].as_f64().unwrap() - 0.05 / 6.0).abs() < 1e-12);
-    assert!(all["notes"].to_string().contains("not decided within the budget: 6 repetitions on each side in 2 looks"));
+    assert!(all["notes"].to_string().contains("not decided within the budget: 6 repetitions on each side after 2 evaluations"));
 }
 
 #[test]

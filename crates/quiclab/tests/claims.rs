@@ -13,8 +13,9 @@ fn a_setting_that_is_ignored_is_found() {
     command.args(["stacks", "check", "careless", "--stacks", TEST_STACKS, "--out"]).arg(folder.path());
     let told = said(&mut command);
     for line in [
-        "ok   careless: a file arrives whole, the key log opens its packets, and it logs what it claims to log: the file is whole",
-        "ok   careless: it speaks IPv4: the file is whole",
+        "ok   careless: a file arrives complete, the key log decrypts its packets, and the endpoints write the logs \
+         they claim: the file is complete",
+        "ok   careless: it speaks IPv4: the file is complete",
         "FAIL careless: congestion control cubic is in force: at most ",
         "FAIL careless: congestion control reno is in force: at most ",
         "expected 64 KiB: the setting changes nothing",

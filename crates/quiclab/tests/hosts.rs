@@ -5,7 +5,6 @@ mod common;
 use std::{collections::BTreeMap, fs, path::Path};
 
 use common::{Bench, REAL_STACKS, TEST_STACKS, quiclab, records, said};
-use quiclab_units::Duration;
 use serde_json::Value;
 
 fn json(path: &Path) -> Value {
@@ -35,8 +34,8 @@ fn thefts_take_the_time_that_was_asked_for_and_are_repeated_with_the_run() {
     let runs = performed(&bench, "theft_distribution");
     assert_eq!(runs.len(), 3);
     for (distribution, (path, metrics)) in &runs {
-        let (count, time) = (path["thefts"]["count"].as_u64().unwrap(), path["thefts"]["time"].as_str().unwrap());
-        let mean = time.parse::<Duration>().unwrap().as_nanos() as f64 / count as f64;
+        let [count, time] = ["count", "time_ns"].map(|name| path["thefts"][name].as_u64().unwrap());
+        let mean = time as f64 / count as f64;
         // Some two hundred draws; of a constant every one is the same.
         let tolerance = if distribution == "constant" { 1.0 } else { 300_000.0 };
         assert!(count > 50 && (mean - 1e6).abs() < tolerance, "{distribution}: {count} thefts of {mean} ns");
@@ -60,8 +59,9 @@ fn the_maximum_rate_of_fq_holds_the_server_back() {
     // FQ counts frames, and lets the handshake and the first quantum of bytes pass at once.
     assert!(goodput("8 Mbit/s") < 8.5e6 && goodput("default") > 10e6, "{} and {}", goodput("8 Mbit/s"), goodput("default"));
     let fq = |key: &str| {
-        let qdiscs = runs[key].0["qdiscs"].as_array().unwrap();
-        qdiscs.iter().find(|queue| queue["kind"] == "fq").unwrap()["own"].clone()
+        let queue = &runs[key].0["server"]["queues"][0];
+        assert_eq!(queue["kind"], "fq");
+        queue["counts"].clone()
     };
     assert!(fq("8 Mbit/s")["throttled"].as_u64().unwrap() > 100, "{}", fq("8 Mbit/s"));
 }
@@ -74,8 +74,8 @@ fn the_horizon_of_fq_drops_what_is_planned_beyond_it_and_the_run_says_so() {
     );
     let runs = performed(&bench, "fq_horizon");
     let (path, metrics) = &runs["100 us"];
-    let fq = path["qdiscs"].as_array().unwrap().iter().find(|queue| queue["kind"] == "fq").unwrap();
-    assert!(fq["own"]["horizon_drops"].as_u64().unwrap() > 0, "{fq}");
+    let fq = &path["server"]["queues"][0];
+    assert!(fq["kind"] == "fq" && fq["drops"]["horizon"].as_u64().unwrap() > 0, "{fq}");
     let warnings = metrics["warnings"].to_string();
     assert!(warnings.contains("server_queue_drops"), "{warnings}");
 }

@@ -8,6 +8,7 @@ use std::{
 };
 
 use common::{Said, quiclab, said};
+use quiclab_record::{Observed, TapRole, TapSeen};
 use quiclab_units::{Duration, Time};
 use quiclab_wire::{CaptureReader, CaptureWriter, PacketToWrite, TapDescription};
 use serde_json::Value;
@@ -293,6 +294,10 @@ fn a_single_record_is_reported_over_time_with_the_drops_between_its_taps() {
     fs::create_dir(&record).unwrap();
     fs::rename(made.path(), record.join("wire.pcapng")).unwrap();
     fs::write(record.join("run.toml"), RUN).unwrap();
+    let tap = |role, interface| TapSeen { role, interface, snaplen: None, packets_seen: 0, packets_lost: 0 };
+    let taps = vec![tap(TapRole::Sender, 0), tap(TapRole::BehindBottleneck, 1)];
+    let observed = Observed { taps, ..Observed::nothing("vm", 443) };
+    fs::write(record.join("path.json"), observed.to_json()).unwrap();
     fs::write(record.join("metrics.json"), quiclab_metrics::RunMetrics::empty().to_json()).unwrap();
     let figures = made.folder.path().join("figures");
     let [record, figures] = [&record, &figures].map(|path| path.to_str().unwrap());

@@ -5,9 +5,7 @@
 
 use std::{
     env,
-    ffi::CString,
     fs::{self, File},
-    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
@@ -101,7 +99,7 @@ impl Cache {
         make(&aside)?;
         fs::write(aside.join(CONTENTS), contents(&aside)?)?;
         if path.exists() {
-            exchange(&aside, &path).with_context(|| path.display().to_string())?;
+            quiclab_record::exchange(&aside, &path).with_context(|| path.display().to_string())?;
         } else {
             fs::rename(&aside, &path).with_context(|| path.display().to_string())?;
         }
@@ -114,16 +112,6 @@ impl Cache {
         file.lock().with_context(|| path.display().to_string())?;
         Ok(file)
     }
-}
-
-/// Swaps two folders in one step.
-fn exchange(one: &Path, other: &Path) -> Result<()> {
-    let [one, other] = [one, other].map(|path| CString::new(path.as_os_str().as_bytes()));
-    let (one, other) = (one?, other?);
-    // SAFETY: two strings that live as long as the call.
-    let result =
-        unsafe { libc::renameat2(libc::AT_FDCWD, one.as_ptr(), libc::AT_FDCWD, other.as_ptr(), libc::RENAME_EXCHANGE) };
-    if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error().into()) }
 }
 
 /// A line for each file: its size in bytes and its name.

@@ -139,7 +139,7 @@ impl Key {
         digest.update(purpose);
         // A digest that is no valid key (zero, or the group's order and above) has a probability of 2^-32.
         let secret = SigningKey::from_bytes(&digest.finalize()).context("this seed gives no key; take another")?;
-        let public = secret.verifying_key().to_encoded_point(false).as_bytes().to_vec();
+        let public = secret.verifying_key().to_sec1_point(false).as_bytes().to_vec();
         Ok(Self { secret, public })
     }
 }
@@ -170,6 +170,20 @@ mod tests {
         let make = |seed| make(seed, Certificate::Large).unwrap();
         assert_eq!(make(1), make(1));
         assert_ne!(make(1).chain, make(2).chain);
+    }
+
+    /// Made with p256 0.13 and sha2 0.10: an upgrade that changes them changes what every run sends.
+    #[test]
+    fn certificates_are_the_same_with_every_version_of_their_libraries() {
+        let digest = |kind| {
+            let made = make(7, kind).unwrap();
+            let bytes = Sha256::digest([made.chain, made.key, made.authority].concat());
+            bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+        };
+        let small = "1e1b41588078f61ca2cb5771bab3a6171fcddff83c21b925dbd5c234565dcb97";
+        assert_eq!(digest(Certificate::Small), small);
+        let large = "4ab664d546adb0905cc1100aea8711644e89a050977019567c4617bd9f77766c";
+        assert_eq!(digest(Certificate::Large), large);
     }
 
     #[test]

@@ -9,12 +9,18 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use quiclab_experiment::run::Run;
+use quiclab_experiment::{
+    run::{Run, word},
+    stack::Role,
+};
 use quiclab_orders::{
     contents::Contents,
-    report::{Outcome, ProcessEnd, Report},
     ring,
     slot::{self, BLOCK, Manifest, RESULTS_MAGIC, SlotError},
+};
+use quiclab_record::{
+    LostLog, Observed, Outcome, ProcessEnd,
+    layout::{CAPTURE_FILE, WRONG_FILES_FILE},
 };
 use quiclab_units::Time;
 use quiclab_wire::{CaptureWriter, Direction, PacketToWrite, TapDescription};
@@ -22,8 +28,7 @@ use quiclab_wire::{CaptureWriter, Direction, PacketToWrite, TapDescription};
 use crate::{
     contract::{SERVER_PORT, contents_seed, file_names},
     hash,
-    measure::server_queue,
-    record::{CAPTURE_FILE, PATH_FILE, WRONG_FILES_FILE},
+    vm::observed::observed,
 };
 
 /// The endpoints' TLS secrets, in a record.
@@ -56,9 +61,9 @@ pub enum RunFailure {
         /// The discipline.
         kind: String,
         /// Packets that it dropped.
-        drops: u32,
+        drops: u64,
         /// Packets that left it.
-        packets: u32,
+        packets: u64,
         /// What came of it.
         failure: Box<RunFailure>,
     },
@@ -115,6 +120,7 @@ pub enum RunFailure {
 pub struct Results {
     file: File,
     manifest: Manifest,
+    observed: Observed,
 }
 
 impl Results {
@@ -138,12 +144,19 @@ impl Results {
                 });
             }
         }
-        Ok(Self { file, manifest })
+        let mut observed = observed(&manifest.report);
+        let strange = manifest.blobs.iter().filter_map(|blob| {
+            let role = role_of(&blob.name).filter(|_| !is_plain(&blob.name))?;
+            let what = format!("the log file {:?} is not kept: its name leads out of the record", blob.name);
+            Some(LostLog { role, what })
+        });
+        observed.lost_logs.extend(strange);
+        Ok(Self { file, manifest, observed })
     }
 
-    /// What the agent says.
-    pub fn report(&self) -> &Report {
-        &self.manifest.report
+    /// What was seen of the run.
+    pub fn observed(&self) -> &Observed {
+        &self.observed
     }
 
     /// Writes what the endpoints said below `folder`.
@@ -152,13 +165,11 @@ impl Results {
     /// Where it cannot be written.
     pub fn write_endpoint_files(&self, folder: &Path) -> Result<()> {
         for blob in &self.manifest.blobs {
-            let relative = Path::new(&blob.name);
-            // The names come out of the guest, where untrusted programs chose them.
-            let plain = relative.components().all(|part| matches!(part, std::path::Component::Normal(_)));
-            if !plain || !(blob.name.starts_with("server/") || blob.name.starts_with("client/")) {
+            // Captures and downloads go elsewhere, and names that lead out of the record are noted among what is lost.
+            if role_of(&blob.name).is_none() || !is_plain(&blob.name) {
                 continue;
             }
-            let path = folder.join(relative);
+            let path = folder.join(&blob.name);
             fs::create_dir_all(path.parent().unwrap_or(folder)).with_context(|| path.display().to_string())?;
             fs::write(&path, self.read(&blob.name)?).with_context(|| path.display().to_string())?;
         }
@@ -170,24 +181,24 @@ impl Results {
     /// # Errors
     /// Where the results cannot be read.
     pub fn failure(&self, run: &Run) -> Result<Option<RunFailure>> {
-        let report = self.report();
-        let end = |end: &Option<ProcessEnd>| end.as_ref().map_or_else(|| "unknown".into(), describe_end);
-        let failure = match &report.outcome {
-            Outcome::Done => return Ok(self.check_download(run)?.or_else(|| full_tap(report))),
-            Outcome::Unsupported { role } => RunFailure::Unsupported(role.clone()),
-            Outcome::ServerEnded => RunFailure::ServerEnded(end(&report.server)),
+        let seen = &self.observed;
+        let end = |role| seen.host(role).end.as_ref().map_or_else(|| "unknown".into(), describe_end);
+        let failure = match &seen.outcome {
+            Outcome::Done => return Ok(self.check_download(run)?.or_else(|| full_tap(seen))),
+            Outcome::Unsupported { role } => RunFailure::Unsupported(word(role)),
+            Outcome::ServerEnded => RunFailure::ServerEnded(end(Role::Server)),
             Outcome::NeverListened => RunFailure::NeverListened,
             Outcome::ClientTimeout => RunFailure::ClientTimeout(run.settings.workload.timeout.to_string()),
-            Outcome::ClientFailed => RunFailure::ClientFailed(end(&report.client)),
-            Outcome::AgentFailed { error } => RunFailure::Agent(error.clone()),
+            Outcome::ClientFailed => RunFailure::ClientFailed(end(Role::Client)),
+            Outcome::TestbedFailed { error } => RunFailure::Agent(error.clone()),
         };
-        let queue = server_queue(report).filter(|queue| queue.drops > queue.packets);
+        let queue = seen.server.queue_drops_and_passed().filter(|(drops, passed)| drops > passed);
         Ok(Some(match queue {
             None => failure,
-            Some(queue) => RunFailure::ServerQueue {
-                kind: queue.kind.clone(),
-                drops: queue.drops,
-                packets: queue.packets,
+            Some((drops, packets)) => RunFailure::ServerQueue {
+                kind: seen.server.queues[0].kind.clone(),
+                drops,
+                packets,
                 failure: Box::new(failure),
             },
         }))
@@ -201,20 +212,18 @@ impl Results {
         check_downloads(run, |file| {
             let name = format!("download/{file}");
             let Some(blob) = self.blob(&name) else { return Ok(None) };
-            let cut = self.report().cut.get(&name).copied().unwrap_or(0);
+            let cut = self.observed.cut_files.get(&name).copied().unwrap_or(0);
             let contents = move || Ok(io::Cursor::new(self.read(&name)?));
             Ok(Some(Download { length: blob.length.saturating_add(cut), contents }))
         })
     }
 
-    /// Writes what is known of a run, whether it went well or not: what the agent saw, what the endpoints said, what was on the
-    /// wire, and what is wrong with the client's files, if anything is.
+    /// Writes what happened, whether the run went well or not: what the endpoints said, what was on the wire, and what is wrong with the
+    /// client's files, if anything is.
     ///
     /// # Errors
     /// Where something cannot be read or written.
     pub fn write_what_happened(&self, folder: &Path, run: &Run) -> Result<()> {
-        let report = serde_json::to_string_pretty(self.report())? + "\n";
-        fs::write(folder.join(PATH_FILE), report).context(PATH_FILE)?;
         if let Some(wrong) = self.check_download(run)? {
             fs::write(folder.join(WRONG_FILES_FILE), format!("{wrong}\n")).context(WRONG_FILES_FILE)?;
         }
@@ -223,7 +232,7 @@ impl Results {
     }
 
     fn write_capture(&self, path: &Path) -> Result<()> {
-        let taps = &self.report().taps;
+        let taps = &self.manifest.report.taps;
         let rings = taps.iter().map(|tap| self.read(&format!("tap/{}", tap.name))).collect::<Result<Vec<_>>>()?;
         let mut packets = Vec::new();
         for (number, (tap, ring)) in taps.iter().zip(&rings).enumerate() {
@@ -308,10 +317,25 @@ pub(crate) fn check_downloads<R: Read, C: FnOnce() -> Result<R>>(
     Ok(None)
 }
 
+/// Whose log a file of the results is; `None` for captures and downloads.
+fn role_of(name: &str) -> Option<Role> {
+    let [server, client] = ["server/", "client/"].map(|folder| name.starts_with(folder));
+    if server { Some(Role::Server) } else { client.then_some(Role::Client) }
+}
+
+/// Whether a name stays in the folder that it is relative to. Names come out of the guest, where untrusted programs chose them.
+fn is_plain(name: &str) -> bool {
+    Path::new(name).components().all(|part| matches!(part, std::path::Component::Normal(_)))
+}
+
 /// The first tap that lost packets.
-fn full_tap(report: &Report) -> Option<RunFailure> {
-    let tap = report.taps.iter().find(|tap| tap.packets_lost > 0)?;
-    Some(RunFailure::CaptureFull { tap: tap.name.clone(), seen: tap.packets_seen, lost: tap.packets_lost })
+fn full_tap(observed: &Observed) -> Option<RunFailure> {
+    let tap = observed.taps.iter().find(|tap| tap.packets_lost > 0)?;
+    Some(RunFailure::CaptureFull {
+        tap: tap.role.interface_name().to_owned(),
+        seen: tap.packets_seen,
+        lost: tap.packets_lost,
+    })
 }
 
 /// How a process ended, in words.

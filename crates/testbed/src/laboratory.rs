@@ -3,22 +3,23 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{
+    id_of_folder,
     run::{Run, Versions},
     stack::StackManifest,
 };
+use quiclab_record::{Draft, Observed, RecordError, Records, RunFile, link_below};
 
 use crate::{
+    collect::RunFailure,
     lock::RecordLock,
-    measure::measure_record,
     perform::{Host, Interrupted, PerformError, Performed},
-    record::{CAPTURE_FILE, FAILURE_FILE, METRICS_FILE, RUN_FILE, Records, RunFile, link_below},
     supplies::{StackRequest, Supplies},
     testbed::{Built, Manifests, Place, Testbed},
 };
@@ -60,6 +61,12 @@ pub struct Target<'a> {
     pub name: &'a str,
     /// Where what is known of a failed run is kept, in a folder of the same name.
     pub failures: &'a Path,
+}
+
+/// The right to make the record of a run.
+struct RunLock {
+    id: String,
+    _locks: Vec<RecordLock>,
 }
 
 /// What came of a record that was asked for.
@@ -190,8 +197,10 @@ impl Laboratory {
     /// # Errors
     /// See [`PerformError`].
     pub fn perform(&self, run: &Run, target: Target, host: &Host) -> Result<Outcome, PerformError> {
-        let lock = RecordLock::take(target.records.folder(), target.name, &host.stop)?;
-        self.perform_locked(run, &Variables::default(), target, host, &lock)
+        let variables = Variables::default();
+        let (lock, has_waited) =
+            self.lock(run, &variables, target, host, true)?.context("a lock that was waited for")?;
+        self.perform_locked(run, &variables, target, host, has_waited.then_some(&lock.id))
     }
 
     /// The same, and returns `None` where another process is making the record.
@@ -199,8 +208,9 @@ impl Laboratory {
     /// # Errors
     /// See [`PerformError`].
     pub fn try_perform(&self, run: &Run, target: Target, host: &Host) -> Result<Option<Outcome>, PerformError> {
-        match RecordLock::try_take(target.records.folder(), target.name)? {
-            Some(lock) => self.perform_locked(run, &Variables::default(), target, host, &lock).map(Some),
+        let variables = Variables::default();
+        match self.lock(run, &variables, target, host, false)? {
+            Some(_lock) => self.perform_locked(run, &variables, target, host, None).map(Some),
             None => Ok(None),
         }
     }
@@ -219,8 +229,9 @@ impl Laboratory {
         host: &Host,
     ) -> Result<Performed, PerformError> {
         let name = run.folder_name(&self.versions_with(run, variables)?);
-        let lock = RecordLock::take(records.folder(), &name, &host.stop)?;
-        match self.perform_locked(run, variables, Target { records, name: &name, failures }, host, &lock)? {
+        let target = Target { records, name: &name, failures };
+        let _lock = self.lock(run, variables, target, host, true)?;
+        match self.perform_locked(run, variables, target, host, None)? {
             Outcome::Performed(performed) => Ok(performed),
             Outcome::WasThere => {
                 Err(anyhow::anyhow!("{}: found a record, expected none", records.folder().join(&name).display()).into())
@@ -228,45 +239,77 @@ impl Laboratory {
         }
     }
 
-    /// The lock is proof that nobody else makes this record.
+    /// The right to make the record of a run, and whether another process had it meanwhile. `None` where one has it and this one
+    /// does not want to wait.
+    fn lock(
+        &self,
+        run: &Run,
+        variables: &Variables,
+        target: Target,
+        host: &Host,
+        waits: bool,
+    ) -> Result<Option<(RunLock, bool)>> {
+        let id = run.id(&self.versions_with(run, variables)?);
+        let folder = target.records.folder();
+        let mut has_waited = false;
+        let mut locks = Vec::new();
+        // A name that does not end with the identity is one more thing that two processes could write to.
+        let is_of_run = id_of_folder(target.name) == Some(id.as_str());
+        for name in [Some(target.name).filter(|_| !is_of_run), Some(id.as_str())].into_iter().flatten() {
+            locks.push(match RecordLock::try_take(folder, name)? {
+                Some(lock) => lock,
+                None if !waits => return Ok(None),
+                None => {
+                    has_waited = true;
+                    RecordLock::take(folder, name, &host.stop)?
+                }
+            });
+        }
+        Ok(Some((RunLock { id, _locks: locks }, has_waited)))
+    }
+
+    /// For who holds the lock. `waited_for` is the identity of the run where another process had the lock before.
     fn perform_locked(
         &self,
         run: &Run,
         variables: &Variables,
         target: Target,
         host: &Host,
-        _lock: &RecordLock,
+        waited_for: Option<&str>,
     ) -> Result<Outcome, PerformError> {
         let Target { records, name, failures } = target;
-        if records.contains(name) && records.load(name).is_ok() {
+        if records.contains(name) {
+            // One that cannot be read is an error, and is not replaced.
+            records.load(name).map_err(anyhow::Error::from)?;
+            return Ok(Outcome::WasThere);
+        }
+        if let Some(id) = waited_for
+            && let Some(theirs) = records.by_id()?.get(id)
+        {
+            records.adopt(name, records, theirs)?;
             return Ok(Outcome::WasThere);
         }
         let start = Instant::now();
         let [server, client] = self.manifests(run, variables)?;
         let manifests = Manifests { server: &server, client: &client };
         let versions = self.testbed.versions(run, manifests)?;
-        let run_file = RunFile { id: run.id(&versions), run: run.clone(), versions };
-        let work = records.begin(name)?;
-        let draft = records.begin(name)?;
+        let run_file = RunFile::of_transfer(run, &versions);
+        let begin = || records.begin(name).map_err(anyhow::Error::from);
+        let (work, draft) = (begin()?, begin()?);
         let place = Place { draft: draft.folder(), work: work.folder() };
         let attempt = self.testbed.perform(run, manifests, place, host)?;
         drop(work);
-        write(draft.folder(), RUN_FILE, &toml::to_string(&run_file).context(RUN_FILE)?)?;
+        if let Some(failure) = attempt.failure {
+            let kept = keep_failure(target, &draft, &run_file, attempt.observed.as_ref(), &failure);
+            return Err(PerformError::Run { failure, kept: Some(kept.map_err(anyhow::Error::from)?) });
+        }
+        let observed = attempt.observed.context("the testbed says nothing of a run that did not fail")?;
+        let (record, metrics) = draft.finish_transfer(&run_file, &observed).map_err(anyhow::Error::from)?;
         // An earlier attempt's remains would only confuse.
         let kept = failures.join(name);
         if kept.exists() {
             fs::remove_dir_all(&kept).with_context(|| kept.display().to_string())?;
         }
-        if let Some(failure) = attempt.failure {
-            write(draft.folder(), FAILURE_FILE, &format!("{failure}\n"))?;
-            let folder = Records::open(failures)?.begin(name)?;
-            link_below(draft.folder(), folder.folder())?;
-            return Err(PerformError::Run { failure, kept: Some(folder.finish()?) });
-        }
-        let report = attempt.report.context("a run that did not fail has a report")?;
-        let metrics = measure_record(&draft.folder().join(CAPTURE_FILE), run, &report)?;
-        write(draft.folder(), METRICS_FILE, &metrics.to_json())?;
-        let record = draft.finish()?;
         Ok(Outcome::Performed(Performed { record, metrics, host_use: attempt.host_use, elapsed: start.elapsed() }))
     }
 
@@ -280,6 +323,24 @@ impl Laboratory {
         let stack = &run.settings.stack;
         Ok([manifest(&stack.server, &variables.server)?, manifest(&stack.client, &variables.client)?])
     }
+}
+
+/// Moves what is known of a failed run to the failures, where it replaces what an earlier attempt left.
+fn keep_failure(
+    target: Target,
+    draft: &Draft,
+    run: &RunFile,
+    observed: Option<&Observed>,
+    failure: &RunFailure,
+) -> Result<PathBuf, RecordError> {
+    match observed {
+        Some(observed) => draft.write_seen(run, observed)?,
+        None => draft.write_run(run)?,
+    }
+    draft.write_failure(&failure.to_string())?;
+    let kept = Records::open(target.failures)?.begin(target.name)?;
+    link_below(draft.folder(), kept.folder())?;
+    kept.finish()
 }
 
 impl Rebuilds {
@@ -298,8 +359,4 @@ pub fn stacks_of(runs: &[Run]) -> BTreeSet<&String> {
 pub fn needs_any<T>(run: &Run, stacks: &BTreeMap<String, T>) -> bool {
     let stack = &run.settings.stack;
     stacks.contains_key(&stack.server) || stacks.contains_key(&stack.client)
-}
-
-fn write(folder: &Path, name: &str, text: &str) -> Result<()> {
-    fs::write(folder.join(name), text).with_context(|| folder.join(name).display().to_string())
 }

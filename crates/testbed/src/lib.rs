@@ -3,7 +3,7 @@
 //! [`testbed::Testbed`] says what a testbed can do, [`testbed::TESTBEDS`] lists them: [`vm`], QEMU in virtual time, and [`sim`], models
 //! and stacks without sockets in virtual time. Beside them [`loopback`], in real time and without measurements, for endpoints that are being
 //! written. A [`laboratory::Laboratory`] is a testbed with its stacks: it builds, prepares and performs. Read first: [`testbed`],
-//! [`laboratory`], [`record`] (what a run leaves), then [`vm`].
+//! [`laboratory`], then [`vm`]; `quiclab-record` is what a run leaves.
 //! Knows processes and files; does not know how an experiment expands or what a report looks like.
 
 pub mod cache;
@@ -16,10 +16,8 @@ pub mod hash;
 pub mod laboratory;
 pub mod lock;
 pub mod loopback;
-pub mod measure;
 pub mod oci;
 pub mod perform;
-pub mod record;
 mod shelf;
 pub mod shell;
 pub mod sim;

@@ -16,9 +16,9 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use quiclab_experiment::id_of_folder;
+use quiclab_record::{ASIDE, key};
 
-use crate::{perform::Interrupted, record::ASIDE};
+use crate::perform::Interrupted;
 
 /// Prefix of the files that are locked.
 const LOCK: &str = ".lock-";
@@ -115,16 +115,6 @@ pub fn remove_leftovers(folder: &Path) -> Result<usize> {
     Ok(before.iter().filter(|path| !path.exists()).count())
 }
 
-/// Prefix of the folders in which the record `name` is made.
-pub(crate) fn aside_prefix(name: &str) -> String {
-    format!("{ASIDE}{}~", key(name))
-}
-
-/// What a record is locked by: two names of the same run have the same key.
-fn key(name: &str) -> &str {
-    id_of_folder(name).unwrap_or(name)
-}
-
 /// Folders in which records are being made, or were until a process was killed.
 fn asides(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut asides = Vec::new();
@@ -155,7 +145,7 @@ fn key_of_aside(path: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Records;
+    use quiclab_record::Records;
 
     const NAME: &str = "quiche-01-0123456789abcdef";
     const SAME_RUN: &str = "quiche-cubic-01-0123456789abcdef";

@@ -11,7 +11,7 @@ use quiclab_experiment::{
     run::{Run, Versions},
     stack::StackManifest,
 };
-use quiclab_orders::report::Report;
+use quiclab_record::Observed;
 
 use crate::{
     collect::RunFailure,
@@ -76,7 +76,8 @@ pub trait Testbed: Debug + Send + Sync {
     /// Where a part cannot be read.
     fn versions(&self, run: &Run, manifests: Manifests) -> Result<Versions>;
 
-    /// Performs `run` once and writes what happened into the draft of a record: everything but `run.toml` and `metrics.json`.
+    /// Performs `run` once and writes what happened into the draft of a record: the capture, and what the endpoints
+    /// wrote.
     ///
     /// # Errors
     /// Where the testbed itself fails, or is interrupted. A run that fails is an [`Attempt`] all the same.
@@ -116,7 +117,7 @@ pub struct Attempt {
     /// Why the run has no record; `None` where all went well.
     pub failure: Option<RunFailure>,
     /// What was seen besides the packets; `None` where the testbed broke down before it could tell. Always there where nothing failed.
-    pub report: Option<Report>,
+    pub observed: Option<Observed>,
     /// What its processes used of this machine.
     pub host_use: HostUse,
 }

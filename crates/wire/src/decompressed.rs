@@ -48,6 +48,11 @@ impl<R: Read> Decompressed<R> {
         }
         Ok(Decompressed(Input::Plain(whole)))
     }
+
+    /// Whether the input is not compressed.
+    pub fn is_plain(&self) -> bool {
+        matches!(self.0, Input::Plain(_))
+    }
 }
 
 impl<R: Read> Read for Decompressed<R> {

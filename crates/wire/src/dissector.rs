@@ -6,6 +6,7 @@ use crate::capture::Secrets;
 use crate::flow::{Flow, FlowProtocol};
 use crate::flow_table::{DissectorSettings, FlowTable};
 use crate::frame::{Segment, Transport};
+use crate::isolation;
 use crate::keylog::KeyLog;
 use crate::quic::{
     Buffers, ConnectionId, Decryption, LongHeader, ProtectedPacket, QuicForm, QuicFrame, QuicPacket,
@@ -80,6 +81,23 @@ impl Dissector {
     /// Without keys, and without flows.
     pub fn new(settings: DissectorSettings) -> Self {
         Dissector { table: FlowTable::new(settings), ..Dissector::default() }
+    }
+
+    /// Of the packets of some address pairs; others go to other dissectors, whose flows are put together afterwards.
+    pub fn of_part(settings: DissectorSettings) -> Self {
+        Dissector { table: FlowTable::of_part(settings), ..Dissector::default() }
+    }
+
+    /// Whether dissectors [of parts](Self::of_part) found the flows that one of the whole capture would have found: none
+    /// looked for a connection ID that only another one knows. False also where that is not certain, and for others.
+    pub fn are_independent(parts: &[&Dissector]) -> bool {
+        let tables: Option<Vec<_>> = parts.iter().map(|part| part.table.as_part()).collect();
+        tables.is_some_and(|tables| isolation::are_independent(&tables))
+    }
+
+    /// Its flows, in the order of their first packets.
+    pub fn into_flows(self) -> Vec<Flow> {
+        self.table.into_flows()
     }
 
     /// Adds the lines of a key log.

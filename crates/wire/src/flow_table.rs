@@ -1,5 +1,6 @@
 //! Which flow a segment belongs to.
 
+use std::hash::BuildHasher;
 use std::net::SocketAddr;
 
 use indexmap::IndexMap;
@@ -7,6 +8,7 @@ use rustc_hash::FxBuildHasher;
 
 use crate::flow::{Flow, FlowProtocol};
 use crate::frame::Segment;
+use crate::isolation::{self, Misses};
 use crate::quic::{
     Buffers, Connection, ConnectionId, LongHeader, MAXIMUM_CONNECTION_ID_BYTES, ProtectedPacket, QuicForm,
 };
@@ -52,11 +54,51 @@ pub(crate) struct FlowTable {
     /// Bit n: a connection ID of n bytes is in `ids`.
     id_lengths: u32,
     last: Option<(Pair, usize)>,
+    /// Kept where other tables see the rest of the capture.
+    misses: Option<Box<Misses>>,
+}
+
+impl DissectorSettings {
+    /// A hash of the segment's addresses and tap, the same for both directions: packets with the same value may be given
+    /// to one [`Dissector::of_part`](crate::Dissector::of_part).
+    pub fn address_hash(&self, segment: &Segment) -> u64 {
+        FxBuildHasher.hash_one(Pair::of(segment, self))
+    }
+
+    /// Number of the place that an interface stands for.
+    fn tap(&self, interface: u32) -> u32 {
+        if self.interfaces_are_one_tap { 0 } else { interface }
+    }
+}
+
+impl Pair {
+    fn of(segment: &Segment, settings: &DissectorSettings) -> Self {
+        Pair {
+            interface: settings.tap(segment.interface),
+            is_tcp: segment.is_tcp(),
+            low: segment.source.min(segment.destination),
+            high: segment.source.max(segment.destination),
+        }
+    }
 }
 
 impl FlowTable {
     pub(crate) fn new(settings: DissectorSettings) -> Self {
         FlowTable { settings, ..FlowTable::default() }
+    }
+
+    /// Of some address pairs of a capture, whose others are in other tables.
+    pub(crate) fn of_part(settings: DissectorSettings) -> Self {
+        FlowTable { misses: Some(Box::default()), ..FlowTable::new(settings) }
+    }
+
+    /// What this table knows and looked for; `None` where it is not one of a part.
+    pub(crate) fn as_part(&self) -> Option<isolation::Part<'_>> {
+        Some(isolation::Part { ids: self.ids.keys().copied().collect(), misses: self.misses.as_deref()? })
+    }
+
+    pub(crate) fn into_flows(self) -> Vec<Flow> {
+        self.flows
     }
 
     /// In the order of their first packets.
@@ -80,23 +122,9 @@ impl FlowTable {
         if !quic.id_bytes_differ[owner as usize] {
             return newest;
         }
-        let tap = self.tap(self.flows[flow].interface);
+        let tap = self.settings.tap(self.flows[flow].interface);
         let found = find_id(&self.ids, self.id_lengths, tap, packet, |of| *of == (flow, owner));
         found.map_or(newest, |(bytes, _)| Some(bytes as u8))
-    }
-
-    /// Number of the place that an interface stands for.
-    fn tap(&self, interface: u32) -> u32 {
-        if self.settings.interfaces_are_one_tap { 0 } else { interface }
-    }
-
-    fn pair(&self, segment: &Segment) -> Pair {
-        Pair {
-            interface: self.tap(segment.interface),
-            is_tcp: segment.is_tcp(),
-            low: segment.source.min(segment.destination),
-            high: segment.source.max(segment.destination),
-        }
     }
 
     pub(crate) fn sender(&self, flow: usize, segment: &Segment) -> Role {
@@ -155,7 +183,7 @@ impl FlowTable {
     }
 
     pub(crate) fn tcp_flow(&mut self, segment: &Segment, sequence: u32, is_syn: bool, is_ack: bool) -> usize {
-        let pair = self.pair(segment);
+        let pair = Pair::of(segment, &self.settings);
         let known = match self.last {
             Some((last, flow)) if last == pair => Some(flow),
             _ => self.pairs.get(&pair).and_then(|flows| flows.last().copied()),
@@ -189,7 +217,7 @@ impl FlowTable {
 
     pub(crate) fn insert_id(&mut self, flow: usize, owner: Role, id: ConnectionId) {
         if !id.is_empty() {
-            let tap = self.tap(self.flows[flow].interface);
+            let tap = self.settings.tap(self.flows[flow].interface);
             self.id_lengths |= 1 << id.as_bytes().len();
             self.ids.insert((tap, id), (flow, owner));
         }
@@ -197,7 +225,7 @@ impl FlowTable {
 
     /// By connection ID where there is one, by addresses where there is none.
     pub(crate) fn flow_of_datagram(&mut self, segment: &Segment, buffers: &mut Buffers) -> usize {
-        let pair = self.pair(segment);
+        let pair = Pair::of(segment, &self.settings);
         let Some(first) = segment.payload.first() else {
             return self.newest_of_pair(pair, segment);
         };
@@ -232,17 +260,28 @@ impl FlowTable {
     }
 
     /// Whom the destination connection ID of a short header belongs to. The longest that fits.
-    fn owner_of_short(&self, pair: Pair, segment: &Segment) -> Option<(usize, Role)> {
-        find_id(&self.ids, self.id_lengths, pair.interface, segment.payload, |_| true).map(|(_, owner)| owner)
+    fn owner_of_short(&mut self, pair: Pair, segment: &Segment) -> Option<(usize, Role)> {
+        let tap = pair.interface;
+        let found = find_id(&self.ids, self.id_lengths, tap, segment.payload, |_| true).map(|(_, owner)| owner);
+        if found.is_none()
+            && let Some(misses) = &mut self.misses
+        {
+            let end = segment.payload.len().min(1 + MAXIMUM_CONNECTION_ID_BYTES);
+            let beginning = ConnectionId::new(&segment.payload[1..end]);
+            beginning.into_iter().for_each(|bytes| misses.add_beginning(tap, bytes));
+        }
+        found
     }
 
     fn flow_of_long(&mut self, pair: Pair, segment: &Segment, buffers: &mut Buffers) -> usize {
         let Some(header) = LongHeader::parse(segment.payload) else {
             return self.newest_of_pair(pair, segment);
         };
-        let owner = ConnectionId::new(header.destination_connection_id)
-            .filter(|id| !id.is_empty())
-            .and_then(|id| self.ids.get(&(pair.interface, id)).copied());
+        let id = ConnectionId::new(header.destination_connection_id).filter(|id| !id.is_empty());
+        let owner = id.and_then(|id| self.ids.get(&(pair.interface, id)).copied());
+        if let (Some(id), None, Some(misses)) = (id, owner, &mut self.misses) {
+            misses.add_id(pair.interface, id);
+        }
         if let Some((flow, owner)) = owner {
             let is_on_pair = self.pairs.get(&pair).is_some_and(|flows| flows.contains(&flow));
             if is_on_pair {

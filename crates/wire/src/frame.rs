@@ -1,5 +1,7 @@
 //! From a captured frame to the fields of a [`Segment`] and a [`Packet`].
 
+mod plain;
+
 use std::net::{IpAddr, SocketAddr};
 
 use etherparse::err::packet::SliceError;
@@ -128,6 +130,14 @@ impl<'a> Frame<'a> {
     /// # Errors
     /// Why it is not one whole UDP datagram or TCP segment.
     pub fn segment(&self) -> Result<Segment<'a>, SkipReason> {
+        if let Some(segment) = plain::segment(self) {
+            return Ok(segment);
+        }
+        self.segment_of_any()
+    }
+
+    /// Whatever the headers are.
+    fn segment_of_any(&self) -> Result<Segment<'a>, SkipReason> {
         let slices = self.slices()?;
         let Some(ip) = slices.net.as_ref().and_then(|net| self.ip_header(net)) else {
             return Err(match &slices.stop_err {

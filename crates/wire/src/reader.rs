@@ -1,6 +1,7 @@
 //! One packet at a time from any capture.
 
 use std::io::Read;
+use std::ops::ControlFlow;
 
 use quiclab_units::Time;
 
@@ -26,6 +27,8 @@ pub struct CaptureReader<R: Read> {
     finished: bool,
     /// The frame handed out last, still in the window.
     current: Option<FramePlace>,
+    /// Handed to [`for_each_segment`](CaptureReader::for_each_segment) so far.
+    frames: u64,
 }
 
 enum Format {
@@ -81,7 +84,7 @@ impl<R: Read> CaptureReader<R> {
         };
         // A classic header that is itself cut off has been noted as such.
         let finished = summary.truncation.is_some();
-        Ok(CaptureReader { source, format, summary, finished, current: None })
+        Ok(CaptureReader { source, format, summary, finished, current: None, frames: 0 })
     }
 
     /// The next frame in the order of the file, whatever it holds; `None` at the file's end, or where it was cut off.
@@ -154,9 +157,36 @@ impl<R: Read> CaptureReader<R> {
         }
     }
 
-    /// Reads all frames that are left into `dissector`, with the secrets that stand before them; only those of interface `tap`, where one is
-    /// given. `on_segment` sees each before the next one is read, with its number in the file, from 1; what the dissector has no use for has
-    /// no [`Observed`]. Other frames are counted in [`Capture::skipped`].
+    /// Reads all frames that are left, in the order of the file, until `on_segment` breaks; only those of interface `tap`,
+    /// where one is given. It sees each UDP datagram and TCP segment before the next one is read, with the number of its
+    /// frame in the file, from 1, and what is known of the file by then: all secrets that stand before it. Other frames are
+    /// counted in [`Capture::skipped`].
+    ///
+    /// # Errors
+    /// As [`next_frame`](Self::next_frame).
+    pub fn for_each_segment(
+        &mut self,
+        tap: Option<u32>,
+        on_segment: &mut dyn FnMut(u64, &Segment, &Capture) -> ControlFlow<()>,
+    ) -> Result<(), CaptureError> {
+        while self.next_frame()?.is_some() {
+            self.frames += 1;
+            let wanted = self.current_frame().filter(|frame| tap.is_none_or(|tap| tap == frame.interface));
+            let Some(frame) = wanted else { continue };
+            match frame.segment() {
+                Ok(segment) => {
+                    if on_segment(self.frames, &segment, &self.summary).is_break() {
+                        return Ok(());
+                    }
+                }
+                Err(reason) => self.skip(reason),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads all frames that are left into `dissector`, with the secrets that stand before them. `on_segment` sees each as
+    /// with [`for_each_segment`](Self::for_each_segment); what the dissector has no use for has no [`Observed`].
     ///
     /// # Errors
     /// As [`next_frame`](Self::next_frame).
@@ -166,32 +196,11 @@ impl<R: Read> CaptureReader<R> {
         tap: Option<u32>,
         on_segment: &mut dyn FnMut(u64, &Segment, Option<&Observed>),
     ) -> Result<(), CaptureError> {
-        let mut number = 0;
-        let mut skipped = None;
-        loop {
-            if let Some(reason) = skipped.take() {
-                self.skip(reason);
-            }
-            let secrets_before = self.summary.secrets.len();
-            if self.next_frame()?.is_none() {
-                return Ok(());
-            }
-            if self.summary.secrets.len() > secrets_before {
-                dissector.add_secrets(&self.summary.secrets);
-            }
-            let Some(frame) = self.current_frame() else { continue };
-            number += 1;
-            if tap.is_some_and(|tap| tap != frame.interface) {
-                continue;
-            }
-            match frame.segment() {
-                Ok(segment) => {
-                    let observed = dissector.on_segment(&segment);
-                    on_segment(number, &segment, observed.as_ref());
-                }
-                Err(reason) => skipped = Some(reason),
-            }
-        }
+        self.for_each_segment(tap, &mut |number, segment, summary| {
+            dissector.add_secrets(&summary.secrets);
+            on_segment(number, segment, dissector.on_segment(segment).as_ref());
+            ControlFlow::Continue(())
+        })
     }
 
     /// Counts a frame that [`next_frame`](Self::next_frame) gave and that could not be used.

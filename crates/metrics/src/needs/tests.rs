@@ -73,7 +73,7 @@ fn server(settings: &AnalysisSettings, change: &dyn Fn(&mut Seen) -> usize) -> R
         })
         .unwrap();
     analysis
-        .finish(&dissector, &Capture::default())
+        .finish(dissector.flows(), &Capture::default())
         .into_iter()
         .find(|direction| direction.sender == Role::Server)
         .unwrap()

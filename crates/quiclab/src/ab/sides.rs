@@ -61,7 +61,7 @@ impl Request {
         stems.sort();
         if let Some(twice) = stems.windows(2).find(|pair| pair[0] == pair[1]) {
             bail!(
-                "found two files with the name {}, expected different names, since each has a folder",
+                "found two files with the name {}, expected different names, because each gets a folder of that name",
                 twice[0].display()
             );
         }
@@ -109,7 +109,8 @@ fn found(typed: &str, arguments: &AbArguments) -> Result<(Option<PathBuf>, Optio
     match laboratory.supplies.sources.get(typed) {
         Some(source) if source.options.is_empty() => Ok((Some(source.folder.clone()), None)),
         _ => {
-            let known = laboratory.supplies.usual().map(|manifest| manifest.name.clone()).collect::<Vec<_>>().join(", ");
+            let known =
+                laboratory.supplies.usual().map(|manifest| manifest.name.clone()).collect::<Vec<_>>().join(", ");
             bail!(
                 "{typed}: found no such path, expected a folder with stack.toml, a program, FOLDER@REVISION, or one of {known}"
             )

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use quiclab_experiment::run::Settings;
+use quiclab_record::Record;
 use quiclab_report::{Comparison, Key, ReportInput, RunRow, SeenTrain, TrainDifference};
-use quiclab_testbed::record::Record;
 use quiclab_wire::{QlogEventKind, QlogSpace, read_qlog};
 
 use super::train_search::first_lonely;
-use crate::{analyze, diff};
+use crate::analyze;
 use sender::{Sender, Train};
 
 /// Pairs of settings that are looked at.
@@ -70,11 +70,11 @@ fn record(out: &Path, side: &str, run: &RunRow) -> Result<Record> {
     let folder = out.join(side);
     let own = folder.join(&run.folder);
     if own.is_dir() {
-        return Record::load(&own);
+        return Ok(Record::load(&own)?);
     }
     let entries = std::fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
     let below = entries.flatten().map(|entry| entry.path().join(&run.folder)).find(|path| path.is_dir());
-    Record::load(&below.with_context(|| format!("{}: found no record {}", folder.display(), run.folder))?)
+    Ok(Record::load(&below.with_context(|| format!("{}: found no record {}", folder.display(), run.folder))?)?)
 }
 
 fn shown(record: &Record, train: &Train) -> Result<SeenTrain> {
@@ -105,7 +105,7 @@ struct Logged {
 }
 
 fn logged(record: &Record, number: u64) -> Result<Logged> {
-    for file in diff::logs::qlogs(&record.folder.join("server/qlog"))? {
+    for file in quiclab_record::qlog_files(&record.folder.join("server/qlog"))? {
         let mut state = Logged::default();
         let mut found = None;
         let mut on_event = |event: quiclab_wire::QlogEvent| match event.kind {

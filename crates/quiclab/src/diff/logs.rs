@@ -1,13 +1,9 @@
 //! What the endpoints logged about a packet.
 
-use std::{
-    fmt::Write as _,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::fmt::Write as _;
 
 use anyhow::{Context, Result};
-use quiclab_testbed::record::Record;
+use quiclab_record::{Record, layout::QLOG_FOLDER, qlog_files};
 use quiclab_wire::{QlogEvent, QlogEventKind, QlogMetrics, QlogPacket, QlogSpace, QuicForm, read_qlog};
 
 use super::packets::SeenPacket;
@@ -25,7 +21,7 @@ pub fn around(letter: &str, record: &Record, packet: &SeenPacket) -> Result<Stri
     let mut text = String::new();
     let mut logs = 0;
     for role in ["server", "client"] {
-        for file in qlogs(&record.folder.join(role).join("qlog"))? {
+        for file in qlog_files(&record.folder.join(role).join(QLOG_FOLDER))? {
             logs += 1;
             let name = file.strip_prefix(&record.folder).unwrap_or(&file).display().to_string();
             let mut events = Vec::new();
@@ -43,25 +39,11 @@ pub fn around(letter: &str, record: &Record, packet: &SeenPacket) -> Result<Stri
         }
     }
     if logs == 0 {
-        let _ = writeln!(text, "\n{letter}  no qlog; with tap.qlog = true the endpoints write it, where they can");
+        let _ = writeln!(text, "\n{letter}  no qlog; tap.qlog = true makes the endpoints write one if they can");
     } else if text.is_empty() {
-        let _ = writeln!(text, "\n{letter}  no qlog speaks of this packet");
+        let _ = writeln!(text, "\n{letter}  no qlog mentions this packet");
     }
     Ok(text)
-}
-
-/// The files in a folder of qlogs, in order of name; none where there is no such folder.
-///
-/// # Errors
-/// Where it cannot be read.
-pub fn qlogs(folder: &Path) -> Result<Vec<PathBuf>> {
-    if !folder.is_dir() {
-        return Ok(Vec::new());
-    }
-    let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
-    let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
-    files.sort();
-    Ok(files)
 }
 
 /// True for the event in which an endpoint sent (`by_itself`) or received the packet.

@@ -7,11 +7,10 @@ use std::{
 
 use anyhow::{Context, Result};
 use quiclab_interop::{Case, End, EndpointFacts, Entry, Facts, FactsSettings, Verdict, judge};
-use quiclab_orders::report::{Outcome, ProcessEnd};
-use quiclab_testbed::{
-    contract::SERVER_PORT,
-    measure::SENDER_TAP,
-    record::{CAPTURE_FILE, FAILURE_FILE, PATH_FILE, PathFile, WRONG_FILES_FILE},
+use quiclab_record::{
+    HostSeen, Outcome, ProcessEnd, TapRole,
+    layout::{CAPTURE_FILE, FAILURE_FILE, PATH_FILE, SENDER_TAP, WRONG_FILES_FILE},
+    read_observed,
 };
 use quiclab_wire::CaptureReader;
 
@@ -19,14 +18,21 @@ use super::selection::Pairing;
 use crate::results::FAILURES_FOLDER;
 
 /// True where the run `name` has been performed, well or not. What only the testbed failed at has not.
-pub fn is_there(folder: &Path, name: &str) -> bool {
-    let report = folder_of(folder, name).and_then(|place| report(&place).ok());
-    report.is_some_and(|report| !matches!(report.outcome, Outcome::AgentFailed { .. }))
+///
+/// # Errors
+/// Where something is there that cannot be read.
+pub fn is_there(folder: &Path, name: &str) -> Result<bool> {
+    let Some(place) = folder_of(folder, name) else { return Ok(false) };
+    Ok(!matches!(read_observed(&place, None)?.outcome, Outcome::TestbedFailed { .. }))
 }
 
 fn folder_of(folder: &Path, name: &str) -> Option<PathBuf> {
-    let places = [folder.join(name), folder.join(FAILURES_FOLDER).join(name)];
-    places.into_iter().find(|place| place.join(CAPTURE_FILE).is_file() && place.join(PATH_FILE).is_file())
+    let record = folder.join(name);
+    if record.is_dir() {
+        return Some(record);
+    }
+    let failed = folder.join(FAILURES_FOLDER).join(name);
+    (failed.join(CAPTURE_FILE).is_file() && failed.join(PATH_FILE).is_file()).then_some(failed)
 }
 
 /// What came of a pairing.
@@ -60,8 +66,8 @@ fn verdict(pairing: &Pairing, folder: &Path, name: &str) -> Result<(Verdict, Opt
         let message = fs::read_to_string(folder.join(FAILURES_FOLDER).join(name).join(FAILURE_FILE));
         return Ok((failed(message.map_or_else(|_| "it was not run".to_owned(), |text| text.trim().to_owned())), None));
     };
-    let report = report(&place)?;
-    Ok((verdict_of(pairing.case, &place)?, report.client_lifetime_ns))
+    let observed = read_observed(&place, None)?;
+    Ok((verdict_of(pairing.case, &place)?, observed.client_lifetime.map(|time| time.as_nanos())))
 }
 
 /// The verdict on the run whose files are in `place`, for people who watch.
@@ -80,30 +86,27 @@ pub fn in_words(case: &Case, place: &Path) -> String {
 /// # Errors
 /// Where a file cannot be read.
 pub fn verdict_of(case: &Case, place: &Path) -> Result<Verdict> {
-    let report = report(place)?;
+    let observed = read_observed(place, None)?;
     let capture = place.join(CAPTURE_FILE);
     let file = File::open(&capture).with_context(|| capture.display().to_string())?;
     let reader = CaptureReader::new(file).with_context(|| capture.display().to_string())?;
-    let settings = FactsSettings { server_port: Some(SERVER_PORT), tap: Some(SENDER_TAP) };
+    let settings = FactsSettings {
+        server_port: Some(observed.server_port),
+        tap: Some(observed.interface_of(TapRole::Sender).unwrap_or(SENDER_TAP)),
+    };
     let facts = Facts::read(reader, &[], &settings).with_context(|| capture.display().to_string())?;
     let files_ok = match fs::read_to_string(place.join(WRONG_FILES_FILE)) {
         Ok(wrong) => Err(wrong.trim().to_owned()),
         Err(_) => Ok(()),
     };
-    let endpoints = EndpointFacts { client: end(&report.client), server: end(&report.server), files_ok };
+    let endpoints = EndpointFacts { client: end(&observed.client), server: end(&observed.server), files_ok };
     Ok(judge(case, &facts, &endpoints))
 }
 
-fn end(end: &Option<ProcessEnd>) -> End {
-    match end {
+fn end(host: &HostSeen) -> End {
+    match host.end {
         None => End::NotStarted,
-        Some(ProcessEnd { exit_code: Some(status), .. }) => End::Status(*status),
+        Some(ProcessEnd { exit_code: Some(status), .. }) => End::Status(status),
         Some(_) => End::Signal,
     }
-}
-
-fn report(place: &Path) -> Result<PathFile> {
-    let path = place.join(PATH_FILE);
-    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    serde_json::from_str(&text).with_context(|| path.display().to_string())
 }

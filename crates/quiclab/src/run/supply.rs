@@ -11,10 +11,10 @@ use std::{
 
 use anyhow::{Result, bail};
 use quiclab_experiment::{Plan, id_of_folder};
+use quiclab_record::Records;
 use quiclab_testbed::{
     laboratory::{Laboratory, stacks_of},
     lock::RecordLock,
-    record::Records,
 };
 
 use crate::{
@@ -149,7 +149,7 @@ impl<'a> Supply<'a> {
             }
             self.laboratory.prepare_run(run, self.patience)?;
             let name = run.folder_name(&self.laboratory.versions(run)?);
-            let (name, is_there) = self.results.find_in(&by_id, &name);
+            let (name, is_there) = self.results.find_in(&by_id, &name)?;
             state.records.insert(place, name.clone());
             if is_there {
                 state.there += 1;

@@ -53,7 +53,8 @@ pub fn with_role(file: &Path, role: Role, laboratory: &Laboratory) -> Result<(Ve
         match imported_name(laboratory, &name) {
             None => missing.push(name),
             Some(stack)
-                if implementation.role.roles().contains(&role) && laboratory.supplies.sources[&stack].manifest.has(role) =>
+                if implementation.role.roles().contains(&role)
+                    && laboratory.supplies.sources[&stack].manifest.has(role) =>
             {
                 imported.push(stack);
             }

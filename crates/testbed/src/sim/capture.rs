@@ -12,7 +12,7 @@ use etherparse::{
     IpDscp, IpEcn, IpHeaders, Ipv4Extensions, Ipv4Header, Ipv6Extensions, Ipv6FlowLabel, Ipv6Header, PacketBuilder,
     ip_number::UDP,
 };
-use quiclab_orders::report::TapReport;
+use quiclab_record::{TapRole, TapSeen};
 use quiclab_sim::transfer::{Side, Sighting, Tap};
 use quiclab_units::Time;
 use quiclab_wire::{CaptureWriter, Direction, PacketToWrite, TapDescription};
@@ -40,7 +40,7 @@ pub(super) struct Frames {
 }
 
 struct Seen {
-    name: &'static str,
+    role: TapRole,
     snap_length: Option<u32>,
     packets: u64,
 }
@@ -56,8 +56,8 @@ struct Frame {
 impl Frames {
     pub(super) fn new(server: Address, client: Address, begin: Time, snap_lengths: [Option<u32>; 2]) -> Self {
         let [sender, behind] = snap_lengths;
-        let seen = |name, snap_length| Seen { name, snap_length, packets: 0 };
-        let taps = [seen("sender", sender), seen("behind-bottleneck", behind)];
+        let seen = |role, snap_length| Seen { role, snap_length, packets: 0 };
+        let taps = [seen(TapRole::Sender, sender), seen(TapRole::BehindBottleneck, behind)];
         Self { server, client, begin, taps, frames: Vec::new() }
     }
 
@@ -84,8 +84,8 @@ impl Frames {
 
     /// Writes the capture.
     pub(super) fn write(&self, path: &Path, secrets: Option<&[u8]>) -> Result<()> {
-        let taps: Vec<_> =
-            self.taps.iter().map(|tap| TapDescription { name: tap.name, snap_length: tap.snap_length }).collect();
+        let describe = |tap: &Seen| TapDescription { name: tap.role.interface_name(), snap_length: tap.snap_length };
+        let taps: Vec<_> = self.taps.iter().map(describe).collect();
         let file = File::create(path).with_context(|| path.display().to_string())?;
         let mut writer = CaptureWriter::new(BufWriter::with_capacity(1 << 20, file), &taps, secrets)?;
         for frame in &self.frames {
@@ -102,16 +102,15 @@ impl Frames {
     }
 
     /// What the taps say of themselves.
-    pub(super) fn reports(&self) -> Vec<TapReport> {
-        let report = |tap: &Seen| TapReport {
-            name: tap.name.to_owned(),
+    pub(super) fn reports(&self) -> Vec<TapSeen> {
+        let report = |(interface, tap): (u32, &Seen)| TapSeen {
+            role: tap.role,
+            interface,
             snaplen: tap.snap_length,
             packets_seen: tap.packets,
             packets_lost: 0,
-            block_bytes: 0,
-            blocks_used: 0,
         };
-        self.taps.iter().map(report).collect()
+        (0..).zip(&self.taps).map(report).collect()
     }
 }
 

@@ -1,18 +1,24 @@
-//! What a simulated transfer says of itself, in the words of the agent that would have performed it in the virtual machine.
+//! What was seen of a simulated transfer.
 
 use std::{collections::BTreeMap, os::unix::process::ExitStatusExt, process::ExitStatus};
 
-use quiclab_experiment::run::{IpVersion, QdiscKind, Run, Word};
-use quiclab_orders::{
-    addresses::{HOST_INTERFACE, TO_CLIENT, TO_SERVER},
-    report::{CpuUse, CpuUser, Outcome, ProcessEnd, QdiscCounters, Report},
+use quiclab_experiment::{
+    run::{IpVersion, QdiscKind, Run},
+    stack::Role,
 };
-use quiclab_path::pipeline::Account;
+use quiclab_path::{pipeline::Account, stage::DropCause};
+use quiclab_record::{CpuUse, CpuUser, HostSeen, Observed, Outcome, PathSeen, ProcessEnd, StageSeen};
 use quiclab_sim::transfer::{self, End, FRAME_OVERHEAD, IPV6_MORE, Side, Sighting, Tap, host::HostUse};
 use quiclab_units::Duration;
 
 use super::process::ProcessError;
-use crate::collect::{RunFailure, describe_end};
+use crate::{
+    collect::{RunFailure, describe_end},
+    contract::SERVER_PORT,
+};
+
+/// Its name in records.
+const TESTBED: &str = "sim";
 
 /// Bytes of frames that came out of the path.
 pub(super) struct Passed {
@@ -66,99 +72,87 @@ pub(super) fn failure_of(side: Side, error: &ProcessError) -> RunFailure {
 }
 
 /// What is known of a run whose endpoint gave up.
-pub(super) fn report_of_failure(failure: &RunFailure) -> Report {
+pub(super) fn observed_of_failure(failure: &RunFailure) -> Observed {
     let outcome = match failure {
-        RunFailure::Unsupported(role) => Outcome::Unsupported { role: role.clone() },
+        RunFailure::Unsupported(role) => {
+            Outcome::Unsupported { role: if role == "client" { Role::Client } else { Role::Server } }
+        }
         RunFailure::ServerEnded(_) => Outcome::ServerEnded,
         RunFailure::ClientFailed(_) => Outcome::ClientFailed,
-        other => Outcome::AgentFailed { error: other.to_string() },
+        other => Outcome::TestbedFailed { error: other.to_string() },
     };
-    Report { outcome, ..empty_report() }
+    Observed { outcome, ..Observed::nothing(TESTBED, SERVER_PORT) }
 }
 
-fn empty_report() -> Report {
-    Report {
-        outcome: Outcome::Done,
-        server: None,
-        client: None,
-        client_lifetime_ns: None,
-        cpu_use: None,
-        qdiscs: Vec::new(),
-        dropped_to_server: None,
-        thefts: None,
-        offloads: BTreeMap::new(),
-        taps: Vec::new(),
-        send_sizes: None,
-        cut: BTreeMap::new(),
-        lost_logs: Vec::new(),
-        drained: false,
-        kernel_release: "none: simulated".to_owned(),
-    }
-}
-
-/// What is known of a run that came to an end, but for its taps.
-pub(super) fn report_of(run: &Run, outcome: &transfer::Outcome, passed: &Passed) -> Report {
+/// What is known of a run that came to an end, except its taps.
+pub(super) fn observed_of(run: &Run, outcome: &transfer::Outcome, passed: &Passed) -> Observed {
     let lifetime = outcome.client_lifetime;
-    let wire = |interface: &str, kind: &str, account: &Account, bytes: u64| QdiscCounters {
-        packets: account.left as u32,
-        bytes,
-        drops: account.all_dropped() as u32,
-        backlog_packets: account.waiting.packets as u32,
-        backlog_bytes: account.waiting.bytes as u32,
-        ..counters("wire", interface, kind)
+    let host = |used: &HostUse, queues| HostSeen {
+        end: Some(ProcessEnd { exit_code: Some(0), ..process_end(None, used.busy) }),
+        cpu_use: Some(CpuUse {
+            of: CpuUser::Machine,
+            time: used.busy,
+            cpus: 1,
+            share: used.busy.as_nanos() as f64 / lifetime.as_nanos().max(1) as f64,
+        }),
+        queues,
+        offloads: None,
     };
-    let mut qdiscs = Vec::new();
-    let kind = Some(run.settings.hosts.server_qdisc).filter(|kind| *kind != QdiscKind::None).map(Word::word);
-    if let Some(kind) = kind {
-        let drops = outcome.server.queue_drops as u32;
-        qdiscs.push(QdiscCounters {
-            packets: outcome.to_client.entered as u32,
-            drops,
-            ..counters("server", HOST_INTERFACE, kind)
-        });
-    }
-    qdiscs.push(wire(TO_SERVER, "netem", &outcome.to_server, passed.to_server));
-    qdiscs.push(wire(TO_CLIENT, "tbf", &outcome.to_client, passed.to_client));
-    let end = |used: HostUse| Some(process_end(None, used.busy)).map(|end| ProcessEnd { exit_code: Some(0), ..end });
-    let lists_drops = !run.settings.path.drops_to_server.is_empty();
-    Report {
+    let is_listed = !run.settings.path.drops_to_server.is_empty();
+    let listed = is_listed.then(|| StageSeen {
+        packets_passed: outcome.to_server.entered,
+        drops: by_cause([(DropCause::Listed.name(), outcome.listed_drops)]),
+        ..StageSeen::new("drops", "list")
+    });
+    let line = stage("delay", "netem", &outcome.to_server, passed.to_server);
+    Observed {
         outcome: match outcome.end {
             End::Done => Outcome::Done,
             _ => Outcome::ClientTimeout,
         },
-        server: end(outcome.server),
-        client: end(outcome.client),
-        client_lifetime_ns: Some(lifetime.as_nanos()),
-        cpu_use: Some(cpu_use(outcome.server, outcome.client, lifetime)),
-        qdiscs,
-        dropped_to_server: lists_drops.then_some(outcome.listed_drops),
+        client_lifetime: Some(lifetime),
+        server: host(&outcome.server, server_queue(run, outcome).into_iter().collect()),
+        client: host(&outcome.client, Vec::new()),
+        path: PathSeen {
+            to_client: vec![stage("rate", "token_bucket", &outcome.to_client, passed.to_client)],
+            to_server: listed.into_iter().chain([line]).collect(),
+            offloads: BTreeMap::new(),
+        },
         drained: outcome.is_silent,
-        ..empty_report()
+        ..Observed::nothing(TESTBED, SERVER_PORT)
     }
 }
 
-/// Of two hosts with a CPU each, that of the busier one: it is what could limit the transfer.
-fn cpu_use(server: HostUse, client: HostUse, lifetime: Duration) -> CpuUse {
-    let time_ns = server.busy.max(client.busy).as_nanos();
-    let share = time_ns as f64 / lifetime.as_nanos().max(1) as f64;
-    CpuUse { of: CpuUser::Machine, time_ns, cpus: 1, share }
+/// What the model of the server's queueing discipline did; `None` where it has none.
+fn server_queue(run: &Run, outcome: &transfer::Outcome) -> Option<StageSeen> {
+    let (kind, cause) = match run.settings.hosts.server_qdisc {
+        QdiscKind::None => return None,
+        QdiscKind::PfifoFast => ("pfifo_fast", "queue_full"),
+        QdiscKind::Fq => ("fq", "horizon"),
+        QdiscKind::FqCodel => ("fq_codel", "queue_full"),
+        QdiscKind::Etf => ("etf", "send_time"),
+    };
+    Some(StageSeen {
+        packets_passed: outcome.to_client.entered,
+        drops: by_cause([(cause, outcome.server.queue_drops)]),
+        ..StageSeen::new(kind, kind)
+    })
 }
 
-/// Of a discipline at the root of an interface.
-fn counters(namespace: &str, interface: &str, kind: &str) -> QdiscCounters {
-    QdiscCounters {
-        namespace: namespace.to_owned(),
-        interface: interface.to_owned(),
-        kind: kind.to_owned(),
-        handle: "1:0".to_owned(),
-        packets: 0,
-        bytes: 0,
-        drops: 0,
-        overlimits: 0,
-        backlog_packets: 0,
-        backlog_bytes: 0,
-        own: BTreeMap::new(),
+/// A stage of the path, of which `bytes` of frames came out.
+fn stage(name: &str, kind: &str, account: &Account, bytes: u64) -> StageSeen {
+    StageSeen {
+        packets_passed: account.left,
+        bytes_passed: Some(bytes),
+        drops: by_cause(DropCause::ALL.map(|cause| (cause.name(), account.dropped(cause)))),
+        packets_waiting: account.waiting.packets,
+        bytes_waiting: account.waiting.bytes,
+        ..StageSeen::new(name, kind)
     }
+}
+
+fn by_cause<const COUNT: usize>(drops: [(&str, u64); COUNT]) -> BTreeMap<String, u64> {
+    drops.into_iter().filter(|(_, count)| *count > 0).map(|(cause, count)| (cause.to_owned(), count)).collect()
 }
 
 /// How an endpoint ended. Its CPU time is that of its simulated host: this machine's would be another in every run.
@@ -166,8 +160,9 @@ fn process_end(status: Option<ExitStatus>, busy: Duration) -> ProcessEnd {
     ProcessEnd {
         exit_code: status.and_then(|status| status.code()),
         signal: status.and_then(|status| status.signal()),
-        user_time_ns: busy.as_nanos(),
-        system_time_ns: 0,
+        user_time: busy,
+        system_time: Duration::default(),
+        resident_bytes: None,
         processes_left: 0,
         stray_files: Vec::new(),
     }

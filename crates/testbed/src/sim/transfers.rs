@@ -17,8 +17,10 @@ use quiclab_experiment::{
 use quiclab_orders::{
     addresses::{CLIENT_ADDRESS, CLIENT_ADDRESS_V6, CLIENT_MAC, SERVER_ADDRESS, SERVER_ADDRESS_V6, SERVER_MAC},
     contents::Contents,
-    places::QLOG,
-    report::Report,
+};
+use quiclab_record::{
+    Observed,
+    layout::{CAPTURE_FILE, QLOG_FOLDER},
 };
 use quiclab_sim::transfer::{
     End, Failed, Side, Transfer,
@@ -30,7 +32,7 @@ use super::{
     capture::{Address, Frames},
     process::{Process, ProcessError, Start},
     program::Program,
-    report::{Passed, failure_of, report_of, report_of_failure},
+    report::{Passed, failure_of, observed_of, observed_of_failure},
 };
 use crate::{
     certificates::{self, GUEST_EPOCH_SECONDS},
@@ -38,7 +40,6 @@ use crate::{
     contract::{SERVER_PORT, contents_seed, derive, environment, file_names},
     hash,
     perform::{Host, HostUse, Interrupted, Sides},
-    record::{CAPTURE_FILE, PATH_FILE},
     testbed::{Attempt, Place},
 };
 
@@ -91,9 +92,8 @@ pub fn versions(run: &Run, sides: Sides<Program>) -> Result<Versions> {
 /// Where something cannot be written or started, or an interruption.
 pub fn perform(run: &Run, sides: Sides<Program>, place: Place, host: &Host) -> Result<Attempt> {
     let transfer = Transferring { run, sides, work: place.work, record: place.draft, host };
-    let (report, failure, host_use) = transfer.transfer()?;
-    write(place.draft, PATH_FILE, &(serde_json::to_string_pretty(&report).context(PATH_FILE)? + "\n"))?;
-    Ok(Attempt { failure, report: Some(report), host_use })
+    let (observed, failure, host_use) = transfer.transfer()?;
+    Ok(Attempt { failure, observed: Some(observed), host_use })
 }
 
 /// A run under way.
@@ -109,7 +109,7 @@ struct Transferring<'a> {
 
 impl Transferring<'_> {
     /// Transfers, and writes the capture and what the endpoints said.
-    fn transfer(&self) -> Result<(Report, Option<RunFailure>, HostUse)> {
+    fn transfer(&self) -> Result<(Observed, Option<RunFailure>, HostUse)> {
         let settings = &self.run.settings;
         self.fill_folders()?;
         let transfer = transfer(self.run)?;
@@ -141,10 +141,10 @@ impl Transferring<'_> {
             }
             Err(Failed { side, error }) => {
                 let failure = failure_of(side, &error);
-                let report = report_of_failure(&failure);
+                let observed = observed_of_failure(&failure);
                 self.keep_logs()?;
                 frames.write(&self.record.join(CAPTURE_FILE), self.secrets()?.as_deref())?;
-                return Ok((report, Some(failure), HostUse::default()));
+                return Ok((observed, Some(failure), HostUse::default()));
             }
         };
         if outcome.end == End::Told {
@@ -178,8 +178,8 @@ impl Transferring<'_> {
         };
         let send_sizes = settings.tap.send_sizes.then(|| passed.lengths([&server.buffers, &client.buffers]));
         let taps = if settings.tap.enabled { frames.reports() } else { Vec::new() };
-        let report = Report { taps, send_sizes, ..report_of(self.run, &outcome, &passed) };
-        Ok((report, failure, host_use))
+        let observed = Observed { taps, send_sizes, ..observed_of(self.run, &outcome, &passed) };
+        Ok((observed, failure, host_use))
     }
 
     fn fill_folders(&self) -> Result<()> {
@@ -223,7 +223,7 @@ impl Transferring<'_> {
         set("HOME", folder.clone());
         set("SSLKEYLOGFILE", logs.join("keys.log"));
         if self.run.settings.tap.qlog {
-            let qlog = logs.join(QLOG);
+            let qlog = logs.join(QLOG_FOLDER);
             fs::create_dir_all(&qlog)?;
             set("QLOGDIR", qlog);
         }

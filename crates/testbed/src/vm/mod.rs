@@ -12,6 +12,7 @@ pub mod kernel_build;
 pub mod kernel_module;
 pub mod machine;
 pub mod monitor;
+pub mod observed;
 pub mod orders;
 pub mod priority;
 pub mod run;

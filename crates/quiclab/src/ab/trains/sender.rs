@@ -7,7 +7,8 @@ use std::{
 
 use anyhow::{Context, Result};
 use quiclab_metrics::{Analysis, AnalysisSettings};
-use quiclab_testbed::{contract::SERVER_PORT, measure::SENDER_TAP, record::Record};
+use quiclab_record::{Record, layout::SENDER_TAP};
+use quiclab_testbed::contract::SERVER_PORT;
 use quiclab_units::Time;
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, Observed, QuicForm, Role, Segment, Transport};
 

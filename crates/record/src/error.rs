@@ -1,0 +1,158 @@
+//! What can be wrong with a record.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+/// Why a record cannot be read or written. Each message names the file and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// A file that every record has is not there.
+    #[error("{}: the file is missing, so the record is not complete\n{}", path.display(), delete(folder))]
+    Missing {
+        /// The file.
+        path: PathBuf,
+        /// The record's folder.
+        folder: PathBuf,
+    },
+    /// There is no record at all.
+    #[error("{}: found no {}, expected the folder of a record\nhint: a record is a folder that quiclab run has written, with {0} in it", folder.display(), crate::layout::RUN_FILE)]
+    NoRecord {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A file cannot be read.
+    #[error("{}: {source}", path.display())]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file cannot be written.
+    #[error("{}: cannot be written: {source}{}", path.display(), room_hint(source))]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file is cut, damaged, or of another kind.
+    #[error("{}: {message}\n{}", path.display(), delete(folder))]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What was found and what was expected.
+        message: String,
+        /// The record's folder.
+        folder: PathBuf,
+    },
+    /// A file has another length than when it was written.
+    #[error("{}: found {found} bytes, expected {expected}: the file was cut or changed after it was written\n{}", path.display(), delete(folder))]
+    Length {
+        /// The file.
+        path: PathBuf,
+        /// Its length in bytes.
+        found: u64,
+        /// Its length when it was written.
+        expected: u64,
+        /// The record's folder.
+        folder: PathBuf,
+    },
+    /// A file belongs to another run.
+    #[error("{}: found the run {found}, expected {expected}: the file belongs to another record\n{}", path.display(), delete(folder))]
+    OtherRun {
+        /// The file.
+        path: PathBuf,
+        /// The identity in the file.
+        found: String,
+        /// The identity that the rest of the record has.
+        expected: String,
+        /// The record's folder.
+        folder: PathBuf,
+    },
+    /// The record is of a run of another kind.
+    #[error("{}: found a record of a {found}, expected one of a {expected}", path.display())]
+    OtherKind {
+        /// The file.
+        path: PathBuf,
+        /// Kind of the run in the file.
+        found: String,
+        /// Kind that was asked for.
+        expected: &'static str,
+    },
+    /// A newer version has written a file.
+    #[error(
+        "{}: found schema {found}, but quiclab {} reads schemas {oldest} to {newest}\nhint: {}",
+        path.display(), env!("CARGO_PKG_VERSION"), reader(made_by.as_deref())
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its schema.
+        found: u64,
+        /// The oldest that this version reads.
+        oldest: u32,
+        /// The newest that this version reads.
+        newest: u32,
+        /// The version of quiclab that has written the record, where that can be told.
+        made_by: Option<String>,
+    },
+    /// The capture cannot be measured.
+    #[error("{}: {message}\n{}", path.display(), delete(folder))]
+    Capture {
+        /// The capture.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+        /// The record's folder.
+        folder: PathBuf,
+    },
+    /// The file system cannot swap two folders in one step.
+    #[error("{}: its file system cannot replace a folder in one step: {source}\nhint: rm -r {0}, or use --out to move to another file system", path.display())]
+    NoExchange {
+        /// The folder that was to be replaced.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl RecordError {
+    /// The error of reading `path`, which is missing where the system says so.
+    pub(crate) fn reading(path: &Path, folder: &Path, source: io::Error) -> Self {
+        let (path, folder) = (path.to_path_buf(), folder.to_path_buf());
+        if source.kind() == io::ErrorKind::NotFound {
+            Self::Missing { path, folder }
+        } else {
+            Self::Read { path, source }
+        }
+    }
+
+    /// The error of writing `path`, for `map_err`.
+    pub(crate) fn writing(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_path_buf();
+        move |source| Self::Write { path, source }
+    }
+}
+
+fn delete(folder: &Path) -> String {
+    format!("hint: rm -r {} deletes the record; the command that made it makes it again", folder.display())
+}
+
+fn reader(made_by: Option<&str>) -> String {
+    match made_by {
+        Some(version) => format!("use quiclab {version}, which wrote this record, or a newer version"),
+        None => "use a newer version of quiclab".to_owned(),
+    }
+}
+
+fn room_hint(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            "\nhint: free some space, or use --out to move to another disk; complete records are kept"
+        }
+        _ => "",
+    }
+}

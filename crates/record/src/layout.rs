@@ -1,0 +1,142 @@
+//! Which files a record has. Each of them is listed in [`FILES`].
+
+/// The resolved run and what it was made with.
+pub const RUN_FILE: &str = "run.toml";
+/// Both taps: the one at the sender, and the one behind the bottleneck.
+pub const CAPTURE_FILE: &str = "wire.pcapng";
+/// What was seen of the run besides the packets: [`Observed`](crate::Observed).
+pub const PATH_FILE: &str = "path.json";
+/// The metrics and the warnings.
+pub const METRICS_FILE: &str = "metrics.json";
+/// The names and lengths of all files.
+pub const CONTENTS_FILE: &str = "contents.json";
+/// What the server said: its logs, its output, its TLS secrets.
+pub const SERVER_FOLDER: &str = "server";
+/// What the client said.
+pub const CLIENT_FOLDER: &str = "client";
+/// Of a failed run: why it failed.
+pub const FAILURE_FILE: &str = "failure.txt";
+/// Of a failed run: what is wrong with the files that the client stored. Absent where they are right.
+pub const WRONG_FILES_FILE: &str = "files.txt";
+/// Of a failed run in a virtual machine: what its console printed.
+pub const CONSOLE_FILE: &str = "console";
+
+/// Folder of an endpoint's qlog files, in the endpoint's folder.
+pub const QLOG_FOLDER: &str = "qlog";
+/// The send times that a server planned, in its folder.
+pub const PLANNED_FILE: &str = "planned.csv";
+/// TLS secrets, in an endpoint's folder.
+pub const KEYS_FILE: &str = "keys.log";
+
+/// Interface of the capture at the sender's egress.
+pub const SENDER_TAP: u32 = 0;
+/// Interface of the capture behind the bottleneck.
+pub const BOTTLENECK_TAP: u32 = 1;
+
+/// Schema of `run.toml` that this version writes.
+pub const RUN_SCHEMA: u32 = 2;
+/// Schema of `path.json` that this version writes.
+pub const PATH_SCHEMA: u32 = 2;
+/// Schema of `contents.json` that this version writes.
+pub const CONTENTS_SCHEMA: u32 = 1;
+
+/// A file or folder of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordFile {
+    /// Its name; folders end with a slash.
+    pub name: &'static str,
+    /// What it holds.
+    pub what: &'static str,
+    /// The schema that this version writes; `None` for formats that quiclab does not define.
+    pub schema: Option<u32>,
+    /// The oldest schema that this version reads.
+    pub oldest_schema: Option<u32>,
+    /// Whether `quiclab verify` compares it, byte for byte.
+    pub is_compared: bool,
+    /// Whether every record has it. The others belong to failed runs.
+    pub is_required: bool,
+}
+
+/// Every file of a record, in the order in which they are written.
+pub const FILES: &[RecordFile] = &[
+    RecordFile {
+        name: RUN_FILE,
+        what: "The run: its identity, every setting, every version.",
+        schema: Some(RUN_SCHEMA),
+        oldest_schema: Some(1),
+        is_compared: true,
+        is_required: true,
+    },
+    RecordFile {
+        name: "server/",
+        what: "What the server wrote: output, logs, qlog, TLS secrets, planned send times.",
+        schema: None,
+        oldest_schema: None,
+        is_compared: false,
+        is_required: true,
+    },
+    RecordFile {
+        name: "client/",
+        what: "The same of the client.",
+        schema: None,
+        oldest_schema: None,
+        is_compared: false,
+        is_required: true,
+    },
+    RecordFile {
+        name: CAPTURE_FILE,
+        what: "The packets at both taps, as pcapng, with the TLS secrets.",
+        schema: None,
+        oldest_schema: None,
+        is_compared: true,
+        is_required: true,
+    },
+    RecordFile {
+        name: PATH_FILE,
+        what: "What was seen besides the packets: how the endpoints ended, what the hosts used, what each stage of the path passed and dropped.",
+        schema: Some(PATH_SCHEMA),
+        oldest_schema: Some(1),
+        is_compared: true,
+        is_required: true,
+    },
+    RecordFile {
+        name: METRICS_FILE,
+        what: "The metrics and the warnings. Older schemas are measured again from the capture when they are read.",
+        schema: Some(quiclab_metrics::SCHEMA),
+        oldest_schema: Some(1),
+        is_compared: true,
+        is_required: true,
+    },
+    RecordFile {
+        name: CONTENTS_FILE,
+        what: "Names and lengths of all other files, by which a missing or cut one is noticed. Records of older versions have none.",
+        schema: Some(CONTENTS_SCHEMA),
+        oldest_schema: Some(1),
+        is_compared: false,
+        is_required: true,
+    },
+    RecordFile {
+        name: FAILURE_FILE,
+        what: "Why the run failed.",
+        schema: None,
+        oldest_schema: None,
+        is_compared: false,
+        is_required: false,
+    },
+    RecordFile {
+        name: WRONG_FILES_FILE,
+        what: "What is wrong with the files that the client stored.",
+        schema: None,
+        oldest_schema: None,
+        is_compared: false,
+        is_required: false,
+    },
+    RecordFile {
+        name: CONSOLE_FILE,
+        what: "What the console of the virtual machine printed.",
+        schema: None,
+        oldest_schema: None,
+        is_compared: false,
+        is_required: false,
+    },
+];

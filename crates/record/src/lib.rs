@@ -1,0 +1,35 @@
+//! The record of a run: a folder with everything that is known of it, the same on every testbed.
+//!
+//! Holds: which files there are ([`layout`]), what stands in them ([`RunFile`], [`Observed`]), how a record is written aside and put in its
+//! place ([`Records`], [`Draft`]), how it is read and what can be wrong with it ([`Record`], [`RecordError`]), older schemas, and how its metrics
+//! follow from its capture ([`measure`]). Does not contain: testbeds, what an agent or a simulator says of itself, reports.
+//!
+//! Writing, in this order: [`Records::begin`]; the testbed writes the capture and the endpoints' files into [`Draft::folder`];
+//! [`Draft::finish_transfer`]. Reading: [`Records::names`], [`Records::load`]. docs/reference/record.md describes every file and field.
+
+mod contents;
+mod error;
+mod json;
+pub mod layout;
+pub mod linux;
+pub mod measure;
+mod migrate;
+mod nanoseconds;
+mod observed;
+mod record;
+mod records;
+mod replace;
+mod run_file;
+mod sender_log;
+
+pub use contents::Contents;
+pub use error::RecordError;
+pub use observed::{
+    CpuUse, CpuUser, HostSeen, LostLog, MOST_STRAY_FILES, Observed, Offloads, Outcome, PathSeen, ProcessEnd, StageSeen,
+    TapRole, TapSeen, Thefts,
+};
+pub use record::{Record, read_observed};
+pub use records::{ASIDE, Draft, Records, differences, key, link_below};
+pub use replace::{exchange, put_in_place};
+pub use run_file::{RecordedRun, RunFile};
+pub use sender_log::{congestion_windows, qlog_files};

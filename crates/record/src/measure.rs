@@ -1,0 +1,195 @@
+//! From the files of a record to its metrics, and what to look at before trusting them.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    path::Path,
+};
+
+use quiclab_experiment::{
+    run::{Pacing, Run},
+    stack::Role,
+};
+use quiclab_metrics::{
+    AnalysisSettings, Observation, Plan, PlannedListError, PlannedTimes, RunMetrics, WarningCode, WindowChanges,
+    analyze, measure,
+};
+use quiclab_wire::{CaptureReader, Dissector, DissectorSettings};
+
+use crate::{
+    MOST_STRAY_FILES, Observed, RecordError, TapRole,
+    layout::{CAPTURE_FILE, PLANNED_FILE, SERVER_FOLDER},
+    sender_log::{SenderLogs, sender_logs},
+};
+pub use crate::{layout::SENDER_TAP, sender_log::congestion_windows};
+
+/// Share of the buffers that may come without a rate.
+const MOST_UNPACED: f64 = 0.05;
+/// The metrics that only the sender's own log has.
+const OF_WINDOWS: [&str; 2] = ["congestion_window_reductions", "congestion_window_restorations"];
+/// The metrics that only the sender's list of planned send times has.
+const OF_PLANNED_TIMES: [&str; 2] = ["precision_sd_ns", "precision_samples"];
+
+/// Measures the capture of the transfer in `folder`.
+///
+/// # Errors
+/// Where the capture or the folder of logs cannot be read.
+pub fn measure_record(folder: &Path, run: &Run, observed: &Observed) -> Result<RunMetrics, RecordError> {
+    let response_bytes = Some(run.settings.workload.all_bytes());
+    let (plan, unread) = planned(folder)?;
+    let logs = sender_logs(folder)?;
+    let lost = lost_logs(observed);
+    // A log of which a part is missing cannot tell when slow start ended.
+    let is_complete = logs.unread.is_empty() && lost.is_none();
+    let log = logs.longest.as_ref().filter(|_| is_complete);
+    let settings = AnalysisSettings {
+        train_threshold: run.settings.analysis.train_threshold,
+        response_bytes,
+        plans: plan.into_iter().collect(),
+        slow_start_log: log.and_then(|log| log.slow_start.first_packet_behind()),
+        ..AnalysisSettings::default()
+    };
+    let dissector =
+        Dissector::new(DissectorSettings { server_port: Some(observed.server_port), interfaces_are_one_tap: false });
+    let path = folder.join(CAPTURE_FILE);
+    let unreadable =
+        |message: String| RecordError::Capture { path: path.clone(), message, folder: folder.to_path_buf() };
+    let file = File::open(&path).map_err(|error| RecordError::reading(&path, folder, error))?;
+    let reader = CaptureReader::new(file).map_err(|error| unreadable(error.to_string()))?;
+    let analysis =
+        analyze(reader, dissector, settings, &mut |_, _, _| {}).map_err(|error| unreadable(error.to_string()))?;
+    let losses = observed.taps.iter().map(|tap| (tap.role.interface_name().to_owned(), tap.packets_lost));
+    let observation = Observation {
+        sender_tap: observed.interface_of(TapRole::Sender).unwrap_or(SENDER_TAP),
+        bottleneck_tap: observed.interface_of(TapRole::BehindBottleneck),
+        response_bytes,
+        client_lifetime: observed.client_lifetime,
+        queue_drops_packets: observed.drops_to_client(),
+        capture_losses_packets: losses.collect::<BTreeMap<_, _>>(),
+        cpu_busy_share: observed.busy_share(),
+        ..Observation::of_port(observed.server_port)
+    };
+    let mut metrics = measure(&analysis, &observation);
+    measure_logs(run, &logs, lost.as_deref(), &mut metrics);
+    warn_of_planned_times(observed, unread, lost.as_deref(), &mut metrics);
+    warn_of_send_times(run, observed, &mut metrics);
+    warn_of_endpoints(observed, &mut metrics);
+    Ok(metrics)
+}
+
+/// The send times that the server planned, from its own list, if it wrote one; or what is wrong with that.
+fn planned(folder: &Path) -> Result<(Option<Plan>, Option<PlannedListError>), RecordError> {
+    let path = folder.join(SERVER_FOLDER).join(PLANNED_FILE);
+    if !path.is_file() {
+        return Ok((None, None));
+    }
+    let text = fs::read(&path).map_err(|error| RecordError::reading(&path, folder, error))?;
+    Ok(match PlannedTimes::of_list(&String::from_utf8_lossy(&text)) {
+        Ok(times) => {
+            let sender = quiclab_wire::Role::Server;
+            (Some(Plan { sender, original_destination_connection_id: None, times }), None)
+        }
+        Err(error) => (None, Some(error)),
+    })
+}
+
+/// What is missing of the server's logs; `None` where all of them are there.
+fn lost_logs(observed: &Observed) -> Option<String> {
+    let of_server = |name: &&String| name.starts_with("server/qlog/");
+    let cut = observed.cut_files.keys().filter(of_server).map(|name| format!("{name} was cut"));
+    let lost = observed.lost_logs.iter().filter(|lost| lost.role == Role::Server).map(|lost| lost.what.clone());
+    let all: Vec<_> = cut.chain(lost).collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// What only the sender's own log knows.
+fn measure_logs(run: &Run, logs: &SenderLogs, lost: Option<&str>, metrics: &mut RunMetrics) {
+    if !logs.unread.is_empty() {
+        let reason = format!("the sender's log could not be read: {}", logs.unread.join("; "));
+        metrics.make_null(WarningCode::QlogUnread, &reason, &OF_WINDOWS);
+        return;
+    }
+    if let Some(lost) = lost.filter(|_| run.settings.tap.qlog) {
+        metrics.make_null(WarningCode::LogCut, &format!("the sender's log is not complete: {lost}"), &OF_WINDOWS);
+        return;
+    }
+    if let Some(log) = &logs.longest {
+        let changes = WindowChanges::of(log.windows.iter().map(|(_, bytes)| *bytes));
+        metrics.metrics.congestion_window_reductions = Some(changes.reductions);
+        metrics.metrics.congestion_window_restorations = Some(changes.restorations);
+    }
+}
+
+/// What is wrong with the list of planned send times.
+fn warn_of_planned_times(
+    observed: &Observed,
+    unread: Option<PlannedListError>,
+    lost: Option<&str>,
+    metrics: &mut RunMetrics,
+) {
+    let name = format!("{SERVER_FOLDER}/{PLANNED_FILE}");
+    if let Some(error) = unread {
+        let reason = format!("the planned send times could not be read: {name}: {error}");
+        metrics.make_null(WarningCode::PlannedTimesUnread, &reason, &OF_PLANNED_TIMES);
+    } else if let Some(bytes) = observed.cut_files.get(&name) {
+        let reason = format!("the planned send times are not complete: {name} was cut by {bytes} bytes");
+        metrics.make_null(WarningCode::LogCut, &reason, &OF_PLANNED_TIMES);
+    } else if let Some(lost) = lost.filter(|_| metrics.metrics.precision_samples.is_some()) {
+        let reason = format!("the planned send times may not be complete: {lost}");
+        metrics.make_null(WarningCode::LogCut, &reason, &OF_PLANNED_TIMES);
+    }
+}
+
+/// What the server's own queue did that the settings did not ask for.
+fn warn_of_send_times(run: &Run, observed: &Observed, metrics: &mut RunMetrics) {
+    for queue in observed.server.queues.iter().filter(|queue| queue.all_drops() > 0) {
+        let causes: Vec<_> = queue.drops.iter().map(|(cause, count)| format!("{cause}: {count}")).collect();
+        let message = format!(
+            "{} at the server dropped {} packets ({}), which never reached the tap",
+            queue.kind,
+            queue.all_drops(),
+            causes.join(", ")
+        );
+        metrics.warn(WarningCode::ServerQueueDrops, message);
+    }
+    for queue in observed.server.queues.iter().chain(&observed.client.queues) {
+        let count = |name: &str| queue.counts.get(name).copied().unwrap_or(0);
+        let (buffers, unpaced) = (count("buffers"), count("unpaced"));
+        // Until the first sample of the round-trip time there is no rate.
+        if unpaced as f64 > MOST_UNPACED * buffers as f64 {
+            let message =
+                format!("{unpaced} of {buffers} buffers came without a rate, and their packets left back to back");
+            metrics.warn(WarningCode::SegmentsNotPaced, message);
+        }
+    }
+    let hands_over = run.settings.stack.pacing == Pacing::Txtime;
+    let is_withheld =
+        metrics.withheld.iter().any(|withheld| withheld.metrics.iter().any(|name| name == OF_PLANNED_TIMES[1]));
+    if hands_over && metrics.metrics.precision_samples.is_none() && !is_withheld {
+        let message = "the stack writes no list of its planned send times: precision is not measured".to_owned();
+        metrics.warn(WarningCode::PlannedTimesMissing, message);
+    }
+}
+
+/// What an endpoint did that it should not have done, and that does not make the run fail.
+fn warn_of_endpoints(observed: &Observed, metrics: &mut RunMetrics) {
+    for (role, host) in [("server", &observed.server), ("client", &observed.client)] {
+        let Some(end) = &host.end else { continue };
+        if end.processes_left > 0 {
+            let message = format!("the {role} had ended and left {} processes behind", end.processes_left);
+            metrics.warn(WarningCode::ProcessesLeft, message);
+        }
+        if !end.stray_files.is_empty() {
+            let more = if end.stray_files.len() < MOST_STRAY_FILES { "" } else { ", and perhaps more" };
+            let message = format!("the {role} wrote outside of its folders: {}{more}", end.stray_files.join(", "));
+            metrics.warn(WarningCode::StrayFiles, message);
+        }
+    }
+    for (name, bytes) in &observed.cut_files {
+        metrics.warn(WarningCode::LogCut, format!("{name}: the last {bytes} bytes were not kept"));
+    }
+    for lost in &observed.lost_logs {
+        let role = quiclab_experiment::run::word(&lost.role);
+        metrics.warn(WarningCode::LogCut, format!("{role}: {}", lost.what));
+    }
+}

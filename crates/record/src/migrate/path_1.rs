@@ -1,0 +1,253 @@
+//! `path.json` before it had a schema: what the agent in the guest answered, with the names of Linux. Simulated transfers took its shape.
+//!
+//! Fields that were added over time have a default.
+
+use std::collections::BTreeMap;
+
+use quiclab_experiment::{quantity, stack::Role};
+use quiclab_units::Duration;
+use serde::Deserialize;
+
+use crate::{
+    CpuUse, CpuUser, HostSeen, LostLog, Observed, Offloads, Outcome, PathSeen, ProcessEnd, StageSeen, TapRole, TapSeen,
+    Thefts,
+    linux::{Discipline, stages_of_nested},
+};
+
+/// The server's port, which was always the same.
+const SERVER_PORT: u16 = 443;
+/// What stood in `kernel_release` of simulated transfers.
+const NO_KERNEL: &str = "none: simulated";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Report {
+    outcome: OldOutcome,
+    server: Option<OldEnd>,
+    client: Option<OldEnd>,
+    #[serde(with = "quantity::option")]
+    client_lifetime: Option<Duration>,
+    busy_share: Option<f64>,
+    qdiscs: Vec<Qdisc>,
+    #[serde(default)]
+    dropped_to_server: Option<u64>,
+    #[serde(default)]
+    thefts: Option<Taken>,
+    offloads: BTreeMap<String, Offloads>,
+    taps: Vec<OldTap>,
+    #[serde(default)]
+    send_sizes: Option<BTreeMap<u32, u64>>,
+    #[serde(default)]
+    cut: BTreeMap<String, u64>,
+    #[serde(default)]
+    lost_logs: Vec<String>,
+    drained: bool,
+    kernel_release: String,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum OldOutcome {
+    Done,
+    Unsupported { role: Role },
+    ServerEnded,
+    NeverListened,
+    ClientTimeout,
+    ClientFailed,
+    AgentFailed { error: String },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OldEnd {
+    exit_code: Option<i32>,
+    signal: Option<i32>,
+    #[serde(with = "quantity")]
+    user_time: Duration,
+    #[serde(with = "quantity")]
+    system_time: Duration,
+    #[serde(default)]
+    processes_left: u32,
+    #[serde(default)]
+    stray_files: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Qdisc {
+    namespace: String,
+    interface: String,
+    kind: String,
+    handle: String,
+    packets: u64,
+    bytes: u64,
+    drops: u64,
+    overlimits: u64,
+    backlog_packets: u64,
+    backlog_bytes: u64,
+    #[serde(default)]
+    own: BTreeMap<String, u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OldTap {
+    name: String,
+    snaplen: Option<u32>,
+    packets_seen: u64,
+    packets_lost: u64,
+    #[serde(rename = "block_bytes")]
+    _block_bytes: u64,
+    #[serde(rename = "blocks_used")]
+    _blocks_used: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Taken {
+    count: u64,
+    #[serde(with = "quantity")]
+    time: Duration,
+}
+
+impl Report {
+    pub(super) fn convert(self) -> Observed {
+        let is_simulated = self.is_simulated();
+        let path = self.path();
+        let host = |namespace: &str, end: &Option<OldEnd>| HostSeen {
+            end: end.as_ref().map(OldEnd::convert),
+            cpu_use: self.cpu_use(),
+            queues: self.nested(namespace, "eth0", |qdisc| qdisc.kind.as_str()),
+            offloads: self.offloads.get(&format!("{namespace}/eth0")).copied(),
+        };
+        let (server, client) = (host("server", &self.server), host("client", &self.client));
+        Observed {
+            kernel_release: (!is_simulated).then_some(self.kernel_release),
+            outcome: self.outcome.convert(),
+            client_lifetime: self.client_lifetime,
+            server,
+            client,
+            path,
+            taps: (0..).zip(self.taps).map(|(interface, tap)| tap.convert(interface)).collect(),
+            thefts: self.thefts.map(|taken| Thefts { count: taken.count, time: taken.time }),
+            send_sizes: self.send_sizes,
+            cut_files: self.cut,
+            lost_logs: self.lost_logs.iter().map(|text| lost_log(text)).collect(),
+            drained: self.drained,
+            ..Observed::nothing(if is_simulated { "sim" } else { "vm" }, SERVER_PORT)
+        }
+    }
+
+    /// The share was that of the guest's single CPU, or of the busier of two simulated hosts.
+    fn cpu_use(&self) -> Option<CpuUse> {
+        let (share, lifetime) = (self.busy_share?, self.client_lifetime?);
+        let time = Duration::from_nanos((share.max(0.0) * lifetime.as_nanos() as f64).round() as u64);
+        Some(CpuUse { of: CpuUser::Machine, time, cpus: 1, share })
+    }
+
+    fn is_simulated(&self) -> bool {
+        self.kernel_release == NO_KERNEL
+    }
+
+    fn path(&self) -> PathSeen {
+        let name = |qdisc: &Qdisc| match qdisc.kind.as_str() {
+            "tbf" => "rate",
+            _ => "delay",
+        };
+        // A packet passes the innermost discipline first.
+        let stages = |interface| self.nested("wire", interface, name).into_iter().rev().collect::<Vec<_>>();
+        let back = stages("to-server");
+        let dropped = self.dropped_to_server.map(|count| StageSeen {
+            packets_passed: back.first().map_or(0, StageSeen::packets_entered),
+            drops: (count > 0).then(|| ("listed".to_owned(), count)).into_iter().collect(),
+            ..StageSeen::new("drops", "list")
+        });
+        let offloads = self.offloads.iter().filter_map(|(name, offloads)| {
+            let direction = name.strip_prefix("wire/")?.replace('-', "_");
+            Some((direction, *offloads))
+        });
+        PathSeen {
+            to_client: stages("to-client"),
+            to_server: dropped.into_iter().chain(back).collect(),
+            offloads: offloads.collect(),
+        }
+    }
+
+    /// What stood on an interface, the outermost discipline first.
+    fn nested<'a>(&'a self, namespace: &str, interface: &str, name: impl Fn(&'a Qdisc) -> &'a str) -> Vec<StageSeen> {
+        let mut there: Vec<_> =
+            self.qdiscs.iter().filter(|qdisc| qdisc.namespace == namespace && qdisc.interface == interface).collect();
+        // "1:0" is the root, and has "2:0" in it.
+        there.sort_by_key(|qdisc| qdisc.handle.split(':').next().and_then(|major| u32::from_str_radix(major, 16).ok()));
+        let names: Vec<_> = there.iter().map(|qdisc| name(qdisc)).collect();
+        let disciplines: Vec<_> = there.iter().map(|qdisc| qdisc.convert(self.is_simulated())).collect();
+        stages_of_nested(&disciplines, &names)
+    }
+}
+
+impl OldOutcome {
+    fn convert(self) -> Outcome {
+        match self {
+            Self::Done => Outcome::Done,
+            Self::Unsupported { role } => Outcome::Unsupported { role },
+            Self::ServerEnded => Outcome::ServerEnded,
+            Self::NeverListened => Outcome::NeverListened,
+            Self::ClientTimeout => Outcome::ClientTimeout,
+            Self::ClientFailed => Outcome::ClientFailed,
+            Self::AgentFailed { error } => Outcome::TestbedFailed { error },
+        }
+    }
+}
+
+impl OldEnd {
+    fn convert(&self) -> ProcessEnd {
+        ProcessEnd {
+            exit_code: self.exit_code,
+            signal: self.signal,
+            user_time: self.user_time,
+            system_time: self.system_time,
+            resident_bytes: None,
+            processes_left: self.processes_left,
+            stray_files: self.stray_files.clone(),
+        }
+    }
+}
+
+impl Qdisc {
+    fn convert(&self, is_simulated: bool) -> Discipline {
+        Discipline {
+            kind: match self.kind.as_str() {
+                // The simulator's bucket counted the drops of the delay line in it, whatever their cause.
+                "tbf" if is_simulated => "token_bucket".to_owned(),
+                kind => kind.to_owned(),
+            },
+            packets: self.packets,
+            bytes: self.bytes,
+            drops: self.drops,
+            overlimits: self.overlimits,
+            backlog_packets: self.backlog_packets,
+            backlog_bytes: self.backlog_bytes,
+            own: self.own.clone(),
+        }
+    }
+}
+
+impl OldTap {
+    fn convert(self, interface: u32) -> TapSeen {
+        TapSeen {
+            role: if self.name == "sender" { TapRole::Sender } else { TapRole::BehindBottleneck },
+            interface,
+            snaplen: self.snaplen,
+            packets_seen: self.packets_seen,
+            packets_lost: self.packets_lost,
+        }
+    }
+}
+
+/// They began with the role.
+fn lost_log(text: &str) -> LostLog {
+    match text.strip_prefix("client: ") {
+        Some(what) => LostLog { role: Role::Client, what: what.to_owned() },
+        None => LostLog { role: Role::Server, what: text.strip_prefix("server: ").unwrap_or(text).to_owned() },
+    }
+}

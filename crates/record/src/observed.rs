@@ -1,0 +1,331 @@
+//! What was seen of a run besides its packets: `path.json`. The same on every testbed.
+//!
+//! A field is null, or a list is empty, where the testbed could not see it. Lengths are bytes, times are integer nanoseconds.
+
+use std::collections::BTreeMap;
+
+use quiclab_experiment::stack::Role;
+use quiclab_units::Duration;
+use serde::{Deserialize, Serialize};
+
+use crate::{layout::PATH_SCHEMA, nanoseconds};
+
+/// More stray files than these are not named.
+pub const MOST_STRAY_FILES: usize = 20;
+
+/// What was seen of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Observed {
+    /// Version of this layout: [`PATH_SCHEMA`].
+    pub schema: u32,
+    /// Name of the testbed that saw it, such as `vm`.
+    pub testbed: String,
+    /// Kernel release of the hosts; `None` where they have no kernel.
+    pub kernel_release: Option<String>,
+    /// What became of the run.
+    pub outcome: Outcome,
+    /// UDP or TCP port of the server.
+    pub server_port: u16,
+    /// From the client's start to its end.
+    #[serde(rename = "client_lifetime_ns", with = "nanoseconds::option")]
+    pub client_lifetime: Option<Duration>,
+    /// The server's host.
+    pub server: HostSeen,
+    /// The client's host.
+    pub client: HostSeen,
+    /// What became of the packets between the hosts.
+    pub path: PathSeen,
+    /// The taps, in the order of the capture's interfaces.
+    pub taps: Vec<TapSeen>,
+    /// Time that was taken from the CPU; `None` where the run did not ask for it.
+    pub thefts: Option<Thefts>,
+    /// Lengths of what the hosts' kernels were given to send, in bytes with Ethernet header and before segmentation, and how often each
+    /// occurred; `None` where the run did not ask for it.
+    pub send_sizes: Option<BTreeMap<u32, u64>>,
+    /// Files that were cut, by their names in the record, with the number of bytes that are missing at their ends.
+    pub cut_files: BTreeMap<String, u64>,
+    /// What else is missing of the endpoints' logs.
+    pub lost_logs: Vec<LostLog>,
+    /// True where no packet was on its way when the counters were read.
+    pub drained: bool,
+}
+
+/// What became of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Outcome {
+    /// The client ended with 0.
+    Done,
+    /// An endpoint exited with 127: it does not support a setting or test case.
+    Unsupported {
+        /// Which endpoint.
+        role: Role,
+    },
+    /// The server ended before the client did.
+    ServerEnded,
+    /// The server did not listen in time.
+    NeverListened,
+    /// The client did not end in time.
+    ClientTimeout,
+    /// The client exited with another status.
+    ClientFailed,
+    /// The testbed itself could not perform the run.
+    TestbedFailed {
+        /// Why.
+        error: String,
+    },
+}
+
+/// What was seen of one host and its endpoint.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostSeen {
+    /// How the endpoint's process ended; `None` where it was not started, or its end is not known.
+    pub end: Option<ProcessEnd>,
+    /// CPU time used during the client's lifetime. Where one machine is both hosts, both have the same.
+    pub cpu_use: Option<CpuUse>,
+    /// The host's own queueing disciplines, the outermost first. Their drops are separate: each counts what it dropped itself.
+    pub queues: Vec<StageSeen>,
+    /// Offloads of the host's network card, as found after they were set.
+    pub offloads: Option<Offloads>,
+}
+
+/// CPU time used during the client's lifetime.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CpuUse {
+    /// Whose time it is.
+    pub of: CpuUser,
+    /// CPU time, summed over all CPUs.
+    #[serde(rename = "time_ns", with = "nanoseconds")]
+    pub time: Duration,
+    /// CPUs that the machine has.
+    pub cpus: u32,
+    /// The time as a share of what all CPUs together could have used, 0 to 1. One busy core of four is 0.25.
+    pub share: f64,
+}
+
+/// Whose CPU time was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CpuUser {
+    /// Everything on the machine, kernel included.
+    Machine,
+    /// The endpoints and the processes they started.
+    Endpoints,
+}
+
+/// How an endpoint's process ended, and what it used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProcessEnd {
+    /// Exit status; `None` where a signal ended it.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// CPU time in user mode. Of simulated hosts, the time that the model took for the endpoint's calls and packets.
+    #[serde(rename = "user_time_ns", with = "nanoseconds")]
+    pub user_time: Duration,
+    /// CPU time in the kernel.
+    #[serde(rename = "system_time_ns", with = "nanoseconds")]
+    pub system_time: Duration,
+    /// Largest resident memory in bytes.
+    pub resident_bytes: Option<u64>,
+    /// Other processes of the endpoint that were still there after it had ended.
+    pub processes_left: u32,
+    /// Files it wrote outside of its folders, in order; at most [`MOST_STRAY_FILES`].
+    pub stray_files: Vec<String>,
+}
+
+/// What became of the packets between the hosts, by direction.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PathSeen {
+    /// The stages from the server to the client, in the order in which packets pass them.
+    pub to_client: Vec<StageSeen>,
+    /// The stages from the client to the server.
+    pub to_server: Vec<StageSeen>,
+    /// Offloads of the cards on the path, by the name of the direction that they send into, as found after they were set.
+    pub offloads: BTreeMap<String, Offloads>,
+}
+
+/// What one stage of a path, or one queue of a host, did to packets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StageSeen {
+    /// Name of the stage, such as `rate`; unique within its direction.
+    pub name: String,
+    /// What implements it, such as `tbf` (a queueing discipline of Linux) or `token_bucket` (a stage of the simulator).
+    pub kind: String,
+    /// Packets that left it.
+    pub packets_passed: u64,
+    /// Bytes of their frames; `None` where they were not counted.
+    pub bytes_passed: Option<u64>,
+    /// Packets that it dropped, by cause, such as `queue_full`. Causes without packets are absent.
+    pub drops: BTreeMap<String, u64>,
+    /// Packets that were waiting in it at the end.
+    pub packets_waiting: u64,
+    /// Bytes of their frames.
+    pub bytes_waiting: u64,
+    /// What only this kind counts, by name.
+    pub counts: BTreeMap<String, u64>,
+}
+
+/// What a tap says of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TapSeen {
+    /// Where it was.
+    pub role: TapRole,
+    /// Number of its interface in the capture.
+    pub interface: u32,
+    /// Bytes kept of each packet; `None` where packets are kept whole.
+    pub snaplen: Option<u32>,
+    /// Packets that passed it.
+    pub packets_seen: u64,
+    /// Packets of these that are not in the capture, because there was no room.
+    pub packets_lost: u64,
+}
+
+/// Where a tap was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TapRole {
+    /// At the server's egress, behind its queueing discipline and any segmentation.
+    Sender,
+    /// Behind the bottleneck, before the client.
+    BehindBottleneck,
+}
+
+/// Offloads of a network card that decide what a tap sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Offloads {
+    /// Transmit checksums are left to the card.
+    pub transmit_checksum: bool,
+    /// TCP segmentation is left to the card.
+    pub tcp_segmentation: bool,
+    /// Segmentation happens in software, just before the card.
+    pub generic_segmentation: bool,
+    /// UDP segmentation is left to the card.
+    pub udp_segmentation: bool,
+}
+
+/// Time that was taken from the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Thefts {
+    /// How often.
+    pub count: u64,
+    /// For how long in total.
+    #[serde(rename = "time_ns", with = "nanoseconds")]
+    pub time: Duration,
+}
+
+/// Logs of an endpoint that are not in the record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LostLog {
+    /// Whose logs they are.
+    pub role: Role,
+    /// What is missing, in a sentence.
+    pub what: String,
+}
+
+impl Observed {
+    /// Nothing seen yet, on this testbed.
+    pub fn nothing(testbed: &str, server_port: u16) -> Self {
+        Self {
+            schema: PATH_SCHEMA,
+            testbed: testbed.to_owned(),
+            kernel_release: None,
+            outcome: Outcome::Done,
+            server_port,
+            client_lifetime: None,
+            server: HostSeen::default(),
+            client: HostSeen::default(),
+            path: PathSeen::default(),
+            taps: Vec::new(),
+            thefts: None,
+            send_sizes: None,
+            cut_files: BTreeMap::new(),
+            lost_logs: Vec::new(),
+            drained: false,
+        }
+    }
+
+    /// Packets that the path towards the client dropped, by its own counters; `None` where nothing was counted.
+    pub fn drops_to_client(&self) -> Option<u64> {
+        let stages = &self.path.to_client;
+        (!stages.is_empty()).then(|| stages.iter().map(StageSeen::all_drops).sum())
+    }
+
+    /// The larger CPU share of both hosts, which is what can limit a transfer.
+    pub fn busy_share(&self) -> Option<f64> {
+        let used = [self.server.cpu_use, self.client.cpu_use];
+        used.into_iter().flatten().map(|used| used.share).max_by(f64::total_cmp)
+    }
+
+    /// The host of this role.
+    pub fn host(&self, role: Role) -> &HostSeen {
+        match role {
+            Role::Server => &self.server,
+            Role::Client => &self.client,
+        }
+    }
+
+    /// Interface of the tap in this role; `None` where there was none.
+    pub fn interface_of(&self, role: TapRole) -> Option<u32> {
+        self.taps.iter().find(|tap| tap.role == role).map(|tap| tap.interface)
+    }
+
+    /// The text of `path.json`: indented, fields in the order of declaration, a newline at the end. Equal values give equal bytes.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("string keys, and values that JSON has") + "\n"
+    }
+}
+
+impl HostSeen {
+    /// The packets that the host's own queues dropped, and those that left them; `None` where it has no queue.
+    pub fn queue_drops_and_passed(&self) -> Option<(u64, u64)> {
+        let outermost = self.queues.first()?;
+        Some((self.queues.iter().map(StageSeen::all_drops).sum(), outermost.packets_passed))
+    }
+}
+
+impl StageSeen {
+    /// A stage that has seen nothing.
+    pub fn new(name: &str, kind: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            packets_passed: 0,
+            bytes_passed: None,
+            drops: BTreeMap::new(),
+            packets_waiting: 0,
+            bytes_waiting: 0,
+            counts: BTreeMap::new(),
+        }
+    }
+
+    /// Packets that went in: those that left, were dropped, or were still waiting.
+    pub fn packets_entered(&self) -> u64 {
+        self.packets_passed + self.all_drops() + self.packets_waiting
+    }
+
+    /// Packets dropped for any cause.
+    pub fn all_drops(&self) -> u64 {
+        self.drops.values().sum()
+    }
+}
+
+impl TapRole {
+    /// Name of the interface in the capture.
+    pub fn interface_name(self) -> &'static str {
+        match self {
+            Self::Sender => "sender",
+            Self::BehindBottleneck => "behind-bottleneck",
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! A complete record, as it is read.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use quiclab_experiment::id_of_folder;
+use quiclab_metrics::{RunMetrics, SCHEMA};
+
+use crate::{
+    Contents, Observed, RecordError, RunFile, json,
+    layout::{CAPTURE_FILE, METRICS_FILE, PATH_FILE, PATH_SCHEMA, RUN_FILE},
+    measure::measure_record,
+    migrate,
+};
+
+/// A complete record of a transfer.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// `run.toml`.
+    pub run: RunFile,
+    /// `path.json`.
+    pub observed: Observed,
+    /// `metrics.json`.
+    pub metrics: RunMetrics,
+}
+
+impl Record {
+    /// Reads the record in `folder`. Files of older schemas are converted, and older metrics measured again from the capture; the record itself
+    /// stays as it is.
+    ///
+    /// # Errors
+    /// Where a file is missing, cut, damaged, of another record, or of a newer version: the message names it.
+    pub fn load(folder: &Path) -> Result<Self, RecordError> {
+        if !folder.join(RUN_FILE).is_file() && !Self::has_any_file(folder) {
+            return Err(RecordError::NoRecord { folder: folder.to_path_buf() });
+        }
+        let run = RunFile::read(folder)?;
+        let made_by = run.versions.get("quiclab").map(String::as_str);
+        let contents = Contents::check(folder, made_by)?;
+        let named = folder.file_name().and_then(|name| id_of_folder(name.to_str()?));
+        if let Some(expected) = named.filter(|id| *id != run.id) {
+            return Err(RecordError::OtherRun {
+                path: folder.join(RUN_FILE),
+                found: run.id,
+                expected: expected.to_owned(),
+                folder: folder.to_path_buf(),
+            });
+        }
+        let observed = read_observed(folder, made_by)?;
+        let capture = folder.join(CAPTURE_FILE);
+        // A record that notes lengths has had its capture checked.
+        if contents.is_none() && !capture.is_file() {
+            return Err(RecordError::Missing { path: capture, folder: folder.to_path_buf() });
+        }
+        let path = folder.join(METRICS_FILE);
+        let text = fs::read_to_string(&path).map_err(|error| RecordError::reading(&path, folder, error))?;
+        let metrics = if json::schema_of(&text, &path, folder, SCHEMA, made_by)? < u64::from(SCHEMA) {
+            measure_record(folder, &run.run, &observed)?
+        } else {
+            RunMetrics::from_json(&text).map_err(|error| RecordError::Malformed {
+                path,
+                message: first_line(&error),
+                folder: folder.to_path_buf(),
+            })?
+        };
+        Ok(Self { folder: folder.to_path_buf(), run, observed, metrics })
+    }
+
+    /// Where the capture is.
+    pub fn capture(&self) -> PathBuf {
+        self.folder.join(CAPTURE_FILE)
+    }
+
+    /// True where the folder has at least one of the files that only records have.
+    pub(crate) fn has_any_file(folder: &Path) -> bool {
+        [RUN_FILE, PATH_FILE, METRICS_FILE].iter().any(|name| folder.join(name).exists())
+    }
+}
+
+/// Reads `path.json` of a record, or of what is known of a failed run; an older schema is converted. `made_by`: the version of quiclab that has
+/// written it, for messages.
+///
+/// # Errors
+/// Where it is missing, damaged, or newer than this version.
+pub fn read_observed(folder: &Path, made_by: Option<&str>) -> Result<Observed, RecordError> {
+    let path = folder.join(PATH_FILE);
+    let text = fs::read_to_string(&path).map_err(|error| RecordError::reading(&path, folder, error))?;
+    let schema = json::schema_of(&text, &path, folder, PATH_SCHEMA, made_by)?;
+    let read = if schema < u64::from(PATH_SCHEMA) {
+        serde_json::from_str(&text).and_then(migrate::path_file)
+    } else {
+        serde_json::from_str(&text)
+    };
+    read.map_err(|error| RecordError::Malformed { path, message: error.to_string(), folder: folder.to_path_buf() })
+}
+
+fn first_line(error: &impl std::fmt::Display) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,336 @@
+//! Folders of records: finding them, and writing new ones aside until they are complete.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use quiclab_experiment::id_of_folder;
+use quiclab_metrics::RunMetrics;
+
+use crate::{
+    Contents, Observed, Record, RecordError, RecordedRun, RunFile,
+    layout::{FAILURE_FILE, FILES, METRICS_FILE, PATH_FILE, RUN_FILE},
+    measure::measure_record,
+    replace::put_in_place,
+};
+
+/// Prefix of folders that are not complete yet.
+pub const ASIDE: &str = ".partial-";
+
+/// What a record is locked by, and what the folder in which it is made is named by: two names of the same run have the same key.
+pub fn key(name: &str) -> &str {
+    id_of_folder(name).unwrap_or(name)
+}
+
+/// A folder of records.
+#[derive(Clone, Debug)]
+pub struct Records {
+    folder: PathBuf,
+}
+
+/// A record that is being written.
+pub struct Draft {
+    aside: tempfile::TempDir,
+    target: PathBuf,
+}
+
+impl Records {
+    /// The records in `folder`, which is made if it is not there.
+    ///
+    /// # Errors
+    /// Where it cannot be made.
+    pub fn open(folder: &Path) -> Result<Self, RecordError> {
+        fs::create_dir_all(folder).map_err(RecordError::writing(folder))?;
+        Ok(Self { folder: folder.to_path_buf() })
+    }
+
+    /// The folder of the records.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// True where there is a record of that name. It need not be readable: [`Records::load`] says what is wrong with it.
+    pub fn contains(&self, name: &str) -> bool {
+        let folder = self.folder.join(name);
+        folder.is_dir() && (id_of_folder(name).is_some() || Record::has_any_file(&folder))
+    }
+
+    /// The records by their identity: the name of each. Of two with one identity the first in order of name.
+    ///
+    /// # Errors
+    /// Where the folder cannot be read.
+    pub fn by_id(&self) -> Result<BTreeMap<String, String>, RecordError> {
+        let mut by_id = BTreeMap::new();
+        for name in self.names()?.into_iter().rev() {
+            // A record under a name of the user's choice has its identity in run.toml only.
+            let id = match id_of_folder(&name) {
+                Some(id) => Some(id.to_owned()),
+                None => self.id_inside(&name),
+            };
+            if let Some(id) = id {
+                by_id.insert(id, name);
+            }
+        }
+        Ok(by_id)
+    }
+
+    /// The identity in a record's `run.toml`, of any kind of run; `None` if there is none.
+    fn id_inside(&self, name: &str) -> Option<String> {
+        let text = fs::read_to_string(self.folder.join(name).join(RUN_FILE)).ok()?;
+        let file: toml::Table = toml::from_str(&text).ok()?;
+        Some(file.get("id")?.as_str()?.to_owned())
+    }
+
+    /// The record of that name.
+    ///
+    /// # Errors
+    /// As [`Record::load`].
+    pub fn load(&self, name: &str) -> Result<Record, RecordError> {
+        Record::load(&self.folder.join(name))
+    }
+
+    /// Names of all records, in order, whether they can be read or not.
+    ///
+    /// # Errors
+    /// Where the folder cannot be read.
+    pub fn names(&self) -> Result<Vec<String>, RecordError> {
+        let mut names: Vec<_> =
+            self.entries()?.into_iter().filter(|name| !name.starts_with('.') && self.contains(name)).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// Takes over the complete record `theirs` of another folder as `name`: the same run of another experiment. Its files are linked where the
+    /// file system can do that, and copied otherwise.
+    ///
+    /// # Errors
+    /// Where the record cannot be read, or a file cannot be linked or copied.
+    pub fn adopt(&self, name: &str, other: &Self, theirs: &str) -> Result<PathBuf, RecordError> {
+        let theirs = other.folder.join(theirs);
+        Record::load(&theirs)?;
+        let draft = self.begin(name)?;
+        link_below(&theirs, draft.folder())?;
+        draft.finish()
+    }
+
+    /// A folder for the record `name`, under another name until it is complete. For who holds the lock on its [`key`].
+    ///
+    /// # Errors
+    /// Where it cannot be made.
+    pub fn begin(&self, name: &str) -> Result<Draft, RecordError> {
+        let aside = tempfile::Builder::new()
+            .prefix(&format!("{ASIDE}{}~", key(name)))
+            .tempdir_in(&self.folder)
+            .map_err(RecordError::writing(&self.folder))?;
+        Ok(Draft { aside, target: self.folder.join(name) })
+    }
+
+    fn entries(&self) -> Result<Vec<String>, RecordError> {
+        let failed = |source| RecordError::Read { path: self.folder.clone(), source };
+        let entries = fs::read_dir(&self.folder).map_err(failed)?;
+        let name =
+            |entry: io::Result<fs::DirEntry>| Ok(entry.map_err(failed)?.file_name().to_string_lossy().into_owned());
+        entries.map(name).collect()
+    }
+}
+
+/// Links the files below a folder into another one, or copies them where the file system cannot do that.
+///
+/// # Errors
+/// Where one of them can be neither.
+pub fn link_below(from: &Path, to: &Path) -> Result<(), RecordError> {
+    let failed = |path: &Path| {
+        let path = path.to_path_buf();
+        move |source| RecordError::Read { path, source }
+    };
+    for entry in fs::read_dir(from).map_err(failed(from))? {
+        let entry = entry.map_err(failed(from))?;
+        let [source, target] = [from, to].map(|folder| folder.join(entry.file_name()));
+        if entry.file_type().map_err(failed(&source))?.is_dir() {
+            fs::create_dir(&target).map_err(RecordError::writing(&target))?;
+            link_below(&source, &target)?;
+        } else if fs::hard_link(&source, &target).is_err() {
+            fs::copy(&source, &target).map_err(RecordError::writing(&target))?;
+        }
+    }
+    Ok(())
+}
+
+impl Draft {
+    /// Where to write.
+    pub fn folder(&self) -> &Path {
+        self.aside.path()
+    }
+
+    /// Gives up the record, and leaves its files where they are, as a process does that is killed.
+    pub fn keep(self) -> PathBuf {
+        self.aside.keep()
+    }
+
+    /// Writes what is known of a run, whether it went well or not: `run.toml` and `path.json`.
+    ///
+    /// # Errors
+    /// Where a file cannot be written.
+    pub fn write_seen<R: RecordedRun>(&self, run: &RunFile<R>, observed: &Observed) -> Result<(), RecordError> {
+        self.write_run(run)?;
+        self.write(PATH_FILE, &observed.to_json())
+    }
+
+    /// Writes `run.toml` alone, where nothing was seen of a run.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn write_run<R: RecordedRun>(&self, run: &RunFile<R>) -> Result<(), RecordError> {
+        let path = self.folder().join(RUN_FILE);
+        let text = run.to_toml().map_err(|error| RecordError::Write { path, source: io::Error::other(error) })?;
+        self.write(RUN_FILE, &text)
+    }
+
+    /// Writes why the run failed.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn write_failure(&self, failure: &str) -> Result<(), RecordError> {
+        self.write(FAILURE_FILE, &format!("{failure}\n"))
+    }
+
+    /// Completes the record of a transfer that went well: the capture and the endpoints' files are in the folder; this writes `run.toml`,
+    /// `path.json` and `metrics.json`, and puts the record in its place. Returns its folder and its metrics.
+    ///
+    /// # Errors
+    /// Where a file cannot be written, or the capture cannot be measured.
+    pub fn finish_transfer(self, run: &RunFile, observed: &Observed) -> Result<(PathBuf, RunMetrics), RecordError> {
+        self.write_seen(run, observed)?;
+        let metrics = measure_record(self.folder(), &run.run, observed)?;
+        self.write(METRICS_FILE, &metrics.to_json())?;
+        Ok((self.finish()?, metrics))
+    }
+
+    /// Puts the folder in its place, in one step; an earlier one of that name is replaced, and is there until this one is complete and on the
+    /// disk.
+    ///
+    /// # Errors
+    /// Where something cannot be written; what was there before is then still there.
+    pub fn finish(self) -> Result<PathBuf, RecordError> {
+        Contents::write(self.folder())?;
+        // A temporary folder is for its owner's eyes only; a record is for everybody's.
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(self.folder(), fs::Permissions::from_mode(0o755))
+            .map_err(RecordError::writing(self.folder()))?;
+        if put_in_place(self.folder(), &self.target)? {
+            // What was there before has the name of the draft now, and goes with it. Where that fails, the next run removes it.
+            let _ = self.aside.close();
+        } else {
+            let _ = self.aside.keep();
+        }
+        Ok(self.target)
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), RecordError> {
+        let path = self.folder().join(name);
+        fs::write(&path, text).map_err(RecordError::writing(&path))
+    }
+}
+
+/// The files in which two records of the same run differ, with how they differ; empty where they do not.
+///
+/// # Errors
+/// Where a file cannot be read.
+pub fn differences(one: &Path, other: &Path) -> Result<BTreeMap<String, String>, RecordError> {
+    let mut differences = BTreeMap::new();
+    for name in FILES.iter().filter(|file| file.is_compared).map(|file| file.name) {
+        let read = |folder: &Path| {
+            let path = folder.join(name);
+            fs::read(&path).map_err(|error| RecordError::reading(&path, folder, error))
+        };
+        let (left, right) = (read(one)?, read(other)?);
+        if left != right {
+            let first = left.iter().zip(&right).take_while(|(left, right)| left == right).count();
+            let text = format!("{} and {} bytes, first difference at byte {first}", left.len(), right.len());
+            differences.insert(name.to_owned(), text);
+        }
+    }
+    Ok(differences)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::CONTENTS_FILE;
+
+    #[test]
+    fn an_unfinished_record_is_never_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let records = Records::open(folder.path()).unwrap();
+        let draft = records.begin("quiche-01-abc").unwrap();
+        fs::write(draft.folder().join(METRICS_FILE), "{}").unwrap();
+        assert!(!records.contains("quiche-01-abc"));
+        assert!(records.names().unwrap().is_empty());
+        draft.finish().unwrap();
+        assert_eq!(records.names().unwrap(), ["quiche-01-abc"]);
+    }
+
+    #[test]
+    fn a_record_is_found_by_its_identity_whatever_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let records = Records::open(folder.path()).unwrap();
+        let name = "x-01-0123456789abcdef";
+        records.begin(name).unwrap().finish().unwrap();
+        fs::create_dir(folder.path().join("runs")).unwrap();
+        assert_eq!(records.by_id().unwrap(), BTreeMap::from([("0123456789abcdef".to_owned(), name.to_owned())]));
+    }
+
+    #[test]
+    fn a_folder_with_the_name_of_a_record_is_one_even_where_every_file_is_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let records = Records::open(folder.path()).unwrap();
+        fs::create_dir(folder.path().join("x-02-0000000000000000")).unwrap();
+        assert_eq!(records.names().unwrap(), ["x-02-0000000000000000"]);
+        let error = records.load("x-02-0000000000000000").unwrap_err().to_string();
+        assert!(error.contains("x-02-0000000000000000") && error.contains("run.toml"), "{error}");
+    }
+
+    #[test]
+    fn a_finished_record_replaces_the_earlier_one_and_leaves_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let records = Records::open(folder.path()).unwrap();
+        for text in ["one", "two"] {
+            let draft = records.begin("x").unwrap();
+            draft.write_failure(text).unwrap();
+            draft.finish().unwrap();
+        }
+        assert_eq!(fs::read_to_string(folder.path().join("x").join(FAILURE_FILE)).unwrap(), "two\n");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn linked_files_of_another_record_are_not_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let records = Records::open(folder.path()).unwrap();
+        let first = records.begin("first").unwrap();
+        first.write_failure("first").unwrap();
+        let first = first.finish().unwrap();
+        let contents = || fs::read_to_string(first.join(CONTENTS_FILE)).unwrap();
+        let before = contents();
+        let second = records.begin("second").unwrap();
+        link_below(&first, second.folder()).unwrap();
+        second.write("more", "more").unwrap();
+        second.finish().unwrap();
+        assert_eq!(contents(), before);
+    }
+
+    #[test]
+    fn a_difference_names_the_file_and_the_byte() {
+        let [one, other] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        for file in FILES.iter().filter(|file| file.is_compared) {
+            fs::write(one.path().join(file.name), "abc").unwrap();
+            fs::write(other.path().join(file.name), "abc").unwrap();
+        }
+        assert!(differences(one.path(), other.path()).unwrap().is_empty());
+        fs::write(other.path().join("wire.pcapng"), "abd").unwrap();
+        let found = differences(one.path(), other.path()).unwrap();
+        assert_eq!(found["wire.pcapng"], "3 and 3 bytes, first difference at byte 2");
+    }
+}

@@ -1,0 +1,155 @@
+//! From what the agent in the guest answered to what a record says of a run.
+
+use quiclab_experiment::stack::Role;
+use quiclab_orders::{
+    addresses::{HOST_INTERFACE, TO_CLIENT, TO_SERVER},
+    report::{self, QdiscCounters, Report, TapReport},
+};
+use quiclab_record::{
+    CpuUse, CpuUser, HostSeen, LostLog, Observed, Offloads, Outcome, PathSeen, ProcessEnd, StageSeen, TapRole, TapSeen,
+    Thefts,
+    linux::{Discipline, stages_of_nested},
+};
+use quiclab_units::Duration;
+
+use crate::contract::SERVER_PORT;
+
+/// What was seen of a run.
+pub fn observed(report: &Report) -> Observed {
+    let host = |namespace: &str, end: &Option<report::ProcessEnd>| HostSeen {
+        end: end.as_ref().map(process_end),
+        // Both hosts are the one guest.
+        cpu_use: report.cpu_use.map(cpu_use),
+        queues: nested(report, namespace, HOST_INTERFACE, |queue| queue.kind.as_str()),
+        offloads: report.offloads.get(&format!("{namespace}/{HOST_INTERFACE}")).map(offloads),
+    };
+    Observed {
+        kernel_release: Some(report.kernel_release.clone()),
+        outcome: outcome(&report.outcome),
+        client_lifetime: report.client_lifetime_ns.map(Duration::from_nanos),
+        server: host("server", &report.server),
+        client: host("client", &report.client),
+        path: path(report),
+        taps: (0..).zip(&report.taps).map(|(interface, report)| tap(interface, report)).collect(),
+        thefts: report.thefts.map(|taken| Thefts { count: taken.count, time: Duration::from_nanos(taken.time_ns) }),
+        send_sizes: report.send_sizes.clone(),
+        cut_files: report.cut.clone(),
+        lost_logs: report.lost_logs.iter().map(|text| lost_log(text)).collect(),
+        drained: report.drained,
+        ..Observed::nothing("vm", SERVER_PORT)
+    }
+}
+
+fn path(report: &Report) -> PathSeen {
+    let name = |queue: &QdiscCounters| match queue.kind.as_str() {
+        "tbf" => "rate",
+        _ => "delay",
+    };
+    // A packet passes the innermost discipline first.
+    let stages = |interface| nested(report, "wire", interface, name).into_iter().rev().collect::<Vec<_>>();
+    let back = stages(TO_SERVER);
+    let listed = report.dropped_to_server.map(|count| StageSeen {
+        packets_passed: back.first().map_or(0, StageSeen::packets_entered),
+        drops: (count > 0).then(|| ("listed".to_owned(), count)).into_iter().collect(),
+        ..StageSeen::new("drops", "list")
+    });
+    let cards = [("to_client", TO_CLIENT), ("to_server", TO_SERVER)];
+    let found = cards.into_iter().filter_map(|(direction, interface)| {
+        Some((direction.to_owned(), offloads(report.offloads.get(&format!("wire/{interface}"))?)))
+    });
+    PathSeen {
+        to_client: stages(TO_CLIENT),
+        to_server: listed.into_iter().chain(back).collect(),
+        offloads: found.collect(),
+    }
+}
+
+/// What the disciplines on an interface did, the outermost first.
+fn nested<'a>(
+    report: &'a Report,
+    namespace: &str,
+    interface: &str,
+    name: impl Fn(&'a QdiscCounters) -> &'a str,
+) -> Vec<StageSeen> {
+    let is_here = |queue: &&QdiscCounters| queue.namespace == namespace && queue.interface == interface;
+    let mut there: Vec<_> = report.qdiscs.iter().filter(is_here).collect();
+    // The agent numbers them from the root on: 1:0 has 2:0 in it.
+    there.sort_by_key(|queue| queue.handle.split(':').next().and_then(|major| u32::from_str_radix(major, 16).ok()));
+    let names: Vec<_> = there.iter().map(|queue| name(queue)).collect();
+    stages_of_nested(&there.into_iter().map(discipline).collect::<Vec<_>>(), &names)
+}
+
+fn discipline(queue: &QdiscCounters) -> Discipline {
+    Discipline {
+        kind: queue.kind.clone(),
+        packets: queue.packets.into(),
+        bytes: queue.bytes,
+        drops: queue.drops.into(),
+        overlimits: queue.overlimits.into(),
+        backlog_packets: queue.backlog_packets.into(),
+        backlog_bytes: queue.backlog_bytes.into(),
+        own: queue.own.clone(),
+    }
+}
+
+fn outcome(outcome: &report::Outcome) -> Outcome {
+    match outcome {
+        report::Outcome::Done => Outcome::Done,
+        report::Outcome::Unsupported { role } => {
+            Outcome::Unsupported { role: if role == "client" { Role::Client } else { Role::Server } }
+        }
+        report::Outcome::ServerEnded => Outcome::ServerEnded,
+        report::Outcome::NeverListened => Outcome::NeverListened,
+        report::Outcome::ClientTimeout => Outcome::ClientTimeout,
+        report::Outcome::ClientFailed => Outcome::ClientFailed,
+        report::Outcome::AgentFailed { error } => Outcome::TestbedFailed { error: error.clone() },
+    }
+}
+
+fn process_end(end: &report::ProcessEnd) -> ProcessEnd {
+    ProcessEnd {
+        exit_code: end.exit_code,
+        signal: end.signal,
+        user_time: Duration::from_nanos(end.user_time_ns),
+        system_time: Duration::from_nanos(end.system_time_ns),
+        resident_bytes: None,
+        processes_left: end.processes_left,
+        stray_files: end.stray_files.clone(),
+    }
+}
+
+fn cpu_use(used: report::CpuUse) -> CpuUse {
+    let of = match used.of {
+        report::CpuUser::Machine => CpuUser::Machine,
+        report::CpuUser::Endpoints => CpuUser::Endpoints,
+    };
+    CpuUse { of, time: Duration::from_nanos(used.time_ns), cpus: used.cpus, share: used.share }
+}
+
+fn offloads(found: &report::Offloads) -> Offloads {
+    Offloads {
+        transmit_checksum: found.transmit_checksum,
+        tcp_segmentation: found.tcp_segmentation,
+        generic_segmentation: found.generic_segmentation,
+        udp_segmentation: found.udp_segmentation,
+    }
+}
+
+fn tap(interface: u32, tap: &TapReport) -> TapSeen {
+    let is_sender = tap.name == TapRole::Sender.interface_name();
+    TapSeen {
+        role: if is_sender { TapRole::Sender } else { TapRole::BehindBottleneck },
+        interface,
+        snaplen: tap.snaplen,
+        packets_seen: tap.packets_seen,
+        packets_lost: tap.packets_lost,
+    }
+}
+
+/// The agent's sentences begin with the role.
+fn lost_log(text: &str) -> LostLog {
+    match text.strip_prefix("client: ") {
+        Some(what) => LostLog { role: Role::Client, what: what.to_owned() },
+        None => LostLog { role: Role::Server, what: text.strip_prefix("server: ").unwrap_or(text).to_owned() },
+    }
+}
