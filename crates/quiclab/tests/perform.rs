@@ -60,6 +60,19 @@ fn a_run_of_the_dry_run_leaves_the_record_that_run_would_leave() {
     let told = perform(&record.join("run.toml"), &copy, &[]);
     assert_eq!(told.status, Some(0), "{}", told.errors);
     assert!(files(&copy) == files(&record));
+    let verify = || said(quiclab().arg("verify").arg(&copy).args(["--stacks", TEST_STACKS]));
+    let verified = verify();
+    assert_eq!(verified.status, Some(0), "{}{}", verified.output, verified.errors);
+    // A record of a testbed that this quiclab does not have.
+    let file_of_copy = copy.join("run.toml");
+    let text = fs::read_to_string(&file_of_copy).unwrap();
+    assert!(text.contains("testbed = \"vm\""));
+    fs::write(&file_of_copy, text.replace("testbed = \"vm\"", "testbed = \"moon\"")).unwrap();
+    let verified = verify();
+    assert_eq!(verified.status, Some(125));
+    for part in ["run.toml", "found \"moon\", expected one of vm, sim"] {
+        assert!(verified.errors.contains(part), "{}", verified.errors);
+    }
 
     // `run` finds what `perform` has made, whatever its name, and performs the rest.
     let out = bench.out("out/below");

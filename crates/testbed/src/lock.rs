@@ -130,7 +130,11 @@ fn asides(folder: &Path) -> Result<Vec<PathBuf>> {
 /// Removes those of `asides` that belong to `key`, whose lock the caller holds.
 fn remove_asides(asides: &[PathBuf], key: &str) -> Result<()> {
     for path in asides.iter().filter(|path| key_of_aside(path).as_deref() == Some(key)) {
-        fs::remove_dir_all(path).with_context(|| path.display().to_string())?;
+        match fs::remove_dir_all(path) {
+            // The list was made before the lock was taken: its holder then may have finished since.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            removed => removed.with_context(|| path.display().to_string())?,
+        }
     }
     Ok(())
 }

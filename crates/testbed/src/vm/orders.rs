@@ -91,5 +91,6 @@ fn program(role: Role, run: &Run, stack: &StackManifest) -> Program {
         environment: environment(role, run, stack),
         folder: stack.guest.folder.clone().unwrap_or_else(|| LOGS.to_owned()),
         awaits_simulator: stack.guest.contract == Contract::InteropRunner,
+        host: None,
     }
 }

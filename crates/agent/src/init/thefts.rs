@@ -113,9 +113,8 @@ mod tests {
     #[test]
     fn thefts_are_the_same_with_every_version_of_their_libraries() {
         let drawn = |distribution| {
-            let (interval, length) = (Duration::from_micros(900), Duration::from_micros(100));
-            let thefts = Thefts { distribution, interval, length };
-            let mut draw = draws(&thefts, [1; 32]).unwrap();
+            let thefts = Thefts { seed: vec![1; 32], distribution, interval_ns: 900_000, length_ns: 100_000 };
+            let mut draw = draws(&thefts).unwrap();
             [(); 3].map(|()| draw())
         };
         let exponential = [(920_969, 144_620), (717_376, 46_961), (282_085, 104_424)];
