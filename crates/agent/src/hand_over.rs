@@ -1,8 +1,8 @@
-//! What a run left, into the slot. Endpoints choose names, numbers and lengths of their files, so each of them has a bound.
+//! What a run left, and what of it is handed over. Endpoints choose names, numbers and lengths of their files, so each of them has a bound.
 
 use std::{
     fs::{self, File},
-    io::Read,
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
@@ -11,15 +11,9 @@ use nix::sys::statvfs::statvfs;
 use quiclab_orders::{
     orders::Orders,
     places::{DOWNLOADS, LOGS, OUTPUTS},
-    slot::{self, BLOCK, Blob, Manifest},
 };
 
-use crate::{
-    device::Device,
-    endpoint::files_below,
-    root::{Root, shared},
-    run::Finished,
-};
+use crate::{endpoint::files_below, root::shared, run::Finished};
 
 /// More of what an endpoint prints is not kept.
 const LONGEST_OUTPUT: u64 = 1 << 20;
@@ -27,83 +21,87 @@ const LONGEST_OUTPUT: u64 = 1 << 20;
 const MOST_LOGS: usize = 1000;
 /// Of all names of one role's log files, in bytes: they stand in the manifest, where each byte may take six.
 const LONGEST_NAMES: usize = 100 << 10;
-/// Room for the manifest in front of the blobs; it holds counters and names only.
-const MANIFEST_ROOM: u64 = 2 << 20;
 /// Written by the contract, and kept before other files.
 const FIRST: [&str; 2] = ["keys.log", "planned.csv"];
 
 /// A file to hand over.
-struct Source {
-    name: String,
-    path: PathBuf,
-    /// More bytes of it are left out.
-    most: u64,
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Source {
+    /// Name of the blob.
+    pub name: String,
+    /// Where it is now.
+    pub path: PathBuf,
+    /// Its length in bytes, as far as it is kept.
+    pub length: u64,
+}
+
+impl Source {
+    /// Reads it, exactly as long as [`Source::length`] says: nothing writes to it any more.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub fn open(&self) -> Result<io::Take<File>> {
+        let file = File::open(&self.path).with_context(|| format!("handing over {}", self.name))?;
+        Ok(file.take(self.length))
+    }
 }
 
 impl Finished<'_> {
-    /// Writes everything into the slot, the header last.
-    ///
-    /// # Errors
-    /// Where the slot is too small or a file cannot be read.
-    pub fn hand_over(mut self, device: &mut Device, orders: &Orders) -> Result<()> {
-        let mut offset = MANIFEST_ROOM;
-        let mut blobs = Vec::new();
-        for (tap, report) in self.taps.iter().zip(&self.report.taps) {
+    /// The captures: name of the blob, and its bytes.
+    pub(crate) fn captures(&self) -> impl Iterator<Item = (String, &[u8])> {
+        self.taps.iter().zip(&self.report.taps).map(|(tap, report)| {
             let length = report.block_bytes * report.blocks_used;
-            device.write_pages_at(offset, &tap.pages()[..length as usize]).context("handing over a capture")?;
-            blobs.push(Blob { name: format!("tap/{}", report.name), offset, length });
-            offset += length;
-        }
-        for source in self.sources(orders) {
-            // A link could lead to what should have been fetched, a pipe would never end.
-            if !fs::symlink_metadata(&source.path).is_ok_and(|facts| facts.is_file()) {
-                continue;
-            }
-            let Ok(file) = File::open(&source.path) else { continue };
-            let whole = file.metadata().map_or(0, |facts| facts.len());
-            if whole > source.most {
-                self.report.cut.insert(source.name.clone(), whole - source.most);
-            }
-            let length = device
-                .write_at(offset, &mut file.take(source.most))
-                .with_context(|| format!("handing over {}", source.name))?;
-            blobs.push(Blob { name: source.name, offset, length });
-            offset += length.next_multiple_of(BLOCK as u64);
-        }
-        self.taps.clear();
-        let manifest = serde_json::to_vec(&Manifest { report: self.report, blobs })?;
-        anyhow::ensure!(
-            (manifest.len() + BLOCK) as u64 <= MANIFEST_ROOM,
-            "the manifest is too long: {}",
-            manifest.len()
-        );
-        device.write_at(BLOCK as u64, &mut &manifest[..])?;
-        device.write_at(0, &mut &slot::header(slot::RESULTS_MAGIC, manifest.len() as u64)[..])?;
-        Ok(())
+            (format!("tap/{}", report.name), &tap.pages()[..length as usize])
+        })
     }
 
-    fn sources(&mut self, orders: &Orders) -> Vec<Source> {
+    /// The files that are kept: downloads first, then the endpoints' logs. The report tells what is not among them.
+    pub(crate) fn sources(&mut self, orders: &Orders) -> Vec<Source> {
         let longest = orders.transfer.size_bytes;
-        let names = orders.transfer.names.iter();
-        let mut sources: Vec<_> = names
-            .map(|name| Source { name: format!("download/{name}"), path: shared(DOWNLOADS).join(name), most: longest })
-            .collect();
+        let mut sources = Vec::new();
+        for name in &orders.transfer.names {
+            let path = shared(DOWNLOADS).join(name);
+            sources.extend(self.source("client", format!("download/{name}"), path, longest));
+        }
         for (role, root) in [("server", self.roots.server), ("client", self.roots.client)] {
+            let folder = root.outside(LOGS);
             let mut lost = Vec::new();
-            sources.extend(logs(role, root, orders.log_limit_bytes, &mut lost));
+            let files = logs(&folder, orders.log_limit_bytes, &mut lost);
             self.report.lost_logs.extend(lost.into_iter().map(|what| format!("{role}: {what}")));
+            let mut left = orders.log_limit_bytes;
+            for file in files {
+                let is_output = OUTPUTS.iter().any(|output| file == Path::new(output));
+                // A file can be longer than the folder has room, where it has holes.
+                let most = if is_output { left.min(LONGEST_OUTPUT) } else { left };
+                let source = self.source(role, format!("{role}/{}", file.display()), folder.join(&file), most);
+                left -= source.as_ref().map_or(0, |source| source.length);
+                sources.extend(source);
+            }
         }
         sources
     }
+
+    /// A file of which at most `most` bytes are kept; `None` where there is none. The report tells what was cut or cannot be read.
+    fn source(&mut self, role: &str, name: String, path: PathBuf, most: u64) -> Option<Source> {
+        // A link could lead to what should have been fetched, a pipe would never end.
+        let facts = fs::symlink_metadata(&path).ok().filter(|facts| facts.is_file())?;
+        if let Err(error) = File::open(&path) {
+            self.report.lost_logs.push(format!("{role}: {name} cannot be read: {error}"));
+            return None;
+        }
+        if facts.len() > most {
+            self.report.cut.insert(name.clone(), facts.len() - most);
+        }
+        Some(Source { name, path, length: facts.len().min(most) })
+    }
 }
 
-/// The files that an endpoint left in its folder of logs; notes what is not among them.
-fn logs(role: &str, root: &Root, limit_bytes: u64, lost: &mut Vec<String>) -> Vec<Source> {
-    let folder = root.outside(LOGS);
-    if statvfs(&folder).is_ok_and(|facts| facts.blocks_available() == 0) {
+/// Paths of an endpoint's log files below its folder; notes what is not among them.
+fn logs(folder: &Path, limit_bytes: u64, lost: &mut Vec<String>) -> Vec<PathBuf> {
+    if statvfs(folder).is_ok_and(|facts| facts.blocks_available() == 0) {
         lost.push(format!("the folder of logs is full at {limit_bytes} bytes, and what came later is missing"));
     }
-    let files = files_below(&folder).unwrap_or_else(|error| {
+    let files = files_below(folder).unwrap_or_else(|error| {
         lost.push(format!("the logs cannot be read: {error}"));
         Vec::new()
     });
@@ -111,16 +109,7 @@ fn logs(role: &str, root: &Root, limit_bytes: u64, lost: &mut Vec<String>) -> Ve
     if left_out > 0 {
         lost.push(format!("{left_out} of {} log files are not kept", kept.len() + left_out));
     }
-    let mut left = limit_bytes;
-    let sources = kept.into_iter().map(|file| {
-        let path = folder.join(&file);
-        let is_output = OUTPUTS.iter().any(|output| file == Path::new(output));
-        // A file can be longer than the folder has room, where it has holes.
-        let most = if is_output { left.min(LONGEST_OUTPUT) } else { left };
-        left -= fs::symlink_metadata(&path).map_or(0, |facts| facts.len()).min(most);
-        Source { name: format!("{role}/{}", file.display()), path, most }
-    });
-    sources.collect()
+    kept
 }
 
 /// Those of an endpoint's log files that are kept, what the contract names first, and how many are not.

@@ -1,6 +1,17 @@
-//! The life of process 1: bring the guest up, be saved, perform one run, power off.
+//! The life of process 1 of a virtual machine: bring the guest up, be saved, perform one run, power off.
 //!
-//! Everything up to the saved state is the same for all runs and happens once; see [`settle`].
+//! Everything up to the saved state is the same for all runs and happens once; see [`settle`]. This life mounts file systems, loads
+//! modules, changes the scheduler and the random pool, and undoes nothing. So it begins with [`marks::check`].
+
+mod device;
+mod images;
+mod machine;
+mod marks;
+mod random;
+mod scheduler;
+mod send_sizes;
+mod settings;
+mod thefts;
 
 use std::{
     fs::{self, File},
@@ -11,15 +22,15 @@ use std::{
 
 use anyhow::{Context, Result};
 use nix::mount::MsFlags;
-use quiclab_agent::{
-    cpu::Meter,
-    device::Device,
-    machine,
-    root::{RoleDevices, Root, make_shared, mount_new},
-    run, scheduler,
+use quiclab_orders::places::{DOWNLOADS, WWW};
+
+use self::{device::Device, images::RoleDevices, settings::WholeMachine};
+use crate::{
+    root::{make_shared, mount_new},
+    run,
+    settling::Settling,
     topology::Topology,
 };
-use quiclab_orders::places::{DOWNLOADS, WWW};
 
 /// The NVDIMMs, in the order in which the testbed plugs them in.
 struct Devices {
@@ -34,11 +45,15 @@ struct Devices {
 /// Modules in the order they are to be loaded, one path per line.
 const MODULE_LIST: &str = "/modules/list";
 
-/// Runs as process 1 and does not return.
-pub fn main() -> ! {
+/// Runs as process 1. Does not return in a virtual machine of quiclab.
+///
+/// # Errors
+/// Anywhere else, before anything is changed.
+pub fn main() -> Result<()> {
+    marks::check()?;
     let result = settle().and_then(|(devices, topology)| {
         machine::stop_here().context("stopping to be saved")?;
-        serve(&devices, &topology)
+        perform(&devices, &topology)
     });
     if let Err(error) = result {
         // The console is where the testbed looks when no results come.
@@ -63,7 +78,7 @@ fn settle() -> Result<(Devices, Topology)> {
     load_modules()?;
     let devices = find_devices()?;
     make_shared()?;
-    Ok((devices, Topology::build()?))
+    Ok((devices, Topology::build(Settling::Patient)?))
 }
 
 /// The kernel numbers its block devices as it comes across them; their addresses follow the order of the slots.
@@ -110,14 +125,15 @@ fn load_modules() -> Result<()> {
     Ok(())
 }
 
-fn serve(devices: &Devices, topology: &Topology) -> Result<()> {
+fn perform(devices: &Devices, topology: &Topology) -> Result<()> {
     let mut device = Device::open(Path::new(&devices.slot)).with_context(|| devices.slot.clone())?;
     let orders = device.read_orders()?;
-    let server = Root::mount("server", WWW, &devices.server, &topology.server, orders.log_limit_bytes)?;
-    let client = Root::mount("client", DOWNLOADS, &devices.client, &topology.client, orders.log_limit_bytes)?;
+    let life = WholeMachine::new(&orders)?;
+    let server = devices.server.mount("server", WWW, &topology.server, orders.log_limit_bytes)?;
+    let client = devices.client.mount("client", DOWNLOADS, &topology.client, orders.log_limit_bytes)?;
     let roots = run::Roots { server: &server, client: &client };
-    let finished = run::perform(&orders, topology, &roots, Meter::Machine);
-    finished.hand_over(&mut device, &orders)?;
+    let finished = run::perform(&orders, topology, &roots, &life);
+    device.hand_over(finished, &orders)?;
     std::io::stderr().flush()?;
     Ok(())
 }

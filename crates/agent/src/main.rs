@@ -1,7 +1,28 @@
-//! `quiclab-agent`: process 1 of the virtual testbed's guest.
+//! `quiclab-agent`: process 1 of the virtual testbed's guest, or a servant on a host.
 
-mod init;
+use std::{env, process::ExitCode};
 
-fn main() {
-    init::main();
+use anyhow::{Result, bail};
+
+fn main() -> ExitCode {
+    match life(&env::args().skip(1).collect::<Vec<_>>()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("quiclab-agent: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn life(arguments: &[String]) -> Result<()> {
+    match arguments {
+        // The kernel passes on what its command line has behind `--`.
+        [life] if life == "init" => quiclab_agent::init::main(),
+        [life] if life == "serve" => quiclab_agent::serve::main(),
+        _ => bail!(
+            "found the arguments {arguments:?}, expected one of two; nothing was changed here\n  \
+             quiclab-agent serve   performs runs in namespaces of this host: orders as lines of JSON on standard input\n  \
+             quiclab-agent init    process 1 of a virtual machine that quiclab has started"
+        ),
+    }
 }

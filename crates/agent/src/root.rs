@@ -1,11 +1,10 @@
-//! The file system an endpoint lives in: its image with memory over it, and the folders of the contract.
+//! The file system an endpoint lives in: read-only files, or an image with memory over it, and the folders of the contract.
 //!
 //! Each sees its own files and those of the contract. That keeps honest endpoints apart; one that looks for the other finds it:
 //! both are root, in one table of processes and with one device file system.
 
 use std::{
     fs, io,
-    os::unix::fs::symlink,
     path::{Path, PathBuf},
 };
 
@@ -13,37 +12,26 @@ use anyhow::{Context, Result};
 use nix::mount::{MsFlags, mount};
 use quiclab_orders::{
     addresses::{CLIENT_ADDRESS, CLIENT_ADDRESS_V6, SERVER_ADDRESS, SERVER_ADDRESS_V6},
-    places::{CERTIFICATES, DOWNLOADS, LOGS, STACK, WWW},
+    places::{CERTIFICATES, DOWNLOADS, LOGS, WWW},
     report::MOST_STRAY_FILES,
 };
-
-use crate::namespace::Namespace;
 
 /// Where the folders of the contract lie, outside of the roots.
 const SHARED: &str = "/shared";
 /// Where the roots are.
-const ROOTS: &str = "/roots";
+pub(crate) const ROOTS: &str = "/roots";
 /// Folders below a root that an endpoint may write to.
-const ITS_OWN: &[&str] =
+pub(crate) const ITS_OWN: &[&str] =
     &["dev", "proc", "sys", "tmp", "run", "var/tmp", "www", "downloads", "certs", "logs", "stack", "root"];
 
 /// More letters of a stray file's path are not told.
 const LONGEST_NAME: usize = 256;
 
-/// The block devices of one role.
-#[derive(Clone, Debug)]
-pub struct RoleDevices {
-    /// Its root file system, as erofs.
-    pub image: String,
-    /// What its stack brings along, as erofs.
-    pub stack: String,
-}
-
 /// A mounted root.
 #[derive(Debug)]
 pub struct Root {
     folder: PathBuf,
-    changes: PathBuf,
+    changes: Option<PathBuf>,
 }
 
 /// Makes the folders by which endpoints and agent exchange files.
@@ -67,57 +55,26 @@ pub fn shared(path: &str) -> PathBuf {
 }
 
 impl Root {
-    /// Mounts the root of `role`, whose network is `namespace`, with room for `log_limit_bytes` in its logs. Of the shared folders it
-    /// has the certificates and `own`: a client that saw [`WWW`] would need no network.
+    /// A root at `folder`; what is written outside of the endpoint's own folders turns up below `changes`, if there is such a
+    /// folder.
+    pub(crate) fn new(folder: PathBuf, changes: Option<PathBuf>) -> Self {
+        Self { folder, changes }
+    }
+
+    /// Mounts what every root has: the folders of the contract, of the shared ones only the certificates and `own`, and logs with
+    /// room for `log_limit_bytes`. A client that saw [`WWW`] would need no network.
     ///
     /// # Errors
     /// Where something cannot be mounted.
-    pub fn mount(
-        role: &str,
-        own: &str,
-        devices: &RoleDevices,
-        namespace: &Namespace,
-        log_limit_bytes: u64,
-    ) -> Result<Self> {
-        let base = Path::new(ROOTS).join(role);
-        let [image, memory, folder] = ["image", "memory", "root"].map(|name| base.join(name));
-        mount_new("erofs", &devices.image, &image, MsFlags::MS_RDONLY, "")?;
-        mount_new("tmpfs", "memory", &memory, MsFlags::empty(), "size=100%")?;
-        let [changes, work] = ["changes", "work"].map(|name| memory.join(name));
-        for folder in [&changes, &work] {
-            fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-        }
-        let layers = format!("lowerdir={},upperdir={},workdir={}", image.display(), changes.display(), work.display());
-        mount_new("overlay", "overlay", &folder, MsFlags::empty(), &layers)?;
-        let at = |path: &str| folder.join(path.trim_start_matches('/'));
-        mount_new("proc", "proc", &at("/proc"), MsFlags::empty(), "")?;
-        // What it shows of the network is that of the namespace in which it is mounted.
-        namespace.inside(|| mount_new("sysfs", "sysfs", &at("/sys"), MsFlags::empty(), ""))?;
-        mount_new("devtmpfs", "devtmpfs", &at("/dev"), MsFlags::empty(), "")?;
+    pub(crate) fn furnish(&self, own: &str, log_limit_bytes: u64) -> Result<()> {
         for path in ["/tmp", "/run", "/dev/shm"] {
-            mount_new("tmpfs", "tmpfs", &at(path), MsFlags::empty(), "size=100%,mode=1777")?;
-        }
-        for (name, target) in [
-            ("fd", "/proc/self/fd"),
-            ("stdin", "/proc/self/fd/0"),
-            ("stdout", "/proc/self/fd/1"),
-            ("stderr", "/proc/self/fd/2"),
-        ] {
-            match symlink(target, at("/dev").join(name)) {
-                // The device file system is one for both roots.
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error).context(name),
-                _ => {}
-            }
+            mount_new("tmpfs", "tmpfs", &self.outside(path), MsFlags::empty(), "size=100%,mode=1777")?;
         }
         for path in [own, CERTIFICATES] {
-            bind(&shared(path), &at(path))?;
+            bind(&shared(path), &self.outside(path))?;
         }
         let limit = format!("size={log_limit_bytes},mode=1777");
-        mount_new("tmpfs", "logs", &at(LOGS), MsFlags::empty(), &limit)?;
-        mount_new("erofs", &devices.stack, &at(STACK), MsFlags::MS_RDONLY, "")?;
-        let root = Self { folder, changes };
-        root.write_hosts()?;
-        Ok(root)
+        mount_new("tmpfs", "logs", &self.outside(LOGS), MsFlags::empty(), &limit)
     }
 
     /// Its folder, as the agent sees it.
@@ -130,28 +87,20 @@ impl Root {
         self.folder.join(path.trim_start_matches('/'))
     }
 
-    fn write_hosts(&self) -> Result<()> {
-        let text = format!(
-            "127.0.0.1 localhost sim\n{SERVER_ADDRESS} server server4 server46\n{CLIENT_ADDRESS} client client4 client46\n\
-             {SERVER_ADDRESS_V6} server6 server46\n{CLIENT_ADDRESS_V6} client6 client46\n"
-        );
-        let path = self.outside("/etc/hosts");
-        fs::create_dir_all(self.outside("/etc"))?;
-        fs::write(&path, text).with_context(|| path.display().to_string())
-    }
-
     /// Files that were written outside of the endpoint's own folders, in order, at most [`MOST_STRAY_FILES`].
     ///
     /// # Errors
     /// Where a folder cannot be read.
     pub fn stray_files(&self) -> io::Result<Vec<String>> {
+        // Without such a folder everything but its own folders is read-only.
+        let Some(changes) = &self.changes else { return Ok(Vec::new()) };
         let mut files = Vec::new();
-        let mut folders = vec![self.changes.clone()];
+        let mut folders = vec![changes.clone()];
         while let Some(next) = folders.pop() {
             for entry in fs::read_dir(&next)? {
                 let entry = entry?;
                 let path = entry.path();
-                let relative = path.strip_prefix(&self.changes).map_err(io::Error::other)?;
+                let relative = path.strip_prefix(changes).map_err(io::Error::other)?;
                 if ITS_OWN.iter().any(|own| relative == Path::new(own)) || relative == Path::new("etc/hosts") {
                     continue;
                 }
@@ -188,6 +137,14 @@ impl Root {
     }
 }
 
+/// What `/etc/hosts` says in every root.
+pub(crate) fn hosts_file() -> String {
+    format!(
+        "127.0.0.1 localhost sim\n{SERVER_ADDRESS} server server4 server46\n{CLIENT_ADDRESS} client client4 client46\n\
+         {SERVER_ADDRESS_V6} server6 server46\n{CLIENT_ADDRESS_V6} client6 client46\n"
+    )
+}
+
 /// Mounts a new file system, at a folder that is made if it is not there.
 ///
 /// # Errors
@@ -198,7 +155,7 @@ pub fn mount_new(kind: &str, source: &str, target: &Path, flags: MsFlags, option
         .with_context(|| format!("mounting {source} at {}", target.display()))
 }
 
-fn bind(source: &Path, target: &Path) -> Result<()> {
+pub(crate) fn bind(source: &Path, target: &Path) -> Result<()> {
     fs::create_dir_all(target).with_context(|| target.display().to_string())?;
     mount(Some(source), target, None::<&str>, MsFlags::MS_BIND, None::<&str>)
         .with_context(|| format!("binding {} to {}", source.display(), target.display()))

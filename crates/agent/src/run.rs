@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use quiclab_orders::{
     addresses::{HOST_INTERFACE, TO_CLIENT},
     contents::Contents,
-    orders::{Listen, Machine, Orders, Transport},
+    orders::{Listen, Orders, Transport},
     places::WWW,
     report::{Outcome, Report},
 };
@@ -21,11 +21,9 @@ use crate::{
     cpu::Meter,
     endpoint::{Endpoint, First},
     namespace::Namespace,
-    random,
     root::{Root, shared},
-    send_sizes, simulator,
+    simulator,
     tap::Tap,
-    thefts,
     topology::Topology,
 };
 
@@ -43,14 +41,42 @@ pub struct Finished<'a> {
 }
 
 /// Does what the orders say. An agent that cannot do its work says so in the report.
-///
-/// CPU time is taken from `meter`.
-pub fn perform<'a>(orders: &'a Orders, topology: &'a Topology, roots: &'a Roots, meter: Meter) -> Finished<'a> {
-    let mut run = Running { orders, topology, roots, meter, taps: Vec::new(), report: empty_report() };
+pub fn perform<'a>(orders: &'a Orders, topology: &'a Topology, roots: &'a Roots, life: &'a dyn Life) -> Finished<'a> {
+    let mut run = Running { orders, topology, roots, life, taps: Vec::new(), report: empty_report() };
     if let Err(error) = run.everything() {
         run.report.outcome = Outcome::AgentFailed { error: format!("{error:#}") };
     }
     Finished { report: run.report, taps: run.taps, roots }
+}
+
+/// What the agent's surroundings add to a run.
+pub trait Life {
+    /// Whose CPU time counts.
+    fn meter(&self) -> Meter;
+
+    /// Before anything else.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    fn begin(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// When the network is ready, before the server starts.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    fn before_transfer(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// When both endpoints have ended.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    fn after_transfer(&self, _report: &mut Report) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Where the endpoints live.
@@ -65,22 +91,21 @@ struct Running<'a> {
     orders: &'a Orders,
     topology: &'a Topology,
     roots: &'a Roots<'a>,
-    meter: Meter,
+    life: &'a dyn Life,
     taps: Vec<Tap>,
     report: Report,
 }
 
 impl Running<'_> {
     fn everything(&mut self) -> Result<()> {
-        if let Some(machine) = &self.orders.machine {
-            random::seed_pool(&machine.entropy)?;
-            set_buffers(machine)?;
-        }
+        self.life.begin()?;
         self.lay_out_files()?;
         self.report.offloads = self.topology.shape(&self.orders.network)?.into_iter().collect();
         let drop_list = self.topology.drop_to_server(&self.orders.network)?;
         self.open_taps()?;
-        let transferred = self.transfer_on_machine()?;
+        self.life.before_transfer()?;
+        let transferred = self.transfer();
+        self.life.after_transfer(&mut self.report)?;
         self.report.qdiscs = counters::qdiscs(self.topology)?;
         self.report.dropped_to_server = drop_list.map(|list| list.dropped()).transpose()?;
         for tap in &self.taps {
@@ -88,25 +113,6 @@ impl Running<'_> {
         }
         self.report.outcome = transferred?;
         Ok(())
-    }
-
-    /// Transfers, with what concerns the whole machine around it. The inner result is that of the transfer.
-    fn transfer_on_machine(&mut self) -> Result<Result<Outcome>> {
-        let Some(machine) = &self.orders.machine else { return Ok(self.transfer()) };
-        if machine.count_send_sizes {
-            send_sizes::start()?;
-        }
-        if let Some(asked) = &machine.thefts {
-            thefts::begin(asked, self.orders.transfer.timeout_ns)?;
-        }
-        let transferred = self.transfer();
-        if machine.thefts.is_some() {
-            self.report.thefts = Some(thefts::end()?);
-        }
-        if machine.count_send_sizes {
-            self.report.send_sizes = Some(send_sizes::read()?);
-        }
-        Ok(transferred)
     }
 
     fn lay_out_files(&self) -> Result<()> {
@@ -164,14 +170,14 @@ impl Running<'_> {
 
     fn exchange(&mut self, server: &Endpoint) -> Result<Outcome> {
         sleep(Duration::from_nanos(self.orders.start_shift_ns));
-        let used_before = self.meter.used()?;
+        let used_before = self.life.meter().used()?;
         let start = Instant::now();
         let slack = self.orders.timer_slack_ns;
         let client = Endpoint::start(&self.orders.client, slack, &self.topology.client, self.roots.client)?;
         let first = client.wait_with(server, self.orders.transfer.timeout_ns)?;
         let elapsed = start.elapsed();
         self.report.client_lifetime_ns = Some(elapsed.as_nanos() as u64);
-        self.report.cpu_use = Some(self.meter.used()?.since(&used_before, elapsed));
+        self.report.cpu_use = Some(self.life.meter().used()?.since(&used_before, elapsed));
         if first == First::One {
             self.drain()?;
         }
@@ -245,17 +251,6 @@ fn has_local_port(table: &str, port: u16) -> bool {
     table.lines().skip(1).any(|line| line.split_ascii_whitespace().nth(1).is_some_and(|local| local.ends_with(&suffix)))
 }
 
-/// Buffers of every socket that does not ask for its own size.
-fn set_buffers(machine: &Machine) -> Result<()> {
-    for (name, size_bytes) in [("rmem", machine.receive_buffer_bytes), ("wmem", machine.send_buffer_bytes)] {
-        for kind in ["max", "default"] {
-            let path = format!("/proc/sys/net/core/{name}_{kind}");
-            fs::write(&path, size_bytes.to_string()).with_context(|| path.clone())?;
-        }
-    }
-    Ok(())
-}
-
 /// Room for everything a transfer of `size` puts on the wire, both ways and with retransmissions; what does not fit is
 /// counted as lost by the capture.
 fn ring_bytes(size: u64, snaplen: Option<u32>) -> u64 {
@@ -269,7 +264,8 @@ fn ring_bytes(size: u64, snaplen: Option<u32>) -> u64 {
     FLOOR + packets * PER_PACKET + kept
 }
 
-fn empty_report() -> Report {
+/// A report of a run that has not begun.
+pub(crate) fn empty_report() -> Report {
     Report {
         outcome: Outcome::AgentFailed { error: "the run did not get as far as an outcome".into() },
         server: None,

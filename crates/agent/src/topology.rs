@@ -18,8 +18,6 @@ use std::{
     fs,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
     os::fd::AsRawFd,
-    thread::sleep,
-    time::Duration,
 };
 
 use anyhow::{Context, Result};
@@ -31,7 +29,8 @@ use netlink_packet_route::{
     route::{RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType},
     tc::{
         TcAction, TcActionAttribute, TcActionMirrorOption, TcActionOption, TcActionType, TcAttribute,
-        TcFilterMatchAllOption, TcHandle, TcMessage, TcMirror, TcMirrorActionType, TcOption,
+        TcFilterMatchAllOption, TcFilterU32Option, TcHandle, TcMessage, TcMirror, TcMirrorActionType, TcOption,
+        TcU32Key, TcU32Selector, TcU32SelectorFlags,
     },
 };
 use nix::net::if_::if_nametoindex;
@@ -44,14 +43,19 @@ use quiclab_orders::{
     report::Offloads,
 };
 
-use crate::{drop_list::DropList, ethtool, namespace::Namespace, netlink::Netlink, qdisc};
+use crate::{
+    drop_list::DropList,
+    ethtool,
+    namespace::Namespace,
+    netlink::Netlink,
+    qdisc,
+    settling::{HURRIED_REPORT_MS, Settling},
+};
 
 const SERVER_GATEWAYS: [IpAddr; 2] =
     [IpAddr::V4(Ipv4Addr::new(193, 167, 100, 2)), IpAddr::V6(Ipv6Addr::new(0xfd00, 0xcafe, 0xcafe, 0x100, 0, 0, 0, 2))];
 const CLIENT_GATEWAYS: [IpAddr; 2] =
     [IpAddr::V4(Ipv4Addr::new(193, 167, 0, 2)), IpAddr::V6(Ipv6Addr::new(0xfd00, 0xcafe, 0xcafe, 0, 0, 0, 0, 2))];
-/// Reports of multicast groups are sent for some seconds after an address was given.
-const REPORTS_END: Duration = Duration::from_secs(20);
 /// EtherType "all protocols", in the upper half of `tcm_info` goes the priority.
 const ALL_PROTOCOLS: u32 = 0x0003_u16.to_be() as u32;
 /// The filter of the lowest priority is asked first: what it drops is not forwarded.
@@ -74,7 +78,7 @@ impl Topology {
     ///
     /// # Errors
     /// Without root's capabilities, or where the kernel lacks veth, clsact, matchall or mirred.
-    pub fn build() -> Result<Self> {
+    pub fn build(settling: Settling) -> Result<Self> {
         let topology = Self {
             server: Namespace::create("server")?,
             wire: Namespace::create("wire")?,
@@ -82,7 +86,7 @@ impl Topology {
         };
         topology.wire.inside(|| set_ipv6("disable_ipv6", "1"))?;
         for namespace in [&topology.server, &topology.client] {
-            namespace.inside(silence_ipv6)?;
+            namespace.inside(|| silence_ipv6(settling))?;
         }
         topology.wire.inside(|| {
             let mut netlink = Netlink::open()?;
@@ -100,9 +104,21 @@ impl Topology {
             }
             Ok(())
         })?;
-        host(&topology.server, [SERVER_ADDRESS.into(), SERVER_ADDRESS_V6.into()], SERVER_GATEWAYS, CLIENT_MAC)?;
-        host(&topology.client, [CLIENT_ADDRESS.into(), CLIENT_ADDRESS_V6.into()], CLIENT_GATEWAYS, SERVER_MAC)?;
-        sleep(REPORTS_END);
+        host(
+            &topology.server,
+            [SERVER_ADDRESS.into(), SERVER_ADDRESS_V6.into()],
+            SERVER_GATEWAYS,
+            CLIENT_MAC,
+            settling,
+        )?;
+        host(
+            &topology.client,
+            [CLIENT_ADDRESS.into(), CLIENT_ADDRESS_V6.into()],
+            CLIENT_GATEWAYS,
+            SERVER_MAC,
+            settling,
+        )?;
+        settling.wait([&topology.server, &topology.client])?;
         Ok(topology)
     }
 
@@ -166,7 +182,12 @@ pub fn index(interface: &str) -> Result<u32> {
 
 /// Nothing of IPv6 may put packets on the wire that nobody asked for: no addresses but those given, no search for duplicates
 /// of them, no routers.
-fn silence_ipv6() -> Result<()> {
+fn silence_ipv6(settling: Settling) -> Result<()> {
+    if settling == Settling::Hurried {
+        for version in ["mldv1", "mldv2"] {
+            set_ipv6(&format!("{version}_unsolicited_report_interval"), HURRIED_REPORT_MS)?;
+        }
+    }
     for (name, value) in [
         ("addr_gen_mode", "1"),
         ("accept_dad", "0"),
@@ -217,11 +238,17 @@ fn veth(name: &str, peer: &Namespace, peer_mac: [u8; 6]) -> LinkMessage {
 }
 
 /// Brings up a host: its addresses, and everything else by way of the gateways, which is the `peer`.
-fn host(namespace: &Namespace, addresses: [IpAddr; 2], gateways: [IpAddr; 2], peer: [u8; 6]) -> Result<()> {
+fn host(
+    namespace: &Namespace,
+    addresses: [IpAddr; 2],
+    gateways: [IpAddr; 2],
+    peer: [u8; 6],
+    settling: Settling,
+) -> Result<()> {
     namespace.inside(|| {
         let mut netlink = Netlink::open()?;
         up(&mut netlink, index("lo")?)?;
-        silence_ipv6()?;
+        silence_ipv6(settling)?;
         let interface = index(HOST_INTERFACE)?;
         up(&mut netlink, interface)?;
         for (address, gateway) in addresses.into_iter().zip(gateways) {
@@ -306,9 +333,19 @@ fn forward(netlink: &mut Netlink, from: u32, to: u32) -> Result<()> {
         TcActionAttribute::Kind("mirred".to_owned()),
         TcActionAttribute::Options(vec![TcActionOption::Mirror(TcActionMirrorOption::Parms(redirect))]),
     ];
-    let options = vec![TcOption::MatchAll(TcFilterMatchAllOption::Action(vec![action]))];
+    let options = vec![TcOption::MatchAll(TcFilterMatchAllOption::Action(vec![action.clone()]))];
     let filter = entrance_filter(from, FORWARD_PRIORITY, "matchall", options);
-    netlink.create(RouteNetlinkMessage::NewTrafficFilter(filter)).context("redirect filter")
+    let Err(error) = netlink.create(RouteNetlinkMessage::NewTrafficFilter(filter)) else { return Ok(()) };
+    // Kernels of hosts may lack it. A selector of `u32` without a bit in its mask selects everything as well.
+    let mut selector = TcU32Selector::default();
+    selector.flags = TcU32SelectorFlags::Terminal;
+    selector.nkeys = 1;
+    selector.keys = vec![TcU32Key::default()];
+    let options = [TcFilterU32Option::Selector(selector), TcFilterU32Option::Action(vec![action])].map(TcOption::U32);
+    let filter = entrance_filter(from, FORWARD_PRIORITY, "u32", options.into());
+    netlink
+        .create(RouteNetlinkMessage::NewTrafficFilter(filter))
+        .with_context(|| format!("redirect filter: the kernel has neither u32 nor matchall ({error:#})"))
 }
 
 /// A filter for everything that comes in at `interface`, which has a `clsact`.

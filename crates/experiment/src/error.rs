@@ -54,6 +54,16 @@ pub fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
     candidates.filter(|(distance, _)| *distance <= NEAR).min().map(|(_, name)| name)
 }
 
+/// The allowed value that `found` is most likely a misspelling of. Values are short, so fewer letters may differ than in a key: one in three.
+pub fn nearest_word<'a>(found: &str, allowed: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let candidates = allowed.into_iter().map(|word| (strsim::damerau_levenshtein(found, word), word));
+    let is_near = |(distance, word): &(usize, &str)| {
+        let letters = word.chars().count();
+        *distance <= (letters / 3).max(1) && *distance < letters
+    };
+    candidates.filter(is_near).min().map(|(_, word)| word)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,5 +79,13 @@ mod tests {
     fn a_misspelling_finds_its_word_and_another_word_does_not() {
         assert_eq!(nearest("tiemout", ["size", "timeout"]), Some("timeout"));
         assert_eq!(nearest("congestion", ["size", "timeout"]), None);
+    }
+
+    #[test]
+    fn a_misspelled_value_finds_its_word_and_another_short_value_does_not() {
+        assert_eq!(nearest_word("cubci", ["reno", "cubic"]), Some("cubic"));
+        assert_eq!(nearest_word("monotinic", ["monotonic", "tai"]), Some("monotonic"));
+        assert_eq!(nearest_word("off", ["on", "paced"]), None);
+        assert_eq!(nearest_word("", ["4", "6"]), None);
     }
 }

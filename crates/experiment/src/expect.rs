@@ -9,7 +9,7 @@ use crate::{
     error::ExperimentError,
     file::Reader,
     run::Settings,
-    settings::SETTINGS,
+    settings::{all, find},
     text::setting_text,
     value::{inline, plain},
 };
@@ -100,7 +100,9 @@ impl Expectation {
     }
 
     fn names(&self, other: &BTreeMap<String, String>, key: &str) -> bool {
-        self.runs.contains_key(key) || other.contains_key(key)
+        // What earlier versions stored has their keys.
+        let names = |named: &String| named == key || find(named).is_some_and(|setting| setting.key == key);
+        self.runs.keys().chain(other.keys()).any(names)
     }
 }
 
@@ -123,7 +125,7 @@ impl Comparable for Settings {
     fn is_alike(&self, other: &Self, is_named: &dyn Fn(&str) -> bool) -> bool {
         let other_stack = self.stack.name != other.stack.name;
         let is_own = |key: &str| other_stack && key.starts_with("stack.") && key != "stack.name";
-        SETTINGS.iter().map(|setting| setting.key).filter(|key| !is_named(key) && !is_own(key)).all(|key| {
+        all().map(|setting| setting.key).filter(|key| !is_named(key) && !is_own(key)).all(|key| {
             match (setting_text(self, key), setting_text(other, key)) {
                 (Some(one), Some(other)) => one == other,
                 _ => true,

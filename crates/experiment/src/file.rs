@@ -6,6 +6,7 @@ use toml::{
 };
 
 use crate::{
+    beside::{ReadBeside, read_nothing},
     error::{ExperimentError, Place, nearest},
     expect::Expectation,
     kind::{Kind, TRANSFERS},
@@ -39,6 +40,7 @@ pub struct Experiment {
     /// What must hold, in the order of the file.
     pub expectations: Vec<Expectation>,
     pub(crate) file: String,
+    pub(crate) read: ReadBeside,
     pub(crate) changes: Changes,
 }
 
@@ -49,6 +51,7 @@ pub(crate) struct Reader<'a> {
     pub(crate) file: &'a str,
     text: &'a str,
     pub(crate) kind: &'static Kind,
+    pub(crate) read: ReadBeside,
 }
 
 impl Experiment {
@@ -59,7 +62,20 @@ impl Experiment {
     /// Text that is no TOML, keys that do not exist, values that are not allowed, a profile that there is none of: with
     /// place, found and expected.
     pub fn parse(file: &str, text: &str, profile: Option<&str>) -> Result<Self, ExperimentError> {
-        let reader = Reader::new(file, text, &TRANSFERS);
+        Self::parse_beside(file, text, profile, read_nothing)
+    }
+
+    /// As [`Experiment::parse`], where the file may name others: paths to include, and traces.
+    ///
+    /// # Errors
+    /// The same, and a file that cannot be read or is not what its key needs.
+    pub fn parse_beside(
+        file: &str,
+        text: &str,
+        profile: Option<&str>,
+        read: ReadBeside,
+    ) -> Result<Self, ExperimentError> {
+        let reader = Reader { read, ..Reader::new(file, text, &TRANSFERS) };
         reader.experiment(reader.root()?.get_ref(), profile)
     }
 
@@ -76,7 +92,7 @@ impl Experiment {
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(file: &'a str, text: &'a str, kind: &'static Kind) -> Self {
-        Self { file, text, kind }
+        Self { file, text, kind, read: read_nothing }
     }
 
     /// The whole file.
@@ -101,6 +117,7 @@ impl<'a> Reader<'a> {
             published: root.get("published").map_or(Ok(Vec::new()), |published| self.published(published))?,
             expectations: root.get("expect").map_or(Ok(Vec::new()), |expect| self.expectations(expect))?,
             file: self.file.to_owned(),
+            read: self.read,
             changes: self.all_changes(root, profile)?,
         })
     }

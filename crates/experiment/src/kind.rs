@@ -4,7 +4,7 @@ use toml::Value;
 
 use crate::{
     scenario,
-    settings::{Draft, SETTINGS},
+    settings::{Draft, all, find, setting_keys, takes::Refused},
 };
 
 /// One kind of file.
@@ -20,12 +20,21 @@ pub(crate) struct Kind {
     /// Dotted keys of all settings.
     pub(crate) keys: fn() -> Vec<&'static str>,
     /// Whether a setting may have a value: `None` where there is no such setting; the error says what is expected instead.
-    pub(crate) check: fn(&str, &Value) -> Option<Result<(), String>>,
+    pub(crate) check: fn(&str, &Value) -> Option<Result<(), Refused>>,
+    /// The key that a setting has now, of one that it had in an earlier version.
+    pub(crate) present: fn(&str) -> Option<&'static str>,
+    /// Keys of earlier versions.
+    pub(crate) former_keys: fn() -> Vec<&'static str>,
     /// The page that lists all keys.
     pub(crate) reference: &'static str,
 }
 
 impl Kind {
+    /// The key as it is now.
+    pub(crate) fn present_key<'k>(&self, key: &'k str) -> &'k str {
+        (self.present)(key).unwrap_or(key)
+    }
+
     /// Whether there is a setting of this key, whatever value it may have.
     pub(crate) fn knows(&self, key: &str) -> bool {
         (self.check)(key, &Value::Boolean(false)).is_some()
@@ -35,11 +44,13 @@ impl Kind {
 /// Transfers between stacks.
 pub(crate) static TRANSFERS: Kind = Kind {
     top: &["name", "title", "source", "seed", "unclaimed", "ranking", "matrix", "profile", "published", "expect"],
-    sections: &["workload", "stack", "path", "hosts", "tap", "analysis"],
+    sections: &["workload", "stack", "path", "hosts", "tap", "analysis", "vm", "sim"],
     named_section: None,
     repetitions: "workload.repetitions",
-    keys: || SETTINGS.iter().map(|setting| setting.key).collect(),
+    keys: setting_keys,
     check: |key, value| Draft::default().set(key, value),
+    present: |key| find(key).map(|setting| setting.key),
+    former_keys: || all().flat_map(|setting| setting.formerly).copied().collect(),
     reference: "docs/reference/experiment-file.md",
 };
 
@@ -50,6 +61,8 @@ pub(crate) static SCENARIOS: Kind = Kind {
     named_section: Some(scenario::FLOWS),
     repetitions: "scenario.repetitions",
     keys: || scenario::keys().collect(),
-    check: scenario::check,
+    check: |key, value| scenario::check(key, value).map(|result| result.map_err(Refused::from)),
+    present: |_| None,
+    former_keys: Vec::new,
     reference: "docs/reference/scenario-file.md",
 };

@@ -4,6 +4,7 @@
 //! [`Experiment::plan`] (experiment to runs), then [`run::Run`] (one run, every value resolved). Does not know where a
 //! run happens or what is measured.
 
+mod beside;
 pub mod error;
 mod expect;
 mod file;
@@ -26,6 +27,7 @@ pub mod stack;
 mod text;
 mod value;
 
+pub use beside::ReadBeside;
 pub use error::ExperimentError;
 pub use expect::{Bound, Comparable, Expectation, Subject};
 pub use file::Experiment;
@@ -33,5 +35,8 @@ pub use folder_names::id_of_folder;
 pub use plan::{Overrides, Plan, labels};
 pub use published::{CURVES, Published};
 pub use resolve::server_test_case;
-pub use settings::PATCHED_KERNEL;
-pub use text::{setting_text, settings_differences, settings_text};
+pub use settings::{
+    IDENTITY_VERSION, PATCHED_KERNEL, foreign_setting, setting_about, setting_keys, setting_words, settings_reference,
+    testbed_only,
+};
+pub use text::{setting_list, setting_text, settings_differences, settings_text};

@@ -6,7 +6,7 @@ use quiclab_units::Duration;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    error::{ExperimentError, nearest},
+    error::{ExperimentError, nearest, nearest_word},
     expect::Expectation,
     file::Experiment,
     folder_names,
@@ -18,7 +18,7 @@ use crate::{
     run::{Run, Settings, word},
     sections::{Assignment, Origin},
     set,
-    settings::{Draft, SETTINGS},
+    settings::{Draft, find, setting_keys, stages},
     stack::{Role, StackManifest, named},
     text::{canonical, setting_text, setting_texts, settings_text},
     value::inline,
@@ -83,7 +83,7 @@ impl Experiment {
         stacks: &BTreeMap<String, StackManifest>,
         overrides: &Overrides,
     ) -> Result<Plan, ExperimentError> {
-        let set = set::changes(&self.file, &TRANSFERS, &overrides.settings)?;
+        let set = set::changes(&self.file, &TRANSFERS, &overrides.settings, self.read)?;
         let mut experiment = Self { changes: self.changes.clone().overridden_by(set), ..self.clone() };
         let substituted = experiment.substitute(&overrides.own_stacks, stacks)?;
         experiment.expand(stacks, overrides, substituted)
@@ -195,7 +195,8 @@ impl Experiment {
             none if none.is_empty() => "the name of a stack, but there is none".to_owned(),
             names => format!("one of {names}"),
         };
-        let Some(name) = draft.stack_name.clone() else {
+        let asked = |key: &str, name: &String| draft.is_given(key).then(|| name.clone());
+        let Some(name) = asked("stack.name", &draft.settings.stack.name) else {
             let message = format!("stack.name: found nothing, expected {}", known());
             return Err(self.error(
                 None,
@@ -221,8 +222,8 @@ impl Experiment {
             let message = format!("{key}: found {name:?}, which has no {}; expected a stack that has one", word(&role));
             Err(self.error_from(blamed(key), message, None))
         };
-        let server = side("stack.server", &draft.server, Role::Server)?;
-        let client = side("stack.client", &draft.client, Role::Client)?;
+        let server = side("stack.server", &asked("stack.server", &draft.settings.stack.server), Role::Server)?;
+        let client = side("stack.client", &asked("stack.client", &draft.settings.stack.client), Role::Client)?;
         if server.transport != client.transport {
             let message = format!(
                 "stack.client: found {:?}, which does not speak the transport of {:?}; expected one that does",
@@ -232,8 +233,8 @@ impl Experiment {
         }
         match draft.resolve(&under_test.name, server, client) {
             Ok(settings) => Ok(Ok(settings)),
-            Err(Refusal { key, message, is_unclaimed }) => {
-                let error = self.error_from(blamed(key), format!("{key}: {message}"), None);
+            Err(Refusal { key, message, hint, is_unclaimed }) => {
+                let error = self.error_from(blamed(key), format!("{key}: {message}"), hint);
                 if !is_unclaimed {
                     return Err(error);
                 }
@@ -250,16 +251,13 @@ impl Experiment {
                 let message = format!("--filter {key}={wanted}: found a key that no single run has");
                 return Err(self.error(None, message, Some("--reps sets the number of repetitions".to_owned())));
             }
+            let known = find(key).map(|setting| setting.key).or_else(|| TRANSFERS.knows(key).then_some(key));
+            let Some(key) = known else {
+                let (_, hint) = TRANSFERS.unknown_key(key);
+                let message = format!("--filter {key}={wanted}: found a key that does not exist");
+                return Err(self.error(None, message, hint));
+            };
             let found: Vec<_> = left.iter().map(|settings| setting_text(settings, key)).collect();
-            if !SETTINGS.iter().any(|setting| setting.key == key) {
-                let hint = nearest(key, SETTINGS.iter().map(|setting| setting.key))
-                    .map(|near| format!("did you mean {near}?"));
-                return Err(self.error(
-                    None,
-                    format!("--filter {key}={wanted}: found a key that does not exist"),
-                    hint,
-                ));
-            }
             let mut values: Vec<_> = found.iter().flatten().cloned().collect();
             values.sort();
             values.dedup();
@@ -270,8 +268,9 @@ impl Experiment {
                     none if none.is_empty() => "another key, because it has no meaning in any run".to_owned(),
                     values => format!("one of {values}"),
                 };
+                let near = nearest_word(&text, values.iter().map(String::as_str)).filter(|_| values.len() > 1);
                 let message = format!("--filter {key}={wanted}: no run has it; expected {others}");
-                return Err(self.error(None, message, None));
+                return Err(self.error(None, message, near.map(|near| format!("did you mean {near:?}?"))));
             }
         }
         Ok(left)
@@ -297,7 +296,18 @@ pub(crate) type Difference = (&'static str, String);
 
 /// For each of several settings what sets them apart from the others, besides the stack that the run is about.
 pub(crate) fn differences(all: &[&Settings]) -> Vec<Vec<Difference>> {
-    let texts: Vec<_> = all.iter().map(|settings| setting_texts(settings)).collect();
+    let mut texts: Vec<_> = all.iter().map(|settings| setting_texts(settings)).collect();
+    // Of lists with the same stages only what differs is worth naming.
+    for (key, list) in stages::LISTS.into_iter().zip([0, 1]) {
+        let lists: Vec<_> =
+            all.iter().map(|settings| [&settings.path.to_client, &settings.path.to_server][list]).collect();
+        let place = setting_keys().iter().position(|known| *known == key);
+        if let (Some(told), Some(place)) = (stages::told_apart(&lists), place) {
+            for (texts, told) in texts.iter_mut().zip(told) {
+                texts[place] = texts[place].take().map(|_| told);
+            }
+        }
+    }
     // What differs between stacks only is each one's own default, and says little. What has no meaning in one run, because it goes with
     // another queueing discipline, differs from nothing.
     let differs = |key: usize| {
@@ -307,9 +317,9 @@ pub(crate) fn differences(all: &[&Settings]) -> Vec<Vec<Difference>> {
             *first.entry(&settings.stack.name).or_insert(text) != text
         })
     };
-    let keys: Vec<_> =
-        (0..SETTINGS.len()).filter(|key| SETTINGS[*key].key != "stack.name").filter(|key| differs(*key)).collect();
-    let has = |texts: &Vec<Option<String>>, key: usize| Some((SETTINGS[key].key, texts[key].clone()?));
+    let known = setting_keys();
+    let keys: Vec<_> = (0..known.len()).filter(|key| known[*key] != "stack.name").filter(|key| differs(*key)).collect();
+    let has = |texts: &Vec<Option<String>>, key: usize| Some((known[key], texts[key].clone()?));
     texts.iter().map(|texts| keys.iter().filter_map(|key| has(texts, *key)).collect()).collect()
 }
 

@@ -2,10 +2,13 @@
 
 use quiclab_units::Duration;
 
-use crate::hosts::{Clock, Hosts, Qdisc, Thefts};
-use crate::run::{Gso, GsoRate, Pacing, Path, Settings, StackSettings, word as lowercase};
-use crate::settings::{Draft, PATCHED_KERNEL, TRANSFER};
-use crate::stack::{CertificateDelay, StackManifest, common_http};
+use crate::error::nearest_word;
+use crate::run::word as lowercase;
+use crate::settings::{
+    Clock, Draft, Gso, GsoRate, PATCHED_KERNEL, Pacing, QdiscKind, Settings, StackSettings, TRANSFER, Thefts,
+    Word as _, setting_words,
+};
+use crate::stack::{CONGESTION_CONTROL, CertificateDelay, StackManifest, common_http};
 
 /// The frame by which QUIC Steps counts what a queue holds: `limit = rate x 2 x delay / 1392` is half a bandwidth-delay product beside the
 /// delay line.
@@ -17,13 +20,15 @@ pub(crate) struct Refusal {
     pub(crate) key: &'static str,
     /// What was found and expected.
     pub(crate) message: String,
+    /// What to do about it.
+    pub(crate) hint: Option<String>,
     /// True where a stack does not claim what it was asked for; otherwise the settings do not go together.
     pub(crate) is_unclaimed: bool,
 }
 
 impl From<(&'static str, String)> for Refusal {
     fn from((key, message): (&'static str, String)) -> Self {
-        Self { key, message, is_unclaimed: false }
+        Self { key, message, hint: None, is_unclaimed: false }
     }
 }
 
@@ -33,45 +38,40 @@ impl Draft {
     /// # Errors
     /// Key, and what is wrong with it.
     pub(crate) fn resolve(
-        self,
+        mut self,
         name: &str,
         server: &StackManifest,
         client: &StackManifest,
     ) -> Result<Settings, Refusal> {
-        let stack = self.stack(name, server, client)?;
-        self.check_workload(&stack, server, client)?;
-        let hosts = self.hosts(&stack, server)?;
-        let queue_limit_packets = self.queue_limit_packets()?;
-        if hosts.needs_modules() && self.kernel == PATCHED_KERNEL {
+        self.settings.stack = self.stack(name, server, client)?;
+        self.check_workload(server, client)?;
+        self.check_send_times(server)?;
+        self.check_hosts()?;
+        self.settle_path()?;
+        self.settings.path.queue_limit_packets = self.queue_limit_packets()?;
+        let settings = self.into_settings();
+        if settings.needs_modules() && settings.vm.kernel == PATCHED_KERNEL {
             let message = format!(
-                "found {:?} with settings that need the modules of kernel/module; expected another kernel, because this one loads none\n\
-                 hint: stack.gso_rate = \"message\" paces segments without a module",
-                self.kernel
+                "found {:?} with settings that need the modules of kernel/module; expected another kernel, because this one loads none",
+                settings.vm.kernel
             );
-            return Err(("kernel", message).into());
+            let hint = Some("stack.gso_rate = \"message\" paces segments without a module".to_owned());
+            return Err(Refusal { hint, ..("vm.kernel", message).into() });
         }
-        Ok(Settings {
-            kernel: self.kernel,
-            stack,
-            workload: self.workload,
-            path: Path { queue_limit_packets, ..self.path },
-            hosts,
-            tap: self.tap,
-            analysis: self.analysis,
-        })
+        Ok(settings)
     }
 
     /// What the delay line holds, and the queue behind it.
     fn queue_limit_packets(&self) -> Result<u32, Refusal> {
-        let Some(thousandths) = self.queue_thousandths else { return Ok(self.path.queue_limit_packets) };
-        if self.path.queue_limit_packets != Self::default().path.queue_limit_packets {
+        let Some(thousandths) = self.queue_thousandths else { return Ok(self.settings.path.queue_limit_packets) };
+        if self.settings.path.queue_limit_packets != Self::default().settings.path.queue_limit_packets {
             let message = "found a number beside path.queue_limit_packets; expected one of the two".to_owned();
             return Err(("path.queue_bdp", message).into());
         }
-        let [to_client, to_server] =
-            [self.path.delay_to_client, self.path.delay_to_server].map(|delay| u128::from(delay.as_nanos()));
-        let queued = to_client * 1000 + (to_client + to_server) * u128::from(thousandths);
-        let bits = u128::from(self.path.rate.as_bits_per_second()) * queued;
+        let [to_client, both] = [self.settings.path.delay_to_client, self.settings.path.round_trip()]
+            .map(|delay| u128::from(delay.as_nanos()));
+        let queued = to_client * 1000 + both * u128::from(thousandths);
+        let bits = u128::from(self.settings.path.rate.as_bits_per_second()) * queued;
         let packets = bits / (8 * u128::from(QUEUED_PACKET_BYTES) * 1000 * 1_000_000_000);
         u32::try_from(packets).ok().filter(|packets| *packets > 0).ok_or_else(|| {
             let message = format!("found a queue of {packets} packets, expected one from 1 to {}", u32::MAX);
@@ -80,25 +80,30 @@ impl Draft {
     }
 
     fn stack(&self, name: &str, server: &StackManifest, client: &StackManifest) -> Result<StackSettings, Refusal> {
+        let asked = &self.settings.stack;
         let defaults = &server.default;
-        let common = common_http(server, client, &self.workload.test_case);
-        let http = self.http.or(common.first().copied()).unwrap_or(defaults.http);
-        let gso = self.gso.unwrap_or(defaults.gso);
-        let pacing = self.pacing.unwrap_or(defaults.pacing);
-        let needed_clock = if self.qdisc == "etf" { Clock::Tai } else { Clock::Monotonic };
-        let usual_rate = if self.kernel == PATCHED_KERNEL { GsoRate::Message } else { GsoRate::Mark };
+        let common = common_http(server, client, &self.settings.workload.test_case);
+        // What a file does not say is the stack's own.
+        let given = |key: &str| self.is_given(key);
+        let http = if given("stack.http") { asked.http } else { common.first().copied().unwrap_or(defaults.http) };
+        let gso = if given("stack.gso") { asked.gso } else { defaults.gso };
+        let pacing = if given("stack.pacing") { asked.pacing } else { defaults.pacing };
+        let congestion_control =
+            if given("stack.congestion_control") { &asked.congestion_control } else { &defaults.congestion_control };
+        let needed_clock =
+            if self.settings.hosts.server_qdisc == QdiscKind::Etf { Clock::Tai } else { Clock::Monotonic };
+        let usual_rate = if self.settings.vm.kernel == PATCHED_KERNEL { GsoRate::Message } else { GsoRate::Mark };
         let stack = StackSettings {
             name: name.to_owned(),
             server: server.name.clone(),
             client: client.name.clone(),
-            congestion_control: self.congestion_control.clone().unwrap_or_else(|| defaults.congestion_control.clone()),
+            congestion_control: congestion_control.clone(),
             gso,
-            gso_segments: self.gso_segments,
+            gso_segments: asked.gso_segments,
             pacing,
-            txtime_clock: (pacing == Pacing::Txtime).then(|| self.txtime_clock.unwrap_or(needed_clock)),
-            txtime_deadline: self.qdisc == "etf" && self.etf_deadline,
-            gso_rate: (gso == Gso::Paced).then(|| self.gso_rate.unwrap_or(usual_rate)),
-            hystart: self.hystart,
+            txtime_clock: (pacing == Pacing::Txtime).then(|| asked.txtime_clock.unwrap_or(needed_clock)),
+            gso_rate: (gso == Gso::Paced).then(|| asked.gso_rate.unwrap_or(usual_rate)),
+            hystart: asked.hystart,
             http,
         };
         claimed("stack.congestion_control", &stack.congestion_control, &server.congestion_control, server)?;
@@ -116,7 +121,7 @@ impl Draft {
         ] {
             if is_asked && !can {
                 let message = format!("found a value that {} cannot be told; expected {expected}", server.name);
-                return Err(Refusal { key, message, is_unclaimed: true });
+                return Err(Refusal { is_unclaimed: true, ..(key, message).into() });
             }
         }
         if !common.contains(&http) {
@@ -126,85 +131,54 @@ impl Draft {
             let message = format!(
                 "found {:?} for the test case {:?} with an image of the QUIC Interop Runner, expected {}",
                 lowercase(&http),
-                self.workload.test_case,
-                if self.workload.test_case == "http3" { "\"h3\"" } else { "\"hq\"" },
+                self.settings.workload.test_case,
+                if self.settings.workload.test_case == "http3" { "\"h3\"" } else { "\"hq\"" },
             );
             return Err(("stack.http", message).into());
         }
         Ok(stack)
     }
 
-    fn check_workload(
-        &self,
-        stack: &StackSettings,
-        server: &StackManifest,
-        client: &StackManifest,
-    ) -> Result<(), Refusal> {
-        let workload = &self.workload;
+    fn check_workload(&self, server: &StackManifest, client: &StackManifest) -> Result<(), Refusal> {
+        let Settings { workload, stack, .. } = &self.settings;
         for (manifest, cases, asked) in [
             (server, &server.test_cases.server, server_test_case(&workload.test_case)),
             (client, &client.test_cases.client, workload.test_case.as_str()),
         ] {
             claimed("stack.http", &stack.http, &manifest.http, manifest)?;
-            claimed("path.ip", &self.path.ip, &manifest.ip, manifest)?;
+            claimed("path.ip", &self.settings.path.ip, &manifest.ip, manifest)?;
             let cases: Vec<_> = cases.iter().map(String::as_str).collect();
             claimed("workload.test_case", &asked, &cases, manifest)?;
         }
         if workload.certificate_delay != Duration::default() && server.certificate_delay == CertificateDelay::None {
             let message =
                 format!("found {}, which {} cannot wait for; expected none", workload.certificate_delay, server.name);
-            return Err(Refusal { key: "workload.certificate_delay", message, is_unclaimed: true });
+            return Err(Refusal { is_unclaimed: true, ..("workload.certificate_delay", message).into() });
         }
         Ok(())
     }
 
-    fn hosts(&self, stack: &StackSettings, server: &StackManifest) -> Result<Hosts, Refusal> {
-        let server_qdisc = self.server_qdisc();
-        self.check_send_times(&server_qdisc, stack, server)?;
-        if self.etf_launch_time {
+    fn check_hosts(&self) -> Result<(), Refusal> {
+        if self.settings.hosts.etf_launch_time {
             let message = "found true; expected false, because LaunchTime is done by a network card, and the virtual testbed has none";
             return Err(("hosts.etf_launch_time", message.to_owned()).into());
         }
-        let thefts = (self.theft_length != Duration::default()).then_some(Thefts {
-            distribution: self.theft_distribution,
-            interval: self.theft_interval,
-            length: self.theft_length,
-        });
-        if let Some(Thefts { interval, length, .. }) = &thefts
+        if let Some(Thefts { interval, length, .. }) = self.settings.vm.thefts()
             && length > interval
         {
             let message = format!(
-                "found {length} with hosts.theft_interval = \"{interval}\"; expected no more than that, so that half of the time is left"
+                "found {length} with vm.theft_interval = \"{interval}\"; expected no more than that, so that half of the time is left"
             );
-            return Err(("hosts.theft_length", message).into());
+            return Err(("vm.theft_length", message).into());
         }
-        let in_module = stack.gso_rate == Some(GsoRate::Mark);
-        Ok(Hosts {
-            server_qdisc,
-            segment_pacing: stack.txtime_clock.filter(|_| in_module),
-            nanoseconds_per_instruction: self.nanoseconds_per_instruction,
-            timer_slack: self.timer_slack,
-            receive_coalescing: self.receive_coalescing,
-            thefts,
-            model: self.model.clone(),
-            udp_receive_buffer: self.udp_receive_buffer,
-            udp_send_buffer: self.udp_send_buffer,
-        })
-    }
-
-    fn server_qdisc(&self) -> Qdisc {
-        match self.qdisc.as_str() {
-            "pfifo_fast" => Qdisc::PfifoFast,
-            "fq" => Qdisc::Fq(self.fq.clone()),
-            "fq_codel" => Qdisc::FqCodel,
-            "etf" => Qdisc::Etf { delta: self.etf_delta, deadline: self.etf_deadline },
-            _ => Qdisc::None,
-        }
+        Ok(())
     }
 
     /// A discipline that looks at send times must be given them, on its own clock.
-    fn check_send_times(&self, qdisc: &Qdisc, stack: &StackSettings, server: &StackManifest) -> Result<(), Refusal> {
-        if matches!(qdisc, Qdisc::Etf { .. }) && stack.pacing != Pacing::Txtime {
+    fn check_send_times(&self, server: &StackManifest) -> Result<(), Refusal> {
+        let stack = &self.settings.stack;
+        let qdisc = self.settings.hosts.server_qdisc;
+        if qdisc == QdiscKind::Etf && stack.pacing != Pacing::Txtime {
             let message = format!(
                 "found \"etf\" with stack.pacing = {:?} of {}; expected \"txtime\", because ETF drops every packet without a \
                  send time",
@@ -212,14 +186,14 @@ impl Draft {
                 stack.name
             );
             let is_unclaimed = !server.pacing.contains(&Pacing::Txtime);
-            return Err(Refusal { key: "hosts.server_qdisc", message, is_unclaimed });
+            return Err(Refusal { is_unclaimed, ..("hosts.server_qdisc", message).into() });
         }
         let clock = match qdisc {
-            Qdisc::Etf { .. } => Some((Clock::Tai, "ETF drops every packet whose send time is on another clock")),
-            Qdisc::Fq(_) => {
+            QdiscKind::Etf => Some((Clock::Tai, "ETF drops every packet whose send time is on another clock")),
+            QdiscKind::Fq => {
                 Some((Clock::Monotonic, "FQ takes every send time for one on it, and drops what is too far ahead"))
             }
-            Qdisc::None | Qdisc::PfifoFast | Qdisc::FqCodel => None,
+            QdiscKind::None | QdiscKind::PfifoFast | QdiscKind::FqCodel => None,
         };
         if let (Some(found), Some((expected, reason))) = (stack.txtime_clock, clock)
             && found != expected
@@ -227,7 +201,7 @@ impl Draft {
             let message = format!(
                 "found {:?} with hosts.server_qdisc = {:?}; expected {:?}, because {reason}",
                 lowercase(&found),
-                self.qdisc,
+                qdisc.word(),
                 lowercase(&expected)
             );
             return Err(("stack.txtime_clock", message).into());
@@ -237,15 +211,15 @@ impl Draft {
         }
         let in_patch = stack.gso_rate == Some(GsoRate::Message);
         let looks = match qdisc {
-            Qdisc::Fq(_) | Qdisc::Etf { .. } => true,
-            Qdisc::None => !in_patch,
-            Qdisc::PfifoFast | Qdisc::FqCodel => false,
+            QdiscKind::Fq | QdiscKind::Etf => true,
+            QdiscKind::None => !in_patch,
+            QdiscKind::PfifoFast | QdiscKind::FqCodel => false,
         };
         if !looks {
             let expected = if in_patch { "\"fq\" or \"etf\"" } else { "\"none\", \"fq\" or \"etf\"" };
             let message = format!(
                 "found {:?} with stack.gso = \"paced\"; expected {expected}, which look at send times",
-                self.qdisc
+                qdisc.word()
             );
             return Err(("hosts.server_qdisc", message).into());
         }
@@ -281,5 +255,11 @@ fn claimed<T: PartialEq + serde::Serialize>(
         manifest.name,
         allowed.join(", ")
     );
-    Err(Refusal { key, message, is_unclaimed: true })
+    let found = lowercase(value);
+    let words: Vec<_> = claims.iter().map(lowercase).collect();
+    // What another stack can do is not misspelled.
+    let is_known = setting_words(key).contains(&found.as_str()) || CONGESTION_CONTROL.contains(&found.as_str());
+    let near = nearest_word(&found, words.iter().map(String::as_str)).filter(|_| !is_known);
+    let hint = near.map(|near| format!("did you mean {near:?}?"));
+    Err(Refusal { hint, is_unclaimed: true, ..(key, message).into() })
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use toml::{Spanned, Value, de::DeValue};
 
 use crate::{
+    beside::with_contents,
     error::{ExperimentError, Place, nearest},
     file::{Reader, Table},
     kind::Kind,
@@ -109,7 +110,10 @@ impl Reader<'_> {
                 _ => changes.assignments.push(self.assignment(name, key, value)?),
             }
         }
-        for set in &changes.assignments {
+        for (place, set) in changes.assignments.iter().enumerate() {
+            if changes.assignments[..place].iter().any(|before| before.key == set.key) {
+                return Err(self.second_value(&set.key, set.origin.place()));
+            }
             if changes.matrix.iter().any(|(axis, _)| *axis == set.key) {
                 let message = format!("{}: found a value, expected none, because it is an axis of the matrix", set.key);
                 let hint = Some("remove one of the two".to_owned());
@@ -136,7 +140,17 @@ impl Reader<'_> {
     }
 
     fn matrix(&self, table: &Table) -> Result<Vec<(String, Vec<Assignment>)>, ExperimentError> {
-        table.iter().map(|(key, value)| Ok((key.get_ref().to_string(), self.axis(key, value)?))).collect()
+        let mut axes: Vec<(String, Vec<Assignment>)> = Vec::new();
+        for (key, value) in table.iter() {
+            let name = self.kind.present_key(key.get_ref()).to_owned();
+            let values = self.axis(key, value)?;
+            if axes.iter().any(|(axis, _)| *axis == name) {
+                return Err(self.second_value(&name, values.first().and_then(|value| value.origin.place())));
+            }
+            axes.push((name, values));
+        }
+        axes.sort_by(|one, other| one.0.cmp(&other.0));
+        Ok(axes)
     }
 
     fn axis<K: AsRef<str>>(
@@ -170,15 +184,23 @@ impl Reader<'_> {
         key: &Spanned<K>,
         value: &Spanned<DeValue>,
     ) -> Result<Assignment, ExperimentError> {
-        let converted = plain(value);
+        let converted = with_contents(name, plain(value), self.file, self.read)
+            .map_err(|refused| self.error(value, format!("{name}: {}", refused.message), refused.hint))?;
         match (self.kind.check)(name, &converted) {
             None => Err(self.unknown_key(name, key)),
-            Some(Err(message)) => Err(self.error(value, format!("{name}: {message}"), None)),
+            Some(Err(refused)) => Err(self.error(value, format!("{name}: {}", refused.message), refused.hint)),
             Some(Ok(())) => {
                 let origin = Origin::File(self.place(value));
-                Ok(Assignment { key: name.to_owned(), value: converted, origin })
+                Ok(Assignment { key: self.kind.present_key(name).to_owned(), value: converted, origin })
             }
         }
+    }
+
+    /// A setting by its key of today and by a former one.
+    fn second_value(&self, key: &str, place: Option<Place>) -> ExperimentError {
+        let message = format!("{key}: found a second value under another key of the same setting, expected one");
+        let hint = Some(format!("write {key} only"));
+        ExperimentError { file: self.file.to_owned(), place, message, hint }
     }
 
     fn unknown_key<K>(&self, name: &str, key: &Spanned<K>) -> ExperimentError {
@@ -201,10 +223,13 @@ impl Kind {
             let example = own.map(|key| format!("write the whole key in quotes, such as {key:?}"));
             return (format!("{name}: found a section, expected a setting"), example);
         }
+        let former = (self.former_keys)();
         let known = || keys.iter().chain(top.iter()).chain(sections.iter()).copied();
-        // Whoever remembers a key takes it for one of another section more often than they misspell it.
+        // A key of another section is a more common mistake than a misspelled one.
         let elsewhere = known().find(|key| own_name(key) == own_name(name));
-        let hint = match elsewhere.or_else(|| nearest(name, known())) {
+        let near =
+            || nearest(name, known().chain(former.iter().copied())).map(|near| (self.present)(near).unwrap_or(near));
+        let hint = match elsewhere.or_else(near) {
             Some(near) if name.contains('.') && !near.contains('.') => {
                 format!("did you mean {near}, at the top of the file?")
             }

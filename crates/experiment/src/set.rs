@@ -6,9 +6,11 @@ use toml::{
 };
 
 use crate::{
+    beside::{ReadBeside, with_contents},
     error::ExperimentError,
     kind::Kind,
     sections::{Assignment, Changes, Origin},
+    settings::takes::Refused,
     value::plain,
 };
 
@@ -24,7 +26,12 @@ const VALUE: &str = "value";
 ///
 /// # Errors
 /// A key that does not exist or that is given twice, a value that is not allowed.
-pub(crate) fn changes(file: &str, kind: &Kind, settings: &[(String, String)]) -> Result<Changes, ExperimentError> {
+pub(crate) fn changes(
+    file: &str,
+    kind: &Kind,
+    settings: &[(String, String)],
+    read_beside: ReadBeside,
+) -> Result<Changes, ExperimentError> {
     let mut changes = Changes::default();
     for (key, text) in settings {
         let key = if key == STACK && !kind.knows(STACK) { "stack.name" } else { key };
@@ -38,18 +45,25 @@ pub(crate) fn changes(file: &str, kind: &Kind, settings: &[(String, String)]) ->
             let (message, hint) = unknown_key(kind, key);
             return Err(error(message, hint));
         }
-        if changes.values_of(key).next().is_some() {
+        if changes.values_of(kind.present_key(key)).next().is_some() {
             let hint = format!("a list becomes an axis of the matrix: --set '{key}=[..., ...]'");
             return Err(error(format!("{key}: found two values, expected one"), Some(hint)));
         }
-        let is_allowed = |value: &Value| match (kind.check)(key, value) {
-            Some(Err(message)) => Err(message),
+        let key = kind.present_key(key);
+        let whole = |value: Value| with_contents(key, value, file, read_beside);
+        let is_allowed = |value: &Value| match (kind.check)(key, &whole(value.clone())?) {
+            Some(Err(refused)) => Err(refused),
             _ => Ok(()),
         };
-        let values = read(text.trim(), is_allowed).map_err(|Wrong { message, hint }| {
-            error(format!("{key}: {message}"), hint.map(|hint| format!("{hint}, such as --set '{key}=[..., ...]'")))
+        let values = read(text.trim(), is_allowed).map_err(|Wrong { refused, list_hint }| {
+            let hint = list_hint.map(|hint| format!("{hint}, such as --set '{key}=[..., ...]'"));
+            error(format!("{key}: {}", refused.message), hint.or(refused.hint))
         })?;
-        let assignment = |value| Assignment { key: key.to_owned(), value, origin: Origin::Set };
+        let assignment = |value: Value| {
+            // What could not be read was refused above.
+            let value = whole(value.clone()).unwrap_or(value);
+            Assignment { key: key.to_owned(), value, origin: Origin::Set }
+        };
         match values {
             Values::One(value) => changes.assignments.push(assignment(value)),
             Values::Axis(_) if key == kind.repetitions => {
@@ -83,19 +97,25 @@ enum Values {
 
 /// What is wrong with a value.
 struct Wrong {
-    message: String,
+    refused: Refused,
     /// How a list is written.
-    hint: Option<&'static str>,
+    list_hint: Option<&'static str>,
+}
+
+impl From<Refused> for Wrong {
+    fn from(refused: Refused) -> Self {
+        Self { refused, list_hint: None }
+    }
 }
 
 impl From<String> for Wrong {
     fn from(message: String) -> Self {
-        Self { message, hint: None }
+        Refused::from(message).into()
     }
 }
 
 /// Reads a value or a list of values.
-fn read(text: &str, is_allowed: impl Fn(&Value) -> Result<(), String> + Copy) -> Result<Values, Wrong> {
+fn read(text: &str, is_allowed: impl Fn(&Value) -> Result<(), Refused> + Copy) -> Result<Values, Wrong> {
     let document = format!("{VALUE} = {text}");
     let Ok(table) = DeTable::parse(&document) else { return read_words(text, is_allowed) };
     let value = match table.get_ref().get(VALUE) {
@@ -105,7 +125,7 @@ fn read(text: &str, is_allowed: impl Fn(&Value) -> Result<(), String> + Copy) ->
     let whole = plain(value);
     let refused = match is_allowed(&whole) {
         Ok(()) => return Ok(Values::One(whole)),
-        Err(message) => message,
+        Err(refused) => refused,
     };
     match value.get_ref() {
         DeValue::Array(values) if !values.is_empty() => {
@@ -124,11 +144,12 @@ fn read(text: &str, is_allowed: impl Fn(&Value) -> Result<(), String> + Copy) ->
 }
 
 /// Reads what is not TOML: a text without its quotes, or several values with commas between.
-fn read_words(text: &str, is_allowed: impl Fn(&Value) -> Result<(), String> + Copy) -> Result<Values, Wrong> {
+fn read_words(text: &str, is_allowed: impl Fn(&Value) -> Result<(), Refused> + Copy) -> Result<Values, Wrong> {
     let is_cut_off = text.starts_with(['"', '\'']) && !text.contains(',');
     if text.starts_with(['[', '{']) || is_cut_off {
         let message = format!("found {text}, which is not TOML, expected a value or a list of values");
-        return Err(Wrong { message, hint: Some("put quotes around each text of a list") });
+        let list_hint = Some("put quotes around each text of a list");
+        return Err(Wrong { refused: message.into(), list_hint });
     }
     let words: Vec<_> = text.split(',').map(str::trim).collect();
     if let [word] = words[..] {
@@ -138,7 +159,7 @@ fn read_words(text: &str, is_allowed: impl Fn(&Value) -> Result<(), String> + Co
 }
 
 /// One of several values with commas between.
-fn scalar(word: &str, is_allowed: impl Fn(&Value) -> Result<(), String> + Copy) -> Result<Value, Wrong> {
+fn scalar(word: &str, is_allowed: impl Fn(&Value) -> Result<(), Refused> + Copy) -> Result<Value, Wrong> {
     match read(word, is_allowed)? {
         Values::One(value) => Ok(value),
         Values::Axis(_) => Err(format!("found the list {word} between commas, expected a value").into()),
@@ -146,14 +167,18 @@ fn scalar(word: &str, is_allowed: impl Fn(&Value) -> Result<(), String> + Copy) 
 }
 
 /// A text without its quotes.
-fn bare(word: &str, is_allowed: impl Fn(&Value) -> Result<(), String>) -> Result<Value, Wrong> {
+fn bare(word: &str, is_allowed: impl Fn(&Value) -> Result<(), Refused>) -> Result<Value, Wrong> {
     let value = Value::String(word.to_owned());
     is_allowed(&value)?;
     Ok(value)
 }
 
 /// What was refused as a number or the like may be meant as a text: `kernel=6.1`, `path.ip=4`.
-fn unquoted(source: &str, refused: String, is_allowed: impl Fn(&Value) -> Result<(), String>) -> Result<Value, String> {
+fn unquoted(
+    source: &str,
+    refused: Refused,
+    is_allowed: impl Fn(&Value) -> Result<(), Refused>,
+) -> Result<Value, Refused> {
     let value = Value::String(source.to_owned());
     is_allowed(&value).map(|()| value).map_err(|_| refused)
 }

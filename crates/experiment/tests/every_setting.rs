@@ -14,7 +14,7 @@ use quiclab_experiment::{
 /// Key, section and line of a file in which it has its default, and one in which it has not, and the text of the latter.
 /// `hosts` must be "fq" or "etf" for some of them to have a meaning.
 const SETTINGS: &[(&str, &str, &str, &str)] = &[
-    ("kernel", "\"6.1\"", "\"6.12\"", "6.12"),
+    ("vm.kernel", "\"6.1\"", "\"6.12\"", "6.12"),
     ("workload.test_case", "\"transfer\"", "", ""),
     ("workload.size", "\"10 MiB\"", "\"10 MB\"", "10 MB"),
     ("workload.files", "1", "200", "200"),
@@ -55,17 +55,17 @@ const SETTINGS: &[(&str, &str, &str, &str)] = &[
     ("hosts.etf_delta", "\"200 us\"", "\"0.3 ms\"", "300 us"),
     ("hosts.etf_deadline", "false", "true", "true"),
     ("hosts.etf_launch_time", "false", "", ""),
-    ("hosts.nanoseconds_per_instruction", "1", "4", "4"),
-    ("hosts.timer_slack", "\"50 us\"", "\"1 ns\"", "1 ns"),
+    ("vm.nanoseconds_per_instruction", "1", "4", "4"),
+    ("vm.timer_slack", "\"50 us\"", "\"1 ns\"", "1 ns"),
     ("hosts.receive_coalescing", "\"0 ns\"", "\"100 us\"", "100 us"),
-    ("hosts.theft_length", "\"0 ns\"", "\"20 us\"", "20 us"),
-    ("hosts.theft_interval", "\"1 ms\"", "\"2 ms\"", "2 ms"),
-    ("hosts.theft_distribution", "\"exponential\"", "\"pareto\"", "pareto"),
-    ("hosts.timer_step", "\"0 ns\"", "\"1 ms\"", "1 ms"),
-    ("hosts.timer_lateness", "\"0 ns\"", "\"30 us\"", "30 us"),
-    ("hosts.call_cost", "\"0 ns\"", "\"2 us\"", "2 us"),
-    ("hosts.packet_cost", "\"0 ns\"", "\"5 us\"", "5 us"),
-    ("hosts.card_rate", "\"none\"", "\"1 Gbit/s\"", "1 Gbit/s"),
+    ("vm.theft_length", "\"0 ns\"", "\"20 us\"", "20 us"),
+    ("vm.theft_interval", "\"1 ms\"", "\"2 ms\"", "2 ms"),
+    ("vm.theft_distribution", "\"exponential\"", "\"pareto\"", "pareto"),
+    ("sim.timer_step", "\"0 ns\"", "\"1 ms\"", "1 ms"),
+    ("sim.timer_lateness", "\"0 ns\"", "\"30 us\"", "30 us"),
+    ("sim.call_cost", "\"0 ns\"", "\"2 us\"", "2 us"),
+    ("sim.packet_cost", "\"0 ns\"", "\"5 us\"", "5 us"),
+    ("sim.card_rate", "\"none\"", "\"1 Gbit/s\"", "1 Gbit/s"),
     ("hosts.udp_receive_buffer", "\"50 MiB\"", "\"1 MiB\"", "1 MiB"),
     ("hosts.udp_send_buffer", "\"208 KiB\"", "\"1 MiB\"", "1 MiB"),
     ("tap.enabled", "true", "false", "false"),
@@ -87,12 +87,12 @@ fn run_with(key: &str, value: Option<&str>) -> Run {
     };
     // A way of telling a rate has a meaning where there is one to tell, and thefts only where they take time.
     let gso = if key == "stack.gso_rate" { "\"paced\"" } else { "\"on\"" };
-    let theft = if key.starts_with("hosts.theft_") { "\"10 us\"" } else { "\"0 ns\"" };
+    let theft = if key.starts_with("vm.theft_") { "\"10 us\"" } else { "\"0 ns\"" };
     let all = [
         ("stack.name", "\"quiche-0.24\""),
         ("hosts.server_qdisc", qdisc),
         ("stack.gso", gso),
-        ("hosts.theft_length", theft),
+        ("vm.theft_length", theft),
     ];
     let mut lines = String::new();
     for (other, value) in all.into_iter().filter(|(other, _)| *other != key).chain(value.map(|value| (key, value))) {
@@ -130,7 +130,7 @@ fn every_setting_has_a_text() {
 
 #[test]
 fn what_is_no_setting_of_a_run_has_no_text() {
-    let settings = run("kernel", "\"6.1\"").settings;
+    let settings = run("vm.kernel", "\"6.1\"").settings;
     for key in ["", ".", "path", "hosts.server_qdisc.kind", "workload.repetitions", "seed", "hosts.etf_delta"] {
         assert_eq!(setting_text(&settings, key), None, "{key}");
     }

@@ -97,7 +97,7 @@ fn the_identity_follows_everything_that_can_change_the_outcome_and_nothing_else(
     let changes: [&dyn Fn(&mut Run); 6] = [
         &|run| run.seed += 1,
         &|run| run.start_shift = Duration::from_nanos(1),
-        &|run| run.settings.kernel = "6.12".to_owned(),
+        &|run| run.settings.vm.kernel = "6.12".to_owned(),
         &|run| run.settings.path.queue_limit_packets += 1,
         &|run| run.settings.tap.snaplen = Some(ByteCount::from_bytes(128)),
         &|run| run.settings.stack.congestion_control = "reno".to_owned(),

@@ -2,9 +2,10 @@
 
 mod common;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fs};
 
 use common::{plan, with};
+use quiclab_experiment::settings_reference;
 
 const REFERENCE: &str = include_str!("../../../docs/reference/experiment-file.md");
 
@@ -48,5 +49,39 @@ fn every_error_shown_is_the_one_that_is_told() {
 fn every_key_of_a_published_row_stands_there() {
     for key in ["match", "values", "source"] {
         assert!(REFERENCE.contains(&format!("\n| `{key}` | ")), "{key}");
+    }
+}
+
+/// With `UPDATE=1` in the environment the page is written instead.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "whether to write the page is for whoever runs the test to say")]
+fn the_tables_of_settings_are_those_of_the_declarations() {
+    const BEGIN: &str = "<!-- settings: generated; UPDATE=1 cargo test -p quiclab-experiment --test reference -->\n";
+    const END: &str = "<!-- end of settings -->\n";
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/experiment-file.md");
+    let page = fs::read_to_string(file).unwrap();
+    let (before, rest) = page.split_once(BEGIN).unwrap();
+    let (_, after) = rest.split_once(END).unwrap();
+    let generated = format!("{before}{BEGIN}\n{}\n{END}{after}", settings_reference());
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(file, &generated).unwrap();
+    }
+    assert!(
+        page == generated || std::env::var_os("UPDATE").is_some(),
+        "run this test with UPDATE=1, and look at the diff of {file}"
+    );
+}
+
+#[test]
+fn every_key_and_table_at_the_top_stands_in_the_reference() {
+    let tops = ["name", "title", "source", "seed", "unclaimed", "ranking", "matrix", "profile", "published", "expect"];
+    for name in tops {
+        let forms = [
+            format!("\n| `{name}` | "),
+            format!("\n## `[{name}]`"),
+            format!("\n## `[{name}.NAME]`"),
+            format!("\n## `[[{name}]]`"),
+        ];
+        assert!(forms.iter().any(|form| REFERENCE.contains(form)), "{name}");
     }
 }

@@ -70,13 +70,13 @@ fn what_the_stacks_cannot_do() {
              testbed has none",
         ),
         (
-            "[stack]\nname = \"quiche-0.24\"\n[hosts]\ntheft_length = \"2 ms\"\n",
-            "x.toml:6:16: hosts.theft_length: found 2 ms with hosts.theft_interval = \"1 ms\"; expected no more than that, so that half of the \
+            "[stack]\nname = \"quiche-0.24\"\n[vm]\ntheft_length = \"2 ms\"\n",
+            "x.toml:6:16: vm.theft_length: found 2 ms with vm.theft_interval = \"1 ms\"; expected no more than that, so that half of the \
              time is left",
         ),
         (
-            "kernel = \"6.1-paced\"\n[stack]\nname = \"quiche-0.24\"\n[hosts]\ntheft_length = \"1 ms\"\n",
-            "x.toml:3:10: kernel: found \"6.1-paced\" with settings that need the modules of kernel/module; expected another kernel, because \
+            "[vm]\nkernel = \"6.1-paced\"\ntheft_length = \"1 ms\"\n[stack]\nname = \"quiche-0.24\"\n",
+            "x.toml:4:10: vm.kernel: found \"6.1-paced\" with settings that need the modules of kernel/module; expected another kernel, because \
              this one loads none\nhint: stack.gso_rate = \"message\" paces segments without a module",
         ),
     ] {

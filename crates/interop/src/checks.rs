@@ -149,8 +149,8 @@ fn version_1_or_compatible(connection: &ConnectionFacts, whose: &str, reasons: &
         && server.handshake_versions.iter().eq([&VERSION_2]);
     reasons.unless(versions == [VERSION_1] || is_compatible, || {
         format!(
-            "expected version 1 (RFC 9000 section 15) in the server's Initial and Handshake packets{whose}, or version 2 in all \
-             Handshake packets behind a client that began with version 1 (RFC 9368), found {}",
+            "expected version 1 (RFC 9000 section 15) in the server's Initial and Handshake \
+             packets{whose}, or version 2 in all Handshake packets if the client began with version 1 (RFC 9368), found {}",
             version_names(versions.iter().copied())
         )
     });
@@ -186,7 +186,7 @@ pub(crate) fn unread(connection: &ConnectionFacts, sender: Role) -> String {
     let mut text = String::new();
     if sent.packets_unread > 0 {
         text += &format!(
-            "; {} packets of the {} could not be read for want of keys or captured bytes",
+            "; {} packets of the {} could not be read because keys or captured bytes are missing",
             sent.packets_unread,
             sender.name()
         );

@@ -70,10 +70,10 @@ pub struct Matrix {
 #[derive(Debug, thiserror::Error)]
 pub enum MatrixError {
     /// No JSON, or not of this layout.
-    #[error("no matrix of interoperation: {0}")]
+    #[error("not an interop matrix: {0}")]
     NotUnderstood(#[from] serde_json::Error),
     /// Written by another version.
-    #[error("a matrix with schema {found}, and this version reads schema {SCHEMA}; run the cases again")]
+    #[error("found a matrix with schema {found}, expected {SCHEMA}; run the cases again")]
     OtherSchema {
         /// What it says.
         found: u32,

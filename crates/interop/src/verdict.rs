@@ -95,8 +95,8 @@ fn explain(facts: &Facts, endpoints: &EndpointFacts, reasons: &mut Reasons) {
     match endpoints.client {
         End::Status(0) => {}
         End::Status(status) => reasons.push(format!("the client ended with status {status}")),
-        End::Signal => reasons.push("the client was ended by a signal".to_owned()),
-        End::NotStarted => reasons.push("the client was not started, as the server did not listen".to_owned()),
+        End::Signal => reasons.push("the client was killed by a signal".to_owned()),
+        End::NotStarted => reasons.push("the client was not started because the server did not listen".to_owned()),
     }
     if let End::Status(status @ 1..) = endpoints.server {
         reasons.push(format!("the server ended with status {status}"));
@@ -110,15 +110,15 @@ fn explain(facts: &Facts, endpoints: &EndpointFacts, reasons: &mut Reasons) {
     }
     let failed: u64 = Role::BOTH.iter().map(|sender| not_authentic(facts, *sender)).sum();
     if failed > 0 {
-        reasons.push(format!("packets that the keys of the key log do not open: {failed}"));
+        reasons.push(format!("packets that the keys of the key log do not decrypt: {failed}"));
     }
     if let Some(offset) = facts.capture_cut_at_byte {
         reasons.push(format!(
-            "the capture stops in the middle of a record at byte {offset}: packets after it are missing"
+            "the capture is truncated in the middle of a record at byte {offset}: packets after it are missing"
         ));
     }
     if facts.frames_not_understood > 0 {
-        reasons.push(format!("{} frames of the capture were not understood", facts.frames_not_understood));
+        reasons.push(format!("{} frames of the capture could not be read", facts.frames_not_understood));
     }
 }
 

@@ -293,14 +293,14 @@ fn unmet_of_capture(capture: &Capture, packets: u64) -> Unmet {
     let mut unmet = Unmet::default();
     if let Some(cut) = capture.truncation {
         let reason = format!(
-            "the capture stops in the middle of a record at byte {}: packets after it are missing",
+            "the capture is truncated in the middle of a record at byte {}: packets after it are missing",
             cut.byte_offset
         );
         unmet.add(Need::Ending, WarningCode::CaptureTruncated, reason);
     }
     let hidden: u64 =
         capture.skipped.iter().filter(|(reason, _)| reason.may_hide_packets()).map(|(_, frames)| frames).sum();
-    let reason = || format!("{hidden} frames of the capture were not understood, beside {packets} that were");
+    let reason = || format!("{hidden} frames of the capture could not be read, in addition to {packets} that could");
     unmet.add_share(Need::EveryPacket, WarningCode::FramesNotUnderstood, hidden, hidden + packets, &reason);
     unmet
 }
@@ -316,7 +316,7 @@ fn unmet_of_flow(
     let (meter, flow) = (&meters[index], &flows[index]);
     let has_hello = flow.tls_handshake().is_some_and(|tls| tls.offer.is_some());
     if meter.start == Start::Late || (meter.start == Start::ReadInitial && !has_hello && !meter.has_unread_initials()) {
-        let reason = "the capture begins after the connection did, or misses its first packets".to_owned();
+        let reason = "the capture begins after the start of the connection, or lacks its first packets".to_owned();
         unmet.add(Need::Beginning, WarningCode::CaptureBeganLate, reason);
     }
     for (role, direction) in Role::BOTH.into_iter().zip(&meter.directions) {
@@ -324,8 +324,8 @@ fn unmet_of_flow(
         let unit = if flow.protocol() == FlowProtocol::Tcp { "bytes" } else { "packets" };
         let reason = || {
             format!(
-                "{missed} {unit} of the {} were acknowledged and are not in the capture, beside {seen} that are: the capture lost \
-                 packets; enlarge its buffer, or keep fewer bytes of each",
+                "{missed} {unit} of the {} were acknowledged but are not in the capture, which has {seen}: it lost \
+                 packets; enlarge its buffer, or capture fewer bytes of each packet",
                 role.name()
             )
         };
@@ -343,8 +343,8 @@ fn unmet_of_flow(
             Need::Ending,
             WarningCode::ConnectionLost,
             format!(
-                "the connection may go on from {client}, with a connection ID that was never seen to be given out: flow {} \
-                 (counted from 1) begins in the middle",
+                "the connection may continue from {client} with a connection ID that no captured packet announced: \
+                 flow {} (counted from 1) begins in the middle of a connection",
                 other + 1
             ),
         );
@@ -413,7 +413,8 @@ fn warn_of_flow(
         run.warn(
             WarningCode::NoPayloadCaptured,
             format!(
-                "no payload was captured of {without_payload} of {} datagrams: whether they are QUIC cannot be seen",
+                "no payload was captured of {without_payload} of {} datagrams, so it is not known whether they are \
+                 QUIC",
                 meter.packets()
             ),
         );
@@ -422,8 +423,8 @@ fn warn_of_flow(
         run.warn(
             WarningCode::RolesGuessed,
             format!(
-                "the capture does not show who opened the connection; by its port {} counts as the server (--server-port says \
-                 otherwise)",
+                "the capture does not show who opened the connection; {} is taken as the server because of its port \
+                 (--server-port overrides this)",
                 flow.address(Role::Server)
             ),
         );
@@ -431,7 +432,7 @@ fn warn_of_flow(
     if protocol == FlowProtocol::Quic && foreign > 0 {
         run.warn(
             WarningCode::ForeignBytes,
-            format!("{foreign} datagrams hold bytes that are neither a QUIC packet nor padding"),
+            format!("{foreign} datagrams contain bytes that are neither a QUIC packet nor padding"),
         );
     }
 }
@@ -442,7 +443,7 @@ pub fn capture_warnings(capture: &Capture, run: &mut RunMetrics) {
         run.warn(
             WarningCode::CaptureTruncated,
             format!(
-                "the capture stops in the middle of a record at byte {}: packets after it are missing",
+                "the capture is truncated in the middle of a record at byte {}: packets after it are missing",
                 cut.byte_offset
             ),
         );
@@ -456,7 +457,7 @@ pub fn capture_warnings(capture: &Capture, run: &mut RunMetrics) {
     if !hidden.is_empty() {
         run.warn(
             WarningCode::FramesNotUnderstood,
-            format!("frames that may belong to the flow were not understood: {}", hidden.join(", ")),
+            format!("frames that may belong to the flow could not be read: {}", hidden.join(", ")),
         );
     }
 }

@@ -14,7 +14,7 @@ pub(crate) fn measure(observation: &Observation, run: &mut RunMetrics) {
     if !(0.0..=1.0).contains(&share) {
         run.warn(
             WarningCode::BusyShareInvalid,
-            format!("the busy share is {share}, expected 0 to 1: the idle counters it comes from are wrong"),
+            format!("the busy share is {share}, expected 0 to 1: the idle counters are wrong"),
         );
         return;
     }
@@ -22,8 +22,8 @@ pub(crate) fn measure(observation: &Observation, run: &mut RunMetrics) {
         run.warn(
             WarningCode::GuestBusy,
             format!(
-                "the machine was busy {:.1} % of the transfer, more than {:.0} %: it may be what was measured; lower the \
-                 rate or use a testbed on real hardware",
+                "the machine was busy for {:.1} % of the transfer, more than {:.0} %: the numbers may show the \
+                 machine and not the stack; lower the rate or use a testbed on real hardware",
                 share * 100.0,
                 BUSY_SHARE_LIMIT * 100.0
             ),

@@ -42,15 +42,15 @@ impl DecryptionCounts {
     pub(crate) fn in_words(&self, sender: quiclab_wire::Role) -> String {
         let kinds = [
             (self.no_keys, "without keys"),
-            (self.failed, "that its keys do not open"),
+            (self.failed, "that its keys do not decrypt"),
             (self.header_only, "cut by the snap length"),
         ];
         let kinds: Vec<String> =
             kinds.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
         let hint = if self.no_keys >= self.failed.max(self.header_only) {
-            "give the key log of this connection with --keys"
+            "pass the key log of this connection with --keys"
         } else if self.failed >= self.header_only {
-            "they are damaged or forged, or the key log is a wrong one"
+            "they are damaged or forged, or the key log is the wrong one"
         } else {
             "capture whole packets (snap length 0)"
         };

@@ -388,8 +388,8 @@ impl DirectionMeter {
         if let Some(copies) = run.metrics.packets_duplicated.filter(|copies| *copies > 0) {
             let reason = || {
                 format!(
-                    "{copies} of {packets} packets are copies of others: the tap sees packets twice; capture on one interface, or \
-                     remove them with `editcap -d`"
+                    "{copies} of {packets} packets are copies: the tap sees packets twice; capture on one interface, \
+                     or remove copies with `editcap -d`"
                 )
             };
             unmet.add_share(Need::NoCopies, WarningCode::PacketsDuplicated, copies, packets, &reason);
@@ -405,8 +405,8 @@ impl DirectionMeter {
                     run.warn(
                         WarningCode::GoodputFromStreamBytes,
                         format!(
-                            "the length of the response was not given, so goodput counts the {} bytes of streams on the wire, \
-                             with the framing of HTTP or TLS",
+                            "the length of the response is not known, so goodput counts the {} bytes of streams on \
+                             the wire, including HTTP or TLS framing",
                             bytes.as_bytes()
                         ),
                     );
@@ -431,7 +431,7 @@ impl DirectionMeter {
                 run.warn(
                     WarningCode::WindowsTooMany,
                     format!(
-                        "only the first {} time windows are listed: take longer windows",
+                        "only the first {} time windows are listed: use longer windows",
                         crate::windows::MOST_WINDOWS
                     ),
                 );

@@ -16,7 +16,7 @@ pub(crate) fn measure(analysis: &CaptureAnalysis, observation: &Observation, run
         run.warn(
             WarningCode::DropsDisagree,
             format!(
-                "the bottleneck's counters say {counters} packets dropped, the taps around it say {taps}: one of them \
+                "the bottleneck's counters show {counters} dropped packets, the taps around it {taps}: one of them \
                  missed packets, or packets were lost elsewhere"
             ),
         );
@@ -32,8 +32,8 @@ pub(crate) fn measure(analysis: &CaptureAnalysis, observation: &Observation, run
             run.warn(
                 WarningCode::DropsFromTaps,
                 format!(
-                    "the bottleneck's counters are missing; {taps} is the difference between the taps around it, which \
-                     counts packets still on their way as dropped"
+                    "the bottleneck's counters are missing; {taps} is the difference between the taps around it, \
+                     which counts packets in transit as dropped"
                 ),
             );
             u64::try_from(taps).ok()

@@ -52,8 +52,8 @@ impl GapMeter {
     /// How many of them there are.
     pub(crate) fn backwards_in_words(&self, packets: u64) -> String {
         format!(
-            "{} of {packets} packets are earlier than the one before them; their gaps do not count: were several captures \
-             merged, or was the clock set?",
+            "{} of {packets} packets have an earlier time than the previous packet; their gaps do not count: were \
+             several captures merged, or was the clock set?",
             self.backwards
         )
     }
@@ -76,7 +76,7 @@ impl GapMeter {
         if !self.gaps.is_exact() {
             run.warn(
                 WarningCode::MedianRounded,
-                "there are so many gaps that their median and their distribution are given to 0.03 % only".to_owned(),
+                "there are so many gaps that their median and distribution are rounded to 0.03 %".to_owned(),
             );
         }
     }

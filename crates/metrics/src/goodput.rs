@@ -69,8 +69,9 @@ impl ProtectedMeter {
                     run.warn(
                         WarningCode::GoodputEdgesUncertain,
                         format!(
-                            "{uncertain} packets before the first or behind the last one known to have 1-RTT protection were \
-                             cut too short to tell: capture with a larger snap length"
+                            "{uncertain} packets before the first or after the last one known to have 1-RTT \
+                             protection were cut too short to tell whether they have it: capture with a larger snap \
+                             length"
                         ),
                     );
                 }
@@ -87,8 +88,8 @@ impl ProtectedMeter {
                 run.warn(
                     WarningCode::GoodputFirstToLastPacket,
                     "the capture does not show where 1-RTT protection begins (payload bytes or the client's packets are \
-                     missing), so goodput on the wire is over the time from the first to the last packet and includes the \
-                     handshake"
+                     missing), so goodput on the wire covers the time from the first to the last packet and includes \
+                     the handshake"
                         .to_owned(),
                 );
                 all

@@ -127,7 +127,7 @@ impl HandshakeMeter {
     pub(crate) fn finish(&self, run: &mut RunMetrics) {
         let Some(begin) = self.begin else {
             if self.first_reply.is_some() {
-                let reason = "the client's first packet was not captured, so that there is nothing to count from";
+                let reason = "the client's first packet was not captured, so there is no starting point";
                 run.withhold(WarningCode::HandshakeUnread, reason, &HANDSHAKE_METRICS);
             }
             return;
@@ -152,7 +152,10 @@ impl HandshakeMeter {
         for (step, name, packets) in steps.into_iter().filter(|(step, ..)| step.unread_before > 0) {
             let reason = match step.time {
                 Some(_) => {
-                    format!("{} {packets} before it could not be read, and may have been it", step.unread_before)
+                    format!(
+                        "{} earlier {packets} could not be read, and one of them may be the first",
+                        step.unread_before
+                    )
                 }
                 None => format!("{} {packets} could not be read", step.unread_before),
             };

@@ -96,7 +96,7 @@ impl PhaseMeter {
     /// TCP: the packet that comes next is the first with data that were sent before.
     pub(crate) fn on_retransmission(&mut self, time: Time) {
         if !self.is_steady() {
-            let evidence = format!("data were sent again at {:.3} ms for the first time", self.milliseconds(time));
+            let evidence = format!("data was retransmitted for the first time at {:.3} ms", self.milliseconds(time));
             self.end_slow_start(time, SlowStartEnd::Retransmission, evidence);
         }
     }
@@ -111,7 +111,7 @@ impl PhaseMeter {
             LoggedEnd::State => (SlowStartEnd::LoggedState, "it left slow start"),
         };
         let at = self.milliseconds(time);
-        let evidence = format!("by the sender's log {what} before it sent packet {number} at {at:.3} ms");
+        let evidence = format!("according to the sender's log, {what} before it sent packet {number} at {at:.3} ms");
         self.end_slow_start(time, cause, evidence);
     }
 

@@ -193,9 +193,9 @@ impl PrecisionMeter {
             run.warn(
                 WarningCode::PlannedTimesNotJoined,
                 format!(
-                    "{missing} of {planned} planned send times belong to no captured packet: is the list of this \
-                     connection, and are the packet numbers (keys) or whole payloads (checksums) there? Datagrams that share a \
-                     checksum are not joined"
+                    "{missing} of {planned} planned send times match no captured packet: is the list from this \
+                     connection, and does the capture have packet numbers (keys) or whole payloads (checksums)? \
+                     Datagrams with the same checksum are not joined"
                 ),
             );
         }

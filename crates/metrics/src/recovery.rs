@@ -340,7 +340,7 @@ impl RecoveryMeter {
             run.warn(
                 WarningCode::StreamsNotFollowed,
                 format!(
-                    "{} STREAM frames of streams beyond the first {MOST_STREAMS} were not followed: stream bytes and \
+                    "{} STREAM frames of streams beyond the first {MOST_STREAMS} were ignored: stream bytes and \
                      retransmissions are too low",
                     self.streams_not_followed
                 ),

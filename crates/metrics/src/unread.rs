@@ -54,7 +54,7 @@ impl UnreadFrames {
         );
         kinds.extend(self.malformed.iter().map(|(frame_type, count)| {
             let name = frame_type.map_or_else(
-                || "a cut frame type".to_owned(),
+                || "a truncated frame type".to_owned(),
                 |frame_type| format!("a malformed frame of type {frame_type}"),
             );
             (*count, name)

@@ -32,7 +32,7 @@ fn the_first_retransmission_of_tcp_begins_the_steady_state() {
     let run = measure_capture(&capture(&tcp(Some(40))));
     let end = run.slow_start.unwrap();
     assert_eq!(end.ended_by, SlowStartEnd::Retransmission);
-    assert_eq!(end.evidence, "data were sent again at 200.000 ms for the first time");
+    assert_eq!(end.evidence, "data was retransmitted for the first time at 200.000 ms");
     let metrics = run.metrics;
     assert_eq!((metrics.packets_sent, metrics.packets_retransmitted), (Some(196), Some(1)));
     assert_eq!(metrics.slow_start_end_ns, Some(200 * MILLISECOND));

@@ -131,6 +131,21 @@ pub struct Program {
     pub folder: String,
     /// Whether it waits for the network simulator of the QUIC Interop Runner before it begins.
     pub awaits_simulator: bool,
+    /// Where its files are on the machine that the agent runs on. Only `serve` accepts it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostFiles>,
+}
+
+/// Files of an endpoint on the machine that the agent runs on. The endpoint cannot write to them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostFiles {
+    /// Folder with a root file system; `None` for the machine's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
+    /// Folder that the endpoint sees as `/stack`; `None` for an empty one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<String>,
 }
 
 /// The socket by which the agent knows that the server is ready.

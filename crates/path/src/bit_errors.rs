@@ -6,6 +6,7 @@ use crate::{
     packet::Packet,
     probability::Probability,
     random::Random,
+    spec::{Kernel, StageKind, build::Part, declare::stage_settings},
     stage::{Out, Stage},
 };
 
@@ -35,5 +36,24 @@ impl<P> Stage<P> for BitErrors {
         // 1 - (1 - p)^bits, exact for the smallest p as well.
         let is_hit = self.random.unit() < -libm::expm1(bits * self.log_whole);
         if is_hit { out.pass_corrupted(packet) } else { out.pass(packet) }
+    }
+}
+
+stage_settings! {
+    /// Flips each bit of each packet with the same probability. Taps behind it see the flipped bit; the host's checksums detect it, and
+    /// the packet does not reach the endpoint.
+    BitErrorSettings: "bit_errors" {
+        /// of a flip, for each bit of the frame
+        per_bit: Probability,
+    }
+}
+
+impl StageKind for BitErrorSettings {
+    fn part<P: Clone + 'static>(&self, random: Random) -> Result<Part<P>, String> {
+        Ok(Part::Stage(Box::new(BitErrors::new(self.per_bit, random))))
+    }
+
+    fn kernel(&self) -> Kernel {
+        Kernel::Refused("netem corrupts packets with one probability, whatever their length".to_owned())
     }
 }

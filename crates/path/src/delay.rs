@@ -5,6 +5,8 @@ use quiclab_units::{Duration, Time};
 use crate::{
     fifo::Fifo,
     packet::Packet,
+    random::Random,
+    spec::{Kernel, StageKind, build::Part, declare::stage_settings},
     stage::{Backlog, Out, Stage},
 };
 
@@ -49,5 +51,27 @@ impl<P> Stage<P> for Delay<P> {
 
     fn backlog(&self) -> Backlog {
         self.travelling.backlog()
+    }
+}
+
+stage_settings! {
+    /// Delays every packet by the same time. It has room for any number of packets.
+    DelaySettings: "delay" {
+        /// how long
+        delay: Duration,
+    }
+}
+
+impl StageKind for DelaySettings {
+    fn part<P: Clone + 'static>(&self, _random: Random) -> Result<Part<P>, String> {
+        Ok(Part::Stage(Box::new(Delay::new(self.delay))))
+    }
+
+    fn kernel(&self) -> Kernel {
+        Kernel::Delay(self.delay)
+    }
+
+    fn longest_delay(&self) -> Duration {
+        self.delay
     }
 }

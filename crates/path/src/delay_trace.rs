@@ -1,10 +1,13 @@
 //! Delay that changes over time as a list says.
 
 use quiclab_units::{Duration, Time};
+use toml::Value;
 
 use crate::{
     fifo::Fifo,
     packet::Packet,
+    random::Random,
+    spec::{Kernel, SettingValue, StageKind, build::Part, declare::stage_settings, value::unexpected},
     stage::{Backlog, Out, Stage},
 };
 
@@ -106,6 +109,57 @@ impl<P> Stage<P> for DelayTrace<P> {
 
     fn backlog(&self) -> Backlog {
         self.travelling.backlog()
+    }
+}
+
+stage_settings! {
+    /// Delays each packet by what a list says when it comes. Packets keep their order.
+    DelayTraceSettings: "delay_trace" {
+        /// `[since, delay]` pairs, the first since 0. In an experiment file `file = "NAME"` names a file beside it instead, with
+        /// milliseconds: since when, and how long, on each line
+        steps: Steps,
+        /// when the list begins again
+        length: Duration,
+    }
+}
+
+/// Since when, and how long.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Steps(pub Vec<(Duration, Duration)>);
+
+impl SettingValue for Steps {
+    const TAKES: &'static str = "list of pairs of times";
+
+    fn read(value: &Value) -> Result<Self, String> {
+        let expected = "pairs of times such as [[\"0 ms\", \"20 ms\"], [\"500 ms\", \"40 ms\"]]";
+        let pairs = value.as_array().ok_or_else(|| unexpected(value, expected))?;
+        let pair = |pair: &Value| match pair.as_array().map(Vec::as_slice) {
+            Some([since, delay]) => Ok((Duration::read(since)?, Duration::read(delay)?)),
+            _ => Err(unexpected(pair, expected)),
+        };
+        pairs.iter().map(pair).collect::<Result<_, _>>().map(Self)
+    }
+
+    fn write(&self) -> Option<Value> {
+        let pair = |(since, delay): &(Duration, Duration)| {
+            Value::Array([since, delay].iter().filter_map(|time| time.write()).collect())
+        };
+        Some(Value::Array(self.0.iter().map(pair).collect()))
+    }
+}
+
+impl StageKind for DelayTraceSettings {
+    fn part<P: Clone + 'static>(&self, _random: Random) -> Result<Part<P>, String> {
+        let steps = DelaySteps::new(self.steps.0.clone(), self.length).map_err(|error| error.to_string())?;
+        Ok(Part::Stage(Box::new(DelayTrace::new(steps))))
+    }
+
+    fn kernel(&self) -> Kernel {
+        Kernel::Refused("it has no queueing discipline for delays that change".to_owned())
+    }
+
+    fn longest_delay(&self) -> Duration {
+        self.steps.0.iter().map(|(_, delay)| *delay).max().unwrap_or_default()
     }
 }
 

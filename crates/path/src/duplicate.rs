@@ -6,6 +6,7 @@ use crate::{
     packet::Packet,
     probability::Probability,
     random::Random,
+    spec::{Kernel, StageKind, build::Part, declare::stage_settings},
     stage::{Out, Stage},
 };
 
@@ -34,5 +35,23 @@ impl<P: Clone> Stage<P> for Duplicate {
         if let Some(copy) = copy {
             out.pass_copy(copy);
         }
+    }
+}
+
+stage_settings! {
+    /// Sends a copy right behind some packets.
+    DuplicateSettings: "duplicate" {
+        /// share of packets that are copied
+        probability: Probability,
+    }
+}
+
+impl StageKind for DuplicateSettings {
+    fn part<P: Clone + 'static>(&self, random: Random) -> Result<Part<P>, String> {
+        Ok(Part::Stage(Box::new(Duplicate::new(self.probability, random))))
+    }
+
+    fn kernel(&self) -> Kernel {
+        Kernel::Duplicate(self.probability)
     }
 }

@@ -7,6 +7,7 @@ use quiclab_units::{Duration, Time};
 use crate::{
     packet::Packet,
     random::Random,
+    spec::{Kernel, StageKind, build::Part, declare::stage_settings, value::words},
     stage::{Backlog, Out, Stage},
 };
 
@@ -160,4 +161,97 @@ impl<P> Travelling<P> {
             out.pass(entry.packet);
         }
     }
+}
+
+words!(Order, "\"kept\", \"lost\"", "kept" => Self::Kept, "lost" => Self::Lost);
+
+stage_settings! {
+    /// Delays each packet by a time drawn uniformly between 0 and twice the mean.
+    UniformSettings: "jitter", model = "uniform" {
+        /// the mean delay
+        mean: Duration,
+        /// whether packets behind one that is delayed for long wait ("kept") or overtake it ("lost")
+        order: Order,
+    }
+}
+
+stage_settings! {
+    /// Delays each packet by a time drawn from an exponential distribution: mostly short, now and then long.
+    ExponentialSettings: "jitter", model = "exponential" {
+        /// the mean delay
+        mean: Duration,
+        /// as with "uniform"
+        order: Order,
+    }
+}
+
+stage_settings! {
+    /// Delays each packet by a time drawn from a normal distribution; a negative draw is no delay.
+    NormalSettings: "jitter", model = "normal" {
+        /// the mean of the distribution
+        mean: Duration,
+        /// its standard deviation
+        deviation: Duration,
+        /// as with "uniform"
+        order: Order,
+    }
+}
+
+/// Hardly one of 10^9 draws of an exponential or a normal distribution is beyond so many means, or deviations beyond the mean.
+const FAR_OUT: u64 = 20;
+
+impl StageKind for UniformSettings {
+    fn part<P: Clone + 'static>(&self, random: Random) -> Result<Part<P>, String> {
+        Ok(jitter(JitterDistribution::Uniform { mean: self.mean }, self.order, random))
+    }
+
+    fn kernel(&self) -> Kernel {
+        // netem keeps twice the spread in 32 bits.
+        const LONGEST: Duration = Duration::from_secs(2);
+        match self.order {
+            Order::Lost if self.mean <= LONGEST => Kernel::Jitter { mean: self.mean },
+            Order::Lost => Kernel::Refused(format!("netem draws delays of {LONGEST} on average at most")),
+            Order::Kept => Kernel::Refused(ORDER_IS_LOST.to_owned()),
+        }
+    }
+
+    fn longest_delay(&self) -> Duration {
+        self.mean + self.mean
+    }
+}
+
+impl StageKind for ExponentialSettings {
+    fn part<P: Clone + 'static>(&self, random: Random) -> Result<Part<P>, String> {
+        Ok(jitter(JitterDistribution::Exponential { mean: self.mean }, self.order, random))
+    }
+
+    fn kernel(&self) -> Kernel {
+        Kernel::Refused("netem draws from tables that cut the distribution off".to_owned())
+    }
+
+    fn longest_delay(&self) -> Duration {
+        Duration::from_nanos(self.mean.as_nanos() * FAR_OUT)
+    }
+}
+
+impl StageKind for NormalSettings {
+    fn part<P: Clone + 'static>(&self, random: Random) -> Result<Part<P>, String> {
+        let Self { mean, deviation, order } = *self;
+        Ok(jitter(JitterDistribution::Normal { mean, deviation }, order, random))
+    }
+
+    fn kernel(&self) -> Kernel {
+        Kernel::Refused("netem draws from tables that cut the distribution off".to_owned())
+    }
+
+    fn longest_delay(&self) -> Duration {
+        self.mean + Duration::from_nanos(self.deviation.as_nanos() * FAR_OUT)
+    }
+}
+
+/// Why the kernel does no jitter that keeps the order.
+const ORDER_IS_LOST: &str = "with netem, packets overtake those that are delayed for longer; it does order = \"lost\"";
+
+fn jitter<P: 'static>(distribution: JitterDistribution, order: Order, random: Random) -> Part<P> {
+    Part::Stage(Box::new(Jitter::new(distribution, order, random)))
 }

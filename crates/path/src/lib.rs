@@ -19,6 +19,7 @@ pub mod queue;
 pub mod random;
 pub mod rate_trace;
 pub mod reorder;
+pub mod spec;
 pub mod stage;
 pub mod token_bucket;
 pub mod wire;

@@ -1,6 +1,6 @@
 //! One direction of a path: stages in a row, and an account of every packet that entered.
 
-use std::collections::VecDeque;
+use std::{borrow::Cow, collections::VecDeque};
 
 use quiclab_units::{Duration, Time};
 
@@ -33,7 +33,7 @@ pub struct Dropped<P> {
     /// When.
     pub time: Time,
     /// Name of the stage.
-    pub stage: &'static str,
+    pub stage: Cow<'static, str>,
     /// Why.
     pub cause: DropCause,
     /// The packet.
@@ -41,6 +41,7 @@ pub struct Dropped<P> {
 }
 
 struct Placed<P> {
+    name: Cow<'static, str>,
     stage: Box<dyn Stage<P>>,
     /// When it is to be called; the end of time where nothing waits.
     next: Time,
@@ -94,21 +95,29 @@ impl<P> Pipeline<P> {
     /// # Panics
     /// Where two stages have the same name, which would share a stream of random numbers.
     pub fn new(stages: Vec<Box<dyn Stage<P>>>) -> Self {
-        for (index, stage) in stages.iter().enumerate() {
-            assert!(
-                stages[..index].iter().all(|other| other.name() != stage.name()),
-                "two stages of the name {}",
-                stage.name()
-            );
+        Self::of(stages.into_iter().map(|stage| (Cow::Borrowed(stage.name()), stage)).collect())
+    }
+
+    /// The same, of stages with names of their own.
+    ///
+    /// # Panics
+    /// Where two stages have the same name.
+    pub fn of_names(stages: Vec<(String, Box<dyn Stage<P>>)>) -> Self {
+        Self::of(stages.into_iter().map(|(name, stage)| (Cow::Owned(name), stage)).collect())
+    }
+
+    fn of(stages: Vec<(Cow<'static, str>, Box<dyn Stage<P>>)>) -> Self {
+        for (index, (name, _)) in stages.iter().enumerate() {
+            assert!(stages[..index].iter().all(|(other, _)| other != name), "two stages of the name {name}");
         }
         let mut rest = Duration::ZERO;
         let mut placed: Vec<_> = stages
             .into_iter()
             .rev()
-            .map(|stage| {
+            .map(|(name, stage)| {
                 let behind = rest;
                 rest = rest + stage.least_delay();
-                Placed { stage, next: NEVER, rest: behind, account: Account::default() }
+                Placed { name, stage, next: NEVER, rest: behind, account: Account::default() }
             })
             .collect();
         placed.reverse();
@@ -160,10 +169,17 @@ impl<P> Pipeline<P> {
     }
 
     /// Stages and their accounts at the time of the last call, the first stage first.
-    pub fn accounts(&self) -> impl Iterator<Item = (&'static str, Account)> {
+    pub fn accounts(&self) -> impl Iterator<Item = (&str, Account)> {
+        self.stages.iter().map(|placed| (&*placed.name, Account { waiting: placed.stage.backlog(), ..placed.account }))
+    }
+
+    /// The same with what implements each stage: name, [`Stage::name`], account.
+    pub fn stages(&self) -> impl Iterator<Item = (&str, &'static str, Account)> {
         self.stages
             .iter()
-            .map(|placed| (placed.stage.name(), Account { waiting: placed.stage.backlog(), ..placed.account }))
+            .map(|placed| placed.stage.name())
+            .zip(self.accounts())
+            .map(|(kind, (name, account))| (name, kind, account))
     }
 
     /// Lets every stage do what is due by `now`, each at its own time.
@@ -210,7 +226,7 @@ impl<P> Pipeline<P> {
         for (packet, cause) in fates.dropped.drain(..) {
             account.dropped[cause as usize] += 1;
             if let Some(dropped) = &mut self.dropped {
-                dropped.push_back(Dropped { time: now, stage: placed.stage.name(), cause, packet });
+                dropped.push_back(Dropped { time: now, stage: placed.name.clone(), cause, packet });
             }
         }
         self.moving.extend(self.out.passed.drain(..).rev().map(|packet| (index + 1, packet)));

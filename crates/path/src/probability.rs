@@ -10,6 +10,11 @@ pub struct Probability(f64);
 pub struct NoProbability(f64);
 
 impl Probability {
+    /// Certainty.
+    pub const ONE: Self = Self(1.0);
+    /// One of ten.
+    pub const TENTH: Self = Self(0.1);
+
     /// As a number from 0 to 1.
     pub const fn get(self) -> f64 {
         self.0

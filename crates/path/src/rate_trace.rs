@@ -3,10 +3,13 @@
 use std::num::ParseIntError;
 
 use quiclab_units::{Duration, Time};
+use toml::Value;
 
 use crate::{
     packet::Packet,
     queue::QueueDiscipline,
+    random::Random,
+    spec::{Kernel, SettingValue, StageKind, build::Part, declare::stage_settings, value::unexpected},
     stage::{Backlog, Out, Stage},
 };
 
@@ -193,6 +196,59 @@ impl<P, Q: QueueDiscipline<P>> Stage<P> for TraceLink<P, Q> {
             backlog.add(packet.bytes);
         }
         backlog
+    }
+}
+
+stage_settings! {
+    /// Delivers packets at the opportunities of a recorded link, from the queue right before it. Each opportunity has 1504 bytes; a packet
+    /// that needs more waits for the next, and what is left of an opportunity when nothing waits is lost (Mahimahi, 2015).
+    RateTraceSettings: "rate_trace" {
+        /// when the opportunities are, in whole milliseconds; the last one is when the trace begins again. In an experiment file
+        /// `file = "NAME"` names a Mahimahi trace beside it instead, one number on a line
+        milliseconds: DeliveryTrace,
+    }
+}
+
+impl SettingValue for DeliveryTrace {
+    const TAKES: &'static str = "list of numbers that do not fall, as a text or a list";
+
+    fn read(value: &Value) -> Result<Self, String> {
+        let expected = "milliseconds that do not fall, such as \"0 1 3 4\"";
+        let text = match value {
+            Value::String(text) => text.split_ascii_whitespace().collect::<Vec<_>>().join("\n"),
+            Value::Array(values) => {
+                let number = |value: &Value| value.as_integer().map(|number| number.to_string());
+                let numbers: Option<Vec<_>> = values.iter().map(number).collect();
+                numbers.ok_or_else(|| unexpected(value, expected))?.join("\n")
+            }
+            other => return Err(unexpected(other, expected)),
+        };
+        Self::from_mahimahi(&text).map_err(|error| error.to_string())
+    }
+
+    fn write(&self) -> Option<Value> {
+        let milliseconds =
+            self.opportunities.iter().map(|time| (time / Duration::from_millis(1).as_nanos()).to_string());
+        Some(Value::String(milliseconds.collect::<Vec<_>>().join(" ")))
+    }
+}
+
+impl DeliveryTrace {
+    /// Bits per second of all opportunities together.
+    pub fn mean_rate_bps(&self) -> f64 {
+        let bits = self.opportunities.len() as f64 * f64::from(OPPORTUNITY_BYTES) * 8.0;
+        bits * 1e9 / self.length as f64
+    }
+}
+
+impl StageKind for RateTraceSettings {
+    fn part<P: Clone + 'static>(&self, _random: Random) -> Result<Part<P>, String> {
+        let trace = self.milliseconds.clone();
+        Ok(Part::Rate(Box::new(move |queue| Box::new(TraceLink::new(trace, queue)))))
+    }
+
+    fn kernel(&self) -> Kernel {
+        Kernel::Refused("it has no queueing discipline for traces".to_owned())
     }
 }
 

@@ -7,6 +7,7 @@ use crate::{
     packet::Packet,
     probability::Probability,
     random::Random,
+    spec::{Kernel, StageKind, build::Part, declare::stage_settings},
     stage::{Backlog, Out, Stage},
 };
 
@@ -48,5 +49,29 @@ impl<P> Stage<P> for Reorder<P> {
 
     fn backlog(&self) -> Backlog {
         self.held.backlog
+    }
+}
+
+stage_settings! {
+    /// Holds some packets back for a while, so that those behind overtake them. The others pass at once.
+    ReorderSettings: "reorder" {
+        /// share of packets that are held back
+        probability: Probability,
+        /// how long each is held back
+        hold: Duration,
+    }
+}
+
+impl StageKind for ReorderSettings {
+    fn part<P: Clone + 'static>(&self, random: Random) -> Result<Part<P>, String> {
+        Ok(Part::Stage(Box::new(Reorder::new(self.probability, self.hold, random))))
+    }
+
+    fn kernel(&self) -> Kernel {
+        Kernel::Reorder { held_back: self.probability, hold: self.hold }
+    }
+
+    fn longest_delay(&self) -> Duration {
+        self.hold
     }
 }

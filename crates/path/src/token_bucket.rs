@@ -1,11 +1,14 @@
 //! A token bucket as Linux's TBF is: packets pass at once while there are tokens, and otherwise wait for them.
 
-use quiclab_units::Time;
+use quiclab_units::{ByteCount, Time};
 
 use crate::{
     clock::{PositiveRate, SECOND},
+    link::Link,
     packet::Packet,
     queue::QueueDiscipline,
+    random::Random,
+    spec::{Kernel, StageKind, build::Part, declare::stage_settings},
     stage::{Backlog, DropCause, Out, Stage},
 };
 
@@ -97,5 +100,55 @@ impl<P, Q: QueueDiscipline<P>> Stage<P> for TokenBucket<P, Q> {
             backlog.add(packet.bytes);
         }
         backlog
+    }
+}
+
+stage_settings! {
+    /// Lets packets pass at a rate, from the queue right before it. With `burst` it is a token bucket: packets pass at once while there
+    /// are tokens. Without, it is a link, which packets leave one after the other, each after the time that its bits take.
+    RateSettings: "rate" {
+        /// the rate; counts frames with their Ethernet header, without check sequence
+        rate: PositiveRate,
+        /// depth of the bucket: at least a whole frame, 1514 B, or none ever passes
+        burst: Option<ByteCount>,
+    }
+}
+
+impl RateSettings {
+    /// The largest frame without jumbo frames: a bucket below it could never let one through.
+    pub const LARGEST_FRAME_BYTES: u64 = 1514;
+}
+
+impl StageKind for RateSettings {
+    fn check(&self) -> Result<(), String> {
+        match self.burst.map(ByteCount::as_bytes) {
+            Some(burst) if burst < Self::LARGEST_FRAME_BYTES => {
+                Err(format!("burst: found {burst} B, expected at least {} B, a whole frame", Self::LARGEST_FRAME_BYTES))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn part<P: Clone + 'static>(&self, _random: Random) -> Result<Part<P>, String> {
+        let rate = self.rate;
+        let Some(burst) = self.burst.map(ByteCount::as_bytes) else {
+            return Ok(Part::Rate(Box::new(move |queue| Box::new(Link::new(rate, queue)))));
+        };
+        Ok(Part::Rate(Box::new(move |queue| Box::new(TokenBucket::new(rate, burst, queue)))))
+    }
+
+    fn kernel(&self) -> Kernel {
+        let bits = self.rate.as_bits_per_second();
+        if !bits.is_multiple_of(8) {
+            return Kernel::Refused(format!(
+                "the kernel counts whole bytes per second, and {bits} bit/s is no multiple of 8 bit/s"
+            ));
+        }
+        let rate_bytes_per_second = bits / 8;
+        match self.burst.map(|burst| u32::try_from(burst.as_bytes())) {
+            None => Kernel::Link { rate_bytes_per_second },
+            Some(Ok(burst_bytes)) => Kernel::Bucket { rate_bytes_per_second, burst_bytes },
+            Some(Err(_)) => Kernel::Refused("the kernel's token bucket holds less than 4 GiB".to_owned()),
+        }
     }
 }

@@ -65,7 +65,7 @@ pub fn ab(arguments: &AbArguments) -> Result<u8> {
     let texts = files.iter().map(|file| run::read_text(file)).collect::<Result<Vec<_>>>()?;
     if let Some((file, _)) = files.iter().zip(&texts).find(|(_, text)| quiclab_experiment::scenario::is_scenario(text))
     {
-        bail!("{}: found a scenario of models, expected an experiment with stacks", file.display());
+        bail!("{}: found a scenario file, expected an experiment with stacks", file.display());
     }
     let open = |side: &Side| {
         let own = side.stack.iter().cloned().collect();
@@ -116,7 +116,7 @@ pub fn ab(arguments: &AbArguments) -> Result<u8> {
         if !comparison.is_decided(arguments.smallest_change / 100.0)
             && let Some(repetitions) = looks.next(runs)
         {
-            eprintln!("quiclab: not decided yet; {repetitions} repetitions on each side next");
+            eprintln!("quiclab: not decided yet; continuing to {repetitions} repetitions on each side");
             continue;
         }
         comparison.notes = notes::notes(&bench, &pairing, &plans);
@@ -137,7 +137,8 @@ fn nothing_to_compare(inputs: &[ReportInput; 2], out: &Path) -> String {
         .next()
         .map_or_else(String::new, |row| format!("; the first: {}", row.message));
     format!(
-        "found no settings with runs on both sides: of A {}, of B {}{first}\nhint: {}/a/failed and {}/b/failed have what is known of them",
+        "found no settings with successful runs on both sides: A {}, B {}{first}\nhint: see {}/a/failed and \
+         {}/b/failed",
         count(&inputs[0]),
         count(&inputs[1]),
         out.display(),
@@ -183,6 +184,7 @@ impl Bench<'_> {
             jobs: arguments.jobs,
             out: Some(out),
             wall_timeout: arguments.wall_timeout,
+            parquet: false,
             dry_run: false,
             stacks: StackOptions {
                 folder: arguments.stacks.clone(),

@@ -93,7 +93,7 @@ pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
     };
     if let Some(path) = &arguments.html {
         fs::write(path, render_analysis_html(&input)).with_context(|| path.display().to_string())?;
-        eprintln!("page with pictures: {}", path.display());
+        eprintln!("page with figures: {}", path.display());
     }
     if arguments.output.json {
         output::print(&render_analysis_json(&input))?;
@@ -173,7 +173,7 @@ fn read(
         let file = File::open(path).with_context(|| format!("{name}: cannot be opened"))?;
         let about = file.metadata().with_context(|| name.to_string())?;
         if about.is_dir() {
-            bail!("{name}: found a directory, expected a capture file\nhint: name the files in it, {name}/*.pcapng");
+            bail!("{name}: found a folder, expected a capture file\nhint: name the files in it, {name}/*.pcapng");
         }
         (Box::new(file), about.is_file().then_some(about.len()))
     };

@@ -69,13 +69,14 @@ fn of_qlog(file: &Path, notes: &mut Vec<String>, mut trace: Option<&mut TraceWri
             Some("server") => Role::Server,
             other => {
                 let said = other.map_or_else(|| "no vantage point".to_owned(), |it| format!("vantage point {it:?}"));
-                notes.push(format!("{name}: {said}; taken for the server's"));
+                notes.push(format!("{name}: {said}; assuming the server's"));
                 Role::Server
             }
         };
         let times = if times.planned.is_empty() {
             notes.push(format!(
-                "{name}: holds no planned send times; precision is measured from the time at which packets were logged as sent"
+                "{name}: has no planned send times; precision is measured from the time at which packets were logged \
+                 as sent"
             ));
             times.logged
         } else {
@@ -108,7 +109,7 @@ fn keys(packet: &QlogPacket) -> Vec<PlannedKey> {
 fn remarks(summary: &QlogSummary) -> Vec<String> {
     let mut remarks = summary.warnings.clone();
     if let Some(byte) = summary.cut_at_byte {
-        remarks.push(format!("cut off at byte {byte}; {} events were read before", summary.events));
+        remarks.push(format!("truncated at byte {byte}; {} events before it were read", summary.events));
     }
     remarks.extend(summary.not_understood.iter().map(|(what, count)| format!("{count} times not understood: {what}")));
     remarks

@@ -49,10 +49,10 @@ pub fn check(arguments: &CheckArguments) -> Result<u8> {
         }
         let mut text = format!("{experiment} ({})\n{}", place.display(), render_findings(&found));
         for claim in &left_out {
-            text.push_str(&format!("{:<12}  {claim}\n", "left out"));
+            text.push_str(&format!("{:<12}  {claim}\n", "skipped"));
         }
         if found.is_empty() && left_out.is_empty() {
-            text.push_str("nothing is expected of it\n");
+            text.push_str("it has no expectations\n");
         }
         output::print(&(text + "\n"))?;
     }

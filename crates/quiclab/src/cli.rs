@@ -3,6 +3,7 @@
 mod ab;
 mod import;
 mod packets;
+mod perform;
 #[cfg(test)]
 mod reference;
 mod set;
@@ -22,9 +23,12 @@ use quiclab_units::{ByteCount, Duration};
 pub use ab::{AbArguments, Budget, JudgeOptions};
 pub use import::{RoleChoice, StacksImportArguments};
 pub use packets::PacketsArguments;
+pub use perform::PerformArguments;
 pub use set::SetOptions;
 pub use stacks_check::StacksCheckArguments;
 pub use stacks_try::StacksTryArguments;
+
+use crate::completion;
 
 /// A laboratory for how QUIC behaves on the wire: runs real stacks over a controlled network and measures their packets
 #[derive(Debug, Parser)]
@@ -46,6 +50,8 @@ Environment: QUICLAB_CACHE is the folder for kernels, images, builds and saved s
 pub enum Verb {
     /// Run an experiment; runs that already have a record are not repeated
     Run(RunArguments),
+    /// Perform a single run whose settings are all resolved
+    Perform(PerformArguments),
     /// Measure captures made anywhere: pcap or pcapng, QUIC or TCP
     Analyze(AnalyzeArguments),
     /// List the packets of a record or a capture: all of them, or those around a time
@@ -87,7 +93,7 @@ pub struct RunArguments {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub reps: Option<u32>,
     /// Run only what has this setting, such as stack=quiche or path.rate="40 Mbit/s"; can be repeated
-    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_filter)]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_filter, add = completion::settings())]
     pub filter: Vec<(String, String)>,
     #[command(flatten)]
     pub set: SetOptions,
@@ -104,6 +110,9 @@ pub struct RunArguments {
     /// Time limit of a run, in seconds of real time
     #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..))]
     pub wall_timeout: u64,
+    /// Also write packets, QUIC frames and qlog events of each run as Parquet files, into trace/record=NAME beside the report
+    #[arg(long)]
+    pub parquet: bool,
     /// Show what would run, without running it
     #[arg(long)]
     pub dry_run: bool,
@@ -224,7 +233,7 @@ pub struct CompareArguments {
 }
 
 const COMPARE_HELP: &str = "\
-Groups of runs are compared if all their settings are equal. Settings that only the simulator has (hosts.timer_step, timer_lateness, call_cost, \
+Groups of runs are compared if all their settings are equal. Settings that only the simulator has (sim.timer_step, timer_lateness, call_cost, \
 packet_cost, card_rate) may differ. How it decides: docs/reference/ab.md.
 
 Exit status: the number of conditions that fail or cannot be judged, plus one if runs failed, at most 99; 125 if nothing could be compared.";

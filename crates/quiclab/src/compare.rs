@@ -24,7 +24,7 @@ pub fn compare(arguments: &CompareArguments) -> Result<u8> {
     };
     let Some(comparison) = Comparison::of(&one, &other, [&settings_key, &settings_key], &question) else {
         bail!(
-            "{} and {}: found no settings that are in both, expected some\nhint: results of the same experiment and profile",
+            "{} and {}: found no common settings, expected some\nhint: results of the same experiment and profile",
             arguments.one.display(),
             arguments.other.display()
         );

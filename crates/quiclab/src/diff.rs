@@ -66,9 +66,9 @@ pub fn diff(arguments: &DiffArguments) -> Result<u8> {
     let mut shown = number;
     if difference != Difference::Content {
         match parting_content {
-            None => text.push_str("\nbut for times and bytes under encryption, all packets are the same\n"),
+            None => text.push_str("\nexcept for times and encrypted bytes, all packets are the same\n"),
             Some(number) => {
-                let _ = writeln!(text, "\nthe first packet that holds something else is number {}", number + 1);
+                let _ = writeln!(text, "\nthe first packet with different contents is number {}", number + 1);
                 text.push_str(&around(number, &seen));
                 shown = number;
             }
@@ -95,8 +95,9 @@ fn two(paths: &[PathBuf]) -> Result<[&Path; 2]> {
         shown.push(format!("\n  and {more} more"));
     }
     bail!(
-        "diff: found {} folder{}, expected two:{}\nhint: name one record for A and one for B; a pattern such as quiche-*-01-* matches one \
-         folder for each combination of settings, so put the settings into it: quiche-cubic-gso_on-01-*",
+        "diff: found {} folder{}, expected two:{}\nhint: name one record for A and one for B; a pattern such as \
+         quiche-*-01-* matches a folder for each combination of settings, so include the settings: \
+         quiche-cubic-gso_on-01-*",
         paths.len(),
         if paths.len() == 1 { "" } else { "s" },
         shown.concat()
@@ -131,7 +132,7 @@ fn around(number: usize, seen: &[Vec<SeenPacket>; 2]) -> String {
             let _ = writeln!(text, "{letter} {mark} {:>6}  {packet}", place + 1);
         }
         if seen.len() <= number {
-            let _ = writeln!(text, "{letter} >         no packet any more");
+            let _ = writeln!(text, "{letter} >         no more packets");
         }
     }
     text

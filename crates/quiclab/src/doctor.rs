@@ -94,13 +94,13 @@ fn programs() -> Vec<Check> {
 
 fn resources() -> Vec<Check> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    let mut checks = vec![good("cores", format!("{cores}, so {cores} runs side by side"))];
+    let mut checks = vec![good("cores", format!("{cores}, so {cores} runs in parallel"))];
     checks.push(good(
         "priority",
         if priority::has_real_time() {
-            "real-time, so other load does not slow runs down more than it must".to_owned()
+            "real-time, so other programs hardly slow runs down".to_owned()
         } else {
-            "ordinary: runs yield to every other program; root, or ulimit -r 1, avoids that".to_owned()
+            "ordinary: runs yield to every other program; run as root, or with ulimit -r 1, to avoid that".to_owned()
         },
     ));
     let wanted = WANTED_MEMORY_BYTES_PER_RUN * cores as u64;
@@ -131,7 +131,7 @@ fn resources() -> Vec<Check> {
     checks
 }
 
-/// Toolchains and packages of the stacks (each is needed for that stack alone), and what is in the cache already.
+/// Toolchains and packages of the stacks (each is needed for that stack alone), and what is already in the cache.
 fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
     let laboratory = match open(&arguments.stacks, signals::stop_flag()?) {
         Ok(laboratory) => laboratory,
@@ -145,7 +145,7 @@ fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
             manifest.build.host_packages.iter().filter(|one| !is_installed(one)).cloned().collect::<Vec<_>>();
         let needed_for = format!("building the stack {}", manifest.name);
         checks.push(match (&tools[..], &packages[..]) {
-            ([], []) => good(&name, "all there".to_owned()),
+            ([], []) => good(&name, "installed".to_owned()),
             ([], packages) => {
                 let remedy = format!("apt-get install {}", packages.join(" "));
                 absent(&name, format!("no {}", packages.join(", ")), remedy, needed_for)
@@ -153,24 +153,24 @@ fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
             (tools, _) => absent(
                 &name,
                 format!("no {} on the PATH", tools.join(", ")),
-                "README.md, \"Requirements\", says how to get toolchains".to_owned(),
+                "README.md, \"Requirements\", explains how to get toolchains".to_owned(),
                 needed_for,
             ),
         });
     }
     let name = format!("to build kernel {PATCHED_KERNEL}");
     checks.push(match &kernel_build::missing_packages()[..] {
-        [] => good(&name, "all there".to_owned()),
+        [] => good(&name, "installed".to_owned()),
         missing => {
             let remedy = format!("apt-get install {}", missing.join(" "));
             absent(&name, format!("no {}", missing.join(", ")), remedy, format!("building kernel {PATCHED_KERNEL}"))
         }
     });
     let made =
-        |found: bool| if found { "in the cache" } else { "not made yet; quiclab run or quiclab prepare makes it" };
+        |found: bool| if found { "in the cache" } else { "not built yet; quiclab run or quiclab prepare builds it" };
     checks.push(good("kernel 6.1", made(Kernel::find(&laboratory.supplies.cache, "6.1").is_some()).to_owned()));
     let image = Image::find(&laboratory.supplies.cache, &Default::default());
-    checks.push(good("root of the guests", made(image.is_some()).to_owned()));
+    checks.push(good("root file system of the guests", made(image.is_some()).to_owned()));
     Ok(checks)
 }
 
@@ -220,7 +220,8 @@ fn summary(checks: &[Check]) -> String {
     match absent.join(", ") {
         none if none.is_empty() => "this machine can run everything; no root is needed for runs".to_owned(),
         absent => format!(
-            "everything required is there; no root is needed for runs. What is marked optional is not there; it is needed only for {absent}"
+            "everything required is there; no root is needed for runs. Some optional things are missing; they are \
+             needed only for {absent}"
         ),
     }
 }
@@ -251,7 +252,7 @@ mod tests {
         assert_eq!(summary(&[there()]), "this machine can run everything; no root is needed for runs");
         let optional = summary(&[there(), no_java()]);
         assert!(!optional.contains("can run everything"), "{optional}");
-        assert!(optional.ends_with("it is needed only for building the stack kwik"), "{optional}");
+        assert!(optional.ends_with("needed only for building the stack kwik"), "{optional}");
         let missing = summary(&[bad("QEMU", "not found".to_owned(), "apt-get install qemu".to_owned()), no_java()]);
         assert_eq!(missing, "1 required thing is missing or too small: QEMU");
         let table = table(&[there(), no_java()]);

@@ -6,13 +6,12 @@ mod selection;
 
 use std::{
     collections::BTreeMap,
-    fs,
     sync::atomic::Ordering,
     thread,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use quiclab_interop::{Matrix, Verdict};
 use quiclab_report::{RunnerInfo, render_interop_html, render_interop_json, render_interop_terminal};
 use quiclab_testbed::perform::{Interrupted, Performed};
@@ -21,6 +20,7 @@ use serde_json::json;
 
 use crate::{
     cli::InteropArguments,
+    folder,
     laboratory::open,
     output,
     results::{FAILURES_FOLDER, Results},
@@ -66,7 +66,7 @@ pub fn interop(arguments: &InteropArguments) -> Result<u8> {
         }
     }
     let all = selection.pairings.iter().filter(|pairing| pairing.record.is_some()).count();
-    eprintln!("quiclab: {all} runs, of which {} have a result already", all - jobs.len());
+    eprintln!("quiclab: {all} runs; {} already have a result", all - jobs.len());
     let workers = arguments.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
     let hosts = (0..workers).map(|worker| laboratory.host(worker, patience)).collect::<Result<Vec<_>>>()?;
     let tell = |job: &Job, _: &Performed| judged::in_words(cases[&job.name], &arguments.out.join(&job.name));
@@ -87,10 +87,7 @@ pub fn interop(arguments: &InteropArguments) -> Result<u8> {
 
 fn show(arguments: &InteropArguments, matrix: &Matrix) -> Result<u8> {
     let folder = &arguments.out;
-    let write = |name: &str, text: String| {
-        let path = folder.join(name);
-        fs::write(&path, text).with_context(|| path.display().to_string())
-    };
+    let write = |name: &str, text: String| folder::write(folder, name, &text);
     write(MATRIX_FILE, matrix.to_json())?;
     let info = RunnerInfo { log_dir: folder.display().to_string(), ..RunnerInfo::default() };
     write(RUNNER_FILE, render_interop_json(matrix, &info))?;

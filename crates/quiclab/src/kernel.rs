@@ -76,7 +76,7 @@ fn build(arguments: &KernelBuildArguments) -> Result<u8> {
         let row = json!({ "kernel": PATCHED_KERNEL, "version": version, "built": built, "seconds": seconds });
         output::print(&(serde_json::to_string_pretty(&row)? + "\n"))?;
     } else {
-        let what = if built { format!("built in {seconds:.0} s") } else { "in the cache already".to_owned() };
+        let what = if built { format!("built in {seconds:.0} s") } else { "already in the cache".to_owned() };
         output::print(&format!("{PATCHED_KERNEL}: {what}: {version}\n"))?;
     }
     Ok(0)

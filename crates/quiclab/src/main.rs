@@ -6,6 +6,7 @@ mod analyze_plans;
 mod check;
 mod cli;
 mod compare;
+mod completion;
 mod diff;
 mod doctor;
 mod folder;
@@ -14,17 +15,21 @@ mod kernel;
 mod laboratory;
 mod output;
 mod packets;
+mod perform;
 mod pipe;
 mod prepare;
 mod progress;
 mod report;
+mod resolved;
 mod results;
 mod run;
 mod run_page;
+mod runs_table;
 mod schedule;
 mod signals;
 mod simulate;
 mod stacks;
+mod traces;
 mod verify;
 
 use std::process::ExitCode;
@@ -37,6 +42,7 @@ use cli::{Cli, Verb};
 const CANNOT_WORK: u8 = 125;
 
 fn main() -> ExitCode {
+    completion::answer();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -50,6 +56,7 @@ fn main() -> ExitCode {
     };
     let done = match cli.verb {
         Verb::Run(arguments) => run::run(&arguments),
+        Verb::Perform(arguments) => perform::perform(&arguments),
         Verb::Analyze(arguments) => analyze::analyze(&arguments),
         Verb::Packets(arguments) => packets::packets(&arguments),
         Verb::Report(arguments) => report::report(&arguments),

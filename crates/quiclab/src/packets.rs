@@ -64,13 +64,14 @@ pub fn packets(arguments: &PacketsArguments) -> Result<u8> {
     }
     if let (Some(tap), None) = (&arguments.tap, listing.tap) {
         let taps: Vec<_> = (0..reader.summary().interfaces.len()).map(|tap| tap_name(reader.summary(), tap)).collect();
-        bail!("{name}: found no packet at a tap {tap:?}; its taps are {}", taps.join(", "));
+        bail!("{name}: found no packet at tap {tap:?}; its taps are {}", taps.join(", "));
     }
     let tap = listing.tap.map(|tap| tap_name(reader.summary(), tap as usize));
     printer.finish(tap.as_deref(), listing.last_ns)?;
     if let Some(cut) = reader.summary().truncation {
         eprintln!(
-            "quiclab: warning: {name}: the capture stops in the middle of a record at byte {}: packets after it are missing",
+            "quiclab: warning: {name}: the capture is truncated in the middle of a record at byte {}: packets after \
+             it are missing",
             cut.byte_offset
         );
         return Ok(1);
@@ -86,7 +87,7 @@ fn capture_of(path: &Path) -> Result<(PathBuf, bool)> {
         if capture.is_file() {
             return Ok((capture, true));
         }
-        bail!("{name}: found no {CAPTURE_FILE} in it, expected a record's folder or a capture file");
+        bail!("{name}: found a folder without {CAPTURE_FILE}, expected a record's folder or a capture file");
     }
     let is_record = path.with_file_name(RUN_FILE).is_file() && path.ends_with(CAPTURE_FILE);
     Ok((path.to_owned(), is_record))
@@ -291,7 +292,8 @@ impl<'a> Printer<'a> {
         match last_ns {
             None => eprintln!("{}: no packet at the tap", self.file),
             Some(last) if self.rows == 0 => {
-                eprintln!("{}: no packet there; those at tap {tap} are from 0 to {:.9} s", self.file, last as f64 / 1e9)
+                let last = last as f64 / 1e9;
+                eprintln!("{}: no packet at that time; the packets at tap {tap} are from 0 to {last:.9} s", self.file);
             }
             Some(_) => eprintln!("{}: {} packets at tap {tap}; times since its first packet", self.file, self.rows),
         }

@@ -18,7 +18,8 @@ const NO_RUN: Duration = Duration::ZERO;
 pub fn prepare(arguments: &PrepareArguments) -> Result<u8> {
     if let (None, [(key, value), ..]) = (&arguments.file, &arguments.set.settings[..]) {
         bail!(
-            "--set {key}={value}: found no experiment file whose setting it could be, expected one\nhint: quiclab prepare FILE --set ..."
+            "--set {key}={value}: found no experiment file to set it in, expected one\nhint: quiclab prepare FILE \
+             --set ..."
         );
     }
     let laboratory = open(&arguments.stacks, signals::stop_flag()?)?;
@@ -36,6 +37,6 @@ pub fn prepare(arguments: &PrepareArguments) -> Result<u8> {
             }
         }
     }
-    eprintln!("quiclab: everything is there");
+    eprintln!("quiclab: everything is ready");
     Ok(0)
 }

@@ -31,7 +31,7 @@ pub fn report(arguments: &ReportArguments) -> Result<u8> {
         write_figures(figures, &files)?;
     }
     if !arguments.output.json {
-        eprintln!("page with pictures: {}", written.page.display());
+        eprintln!("page with figures: {}", written.page.display());
     }
     Ok(0)
 }
@@ -98,7 +98,7 @@ fn write_figures(into: &Path, figures: &[(String, String)]) -> Result<()> {
 fn report_scenario(arguments: &ReportArguments) -> Result<u8> {
     if arguments.markdown || arguments.figures.is_some() {
         bail!(
-            "{}: found results of a scenario of models, and --markdown and --figures are for transfers between stacks",
+            "{}: found results of a scenario; --markdown and --figures work only for transfers between stacks",
             arguments.folder.display()
         );
     }
@@ -107,7 +107,7 @@ fn report_scenario(arguments: &ReportArguments) -> Result<u8> {
         output::print(&quiclab_report::render_scenario_json(&input))?;
     } else {
         output::print(&quiclab_report::render_scenario_terminal(&input, output::terminal_width()))?;
-        eprintln!("page with pictures: {}", page.display());
+        eprintln!("page with figures: {}", page.display());
     }
     Ok(0)
 }

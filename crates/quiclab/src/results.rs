@@ -11,8 +11,8 @@ use std::{
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{Expectation, Plan, Published, id_of_folder, run::Settings};
 use quiclab_record::{
-    Record, RecordError, Records, TapRole, congestion_windows,
-    layout::{FAILURE_FILE, SENDER_TAP},
+    Record, RecordError, Records, RunFile, TapRole, congestion_windows,
+    layout::{FAILURE_FILE, RUN_FILE, SENDER_TAP},
 };
 use quiclab_report::{FailureRow, ReportInput, RunRow};
 use quiclab_testbed::lock::{RecordLock, remove_leftovers};
@@ -20,7 +20,10 @@ use quiclab_wire::{Capture, CaptureReader, Segment};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::{folder, run_page};
+use crate::{
+    folder, run_page,
+    runs_table::{self, TableRow},
+};
 
 /// What is known of a run that failed stands here, below a folder with the name its record would have had.
 pub const FAILURES_FOLDER: &str = "failed";
@@ -136,7 +139,7 @@ impl Results {
     /// # Errors
     /// Where something cannot be removed.
     pub fn remove_leftovers(&self) -> Result<usize> {
-        remove_leftovers(self.records.folder())
+        remove_leftovers(self.records.folder(), &self.failures())
     }
 
     /// Keeps other processes from writing index and report until it is dropped. They hold it for a moment only.
@@ -176,7 +179,7 @@ impl Results {
         (count > 0).then_some((count, index.command))
     }
 
-    /// Makes the report: `report.html`, `report.md`, `report.json`.
+    /// Makes the report: `report.html`, `report.md`, `report.json`, `runs.parquet`.
     ///
     /// # Errors
     /// Where a record cannot be read or the report not written.
@@ -185,10 +188,36 @@ impl Results {
         let input = self.report_input()?;
         folder::write(&self.folder, "report.md", &quiclab_report::render_markdown(&input))?;
         folder::write(&self.folder, "report.json", &quiclab_report::render_json(&input))?;
+        self.write_table(&input)?;
         let pages = self.write_run_pages(&input)?;
         let html = quiclab_report::render_html_with_pages(&input, &pages);
         let page = folder::write(&self.folder, "report.html", &html)?;
         Ok(Written { input, page })
+    }
+
+    /// Writes `runs.parquet`: the runs of the report, and those that failed as far as it is known what they were.
+    fn write_table(&self, input: &ReportInput) -> Result<()> {
+        let failed: Vec<_> =
+            input.failures.iter().filter_map(|row| Some((row, self.failed_run(&row.folder)?))).collect();
+        let measured = input.runs.iter().map(|row| TableRow {
+            record: &row.folder,
+            run: &row.run,
+            versions: &row.versions,
+            outcome: Ok(&row.metrics),
+        });
+        let failed = failed.iter().map(|(row, file)| TableRow {
+            record: &row.folder,
+            run: &file.run,
+            versions: &file.versions,
+            outcome: Err(&row.message),
+        });
+        runs_table::write(&self.folder, &measured.chain(failed).collect::<Vec<_>>())
+    }
+
+    /// What is known of a run that failed; `None` where it did not come so far that it left a `run.toml`.
+    fn failed_run(&self, name: &str) -> Option<RunFile> {
+        let text = fs::read_to_string(self.failures().join(name).join(RUN_FILE)).ok()?;
+        toml::from_str(&text).ok()
     }
 
     /// Writes a page for the first run of each group, up to a number; gives where they are, by name of the record.

@@ -25,9 +25,10 @@ use serde_json::{Value, json};
 use crate::{
     cli::RunArguments,
     laboratory, output, progress,
+    resolved::ResolvedRun,
     results::{Index, Results},
     schedule::{Done, perform_all, tell_goodput},
-    signals, simulate,
+    signals, simulate, traces,
 };
 use folder::{command_line, results_folder};
 use supply::Supply;
@@ -79,7 +80,7 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
                 if stop.load(Ordering::Relaxed) {
                     return Err(Interrupted::ByRequest.into());
                 }
-                (show(&results, &done, arguments.output.json)?, done.failed)
+                (show(&results, &done, arguments)?, done.failed)
             }
             Planned::Scenario(planned) => perform_scenario(file, planned, arguments, &stop)?,
         };
@@ -150,7 +151,7 @@ pub fn perform(file: &Path, plan: &Plan, arguments: &RunArguments, laboratory: &
     let hosts = (0..workers(arguments)).map(|worker| laboratory.host(worker, patience)).collect::<Result<Vec<_>>>()?;
     let is_shared = arguments.out.is_none() || arguments.file.is_dir();
     let supply = Supply::new(plan, laboratory, &results, is_shared, patience)?;
-    let (done, ()) = perform_all(laboratory, &hosts, &results, &tell_goodput, |feed| {
+    let (done, ()) = perform_all(laboratory, &hosts, &results, &|_, performed| tell_goodput(performed), |feed| {
         let ready = supply.supply(feed)?;
         if let Some((count, command)) = results.no_longer_covered(&ready.records) {
             progress::say(&format!(
@@ -165,10 +166,14 @@ pub fn perform(file: &Path, plan: &Plan, arguments: &RunArguments, laboratory: &
 }
 
 /// Prints the report of an experiment; as JSON it is returned.
-fn show(results: &Results, done: &Done, json: bool) -> Result<Option<Value>> {
+fn show(results: &Results, done: &Done, arguments: &RunArguments) -> Result<Option<Value>> {
     let written = results.report()?;
+    if arguments.parquet {
+        let names: Vec<_> = written.input.runs.iter().map(|run| run.folder.clone()).collect();
+        traces::write(results.records.folder(), &names)?;
+    }
     let mut told = None;
-    if json {
+    if arguments.output.json {
         let report: Value = serde_json::from_str(&quiclab_report::render_json(&written.input))?;
         told = Some(json!({ "report": report, "performed": done.performed }));
     } else {
@@ -179,7 +184,7 @@ fn show(results: &Results, done: &Done, json: bool) -> Result<Option<Value>> {
 }
 
 fn tell_end(page: &Path, failed: usize) {
-    eprintln!("page with pictures: {}", page.display());
+    eprintln!("page with figures: {}", page.display());
     if failed > 0 {
         eprintln!("quiclab: {failed} runs failed; the same command tries them again");
     }
@@ -203,7 +208,7 @@ fn plan<'a>(
     }
     if let Some(other) = arguments.testbed.as_deref().filter(|name| *name != SIMULATOR) {
         bail!(
-            "{name}: found a scenario of models with --testbed {other}, expected --testbed {SIMULATOR}\n\
+            "{name}: found a scenario file with --testbed {other}, expected --testbed {SIMULATOR}\n\
              hint: a file with [workload] and [stack] instead of [flows] runs real stacks"
         );
     }
@@ -267,7 +272,10 @@ pub fn read_text(path: &Path) -> Result<String> {
     match String::from_utf8(bytes) {
         Ok(text) => Ok(text),
         Err(error) => {
-            bail!("{name}: found bytes that are no UTF-8 at offset {}, expected TOML", error.utf8_error().valid_up_to())
+            bail!(
+                "{name}: found bytes at offset {} that are not UTF-8, expected TOML",
+                error.utf8_error().valid_up_to()
+            )
         }
     }
 }
@@ -282,11 +290,16 @@ fn show_plans(plans: &[Planned], arguments: &RunArguments) -> Result<u8> {
         let mut runs = Vec::new();
         for plan in plans {
             match plan {
-                Planned::Transfers(plan, _) => runs.extend(plan.runs.iter().map(serde_json::to_value)),
-                Planned::Scenario(planned) => runs.extend(planned.plan.runs.iter().map(serde_json::to_value)),
+                Planned::Transfers(plan, laboratory) => runs.extend(plan.runs.iter().map(|run| {
+                    let testbed = Some(laboratory.testbed.name().to_owned());
+                    ResolvedRun { run: run.clone(), testbed }.to_json()
+                })),
+                Planned::Scenario(planned) => {
+                    runs.extend(planned.plan.runs.iter().map(|run| Ok(serde_json::to_value(run)?)));
+                }
             }
         }
-        let runs = runs.into_iter().collect::<Result<Vec<Value>, _>>()?;
+        let runs = runs.into_iter().collect::<Result<Vec<Value>>>()?;
         output::print(&(serde_json::to_string_pretty(&runs)? + "\n"))?;
         return Ok(0);
     }

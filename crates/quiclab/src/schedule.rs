@@ -169,7 +169,7 @@ impl Workers<'_> {
 }
 
 /// Its goodput and how many warnings there are, in a few words.
-pub fn tell_goodput(_job: &Job, performed: &Performed) -> String {
+pub fn tell_goodput(performed: &Performed) -> String {
     let goodput = performed.metrics.metrics.goodput_wire_bps;
     let goodput = goodput.map_or_else(|| "no goodput".to_owned(), |bps| format!("{:.2} Mbit/s on the wire", bps / 1e6));
     match performed.metrics.warnings.len() {
@@ -183,7 +183,8 @@ fn describe_cost(performed: &Performed) -> String {
     format!("({:.1} CPU s, {:.1} s)", performed.host_use.cpu_seconds, performed.elapsed.as_secs_f64())
 }
 
-fn cost(name: &str, performed: &Performed) -> Cost {
+/// What the run with the record `name` cost.
+pub fn cost(name: &str, performed: &Performed) -> Cost {
     Cost {
         record: name.to_owned(),
         cpu_seconds: performed.host_use.cpu_seconds,

@@ -38,7 +38,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8> {
     fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
     let scratch = tempfile::tempdir_in(&scratch).context("a folder for the second record")?;
     let records = Records::open(scratch.path())?;
-    eprintln!("quiclab: running {name}, repetition {} again", run.repetition);
+    eprintln!("quiclab: repeating {name}, repetition {}", run.repetition);
     let (variables, failures) = (Variables::default(), scratch.path().join("failed"));
     let host = laboratory.host(0, patience)?;
     let performed = match laboratory.perform_with(run, &variables, &records, &failures, &host) {

@@ -97,7 +97,7 @@ fn it_is_tried(outside: &Outside) {
     command.args(["stacks", "try"]).arg(outside.path("own-stack")).arg("--out").arg(outside.path("try"));
     let told = said(&mut command);
     assert_eq!(told.status, Some(0), "{}\n{}", told.output, told.errors);
-    for line in ["TESTCASE=retry works over h3: the files are whole", "refuses TESTCASE=v2: exit status 127"] {
+    for line in ["TESTCASE=retry works over h3: the files are complete", "refuses TESTCASE=v2: exit status 127"] {
         assert!(told.output.contains(line), "no line {line:?} in\n{}", told.output);
     }
 }
@@ -119,7 +119,7 @@ fn it_is_checked(outside: &Outside) {
         "server qlog with ",
         "segmentation offload is off",
         "congestion control reno is in force",
-        "claims hold, 0 fail",
+        "claims pass, 0 fail",
     ] {
         assert!(told.output.contains(part) || told.errors.contains(part), "no {part:?} in\n{}", told.output);
     }

@@ -28,10 +28,10 @@ fn performed(bench: &Bench, key: &str) -> BTreeMap<String, (Value, Value)> {
 fn thefts_take_the_time_that_was_asked_for_and_are_repeated_with_the_run() {
     let bench = Bench::new(
         "name = \"noise\"\ntitle = \"Thefts of CPU time\"\n[stack]\nname = \"quiche-0.24\"\n[workload]\nsize = \"512 KiB\"\n\
-         [hosts]\ntheft_interval = \"4 ms\"\ntheft_length = \"1 ms\"\nreceive_coalescing = \"1 ms\"\ntimer_slack = \"1 ms\"\n\
-         nanoseconds_per_instruction = 2\n[matrix]\n\"hosts.theft_distribution\" = [\"constant\", \"exponential\", \"pareto\"]\n",
+         [hosts]\nreceive_coalescing = \"1 ms\"\n[vm]\ntheft_interval = \"4 ms\"\ntheft_length = \"1 ms\"\ntimer_slack = \"1 ms\"\n\
+         nanoseconds_per_instruction = 2\n[matrix]\n\"vm.theft_distribution\" = [\"constant\", \"exponential\", \"pareto\"]\n",
     );
-    let runs = performed(&bench, "distribution");
+    let runs = performed(&bench, "theft_distribution");
     assert_eq!(runs.len(), 3);
     for (distribution, (path, metrics)) in &runs {
         let [count, time] = ["count", "time_ns"].map(|name| path["thefts"][name].as_u64().unwrap());
@@ -54,10 +54,15 @@ fn the_maximum_rate_of_fq_holds_the_server_back() {
          [hosts]\nserver_qdisc = \"fq\"\nfq_limit_packets = 5000\nfq_quantum = \"3 KiB\"\nfq_initial_quantum = \"15 KiB\"\n\
          fq_horizon = \"2 s\"\nfq_timer_slack = \"1 us\"\n[matrix]\n\"hosts.fq_maximum_rate\" = [\"default\", \"8 Mbit/s\"]\n",
     );
-    let runs = performed(&bench, "maximum_rate");
+    let runs = performed(&bench, "fq_maximum_rate");
     let goodput = |key: &str| runs[key].1["metrics"]["goodput_wire_bps"].as_f64().unwrap();
     // FQ counts frames, and lets the handshake and the first quantum of bytes pass at once.
-    assert!(goodput("8 Mbit/s") < 8.5e6 && goodput("none") > 10e6, "{} and {}", goodput("8 Mbit/s"), goodput("none"));
+    assert!(
+        goodput("8 Mbit/s") < 8.5e6 && goodput("default") > 10e6,
+        "{} and {}",
+        goodput("8 Mbit/s"),
+        goodput("default")
+    );
     let fq = |key: &str| {
         let queue = &runs[key].0["server"]["queues"][0];
         assert_eq!(queue["kind"], "fq");
@@ -72,7 +77,7 @@ fn the_horizon_of_fq_drops_what_is_planned_beyond_it_and_the_run_says_so() {
         "name = \"fq\"\ntitle = \"FQ that looks hardly ahead\"\n[stack]\nname = \"quiche-0.24\"\n[workload]\nsize = \"512 KiB\"\n\
          [hosts]\nserver_qdisc = \"fq\"\nfq_horizon = \"100 us\"\n",
     );
-    let runs = performed(&bench, "horizon");
+    let runs = performed(&bench, "fq_horizon");
     let (path, metrics) = &runs["100 us"];
     let fq = &path["server"]["queues"][0];
     assert!(fq["kind"] == "fq" && fq["drops"]["horizon"].as_u64().unwrap() > 0, "{fq}");
@@ -86,14 +91,14 @@ fn etf_sends_at_the_time_that_was_planned_also_as_a_deadline() {
         "name = \"etf\"\ntitle = \"ETF\"\n[stack]\nname = \"quiche-0.24\"\ngso = \"off\"\n[workload]\nsize = \"1 MiB\"\n\
          [hosts]\nserver_qdisc = \"etf\"\n[matrix]\n\"hosts.etf_deadline\" = [false, true]\n",
     );
-    let runs = performed(&bench, "deadline");
+    let runs = performed(&bench, "etf_deadline");
     assert_eq!(runs.len(), 2);
     let metric = |key: &str, name: &str| runs[key].1["metrics"][name].as_f64().unwrap();
     // Released 0.2 ms before its time, always; as a deadline at once, however long before.
-    let precision = metric("none", "precision_sd_ns");
+    let precision = metric("false", "precision_sd_ns");
     assert!(precision < 100_000.0, "{precision}");
     assert!(metric("true", "precision_sd_ns") > 2.0 * precision, "{}", metric("true", "precision_sd_ns"));
-    for key in ["none", "true"] {
+    for key in ["false", "true"] {
         assert!(metric(key, "precision_samples") > 0.95 * metric(key, "packets_sent"), "{key}");
     }
 }

@@ -2,7 +2,10 @@
 
 mod common;
 
-use std::{fs, process::Stdio, time::Duration};
+use std::{
+    fs,
+    process::{Output, Stdio},
+};
 
 use common::{Bench, TEST_STACKS, processes_with, quiclab, records, said, wait_until};
 
@@ -57,7 +60,11 @@ fn interrupted_by(signal: i32) {
 }
 
 fn has_leftovers(out: &std::path::Path) -> bool {
-    fs::read_dir(out).unwrap().flatten().any(|entry| entry.file_name().to_string_lossy().contains("partial"))
+    fs::read_dir(out)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .any(|entry| entry.file_name().to_string_lossy().starts_with(".partial"))
 }
 
 #[test]
@@ -104,17 +111,78 @@ fn a_damaged_record_is_an_error_that_names_the_file_and_is_not_replaced() {
 }
 
 #[test]
-fn two_commands_do_not_write_into_one_folder() {
+fn two_commands_with_the_same_runs_share_a_folder_and_perform_each_run_once() {
+    let bench = Bench::new(&EXPERIMENT.replace("4 MiB", "64 KiB"));
+    let out = bench.out("out");
+    let start =
+        || bench.run(TEST_STACKS, "out", &["-j", "1", "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let [one, other] = [start().unwrap(), start().unwrap()];
+    let mut performed = Vec::new();
+    for child in [one, other] {
+        let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+        assert_eq!(status.code(), Some(0), "{}", String::from_utf8_lossy(&stderr));
+        let told: serde_json::Value = serde_json::from_slice(&stdout).unwrap();
+        performed
+            .extend(told["performed"].as_array().unwrap().iter().map(|row| row["record"].as_str().unwrap().to_owned()));
+    }
+    performed.sort();
+    assert_eq!(performed, records(&out), "each run is performed once, by either");
+    assert_eq!(performed.len(), 4);
+    assert!(!has_leftovers(&out));
+    // What they made together is what one makes alone.
+    let alone = said(&mut bench.run(TEST_STACKS, "alone", &[]));
+    assert_eq!(alone.status, Some(0), "{}", alone.errors);
+    let files = |out: &str, name: &str| {
+        ["wire.pcapng", "metrics.json", "run.toml"].map(|file| fs::read(bench.out(out).join(name).join(file)).unwrap())
+    };
+    for name in records(&out) {
+        assert!(files("out", &name) == files("alone", &name), "{name}");
+    }
+    let report = |out: &str| fs::read_to_string(bench.out(out).join("report.json")).unwrap();
+    assert_eq!(report("out").replace("/out", "/alone"), report("alone"));
+}
+
+#[test]
+fn two_commands_with_different_runs_fill_one_folder() {
+    let [one, other] = ["seed = 1\n", "seed = 11\n"].map(|seed| {
+        Bench::new(&format!(
+            "{seed}{}",
+            EXPERIMENT.replace("repetitions = 4", "repetitions = 2").replace("4 MiB", "64 KiB")
+        ))
+    });
+    let out = one.out("out");
+    let start = |bench: &Bench| {
+        let mut command = quiclab();
+        command.arg("run").arg(bench.file()).args(["--stacks", TEST_STACKS, "-j", "1", "--out"]).arg(&out);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    for child in [start(&one), start(&other)] {
+        let Output { status, stderr, .. } = child.wait_with_output().unwrap();
+        assert_eq!(status.code(), Some(0), "{}", String::from_utf8_lossy(&stderr));
+    }
+    assert_eq!(records(&out).len(), 4, "the last index wins, and no record is lost");
+    let index: serde_json::Value =
+        serde_json::from_slice(&fs::read(out.join("experiment.json")).unwrap()).expect("the index is whole");
+    assert_eq!(index["records"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn where_one_of_two_commands_is_killed_the_other_performs_its_runs() {
     let bench = Bench::new(EXPERIMENT);
-    let mut child = bench.run(TEST_STACKS, "out", &[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    wait_until("the lock", || bench.out("out/.lock").exists());
-    std::thread::sleep(Duration::from_millis(100));
-    let second = said(&mut bench.run(TEST_STACKS, "out", &[]));
-    // SAFETY: plain system call on our own child.
-    unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
-    child.wait().unwrap();
-    assert_eq!(second.status, Some(125), "{}", second.errors);
-    assert!(second.errors.contains("another quiclab is at work here"), "{}", second.errors);
+    let out = bench.out("out");
+    let mut killed =
+        bench.run(TEST_STACKS, "out", &["-j", "1"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_until("a run under way", || has_leftovers(&out));
+    let other =
+        bench.run(TEST_STACKS, "out", &["-j", "1"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("the first record", || !records(&out).is_empty());
+    wait_until("another run", || has_leftovers(&out));
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let Output { status, stderr, .. } = other.wait_with_output().unwrap();
+    assert_eq!(status.code(), Some(0), "{}", String::from_utf8_lossy(&stderr));
+    assert_eq!(records(&out).len(), 4);
+    assert!(!has_leftovers(&out), "the other one has removed what was left");
 }
 
 #[test]

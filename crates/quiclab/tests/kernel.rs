@@ -20,7 +20,7 @@ name = "ngtcp2"
 [workload]
 size = "1 MiB"
 [matrix]
-kernel = ["6.1", "6.1-paced"]
+"vm.kernel" = ["6.1", "6.1-paced"]
 "#;
 
 fn kernel(action: &[&str]) -> Command {
@@ -52,7 +52,7 @@ fn a_run_does_not_build_the_kernel_but_says_what_does() {
     let bench = Bench::new(EXPERIMENT);
     // The stack's root file system is made first; what is in it does not matter here.
     program(&bench.out("bin"), "mmdebstrap", "touch root.erofs packages");
-    let mut run = bench.run(REAL_STACKS, "out", &["--filter", "kernel=6.1-paced"]);
+    let mut run = bench.run(REAL_STACKS, "out", &["--filter", "vm.kernel=6.1-paced"]);
     let told = said(run.env("PATH", path_with(&bench.out("bin"))).env("QUICLAB_CACHE", bench.out("cache")));
     assert_eq!(told.status, Some(125));
     for part in ["kernel: found \"6.1-paced\"", "hint: quiclab kernel build", "minutes"] {

@@ -62,7 +62,7 @@ fn the_segments_of_a_buffer_leave_at_times_of_their_own() {
 fn module_and_patch_agree() {
     let bench = Bench::new(
         "name = \"agree\"\ntitle = \"Paced by a module and by a patch\"\n[stack]\nname = \"quiche-0.24\"\ngso = \"paced\"\n\
-         [workload]\nsize = \"2 MiB\"\nrepetitions = 3\n[hosts]\nserver_qdisc = \"fq\"\n[matrix]\n\"kernel\" = [\"6.1\", \"6.1-paced\"]\n\
+         [workload]\nsize = \"2 MiB\"\nrepetitions = 3\n[hosts]\nserver_qdisc = \"fq\"\n[matrix]\n\"vm.kernel\" = [\"6.1\", \"6.1-paced\"]\n\
          \"path.ip\" = [\"4\", \"6\"]\n",
     );
     let told = said(&mut bench.run(REAL_STACKS, "out", &["--json"]));
@@ -73,7 +73,7 @@ fn module_and_patch_agree() {
     for ip in ["4", "6"] {
         let of = |kernel: &str, metric: &str, statistic: &str| {
             let is_it = |group: &&serde_json::Value| {
-                group["settings"]["kernel"] == kernel && group["settings"]["path"]["ip"] == ip
+                group["settings"]["vm"]["kernel"] == kernel && group["settings"]["path"]["ip"] == ip
             };
             groups.iter().find(is_it).unwrap()["metrics"][metric][statistic].as_f64().unwrap()
         };

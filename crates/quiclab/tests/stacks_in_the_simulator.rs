@@ -84,7 +84,7 @@ fn the_packets_are_real_ones_and_add_up() {
 fn results_are_held_against_others_of_the_same_settings() {
     let files = Bench::new(SMALL);
     assert_eq!(run(&files, "plain", &[]).status, Some(0));
-    let slow = Bench::new(&format!("{SMALL}\n[hosts]\ntimer_step = \"5 ms\"\n"));
+    let slow = Bench::new(&format!("{SMALL}\n[sim]\ntimer_step = \"5 ms\"\n"));
     assert_eq!(run(&slow, "slow", &[]).status, Some(0));
     let compare = |one: &Path, other: &Path| {
         let told = said(quiclab().arg("compare").args([one, other]).arg("--json"));
@@ -99,18 +99,20 @@ fn results_are_held_against_others_of_the_same_settings() {
     assert_eq!(run(&other, "reno", &[]).status, Some(0));
     let told = said(quiclab().arg("compare").args([files.out("plain"), other.out("reno")]));
     assert_eq!(told.status, Some(125));
-    assert!(told.errors.contains("found no settings that are in both"), "{}", told.errors);
+    assert!(told.errors.contains("found no common settings"), "{}", told.errors);
 }
 
 #[test]
 fn settings_that_a_testbed_does_not_know_are_refused() {
     for (lines, expected) in [
         (
-            "[hosts]\ntheft_length = \"10 us\"",
-            "hosts.theft_length: found a value that the simulator's hosts do not know, expected none",
+            "[vm]\ntheft_length = \"10 us\"",
+            "vm.theft_length: found \"10 us\", which the testbed sim does not have; expected the default",
         ),
-        ("[hosts]\nserver_qdisc = \"fq_codel\"", "hosts.server_qdisc: found a value"),
-        ("kernel = \"6.12\"", "kernel: found a value"),
+        ("[hosts]\nserver_qdisc = \"fq_codel\"", "hosts.server_qdisc: found \"fq_codel\", which"),
+        ("[hosts]\nserver_qdisc = \"fq\"\nfq_quantum = \"2 kB\"", "hosts.fq_quantum: found \"2 kB\", which"),
+        // A key of earlier versions.
+        ("kernel = \"6.12\"", "vm.kernel: found \"6.12\", which"),
     ] {
         let whole = if lines.starts_with('[') { format!("{SMALL}{lines}\n") } else { format!("{lines}\n{SMALL}") };
         let told = run(&Bench::new(&whole), "out", &[]);
@@ -120,10 +122,14 @@ fn settings_that_a_testbed_does_not_know_are_refused() {
     let files = Bench::new(&SMALL.replace("quinn", "quiche"));
     let told = run(&files, "out", &[]);
     assert!(told.errors.contains("found \"quiche\", expected one of"), "{}", told.errors);
-    let files = Bench::new(&format!("{SMALL}[hosts]\ncall_cost = \"1 us\"\n"));
+    let files = Bench::new(&format!("{SMALL}[sim]\ncall_cost = \"1 us\"\n"));
     let told = said(&mut files.run(common::REAL_STACKS, "out", &["--dry-run"]));
     assert_eq!(told.status, Some(125));
-    assert!(told.errors.contains("hosts are real ones\nhint: --testbed sim"), "{}", told.errors);
+    assert!(
+        told.errors.contains("which the testbed vm does not have; expected the default\nhint: --testbed sim"),
+        "{}",
+        told.errors
+    );
 }
 
 /// A stack of a shell script.

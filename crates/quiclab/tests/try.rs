@@ -117,9 +117,9 @@ fn an_honest_endpoint_passes_and_its_files_are_compared() {
     let told = tried(folder.path(), "honest", &cases);
     assert_eq!(told.status, Some(0), "{}\n{}", told.output, told.errors);
     for line in [
-        "ok   plain: a file arrives whole, and the client logs its TLS secrets: the files are whole",
-        "ok   plain: QUICLAB_CCA=cubic is accepted: the files are whole",
-        "ok   plain: 200 small files arrive over h2: the files are whole",
+        "ok   plain: a file arrives complete, and the client logs its TLS secrets: the files are complete",
+        "ok   plain: QUICLAB_CCA=cubic is accepted: the files are complete",
+        "ok   plain: 200 small files arrive over h2: the files are complete",
         "ok   plain: the server refuses TESTCASE=retry: exit status 127",
         "ok   plain: the client refuses QUICLAB_GSO=off: exit status 127",
     ] {
@@ -147,7 +147,7 @@ fn an_endpoint_that_breaks_is_shown_with_its_last_words_and_the_rest_is_not_trie
     let told = tried(folder.path(), "crashes", &[]);
     assert_eq!(told.status, Some(1), "{}\n{}", told.output, told.errors);
     for part in [
-        "FAIL plain: a file arrives whole",
+        "FAIL plain: a file arrives complete",
         "the server ended by itself (exit status 1)",
         "the server printed, at the end of ",
         "/out/plain/transfer/server/stderr:",

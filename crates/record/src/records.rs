@@ -64,11 +64,23 @@ impl Records {
     pub fn by_id(&self) -> Result<BTreeMap<String, String>, RecordError> {
         let mut by_id = BTreeMap::new();
         for name in self.names()?.into_iter().rev() {
-            if let Some(id) = id_of_folder(&name) {
-                by_id.insert(id.to_owned(), name);
+            // A record under a name of the user's choice has its identity in run.toml only.
+            let id = match id_of_folder(&name) {
+                Some(id) => Some(id.to_owned()),
+                None => self.id_inside(&name),
+            };
+            if let Some(id) = id {
+                by_id.insert(id, name);
             }
         }
         Ok(by_id)
+    }
+
+    /// The identity in a record's `run.toml`, of any kind of run; `None` if there is none.
+    fn id_inside(&self, name: &str) -> Option<String> {
+        let text = fs::read_to_string(self.folder.join(name).join(RUN_FILE)).ok()?;
+        let file: toml::Table = toml::from_str(&text).ok()?;
+        Some(file.get("id")?.as_str()?.to_owned())
     }
 
     /// The record of that name.

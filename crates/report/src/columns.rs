@@ -163,7 +163,7 @@ const WHOLE: &[Column] = &[
     ),
     detail(
         "congestion_window_restorations",
-        "reductions taken back, times",
+        "reductions undone, times",
         |metrics| count(metrics.congestion_window_restorations),
         1.0,
         1,

@@ -15,7 +15,7 @@ mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quiclab_experiment::run::{HostModel, Settings};
+use quiclab_experiment::run::{Settings, Sim};
 use quiclab_metrics::{Distributions, distribution_distance, failures_by_chance, holm, metric_facts};
 use serde::Serialize;
 
@@ -155,7 +155,7 @@ impl Comparison {
         let only_in = [lonely(0), lonely(1)];
         // What one side no longer runs must not pass unnoticed.
         for (labels, other) in only_in.iter().zip(["B", "A"]) {
-            let why = format!("found no runs of these settings in {other}");
+            let why = format!("found no runs with these settings in {other}");
             let of_label = |label| question.conditions.iter().map(move |condition| (condition, label));
             let all = labels.iter().flat_map(of_label);
             conditions.extend(all.map(|(condition, label)| condition.not_measured(label, &why)));
@@ -184,7 +184,8 @@ impl Comparison {
             made_by: Default::default(),
             alpha: question.alpha,
             notes: vec![
-                "A and B are the same bytes with the same settings: every run would be the same, so nothing was run"
+                "A and B consist of the same bytes and have the same settings: every run would be the same, so \
+                 nothing was run"
                     .to_owned(),
             ],
             verdict: vec![Verdict { label: label.to_owned(), text: "A and B are the same".to_owned() }],
@@ -239,7 +240,7 @@ impl Comparison {
 /// The usual key: all settings except those that only models of hosts have.
 pub fn settings_key(settings: &Settings) -> String {
     let mut settings = settings.clone();
-    settings.hosts.model = HostModel::default();
+    settings.sim = Sim::default();
     quiclab_experiment::settings_text(&settings)
 }
 
@@ -317,7 +318,7 @@ impl Failures {
         }
         Judgement {
             outcome: ConditionOutcome::NotMeasured,
-            numbers: "more runs of one side failed, so those that are left are not comparable".to_owned(),
+            numbers: "more runs of one side failed, so the remaining ones are not comparable".to_owned(),
             estimate: None,
             interval: None,
             ..judgement
@@ -333,9 +334,9 @@ impl Failures {
         }
         let counts = format!("{a} of {all_a} runs of A failed, {b} of {all_b} of B");
         Some(if self.differ {
-            format!("{counts} (by chance {})", words::p(self.p))
+            format!("{counts} (probability by chance {})", words::p(self.p))
         } else {
-            format!("{counts}; the numbers are those of the runs that are left")
+            format!("{counts}; the numbers are those of the remaining runs")
         })
     }
 }

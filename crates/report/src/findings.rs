@@ -94,19 +94,15 @@ pub(crate) fn judge_all<G: Repeated, S: Comparable>(
     let judge_one = |expectation: &Expectation| {
         let subjects = expectation.subjects(settings);
         if subjects.is_empty() {
-            return vec![unmeasured::<G>(expectation, None, "found no run that it is about")];
+            return vec![unmeasured::<G>(expectation, None, "no run has these settings")];
         }
         let found = subjects.iter().map(|subject| {
             let of = &groups[subject.of];
             match subject.with.as_deref() {
                 None => judge(expectation, of, None),
                 Some([one]) => judge(expectation, of, Some(&groups[*one])),
-                Some([]) => unmeasured(expectation, Some(of), "found no run to compare it with"),
-                Some(_) => unmeasured(
-                    expectation,
-                    Some(of),
-                    "found runs of several settings to compare it with, expected those of one",
-                ),
+                Some([]) => unmeasured(expectation, Some(of), "no run to compare with"),
+                Some(_) => unmeasured(expectation, Some(of), "several groups of runs to compare with, expected one"),
             }
         });
         found.collect()
@@ -116,7 +112,7 @@ pub(crate) fn judge_all<G: Repeated, S: Comparable>(
 
 fn judge<G: Repeated>(expectation: &Expectation, of: &G, with: Option<&G>) -> Finding {
     let missing = |group: &G| {
-        unmeasured(expectation, Some(of), &format!("found no value of {} in {}", expectation.metric, group.label()))
+        unmeasured(expectation, Some(of), &format!("{} has no value in {}", expectation.metric, group.label()))
     };
     let Some(value) = summary(of, &expectation.metric, 1.0) else { return missing(of) };
     let other = match with {

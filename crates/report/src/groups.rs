@@ -70,9 +70,8 @@ impl<'a> Group<'a> {
         let (first, others) = self.runs.split_first()?;
         let differs = |name: &&String| others.iter().any(|run| run.versions.get(*name) != first.versions.get(*name));
         let names: Vec<_> = first.versions.keys().filter(differs).cloned().collect();
-        (!names.is_empty()).then(|| {
-            format!("its runs were made with different versions of {}: run all of them again", names.join(", "))
-        })
+        (!names.is_empty())
+            .then(|| format!("its runs used different versions of {}: run all of them again", names.join(", ")))
     }
 
     /// The warnings of the runs, each code once.

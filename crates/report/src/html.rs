@@ -102,11 +102,11 @@ pub(crate) fn failures(failures: &[FailureRow]) -> Markup {
     }
 }
 
-/// What was expected and what came of it; nothing where nothing was expected.
+/// Expectations and what came of it; nothing where nothing was expected.
 pub(crate) fn expectations(findings: &[Finding], left_out: &[Expectation]) -> Markup {
     html! {
         @if !findings.is_empty() || !left_out.is_empty() {
-            h2 { "What was expected" }
+            h2 { "Expectations" }
             div.wide {
                 table.expectations {
                     thead { tr { th {} th { "claim" } th { "by these numbers" } } }
@@ -119,7 +119,7 @@ pub(crate) fn expectations(findings: &[Finding], left_out: &[Expectation]) -> Ma
                             }
                         }
                         @for expectation in left_out {
-                            tr { td { "left out" } th { (expectation.claim) } td { "no such run in this plan" } }
+                            tr { td { "skipped" } th { (expectation.claim) } td { "not part of this plan" } }
                         }
                     }
                 }
@@ -137,7 +137,7 @@ fn warnings(groups: &[Group]) -> Markup {
     html! {
         @if !warnings.is_empty() || !mixed.is_empty() {
             section.warnings {
-                h2 { "Look here before you trust the numbers" }
+                h2 { "Check these warnings before you trust the numbers" }
                 ul {
                     @for (group, message) in &mixed { li { strong { (group.label) } ": " (message) } }
                     @for warned in &warnings {
@@ -238,8 +238,8 @@ fn ranking_table(ranking: &Ranking) -> Markup {
             }
         }
         p.note {
-            "Means over the runs, and in brackets the place among all " (ranking.rows.len()) "; equal values share a place, and what was not \
-             measured is last. All four criteria count the same."
+            "Means over the runs, with the place among all in brackets: " (ranking.rows.len()) "; equal values share a \
+             place, and groups without a value are last. All four criteria have the same weight."
         }
     }
 }

@@ -99,7 +99,7 @@ pub fn render_markdown_brief(input: &ReportInput) -> String {
     }
     let warnings: usize = groups.iter().map(|group| group.warnings().len()).sum();
     if warnings + input.failures.len() > 0 {
-        let _ = writeln!(text, "\n{warnings} warnings and {} failed runs: see the full report.", input.failures.len());
+        let _ = writeln!(text, "\nIn the full report: warnings: {warnings}, failed runs: {}.", input.failures.len());
     }
     text
 }

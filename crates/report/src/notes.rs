@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use crate::groups::Group;
 
 /// Of runs whose endpoints wrote qlog.
-pub(crate) const QLOG_NOTE: &str = "The endpoints wrote qlog (tap.qlog = true). That costs them time and changes what they send: compare these \
-                                    numbers only with those of runs that wrote it too.";
+pub(crate) const QLOG_NOTE: &str = "The endpoints wrote qlog (tap.qlog = true). That takes time and changes what they \
+                                    send: compare these numbers only with runs that also wrote qlog.";
 
 /// Sentences for the reader.
 pub(crate) fn notes(groups: &[Group]) -> Vec<String> {
@@ -19,8 +19,8 @@ pub(crate) fn notes(groups: &[Group]) -> Vec<String> {
     }
     let labels: Vec<_> = with_qlog.iter().map(|group| group.label.as_str()).collect();
     vec![format!(
-        "In {} of {} rows the endpoints wrote qlog (tap.qlog = true), which costs them time and changes what they send; do not compare \
-         these rows with the others: {}",
+        "In {} of {} rows the endpoints wrote qlog (tap.qlog = true), which takes time and changes what they send; do \
+         not compare these rows with the others: {}",
         with_qlog.len(),
         groups.len(),
         labels.join("; ")

@@ -94,8 +94,8 @@ fn words(end: SlowStartEnd) -> &'static str {
     match end {
         SlowStartEnd::FirstLoss => "ended by the first loss",
         SlowStartEnd::Retransmission => "ended by the first retransmission",
-        SlowStartEnd::WindowPeak => "ended where the logged congestion window fell",
-        SlowStartEnd::LoggedState => "ended by the sender's log",
+        SlowStartEnd::WindowPeak => "ended when the logged congestion window fell",
+        SlowStartEnd::LoggedState => "ended according to the sender's log",
         SlowStartEnd::NotSeen => "no end seen",
         SlowStartEnd::Unknown => "end not known",
     }

@@ -62,7 +62,7 @@ pub fn render_terminal(input: &ReportInput, width: Option<u16>) -> String {
     for warned in warned(&groups) {
         let (rows, others) = if warned.is_common() {
             let have = format!("{} of {} rows have {}", warned.rows.len(), groups.len(), warned.code);
-            (&warned.rows[..1], format!(" ({have}; all stand on the page)"))
+            (&warned.rows[..1], format!(" ({have}; the page has all of them)"))
         } else {
             (&warned.rows[..], String::new())
         };

@@ -122,7 +122,7 @@ fn where_one_side_fails_in_half_of_its_runs_the_rest_is_compared_and_it_is_said(
         compared(&side(&[QUIET.as_slice(), &[37.4e6]].concat(), &[]), &failing, &["goodput_wire_bps < -5%"]);
     assert!(!comparison.failures.differ, "3 of 6 against 0 of 6 can be chance: {}", comparison.failures.p);
     let text = &comparison.verdict[0].text;
-    assert!(text.contains("slower") && text.ends_with("of the runs that did not fail only"), "{text}");
+    assert!(text.contains("slower") && text.ends_with("only for the runs that did not fail"), "{text}");
     let shown = render_comparison_terminal(&comparison, None);
     assert!(shown.contains("0 of 6 runs of A failed, 3 of 6 of B"), "{shown}");
     assert!(shown.contains("pr-05: the client ended with exit status 1"), "{shown}");
@@ -196,7 +196,7 @@ fn settings_that_b_no_longer_runs_are_not_measured() {
         assert_eq!(outcomes[..2], [ConditionOutcome::Passes; 2], "{:?}", comparison.conditions);
         assert_eq!(outcomes[2..], [ConditionOutcome::NotMeasured; 2]);
         let numbers = &comparison.conditions[2].numbers;
-        assert!(numbers.ends_with(&format!("found no runs of these settings in {other}")), "{numbers}");
+        assert!(numbers.ends_with(&format!("found no runs with these settings in {other}")), "{numbers}");
         assert_eq!(comparison.wrong(false), 2);
     }
 }
@@ -228,10 +228,7 @@ fn the_means_of_a_verdict_are_those_whose_difference_it_gives() {
 fn a_verdict_names_the_metrics_that_were_not_measured() {
     let comparison = compared(&side(&QUIET, &[]), &side(&QUIET, &[]), &[]);
     let text = &comparison.verdict[0].text;
-    assert!(
-        text.starts_with("no difference: every metric of the verdict that was measured is the same in every run"),
-        "{text}"
-    );
+    assert!(text.starts_with("no difference: every measured metric of the verdict is the same in every run"), "{text}");
     assert!(text.contains("; not measured: ") && text.contains("longest train"), "{text}");
     let mut other = side(&shifted(&QUIET, -10e6), &[]);
     other.runs[0].metrics.metrics.drops_packets = None;

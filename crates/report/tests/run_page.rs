@@ -83,7 +83,7 @@ fn without_scripts_the_page_shows_the_whole_run() {
     ] {
         assert!(svg.contains(what), "{what}");
     }
-    assert!(html.contains("at most 20000 points") && html.contains("brought to the time of the capture by 5 packets"));
+    assert!(html.contains("at most 20000 points") && html.contains("aligned with the capture using 5 packets"));
     assert!(html.contains("server: quiche \u{b7} client: quiche"));
     let begin = html.find("<script").unwrap();
     assert!(!html[..begin].contains("src=\"") && !html[..begin].contains("href=\"http"), "it needs no network");
@@ -102,7 +102,7 @@ fn what_is_not_known_is_said_and_not_drawn() {
         assert!(!html.contains(what), "{what}");
     }
     assert!(
-        html.contains("queue and drops are not known") && html.contains("wrote no congestion window or pacing rate")
+        html.contains("queue and drops are not known") && html.contains("logged no congestion window or pacing rate")
     );
 }
 

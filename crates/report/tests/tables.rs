@@ -57,7 +57,7 @@ fn equal_inputs_give_equal_bytes() {
 fn runs_of_different_versions_are_not_mixed_in_silence() {
     let mut mixed = input();
     mixed.runs[1].versions.insert("qemu".to_owned(), "10.0".to_owned());
-    let expected = "its runs were made with different versions of qemu";
+    let expected = "its runs used different versions of qemu";
     assert!(render_terminal(&mixed, None).contains(expected) && render_html(&mixed).contains(expected));
     assert!(!render_terminal(&input(), None).contains("different versions"));
 }
@@ -87,7 +87,7 @@ fn a_rare_warning_stands_before_one_that_most_rows_have() {
     many.runs[9].metrics.warnings.push(Warning { code: "log_cut".to_owned(), message: "rare".to_owned() });
     let terminal = render_terminal(&many, Some(120));
     let place = |text: &str| terminal.find(text).unwrap_or_else(|| panic!("lacks {text:?}:\n{terminal}"));
-    assert!(place("rare") < place("(8 of 10 rows have goodput_process_differs; all stand on the page)"));
+    assert!(place("rare") < place("(8 of 10 rows have goodput_process_differs; the page has all of them)"));
     assert!(terminal.contains("row 143") && !terminal.contains("row 206"), "one stands for all:\n{terminal}");
     let page = render_html(&many);
     assert!(page.contains("<details>") && page.contains("row 206"), "the page has all of them");
@@ -150,7 +150,7 @@ fn runs_that_wrote_qlog_say_that_it_changes_them() {
     assert!(one.contains("In 1 of 3 rows the endpoints wrote qlog") && one.contains("others: other, "), "{one}");
     all.runs.iter_mut().for_each(|row| row.run.settings.tap.qlog = true);
     for text in [render_terminal(&all, None), render_html(&all), render_markdown(&all), render_json(&all)] {
-        assert!(text.contains("That costs them time and changes what they send"), "{text}");
+        assert!(text.contains("That takes time and changes what they send"), "{text}");
     }
 }
 
@@ -164,5 +164,5 @@ fn the_short_markdown_table_has_five_columns() {
         rows[2].starts_with("| quiche, gso=on (client: quiche) |") && rows[2].ends_with("| 35.00 \u{b1} 1.41 |"),
         "{text}"
     );
-    assert!(text.contains("1 warnings and 1 failed runs"), "{text}");
+    assert!(text.contains("warnings: 1, failed runs: 1"), "{text}");
 }

@@ -201,12 +201,12 @@ impl<E: Endpoint> Simulation<E> {
     }
 
     /// The stages of the pipeline of this number, and what became of the packets that entered each.
-    pub fn accounts(&self, id: PipelineId) -> impl Iterator<Item = (&'static str, Account)> {
+    pub fn accounts(&self, id: PipelineId) -> impl Iterator<Item = (&str, Account)> {
         self.pipelines[id.0 as usize].of.accounts()
     }
 
     /// The same of every pipeline, in the order in which they were added, and then of every wire.
-    pub fn all_accounts(&self) -> impl Iterator<Item = (&'static str, Account)> {
+    pub fn all_accounts(&self) -> impl Iterator<Item = (&str, Account)> {
         let wires = self.wire_accounts().into_iter().map(|account| ("wire", account));
         self.pipelines.iter().flat_map(|pipeline| pipeline.of.accounts()).chain(wires)
     }

@@ -34,9 +34,9 @@ pub fn contents_seed(run: &Run) -> u64 {
 pub(crate) fn environment(role: Role, run: &Run, stack: &StackManifest) -> BTreeMap<String, String> {
     let settings = &run.settings;
     let workload = &settings.workload;
-    let (host, ip) = match settings.path.ip {
-        IpVersion::V4 => ("server4", "4"),
-        IpVersion::V6 => ("server6", "6"),
+    let host = match settings.path.ip {
+        IpVersion::V4 => "server4",
+        IpVersion::V6 => "server6",
     };
     let urls: Vec<_> =
         file_names(workload).into_iter().map(|name| format!("https://{host}:{SERVER_PORT}/{name}")).collect();
@@ -71,14 +71,10 @@ pub(crate) fn environment(role: Role, run: &Run, stack: &StackManifest) -> BTree
             set(name, value.to_owned());
         }
         set("QUICLAB_PORT", SERVER_PORT.to_string());
-        set("QUICLAB_IP", ip.to_owned());
-        if let Some(streams) = workload.streams {
-            set("QUICLAB_STREAMS", streams.to_string());
-        }
         if role == Role::Server && workload.certificate_delay != Duration::default() {
             set("QUICLAB_CERT_DELAY", (workload.certificate_delay.as_nanos() / 1_000_000).to_string());
         }
-        environment.extend(settings.stack.environment(role));
+        environment.extend(settings.environment(role));
     }
     environment.extend(stack.guest.environment.clone());
     environment

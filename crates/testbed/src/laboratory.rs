@@ -10,6 +10,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{
+    id_of_folder,
     run::{Run, Versions},
     stack::StackManifest,
 };
@@ -60,6 +61,12 @@ pub struct Target<'a> {
     pub name: &'a str,
     /// Where what is known of a failed run is kept, in a folder of the same name.
     pub failures: &'a Path,
+}
+
+/// The right to make the record of a run.
+struct RunLock {
+    id: String,
+    _locks: Vec<RecordLock>,
 }
 
 /// What came of a record that was asked for.
@@ -190,8 +197,10 @@ impl Laboratory {
     /// # Errors
     /// See [`PerformError`].
     pub fn perform(&self, run: &Run, target: Target, host: &Host) -> Result<Outcome, PerformError> {
-        let lock = RecordLock::take(target.records.folder(), target.name, &host.stop)?;
-        self.perform_locked(run, &Variables::default(), target, host, &lock)
+        let variables = Variables::default();
+        let (lock, has_waited) =
+            self.lock(run, &variables, target, host, true)?.context("a lock that was waited for")?;
+        self.perform_locked(run, &variables, target, host, has_waited.then_some(&lock.id))
     }
 
     /// The same, and returns `None` where another process is making the record.
@@ -199,8 +208,9 @@ impl Laboratory {
     /// # Errors
     /// See [`PerformError`].
     pub fn try_perform(&self, run: &Run, target: Target, host: &Host) -> Result<Option<Outcome>, PerformError> {
-        match RecordLock::try_take(target.records.folder(), target.name)? {
-            Some(lock) => self.perform_locked(run, &Variables::default(), target, host, &lock).map(Some),
+        let variables = Variables::default();
+        match self.lock(run, &variables, target, host, false)? {
+            Some(_lock) => self.perform_locked(run, &variables, target, host, None).map(Some),
             None => Ok(None),
         }
     }
@@ -219,8 +229,9 @@ impl Laboratory {
         host: &Host,
     ) -> Result<Performed, PerformError> {
         let name = run.folder_name(&self.versions_with(run, variables)?);
-        let lock = RecordLock::take(records.folder(), &name, &host.stop)?;
-        match self.perform_locked(run, variables, Target { records, name: &name, failures }, host, &lock)? {
+        let target = Target { records, name: &name, failures };
+        let _lock = self.lock(run, variables, target, host, true)?;
+        match self.perform_locked(run, variables, target, host, None)? {
             Outcome::Performed(performed) => Ok(performed),
             Outcome::WasThere => {
                 Err(anyhow::anyhow!("{}: found a record, expected none", records.folder().join(&name).display()).into())
@@ -228,19 +239,54 @@ impl Laboratory {
         }
     }
 
-    /// The lock is proof that nobody else makes this record.
+    /// The right to make the record of a run, and whether another process had it meanwhile. `None` where one has it and this one
+    /// does not want to wait.
+    fn lock(
+        &self,
+        run: &Run,
+        variables: &Variables,
+        target: Target,
+        host: &Host,
+        waits: bool,
+    ) -> Result<Option<(RunLock, bool)>> {
+        let id = run.id(&self.versions_with(run, variables)?);
+        let folder = target.records.folder();
+        let mut has_waited = false;
+        let mut locks = Vec::new();
+        // A name that does not end with the identity is one more thing that two processes could write to.
+        let is_of_run = id_of_folder(target.name) == Some(id.as_str());
+        for name in [Some(target.name).filter(|_| !is_of_run), Some(id.as_str())].into_iter().flatten() {
+            locks.push(match RecordLock::try_take(folder, name)? {
+                Some(lock) => lock,
+                None if !waits => return Ok(None),
+                None => {
+                    has_waited = true;
+                    RecordLock::take(folder, name, &host.stop)?
+                }
+            });
+        }
+        Ok(Some((RunLock { id, _locks: locks }, has_waited)))
+    }
+
+    /// For who holds the lock. `waited_for` is the identity of the run where another process had the lock before.
     fn perform_locked(
         &self,
         run: &Run,
         variables: &Variables,
         target: Target,
         host: &Host,
-        _lock: &RecordLock,
+        waited_for: Option<&str>,
     ) -> Result<Outcome, PerformError> {
         let Target { records, name, failures } = target;
         if records.contains(name) {
             // One that cannot be read is an error, and is not replaced.
             records.load(name).map_err(anyhow::Error::from)?;
+            return Ok(Outcome::WasThere);
+        }
+        if let Some(id) = waited_for
+            && let Some(theirs) = records.by_id()?.get(id)
+        {
+            records.adopt(name, records, theirs)?;
             return Ok(Outcome::WasThere);
         }
         let start = Instant::now();

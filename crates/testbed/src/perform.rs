@@ -112,6 +112,12 @@ pub enum PerformError {
     Testbed(#[from] anyhow::Error),
 }
 
+impl From<quiclab_record::RecordError> for PerformError {
+    fn from(error: quiclab_record::RecordError) -> Self {
+        Self::Testbed(error.into())
+    }
+}
+
 /// Why waiting ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Interrupted {

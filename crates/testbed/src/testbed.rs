@@ -7,6 +7,7 @@ use std::{fmt::Debug, path::Path, sync::Arc};
 
 use anyhow::{Result, bail};
 use quiclab_experiment::{
+    foreign_setting,
     run::{Run, Versions},
     stack::StackManifest,
 };
@@ -45,7 +46,10 @@ pub trait Testbed: Debug + Send + Sync {
     }
 
     /// Why it cannot do exactly what `run` asks for, and which testbed can; `None` where it can. Called before anything is built.
-    fn refuse(&self, run: &Run) -> Option<String>;
+    /// The settings say by themselves which testbed has them.
+    fn refuse(&self, run: &Run) -> Option<String> {
+        foreign_setting(&run.settings, self.name())
+    }
 
     /// True where `run` or [`Testbed::build`] would find a build of exactly this source in the cache.
     ///

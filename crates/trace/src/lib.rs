@@ -24,5 +24,5 @@ mod table;
 mod writer;
 
 pub use error::TraceError;
-pub use runs::{RunColumn, write_runs};
+pub use runs::{RUNS_SCHEMA, RUNS_SCHEMA_KEY, RunColumn, write_runs};
 pub use writer::{EVENTS_FILE, FRAMES_FILE, PACKETS_FILE, SCHEMA_KEY, SCHEMA_VERSION, TraceWriter};

@@ -4,9 +4,10 @@ use std::{fs::File, path::Path, sync::Arc};
 
 use parquet::{
     basic::{Compression, ConvertedType, LogicalType, Repetition, Type as PhysicalType, ZstdLevel},
-    data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type},
+    data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type},
     errors::{ParquetError, Result},
     file::{
+        metadata::KeyValue,
         properties::WriterProperties,
         writer::{SerializedFileWriter, SerializedRowGroupWriter},
     },
@@ -14,6 +15,11 @@ use parquet::{
 };
 
 use crate::error::TraceError;
+
+/// Key under which a table of runs says its [`RUNS_SCHEMA`].
+pub const RUNS_SCHEMA_KEY: &str = "quiclab_runs_schema";
+/// Changes when a column changes its meaning or goes away; not for a new column.
+pub const RUNS_SCHEMA: &str = "1";
 
 /// A column of a table of runs, with a value or none for each row.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +30,8 @@ pub enum RunColumn {
     Wholes(Vec<Option<i64>>),
     /// Numbers.
     Numbers(Vec<Option<f64>>),
+    /// True or false.
+    Truths(Vec<Option<bool>>),
 }
 
 /// Writes columns of equal length as a Parquet file, aside first. The same columns give the same bytes.
@@ -40,7 +48,10 @@ pub fn write_runs(path: &Path, columns: &[(String, RunColumn)]) -> std::result::
 fn write(path: &Path, columns: &[(String, RunColumn)]) -> Result<()> {
     let fields = columns.iter().map(|(name, column)| column.field(name)).collect::<Result<Vec<_>>>()?;
     let schema = Arc::new(Type::group_type_builder("run").with_fields(fields).build()?);
-    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_key_value_metadata(Some(vec![KeyValue::new(RUNS_SCHEMA_KEY.to_owned(), RUNS_SCHEMA.to_owned())]))
+        .build();
     let file = File::create(path).map_err(|error| ParquetError::External(Box::new(error)))?;
     let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties))?;
     let mut group = writer.next_row_group()?;
@@ -55,6 +66,7 @@ impl RunColumn {
             Self::Texts(_) => (PhysicalType::BYTE_ARRAY, true),
             Self::Wholes(_) => (PhysicalType::INT64, false),
             Self::Numbers(_) => (PhysicalType::DOUBLE, false),
+            Self::Truths(_) => (PhysicalType::BOOLEAN, false),
         };
         let mut field = Type::primitive_type_builder(name, physical).with_repetition(Repetition::OPTIONAL);
         if is_text {
@@ -70,6 +82,7 @@ impl RunColumn {
             }
             Self::Wholes(values) => write_column::<Int64Type, _>(group, values, |value| *value),
             Self::Numbers(values) => write_column::<DoubleType, _>(group, values, |value| *value),
+            Self::Truths(values) => write_column::<BoolType, _>(group, values, |value| *value),
         }
     }
 }
@@ -101,11 +114,12 @@ mod tests {
             ("id".to_owned(), RunColumn::Texts(vec![Some("a".to_owned()), None])),
             ("seed".to_owned(), RunColumn::Wholes(vec![Some(1), Some(-2)])),
             ("share".to_owned(), RunColumn::Numbers(vec![None, Some(0.5)])),
+            ("on".to_owned(), RunColumn::Truths(vec![Some(true), None])),
         ];
         write_runs(&path, &columns).unwrap();
         let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
         let rows: Vec<String> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
-        assert_eq!(rows, ["{id: \"a\", seed: 1, share: null}", "{id: null, seed: -2, share: 0.5}"]);
+        assert_eq!(rows, ["{id: \"a\", seed: 1, share: null, on: true}", "{id: null, seed: -2, share: 0.5, on: null}"]);
         assert!(!path.with_extension("parquet.partial").exists());
     }
 }

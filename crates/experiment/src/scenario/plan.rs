@@ -58,7 +58,7 @@ impl Scenario {
     /// Settings that do not go together, two combinations that are the same, too many runs, a filter that no run passes, a
     /// setting among the overrides that is not one.
     pub fn plan(&self, overrides: &Overrides) -> Result<ScenarioPlan, ExperimentError> {
-        let set = set::changes(&self.file, &SCENARIOS, &overrides.settings)?;
+        let set = set::changes(&self.file, &SCENARIOS, &overrides.settings, crate::beside::read_nothing)?;
         check_groups(self, &set)?;
         let changes = self.changes.clone().overridden_by(set);
         Self { changes, ..self.clone() }.expand(overrides)

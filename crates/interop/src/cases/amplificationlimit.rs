@@ -29,20 +29,20 @@ fn judge(_case: &Case, facts: &Facts, reasons: &mut Reasons) {
     let bytes = server.handshake_crypto_bytes;
     reasons.unless_shown(bytes >= LEAST_HANDSHAKE_BYTES, connection, Role::Server, &[QuicForm::Handshake], || {
         format!(
-            "expected at least {LEAST_HANDSHAKE_BYTES} bytes of CRYPTO data in the server's Handshake packets, as its \
-             certificate chain is long, found {bytes}"
+            "expected at least {LEAST_HANDSHAKE_BYTES} bytes of CRYPTO data in the server's Handshake packets because \
+             its certificate chain is long, found {bytes}"
         )
     });
     let amplification = &connection.amplification;
     reasons.unless(amplification.validated.is_some(), || {
-        "nothing validated the client's address: neither a Handshake packet of the client, nor a token, nor a connection ID \
+        "the client's address was never validated, by a Handshake packet of the client, a token, or a connection ID \
          that the server chose (RFC 9000 section 8.1)"
             .to_owned()
     });
     reasons.unless(amplification.excess_bytes() == 0, || {
         format!(
-            "the server sent {} bytes when it had received {} and the client's address was not validated: {} more than three \
-             times as many (RFC 9000 section 8.1), in {} datagrams beyond the limit",
+            "the server had sent {} bytes when it had received {} and the client's address was not validated: {} more \
+             than three times as many (RFC 9000 section 8.1), in {} datagrams beyond the limit",
             amplification.server_bytes,
             amplification.client_bytes,
             amplification.excess_bytes(),

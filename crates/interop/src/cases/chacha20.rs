@@ -26,7 +26,7 @@ fn judge(_case: &Case, facts: &Facts, reasons: &mut Reasons) {
         reasons.unless(offered == [CHACHA20], || {
             let names: Vec<String> = offered.iter().map(|suite| suite_name(*suite)).collect();
             format!(
-                "expected the client to offer TLS_CHACHA20_POLY1305_SHA256 alone, found {}: {}",
+                "expected the client to offer only TLS_CHACHA20_POLY1305_SHA256, found {}: {}",
                 names.len(),
                 names.join(", ")
             )

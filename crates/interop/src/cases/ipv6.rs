@@ -9,7 +9,7 @@ use crate::facts::Facts;
 pub(super) const CASE: Case = Case {
     name: "ipv6",
     abbreviation: "6",
-    description: "Files arrive over IPv6 alone.",
+    description: "Files arrive over IPv6 only.",
     files: files(2, 10 * KIB),
     ip: IpVersion::V6,
     judge,

@@ -9,7 +9,7 @@ use crate::facts::Facts;
 pub(super) const CASE: Case = Case {
     name: "keyupdate",
     abbreviation: "U",
-    description: "One endpoint updates its keys during a transfer, and the other one follows.",
+    description: "One endpoint updates its keys during a transfer, and the other follows.",
     client_test_case: "keyupdate",
     files: files(1, 3 * MIB),
     judge,

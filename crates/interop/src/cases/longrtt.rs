@@ -26,8 +26,8 @@ fn judge(case: &Case, facts: &Facts, reasons: &mut Reasons) {
         let hellos = connection.sent(Role::Client).initials_with_first_crypto_byte;
         reasons.unless_shown(hellos >= 2, connection, Role::Client, &[QuicForm::Initial], || {
             format!(
-                "expected the client to send its ClientHello at least 2 times, as its probe timeout passes before an answer \
-                 can come (RFC 9002 section 6.2.2), found {hellos}"
+                "expected the client to send its ClientHello at least 2 times, because its probe timeout expires \
+                 before a response can arrive (RFC 9002 section 6.2.2), found {hellos}"
             )
         });
     }

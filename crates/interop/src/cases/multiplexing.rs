@@ -12,7 +12,7 @@ const MOST_INITIAL_STREAMS: u64 = 1_000;
 pub(super) const CASE: Case = Case {
     name: "multiplexing",
     abbreviation: "M",
-    description: "Many small files arrive, each on a stream of its own, over one connection.",
+    description: "Many small files arrive over one connection, each on a separate stream.",
     files: files(200, 32),
     judge,
     ..PLAIN

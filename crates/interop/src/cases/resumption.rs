@@ -41,7 +41,7 @@ pub(super) fn session(first: &ConnectionFacts, second: &ConnectionFacts, reasons
         }),
         Some(false) => {
             let offered = second.tls.offer.as_ref().is_some_and(|offer| offer.pre_shared_key);
-            let which = if offered { "the server did not take it" } else { "the client did not offer it" };
+            let which = if offered { "the server did not accept it" } else { "the client did not offer it" };
             reasons.push(format!(
                 "expected the second connection to resume the session by pre_shared_key (RFC 8446 section 4.2.11); {which}"
             ));
@@ -50,8 +50,8 @@ pub(super) fn session(first: &ConnectionFacts, second: &ConnectionFacts, reasons
     }
     match second.tls.certificate_bytes {
         Some(bytes) => reasons.push(format!(
-            "expected no certificate on the second connection, as its session is resumed (RFC 8446 section 2.2), found one \
-             of {bytes} bytes"
+            "expected no certificate on the second connection because its session is resumed (RFC 8446 section 2.2), \
+             found one of {bytes} bytes"
         )),
         None => reasons.doubt_if_unread(
             second,

@@ -7,7 +7,7 @@ use crate::facts::Facts;
 pub(super) const CASE: Case = Case {
     name: "transfer",
     abbreviation: "DC",
-    description: "A file of 1 MiB arrives whole over one connection.",
+    description: "A file of 1 MiB arrives complete over one connection.",
     files: files(1, MIB),
     judge,
     ..PLAIN

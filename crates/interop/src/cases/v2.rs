@@ -32,7 +32,7 @@ fn judge(_case: &Case, facts: &Facts, reasons: &mut Reasons) {
         let versions = &connection.sent(sender).handshake_versions;
         reasons.unless(versions.iter().eq([&VERSION_2]), || {
             format!(
-                "expected version 2 and no other in the Handshake packets of the {}, found {}",
+                "expected only version 2 in the Handshake packets of the {}, found {}",
                 sender.name(),
                 version_names(versions.iter().copied())
             )

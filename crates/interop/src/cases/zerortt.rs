@@ -11,7 +11,7 @@ use crate::facts::Facts;
 pub(super) const CASE: Case = Case {
     name: "zerortt",
     abbreviation: "Z",
-    description: "The requests of a second connection are sent as 0-RTT data, and the server takes it.",
+    description: "The requests of a second connection are sent as 0-RTT data, and the server accepts it.",
     client_test_case: "zerortt",
     // With names of this length they are about 10 kB: they take many packets, and fit into the first congestion window
     // (RFC 9002 section 7.2).
@@ -45,10 +45,13 @@ fn judge(_case: &Case, facts: &Facts, reasons: &mut Reasons) {
     }
     match second.tls.accepts_early_data {
         None => reasons.unless_shown(false, second, Role::Server, &HANDSHAKE, || {
-            "whether the server took the 0-RTT data is not known: its EncryptedExtensions were not found".to_owned()
+            "it is not known whether the server accepted the 0-RTT data: its EncryptedExtensions were not \
+             found"
+                .to_owned()
         }),
         Some(false) => reasons.push(
-            "the server did not take the 0-RTT data: its EncryptedExtensions have no early_data (RFC 8446 section 4.2.10)"
+            "the server did not accept the 0-RTT data: its EncryptedExtensions have no early_data (RFC 8446 section \
+             4.2.10)"
                 .to_owned(),
         ),
         Some(true) => {}

@@ -69,8 +69,9 @@ impl Bucket {
         let Waits { pause_ns, wait_ns } = Waits::around(train).filter(|_| train.packets == self.packets)?;
         let Bucket { packets, trains, shorter, longer } = self;
         Some(format!(
-            "{packets} packets after {:.3} ms, the next {:.3} ms later without an ACK, so the window had room for more; of \
-             this sender's trains after a pause {trains} have that length, {shorter} are shorter and {longer} longer",
+            "{packets} packets after a pause of {:.3} ms, the next {:.3} ms later without an ACK, so the window had \
+             room for more; of this sender's trains after a pause, {trains} have that length, {shorter} are shorter \
+             and {longer} longer",
             pause_ns as f64 / 1e6,
             wait_ns as f64 / 1e6
         ))

@@ -23,7 +23,7 @@ impl Train {
         let gaps = self.packets - 1;
         let kilobytes = |bytes: u64| format!("{:.1} kB", bytes as f64 / 1e3);
         if self.before_first_acknowledgment {
-            return (BurstCause::StartUp, "nothing of the connection's data was acknowledged yet".to_owned());
+            return (BurstCause::StartUp, "none of the connection's data had been acknowledged yet".to_owned());
         }
         if self.ends_recovery {
             return (
@@ -67,22 +67,22 @@ impl Train {
         {
             let lost = match self.lost_bytes {
                 0 => String::new(),
-                bytes => format!(", which showed {} to be lost,", kilobytes(bytes)),
+                bytes => format!(", which declared {} lost,", kilobytes(bytes)),
             };
             return (
                 BurstCause::Ack,
                 format!(
-                    "ACKs of {} packets ({}){lost} in the millisecond before it and during it",
+                    "ACKs of {} packets ({}){lost} during it and in the millisecond before it",
                     self.freed_packets,
                     kilobytes(self.freed_bytes)
                 ),
             );
         }
         if self.back_to_back as f64 >= BATCH_SHARE * gaps as f64 {
-            let batches =
-                sender.segments_per_batch.filter(|segments| *segments > 1).map_or_else(String::new, |segments| {
-                    format!("; batches of this sender have mostly {segments} packets")
-                });
+            let batches = sender
+                .segments_per_batch
+                .filter(|segments| *segments > 1)
+                .map_or_else(String::new, |segments| format!("; most batches of this sender have {segments} packets"));
             return (
                 BurstCause::Batch,
                 format!("{} of {gaps} gaps are back to back at line rate{batches}", self.back_to_back),
@@ -91,7 +91,8 @@ impl Train {
         let grown = self.bytes.saturating_sub(2 * self.freed_bytes + self.lost_bytes);
         let in_flight = match self.bytes_in_flight_before {
             Some(before) if before > 0 => format!(
-                "; {} were in flight and {} more went than ACKs let go: a window that grew at once, as after a spurious loss?",
+                "; {} were in flight, and {} more were sent than ACKs released: did the window grow at once, as after \
+                 a spurious loss?",
                 kilobytes(before),
                 kilobytes(grown)
             ),

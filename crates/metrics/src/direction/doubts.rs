@@ -94,8 +94,8 @@ impl DirectionMeter {
 
     fn super_packets_in_words(&self, packets: u64) -> String {
         format!(
-            "{} of {packets} packets are frames of more than {LARGEST_FRAME_BYTES} bytes: the tap saw them before they were \
-             segmented; turn tso, gso and tx-udp-segmentation off on the sender's interface",
+            "{} of {packets} packets are frames of more than {LARGEST_FRAME_BYTES} bytes: the tap saw them before \
+             segmentation; turn tso, gso and tx-udp-segmentation off on the sender's interface",
             self.super_packets
         )
     }
@@ -120,22 +120,24 @@ impl DirectionMeter {
             is_few(no_keys),
             WarningCode::KeysMissing,
             format!(
-                "{no_keys} QUIC packets could not be decrypted for want of keys; give the key log of this connection with --keys"
+                "{no_keys} QUIC packets could not be decrypted for want of keys; pass the key log of this connection \
+                 with --keys"
             ),
         );
         warn_if(
             is_few(failed),
             WarningCode::DecryptionFailed,
             format!(
-                "{failed} QUIC packets do not open with the keys of their connection: damaged, forged, or not QUIC"
+                "{failed} QUIC packets could not be decrypted with the keys of their connection: damaged, forged, or \
+                 not QUIC"
             ),
         );
         warn_if(
             is_few(header_only),
             WarningCode::PayloadCut,
             format!(
-                "{header_only} QUIC packets were cut by the snap length: their numbers are known, their frames are not; \
-                 capture whole packets (snap length 0)"
+                "{header_only} QUIC packets were cut by the snap length, so their frames are not known, only their \
+                 numbers; capture whole packets (snap length 0)"
             ),
         );
         if few(self.unread.packets(), verified) > 0 {
@@ -148,7 +150,7 @@ impl DirectionMeter {
             self.resets,
             WarningCode::StatelessReset,
             format!(
-                "{} packets end with the token of a stateless reset: the sender had lost the connection",
+                "{} packets end with the token of a stateless reset: the sender had lost the state of the connection",
                 self.resets
             ),
         );

@@ -7,6 +7,7 @@ use crate::{
     packet::Packet,
     probability::Probability,
     random::Random,
+    spec::{Kernel, StageKind, build::Part, declare::stage_settings},
     stage::{DropCause, Out, Stage},
 };
 
@@ -61,5 +62,38 @@ impl<P> Stage<P> for BurstLoss {
         } else {
             out.pass(packet);
         }
+    }
+}
+
+stage_settings! {
+    /// Loses packets in bursts: a channel that is good or bad, and may change before each packet (Gilbert 1960, Elliott 1963). It begins
+    /// good.
+    BurstLossSettings: "loss", model = "burst" {
+        /// of a change from good to bad, for each packet
+        to_bad: Probability,
+        /// of a change from bad to good, for each packet
+        to_good: Probability,
+        /// of a loss while the channel is good
+        loss_in_good: Probability = Probability::default(),
+        /// of a loss while it is bad
+        loss_in_bad: Probability = Probability::ONE,
+    }
+}
+
+impl BurstLossSettings {
+    /// The channel.
+    pub fn channel(&self) -> GilbertElliott {
+        let Self { to_bad, to_good, loss_in_good, loss_in_bad } = *self;
+        GilbertElliott { to_bad, to_good, loss_in_good, loss_in_bad }
+    }
+}
+
+impl StageKind for BurstLossSettings {
+    fn part<P: Clone + 'static>(&self, random: Random) -> Result<Part<P>, String> {
+        Ok(Part::Stage(Box::new(BurstLoss::new(self.channel(), random))))
+    }
+
+    fn kernel(&self) -> Kernel {
+        Kernel::BurstLoss(self.channel())
     }
 }

@@ -6,6 +6,7 @@ use crate::{
     packet::Packet,
     probability::Probability,
     random::Random,
+    spec::{Kernel, StageKind, build::Part, declare::stage_settings},
     stage::{DropCause, Out, Stage},
 };
 
@@ -34,5 +35,23 @@ impl<P> Stage<P> for IndependentLoss {
         } else {
             out.pass(packet);
         }
+    }
+}
+
+stage_settings! {
+    /// Loses every packet with the same probability, whatever became of the others.
+    IndependentLossSettings: "loss", model = "independent" {
+        /// of a loss, for each packet
+        probability: Probability,
+    }
+}
+
+impl StageKind for IndependentLossSettings {
+    fn part<P: Clone + 'static>(&self, random: Random) -> Result<Part<P>, String> {
+        Ok(Part::Stage(Box::new(IndependentLoss::new(self.probability, random))))
+    }
+
+    fn kernel(&self) -> Kernel {
+        Kernel::Loss(self.probability)
     }
 }

@@ -6,6 +6,8 @@ use quiclab_units::Time;
 
 use crate::{
     packet::Packet,
+    random::Random,
+    spec::{Kernel, PacketNumbers, StageKind, build::Part, declare::stage_settings},
     stage::{DropCause, Out, Stage},
 };
 
@@ -33,5 +35,23 @@ impl<P> Stage<P> for ListedLoss {
         } else {
             out.pass(packet);
         }
+    }
+}
+
+stage_settings! {
+    /// Loses the packets of a list, by their number where they enter this direction of the path.
+    ListedLossSettings: "loss", model = "list" {
+        /// the numbers, from 1
+        packets: PacketNumbers,
+    }
+}
+
+impl StageKind for ListedLossSettings {
+    fn part<P: Clone + 'static>(&self, _random: Random) -> Result<Part<P>, String> {
+        Ok(Part::Stage(Box::new(ListedLoss::new(self.packets.0.iter().map(|number| u64::from(*number)).collect()))))
+    }
+
+    fn kernel(&self) -> Kernel {
+        Kernel::Drops(self.packets.0.clone())
     }
 }

@@ -1,11 +1,13 @@
 //! Controlled Delay (RFC 8289): drops from the head once packets have waited longer than a target for a whole interval.
 
-use quiclab_units::{Duration, Time};
+use quiclab_units::{ByteCount, Duration, Time};
 
 use super::{Limit, QueueDiscipline};
 use crate::{
     fifo::Fifo,
     packet::Packet,
+    random::Random,
+    spec::{Kernel, StageKind, build::Part, declare::stage_settings},
     stage::{Backlog, DropCause, Fates},
 };
 
@@ -149,4 +151,56 @@ impl Controller {
 /// When the drop after the `count`th is due (RFC 8289, section 5.4, `control_law`).
 fn control_law(time: Time, interval: Duration, count: u32) -> Time {
     time + Duration::from_nanos((interval.as_nanos() as f64 / f64::from(count).sqrt()) as u64)
+}
+
+stage_settings! {
+    /// Controlled Delay (RFC 8289): drops, or marks, from the head once packets have waited longer than a target for a whole interval.
+    CoDelStageSettings: "queue", discipline = "codel" {
+        /// how much it holds at most
+        limit: Limit,
+        /// the delay that is acceptable for good
+        target: Duration = CoDelSettings::default().target,
+        /// how long it may be exceeded: a worst-case round-trip time
+        interval: Duration = CoDelSettings::default().interval,
+        /// with so many bytes or fewer waiting nothing is dropped
+        largest_packet: ByteCount = LARGEST_PACKET,
+    }
+}
+
+/// A whole frame.
+pub(super) const LARGEST_PACKET: ByteCount = ByteCount::from_bytes(1514);
+
+/// The parameters from those of a stage.
+pub(super) fn codel_settings(
+    target: Duration,
+    interval: Duration,
+    largest_packet: ByteCount,
+) -> Result<CoDelSettings, String> {
+    for (key, time) in [("target", target), ("interval", interval)] {
+        if time == Duration::ZERO {
+            return Err(format!("{key}: found 0 ns, expected more"));
+        }
+    }
+    let largest_packet_bytes = u32::try_from(largest_packet.as_bytes())
+        .map_err(|_| format!("largest_packet: found {largest_packet}, expected less than 4 GiB"))?;
+    Ok(CoDelSettings { target, interval, largest_packet_bytes })
+}
+
+impl StageKind for CoDelStageSettings {
+    fn part<P: Clone + 'static>(&self, _random: Random) -> Result<Part<P>, String> {
+        let settings = codel_settings(self.target, self.interval, self.largest_packet)?;
+        Ok(Part::Queue(Box::new(CoDel::new(settings, self.limit))))
+    }
+
+    fn kernel(&self) -> Kernel {
+        match self.limit {
+            _ if self.largest_packet != LARGEST_PACKET => Kernel::Refused(format!(
+                "it takes the interface's own frame length for largest_packet, {LARGEST_PACKET}"
+            )),
+            Limit::Packets(count) => {
+                Kernel::CoDel { waiting_packets: count, target: self.target, interval: self.interval }
+            }
+            Limit::Bytes(_) => Kernel::Refused("it limits CoDel by packets".to_owned()),
+        }
+    }
 }

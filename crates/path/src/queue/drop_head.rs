@@ -6,6 +6,8 @@ use super::{Limit, QueueDiscipline};
 use crate::{
     fifo::Fifo,
     packet::Packet,
+    random::Random,
+    spec::{Kernel, StageKind, build::Part, declare::stage_settings},
     stage::{Backlog, DropCause, Fates},
 };
 
@@ -42,5 +44,23 @@ impl<P> QueueDiscipline<P> for DropHead<P> {
 
     fn backlog(&self) -> Backlog {
         self.waiting.backlog()
+    }
+}
+
+stage_settings! {
+    /// First in, first out; where it is full the oldest packet is dropped, so that its sender learns of it sooner.
+    DropHeadSettings: "queue", discipline = "drop_head" {
+        /// how much it holds
+        limit: Limit,
+    }
+}
+
+impl StageKind for DropHeadSettings {
+    fn part<P: Clone + 'static>(&self, _random: Random) -> Result<Part<P>, String> {
+        Ok(Part::Queue(Box::new(DropHead::new(self.limit))))
+    }
+
+    fn kernel(&self) -> Kernel {
+        Kernel::Refused("pfifo_head_drop drops the packet that waits for tokens as well".to_owned())
     }
 }

@@ -6,6 +6,8 @@ use super::{Limit, QueueDiscipline};
 use crate::{
     fifo::Fifo,
     packet::Packet,
+    random::Random,
+    spec::{Kernel, StageKind, build::Part, declare::stage_settings},
     stage::{Backlog, DropCause, Fates},
 };
 
@@ -38,5 +40,29 @@ impl<P> QueueDiscipline<P> for DropTail<P> {
 
     fn backlog(&self) -> Backlog {
         self.waiting.backlog()
+    }
+}
+
+stage_settings! {
+    /// First in, first out; what comes to a full queue is dropped. The packet that is being sent, or waits for tokens, no longer counts.
+    DropTailSettings: "queue", discipline = "drop_tail" {
+        /// how much it holds
+        limit: Limit,
+    }
+}
+
+impl StageKind for DropTailSettings {
+    fn part<P: Clone + 'static>(&self, _random: Random) -> Result<Part<P>, String> {
+        Ok(Part::Queue(Box::new(DropTail::new(self.limit))))
+    }
+
+    fn kernel(&self) -> Kernel {
+        match self.limit {
+            Limit::Packets(count) => Kernel::Fifo { waiting_packets: count },
+            Limit::Bytes(_) => Kernel::Refused(
+                "its queues count the packet that waits for tokens, whose length differs; it does limits of packets"
+                    .to_owned(),
+            ),
+        }
     }
 }

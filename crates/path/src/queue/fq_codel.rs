@@ -2,15 +2,17 @@
 
 use std::collections::VecDeque;
 
-use quiclab_units::Time;
+use quiclab_units::{ByteCount, Duration, Time};
 
 use super::{
     QueueDiscipline,
-    codel::{CoDelSettings, Controller},
+    codel::{CoDelSettings, Controller, LARGEST_PACKET, codel_settings},
 };
 use crate::{
     fifo::Fifo,
     packet::Packet,
+    random::Random,
+    spec::{Kernel, StageKind, build::Part, declare::stage_settings},
     stage::{Backlog, DropCause, Fates},
 };
 
@@ -147,5 +149,60 @@ impl<P> QueueDiscipline<P> for FqCoDel<P> {
 
     fn backlog(&self) -> Backlog {
         self.backlog
+    }
+}
+
+stage_settings! {
+    /// Flow Queue CoDel (RFC 8290): a queue per flow, each under CoDel, served in turns with new flows first.
+    FqCoDelStageSettings: "queue", discipline = "fq_codel" {
+        /// number of queues
+        queues: u32 = FqCoDelSettings::default().queues,
+        /// bytes that a queue may send in a turn
+        quantum: ByteCount = LARGEST_PACKET,
+        /// packets in all queues together
+        limit_packets: u32 = 10_240,
+        /// as of "codel"
+        target: Duration = CoDelSettings::default().target,
+        /// as of "codel"
+        interval: Duration = CoDelSettings::default().interval,
+        /// as of "codel"
+        largest_packet: ByteCount = LARGEST_PACKET,
+    }
+}
+
+/// More queues than these take more memory than they are worth; it is the kernel's limit as well.
+const MOST_QUEUES: u32 = 65_536;
+
+impl StageKind for FqCoDelStageSettings {
+    fn part<P: Clone + 'static>(&self, mut random: Random) -> Result<Part<P>, String> {
+        let quantum_bytes =
+            u32::try_from(self.quantum.as_bytes()).ok().filter(|quantum| (1..1 << 20).contains(quantum));
+        let quantum_bytes =
+            quantum_bytes.ok_or_else(|| format!("quantum: found {}, expected 1 B to 1048575 B", self.quantum))?;
+        if self.queues > MOST_QUEUES {
+            return Err(format!("queues: found {}, expected at most {MOST_QUEUES}", self.queues));
+        }
+        let settings = FqCoDelSettings {
+            queues: self.queues,
+            quantum_bytes,
+            limit_packets: u64::from(self.limit_packets),
+            codel: codel_settings(self.target, self.interval, self.largest_packet)?,
+        };
+        Ok(Part::Queue(Box::new(FqCoDel::new(settings, random.up_to(u64::MAX)))))
+    }
+
+    fn kernel(&self) -> Kernel {
+        if self.largest_packet != LARGEST_PACKET {
+            return Kernel::Refused(format!(
+                "it takes the interface's own frame length for largest_packet, {LARGEST_PACKET}"
+            ));
+        }
+        Kernel::FqCoDel {
+            queues: self.queues,
+            quantum_bytes: self.quantum.as_bytes() as u32,
+            waiting_packets: self.limit_packets,
+            target: self.target,
+            interval: self.interval,
+        }
     }
 }

@@ -6,6 +6,8 @@ use super::QueueDiscipline;
 use crate::{
     fifo::Fifo,
     packet::Packet,
+    random::Random,
+    spec::{Kernel, StageKind, build::Part, declare::stage_settings},
     stage::{Backlog, DropCause, Fates, Out, Stage},
 };
 
@@ -76,5 +78,30 @@ impl<P> Stage<P> for Netem<P> {
 
     fn backlog(&self) -> Backlog {
         self.waiting.backlog()
+    }
+}
+
+stage_settings! {
+    /// What Linux's netem is: a delay line and a queue that share one limit. With a rate right behind it, packets that have waited for
+    /// their delay wait on for the rate; without, it is a delay line with room for so many packets.
+    NetemSettings: "queue", discipline = "netem" {
+        /// what each packet waits at least
+        delay: Duration,
+        /// most packets in it; one more is dropped
+        limit_packets: u32,
+    }
+}
+
+impl StageKind for NetemSettings {
+    fn part<P: Clone + 'static>(&self, _random: Random) -> Result<Part<P>, String> {
+        Ok(Part::DelayLine(Netem::new(self.delay, u64::from(self.limit_packets))))
+    }
+
+    fn kernel(&self) -> Kernel {
+        Kernel::DelayLine { delay: self.delay, limit_packets: self.limit_packets }
+    }
+
+    fn longest_delay(&self) -> Duration {
+        self.delay
     }
 }

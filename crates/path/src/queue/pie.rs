@@ -1,12 +1,14 @@
 //! Proportional Integral Controller Enhanced (RFC 8033): drops on arrival with a probability that follows the queue's delay.
 
-use quiclab_units::{Duration, Time};
+use quiclab_units::{ByteCount, Duration, Time};
 
 use super::{Limit, QueueDiscipline};
 use crate::{
     fifo::Fifo,
     packet::Packet,
+    probability::Probability,
     random::Random,
+    spec::{Kernel, StageKind, build::Part, declare::stage_settings},
     stage::{Backlog, DropCause, Fates},
 };
 
@@ -160,5 +162,54 @@ impl<P> QueueDiscipline<P> for Pie<P> {
 
     fn backlog(&self) -> Backlog {
         self.waiting.backlog()
+    }
+}
+
+stage_settings! {
+    /// Proportional Integral Controller Enhanced (RFC 8033): drops, or marks, on arrival with a probability that follows the queue's
+    /// delay.
+    PieStageSettings: "queue", discipline = "pie" {
+        /// how much it holds at most
+        limit: Limit,
+        /// the delay it aims at
+        target: Duration = PieSettings::default().target,
+        /// how often the probability is computed
+        update_interval: Duration = PieSettings::default().update_interval,
+        /// weight of the distance from the target, per second
+        alpha: f64 = PieSettings::default().alpha,
+        /// weight of the delay's change, per second
+        beta: f64 = PieSettings::default().beta,
+        /// for how long a new burst is left alone
+        burst_allowance: Duration = PieSettings::default().burst_allowance,
+        /// with twice as many bytes waiting or fewer nothing is dropped
+        mean_packet: ByteCount = ByteCount::from_bytes(1000),
+        /// from this probability on packets are dropped that could be marked
+        most_marking_probability: Probability = Probability::TENTH,
+    }
+}
+
+impl StageKind for PieStageSettings {
+    fn part<P: Clone + 'static>(&self, random: Random) -> Result<Part<P>, String> {
+        if self.update_interval == Duration::ZERO {
+            return Err("update_interval: found 0 ns, expected more".to_owned());
+        }
+        let mean_packet_bytes = u32::try_from(self.mean_packet.as_bytes())
+            .map_err(|_| format!("mean_packet: found {}, expected less than 4 GiB", self.mean_packet))?;
+        let settings = PieSettings {
+            target: self.target,
+            update_interval: self.update_interval,
+            alpha: self.alpha,
+            beta: self.beta,
+            burst_allowance: self.burst_allowance,
+            mean_packet_bytes,
+            most_marking_probability: self.most_marking_probability.get(),
+        };
+        Ok(Part::Queue(Box::new(Pie::new(settings, self.limit, random))))
+    }
+
+    fn kernel(&self) -> Kernel {
+        Kernel::Refused(
+            "its PIE counts updates in timer ticks and leaves queues of two frames alone, not of 2 kB".to_owned(),
+        )
     }
 }

@@ -8,6 +8,7 @@ use crate::{
     fifo::Fifo,
     packet::Packet,
     random::Random,
+    spec::{Kernel, StageKind, build::Part, declare::stage_settings},
     stage::{Backlog, DropCause, Fates},
 };
 
@@ -155,5 +156,44 @@ impl<P> QueueDiscipline<P> for Red<P> {
 
     fn backlog(&self) -> Backlog {
         self.waiting.backlog()
+    }
+}
+
+stage_settings! {
+    /// Random Early Detection (Floyd and Jacobson 1993): drops, or marks, on arrival with a probability that grows with the average length
+    /// of the queue.
+    RedStageSettings: "queue", discipline = "red" {
+        /// how much it holds at most
+        limit: Limit,
+        /// weight of the queue's length in its average, above 0 and at most 1
+        weight: f64 = 0.002,
+        /// in packets: below this average nothing is dropped early
+        least_threshold: f64,
+        /// in packets: from this average everything is dropped; in the gentle form, from twice it
+        most_threshold: f64,
+        /// of a drop just below `most_threshold`
+        most_probability: f64 = 0.1,
+        /// whether the probability rises to 1 between `most_threshold` and twice it
+        is_gentle: bool = true,
+        /// how long a typical packet takes on the link, by which an idle queue is taken to shrink
+        packet_time: Duration,
+    }
+}
+
+impl StageKind for RedStageSettings {
+    fn part<P: Clone + 'static>(&self, random: Random) -> Result<Part<P>, String> {
+        let settings = RedSettings {
+            weight: self.weight,
+            least_threshold: self.least_threshold,
+            most_threshold: self.most_threshold,
+            most_probability: self.most_probability,
+            is_gentle: self.is_gentle,
+            packet_time: self.packet_time,
+        };
+        Red::new(settings, self.limit, random).map(|red| Part::Queue(Box::new(red))).map_err(|error| error.to_string())
+    }
+
+    fn kernel(&self) -> Kernel {
+        Kernel::Refused("its RED averages bytes, with weights that are powers of two, and is not gentle".to_owned())
     }
 }

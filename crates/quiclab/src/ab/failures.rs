@@ -15,7 +15,7 @@ impl EarlierFailures {
         input.runs.retain(|run| !has(earlier, &run.folder));
         for failure in earlier.iter() {
             if !has(&input.failures, &failure.folder) {
-                let message = format!("{} (succeeded when it was tried again)", failure.message);
+                let message = format!("{} (succeeded when tried again)", failure.message);
                 input.failures.push(FailureRow { message, ..failure.clone() });
             }
         }

@@ -57,8 +57,9 @@ impl Looks {
             Budget::Time(limit) => fits(self.start.elapsed(), limit, runs, (doubled - now) as usize * self.groups),
         };
         if !fits {
+            let evaluations = self.evaluations();
             self.ended =
-                Some(format!("not decided within the budget: {now} repetitions on each side in {} looks", self.look));
+                Some(format!("not decided within the budget: {now} repetitions on each side after {evaluations}"));
             return None;
         }
         self.repetitions = Some(doubled);
@@ -69,10 +70,17 @@ impl Looks {
     /// What came of repeating; nothing where it was not asked for.
     pub fn in_words(&self) -> Option<String> {
         let repetitions = self.repetitions.filter(|_| self.budget.is_some())?;
-        let looks = if self.look == 1 { "1 look".to_owned() } else { format!("{} looks", self.look) };
+        let evaluations = self.evaluations();
         Some(self.ended.clone().unwrap_or_else(|| {
-            format!("decided after {looks}, with {repetitions} repetitions on each side; each look has its part of the error that is allowed")
+            format!(
+                "decided after {evaluations} with {repetitions} repetitions on each side; the evaluations share the \
+                 allowed error"
+            )
         }))
+    }
+
+    fn evaluations(&self) -> String {
+        if self.look == 1 { "1 evaluation".to_owned() } else { format!("{} evaluations", self.look) }
     }
 }
 

@@ -55,7 +55,8 @@ fn check_archive(root: &str, commit: &str, prefix: &str) -> Result<()> {
     for (facts, path) in entries {
         if facts.starts_with("160000 ") && path.starts_with(prefix) {
             bail!(
-                "{path}: found a submodule, which would be empty, expected none in the folder\nhint: check the revision out with \
+                "{path}: found a submodule, which git archive leaves empty; expected none in the folder\nhint: check \
+                 the revision out with \
                  git worktree add and git submodule update, and name that folder"
             );
         }
@@ -64,7 +65,8 @@ fn check_archive(root: &str, commit: &str, prefix: &str) -> Result<()> {
             let is_comment = |line: &&str| line.trim_start().starts_with('#');
             if let Some(line) = text.lines().filter(|line| !is_comment(line)).find(|line| line.contains("export-")) {
                 bail!(
-                    "{path}: found {line:?}, with which git archive gives other files than a checkout, expected no export attributes\n\
+                    "{path}: found {line:?}, which makes git archive differ from a checkout; expected no export \
+                     attributes\n\
                      hint: check the revision out with git worktree add, and name that folder"
                 );
             }

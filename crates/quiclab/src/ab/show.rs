@@ -23,7 +23,7 @@ const STANDARD_OUTPUT: &str = "-";
 /// Two forms for one standard output.
 pub fn check(judge: &JudgeOptions) -> Result<()> {
     if judge.output.json && judge.markdown.as_deref() == Some(Path::new(STANDARD_OUTPUT)) {
-        bail!("--json and --markdown: found two forms for standard output, expected one\nhint: --markdown FILE");
+        bail!("--json and --markdown: found two formats for standard output, expected one\nhint: --markdown FILE");
     }
     Ok(())
 }
@@ -40,7 +40,7 @@ pub fn show(
     check(judge)?;
     if let Some(path) = &judge.html {
         fs::write(path, render_comparison_html(comparison, inputs)).with_context(|| path.display().to_string())?;
-        eprintln!("page with pictures: {}", path.display());
+        eprintln!("page with figures: {}", path.display());
     }
     match judge.markdown.as_deref() {
         Some(path) if path == Path::new(STANDARD_OUTPUT) => output::print(&render_comparison_markdown(comparison))?,

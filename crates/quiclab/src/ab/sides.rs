@@ -61,7 +61,7 @@ impl Request {
         stems.sort();
         if let Some(twice) = stems.windows(2).find(|pair| pair[0] == pair[1]) {
             bail!(
-                "found two files with the name {}, expected different names, since each has a folder",
+                "found two files with the name {}, expected different names, because each gets a folder of that name",
                 twice[0].display()
             );
         }

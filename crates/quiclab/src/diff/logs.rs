@@ -39,9 +39,9 @@ pub fn around(letter: &str, record: &Record, packet: &SeenPacket) -> Result<Stri
         }
     }
     if logs == 0 {
-        let _ = writeln!(text, "\n{letter}  no qlog; with tap.qlog = true the endpoints write it, where they can");
+        let _ = writeln!(text, "\n{letter}  no qlog; tap.qlog = true makes the endpoints write one if they can");
     } else if text.is_empty() {
-        let _ = writeln!(text, "\n{letter}  no qlog speaks of this packet");
+        let _ = writeln!(text, "\n{letter}  no qlog mentions this packet");
     }
     Ok(text)
 }

@@ -94,8 +94,9 @@ pub fn read(record: &Record) -> Result<Vec<SeenPacket>> {
 pub fn refuse_cut(path: &Path, truncation: Option<quiclab_wire::Truncation>) -> Result<()> {
     if let Some(cut) = truncation {
         bail!(
-            "{}: the capture stops in the middle of a record at byte {}, expected a whole one\nhint: quiclab packets and quiclab analyze \
-             show what is left; quiclab run performs the run again where its record's folder is removed",
+            "{}: the capture is truncated in the middle of a record at byte {}, expected a complete one\nhint: \
+             quiclab packets and quiclab analyze show the rest; remove the record's folder, and quiclab run repeats \
+             the run",
             path.display(),
             cut.byte_offset
         );
@@ -174,7 +175,7 @@ fn described(packet: &QuicPacket, frames: &[QuicFrame]) -> String {
     text.push_str(match packet.decryption {
         Decryption::NoKeys => ": no keys",
         Decryption::HeaderOnly => ": cut by the capture",
-        Decryption::Failed => ": does not open",
+        Decryption::Failed => ": cannot be decrypted",
         Decryption::Verified | Decryption::NotProtected => "",
     });
     text

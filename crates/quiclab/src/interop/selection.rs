@@ -96,7 +96,7 @@ fn chosen(names: &[String], role: Role, arguments: &InteropArguments, laboratory
     let (imported, missing) = implementations::with_role(file, role, laboratory)?;
     let role = quiclab_experiment::run::word(&role);
     if !missing.is_empty() {
-        eprintln!("quiclab: warning: not imported and left out as {role}: {}", missing.join(", "));
+        eprintln!("quiclab: warning: skipping images that were not imported, as {role}: {}", missing.join(", "));
     }
     if imported.is_empty() {
         bail!(
@@ -115,7 +115,7 @@ fn stacks<'a>(names: &[String], role: Role, laboratory: &'a Laboratory) -> Resul
     for name in names.iter().collect::<BTreeSet<_>>() {
         let manifest = &laboratory.supplies.source(name)?.manifest;
         if !manifest.is_quic() || !manifest.has(role) {
-            bail!("{name}: found no QUIC {}, expected a stack that has one", quiclab_experiment::run::word(&role));
+            bail!("{name}: has no QUIC {}; expected a stack with one", quiclab_experiment::run::word(&role));
         }
         chosen.push(manifest);
     }
@@ -125,7 +125,7 @@ fn stacks<'a>(names: &[String], role: Role, laboratory: &'a Laboratory) -> Resul
 fn cases(names: &[String]) -> Result<Vec<&'static Case>> {
     if let Some(name) = names.iter().find(|name| CASES.iter().all(|case| case.name != name.as_str())) {
         let known = CASES.iter().map(|case| case.name).collect::<Vec<_>>().join(", ");
-        bail!("--case {name}: found no case of that name, expected one of {known}");
+        bail!("--case {name}: found no such case, expected one of {known}");
     }
     Ok(CASES.iter().filter(|case| names.is_empty() || names.iter().any(|name| name == case.name)).collect())
 }

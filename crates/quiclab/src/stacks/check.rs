@@ -85,7 +85,7 @@ pub fn check(arguments: &StacksCheckArguments) -> Result<u8> {
     }
     let selected = selection::select(&names, proofs, &arguments.claim)?;
     if arguments.list {
-        bail!("--list: found --claim beside it, expected one of the two: the list has every claim");
+        bail!("--list: cannot be combined with --claim; the list has every claim");
     }
     let mut findings = Vec::new();
     for (name, selected) in names.iter().zip(selected) {
@@ -102,7 +102,7 @@ pub fn check(arguments: &StacksCheckArguments) -> Result<u8> {
     let count = |holds: Option<bool>| findings.iter().filter(|finding| finding.holds == holds).count();
     let (held, failed, not_tried) = (count(Some(true)), count(Some(false)), count(None));
     let not_tried = if not_tried == 0 { String::new() } else { format!(", {not_tried} not tried") };
-    eprintln!("quiclab: {held} claims hold, {failed} fail{not_tried}");
+    eprintln!("quiclab: {held} claims pass, {failed} fail{not_tried}");
     Ok(failed.min(99) as u8)
 }
 
@@ -134,7 +134,7 @@ fn check_one(
         progress.on_start(&label);
         let start = Instant::now();
         let ended = perform(laboratory, proof, &folder.join(&proof.name), host);
-        progress.on_end(&label, start.elapsed(), ended.as_ref().map_or("not performed", |ended| ended.in_a_word()));
+        progress.on_end(&label, start.elapsed(), ended.as_ref().map_or("not run", |ended| ended.in_a_word()));
         ended
     };
     // Where no file arrives, the other runs would only repeat it.

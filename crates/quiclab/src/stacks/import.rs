@@ -62,12 +62,12 @@ pub fn import(arguments: &StacksImportArguments) -> Result<u8> {
     if let Some(archive) = &arguments.archive {
         let name = arguments.name.clone().map_or_else(|| name_of(archive), Ok)?;
         let made = import_archive(&laboratory, archive, &claims(name.clone(), arguments.role)?, &stop)?;
-        rows.push((name, if made { "imported" } else { "is there already" }.to_owned()));
+        rows.push((name, if made { "imported" } else { "imported before" }.to_owned()));
     }
     if let Some(file) = &arguments.implementations {
         for (name, implementation) in read(file)? {
             if let Some(name) = imported_name(&laboratory, &name) {
-                rows.push((name, "is there already".to_owned()));
+                rows.push((name, "imported before".to_owned()));
                 continue;
             }
             let name = name_to_import(&laboratory, &name);
@@ -78,7 +78,7 @@ pub fn import(arguments: &StacksImportArguments) -> Result<u8> {
                 Err(error) if signals::is_interruption(&error) => return Err(error),
                 Err(error) => {
                     left_out += 1;
-                    (name, format!("LEFT OUT: {error:#}"))
+                    (name, format!("SKIPPED: {error:#}"))
                 }
             });
         }
@@ -125,7 +125,7 @@ fn check_name(name: &str) -> Result<()> {
     )
 }
 
-/// Makes a stack of the image in `archive`. False where it is there already.
+/// Makes a stack of the image in `archive`. False where it imported before.
 fn import_archive(laboratory: &Laboratory, archive: &Path, claims: &Claims, stop: &AtomicBool) -> Result<bool> {
     let name = &claims.name;
     check_name(name)?;
@@ -181,7 +181,7 @@ fn key(archive: &Path, claims: &Claims) -> Result<String> {
 
 fn warn(image: &oci::Image, name: &str) {
     if !matches!(image.user.split(':').next(), Some("" | "0" | "root") | None) {
-        eprintln!("quiclab: warning: {name}: the image wants to run as user {:?}, and runs as root here", image.user);
+        eprintln!("quiclab: warning: {name}: the image asks for user {:?} but runs as root", image.user);
     }
 }
 
@@ -209,7 +209,8 @@ fn manifest(image: &oci::Image, claims: &Claims) -> Result<StackManifest> {
         "qlog": true,
         "key_log": roles,
         "certificate_delay": "none",
-        "notes": format!("Imported from the image{called} with configuration sha256:{}.\nWhat it can do is what was said on import.", image.id),
+        "notes": format!("Imported from the image{called} with configuration sha256:{}.\nIts features are those \
+                          declared on import.", image.id),
         "test_cases": {
             "server": cases(quiclab_experiment::stack::Role::Server),
             "client": cases(quiclab_experiment::stack::Role::Client),

@@ -44,7 +44,7 @@ fn table(manifests: &[&StackManifest]) -> String {
             manifest.licence.clone(),
         ]);
     }
-    format!("{table}\nAll that is known of one, with its defaults and test cases: quiclab stacks list NAME\n")
+    format!("{table}\nDetails of one, with its defaults and test cases: quiclab stacks list NAME\n")
 }
 
 fn everything(manifest: &StackManifest) -> String {
@@ -57,9 +57,9 @@ fn everything(manifest: &StackManifest) -> String {
     };
     row("roles", words(&manifest.roles));
     if let Some(peer) = &manifest.peer {
-        row("other role by", peer.clone());
+        row("peer for the other role", peer.clone());
     }
-    let or = |values: String, default: &str| format!("{values} (by itself {default})");
+    let or = |values: String, default: &str| format!("{values} (default {default})");
     row("HTTP", or(words(&manifest.http), &words(&[default.http])));
     row("congestion control", or(manifest.congestion_control.join(", "), &default.congestion_control));
     row("GSO", or(words(&manifest.gso), &words(&[default.gso])));

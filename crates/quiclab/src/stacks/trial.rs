@@ -63,9 +63,7 @@ pub fn trial(arguments: &StacksTryArguments) -> Result<u8> {
     let name = &own.manifest.name;
     if stacks.pairs().is_empty() {
         let peer = own.manifest.peer.as_deref().unwrap_or("NAME");
-        bail!(
-            "{name} cannot take both roles, and has no other stack to talk to\nhint: --peer stacks/{peer}, a stack with the other role"
-        );
+        bail!("{name} has only one role and needs a peer\nhint: --peer stacks/{peer}, a stack with the other role");
     }
     let checks: Vec<_> = stacks
         .checks()
@@ -107,7 +105,7 @@ pub fn trial(arguments: &StacksTryArguments) -> Result<u8> {
     let count = |holds: Option<bool>| findings.iter().filter(|finding| finding.holds == holds).count();
     let (held, failed, not_tried) = (count(Some(true)), count(Some(false)), count(None));
     let rest = if not_tried == 0 { String::new() } else { format!(", {not_tried} not tried") };
-    eprintln!("quiclab: {held} checks hold, {failed} fail{rest}; what the endpoints printed is in {}", out.display());
+    eprintln!("quiclab: {held} checks pass, {failed} fail{rest}; what the endpoints printed is in {}", out.display());
     Ok(failed.min(99) as u8)
 }
 
@@ -164,7 +162,8 @@ fn source_of(cache: &Cache, path: &Path) -> Result<Source> {
     let source = own_stack(cache, path)?;
     if source.manifest.is_of_interop_runner() {
         bail!(
-            "{}: {} keeps the contract of the QUIC Interop Runner alone, and runs in virtual machines only\nhint: quiclab stacks check \
+            "{}: {} implements only the contract of the QUIC Interop Runner and runs in virtual machines only\nhint: \
+             quiclab stacks check \
              {} --stack {}",
             path.display(),
             source.manifest.name,
@@ -194,7 +193,7 @@ impl Files {
             true => None,
             false => {
                 if Image::find(cache, &packages).is_none() {
-                    eprintln!("quiclab: making a root file system with {packages:?} (once; a minute or two)");
+                    eprintln!("quiclab: building a root file system with {packages:?} (once; a minute or two)");
                 }
                 Some(Image::prepare(cache, &packages, stop)?.file())
             }

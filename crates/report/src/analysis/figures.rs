@@ -36,7 +36,8 @@ fn gaps(direction: &DirectionAnalysis, place: usize, threshold: Duration) -> Opt
         id: format!("gaps-{place}"),
         title: "Gaps between packets".to_owned(),
         caption: format!(
-            "Share of gaps that are at most so long. The dotted line is {threshold}, below which packets are one train."
+            "Share of gaps that are at most this long. The dotted line is {threshold}; packets with smaller gaps form \
+             a train."
         ),
         plot,
     })
@@ -69,7 +70,7 @@ fn trains(direction: &DirectionAnalysis, place: usize, _: Duration) -> Option<Fi
     Some(Figure {
         id: format!("trains-{place}"),
         title: "Packet trains".to_owned(),
-        caption: "Share of packets in trains of at most so many packets.".to_owned(),
+        caption: "Share of packets in trains of at most this length.".to_owned(),
         plot,
     })
 }
@@ -103,8 +104,8 @@ fn causes(direction: &DirectionAnalysis, place: usize, _: Duration) -> Option<Fi
         id: format!("causes-{place}"),
         title: "Why packets left together".to_owned(),
         caption: format!(
-            "Of the packets in trains of more than 5, which are {:.1} % of all, the share of each most likely cause. \
-             docs/concepts/bursts.md says what counts as evidence.",
+            "Most likely causes of the packets in trains of more than 5 packets, which are {:.1} % of all packets. \
+             docs/concepts/bursts.md explains what counts as evidence.",
             bursty * 100.0
         ),
         plot,
@@ -132,14 +133,14 @@ fn sequence(direction: &DirectionAnalysis, place: usize, _: Duration) -> Option<
     plot.set_layout(style::layout(style::axis("time, ms"), style::axis("bytes of the stream, MB")));
     let left_out = match pictures.marks_left_out {
         0 => String::new(),
-        count => format!(" {count} marks are left out."),
+        count => format!(" {count} marks are not shown."),
     };
     Some(Figure {
         id: format!("sequence-{place}"),
         title: "Time and sequence".to_owned(),
         caption: format!(
-            "Position in the stream (TCP: sequence number) of what was sent, since the flow's first packet. Lost packets are \
-             marked where they were sent.{left_out}"
+            "Position in the stream (TCP: sequence number) of the data that was sent, over the time since the flow's \
+             first packet. Lost packets are marked where they were sent.{left_out}"
         ),
         plot,
     })
@@ -170,7 +171,8 @@ fn rtt(direction: &DirectionAnalysis, place: usize, _: Duration) -> Option<Figur
     Some(Figure {
         id: format!("rtt-{place}"),
         title: "Round-trip time".to_owned(),
-        caption: "From the tap to the receiver and back, by RFC 9002 section 5.1 (TCP: RFC 6298); the receiver's delay is in it."
+        caption: "From the tap to the receiver and back, by RFC 9002 section 5.1 (TCP: RFC 6298), including the \
+                  receiver's delay."
             .to_owned(),
         plot,
     })

@@ -34,7 +34,7 @@ pub fn render_analysis_html(input: &AnalysisInput) -> String {
         h2 { "Numbers" }
         (table(&directions))
         @if left_out > 0 {
-            p.note { "The " (MOST_PICTURED) " senders with most bytes; " (left_out) " more are in the JSON." }
+            p.note { "The " (MOST_PICTURED) " senders with the most bytes; " (left_out) " more are in the JSON." }
         }
         @for (place, (capture, direction)) in directions.iter().enumerate() {
             section.sender {
@@ -58,7 +58,7 @@ fn warnings(input: &AnalysisInput, directions: &[(&AnalyzedCapture, &DirectionAn
     html! {
         @if !warned.is_empty() {
             section.warnings {
-                h2 { "Look here before you trust the numbers" }
+                h2 { "Check these warnings before you trust the numbers" }
                 @for place in warned {
                     p { strong { (place.place) } }
                     ul {
@@ -104,7 +104,7 @@ fn table(directions: &[(&AnalyzedCapture, &DirectionAnalysis)]) -> Markup {
                 }
             }
         }
-        p.note { (NOTHING) " where nothing could be measured. Every word is defined in docs/reference/metrics.md." }
+        p.note { (NOTHING) " where nothing could be measured. docs/reference/metrics.md defines every term." }
     }
 }
 
@@ -112,7 +112,7 @@ fn bursts(bursts: &[Burst]) -> Markup {
     html! {
         @if !bursts.is_empty() {
             details {
-                summary { "The longest trains and why they were sent" }
+                summary { "The longest trains and their causes" }
                 div.wide {
                     table.bursts {
                         thead { tr { th { "at, ms" } th { "packets" } th { "bytes" } th { "cause" } th { "evidence" } } }

@@ -102,8 +102,8 @@ fn of_tap<'a>(
             if is_cut && OF_A_CUT.iter().any(|code| code.name() == warning.code) {
                 let kept = snap_length.unwrap_or(0);
                 warned.note = Some(format!(
-                    "keeps the first {kept} bytes of each packet (tap.bottleneck_snaplen): what needs whole packets is measured \
-                     at the sender's tap only"
+                    "keeps the first {kept} bytes of each packet (tap.bottleneck_snaplen); metrics that need whole \
+                     packets are measured at the sender's tap only"
                 ));
                 continue;
             }

@@ -67,7 +67,7 @@ pub fn render_analysis_terminal(input: &AnalysisInput, width: Option<u16>) -> St
     if all > directions.len() {
         let _ = writeln!(
             text,
-            "the {} senders with most bytes of {all}; --json has all of them, --server-port takes those of one server",
+            "the {} senders with the most bytes, of {all}; --json has all of them, --server-port selects one server",
             directions.len()
         );
     }

@@ -226,8 +226,8 @@ fn limit(metric: &str, text: &str) -> Result<Limit, String> {
     let (digits, unit) = text.split_at(end.unwrap_or(text.len()));
     let wrong = || {
         format!(
-            "found the value {text:?}, expected a ratio to A (1.05x), a change against A (+5%, -5%, +10), or a plain number, \
-             with a unit where the metric has one"
+            "found the value {text:?}, expected a ratio to A (1.05x), a change relative to A (+5%, -5%, +10), or a \
+             plain number, with a unit if the metric has one"
         )
     };
     let plain: f64 = digits.replace('_', "").parse().map_err(|_| wrong())?;
@@ -241,7 +241,7 @@ fn limit(metric: &str, text: &str) -> Result<Limit, String> {
         "x" if !is_change && plain > 0.0 => Ok(Limit::Ratio(plain)),
         "%" if is_change && plain > -100.0 => Ok(Limit::Ratio(1.0 + plain / 100.0)),
         "%" => Err(format!(
-            "found {text:?}, expected +{plain}% or -{plain}% for a change against A, or a ratio such as 0.95x"
+            "found {text:?}, expected +{plain}% or -{plain}% for a change relative to A, or a ratio such as 0.95x"
         )),
         unit => {
             let factor = factor(metric, unit).ok_or_else(|| match units(metric) {

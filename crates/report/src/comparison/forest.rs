@@ -52,8 +52,8 @@ pub(super) fn draw(place: usize, pair: &Pair) -> Option<Figure> {
     Some(Figure {
         id: format!("differences-{place}"),
         title: format!("Differences: {}", pair.label),
-        caption: "Mean difference and its interval, for each metric by itself; an interval that contains 0 shows nothing. Metrics of which \
-                  A is 0 on average are missing here."
+        caption: "Mean difference and its interval, separately for each metric. An interval that contains 0 shows no \
+                  difference. Metrics whose mean in A is 0 are not shown."
             .to_owned(),
         plot,
     })

@@ -138,7 +138,7 @@ fn medians(side: &Option<super::SideNumbers>) -> Option<String> {
 fn trains(comparison: &Comparison) -> Markup {
     html! {
         @if !comparison.trains.is_empty() {
-            h2 { "The first long train that only one side has" }
+            h2 { "The first long train on only one side" }
             @for train in &comparison.trains {
                 p {
                     strong { (train.label) } ", seed " (train.seed) ": " (train.has) " has it; it begins with packet " (train.first_packet)
@@ -182,10 +182,11 @@ fn how_to_read(comparison: &Comparison) -> Markup {
     html! {
         h2 { "How to read this" }
         p.note {
-            "Mean \u{b1} standard deviation over the runs; " (NOTHING) " where nothing could be measured. Intervals are for each metric by \
-             itself. The p-values of the metrics in the first table of each pair are corrected together for their number by Holm's method, and \
-             those of all other metrics by themselves: below " (comparison.alpha) " a difference counts as shown. \"Would have been seen\" is \
-             the smallest true change that four comparisons of five like this one would show."
+            "Mean \u{b1} standard deviation over the runs; " (NOTHING) " where nothing could be measured. \
+             Each interval is for a single metric. The p-values of the metrics in the first table of each pair are \
+             corrected together by Holm's method, and those of all other metrics separately: below " (comparison.alpha)
+            " a difference counts as shown. \"Would have been seen\" is the smallest true change that four of five \
+             comparisons like this one would show."
         }
     }
 }

@@ -90,7 +90,8 @@ fn pair_in_words(pair: &Pair, alpha: f64, width: Option<u16>) -> String {
         |distance: Option<f64>| distance.map_or_else(|| "not known".to_owned(), |value| format!("{value:.3}"));
     let _ = writeln!(
         text,
-        "distance of the gaps {}, of the packets by the length of their trains {} (0: the same, 1: nothing in common)",
+        "distance of the gap distributions {}, of the train length distributions {} (0: identical, 1: nothing in \
+         common)",
         distance(pair.gap_distance),
         distance(pair.train_distance)
     );
@@ -100,9 +101,9 @@ fn pair_in_words(pair: &Pair, alpha: f64, width: Option<u16>) -> String {
 /// How the runs of a pair were compared.
 pub(super) fn how_compared(pair: &Pair) -> String {
     if pair.is_paired {
-        format!("compared seed by seed ({} seeds are in both)", pair.common_seeds)
+        format!("compared seed by seed ({} seeds in common)", pair.common_seeds)
     } else {
-        "compared by their means (no two seeds are in both)".to_owned()
+        "compared by their means (fewer than two seeds in common)".to_owned()
     }
 }
 

@@ -51,7 +51,7 @@ impl TrainDifference {
     /// In a few lines.
     pub(super) fn in_words(&self) -> String {
         let mut text = format!(
-            "{}, seed {}: the first long train that {} has and the other has not begins with packet {}\n",
+            "{}, seed {}: the first long train that {} has and the other does not begins with packet {}\n",
             self.label, self.seed, self.has, self.first_packet
         );
         for (letter, side) in ["A", "B"].into_iter().zip(&self.sides) {

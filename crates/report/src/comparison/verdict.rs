@@ -36,14 +36,12 @@ impl Verdict {
         let mut text = if failures.differ {
             let [a, b] = failures.failed;
             let who = if a * failures.tried[1] > b * failures.tried[0] { "A" } else { "B" };
-            format!(
-                "no verdict: {who} fails more often than the other side, so the runs that are left are not comparable"
-            )
+            format!("no verdict: {who} fails more often than the other side, so the remaining runs are not comparable")
         } else {
             sentence(pair)
         };
         if !failures.differ && failures.failed != [0, 0] {
-            text.push_str("; of the runs that did not fail only");
+            text.push_str("; only for the runs that did not fail");
         }
         Self { label: pair.label.clone(), text }
     }
@@ -111,13 +109,13 @@ fn name_and_unit(heading: &str) -> (&str, String) {
 fn nothing_shown(rows: &[&Row]) -> String {
     let measured: Vec<_> = rows.iter().filter(|row| row.change != Change::NotMeasured).collect();
     if measured.is_empty() {
-        return "nothing was measured on both sides".to_owned();
+        return "no metric was measured on both sides".to_owned();
     }
     if measured.iter().all(|row| row.change == Change::Same) {
-        return "no difference: every metric of the verdict that was measured is the same in every run".to_owned();
+        return "no difference: every measured metric of the verdict is the same in every run".to_owned();
     }
     if measured.iter().any(|row| row.change == Change::Unknown) {
-        return "too few runs to tell a difference from chance, expected at least two on each side".to_owned();
+        return "too few runs to distinguish a difference from chance, expected at least two on each side".to_owned();
     }
     let mut seen: Vec<_> = measured
         .iter()

@@ -29,8 +29,8 @@ pub(super) fn draw(groups: &[Group]) -> Figure {
     Figure {
         id: "burst-causes".to_owned(),
         title: "Why packets left together".to_owned(),
-        caption: "Packets in trains of more than 5 packets by the most likely cause, as a share of all packets, mean over the \
-                  runs. docs/concepts/bursts.md says what counts as evidence."
+        caption: "Packets in trains of more than 5 packets by their most likely cause, as a share of all packets, \
+                  mean over the runs. docs/concepts/bursts.md explains what counts as evidence."
             .to_owned(),
         plot,
     }

@@ -37,8 +37,8 @@ pub(super) fn draw(groups: &[Group]) -> Option<Figure> {
     Some(Figure {
         id: "congestion-window".to_owned(),
         title: "Congestion window".to_owned(),
-        caption: "As the sender logged it (qlog), in the first run of each group. A window that falls and at once stands where it was has \
-                  been restored: the sender took the loss for spurious."
+        caption: "From the sender's qlog, in the first run of each group. If the window falls and immediately returns \
+                  to its old value, the sender considered the loss spurious and restored it."
             .to_owned(),
         plot,
     })

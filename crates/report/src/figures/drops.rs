@@ -15,7 +15,8 @@ pub(super) fn draw(groups: &[Group]) -> Figure {
     Figure {
         id: "drops".to_owned(),
         title: "Drops at the bottleneck".to_owned(),
-        caption: "Packets that the bottleneck's queue dropped, by its own counters, mean and standard deviation over the runs."
+        caption: "Packets that the bottleneck's queue dropped, according to its counters; mean and standard deviation \
+                  over the runs."
             .to_owned(),
         plot,
     }

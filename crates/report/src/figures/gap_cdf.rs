@@ -62,13 +62,10 @@ pub(super) fn draw(scene: &Scene) -> Option<Figure> {
         id: "gap-cdf".to_owned(),
         title: "Gaps between packets".to_owned(),
         caption: format!(
-            "Share of gaps that are at most so long, at the sender's egress, all runs of a group together. The dotted line is 0.1 ms, below which \
-             packets count as one train. A sender that paces perfectly at 40 Mbit/s has all its gaps near 0.3 ms.{}",
-            if published.is_empty() {
-                ""
-            } else {
-                " Published curves are thin, with a mark at each point that is known."
-            }
+            "Share of gaps that are at most this long, at the sender's egress, all runs of a group together. The \
+             dotted line is 0.1 ms; packets with smaller gaps form a train. For a sender that paces perfectly at 40 \
+             Mbit/s, all gaps are near 0.3 ms.{}",
+            if published.is_empty() { "" } else { " Published curves are thin, with a mark at each known point." }
         ),
         plot,
     })

@@ -30,7 +30,7 @@ pub(super) fn draw(groups: &[Group]) -> Figure {
     Figure {
         id: "goodput".to_owned(),
         title: "Goodput".to_owned(),
-        caption: "Application bytes per time, mean and standard deviation over the runs.".to_owned(),
+        caption: "Application bytes per second; mean and standard deviation over the runs.".to_owned(),
         plot,
     }
 }

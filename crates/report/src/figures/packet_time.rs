@@ -36,8 +36,8 @@ pub(super) fn draw(groups: &[Group]) -> Figure {
         id: "packet-time".to_owned(),
         title: "Packets over time".to_owned(),
         caption: format!(
-            "Bytes that had left the sender, headers and retransmissions included, in the first run of each group. Drag to \
-             zoom in, double-click to zoom out: a tall step is a burst, a flat line a pause.{cut}"
+            "Bytes that had left the sender, including headers and retransmissions, in the first run of each group. A \
+             tall step is a burst, a flat line a pause. Drag to zoom in, double-click to zoom out.{cut}"
         ),
         plot,
     }

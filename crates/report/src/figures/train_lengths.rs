@@ -41,10 +41,11 @@ pub(super) fn draw(groups: &[Group]) -> Figure {
         id: "train-lengths".to_owned(),
         title: "Packet trains".to_owned(),
         caption: format!(
-            "Share of packets that left in trains of at most so many packets. A train is a run of packets with gaps below {}.{}",
+            "Share of packets that left in trains of at most this length. A train is a run of packets with gaps below \
+             {}.{}",
             thresholds.join(" or "),
             if has_trains {
-                " The share of trains, which hides how many packets a long one holds, appears by a click on its name."
+                " Click its name to show the share of trains, which hides how many packets the long ones have."
             } else {
                 ""
             }

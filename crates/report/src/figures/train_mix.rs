@@ -52,8 +52,9 @@ pub(super) fn draw(scene: &Scene) -> Option<Figure> {
     Some(Figure {
         id: "train-mix".to_owned(),
         title: "Packets by the length of their train".to_owned(),
-        caption: "Share of packets that left in trains of 1, 2, 3 to 5 packets and so on, all runs of a group together. A sender that \
-                  spaces its packets is blue from end to end, one that sends bursts ends in orange and red."
+        caption: "Share of packets that left in trains of 1, 2, 3 to 5 packets and so on, all runs of a group \
+                  together. A sender that spaces its packets is blue throughout; one that sends bursts ends in orange \
+                  and red."
             .to_owned(),
         plot,
     })

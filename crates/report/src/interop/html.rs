@@ -18,11 +18,12 @@ pub fn render_interop_html(matrix: &Matrix) -> String {
             (matrix.servers.len()) " servers \u{b7} " (matrix.clients.len()) " clients \u{b7} " (matrix.cases.len())
             " cases \u{b7} " (count_words(counts(matrix, |_, _, _| true))) " \u{b7} in " (seconds) " s"
         }
-        p.note { "Each verdict is read off the packets and the files that the client stored; of what an endpoint says only \"not supported\" counts." }
-        @for (stack, why) in &matrix.left_out { p.note { strong { (stack) } " is left out: " (why) } }
-        h2 { "Who talks to whom" }
+        p.note { "Each verdict comes from the packets and the files that the client stored. The only statement of an \
+                  endpoint that counts is \"not supported\"." }
+        @for (stack, why) in &matrix.left_out { p.note { strong { (stack) } ": skipped, " (why) } }
+        h2 { "Pairs" }
         (pairs(matrix))
-        p.note { (legend(", ")) "; a letter leads to its record, and tells what is known of it." }
+        p.note { (legend(", ")) "; a letter links to its record and shows the details." }
         h2 { "Cases" }
         (cases(matrix))
         (failures(matrix))
@@ -114,7 +115,7 @@ fn cases(matrix: &Matrix) -> Markup {
         div.wide {
             table.cases {
                 thead {
-                    tr { th.text { "letters" } th.text { "case" } @for outcome in Outcome::ALL { th { (outcome.name()) } } th.text { "passes when" } }
+                    tr { th.text { "letters" } th.text { "case" } @for outcome in Outcome::ALL { th { (outcome.name()) } } th.text { "passes if" } }
                 }
                 tbody {
                     @for case in &matrix.cases {

@@ -32,7 +32,7 @@ pub fn render_interop_terminal(matrix: &Matrix, width: Option<u16>) -> String {
     let all = count_words(counts(matrix, |_, _, _| true));
     let mut text = format!("{pairs}\n{}\n{cases}\n{all}\n", legend("   "));
     for (stack, why) in &matrix.left_out {
-        let _ = writeln!(text, "LEFT OUT {stack}: {why}");
+        let _ = writeln!(text, "SKIPPED {stack}: {why}");
     }
     for entry in matrix.in_order() {
         if entry.reasons().is_empty() {

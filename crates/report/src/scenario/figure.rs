@@ -42,7 +42,7 @@ pub(super) fn draw(number: usize, spec: &FigureSpec, groups: &[Group]) -> Option
     let y = style::axis(vertical.first().map_or("", String::as_str)).range_mode(plotly::layout::RangeMode::ToZero);
     plot.set_layout(style::curve_layout(x, y, curves.len()));
     let caption = if spec.x == TIME {
-        "Of each interval, the mean over the runs of each row."
+        "For each interval, the mean over the runs of each row."
     } else {
         "Mean and standard deviation over the runs."
     };

@@ -19,7 +19,7 @@ pub fn render_scenario_html(report: &ScenarioReport) -> String {
         }
         (failures(&report.failures))
         @if let Some(warning) = unfinished(report) {
-            section.warnings { h2 { "Look here before you trust the numbers" } ul { li { (warning) } } }
+            section.warnings { h2 { "Check these warnings before you trust the numbers" } ul { li { (warning) } } }
         }
         (expectations(&scenario_findings(report), &[]))
         @for figure in figures { (picture(&figure)) }
@@ -48,7 +48,7 @@ fn numbers(groups: &[Group]) -> Markup {
                 }
             }
         }
-        p.note { "Mean \u{b1} standard deviation over the runs. Every run stands in runs.parquet." }
+        p.note { "Mean \u{b1} standard deviation over the runs. runs.parquet has every run." }
     }
 }
 

@@ -33,7 +33,7 @@ pub fn render_scenario_terminal(report: &ScenarioReport, width: Option<u16>) -> 
         let _ = writeln!(text, "{}", table(headings, &rows, width.unwrap_or(DEFAULT_WIDTH)));
     }
     if groups.len() > MOST_ROWS {
-        let _ = writeln!(text, "and {} rows more, all of which stand on the page", groups.len() - MOST_ROWS);
+        let _ = writeln!(text, "and {} more rows; the page has all of them", groups.len() - MOST_ROWS);
     }
     if let Some(warning) = unfinished(report) {
         let _ = writeln!(text, "warning: {warning}");
@@ -50,7 +50,8 @@ pub(super) fn unfinished(report: &ScenarioReport) -> Option<String> {
     let count = report.runs.iter().filter(|run| !run.is_whole).count();
     (count > 0).then(|| {
         format!(
-            "{count} of {} runs ended before their time because they had scenario.events events: their metrics are of the time before",
+            "{count} of {} runs ended early because they reached scenario.events; their metrics cover the time until \
+             then",
             report.runs.len()
         )
     })

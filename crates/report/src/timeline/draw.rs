@@ -53,9 +53,9 @@ pub(super) fn panels(page: &RunPage) -> Vec<Panel> {
     let log = page.log.as_ref();
     let in_flight = curve("in flight at the tap", 0, true, &page.bytes_in_flight, 1e3);
     let window =
-        log.and_then(|log| curve("congestion window by the sender's log", 1, false, &log.congestion_window, 1e3));
+        log.and_then(|log| curve("congestion window from the sender's log", 1, false, &log.congestion_window, 1e3));
     let rate = curve("sent at the tap, over 5 ms", 0, true, &timeline.sending_rate_bps, 1e6);
-    let pacing = log.and_then(|log| curve("pacing rate by the sender's log", 1, false, &log.pacing_rate_bps, 1e6));
+    let pacing = log.and_then(|log| curve("pacing rate from the sender's log", 1, false, &log.pacing_rate_bps, 1e6));
     let rtt = curve("RTT at the tap", 0, false, &page.rtt_ns, 1e6);
     let queue = curve("wait in the bottleneck's queue", 2, true, &timeline.queue_delay_ns, 1e6);
     let mut all = Vec::new();

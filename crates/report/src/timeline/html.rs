@@ -28,8 +28,9 @@ pub fn render_run_html(page: &RunPage) -> String {
         div #controls hidden {
             p { button #reset type="button" { "whole run" } " " span #readout {} }
             p.note {
-                "Drag over a part to zoom in; double click, 0 or Escape for the whole run. With the figure in focus: + and \u{2212} zoom, \
-                 the arrows move, Home and End go to the ends. The packets there, in the folder of results: " code #command {}
+                "Drag over a part to zoom in; double-click, 0 or Escape shows the whole run. With the figure in \
+                 focus, + and \u{2212} zoom, arrows move, Home and End go to the ends. To list the visible packets, \
+                 run in the result folder: " code #command {}
             }
         }
         @for note in notes(page) { p.note { (note) } }
@@ -46,7 +47,7 @@ fn warnings(page: &RunPage) -> Markup {
     html! {
         @if !warnings.is_empty() {
             section.warnings {
-                h2 { "Look here before you trust the numbers" }
+                h2 { "Check these warnings before you trust the numbers" }
                 ul { @for warning in warnings { li { (warning.message) " " code { (warning.code) } } } }
             }
         }
@@ -57,23 +58,23 @@ fn warnings(page: &RunPage) -> Markup {
 fn notes(page: &RunPage) -> Vec<String> {
     let timeline = &page.timeline;
     let mut notes = vec![format!(
-        "A curve has at most {TIMELINE_POINTS} points; where there are more values, each point spans a piece of time, and the line \
-         goes from its smallest to its largest value."
+        "A curve has at most {TIMELINE_POINTS} points; if there are more values, each point covers a piece of time, \
+         and the line goes from its smallest to its largest value."
     )];
     match timeline.smallest_crossing_ns {
         Some(smallest) => notes.push(format!(
-            "The wait in the queue is the time between the two taps less its smallest value, {:.3} ms; it is drawn when a packet \
-             left the queue.",
+            "The wait in the queue is the time between the two taps minus its smallest value, {:.3} ms, drawn at the \
+             time a packet left the queue.",
             smallest as f64 / 1e6
         )),
-        None => notes.push("No second tap saw the packets, so queue and drops are not known.".to_owned()),
+        None => notes.push("There is no second tap, so queue and drops are not known.".to_owned()),
     }
     if let (Some(drops), Some(counted)) = (timeline.drops, page.metrics.metrics.drops_packets)
         && drops != counted
     {
         notes.push(format!(
-            "{drops} packets are missing behind the bottleneck, and its own counters say {counted}: packets can have been lost \
-             elsewhere, or were too short to be recognised ({}).",
+            "{drops} packets are missing behind the bottleneck, but its counters show {counted}: packets may have \
+             been lost elsewhere, or were too short to be recognised ({}).",
             timeline.not_followed
         ));
     }
@@ -85,15 +86,17 @@ fn notes(page: &RunPage) -> Vec<String> {
     }
     match &page.log {
         None => notes.push(
-            "The sender wrote no congestion window or pacing rate; tap.qlog = true asks it to, and changes what it sends."
+            "The sender logged no congestion window or pacing rate; tap.qlog = true enables its log, which changes \
+             what it sends."
                 .to_owned(),
         ),
         Some(log) if log.aligned_by == 0 => notes.push(
-            "No packet of the sender's log was found in the capture, so the log begins where the flow begins; it may be off."
+            "No packet of the sender's log was found in the capture, so the log is assumed to begin with the flow; it \
+             may be shifted."
                 .to_owned(),
         ),
         Some(log) => notes.push(format!(
-            "The sender's log was brought to the time of the capture by {} packets that are in both.",
+            "The sender's log was aligned with the capture using {} packets that are in both.",
             log.aligned_by
         )),
     }
@@ -109,7 +112,7 @@ fn bursts(page: &RunPage) -> Markup {
     let base = page.server_start_ns;
     html! {
         @if !bursts.is_empty() {
-            h2 { "The longest trains and why they were sent" }
+            h2 { "The longest trains and their causes" }
             div.wide {
                 table.bursts {
                     thead { tr { th { "at, ms" } th { "packets" } th { "bytes" } th { "cause" } th { "evidence" } th {} } }

@@ -35,10 +35,6 @@ impl Testbed for Simulator {
         "sans-io"
     }
 
-    fn refuse(&self, run: &Run) -> Option<String> {
-        transfers::unknown_setting(run)
-    }
-
     fn is_built(&self, supplies: &Supplies, source: &Source) -> Result<bool> {
         Program::is_built(&supplies.cache, source)
     }

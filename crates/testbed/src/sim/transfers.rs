@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use quiclab_experiment::{
-    run::{FairQueueing, HostModel, Hosts, IpVersion, Qdisc, Run, Versions},
+    run::{IpVersion, Qdisc, Run, Sim, Versions},
     stack::Role,
 };
 use quiclab_orders::{
@@ -57,46 +57,6 @@ const OWN_SOURCES: [&str; 5] = [
     include_str!("report.rs"),
     include_str!("../collect.rs"),
 ];
-
-/// What is wrong with a run that has settings which the simulator's hosts do not know; `None` where all is well.
-pub fn unknown_setting(run: &Run) -> Option<String> {
-    let settings = &run.settings;
-    let hosts = &settings.hosts;
-    let usual_fq = FairQueueing {
-        flow_limit_packets: FairQueueing::USUAL_FLOW_LIMIT_PACKETS,
-        horizon: None,
-        ..FairQueueing::default()
-    };
-    let is_known_queue = match &hosts.server_qdisc {
-        Qdisc::None | Qdisc::PfifoFast | Qdisc::Etf { .. } => true,
-        Qdisc::Fq(parameters) => FairQueueing { horizon: None, ..parameters.clone() } == usual_fq,
-        Qdisc::FqCodel => false,
-    };
-    let unknown = [
-        ("kernel", settings.kernel != "6.1", "the usual one: there is no kernel"),
-        (
-            "hosts.server_qdisc",
-            !is_known_queue,
-            "\"none\", \"pfifo_fast\", \"etf\", or \"fq\" of which only hosts.fq_horizon is changed",
-        ),
-        ("stack.gso", hosts.segment_pacing.is_some(), "\"off\" or \"on\""),
-        (
-            "hosts.nanoseconds_per_instruction",
-            hosts.nanoseconds_per_instruction != 1,
-            "1; hosts.call_cost and hosts.packet_cost say what is slow",
-        ),
-        (
-            "hosts.timer_slack",
-            hosts.timer_slack != Hosts::USUAL_TIMER_SLACK,
-            "the usual one; hosts.timer_step and hosts.timer_lateness say what is late",
-        ),
-        ("hosts.theft_length", hosts.thefts.is_some(), "none"),
-    ];
-    let (key, _, expected) = unknown.into_iter().find(|(_, is_unknown, _)| *is_unknown)?;
-    Some(format!(
-        "{key}: found a value that the simulator's hosts do not know, expected {expected}\nhint: --testbed vm"
-    ))
-}
 
 /// What a run between these stacks is made with: part of its identity.
 ///
@@ -325,29 +285,24 @@ fn addresses(ip: IpVersion) -> [Address; 2] {
 fn transfer(run: &Run) -> Result<Transfer> {
     let path = &run.settings.path;
     let hosts = &run.settings.hosts;
-    let queue = match &hosts.server_qdisc {
+    let queue = match hosts.qdisc() {
         Qdisc::Fq(parameters) => SendQueue::Fair { horizon: parameters.horizon.unwrap_or(FQ_HORIZON) },
-        Qdisc::Etf { delta, deadline } => SendQueue::EarliestFirst { delta: *delta, deadline: *deadline },
+        Qdisc::Etf { delta, deadline } => SendQueue::EarliestFirst { delta, deadline },
         Qdisc::None | Qdisc::PfifoFast | Qdisc::FqCodel => SendQueue::Direct,
     };
-    let HostModel { timer_step, timer_lateness, call_cost, packet_cost, card_rate } = hosts.model.clone();
+    let Sim { timer_step, timer_lateness, call_cost, packet_cost, card_rate } = run.settings.sim.clone();
     let client = HostSettings {
         timer_step,
         timer_lateness,
         call_cost,
         packet_cost,
-        card_rate: card_rate.map(TryInto::try_into).transpose().context("hosts.card_rate")?,
+        card_rate: card_rate.map(TryInto::try_into).transpose().context("sim.card_rate")?,
         receive_coalescing: Duration::default(),
         queue: SendQueue::Direct,
     };
     Ok(Transfer {
-        rate: path.rate.try_into().context("path.rate")?,
-        burst_bytes: path.burst.as_bytes(),
-        delay_to_client: path.delay_to_client,
-        queue_limit_packets: path.queue_limit_packets.into(),
-        delay_to_server: path.delay_to_server,
-        return_limit_packets: path.return_limit_packets.into(),
-        drops_to_server: path.drops_to_server.iter().map(|number| u64::from(*number)).collect(),
+        to_client: path.stages_to_client(),
+        to_server: path.stages_to_server(),
         is_ipv6: path.ip == IpVersion::V6,
         server: HostSettings { queue, receive_coalescing: hosts.receive_coalescing, ..client.clone() },
         client,

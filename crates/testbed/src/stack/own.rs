@@ -103,7 +103,8 @@ fn manifest(name: &str, program: &str) -> Result<String> {
         "qlog": true,
         "key_log": ["client"],
         "certificate_delay": "wait",
-        "notes": "A program of your own; what it can do is not known, and it is asked for anything.",
+        "notes": "Your own program without a manifest. It may be asked for anything, because what it supports is not \
+                  known.",
         "test_cases": { "server": TEST_CASES, "client": TEST_CASES },
         "default": { "http": "h3", "congestion_control": "default", "gso": "default", "pacing": "default" },
         "build": {

@@ -12,7 +12,8 @@ const REPLACED_BYTES: u32 = 1;
 ///
 /// # Errors
 /// Where the kernel has no room for a value.
-pub fn network(path: &run::Path, hosts: &run::Hosts) -> Result<Network> {
+pub fn network(settings: &run::Settings) -> Result<Network> {
+    let run::Settings { path, hosts, .. } = settings;
     let bucket = Discipline::Tbf {
         rate_bytes_per_second: path.rate.as_bits_per_second() / 8,
         burst_bytes: in_kernel("path.burst", path.burst.as_bytes(), &path.burst)?,
@@ -31,24 +32,23 @@ pub fn network(path: &run::Path, hosts: &run::Hosts) -> Result<Network> {
     Ok(Network {
         to_client: vec![bucket, line],
         to_server: vec![return_line],
-        server: server(hosts)?,
+        server: server(settings)?,
         drops_to_server: path.drops_to_server.clone(),
         longest_delay_ns: path.delay_to_client.as_nanos().saturating_add(path.delay_to_server.as_nanos()),
     })
 }
 
 /// The server's own disciplines, the outer one first; none where its interface has no queue at all.
-fn server(hosts: &run::Hosts) -> Result<Vec<Discipline>> {
-    let outer = hosts.segment_pacing.map(|clock| Discipline::GsoPace { clock: clock_of(clock) });
-    let own = match &hosts.server_qdisc {
+fn server(settings: &run::Settings) -> Result<Vec<Discipline>> {
+    let outer = settings.segment_pacing().map(|clock| Discipline::GsoPace { clock: clock_of(clock) });
+    let own = match settings.hosts.qdisc() {
         run::Qdisc::None => None,
         run::Qdisc::PfifoFast => Some(Discipline::PfifoFast),
         run::Qdisc::FqCodel => Some(Discipline::FqCodel),
-        run::Qdisc::Fq(parameters) => Some(Discipline::Fq(fq(parameters)?)),
-        run::Qdisc::Etf { delta, deadline } => Some(Discipline::Etf {
-            delta_ns: in_kernel("hosts.etf_delta", delta.as_nanos(), delta)?,
-            deadline: *deadline,
-        }),
+        run::Qdisc::Fq(parameters) => Some(Discipline::Fq(fq(&parameters)?)),
+        run::Qdisc::Etf { delta, deadline } => {
+            Some(Discipline::Etf { delta_ns: in_kernel("hosts.etf_delta", delta.as_nanos(), &delta)?, deadline })
+        }
     };
     Ok(outer.into_iter().chain(own).collect())
 }

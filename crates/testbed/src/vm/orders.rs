@@ -32,8 +32,8 @@ pub fn of_run(run: &Run, server: &StackManifest, client: &StackManifest, log_lim
     Ok(Orders {
         machine: Some(machine(run)),
         start_shift_ns: run.start_shift.as_nanos(),
-        network: network(&settings.path, &settings.hosts)?,
-        timer_slack_ns: settings.hosts.timer_slack.as_nanos(),
+        network: network(settings)?,
+        timer_slack_ns: settings.vm.timer_slack.as_nanos(),
         tap: settings.tap.enabled.then(|| tap(&settings.tap)),
         transfer: Transfer {
             names: file_names(&settings.workload),
@@ -61,7 +61,7 @@ fn machine(run: &Run) -> Machine {
         receive_buffer_bytes: hosts.udp_receive_buffer.as_bytes(),
         send_buffer_bytes: hosts.udp_send_buffer.as_bytes(),
         count_send_sizes: run.settings.tap.send_sizes,
-        thefts: hosts.thefts.as_ref().map(|thefts| Thefts {
+        thefts: run.settings.vm.thefts().map(|thefts| Thefts {
             seed: derive(run.seed, "thefts").to_vec(),
             distribution: match thefts.distribution {
                 run::TheftDistribution::Constant => TheftDistribution::Constant,
@@ -91,5 +91,6 @@ fn program(role: Role, run: &Run, stack: &StackManifest) -> Program {
         environment: environment(role, run, stack),
         folder: stack.guest.folder.clone().unwrap_or_else(|| LOGS.to_owned()),
         awaits_simulator: stack.guest.contract == Contract::InteropRunner,
+        host: None,
     }
 }

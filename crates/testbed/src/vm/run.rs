@@ -37,14 +37,6 @@ pub struct Vm {
     pub guest: Guest,
 }
 
-/// What is wrong with a run that has settings which only models of hosts know; `None` where all is well.
-pub fn unknown_setting(run: &Run) -> Option<String> {
-    let key = run.settings.hosts.model.first_set()?;
-    Some(format!(
-        "hosts.{key}: found a value, expected none, because the virtual machine's hosts are real ones\nhint: --testbed sim"
-    ))
-}
-
 impl Vm {
     /// What a run between these stacks is made with: part of its identity.
     ///
@@ -156,7 +148,7 @@ fn size(run: &Run, sides: Sides<BuiltStack>) -> Result<Size> {
         transfer: run.settings.workload.all_bytes().max(run.settings.tap.room.unwrap_or_default()),
         memory: ByteCount::from_bytes(memory(server) + memory(client)),
         root: server_root.max(client_root),
-        instruction_shift: run.settings.hosts.nanoseconds_per_instruction.ilog2(),
+        instruction_shift: run.settings.vm.nanoseconds_per_instruction.ilog2(),
     })
 }
 

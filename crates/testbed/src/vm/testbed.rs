@@ -14,12 +14,7 @@ use quiclab_experiment::{
 };
 
 use super::{
-    kernel::Kernel,
-    kernel_build::Recipe,
-    kernel_module::with_modules,
-    machine::qemu_version,
-    run::{Vm, unknown_setting},
-    state::Guest,
+    kernel::Kernel, kernel_build::Recipe, kernel_module::with_modules, machine::qemu_version, run::Vm, state::Guest,
 };
 use crate::{
     perform::Host,
@@ -56,10 +51,6 @@ impl Testbed for VirtualMachines {
 
     fn runs_images(&self) -> bool {
         true
-    }
-
-    fn refuse(&self, run: &Run) -> Option<String> {
-        unknown_setting(run)
     }
 
     fn is_built(&self, supplies: &Supplies, source: &Source) -> Result<bool> {
@@ -107,8 +98,8 @@ impl VirtualMachines {
 fn make_guest(supplies: &Supplies, run: &Run) -> Result<Vm> {
     let qemu_version = qemu_version()?;
     let agent = agent()?;
-    let mut kernel = kernel(supplies, &run.settings.kernel)?;
-    if run.settings.hosts.needs_modules() {
+    let mut kernel = kernel(supplies, &run.settings.vm.kernel)?;
+    if run.settings.needs_modules() {
         kernel = with_modules(&supplies.cache, &kernel, &kernels(supplies).join("module"))?;
     }
     Ok(Vm { cache: supplies.cache.clone(), guest: Guest { kernel, agent, qemu_version } })
@@ -154,8 +145,8 @@ fn kernels(supplies: &Supplies) -> PathBuf {
 
 /// Which guest a run needs.
 fn guest_name(run: &Run) -> String {
-    let module = if run.settings.hosts.needs_modules() { " with quiclab's modules" } else { "" };
-    format!("{}{module}", run.settings.kernel)
+    let module = if run.settings.needs_modules() { " with quiclab's modules" } else { "" };
+    format!("{}{module}", run.settings.vm.kernel)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -99,7 +99,7 @@ pub fn of(name: &str, stacks: &BTreeMap<String, StackManifest>) -> Result<Vec<Pr
     let qlog = if manifest.qlog { manifest.roles.clone() } else { Vec::new() };
     proofs.add(
         TRANSFER,
-        "a file arrives whole, the key log opens its packets, and it logs what it claims to log",
+        "a file arrives complete, the key log decrypts its packets, and the endpoints write the logs they claim",
         SHORT,
         &[("tap.qlog", "true")],
         Expected::Logs { keys: manifest.key_log.clone(), qlog, windows: !manifest.qlog_without_windows },
@@ -202,7 +202,7 @@ impl Proofs<'_> {
             let settings = [("stack.congestion_control", quoted(name)), ("tap.qlog", "true".to_owned())];
             let settings = settings.each_ref().map(|(key, value)| (*key, value.as_str()));
             let expected = Expected::CongestionControl(name.clone());
-            let claim = format!("congestion control {name} is in force");
+            let claim = format!("congestion control {name} is used");
             self.add(&format!("congestion-control-{name}"), &claim, LONG, &settings, expected)?;
         }
         for gso in &manifest.gso {
@@ -227,7 +227,7 @@ impl Proofs<'_> {
             let number = SEGMENTS.to_string();
             let settings =
                 [("stack.gso", "\"on\""), ("stack.gso_segments", number.as_str()), ("tap.send_sizes", "true")];
-            let claim = format!("batches of {SEGMENTS} packets at most");
+            let claim = format!("batches have at most {SEGMENTS} packets");
             self.add("gso-segments", &claim, LONG, &settings, Expected::Segments(SEGMENTS))?;
         }
         for hystart in [Switch::On, Switch::Off].into_iter().filter(|_| manifest.hystart) {

@@ -90,7 +90,7 @@ pub fn judge(proof: &Proof, ended: &Ended, proofs: &[Proof], all: &[Ended]) -> R
             Err(error) => Err(format!("{error:#}")),
         },
         (Expected::Pacing(_), Ended::Badly { failure: RunFailure::Unsupported(_), .. }) => {
-            Ok("refused beside the other defaults, as a value that does not go with them".to_owned())
+            Ok("refused in combination with the other defaults".to_owned())
         }
         (_, Ended::Badly { failure, .. }) => Err(failure.to_string()),
         (expected, Ended::Well { folder }) => {
@@ -113,9 +113,7 @@ fn refusal(role: Role, ended: &Ended) -> Result<String, String> {
     match ended {
         Ended::Badly { failure: RunFailure::Unsupported(found), .. } if *found == word(&role) => Ok("127".to_owned()),
         Ended::Badly { failure, .. } => Err(format!("expected 127, found: {failure}")),
-        Ended::Well { .. } => {
-            Err("expected 127, found that it was ignored: the transfer went on as if nothing was asked".to_owned())
-        }
+        Ended::Well { .. } => Err("expected 127; the endpoint ignored it, and the transfer continued".to_owned()),
     }
 }
 
@@ -134,10 +132,10 @@ fn transfer(folder: &Path) -> Result<String> {
     let closed: u64 = facts.connections.iter().flat_map(|one| &one.senders).map(|sender| sender.packets_unread).sum();
     if facts.connections.is_empty() {
         // Not QUIC: its secrets are in the capture for whoever wants to look.
-        return Ok("the file is whole".to_owned());
+        return Ok("the file is complete".to_owned());
     }
-    anyhow::ensure!(closed == 0, "{closed} of {opened} packets could not be opened with the key log");
-    Ok(format!("the file is whole, {opened} packets opened"))
+    anyhow::ensure!(closed == 0, "{closed} of {opened} packets could not be decrypted with the key log");
+    Ok(format!("the file is complete, {opened} packets decrypted"))
 }
 
 fn logs(keys: &[Role], qlog: &[Role], windows: bool, folder: &Path) -> Result<String> {
@@ -175,7 +173,7 @@ fn congestion_control(name: &str, folder: &Path, proofs: &[Proof], all: &[Ended]
         }
     }
     Ok(match parts.is_empty() {
-        true => "the only one there is, and told nowhere; see the stack's notes".to_owned(),
+        true => "the only one, and never named in a log; see the stack's notes".to_owned(),
         false => parts.join(", "),
     })
 }
@@ -216,12 +214,12 @@ fn other_packets(hystart: Switch, folder: &Path, proofs: &[Proof], all: &[Ended]
         (Expected::Hystart(other), Ended::Well { folder }) if *other != hystart => Some((other, folder)),
         _ => None,
     });
-    let (other, theirs) = other.context("the run the other way is missing")?;
+    let (other, theirs) = other.context("the run with the other value is missing")?;
     apart(folder, theirs, &format!("HyStart++ {}", word(other)))
 }
 
 fn small_batches(most: u32, folder: &Path) -> Result<String> {
-    let sizes = read_observed(folder, None)?.send_sizes.context("the lengths of what was sent were not counted")?;
+    let sizes = read_observed(folder, None)?.send_sizes.context("the lengths of sent buffers were not counted")?;
     let largest = sizes.keys().next_back().copied().unwrap_or(0);
     let found = format!("the longest buffer had {largest} bytes");
     anyhow::ensure!(largest > LARGEST_FRAME, "{found}; expected more than a frame");
@@ -232,7 +230,7 @@ fn small_batches(most: u32, folder: &Path) -> Result<String> {
 /// The lengths are of both hosts. A client sends a few buffers of several packets at most, such as a long ClientHello; a server
 /// that does so, a good part of the file.
 fn segmentation(gso: Gso, file: ByteCount, folder: &Path) -> Result<String> {
-    let sizes = read_observed(folder, None)?.send_sizes.context("the lengths of what was sent were not counted")?;
+    let sizes = read_observed(folder, None)?.send_sizes.context("the lengths of sent buffers were not counted")?;
     let long = || sizes.iter().filter(|(length, _)| **length > LARGEST_FRAME);
     let bytes: u64 = long().map(|(length, count)| u64::from(*length) * count).sum();
     let largest = sizes.keys().next_back().copied().unwrap_or(0);
@@ -253,12 +251,12 @@ fn segmentation(gso: Gso, file: ByteCount, folder: &Path) -> Result<String> {
 
 fn planned_times(pacing: Pacing, folder: &Path) -> Result<String> {
     if pacing != Pacing::Txtime {
-        return Ok("the file is whole".to_owned());
+        return Ok("the file is complete".to_owned());
     }
     let path = folder.join("server/planned.csv");
     let text = fs::read_to_string(&path).context("the server left no planned.csv")?;
     let lines = text.lines().count().saturating_sub(1);
-    anyhow::ensure!(lines > 0, "planned.csv has no line");
+    anyhow::ensure!(lines > 0, "planned.csv is empty");
     Ok(format!("{lines} planned send times"))
 }
 
@@ -277,8 +275,8 @@ fn late_certificate(delay: CertificateDelay, folder: &Path) -> Result<String> {
         holds,
         "{found}; expected the ServerHello after {CERTIFICATE_DELAY}, and {}",
         match delay {
-            CertificateDelay::InstantAck => "a reply before",
-            _ => "no reply before",
+            CertificateDelay::InstantAck => "an earlier reply",
+            _ => "no earlier reply",
         }
     );
     Ok(found)

@@ -16,8 +16,8 @@ const SHOWN_BYTES: usize = 8;
 /// First bytes of files that are taken for qlog by mistake, and what to do about each.
 const MISTAKEN: &[(&[u8], &str)] = &[
     (b"qlog", "this looks like picoquic's binary log; have the endpoint write JSON instead (picoquic_set_qlog)"),
-    (&[0x1f, 0x8b], "this is compressed by gzip; write it uncompressed"),
-    (&[0x28, 0xb5, 0x2f, 0xfd], "this is compressed by zstd; write it uncompressed"),
+    (&[0x1f, 0x8b], "this is compressed with gzip; write it uncompressed"),
+    (&[0x28, 0xb5, 0x2f, 0xfd], "this is compressed with zstd; write it uncompressed"),
 ];
 
 /// How many events a qlog has of those that quiclab uses.
@@ -79,7 +79,8 @@ pub fn check(role: Role, windows: bool, record: &Path) -> Result<Events> {
     let missing = events.missing(role, windows);
     if !missing.is_empty() {
         bail!(
-            "{}: found {events}; missing: {}\nhint: without them reports and quiclab diff show nothing of this endpoint's view",
+            "{}: found {events}; missing: {}\nhint: without them reports and quiclab diff cannot show this endpoint's \
+             view",
             file.display(),
             missing.join(", ")
         );

@@ -35,17 +35,17 @@ pub fn save(image: &str, archive: &Path, name: &str, stop: &AtomicBool) -> Resul
             Ok(status) => {
                 let text = fs::read_to_string(&log).unwrap_or_default();
                 let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
-                said.push(format!("{program} ended with {status} and said: {}", last.trim()));
+                said.push(format!("{program} failed with {status}: {}", last.trim()));
             }
             Err(error) if signals::is_interruption(&error) => return Err(error),
-            Err(_) => said.push(format!("{program} is not here")),
+            Err(_) => said.push(format!("{program} is not installed")),
         }
         // What it left would be in the next one's way.
         let _ = fs::remove_file(archive);
     }
     bail!(
-        "{image} could not be saved: {}\nhint: where it can: docker pull {image} && docker save {image} -o {name}.tar; then here: \
-         quiclab stacks import {name}.tar --name {name}",
+        "{image} could not be saved: {}\nhint: on a machine with docker: docker pull {image} && docker save {image} \
+         -o {name}.tar; then here: quiclab stacks import {name}.tar --name {name}",
         said.join("; ")
     )
 }

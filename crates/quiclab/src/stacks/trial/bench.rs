@@ -167,7 +167,7 @@ impl<'a> Bench<'a> {
             Question::Transfer(pair, variables, refusing) => {
                 let outcome = self.transfer(folder, *pair, variables, Plan::default())?;
                 if outcome.is_ok() || refusing.is_empty() {
-                    return Ok(outcome.map(|_| "the files are whole".to_owned()));
+                    return Ok(outcome.map(|_| "the files are complete".to_owned()));
                 }
                 for role in refusing {
                     let variables = self.told(*pair, *role, variables);
@@ -189,7 +189,7 @@ impl<'a> Bench<'a> {
                 let version = word(ip);
                 Ok(outcome.and_then(|_| match carried > FILES[0].1 {
                     true => Ok(format!("{carried} bytes over IPv{version}")),
-                    false => Err(format!("found {carried} bytes over IPv{version}, expected the whole file")),
+                    false => Err(format!("found {carried} bytes over IPv{version}, expected the complete file")),
                 }))
             }
             Question::Delay(pair) => {
@@ -216,7 +216,7 @@ impl<'a> Bench<'a> {
             }
             Question::LateServer(pair) => {
                 let plan = Plan { client_first: true, ..Plan::default() };
-                Ok(self.transfer(folder, *pair, &none, plan)?.map(|_| "the file is whole".to_owned()))
+                Ok(self.transfer(folder, *pair, &none, plan)?.map(|_| "the file is complete".to_owned()))
             }
             Question::DyingServer(pair) => {
                 let plan = Plan { expected: FAILED, kills_server: true, ..Plan::default() };
@@ -388,8 +388,8 @@ impl<'a> Bench<'a> {
         self.logged.set(self.logged.get() + bytes);
         ensure!(
             self.logged.get() <= MOST_LOG_BYTES,
-            "{}: found {} MiB of logs of all checks so far, {} MiB of them of this one, expected at most {} MiB in all\n\
-             hint: log less, or name some checks with --case",
+            "{}: found {} MiB of logs of all checks so far, {} MiB of them of this one, expected at most {} MiB in total\n\
+             hint: log less, or select checks with --case",
             folder.display(),
             self.logged.get() >> 20,
             bytes >> 20,

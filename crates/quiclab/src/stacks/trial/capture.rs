@@ -49,7 +49,7 @@ impl Capture {
         while !fs::metadata(file).is_ok_and(|facts| facts.len() > 0) {
             if capture.child.try_wait()?.is_some() || Instant::now() > deadline {
                 bail!(
-                    "--capture: dumpcap did not begin to write {}\nhint: dumpcap -i lo -w {0} says why",
+                    "--capture: dumpcap did not start to write {}\nhint: dumpcap -i lo -w {0} shows the reason",
                     file.display()
                 );
             }

@@ -97,7 +97,7 @@ pub fn kinds() -> impl Iterator<Item = &'static str> {
 }
 
 impl Stacks<'_> {
-    /// Who talks to whom; none where a role is missing.
+    /// Pairs; none where a role is missing.
     pub fn pairs(&self) -> Vec<Pair> {
         let Some(peer) = self.peer else {
             let both = self.own.has(Role::Server) && self.own.has(Role::Client);
@@ -118,7 +118,7 @@ impl Stacks<'_> {
         let pairs = self.pairs();
         let mut checks = Vec::new();
         for pair in &pairs {
-            let sentence = "a file arrives whole, and the client logs its TLS secrets";
+            let sentence = "a file arrives complete, and the client logs its TLS secrets";
             self.add(
                 &mut checks,
                 *pair,
@@ -188,7 +188,7 @@ impl Stacks<'_> {
                 let variables = Variables::from([((*variable).to_owned(), value.clone())]);
                 let mut sentence = format!("{variable}={value} is accepted");
                 if !refusing.is_empty() {
-                    sentence.push_str(", or refused beside the other defaults");
+                    sentence.push_str(", or refused in combination with the other defaults");
                 }
                 let name = format!("settings-{variable}-{value}");
                 self.add(checks, pair, "settings", &name, &sentence, Question::Transfer(pair, variables, refusing));
@@ -253,7 +253,7 @@ impl Stacks<'_> {
     fn add_patience(&self, checks: &mut Vec<Check>, pair: Pair) {
         let absent = Variables::from([("REQUESTS".to_owned(), ABSENT.to_owned())]);
         for (name, sentence, question) in [
-            ("absent-file", "the client fails where the server does not have the file", Question::Fails(pair, absent)),
+            ("absent-file", "the client fails if the server does not have the file", Question::Fails(pair, absent)),
             ("late-server", "a client that is started before its server waits for it", Question::LateServer(pair)),
             ("dying-server", "the client fails when its server is killed", Question::DyingServer(pair)),
         ] {
@@ -288,7 +288,7 @@ impl Stacks<'_> {
             checks.push(Check {
                 kind: "patience".to_owned(),
                 name: "no-server".to_owned(),
-                sentence: "the client fails where there is no server".to_owned(),
+                sentence: "the client fails if there is no server".to_owned(),
                 question: Question::NoServer,
             });
         }

@@ -7,10 +7,16 @@ use std::{
     path::Path,
 };
 
+use anyhow::{Context, Result};
 use quiclab_orders::{
     orders::Orders,
-    slot::{BLOCK, ORDERS_MAGIC, SlotError, read_json},
+    slot::{self, BLOCK, Blob, Manifest, ORDERS_MAGIC, SlotError, read_json},
 };
+
+use crate::run::Finished;
+
+/// Room for the manifest in front of the blobs; it holds counters and names only.
+const MANIFEST_ROOM: u64 = 2 << 20;
 
 /// The slot as the guest sees it: a block device that the host changed behind the kernel's back, so no page of it may
 /// come from the page cache.
@@ -55,6 +61,33 @@ impl Device {
         let mut reader = DirectReader { device: self, offset: 0, filled: 0, taken: 0 };
         let json = read_json(&mut reader, ORDERS_MAGIC, u64::MAX)?;
         Ok(serde_json::from_slice(&json)?)
+    }
+
+    /// Writes what a run left, the header last: whoever finds it finds everything.
+    ///
+    /// # Errors
+    /// Where the slot is too small or a file cannot be read.
+    pub fn hand_over(&mut self, mut finished: Finished, orders: &Orders) -> Result<()> {
+        let mut offset = MANIFEST_ROOM;
+        let mut blobs = Vec::new();
+        for (name, pages) in finished.captures() {
+            self.write_pages_at(offset, pages).context("handing over a capture")?;
+            let length = pages.len() as u64;
+            blobs.push(Blob { name, offset, length });
+            offset += length;
+        }
+        for source in finished.sources(orders) {
+            let length =
+                self.write_at(offset, &mut source.open()?).with_context(|| format!("handing over {}", source.name))?;
+            blobs.push(Blob { name: source.name, offset, length });
+            offset += length.next_multiple_of(BLOCK as u64);
+        }
+        let manifest = serde_json::to_vec(&Manifest { report: finished.report, blobs })?;
+        let length = manifest.len();
+        anyhow::ensure!((length + BLOCK) as u64 <= MANIFEST_ROOM, "the manifest is too long: {length} bytes");
+        self.write_at(BLOCK as u64, &mut &manifest[..])?;
+        self.write_at(0, &mut &slot::header(slot::RESULTS_MAGIC, length as u64)[..])?;
+        Ok(())
     }
 
     /// Writes everything that `reader` yields at `offset`, padded to a block, and returns its length.

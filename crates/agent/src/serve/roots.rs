@@ -1,0 +1,164 @@
+//! What the endpoints of a run see on a host: its files, read-only, with the folders of the contract.
+
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, ensure};
+use nix::{
+    errno::Errno,
+    mount::{MntFlags, MsFlags, mount, umount2},
+    unistd::{chdir, pivot_root},
+};
+use quiclab_orders::{
+    orders::{HostFiles, Orders},
+    places::{DOWNLOADS, STACK, WWW},
+};
+
+use crate::{
+    namespace::Namespace,
+    root::{ITS_OWN, ROOTS, Root, hosts_file, make_shared, mount_new, shared},
+    settling::Settling,
+    topology::Topology,
+};
+
+/// Where the host's files are while the roots are being made.
+const HOST: &str = "/host";
+/// Where the new root is mounted first. Every host has it.
+const FIRST: &str = "/tmp";
+
+/// The roots of both endpoints.
+pub struct Both {
+    /// The server's.
+    pub server: Root,
+    /// The client's.
+    pub client: Root,
+}
+
+/// Makes networks and roots, in a mount namespace that nobody else uses.
+///
+/// # Errors
+/// Where something cannot be made or mounted.
+pub fn build(orders: &Orders) -> Result<(Topology, Both)> {
+    leave_host()?;
+    mount_new("proc", "proc", Path::new("/proc"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC, "")?;
+    bind_all(&Path::new(HOST).join("dev"), Path::new("/dev"))?;
+    make_shared()?;
+    let topology = Topology::build(Settling::Hurried)?;
+    let hosts = shared("/hosts");
+    fs::write(&hosts, hosts_file()).with_context(|| hosts.display().to_string())?;
+    let limit = orders.log_limit_bytes;
+    let root = |role: &str, own: &str, files: &Option<HostFiles>, namespace: &Namespace| {
+        root(role, own, &files.clone().unwrap_or_default(), namespace, &hosts, limit)
+            .with_context(|| format!("the {role}'s files"))
+    };
+    let server = root("server", WWW, &orders.server.host, &topology.server)?;
+    let client = root("client", DOWNLOADS, &orders.client.host, &topology.client)?;
+    umount2(HOST, MntFlags::MNT_DETACH).context(HOST)?;
+    Ok((topology, Both { server, client }))
+}
+
+/// Moves this process into an empty file system in memory, with the host's files at [`HOST`].
+fn leave_host() -> Result<()> {
+    mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)
+        .context("making mounts private")?;
+    mount_new("tmpfs", "quiclab", Path::new(FIRST), MsFlags::empty(), "mode=755")?;
+    let host = Path::new(FIRST).join(HOST.trim_start_matches('/'));
+    fs::create_dir(&host).with_context(|| host.display().to_string())?;
+    pivot_root(FIRST, &host).context("pivot_root")?;
+    chdir("/").context("/")
+}
+
+fn root(
+    role: &str,
+    own: &str,
+    files: &HostFiles,
+    namespace: &Namespace,
+    hosts: &Path,
+    log_limit_bytes: u64,
+) -> Result<Root> {
+    let base = on_host(files.root.as_deref().unwrap_or("/"))?;
+    let root = Root::new(Path::new(ROOTS).join(role), None);
+    mount_new("tmpfs", "root", root.folder(), MsFlags::empty(), "mode=755")?;
+    for entry in fs::read_dir(&base).with_context(|| base.display().to_string())? {
+        let entry = entry?;
+        let (from, to) = (entry.path(), root.folder().join(entry.file_name()));
+        let kind = entry.file_type()?;
+        if kind.is_symlink() {
+            symlink(fs::read_link(&from)?, &to).with_context(|| to.display().to_string())?;
+        } else if kind.is_dir() && !ITS_OWN.iter().any(|name| entry.file_name() == *name) {
+            bind_read_only(&from, &to)?;
+        }
+    }
+    // `/var` is there read-only, and so is what is mounted below it.
+    if root.outside("/var/tmp").is_dir() {
+        mount_new("tmpfs", "tmpfs", &root.outside("/var/tmp"), MsFlags::empty(), "mode=1777")?;
+    }
+    bind_all(&Path::new(HOST).join("dev"), &root.outside("/dev"))?;
+    mount_new("tmpfs", "home", &root.outside("/root"), MsFlags::empty(), "mode=700")?;
+    mount_new("proc", "proc", &root.outside("/proc"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV, "")?;
+    mount_system(&root.outside("/sys"), namespace)?;
+    root.furnish(own, log_limit_bytes)?;
+    match &files.stack {
+        Some(folder) => bind_read_only(&on_host(folder)?, &root.outside(STACK))?,
+        None => fs::create_dir(root.outside(STACK)).context(STACK)?,
+    }
+    // A mount, because the folder around it is read-only.
+    mount(Some(hosts), &root.outside("/etc/hosts"), None::<&str>, MsFlags::MS_BIND, None::<&str>)
+        .context("/etc/hosts: putting the names of the endpoints in its place")?;
+    make_read_only(root.folder(), 0)?;
+    Ok(root)
+}
+
+/// An absolute path of the host, as this process sees it now.
+fn on_host(path: &str) -> Result<PathBuf> {
+    let relative =
+        path.strip_prefix('/').with_context(|| format!("found the folder {path:?}, expected an absolute path"))?;
+    let place = Path::new(HOST).join(relative);
+    ensure!(place.is_dir(), "{path}: no such folder on the agent's machine");
+    Ok(place)
+}
+
+/// What it shows of the network is that of `namespace`. A kernel that hides parts of the host's from this user allows no other one; then
+/// the folder is empty.
+fn mount_system(target: &Path, namespace: &Namespace) -> Result<()> {
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC | MsFlags::MS_RDONLY;
+    fs::create_dir_all(target).with_context(|| target.display().to_string())?;
+    namespace.inside(|| match mount(Some("sysfs"), target, Some("sysfs"), flags, None::<&str>) {
+        Err(Errno::EPERM) => Ok(()),
+        result => result.with_context(|| format!("mounting sysfs at {}", target.display())),
+    })
+}
+
+/// Binds a folder and all that is mounted below it, for reading.
+fn bind_read_only(source: &Path, target: &Path) -> Result<()> {
+    bind_all(source, target)?;
+    make_read_only(target, libc::AT_RECURSIVE)
+}
+
+/// Makes a mount read-only, and those below it where `flags` are `AT_RECURSIVE`.
+fn make_read_only(target: &Path, flags: libc::c_int) -> Result<()> {
+    let path = std::ffi::CString::new(target.as_os_str().as_encoded_bytes())?;
+    let attributes = libc::mount_attr { attr_set: libc::MOUNT_ATTR_RDONLY, attr_clr: 0, propagation: 0, userns_fd: 0 };
+    // SAFETY: the path and the attributes live as long as the call, and the size is that of the attributes.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            flags,
+            &raw const attributes,
+            size_of_val(&attributes),
+        )
+    };
+    Errno::result(result).with_context(|| format!("{}: making it read-only", target.display()))?;
+    Ok(())
+}
+
+fn bind_all(source: &Path, target: &Path) -> Result<()> {
+    fs::create_dir_all(target).with_context(|| target.display().to_string())?;
+    mount(Some(source), target, None::<&str>, MsFlags::MS_BIND | MsFlags::MS_REC, None::<&str>)
+        .with_context(|| format!("binding {} to {}", source.display(), target.display()))
+}

@@ -1,0 +1,100 @@
+//! What differs from a host's defaults.
+
+use quiclab_units::{ByteCount, Duration, Rate};
+
+use super::{
+    Draft, Settings,
+    declaration::section,
+    path::{LARGEST_FRAME, LONGEST_DELAY},
+    takes::{Flag, Takes as _, count, rate, size, time, word, words},
+};
+
+/// `fq` keeps rates in 32 bits, as bytes per second, and takes the largest number for "none".
+const FASTEST_FLOW: Rate = Rate::from_bits_per_second((u32::MAX as u64 - 1) * 8);
+/// `fq` lets no packet wait for longer than a second because of its rate: one frame at this rate.
+const SLOWEST_FLOW: Rate = Rate::from_bits_per_second(LARGEST_FRAME.as_bytes() * 8);
+/// `fq` refuses more (`fq_change` in net/sched/sch_fq.c).
+const LARGEST_QUANTUM: ByteCount = ByteCount::from_bytes(1 << 20);
+/// `fq` keeps a flow's credit in a signed 32-bit number.
+const LARGEST_CREDIT: ByteCount = ByteCount::from_bytes(i32::MAX as u64);
+/// `fq` keeps its horizon in 32 bits, as microseconds.
+const FARTHEST_HORIZON: Duration = Duration::from_micros(u32::MAX as u64);
+/// `fq` keeps its slack in 32 bits, as nanoseconds.
+const LONGEST_FQ_SLACK: Duration = Duration::from_nanos(u32::MAX as u64);
+/// `delta` of `struct tc_etf_qopt` is a signed 32-bit number of nanoseconds.
+const LONGEST_ETF_DELTA: Duration = Duration::from_nanos(i32::MAX as u64);
+/// `SOCK_MIN_RCVBUF` and `SOCK_MIN_SNDBUF` of include/net/sock.h on x86-64: the kernel refuses smaller defaults.
+const SMALLEST_RECEIVE_BUFFER: ByteCount = ByteCount::from_bytes(2304);
+const SMALLEST_SEND_BUFFER: ByteCount = ByteCount::from_bytes(4608);
+/// The kernel keeps these in a signed 32-bit number and doubles them.
+const LARGEST_BUFFER: ByteCount = ByteCount::from_bytes(1 << 30);
+
+section! {
+    /// What differs from a host's defaults.
+    pub struct Hosts as hosts {
+        /// queueing discipline of the server's interface; "etf" drops packets without a send time, so it needs pacing "txtime"
+        server_qdisc: QdiscKind = QdiscKind::None, takes word::<QdiscKind>(), values_on [("fq_codel", "vm")];
+        /// most packets of one flow in the queue; this and the next six have a meaning with "fq" only
+        fq_flow_limit_packets: u32 = 10_000, takes count(), on "vm", when has_fq;
+        /// most packets in the queue; "default" is the kernel's, also below
+        fq_limit_packets: Option<u32> = None, takes count().or("default"), neutral None, on "vm", when has_fq;
+        /// bytes that a flow may send before it is the next one's turn
+        fq_quantum: Option<ByteCount> = None, takes size().positive().at_most(LARGEST_QUANTUM).or("default"),
+            neutral None, on "vm", when has_fq;
+        /// the same for a new flow
+        fq_initial_quantum: Option<ByteCount> = None, takes size().positive().at_most(LARGEST_CREDIT).or("default"),
+            neutral None, on "vm", when has_fq;
+        /// a rate that no flow exceeds, whatever the send times of its packets
+        fq_maximum_rate: Option<Rate> = None,
+            takes rate().at_least(SLOWEST_FLOW).at_most(FASTEST_FLOW).whole(8, "a multiple of 8 bit/s").or("default"),
+            neutral None, on "vm", when has_fq;
+        /// how far ahead a send time may be; packets beyond are dropped
+        fq_horizon: Option<Duration> = None,
+            takes time().positive().at_most(FARTHEST_HORIZON).whole(1000, "whole microseconds").or("default"),
+            neutral None, when has_fq;
+        /// by how much its timer may be late
+        fq_timer_slack: Option<Duration> = None, takes time().at_most(LONGEST_FQ_SLACK).or("default"),
+            neutral None, on "vm", when has_fq;
+        /// how long before its send time a packet is taken up; this and the next two have a meaning with "etf" only
+        etf_delta: Duration = Duration::from_micros(200),
+            takes time().positive().at_most(LONGEST_ETF_DELTA).because("the kernel keeps it in a signed 32-bit number of nanoseconds"),
+            when has_etf;
+        /// whether a send time is the latest one (ETF's deadline mode): packets leave at once, in the order of their times
+        etf_deadline: bool = false, takes Flag, neutral false, sets "QUICLAB_TXTIME_DEADLINE" of Sender except "false",
+            when has_etf;
+        /// whether the network card keeps the send time (LaunchTime): no virtual one can, so `true` is refused
+        etf_launch_time: bool = false, takes Flag, neutral false, when has_etf;
+        /// least time between two bundles in which packets reach the server, as with a network card that bundles its interrupts
+        receive_coalescing: Duration = Duration::ZERO, takes time().at_most(LONGEST_DELAY), neutral Duration::ZERO;
+        /// of every socket, at both hosts, that does not ask for its own size
+        udp_receive_buffer: ByteCount = ByteCount::from_bytes(50 << 20),
+            takes size().at_least(SMALLEST_RECEIVE_BUFFER).at_most(LARGEST_BUFFER), on "vm";
+        /// the same for sending; the default is the kernel's
+        udp_send_buffer: ByteCount = ByteCount::from_bytes(212_992),
+            takes size().at_least(SMALLEST_SEND_BUFFER).at_most(LARGEST_BUFFER), on "vm";
+    }
+}
+
+fn has_fq(settings: &Settings) -> bool {
+    settings.hosts.server_qdisc == QdiscKind::Fq
+}
+
+fn has_etf(settings: &Settings) -> bool {
+    settings.hosts.server_qdisc == QdiscKind::Etf
+}
+
+words! {
+    /// A queueing discipline of Linux.
+    pub enum QdiscKind {
+        /// No queue: `noqueue`, the default of a virtual Ethernet.
+        None = "none",
+        /// Three first-in first-out bands.
+        PfifoFast = "pfifo_fast",
+        /// Fair queueing with send times on `CLOCK_MONOTONIC`.
+        Fq = "fq",
+        /// Fair queueing with controlled delay.
+        FqCodel = "fq_codel",
+        /// Earliest TxTime first, send times on `CLOCK_TAI`. Drops packets without one.
+        Etf = "etf",
+    }
+}

@@ -1,0 +1,145 @@
+//! What lies between the hosts.
+
+use quiclab_units::{ByteCount, Duration, Rate};
+
+use quiclab_path::{
+    loss::list::ListedLossSettings,
+    queue::netem::NetemSettings,
+    spec::{self, PacketNumbers as Numbers, StageSettings, StageSpec},
+    token_bucket::RateSettings,
+};
+
+use super::{
+    Draft, Settings,
+    declaration::section,
+    stages::{Included, StageList, Stages},
+    takes::{PacketNumbers, Word as _, count, rate, size, time, word, words},
+};
+
+/// The largest frame without jumbo frames: a bucket below it could never let one through.
+pub(crate) const LARGEST_FRAME: ByteCount = ByteCount::from_bytes(1514);
+/// The kernel keeps the depth of a bucket in 32 bits.
+const DEEPEST_BUCKET: ByteCount = ByteCount::from_bytes(u32::MAX as u64);
+/// The kernel adds delays to its clock in signed 64-bit nanoseconds; this is far from where that wraps around.
+pub(crate) const LONGEST_DELAY: Duration = Duration::from_secs(86_400);
+/// The kernel looks packets of a list up by their number, in a map of this size.
+const LAST_LISTED_PACKET: u32 = 4096;
+
+section! {
+    /// What lies between the hosts: two lists of stages, or their short form, the published bottleneck: token bucket with a netem child towards
+    /// the client, netem towards the server. [`Path::stages_to_client`] and [`Path::stages_to_server`] say what either means.
+    pub struct Path as path {
+        /// IP version
+        ip: IpVersion = IpVersion::V4, takes word::<IpVersion>(), sets "QUICLAB_IP" of Both;
+        /// the stages from server to client, the first one first. "bottleneck": what the keys below say
+        to_client: StageList = StageList::Bottleneck, takes Stages, neutral StageList::Bottleneck, implied is_included;
+        /// the stages from client to server
+        to_server: StageList = StageList::Bottleneck, takes Stages, neutral StageList::Bottleneck, implied is_included;
+        /// a file with both lists, beside the experiment file ([paths](path.md#paths-to-include))
+        include: Option<String> = None, takes Included, neutral None;
+        /// of the token bucket towards the client; counts frames with their Ethernet header, without check sequence
+        rate: Rate = Rate::from_bits_per_second(40_000_000),
+            takes rate().positive().whole(8, "a multiple of 8 bit/s"), when is_short_to_client;
+        /// depth of the bucket: at least one whole frame, or none ever passes
+        burst: ByteCount = ByteCount::from_bytes(1535),
+            takes size().at_least(LARGEST_FRAME).at_most(DEEPEST_BUCKET).because("a smaller bucket never lets a full frame pass"),
+            when is_short_to_client;
+        /// one way, from server to client. With none the kernel of a TCP server sees the queue and holds packets back
+        /// ([limitations](../../LIMITATIONS.md))
+        delay_to_client: Duration = Duration::from_millis(20), takes time().at_most(LONGEST_DELAY), when is_short_to_client;
+        /// one way, from client to server
+        delay_to_server: Duration = Duration::from_millis(20), takes time().at_most(LONGEST_DELAY), when is_short_to_server;
+        /// packets towards the client, delay line and queue together. The default is rate x 2 x delay / 1392 B; it does not follow when you change
+        /// those
+        queue_limit_packets: u32 = 143, takes count(), when is_short_to_client;
+        /// packets in the delay line towards the server
+        return_limit_packets: u32 = 1000, takes count(), when is_short_to_server;
+        /// the packets towards the server that are dropped, counted from 1
+        drops_to_server: Vec<u32> = Vec::new(), takes PacketNumbers { most: LAST_LISTED_PACKET },
+            when is_short_to_server;
+    }
+}
+
+fn is_included(settings: &Settings) -> bool {
+    settings.path.include.is_some()
+}
+
+fn is_short_to_client(settings: &Settings) -> bool {
+    settings.path.to_client.is_bottleneck()
+}
+
+fn is_short_to_server(settings: &Settings) -> bool {
+    settings.path.to_server.is_bottleneck()
+}
+
+impl Path {
+    /// The stages from server to client, the first one first.
+    pub fn stages_to_client(&self) -> Vec<StageSpec> {
+        let StageList::Stages(stages) = &self.to_client else {
+            let queue = NetemSettings { delay: self.delay_to_client, limit_packets: self.queue_limit_packets };
+            let rate = RateSettings {
+                rate: self.rate.try_into().expect("path.rate takes rates above 0"),
+                burst: Some(self.burst),
+            };
+            return vec![named("queue", StageSettings::NetemQueue(queue)), named("rate", StageSettings::Rate(rate))];
+        };
+        stages.clone()
+    }
+
+    /// The stages from client to server, the first one first.
+    pub fn stages_to_server(&self) -> Vec<StageSpec> {
+        let StageList::Stages(stages) = &self.to_server else {
+            let line = NetemSettings { delay: self.delay_to_server, limit_packets: self.return_limit_packets };
+            let line = named("line", StageSettings::NetemQueue(line));
+            if self.drops_to_server.is_empty() {
+                return vec![line];
+            }
+            let drops = ListedLossSettings { packets: Numbers(self.drops_to_server.clone()) };
+            return vec![named("drops", StageSettings::ListedLoss(drops)), line];
+        };
+        stages.clone()
+    }
+
+    /// Both directions' delays that every packet has, added up: the least round trip of the path.
+    pub fn round_trip(&self) -> Duration {
+        spec::constant_delay(&self.stages_to_client()) + spec::constant_delay(&self.stages_to_server())
+    }
+
+    /// The path in words.
+    pub fn described(&self) -> String {
+        if let Some(name) = &self.include {
+            return format!("{name}, IPv{}", self.ip.word());
+        }
+        let of_list = |stages: &[StageSpec]| match stages {
+            [] => "nothing".to_owned(),
+            stages => stages.iter().map(|stage| stage.name.as_str()).collect::<Vec<_>>().join(", "),
+        };
+        let to_client = match &self.to_client {
+            StageList::Bottleneck => format!("{}, {} to the client", self.rate, self.delay_to_client),
+            StageList::Stages(stages) => format!("{} to the client", of_list(stages)),
+        };
+        let to_server = match &self.to_server {
+            StageList::Bottleneck => format!("{} to the server", self.delay_to_server),
+            StageList::Stages(stages) => format!("{} to the server", of_list(stages)),
+        };
+        let queue = match &self.to_client {
+            StageList::Bottleneck => format!(", queue and delay line of {} packets", self.queue_limit_packets),
+            StageList::Stages(_) => String::new(),
+        };
+        format!("{to_client}, {to_server}{queue}, IPv{}", self.ip.word())
+    }
+}
+
+fn named(name: &str, settings: StageSettings) -> StageSpec {
+    StageSpec { name: name.to_owned(), settings }
+}
+
+words! {
+    /// Version of the Internet Protocol.
+    pub enum IpVersion {
+        /// IPv4.
+        V4 = "4",
+        /// IPv6.
+        V6 = "6",
+    }
+}

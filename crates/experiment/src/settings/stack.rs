@@ -1,0 +1,126 @@
+//! The stack, and how it is to behave.
+
+use super::{
+    Draft, Settings,
+    declaration::section,
+    hosts::QdiscKind,
+    takes::{Takes as _, Text, count, word, words},
+};
+
+/// What stands for "whatever the endpoint does by itself", of stacks that have no manifest to tell.
+pub const DEFAULT: &str = "default";
+
+section! {
+    /// The stack, and how it is to behave. An endpoint that cannot honour one of these says so by exit status 127. Each value is one that the server's
+    /// stack claims; [`DEFAULT`] leaves it to the endpoint.
+    pub struct StackSettings as stack {
+        /// the stack that the run is about: a folder under `stacks/` or of `--stacks`, an imported image, or one of `--stack`; behind it options of
+        /// its build, such as "quiche-0.24 profile=dev" (`quiclab stacks list NAME` prints them). A version can follow an `@`: "quiche@0.22" is
+        /// "quiche-0.22"
+        name: String = String::new(), takes Text("the name of a stack"), default_said "required";
+        /// the stack that serves; the settings below are about it
+        server: String = String::new(), takes Text("the name of a stack"),
+            default_said "`stack.name`, or its peer where it has no server";
+        /// the stack that fetches. One that is not the server's is left at its own defaults
+        client: String = String::new(), takes Text("the name of a stack"),
+            default_said "`stack.name`, or its peer where it has no client";
+        /// the sender's algorithm, one that the stack claims, such as "cubic"
+        congestion_control: String = DEFAULT.to_owned(), takes Text("an algorithm such as \"cubic\""),
+            default_said "the stack's", sets "QUICLAB_CCA" of Sender except "default";
+        /// segmentation offload: one packet in a system call, many, or many of which the kernel gives each its send time
+        /// ([paced GSO](../concepts/paced-gso.md)); "default" is for a stack without a manifest
+        gso: Gso = Gso::Default, takes word::<Gso>(), default_said "the stack's",
+            sets "QUICLAB_GSO" of Sender except "default", values_on [("paced", "vm")];
+        /// most packets in one system call with segmentation offload; a stack that takes a number gives each such batch its own send time
+        gso_segments: Option<u32> = None, takes count().or("all"), neutral None,
+            sets "QUICLAB_GSO_SEGMENTS" of Sender except "all";
+        /// how the stack tells the kernel the rate of a buffer with `stack.gso` = "paced": as its mark, for a module, or by a control message, for a
+        /// patched kernel
+        gso_rate: Option<GsoRate> = None, takes word::<GsoRate>().open(),
+            default_said "`\"mark\"`, or `\"message\"` with `vm.kernel` = \"6.1-paced\"",
+            sets "QUICLAB_GSO_RATE" of Sender except "mark";
+        /// who spaces packets: nobody, the stack's own timers, or the kernel by the send time of each packet (`SO_TXTIME`); "default" is for a stack
+        /// without a manifest
+        pacing: Pacing = Pacing::Default, takes word::<Pacing>(), default_said "the stack's",
+            sets "QUICLAB_PACING" of Sender except "default";
+        /// the clock of the send times with `stack.pacing` = "txtime"; "fq" needs the first, "etf" the second
+        txtime_clock: Option<Clock> = None, takes word::<Clock>().open(),
+            default_said "what `hosts.server_qdisc` needs", sets "QUICLAB_TXTIME_CLOCK" of Sender except "monotonic",
+            implied |settings| matches!(settings.hosts.server_qdisc, QdiscKind::Fq | QdiscKind::Etf);
+        /// whether slow start may end by HyStart++ (RFC 9406), in the kernel's CUBIC by the older HyStart; for stacks that have a switch for it
+        hystart: Option<Switch> = None, takes word::<Switch>().or(DEFAULT), neutral None,
+            sets "QUICLAB_HYSTART" of Sender except "default";
+        /// HTTP/3, HTTP/0.9 over QUIC, or HTTP/2 over TCP
+        http: Http = Http::H3, takes word::<Http>(), default_said "the stack's", sets "QUICLAB_HTTP" of Both;
+    }
+}
+
+words! {
+    /// How the kernel is told the rate at which the segments of a buffer leave.
+    pub enum GsoRate {
+        /// As the mark of the buffer (`SO_MARK`), for the queueing discipline of kernel/module.
+        Mark = "mark",
+        /// By a control message of its own (`UDP_SEGMENT_PACING_RATE`), for a kernel with the patch of kernel/patch.
+        Message = "message",
+    }
+}
+
+words! {
+    /// On or off.
+    pub enum Switch {
+        /// On.
+        On = "on",
+        /// Off.
+        Off = "off",
+    }
+}
+
+words! {
+    /// Generic segmentation offload of UDP.
+    pub enum Gso {
+        /// One packet per system call or message.
+        Off = "off",
+        /// Many packets in one buffer, cut by the kernel.
+        On = "on",
+        /// The same, and the kernel gives each packet a send time of its own, by a rate that the stack sets.
+        Paced = "paced",
+        /// Whatever the endpoint does by itself.
+        Default = "default",
+    }
+}
+
+words! {
+    /// Who spaces the packets.
+    pub enum Pacing {
+        /// Nobody.
+        Off = "off",
+        /// The stack, by timers of its own.
+        User = "user",
+        /// The kernel, by the send time that the stack gives each packet (`SO_TXTIME`).
+        Txtime = "txtime",
+        /// Whatever the endpoint does by itself.
+        Default = "default",
+    }
+}
+
+words! {
+    /// What is spoken over the transport.
+    pub enum Http {
+        /// HTTP/3.
+        H3 = "h3",
+        /// HTTP/0.9 over QUIC, as the interop tests have it.
+        Hq = "hq",
+        /// HTTP/2 over TLS over TCP.
+        H2 = "h2",
+    }
+}
+
+words! {
+    /// A clock of the kernel that send times can be on.
+    pub enum Clock {
+        /// `CLOCK_MONOTONIC`, that of the stacks and of `fq`.
+        Monotonic = "monotonic",
+        /// `CLOCK_TAI`, that of `etf` and of network cards.
+        Tai = "tai",
+    }
+}

@@ -1,0 +1,229 @@
+//! A direction of the path as a list of stages, or by the settings of the published bottleneck.
+
+use quiclab_path::spec::{self, SettingDeclaration, StageSpec};
+use toml::{Table, Value};
+
+use super::{
+    Draft, Settings,
+    takes::{Refused, Takes},
+};
+
+/// The word for the settings of the bottleneck.
+const BOTTLENECK: &str = "bottleneck";
+
+/// One direction of the path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum StageList {
+    /// What the short form says: `path.rate`, `path.queue_limit_packets` and the like.
+    #[default]
+    Bottleneck,
+    /// These stages, the first one first; none where packets pass at once.
+    Stages(Vec<StageSpec>),
+}
+
+impl StageList {
+    /// True where the short form says what the stages are.
+    pub fn is_bottleneck(&self) -> bool {
+        *self == Self::Bottleneck
+    }
+}
+
+/// "bottleneck", or a list of tables.
+pub(crate) struct Stages;
+
+impl Takes for Stages {
+    type Value = StageList;
+
+    fn read(&self, value: &Value) -> Result<StageList, Refused> {
+        let expected = || {
+            Refused::expected(
+                value,
+                "\"bottleneck\", or a list of stages such as [{ stage = \"delay\", delay = \"20 ms\" }]",
+            )
+        };
+        match value {
+            Value::String(word) if word == BOTTLENECK => Ok(StageList::Bottleneck),
+            Value::Array(values) => {
+                let tables = values.iter().map(|value| value.as_table().cloned()).collect::<Option<Vec<_>>>();
+                let stages = spec::read_list(&tables.ok_or_else(expected)?).map_err(Refused::from)?;
+                Ok(StageList::Stages(stages))
+            }
+            _ => Err(expected()),
+        }
+    }
+
+    fn write(&self, list: &StageList) -> Option<Value> {
+        Some(match list {
+            StageList::Bottleneck => Value::String(BOTTLENECK.to_owned()),
+            StageList::Stages(stages) => Value::Array(spec::write_list(stages).into_iter().map(Value::Table).collect()),
+        })
+    }
+
+    fn describe(&self) -> String {
+        "\"bottleneck\", or a list of [stages](path.md)".to_owned()
+    }
+
+    fn words(&self) -> Vec<&'static str> {
+        vec![BOTTLENECK]
+    }
+}
+
+/// The name of an included path. In a file it is the name of the file, whose contents take its place when the experiment is read.
+pub(crate) struct Included;
+
+impl Takes for Included {
+    type Value = Option<String>;
+
+    fn read(&self, value: &Value) -> Result<Option<String>, Refused> {
+        match value.as_str() {
+            Some("none") => Ok(None),
+            Some(name) => Ok(Some(name.to_owned())),
+            None => Err(Refused::expected(value, "the name of a file, or \"none\"")),
+        }
+    }
+
+    fn write(&self, name: &Option<String>) -> Option<Value> {
+        Some(Value::String(name.clone().unwrap_or_else(|| "none".to_owned())))
+    }
+
+    fn describe(&self) -> String {
+        "a file, or \"none\"".to_owned()
+    }
+}
+
+/// A change of one setting of one stage: `path.to_client.NAME.SETTING`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct StageChange {
+    key: String,
+    value: Value,
+}
+
+/// The parts of a key of one setting of one stage: the list's key, the stage's name, the setting.
+fn parts(key: &str) -> Option<(&'static str, &str, &str)> {
+    let (list, rest) = LISTS.iter().find_map(|list| Some((*list, key.strip_prefix(list)?.strip_prefix('.')?)))?;
+    let (name, setting) = rest.split_once('.')?;
+    (!setting.contains('.')).then_some((list, name, setting))
+}
+
+/// Keys of the two lists.
+pub(crate) const LISTS: [&str; 2] = ["path.to_client", "path.to_server"];
+
+impl StageChange {
+    /// The change of a setting of a stage; `None` where `key` is none of such, an error where no stage has such a setting.
+    pub(crate) fn of(key: &str, value: &Value) -> Option<Result<Self, Refused>> {
+        let (_, _, setting) = parts(key)?;
+        let kinds = spec::declarations();
+        let known = |declared: &&SettingDeclaration| declared.key == setting;
+        if kinds.iter().flat_map(|kind| &kind.settings).any(|declared| known(&declared)) {
+            Some(Ok(Self { key: key.to_owned(), value: value.clone() }))
+        } else {
+            Some(Err(Refused::from(format!("no stage has a setting {setting:?}; docs/reference/path.md lists them"))))
+        }
+    }
+
+    /// Makes the change.
+    ///
+    /// # Errors
+    /// The list's key, and what is wrong.
+    pub(crate) fn apply(&self, settings: &mut Settings) -> Result<(), (&'static str, String)> {
+        let Some((key, name, setting)) = parts(&self.key) else { return Ok(()) };
+        let list = list_mut(settings, key);
+        let place = format!("{name}.{setting}");
+        let StageList::Stages(stages) = list else {
+            let message = format!("{place}: found a value, expected none, because path.{} lists no stages", &key[5..]);
+            return Err((key, message));
+        };
+        if !stages.iter().any(|stage| stage.name == name) {
+            let names: Vec<_> = stages.iter().map(|stage| stage.name.as_str()).collect();
+            return Err((key, format!("{place}: found no stage {name:?}, expected one of {}", names.join(", "))));
+        }
+        let changed: Vec<Table> = stages
+            .iter()
+            .map(|stage| {
+                let mut table = stage.write();
+                if stage.name == name {
+                    table.insert(setting.to_owned(), self.value.clone());
+                }
+                table
+            })
+            .collect();
+        *stages = spec::read_list(&changed).map_err(|message| (key, message))?;
+        Ok(())
+    }
+}
+
+fn list_mut<'a>(settings: &'a mut Settings, key: &str) -> &'a mut StageList {
+    if key == LISTS[0] { &mut settings.path.to_client } else { &mut settings.path.to_server }
+}
+
+/// The text of one setting of one stage; `None` where there is no such stage, or it has no such setting.
+pub(crate) fn stage_text(settings: &Settings, key: &str) -> Option<String> {
+    let (list, name, setting) = parts(key)?;
+    let list = if list == LISTS[0] { &settings.path.to_client } else { &settings.path.to_server };
+    let StageList::Stages(stages) = list else { return None };
+    let value = stages.iter().find(|stage| stage.name == name)?.write().remove(setting)?;
+    Some(super::text_of(&value))
+}
+
+/// The stage settings in which several lists differ that have the same stages, such as `loss.probability=0.01` for one of them; `None`
+/// where they have other stages.
+pub(crate) fn told_apart(lists: &[&StageList]) -> Option<Vec<String>> {
+    let tables: Option<Vec<Vec<Table>>> = lists
+        .iter()
+        .map(|list| match list {
+            StageList::Bottleneck => None,
+            StageList::Stages(stages) => Some(spec::write_list(stages)),
+        })
+        .collect();
+    let tables = tables?;
+    let first = tables.first()?;
+    let shape = |list: &[Table]| {
+        list.iter().map(|table| (table.get("name").cloned(), table.get("stage").cloned())).collect::<Vec<_>>()
+    };
+    if tables.iter().any(|list| shape(list) != shape(first)) {
+        return None;
+    }
+    let differs = |index: usize, key: &str| tables.iter().any(|list| list[index].get(key) != first[index].get(key));
+    let text = |list: &Vec<Table>| {
+        let of_stage = |(index, table): (usize, &Table)| {
+            let name = table.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let own = table.iter().filter(move |(key, _)| differs(index, key));
+            own.map(move |(key, value)| format!("{name}.{key}={}", super::text_of(value))).collect::<Vec<_>>()
+        };
+        list.iter().enumerate().flat_map(of_stage).collect::<Vec<_>>().join(" ")
+    };
+    Some(tables.iter().map(text).collect())
+}
+
+impl Draft {
+    /// Checks that the path is described once, and makes the changes of single stages.
+    ///
+    /// # Errors
+    /// The key to blame, and what is wrong.
+    pub(crate) fn settle_path(&mut self) -> Result<(), (&'static str, String)> {
+        const TO_CLIENT: &[&str] =
+            &["path.rate", "path.burst", "path.delay_to_client", "path.queue_limit_packets", "path.queue_bdp"];
+        const TO_SERVER: &[&str] = &["path.delay_to_server", "path.return_limit_packets", "path.drops_to_server"];
+        let path = &self.settings.path;
+        for (list, value, short_form) in
+            [(LISTS[0], &path.to_client, TO_CLIENT), (LISTS[1], &path.to_server, TO_SERVER)]
+        {
+            if self.settings.path.include.is_some() && self.is_given(list) {
+                let message = "found a value beside path.include; expected one of the two".to_owned();
+                return Err((list, message));
+            }
+            let Some(key) = short_form.iter().find(|key| self.is_given(key)) else { continue };
+            if !value.is_bottleneck() {
+                let source = if self.is_given(list) { list } else { "path.include" };
+                let message = format!(
+                    "found a value beside {source}; expected one of the two, because this key is part of a short form of {list}"
+                );
+                return Err((key, message));
+            }
+        }
+        for change in std::mem::take(&mut self.stage_changes) {
+            change.apply(&mut self.settings)?;
+        }
+        Ok(())
+    }
+}

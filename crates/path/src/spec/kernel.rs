@@ -1,0 +1,80 @@
+//! From a list of stages to the queueing disciplines of a kernel.
+
+use quiclab_units::Duration;
+
+use crate::{loss::burst::GilbertElliott, probability::Probability};
+
+/// What the kernel's queueing disciplines make of a stage.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kernel {
+    /// Every packet waits so long.
+    Delay(Duration),
+    /// Every packet waits between nothing and twice the mean, and may be overtaken.
+    Jitter {
+        /// The mean.
+        mean: Duration,
+    },
+    /// Independent loss.
+    Loss(Probability),
+    /// Loss in bursts.
+    BurstLoss(GilbertElliott),
+    /// Copies.
+    Duplicate(Probability),
+    /// Some are held back.
+    Reorder {
+        /// Share of these.
+        held_back: Probability,
+        /// How long.
+        hold: Duration,
+    },
+    /// Packets that are dropped by their number.
+    Drops(Vec<u32>),
+    /// A delay line that is a queue.
+    DelayLine {
+        /// What each packet waits at least.
+        delay: Duration,
+        /// Most packets.
+        limit_packets: u32,
+    },
+    /// First in, first out, behind the packet that waits for tokens.
+    Fifo {
+        /// Most packets besides that one.
+        waiting_packets: u64,
+    },
+    /// CoDel.
+    CoDel {
+        /// Most packets besides the one that waits for tokens.
+        waiting_packets: u64,
+        /// Its target.
+        target: Duration,
+        /// Its interval.
+        interval: Duration,
+    },
+    /// FQ-CoDel.
+    FqCoDel {
+        /// Number of queues.
+        queues: u32,
+        /// Bytes of a turn.
+        quantum_bytes: u32,
+        /// Most packets besides the one that waits for tokens.
+        waiting_packets: u32,
+        /// The target of CoDel.
+        target: Duration,
+        /// The interval of CoDel.
+        interval: Duration,
+    },
+    /// A token bucket.
+    Bucket {
+        /// Tokens.
+        rate_bytes_per_second: u64,
+        /// Depth.
+        burst_bytes: u32,
+    },
+    /// A link that sends one packet after the other.
+    Link {
+        /// Its rate.
+        rate_bytes_per_second: u64,
+    },
+    /// None of them does exactly this.
+    Refused(String),
+}

@@ -1,0 +1,40 @@
+//! Arguments of `quiclab perform`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Output, StackOptions, testbeds};
+
+/// Arguments of `quiclab perform`.
+#[derive(Debug, Args)]
+#[command(after_help = PERFORM_HELP)]
+pub struct PerformArguments {
+    /// The resolved run: a TOML or JSON file, or the run.toml of a record; - is standard input
+    #[arg(value_name = "RUN")]
+    pub file: PathBuf,
+    /// The folder that becomes the record; folders above it are made if they are missing
+    #[arg(long, value_name = "DIR")]
+    pub record: PathBuf,
+    /// Where to run it [default: the testbed that the run names, else vm]
+    #[arg(long, value_name = "TESTBED", value_parser = testbeds())]
+    pub testbed: Option<String>,
+    /// Time limit of the run, in seconds of real time
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..))]
+    pub wall_timeout: u64,
+    #[command(flatten)]
+    pub stacks: StackOptions,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+const PERFORM_HELP: &str = "\
+Examples:
+  quiclab run experiments/examples/first.toml --dry-run --json | jq '.[0]' > run.json
+  quiclab perform run.json --record results/first/one       that run, here or on any machine with the same versions
+  quiclab perform results/first/one/run.toml --record again  the run of a record once more
+
+A run whose record is there already is not performed again. Where another process is making the record, this one waits for it. \
+What is known of a run that fails is kept in the folder failed/ beside the record.
+
+Exit status: 0 the record is there; 1 the run failed; 125 quiclab could not do its work; 130 interrupted.";

@@ -1,0 +1,135 @@
+//! `quiclab perform`: exactly one resolved run, wherever it is called.
+
+use std::{path::Path, slice, time::Duration};
+
+use anyhow::{Context, Result, bail};
+use quiclab_experiment::id_of_folder;
+use quiclab_record::{Record, Records, layout::RUN_FILE};
+use quiclab_testbed::{
+    laboratory::{Laboratory, Outcome, Target},
+    perform::PerformError,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    cli::PerformArguments,
+    laboratory::{named, open_on},
+    output,
+    resolved::ResolvedRun,
+    results::FAILURES_FOLDER,
+    schedule::{cost, tell_goodput},
+    signals,
+};
+
+/// Performs a run unless its record is there. Returns 0 where the record is there, 1 where the run failed.
+///
+/// # Errors
+/// A file that is no resolved run, a folder with something else in it, a missing program, an interruption.
+pub fn perform(arguments: &PerformArguments) -> Result<u8> {
+    let stop = signals::stop_flag()?;
+    let ResolvedRun { run, testbed } = ResolvedRun::read(&arguments.file)?;
+    let file = arguments.file.display();
+    let testbed = named(arguments.testbed.as_deref().or(testbed.as_deref())).with_context(|| file.to_string())?;
+    if let Some(message) = testbed.refuse(&run) {
+        bail!("{file}: {message}");
+    }
+    let laboratory = open_on(testbed, &arguments.stacks, stop)?;
+    let stack = &run.settings.stack;
+    for name in [&stack.server, &stack.client] {
+        laboratory.supplies.source(name).with_context(|| format!("{file}: settings"))?;
+    }
+    let (parent, name) = place(&arguments.record)?;
+    let patience = Duration::from_secs(arguments.wall_timeout);
+    if let Some((name, why)) = laboratory.prepare(slice::from_ref(&run), patience)?.first_key_value() {
+        bail!("{name} could not be built: {why}");
+    }
+    let id = run.id(&laboratory.versions(&run)?);
+    if let Some(other) = id_of_folder(&name).filter(|other| *other != id) {
+        bail!(
+            "--record {}: found a name that ends with the identity {other}, but the run's identity is {id}\n\
+             hint: end the name with -{id}, or with no identity at all",
+            arguments.record.display()
+        );
+    }
+    let records = Records::open(parent)?;
+    check_is_free(&arguments.record, &id)?;
+    let failures = parent.join(FAILURES_FOLDER);
+    let target = Target { records: &records, name: &name, failures: &failures };
+    let told = match laboratory.perform(&run, target, &laboratory.host(0, patience)?) {
+        Ok(outcome) => told(arguments, &laboratory, &id, outcome)?,
+        Err(PerformError::Testbed(error)) => return Err(error),
+        Err(PerformError::Run { failure, kept }) => {
+            let kept = kept.map(|kept| kept.display().to_string());
+            eprintln!("quiclab: the run failed: {failure}");
+            if let Some(kept) = &kept {
+                eprintln!("    more in {kept}");
+            }
+            if arguments.output.json {
+                let all = json!({ "id": id, "record": null, "failure": failure.to_string(), "kept": kept });
+                output::print(&(serde_json::to_string_pretty(&all)? + "\n"))?;
+            }
+            return Ok(1);
+        }
+    };
+    output::print(&told)?;
+    Ok(0)
+}
+
+/// What is printed of a record.
+fn told(arguments: &PerformArguments, laboratory: &Laboratory, id: &str, outcome: Outcome) -> Result<String> {
+    let path = &arguments.record;
+    let cost: Value = match &outcome {
+        Outcome::Performed(performed) => {
+            eprintln!("quiclab: {}", tell_goodput(performed));
+            serde_json::to_value(cost(&path.display().to_string(), performed))?
+        }
+        Outcome::WasThere => {
+            eprintln!("quiclab: the record is there already");
+            Value::Null
+        }
+    };
+    if !arguments.output.json {
+        return Ok(format!("{}\n", path.display()));
+    }
+    let record = Record::load(path)?;
+    let all = json!({
+        "id": id,
+        "testbed": laboratory.testbed.name(),
+        "record": path.display().to_string(),
+        "performed": matches!(outcome, Outcome::Performed(_)),
+        "cost": cost,
+        "metrics": record.metrics.metrics,
+        "withheld": record.metrics.withheld,
+        "warnings": record.metrics.warnings,
+    });
+    Ok(serde_json::to_string_pretty(&all)? + "\n")
+}
+
+/// The folder that the record is made in, and its name there.
+fn place(record: &Path) -> Result<(&Path, String)> {
+    let name = record.file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = name.filter(|name| !name.starts_with('.')).with_context(|| {
+        format!("--record {}: found no name of a folder, expected one that does not begin with a dot", record.display())
+    })?;
+    let parent = record.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Ok((parent, name))
+}
+
+/// A record of another run, or a folder with something else in it, is not replaced.
+fn check_is_free(path: &Path, id: &str) -> Result<()> {
+    let is_empty = || path.read_dir().is_ok_and(|mut entries| entries.next().is_none());
+    if !path.exists() || is_empty() {
+        return Ok(());
+    }
+    if !path.join(RUN_FILE).is_file() {
+        bail!("--record {}: found a folder that is no record, expected an empty one, or none", path.display());
+    }
+    let there = Record::load(path)?.run.id;
+    if there != id {
+        bail!(
+            "--record {}: found the record of the run {there}, expected none, or that of {id}\nhint: another DIR",
+            path.display()
+        );
+    }
+    Ok(())
+}
