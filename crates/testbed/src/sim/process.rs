@@ -22,7 +22,11 @@ use anyhow::{Context, Result};
 use nix::{
     fcntl::{FcntlArg, OFlag, fcntl},
     poll::{PollFd, PollFlags, PollTimeout, poll},
-    sys::resource::{Resource, setrlimit},
+    sys::{
+        resource::{Resource, setrlimit},
+        signal::{Signal, killpg},
+    },
+    unistd::Pid,
 };
 use quiclab_sim::transfer::stack::{Answer, Buffer, Datagram, Stack};
 use quiclab_units::Time;
@@ -120,7 +124,7 @@ impl Process {
                 ] {
                     setrlimit(resource, limit, limit)?;
                 }
-                end_with_parent(parent, libc::SIGKILL)
+                end_with_parent(parent, Signal::SIGKILL)
             });
         }
         let mut child = command.spawn().with_context(|| program.display().to_string())?;
@@ -227,8 +231,8 @@ impl Stack for Process {
 impl Drop for Process {
     fn drop(&mut self) {
         if self.end.is_none() {
-            // SAFETY: plain system call; the group is that of our child, which is not yet reaped.
-            unsafe { libc::killpg(self.child.id() as i32, libc::SIGKILL) };
+            // The group is that of our child, which is not yet reaped.
+            let _ = killpg(Pid::from_raw(self.child.id() as i32), Signal::SIGKILL);
             let _ = reap(&self.child, 0);
         }
     }
