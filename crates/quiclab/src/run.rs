@@ -208,7 +208,7 @@ fn plan<'a>(
     }
     if let Some(other) = arguments.testbed.as_deref().filter(|name| *name != SIMULATOR) {
         bail!(
-            "{name}: found a scenario of models with --testbed {other}, expected --testbed {SIMULATOR}\n\
+            "{name}: found a scenario file with --testbed {other}, expected --testbed {SIMULATOR}\n\
              hint: a file with [workload] and [stack] instead of [flows] runs real stacks"
         );
     }
@@ -272,7 +272,10 @@ pub fn read_text(path: &Path) -> Result<String> {
     match String::from_utf8(bytes) {
         Ok(text) => Ok(text),
         Err(error) => {
-            bail!("{name}: found bytes at offset {} that are not UTF-8, expected TOML", error.utf8_error().valid_up_to())
+            bail!(
+                "{name}: found bytes at offset {} that are not UTF-8, expected TOML",
+                error.utf8_error().valid_up_to()
+            )
         }
     }
 }
