@@ -146,10 +146,9 @@ fn tap(interface: u32, tap: &TapReport) -> TapSeen {
     }
 }
 
-/// The agent's sentences begin with the role.
+/// The agent's sentences begin with the role, or with the name of a file in the role's folder.
 fn lost_log(text: &str) -> LostLog {
-    match text.strip_prefix("client: ") {
-        Some(what) => LostLog { role: Role::Client, what: what.to_owned() },
-        None => LostLog { role: Role::Server, what: text.strip_prefix("server: ").unwrap_or(text).to_owned() },
-    }
+    let role = if text.starts_with("client") || text.starts_with("download/") { Role::Client } else { Role::Server };
+    let what = ["server: ", "client: "].iter().find_map(|prefix| text.strip_prefix(prefix)).unwrap_or(text);
+    LostLog { role, what: what.to_owned() }
 }
