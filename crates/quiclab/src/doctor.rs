@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(summary(&[there()]), "this machine can run everything; no root is needed for runs");
         let optional = summary(&[there(), no_java()]);
         assert!(!optional.contains("can run everything"), "{optional}");
-        assert!(optional.ends_with("it is needed only for building the stack kwik"), "{optional}");
+        assert!(optional.ends_with("needed only for building the stack kwik"), "{optional}");
         let missing = summary(&[bad("QEMU", "not found".to_owned(), "apt-get install qemu".to_owned()), no_java()]);
         assert_eq!(missing, "1 required thing is missing or too small: QEMU");
         let table = table(&[there(), no_java()]);

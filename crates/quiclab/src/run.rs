@@ -208,7 +208,7 @@ fn plan<'a>(
     }
     if let Some(other) = arguments.testbed.as_deref().filter(|name| *name != SIMULATOR) {
         bail!(
-            "{name}: found a scenario of models with --testbed {other}, expected --testbed {SIMULATOR}\n\
+            "{name}: found a scenario file with --testbed {other}, expected --testbed {SIMULATOR}\n\
              hint: a file with [workload] and [stack] instead of [flows] runs real stacks"
         );
     }

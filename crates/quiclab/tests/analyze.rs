@@ -278,7 +278,7 @@ fn what_is_no_capture_is_refused_with_its_place() {
     assert!(refused(Made::new(b"").path().as_path()).contains("byte 0: the file is empty"));
     assert!(refused(Made::new(b"<html></html>").path().as_path()).contains("byte 0: found"));
     let folder = tempfile::tempdir().unwrap();
-    assert!(refused(folder.path()).contains("found a directory"));
+    assert!(refused(folder.path()).contains("found a folder"));
     // A block of 300 MB: its length is damaged, whatever follows.
     let mut block = fs::read(capture("quiche.pcapng")).unwrap();
     let at = u32::from_le_bytes(block[4..8].try_into().unwrap()) as usize;
