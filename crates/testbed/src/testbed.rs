@@ -51,7 +51,24 @@ pub trait Testbed: Debug + Send + Sync {
         foreign_setting(&run.settings, self.name())
     }
 
-    /// True where `run` or [`Testbed::build`] would find a build of exactly this source in the cache.
+    /// Looks for what this machine must have whatever is run, before anything is built.
+    ///
+    /// # Errors
+    /// What is missing, with how to get it.
+    fn check_machine(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Makes those things that `run` needs whatever its stacks are, such as a kernel. Called while stacks are being built;
+    /// [`Testbed::prepare`] makes them too where it finds them missing.
+    ///
+    /// # Errors
+    /// As [`Testbed::prepare`].
+    fn prepare_early(&self, _supplies: &Supplies, _run: &Run) -> Result<()> {
+        Ok(())
+    }
+
+    /// True where [`Testbed::build`] would find a build of exactly this source in the cache.
     ///
     /// # Errors
     /// Where the source cannot be read.

@@ -64,16 +64,18 @@ impl Testbed for VirtualMachines {
         Ok(built)
     }
 
+    fn check_machine(&self) -> Result<()> {
+        qemu_version()?;
+        agent().map(drop)
+    }
+
+    fn prepare_early(&self, supplies: &Supplies, run: &Run) -> Result<()> {
+        self.make_guest(supplies, run).map(drop)
+    }
+
     fn prepare(&self, supplies: &Supplies, run: &Run, manifests: Manifests, host: &Host) -> Result<()> {
         let name = guest_name(run);
-        let known = lock(&self.guests).get(&name).cloned();
-        let vm = match known {
-            Some(vm) => vm,
-            None => {
-                let vm = make_guest(supplies, run)?;
-                lock(&self.guests).entry(name.clone()).or_insert(vm).clone()
-            }
-        };
+        let vm = self.make_guest(supplies, run)?;
         let stacks = self.stacks.of(run)?;
         vm.prepare(run, stacks.sides(manifests), host, &mut |size| {
             supplies.say(&format!("booting a guest of {} MiB with kernel {name} (once; some 10 s)", size.memory_mib));
@@ -90,6 +92,19 @@ impl Testbed for VirtualMachines {
 }
 
 impl VirtualMachines {
+    /// The guest of a run, made where nobody has asked for it yet.
+    fn make_guest(&self, supplies: &Supplies, run: &Run) -> Result<Vm> {
+        let name = guest_name(run);
+        let known = lock(&self.guests).get(&name).cloned();
+        match known {
+            Some(vm) => Ok(vm),
+            None => {
+                let vm = make_guest(supplies, run)?;
+                Ok(lock(&self.guests).entry(name).or_insert(vm).clone())
+            }
+        }
+    }
+
     fn guest(&self, run: &Run) -> Result<Vm> {
         lock(&self.guests).get(&guest_name(run)).cloned().context("the guest of the run was not prepared")
     }
