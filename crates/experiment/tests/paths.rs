@@ -70,12 +70,12 @@ fn the_short_form_of_the_bottleneck_and_its_lists_are_the_same_stages() {
         name = "quiche"
         [path]
         to_client = [
-            { stage = "queue", discipline = "netem", delay = "20 ms", limit_packets = 143 },
+            { stage = "queue", name = "delay", discipline = "netem", delay = "20 ms", limit_packets = 143 },
             { stage = "rate", rate = "40 Mbit/s", burst = "1535 B" },
         ]
         to_server = [
             { stage = "loss", name = "drops", model = "list", packets = [3, 5] },
-            { stage = "queue", name = "line", discipline = "netem", delay = "20 ms", limit_packets = 1000 },
+            { stage = "queue", name = "delay", discipline = "netem", delay = "20 ms", limit_packets = 1000 },
         ]
     "#;
     let long = only(plan(&with(long)).unwrap());
@@ -90,7 +90,7 @@ fn the_default_path_is_the_published_bottleneck() {
     assert_eq!(
         tables,
         [
-            "delay = \"20 ms\"\ndiscipline = \"netem\"\nlimit_packets = 143\nname = \"queue\"\nstage = \"queue\"\n",
+            "delay = \"20 ms\"\ndiscipline = \"netem\"\nlimit_packets = 143\nname = \"delay\"\nstage = \"queue\"\n",
             "burst = \"1535 B\"\nname = \"rate\"\nrate = \"40 Mbit/s\"\nstage = \"rate\"\n",
         ]
     );

@@ -28,7 +28,7 @@ use quiclab_wire::{CaptureWriter, Direction, PacketToWrite, TapDescription};
 use crate::{
     contract::{SERVER_PORT, contents_seed, file_names},
     hash,
-    vm::observed::observed,
+    vm::{observed::observed, path::StageNames},
 };
 
 /// The endpoints' TLS secrets, in a record.
@@ -124,11 +124,11 @@ pub struct Results {
 }
 
 impl Results {
-    /// Finds the results in the slot.
+    /// Finds the results in the slot, of a run whose path has stages of these names.
     ///
     /// # Errors
     /// Where there are none, or they make no sense.
-    pub fn open(path: &Path) -> Result<Self, SlotError> {
+    pub fn open(path: &Path, names: &StageNames) -> Result<Self, SlotError> {
         let mut file = File::open(path)?;
         let available = file.metadata()?.len();
         let json = slot::read_json(&mut file, RESULTS_MAGIC, available)?;
@@ -144,7 +144,7 @@ impl Results {
                 });
             }
         }
-        let mut observed = observed(&manifest.report);
+        let mut observed = observed(&manifest.report, names);
         let strange = manifest.blobs.iter().filter_map(|blob| {
             let role = role_of(&blob.name).filter(|_| !is_plain(&blob.name))?;
             let what = format!("the log file {:?} is not kept: its name leads out of the record", blob.name);

@@ -16,6 +16,7 @@ use quiclab_units::ByteCount;
 use super::{
     machine::{Needs, RoleFiles, Size},
     orders,
+    path::StageNames,
     state::{Guest, RunFiles},
 };
 use crate::{
@@ -96,7 +97,8 @@ impl Vm {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).context("console"),
             _ => Ok(()),
         };
-        let results = match Results::open(&slot_path) {
+        let names = StageNames::of(&run.settings).map_err(anyhow::Error::msg)?;
+        let results = match Results::open(&slot_path, &names) {
             Ok(results) if end.status.code() == Some(POWER_OFF_STATUS) => results,
             other => {
                 let why = other.err().map(|error| format!("; {error}")).unwrap_or_default();

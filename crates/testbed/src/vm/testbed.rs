@@ -9,12 +9,13 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{
-    PATCHED_KERNEL,
+    PATCHED_KERNEL, foreign_setting,
     run::{Run, Versions},
 };
 
 use super::{
-    kernel::Kernel, kernel_build::Recipe, kernel_module::with_modules, machine::qemu_version, run::Vm, state::Guest,
+    kernel::Kernel, kernel_build::Recipe, kernel_module::with_modules, machine::qemu_version, path, run::Vm,
+    state::Guest,
 };
 use crate::{
     perform::Host,
@@ -51,6 +52,10 @@ impl Testbed for VirtualMachines {
 
     fn runs_images(&self) -> bool {
         true
+    }
+
+    fn refuse(&self, run: &Run) -> Option<String> {
+        foreign_setting(&run.settings, self.name()).or_else(|| path::compile(&run.settings).err())
     }
 
     fn is_built(&self, supplies: &Supplies, source: &Source) -> Result<bool> {
