@@ -196,7 +196,7 @@ fn files_that_cannot_be_read_or_understood_are_named() {
     let message = plan_beside(&include("paths/slow.trace"), &[]).unwrap_err();
     assert!(message.contains("paths/slow.trace: "), "{message}");
     let message = plan(&with(&include("paths/slow.toml"))).unwrap_err().to_string();
-    assert!(message.contains("no file can be named here"), "{message}");
+    assert!(message.contains("a file cannot be named here"), "{message}");
     let traced = "[stack]\nname = \"quiche\"\n[path]\nto_server = [{ stage = \"delay_trace\", file = \"delays\", length = \"1 s\" }]";
     let run = only(plan_beside(traced, &[]).unwrap());
     let steps = run.settings.path.stages_to_server()[0].write()["steps"].to_string();

@@ -108,9 +108,9 @@ fn what_is_refused_in_a_file_is_refused_here() {
             "\"1 Mbit/s\"\nother = 3",
             "path.rate: found \"\\\"1 Mbit/s\\\"\\nother = 3\", expected one value",
         ),
-        ("seed", "3", "seed: found a key of the top of the file, expected a setting"),
+        ("seed", "3", "seed: found a top-level key, expected a setting"),
         ("path", "3", "path: found a section, expected a setting\nhint: one of path.ip, path.rate, "),
-        ("matrix", "[]", "matrix: found a key of the top of the file"),
+        ("matrix", "[]", "matrix: found a top-level key"),
     ] {
         let found = error(FILE, &[(key, text)]);
         assert!(found.starts_with(&format!("x.toml: --set {expected}")), "{key}={text}: {found}");
@@ -123,17 +123,17 @@ fn what_is_refused_in_a_file_is_refused_here() {
 fn a_setting_that_a_stack_does_not_claim_names_stack_value_and_claims() {
     assert_eq!(
         error(FILE, &[("stack.congestion_control", "copa"), ("stack.name", "quic-go")]),
-        "x.toml: --set stack.congestion_control: found \"copa\", which quic-go does not do; expected one of \"cubic\""
+        "x.toml: --set stack.congestion_control: found \"copa\", which quic-go does not support; expected one of \"cubic\""
     );
     // A file that wants unclaimed combinations left out is left with none.
     let lines = format!("unclaimed = \"leave out\"\n{FILE}");
     assert_eq!(
         error(&lines, &[("stack.congestion_control", "copa"), ("stack.name", "quic-go")]),
-        "x.toml: --set stack.congestion_control: found \"copa\", which quic-go does not do; expected one of \"cubic\""
+        "x.toml: --set stack.congestion_control: found \"copa\", which quic-go does not support; expected one of \"cubic\""
     );
     let several = error(&lines, &[("stack.congestion_control", "copa"), ("stack.name", "quic-go,ngtcp2")]);
-    assert!(several.starts_with("x.toml: matrix: found no combination that its stacks claim"), "{several}");
-    assert!(several.contains("found \"copa\", which quic-go does not do; expected one of \"cubic\" (2 "), "{several}");
+    assert!(several.starts_with("x.toml: matrix: found no combination that the stacks claim"), "{several}");
+    assert!(several.contains("found \"copa\", which quic-go does not support; expected one of \"cubic\" (2 "), "{several}");
     assert!(several.contains("found \"copa\", which ngtcp2 does not do"), "{several}");
     assert_eq!(
         error(FILE, &[("stack.name", "ngtcp")]),

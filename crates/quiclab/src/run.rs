@@ -272,7 +272,10 @@ pub fn read_text(path: &Path) -> Result<String> {
     match String::from_utf8(bytes) {
         Ok(text) => Ok(text),
         Err(error) => {
-            bail!("{name}: found bytes at offset {} that are not UTF-8, expected TOML", error.utf8_error().valid_up_to())
+            bail!(
+                "{name}: found bytes at offset {} that are not UTF-8, expected TOML",
+                error.utf8_error().valid_up_to()
+            )
         }
     }
 }
