@@ -118,6 +118,10 @@ stacks: stacks-setup build ## build every stack: about 20 minutes on 2 cores wit
 kernel: kernel-setup build ## build kernel 6.1-paced, with paced segmentation offload: 5 to 12 minutes on 2 cores
 	$(QUICLAB) kernel build
 
+.PHONY: test-kernel
+test-kernel: test-setup kernel ## the tests that need kernel 6.1-paced, which make test skips: 5 minutes, and the time to build it
+	cargo test --release -p quiclab --test paced --test kernel -- --ignored
+
 .PHONY: check-stacks
 check-stacks: stacks ## check the claims of every stack in virtual machines: about 20 minutes on 2 cores
 	$(QUICLAB) stacks check -j $(JOBS)

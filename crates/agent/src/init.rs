@@ -28,7 +28,8 @@ use self::{device::Device, images::RoleDevices, settings::WholeMachine};
 use crate::{
     root::{make_shared, mount_new},
     run,
-    topology::{Settling, Topology},
+    settling::Settling,
+    topology::Topology,
 };
 
 /// The NVDIMMs, in the order in which the testbed plugs them in.

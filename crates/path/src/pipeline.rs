@@ -173,6 +173,15 @@ impl<P> Pipeline<P> {
         self.stages.iter().map(|placed| (&*placed.name, Account { waiting: placed.stage.backlog(), ..placed.account }))
     }
 
+    /// The same with what implements each stage: name, [`Stage::name`], account.
+    pub fn stages(&self) -> impl Iterator<Item = (&str, &'static str, Account)> {
+        self.stages
+            .iter()
+            .map(|placed| placed.stage.name())
+            .zip(self.accounts())
+            .map(|(kind, (name, account))| (name, kind, account))
+    }
+
     /// Lets every stage do what is due by `now`, each at its own time.
     fn work_until(&mut self, now: Time) {
         loop {

@@ -305,13 +305,8 @@ fn transfer(run: &Run) -> Result<Transfer> {
         queue: SendQueue::Direct,
     };
     Ok(Transfer {
-        rate: path.rate.try_into().context("path.rate")?,
-        burst_bytes: path.burst.as_bytes(),
-        delay_to_client: path.delay_to_client,
-        queue_limit_packets: path.queue_limit_packets.into(),
-        delay_to_server: path.delay_to_server,
-        return_limit_packets: path.return_limit_packets.into(),
-        drops_to_server: path.drops_to_server.iter().map(|number| u64::from(*number)).collect(),
+        to_client: path.stages_to_client(),
+        to_server: path.stages_to_server(),
         is_ipv6: path.ip == IpVersion::V6,
         server: HostSettings { queue, receive_coalescing: hosts.receive_coalescing, ..client.clone() },
         client,
