@@ -56,7 +56,7 @@ fn too_few_settings_leave_it_open_what_is_meant() {
 fn mistakes_are_told_with_their_place() {
     for (lines, expected) in [
         ("metric = \"m\"\nabove = 1\n", "x.toml:5:1: expect.claim: missing; expected the expectation, in words"),
-        ("claim = \"c\"\nabove = 1\n", "x.toml:5:1: expect.metric: found nothing, expected the name of a metric"),
+        ("claim = \"c\"\nabove = 1\n", "x.toml:5:1: expect.metric: missing; expected the name of a metric"),
         (
             "claim = \"c\"\nmetric = \"m\"\n",
             "x.toml:5:1: expect: found none of at_least, at_most, above and below, expected one",

@@ -82,7 +82,7 @@ fn what_the_stacks_cannot_do() {
     }
     assert_eq!(
         error(""),
-        "x.toml: stack.name: found nothing, expected one of ngtcp2, quic-go, quiche, quiche-0.24, tcp-tls\n\
+        "x.toml: stack.name: missing; expected one of ngtcp2, quic-go, quiche, quiche-0.24, tcp-tls\n\
          hint: add [stack] name = \"...\", or \"stack.name\" = [...] to [matrix]"
     );
     // The place is that of the value in the matrix to blame.

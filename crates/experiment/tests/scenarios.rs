@@ -159,7 +159,7 @@ fn mistakes_are_told_with_place_found_and_expected() {
         ),
         (
             "[flows]\n[[figure]]\ntitle = \"T\"\n",
-            "x.toml:4:1: figure.y: found nothing, expected the name of a metric, or a list of them",
+            "x.toml:4:1: figure.y: missing; expected the name of a metric, or a list of them",
         ),
         ("[flows]\n[stack]\nname = \"quiche\"\n", "x.toml:4:2: stack: found a key that does not exist"),
         (

@@ -134,7 +134,7 @@ fn a_setting_that_a_stack_does_not_claim_names_stack_value_and_claims() {
     let several = error(&lines, &[("stack.congestion_control", "copa"), ("stack.name", "quic-go,ngtcp2")]);
     assert!(several.starts_with("x.toml: matrix: found no combination that the stacks claim"), "{several}");
     assert!(several.contains("found \"copa\", which quic-go does not support; expected one of \"cubic\" (2 "), "{several}");
-    assert!(several.contains("found \"copa\", which ngtcp2 does not do"), "{several}");
+    assert!(several.contains("found \"copa\", which ngtcp2 does not support"), "{several}");
     assert_eq!(
         error(FILE, &[("stack.name", "ngtcp")]),
         "x.toml: --set stack.name: found \"ngtcp\", expected one of ngtcp2, quic-go, quiche, quiche-0.24, tcp-tls\n\
@@ -163,7 +163,7 @@ fn a_scenario_takes_settings_as_well() {
         (
             "flows.rtt",
             "40 ms",
-            "--set flows.rtt: found a setting that each group of flows has for itself, expected flows.a.rtt or flows.b.rtt",
+            "--set flows.rtt: found a setting that each group of flows sets separately, expected flows.a.rtt or flows.b.rtt",
         ),
         (
             "path.rate",
