@@ -58,10 +58,10 @@ pub(crate) fn reap(child: &Child, options: i32) -> io::Result<Option<End>> {
 /// An exit status in words, with what a signal probably means.
 pub fn describe(status: ExitStatus) -> String {
     match status.signal() {
-        Some(libc::SIGBUS) => "ended by SIGBUS: most likely the disk is full\nhint: free some space, or use --out and \
+        Some(libc::SIGBUS) => "killed by SIGBUS: the disk is probably full\nhint: free some space, or use --out and \
                                QUICLAB_CACHE to move to another disk"
             .to_owned(),
-        Some(signal) => format!("ended by signal {signal}"),
+        Some(signal) => format!("killed by signal {signal}"),
         None => format!("ended with {status}"),
     }
 }

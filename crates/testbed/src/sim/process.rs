@@ -84,7 +84,7 @@ pub(super) enum ProcessError {
     #[error("{}", describe(*.0))]
     Ended(ExitStatus),
     /// It does not answer.
-    #[error("it did not answer within {} s of this machine's time", ANSWER_PATIENCE.as_secs())]
+    #[error("it did not answer within {} s of real time", ANSWER_PATIENCE.as_secs())]
     Hanging,
     /// It answers nonsense.
     #[error("its answer: {0}")]
@@ -253,7 +253,7 @@ fn wait(descriptor: BorrowedFd, flags: PollFlags) -> io::Result<()> {
 
 fn order(now: Time, arrived: &[Datagram]) -> Result<Vec<u8>, ProcessError> {
     let count = u16::try_from(arrived.len()).map_err(|_| {
-        ProcessError::Answer(format!("it let {} datagrams wait, expected at most 65535", arrived.len()))
+        ProcessError::Answer(format!("it has {} datagrams waiting, expected at most 65535", arrived.len()))
     })?;
     let mut bytes = vec![0; 4];
     bytes.extend(now.as_nanos().to_le_bytes());
@@ -295,7 +295,7 @@ fn answer(bytes: &[u8]) -> Result<Answer, ProcessError> {
     }
     if !parts.0.is_empty() {
         return Err(ProcessError::Answer(format!(
-            "found {} bytes behind its last buffer, expected none",
+            "found {} bytes after its last buffer, expected none",
             parts.0.len()
         )));
     }

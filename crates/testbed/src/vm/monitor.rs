@@ -93,7 +93,7 @@ impl Qemu {
     pub fn execute(&mut self, command: &str, arguments: Value) -> Result<Value> {
         let request = json!({ "execute": command, "arguments": arguments });
         writeln!(self.input, "{request}")
-            .with_context(|| format!("QEMU does not take {command}: {}", self.last_words()))?;
+            .with_context(|| format!("QEMU does not accept {command}: {}", self.last_words()))?;
         let answer =
             self.wait_for(command, |message| message.get("return").is_some() || message.get("error").is_some())?;
         if let Some(error) = answer.get("error") {
@@ -158,7 +158,7 @@ impl Qemu {
                 }
                 Err(RecvTimeoutError::Timeout) => self.check()?,
                 Err(RecvTimeoutError::Disconnected) => {
-                    bail!("QEMU ended while {what} was waited for: {}", self.last_words())
+                    bail!("QEMU ended while waiting for {what}: {}", self.last_words())
                 }
             }
         }

@@ -134,7 +134,7 @@ pub fn kernel(supplies: &Supplies, name: &str) -> Result<Kernel> {
         return paced_kernel(supplies)?.built(&supplies.cache);
     }
     if Kernel::find(&supplies.cache, name).is_none() {
-        supplies.say(&format!("getting kernel {name} from the package archive (once)"));
+        supplies.say(&format!("fetching kernel {name} from the package archive (once)"));
     }
     Kernel::prepare(&supplies.cache, name)
 }
@@ -154,7 +154,7 @@ pub fn paced_kernel(supplies: &Supplies) -> Result<Recipe> {
 pub fn agent() -> Result<PathBuf> {
     let path = env::current_exe().context("this program's own path")?.with_file_name("quiclab-agent");
     if !path.is_file() {
-        bail!("{}: not found\nhint: cargo build --release makes it next to quiclab", path.display());
+        bail!("{}: not found\nhint: cargo build --release builds it next to quiclab", path.display());
     }
     Ok(path)
 }
