@@ -208,7 +208,7 @@ fn plan<'a>(
     }
     if let Some(other) = arguments.testbed.as_deref().filter(|name| *name != SIMULATOR) {
         bail!(
-            "{name}: found a scenario of models with --testbed {other}, expected --testbed {SIMULATOR}\n\
+            "{name}: found a scenario file with --testbed {other}, expected --testbed {SIMULATOR}\n\
              hint: a file with [workload] and [stack] instead of [flows] runs real stacks"
         );
     }
@@ -230,7 +230,7 @@ fn overrides(arguments: &RunArguments) -> Overrides {
 /// # Errors
 /// What is wrong with the file.
 pub fn plan_transfers(file: &str, text: &str, arguments: &RunArguments, laboratory: &Laboratory) -> Result<Plan> {
-    let experiment = Experiment::parse(file, text, arguments.profile.as_deref())?;
+    let experiment = Experiment::parse_beside(file, text, arguments.profile.as_deref(), crate::beside::read)?;
     for expectation in &experiment.expectations {
         if Metrics::default().value(&expectation.metric).is_none() {
             bail!(
@@ -259,7 +259,7 @@ pub fn plan_transfers(file: &str, text: &str, arguments: &RunArguments, laborato
 /// # Errors
 /// Where it cannot be read, is no text, or says something that is not allowed.
 pub fn read_experiment(path: &Path, profile: Option<&str>) -> Result<Experiment> {
-    Ok(Experiment::parse(&path.display().to_string(), &read_text(path)?, profile)?)
+    Ok(Experiment::parse_beside(&path.display().to_string(), &read_text(path)?, profile, crate::beside::read)?)
 }
 
 /// The text of an experiment file.
@@ -272,7 +272,10 @@ pub fn read_text(path: &Path) -> Result<String> {
     match String::from_utf8(bytes) {
         Ok(text) => Ok(text),
         Err(error) => {
-            bail!("{name}: found bytes at offset {} that are not UTF-8, expected TOML", error.utf8_error().valid_up_to())
+            bail!(
+                "{name}: found bytes at offset {} that are not UTF-8, expected TOML",
+                error.utf8_error().valid_up_to()
+            )
         }
     }
 }

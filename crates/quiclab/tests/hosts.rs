@@ -57,7 +57,12 @@ fn the_maximum_rate_of_fq_holds_the_server_back() {
     let runs = performed(&bench, "fq_maximum_rate");
     let goodput = |key: &str| runs[key].1["metrics"]["goodput_wire_bps"].as_f64().unwrap();
     // FQ counts frames, and lets the handshake and the first quantum of bytes pass at once.
-    assert!(goodput("8 Mbit/s") < 8.5e6 && goodput("default") > 10e6, "{} and {}", goodput("8 Mbit/s"), goodput("default"));
+    assert!(
+        goodput("8 Mbit/s") < 8.5e6 && goodput("default") > 10e6,
+        "{} and {}",
+        goodput("8 Mbit/s"),
+        goodput("default")
+    );
     let fq = |key: &str| {
         let queue = &runs[key].0["server"]["queues"][0];
         assert_eq!(queue["kind"], "fq");
@@ -107,7 +112,8 @@ fn a_stack_whose_packets_etf_drops_is_told_why_it_failed() {
     );
     let told = said(&mut bench.run(TEST_STACKS, "out", &[]));
     assert_eq!(told.status, Some(1), "{}", told.errors);
-    for part in ["etf at the server dropped", "and let 0 through", "it drops what has no send time on its clock"] {
+    for part in ["etf at the server dropped", "and passed 0", "it drops packets without a send time on its clock"]
+    {
         assert!(told.errors.contains(part), "lacks {part:?}: {}", told.errors);
     }
     // FQ sends what has no time at once; the run says that nobody knows what was planned.
