@@ -162,7 +162,7 @@ pub fn default_testbed() -> Arc<dyn Testbed> {
 pub fn testbed_of(versions: &Versions) -> Result<Arc<dyn Testbed>> {
     match versions.get(TESTBED_VERSION) {
         Some(name) => testbed(name).map_err(|error| {
-            error.context("versions: the record was made on a testbed that this version of quiclab does not have")
+            error.context("versions: the record was made on a testbed that this version of quiclab does not know")
         }),
         None => bail!("versions.{TESTBED_VERSION}: missing; expected one of {}", names().join(", ")),
     }

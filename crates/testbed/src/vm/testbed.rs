@@ -9,12 +9,13 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{
-    PATCHED_KERNEL,
+    PATCHED_KERNEL, foreign_setting,
     run::{Run, Versions},
 };
 
 use super::{
-    kernel::Kernel, kernel_build::Recipe, kernel_module::with_modules, machine::qemu_version, run::Vm, state::Guest,
+    kernel::Kernel, kernel_build::Recipe, kernel_module::with_modules, machine::qemu_version, path, run::Vm,
+    state::Guest,
 };
 use crate::{
     perform::Host,
@@ -51,6 +52,10 @@ impl Testbed for VirtualMachines {
 
     fn runs_images(&self) -> bool {
         true
+    }
+
+    fn refuse(&self, run: &Run) -> Option<String> {
+        foreign_setting(&run.settings, self.name()).or_else(|| path::compile(&run.settings).err())
     }
 
     fn is_built(&self, supplies: &Supplies, source: &Source) -> Result<bool> {
@@ -129,7 +134,7 @@ pub fn kernel(supplies: &Supplies, name: &str) -> Result<Kernel> {
         return paced_kernel(supplies)?.built(&supplies.cache);
     }
     if Kernel::find(&supplies.cache, name).is_none() {
-        supplies.say(&format!("getting kernel {name} from the package archive (once)"));
+        supplies.say(&format!("fetching kernel {name} from the package archive (once)"));
     }
     Kernel::prepare(&supplies.cache, name)
 }
@@ -149,7 +154,7 @@ pub fn paced_kernel(supplies: &Supplies) -> Result<Recipe> {
 pub fn agent() -> Result<PathBuf> {
     let path = env::current_exe().context("this program's own path")?.with_file_name("quiclab-agent");
     if !path.is_file() {
-        bail!("{}: not found\nhint: cargo build --release makes it next to quiclab", path.display());
+        bail!("{}: not found\nhint: cargo build --release builds it next to quiclab", path.display());
     }
     Ok(path)
 }
