@@ -45,7 +45,8 @@ fn a_broken_endpoint_is_shown_with_its_last_words_and_only_its_first_transfer_is
     command.args(["stacks", "check", "broken", "--stacks", TEST_STACKS, "--stack"]).arg(&stack).arg("--out").arg(&out);
     let told = said(&mut command);
     assert_eq!(told.status, Some(1), "{}\n{}", told.output, told.errors);
-    for part in ["FAIL broken: a file arrives complete", "| cannot find libmissing.so.3", "other claims were not tried"] {
+    for part in ["FAIL broken: a file arrives complete", "| cannot find libmissing.so.3", "other claims were not tried"]
+    {
         assert!(told.output.contains(part), "no {part:?} in\n{}", told.output);
     }
     assert!(told.errors.contains("hint: quiclab stacks try ") && told.errors.contains("/broken"), "{}", told.errors);

@@ -125,11 +125,7 @@ fn too_many_flows_fail_and_do_not_fill_the_memory() {
 fn models_run_in_the_simulator_only() {
     let told = run(&Bench::new(SMALL), "out", &["--testbed", "vm"]);
     assert_eq!(told.status, Some(125));
-    assert!(
-        told.errors.contains("found a scenario file with --testbed vm, expected --testbed sim"),
-        "{}",
-        told.errors
-    );
+    assert!(told.errors.contains("found a scenario file with --testbed vm, expected --testbed sim"), "{}", told.errors);
 }
 
 #[test]
