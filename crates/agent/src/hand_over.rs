@@ -99,7 +99,7 @@ impl Finished<'_> {
 /// Paths of an endpoint's log files below its folder; notes what is not among them.
 fn logs(folder: &Path, limit_bytes: u64, lost: &mut Vec<String>) -> Vec<PathBuf> {
     if statvfs(folder).is_ok_and(|facts| facts.blocks_available() == 0) {
-        lost.push(format!("the folder of logs is full at {limit_bytes} bytes, and what came later is missing"));
+        lost.push(format!("the log folder is full at {limit_bytes} bytes; later output is missing"));
     }
     let files = files_below(folder).unwrap_or_else(|error| {
         lost.push(format!("the logs cannot be read: {error}"));
@@ -107,7 +107,7 @@ fn logs(folder: &Path, limit_bytes: u64, lost: &mut Vec<String>) -> Vec<PathBuf>
     });
     let (kept, left_out) = chosen(files);
     if left_out > 0 {
-        lost.push(format!("{left_out} of {} log files are not kept", kept.len() + left_out));
+        lost.push(format!("{left_out} of {} log files were not kept", kept.len() + left_out));
     }
     kept
 }

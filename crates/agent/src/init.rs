@@ -60,7 +60,7 @@ pub fn main() -> Result<()> {
         eprintln!("quiclab-agent: {error:#}");
     }
     let _ = machine::power_off();
-    unreachable!("the machine goes on after it was powered off");
+    unreachable!("the machine continues to run after it was powered off");
 }
 
 /// Mounts, modules, namespaces: everything that no setting changes.

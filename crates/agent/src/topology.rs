@@ -168,7 +168,10 @@ impl Topology {
             Ok(list)
         };
         let installed = self.wire.inside(install);
-        installed.map(Some).context("path.drops_to_server: dropping packets by number; hint: path.drops_to_server = []")
+        installed.map(Some).context(
+            "path.drops_to_server: cannot drop packets by number; hint: path.drops_to_server \
+                                     = []",
+        )
     }
 }
 

@@ -108,7 +108,7 @@ impl<P> Pipeline<P> {
 
     fn of(stages: Vec<(Cow<'static, str>, Box<dyn Stage<P>>)>) -> Self {
         for (index, (name, _)) in stages.iter().enumerate() {
-            assert!(stages[..index].iter().all(|(other, _)| other != name), "two stages of the name {name}");
+            assert!(stages[..index].iter().all(|(other, _)| other != name), "two stages named {name}");
         }
         let mut rest = Duration::ZERO;
         let mut placed: Vec<_> = stages

@@ -3,6 +3,7 @@
 mod ab;
 mod analyze;
 mod analyze_plans;
+mod beside;
 mod check;
 mod cli;
 mod compare;

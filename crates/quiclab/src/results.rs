@@ -294,7 +294,8 @@ impl Results {
         }
         if not_run > 0 {
             eprintln!(
-                "quiclab: {}: {not_run} of {all} runs have no record and count nowhere\nhint: the command that made them performs the missing ones: {}",
+                "quiclab: {}: {not_run} of {all} runs have no record and are not counted\nhint: the original command \
+                 performs the missing ones: {}",
                 self.folder.display(),
                 index.command
             );

@@ -122,6 +122,16 @@ fn a_published_capture_gives_the_published_numbers() {
 }
 
 #[test]
+fn the_reference_page_describes_the_version_of_the_json() {
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/analyze.md")).unwrap();
+    let version = json(&[PUBLISHED])["schema"].as_u64().unwrap();
+    assert!(page.contains(&format!("| `schema` | {version}: ")), "schema {version} is not that of the page");
+    let versions: Vec<&str> =
+        page.lines().filter(|line| line.starts_with("| ") && line.as_bytes()[2].is_ascii_digit()).collect();
+    assert!(versions.last().unwrap().starts_with(&format!("| {version} | ")), "no row for schema {version}");
+}
+
+#[test]
 fn every_protocol_has_a_handshake_losses_and_rtt() {
     for (name, protocol) in [("quiche", "quic"), ("ngtcp2", "quic"), ("quic-go", "quic"), ("tcp-tls", "tcp")] {
         let json = json(&[text(&capture(&format!("{name}.pcapng")))]);

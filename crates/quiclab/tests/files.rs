@@ -33,7 +33,7 @@ fn a_wrong_unit_is_named_with_what_is_allowed() {
 #[test]
 fn text_that_is_no_toml_is_told_with_its_place() {
     let errors = refused("name = \"x\"\ntitle = [\n");
-    assert!(errors.contains("FILE:") && errors.contains("this is no TOML"), "{errors}");
+    assert!(errors.contains("FILE:") && errors.contains("this is not TOML"), "{errors}");
 }
 
 #[test]

@@ -168,7 +168,7 @@ impl Laboratory {
         let source = self.supplies.source(name)?;
         let version = &source.manifest.version;
         if again {
-            self.supplies.say(&format!("building {name} {version} again (up to some minutes)"));
+            self.supplies.say(&format!("rebuilding {name} {version} (up to some minutes)"));
         } else if !self.testbed.is_built(&self.supplies, source)? {
             self.supplies.say(&format!("building {name} {version} (once; up to some minutes)"));
         }
@@ -303,7 +303,7 @@ impl Laboratory {
             let kept = keep_failure(target, &draft, &run_file, attempt.observed.as_ref(), &failure);
             return Err(PerformError::Run { failure, kept: Some(kept.map_err(anyhow::Error::from)?) });
         }
-        let observed = attempt.observed.context("the testbed says nothing of a run that did not fail")?;
+        let observed = attempt.observed.context("the testbed reports no failure")?;
         let (record, metrics) = draft.finish_transfer(&run_file, &observed).map_err(anyhow::Error::from)?;
         // An earlier attempt's remains would only confuse.
         let kept = failures.join(name);

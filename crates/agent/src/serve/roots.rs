@@ -107,7 +107,7 @@ fn root(
     }
     // A mount, because the folder around it is read-only.
     mount(Some(hosts), &root.outside("/etc/hosts"), None::<&str>, MsFlags::MS_BIND, None::<&str>)
-        .context("/etc/hosts: putting the names of the endpoints in its place")?;
+        .context("/etc/hosts: replacing it with the names of the endpoints")?;
     make_read_only(root.folder(), 0)?;
     Ok(root)
 }

@@ -110,7 +110,7 @@ impl SimulatedResults {
         let read = |(number, line): (usize, &str)| {
             let run: SimulatedRun = serde_json::from_str(line).with_context(|| {
                 format!(
-                    "{}:{}: found no simulated run\nhint: remove the file, and the same command makes all runs again",
+                    "{}:{}: found no simulated run\nhint: remove the file, and the same command repeats all runs",
                     path.display(),
                     number + 1
                 )

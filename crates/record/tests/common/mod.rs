@@ -1,5 +1,7 @@
 //! A small record of a transfer, from the first schemas.
 
+#![allow(dead_code)]
+
 use std::path::{Path, PathBuf};
 
 /// Its name.

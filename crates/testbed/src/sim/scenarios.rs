@@ -66,7 +66,7 @@ pub enum SimulateError {
     Scenario(#[from] ScenarioError),
     /// It took too long, which no other machine can be asked to repeat.
     #[error(
-        "gave up after {limit} of this machine's time\nhint: raise scenario.time_limit, or simulate less time or fewer flows"
+        "stopped after {limit} of real time\nhint: raise scenario.time_limit, or simulate less time or fewer flows"
     )]
     TimeLimit {
         /// `scenario.time_limit`.

@@ -165,9 +165,13 @@ impl Transferring<'_> {
         failure = failure.or(match outcome.end {
             End::Done => self.wrong_file()?,
             End::Timeout => Some(RunFailure::ClientTimeout(settings.workload.timeout.to_string())),
-            End::Stuck => Some(RunFailure::Simulation("both endpoints wait, and nothing is on its way".to_owned())),
+            End::Stuck => Some(RunFailure::Simulation(
+                "both endpoints are waiting and no packet is in \
+                                                       transit"
+                    .to_owned(),
+            )),
             End::TooManyEvents | End::Told => Some(RunFailure::Simulation(format!(
-                "more than {MOST_EVENTS} events: an endpoint asks to be called without end"
+                "more than {MOST_EVENTS} events: an endpoint asks to be called again and again"
             ))),
         });
         self.keep_logs()?;
