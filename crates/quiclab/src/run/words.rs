@@ -17,7 +17,8 @@ pub fn transfers_in_words(plan: &Plan, arguments: &RunArguments) -> String {
     }
     for (run, label) in plan.runs.iter().zip(run_labels(plan)) {
         let settings = &run.settings;
-        let _ = writeln!(text, "  {label}: {}, {}, seed {}", settings.workload.size, settings.path.described(), run.seed);
+        let _ =
+            writeln!(text, "  {label}: {}, {}, seed {}", settings.workload.size, settings.path.described(), run.seed);
     }
     text
 }
