@@ -271,7 +271,11 @@ fn both_ends_must_update_their_keys() {
         assert_fails("keyupdate", &one_way, &words);
     }
     let without_keys = read(&remade("key-update", NO_KEYS, |_| 1));
-    assert_cannot_be_judged("keyupdate", &without_keys, &["could not be read because keys or captured bytes are missing"]);
+    assert_cannot_be_judged(
+        "keyupdate",
+        &without_keys,
+        &["could not be read because keys or captured bytes are missing"],
+    );
 }
 
 #[test]

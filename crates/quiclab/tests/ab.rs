@@ -225,7 +225,11 @@ fn what_stays_undecided_is_repeated_up_to_the_budget() {
     assert_eq!(all["pairs"][0]["runs"], serde_json::json!([6, 6]));
     // The second look has a sixth of the error.
     assert!((all["alpha"].as_f64().unwrap() - 0.05 / 6.0).abs() < 1e-12);
-    assert!(all["notes"].to_string().contains("not decided within the budget: 6 repetitions on each side after 2 evaluations"));
+    assert!(
+        all["notes"]
+            .to_string()
+            .contains("not decided within the budget: 6 repetitions on each side after 2 evaluations")
+    );
 }
 
 #[test]

@@ -57,7 +57,12 @@ fn the_maximum_rate_of_fq_holds_the_server_back() {
     let runs = performed(&bench, "fq_maximum_rate");
     let goodput = |key: &str| runs[key].1["metrics"]["goodput_wire_bps"].as_f64().unwrap();
     // FQ counts frames, and lets the handshake and the first quantum of bytes pass at once.
-    assert!(goodput("8 Mbit/s") < 8.5e6 && goodput("default") > 10e6, "{} and {}", goodput("8 Mbit/s"), goodput("default"));
+    assert!(
+        goodput("8 Mbit/s") < 8.5e6 && goodput("default") > 10e6,
+        "{} and {}",
+        goodput("8 Mbit/s"),
+        goodput("default")
+    );
     let fq = |key: &str| {
         let queue = &runs[key].0["server"]["queues"][0];
         assert_eq!(queue["kind"], "fq");

@@ -77,9 +77,7 @@ fn an_image_is_imported_from_both_layouts_and_runs_as_server_and_client() {
     let left_out = place.quiclab(&["stacks", "import", "--implementations", &list]);
     assert_eq!(left_out.status, Some(1), "{left_out:?}");
     assert!(
-        left_out
-            .output
-            .contains("oci: imported before\nother: SKIPPED: lab.invalid/other could not be saved: docker "),
+        left_out.output.contains("oci: imported before\nother: SKIPPED: lab.invalid/other could not be saved: docker "),
         "{left_out:?}"
     );
     assert!(left_out.output.contains("hint: where it can: docker pull lab.invalid/other"), "{left_out:?}");

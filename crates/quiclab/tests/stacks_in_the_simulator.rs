@@ -125,7 +125,11 @@ fn settings_that_a_testbed_does_not_know_are_refused() {
     let files = Bench::new(&format!("{SMALL}[sim]\ncall_cost = \"1 us\"\n"));
     let told = said(&mut files.run(common::REAL_STACKS, "out", &["--dry-run"]));
     assert_eq!(told.status, Some(125));
-    assert!(told.errors.contains("which the testbed vm does not have; expected the default\nhint: --testbed sim"), "{}", told.errors);
+    assert!(
+        told.errors.contains("which the testbed vm does not have; expected the default\nhint: --testbed sim"),
+        "{}",
+        told.errors
+    );
 }
 
 /// A stack of a shell script.

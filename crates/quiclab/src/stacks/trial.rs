@@ -63,9 +63,7 @@ pub fn trial(arguments: &StacksTryArguments) -> Result<u8> {
     let name = &own.manifest.name;
     if stacks.pairs().is_empty() {
         let peer = own.manifest.peer.as_deref().unwrap_or("NAME");
-        bail!(
-            "{name} has only one role and needs a peer\nhint: --peer stacks/{peer}, a stack with the other role"
-        );
+        bail!("{name} has only one role and needs a peer\nhint: --peer stacks/{peer}, a stack with the other role");
     }
     let checks: Vec<_> = stacks
         .checks()

@@ -26,8 +26,7 @@ const VIRTUAL_CPUS: &str = "1";
 /// Room for translated code, in MiB. A run needs less than 100; running over would translate everything anew.
 const TRANSLATION_CACHE_MIB: u32 = 256;
 /// What follows `--` are the arguments of the agent.
-const KERNEL_COMMAND_LINE: &str =
-    "nokaslr tsc=reliable random.trust_cpu=1 quiet panic=1 console=ttyS0 mitigations=off rcupdate.rcu_expedited=1 -- init";
+const KERNEL_COMMAND_LINE: &str = "nokaslr tsc=reliable random.trust_cpu=1 quiet panic=1 console=ttyS0 mitigations=off rcupdate.rcu_expedited=1 -- init";
 
 /// How large and how fast a guest is. Both are part of a saved state, so there are few.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,7 +21,7 @@ use crate::{
     shelf::Shelf,
     stack::{BuiltStack, Source},
     supplies::Supplies,
-    testbed::{Attempt, Built, Manifests, Place, Testbed},
+    testbed::{Attempt, Built, Place, Task, Testbed},
 };
 
 /// Folder of what is made for kernels, beside that of the stacks.
@@ -64,7 +64,8 @@ impl Testbed for VirtualMachines {
         Ok(built)
     }
 
-    fn prepare(&self, supplies: &Supplies, run: &Run, manifests: Manifests, host: &Host) -> Result<()> {
+    fn prepare(&self, supplies: &Supplies, task: Task, host: &Host) -> Result<()> {
+        let (run, manifests) = task.transfer()?;
         let name = guest_name(run);
         let known = lock(&self.guests).get(&name).cloned();
         let vm = match known {
@@ -80,11 +81,13 @@ impl Testbed for VirtualMachines {
         })
     }
 
-    fn versions(&self, run: &Run, manifests: Manifests) -> Result<Versions> {
+    fn versions(&self, task: Task) -> Result<Versions> {
+        let (run, manifests) = task.transfer()?;
         self.guest(run)?.versions(run, self.stacks.of(run)?.sides(manifests))
     }
 
-    fn perform(&self, run: &Run, manifests: Manifests, place: Place, host: &Host) -> Result<Attempt> {
+    fn perform(&self, task: Task, place: Place, host: &Host) -> Result<Attempt> {
+        let (run, manifests) = task.transfer()?;
         self.guest(run)?.perform(run, self.stacks.of(run)?.sides(manifests), place, host)
     }
 }

@@ -113,9 +113,7 @@ fn refusal(role: Role, ended: &Ended) -> Result<String, String> {
     match ended {
         Ended::Badly { failure: RunFailure::Unsupported(found), .. } if *found == word(&role) => Ok("127".to_owned()),
         Ended::Badly { failure, .. } => Err(format!("expected 127, found: {failure}")),
-        Ended::Well { .. } => {
-            Err("expected 127; the endpoint ignored it, and the transfer continued".to_owned())
-        }
+        Ended::Well { .. } => Err("expected 127; the endpoint ignored it, and the transfer continued".to_owned()),
     }
 }
 
