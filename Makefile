@@ -1,4 +1,4 @@
-# `make demo` and `make test` do all that is needed for themselves; `make help` lists the rest.
+# `make demo` and `make test` set up everything they need; `make help` lists the other targets.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -7,30 +7,30 @@ SHELL := /bin/bash
 TARGET := target/x86_64-unknown-linux-gnu/release
 QUICLAB := $(TARGET)/quiclab
 JOBS ?= $(shell nproc)
-# For each of the fuzzer's targets.
+# Seconds for each target of the fuzzer.
 FUZZ_SECONDS ?= 600
 
-# Paths of this machine have no place in the binaries: the same sources give the same agent in any folder.
+# Keeps paths of this machine out of the binaries, so that the same sources give the same agent in any folder.
 CARGO_HOME ?= $(HOME)/.cargo
 export RUSTFLAGS := -C target-feature=+crt-static --remap-path-prefix=$(CURDIR)=/quiclab --remap-path-prefix=$(CARGO_HOME)=/cargo
 
-# To build the command and the endpoints, to run the virtual machines, to make their images.
+# To build the command and the endpoints, run virtual machines, and make their images.
 DEMO_PACKAGES := build-essential cmake libclang-dev qemu-system-x86 mmdebstrap erofs-utils uidmap kmod xz-utils ca-certificates
-# To check against: a browser, another dissector, another reader of certificates, other readers of Parquet.
+# To check against: a browser, another dissector, another certificate reader, other Parquet readers.
 TEST_PACKAGES := $(DEMO_PACKAGES) chromium tshark openssl zstd python3-venv
 # To build every stack.
 STACKS_PACKAGES := $(DEMO_PACKAGES) libnuma-dev maven openjdk-17-jdk-headless python3-pip
 # To build the kernel with paced segmentation offload.
 KERNEL_PACKAGES := $(DEMO_PACKAGES) flex bison bc libelf-dev patch
-# To time the simulator beside another.
+# To compare the speed of the simulator with ns-3.
 NS3_PACKAGES := $(DEMO_PACKAGES) libns3-dev libgsl-dev libxml2-dev libsqlite3-dev pkg-config
 
 .PHONY: help
-help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
+help: ## show this list
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/make \1\t\2/' | expand -t 24
 
 .PHONY: demo
-demo: demo-setup build ## run the quick profile of the baseline and report on it
+demo: demo-setup build ## run the quick profile of the baseline and show its report
 	$(QUICLAB) run experiments/quic-steps/baseline.toml --profile quick -j $(JOBS)
 
 .PHONY: test
@@ -41,7 +41,7 @@ test: test-setup build target/python/.installed ## run all tests
 	for stack in quic-go x-net-quic; do (cd stacks/$$stack && go vet . && go test .); done
 
 .PHONY: lint
-lint: toolchains ## formatting and clippy, with the purity lints
+lint: toolchains ## check formatting and run clippy, with the purity lints
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
 	cargo fmt --manifest-path stacks/contract-rust/Cargo.toml --check
@@ -50,15 +50,15 @@ lint: toolchains ## formatting and clippy, with the purity lints
 	cd sans-io/common-rust && env -u RUSTFLAGS cargo clippy --locked --all-targets -- -D warnings
 
 .PHONY: deny
-deny: toolchains ## licences and sources of all dependencies
+deny: toolchains ## check licences and sources of all dependencies
 	command -v cargo-deny > /dev/null || (cd / && env -u RUSTFLAGS cargo install cargo-deny --locked)
 	for manifest in Cargo.toml stacks/*/Cargo.toml sans-io/*/Cargo.toml; do \
 		cargo deny --manifest-path $$manifest --config deny.toml --all-features check licenses bans sources; done
 
-# The stable compiler, told to accept the flags that the fuzzer needs. What is found stays in crates/wire/fuzz/found and
-# crates/wire/fuzz/artifacts, which git does not track.
+# Uses the stable compiler with the unstable flags that the fuzzer needs. Inputs found go to crates/wire/fuzz/found and
+# crates/wire/fuzz/artifacts, which git ignores.
 .PHONY: fuzz
-fuzz: toolchains ## feed foreign bytes to the readers, FUZZ_SECONDS (600) for each of five targets
+fuzz: toolchains ## fuzz the readers, FUZZ_SECONDS (600) for each of five targets
 	command -v cargo-fuzz > /dev/null || (cd / && env -u RUSTFLAGS cargo install cargo-fuzz --locked)
 	cd crates/wire && for target in capture quic frames qlog key_log; do \
 		mkdir -p fuzz/found/$$target; \
@@ -66,13 +66,13 @@ fuzz: toolchains ## feed foreign bytes to the readers, FUZZ_SECONDS (600) for ea
 			-max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -timeout=10 -print_final_stats=1; done
 
 .PHONY: bench
-bench: test-setup build ## what runs, quiclab analyze and the simulator cost, beside limits and tshark
+bench: test-setup build ## measure the cost of runs, quiclab analyze and the simulator, with limits and tshark for comparison
 	cargo bench -p quiclab --bench cost
 	cargo bench -p quiclab --bench analyze
 	cargo bench -p quiclab-sim --bench dumbbell
 
 .PHONY: bench-ns3
-bench-ns3: toolchains ## the simulator beside ns-3 on the same dumbbell: some two minutes
+bench-ns3: toolchains ## compare the simulator with ns-3 on the same dumbbell: about two minutes
 	$(call require,$(NS3_PACKAGES))
 	mkdir -p target
 	g++ -O2 -std=c++17 bench/ns3/dumbbell.cc -o target/ns3-dumbbell $$(pkg-config --cflags --libs \
@@ -83,75 +83,79 @@ bench-ns3: toolchains ## the simulator beside ns-3 on the same dumbbell: some tw
 	target/ns3-dumbbell 1 10000000 1500 120 83 Cubic 1
 
 .PHONY: baseline
-baseline: demo-setup build ## the whole baseline, 80 runs of 100 MiB: about an hour on 2 cores
+baseline: demo-setup build ## run the whole baseline, 80 runs of 100 MiB: about an hour on 2 cores
 	$(QUICLAB) run experiments/quic-steps/baseline.toml -j $(JOBS)
 
 .PHONY: quic-steps
-quic-steps: demo-setup build ## every figure of QUIC Steps, quick profiles, and what must hold of them: 20 minutes on 2 cores
+quic-steps: demo-setup build ## run every figure of QUIC Steps (quick profiles) and check expectations: 20 minutes on 2 cores
 	$(QUICLAB) run experiments/quic-steps --profile quick -j $(JOBS)
 	$(QUICLAB) check results/quic-steps/*-quick
 
 .PHONY: quic-steps-all
-quic-steps-all: demo-setup build ## the same with 20 repetitions of 20 to 100 MiB: an estimated 8 hours of CPU time and 30 GB
+quic-steps-all: demo-setup build ## the same with 20 repetitions of 20 to 100 MiB: about 8 hours of CPU time and 30 GB
 	$(QUICLAB) run experiments/quic-steps -j $(JOBS)
 
 .PHONY: tcp-pacing
-tcp-pacing: build ## the simulated study of TCP pacing, and what must hold of it: a minute or two on 2 cores
+tcp-pacing: build ## run the TCP pacing study in the simulator and check expectations: a minute or two on 2 cores
 	$(QUICLAB) run experiments/tcp-pacing -j $(JOBS)
 	$(QUICLAB) run experiments/oracles -j $(JOBS)
 	$(QUICLAB) check results/tcp-pacing results/oracles
 
 .PHONY: sans-io
-sans-io: build ## the stacks without sockets: their own tests, then the experiments that the simulator runs with them: some ten minutes
+sans-io: build ## test the stacks without sockets and run their experiments in the simulator: about ten minutes
 	for stack in quinn ngtcp2-1.25 quiche-0.22; do (cd sans-io/$$stack && env -u RUSTFLAGS cargo test --release --locked); done
 	$(QUICLAB) run experiments/sans-io --testbed sim -j $(JOBS)
 
 .PHONY: atlas
-atlas: stacks ## how every stack paces under every congestion control it has: 20 minutes on 2 cores
+atlas: stacks ## run every stack with every congestion control it has: 20 minutes on 2 cores
 	$(QUICLAB) run experiments/pacing-atlas.toml -j $(JOBS)
 
 .PHONY: stacks
-stacks: stacks-setup build ## build every stack: some 20 minutes on 2 cores with an empty cache
+stacks: stacks-setup build ## build every stack: about 20 minutes on 2 cores with an empty cache
 	$(QUICLAB) stacks build
 
 .PHONY: kernel
 kernel: kernel-setup build ## build kernel 6.1-paced, with paced segmentation offload: 5 to 12 minutes on 2 cores
 	$(QUICLAB) kernel build
 
+.PHONY: test-kernel
+test-kernel: test-setup kernel ## the tests that need kernel 6.1-paced, which make test skips: 5 minutes, and the time to build it
+	cargo test --release -p quiclab --test paced --test kernel -- --ignored
+
 .PHONY: check-stacks
-check-stacks: stacks ## prove in virtual machines what every stack claims: some 20 minutes on 2 cores
+check-stacks: stacks ## check the claims of every stack in virtual machines: about 20 minutes on 2 cores
 	$(QUICLAB) stacks check -j $(JOBS)
 
 .PHONY: interop
-interop: stacks ## every server against every client, judged by their packets: more than an hour on 2 cores
+interop: stacks ## run every server against every client: more than an hour on 2 cores
 	$(QUICLAB) interop -j $(JOBS)
 
 .PHONY: default-behaviour
-default-behaviour: stacks ## how every stack paces by itself: about a quarter of an hour on 2 cores
+default-behaviour: stacks ## run every stack with its defaults: about 15 minutes on 2 cores
 	$(QUICLAB) run experiments/stacks/default-behaviour.toml -j $(JOBS)
 
-# Compiles every stack once more, for its tests.
+# Compiles every stack again for its tests.
 .PHONY: test-stacks
-test-stacks: stacks-setup ## the tests that stacks bring along: up to an hour
+test-stacks: stacks-setup ## run the stacks' own tests: up to an hour
 	for manifest in stacks/*/Cargo.toml; do cargo test --locked --quiet --manifest-path $$manifest; done
 	cd stacks/kwik && mvn -q -B test
 	cd stacks/aioquic && python3 test_settings.py
 	cd stacks/lsquic && npm ci --ignore-scripts --no-audit --no-fund && node_modules/@oven/bun-linux-x64-baseline/bin/bun test
 
-# Without virtual machines: quick while an endpoint is being written.
+# Needs no virtual machines, so it is quick while you write an endpoint.
 .PHONY: contract
-contract: stacks-setup build ## try endpoints on this machine, over a loopback
+contract: stacks-setup build ## test endpoints on this machine, over a loopback interface
 	for stack in quiche quiche-0.24 quic-go quinn x-net-quic ngtcp2 tcp-tls; do $(QUICLAB) stacks try stacks/$$stack; done
 	for stack in nginx haproxy; do $(QUICLAB) stacks try stacks/$$stack --peer stacks/ngtcp2; done
 	$(QUICLAB) stacks try stacks/curl --peer stacks/nginx
 
-# Builds it three times: with and without its frame, and with a smaller bucket.
+# Builds the stack three times: with and without its frame, and with a smaller bucket.
 .PHONY: own-stack
-own-stack: test-setup build ## take a stack that is not shipped through every step of the guides: some ten minutes
+own-stack: test-setup build ## take a stack from outside the repository through every step of the guides: about ten minutes
 	cargo test --release -p quiclab --test foreign_stack -- --ignored --nocapture
 
 .PHONY: build
-build: toolchains ## the command and the agent
+build: toolchains ## build the command and the agent
 	cargo build --release --bins
 
 .PHONY: demo-setup
@@ -178,7 +182,7 @@ toolchains:
 		echo "  rm -rf /usr/local/go && tar -C /usr/local -xzf go1.26.*.linux-amd64.tar.gz && export PATH=\$$PATH:/usr/local/go/bin"; \
 		exit 1; } >&2
 
-# Python with the readers that traces are checked with.
+# Python with the libraries that check traces.
 target/python/.installed: crates/trace/tests/requirements.txt
 	$(call require,python3-venv)
 	rm -rf target/python
@@ -186,7 +190,7 @@ target/python/.installed: crates/trace/tests/requirements.txt
 	target/python/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
-# Installs Debian packages as root; prints the command to everybody else.
+# Installs Debian packages as root, and otherwise prints the command.
 define require
 	@missing=""; for package in $(1); do \
 		[ "$$(dpkg-query --show --showformat='$${db:Status-Status}' $$package 2> /dev/null)" = installed ] || missing="$$missing $$package"; \

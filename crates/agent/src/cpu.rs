@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_a_child_that_was_waited_for_counts() {
+    fn the_time_of_a_child_that_has_ended_counts() {
         let before = Meter::Endpoints.used().unwrap();
         let status =
             std::process::Command::new("sh").args(["-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"]).spawn();

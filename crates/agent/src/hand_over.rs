@@ -61,7 +61,7 @@ impl Finished<'_> {
         let mut sources = Vec::new();
         for name in &orders.transfer.names {
             let path = shared(DOWNLOADS).join(name);
-            sources.extend(self.source(format!("download/{name}"), path, longest));
+            sources.extend(self.source("client", format!("download/{name}"), path, longest));
         }
         for (role, root) in [("server", self.roots.server), ("client", self.roots.client)] {
             let folder = root.outside(LOGS);
@@ -73,7 +73,7 @@ impl Finished<'_> {
                 let is_output = OUTPUTS.iter().any(|output| file == Path::new(output));
                 // A file can be longer than the folder has room, where it has holes.
                 let most = if is_output { left.min(LONGEST_OUTPUT) } else { left };
-                let source = self.source(format!("{role}/{}", file.display()), folder.join(&file), most);
+                let source = self.source(role, format!("{role}/{}", file.display()), folder.join(&file), most);
                 left -= source.as_ref().map_or(0, |source| source.length);
                 sources.extend(source);
             }
@@ -82,11 +82,11 @@ impl Finished<'_> {
     }
 
     /// A file of which at most `most` bytes are kept; `None` where there is none. The report tells what was cut or cannot be read.
-    fn source(&mut self, name: String, path: PathBuf, most: u64) -> Option<Source> {
+    fn source(&mut self, role: &str, name: String, path: PathBuf, most: u64) -> Option<Source> {
         // A link could lead to what should have been fetched, a pipe would never end.
         let facts = fs::symlink_metadata(&path).ok().filter(|facts| facts.is_file())?;
         if let Err(error) = File::open(&path) {
-            self.report.lost_logs.push(format!("{name} cannot be read: {error}"));
+            self.report.lost_logs.push(format!("{role}: {name} cannot be read: {error}"));
             return None;
         }
         if facts.len() > most {
@@ -99,7 +99,7 @@ impl Finished<'_> {
 /// Paths of an endpoint's log files below its folder; notes what is not among them.
 fn logs(folder: &Path, limit_bytes: u64, lost: &mut Vec<String>) -> Vec<PathBuf> {
     if statvfs(folder).is_ok_and(|facts| facts.blocks_available() == 0) {
-        lost.push(format!("the folder of logs is full at {limit_bytes} bytes, and what came later is missing"));
+        lost.push(format!("the log folder is full at {limit_bytes} bytes; later output is missing"));
     }
     let files = files_below(folder).unwrap_or_else(|error| {
         lost.push(format!("the logs cannot be read: {error}"));
@@ -107,7 +107,7 @@ fn logs(folder: &Path, limit_bytes: u64, lost: &mut Vec<String>) -> Vec<PathBuf>
     });
     let (kept, left_out) = chosen(files);
     if left_out > 0 {
-        lost.push(format!("{left_out} of {} log files are not kept", kept.len() + left_out));
+        lost.push(format!("{left_out} of {} log files were not kept", kept.len() + left_out));
     }
     kept
 }

@@ -28,7 +28,8 @@ use self::{device::Device, images::RoleDevices, settings::WholeMachine};
 use crate::{
     root::{make_shared, mount_new},
     run,
-    topology::{Settling, Topology},
+    settling::Settling,
+    topology::Topology,
 };
 
 /// The NVDIMMs, in the order in which the testbed plugs them in.
@@ -59,7 +60,7 @@ pub fn main() -> Result<()> {
         eprintln!("quiclab-agent: {error:#}");
     }
     let _ = machine::power_off();
-    unreachable!("the machine goes on after it was powered off");
+    unreachable!("the machine continues to run after it was powered off");
 }
 
 /// Mounts, modules, namespaces: everything that no setting changes.

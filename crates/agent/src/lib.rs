@@ -19,6 +19,7 @@ pub mod qdisc;
 pub mod root;
 pub mod run;
 pub mod serve;
+pub mod settling;
 pub mod simulator;
 pub mod tap;
 pub mod topology;

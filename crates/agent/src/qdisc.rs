@@ -5,13 +5,20 @@
 
 use netlink_packet_core::DefaultNla;
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
-use quiclab_orders::network::{Clock, Discipline, Fq};
+use quiclab_orders::network::{BurstLoss, Clock, Discipline, Fq, Netem};
 
 const TCA_OPTIONS: u16 = 2;
 const TCA_TBF_PARMS: u16 = 1;
 const TCA_TBF_RATE64: u16 = 4;
 const TCA_TBF_BURST: u16 = 6;
+const TCA_NETEM_REORDER: u16 = 3;
+const TCA_NETEM_LOSS: u16 = 5;
+const TCA_NETEM_RATE: u16 = 6;
+const TCA_NETEM_RATE64: u16 = 8;
 const TCA_NETEM_LATENCY64: u16 = 10;
+const TCA_NETEM_JITTER64: u16 = 11;
+const NETEM_LOSS_GE: u16 = 2;
+const NLA_F_NESTED: u16 = 1 << 15;
 const TCA_NETEM_SLOT: u16 = 12;
 const TCA_FQ_PLIMIT: u16 = 1;
 const TCA_FQ_FLOW_PLIMIT: u16 = 2;
@@ -49,13 +56,8 @@ fn options(discipline: &Discipline) -> Vec<u8> {
         Discipline::Tbf { rate_bytes_per_second, burst_bytes, limit_bytes } => {
             token_bucket(*rate_bytes_per_second, *burst_bytes, *limit_bytes)
         }
-        Discipline::Netem { delay_ns, limit_packets, slot_ns } => {
-            let mut options = delay_line(*delay_ns, *limit_packets);
-            if let Some(distance_ns) = slot_ns {
-                options.extend(attribute(TCA_NETEM_SLOT, &slots(*distance_ns)));
-            }
-            options
-        }
+        Discipline::Netem(netem) => delay_line(netem),
+        Discipline::Pfifo { limit_packets } => limit_packets.to_ne_bytes().to_vec(),
         Discipline::PfifoFast | Discipline::FqCodel => Vec::new(),
         Discipline::Fq(parameters) => fair_queueing(parameters),
         Discipline::Etf { delta_ns, deadline } => earliest_txtime_first(*delta_ns, *deadline),
@@ -102,14 +104,41 @@ fn rate_specification(bytes_per_second: u64) -> [u8; 12] {
     bytes
 }
 
-/// `struct tc_netem_qopt` (latency, limit, loss, gap, duplicate, jitter), then the latency in nanoseconds.
-fn delay_line(delay_ns: u64, limit_packets: u32) -> Vec<u8> {
+/// `struct tc_netem_qopt` (latency, limit, loss, gap, duplicate, jitter), then what it has no room for, times in nanoseconds.
+fn delay_line(netem: &Netem) -> Vec<u8> {
     let mut options = Vec::new();
-    for value in [0, limit_packets, 0, 0, 0, 0_u32] {
+    // With a gap of 1 every packet may be one that is not delayed.
+    let gap = u32::from(netem.at_once.is_some());
+    for value in [0, netem.limit_packets, netem.loss.unwrap_or(0), gap, netem.duplicate.unwrap_or(0), 0] {
         options.extend(value.to_ne_bytes());
     }
-    options.extend(attribute(TCA_NETEM_LATENCY64, &(delay_ns as i64).to_ne_bytes()));
+    options.extend(attribute(TCA_NETEM_LATENCY64, &(netem.delay_ns as i64).to_ne_bytes()));
+    if let Some(jitter) = netem.jitter_ns {
+        options.extend(attribute(TCA_NETEM_JITTER64, &(jitter as i64).to_ne_bytes()));
+    }
+    if let Some(probability) = netem.at_once {
+        // `struct tc_netem_reorder`: probability, correlation.
+        options.extend(attribute(TCA_NETEM_REORDER, &words_of(&[probability, 0])));
+    }
+    if let Some(BurstLoss { to_bad, to_good, pass_in_bad, loss_in_good }) = netem.burst_loss {
+        // `struct tc_netem_gemodel`: p, r, h, k1.
+        let model = attribute(NETEM_LOSS_GE, &words_of(&[to_bad, to_good, pass_in_bad, loss_in_good]));
+        options.extend(attribute(TCA_NETEM_LOSS | NLA_F_NESTED, &model));
+    }
+    if let Some(rate) = netem.rate_bytes_per_second {
+        // `struct tc_netem_rate`: rate, packet_overhead, cell_size, cell_overhead.
+        let short = u32::try_from(rate).unwrap_or(u32::MAX);
+        options.extend(attribute(TCA_NETEM_RATE, &words_of(&[short, 0, 0, 0])));
+        options.extend(attribute(TCA_NETEM_RATE64, &rate.to_ne_bytes()));
+    }
+    if let Some(distance_ns) = netem.slot_ns {
+        options.extend(attribute(TCA_NETEM_SLOT, &slots(distance_ns)));
+    }
     options
+}
+
+fn words_of(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
 
 /// `struct tc_netem_slot`: packets wait for the next slot, and slots are at least `distance_ns` apart. All that is due leaves in one.

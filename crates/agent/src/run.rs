@@ -267,7 +267,7 @@ fn ring_bytes(size: u64, snaplen: Option<u32>) -> u64 {
 /// A report of a run that has not begun.
 pub(crate) fn empty_report() -> Report {
     Report {
-        outcome: Outcome::AgentFailed { error: "the run did not get as far as an outcome".into() },
+        outcome: Outcome::AgentFailed { error: "the run ended without an outcome".into() },
         server: None,
         client: None,
         client_lifetime_ns: None,

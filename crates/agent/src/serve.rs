@@ -81,7 +81,7 @@ fn perform(orders: &Orders, asked_to_end: BorrowedFd) -> Result<()> {
     // Dropping the jail ends everything in it.
     drop(jail);
     ensure!(is_to_end.is_empty(), "ended by a signal");
-    bail!("nobody reads the answers any more")
+    bail!("no one reads the answers any more")
 }
 
 /// The run itself, as process 1 of the new namespaces.
@@ -100,7 +100,7 @@ fn understood(line: &[u8]) -> Result<Orders> {
     let orders: Orders = serde_json::from_slice(line).context("orders")?;
     ensure!(
         orders.machine.is_none(),
-        "orders: found settings of the whole machine, expected none on a host, where they would concern others\nhint: remove \
+        "orders: found settings of the whole machine; on a host they would affect other programs\nhint: remove \
          machine from the orders"
     );
     Ok(orders)

@@ -18,8 +18,6 @@ use std::{
     fs,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
     os::fd::AsRawFd,
-    thread::sleep,
-    time::Duration,
 };
 
 use anyhow::{Context, Result};
@@ -45,37 +43,24 @@ use quiclab_orders::{
     report::Offloads,
 };
 
-use crate::{drop_list::DropList, ethtool, namespace::Namespace, netlink::Netlink, qdisc};
+use crate::{
+    drop_list::DropList,
+    ethtool,
+    namespace::Namespace,
+    netlink::Netlink,
+    qdisc,
+    settling::{HURRIED_REPORT_MS, Settling},
+};
 
 const SERVER_GATEWAYS: [IpAddr; 2] =
     [IpAddr::V4(Ipv4Addr::new(193, 167, 100, 2)), IpAddr::V6(Ipv6Addr::new(0xfd00, 0xcafe, 0xcafe, 0x100, 0, 0, 0, 2))];
 const CLIENT_GATEWAYS: [IpAddr; 2] =
     [IpAddr::V4(Ipv4Addr::new(193, 167, 0, 2)), IpAddr::V6(Ipv6Addr::new(0xfd00, 0xcafe, 0xcafe, 0, 0, 0, 0, 2))];
-/// Most milliseconds between two reports of a multicast group, where time is dear.
-const HURRIED_REPORT_MS: &str = "10";
 /// EtherType "all protocols", in the upper half of `tcm_info` goes the priority.
 const ALL_PROTOCOLS: u32 = 0x0003_u16.to_be() as u32;
 /// The filter of the lowest priority is asked first: what it drops is not forwarded.
 const DROP_PRIORITY: u32 = 1;
 const FORWARD_PRIORITY: u32 = 2;
-
-/// How to wait for the end of the reports of multicast groups, which a kernel sends when an interface was given an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settling {
-    /// As long as the kernel likes: in virtual time, before a machine is saved.
-    Patient,
-    /// With shorter pauses between the reports.
-    Hurried,
-}
-
-impl Settling {
-    fn wait(self) -> Duration {
-        match self {
-            Self::Patient => Duration::from_secs(20),
-            Self::Hurried => Duration::from_millis(500),
-        }
-    }
-}
 
 /// The three namespaces.
 #[derive(Debug)]
@@ -133,7 +118,7 @@ impl Topology {
             SERVER_MAC,
             settling,
         )?;
-        sleep(settling.wait());
+        settling.wait([&topology.server, &topology.client])?;
         Ok(topology)
     }
 
@@ -183,7 +168,10 @@ impl Topology {
             Ok(list)
         };
         let installed = self.wire.inside(install);
-        installed.map(Some).context("path.drops_to_server: dropping packets by number; hint: path.drops_to_server = []")
+        installed.map(Some).context(
+            "path.drops_to_server: cannot drop packets by number; hint: path.drops_to_server \
+                                     = []",
+        )
     }
 }
 

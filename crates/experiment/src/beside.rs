@@ -15,7 +15,7 @@ pub type ReadBeside = fn(&str, &str) -> Result<String, String>;
 
 /// For experiments that may name no other files.
 pub(crate) fn read_nothing(_: &str, _: &str) -> Result<String, String> {
-    Err("no file can be named here".to_owned())
+    Err("a file cannot be named here".to_owned())
 }
 
 /// The value of a setting with the contents of files in place of their names.
@@ -82,7 +82,7 @@ fn with_traces(
         let key =
             if table.get("stage").and_then(Value::as_str) == Some("rate_trace") { "milliseconds" } else { "steps" };
         if table.contains_key(key) {
-            return Err(Refused::from(format!("{key}: found a value beside file; expected one of the two")));
+            return Err(Refused::from(format!("{key}: found a value in addition to file; expected one of the two")));
         }
         let contents = reader(&read(&name)?).map_err(|message| Refused::from(format!("{name}: {message}")))?;
         table.insert(key.to_owned(), contents);
@@ -112,7 +112,7 @@ fn steps(text: &str) -> Result<Value, String> {
                 Ok(Value::Array([since, delay].map(|word| Value::String(format!("{word} ms"))).into()))
             }
             _ => Err(format!(
-                "line {number}: found {line:?}, expected two whole numbers of milliseconds: since when, and how long"
+                "line {number}: found {line:?}, expected two whole numbers of milliseconds: a time and a delay"
             )),
         }
     };

@@ -170,7 +170,7 @@ impl Reader<'_> {
             }
         }
         let missing = |what: &str| {
-            let message = format!("expect.{what}: found nothing, expected {}", expected(what));
+            let message = format!("expect.{what}: missing; expected {}", expected(what));
             self.error(row, message, None)
         };
         let text = |key: &str| self.optional_text(table, key)?.ok_or_else(|| missing(key));
@@ -186,5 +186,5 @@ impl Reader<'_> {
 }
 
 fn expected(key: &str) -> &'static str {
-    if key == "claim" { "what must hold, in words" } else { "the name of a metric" }
+    if key == "claim" { "the expectation, in words" } else { "the name of a metric" }
 }

@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn root(&self) -> Result<Spanned<Table<'a>>, ExperimentError> {
         let root = DeTable::parse(self.text).map_err(|error| {
             let place = error.span().map(|span| Place::of_offset(self.text, span.start));
-            let message = format!("this is no TOML: {}", error.message());
+            let message = format!("this is not TOML: {}", error.message());
             ExperimentError { file: self.file.to_owned(), place, message, hint: None }
         })?;
         root.get_ref().iter().try_for_each(|(_, value)| self.integer_fits(value))?;
@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
         let Some(chosen) = chosen else { return Ok(Changes::default()) };
         let names: Vec<_> = profiles.iter().map(|(name, _)| *name).collect();
         let expected = match names.as_slice() {
-            [] => "none, because the file has no profile".to_owned(),
+            [] => "none, because the file has no profiles".to_owned(),
             names => format!("one of {}", quoted(names)),
         };
         let hint = nearest(chosen, names).map(|near| format!("did you mean {near}?"));
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
         match root.get("name") {
             Some(value) if !name.split('/').all(plain) => {
                 let message = format!(
-                    "name: found {name:?}, expected words of letters, digits, '.', '_' and '-' with '/' between"
+                    "name: found {name:?}, expected words of letters, digits, '.', '_' and '-', separated by '/'"
                 );
                 Err(self.error(value, message, None))
             }
@@ -197,8 +197,8 @@ impl<'a> Reader<'a> {
         let error = || ExperimentError {
             file: self.file.to_owned(),
             place: Some(Place { line: 1, column: 1 }),
-            message: format!("{key}: found nothing, expected a text"),
-            hint: Some(format!("begin the file with {key} = \"...\"")),
+            message: format!("{key}: missing; expected a string"),
+            hint: Some(format!("start the file with {key} = \"...\"")),
         };
         self.optional_text(table, key)?.ok_or_else(error)
     }
@@ -206,7 +206,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn optional_text(&self, table: &Table, key: &str) -> Result<Option<String>, ExperimentError> {
         let Some(value) = table.get(key) else { return Ok(None) };
         let found = plain(value);
-        let message = || format!("{key}: found {}, expected a text", inline(&found));
+        let message = || format!("{key}: found {}, expected a string", inline(&found));
         found.as_str().map(|text| Some(text.to_owned())).ok_or_else(|| self.error(value, message(), None))
     }
 

@@ -37,7 +37,7 @@ impl LeftOut {
         if let [(_, only)] = &reasons[..] {
             return only.clone();
         }
-        let mut message = "matrix: found no combination that its stacks claim, expected at least one".to_owned();
+        let mut message = "matrix: found no combination that the stacks claim, expected at least one".to_owned();
         for (count, error) in reasons.iter().take(MOST_REASONS) {
             message.push_str(&format!("\n  {} ({count} combinations)", error.message));
         }

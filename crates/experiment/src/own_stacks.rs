@@ -45,7 +45,7 @@ impl Experiment {
         if from_file(side) {
             if let [_, _, ..] = own {
                 let message = format!("--stack: found {} stacks for a file that sets {side}, expected one", own.len());
-                let hint = format!("--set '{side}=...' says which of them");
+                let hint = format!("choose one with --set '{side}=...'");
                 return Err(self.error(None, message, Some(hint)));
             }
             keys.push(side);

@@ -127,7 +127,7 @@ impl Experiment {
             // Runs that do not differ would have the same identity, and the same record.
             if let Some(same) = planned.insert(settings_text(&settings), described(&combination)) {
                 let message = format!(
-                    "matrix: found {} and {same}, which are the same to a run; expected different settings",
+                    "matrix: found {} and {same}, which describe the same run; expected different settings",
                     described(&combination)
                 );
                 return Err(self.error_from(combination.last().map(|last| last.origin), message, None));
@@ -192,12 +192,12 @@ impl Experiment {
             origin_of(key).or_else(|| origin_of("stack.name").filter(in_file))
         };
         let known = || match stacks.keys().cloned().collect::<Vec<_>>().join(", ") {
-            none if none.is_empty() => "the name of a stack, but there is none".to_owned(),
+            none if none.is_empty() => "the name of a stack, but there are no stacks".to_owned(),
             names => format!("one of {names}"),
         };
         let asked = |key: &str, name: &String| draft.is_given(key).then(|| name.clone());
         let Some(name) = asked("stack.name", &draft.settings.stack.name) else {
-            let message = format!("stack.name: found nothing, expected {}", known());
+            let message = format!("stack.name: missing; expected {}", known());
             return Err(self.error(
                 None,
                 message,
@@ -219,14 +219,15 @@ impl Experiment {
             if manifest.has(role) {
                 return Ok(manifest);
             }
-            let message = format!("{key}: found {name:?}, which has no {}; expected a stack that has one", word(&role));
+            let message = format!("{key}: found {name:?}, which has no {}; expected a stack with one", word(&role));
             Err(self.error_from(blamed(key), message, None))
         };
         let server = side("stack.server", &asked("stack.server", &draft.settings.stack.server), Role::Server)?;
         let client = side("stack.client", &asked("stack.client", &draft.settings.stack.client), Role::Client)?;
         if server.transport != client.transport {
             let message = format!(
-                "stack.client: found {:?}, which does not speak the transport of {:?}; expected one that does",
+                "stack.client: found {:?}, which uses a different transport than {:?}; expected one with the same \
+                 transport",
                 client.name, server.name
             );
             return Err(self.error_from(blamed("stack.client"), message, None));
@@ -265,7 +266,7 @@ impl Experiment {
             left.retain(|settings| setting_text(settings, key).as_deref() == Some(text.as_str()));
             if left.is_empty() {
                 let others = match values.join(", ") {
-                    none if none.is_empty() => "another key, because it has no meaning in any run".to_owned(),
+                    none if none.is_empty() => "another key, because it has no effect in any run".to_owned(),
                     values => format!("one of {values}"),
                 };
                 let near = nearest_word(&text, values.iter().map(String::as_str)).filter(|_| values.len() > 1);

@@ -80,7 +80,7 @@ impl Reader<'_> {
             let assignment = self.assignment(key.get_ref(), key, value)?;
             if assignment.key == self.kind.repetitions {
                 let message = format!("{name}.{}: found a key that no single run has", assignment.key);
-                return Err(self.error(key, message, Some("say it in words".to_owned())));
+                return Err(self.error(key, message, Some("describe it in words".to_owned())));
             }
             let text = match &assignment.value {
                 Value::String(text) => canonical(text),
@@ -104,7 +104,7 @@ impl Reader<'_> {
 
     fn words(&self, value: &Spanned<DeValue>, name: &str) -> Result<String, ExperimentError> {
         let found = plain(value);
-        let message = || format!("{name}: found {}, expected a text", inline(&found));
+        let message = || format!("{name}: found {}, expected a string", inline(&found));
         found.as_str().map(str::to_owned).ok_or_else(|| self.error(value, message(), None))
     }
 
@@ -125,7 +125,8 @@ impl Reader<'_> {
         let message = || {
             let found = inline(&plain(value));
             format!(
-                "published.curves.{name}: found {found}, expected [length, share] pairs, lengths that rise and shares from 0 to 1 that do not fall"
+                "published.curves.{name}: found {found}, expected [length, share] pairs with increasing lengths and \
+                 shares from 0 to 1 that do not decrease"
             )
         };
         let points = value.get_ref().as_array().ok_or_else(|| self.error(value, message(), None))?;

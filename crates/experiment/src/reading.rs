@@ -20,7 +20,7 @@ pub(crate) fn expected(found: &Value, what: &str) -> String {
 pub(crate) fn quantity<T: FromStr<Err: Display>>(value: &Value) -> Result<T, String> {
     let Some(text) = value.as_str() else {
         let example: String = T::from_str("").err().map(|error| error.to_string()).unwrap_or_default();
-        let what = example.split_once("expected ").map_or("a text with a unit", |(_, what)| what).to_owned();
+        let what = example.split_once("expected ").map_or("a string with a unit", |(_, what)| what).to_owned();
         return Err(expected(value, &what));
     };
     text.parse().map_err(|error: T::Err| error.to_string())

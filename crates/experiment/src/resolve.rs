@@ -52,7 +52,8 @@ impl Draft {
         let settings = self.into_settings();
         if settings.needs_modules() && settings.vm.kernel == PATCHED_KERNEL {
             let message = format!(
-                "found {:?} with settings that need the modules of kernel/module; expected another kernel, because this one loads none",
+                "found {:?} with settings that need the modules of kernel/module; expected another kernel, because \
+                 this one loads no modules",
                 settings.vm.kernel
             );
             let hint = Some("stack.gso_rate = \"message\" paces segments without a module".to_owned());
@@ -65,7 +66,7 @@ impl Draft {
     fn queue_limit_packets(&self) -> Result<u32, Refusal> {
         let Some(thousandths) = self.queue_thousandths else { return Ok(self.settings.path.queue_limit_packets) };
         if self.settings.path.queue_limit_packets != Self::default().settings.path.queue_limit_packets {
-            let message = "found a number beside path.queue_limit_packets; expected one of the two".to_owned();
+            let message = "found a value in addition to path.queue_limit_packets; expected one of the two".to_owned();
             return Err(("path.queue_bdp", message).into());
         }
         let [to_client, both] = [self.settings.path.delay_to_client, self.settings.path.round_trip()]
@@ -120,7 +121,7 @@ impl Draft {
             ("stack.hystart", stack.hystart.is_some(), server.hystart, "\"default\""),
         ] {
             if is_asked && !can {
-                let message = format!("found a value that {} cannot be told; expected {expected}", server.name);
+                let message = format!("found a value that {} does not support; expected {expected}", server.name);
                 return Err(Refusal { is_unclaimed: true, ..(key, message).into() });
             }
         }
@@ -160,14 +161,16 @@ impl Draft {
 
     fn check_hosts(&self) -> Result<(), Refusal> {
         if self.settings.hosts.etf_launch_time {
-            let message = "found true; expected false, because LaunchTime is done by a network card, and the virtual testbed has none";
+            let message = "found true; expected false, because LaunchTime needs a network card, and the virtual \
+                           testbed has none";
             return Err(("hosts.etf_launch_time", message.to_owned()).into());
         }
         if let Some(Thefts { interval, length, .. }) = self.settings.vm.thefts()
             && length > interval
         {
             let message = format!(
-                "found {length} with vm.theft_interval = \"{interval}\"; expected no more than that, so that half of the time is left"
+                "found {length} with vm.theft_interval = \"{interval}\"; expected at most that, so that at least half \
+                 of the time remains"
             );
             return Err(("vm.theft_length", message).into());
         }
@@ -190,9 +193,11 @@ impl Draft {
         }
         let clock = match qdisc {
             QdiscKind::Etf => Some((Clock::Tai, "ETF drops every packet whose send time is on another clock")),
-            QdiscKind::Fq => {
-                Some((Clock::Monotonic, "FQ takes every send time for one on it, and drops what is too far ahead"))
-            }
+            QdiscKind::Fq => Some((
+                Clock::Monotonic,
+                "FQ interprets every send time on that clock and drops packets that are too \
+                                         far in the future",
+            )),
             QdiscKind::None | QdiscKind::PfifoFast | QdiscKind::FqCodel => None,
         };
         if let (Some(found), Some((expected, reason))) = (stack.txtime_clock, clock)
@@ -225,7 +230,7 @@ impl Draft {
         }
         if stack.pacing != Pacing::Txtime {
             let message = format!(
-                "found {:?} with stack.gso = \"paced\"; expected \"txtime\", the time from which the kernel counts on",
+                "found {:?} with stack.gso = \"paced\"; expected \"txtime\", the time of the first packet",
                 lowercase(&stack.pacing)
             );
             return Err(("stack.pacing", message).into());
@@ -250,7 +255,7 @@ fn claimed<T: PartialEq + serde::Serialize>(
     }
     let allowed: Vec<_> = claims.iter().map(|claim| format!("{:?}", lowercase(claim))).collect();
     let message = format!(
-        "found {:?}, which {} does not do; expected one of {}",
+        "found {:?}, which {} does not support; expected one of {}",
         lowercase(value),
         manifest.name,
         allowed.join(", ")

@@ -162,7 +162,7 @@ impl Reader<'_> {
         if name == self.kind.repetitions {
             let section = name.split('.').next().unwrap_or_default();
             let hint = Some(format!("set it in [{section}]"));
-            return Err(self.error(value, format!("matrix.{name}: repetitions are no axis of the matrix"), hint));
+            return Err(self.error(value, format!("matrix.{name}: repetitions cannot be an axis of the matrix"), hint));
         }
         if !self.kind.knows(name) {
             return Err(self.unknown_key(name, key));
@@ -214,13 +214,13 @@ impl Kind {
     pub(crate) fn unknown_key(&self, name: &str) -> (String, Option<String>) {
         let Kind { top, sections, .. } = self;
         if top.contains(&name) {
-            return (format!("{name}: found a key of the top of the file, expected a setting"), None);
+            return (format!("{name}: found a top-level key, expected a setting"), None);
         }
         let keys = (self.keys)();
         if sections.contains(&name) {
             // A dotted key without quotes is a table in a table.
             let own = keys.iter().find(|key| key.starts_with(&format!("{name}.")));
-            let example = own.map(|key| format!("write the whole key in quotes, such as {key:?}"));
+            let example = own.map(|key| format!("write the full key in quotes, such as {key:?}"));
             return (format!("{name}: found a section, expected a setting"), example);
         }
         let former = (self.former_keys)();
@@ -231,7 +231,7 @@ impl Kind {
             || nearest(name, known().chain(former.iter().copied())).map(|near| (self.present)(near).unwrap_or(near));
         let hint = match elsewhere.or_else(near) {
             Some(near) if name.contains('.') && !near.contains('.') => {
-                format!("did you mean {near}, at the top of the file?")
+                format!("did you mean the top-level key {near}?")
             }
             Some(near) => format!("did you mean {near}?"),
             None => format!("{} lists all keys", self.reference),

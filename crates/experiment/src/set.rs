@@ -148,7 +148,7 @@ fn read_words(text: &str, is_allowed: impl Fn(&Value) -> Result<(), Refused> + C
     let is_cut_off = text.starts_with(['"', '\'']) && !text.contains(',');
     if text.starts_with(['[', '{']) || is_cut_off {
         let message = format!("found {text}, which is not TOML, expected a value or a list of values");
-        let list_hint = Some("put quotes around each text of a list");
+        let list_hint = Some("put quotes around each string of a list");
         return Err(Wrong { refused: message.into(), list_hint });
     }
     let words: Vec<_> = text.split(',').map(str::trim).collect();
@@ -162,7 +162,11 @@ fn read_words(text: &str, is_allowed: impl Fn(&Value) -> Result<(), Refused> + C
 fn scalar(word: &str, is_allowed: impl Fn(&Value) -> Result<(), Refused> + Copy) -> Result<Value, Wrong> {
     match read(word, is_allowed)? {
         Values::One(value) => Ok(value),
-        Values::Axis(_) => Err(format!("found the list {word} between commas, expected a value").into()),
+        Values::Axis(_) => Err(format!(
+            "found the list {word} among values separated by commas, expected a \
+                                        value"
+        )
+        .into()),
     }
 }
 

@@ -186,6 +186,11 @@ pub fn setting_words(key: &str) -> Vec<&'static str> {
     find(key).map(|setting| (setting.words)()).unwrap_or_default()
 }
 
+/// What the setting `key` is, in a line of Markdown; `None` where there is no such setting.
+pub fn setting_about(key: &str) -> Option<String> {
+    find(key).map(Declaration::about)
+}
+
 /// The settings that only one testbed has, and that are not at their defaults: key and testbed. Every other testbed refuses such a run.
 pub fn testbed_only(settings: &Settings) -> impl Iterator<Item = (&'static str, &'static str)> {
     all().filter_map(|setting| Some((setting.key, setting.needed_testbed(settings)?)))
@@ -204,6 +209,11 @@ impl<D, S> Declaration<D, S> {
     /// Its section.
     pub(crate) fn section(&self) -> &'static str {
         self.key.split('.').next().unwrap_or_default()
+    }
+
+    /// What it is, on one line.
+    pub(crate) fn about(&self) -> String {
+        self.what.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
     }
 
     /// The only testbed that has it; `None` for one that holds everywhere.

@@ -218,14 +218,13 @@ impl StackManifest {
         ] {
             if !claimed {
                 return Err(error(format!(
-                    "{key}: found a value that the stack does not claim, expected one that it does"
+                    "{key}: found a value that the stack does not claim, expected one that it claims"
                 )));
             }
         }
         if manifest.gso.contains(&Gso::Paced) == manifest.gso_rates.is_empty() {
             return Err(error(
-                "gso_rates: expected \"mark\", \"message\" or both beside gso = \"paced\", and nothing without"
-                    .to_owned(),
+                "gso_rates: expected \"mark\", \"message\" or both with gso = \"paced\", and none otherwise".to_owned(),
             ));
         }
         if manifest.roles.is_empty() {
@@ -233,10 +232,14 @@ impl StackManifest {
         }
         match (&manifest.peer, &manifest.roles[..]) {
             (None, [_]) => {
-                return Err(error("peer: found none beside a single role, expected the name of a stack".to_owned()));
+                return Err(error(
+                    "peer: missing; a stack with a single role needs the name of another \
+                                  stack"
+                        .to_owned(),
+                ));
             }
             (Some(peer), [_, _, ..]) => {
-                return Err(error(format!("peer: found {peer:?} beside both roles, expected no such key")));
+                return Err(error(format!("peer: found {peer:?}, expected none for a stack with both roles")));
             }
             _ => {}
         }
@@ -251,7 +254,7 @@ impl StackManifest {
             }
         }
         if manifest.guest.command.is_empty() {
-            return Err(error("guest.command: found no word, expected at least one".to_owned()));
+            return Err(error("guest.command: found an empty list, expected at least one word".to_owned()));
         }
         Ok(manifest)
     }

@@ -62,19 +62,20 @@ fn keys_at_the_wrong_place() {
             "\"path.rate\" = \"1 Mbit/s\"\n",
             "x.toml:3:1: path.rate: found a key in quotes, expected a section with a key in it\nhint: only [matrix], match, runs and compared_with have such keys",
         ),
-        ("[profile.quick]\nseed = 3\n", "x.toml:4:1: seed: found a key of the top of the file, expected a setting"),
-        ("[matrix]\nseed = [1, 2]\n", "x.toml:4:1: seed: found a key of the top of the file, expected a setting"),
+        ("[profile.quick]\nseed = 3\n", "x.toml:4:1: seed: found a top-level key, expected a setting"),
+        ("[matrix]\nseed = [1, 2]\n", "x.toml:4:1: seed: found a top-level key, expected a setting"),
         (
             "[matrix]\nstack.name = [\"quiche\"]\n",
-            "x.toml:4:1: stack: found a section, expected a setting\nhint: write the whole key in quotes, such as \"stack.name\"",
+            "x.toml:4:1: stack: found a section, expected a setting\nhint: write the full key in quotes, such as \"stack.name\"",
         ),
         (
             "[[published]]\nmatch = { stack.name = \"quiche\" }\n",
-            "x.toml:4:11: stack: found a section, expected a setting\nhint: write the whole key in quotes, such as \"stack.name\"",
+            "x.toml:4:11: stack: found a section, expected a setting\nhint: write the full key in quotes, such as \"stack.name\"",
         ),
         (
             "[[published]]\nmatch = { \"workload.repetitions\" = 3 }\n",
-            "x.toml:4:11: published.match.workload.repetitions: found a key that no single run has\nhint: say it in words",
+            "x.toml:4:11: published.match.workload.repetitions: found a key that no single run has\nhint: describe it \
+             in words",
         ),
         ("[profile]\nquick = 3\n", "x.toml:4:9: profile.quick: found 3, expected a table"),
         ("matrix = 3\n", "x.toml:3:10: matrix: found 3, expected a table"),
@@ -228,7 +229,7 @@ fn values_that_are_not_allowed() {
         ),
         (
             "[matrix]\n\"workload.repetitions\" = [1]\n",
-            "x.toml:4:26: matrix.workload.repetitions: repetitions are no axis of the matrix\nhint: set it in [workload]",
+            "x.toml:4:26: matrix.workload.repetitions: repetitions cannot be an axis of the matrix\nhint: set it in [workload]",
         ),
         (
             "[[published]]\nvalues = { drops_packets = \"many\" }\n",
@@ -242,7 +243,7 @@ fn values_that_are_not_allowed() {
             "[[published]]\nvalues = { drops_packets = -inf }\n",
             "x.toml:4:28: published.values.drops_packets: found -inf, expected a number",
         ),
-        ("[[published]]\nsource = 7\n", "x.toml:4:10: published.source: found 7, expected a text"),
+        ("[[published]]\nsource = 7\n", "x.toml:4:10: published.source: found 7, expected a string"),
         (
             "[path]\nrate = \"1 Mbit/s\"\n[matrix]\n\"path.rate\" = [\"2 Mbit/s\"]\n",
             "x.toml:4:8: path.rate: found a value, expected none, because it is an axis of the matrix\nhint: remove one of the two",
@@ -255,22 +256,22 @@ fn values_that_are_not_allowed() {
 #[test]
 fn text_that_is_no_experiment() {
     let parse = |text: &str| Experiment::parse("x.toml", text, None).unwrap_err().to_string();
-    assert_eq!(parse(""), "x.toml:1:1: name: found nothing, expected a text\nhint: begin the file with name = \"...\"");
-    assert_eq!(parse("name = \"x\"\nname = \"y\"\n"), "x.toml:2:1: this is no TOML: duplicate key");
+    assert_eq!(parse(""), "x.toml:1:1: name: missing; expected a string\nhint: start the file with name = \"...\"");
+    assert_eq!(parse("name = \"x\"\nname = \"y\"\n"), "x.toml:2:1: this is not TOML: duplicate key");
     assert!(
-        parse("[path]\n[path]\n").starts_with("x.toml:2:2: this is no TOML: duplicate key"),
+        parse("[path]\n[path]\n").starts_with("x.toml:2:2: this is not TOML: duplicate key"),
         "{}",
         parse("[path]\n[path]\n")
     );
-    assert!(parse("name = \"x\"\n\u{0}").starts_with("x.toml:2:2: this is no TOML: "));
-    assert!(parse("\u{7f}ELF\u{2}\u{1}\u{1}\u{0}").starts_with("x.toml:1:9: this is no TOML: "));
+    assert!(parse("name = \"x\"\n\u{0}").starts_with("x.toml:2:2: this is not TOML: "));
+    assert!(parse("\u{7f}ELF\u{2}\u{1}\u{1}\u{0}").starts_with("x.toml:1:9: this is not TOML: "));
     assert_eq!(
         parse("name = \"x\""),
-        "x.toml:1:1: title: found nothing, expected a text\nhint: begin the file with title = \"...\""
+        "x.toml:1:1: title: missing; expected a string\nhint: start the file with title = \"...\""
     );
-    assert_eq!(parse("name = 1\ntitle = \"x\""), "x.toml:1:8: name: found 1, expected a text");
-    assert_eq!(parse("name = \"x\"\ntitle = [\"x\"]"), "x.toml:2:9: title: found [\"x\"], expected a text");
-    assert_eq!(parse("name = \"x\"\ntitle = \"x\"\nsource = 3"), "x.toml:3:10: source: found 3, expected a text");
+    assert_eq!(parse("name = 1\ntitle = \"x\""), "x.toml:1:8: name: found 1, expected a string");
+    assert_eq!(parse("name = \"x\"\ntitle = [\"x\"]"), "x.toml:2:9: title: found [\"x\"], expected a string");
+    assert_eq!(parse("name = \"x\"\ntitle = \"x\"\nsource = 3"), "x.toml:3:10: source: found 3, expected a string");
     assert!(parse("name = \"../x\"\ntitle = \"x\"").starts_with("x.toml:1:8: name: found \"../x\", expected words"));
     for name in ["/etc", "", "a//b", "a/", ".hidden", "a/../b", "a b", "a\\\\b"] {
         let error = parse(&format!("name = \"{name}\"\ntitle = \"x\""));

@@ -55,8 +55,8 @@ fn too_few_settings_leave_it_open_what_is_meant() {
 #[test]
 fn mistakes_are_told_with_their_place() {
     for (lines, expected) in [
-        ("metric = \"m\"\nabove = 1\n", "x.toml:5:1: expect.claim: found nothing, expected what must hold, in words"),
-        ("claim = \"c\"\nabove = 1\n", "x.toml:5:1: expect.metric: found nothing, expected the name of a metric"),
+        ("metric = \"m\"\nabove = 1\n", "x.toml:5:1: expect.claim: missing; expected the expectation, in words"),
+        ("claim = \"c\"\nabove = 1\n", "x.toml:5:1: expect.metric: missing; expected the name of a metric"),
         (
             "claim = \"c\"\nmetric = \"m\"\n",
             "x.toml:5:1: expect: found none of at_least, at_most, above and below, expected one",
@@ -69,7 +69,8 @@ fn mistakes_are_told_with_their_place() {
         ("above = nan\n", "x.toml:6:9: expect.above: found nan, expected a number"),
         (
             "runs = { \"workload.repetitions\" = 3 }\n",
-            "x.toml:6:10: expect.runs.workload.repetitions: found a key that no single run has\nhint: say it in words",
+            "x.toml:6:10: expect.runs.workload.repetitions: found a key that no single run has\nhint: describe it in \
+             words",
         ),
         (
             "over = 1\n",

@@ -42,7 +42,7 @@ fn a_default_that_the_stack_does_not_claim_is_refused() {
         ("pacing", "pacing = \"user\"", "pacing = \"off\""),
     ] {
         let expected = format!(
-            "stack.toml: default.{key}: found a value that the stack does not claim, expected one that it does"
+            "stack.toml: default.{key}: found a value that the stack does not claim, expected one that it claims"
         );
         assert_eq!(error(&changed(from, to)), expected);
     }
@@ -64,7 +64,7 @@ fn keys_that_are_missing_or_do_not_exist_are_named_with_their_line() {
 #[test]
 fn a_command_without_a_word_is_refused() {
     let text = changed("command = [\"/stack/quic-go-endpoint\"]", "command = []");
-    assert_eq!(error(&text), "stack.toml: guest.command: found no word, expected at least one");
+    assert_eq!(error(&text), "stack.toml: guest.command: found an empty list, expected at least one word");
 }
 
 #[test]
@@ -82,24 +82,32 @@ fn a_stack_with_one_role_has_a_peer_for_the_other_one() {
     let error = plan("quic-go").unwrap_err().to_string();
     assert_eq!(
         error,
-        "x.toml:4:8: stack.client: found \"quic-go\", which has no client; expected a stack that has one"
+        "x.toml:4:8: stack.client: found \"quic-go\", which has no client; expected a stack with one"
     );
 }
 
 #[test]
 fn a_single_role_without_a_peer_and_no_role_at_all_are_refused() {
     let of = |roles: &str| error(&changed("roles = [\"server\", \"client\"]", &format!("roles = [{roles}]")));
-    assert_eq!(of("\"server\""), "stack.toml: peer: found none beside a single role, expected the name of a stack");
+    assert_eq!(
+        of("\"server\""),
+        "stack.toml: peer: missing; a stack with a single role needs the name of another \
+                                  stack"
+    );
     assert_eq!(of(""), "stack.toml: roles: found none, expected \"server\", \"client\" or both");
     let both = error(&changed("transport =", "peer = \"quiche\"\ntransport ="));
-    assert_eq!(both, "stack.toml: peer: found \"quiche\" beside both roles, expected no such key");
+    assert_eq!(both, "stack.toml: peer: found \"quiche\", expected none for a stack with both roles");
 }
 
 #[test]
 fn where_there_is_no_stack_at_all_the_error_says_so() {
     let experiment = Experiment::parse("x.toml", &with("[stack]\nname = \"quiche\"\n"), None).unwrap();
     let error = experiment.plan(&BTreeMap::new(), &Overrides::default()).unwrap_err().to_string();
-    assert_eq!(error, "x.toml:4:8: stack.name: found \"quiche\", expected the name of a stack, but there is none");
+    assert_eq!(
+        error,
+        "x.toml:4:8: stack.name: found \"quiche\", expected the name of a stack, but there are no \
+                       stacks"
+    );
 }
 
 proptest! {

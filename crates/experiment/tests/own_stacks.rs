@@ -99,13 +99,13 @@ fn claims_of_the_own_stack_decide_which_combinations_remain() {
     assert_eq!(
         reasons,
         [
-            "stack.gso: found \"off\", which mine does not do; expected one of \"on\"",
-            "stack.gso: found \"paced\", which mine does not do; expected one of \"on\""
+            "stack.gso: found \"off\", which mine does not support; expected one of \"on\"",
+            "stack.gso: found \"paced\", which mine does not support; expected one of \"on\""
         ]
     );
     let lines = "[matrix]\n\"stack.name\" = [\"quiche-0.24\"]\n\"hosts.server_qdisc\" = [\"none\", \"etf\"]\n[stack]\npacing = \"txtime\"\n";
     let error = plan(lines, &own(&["mine"]), &all).unwrap_err().to_string();
-    assert_eq!(error, "x.toml:7:10: stack.pacing: found \"txtime\", which mine does not do; expected one of \"user\"");
+    assert_eq!(error, "x.toml:7:10: stack.pacing: found \"txtime\", which mine does not support; expected one of \"user\"");
     let lines = "[matrix]\n\"stack.name\" = [\"quiche-0.24\"]\n\"hosts.server_qdisc\" = [\"none\", \"etf\"]\n";
     assert_eq!(plan(lines, &own(&["mine"]), &all).unwrap().left_out, 1);
 }
@@ -115,7 +115,7 @@ fn what_the_command_line_asks_of_the_own_stack_is_not_skipped() {
     let all = with_own(&["mine"], "ngtcp2");
     let settings = vec![("stack.gso".to_owned(), "on,off".to_owned())];
     let error = plan(OTHERS, &Overrides { settings, ..own(&["mine"]) }, &all).unwrap_err().to_string();
-    assert_eq!(error, "x.toml: --set stack.gso: found \"off\", which mine does not do; expected one of \"on\"");
+    assert_eq!(error, "x.toml: --set stack.gso: found \"off\", which mine does not support; expected one of \"on\"");
 }
 
 #[test]

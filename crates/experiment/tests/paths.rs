@@ -70,12 +70,12 @@ fn the_short_form_of_the_bottleneck_and_its_lists_are_the_same_stages() {
         name = "quiche"
         [path]
         to_client = [
-            { stage = "queue", discipline = "netem", delay = "20 ms", limit_packets = 143 },
+            { stage = "queue", name = "delay", discipline = "netem", delay = "20 ms", limit_packets = 143 },
             { stage = "rate", rate = "40 Mbit/s", burst = "1535 B" },
         ]
         to_server = [
             { stage = "loss", name = "drops", model = "list", packets = [3, 5] },
-            { stage = "queue", name = "line", discipline = "netem", delay = "20 ms", limit_packets = 1000 },
+            { stage = "queue", name = "delay", discipline = "netem", delay = "20 ms", limit_packets = 1000 },
         ]
     "#;
     let long = only(plan(&with(long)).unwrap());
@@ -90,7 +90,7 @@ fn the_default_path_is_the_published_bottleneck() {
     assert_eq!(
         tables,
         [
-            "delay = \"20 ms\"\ndiscipline = \"netem\"\nlimit_packets = 143\nname = \"queue\"\nstage = \"queue\"\n",
+            "delay = \"20 ms\"\ndiscipline = \"netem\"\nlimit_packets = 143\nname = \"delay\"\nstage = \"queue\"\n",
             "burst = \"1535 B\"\nname = \"rate\"\nrate = \"40 Mbit/s\"\nstage = \"rate\"\n",
         ]
     );
@@ -124,7 +124,7 @@ fn the_short_form_beside_a_list_is_an_error_that_says_so() {
             .replace("[path]\nrate", "[matrix]\n\"path.rate\"")
             .replace("= \"10 Mbit/s\"", "= [\"10 Mbit/s\"]"),
     );
-    assert!(message.contains("path.rate: found a value beside path.to_client; expected one of the two"), "{message}");
+    assert!(message.contains("path.rate: found a value in addition to path.to_client; expected one of the two"), "{message}");
     // The other direction may keep its short form.
     let lines = LOSSY.replace("[stack]", "[matrix]\n\"path.delay_to_server\" = [\"1 ms\"]\n[stack]");
     assert_eq!(only(plan(&with(&lines)).unwrap()).settings.path.delay_to_server.to_string(), "1 ms");
@@ -196,7 +196,7 @@ fn files_that_cannot_be_read_or_understood_are_named() {
     let message = plan_beside(&include("paths/slow.trace"), &[]).unwrap_err();
     assert!(message.contains("paths/slow.trace: "), "{message}");
     let message = plan(&with(&include("paths/slow.toml"))).unwrap_err().to_string();
-    assert!(message.contains("no file can be named here"), "{message}");
+    assert!(message.contains("a file cannot be named here"), "{message}");
     let traced = "[stack]\nname = \"quiche\"\n[path]\nto_server = [{ stage = \"delay_trace\", file = \"delays\", length = \"1 s\" }]";
     let run = only(plan_beside(traced, &[]).unwrap());
     let steps = run.settings.path.stages_to_server()[0].write()["steps"].to_string();

@@ -182,7 +182,7 @@ fn combinations_that_a_stack_does_not_claim_are_left_out_where_the_file_says_so_
     let lines = "[matrix]\n\"stack.name\" = [\"quic-go\", \"quiche-0.24\"]\n\"stack.congestion_control\" = [\"cubic\", \"bbr2\"]\n\"stack.gso\" = \
                  [\"on\", \"paced\"]\n";
     let refused = plan(&with(lines)).unwrap_err().to_string();
-    assert!(refused.contains("stack.gso: found \"paced\", which quic-go does not do"), "{refused}");
+    assert!(refused.contains("stack.gso: found \"paced\", which quic-go does not support"), "{refused}");
     let plan_of = |lines: &str| plan(&with(&format!("unclaimed = \"leave out\"\n{lines}")));
     let found = plan_of(lines).unwrap();
     let has: Vec<_> = found
@@ -206,13 +206,13 @@ fn combinations_that_a_stack_does_not_claim_are_left_out_where_the_file_says_so_
     let clash = plan_of("[stack]\nname = \"quiche-0.24\"\ngso = \"paced\"\n[hosts]\nserver_qdisc = \"fq_codel\"\n");
     assert!(clash.unwrap_err().to_string().contains("hosts.server_qdisc"));
     let none = plan_of("[stack]\nname = \"quic-go\"\ncongestion_control = \"bbr2\"\n").unwrap_err().to_string();
-    assert!(none.contains("stack.congestion_control: found \"bbr2\", which quic-go does not do"), "{none}");
+    assert!(none.contains("stack.congestion_control: found \"bbr2\", which quic-go does not support"), "{none}");
     let none = plan_of(
         "[stack]\nname = \"quic-go\"\n[matrix]\n\"stack.gso\" = [\"paced\", \"off\"]\n\"stack.hystart\" = [\"on\"]\n",
     );
     let none = none.unwrap_err().to_string();
-    assert!(none.contains("found no combination that its stacks claim"), "{none}");
-    assert!(none.contains("stack.gso: found \"paced\", which quic-go does not do"), "{none}");
+    assert!(none.contains("found no combination that the stacks claim"), "{none}");
+    assert!(none.contains("stack.gso: found \"paced\", which quic-go does not support"), "{none}");
 }
 
 #[test]

@@ -18,15 +18,15 @@ fn what_the_stacks_cannot_do() {
         ),
         (
             "[stack]\nname = \"quic-go\"\ncongestion_control = \"bbr\"\n",
-            "x.toml:5:22: stack.congestion_control: found \"bbr\", which quic-go does not do; expected one of \"cubic\"",
+            "x.toml:5:22: stack.congestion_control: found \"bbr\", which quic-go does not support; expected one of \"cubic\"",
         ),
         (
             "[stack]\nname = \"quic-go\"\nhttp = \"h2\"\n",
-            "x.toml:5:8: stack.http: found \"h2\", which quic-go does not do; expected one of \"h3\"",
+            "x.toml:5:8: stack.http: found \"h2\", which quic-go does not support; expected one of \"h3\"",
         ),
         (
             "[stack]\nname = \"quic-go\"\npacing = \"txtime\"\n",
-            "x.toml:5:10: stack.pacing: found \"txtime\", which quic-go does not do; expected one of \"user\"",
+            "x.toml:5:10: stack.pacing: found \"txtime\", which quic-go does not support; expected one of \"user\"",
         ),
         (
             "[stack]\nname = \"ngtcp2\"\n[hosts]\nserver_qdisc = \"etf\"\n",
@@ -44,20 +44,19 @@ fn what_the_stacks_cannot_do() {
         ),
         (
             "[stack]\nname = \"quiche-0.24\"\ngso = \"paced\"\npacing = \"off\"\n",
-            "x.toml:6:10: stack.pacing: found \"off\" with stack.gso = \"paced\"; expected \"txtime\", the time from which the kernel counts on",
+            "x.toml:6:10: stack.pacing: found \"off\" with stack.gso = \"paced\"; expected \"txtime\", the time of the first packet",
         ),
         (
             "[stack]\nname = \"ngtcp2\"\ngso_segments = 2\n",
-            "x.toml:5:16: stack.gso_segments: found a value that ngtcp2 cannot be told; expected \"all\"",
+            "x.toml:5:16: stack.gso_segments: found a value that ngtcp2 does not support; expected \"all\"",
         ),
         (
             "[stack]\nname = \"ngtcp2\"\nhystart = \"off\"\n",
-            "x.toml:5:11: stack.hystart: found a value that ngtcp2 cannot be told; expected \"default\"",
+            "x.toml:5:11: stack.hystart: found a value that ngtcp2 does not support; expected \"default\"",
         ),
         (
             "[stack]\nname = \"quiche-0.24\"\ntxtime_clock = \"tai\"\n[hosts]\nserver_qdisc = \"fq\"\n",
-            "x.toml:5:16: stack.txtime_clock: found \"tai\" with hosts.server_qdisc = \"fq\"; expected \"monotonic\", because FQ takes every \
-             send time for one on it, and drops what is too far ahead",
+            "x.toml:5:16: stack.txtime_clock: found \"tai\" with hosts.server_qdisc = \"fq\"; expected \"monotonic\", because FQ interprets every send time on that clock and drops packets that are too far in the future",
         ),
         (
             "[stack]\nname = \"quiche-0.24\"\ntxtime_clock = \"monotonic\"\n[hosts]\nserver_qdisc = \"etf\"\n",
@@ -66,31 +65,30 @@ fn what_the_stacks_cannot_do() {
         ),
         (
             "[stack]\nname = \"quiche-0.24\"\n[hosts]\nserver_qdisc = \"etf\"\netf_launch_time = true\n",
-            "x.toml:7:19: hosts.etf_launch_time: found true; expected false, because LaunchTime is done by a network card, and the virtual \
-             testbed has none",
+            "x.toml:7:19: hosts.etf_launch_time: found true; expected false, because LaunchTime needs a network card, \
+             and the virtual testbed has none",
         ),
         (
             "[stack]\nname = \"quiche-0.24\"\n[vm]\ntheft_length = \"2 ms\"\n",
-            "x.toml:6:16: vm.theft_length: found 2 ms with vm.theft_interval = \"1 ms\"; expected no more than that, so that half of the \
-             time is left",
+            "x.toml:6:16: vm.theft_length: found 2 ms with vm.theft_interval = \"1 ms\"; expected at most that, so \
+             that at least half of the time remains",
         ),
         (
             "[vm]\nkernel = \"6.1-paced\"\ntheft_length = \"1 ms\"\n[stack]\nname = \"quiche-0.24\"\n",
-            "x.toml:4:10: vm.kernel: found \"6.1-paced\" with settings that need the modules of kernel/module; expected another kernel, because \
-             this one loads none\nhint: stack.gso_rate = \"message\" paces segments without a module",
+            "x.toml:4:10: vm.kernel: found \"6.1-paced\" with settings that need the modules of kernel/module; expected another kernel, because this one loads no modules\nhint: stack.gso_rate = \"message\" paces segments without a module",
         ),
     ] {
         assert_eq!(error(lines), expected);
     }
     assert_eq!(
         error(""),
-        "x.toml: stack.name: found nothing, expected one of ngtcp2, quic-go, quiche, quiche-0.24, tcp-tls\n\
+        "x.toml: stack.name: missing; expected one of ngtcp2, quic-go, quiche, quiche-0.24, tcp-tls\n\
          hint: add [stack] name = \"...\", or \"stack.name\" = [...] to [matrix]"
     );
     // The place is that of the value in the matrix to blame.
     assert_eq!(
         error("[stack]\ngso = \"off\"\n[matrix]\n\"stack.name\" = [\"quiche\", \"ngtcp2\"]\n"),
-        "x.toml:4:7: stack.gso: found \"off\", which ngtcp2 does not do; expected one of \"on\""
+        "x.toml:4:7: stack.gso: found \"off\", which ngtcp2 does not support; expected one of \"on\""
     );
     assert_eq!(
         error("[matrix]\n\"stack.name\" = [\"quiche\", \"ngtcp\"]\n"),
@@ -106,7 +104,7 @@ fn a_profile_or_a_filter_that_there_is_none_of() {
     let profile = Experiment::parse("x.toml", &text, Some("quik")).unwrap_err().to_string();
     assert_eq!(profile, "x.toml: profile: found \"quik\", expected one of \"quick\"\nhint: did you mean quick?");
     let none = Experiment::parse("x.toml", &with(""), Some("quick")).unwrap_err().to_string();
-    assert_eq!(none, "x.toml: profile: found \"quick\", expected none, because the file has no profile");
+    assert_eq!(none, "x.toml: profile: found \"quick\", expected none, because the file has no profiles");
     let experiment = Experiment::parse("x.toml", &text, None).unwrap();
     let filter = |key: &str, value: &str| {
         let filters = vec![(key.to_owned(), value.to_owned())];
@@ -126,7 +124,8 @@ fn a_profile_or_a_filter_that_there_is_none_of() {
     );
     assert_eq!(
         filter("hosts.etf_delta", "1 ms"),
-        "x.toml: --filter hosts.etf_delta=1 ms: no run has it; expected another key, because it has no meaning in any run"
+        "x.toml: --filter hosts.etf_delta=1 ms: no run has it; expected another key, because it has no effect in any \
+         run"
     );
     assert_eq!(
         filter("workload.repetitions", "1"),
@@ -163,18 +162,15 @@ fn combinations_that_are_the_same_to_a_run_are_refused() {
     for (lines, expected) in [
         (
             "[matrix]\n\"stack.name\" = [\"quiche\", \"quiche\"]\n",
-            "x.toml:4:27: matrix: found stack.name = \"quiche\" and stack.name = \"quiche\", which are the same to a run; \
-             expected different settings",
+            "x.toml:4:27: matrix: found stack.name = \"quiche\" and stack.name = \"quiche\", which describe the same run; expected different settings",
         ),
         (
             "[stack]\nname = \"quiche\"\n[matrix]\n\"path.rate\" = [\"1 Mbit/s\", \"1000 kbit/s\"]\n",
-            "x.toml:6:28: matrix: found path.rate = \"1000 kbit/s\" and path.rate = \"1 Mbit/s\", which are the same to a run; \
-             expected different settings",
+            "x.toml:6:28: matrix: found path.rate = \"1000 kbit/s\" and path.rate = \"1 Mbit/s\", which describe the same run; expected different settings",
         ),
         (
             "[stack]\nname = \"quiche\"\n[matrix]\n\"hosts.etf_delta\" = [\"1 us\", \"2 us\"]\n",
-            "x.toml:6:30: matrix: found hosts.etf_delta = \"2 us\" and hosts.etf_delta = \"1 us\", which are the same to a run; \
-             expected different settings",
+            "x.toml:6:30: matrix: found hosts.etf_delta = \"2 us\" and hosts.etf_delta = \"1 us\", which describe the same run; expected different settings",
         ),
     ] {
         assert_eq!(error(lines), expected);

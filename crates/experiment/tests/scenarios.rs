@@ -126,7 +126,8 @@ fn mistakes_are_told_with_place_found_and_expected() {
         ),
         (
             "[bottleneck]\nbuffer_bdp = 1\nbuffer_packets = 3\n",
-            "x.toml:5:18: bottleneck.buffer_packets: found a number beside bottleneck.buffer_bdp; expected one of the two",
+            "x.toml:5:18: bottleneck.buffer_packets: found a value in addition to bottleneck.buffer_bdp; expected one \
+             of the two",
         ),
         (
             "[scenario]\nwarm_up = \"60 s\"\n",
@@ -142,15 +143,15 @@ fn mistakes_are_told_with_place_found_and_expected() {
         ),
         (
             "[flows]\narrivals = [[\"2 s\", 1], [\"1 s\", 1]]\n",
-            "x.toml:4:12: flows.arrivals: found [\"1 s\", 1], expected a list such as [[\"1 s\", 10], [\"2.5 s\", 300]], times that do not fall and numbers of segments from 1",
+            "x.toml:4:12: flows.arrivals: found [\"1 s\", 1], expected a list such as [[\"1 s\", 10], [\"2.5 s\", 300]], with times that do not decrease and numbers of segments from 1",
         ),
         (
             "[flows]\n[matrix]\n\"flows.pacing\" = [\"off\", \"off\"]\n",
-            "x.toml:5:26: matrix: found flows.pacing = \"off\" and flows.pacing = \"off\", which are the same to a run; expected different settings",
+            "x.toml:5:26: matrix: found flows.pacing = \"off\" and flows.pacing = \"off\", which describe the same run; expected different settings",
         ),
         (
             "[flows]\n[matrix]\n\"scenario.repetitions\" = [1]\n",
-            "x.toml:5:26: matrix.scenario.repetitions: repetitions are no axis of the matrix\nhint: set it in [scenario]",
+            "x.toml:5:26: matrix.scenario.repetitions: repetitions cannot be an axis of the matrix\nhint: set it in [scenario]",
         ),
         (
             "[flows]\n[[figure]]\ntitle = \"T\"\nx = \"rate\"\ny = \"goodput_bps\"\n",
@@ -158,16 +159,17 @@ fn mistakes_are_told_with_place_found_and_expected() {
         ),
         (
             "[flows]\n[[figure]]\ntitle = \"T\"\n",
-            "x.toml:4:1: figure.y: found nothing, expected the name of a metric, or a list of them",
+            "x.toml:4:1: figure.y: missing; expected the name of a metric, or a list of them",
         ),
         ("[flows]\n[stack]\nname = \"quiche\"\n", "x.toml:4:2: stack: found a key that does not exist"),
         (
             "[flows]\ncongestion_control = \"bbr\"\nrecovery = \"reno\"\n",
-            "x.toml:5:12: flows.recovery: found another than \"sack\" with congestion_control = \"bbr\" in flows.all; expected \"sack\", by which BBR measures rates",
+            "x.toml:5:12: flows.recovery: found another value than \"sack\" with congestion_control = \"bbr\" in flows.all; expected \"sack\", which BBR needs to measure rates",
         ),
         (
             "[flows]\ncongestion_control = \"bbr\"\necn = true\n",
-            "x.toml:5:7: flows.ecn: found true with congestion_control = \"bbr\" in flows.all; expected false, because BBR of version 1 does not look at marks",
+            "x.toml:5:7: flows.ecn: found true with congestion_control = \"bbr\" in flows.all; expected false, \
+             because BBR version 1 ignores marks",
         ),
     ] {
         let told = plan(lines).unwrap_err();

@@ -108,9 +108,9 @@ fn what_is_refused_in_a_file_is_refused_here() {
             "\"1 Mbit/s\"\nother = 3",
             "path.rate: found \"\\\"1 Mbit/s\\\"\\nother = 3\", expected one value",
         ),
-        ("seed", "3", "seed: found a key of the top of the file, expected a setting"),
+        ("seed", "3", "seed: found a top-level key, expected a setting"),
         ("path", "3", "path: found a section, expected a setting\nhint: one of path.ip, path.rate, "),
-        ("matrix", "[]", "matrix: found a key of the top of the file"),
+        ("matrix", "[]", "matrix: found a top-level key"),
     ] {
         let found = error(FILE, &[(key, text)]);
         assert!(found.starts_with(&format!("x.toml: --set {expected}")), "{key}={text}: {found}");
@@ -123,18 +123,18 @@ fn what_is_refused_in_a_file_is_refused_here() {
 fn a_setting_that_a_stack_does_not_claim_names_stack_value_and_claims() {
     assert_eq!(
         error(FILE, &[("stack.congestion_control", "copa"), ("stack.name", "quic-go")]),
-        "x.toml: --set stack.congestion_control: found \"copa\", which quic-go does not do; expected one of \"cubic\""
+        "x.toml: --set stack.congestion_control: found \"copa\", which quic-go does not support; expected one of \"cubic\""
     );
     // A file that wants unclaimed combinations left out is left with none.
     let lines = format!("unclaimed = \"leave out\"\n{FILE}");
     assert_eq!(
         error(&lines, &[("stack.congestion_control", "copa"), ("stack.name", "quic-go")]),
-        "x.toml: --set stack.congestion_control: found \"copa\", which quic-go does not do; expected one of \"cubic\""
+        "x.toml: --set stack.congestion_control: found \"copa\", which quic-go does not support; expected one of \"cubic\""
     );
     let several = error(&lines, &[("stack.congestion_control", "copa"), ("stack.name", "quic-go,ngtcp2")]);
-    assert!(several.starts_with("x.toml: matrix: found no combination that its stacks claim"), "{several}");
-    assert!(several.contains("found \"copa\", which quic-go does not do; expected one of \"cubic\" (2 "), "{several}");
-    assert!(several.contains("found \"copa\", which ngtcp2 does not do"), "{several}");
+    assert!(several.starts_with("x.toml: matrix: found no combination that the stacks claim"), "{several}");
+    assert!(several.contains("found \"copa\", which quic-go does not support; expected one of \"cubic\" (2 "), "{several}");
+    assert!(several.contains("found \"copa\", which ngtcp2 does not support"), "{several}");
     assert_eq!(
         error(FILE, &[("stack.name", "ngtcp")]),
         "x.toml: --set stack.name: found \"ngtcp\", expected one of ngtcp2, quic-go, quiche, quiche-0.24, tcp-tls\n\
@@ -163,7 +163,7 @@ fn a_scenario_takes_settings_as_well() {
         (
             "flows.rtt",
             "40 ms",
-            "--set flows.rtt: found a setting that each group of flows has for itself, expected flows.a.rtt or flows.b.rtt",
+            "--set flows.rtt: found a setting that each group of flows sets separately, expected flows.a.rtt or flows.b.rtt",
         ),
         (
             "path.rate",

@@ -85,7 +85,7 @@ fn a_run_that_is_not_fully_resolved_names_what_is_wrong() {
         (
             "server_qdisc = \"none\"\n",
             "server_qdisc = \"none\"\nfq_quantum = \"4 KiB\"\n",
-            "hosts.fq_quantum: found a value that has no meaning",
+            "hosts.fq_quantum: found a value that has no effect",
         ),
         (
             "[settings.workload]\n",

@@ -1,7 +1,7 @@
 //! From packets to numbers. Pure: the same capture gives the same metrics, to the byte.
 //!
 //! Holds: what each metric means (docs/reference/metrics.md says it in words), the layout of `metrics.json`, the warnings,
-//! why packets leave in bursts, and the statistics over repetitions. Holds not: the formats of captures, QUIC and qlog
+//! why packets leave in bursts, and the statistics over repetitions. Does not contain: the formats of captures, QUIC and qlog
 //! (`quiclab-wire`), files, tables and pictures.
 //!
 //! Read [`analyze`] first: it reads a capture and gives a [`CaptureAnalysis`], in which every sender of every flow has its
@@ -71,6 +71,7 @@ pub use pacing::PacingMetrics;
 pub use payload_key::PayloadKey;
 pub use phases::{SlowStart, SlowStartEnd};
 pub use planned::{Plan, PlannedKey, PlannedListError, PlannedTimes};
+pub use recovery::PACKET_THRESHOLD;
 pub use series::SeriesPoint;
 pub use statistics::Summary;
 pub use taps::TapPlace;

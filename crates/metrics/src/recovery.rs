@@ -15,8 +15,8 @@ use crate::samples::Samples;
 use crate::transport::TransportMeter;
 use crate::warnings::WarningCode;
 
-/// `kPacketThreshold`, RFC 9002 section 6.1.1.
-const PACKET_THRESHOLD: u64 = 3;
+/// `kPacketThreshold`, RFC 9002 section 6.1.1: a packet is lost when one sent so many numbers later is acknowledged.
+pub const PACKET_THRESHOLD: u64 = 3;
 /// Packets declared lost that may still turn out to be late.
 const MOST_LOST_REMEMBERED: usize = 1 << 16;
 /// Streams whose offsets are followed.
@@ -24,12 +24,7 @@ const MOST_STREAMS: usize = 1 << 16;
 
 /// Index of a packet number space.
 pub(crate) fn space(form: QuicForm) -> Option<usize> {
-    match form {
-        QuicForm::Initial => Some(0),
-        QuicForm::Handshake => Some(1),
-        QuicForm::ZeroRtt | QuicForm::OneRtt => Some(2),
-        _ => None,
-    }
+    form.packet_number_space().map(usize::from)
 }
 
 #[derive(Clone, Copy)]

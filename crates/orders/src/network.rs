@@ -33,15 +33,12 @@ pub enum Discipline {
         /// Most bytes that wait; a child replaces the queue this limits.
         limit_bytes: u32,
     },
-    /// Delay line, which is also a queue.
-    Netem {
-        /// How long each packet is delayed.
-        delay_ns: u64,
+    /// Delay line, which is also a queue, and can lose, copy and reorder packets.
+    Netem(Netem),
+    /// First in, first out.
+    Pfifo {
         /// Most packets in it. One more is dropped.
         limit_packets: u32,
-        /// Least time between two slots in which packets leave; `None`: packets leave when they are due.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        slot_ns: Option<u64>,
     },
     /// Three first-in first-out bands.
     PfifoFast,
@@ -68,7 +65,8 @@ impl Discipline {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Tbf { .. } => "tbf",
-            Self::Netem { .. } => "netem",
+            Self::Netem(_) => "netem",
+            Self::Pfifo { .. } => "pfifo",
             Self::PfifoFast => "pfifo_fast",
             Self::FqCodel => "fq_codel",
             Self::Fq(_) => "fq",
@@ -76,6 +74,51 @@ impl Discipline {
             Self::GsoPace { .. } => "gso_pace",
         }
     }
+}
+
+/// Parameters of `netem`. Probabilities are shares of `u32::MAX`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Netem {
+    /// How long each packet is delayed.
+    pub delay_ns: u64,
+    /// Most packets in it. One more is dropped.
+    pub limit_packets: u32,
+    /// Least time between two slots in which packets leave; `None`: packets leave when they are due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot_ns: Option<u64>,
+    /// The delay is drawn uniformly from this much less to this much more than `delay_ns`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter_ns: Option<u64>,
+    /// Packets leave one after the other at this rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_bytes_per_second: Option<u64>,
+    /// Probability that a packet is lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<u32>,
+    /// Loss in bursts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst_loss: Option<BurstLoss>,
+    /// Probability that a packet is copied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate: Option<u32>,
+    /// Probability that a packet is not delayed, and overtakes those that are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<u32>,
+}
+
+/// A channel that is good or bad (Gilbert and Elliott); begins good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BurstLoss {
+    /// Probability of a change from good to bad.
+    pub to_bad: u32,
+    /// Probability of a change from bad to good.
+    pub to_good: u32,
+    /// Probability that a packet passes while the channel is bad.
+    pub pass_in_bad: u32,
+    /// Probability that a packet is lost while the channel is good.
+    pub loss_in_good: u32,
 }
 
 /// Parameters of `fq`, in the kernel's own units.

@@ -18,7 +18,7 @@ pub struct RingPacket<'a> {
 
 /// Why a ring could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("capture ring, block {block}, packet {packet}: {what} lies outside the block of {block_bytes} bytes")]
+#[error("capture ring, block {block}, packet {packet}: {what} is outside the block of {block_bytes} bytes")]
 pub struct RingError {
     /// Which block, from 0.
     pub block: usize,

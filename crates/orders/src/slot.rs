@@ -58,7 +58,7 @@ pub enum SlotError {
         expected: [u8; 8],
     },
     /// A length that the slot does not have.
-    #[error("{what}: {length} bytes at offset {offset} of the slot, which has {available}")]
+    #[error("{what}: found {length} bytes at offset {offset} of the slot, which has {available} bytes")]
     Range {
         /// Whose length.
         what: String,

@@ -26,7 +26,7 @@ pub enum DelayStepsError {
     #[error("found no delay at 0 ns, expected the first step there")]
     NoBeginning,
     /// Time does not grow.
-    #[error("step {number}: found {found} after {before}, expected that time grows")]
+    #[error("step {number}: found {found} after {before}, expected increasing times")]
     NotGrowing {
         /// Counted from 1.
         number: usize,

@@ -108,7 +108,7 @@ impl<P> Pipeline<P> {
 
     fn of(stages: Vec<(Cow<'static, str>, Box<dyn Stage<P>>)>) -> Self {
         for (index, (name, _)) in stages.iter().enumerate() {
-            assert!(stages[..index].iter().all(|(other, _)| other != name), "two stages of the name {name}");
+            assert!(stages[..index].iter().all(|(other, _)| other != name), "two stages named {name}");
         }
         let mut rest = Duration::ZERO;
         let mut placed: Vec<_> = stages
@@ -171,6 +171,15 @@ impl<P> Pipeline<P> {
     /// Stages and their accounts at the time of the last call, the first stage first.
     pub fn accounts(&self) -> impl Iterator<Item = (&str, Account)> {
         self.stages.iter().map(|placed| (&*placed.name, Account { waiting: placed.stage.backlog(), ..placed.account }))
+    }
+
+    /// The same with what implements each stage: name, [`Stage::name`], account.
+    pub fn stages(&self) -> impl Iterator<Item = (&str, &'static str, Account)> {
+        self.stages
+            .iter()
+            .map(|placed| placed.stage.name())
+            .zip(self.accounts())
+            .map(|(kind, (name, account))| (name, kind, account))
     }
 
     /// Lets every stage do what is due by `now`, each at its own time.

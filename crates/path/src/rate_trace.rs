@@ -40,7 +40,7 @@ pub enum TraceError {
         source: ParseIntError,
     },
     /// Time runs backwards.
-    #[error("line {line}: found {found} ms after {before} ms, expected that time does not decrease")]
+    #[error("line {line}: found {found} ms after {before} ms, expected times that do not decrease")]
     Decreasing {
         /// Counted from 1.
         line: usize,

@@ -45,6 +45,14 @@ pub trait StageKind: Declared {
     /// What the kernel's queueing disciplines make of it.
     fn kernel(&self) -> Kernel;
 
+    /// What a file may not ask for, though it could be built.
+    ///
+    /// # Errors
+    /// The key, and what is wrong.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+
     /// For how long it can hold a packet while nothing waits for a rate; an upper bound where there is one.
     fn longest_delay(&self) -> Duration {
         Duration::ZERO
@@ -80,6 +88,12 @@ macro_rules! stages {
                 let readers: &[fn(&mut Table) -> Result<Self, String>] =
                     &[$(|table| <$type>::take(table).map(Self::$variant)),+];
                 readers[index](table)
+            }
+
+            fn check(&self) -> Result<(), String> {
+                match self {
+                    $(Self::$variant(settings) => settings.check(),)+
+                }
             }
 
             fn put(&self, table: &mut Table) {
@@ -166,6 +180,7 @@ impl StageSpec {
             return Err(format!("{key}: unknown key; {} takes {}", kind.title(), keys.join(", ")));
         }
         // What does not go together shows where the stage is built.
+        settings.check()?;
         settings.part::<()>(Random::new(0, "check"))?;
         Ok(Self { name, settings })
     }

@@ -120,17 +120,20 @@ impl RateSettings {
 }
 
 impl StageKind for RateSettings {
+    fn check(&self) -> Result<(), String> {
+        match self.burst.map(ByteCount::as_bytes) {
+            Some(burst) if burst < Self::LARGEST_FRAME_BYTES => {
+                Err(format!("burst: found {burst} B, expected at least {} B, a whole frame", Self::LARGEST_FRAME_BYTES))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn part<P: Clone + 'static>(&self, _random: Random) -> Result<Part<P>, String> {
         let rate = self.rate;
         let Some(burst) = self.burst.map(ByteCount::as_bytes) else {
             return Ok(Part::Rate(Box::new(move |queue| Box::new(Link::new(rate, queue)))));
         };
-        if burst < Self::LARGEST_FRAME_BYTES {
-            return Err(format!(
-                "burst: found {burst} B, expected at least {} B, a whole frame",
-                Self::LARGEST_FRAME_BYTES
-            ));
-        }
         Ok(Part::Rate(Box::new(move |queue| Box::new(TokenBucket::new(rate, burst, queue)))))
     }
 

@@ -313,7 +313,7 @@ fn a_queue_without_room_drops_everything() {
 
 /// The name of a stage stands for its random numbers, so there can be only one.
 #[test]
-#[should_panic(expected = "two stages of the name delay")]
+#[should_panic(expected = "two stages named delay")]
 fn two_stages_of_one_name_are_refused() {
     let delay = || -> Box<dyn Stage<u64>> { Box::new(Delay::new(Duration::from_millis(1))) };
     Pipeline::new(vec![delay(), delay()]);

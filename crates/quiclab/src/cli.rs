@@ -28,6 +28,8 @@ pub use set::SetOptions;
 pub use stacks_check::StacksCheckArguments;
 pub use stacks_try::StacksTryArguments;
 
+use crate::completion;
+
 /// A laboratory for how QUIC behaves on the wire: runs real stacks over a controlled network and measures their packets
 #[derive(Debug, Parser)]
 #[command(name = "quiclab", version, after_help = EXIT_STATUS)]
@@ -91,7 +93,7 @@ pub struct RunArguments {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub reps: Option<u32>,
     /// Run only what has this setting, such as stack=quiche or path.rate="40 Mbit/s"; can be repeated
-    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_filter)]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_filter, add = completion::settings())]
     pub filter: Vec<(String, String)>,
     #[command(flatten)]
     pub set: SetOptions,

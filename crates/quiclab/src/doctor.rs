@@ -205,12 +205,8 @@ fn available_memory() -> Option<u64> {
 }
 
 fn free_space(folder: &Path) -> Option<u64> {
-    let path = std::ffi::CString::new(folder.as_os_str().as_encoded_bytes()).ok()?;
-    // SAFETY: all zeros is a valid value of this plain struct.
-    let mut statistics: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: both pointers are to live values.
-    let result = unsafe { libc::statvfs(path.as_ptr(), &raw mut statistics) };
-    (result == 0).then(|| statistics.f_bavail * statistics.f_frsize)
+    let statistics = nix::sys::statvfs::statvfs(folder).ok()?;
+    Some(statistics.blocks_available() * statistics.fragment_size())
 }
 
 /// What all findings mean, in a sentence or two.
@@ -256,7 +252,7 @@ mod tests {
         assert_eq!(summary(&[there()]), "this machine can run everything; no root is needed for runs");
         let optional = summary(&[there(), no_java()]);
         assert!(!optional.contains("can run everything"), "{optional}");
-        assert!(optional.ends_with("it is needed only for building the stack kwik"), "{optional}");
+        assert!(optional.ends_with("needed only for building the stack kwik"), "{optional}");
         let missing = summary(&[bad("QEMU", "not found".to_owned(), "apt-get install qemu".to_owned()), no_java()]);
         assert_eq!(missing, "1 required thing is missing or too small: QEMU");
         let table = table(&[there(), no_java()]);

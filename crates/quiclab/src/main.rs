@@ -3,9 +3,11 @@
 mod ab;
 mod analyze;
 mod analyze_plans;
+mod beside;
 mod check;
 mod cli;
 mod compare;
+mod completion;
 mod diff;
 mod doctor;
 mod folder;
@@ -42,6 +44,7 @@ use cli::{Cli, Verb};
 const CANNOT_WORK: u8 = 125;
 
 fn main() -> ExitCode {
+    completion::answer();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

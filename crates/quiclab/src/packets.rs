@@ -7,6 +7,7 @@ use std::{
     collections::BTreeMap,
     fs::{self, File},
     io::{self, BufWriter, StdoutLock, Write},
+    ops::ControlFlow,
     path::{Path, PathBuf},
 };
 
@@ -41,25 +42,23 @@ pub fn packets(arguments: &PacketsArguments) -> Result<u8> {
     }
     let mut listing = Listing::new(arguments, is_record);
     let mut printer = Printer::new(arguments, &name);
-    let mut frame_number = 0;
-    while reader.next_frame().with_context(|| name.clone())?.is_some() {
-        dissector.add_secrets(&reader.summary().secrets);
-        let Some(frame) = reader.current_frame() else { continue };
-        frame_number += 1;
-        let Ok(segment) = frame.segment() else { continue };
-        if !listing.wants(&segment, reader.summary()) {
-            continue;
+    let mut printed = Ok(());
+    let mut on_segment = |number, segment: &Segment, capture: &Capture| {
+        dissector.add_secrets(&capture.secrets);
+        if !listing.wants(segment, capture) {
+            return ControlFlow::Continue(());
         }
-        let observed = dissector.on_segment(&segment);
-        listing.on_segment(frame_number, &segment, observed.as_ref());
-        while let Some(row) = listing.rows.pop(segment.time) {
-            printer.row(&row)?;
+        let observed = dissector.on_segment(segment);
+        listing.on_segment(number, segment, observed.as_ref());
+        while let (Ok(()), Some(row)) = (&printed, listing.rows.pop(segment.time)) {
+            printed = printer.row(&row);
         }
         // Without a row so far, the end of the capture is still to be named.
-        if printer.is_closed || (printer.rows > 0 && listing.is_over(segment.time)) {
-            break;
-        }
-    }
+        let is_over = printer.is_closed || (printer.rows > 0 && listing.is_over(segment.time));
+        if is_over || printed.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    reader.for_each_segment(None, &mut on_segment).with_context(|| name.clone())?;
+    printed?;
     while let Some(row) = listing.rows.pop_anyway() {
         printer.row(&row)?;
     }

@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs::{self, File},
+    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::atomic::AtomicBool,
 };
@@ -19,7 +20,7 @@ use quiclab_record::{
 };
 use quiclab_report::{AnyReport, FailureRow, ReportInput, RunRow, ScenarioReport};
 use quiclab_testbed::lock::{RecordLock, remove_leftovers};
-use quiclab_wire::CaptureReader;
+use quiclab_wire::{Capture, CaptureReader, Segment};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -189,7 +190,7 @@ impl Results {
     /// # Errors
     /// Where something cannot be removed.
     pub fn remove_leftovers(&self) -> Result<usize> {
-        remove_leftovers(self.records.folder())
+        remove_leftovers(self.records.folder(), &self.failures())
     }
 
     /// Keeps other processes from writing index and report until it is dropped. They hold it for a moment only.
@@ -336,7 +337,8 @@ impl Results {
         }
         if not_run > 0 {
             eprintln!(
-                "quiclab: {}: {not_run} of {} runs have no record and count nowhere\nhint: the command that made them performs the missing ones: {}",
+                "quiclab: {}: {not_run} of {} runs have no record and are not counted\nhint: the original command \
+                 performs the missing ones: {}",
                 self.folder.display(),
                 index.records.len(),
                 index.command
@@ -371,7 +373,7 @@ impl Results {
             let AnyRecord::Transfer(record) = record else { return Err(self.other_kind(&record)) };
             let settings = &record.run.run.settings;
             let first = with_pictures && !pictured.contains(settings);
-            let packets = if first { Some(packets(&record)?) } else { None };
+            let packets = if first { Some(sent(&record)?) } else { None };
             let congestion_window = if first { congestion_windows(&record.folder)? } else { None };
             if first {
                 pictured.push(settings.clone());
@@ -444,21 +446,29 @@ fn name_of(folder: &Path) -> String {
     folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Time since the first in nanoseconds, and bytes so far, of the server's packets at the sender's tap.
-fn packets(record: &Record) -> Result<Vec<(u64, u64)>> {
-    let sender_tap = record.observed.interface_of(TapRole::Sender).unwrap_or(SENDER_TAP);
-    let path = record.capture();
-    let file = File::open(&path).with_context(|| path.display().to_string())?;
-    let mut reader = CaptureReader::new(file).with_context(|| path.display().to_string())?;
-    let mut rows = Vec::new();
-    let mut first = None;
-    let mut bytes = 0;
-    while let Some(packet) = reader.next_packet().with_context(|| path.display().to_string())? {
-        if packet.interface == sender_tap && packet.source.port() == record.observed.server_port {
-            bytes += u64::from(packet.frame_length);
-            let start = *first.get_or_insert(packet.time);
-            rows.push((packet.time.checked_since(start).map_or(0, |time| time.as_nanos()), bytes));
+/// The server's packets at the sender's tap: nanoseconds since the first one, and bytes so far.
+fn sent(record: &Record) -> Result<Vec<(u64, u64)>> {
+    let tap = record.observed.interface_of(TapRole::Sender).unwrap_or(SENDER_TAP);
+    sent_by_server(&record.capture(), tap, record.observed.server_port)
+}
+
+/// The server's packets at a tap: nanoseconds since the first one, and bytes so far.
+///
+/// # Errors
+/// Where the capture cannot be read.
+pub fn sent_by_server(capture: &Path, tap: u32, server_port: u16) -> Result<Vec<(u64, u64)>> {
+    let place = || capture.display().to_string();
+    let mut reader = CaptureReader::new(File::open(capture).with_context(place)?).with_context(place)?;
+    let mut sent = Vec::new();
+    let (mut first, mut bytes) = (None, 0);
+    let mut on_segment = |_, segment: &Segment, _: &Capture| {
+        if segment.source.port() == server_port {
+            bytes += u64::from(segment.frame_length);
+            let first = *first.get_or_insert(segment.time);
+            sent.push((segment.time.checked_since(first).map_or(0, |time| time.as_nanos()), bytes));
         }
-    }
-    Ok(rows)
+        ControlFlow::Continue(())
+    };
+    reader.for_each_segment(Some(tap), &mut on_segment).with_context(place)?;
+    Ok(sent)
 }

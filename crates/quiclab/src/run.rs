@@ -240,7 +240,7 @@ fn overrides(arguments: &RunArguments) -> Overrides {
 /// # Errors
 /// What is wrong with the file.
 pub fn plan_transfers(file: &str, text: &str, arguments: &RunArguments, laboratory: &Laboratory) -> Result<Plan> {
-    let experiment = Experiment::parse(file, text, arguments.profile.as_deref())?;
+    let experiment = Experiment::parse_beside(file, text, arguments.profile.as_deref(), crate::beside::read)?;
     for expectation in &experiment.expectations {
         if Metrics::default().value(&expectation.metric).is_none() {
             bail!(
@@ -269,7 +269,7 @@ pub fn plan_transfers(file: &str, text: &str, arguments: &RunArguments, laborato
 /// # Errors
 /// Where it cannot be read, is no text, or says something that is not allowed.
 pub fn read_experiment(path: &Path, profile: Option<&str>) -> Result<Experiment> {
-    Ok(Experiment::parse(&path.display().to_string(), &read_text(path)?, profile)?)
+    Ok(Experiment::parse_beside(&path.display().to_string(), &read_text(path)?, profile, crate::beside::read)?)
 }
 
 /// The text of an experiment file.

@@ -231,6 +231,25 @@ mod tests {
     }
 
     #[test]
+    fn withheld_metrics_are_told_with_their_reason() {
+        let mut measured: RunMetrics = serde_json::from_value(serde_json::json!({
+            "schema": quiclab_metrics::SCHEMA,
+            "metrics": Metrics::default(),
+            "distributions": quiclab_metrics::Distributions::default(),
+            "warnings": [],
+        }))
+        .unwrap();
+        assert_eq!((withheld(&measured), warning_codes(&measured)), (String::new(), String::new()));
+        measured.withheld = [("no keys", ["stream_bytes", "packets_lost"]), ("no second tap", ["a", "b"])]
+            .map(|(reason, metrics)| quiclab_metrics::Withheld {
+                reason: reason.to_owned(),
+                metrics: metrics.map(str::to_owned).into(),
+            })
+            .into();
+        assert_eq!(withheld(&measured), "stream_bytes, packets_lost: no keys; a, b: no second tap");
+    }
+
+    #[test]
     fn counts_are_whole_and_shares_are_not() {
         assert!(is_whole("packets_sent") && is_whole("gap_median_ns"));
         assert!(!is_whole("goodput_wire_bps") && !is_whole("train_share_of_packets_1"));

@@ -61,11 +61,11 @@ fn missing_stack(name: &str, laboratory: &Laboratory) -> String {
     let base = name.split_once(' ').map_or(name, |(base, _)| base);
     format!(
         "the record was made with the stack {name:?}, which is not one of {known}\n\
-         hint: if it is a stack of your own, add --stack PATH, where PATH is the folder or the program of {base}"
+         hint: if it is your own stack, add --stack PATH with the folder or the program of {base}"
     )
 }
 
-/// Runs with other versions are other runs: their bytes may differ rightly.
+/// Runs with other versions are different runs, whose bytes may differ.
 fn check_versions(recorded: &Versions, here: &Versions) -> Result<()> {
     let names = recorded.keys().chain(here.keys()).collect::<std::collections::BTreeSet<_>>();
     let none = "nothing".to_owned();
@@ -81,8 +81,8 @@ fn check_versions(recorded: &Versions, here: &Versions) -> Result<()> {
         return Ok(());
     }
     bail!(
-        "the record was made with other versions, so its bytes need not be the same:\n{}\nhint: install those versions, or \
-         run the experiment again",
+        "the record was made with other versions, so its bytes can differ:\n{}\nhint: install those versions, or run \
+         the experiment again",
         different.join("\n")
     )
 }

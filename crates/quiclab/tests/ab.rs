@@ -144,7 +144,7 @@ fn builds_of_the_same_bytes_are_not_run() {
         "train_max_packets > 16",
     ]));
     assert_eq!(told.status, Some(0), "{}{}", told.output, told.errors);
-    assert!(told.output.contains("A and B are the same bytes with the same settings"), "{}", told.output);
+    assert!(told.output.contains("A and B consist of the same bytes and have the same settings"), "{}", told.output);
     assert!(told.output.contains("passes        fail if train_max_packets > 1.05x"), "{}", told.output);
     assert!(told.output.contains("undecided     fail if train_max_packets > 16"), "{}", told.output);
     assert!(!place.path("results/a").exists(), "nothing was run");
@@ -184,7 +184,7 @@ fn a_side_that_fails_in_some_of_its_runs_fails_the_comparison() {
     let expected = if all["failures"]["differ"] == true {
         "no verdict: B fails more often"
     } else {
-        "of the runs that did not fail only"
+        "only for the runs that did not fail"
     };
     assert!(verdict.contains(expected), "{verdict}");
 }
@@ -241,7 +241,7 @@ fn what_cannot_be_compared_is_refused_before_anything_is_run() {
         (&["--a", "path.rate=1 Mbit/s", "--b", "path.rate=2 Mbit/s"], "found neither a stack nor a file"),
         (&["main", "nowhere"], "nowhere: found no such path, expected a folder with stack.toml"),
         (&["main@HEAD", "main"], "main@HEAD: found no such revision"),
-        (&["main", "main", "gate.toml", "--json", "--markdown"], "found two forms for standard output"),
+        (&["main", "main", "gate.toml", "--json", "--markdown"], "found two formats for standard output"),
         (&["main", "main", "--fail-if", "train_max_packet > 1x"], "did you mean train_max_packets?"),
         (&["main", "main", "--metric", "goodput"], "expected the name of a metric"),
     ] {

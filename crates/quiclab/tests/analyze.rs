@@ -122,6 +122,16 @@ fn a_published_capture_gives_the_published_numbers() {
 }
 
 #[test]
+fn the_reference_page_describes_the_version_of_the_json() {
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/analyze.md")).unwrap();
+    let version = json(&[PUBLISHED])["schema"].as_u64().unwrap();
+    assert!(page.contains(&format!("| `schema` | {version}: ")), "schema {version} is not that of the page");
+    let versions: Vec<&str> =
+        page.lines().filter(|line| line.starts_with("| ") && line.as_bytes()[2].is_ascii_digit()).collect();
+    assert!(versions.last().unwrap().starts_with(&format!("| {version} | ")), "no row for schema {version}");
+}
+
+#[test]
 fn every_protocol_has_a_handshake_losses_and_rtt() {
     for (name, protocol) in [("quiche", "quic"), ("ngtcp2", "quic"), ("quic-go", "quic"), ("tcp-tls", "tcp")] {
         let json = json(&[text(&capture(&format!("{name}.pcapng")))]);
@@ -278,7 +288,7 @@ fn what_is_no_capture_is_refused_with_its_place() {
     assert!(refused(Made::new(b"").path().as_path()).contains("byte 0: the file is empty"));
     assert!(refused(Made::new(b"<html></html>").path().as_path()).contains("byte 0: found"));
     let folder = tempfile::tempdir().unwrap();
-    assert!(refused(folder.path()).contains("found a directory"));
+    assert!(refused(folder.path()).contains("found a folder"));
     // A block of 300 MB: its length is damaged, whatever follows.
     let mut block = fs::read(capture("quiche.pcapng")).unwrap();
     let at = u32::from_le_bytes(block[4..8].try_into().unwrap()) as usize;

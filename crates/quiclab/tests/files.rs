@@ -33,7 +33,7 @@ fn a_wrong_unit_is_named_with_what_is_allowed() {
 #[test]
 fn text_that_is_no_toml_is_told_with_its_place() {
     let errors = refused("name = \"x\"\ntitle = [\n");
-    assert!(errors.contains("FILE:") && errors.contains("this is no TOML"), "{errors}");
+    assert!(errors.contains("FILE:") && errors.contains("this is not TOML"), "{errors}");
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn bytes_that_are_no_text_are_refused() {
     fs::write(bench.file(), [0x6e, 0xff, 0xfe]).unwrap();
     let told = said(&mut bench.run(TEST_STACKS, "out", &[]));
     assert_eq!(told.status, Some(125));
-    assert!(told.errors.contains("no UTF-8 at offset 1"), "{}", told.errors);
+    assert!(told.errors.contains("found bytes at offset 1 that are not UTF-8"), "{}", told.errors);
 }
 
 #[test]

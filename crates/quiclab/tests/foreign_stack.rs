@@ -119,7 +119,7 @@ fn it_is_checked(outside: &Outside) {
         "server qlog with ",
         "segmentation offload is off",
         "congestion control reno is in force",
-        "claims hold, 0 fail",
+        "claims pass, 0 fail",
     ] {
         assert!(told.output.contains(part) || told.errors.contains(part), "no {part:?} in\n{}", told.output);
     }

@@ -168,7 +168,7 @@ fn two_commands_with_different_runs_fill_one_folder() {
 
 #[test]
 fn where_one_of_two_commands_is_killed_the_other_performs_its_runs() {
-    let bench = Bench::new(EXPERIMENT);
+    let bench = Bench::new(&EXPERIMENT.replace("4 MiB", "1 MiB"));
     let out = bench.out("out");
     let mut killed =
         bench.run(TEST_STACKS, "out", &["-j", "1"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();

@@ -61,7 +61,7 @@ fn an_image_that_cannot_be_made_is_told_with_what_mmdebstrap_said() {
     let told = said(run.env("PATH", path_with(&bench.out("bin"))).env("QUICLAB_CACHE", bench.out("cache")));
     assert_eq!(told.status, Some(125));
     assert!(
-        told.errors.contains("making the guest image") && told.errors.contains("cannot resolve"),
+        told.errors.contains("building the guest image") && told.errors.contains("cannot resolve"),
         "{}",
         told.errors
     );

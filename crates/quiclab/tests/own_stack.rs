@@ -62,7 +62,7 @@ fn a_setting_that_no_stack_claims_is_refused_by_name() {
     let told = dry_run(&bench, &["--set", "stack.congestion_control=vegas"]);
     assert_eq!(told.status, Some(125));
     let expected =
-        "--set stack.congestion_control: found \"vegas\", which ngtcp2 does not do; expected one of \"cubic\"";
+        "--set stack.congestion_control: found \"vegas\", which ngtcp2 does not support; expected one of \"cubic\"";
     assert!(told.errors.contains(expected), "{}", told.errors);
     let told = dry_run(&bench, &["--set", "path.rat=3"]);
     assert!(

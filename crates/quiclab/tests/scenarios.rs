@@ -285,7 +285,7 @@ fn a_run_says_when_it_had_too_many_events_or_took_too_long() {
     let files = Bench::new(&SMALL.replace("duration = \"3 s\"", "duration = \"100000 s\"\ntime_limit = \"1 ms\""));
     let told = run(&files, "out", &["--reps", "1", "--filter", "bottleneck.buffer_bdp=1"]);
     assert_eq!(told.status, Some(1));
-    assert!(told.errors.contains("gave up after 1 ms of this machine's time"), "{}", told.errors);
+    assert!(told.errors.contains("stopped after 1 ms of real time"), "{}", told.errors);
     assert!(told.output.contains("hint: raise scenario.time_limit"), "{}", told.output);
     let failed: Vec<_> = fs::read_dir(files.out("out/failed")).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(failed.len() == 1 && failed[0].join("run.toml").is_file() && records(&files.out("out")).is_empty());

@@ -231,7 +231,7 @@ fn an_empty_window_says_where_there_are_packets() {
 fn a_tap_that_is_not_there_and_a_folder_without_a_capture_are_errors() {
     let told = run(&["packets", data("ngtcp2.pcapng").to_str().unwrap(), "--tap", "eth7"]);
     assert_eq!(told.status, Some(125));
-    assert!(told.errors.contains("found no packet at a tap \"eth7\"; its taps are"), "{}", told.errors);
+    assert!(told.errors.contains("found no packet at tap \"eth7\"; its taps are"), "{}", told.errors);
     let told = run(&["packets", concat!(env!("CARGO_MANIFEST_DIR"), "/src")]);
     assert_eq!(told.status, Some(125));
     assert!(told.errors.contains("expected a record's folder or a capture file"), "{}", told.errors);

@@ -147,7 +147,7 @@ fn an_endpoint_that_breaks_is_shown_with_its_last_words_and_the_rest_is_not_trie
     let told = tried(folder.path(), "crashes", &[]);
     assert_eq!(told.status, Some(1), "{}\n{}", told.output, told.errors);
     for part in [
-        "FAIL plain: a file arrives whole",
+        "FAIL plain: a file arrives complete",
         "the server ended by itself (exit status 1)",
         "the server printed, at the end of ",
         "/out/plain/transfer/server/stderr:",

@@ -22,7 +22,7 @@ pub(crate) fn schema_of(
         |message| RecordError::Malformed { path: path.to_path_buf(), message, folder: folder.to_path_buf() };
     let value: Value = serde_json::from_str(text).map_err(|error| malformed(error.to_string()))?;
     if !value.is_object() {
-        return Err(malformed("found JSON that is no object, expected one".to_owned()));
+        return Err(malformed("found JSON that is not an object, expected an object".to_owned()));
     }
     let found = match value.get("schema") {
         None => 1,

@@ -76,7 +76,7 @@ pub const FILES: &[RecordFile] = &[
     },
     RecordFile {
         name: "server/",
-        what: "What the server wrote: output, logs, qlog, TLS secrets, planned send times.",
+        what: "Files of the server: output, logs, qlog, TLS secrets, planned send times.",
         schema: None,
         oldest_schema: None,
         is_compared: false,
@@ -84,7 +84,7 @@ pub const FILES: &[RecordFile] = &[
     },
     RecordFile {
         name: "client/",
-        what: "The same of the client.",
+        what: "The same for the client.",
         schema: None,
         oldest_schema: None,
         is_compared: false,
@@ -100,7 +100,8 @@ pub const FILES: &[RecordFile] = &[
     },
     RecordFile {
         name: PATH_FILE,
-        what: "What was seen besides the packets: how the endpoints ended, what the hosts used, what each stage of the path passed and dropped.",
+        what: "Observations other than packets: how the endpoints ended, what the hosts used, what each stage of the \
+               path passed and dropped.",
         schema: Some(PATH_SCHEMA),
         oldest_schema: Some(1),
         is_compared: true,
@@ -116,7 +117,8 @@ pub const FILES: &[RecordFile] = &[
     },
     RecordFile {
         name: CONTENTS_FILE,
-        what: "Names and lengths of all other files, by which a missing or cut one is noticed. Records of older versions have none.",
+        what: "Names and lengths of all other files, to detect missing or truncated ones. Records of older versions \
+               have none.",
         schema: Some(CONTENTS_SCHEMA),
         oldest_schema: Some(1),
         is_compared: false,
@@ -132,7 +134,7 @@ pub const FILES: &[RecordFile] = &[
     },
     RecordFile {
         name: WRONG_FILES_FILE,
-        what: "What is wrong with the files that the client stored.",
+        what: "Errors in the files that the client stored.",
         schema: None,
         oldest_schema: None,
         is_compared: false,
@@ -140,7 +142,7 @@ pub const FILES: &[RecordFile] = &[
     },
     RecordFile {
         name: CONSOLE_FILE,
-        what: "What the console of the virtual machine printed.",
+        what: "Console output of the virtual machine.",
         schema: None,
         oldest_schema: None,
         is_compared: false,

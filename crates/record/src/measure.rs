@@ -157,8 +157,7 @@ fn warn_of_send_times(run: &Run, observed: &Observed, metrics: &mut RunMetrics) 
         let (buffers, unpaced) = (count("buffers"), count("unpaced"));
         // Until the first sample of the round-trip time there is no rate.
         if unpaced as f64 > MOST_UNPACED * buffers as f64 {
-            let message =
-                format!("{unpaced} of {buffers} buffers came without a rate, and their packets left back to back");
+            let message = format!("{unpaced} of {buffers} buffers had no rate, so their packets left back to back");
             metrics.warn(WarningCode::SegmentsNotPaced, message);
         }
     }
@@ -176,12 +175,12 @@ fn warn_of_endpoints(observed: &Observed, metrics: &mut RunMetrics) {
     for (role, host) in [("server", &observed.server), ("client", &observed.client)] {
         let Some(end) = &host.end else { continue };
         if end.processes_left > 0 {
-            let message = format!("the {role} had ended and left {} processes behind", end.processes_left);
+            let message = format!("the {role} ended and left {} processes behind", end.processes_left);
             metrics.warn(WarningCode::ProcessesLeft, message);
         }
         if !end.stray_files.is_empty() {
-            let more = if end.stray_files.len() < MOST_STRAY_FILES { "" } else { ", and perhaps more" };
-            let message = format!("the {role} wrote outside of its folders: {}{more}", end.stray_files.join(", "));
+            let more = if end.stray_files.len() < MOST_STRAY_FILES { "" } else { ", and possibly more" };
+            let message = format!("the {role} wrote outside its folders: {}{more}", end.stray_files.join(", "));
             metrics.warn(WarningCode::StrayFiles, message);
         }
     }

@@ -33,8 +33,7 @@ pub(crate) const CRITERIA: [Criterion; 4] = [
     Criterion {
         heading: "median RTT above the path's, ms",
         value: |metrics, settings| {
-            let path = &settings.path;
-            let delays = path.delay_to_client.as_nanos() + path.delay_to_server.as_nanos();
+            let delays = settings.path.round_trip().as_nanos();
             metrics.rtt_median_ns.map(|median| (median as f64 - delays as f64) / 1e6)
         },
         more_is_better: false,
@@ -95,25 +94,13 @@ pub(crate) fn rankings(input: &ReportInput, groups: &[Group]) -> Vec<Ranking> {
     }
     let mut paths: Vec<(String, Vec<&Group>)> = Vec::new();
     for group in groups {
-        let path = described(group.settings);
+        let path = group.settings.path.described();
         match paths.iter_mut().find(|(known, _)| *known == path) {
             Some((_, members)) => members.push(group),
             None => paths.push((path, vec![group])),
         }
     }
     paths.into_iter().map(|(path, members)| Ranking { path, rows: ranked(&members) }).collect()
-}
-
-fn described(settings: &Settings) -> String {
-    let path = &settings.path;
-    format!(
-        "{}, {} to the client, {} to the server, queue and delay line of {} packets, IPv{}",
-        path.rate,
-        path.delay_to_client,
-        path.delay_to_server,
-        path.queue_limit_packets,
-        quiclab_experiment::setting_text(settings, "path.ip").unwrap_or_default()
-    )
 }
 
 fn ranked(groups: &[&Group]) -> Vec<Ranked> {

@@ -149,7 +149,7 @@ pub enum ScenarioError {
         group: String,
     },
     /// BBR knows nothing of the path without selective acknowledgments.
-    #[error("{group}: found BBR without selective acknowledgments, expected recovery by these")]
+    #[error("{group}: found BBR without selective acknowledgments, which it needs")]
     NoRateSamples {
         /// Its name.
         group: String,
@@ -171,7 +171,7 @@ pub enum ScenarioError {
         count: usize,
     },
     /// It would be looked at without end.
-    #[error("found an interval of 0 ns, expected more")]
+    #[error("found an interval of 0 ns, expected a positive one")]
     NoInterval,
 }
 

@@ -1,19 +1,12 @@
 //! Two real stacks, without sockets, on hosts that are models, and the path between them.
 //!
-//! The same path as in the virtual machine: a token bucket with a delay line of limited length towards the client, a delay line towards the
-//! server. Read first: [`Transfer::run`], then [`stack::Stack`].
-
-use std::collections::BTreeSet;
+//! The path is two lists of stages, one for each direction. Read first: [`Transfer::run`], then [`stack::Stack`].
 
 use quiclab_path::{
-    clock::PositiveRate,
-    loss::list::ListedLoss,
     packet::{Ecn, Packet},
     pipeline::{Account, Pipeline},
-    queue::netem::Netem,
     random::Random,
-    stage::Stage,
-    token_bucket::TokenBucket,
+    spec::{self, StageSpec, build},
 };
 use quiclab_units::{Duration, Time};
 
@@ -35,20 +28,10 @@ const GLANCE: u64 = 256;
 /// A transfer from a server to a client.
 #[derive(Clone, Debug)]
 pub struct Transfer {
-    /// Of the token bucket towards the client.
-    pub rate: PositiveRate,
-    /// Depth of the bucket, in bytes of frames.
-    pub burst_bytes: u64,
-    /// One way, from server to client.
-    pub delay_to_client: Duration,
-    /// Most packets towards the client, delay line and queue together.
-    pub queue_limit_packets: u64,
-    /// One way, from client to server.
-    pub delay_to_server: Duration,
-    /// Most packets in the delay line towards the server.
-    pub return_limit_packets: u64,
-    /// The packets towards the server that are dropped, by their numbers from 1.
-    pub drops_to_server: BTreeSet<u64>,
+    /// The stages from server to client, the first one first.
+    pub to_client: Vec<StageSpec>,
+    /// The stages from client to server.
+    pub to_server: Vec<StageSpec>,
     /// Whether frames have the header of IPv6.
     pub is_ipv6: bool,
     /// The server's host.
@@ -94,6 +77,8 @@ pub struct Sighting<'a> {
     pub from: Side,
     /// What it carries.
     pub datagram: &'a Datagram,
+    /// Which bit of the frame was flipped on the way, counted from 0; `None` where it is whole.
+    pub flipped_bit: Option<u64>,
 }
 
 /// What became of a transfer.
@@ -107,16 +92,25 @@ pub struct Outcome {
     pub server: HostUse,
     /// What the client's host did.
     pub client: HostUse,
-    /// What became of the packets towards the client.
-    pub to_client: Account,
-    /// What became of the packets towards the server, in the delay line.
-    pub to_server: Account,
-    /// Packets that were dropped by their number.
-    pub listed_drops: u64,
+    /// What became of the packets towards the client, by stage, the first one first.
+    pub to_client: Vec<StageOutcome>,
+    /// What became of the packets towards the server.
+    pub to_server: Vec<StageOutcome>,
     /// True where nothing was on the wire at the end.
     pub is_silent: bool,
     /// Events that were handled.
     pub events: u64,
+}
+
+/// What a stage of the path did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StageOutcome {
+    /// Its name in the list of stages. A rate and the queue before it are one stage, with the name of the rate.
+    pub name: String,
+    /// What implements it, such as `token-bucket`.
+    pub kind: &'static str,
+    /// What became of its packets.
+    pub account: Account,
 }
 
 /// How a transfer ended.
@@ -148,6 +142,9 @@ impl Transfer {
     ///
     /// # Errors
     /// Where a stack fails.
+    ///
+    /// # Panics
+    /// Where a list of stages is one that [`spec::read_list`] refuses.
     pub fn run<S: Stack>(
         &self,
         server: &mut S,
@@ -170,7 +167,8 @@ impl Transfer {
         };
         if end == End::Done {
             // What is on its way arrives, and the server answers, until nothing is.
-            let latest = course.now + SILENCE_PATIENCE;
+            let longest = spec::longest_delay(&self.to_client) + spec::longest_delay(&self.to_server);
+            let latest = course.now + SILENCE_PATIENCE.max(longest + longest);
             while course.packet_time().is_some() && course.advance(latest, keep_on).is_none() {
                 course.wake(Side::Server, server)?;
             }
@@ -192,6 +190,8 @@ struct Course<'a> {
     client: Host,
     to_client: Pipeline<Datagram>,
     to_server: Pipeline<Datagram>,
+    /// Says which bits flip.
+    flips: Random,
     now: Time,
     /// Calls of stacks and packets that were sent.
     events: u64,
@@ -206,19 +206,17 @@ impl<'a> Course<'a> {
         let host = |settings: &HostSettings, name: &str| {
             Host::new(settings.clone(), transfer.overhead(), Random::new(transfer.seed, name))
         };
-        let line = Netem::new(transfer.delay_to_client, transfer.queue_limit_packets);
-        let bottleneck = TokenBucket::new(transfer.rate, transfer.burst_bytes, line);
-        let back: Vec<Box<dyn Stage<Datagram>>> = vec![
-            Box::new(ListedLoss::new(transfer.drops_to_server.clone())),
-            Box::new(Netem::new(transfer.delay_to_server, transfer.return_limit_packets)),
-        ];
+        let pipeline = |stages: &[StageSpec], direction: &str| {
+            build::pipeline(stages, transfer.seed, direction).expect("lists of stages are checked where they are read")
+        };
         Self {
             transfer,
             observe,
             server: host(&transfer.server, "server"),
             client: host(&transfer.client, "client"),
-            to_client: Pipeline::new(vec![Box::new(bottleneck)]),
-            to_server: Pipeline::new(back),
+            to_client: pipeline(&transfer.to_client, "to_client"),
+            to_server: pipeline(&transfer.to_server, "to_server"),
+            flips: Random::new(transfer.seed, "flipped bits"),
             now: Time::from_nanos(0),
             events: 0,
             steps: 0,
@@ -260,22 +258,29 @@ impl<'a> Course<'a> {
     fn move_packets(&mut self, now: Time) {
         self.now = now;
         while let Some((time, datagram)) = self.server.poll_sent(now) {
-            self.see(time, Tap::Sender, Side::Server, &datagram);
+            self.see(time, Tap::Sender, Side::Server, &datagram, None);
             let packet = self.packet(datagram);
             self.to_client.handle_packet(now, packet);
         }
         while let Some((time, packet)) = self.to_client.poll_packet(now) {
-            self.see(time, Tap::BehindBottleneck, Side::Server, &packet.payload);
-            self.client.receive(now, received(packet));
+            let flipped = self.flipped_bit(&packet);
+            self.see(time, Tap::BehindBottleneck, Side::Server, &packet.payload, flipped);
+            // A flipped bit shows in a checksum.
+            if flipped.is_none() {
+                self.client.receive(now, received(packet));
+            }
         }
         while let Some((time, datagram)) = self.client.poll_sent(now) {
-            self.see(time, Tap::BehindBottleneck, Side::Client, &datagram);
+            self.see(time, Tap::BehindBottleneck, Side::Client, &datagram, None);
             let packet = self.packet(datagram);
             self.to_server.handle_packet(now, packet);
         }
         while let Some((time, packet)) = self.to_server.poll_packet(now) {
-            self.see(time, Tap::Sender, Side::Client, &packet.payload);
-            self.server.receive(now, received(packet));
+            let flipped = self.flipped_bit(&packet);
+            self.see(time, Tap::Sender, Side::Client, &packet.payload, flipped);
+            if flipped.is_none() {
+                self.server.receive(now, received(packet));
+            }
         }
     }
 
@@ -309,23 +314,28 @@ impl<'a> Course<'a> {
         Packet::new(bytes, 0, ecn, datagram)
     }
 
-    fn see(&mut self, time: Time, tap: Tap, from: Side, datagram: &Datagram) {
-        (self.observe)(Sighting { time, tap, from, datagram });
+    /// Which bit of a corrupt packet it is.
+    fn flipped_bit(&mut self, packet: &Packet<Datagram>) -> Option<u64> {
+        packet.is_corrupt.then(|| self.flips.up_to(u64::from(packet.bytes) * 8 - 1))
+    }
+
+    fn see(&mut self, time: Time, tap: Tap, from: Side, datagram: &Datagram, flipped_bit: Option<u64>) {
+        (self.observe)(Sighting { time, tap, from, datagram, flipped_bit });
     }
 
     fn outcome(self, end: End) -> Outcome {
         let ended = self.done.unwrap_or(self.now);
-        let account = |pipeline: &Pipeline<Datagram>, stage: &str| {
-            pipeline.accounts().find(|(name, _)| *name == stage).map(|(_, account)| account).unwrap_or_default()
+        let stages = |pipeline: &Pipeline<Datagram>| {
+            let outcome = |(name, kind, account): (&str, _, _)| StageOutcome { name: name.to_owned(), kind, account };
+            pipeline.stages().map(outcome).collect()
         };
         Outcome {
             end,
             client_lifetime: ended.checked_since(self.transfer.begin).unwrap_or_default(),
             server: self.server.used(),
             client: self.client.used(),
-            to_client: account(&self.to_client, "token-bucket"),
-            to_server: account(&self.to_server, "netem"),
-            listed_drops: account(&self.to_server, "listed-loss").all_dropped(),
+            to_client: stages(&self.to_client),
+            to_server: stages(&self.to_server),
             is_silent: self.packet_time().is_none(),
             events: self.events,
         }

@@ -1,13 +1,17 @@
 //! A transfer between stacks of a few lines, whose packets can be foretold.
 
-use std::collections::BTreeSet;
-
+use quiclab_path::{
+    loss::list::ListedLossSettings,
+    queue::netem::NetemSettings,
+    spec::{PacketNumbers, StageSettings, StageSpec},
+    token_bucket::RateSettings,
+};
 use quiclab_sim::transfer::{
     End, FRAME_OVERHEAD, Failed, Outcome, Side, Sighting, Tap, Transfer,
     host::HostSettings,
     stack::{Answer, Buffer, Datagram, Stack},
 };
-use quiclab_units::{Duration, Rate, Time};
+use quiclab_units::{ByteCount, Duration, Rate, Time};
 
 /// Bytes of a datagram whose frame has 1000: at 8 Mbit/s it takes 1 ms.
 const PAYLOAD: usize = 1000 - FRAME_OVERHEAD as usize;
@@ -58,15 +62,28 @@ impl Stack for Toy {
     }
 }
 
+fn stage(name: &str, settings: StageSettings) -> StageSpec {
+    StageSpec { name: name.to_owned(), settings }
+}
+
+fn line(milliseconds: u64, limit_packets: u32) -> StageSpec {
+    stage(
+        "line",
+        StageSettings::NetemQueue(NetemSettings { delay: Duration::from_millis(milliseconds), limit_packets }),
+    )
+}
+
+/// 20 ms, then a bucket at 8 Mbit/s.
+fn bottleneck(burst_bytes: u64, limit_packets: u32) -> Vec<StageSpec> {
+    let rate = Rate::from_bits_per_second(8_000_000).try_into().unwrap();
+    let bucket = RateSettings { rate, burst: Some(ByteCount::from_bytes(burst_bytes)) };
+    vec![line(20, limit_packets), stage("rate", StageSettings::Rate(bucket))]
+}
+
 fn transfer() -> Transfer {
     Transfer {
-        rate: Rate::from_bits_per_second(8_000_000).try_into().unwrap(),
-        burst_bytes: 1000,
-        delay_to_client: Duration::from_millis(20),
-        queue_limit_packets: 100,
-        delay_to_server: Duration::from_millis(10),
-        return_limit_packets: 100,
-        drops_to_server: BTreeSet::new(),
+        to_client: bottleneck(1000, 100),
+        to_server: vec![line(10, 100)],
         is_ipv6: false,
         server: HostSettings::default(),
         client: HostSettings::default(),
@@ -116,10 +133,11 @@ fn packets_are_where_the_path_says_at_the_time_it_says() {
 
 #[test]
 fn what_the_path_drops_is_counted_and_what_is_over_at_the_end_still_arrives() {
-    let few = Transfer { queue_limit_packets: 2, ..transfer() };
+    let few = Transfer { to_client: bottleneck(1000, 2), ..transfer() };
     let (outcome, seen) = run(&few, server(5), client(1));
     let outcome = outcome.unwrap();
-    let account = outcome.to_client;
+    let account = outcome.to_client[0].account;
+    assert_eq!((outcome.to_client[0].name.as_str(), outcome.to_client[0].kind), ("rate", "token-bucket"));
     assert_eq!((account.entered, account.left, account.all_dropped(), account.waiting.packets), (5, 2, 3, 0));
     assert!(outcome.is_silent);
     assert_eq!(seen.iter().filter(|(_, tap, from)| (*tap, *from) == (Tap::BehindBottleneck, Side::Server)).count(), 2);
@@ -127,16 +145,17 @@ fn what_the_path_drops_is_counted_and_what_is_over_at_the_end_still_arrives() {
 
 #[test]
 fn frames_of_ipv6_are_longer() {
-    let six = Transfer { is_ipv6: true, burst_bytes: 1020, ..transfer() };
+    let six = Transfer { is_ipv6: true, to_client: bottleneck(1020, 100), ..transfer() };
     let (_, seen) = run(&six, server(2), client(2));
     assert_eq!(seen.last().unwrap().0, 36_020);
 }
 
 #[test]
 fn a_request_that_is_dropped_by_its_number_leaves_both_waiting_for_ever() {
-    let deaf = Transfer { drops_to_server: BTreeSet::from([1]), ..transfer() };
+    let list = stage("drops", StageSettings::ListedLoss(ListedLossSettings { packets: PacketNumbers(vec![1]) }));
+    let deaf = Transfer { to_server: vec![list, line(10, 100)], ..transfer() };
     let outcome = run(&deaf, server(1), client(1)).0.unwrap();
-    assert_eq!((outcome.end, outcome.listed_drops), (End::Stuck, 1));
+    assert_eq!((outcome.end, outcome.to_server[0].account.all_dropped()), (End::Stuck, 1));
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn check(folder: &Path) -> Result<()> {
     let found = contents(folder)?;
     if found != expected {
         bail!(
-            "{} is damaged: its files and their sizes are not those that were made\nhint: rm -r {0}; it is made again",
+            "{} is damaged: its files or their sizes have changed\nhint: rm -r {0}; it will be built again",
             folder.display()
         );
     }

@@ -138,7 +138,10 @@ impl Key {
         digest.update(seed.to_le_bytes());
         digest.update(purpose);
         // A digest that is no valid key (zero, or the group's order and above) has a probability of 2^-32.
-        let secret = SigningKey::from_bytes(&digest.finalize()).context("this seed gives no key; take another")?;
+        let secret = SigningKey::from_bytes(&digest.finalize()).context(
+            "this seed gives no valid key; use another \
+                                                                         one",
+        )?;
         let public = secret.verifying_key().to_sec1_point(false).as_bytes().to_vec();
         Ok(Self { secret, public })
     }

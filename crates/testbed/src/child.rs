@@ -6,6 +6,12 @@ use std::{
     process::{Child, ExitStatus},
 };
 
+use nix::{
+    errno::Errno,
+    sys::{prctl::set_pdeathsig, signal::Signal},
+    unistd::getppid,
+};
+
 use crate::perform::HostUse;
 
 /// How a process ended.
@@ -22,14 +28,9 @@ pub struct End {
 ///
 /// # Errors
 /// Where the parent has ended already, which would send nothing any more, and what the kernel answers.
-pub(crate) fn end_with_parent(parent: u32, signal: i32) -> io::Result<()> {
-    // SAFETY: plain system call.
-    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: plain system call.
-    let found = unsafe { libc::getppid() };
-    if found as u32 == parent { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
+pub(crate) fn end_with_parent(parent: u32, signal: Signal) -> io::Result<()> {
+    set_pdeathsig(signal)?;
+    if getppid().as_raw() as u32 == parent { Ok(()) } else { Err(Errno::ESRCH.into()) }
 }
 
 /// Waits for the end of a child that was not waited for yet; with `WNOHANG` among the `options` of wait4(2), `None` where it has not ended.
@@ -38,6 +39,7 @@ pub(crate) fn end_with_parent(parent: u32, signal: i32) -> io::Result<()> {
 /// What the kernel answers.
 pub(crate) fn reap(child: &Child, options: i32) -> io::Result<Option<End>> {
     let mut status = 0;
+    // wait4 tells what the child used; nix has waitpid alone, which does not.
     // SAFETY: all zeros is a valid value of this plain struct.
     let mut used: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: both pointers are to live values; the child is ours and not yet reaped.
@@ -56,10 +58,10 @@ pub(crate) fn reap(child: &Child, options: i32) -> io::Result<Option<End>> {
 /// An exit status in words, with what a signal probably means.
 pub fn describe(status: ExitStatus) -> String {
     match status.signal() {
-        Some(libc::SIGBUS) => "ended by SIGBUS: most likely the disk is full\nhint: free some space, or use --out and \
+        Some(libc::SIGBUS) => "killed by SIGBUS: the disk is probably full\nhint: free some space, or use --out and \
                                QUICLAB_CACHE to move to another disk"
             .to_owned(),
-        Some(signal) => format!("ended by signal {signal}"),
+        Some(signal) => format!("killed by signal {signal}"),
         None => format!("ended with {status}"),
     }
 }
@@ -76,7 +78,7 @@ mod tests {
         let start = |parent: u32| {
             let mut command = Command::new("true");
             // SAFETY: system calls alone, which are safe between fork and exec.
-            unsafe { command.pre_exec(move || end_with_parent(parent, libc::SIGKILL)) };
+            unsafe { command.pre_exec(move || end_with_parent(parent, Signal::SIGKILL)) };
             command.status()
         };
         assert!(start(std::process::id()).unwrap().success());

@@ -28,7 +28,7 @@ use quiclab_wire::{CaptureWriter, Direction, PacketToWrite, TapDescription};
 use crate::{
     contract::{SERVER_PORT, contents_seed, file_names},
     hash,
-    vm::observed::observed,
+    vm::{observed::observed, path::StageNames},
 };
 
 /// The endpoints' TLS secrets, in a record.
@@ -38,13 +38,13 @@ pub(crate) const KEY_LOGS: [&str; 2] = ["client/keys.log", "server/keys.log"];
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunFailure {
     /// The server ended while it was needed.
-    #[error("the server ended before the transfer was over ({0})")]
+    #[error("the server ended before the transfer was complete ({0})")]
     ServerEnded(String),
     /// The server never listened.
     #[error("the server did not listen on port {SERVER_PORT} in time")]
     NeverListened,
     /// An endpoint answered 127.
-    #[error("the {0} answered 127: it does not support what the run asks for")]
+    #[error("the {0} exited with 127: it does not support the settings of the run")]
     Unsupported(String),
     /// The client did not end.
     #[error("the client did not end within {0} of virtual time\nhint: workload.timeout")]
@@ -54,8 +54,8 @@ pub enum RunFailure {
     ClientFailed(String),
     /// The server's own queueing discipline dropped more packets than it let through.
     #[error(
-        "{kind} at the server dropped {drops} packets and let {packets} through: {failure}\nhint: it drops what has no send time on its \
-         clock, or one that is over, or too far ahead"
+        "{kind} at the server dropped {drops} packets and passed {packets}: {failure}\nhint: it drops packets without \
+         a send time on its clock, and those whose send time is in the past or too far in the future"
     )]
     ServerQueue {
         /// The discipline.
@@ -95,7 +95,8 @@ pub enum RunFailure {
     },
     /// More packets passed a tap than it has room for, so that nothing can be said of the whole transfer.
     #[error(
-        "the tap {tap} had no room for {lost} of {seen} packets: more was sent again than it expects\nhint: tap.room, larger than the transfer"
+        "the tap {tap} had no room for {lost} of {seen} packets: there were more retransmissions than it \
+         expects\nhint: set tap.room to more than the transfer"
     )]
     CaptureFull {
         /// Name of the tap.
@@ -112,7 +113,7 @@ pub enum RunFailure {
     #[error("{0}")]
     Simulation(String),
     /// The agent broke down, or could not start an endpoint.
-    #[error("the agent in the guest could not do its work: {0}")]
+    #[error("the agent in the guest failed: {0}")]
     Agent(String),
 }
 
@@ -124,11 +125,11 @@ pub struct Results {
 }
 
 impl Results {
-    /// Finds the results in the slot.
+    /// Finds the results in the slot, of a run whose path has stages of these names.
     ///
     /// # Errors
     /// Where there are none, or they make no sense.
-    pub fn open(path: &Path) -> Result<Self, SlotError> {
+    pub fn open(path: &Path, names: &StageNames) -> Result<Self, SlotError> {
         let mut file = File::open(path)?;
         let available = file.metadata()?.len();
         let json = slot::read_json(&mut file, RESULTS_MAGIC, available)?;
@@ -144,10 +145,10 @@ impl Results {
                 });
             }
         }
-        let mut observed = observed(&manifest.report);
+        let mut observed = observed(&manifest.report, names);
         let strange = manifest.blobs.iter().filter_map(|blob| {
             let role = role_of(&blob.name).filter(|_| !is_plain(&blob.name))?;
-            let what = format!("the log file {:?} is not kept: its name leads out of the record", blob.name);
+            let what = format!("the log file {:?} is not kept: its name leads outside the record", blob.name);
             Some(LostLog { role, what })
         });
         observed.lost_logs.extend(strange);
@@ -269,7 +270,7 @@ impl Results {
     }
 
     fn read(&self, name: &str) -> Result<Vec<u8>> {
-        let blob = self.blob(name).with_context(|| format!("the results hold no {name}"))?;
+        let blob = self.blob(name).with_context(|| format!("the results have no {name}"))?;
         let mut bytes = vec![0; blob.length as usize];
         self.file.read_exact_at(&mut bytes, blob.offset).with_context(|| name.to_owned())?;
         Ok(bytes)

@@ -11,6 +11,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use nix::{
+    sys::signal::{Signal, killpg},
+    unistd::Pid,
+};
 
 use crate::{child::end_with_parent, perform::Interrupted};
 
@@ -43,7 +47,7 @@ pub fn supervise(command: &mut Command, package: &str, stop: &AtomicBool) -> Res
     let parent = std::process::id();
     // SAFETY: system calls alone, which are safe between fork and exec.
     unsafe {
-        command.stdin(Stdio::null()).process_group(0).pre_exec(move || end_with_parent(parent, libc::SIGTERM));
+        command.stdin(Stdio::null()).process_group(0).pre_exec(move || end_with_parent(parent, Signal::SIGTERM));
     }
     let mut child = command.spawn().map_err(|error| missing(command, package, error))?;
     loop {
@@ -51,8 +55,8 @@ pub fn supervise(command: &mut Command, package: &str, stop: &AtomicBool) -> Res
             return Ok(status);
         }
         if stop.load(Ordering::Relaxed) {
-            // SAFETY: plain system call; the group is that of our child, which is not yet reaped.
-            unsafe { libc::killpg(child.id() as i32, libc::SIGTERM) };
+            // The group is that of our child, which is not yet reaped.
+            let _ = killpg(Pid::from_raw(child.id() as i32), Signal::SIGTERM);
             child.wait()?;
             return Err(Interrupted::ByRequest.into());
         }

@@ -171,7 +171,7 @@ impl Laboratory {
         let source = self.supplies.source(name)?;
         let version = &source.manifest.version;
         if again {
-            self.supplies.say(&format!("building {name} {version} again (up to some minutes)"));
+            self.supplies.say(&format!("rebuilding {name} {version} (up to some minutes)"));
         } else if !self.testbed.is_built(&self.supplies, source)? {
             self.supplies.say(&format!("building {name} {version} (once; up to some minutes)"));
         }

@@ -95,13 +95,16 @@ impl Drop for RecordLock {
     }
 }
 
-/// Removes what killed processes left in a folder: unfinished records and locks that nobody holds. What other processes are writing
-/// stays. Returns how many unfinished records were removed.
+/// Removes what killed processes left in a folder of records, and in that of the `failures`: unfinished records and locks that nobody
+/// holds. What other processes are writing stays. Returns how many unfinished records were removed.
 ///
 /// # Errors
 /// Where something cannot be removed.
-pub fn remove_leftovers(folder: &Path) -> Result<usize> {
-    let before = asides(folder)?;
+pub fn remove_leftovers(folder: &Path, failures: &Path) -> Result<usize> {
+    let mut before = asides(folder)?;
+    if failures.is_dir() {
+        before.extend(asides(failures)?);
+    }
     let mut keys: BTreeSet<_> = before.iter().filter_map(|path| key_of_aside(path)).collect();
     for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let name = entry?.file_name().to_string_lossy().into_owned();
@@ -178,7 +181,11 @@ mod tests {
         let left = records.begin(OTHER).unwrap().keep();
         let of_an_earlier_version = folder.path().join(".partial-x");
         fs::create_dir(&of_an_earlier_version).unwrap();
-        assert_eq!(remove_leftovers(folder.path()).unwrap(), 2);
+        let failures = Records::open(&folder.path().join("failed")).unwrap();
+        let failing = failures.begin(NAME).unwrap();
+        let failed = failures.begin(OTHER).unwrap().keep();
+        assert_eq!(remove_leftovers(folder.path(), failures.folder()).unwrap(), 3);
+        assert!(failing.folder().exists() && !failed.exists());
         assert!(mine.exists() && !left.exists() && !of_an_earlier_version.exists());
         // A holder that is killed leaves its lock behind, free.
         let abandoned = draft.keep();

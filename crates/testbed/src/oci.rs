@@ -2,6 +2,9 @@
 //!
 //! Images are foreign bytes. Nothing is written outside of the tree that is given, sizes are bounded, and what the image's
 //! own digests do not agree with is refused. Call order: [`unpack`], then [`pack`].
+//!
+//! The documents are read with a few structs of serde. The `oci-spec` crate would replace those alone, knows nothing of what
+//! `docker save` writes, and brings ten more crates; archives and layers are read with `tar`.
 
 mod archive;
 mod config;

@@ -125,6 +125,6 @@ pub enum Interrupted {
     #[error("interrupted")]
     ByRequest,
     /// The host's own patience.
-    #[error("still at work after {0:?} of the host's time, and ended\nhint: raise it with --wall-timeout")]
+    #[error("not finished after {0:?} of real time, so it was stopped\nhint: raise --wall-timeout")]
     ByDeadline(Duration),
 }

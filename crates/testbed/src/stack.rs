@@ -64,7 +64,7 @@ impl Source {
 pub fn sources(folder: &Path) -> Result<BTreeMap<String, Source>> {
     let mut sources = BTreeMap::new();
     let entries = fs::read_dir(folder)
-        .with_context(|| format!("{}: no folder of stacks\nhint: name it with --stacks DIR", folder.display()))?;
+        .with_context(|| format!("{}: no folder with stacks\nhint: name one with --stacks DIR", folder.display()))?;
     for entry in entries {
         let folder = entry?.path();
         if !folder.join(MANIFEST).is_file() {
@@ -282,7 +282,7 @@ pub(crate) fn compile(
     if !status.success() {
         let said = fs::read_to_string(&log).unwrap_or_default();
         bail!(
-            "building {} ended with {status}:\n{}\nhint: all of it is in {}; the command was: {}",
+            "building {} failed with {status}:\n{}\nhint: the full output is in {}; the command was: {}",
             manifest.name,
             command::tail(&said),
             log.display(),
@@ -300,7 +300,7 @@ fn check_output(manifest: &StackManifest, source: &Path, out: &Path, log: &Path)
     // An imported stack is its root file system, and builds nothing.
     if names.is_empty() && !source.join(ROOT_FILE).is_file() {
         bail!(
-            "building {}: the command ended well and left no file in $QUICLAB_STACK_OUT, expected the endpoint there\n\
+            "building {}: the command succeeded but left no file in $QUICLAB_STACK_OUT, expected the endpoint there\n\
              hint: install it with: install -m 755 PROGRAM \"$QUICLAB_STACK_OUT/\"; the command was: {}; its output is in {}",
             manifest.name,
             manifest.build.command,
@@ -312,8 +312,8 @@ fn check_output(manifest: &StackManifest, source: &Path, out: &Path, log: &Path)
     });
     if let Some(word) = missing {
         bail!(
-            "building {}: guest.command has {word}, and the build left {} in $QUICLAB_STACK_OUT, which is {MOUNTED} in the guest; \
-             expected that file among them\nhint: the output of the build is in {}",
+            "building {}: guest.command needs {word}, but the build left only {} in $QUICLAB_STACK_OUT, which is \
+             {MOUNTED} in the guest\nhint: the output of the build is in {}",
             manifest.name,
             names.join(", "),
             log.display()

@@ -148,7 +148,8 @@ fn find_stacks(name: &str) -> Result<PathBuf> {
     let found = here.ancestors().map(Path::to_path_buf).find(has_stacks);
     let found = found.with_context(|| {
         format!(
-            "{}: found no folder {name}/ with stacks here or above\nhint: --stacks DIR, or work in a clone of quiclab",
+            "{}: found no folder {name}/ with stacks here or in a parent folder\nhint: use --stacks DIR, or work in a \
+             clone of quiclab",
             here.display()
         )
     })?;

@@ -60,7 +60,24 @@ pub trait Testbed: Debug + Send + Sync {
         }
     }
 
-    /// True where `run` or [`Testbed::build`] would find a build of exactly this source in the cache.
+    /// Looks for what this machine must have whatever is run, before anything is built.
+    ///
+    /// # Errors
+    /// What is missing, with how to get it.
+    fn check_machine(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Makes those things that `run` needs whatever its stacks are, such as a kernel. Called while stacks are being built;
+    /// [`Testbed::prepare`] makes them too where it finds them missing.
+    ///
+    /// # Errors
+    /// As [`Testbed::prepare`].
+    fn prepare_early(&self, _supplies: &Supplies, _run: &Run) -> Result<()> {
+        Ok(())
+    }
+
+    /// True where [`Testbed::build`] would find a build of exactly this source in the cache.
     ///
     /// # Errors
     /// Where the source cannot be read.
@@ -176,7 +193,7 @@ pub fn default_testbed() -> Arc<dyn Testbed> {
 pub fn testbed_of(versions: &Versions) -> Result<Arc<dyn Testbed>> {
     match versions.get(TESTBED_VERSION) {
         Some(name) => testbed(name).map_err(|error| {
-            error.context("versions: the record was made on a testbed that this version of quiclab does not have")
+            error.context("versions: the record was made on a testbed that this version of quiclab does not know")
         }),
         None => bail!("versions.{TESTBED_VERSION}: missing; expected one of {}", names().join(", ")),
     }

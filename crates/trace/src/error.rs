@@ -8,7 +8,8 @@ use parquet::errors::ParquetError;
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The folder is not there and cannot be made.
-    #[error("{}: cannot make the folder: {source}\nhint: does another file have its name, or its parent other rights?", path.display())]
+    #[error("{}: cannot make the folder: {source}\nhint: does a file have this name, or may you not write to the \
+             parent folder?", path.display())]
     CreateFolder {
         /// The folder.
         path: PathBuf,
@@ -32,7 +33,7 @@ pub enum TraceError {
         source: ParquetError,
     },
     /// A whole file cannot be given its name. Of an earlier trace in this folder, files may be missing.
-    #[error("{}: cannot put the whole file in place: {source}\nhint: is there a folder of this name?", path.display())]
+    #[error("{}: cannot rename the complete file: {source}\nhint: is there a folder of this name?", path.display())]
     Publish {
         /// The file, by its final name.
         path: PathBuf,

@@ -95,7 +95,7 @@ impl PacketRow<'_> {
 
     /// Bytes behind the last packet of a datagram.
     pub(crate) fn set_foreign_bytes(&mut self, length: u32) {
-        self.packet_type = Some(form_name(QuicForm::NotQuic));
+        self.packet_type = Some("not_quic");
         self.version = None;
         self.destination_connection_id = None;
         self.source_connection_id = None;
@@ -118,7 +118,6 @@ pub(crate) fn form_name(form: QuicForm) -> &'static str {
         QuicForm::VersionNegotiation => "version_negotiation",
         QuicForm::OneRtt => "one_rtt",
         QuicForm::UnknownVersion => "unknown_version",
-        QuicForm::NotQuic => "not_quic",
     }
 }
 

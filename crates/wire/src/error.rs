@@ -22,7 +22,7 @@ pub enum CaptureError {
     /// The container breaks its own rules.
     #[error(
         "byte {byte_offset}: {what}: found {found}, expected {expected}\nhint: the file is damaged from here on; \
-         `editcap -F pcapng IN OUT` may save what comes before"
+         `editcap -F pcapng IN OUT` may save the part before"
     )]
     Malformed {
         /// Where the record or block begins.
@@ -36,8 +36,8 @@ pub enum CaptureError {
     },
     /// A block larger than any capture tool writes.
     #[error(
-        "byte {byte_offset}: a block of {length} bytes, expected at most {limit}\nhint: the length field is damaged, or \
-         the file is no capture from here on"
+        "byte {byte_offset}: a block of {length} bytes, expected at most {limit}\nhint: the length field is damaged, \
+         or the rest of the file is not a capture"
     )]
     BlockTooLong {
         /// Where the block begins.
@@ -48,7 +48,7 @@ pub enum CaptureError {
         limit: u64,
     },
     /// The reader handed in failed, or the gzip stream is damaged.
-    #[error("byte {byte_offset}: cannot read on: {source}\nhint: for a .gz file try `gzip -t FILE`")]
+    #[error("byte {byte_offset}: cannot read further: {source}\nhint: for a .gz file try `gzip -t FILE`")]
     Read {
         /// Bytes read before.
         byte_offset: u64,
@@ -86,7 +86,7 @@ pub enum WriteError {
     },
     /// Packets must come in the order of time.
     #[error(
-        "packet at {} ns after one at {} ns\nhint: merge the taps by time before writing", time.as_nanos(), previous.as_nanos()
+        "found a packet at {} ns after one at {} ns\nhint: merge the taps by time before writing", time.as_nanos(), previous.as_nanos()
     )]
     TimeBackwards {
         /// Time of the packet.

@@ -10,7 +10,6 @@ use quiclab_units::Time;
 
 use crate::capture::SkipReason;
 use crate::packet::{Packet, Protocol, TcpFlags, TcpSegment};
-use crate::quic::QuicDatagram;
 use crate::tls::TlsRecords;
 
 // Numbers of the registry of link-layer header types of pcap and pcapng.
@@ -90,10 +89,10 @@ pub enum Transport<'a> {
 }
 
 impl Segment<'_> {
-    /// The row without the payload: what the headers, and the QUIC or TLS bytes behind them, show without keys.
+    /// The row without the payload: what the headers, and the TLS bytes behind them, show without keys.
     pub fn to_packet(&self) -> Packet {
         let protocol = match self.transport {
-            Transport::Udp => Protocol::Udp { quic: QuicDatagram::parse(self.payload, self.payload_length as usize) },
+            Transport::Udp => Protocol::Udp,
             Transport::Tcp { sequence_number, acknowledgment_number, flags, .. } => Protocol::Tcp(TcpSegment {
                 sequence_number,
                 acknowledgment_number,

@@ -1,15 +1,21 @@
-//! Capture files: reading them into packet rows, and writing them.
+//! Captures and qlogs: from the bytes of a file to connections, packets, frames and events; and writing captures.
 //!
-//! Holds: the containers (pcap, pcapng, gzip around either), the headers from the link layer to UDP and TCP, what a QUIC
-//! or TLS header shows without keys, and a pcapng writer whose output depends on its input alone.
-//! Holds not: decryption, flows, metrics, files. A reader or a writer is handed in; nothing here opens one.
+//! Contains: the containers (pcap, pcapng, gzip and zstd around either), the headers from the link layer to UDP and TCP, QUIC
+//! with its keys, frames and handshakes, key logs, which packet belongs to which connection, qlog, and a pcapng writer whose
+//! output depends on its input alone.
+//! Does not contain: metrics, files. A reader or a writer is handed in; nothing here opens one.
 //!
-//! Read [`Packet`] first: it is the row that everything else consumes. Then, for a whole capture in memory,
-//! [`Capture::read`]; for one packet at a time, [`CaptureReader`]:
+//! To read a capture:
 //!
 //! 1. [`CaptureReader::new`] looks at the first bytes and decides what the file is;
-//! 2. [`CaptureReader::next_packet`] until it says `None`;
-//! 3. [`CaptureReader::into_summary`] for interfaces, secrets, what was skipped, and whether the file was cut off.
+//! 2. [`CaptureReader::for_each_segment`] reads it to its end, segment by segment, and [`Dissector::on_segment`] says what
+//!    each one holds ([`Observed`]) and which [`Flow`] it belongs to; [`CaptureReader::dissect`] does both;
+//! 3. [`CaptureReader::into_summary`] gives interfaces, secrets, what was skipped, and whether the file was cut off.
+//!
+//! Threads can share a capture: [`SegmentBatch`] carries segments to them, [`DissectorSettings::address_hash`] says which may
+//! be separated, and [`Dissector::are_independent`] whether separating them was right.
+//!
+//! Where headers are all that is needed, [`CaptureReader::next_packet`] and [`Capture::read`] give rows ([`Packet`]).
 //!
 //! To write: [`CaptureWriter::new`], [`CaptureWriter::write_packet`] in the order of time, [`CaptureWriter::finish`].
 
@@ -49,8 +55,8 @@ pub use qlog::{
 };
 pub use quic::{
     Ack, CipherSuite, ClientOffer, ConnectionId, DEFAULT_ACK_DELAY_EXPONENT, Decryption, ExtensionFrame, FrameError,
-    MAXIMUM_CONNECTION_ID_BYTES, QuicDatagram, QuicForm, QuicFrame, QuicPacket, ServerChoice, TlsHandshake, VERSION_1,
-    VERSION_2, parse_frames,
+    MAXIMUM_CONNECTION_ID_BYTES, QuicForm, QuicFrame, QuicPacket, ServerChoice, TlsHandshake, VERSION_1, VERSION_2,
+    parse_frames,
 };
 pub use reader::{CaptureReader, MAXIMUM_BLOCK_BYTES};
 pub use role::Role;

@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 
 use quiclab_units::Time;
 
-use crate::quic::QuicDatagram;
 use crate::tls::TlsRecords;
 
 /// One captured UDP datagram or TCP segment, from its headers.
@@ -32,12 +31,8 @@ pub struct Packet {
 /// What the transport header shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// A UDP datagram.
-    Udp {
-        /// Which QUIC packets the datagram holds, if it is QUIC at all. `None` when no byte of the payload was captured,
-        /// or when there is no payload.
-        quic: Option<QuicDatagram>,
-    },
+    /// A UDP datagram. What it holds, [`Dissector`](crate::Dissector) says.
+    Udp,
     /// A TCP segment.
     Tcp(TcpSegment),
 }
@@ -77,18 +72,10 @@ impl Packet {
         matches!(self.protocol, Protocol::Tcp(_))
     }
 
-    /// The QUIC packets of the datagram; `None` for TCP and where no payload byte was captured.
-    pub fn quic(&self) -> Option<QuicDatagram> {
-        match self.protocol {
-            Protocol::Udp { quic } => quic,
-            Protocol::Tcp(_) => None,
-        }
-    }
-
     /// The TCP header; `None` for UDP.
     pub fn tcp(&self) -> Option<TcpSegment> {
         match self.protocol {
-            Protocol::Udp { .. } => None,
+            Protocol::Udp => None,
             Protocol::Tcp(segment) => Some(segment),
         }
     }

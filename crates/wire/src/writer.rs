@@ -1,8 +1,8 @@
 //! Writes pcapng (draft-ietf-opsawg-pcapng) with nanosecond times.
 //!
-//! The blocks are put together by hand: the agent writes every captured packet inside an emulated machine in which each
-//! instruction costs, and the output must hold nothing but what it was given (no tool name, no host, no clock).
-//! Little-endian on every machine.
+//! The blocks are put together by hand because the library that writes pcapng, pcap-file, has no decryption secrets block,
+//! neither in its stable release (2.0) nor in the candidates for 3.0. The output contains nothing but what it was given (no
+//! tool name, no host, no clock). Little-endian on every machine.
 
 use std::io::Write;
 

@@ -23,7 +23,7 @@ pub fn start() -> Result<()> {
     mount_new("tracefs", "tracefs", Path::new(TRACING), MsFlags::empty(), "")?;
     let trigger = format!("hist:keys=len:size={ENTRIES} if name == \"{HOST_INTERFACE}\"");
     fs::write(format!("{EVENT}/trigger"), trigger)
-        .with_context(|| format!("{EVENT}/trigger: counting what is sent; hint: tap.send_sizes = false"))
+        .with_context(|| format!("{EVENT}/trigger: cannot count sent buffers; hint: tap.send_sizes = false"))
 }
 
 /// What was counted: how often each length was sent, in bytes with Ethernet header.

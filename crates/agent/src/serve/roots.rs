@@ -20,7 +20,8 @@ use quiclab_orders::{
 use crate::{
     namespace::Namespace,
     root::{ITS_OWN, ROOTS, Root, hosts_file, make_shared, mount_new, shared},
-    topology::{Settling, Topology},
+    settling::Settling,
+    topology::Topology,
 };
 
 /// Where the host's files are while the roots are being made.
@@ -106,7 +107,8 @@ fn root(
     }
     // A mount, because the folder around it is read-only.
     mount(Some(hosts), &root.outside("/etc/hosts"), None::<&str>, MsFlags::MS_BIND, None::<&str>)
-        .context("/etc/hosts: putting the names of the endpoints in its place")?;
+        .context("/etc/hosts: replacing it with the names of the endpoints")?;
+    make_read_only(root.folder(), 0)?;
     Ok(root)
 }
 
@@ -133,6 +135,11 @@ fn mount_system(target: &Path, namespace: &Namespace) -> Result<()> {
 /// Binds a folder and all that is mounted below it, for reading.
 fn bind_read_only(source: &Path, target: &Path) -> Result<()> {
     bind_all(source, target)?;
+    make_read_only(target, libc::AT_RECURSIVE)
+}
+
+/// Makes a mount read-only, and those below it where `flags` are `AT_RECURSIVE`.
+fn make_read_only(target: &Path, flags: libc::c_int) -> Result<()> {
     let path = std::ffi::CString::new(target.as_os_str().as_encoded_bytes())?;
     let attributes = libc::mount_attr { attr_set: libc::MOUNT_ATTR_RDONLY, attr_clr: 0, propagation: 0, userns_fd: 0 };
     // SAFETY: the path and the attributes live as long as the call, and the size is that of the attributes.
@@ -141,7 +148,7 @@ fn bind_read_only(source: &Path, target: &Path) -> Result<()> {
             libc::SYS_mount_setattr,
             libc::AT_FDCWD,
             path.as_ptr(),
-            libc::AT_RECURSIVE,
+            flags,
             &raw const attributes,
             size_of_val(&attributes),
         )

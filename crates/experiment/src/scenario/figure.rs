@@ -30,8 +30,7 @@ pub struct FigureSpec {
 impl Reader<'_> {
     pub(super) fn figure(&self, row: &Spanned<DeValue>) -> Result<FigureSpec, ExperimentError> {
         let table = self.table(row, "figure")?;
-        let missing =
-            |key: &str, what: &str| self.error(row, format!("figure.{key}: found nothing, expected {what}"), None);
+        let missing = |key: &str, what: &str| self.error(row, format!("figure.{key}: missing; expected {what}"), None);
         let mut figure = FigureSpec { title: String::new(), x: TIME.to_owned(), y: Vec::new(), logarithmic: false };
         for (key, value) in table.iter() {
             match key.get_ref().as_ref() {

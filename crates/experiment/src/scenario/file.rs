@@ -75,7 +75,13 @@ impl Reader<'_> {
         let Some(value) = root.get("figure") else { return Ok(Vec::new()) };
         match value.get_ref() {
             DeValue::Array(rows) => rows.iter().map(|row| self.figure(row)).collect(),
-            _ => Err(self.error(value, "figure: found no list, expected [[figure]] tables".to_owned(), None)),
+            _ => Err(self.error(
+                value,
+                "figure: found something other than a list, expected [[figure]] \
+                                        tables"
+                    .to_owned(),
+                None,
+            )),
         }
     }
 }

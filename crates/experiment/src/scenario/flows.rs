@@ -205,8 +205,8 @@ fn hop(value: &toml::Value) -> Result<Option<u32>, String> {
 
 /// A list of times and segments, in order.
 fn arrivals(value: &toml::Value) -> Result<Vec<Arrival>, String> {
-    const WHAT: &str =
-        "a list such as [[\"1 s\", 10], [\"2.5 s\", 300]], times that do not fall and numbers of segments from 1";
+    const WHAT: &str = "a list such as [[\"1 s\", 10], [\"2.5 s\", 300]], with times that do not decrease and numbers of segments \
+         from 1";
     let list = value.as_array().ok_or_else(|| expected(value, WHAT))?;
     let mut arrivals: Vec<Arrival> = Vec::new();
     for row in list {

@@ -22,7 +22,7 @@ pub(super) fn check_groups(scenario: &Scenario, set: &Changes) -> Result<(), Exp
         match of_flows(key) {
             Some((Some(group), _)) if !groups.contains(group) => {
                 let expected = match groups.iter().copied().collect::<Vec<_>>().join(", ") {
-                    none if none.is_empty() => "none, because the file names no group".to_owned(),
+                    none if none.is_empty() => "none, because the file defines no group".to_owned(),
                     names => format!("one of {names}"),
                 };
                 let hint = nearest(group, groups.iter().copied()).map(|near| format!("did you mean {near}?"));
@@ -34,7 +34,7 @@ pub(super) fn check_groups(scenario: &Scenario, set: &Changes) -> Result<(), Exp
                 let each: Vec<_> = groups.iter().map(|group| format!("{FLOWS}.{group}.{setting}")).collect();
                 if each.iter().all(|key| own.contains(key.as_str())) {
                     let message = format!(
-                        "--set {key}: found a setting that each group of flows has for itself, expected {}",
+                        "--set {key}: found a setting that each group of flows sets separately, expected {}",
                         each.join(" or ")
                     );
                     return Err(scenario.error(None, message, None));

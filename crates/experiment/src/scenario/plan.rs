@@ -87,7 +87,7 @@ impl Scenario {
             let words = described(&combination);
             if let Some(same) = planned.insert(resolved.texts(), words.clone()) {
                 let message = format!(
-                    "matrix: found {words} and {same}, which are the same to a run; expected different settings"
+                    "matrix: found {words} and {same}, which describe the same run; expected different settings"
                 );
                 return Err(self.error_from(combination.last().map(|last| last.origin), message, None));
             }
@@ -208,7 +208,7 @@ impl Draft {
             return Err(("bottleneck.red_minimum", message));
         }
         if self.buffer_packets.is_some() && self.bottleneck.buffer_bdp.is_some() {
-            let message = "found a number beside bottleneck.buffer_bdp; expected one of the two".to_owned();
+            let message = "found a value in addition to bottleneck.buffer_bdp; expected one of the two".to_owned();
             return Err(("bottleneck.buffer_packets", message));
         }
         let buffer_bdp = self.bottleneck.buffer_bdp.or(self.buffer_packets.is_none().then_some(USUAL_BUFFER));
@@ -271,13 +271,15 @@ impl Flows {
         }
         if self.congestion_control == CongestionControl::Bbr && self.recovery != Recovery::Sack {
             let message = format!(
-                "found another than \"sack\" with congestion_control = \"bbr\" in {FLOWS}.{name}; expected \"sack\", by which BBR measures rates"
+                "found another value than \"sack\" with congestion_control = \"bbr\" in {FLOWS}.{name}; expected \
+                 \"sack\", which BBR needs to measure rates"
             );
             return Err(("flows.recovery", message));
         }
         if self.congestion_control == CongestionControl::Bbr && self.ecn {
             let message = format!(
-                "found true with congestion_control = \"bbr\" in {FLOWS}.{name}; expected false, because BBR of version 1 does not look at marks"
+                "found true with congestion_control = \"bbr\" in {FLOWS}.{name}; expected false, because BBR version \
+                 1 ignores marks"
             );
             return Err(("flows.ecn", message));
         }

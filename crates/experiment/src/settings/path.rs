@@ -81,7 +81,7 @@ impl Path {
                 rate: self.rate.try_into().expect("path.rate takes rates above 0"),
                 burst: Some(self.burst),
             };
-            return vec![named("queue", StageSettings::NetemQueue(queue)), named("rate", StageSettings::Rate(rate))];
+            return vec![named("delay", StageSettings::NetemQueue(queue)), named("rate", StageSettings::Rate(rate))];
         };
         stages.clone()
     }
@@ -90,7 +90,7 @@ impl Path {
     pub fn stages_to_server(&self) -> Vec<StageSpec> {
         let StageList::Stages(stages) = &self.to_server else {
             let line = NetemSettings { delay: self.delay_to_server, limit_packets: self.return_limit_packets };
-            let line = named("line", StageSettings::NetemQueue(line));
+            let line = named("delay", StageSettings::NetemQueue(line));
             if self.drops_to_server.is_empty() {
                 return vec![line];
             }

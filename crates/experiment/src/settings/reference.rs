@@ -42,7 +42,7 @@ fn row(setting: &Setting) -> String {
         Some(said) => (*said).to_owned(),
         None => default().map_or_else(|| "none".to_owned(), |value| format!("`{}`", inline(&value))),
     };
-    let mut what = setting.what.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
+    let mut what = setting.about();
     if let Some(testbed) = setting.only_on {
         what.push_str(&format!(". Only with `--testbed {testbed}`"));
     }

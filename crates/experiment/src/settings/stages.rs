@@ -209,14 +209,15 @@ impl Draft {
             [(LISTS[0], &path.to_client, TO_CLIENT), (LISTS[1], &path.to_server, TO_SERVER)]
         {
             if self.settings.path.include.is_some() && self.is_given(list) {
-                let message = "found a value beside path.include; expected one of the two".to_owned();
+                let message = "found a value in addition to path.include; expected one of the two".to_owned();
                 return Err((list, message));
             }
             let Some(key) = short_form.iter().find(|key| self.is_given(key)) else { continue };
             if !value.is_bottleneck() {
                 let source = if self.is_given(list) { list } else { "path.include" };
                 let message = format!(
-                    "found a value beside {source}; expected one of the two, because this key is part of a short form of {list}"
+                    "found a value in addition to {source}; expected one of the two, because this key is part of a \
+                     short form of {list}"
                 );
                 return Err((key, message));
             }

@@ -66,7 +66,7 @@ fn read(table: Table) -> Result<Settings, String> {
         match (draft.is_given(setting.key), has_meaning, setting.neutral.and_then(|neutral| neutral())) {
             (true, true, _) | (false, false, _) => {}
             (true, false, _) => {
-                return Err(format!("{}: found a value that has no meaning beside the other settings", setting.key));
+                return Err(format!("{}: found a value that has no effect with the other settings", setting.key));
             }
             (false, true, Some(neutral)) => {
                 let read = (setting.read)(&mut draft, &neutral);

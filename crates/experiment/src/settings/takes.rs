@@ -424,7 +424,7 @@ impl Takes for PacketNumbers {
     type Value = Vec<u32>;
 
     fn read(&self, value: &Value) -> Result<Vec<u32>, Refused> {
-        let what = format!("a list of packet numbers from 1 to {}, each greater than the one before", self.most);
+        let what = format!("a list of packet numbers from 1 to {}, each greater than the previous one", self.most);
         let list = value.as_array().ok_or_else(|| Refused::expected(value, &what))?;
         let one = count().at_most(self.most);
         let numbers: Option<Vec<u32>> = list.iter().map(|number| one.read(number).ok()).collect();

@@ -179,7 +179,7 @@ impl<T: SettingValue> SettingValue for Option<T> {
     }
 }
 
-/// Numbers of packets, counted from 1, each greater than the one before.
+/// Numbers of packets, counted from 1, each greater than the previous one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketNumbers(pub Vec<u32>);
 
@@ -187,7 +187,7 @@ impl SettingValue for PacketNumbers {
     const TAKES: &'static str = "list of counts, rising";
 
     fn read(value: &Value) -> Result<Self, String> {
-        let expected = "a list of packet numbers from 1, each greater than the one before";
+        let expected = "a list of packet numbers from 1, each greater than the previous one";
         let list = value.as_array().ok_or_else(|| unexpected(value, expected))?;
         let numbers = list.iter().map(u32::read).collect::<Result<Vec<_>, _>>()?;
         let is_rising = !numbers.is_empty() && numbers.windows(2).all(|pair| pair[0] < pair[1]);

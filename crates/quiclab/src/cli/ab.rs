@@ -6,6 +6,7 @@ use clap::Args;
 use quiclab_report::{Condition, metric_names};
 
 use super::{Output, SetOptions, parse_filter, set::parse_setting};
+use crate::completion;
 
 /// Arguments of `quiclab ab`.
 #[derive(Debug, Args)]
@@ -16,10 +17,10 @@ pub struct AbArguments {
     #[arg(value_name = "A B [FILE]")]
     pub paths: Vec<String>,
     /// A setting for A only, such as stack.gso=on; can be repeated
-    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_setting)]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_setting, add = completion::settings())]
     pub a: Vec<(String, String)>,
     /// A setting for B only; can be repeated
-    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_setting)]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_setting, add = completion::settings())]
     pub b: Vec<(String, String)>,
     #[command(flatten)]
     pub set: SetOptions,
@@ -27,7 +28,7 @@ pub struct AbArguments {
     #[arg(long)]
     pub profile: Option<String>,
     /// Run only what has this setting; can be repeated
-    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_filter)]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_filter, add = completion::settings())]
     pub filter: Vec<(String, String)>,
     /// Number of repetitions per side, instead of the file's; with --until-decided the number before the first decision, at least 3
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]

@@ -2,12 +2,14 @@
 
 use clap::Args;
 
+use crate::completion;
+
 /// Settings given on the command line.
 #[derive(Clone, Debug, Default, Args)]
 pub struct SetOptions {
     /// Replace a setting of the file, such as path.rate="20 Mbit/s" or stack.name=quiche; a list becomes an axis of the matrix:
     /// path.rate="10 Mbit/s,20 Mbit/s"; can be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_setting)]
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_setting, add = completion::settings())]
     pub settings: Vec<(String, String)>,
 }
 

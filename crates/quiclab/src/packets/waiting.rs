@@ -2,14 +2,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use quiclab_metrics::PayloadKey;
+use quiclab_metrics::{PACKET_THRESHOLD, PayloadKey};
 use quiclab_units::Time;
 use quiclab_wire::{Ack, Observed, QuicForm, QuicFrame, QuicPacket, Role};
 
 use super::row::Row;
 
-/// `kPacketThreshold`, RFC 9002 section 6.1.1.
-const PACKET_THRESHOLD: u64 = 3;
 /// A packet that so many later ones overtook on the way to the other tap was dropped; a path that reorders moves fewer.
 const OVERTAKEN_BY: u32 = 64;
 /// Of the capture's time that a packet waits at most, in nanoseconds.
@@ -48,20 +46,10 @@ pub struct WaitingRows {
     payloads: BTreeMap<(u8, PayloadKey), u64>,
 }
 
-/// Packet number space as an index; `None` for packets without numbers.
-fn space(form: QuicForm) -> Option<u8> {
-    match form {
-        QuicForm::Initial => Some(0),
-        QuicForm::Handshake => Some(1),
-        QuicForm::ZeroRtt | QuicForm::OneRtt => Some(2),
-        _ => None,
-    }
-}
-
 fn number(observed: &Observed, packet: &QuicPacket) -> Option<Number> {
     let elicits = observed.frames[packet.frames.clone()].iter().any(QuicFrame::is_ack_eliciting);
     let number = packet.packet_number.filter(|_| elicits)?;
-    Some((observed.flow, observed.sender as u8, space(packet.form)?, number))
+    Some((observed.flow, observed.sender as u8, packet.form.packet_number_space()?, number))
 }
 
 impl WaitingRows {
@@ -93,7 +81,7 @@ impl WaitingRows {
 
     /// An ACK by the peer of `sender`, in a packet of this form.
     pub fn on_ack(&mut self, flow: usize, sender: Role, form: QuicForm, ack: &Ack, time: Time) {
-        let Some(space) = space(form) else { return };
+        let Some(space) = form.packet_number_space() else { return };
         let key = |number: u64| (flow, sender as u8, space, number);
         for range in &ack.ranges {
             let found: Vec<_> =

@@ -78,6 +78,7 @@ impl<'a> Supply<'a> {
     /// # Errors
     /// A missing program, no stack that can be built, an interruption.
     pub fn supply(&self, feed: &Feed) -> Result<Ready> {
+        self.laboratory.testbed.check_machine()?;
         feed.expect(self.plan.runs.len());
         if self.plan.kind == AnyRun::MODELS {
             feed.be_brief();
@@ -96,12 +97,9 @@ impl<'a> Supply<'a> {
             }
         }
         self.build(&there, feed, false)?;
-        let (one, other) = thread::scope(|scope| {
-            let compiling = scope.spawn(|| self.build(&slow, feed, true));
-            let one = self.build(&quick, feed, true);
-            (one, compiling.join().unwrap_or_else(|_| Err(anyhow::anyhow!("building stacks broke down"))))
-        });
-        one.and(other)?;
+        if !quick.is_empty() || !slow.is_empty() {
+            self.build_side_by_side(&quick, &slow, feed)?;
+        }
         let mut state = self.lock();
         if state.built.is_empty() && needs_stacks {
             bail!("no stack could be built");
@@ -116,6 +114,23 @@ impl<'a> Supply<'a> {
         feed.expect(all - state.there - state.adopted);
         let State { records, missing, .. } = std::mem::take(&mut *state);
         Ok(Ready { records: records.into_values().collect(), missing })
+    }
+
+    /// Builds the stacks that need no compiling, those that do, and the kernels, at the same time.
+    fn build_side_by_side(&self, quick: &[&String], slow: &[&String], feed: &Feed) -> Result<()> {
+        let Laboratory { testbed, supplies, .. } = self.laboratory;
+        let broke_down = |_| Err(anyhow::anyhow!("building stacks broke down"));
+        thread::scope(|scope| {
+            let early = |run: &AnyRun| match run {
+                AnyRun::Transfer(run) => testbed.prepare_early(supplies, run),
+                AnyRun::Models(_) => Ok(()),
+            };
+            let kernels = scope.spawn(move || self.plan.runs.iter().try_for_each(early));
+            let compiling = scope.spawn(|| self.build(slow, feed, true));
+            let quick = self.build(quick, feed, true);
+            let kernels = kernels.join().unwrap_or_else(broke_down);
+            quick.and(kernels).and(compiling.join().unwrap_or_else(broke_down))
+        })
     }
 
     /// Builds stacks, and feeds the runs that become ready by it: after each stack, or at the end.

@@ -18,7 +18,7 @@ pub fn in_words(planned: &Planned, arguments: &RunArguments) -> String {
     }
     for (run, label) in planned.runs.iter().zip(&planned.labels) {
         let what = match run {
-            AnyRun::Transfer(run) => format!("{}, {}", run.settings.workload.size, run.settings.path.rate),
+            AnyRun::Transfer(run) => format!("{}, {}", run.settings.workload.size, run.settings.path.described()),
             AnyRun::Models(run) => {
                 let settings = &run.settings;
                 let flows: u64 = settings.flows.values().map(|group| u64::from(group.count)).sum();
@@ -35,15 +35,13 @@ pub fn notes(plan: &Plan, arguments: &RunArguments) -> Vec<String> {
     let mut notes = Vec::new();
     if !plan.substituted.is_empty() {
         notes.push(format!(
-            "the file does not name the stack {0}; it is run for {0} instead of the stacks it names",
+            "the file does not name the stack {0}; running it with {0} instead of the stacks that it names",
             plan.substituted.join(", ")
         ));
     }
     let is_about_its_settings = !plan.published.is_empty() || !plan.expectations.is_empty();
     if !arguments.set.settings.is_empty() && is_about_its_settings {
-        notes.push(
-            "its expectations and published values are about its own settings, not about those of --set".to_owned(),
-        );
+        notes.push("its expectations and published values refer to its own settings, not to those of --set".to_owned());
     }
     for name in &plan.unused {
         notes.push(format!("no run uses the stack {name} of --stack"));

@@ -37,7 +37,7 @@ pub(super) struct Report {
     taps: Vec<OldTap>,
     #[serde(default)]
     send_sizes: Option<BTreeMap<u32, u64>>,
-    #[serde(default)]
+    #[serde(default, alias = "cut_logs")]
     cut: BTreeMap<String, u64>,
     #[serde(default)]
     lost_logs: Vec<String>,

@@ -31,8 +31,8 @@ use crate::perform::Interrupted;
 /// An endpoint's command could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{program} could not be started: {source}\nhint: guest.command of stack.toml names it, what the build leaves in $QUICLAB_STACK_OUT is at \
-     /stack; of a script, the program behind #! must be there too"
+    "{program} could not be started: {source}\nhint: guest.command in stack.toml names it; /stack has what the build \
+     put into $QUICLAB_STACK_OUT; for a script, the program after #! must exist too"
 )]
 pub struct NotStarted {
     program: String,

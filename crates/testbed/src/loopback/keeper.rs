@@ -3,10 +3,13 @@
 //! Three processes: the *keeper*, a child of quiclab; *init*, the first process of the namespace; and the endpoint. When init ends,
 //! the kernel kills every process of the namespace, however fast they fork, and init is gone only when they are. Init ends with the
 //! keeper, and the keeper with quiclab.
+//!
+//! Between fork and exec, system calls are made by `libc`: what happens there must allocate nothing, which libc's functions promise
+//! by name and the wrappers of `nix` do not.
 
 use std::{io, os::fd::RawFd, ptr};
 
-use nix::errno::Errno;
+use nix::{errno::Errno, sys::signal::Signal};
 
 use crate::child::end_with_parent;
 
@@ -23,7 +26,7 @@ const CANNOT_KEEP: i32 = 126;
 /// # Errors
 /// What the kernel answers.
 pub(super) fn enter(parent: u32) -> io::Result<()> {
-    end_with_parent(parent, libc::SIGKILL)?;
+    end_with_parent(parent, Signal::SIGKILL)?;
     let all = all_signals();
     // SAFETY: plain system calls with pointers to live values; this process has one thread.
     unsafe {

@@ -64,14 +64,14 @@ impl Archive {
         let mut found = BTreeMap::new();
         members::for_each(BufReader::with_capacity(1 << 20, &file), &mut |member| {
             if found.len() >= MOST_MEMBERS {
-                bail!("found more than {MOST_MEMBERS} members, expected those of an image");
+                bail!("found more than {MOST_MEMBERS} members, expected fewer in an image");
             }
             let path = plain(Path::new(&*String::from_utf8_lossy(&member.path)));
             let place = match member.kind {
                 Kind::File if member.offset.checked_add(member.size).is_some_and(|end| end <= length) => {
                     Place::Here { offset: member.offset, length: member.size }
                 }
-                Kind::File => bail!("{}: the archive ends in the middle of it", path.display()),
+                Kind::File => bail!("{}: the archive is truncated in the middle of it", path.display()),
                 Kind::Symlink(target) => {
                     let target = String::from_utf8_lossy(&target).into_owned();
                     Place::At(plain(&path.parent().unwrap_or(Path::new("")).join(target)))
@@ -107,7 +107,8 @@ impl Archive {
             }
         }
         bail!(
-            "{name}: the archive has no such member, and its image needs it\nhint: it may be cut off, or saved in part; save it again"
+            "{name}: missing in the archive, but its image needs it\nhint: the archive may be truncated or \
+             incomplete; save it again"
         )
     }
 
@@ -153,7 +154,7 @@ fn decompress(file: File, aside: &Path) -> Result<File> {
     let mut out = File::options().read(true).write(true).create_new(true).open(aside).context("decompressing")?;
     let input = Decompressed::detect(BufReader::with_capacity(1 << 18, file)).context("decompressing")?;
     let mut input = input.take(LARGEST_ARCHIVE + 1);
-    io::copy(&mut input, &mut out).context("decompressing\nhint: the archive may be cut off; save it again")?;
+    io::copy(&mut input, &mut out).context("decompressing\nhint: the archive may be truncated; save it again")?;
     out.rewind()?;
     Ok(out)
 }

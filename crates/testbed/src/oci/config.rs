@@ -112,7 +112,7 @@ pub fn find(archive: &Archive) -> Result<Image> {
         let saved: Vec<Saved> = parse(archive, "manifest.json")?;
         let [image] = &saved[..] else {
             bail!(
-                "manifest.json: found {} images, expected 1\nhint: save each image to an archive of its own",
+                "manifest.json: found {} images, expected 1\nhint: save each image to a separate archive",
                 saved.len()
             );
         };
@@ -126,7 +126,7 @@ pub fn find(archive: &Archive) -> Result<Image> {
     } else {
         bail!(
             "found neither manifest.json nor index.json, expected an image saved by `docker save` or by \
-             `skopeo copy ... oci-archive:FILE`\nhint: what `docker export` writes is a container without its command"
+             `skopeo copy ... oci-archive:FILE`\nhint: `docker export` writes a container without its command"
         );
     };
     image(archive, &config, tag, members)
@@ -142,7 +142,11 @@ fn image(archive: &Archive, name: &str, tag: Option<String>, members: Vec<String
         );
     }
     if rootfs.diff_ids.len() != members.len() {
-        bail!("{name}: found {} layers and digests of {}, expected as many", members.len(), rootfs.diff_ids.len());
+        bail!(
+            "{name}: found {} layers but digests of {}, expected equal numbers",
+            members.len(),
+            rootfs.diff_ids.len()
+        );
     }
     let layers = members.into_iter().zip(&rootfs.diff_ids);
     let layers =
@@ -150,7 +154,7 @@ fn image(archive: &Archive, name: &str, tag: Option<String>, members: Vec<String
     let execution = config.unwrap_or_default();
     let command: Vec<_> = execution.entrypoint.into_iter().chain(execution.cmd).flatten().collect();
     if command.first().is_none_or(String::is_empty) {
-        bail!("{name}: found neither Entrypoint nor Cmd, expected what is to be started");
+        bail!("{name}: found neither Entrypoint nor Cmd, expected a command to start");
     }
     let variables = execution.env.into_iter().flatten();
     let environment = variables

@@ -102,7 +102,8 @@ fn put(member: Member, tree: &mut Tree) -> Result<()> {
 
 fn too_large(path: &str) -> String {
     format!(
-        "{path}: found layers of more than {LARGEST_ROOT_BYTES} bytes (4 GiB), expected at most as much\nhint: it is no image of an endpoint, or one with its build tools; build it in stages"
+        "{path}: found layers of more than {LARGEST_ROOT_BYTES} bytes (4 GiB), expected at most that\nhint: this may \
+         not be an endpoint, or the image contains its build tools; build it in stages"
     )
 }
 

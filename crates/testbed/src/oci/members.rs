@@ -128,7 +128,7 @@ fn read(reader: &mut impl Read, size: u64, most: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     reader.take(size).read_to_end(&mut bytes).context("reading tar")?;
     if bytes.len() as u64 != size {
-        bail!("reading tar: found {} bytes of a name of {size}: it is cut off", bytes.len());
+        bail!("reading tar: found {} bytes of a name of {size}: the archive is truncated", bytes.len());
     }
     Ok(bytes)
 }

@@ -93,7 +93,7 @@ impl Tree {
         let written = io::copy(&mut contents.take(size), &mut file)?;
         file.flush()?;
         if written != size {
-            bail!("found {written} bytes, expected {size}: the layer is cut off");
+            bail!("found {written} bytes, expected {size}: the layer is truncated");
         }
         self.modes.insert(path, mode);
         Ok(())
@@ -116,7 +116,7 @@ impl Tree {
         let shown = String::from_utf8_lossy(target).into_owned();
         let target = self.place(target).with_context(|| format!("a link to {shown}"))?.unwrap_or_default();
         if self.facts(&target)?.is_none_or(|facts| facts.is_dir()) {
-            bail!("found a hard link to {shown}, where there is no file");
+            bail!("found a hard link to {shown}, which does not exist");
         }
         if self.place(path)?.is_some_and(|path| path == target) {
             return Ok(());

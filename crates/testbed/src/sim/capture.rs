@@ -67,7 +67,12 @@ impl Frames {
             Side::Server => (self.server, self.client),
             Side::Client => (self.client, self.server),
         };
-        let bytes = frame(from, to, sighting.datagram.ecn, &sighting.datagram.payload);
+        let mut bytes = frame(from, to, sighting.datagram.ecn, &sighting.datagram.payload);
+        if let Some(bit) = sighting.flipped_bit
+            && let Some(byte) = bytes.get_mut((bit / 8) as usize)
+        {
+            *byte ^= 1 << (bit % 8);
+        }
         let tap = match sighting.tap {
             Tap::Sender => 0,
             Tap::BehindBottleneck => 1,

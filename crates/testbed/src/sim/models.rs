@@ -80,7 +80,7 @@ pub fn perform(run: &ScenarioRun, host: &Host) -> Result<Attempt> {
         Stopped::Told if host.patience < time_limit => return Err(Interrupted::ByDeadline(host.patience).into()),
         Stopped::Told => {
             let hint = "hint: raise scenario.time_limit, or simulate less time or fewer flows";
-            return Ok(failed(format!("gave up after {limit} of this machine's time\n{hint}")));
+            return Ok(failed(format!("stopped after {limit} of real time\n{hint}")));
         }
     };
     let seen = Seen::Models(observed(&scenario, &outcome, run), Box::new(measured(&scenario, &outcome, end)));

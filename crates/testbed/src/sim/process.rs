@@ -22,7 +22,11 @@ use anyhow::{Context, Result};
 use nix::{
     fcntl::{FcntlArg, OFlag, fcntl},
     poll::{PollFd, PollFlags, PollTimeout, poll},
-    sys::resource::{Resource, setrlimit},
+    sys::{
+        resource::{Resource, setrlimit},
+        signal::{Signal, killpg},
+    },
+    unistd::Pid,
 };
 use quiclab_sim::transfer::stack::{Answer, Buffer, Datagram, Stack};
 use quiclab_units::Time;
@@ -80,7 +84,7 @@ pub(super) enum ProcessError {
     #[error("{}", describe(*.0))]
     Ended(ExitStatus),
     /// It does not answer.
-    #[error("it did not answer within {} s of this machine's time", ANSWER_PATIENCE.as_secs())]
+    #[error("it did not answer within {} s of real time", ANSWER_PATIENCE.as_secs())]
     Hanging,
     /// It answers nonsense.
     #[error("its answer: {0}")]
@@ -120,7 +124,7 @@ impl Process {
                 ] {
                     setrlimit(resource, limit, limit)?;
                 }
-                end_with_parent(parent, libc::SIGKILL)
+                end_with_parent(parent, Signal::SIGKILL)
             });
         }
         let mut child = command.spawn().with_context(|| program.display().to_string())?;
@@ -227,8 +231,8 @@ impl Stack for Process {
 impl Drop for Process {
     fn drop(&mut self) {
         if self.end.is_none() {
-            // SAFETY: plain system call; the group is that of our child, which is not yet reaped.
-            unsafe { libc::killpg(self.child.id() as i32, libc::SIGKILL) };
+            // The group is that of our child, which is not yet reaped.
+            let _ = killpg(Pid::from_raw(self.child.id() as i32), Signal::SIGKILL);
             let _ = reap(&self.child, 0);
         }
     }
@@ -249,7 +253,7 @@ fn wait(descriptor: BorrowedFd, flags: PollFlags) -> io::Result<()> {
 
 fn order(now: Time, arrived: &[Datagram]) -> Result<Vec<u8>, ProcessError> {
     let count = u16::try_from(arrived.len()).map_err(|_| {
-        ProcessError::Answer(format!("it let {} datagrams wait, expected at most 65535", arrived.len()))
+        ProcessError::Answer(format!("it has {} datagrams waiting, expected at most 65535", arrived.len()))
     })?;
     let mut bytes = vec![0; 4];
     bytes.extend(now.as_nanos().to_le_bytes());
@@ -291,7 +295,7 @@ fn answer(bytes: &[u8]) -> Result<Answer, ProcessError> {
     }
     if !parts.0.is_empty() {
         return Err(ProcessError::Answer(format!(
-            "found {} bytes behind its last buffer, expected none",
+            "found {} bytes after its last buffer, expected none",
             parts.0.len()
         )));
     }

@@ -6,9 +6,9 @@ use quiclab_experiment::{
     run::{IpVersion, QdiscKind, Run},
     stack::Role,
 };
-use quiclab_path::{pipeline::Account, stage::DropCause};
+use quiclab_path::stage::DropCause;
 use quiclab_record::{CpuUse, CpuUser, HostSeen, Observed, Outcome, PathSeen, ProcessEnd, StageSeen};
-use quiclab_sim::transfer::{self, End, FRAME_OVERHEAD, IPV6_MORE, Side, Sighting, Tap, host::HostUse};
+use quiclab_sim::transfer::{self, End, FRAME_OVERHEAD, IPV6_MORE, Side, Sighting, StageOutcome, Tap, host::HostUse};
 use quiclab_units::Duration;
 
 use super::process::ProcessError;
@@ -25,12 +25,14 @@ pub(super) struct Passed {
     overhead: u64,
     to_client: u64,
     to_server: u64,
+    /// Packets that the server sent.
+    sent: u64,
 }
 
 impl Passed {
     pub(super) fn new(ip: IpVersion) -> Self {
         let overhead = FRAME_OVERHEAD + if ip == IpVersion::V6 { IPV6_MORE } else { 0 };
-        Self { overhead, to_client: 0, to_server: 0 }
+        Self { overhead, to_client: 0, to_server: 0, sent: 0 }
     }
 
     /// Counts what comes out at the other end.
@@ -39,7 +41,8 @@ impl Passed {
         match (sighting.tap, sighting.from) {
             (Tap::BehindBottleneck, Side::Server) => self.to_client += bytes,
             (Tap::Sender, Side::Client) => self.to_server += bytes,
-            _ => {}
+            (Tap::Sender, Side::Server) => self.sent += 1,
+            (Tap::BehindBottleneck, Side::Client) => {}
         }
     }
 
@@ -98,24 +101,17 @@ pub(super) fn observed_of(run: &Run, outcome: &transfer::Outcome, passed: &Passe
         queues,
         offloads: None,
     };
-    let is_listed = !run.settings.path.drops_to_server.is_empty();
-    let listed = is_listed.then(|| StageSeen {
-        packets_passed: outcome.to_server.entered,
-        drops: by_cause([(DropCause::Listed.name(), outcome.listed_drops)]),
-        ..StageSeen::new("drops", "list")
-    });
-    let line = stage("delay", "netem", &outcome.to_server, passed.to_server);
     Observed {
         outcome: match outcome.end {
             End::Done => Outcome::Done,
             _ => Outcome::ClientTimeout,
         },
         client_lifetime: Some(lifetime),
-        server: host(&outcome.server, server_queue(run, outcome).into_iter().collect()),
+        server: host(&outcome.server, server_queue(run, outcome, passed).into_iter().collect()),
         client: host(&outcome.client, Vec::new()),
         path: PathSeen {
-            to_client: vec![stage("rate", "token_bucket", &outcome.to_client, passed.to_client)],
-            to_server: listed.into_iter().chain([line]).collect(),
+            to_client: stages(&outcome.to_client, passed.to_client),
+            to_server: stages(&outcome.to_server, passed.to_server),
             offloads: BTreeMap::new(),
         },
         drained: outcome.is_silent,
@@ -124,7 +120,7 @@ pub(super) fn observed_of(run: &Run, outcome: &transfer::Outcome, passed: &Passe
 }
 
 /// What the model of the server's queueing discipline did; `None` where it has none.
-fn server_queue(run: &Run, outcome: &transfer::Outcome) -> Option<StageSeen> {
+fn server_queue(run: &Run, outcome: &transfer::Outcome, passed: &Passed) -> Option<StageSeen> {
     let (kind, cause) = match run.settings.hosts.server_qdisc {
         QdiscKind::None => return None,
         QdiscKind::PfifoFast => ("pfifo_fast", "queue_full"),
@@ -133,22 +129,27 @@ fn server_queue(run: &Run, outcome: &transfer::Outcome) -> Option<StageSeen> {
         QdiscKind::Etf => ("etf", "send_time"),
     };
     Some(StageSeen {
-        packets_passed: outcome.to_client.entered,
+        packets_passed: passed.sent,
         drops: by_cause([(cause, outcome.server.queue_drops)]),
         ..StageSeen::new(kind, kind)
     })
 }
 
-/// A stage of the path, of which `bytes` of frames came out.
-fn stage(name: &str, kind: &str, account: &Account, bytes: u64) -> StageSeen {
-    StageSeen {
-        packets_passed: account.left,
-        bytes_passed: Some(bytes),
-        drops: by_cause(DropCause::ALL.map(|cause| (cause.name(), account.dropped(cause)))),
-        packets_waiting: account.waiting.packets,
-        bytes_waiting: account.waiting.bytes,
-        ..StageSeen::new(name, kind)
-    }
+/// The stages of a direction, out of which `bytes` of frames came in the end.
+fn stages(outcomes: &[StageOutcome], bytes: u64) -> Vec<StageSeen> {
+    let seen = |(index, StageOutcome { name, kind, account }): (usize, &StageOutcome)| {
+        let counts = [("copied", account.copied), ("corrupted", account.corrupted), ("marked", account.marked)];
+        StageSeen {
+            packets_passed: account.left,
+            bytes_passed: (index + 1 == outcomes.len()).then_some(bytes),
+            drops: by_cause(DropCause::ALL.map(|cause| (cause.name(), account.dropped(cause)))),
+            packets_waiting: account.waiting.packets,
+            bytes_waiting: account.waiting.bytes,
+            counts: by_cause(counts),
+            ..StageSeen::new(name, &kind.replace('-', "_"))
+        }
+    };
+    outcomes.iter().enumerate().map(seen).collect()
 }
 
 fn by_cause<const COUNT: usize>(drops: [(&str, u64); COUNT]) -> BTreeMap<String, u64> {

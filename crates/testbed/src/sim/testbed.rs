@@ -28,7 +28,7 @@ impl Testbed for Simulator {
     }
 
     fn about(&self) -> &'static str {
-        "A simulator: models of TCP, and stacks that need no sockets on models of hosts"
+        "A simulator: models of TCP, and stacks without sockets on modelled hosts"
     }
 
     fn stacks_folder(&self) -> &'static str {

@@ -165,9 +165,13 @@ impl Transferring<'_> {
         failure = failure.or(match outcome.end {
             End::Done => self.wrong_file()?,
             End::Timeout => Some(RunFailure::ClientTimeout(settings.workload.timeout.to_string())),
-            End::Stuck => Some(RunFailure::Simulation("both endpoints wait, and nothing is on its way".to_owned())),
+            End::Stuck => Some(RunFailure::Simulation(
+                "both endpoints are waiting and no packet is in \
+                                                       transit"
+                    .to_owned(),
+            )),
             End::TooManyEvents | End::Told => Some(RunFailure::Simulation(format!(
-                "more than {MOST_EVENTS} events: an endpoint asks to be called without end"
+                "more than {MOST_EVENTS} events: an endpoint asks to be called again and again"
             ))),
         });
         self.keep_logs()?;
@@ -301,13 +305,8 @@ fn transfer(run: &Run) -> Result<Transfer> {
         queue: SendQueue::Direct,
     };
     Ok(Transfer {
-        rate: path.rate.try_into().context("path.rate")?,
-        burst_bytes: path.burst.as_bytes(),
-        delay_to_client: path.delay_to_client,
-        queue_limit_packets: path.queue_limit_packets.into(),
-        delay_to_server: path.delay_to_server,
-        return_limit_packets: path.return_limit_packets.into(),
-        drops_to_server: path.drops_to_server.iter().map(|number| u64::from(*number)).collect(),
+        to_client: path.stages_to_client(),
+        to_server: path.stages_to_server(),
         is_ipv6: path.ip == IpVersion::V6,
         server: HostSettings { queue, receive_coalescing: hosts.receive_coalescing, ..client.clone() },
         client,

@@ -51,7 +51,7 @@ fn input_files(source: &Source, input: &str) -> Result<BTreeMap<PathBuf, PathBuf
         let paths = glob::glob(&pattern).with_context(place)?;
         let paths = paths.collect::<Result<Vec<_>, _>>().with_context(place)?;
         if paths.is_empty() {
-            bail!("{}, which matches no file, expected one at least", place());
+            bail!("{}, which matches no file, expected at least one", place());
         }
         paths
     } else {
@@ -77,7 +77,7 @@ fn input_files(source: &Source, input: &str) -> Result<BTreeMap<PathBuf, PathBuf
         }
     }
     if files.is_empty() {
-        bail!("{}, which holds no file, expected one at least", place());
+        bail!("{}, which contains no file, expected at least one", place());
     }
     Ok(files)
 }
@@ -94,7 +94,7 @@ fn collect(root: &Path, below: &Path, depth: usize, files: &mut Vec<PathBuf>) ->
     let folder = root.join(below);
     let Some(depth) = depth.checked_sub(1) else {
         bail!(
-            "{}: found more than {DEEPEST} folders in each other\nhint: does a link lead back to a folder above it?",
+            "{}: found more than {DEEPEST} nested folders\nhint: does a link lead back to a parent folder?",
             folder.display()
         );
     };

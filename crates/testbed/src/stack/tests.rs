@@ -89,8 +89,8 @@ fn an_input_that_is_not_there_is_an_error() {
         "{}",
         refused("../nothing")
     );
-    assert!(refused("../*.c").contains("which matches no file, expected one at least"), "{}", refused("../*.c"));
-    assert!(refused("../empty").contains("which holds no file, expected one at least"), "{}", refused("../empty"));
+    assert!(refused("../*.c").contains("which matches no file, expected at least one"), "{}", refused("../*.c"));
+    assert!(refused("../empty").contains("which contains no file, expected at least one"), "{}", refused("../empty"));
     assert!(refused("../a**b").contains("build.inputs: found \"../a**b\""), "{}", refused("../a**b"));
     let circle = root.path().join("circle");
     fs::create_dir(&circle).unwrap();
@@ -125,7 +125,7 @@ fn a_build_that_leaves_nothing_is_an_error() {
     compiled(COPIES).unwrap();
     let nothing = format!("{:#}", compiled("command = \"true\"").unwrap_err());
     assert!(
-        nothing.starts_with("building mine: the command ended well and left no file in $QUICLAB_STACK_OUT"),
+        nothing.starts_with("building mine: the command succeeded but left no file in $QUICLAB_STACK_OUT"),
         "{nothing}"
     );
     let other = format!("{:#}", compiled("command = \"touch $QUICLAB_STACK_OUT/b $QUICLAB_STACK_OUT/a\"").unwrap_err());

@@ -3,38 +3,25 @@
 use anyhow::{Context, Result};
 use quiclab_experiment::run;
 use quiclab_orders::network::{Clock, Discipline, Fq, Network};
+use quiclab_path::spec::longest_delay;
 use quiclab_units::Duration;
 
-/// Tells the kernel to make a token bucket whose own queue nobody uses, because a child replaces it.
-const REPLACED_BYTES: u32 = 1;
+use super::path;
 
 /// The network of a run.
 ///
 /// # Errors
-/// Where the kernel has no room for a value.
+/// Where the kernel has no room for a value, or does not do exactly what a stage of the path asks for.
 pub fn network(settings: &run::Settings) -> Result<Network> {
-    let run::Settings { path, hosts, .. } = settings;
-    let bucket = Discipline::Tbf {
-        rate_bytes_per_second: path.rate.as_bits_per_second() / 8,
-        burst_bytes: in_kernel("path.burst", path.burst.as_bytes(), &path.burst)?,
-        limit_bytes: REPLACED_BYTES,
-    };
-    let line = Discipline::Netem {
-        delay_ns: path.delay_to_client.as_nanos(),
-        limit_packets: path.queue_limit_packets,
-        slot_ns: None,
-    };
-    let return_line = Discipline::Netem {
-        delay_ns: path.delay_to_server.as_nanos(),
-        limit_packets: path.return_limit_packets,
-        slot_ns: Some(hosts.receive_coalescing.as_nanos()).filter(|distance| *distance > 0),
-    };
+    let [to_client, to_server] = path::compile(settings).map_err(anyhow::Error::msg)?;
+    let disciplines = |direction: Vec<(String, Discipline)>| direction.into_iter().map(|(_, one)| one).collect();
+    let longest = longest_delay(&settings.path.stages_to_client()) + longest_delay(&settings.path.stages_to_server());
     Ok(Network {
-        to_client: vec![bucket, line],
-        to_server: vec![return_line],
+        to_client: disciplines(to_client.disciplines),
+        to_server: disciplines(to_server.disciplines),
         server: server(settings)?,
-        drops_to_server: path.drops_to_server.clone(),
-        longest_delay_ns: path.delay_to_client.as_nanos().saturating_add(path.delay_to_server.as_nanos()),
+        drops_to_server: to_server.drops,
+        longest_delay_ns: longest.as_nanos(),
     })
 }
 

@@ -59,7 +59,7 @@ impl Kernel {
     /// An unknown name, that of a kernel which is not packaged, a missing program, or a package that cannot be had.
     pub fn prepare(cache: &Cache, name: &str) -> Result<Self> {
         if name == PATCHED_KERNEL {
-            bail!("kernel: found {name:?}, which no package has\nhint: {}", kernel_build::COMMAND);
+            bail!("kernel: found {name:?}, which is in no package\nhint: {}", kernel_build::COMMAND);
         }
         let Some((_, package)) = PACKAGES.iter().find(|(known, _)| *known == name) else {
             bail!("kernel: found {name:?}, expected one of {}", names().join(", "));
@@ -152,7 +152,7 @@ fn extract(package: &str, folder: &Path) -> Result<()> {
     let image = find_one(&tree.join("boot"), |name| name.starts_with("vmlinuz-"))?;
     fs::copy(&image, folder.join("vmlinuz")).context("vmlinuz")?;
     let release = image.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_prefix("vmlinuz-"));
-    copy_modules(&tree, release.context("the package holds no kernel")?, folder)?;
+    copy_modules(&tree, release.context("the package contains no kernel")?, folder)?;
     fs::write(folder.join("version"), format!("{concrete} {}", version.trim())).context("version")?;
     Ok(())
 }
@@ -261,7 +261,7 @@ pub(super) fn find_one(folder: &Path, matches: impl Fn(&str) -> bool) -> Result<
         }
     }
     found.sort();
-    found.pop().with_context(|| format!("{}: what was looked for is not there", folder.display()))
+    found.pop().with_context(|| format!("{}: the download has no such file", folder.display()))
 }
 
 #[cfg(test)]

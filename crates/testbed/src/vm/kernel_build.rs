@@ -81,7 +81,8 @@ impl Recipe {
             let path = folder.join(name);
             fs::read(&path).with_context(|| {
                 format!(
-                    "{}: what kernel {PATCHED_KERNEL} is made of is not there\nhint: use the stacks of quiclab's own repository",
+                    "{}: the sources of kernel {PATCHED_KERNEL} are missing\nhint: use the stacks folder of a clone \
+                     of quiclab",
                     path.display()
                 )
             })
@@ -103,7 +104,7 @@ impl Recipe {
     pub fn built(&self, cache: &Cache) -> Result<Kernel> {
         self.find(cache).with_context(|| {
             format!(
-                "kernel: found {PATCHED_KERNEL:?}, which is not in the cache in this version of its patch and configuration\n\
+                "kernel: {PATCHED_KERNEL:?} with this patch and configuration is not in the cache\n\
                  hint: {COMMAND}; it takes up to {} minutes on this machine",
                 minutes()
             )
@@ -125,7 +126,7 @@ impl Recipe {
             );
         }
         if Kernel::find(cache, STOCK).is_none() {
-            say(&format!("getting kernel {STOCK}, whose version its source is to have"));
+            say(&format!("fetching kernel {STOCK}, to use its version"));
         }
         let stock = Kernel::prepare(cache, STOCK)?.version()?;
         let version = stock.split_once(' ').context("the kernel's version has no package name")?.1.to_owned();
@@ -196,7 +197,7 @@ impl Build<'_> {
         (self.say)("patching and configuring");
         let patch = fs::canonicalize(self.recipe.folder.join(PATCH))?;
         self.run(Command::new("patch").args(["--strip=1", "--input"]).arg(patch).current_dir(&tree), "patch")
-            .with_context(|| format!("{PATCH} does not fit {SOURCE} {version}"))?;
+            .with_context(|| format!("{PATCH} does not apply to {SOURCE} {version}"))?;
         let wanted = self.work.join(CONFIG);
         fs::write(&wanted, &self.recipe.config)?;
         self.run(
@@ -207,12 +208,13 @@ impl Build<'_> {
         let lost = lost(&self.recipe.config, &resolved);
         if !lost.is_empty() {
             bail!(
-                "{}: found options that {SOURCE} {version} does not take so: {}\nhint: an option that they depend on is missing",
+                "{}: found options that {SOURCE} {version} does not accept: {}\nhint: an option that they depend on \
+                 is missing",
                 self.recipe.folder.join(CONFIG).display(),
                 lost.join(", ")
             );
         }
-        (self.say)(&format!("building; up to {} minutes on this machine, more with other load", minutes()));
+        (self.say)(&format!("building; up to {} minutes on this machine, more if it is busy", minutes()));
         self.run(make(&tree).arg(format!("-j{}", cores())).arg("bzImage"), "make gcc binutils bc libelf-dev")?;
         fs::copy(tree.join("arch/x86/boot/bzImage"), folder.join("vmlinuz")).context("bzImage")?;
         fs::write(folder.join(CONFIG), resolved).context(CONFIG)?;
@@ -232,7 +234,7 @@ impl Build<'_> {
             if error.downcast_ref() == Some(&Interrupted::ByRequest) {
                 return Err(error);
             }
-            (self.say)(&format!("the package archives have no {SOURCE} {version}; taking the newest they have"));
+            (self.say)(&format!("the package archives have no {SOURCE} {version}; using the newest version"));
             get(SOURCE)?;
         }
         let archive = find_one(self.work, |name| name.ends_with(".deb"))?;
@@ -253,7 +255,7 @@ impl Build<'_> {
             fs::create_dir_all(self.log.parent().unwrap_or(self.work))?;
             fs::copy(&path, &self.log).with_context(|| self.log.display().to_string())?;
             bail!(
-                "building kernel {PATCHED_KERNEL}: {} ended with {status}:\n{}\nhint: all of it is in {}",
+                "building kernel {PATCHED_KERNEL}: {} failed with {status}:\n{}\nhint: the full output is in {}",
                 step.get_program().to_string_lossy(),
                 command::tail(&said),
                 self.log.display()

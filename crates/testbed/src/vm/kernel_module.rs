@@ -28,7 +28,8 @@ pub fn with_modules(cache: &Cache, kernel: &Kernel, sources: &Path) -> Result<Ke
         let path = sources.join(name);
         let text = fs::read(&path).with_context(|| {
             format!(
-                "{}: the source of quiclab's kernel modules is not there\nhint: use the stacks of quiclab's own repository",
+                "{}: the source of quiclab's kernel modules is missing\nhint: use the stacks folder of a clone of \
+                 quiclab",
                 path.display()
             )
         })?;
@@ -53,8 +54,8 @@ fn build(version: &str, sources: &Path) -> Result<Vec<Vec<u8>>> {
     let (image, version) = version.split_once(' ').context("the kernel's version has no package name")?;
     let Some(release) = image.strip_prefix("linux-image-") else {
         bail!(
-            "kernel: found one built from {image}, for which no module can be built; expected one of Debian's, whose headers are \
-             packaged\nhint: kernel = \"6.1\""
+            "kernel: found one built from {image}, for which no module can be built; expected one of Debian's \
+             kernels, whose headers are packaged\nhint: kernel = \"6.1\""
         );
     };
     let work = tempfile::tempdir()?;

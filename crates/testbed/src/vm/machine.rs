@@ -68,7 +68,8 @@ impl Size {
         let Some(plain) = SIZES.iter().find(|(_, _, largest)| transfer <= *largest) else {
             let largest = SIZES.iter().map(|(_, _, largest)| *largest).max().unwrap_or(0);
             bail!(
-                "workload.size, tap.room: found {} in all, expected at most {} on the vm testbed, which keeps all packets in memory",
+                "workload.size, tap.room: found {} in total, expected at most {} on the vm testbed, which keeps all \
+                 packets in memory",
                 needs.transfer,
                 ByteCount::from_bytes(largest)
             );

@@ -14,6 +14,7 @@ pub mod machine;
 pub mod monitor;
 pub mod observed;
 pub mod orders;
+pub mod path;
 pub mod priority;
 pub mod run;
 pub mod state;

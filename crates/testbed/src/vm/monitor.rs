@@ -1,4 +1,7 @@
 //! A running QEMU and its monitor (QMP) on standard input and output.
+//!
+//! By hand, because the `qapi` crate waits for an answer for as long as it takes: here each wait ends at a deadline, when the
+//! user interrupts, and when QEMU dies. What would be left to the library is a handful of commands, each a line of JSON.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -14,6 +17,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use super::{
@@ -53,7 +57,7 @@ impl Qemu {
         // SAFETY: system calls alone, which are safe between fork and exec.
         unsafe {
             command.pre_exec(move || {
-                end_with_parent(parent, libc::SIGKILL)?;
+                end_with_parent(parent, Signal::SIGKILL)?;
                 priority::bind_to(core)
             });
         }
@@ -89,7 +93,7 @@ impl Qemu {
     pub fn execute(&mut self, command: &str, arguments: Value) -> Result<Value> {
         let request = json!({ "execute": command, "arguments": arguments });
         writeln!(self.input, "{request}")
-            .with_context(|| format!("QEMU does not take {command}: {}", self.last_words()))?;
+            .with_context(|| format!("QEMU does not accept {command}: {}", self.last_words()))?;
         let answer =
             self.wait_for(command, |message| message.get("return").is_some() || message.get("error").is_some())?;
         if let Some(error) = answer.get("error") {
@@ -154,7 +158,7 @@ impl Qemu {
                 }
                 Err(RecvTimeoutError::Timeout) => self.check()?,
                 Err(RecvTimeoutError::Disconnected) => {
-                    bail!("QEMU ended while {what} was waited for: {}", self.last_words())
+                    bail!("QEMU ended while waiting for {what}: {}", self.last_words())
                 }
             }
         }

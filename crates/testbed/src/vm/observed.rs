@@ -12,15 +12,16 @@ use quiclab_record::{
 };
 use quiclab_units::Duration;
 
+use super::path::StageNames;
 use crate::contract::SERVER_PORT;
 
-/// What was seen of a run.
-pub fn observed(report: &Report) -> Observed {
+/// What was seen of a run whose path has stages of these names.
+pub fn observed(report: &Report, names: &StageNames) -> Observed {
     let host = |namespace: &str, end: &Option<report::ProcessEnd>| HostSeen {
         end: end.as_ref().map(process_end),
         // Both hosts are the one guest.
         cpu_use: report.cpu_use.map(cpu_use),
-        queues: nested(report, namespace, HOST_INTERFACE, |queue| queue.kind.as_str()),
+        queues: nested(report, namespace, HOST_INTERFACE, &[]),
         offloads: report.offloads.get(&format!("{namespace}/{HOST_INTERFACE}")).map(offloads),
     };
     Observed {
@@ -29,7 +30,7 @@ pub fn observed(report: &Report) -> Observed {
         client_lifetime: report.client_lifetime_ns.map(Duration::from_nanos),
         server: host("server", &report.server),
         client: host("client", &report.client),
-        path: path(report),
+        path: path(report, names),
         taps: (0..).zip(&report.taps).map(|(interface, report)| tap(interface, report)).collect(),
         thefts: report.thefts.map(|taken| Thefts { count: taken.count, time: Duration::from_nanos(taken.time_ns) }),
         send_sizes: report.send_sizes.clone(),
@@ -40,42 +41,38 @@ pub fn observed(report: &Report) -> Observed {
     }
 }
 
-fn path(report: &Report) -> PathSeen {
-    let name = |queue: &QdiscCounters| match queue.kind.as_str() {
-        "tbf" => "rate",
-        _ => "delay",
+fn path(report: &Report, names: &StageNames) -> PathSeen {
+    let stages = |interface, of_disciplines| {
+        let mut seen = nested(report, "wire", interface, of_disciplines);
+        seen.sort_by_key(|stage| names.order.iter().position(|name| *name == stage.name));
+        seen
     };
-    // A packet passes the innermost discipline first.
-    let stages = |interface| nested(report, "wire", interface, name).into_iter().rev().collect::<Vec<_>>();
-    let back = stages(TO_SERVER);
+    let back = stages(TO_SERVER, &names.to_server);
     let listed = report.dropped_to_server.map(|count| StageSeen {
         packets_passed: back.first().map_or(0, StageSeen::packets_entered),
         drops: (count > 0).then(|| ("listed".to_owned(), count)).into_iter().collect(),
-        ..StageSeen::new("drops", "list")
+        ..StageSeen::new(names.drops.as_deref().unwrap_or("drops"), "list")
     });
     let cards = [("to_client", TO_CLIENT), ("to_server", TO_SERVER)];
     let found = cards.into_iter().filter_map(|(direction, interface)| {
         Some((direction.to_owned(), offloads(report.offloads.get(&format!("wire/{interface}"))?)))
     });
     PathSeen {
-        to_client: stages(TO_CLIENT),
+        to_client: stages(TO_CLIENT, &names.to_client),
         to_server: listed.into_iter().chain(back).collect(),
         offloads: found.collect(),
     }
 }
 
-/// What the disciplines on an interface did, the outermost first.
-fn nested<'a>(
-    report: &'a Report,
-    namespace: &str,
-    interface: &str,
-    name: impl Fn(&'a QdiscCounters) -> &'a str,
-) -> Vec<StageSeen> {
+/// What the disciplines on an interface did, the outermost first; those without a name are called by their kind.
+fn nested(report: &Report, namespace: &str, interface: &str, names: &[String]) -> Vec<StageSeen> {
     let is_here = |queue: &&QdiscCounters| queue.namespace == namespace && queue.interface == interface;
     let mut there: Vec<_> = report.qdiscs.iter().filter(is_here).collect();
     // The agent numbers them from the root on: 1:0 has 2:0 in it.
     there.sort_by_key(|queue| queue.handle.split(':').next().and_then(|major| u32::from_str_radix(major, 16).ok()));
-    let names: Vec<_> = there.iter().map(|queue| name(queue)).collect();
+    let name = |(index, queue): (usize, &&QdiscCounters)| names.get(index).unwrap_or(&queue.kind).clone();
+    let names: Vec<String> = there.iter().enumerate().map(name).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     stages_of_nested(&there.into_iter().map(discipline).collect::<Vec<_>>(), &names)
 }
 
@@ -146,10 +143,9 @@ fn tap(interface: u32, tap: &TapReport) -> TapSeen {
     }
 }
 
-/// The agent's sentences begin with the role.
+/// The agent's sentences begin with the role, or with the name of a file in the role's folder.
 fn lost_log(text: &str) -> LostLog {
-    match text.strip_prefix("client: ") {
-        Some(what) => LostLog { role: Role::Client, what: what.to_owned() },
-        None => LostLog { role: Role::Server, what: text.strip_prefix("server: ").unwrap_or(text).to_owned() },
-    }
+    let role = if text.starts_with("client") || text.starts_with("download/") { Role::Client } else { Role::Server };
+    let what = ["server: ", "client: "].iter().find_map(|prefix| text.strip_prefix(prefix)).unwrap_or(text);
+    LostLog { role, what: what.to_owned() }
 }

@@ -10,20 +10,19 @@
 use std::{fs, io, mem};
 
 use anyhow::{Context, Result};
+use nix::{
+    sched::{CpuSet, sched_getaffinity, sched_setaffinity},
+    sys::resource::{Resource, getrlimit},
+    unistd::{Pid, geteuid},
+};
 
 /// The cores this process may use.
 ///
 /// # Errors
 /// What the kernel answers.
 pub fn cores() -> Result<Vec<usize>> {
-    // SAFETY: all zeros is a valid value of this plain struct.
-    let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
-    // SAFETY: the set is as long as said.
-    if unsafe { libc::sched_getaffinity(0, size_of_val(&set), &raw mut set) } != 0 {
-        return Err(io::Error::last_os_error()).context("sched_getaffinity");
-    }
-    // SAFETY: every number is below the set's size.
-    Ok((0..libc::CPU_SETSIZE as usize).filter(|core| unsafe { libc::CPU_ISSET(*core, &set) }).collect())
+    let set = sched_getaffinity(Pid::from_raw(0)).context("sched_getaffinity")?;
+    Ok((0..CpuSet::count()).filter(|core| set.is_set(*core) == Ok(true)).collect())
 }
 
 /// Binds the calling thread, and those it will start, to a core. Safe between fork and exec.
@@ -31,15 +30,9 @@ pub fn cores() -> Result<Vec<usize>> {
 /// # Errors
 /// What the kernel answers.
 pub fn bind_to(core: usize) -> io::Result<()> {
-    // SAFETY: all zeros is a valid value of this plain struct.
-    let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
-    // SAFETY: the core is one of those that `cores` gave.
-    unsafe { libc::CPU_SET(core, &mut set) };
-    // SAFETY: the set is as long as said.
-    match unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    let mut set = CpuSet::new();
+    set.set(core)?;
+    Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
 }
 
 /// Lets every other thread of the process `main_loop` come before its thread `cpu` whenever it has work.
@@ -70,16 +63,11 @@ pub fn put_first(main_loop: i32, cpu: i32) -> Result<()> {
 
 /// True where [`put_first`] can use real-time priorities.
 pub fn has_real_time() -> bool {
-    // SAFETY: all zeros is a valid value of this plain struct.
-    let mut limit: libc::rlimit = unsafe { mem::zeroed() };
-    // SAFETY: plain system calls; the limit is a live value.
-    unsafe {
-        libc::getrlimit(libc::RLIMIT_RTPRIO, &raw mut limit);
-        limit.rlim_cur > 0 || libc::geteuid() == 0
-    }
+    getrlimit(Resource::RLIMIT_RTPRIO).is_ok_and(|(soft, _)| soft > 0) || geteuid().is_root()
 }
 
 fn set_policy(thread: i32, policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
+    // nix has no sched_setscheduler.
     // SAFETY: all zeros is a valid value of this plain struct.
     let mut parameters: libc::sched_param = unsafe { mem::zeroed() };
     parameters.sched_priority = priority;

@@ -3,11 +3,11 @@
 use std::{
     fs::{self, File},
     io::{self, Write},
-    os::fd::AsRawFd,
     path::Path,
 };
 
 use anyhow::{Context, Result};
+use nix::fcntl::posix_fallocate;
 use quiclab_experiment::run::{Run, Versions};
 use quiclab_orders::slot::{self, POWER_OFF_STATUS};
 use quiclab_record::{Seen, layout::CONSOLE_FILE};
@@ -16,6 +16,7 @@ use quiclab_units::ByteCount;
 use super::{
     machine::{Needs, RoleFiles, Size},
     orders,
+    path::StageNames,
     state::{Guest, RunFiles},
 };
 use crate::{
@@ -96,7 +97,8 @@ impl Vm {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).context("console"),
             _ => Ok(()),
         };
-        let results = match Results::open(&slot_path) {
+        let names = StageNames::of(&run.settings).map_err(anyhow::Error::msg)?;
+        let results = match Results::open(&slot_path, &names) {
             Ok(results) if end.status.code() == Some(POWER_OFF_STATUS) => results,
             other => {
                 let why = other.err().map(|error| format!("; {error}")).unwrap_or_default();
@@ -159,16 +161,11 @@ fn size(run: &Run, sides: Sides<BuiltStack>) -> Result<Size> {
 /// The slot with orders in it. Its blocks are reserved, so that a full disk shows now and not as a fault in QEMU.
 fn write_slot(path: &Path, length: u64, orders: &[u8]) -> Result<()> {
     let mut file = File::create(path).with_context(|| path.display().to_string())?;
-    // SAFETY: plain system call on a live descriptor.
-    let error = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, length as i64) };
-    if error != 0 {
-        let error = io::Error::from_raw_os_error(error);
-        return Err(error).with_context(|| {
-            format!(
-                "{}: reserving {length} bytes\nhint: free some space, or use --out to move to another disk",
-                path.display()
-            )
-        });
-    }
+    posix_fallocate(&file, 0, length as i64).with_context(|| {
+        format!(
+            "{}: reserving {length} bytes\nhint: free some space, or use --out to move to another disk",
+            path.display()
+        )
+    })?;
     file.write_all(orders).with_context(|| path.display().to_string())
 }

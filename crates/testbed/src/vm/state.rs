@@ -104,9 +104,7 @@ impl Guest {
         });
         if let Err(error) = saved {
             let said = fs::read_to_string(&console).unwrap_or_default();
-            return Err(
-                error.context(format!("the guest did not come up; its console:\n{}", crate::command::tail(&said)))
-            );
+            return Err(error.context(format!("the guest did not boot; its console:\n{}", crate::command::tail(&said))));
         }
         for file in [slot, root, stack, console] {
             fs::remove_file(&file).with_context(|| file.display().to_string())?;

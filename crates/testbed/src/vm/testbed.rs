@@ -9,12 +9,13 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{
-    PATCHED_KERNEL,
+    PATCHED_KERNEL, foreign_setting,
     run::{Run, Versions},
 };
 
 use super::{
-    kernel::Kernel, kernel_build::Recipe, kernel_module::with_modules, machine::qemu_version, run::Vm, state::Guest,
+    kernel::Kernel, kernel_build::Recipe, kernel_module::with_modules, machine::qemu_version, path, run::Vm,
+    state::Guest,
 };
 use crate::{
     perform::Host,
@@ -53,6 +54,10 @@ impl Testbed for VirtualMachines {
         true
     }
 
+    fn refuse(&self, run: &Run) -> Option<String> {
+        foreign_setting(&run.settings, self.name()).or_else(|| path::compile(&run.settings).err())
+    }
+
     fn is_built(&self, supplies: &Supplies, source: &Source) -> Result<bool> {
         Ok(BuiltStack::find(&supplies.cache, source)?.is_some())
     }
@@ -64,17 +69,19 @@ impl Testbed for VirtualMachines {
         Ok(built)
     }
 
+    fn check_machine(&self) -> Result<()> {
+        qemu_version()?;
+        agent().map(drop)
+    }
+
+    fn prepare_early(&self, supplies: &Supplies, run: &Run) -> Result<()> {
+        self.make_guest(supplies, run).map(drop)
+    }
+
     fn prepare(&self, supplies: &Supplies, task: Task, host: &Host) -> Result<()> {
         let (run, manifests) = task.transfer()?;
         let name = guest_name(run);
-        let known = lock(&self.guests).get(&name).cloned();
-        let vm = match known {
-            Some(vm) => vm,
-            None => {
-                let vm = make_guest(supplies, run)?;
-                lock(&self.guests).entry(name.clone()).or_insert(vm).clone()
-            }
-        };
+        let vm = self.make_guest(supplies, run)?;
         let stacks = self.stacks.of(run)?;
         vm.prepare(run, stacks.sides(manifests), host, &mut |size| {
             supplies.say(&format!("booting a guest of {} MiB with kernel {name} (once; some 10 s)", size.memory_mib));
@@ -93,6 +100,19 @@ impl Testbed for VirtualMachines {
 }
 
 impl VirtualMachines {
+    /// The guest of a run, made where nobody has asked for it yet.
+    fn make_guest(&self, supplies: &Supplies, run: &Run) -> Result<Vm> {
+        let name = guest_name(run);
+        let known = lock(&self.guests).get(&name).cloned();
+        match known {
+            Some(vm) => Ok(vm),
+            None => {
+                let vm = make_guest(supplies, run)?;
+                Ok(lock(&self.guests).entry(name).or_insert(vm).clone())
+            }
+        }
+    }
+
     fn guest(&self, run: &Run) -> Result<Vm> {
         lock(&self.guests).get(&guest_name(run)).cloned().context("the guest of the run was not prepared")
     }
@@ -117,7 +137,7 @@ pub fn kernel(supplies: &Supplies, name: &str) -> Result<Kernel> {
         return paced_kernel(supplies)?.built(&supplies.cache);
     }
     if Kernel::find(&supplies.cache, name).is_none() {
-        supplies.say(&format!("getting kernel {name} from the package archive (once)"));
+        supplies.say(&format!("fetching kernel {name} from the package archive (once)"));
     }
     Kernel::prepare(&supplies.cache, name)
 }
@@ -137,7 +157,7 @@ pub fn paced_kernel(supplies: &Supplies) -> Result<Recipe> {
 pub fn agent() -> Result<PathBuf> {
     let path = env::current_exe().context("this program's own path")?.with_file_name("quiclab-agent");
     if !path.is_file() {
-        bail!("{}: not found\nhint: cargo build --release makes it next to quiclab", path.display());
+        bail!("{}: not found\nhint: cargo build --release builds it next to quiclab", path.display());
     }
     Ok(path)
 }

@@ -51,7 +51,7 @@ impl<'a, R: Read> Document<'a, R> {
         while stop.is_none() {
             match self.records() {
                 Ok(()) => break,
-                Err(Stop::Interrupted) if self.is_qlog => self.outlet.summary.count("record cut off by the next"),
+                Err(Stop::Interrupted) if self.is_qlog => self.outlet.summary.count("record cut short by the next one"),
                 Err(other) => stop = Some(other),
             }
         }
@@ -173,7 +173,7 @@ impl<'a, R: Read> Document<'a, R> {
             if !self.is_qlog {
                 return Err(QlogError::NotQlog { byte_offset: begin, found, expected: A_HEADER }.into());
             }
-            self.outlet.summary.count("object without a header before it");
+            self.outlet.summary.count("object without a preceding header");
             return Ok(());
         }
         // Members after the traces.
@@ -215,12 +215,12 @@ impl<'a, R: Read> Document<'a, R> {
         while self.next_element(&mut is_first)? {
             if self.text.token()? != b'{' {
                 self.text.skip()?;
-                self.outlet.summary.count("trace that is no object");
+                self.outlet.summary.count("trace that is not an object");
                 continue;
             }
             if self.outlet.summary.traces.len() >= MAXIMUM_TRACES {
                 self.text.skip()?;
-                self.outlet.summary.count("trace behind the first 65536");
+                self.outlet.summary.count("trace after the first 65536");
                 continue;
             }
             self.text.advance();

@@ -21,8 +21,8 @@ pub enum QlogError {
     },
     /// The JSON around the events is broken.
     #[error(
-        "byte {byte_offset}: {what}: found {found}, expected {expected}\nhint: the file is damaged from here on; the events \
-         before were read; `head -c {byte_offset} FILE` keeps them"
+        "byte {byte_offset}: {what}: found {found}, expected {expected}\nhint: the file is damaged from here on; \
+         earlier events were read; `head -c {byte_offset} FILE` keeps them"
     )]
     Malformed {
         /// Where it breaks.
@@ -46,7 +46,7 @@ pub enum QlogError {
         limit: usize,
     },
     /// The reader handed in failed.
-    #[error("byte {byte_offset}: cannot read on: {source}\nhint: is the file complete, and the disk healthy?")]
+    #[error("byte {byte_offset}: cannot read further: {source}\nhint: is the file complete, and the disk healthy?")]
     Read {
         /// Bytes read before.
         byte_offset: u64,

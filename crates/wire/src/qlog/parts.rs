@@ -119,6 +119,6 @@ fn object_parts(text: &[u8]) -> Result<Parts<'_>, String> {
 fn invalid(error: &serde_json::Error) -> String {
     match error.classify() {
         serde_json::error::Category::Data => "event with members of another type".to_owned(),
-        _ => "event that is no JSON".to_owned(),
+        _ => "event that is not JSON".to_owned(),
     }
 }

@@ -294,11 +294,11 @@ impl OpenTrace {
         // The only stack that does not know its own side, but the connection of each event.
         if self.dialect == Dialect::Usual && summary.traces[self.index].vantage_point.as_deref() == Some("unknown") {
             self.dialect = Dialect::Quinn;
-            summary.warn(format!("trace {}: taken for quinn's: RTTs are read as seconds", self.index));
+            summary.warn(format!("trace {}: assuming quinn's units: RTTs are read as seconds", self.index));
         }
         match &self.group_id {
             Some(first) if *first != group_id => {
-                summary.warn(format!("trace {}: holds more than one connection (group_id)", self.index));
+                summary.warn(format!("trace {}: has more than one connection (group_id)", self.index));
             }
             Some(_) => {}
             None => {

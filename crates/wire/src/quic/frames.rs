@@ -294,7 +294,7 @@ impl std::fmt::Display for FrameError {
         match self.frame_type {
             Some(frame_type) if self.is_known_type => write!(formatter, ", malformed frame of type {frame_type}"),
             Some(frame_type) => write!(formatter, ", frame type {frame_type}"),
-            None => write!(formatter, ", cut frame type"),
+            None => write!(formatter, ", truncated frame type"),
         }
     }
 }

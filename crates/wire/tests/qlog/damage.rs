@@ -153,6 +153,6 @@ fn traces_behind_the_first_65536_are_counted() {
         let text = format!(r#"{{"qlog_version":"0.3","traces":[{}]}}"#, vec!["{}"; traces].join(","));
         let (_, summary) = read(text.as_bytes()).expect("a valid file");
         assert_eq!(summary.traces.len(), 65_536);
-        assert_eq!(summary.not_understood.get("trace behind the first 65536"), behind);
+        assert_eq!(summary.not_understood.get("trace after the first 65536"), behind);
     }
 }

@@ -119,7 +119,7 @@ fn aioquic_counts_from_1970_without_saying_so() {
 fn quinn_counts_round_trips_in_seconds() {
     let (events, summary) = sample("quinn.sqlog");
     assert_eq!(hexadecimal(summary.traces[0].original_destination_connection_id.as_ref()), "1b344f8237f164d3");
-    assert_eq!(summary.warnings, ["trace 0: taken for quinn's: RTTs are read as seconds"]);
+    assert_eq!(summary.warnings, ["trace 0: assuming quinn's units: RTTs are read as seconds"]);
     // RFC 9002's initial RTT.
     let metrics = QlogMetrics {
         smoothed_rtt_ns: Some(333_000_000),
@@ -156,7 +156,7 @@ fn picoquic_counts_in_microseconds_and_shouts() {
     assert_eq!(summary.traces[0].reference_ns, Some(1_795_251_712_394_304_000));
     assert_eq!(summary.traces[0].version, "draft-00");
     // A member without quotation marks.
-    assert_eq!(summary.not_understood.into_iter().collect::<Vec<_>>(), [("event that is no JSON".to_owned(), 1)]);
+    assert_eq!(summary.not_understood.into_iter().collect::<Vec<_>>(), [("event that is not JSON".to_owned(), 1)]);
     assert_event(&events, 1, 0, PacketReceived(packet(QlogSpace::Initial, 0, Some(1252))));
     assert_event(&events, 4, 840_000, PacketSent(packet(QlogSpace::Handshake, 0, Some(1090))));
     let metrics = QlogMetrics {

@@ -99,7 +99,7 @@ fn a_record_cut_off_by_the_next_is_counted() {
     let (events, summary) = read(sequence.as_bytes()).expect("a sequence");
     assert_eq!(events.iter().map(|event| event.time_ns).collect::<Vec<_>>(), [2_000_000, 3_000_000]);
     let counts: Vec<_> = summary.not_understood.into_iter().collect();
-    assert_eq!(counts, [("record cut off by the next".to_owned(), 1), ("text between records".to_owned(), 1)]);
+    assert_eq!(counts, [("record cut short by the next one".to_owned(), 1), ("text between records".to_owned(), 1)]);
     assert_eq!(summary.cut_at_byte, None);
 }
 

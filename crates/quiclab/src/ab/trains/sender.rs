@@ -119,7 +119,7 @@ impl Seen {
             train.number = train.number.or_else(|| one_rtt.filter_map(|packet| packet.packet_number).next());
         }
         for packet in observed.packets {
-            if let Some((space, number)) = space(packet.form).zip(packet.packet_number) {
+            if let Some((space, number)) = packet.form.packet_number_space().zip(packet.packet_number) {
                 self.outstanding.entry((observed.flow, space)).or_default().insert(number);
             }
         }
@@ -147,7 +147,7 @@ impl Seen {
     fn newly_acknowledged(&mut self, observed: &Observed) -> u64 {
         let mut newly = 0;
         for packet in observed.packets {
-            let Some(space) = space(packet.form) else { continue };
+            let Some(space) = packet.form.packet_number_space() else { continue };
             let Some(outstanding) = self.outstanding.get_mut(&(observed.flow, space)) else { continue };
             let acks = observed.frames[packet.frames.clone()].iter().filter_map(|frame| frame.acknowledgment());
             for range in acks.flat_map(|ack| &ack.ranges) {
@@ -156,15 +156,5 @@ impl Seen {
             }
         }
         newly
-    }
-}
-
-/// Of packet numbers.
-fn space(form: QuicForm) -> Option<u8> {
-    match form {
-        QuicForm::Initial => Some(0),
-        QuicForm::Handshake => Some(1),
-        QuicForm::ZeroRtt | QuicForm::OneRtt => Some(2),
-        _ => None,
     }
 }

@@ -24,7 +24,7 @@ use super::{
     claims::{CERTIFICATE_DELAY, Expected, Proof},
     qlogs,
 };
-use crate::interop::verdict_of;
+use crate::{interop::verdict_of, results::sent_by_server};
 
 /// Largest frame without segmentation offload, in bytes.
 const LARGEST_FRAME: u32 = 1514;
@@ -292,19 +292,8 @@ fn facts(folder: &Path) -> Result<Facts> {
     Ok(Facts::read(reader, &[], &settings)?)
 }
 
-/// Nanoseconds since the server's first packet at its tap, and bytes it has sent by then, packet by packet.
 fn sent(folder: &Path) -> Result<Vec<(u64, u64)>> {
-    let mut reader = CaptureReader::new(File::open(folder.join(CAPTURE_FILE))?)?;
-    let mut sent = Vec::new();
-    let (mut first, mut bytes) = (None, 0);
-    while let Some(packet) = reader.next_packet()? {
-        if packet.interface == SENDER_TAP && packet.source.port() == SERVER_PORT {
-            bytes += u64::from(packet.frame_length);
-            let now = packet.time.as_nanos();
-            sent.push((now - *first.get_or_insert(now), bytes));
-        }
-    }
-    Ok(sent)
+    sent_by_server(&folder.join(CAPTURE_FILE), SENDER_TAP, SERVER_PORT)
 }
 
 /// The text files below `folder`, key logs and planned times aside; none where there is no such folder.

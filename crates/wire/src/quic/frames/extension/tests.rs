@@ -116,7 +116,7 @@ fn an_error_says_where_and_which_type() {
     let (_, error) = parsed(&integer(TIME_STAMP));
     assert_eq!(error.unwrap().to_string(), "unread from offset 0, malformed frame of type 757");
     let (_, error) = parsed(&[0x40]);
-    assert_eq!(error.unwrap().to_string(), "unread from offset 0, cut frame type");
+    assert_eq!(error.unwrap().to_string(), "unread from offset 0, truncated frame type");
 }
 
 #[test]

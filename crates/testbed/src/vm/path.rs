@@ -1,0 +1,356 @@
+//! From the stages of a path to the queueing disciplines of the guest.
+//!
+//! A discipline that shapes has its queue inside of it, and netem hands packets on to what is inside of it. So packets pass `netem { tbf {
+//! netem } }` from the outside in, except for the bucket, which takes them out of its own child. Constant delays change the order of nothing, so they
+//! stand outermost, wherever they are in the list.
+
+use quiclab_experiment::run::Settings;
+use quiclab_orders::network::{BurstLoss, Discipline, Netem};
+use quiclab_path::{
+    probability::Probability,
+    spec::{Kernel, StageSpec},
+};
+
+/// A netem that never is full.
+const UNLIMITED_PACKETS: u32 = i32::MAX as u32;
+/// Tells the kernel to make a token bucket whose own queue nobody uses, because a child replaces it.
+const REPLACED_BYTES: u32 = 1;
+/// The kernel looks packets of a list up by their number, in a map of this size.
+const LAST_LISTED_PACKET: u32 = 4096;
+
+/// One direction.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Direction {
+    /// The disciplines, the outermost first, each with the name of its stage.
+    pub disciplines: Vec<(String, Discipline)>,
+    /// Packets to drop before they reach the disciplines, and the name of the stage; empty without one.
+    pub drops: Vec<u32>,
+    /// The name of the stage that lists them.
+    pub drops_name: Option<String>,
+}
+
+/// The disciplines towards the client and towards the server.
+///
+/// # Errors
+/// The list, the name of the stage, and why the kernel does not do exactly what it asks for.
+pub fn compile(settings: &Settings) -> Result<[Direction; 2], String> {
+    let path = &settings.path;
+    let to_client = direction("path.to_client", &path.stages_to_client())?;
+    if let Some(name) = &to_client.drops_name {
+        return Err(refusal("path.to_client", name, "it drops packets by their number towards the server only"));
+    }
+    let mut to_server = direction("path.to_server", &path.stages_to_server())?;
+    let slot_ns = settings.hosts.receive_coalescing.as_nanos();
+    if slot_ns > 0 {
+        if to_server.disciplines.is_empty() {
+            let line = Netem { limit_packets: UNLIMITED_PACKETS, ..Netem::default() };
+            to_server.disciplines.push(("receive_coalescing".to_owned(), Discipline::Netem(line)));
+        }
+        match to_server.disciplines.last_mut() {
+            Some((_, Discipline::Netem(netem))) if netem.rate_bytes_per_second.is_none() => {
+                netem.slot_ns = Some(slot_ns)
+            }
+            _ => {
+                return Err(refusal(
+                    "path.to_server",
+                    "rate",
+                    "it has no place for hosts.receive_coalescing behind a rate",
+                ));
+            }
+        }
+    }
+    Ok([to_client, to_server])
+}
+
+/// The names of the stages of a path, for what the kernel counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StageNames {
+    /// Of each discipline towards the client, the outermost first.
+    pub to_client: Vec<String>,
+    /// Of each discipline towards the server.
+    pub to_server: Vec<String>,
+    /// Of the list of packets that are dropped.
+    pub drops: Option<String>,
+    /// Of all stages of both directions, in the order in which packets pass them.
+    pub order: Vec<String>,
+}
+
+impl StageNames {
+    /// Of the path of a run.
+    ///
+    /// # Errors
+    /// As [`compile`].
+    pub fn of(settings: &Settings) -> Result<Self, String> {
+        let [to_client, to_server] = compile(settings)?;
+        let names = |direction: Vec<(String, Discipline)>| direction.into_iter().map(|(name, _)| name).collect();
+        let [one, other] = [settings.path.stages_to_client(), settings.path.stages_to_server()];
+        Ok(Self {
+            order: one.into_iter().chain(other).map(|stage| stage.name).collect(),
+            to_client: names(to_client.disciplines),
+            to_server: names(to_server.disciplines),
+            drops: to_server.drops_name,
+        })
+    }
+}
+
+fn refusal(list: &str, name: &str, why: &str) -> String {
+    format!(
+        "{list}: stage {name:?}: the kernel of the virtual machine does not do exactly this: {why}\nhint: --testbed sim"
+    )
+}
+
+fn direction(list: &str, stages: &[StageSpec]) -> Result<Direction, String> {
+    let mut made = Direction::default();
+    let mut delay: Option<(&str, u64)> = None;
+    // The queue that waits for its rate.
+    let mut queue: Option<(&str, Kernel)> = None;
+    // The stage behind which nothing else can stand.
+    let mut last: Option<&str> = None;
+    for (index, stage) in stages.iter().enumerate() {
+        let name = stage.name.as_str();
+        let refuse = |why: &str| refusal(list, name, why);
+        let kernel = stage.settings.kernel();
+        let is_rate = matches!(kernel, Kernel::Bucket { .. } | Kernel::Link { .. });
+        if let Some((line, Kernel::DelayLine { delay, limit_packets })) = queue.take_if(|_| !is_rate) {
+            made.push_netem(line, Netem { delay_ns: delay.as_nanos(), limit_packets, ..Netem::default() });
+            last = Some(line);
+        }
+        match kernel {
+            Kernel::Refused(why) => return Err(refuse(&why)),
+            Kernel::Delay(length) => {
+                let (first, sum) = delay.unwrap_or((name, 0));
+                delay = Some((first, sum + length.as_nanos()));
+                continue;
+            }
+            Kernel::Drops(numbers) => {
+                let is_first =
+                    stages[..index].iter().all(|before| matches!(before.settings.kernel(), Kernel::Delay(_)));
+                if !is_first {
+                    return Err(refuse("it counts packets where they enter the path; expected the list first"));
+                }
+                if numbers.last().is_some_and(|last| *last > LAST_LISTED_PACKET) {
+                    return Err(refuse(&format!("it looks for packets up to number {LAST_LISTED_PACKET}")));
+                }
+                made.drops = numbers;
+                made.drops_name = Some(name.to_owned());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(last) = last {
+            return Err(refuse(&format!("it has nothing behind {last:?}; expected this stage before it")));
+        }
+        match kernel {
+            Kernel::Jitter { mean } => {
+                let mean = mean.as_nanos();
+                made.push_netem(name, Netem { delay_ns: mean, jitter_ns: Some(mean), ..unlimited() });
+            }
+            Kernel::Loss(probability) => {
+                made.push_netem(name, Netem { loss: Some(share(probability)), ..unlimited() });
+            }
+            Kernel::BurstLoss(channel) => {
+                let burst_loss = BurstLoss {
+                    to_bad: share(channel.to_bad),
+                    to_good: share(channel.to_good),
+                    pass_in_bad: u32::MAX - share(channel.loss_in_bad),
+                    loss_in_good: share(channel.loss_in_good),
+                };
+                made.push_netem(name, Netem { burst_loss: Some(burst_loss), ..unlimited() });
+            }
+            Kernel::Duplicate(probability) => {
+                if !made.disciplines.is_empty() {
+                    return Err(refuse("copies begin anew at the first stage; expected this stage first"));
+                }
+                made.push_netem(name, Netem { duplicate: Some(share(probability)), ..unlimited() });
+            }
+            Kernel::Reorder { held_back, hold } => {
+                let at_once = Some(u32::MAX - share(held_back));
+                made.push_netem(name, Netem { delay_ns: hold.as_nanos(), at_once, ..unlimited() });
+                last = Some(name);
+            }
+            Kernel::DelayLine { .. } | Kernel::Fifo { .. } => queue = Some((name, kernel)),
+            Kernel::Bucket { rate_bytes_per_second, burst_bytes } => {
+                let bucket = Discipline::Tbf { rate_bytes_per_second, burst_bytes, limit_bytes: REPLACED_BYTES };
+                made.disciplines.push((name.to_owned(), bucket));
+                match queue.take() {
+                    Some((line, Kernel::DelayLine { delay, limit_packets })) => {
+                        made.push_netem(line, Netem { delay_ns: delay.as_nanos(), limit_packets, ..Netem::default() });
+                    }
+                    Some((fifo, Kernel::Fifo { waiting_packets })) => {
+                        let limit_packets =
+                            held(waiting_packets).ok_or_else(|| refuse("its queues hold less than 2^32 packets"))?;
+                        made.disciplines.push((fifo.to_owned(), Discipline::Pfifo { limit_packets }));
+                    }
+                    _ => return Err(refuse("it has no queue")),
+                }
+                last = Some(name);
+            }
+            Kernel::Link { rate_bytes_per_second } => {
+                let Some((_, Kernel::Fifo { waiting_packets })) = queue.take() else {
+                    return Err(refuse("without a burst it has queues with discipline = \"drop_tail\" only"));
+                };
+                let limit_packets =
+                    held(waiting_packets).ok_or_else(|| refuse("its queues hold less than 2^32 packets"))?;
+                let rate_bytes_per_second = Some(rate_bytes_per_second);
+                made.push_netem(name, Netem { rate_bytes_per_second, limit_packets, ..Netem::default() });
+                last = Some(name);
+            }
+            Kernel::CoDel { .. } | Kernel::FqCoDel { .. } => {
+                return Err(refuse("the guest has no such queue behind a rate"));
+            }
+            Kernel::Delay(_) | Kernel::Drops(_) | Kernel::Refused(_) => {}
+        }
+    }
+    if let Some((line, Kernel::DelayLine { delay, limit_packets })) = queue {
+        made.push_netem(line, Netem { delay_ns: delay.as_nanos(), limit_packets, ..Netem::default() });
+    }
+    if let Some((name, delay_ns)) = delay {
+        made.delay(name, delay_ns);
+    }
+    let copies =
+        |(_, one): &&(String, Discipline)| matches!(one, Discipline::Netem(netem) if netem.duplicate.is_some());
+    let netems = made.disciplines.iter().filter(|(_, one)| matches!(one, Discipline::Netem(_))).count();
+    match made.disciplines.iter().find(copies) {
+        Some((name, _)) if netems > 1 => Err(refusal(list, name, "a netem that copies packets stands alone")),
+        _ => Ok(made),
+    }
+}
+
+impl Direction {
+    fn push_netem(&mut self, name: &str, netem: Netem) {
+        self.disciplines.push((name.to_owned(), Discipline::Netem(netem)));
+    }
+
+    /// Every packet waits so long, before all else.
+    fn delay(&mut self, name: &str, delay_ns: u64) {
+        match self.disciplines.first_mut() {
+            // Room for any number of packets, and no packet goes without the delay.
+            Some((_, Discipline::Netem(netem)))
+                if netem.limit_packets == UNLIMITED_PACKETS && netem.at_once.is_none() =>
+            {
+                netem.delay_ns += delay_ns;
+            }
+            _ => {
+                let line = Discipline::Netem(Netem { delay_ns, ..unlimited() });
+                self.disciplines.insert(0, (name.to_owned(), line));
+            }
+        }
+    }
+}
+
+fn unlimited() -> Netem {
+    Netem { limit_packets: UNLIMITED_PACKETS, ..Netem::default() }
+}
+
+/// What the kernel calls the room of a queue: with the packet that waits for tokens, or is being sent.
+fn held(waiting_packets: u64) -> Option<u32> {
+    u32::try_from(waiting_packets).ok()?.checked_add(1)
+}
+
+/// A probability as a share of `u32::MAX`.
+fn share(probability: Probability) -> u32 {
+    (probability.get() * f64::from(u32::MAX)).round() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use quiclab_experiment::run::StageList;
+    use quiclab_path::spec::read_list;
+
+    use super::*;
+
+    fn settings(to_client: &str) -> Settings {
+        let table: toml::Table = format!("stages = [{to_client}]").parse().unwrap();
+        let tables: Vec<_> =
+            table["stages"].as_array().unwrap().iter().map(|one| one.as_table().unwrap().clone()).collect();
+        let mut settings = Settings::default();
+        settings.path.to_client = StageList::Stages(read_list(&tables).unwrap());
+        settings
+    }
+
+    fn to_client(stages: &str) -> Vec<Discipline> {
+        let [to_client, _] = compile(&settings(stages)).unwrap();
+        to_client.disciplines.into_iter().map(|(_, discipline)| discipline).collect()
+    }
+
+    #[test]
+    fn the_published_bottleneck_is_a_bucket_with_a_delay_line_inside() {
+        let mut settings = Settings::default();
+        settings.path.drops_to_server = vec![2];
+        let [to_client, to_server] = compile(&settings).unwrap();
+        let line = |limit_packets| Discipline::Netem(Netem { delay_ns: 20_000_000, limit_packets, ..Netem::default() });
+        let bucket = Discipline::Tbf { rate_bytes_per_second: 5_000_000, burst_bytes: 1535, limit_bytes: 1 };
+        assert_eq!(to_client.disciplines, [("rate".to_owned(), bucket), ("delay".to_owned(), line(143))]);
+        assert_eq!(to_server.disciplines, [("delay".to_owned(), line(1000))]);
+        assert_eq!((to_server.drops, to_server.drops_name.as_deref()), (vec![2], Some("drops")));
+        // As it was before there were lists of stages.
+        let text = serde_json::to_string(&to_server.disciplines[0].1).unwrap();
+        assert_eq!(text, r#"{"kind":"netem","delay_ns":20000000,"limit_packets":1000}"#);
+    }
+
+    #[test]
+    fn impairments_stand_around_the_bucket_and_delays_outermost() {
+        let found = to_client(
+            r#"{ stage = "loss", model = "independent", probability = 0.5 },
+            { stage = "delay", delay = "1 ms" },
+            { stage = "queue", discipline = "drop_tail", limit = "10 packets" },
+            { stage = "rate", rate = "8 Mbit/s", burst = "2 kB" },
+            { stage = "delay", delay = "2 ms" }"#,
+        );
+        let [
+            Discipline::Netem(netem),
+            Discipline::Tbf { rate_bytes_per_second, .. },
+            Discipline::Pfifo { limit_packets },
+        ] = &found[..]
+        else {
+            panic!("{found:?}")
+        };
+        assert_eq!((netem.delay_ns, netem.loss), (3_000_000, Some(1 << 31)));
+        // Ten that wait, and the one that waits for tokens.
+        assert_eq!((*rate_bytes_per_second, *limit_packets), (1_000_000, 11));
+    }
+
+    #[test]
+    fn a_link_is_netems_rate_with_the_delay_around_it() {
+        let found = to_client(
+            r#"{ stage = "queue", discipline = "drop_tail", limit = "10 packets" }, { stage = "rate", rate = "8 Mbit/s" },
+            { stage = "delay", delay = "2 ms" }"#,
+        );
+        let [Discipline::Netem(outer), Discipline::Netem(inner)] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((outer.delay_ns, outer.limit_packets), (2_000_000, UNLIMITED_PACKETS));
+        assert_eq!((inner.rate_bytes_per_second, inner.limit_packets, inner.delay_ns), (Some(1_000_000), 11, 0));
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_do_exactly_is_refused_by_the_stages_name() {
+        for (stages, name, why) in [
+            (r#"{ stage = "bit_errors", name = "noise", per_bit = 0.1 }"#, "noise", "netem corrupts packets"),
+            (
+                r#"{ stage = "queue", discipline = "drop_tail", limit = "1 packets" }, { stage = "rate", rate = "8 Mbit/s", burst = "2 kB" },
+                   { stage = "loss", model = "independent", probability = 0.5 }"#,
+                "loss",
+                "it has nothing behind \"rate\"",
+            ),
+            (
+                r#"{ stage = "queue", discipline = "drop_tail", limit = "1 packets" }, { stage = "rate", rate = "1000001 bit/s" }"#,
+                "rate",
+                "no multiple of 8 bit/s",
+            ),
+            (r#"{ stage = "loss", model = "list", packets = [1] }"#, "loss", "towards the server only"),
+            (
+                r#"{ stage = "duplicate", probability = 0.1 }, { stage = "reorder", probability = 0.1, hold = "1 ms" }"#,
+                "duplicate",
+                "stands alone",
+            ),
+            (
+                r#"{ stage = "jitter", model = "uniform", mean = "1 ms", order = "kept" }"#,
+                "jitter",
+                "it does order = \"lost\"",
+            ),
+        ] {
+            let message = compile(&settings(stages)).unwrap_err();
+            assert!(message.starts_with(&format!("path.to_client: stage {name:?}: ")), "{message}");
+            assert!(message.contains(why) && message.ends_with("hint: --testbed sim"), "{message}");
+        }
+    }
+}
