@@ -11,8 +11,8 @@ use std::{
 };
 
 use anyhow::Result;
-use quiclab_experiment::run::Run;
-use quiclab_record::layout::FAILURE_FILE;
+use quiclab_experiment::AnyRun;
+use quiclab_record::{Measured, layout::FAILURE_FILE};
 use quiclab_testbed::{
     laboratory::{Laboratory, Outcome, Target},
     perform::{Host, PerformError, Performed},
@@ -26,7 +26,7 @@ use queue::{Queue, Taken};
 #[derive(Clone, Debug)]
 pub struct Job {
     /// The run.
-    pub run: Run,
+    pub run: AnyRun,
     /// Name of its record.
     pub name: String,
     /// The run in a few words.
@@ -108,6 +108,11 @@ impl Feed<'_> {
         self.queue.push(place, job);
     }
 
+    /// The runs are many and short: progress shows how many are done, and failures, but no line for each.
+    pub fn be_brief(&self) {
+        self.progress.be_brief();
+    }
+
     /// Says how many jobs there will be in all.
     pub fn expect(&self, total: usize) {
         self.progress.expect(total);
@@ -160,7 +165,7 @@ impl Workers<'_> {
             Err(PerformError::Testbed(error)) if signals::is_interruption(&error) => return false,
             Err(error) => {
                 let kept = keep(&error, &failures.join(&job.name));
-                on_end(&format!("FAILED: {error}{kept}"));
+                self.progress.on_failure(&job.label, start.elapsed(), &format!("FAILED: {error}{kept}"));
                 done.failed += 1;
             }
         }
@@ -170,9 +175,12 @@ impl Workers<'_> {
 
 /// Its goodput and how many warnings there are, in a few words.
 pub fn tell_goodput(performed: &Performed) -> String {
-    let goodput = performed.metrics.metrics.goodput_wire_bps;
-    let goodput = goodput.map_or_else(|| "no goodput".to_owned(), |bps| format!("{:.2} Mbit/s on the wire", bps / 1e6));
-    match performed.metrics.warnings.len() {
+    let (goodput, place) = match &performed.measured {
+        Measured::Transfer(measured) => (measured.metrics.goodput_wire_bps, "on the wire"),
+        Measured::Models(measured) => (measured.metrics.get("goodput_bps").copied().flatten(), "of all flows"),
+    };
+    let goodput = goodput.map_or_else(|| "no goodput".to_owned(), |bps| format!("{:.2} Mbit/s {place}", bps / 1e6));
+    match performed.measured.warnings().len() {
         0 => goodput,
         1 => format!("{goodput}, 1 warning"),
         count => format!("{goodput}, {count} warnings"),

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{
-    PATCHED_KERNEL, foreign_setting,
+    AnyRun, PATCHED_KERNEL,
     run::{Run, Versions},
 };
 
@@ -22,7 +22,7 @@ use crate::{
     shelf::Shelf,
     stack::{BuiltStack, Source},
     supplies::Supplies,
-    testbed::{Attempt, Built, Manifests, Place, Testbed},
+    testbed::{Attempt, Built, Place, Task, Testbed, lacks},
 };
 
 /// Folder of what is made for kernels, beside that of the stacks.
@@ -54,8 +54,9 @@ impl Testbed for VirtualMachines {
         true
     }
 
-    fn refuse(&self, run: &Run) -> Option<String> {
-        foreign_setting(&run.settings, self.name()).or_else(|| path::compile(&run.settings).err())
+    fn refuse(&self, run: &AnyRun) -> Option<String> {
+        let AnyRun::Transfer(transfer) = run else { return lacks(self.name(), run) };
+        lacks(self.name(), run).or_else(|| path::compile(&transfer.settings).err())
     }
 
     fn is_built(&self, supplies: &Supplies, source: &Source) -> Result<bool> {
@@ -78,7 +79,8 @@ impl Testbed for VirtualMachines {
         self.make_guest(supplies, run).map(drop)
     }
 
-    fn prepare(&self, supplies: &Supplies, run: &Run, manifests: Manifests, host: &Host) -> Result<()> {
+    fn prepare(&self, supplies: &Supplies, task: Task, host: &Host) -> Result<()> {
+        let (run, manifests) = task.transfer()?;
         let name = guest_name(run);
         let vm = self.make_guest(supplies, run)?;
         let stacks = self.stacks.of(run)?;
@@ -87,11 +89,13 @@ impl Testbed for VirtualMachines {
         })
     }
 
-    fn versions(&self, run: &Run, manifests: Manifests) -> Result<Versions> {
+    fn versions(&self, task: Task) -> Result<Versions> {
+        let (run, manifests) = task.transfer()?;
         self.guest(run)?.versions(run, self.stacks.of(run)?.sides(manifests))
     }
 
-    fn perform(&self, run: &Run, manifests: Manifests, place: Place, host: &Host) -> Result<Attempt> {
+    fn perform(&self, task: Task, place: Place, host: &Host) -> Result<Attempt> {
+        let (run, manifests) = task.transfer()?;
         self.guest(run)?.perform(run, self.stacks.of(run)?.sides(manifests), place, host)
     }
 }
