@@ -145,9 +145,8 @@ fn perform_and_verify_repeat_a_run_byte_for_byte() {
     let file = files.folder.path().join("run.json");
     fs::write(&file, runs[0].to_string()).unwrap();
     let record = files.out("out/mine");
-    let perform = |run: &Path, record: &Path| {
-        said(quiclab().arg("perform").arg(run).arg("--record").arg(record).arg("--json"))
-    };
+    let perform =
+        |run: &Path, record: &Path| said(quiclab().arg("perform").arg(run).arg("--record").arg(record).arg("--json"));
     let told = perform(&file, &record);
     assert_eq!(told.status, Some(0), "{}", told.errors);
     let told: Value = serde_json::from_str(&told.output).unwrap();
@@ -306,11 +305,7 @@ fn too_many_flows_fail_and_do_not_fill_the_memory() {
 fn models_run_in_the_simulator_only() {
     let told = run(&Bench::new(SMALL), "out", &["--testbed", "vm"]);
     assert_eq!(told.status, Some(125));
-    assert!(
-        told.errors.contains("found flows of models with --testbed vm, expected --testbed sim"),
-        "{}",
-        told.errors
-    );
+    assert!(told.errors.contains("found flows of models with --testbed vm, expected --testbed sim"), "{}", told.errors);
 }
 
 #[test]
