@@ -109,7 +109,7 @@ fn what_is_refused_in_a_file_is_refused_here() {
             "path.rate: found \"\\\"1 Mbit/s\\\"\\nother = 3\", expected one value",
         ),
         ("seed", "3", "seed: found a top-level key, expected a setting"),
-        ("path", "3", "path: found a section, expected a setting\nhint: one of path.ip, path.rate, "),
+        ("path", "3", "path: found a section, expected a setting\nhint: one of path.ip, path.to_client, "),
         ("matrix", "[]", "matrix: found a top-level key"),
     ] {
         let found = error(FILE, &[(key, text)]);

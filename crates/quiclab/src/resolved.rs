@@ -192,7 +192,7 @@ mod tests {
         let path = |json: &mut Value| json["settings"]["path"].as_object_mut().unwrap().clone();
         assert!(!path(&mut resolved().to_json().unwrap()).is_empty());
         let unknown = with(&|json| json["settings"]["workload"]["sise"] = "1 MiB".into());
-        for part in ["run.json: settings.workload", "unknown field `sise`", "--dry-run --json"] {
+        for part in ["run.json: settings: workload.sise", "did you mean workload.size?", "--dry-run --json"] {
             assert!(unknown.contains(part), "{unknown}");
         }
         let missing = with(&|json| drop(json.as_object_mut().unwrap().remove("seed")));

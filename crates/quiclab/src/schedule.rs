@@ -177,7 +177,7 @@ impl Workers<'_> {
                 self.finish(together);
             }
             Ok(Some(Attempted::WasThere)) => {
-                self.progress.on_end(&job.label, start.elapsed(), "another process has performed it");
+                self.progress.on_end(&job.label, start.elapsed(), "performed by another process");
             }
             Ok(None) => {
                 self.progress.on_put_back(&job.label);

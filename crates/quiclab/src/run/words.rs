@@ -1,8 +1,8 @@
 //! What is to be run, in words.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt::Write as _};
 
-use quiclab_experiment::{AnyRun, Plan, labels};
+use quiclab_experiment::{AnyRun, Plan, changed_settings, labels};
 
 use crate::{cli::RunArguments, planned::Planned};
 
@@ -15,6 +15,9 @@ pub fn in_words(planned: &Planned, arguments: &RunArguments) -> String {
     let mut text = format!("{}: {} {what}{}\n", planned.experiment, planned.runs.len(), changed(arguments));
     for note in &planned.notes {
         let _ = writeln!(text, "  {note}");
+    }
+    if let Some(common) = common_settings(&planned.runs) {
+        let _ = writeln!(text, "  in all runs: {common}");
     }
     for (run, label) in planned.runs.iter().zip(&planned.labels) {
         let what = match run {
@@ -59,6 +62,22 @@ pub fn notes(plan: &Plan, arguments: &RunArguments) -> Vec<String> {
         notes.push(note);
     }
     notes
+}
+
+/// The settings that are not at their defaults in any run, and the same in all; `None` where there are none, and of models.
+fn common_settings(runs: &[AnyRun]) -> Option<String> {
+    let of = |run: &AnyRun| match run {
+        AnyRun::Transfer(run) => Some(changed_settings(&run.settings).collect::<BTreeMap<_, _>>()),
+        AnyRun::Models(_) => None,
+    };
+    let (first, others) = runs.split_first()?;
+    let mut common = of(first)?;
+    for run in others {
+        let own = of(run)?;
+        common.retain(|key, value| own.get(key) == Some(value));
+    }
+    let parts: Vec<_> = common.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// The settings of the command line, behind a heading.
