@@ -204,7 +204,7 @@ fn diff_names_the_first_interval_in_which_two_runs_differ() {
 
 #[test]
 fn a_killed_sweep_continues_and_two_processes_share_a_folder() {
-    const RUNS: usize = 400;
+    const RUNS: usize = 1000;
     let many = SMALL.replace("repetitions = 2", &format!("repetitions = {}", RUNS / 2)).replace("3 s", "1 s");
     let files = Bench::new(&many);
     let out = files.out("out");
