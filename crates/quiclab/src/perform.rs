@@ -9,6 +9,7 @@ use quiclab_testbed::{
     laboratory::{Laboratory, Outcome, Target},
     perform::PerformError,
     sim::testbed::NAME as SIMULATOR,
+    testbed::refusal,
 };
 use serde_json::{Value, json};
 
@@ -34,7 +35,7 @@ pub fn perform(arguments: &PerformArguments) -> Result<u8> {
     let default = matches!(run, AnyRun::Models(_)).then_some(SIMULATOR);
     let testbed = arguments.testbed.as_deref().or(testbed.as_deref()).or(default);
     let testbed = named(testbed).with_context(|| file.to_string())?;
-    if let Some(message) = testbed.refuse(&run) {
+    if let Some(message) = refusal(&*testbed, &run) {
         bail!("{file}: {message}");
     }
     let laboratory = open_for(&run, testbed, &arguments.stacks, stop)?;

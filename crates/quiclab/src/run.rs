@@ -24,7 +24,7 @@ use quiclab_testbed::{
     laboratory::Laboratory,
     perform::Interrupted,
     sim::testbed::NAME as SIMULATOR,
-    testbed::{default_testbed, testbed},
+    testbed::{default_testbed, refusal, testbed},
 };
 use serde_json::{Value, json};
 
@@ -219,7 +219,7 @@ fn plan<'a>(file: &Path, text: &str, arguments: &RunArguments, laboratories: &'a
     }
     let laboratory = laboratories.of_models()?;
     let planned = Planned::of_models(&name, text, arguments.profile.as_deref(), &overrides(arguments))?;
-    if let Some(message) = planned.runs.iter().find_map(|run| laboratory.testbed.refuse(run)) {
+    if let Some(message) = planned.runs.iter().find_map(|run| refusal(&*laboratory.testbed, run)) {
         bail!("{name}: {message}");
     }
     Ok((planned, laboratory))
@@ -258,7 +258,7 @@ pub fn plan_transfers(file: &str, text: &str, arguments: &RunArguments, laborato
     }
     let overrides = Overrides { own_stacks: laboratory.supplies.own.clone(), ..overrides(arguments) };
     let plan = experiment.plan(&laboratory.supplies.manifests(), &overrides)?;
-    if let Some(message) = plan.runs.iter().find_map(|run| laboratory.testbed.refuse(&run.clone().into())) {
+    if let Some(message) = plan.runs.iter().find_map(|run| laboratory.testbed.refuse(run)) {
         bail!("{file}: {message}");
     }
     Ok(plan)

@@ -145,9 +145,8 @@ fn perform_and_verify_repeat_a_run_byte_for_byte() {
     let file = files.folder.path().join("run.json");
     fs::write(&file, runs[0].to_string()).unwrap();
     let record = files.out("out/mine");
-    let perform = |run: &Path, record: &Path| {
-        said(quiclab().arg("perform").arg(run).arg("--record").arg(record).arg("--json"))
-    };
+    let perform =
+        |run: &Path, record: &Path| said(quiclab().arg("perform").arg(run).arg("--record").arg(record).arg("--json"));
     let told = perform(&file, &record);
     assert_eq!(told.status, Some(0), "{}", told.errors);
     let told: Value = serde_json::from_str(&told.output).unwrap();
@@ -205,7 +204,7 @@ fn diff_names_the_first_interval_in_which_two_runs_differ() {
 
 #[test]
 fn a_killed_sweep_continues_and_two_processes_share_a_folder() {
-    const RUNS: usize = 400;
+    const RUNS: usize = 1000;
     let many = SMALL.replace("repetitions = 2", &format!("repetitions = {}", RUNS / 2)).replace("3 s", "1 s");
     let files = Bench::new(&many);
     let out = files.out("out");
@@ -306,11 +305,7 @@ fn too_many_flows_fail_and_do_not_fill_the_memory() {
 fn models_run_in_the_simulator_only() {
     let told = run(&Bench::new(SMALL), "out", &["--testbed", "vm"]);
     assert_eq!(told.status, Some(125));
-    assert!(
-        told.errors.contains("found flows of models with --testbed vm, expected --testbed sim"),
-        "{}",
-        told.errors
-    );
+    assert!(told.errors.contains("found flows of models with --testbed vm, expected --testbed sim"), "{}", told.errors);
 }
 
 #[test]

@@ -5,7 +5,9 @@ use std::path::Path;
 use quiclab_experiment::{AnyRun, run::Versions};
 use quiclab_metrics::{RunMetrics, Warning};
 
-use crate::{ModelsMetrics, ModelsObserved, ModelsRecord, Observed, Record, RecordError, RunFile, layout::RUN_FILE};
+use crate::{
+    ModelsMetrics, ModelsObserved, ModelsRecord, Observed, Record, RecordError, RunFile, record::check_is_record,
+};
 
 /// A complete record, whatever its workload.
 #[derive(Clone, Debug)]
@@ -40,9 +42,7 @@ impl AnyRecord {
     /// # Errors
     /// As there.
     pub fn load(folder: &Path) -> Result<Self, RecordError> {
-        if !folder.join(RUN_FILE).is_file() && !Record::has_any_file(folder) {
-            return Err(RecordError::NoRecord { folder: folder.to_path_buf() });
-        }
+        check_is_record(folder)?;
         Ok(match RunFile::kind_in(folder)?.as_str() {
             AnyRun::MODELS => Self::Models(Box::new(ModelsRecord::load(folder)?)),
             _ => Self::Transfer(Box::new(Record::load(folder)?)),

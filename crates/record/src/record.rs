@@ -35,11 +35,7 @@ impl Record {
     /// # Errors
     /// Where a file is missing, cut, damaged, of another record, or of a newer version: the message names it.
     pub fn load(folder: &Path) -> Result<Self, RecordError> {
-        let named = folder.file_name().and_then(|name| id_of_folder(name.to_str()?));
-        let is_other = named.is_none() && !Self::has_any_file(folder);
-        if is_other || !folder.is_dir() {
-            return Err(RecordError::NoRecord { folder: folder.to_path_buf() });
-        }
+        check_is_record(folder)?;
         let run = RunFile::read(folder)?;
         let made_by = run.versions.get("quiclab").map(String::as_str);
         let contents = check_identity(folder, &run.id, made_by)?;
@@ -72,6 +68,16 @@ impl Record {
     pub(crate) fn has_any_file(folder: &Path) -> bool {
         [RUN_FILE, PATH_FILE, METRICS_FILE].iter().any(|name| folder.join(name).exists())
     }
+}
+
+/// Checks that `folder` is a record by its name or its files; they may be damaged.
+pub(crate) fn check_is_record(folder: &Path) -> Result<(), RecordError> {
+    let named = folder.file_name().and_then(|name| id_of_folder(name.to_str()?));
+    let is_other = named.is_none() && !Record::has_any_file(folder);
+    if is_other || !folder.is_dir() {
+        return Err(RecordError::NoRecord { folder: folder.to_path_buf() });
+    }
+    Ok(())
 }
 
 /// Checks the lengths of a record's files, and that `run.toml` has the identity in the folder's name.

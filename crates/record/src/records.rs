@@ -12,7 +12,7 @@ use crate::{
     AnyRecord, Contents, Measured, Record, RecordError, RunFile, Seen,
     layout::{FAILURE_FILE, FILES, METRICS_FILE, MODELS_FILES, PATH_FILE, RUN_FILE},
     measure::measure_record,
-    replace::put_in_place,
+    replace::{put_all_in_place, put_in_place},
 };
 
 /// Prefix of folders that are not complete yet.
@@ -30,6 +30,7 @@ pub struct Records {
 }
 
 /// A record that is being written.
+#[derive(Debug)]
 pub struct Draft {
     aside: tempfile::TempDir,
     target: PathBuf,
@@ -234,18 +235,44 @@ impl Draft {
     /// # Errors
     /// Where something cannot be written; what was there before is then still there.
     pub fn finish(self) -> Result<PathBuf, RecordError> {
+        self.seal()?;
+        let replaced = put_in_place(self.folder(), &self.target)?;
+        Ok(self.left(replaced))
+    }
+
+    /// Does the same for many drafts of one folder, with one pass over the disk for all of them instead of one for each file: a record takes
+    /// some ten microseconds then instead of some milliseconds.
+    ///
+    /// # Errors
+    /// As [`Draft::finish`]; some of the records may be in their places then.
+    pub fn finish_all(drafts: Vec<Self>) -> Result<Vec<PathBuf>, RecordError> {
+        let Some(folder) = drafts.first().and_then(|draft| draft.target.parent()).map(Path::to_path_buf) else {
+            return Ok(Vec::new());
+        };
+        drafts.iter().try_for_each(Self::seal)?;
+        let pairs: Vec<_> = drafts.iter().map(|draft| (draft.folder(), draft.target.as_path())).collect();
+        let replaced = put_all_in_place(&folder, &pairs)?;
+        Ok(drafts.into_iter().zip(replaced).map(|(draft, replaced)| draft.left(replaced)).collect())
+    }
+
+    /// Writes what comes last.
+    fn seal(&self) -> Result<(), RecordError> {
         Contents::write(self.folder())?;
         // A temporary folder is for its owner's eyes only; a record is for everybody's.
         use std::os::unix::fs::PermissionsExt;
         fs::set_permissions(self.folder(), fs::Permissions::from_mode(0o755))
-            .map_err(RecordError::writing(self.folder()))?;
-        if put_in_place(self.folder(), &self.target)? {
+            .map_err(RecordError::writing(self.folder()))
+    }
+
+    /// Lets go of a draft that is in its place, and returns that.
+    fn left(self, replaced: bool) -> PathBuf {
+        if replaced {
             // What was there before has the name of the draft now, and goes with it. Where that fails, the next run removes it.
             let _ = self.aside.close();
         } else {
             let _ = self.aside.keep();
         }
-        Ok(self.target)
+        self.target
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), RecordError> {
@@ -326,6 +353,26 @@ mod tests {
         }
         assert_eq!(fs::read_to_string(folder.path().join("x").join(FAILURE_FILE)).unwrap(), "two\n");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn many_records_are_finished_together_and_replace_earlier_ones() {
+        let folder = tempfile::tempdir().unwrap();
+        let records = Records::open(folder.path()).unwrap();
+        let draft = |name: &str, text: &str| {
+            let draft = records.begin(name).unwrap();
+            draft.write_failure(text).unwrap();
+            draft
+        };
+        draft("b", "old").finish().unwrap();
+        let finished = Draft::finish_all(vec![draft("a", "new"), draft("b", "new"), draft("c", "new")]).unwrap();
+        assert_eq!(finished, ["a", "b", "c"].map(|name| folder.path().join(name)));
+        for path in &finished {
+            assert_eq!(fs::read_to_string(path.join(FAILURE_FILE)).unwrap(), "new\n");
+            assert!(Contents::check(path, None).unwrap().is_some());
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+        assert!(Draft::finish_all(Vec::new()).unwrap().is_empty());
     }
 
     #[test]

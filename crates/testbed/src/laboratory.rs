@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
     time::{Duration, Instant},
@@ -10,12 +10,12 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{AnyRun, id_of_folder, run::Versions, stack::StackManifest};
-use quiclab_record::{Draft, RecordError, Records, RunFile, Seen, link_below};
+use quiclab_record::{Draft, Measured, RecordError, Records, RunFile, Seen, link_below};
 
 use crate::{
     collect::RunFailure,
     lock::RecordLock,
-    perform::{Host, Interrupted, PerformError, Performed},
+    perform::{Host, HostUse, Interrupted, PerformError, Performed},
     supplies::{StackRequest, Supplies},
     testbed::{Built, Manifests, Place, Task, Testbed},
 };
@@ -60,9 +60,31 @@ pub struct Target<'a> {
 }
 
 /// The right to make the record of a run.
+#[derive(Debug)]
 struct RunLock {
     id: String,
     _locks: Vec<RecordLock>,
+}
+
+/// A run that went well, whose record is complete but not in its place yet. The lock on it is held until then.
+#[derive(Debug)]
+pub struct Filled {
+    draft: Draft,
+    /// Where remains of an earlier attempt would be.
+    kept: PathBuf,
+    measured: Measured,
+    host_use: HostUse,
+    elapsed: Duration,
+    _lock: RunLock,
+}
+
+/// What came of a record that was asked for, before it is in its place.
+#[derive(Debug)]
+pub enum Attempted {
+    /// The run was performed.
+    Filled(Box<Filled>),
+    /// The record was there already, or another process made it meanwhile.
+    WasThere,
 }
 
 /// What came of a record that was asked for.
@@ -200,22 +222,25 @@ impl Laboratory {
     /// # Errors
     /// See [`PerformError`].
     pub fn perform(&self, run: &AnyRun, target: Target, host: &Host) -> Result<Outcome, PerformError> {
-        let variables = Variables::default();
-        let (lock, has_waited) =
-            self.lock(run, &variables, target, host, true)?.context("a lock that was waited for")?;
-        self.perform_locked(run, &variables, target, host, has_waited.then_some(&lock.id))
+        let attempted = self.attempt(run, target, host, true)?;
+        Outcome::of(attempted.context("a lock that was waited for")?)
     }
 
-    /// The same, and returns `None` where another process is making the record.
+    /// The same, but leaves it to [`Filled::finish_all`] to put the record in its place. Returns `None` where another process is making the
+    /// record and `waits` is false.
     ///
     /// # Errors
     /// See [`PerformError`].
-    pub fn try_perform(&self, run: &AnyRun, target: Target, host: &Host) -> Result<Option<Outcome>, PerformError> {
+    pub fn attempt(
+        &self,
+        run: &AnyRun,
+        target: Target,
+        host: &Host,
+        waits: bool,
+    ) -> Result<Option<Attempted>, PerformError> {
         let variables = Variables::default();
-        match self.lock(run, &variables, target, host, false)? {
-            Some(_lock) => self.perform_locked(run, &variables, target, host, None).map(Some),
-            None => Ok(None),
-        }
+        let Some((lock, has_waited)) = self.lock(run, &variables, target, host, waits)? else { return Ok(None) };
+        self.perform_locked(run, &variables, target, host, lock, has_waited).map(Some)
     }
 
     /// Performs `run`, which was prepared, with other variables in the endpoints' environments, into a folder of records that has none
@@ -233,8 +258,8 @@ impl Laboratory {
     ) -> Result<Performed, PerformError> {
         let name = run.folder_name(&self.versions_with(run, variables)?);
         let target = Target { records, name: &name, failures };
-        let _lock = self.lock(run, variables, target, host, true)?;
-        match self.perform_locked(run, variables, target, host, None)? {
+        let (lock, _) = self.lock(run, variables, target, host, true)?.context("a lock that was waited for")?;
+        match Outcome::of(self.perform_locked(run, variables, target, host, lock, false)?)? {
             Outcome::Performed(performed) => Ok(performed),
             Outcome::WasThere => {
                 Err(anyhow::anyhow!("{}: found a record, expected none", records.folder().join(&name).display()).into())
@@ -271,26 +296,25 @@ impl Laboratory {
         Ok(Some((RunLock { id, _locks: locks }, has_waited)))
     }
 
-    /// For who holds the lock. `waited_for` is the identity of the run where another process had the lock before.
+    /// For who holds the lock. `has_waited`: another process had the lock before.
     fn perform_locked(
         &self,
         run: &AnyRun,
         variables: &Variables,
         target: Target,
         host: &Host,
-        waited_for: Option<&str>,
-    ) -> Result<Outcome, PerformError> {
+        lock: RunLock,
+        has_waited: bool,
+    ) -> Result<Attempted, PerformError> {
         let Target { records, name, failures } = target;
         if records.contains(name) {
             // One that cannot be read is an error, and is not replaced.
             records.load(name).map_err(anyhow::Error::from)?;
-            return Ok(Outcome::WasThere);
+            return Ok(Attempted::WasThere);
         }
-        if let Some(id) = waited_for
-            && let Some(theirs) = records.by_id()?.get(id)
-        {
+        if has_waited && let Some(theirs) = records.by_id()?.get(&lock.id) {
             records.adopt(name, records, theirs)?;
-            return Ok(Outcome::WasThere);
+            return Ok(Attempted::WasThere);
         }
         let start = Instant::now();
         let manifests = self.manifests(run, variables)?;
@@ -307,13 +331,14 @@ impl Laboratory {
         }
         let seen = attempt.seen.context("the testbed says nothing of a run that did not fail")?;
         let measured = draft.fill(&run_file, &seen).map_err(anyhow::Error::from)?;
-        let record = draft.finish().map_err(anyhow::Error::from)?;
-        // An earlier attempt's remains would only confuse.
-        let kept = failures.join(name);
-        if kept.exists() {
-            fs::remove_dir_all(&kept).with_context(|| kept.display().to_string())?;
-        }
-        Ok(Outcome::Performed(Performed { record, measured, host_use: attempt.host_use, elapsed: start.elapsed() }))
+        Ok(Attempted::Filled(Box::new(Filled {
+            draft,
+            kept: failures.join(name),
+            measured,
+            host_use: attempt.host_use,
+            elapsed: start.elapsed(),
+            _lock: lock,
+        })))
     }
 
     /// What the stacks of a run say of themselves: the server's, the client's; none of a run without stacks.
@@ -324,6 +349,63 @@ impl Laboratory {
             Ok(manifest)
         };
         run.stacks().into_iter().zip([&variables.server, &variables.client]).map(manifest).collect()
+    }
+}
+
+impl Outcome {
+    /// Of a run whose record is put in its place at once.
+    fn of(attempted: Attempted) -> Result<Self, PerformError> {
+        let filled = match attempted {
+            Attempted::WasThere => return Ok(Self::WasThere),
+            Attempted::Filled(filled) => *filled,
+        };
+        Ok(Self::Performed(filled.finish()?))
+    }
+}
+
+impl Filled {
+    /// How long the run took.
+    pub fn elapsed(&self) -> Duration {
+        self.elapsed
+    }
+
+    /// Puts the record in its place.
+    ///
+    /// # Errors
+    /// Where something cannot be written.
+    pub fn finish(self) -> Result<Performed> {
+        let Self { draft, kept, measured, host_use, elapsed, _lock } = self;
+        let start = Instant::now();
+        let record = draft.finish()?;
+        remove_earlier_failure(&kept)?;
+        Ok(Performed { record, measured, host_use, elapsed: elapsed + start.elapsed() })
+    }
+
+    /// The same for records of one folder, with one pass over the disk for all of them.
+    ///
+    /// # Errors
+    /// As [`Filled::finish`].
+    pub fn finish_all(all: Vec<Self>) -> Result<Vec<Performed>> {
+        let mut drafts = Vec::new();
+        let mut rest = Vec::new();
+        for Self { draft, kept, measured, host_use, elapsed, _lock } in all {
+            drafts.push(draft);
+            rest.push((kept, measured, host_use, elapsed, _lock));
+        }
+        let records = Draft::finish_all(drafts)?;
+        let performed = records.into_iter().zip(rest).map(|(record, (kept, measured, host_use, elapsed, _lock))| {
+            remove_earlier_failure(&kept)?;
+            Ok(Performed { record, measured, host_use, elapsed })
+        });
+        performed.collect()
+    }
+}
+
+/// Removes what an earlier attempt left: it would only confuse.
+fn remove_earlier_failure(kept: &Path) -> Result<()> {
+    match fs::remove_dir_all(kept) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).with_context(|| kept.display().to_string()),
+        _ => Ok(()),
     }
 }
 

@@ -48,8 +48,13 @@ pub trait Testbed: Debug + Send + Sync {
 
     /// Why it cannot do exactly what `run` asks for, and which testbed can; `None` where it can. Called before anything is built.
     /// The settings say by themselves which testbed has them.
-    fn refuse(&self, run: &AnyRun) -> Option<String> {
-        lacks(self.name(), run)
+    fn refuse(&self, run: &Run) -> Option<String> {
+        foreign_setting(&run.settings, self.name())
+    }
+
+    /// Whether it also runs flows of models.
+    fn runs_models(&self) -> bool {
+        false
     }
 
     /// Looks for what this machine must have whatever is run, before anything is built.
@@ -115,7 +120,7 @@ impl<'a> Task<'a> {
     /// The transfer.
     ///
     /// # Errors
-    /// Of models: [`Testbed::refuse`] says so before.
+    /// Of models: [`refusal`] says so before.
     pub fn transfer(self) -> Result<(&'a Run, Manifests<'a>)> {
         match self {
             Self::Transfer(run, manifests) => Ok((run, manifests)),
@@ -162,14 +167,15 @@ pub struct Attempt {
     pub host_use: HostUse,
 }
 
-/// Why a testbed of this name that runs real stacks only cannot do `run`, as far as the kind of its workload and its settings say;
-/// `None` where it can.
-pub fn lacks(name: &str, run: &AnyRun) -> Option<String> {
+/// Why `testbed` cannot do exactly what `run` asks for, whatever its workload, as [`Testbed::refuse`] says it; `None` where it can.
+pub fn refusal(testbed: &dyn Testbed, run: &AnyRun) -> Option<String> {
     match run {
-        AnyRun::Transfer(run) => foreign_setting(&run.settings, name),
+        AnyRun::Transfer(run) => testbed.refuse(run),
+        AnyRun::Models(_) if testbed.runs_models() => None,
         AnyRun::Models(_) => Some(format!(
-            "found flows of models with --testbed {name}, expected --testbed {}\nhint: a file with [workload] and [stack] \
-             instead of [flows] runs real stacks",
+            "found flows of models with --testbed {}, expected --testbed {}\nhint: a file with [workload] and [stack] instead \
+             of [flows] runs real stacks",
+            testbed.name(),
             crate::sim::testbed::NAME
         )),
     }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use quiclab_experiment::{AnyRun, Plan, changed_settings, labels, run::Run};
+use quiclab_experiment::{AnyRun, Plan, changed_settings, labels};
 
 use crate::{cli::RunArguments, planned::Planned};
 
@@ -16,7 +16,7 @@ pub fn in_words(planned: &Planned, arguments: &RunArguments) -> String {
     for note in &planned.notes {
         let _ = writeln!(text, "  {note}");
     }
-    if let Some(common) = common_settings(planned) {
+    if let Some(common) = common_settings(&planned.runs) {
         let _ = writeln!(text, "  in all runs: {common}");
     }
     for (run, label) in planned.runs.iter().zip(&planned.labels) {
@@ -64,16 +64,16 @@ pub fn notes(plan: &Plan, arguments: &RunArguments) -> Vec<String> {
     notes
 }
 
-/// The settings that are not at their defaults in any run, and the same in all; `None` where there are none.
-fn common_settings(planned: &Planned) -> Option<String> {
-    let of = |run: &Run| changed_settings(&run.settings).collect::<BTreeMap<_, _>>();
-    let mut transfers = planned.runs.iter().filter_map(|run| match run {
-        AnyRun::Transfer(run) => Some(run),
+/// The settings that are not at their defaults in any run, and the same in all; `None` where there are none, and of models.
+fn common_settings(runs: &[AnyRun]) -> Option<String> {
+    let of = |run: &AnyRun| match run {
+        AnyRun::Transfer(run) => Some(changed_settings(&run.settings).collect::<BTreeMap<_, _>>()),
         AnyRun::Models(_) => None,
-    });
-    let mut common = of(transfers.next()?);
-    for run in transfers {
-        let own = of(run);
+    };
+    let (first, others) = runs.split_first()?;
+    let mut common = of(first)?;
+    for run in others {
+        let own = of(run)?;
         common.retain(|key, value| own.get(key) == Some(value));
     }
     let parts: Vec<_> = common.iter().map(|(key, value)| format!("{key} = {value}")).collect();

@@ -1,7 +1,7 @@
 //! The simulator as a testbed.
 
 use anyhow::Result;
-use quiclab_experiment::{AnyRun, foreign_setting, run::Versions};
+use quiclab_experiment::run::Versions;
 
 use super::{models, program::Program, transfers};
 use crate::{
@@ -46,11 +46,8 @@ impl Testbed for Simulator {
         Ok(built)
     }
 
-    fn refuse(&self, run: &AnyRun) -> Option<String> {
-        match run {
-            AnyRun::Transfer(run) => foreign_setting(&run.settings, NAME),
-            AnyRun::Models(_) => None,
-        }
+    fn runs_models(&self) -> bool {
+        true
     }
 
     fn prepare(&self, _: &Supplies, _: Task, _: &Host) -> Result<()> {

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{
-    AnyRun, PATCHED_KERNEL,
+    PATCHED_KERNEL, foreign_setting,
     run::{Run, Versions},
 };
 
@@ -22,7 +22,7 @@ use crate::{
     shelf::Shelf,
     stack::{BuiltStack, Source},
     supplies::Supplies,
-    testbed::{Attempt, Built, Place, Task, Testbed, lacks},
+    testbed::{Attempt, Built, Place, Task, Testbed},
 };
 
 /// Folder of what is made for kernels, beside that of the stacks.
@@ -54,9 +54,8 @@ impl Testbed for VirtualMachines {
         true
     }
 
-    fn refuse(&self, run: &AnyRun) -> Option<String> {
-        let AnyRun::Transfer(transfer) = run else { return lacks(self.name(), run) };
-        lacks(self.name(), run).or_else(|| path::compile(&transfer.settings).err())
+    fn refuse(&self, run: &Run) -> Option<String> {
+        foreign_setting(&run.settings, self.name()).or_else(|| path::compile(&run.settings).err())
     }
 
     fn is_built(&self, supplies: &Supplies, source: &Source) -> Result<bool> {
