@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn withheld_metrics_are_told_with_their_reason() {
-        let mut measured: RunMetrics = serde_json::from_value(serde_json::json!({
+        let mut measured: quiclab_metrics::RunMetrics = serde_json::from_value(serde_json::json!({
             "schema": quiclab_metrics::SCHEMA,
             "metrics": Metrics::default(),
             "distributions": quiclab_metrics::Distributions::default(),
