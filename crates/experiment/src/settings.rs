@@ -190,6 +190,18 @@ pub fn setting_about(key: &str) -> Option<String> {
     find(key).map(Declaration::about)
 }
 
+/// The settings that are not at their defaults, by key; without those whose default depends on the stack.
+pub fn changed_settings(settings: &Settings) -> impl Iterator<Item = (&'static str, String)> {
+    let changed = |setting: &&Setting| {
+        let value = (setting.value)(settings);
+        setting.default_said.is_none()
+            && value.is_some()
+            && value != (setting.default)()
+            && !(setting.is_implied)(settings)
+    };
+    all().filter(changed).filter_map(|setting| Some((setting.key, setting.text(settings)?)))
+}
+
 /// The settings that only one testbed has, and that are not at their defaults: key and testbed. Every other testbed refuses such a run.
 pub fn testbed_only(settings: &Settings) -> impl Iterator<Item = (&'static str, &'static str)> {
     all().filter_map(|setting| Some((setting.key, setting.needed_testbed(settings)?)))

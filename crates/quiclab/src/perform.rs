@@ -84,7 +84,7 @@ fn told(arguments: &PerformArguments, laboratory: &Laboratory, id: &str, outcome
             serde_json::to_value(cost(&path.display().to_string(), performed))?
         }
         Outcome::WasThere => {
-            eprintln!("quiclab: the record is there already");
+            eprintln!("quiclab: the record already exists");
             Value::Null
         }
     };
@@ -109,7 +109,7 @@ fn told(arguments: &PerformArguments, laboratory: &Laboratory, id: &str, outcome
 fn place(record: &Path) -> Result<(&Path, String)> {
     let name = record.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = name.filter(|name| !name.starts_with('.')).with_context(|| {
-        format!("--record {}: found no name of a folder, expected one that does not begin with a dot", record.display())
+        format!("--record {}: found no folder name, expected one that does not begin with a dot", record.display())
     })?;
     let parent = record.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     Ok((parent, name))
@@ -122,12 +122,12 @@ fn check_is_free(path: &Path, id: &str) -> Result<()> {
         return Ok(());
     }
     if !path.join(RUN_FILE).is_file() {
-        bail!("--record {}: found a folder that is no record, expected an empty one, or none", path.display());
+        bail!("--record {}: found a folder that is not a record, expected an empty folder or none", path.display());
     }
     let there = Record::load(path)?.run.id;
     if there != id {
         bail!(
-            "--record {}: found the record of the run {there}, expected none, or that of {id}\nhint: another DIR",
+            "--record {}: found the record of another run, {there}, expected {id} or no record\nhint: choose another DIR",
             path.display()
         );
     }

@@ -152,7 +152,7 @@ impl Workers<'_> {
                 on_end(&format!("{} {}", (self.tell)(job, &performed), describe_cost(&performed)));
                 done.performed.push(cost(&job.name, &performed));
             }
-            Ok(Some(Outcome::WasThere)) => on_end("another process has performed it"),
+            Ok(Some(Outcome::WasThere)) => on_end("performed by another process"),
             Ok(None) => {
                 self.progress.on_put_back(&job.label);
                 self.queue.put_back(taken);

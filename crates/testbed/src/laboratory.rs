@@ -107,6 +107,7 @@ impl Laboratory {
     /// # Errors
     /// A missing program or package with how to get it, no stack that can be built, or an interruption.
     pub fn prepare(&self, runs: &[Run], patience: Duration) -> Result<BTreeMap<String, String>> {
+        self.testbed.check_machine()?;
         let mut missing = BTreeMap::new();
         let names = stacks_of(runs);
         for name in &names {
