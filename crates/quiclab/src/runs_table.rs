@@ -239,14 +239,15 @@ mod tests {
             "warnings": [],
         }))
         .unwrap();
-        assert_eq!((withheld(&measured), warning_codes(&measured)), (String::new(), String::new()));
+        let row = |metrics: &quiclab_metrics::RunMetrics| Measured::Transfer(Box::new(metrics.clone()));
+        assert_eq!((withheld(&row(&measured)), warning_codes(&row(&measured))), (String::new(), String::new()));
         measured.withheld = [("no keys", ["stream_bytes", "packets_lost"]), ("no second tap", ["a", "b"])]
             .map(|(reason, metrics)| quiclab_metrics::Withheld {
                 reason: reason.to_owned(),
                 metrics: metrics.map(str::to_owned).into(),
             })
             .into();
-        assert_eq!(withheld(&measured), "stream_bytes, packets_lost: no keys; a, b: no second tap");
+        assert_eq!(withheld(&row(&measured)), "stream_bytes, packets_lost: no keys; a, b: no second tap");
     }
 
     #[test]
