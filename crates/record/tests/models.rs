@@ -30,13 +30,7 @@ fn observed() -> ModelsObserved {
         }],
         groups: BTreeMap::from([(
             "all".to_owned(),
-            GroupSeen {
-                flows: 1,
-                segments_sent: 5,
-                segments_retransmitted: 2,
-                segments_delivered: 3,
-                timeouts: 1,
-            },
+            GroupSeen { flows: 1, segments_sent: 5, segments_retransmitted: 2, segments_delivered: 3, timeouts: 1 },
         )]),
     }
 }
