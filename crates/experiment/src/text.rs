@@ -12,9 +12,9 @@ pub fn setting_text(settings: &Settings, key: &str) -> Option<String> {
     find(key).map_or_else(|| stage_text(settings, key), |setting| text(setting, settings))
 }
 
-/// Every setting with its text, as [`setting_text`] gives it, in the order of the reference.
+/// Every setting with its text, in the order of the reference, also where it follows from others. `None` where it has no meaning.
 pub fn setting_list(settings: &Settings) -> Vec<(&'static str, Option<String>)> {
-    all().map(|setting| setting.key).zip(setting_texts(settings)).collect()
+    all().map(|setting| (setting.key, setting.text(settings))).collect()
 }
 
 /// The texts of all settings, in the order of [`all`].

@@ -55,7 +55,7 @@ fn a_run_of_the_dry_run_leaves_the_record_that_run_would_leave() {
     // Once more: it is there. From its own run.toml, under another name: the same bytes.
     let again = perform(&file, &record, &[]);
     assert_eq!((again.status, again.output.trim()), (Some(0), record.display().to_string().as_str()));
-    assert!(again.errors.contains("there already"), "{}", again.errors);
+    assert!(again.errors.contains("already exists"), "{}", again.errors);
     let copy = bench.out("copy");
     let told = perform(&record.join("run.toml"), &copy, &[]);
     assert_eq!(told.status, Some(0), "{}", told.errors);
@@ -88,14 +88,14 @@ fn a_run_of_the_dry_run_leaves_the_record_that_run_would_leave() {
     let before = files(&record);
     let other = perform(&file, &record, &[]);
     assert_eq!(other.status, Some(125));
-    assert!(other.errors.contains("found the record of the run"), "{}", other.errors);
+    assert!(other.errors.contains("found the record of another run"), "{}", other.errors);
     assert!(files(&record) == before);
     let foreign = bench.out("foreign");
     fs::create_dir(&foreign).unwrap();
     fs::write(foreign.join("thesis.tex"), "x").unwrap();
     let told = perform(&file, &foreign, &[]);
     assert_eq!(told.status, Some(125));
-    assert!(told.errors.contains("a folder that is no record"), "{}", told.errors);
+    assert!(told.errors.contains("a folder that is not a record"), "{}", told.errors);
     let told = perform(&file, &bench.out("x-0123456789abcdef"), &[]);
     assert_eq!(told.status, Some(125));
     assert!(told.errors.contains("ends with the identity 0123456789abcdef"), "{}", told.errors);
@@ -137,7 +137,10 @@ fn what_is_wrong_with_a_run_file_is_said_before_anything_is_made() {
     let cases: [(&dyn Fn(&mut Value), &[&str]); 5] = [
         (&|run| run["testbed"] = "moon".into(), &["run.json: testbed: found \"moon\"", "vm, sim"]),
         (&|run| run["settings"]["stack"]["server"] = "nobody".into(), &["found \"nobody\"", "misbehaving"]),
-        (&|run| run["settings"]["workload"]["files"] = "x".into(), &["run.json: settings.workload.files", "u32"]),
+        (
+            &|run| run["settings"]["workload"]["files"] = "x".into(),
+            &["run.json: settings", "workload.files: found \"x\""],
+        ),
         (&|run| run["sead"] = 1.into(), &["run.json: ", "unknown field `sead`"]),
         (&|run| drop(run.as_object_mut().unwrap().remove("settings")), &["settings: missing", "--dry-run --json"]),
     ];

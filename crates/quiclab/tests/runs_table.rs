@@ -64,6 +64,7 @@ fn each_run_has_a_row_with_its_settings_and_metrics_whether_it_failed_or_not() {
         assert_eq!((column, &good[column]), (column, &value.into()));
         assert_eq!((column, &failed[column]), (column, &value.into()));
     }
+    assert_eq!((&good["stack.server"], &good["workload.files"]), (&"misbehaving".into(), &1.into()));
     assert_eq!((&good["seed"], &good["repetition"]), (&5.into(), &1.into()));
     assert_eq!((&good["path.rate"], &good["path.rate_bps"]), (&"40 Mbit/s".into(), &40_000_000.into()));
     assert_eq!((&good["workload.size"], &good["workload.size_bytes"]), (&"64 KiB".into(), &65_536.into()));
