@@ -16,8 +16,8 @@ fn main() -> ExitCode {
 
 fn life(arguments: &[String]) -> Result<()> {
     match arguments {
-        // The kernel passes on what its command line has behind `--`.
-        [life] if life == "init" => quiclab_agent::init::main(),
+        // The kernel passes on what its command line has behind `--`, and before that the words that it does not know itself.
+        [.., life] if life == "init" => quiclab_agent::init::main(),
         [life] if life == "serve" => quiclab_agent::serve::main(),
         _ => bail!(
             "found the arguments {arguments:?}, expected one of two; nothing was changed here\n  \

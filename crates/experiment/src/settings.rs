@@ -54,9 +54,9 @@ pub struct Settings {
     pub workload: Workload,
     /// The stack, and how it is to behave.
     pub stack: StackSettings,
-    /// What lies between the hosts.
+    /// The path between the hosts.
     pub path: Path,
-    /// What differs from a host's defaults.
+    /// Settings of the hosts.
     pub hosts: Hosts,
     /// What is captured.
     pub tap: Tap,
@@ -129,7 +129,7 @@ const fn of_plan(
 
 const REPETITIONS: &[Setting] = &[of_plan(
     "workload.repetitions",
-    &["runs of each combination, each with its own seed"],
+    &["number of runs of each combination, each with a different seed"],
     || count().describe(),
     || count().write(&1),
     |draft, value| {
@@ -142,8 +142,7 @@ const REPETITIONS: &[Setting] = &[of_plan(
 const QUEUE_BDP: &[Setting] = &[of_plan(
     "path.queue_bdp",
     &[
-        "the room of the queue beside the delay line, in bandwidth-delay products of `path.rate` and both delays, by frames of 1392 B; sets \
-       `path.queue_limit_packets`, whose default is 0.5",
+        "size of the queue without the delay line, in bandwidth-delay products of `path.rate` and both delays, in frames of 1392 B; sets `path.queue_limit_packets`, whose default corresponds to 0.5",
     ],
     || Thousandths.or("none").describe(),
     || Thousandths.or("none").write(&None),
@@ -189,6 +188,18 @@ pub fn setting_words(key: &str) -> Vec<&'static str> {
 /// What the setting `key` is, in a line of Markdown; `None` where there is no such setting.
 pub fn setting_about(key: &str) -> Option<String> {
     find(key).map(Declaration::about)
+}
+
+/// The settings that are not at their defaults, by key; without those whose default depends on the stack.
+pub fn changed_settings(settings: &Settings) -> impl Iterator<Item = (&'static str, String)> {
+    let changed = |setting: &&Setting| {
+        let value = (setting.value)(settings);
+        setting.default_said.is_none()
+            && value.is_some()
+            && value != (setting.default)()
+            && !(setting.is_implied)(settings)
+    };
+    all().filter(changed).filter_map(|setting| Some((setting.key, setting.text(settings)?)))
 }
 
 /// The settings that only one testbed has, and that are not at their defaults: key and testbed. Every other testbed refuses such a run.
@@ -296,7 +307,8 @@ impl Settings {
         all().filter_map(variable).collect()
     }
 
-    /// The clock of the queueing discipline `gso_pace` (kernel/module), which takes buffers of several packets apart and gives each packet its
+    /// The clock of the queueing discipline `gso_pace` (kernel/module), which takes buffers of several packets apart and gives each packet
+    /// its
     /// send time: what `stack.gso = "paced"` needs of a kernel that cannot do it by itself. `None`: it is not there.
     pub fn segment_pacing(&self) -> Option<Clock> {
         self.stack.txtime_clock.filter(|_| self.stack.gso_rate == Some(GsoRate::Mark))

@@ -28,15 +28,22 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments")
 }
 
-/// All files below `folder`.
+/// Files beside an experiment.
+fn read(file: &str, name: &str) -> Result<String, String> {
+    let path = root().join(file).with_file_name(name);
+    fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// All experiments below `folder`; `paths` has what they include.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let entries = entries.filter(|path| !path.ends_with("paths"));
     entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
 
 fn plan(file: &str, profile: Option<&str>) -> Plan {
     let text = fs::read_to_string(root().join(file)).unwrap();
-    Experiment::parse(file, &text, profile).unwrap().plan(&stacks(), &Overrides::default()).unwrap()
+    Experiment::parse_beside(file, &text, profile, read).unwrap().plan(&stacks(), &Overrides::default()).unwrap()
 }
 
 #[test]

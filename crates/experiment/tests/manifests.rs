@@ -80,10 +80,7 @@ fn a_stack_with_one_role_has_a_peer_for_the_other_one() {
     assert_eq!([stack.name, stack.server, stack.client], ["quic-go", "quic-go", "ngtcp2"]);
     // Itself is no peer.
     let error = plan("quic-go").unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "x.toml:4:8: stack.client: found \"quic-go\", which has no client; expected a stack with one"
-    );
+    assert_eq!(error, "x.toml:4:8: stack.client: found \"quic-go\", which has no client; expected a stack with one");
 }
 
 #[test]

@@ -105,7 +105,10 @@ fn claims_of_the_own_stack_decide_which_combinations_remain() {
     );
     let lines = "[matrix]\n\"stack.name\" = [\"quiche-0.24\"]\n\"hosts.server_qdisc\" = [\"none\", \"etf\"]\n[stack]\npacing = \"txtime\"\n";
     let error = plan(lines, &own(&["mine"]), &all).unwrap_err().to_string();
-    assert_eq!(error, "x.toml:7:10: stack.pacing: found \"txtime\", which mine does not support; expected one of \"user\"");
+    assert_eq!(
+        error,
+        "x.toml:7:10: stack.pacing: found \"txtime\", which mine does not support; expected one of \"user\""
+    );
     let lines = "[matrix]\n\"stack.name\" = [\"quiche-0.24\"]\n\"hosts.server_qdisc\" = [\"none\", \"etf\"]\n";
     assert_eq!(plan(lines, &own(&["mine"]), &all).unwrap().left_out, 1);
 }

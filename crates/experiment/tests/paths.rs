@@ -124,7 +124,10 @@ fn the_short_form_beside_a_list_is_an_error_that_says_so() {
             .replace("[path]\nrate", "[matrix]\n\"path.rate\"")
             .replace("= \"10 Mbit/s\"", "= [\"10 Mbit/s\"]"),
     );
-    assert!(message.contains("path.rate: found a value in addition to path.to_client; expected one of the two"), "{message}");
+    assert!(
+        message.contains("path.rate: found a value in addition to path.to_client; expected one of the two"),
+        "{message}"
+    );
     // The other direction may keep its short form.
     let lines = LOSSY.replace("[stack]", "[matrix]\n\"path.delay_to_server\" = [\"1 ms\"]\n[stack]");
     assert_eq!(only(plan(&with(&lines)).unwrap()).settings.path.delay_to_server.to_string(), "1 ms");

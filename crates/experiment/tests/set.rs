@@ -109,7 +109,7 @@ fn what_is_refused_in_a_file_is_refused_here() {
             "path.rate: found \"\\\"1 Mbit/s\\\"\\nother = 3\", expected one value",
         ),
         ("seed", "3", "seed: found a top-level key, expected a setting"),
-        ("path", "3", "path: found a section, expected a setting\nhint: one of path.ip, path.rate, "),
+        ("path", "3", "path: found a section, expected a setting\nhint: one of path.ip, path.to_client, "),
         ("matrix", "[]", "matrix: found a top-level key"),
     ] {
         let found = error(FILE, &[(key, text)]);
@@ -133,7 +133,10 @@ fn a_setting_that_a_stack_does_not_claim_names_stack_value_and_claims() {
     );
     let several = error(&lines, &[("stack.congestion_control", "copa"), ("stack.name", "quic-go,ngtcp2")]);
     assert!(several.starts_with("x.toml: matrix: found no combination that the stacks claim"), "{several}");
-    assert!(several.contains("found \"copa\", which quic-go does not support; expected one of \"cubic\" (2 "), "{several}");
+    assert!(
+        several.contains("found \"copa\", which quic-go does not support; expected one of \"cubic\" (2 "),
+        "{several}"
+    );
     assert!(several.contains("found \"copa\", which ngtcp2 does not support"), "{several}");
     assert_eq!(
         error(FILE, &[("stack.name", "ngtcp")]),

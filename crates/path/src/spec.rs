@@ -7,6 +7,7 @@
 pub mod build;
 pub mod declare;
 pub mod kernel;
+pub mod reference;
 pub mod value;
 
 use quiclab_units::Duration;

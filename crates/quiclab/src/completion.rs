@@ -55,13 +55,13 @@ _quiclab_complete() {
         [[ ${COMP_WORDS[i]} == "=" ]] && join=yes || join=
         ((i == COMP_CWORD)) && index=$((${#words[@]} - 1))
     done
-    [[ ${words[index]} == *=* ]] && prefix=${words[index]%%=*}=
+    [[ ${words[index]} == *=* ]] && prefix=${words[index]%=*}=
     COMPREPLY=( $(_CLAP_IFS="$IFS" _CLAP_COMPLETE_INDEX="$index" VAR=bash COMPLETER -- "${words[@]}") )
     if [[ $? != 0 ]]; then
         unset COMPREPLY
     else
-        [[ $prefix != --* ]] && COMPREPLY=("${COMPREPLY[@]#"$prefix"}")
-        [[ ${COMPREPLY-} =~ [=/:]$ ]] || compopt +o nospace 2> /dev/null
+        COMPREPLY=("${COMPREPLY[@]#"$prefix"}")
+        [[ ${COMPREPLY-} =~ [=/:]$ ]] || compopt +o nospace 2> /dev/null || :
     fi
 }
 complete -o nospace -o bashdefault -F _quiclab_complete BIN

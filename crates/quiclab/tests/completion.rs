@@ -30,6 +30,7 @@ fn bash_completes_verbs_keys_and_values() {
         offered(&["quiclab", "run", "x.toml", "--filter", "stack.pacing", "="]),
         ["off", "user", "txtime", "default"]
     );
+    assert_eq!(offered(&["quiclab", "run", "x.toml", "--set", "=", "stack.gso", "=", "o"]), ["off", "on"]);
     // What was completed before does not get in the way.
     let words = ["quiclab", "run", "--set", "stack.gso", "=", "on", "--filter", "tap.qlog", "=", "t"];
     assert_eq!(offered(&words), ["true"]);

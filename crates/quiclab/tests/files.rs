@@ -72,11 +72,17 @@ fn a_folder_without_results_is_no_report_and_no_record() {
 
 #[test]
 fn a_dry_run_shows_the_plan_and_makes_nothing() {
-    let bench =
-        Bench::new("name = \"x\"\ntitle = \"x\"\n[stack]\nname = \"misbehaving\"\n[workload]\nrepetitions = 3\n");
+    let bench = Bench::new(
+        "name = \"x\"\ntitle = \"x\"\n[stack]\nname = \"misbehaving\"\n[workload]\nrepetitions = 3\n\
+         [vm]\ntimer_slack = \"1 ms\"\n",
+    );
     let told = said(&mut bench.run(TEST_STACKS, "out", &["--dry-run"]));
     assert_eq!(told.status, Some(0), "{}", told.errors);
-    assert!(told.output.starts_with("x: 3 runs\n") && told.output.contains("seed 3"), "{}", told.output);
+    assert!(
+        told.output.starts_with("x: 3 runs\n  in all runs: vm.timer_slack = 1 ms\n") && told.output.contains("seed 3"),
+        "{}",
+        told.output
+    );
     assert!(!bench.out("out").exists());
 }
 

@@ -112,8 +112,7 @@ fn a_stack_whose_packets_etf_drops_is_told_why_it_failed() {
     );
     let told = said(&mut bench.run(TEST_STACKS, "out", &[]));
     assert_eq!(told.status, Some(1), "{}", told.errors);
-    for part in ["etf at the server dropped", "and passed 0", "it drops packets without a send time on its clock"]
-    {
+    for part in ["etf at the server dropped", "and passed 0", "it drops packets without a send time on its clock"] {
         assert!(told.errors.contains(part), "lacks {part:?}: {}", told.errors);
     }
     // FQ sends what has no time at once; the run says that nobody knows what was planned.

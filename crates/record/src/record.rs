@@ -35,13 +35,14 @@ impl Record {
     /// # Errors
     /// Where a file is missing, cut, damaged, of another record, or of a newer version: the message names it.
     pub fn load(folder: &Path) -> Result<Self, RecordError> {
-        if !folder.join(RUN_FILE).is_file() && !Self::has_any_file(folder) {
+        let named = folder.file_name().and_then(|name| id_of_folder(name.to_str()?));
+        let is_other = named.is_none() && !Self::has_any_file(folder);
+        if is_other || !folder.is_dir() {
             return Err(RecordError::NoRecord { folder: folder.to_path_buf() });
         }
         let run = RunFile::read(folder)?;
         let made_by = run.versions.get("quiclab").map(String::as_str);
         let contents = Contents::check(folder, made_by)?;
-        let named = folder.file_name().and_then(|name| id_of_folder(name.to_str()?));
         if let Some(expected) = named.filter(|id| *id != run.id) {
             return Err(RecordError::OtherRun {
                 path: folder.join(RUN_FILE),

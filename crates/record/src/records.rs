@@ -289,7 +289,8 @@ mod tests {
         fs::create_dir(folder.path().join("x-02-0000000000000000")).unwrap();
         assert_eq!(records.names().unwrap(), ["x-02-0000000000000000"]);
         let error = records.load("x-02-0000000000000000").unwrap_err().to_string();
-        assert!(error.contains("x-02-0000000000000000") && error.contains("run.toml"), "{error}");
+        assert!(error.contains("x-02-0000000000000000/run.toml: the file is missing"), "{error}");
+        assert!(error.contains("hint: rm -r ") && error.contains("makes it again"), "{error}");
     }
 
     #[test]

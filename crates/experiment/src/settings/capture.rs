@@ -15,21 +15,21 @@ const LONGEST_SNAP: ByteCount = ByteCount::from_bytes(65_535);
 section! {
     /// What is captured, at the server's egress and behind the bottleneck.
     pub struct Tap as tap {
-        /// false leaves the wire unseen: only for measuring what capturing costs
+        /// false captures nothing: only to measure the cost of capturing
         enabled: bool = true, takes Flag;
-        /// true counts the lengths of what the hosts' kernels are given to send, before segmentation, in path.json; it costs time per packet
+        /// true counts the lengths of buffers that the hosts' kernels get to send, before segmentation, in path.json;
+        /// takes time for each packet
         send_sizes: bool = false, takes Flag;
-        /// true has the endpoints write qlog, where they can; it costs them time and so changes what they send (in one test 495 drops instead of
-        /// 718): compare such runs only with each other
+        /// true makes the endpoints write qlog if they can; this takes time and changes what they send (in one test 495
+        /// drops instead of 718): compare such runs only with each other
         qlog: bool = false, takes Flag;
-        /// bytes kept of each packet at the sender's tap
+        /// bytes to keep of each packet at the sender's tap
         snaplen: Option<ByteCount> = None, takes size().at_least(SHORTEST_SNAP).at_most(LONGEST_SNAP).or("full"),
             neutral None;
         /// the same behind the bottleneck
         bottleneck_snaplen: Option<ByteCount> = Some(ByteCount::from_bytes(128)),
             takes size().at_least(SHORTEST_SNAP).at_most(LONGEST_SNAP).or("full"), neutral None;
-        /// the taps keep the packets of a transfer of this size and a quarter more for what is sent again; a run whose packets find no room fails,
-        /// and says so
+        /// the taps have room for a transfer of this size plus a quarter for retransmissions; a run with more packets fails with an error
         room: Option<ByteCount> = None, takes size().positive().or("transfer"), neutral None;
     }
 }

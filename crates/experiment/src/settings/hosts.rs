@@ -1,4 +1,4 @@
-//! What differs from a host's defaults.
+//! Settings of the hosts.
 
 use quiclab_units::{ByteCount, Duration, Rate};
 
@@ -30,46 +30,46 @@ const SMALLEST_SEND_BUFFER: ByteCount = ByteCount::from_bytes(4608);
 const LARGEST_BUFFER: ByteCount = ByteCount::from_bytes(1 << 30);
 
 section! {
-    /// What differs from a host's defaults.
+    /// Settings of the hosts.
     pub struct Hosts as hosts {
         /// queueing discipline of the server's interface; "etf" drops packets without a send time, so it needs pacing "txtime"
         server_qdisc: QdiscKind = QdiscKind::None, takes word::<QdiscKind>(), values_on [("fq_codel", "vm")];
-        /// most packets of one flow in the queue; this and the next six have a meaning with "fq" only
+        /// maximum number of packets of one flow in the queue; this setting and the next six apply to "fq" only
         fq_flow_limit_packets: u32 = 10_000, takes count(), on "vm", when has_fq;
-        /// most packets in the queue; "default" is the kernel's, also below
+        /// maximum number of packets in the queue; "default" is the kernel's, here and below
         fq_limit_packets: Option<u32> = None, takes count().or("default"), neutral None, on "vm", when has_fq;
-        /// bytes that a flow may send before it is the next one's turn
+        /// bytes that a flow can send before the next one's turn
         fq_quantum: Option<ByteCount> = None, takes size().positive().at_most(LARGEST_QUANTUM).or("default"),
             neutral None, on "vm", when has_fq;
         /// the same for a new flow
         fq_initial_quantum: Option<ByteCount> = None, takes size().positive().at_most(LARGEST_CREDIT).or("default"),
             neutral None, on "vm", when has_fq;
-        /// a rate that no flow exceeds, whatever the send times of its packets
+        /// maximum rate of a flow, whatever the send times of its packets
         fq_maximum_rate: Option<Rate> = None,
             takes rate().at_least(SLOWEST_FLOW).at_most(FASTEST_FLOW).whole(8, "a multiple of 8 bit/s").or("default"),
             neutral None, on "vm", when has_fq;
-        /// how far ahead a send time may be; packets beyond are dropped
+        /// how far in the future a send time can be; packets beyond that are dropped
         fq_horizon: Option<Duration> = None,
             takes time().positive().at_most(FARTHEST_HORIZON).whole(1000, "whole microseconds").or("default"),
             neutral None, when has_fq;
-        /// by how much its timer may be late
+        /// how late its timer can fire
         fq_timer_slack: Option<Duration> = None, takes time().at_most(LONGEST_FQ_SLACK).or("default"),
             neutral None, on "vm", when has_fq;
-        /// how long before its send time a packet is taken up; this and the next two have a meaning with "etf" only
+        /// how long before its send time a packet is dequeued; this setting and the next two apply to "etf" only
         etf_delta: Duration = Duration::from_micros(200),
             takes time().positive().at_most(LONGEST_ETF_DELTA).because("the kernel keeps it in a signed 32-bit number of nanoseconds"),
             when has_etf;
-        /// whether a send time is the latest one (ETF's deadline mode): packets leave at once, in the order of their times
+        /// treat send times as deadlines (ETF's deadline mode): packets leave at once, in the order of their times
         etf_deadline: bool = false, takes Flag, neutral false, sets "QUICLAB_TXTIME_DEADLINE" of Sender except "false",
             when has_etf;
-        /// whether the network card keeps the send time (LaunchTime): no virtual one can, so `true` is refused
+        /// let the network card honour the send time (LaunchTime); no virtual card can, so `true` is refused
         etf_launch_time: bool = false, takes Flag, neutral false, when has_etf;
-        /// least time between two bundles in which packets reach the server, as with a network card that bundles its interrupts
+        /// minimum time between two bundles in which packets reach the server, as with a network card that bundles its interrupts
         receive_coalescing: Duration = Duration::ZERO, takes time().at_most(LONGEST_DELAY), neutral Duration::ZERO;
-        /// of every socket, at both hosts, that does not ask for its own size
+        /// receive buffer of every socket, on both hosts, that does not set its own size
         udp_receive_buffer: ByteCount = ByteCount::from_bytes(50 << 20),
             takes size().at_least(SMALLEST_RECEIVE_BUFFER).at_most(LARGEST_BUFFER), on "vm";
-        /// the same for sending; the default is the kernel's
+        /// the same for send buffers; the default is the kernel's
         udp_send_buffer: ByteCount = ByteCount::from_bytes(212_992),
             takes size().at_least(SMALLEST_SEND_BUFFER).at_most(LARGEST_BUFFER), on "vm";
     }

@@ -1,4 +1,4 @@
-//! What lies between the hosts.
+//! The path between the hosts.
 
 use quiclab_units::{ByteCount, Duration, Rate};
 
@@ -26,35 +26,35 @@ pub(crate) const LONGEST_DELAY: Duration = Duration::from_secs(86_400);
 const LAST_LISTED_PACKET: u32 = 4096;
 
 section! {
-    /// What lies between the hosts: two lists of stages, or their short form, the published bottleneck: token bucket with a netem child towards
-    /// the client, netem towards the server. [`Path::stages_to_client`] and [`Path::stages_to_server`] say what either means.
+    /// The path between the hosts: two lists of stages, or their short form, the published bottleneck: token bucket with a netem child
+    /// towards the client, netem towards the server. [`Path::stages_to_client`] and [`Path::stages_to_server`] return the stages.
     pub struct Path as path {
         /// IP version
         ip: IpVersion = IpVersion::V4, takes word::<IpVersion>(), sets "QUICLAB_IP" of Both;
-        /// the stages from server to client, the first one first. "bottleneck": what the keys below say
+        /// the stages from server to client, in order. "bottleneck" uses the keys below
         to_client: StageList = StageList::Bottleneck, takes Stages, neutral StageList::Bottleneck, implied is_included;
-        /// the stages from client to server
+        /// the stages from client to server, in order
         to_server: StageList = StageList::Bottleneck, takes Stages, neutral StageList::Bottleneck, implied is_included;
         /// a file with both lists, beside the experiment file ([paths](path.md#paths-to-include))
         include: Option<String> = None, takes Included, neutral None;
-        /// of the token bucket towards the client; counts frames with their Ethernet header, without check sequence
+        /// rate of the token bucket towards the client; counts frames with their Ethernet header, without check sequence
         rate: Rate = Rate::from_bits_per_second(40_000_000),
             takes rate().positive().whole(8, "a multiple of 8 bit/s"), when is_short_to_client;
-        /// depth of the bucket: at least one whole frame, or none ever passes
+        /// depth of the bucket: at least one whole frame, or no frame ever passes
         burst: ByteCount = ByteCount::from_bytes(1535),
             takes size().at_least(LARGEST_FRAME).at_most(DEEPEST_BUCKET).because("a smaller bucket never lets a full frame pass"),
             when is_short_to_client;
-        /// one way, from server to client. With none the kernel of a TCP server sees the queue and holds packets back
-        /// ([limitations](../../LIMITATIONS.md))
+        /// one-way delay from server to client. Without delay the kernel of a TCP server sees the queue and holds
+        /// packets back ([limitations](../../LIMITATIONS.md))
         delay_to_client: Duration = Duration::from_millis(20), takes time().at_most(LONGEST_DELAY), when is_short_to_client;
-        /// one way, from client to server
+        /// one-way delay from client to server
         delay_to_server: Duration = Duration::from_millis(20), takes time().at_most(LONGEST_DELAY), when is_short_to_server;
-        /// packets towards the client, delay line and queue together. The default is rate x 2 x delay / 1392 B; it does not follow when you change
-        /// those
+        /// limit of packets towards the client, in delay line and queue together. The default is rate x 2 x delay /
+        /// 1392 B; it does not follow when you change those
         queue_limit_packets: u32 = 143, takes count(), when is_short_to_client;
-        /// packets in the delay line towards the server
+        /// limit of packets in the delay line towards the server
         return_limit_packets: u32 = 1000, takes count(), when is_short_to_server;
-        /// the packets towards the server that are dropped, counted from 1
+        /// packets towards the server to drop, counted from 1
         drops_to_server: Vec<u32> = Vec::new(), takes PacketNumbers { most: LAST_LISTED_PACKET },
             when is_short_to_server;
     }

@@ -8,18 +8,18 @@ const SECTIONS: &[(&str, &str)] = &[
     ("workload", "What is transferred."),
     (
         "stack",
-        "The stack, and how it is to behave. A setting that a stack does not claim in its `stack.toml` is an error before anything runs; \
+        "The stack and its behaviour. A setting that a stack does not claim in its `stack.toml` is an error before anything runs; \
                `quiclab stacks list` prints the claims.",
     ),
-    ("path", "What lies between the hosts."),
-    ("hosts", "What differs from a host's defaults."),
+    ("path", "The path between the hosts."),
+    ("hosts", "Settings of the hosts."),
     ("tap", "What is captured."),
     ("analysis", "How the packets are read."),
-    ("vm", "The virtual machine. Other testbeds refuse a run in which one of these is not at its default."),
+    ("vm", "The virtual machine. Other testbeds refuse a run that changes one of these settings."),
     (
         "sim",
-        "The simulator, whose hosts are models ([stacks in the simulator](../concepts/stacks-in-the-simulator.md)). Other testbeds refuse a run in \
-             which one of these is not at its default.",
+        "The simulator, whose hosts are models ([stacks in the simulator](../concepts/stacks-in-the-simulator.md)). Other testbeds refuse a run \
+             that changes one of these settings.",
     ),
 ];
 

@@ -11,43 +11,45 @@ use super::{
 pub const DEFAULT: &str = "default";
 
 section! {
-    /// The stack, and how it is to behave. An endpoint that cannot honour one of these says so by exit status 127. Each value is one that the server's
+    /// The stack, and how it is to behave. An endpoint that cannot honour one of these says so by exit status 127. Each value is one that
+    /// the server's
     /// stack claims; [`DEFAULT`] leaves it to the endpoint.
     pub struct StackSettings as stack {
-        /// the stack that the run is about: a folder under `stacks/` or of `--stacks`, an imported image, or one of `--stack`; behind it options of
-        /// its build, such as "quiche-0.24 profile=dev" (`quiclab stacks list NAME` prints them). A version can follow an `@`: "quiche@0.22" is
-        /// "quiche-0.22"
+        /// the stack to measure: a folder in `stacks/` or in that of `--stacks`, an imported image, or one given with
+        /// `--stack`; followed by options of its build, such as "quiche-0.24 profile=dev" (`quiclab stacks list NAME`
+        /// prints them). A version can follow an `@`: "quiche@0.22" is "quiche-0.22"
         name: String = String::new(), takes Text("the name of a stack"), default_said "required";
-        /// the stack that serves; the settings below are about it
+        /// the stack of the server; the settings below apply to it
         server: String = String::new(), takes Text("the name of a stack"),
             default_said "`stack.name`, or its peer where it has no server";
-        /// the stack that fetches. One that is not the server's is left at its own defaults
+        /// the stack of the client. If it is not the server's stack, it keeps its own defaults
         client: String = String::new(), takes Text("the name of a stack"),
             default_said "`stack.name`, or its peer where it has no client";
         /// the sender's algorithm, one that the stack claims, such as "cubic"
         congestion_control: String = DEFAULT.to_owned(), takes Text("an algorithm such as \"cubic\""),
             default_said "the stack's", sets "QUICLAB_CCA" of Sender except "default";
-        /// segmentation offload: one packet in a system call, many, or many of which the kernel gives each its send time
-        /// ([paced GSO](../concepts/paced-gso.md)); "default" is for a stack without a manifest
+        /// segmentation offload: one packet per system call, many, or many to each of which the kernel gives a send
+        /// time ([paced GSO](../concepts/paced-gso.md)); "default" is for a stack without a manifest
         gso: Gso = Gso::Default, takes word::<Gso>(), default_said "the stack's",
             sets "QUICLAB_GSO" of Sender except "default", values_on [("paced", "vm")];
-        /// most packets in one system call with segmentation offload; a stack that takes a number gives each such batch its own send time
+        /// maximum number of packets per system call with segmentation offload; a stack that supports a number gives
+        /// each such batch its own send time
         gso_segments: Option<u32> = None, takes count().or("all"), neutral None,
             sets "QUICLAB_GSO_SEGMENTS" of Sender except "all";
-        /// how the stack tells the kernel the rate of a buffer with `stack.gso` = "paced": as its mark, for a module, or by a control message, for a
-        /// patched kernel
+        /// how the stack passes the rate of a buffer to the kernel with `stack.gso` = "paced": as its mark, for a
+        /// module, or in a control message, for a patched kernel
         gso_rate: Option<GsoRate> = None, takes word::<GsoRate>().open(),
             default_said "`\"mark\"`, or `\"message\"` with `vm.kernel` = \"6.1-paced\"",
             sets "QUICLAB_GSO_RATE" of Sender except "mark";
-        /// who spaces packets: nobody, the stack's own timers, or the kernel by the send time of each packet (`SO_TXTIME`); "default" is for a stack
-        /// without a manifest
+        /// what spaces packets: nothing, the stack's own timers, or the kernel by the send time of each packet
+        /// (`SO_TXTIME`); "default" is for a stack without a manifest
         pacing: Pacing = Pacing::Default, takes word::<Pacing>(), default_said "the stack's",
             sets "QUICLAB_PACING" of Sender except "default";
         /// the clock of the send times with `stack.pacing` = "txtime"; "fq" needs the first, "etf" the second
         txtime_clock: Option<Clock> = None, takes word::<Clock>().open(),
             default_said "what `hosts.server_qdisc` needs", sets "QUICLAB_TXTIME_CLOCK" of Sender except "monotonic",
             implied |settings| matches!(settings.hosts.server_qdisc, QdiscKind::Fq | QdiscKind::Etf);
-        /// whether slow start may end by HyStart++ (RFC 9406), in the kernel's CUBIC by the older HyStart; for stacks that have a switch for it
+        /// let HyStart++ (RFC 9406), or the older HyStart in the kernel's CUBIC, end slow start; for stacks with a switch for it
         hystart: Option<Switch> = None, takes word::<Switch>().or(DEFAULT), neutral None,
             sets "QUICLAB_HYSTART" of Sender except "default";
         /// HTTP/3, HTTP/0.9 over QUIC, or HTTP/2 over TCP

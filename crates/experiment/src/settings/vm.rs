@@ -20,10 +20,10 @@ section! {
         /// the guest's kernel; "6.1-rt" has the real-time patches, "6.1-paced" is one that `quiclab kernel build` makes
         /// ([paced GSO](../concepts/paced-gso.md#as-a-kernel-patch))
         kernel: String = "6.1".to_owned(), takes OneOf(KERNELS), formerly ["kernel"];
-        /// how long the guest's CPU takes for an instruction: 1 is a machine of 10⁹ instructions per second, shared by both endpoints
+        /// time that the guest's CPU takes for an instruction: 1 is a machine of 10⁹ instructions per second, shared by both endpoints
         nanoseconds_per_instruction: u32 = 1, takes count().at_most(SLOWEST_INSTRUCTION).power_of_two(), neutral 1,
             formerly ["hosts.nanoseconds_per_instruction"];
-        /// by how much the endpoints' timers may be late so that several end at once; the default is that of Linux
+        /// how late the endpoints' timers can fire, so that several fire together; the default is that of Linux
         timer_slack: Duration = Duration::from_micros(50), takes time().positive(), neutral Duration::from_micros(50),
             formerly ["hosts.timer_slack"];
         /// mean length of a theft of the guest's CPU ([noise](../concepts/noise.md)); 0 for none

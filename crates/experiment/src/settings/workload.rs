@@ -20,19 +20,19 @@ section! {
     pub struct Workload as workload {
         /// a test case of the [endpoint contract](endpoint-contract.md) that both stacks claim
         test_case: String = TRANSFER.to_owned(), takes Text("a test case such as \"transfer\"");
-        /// length of each response; the virtual testbed takes at most 512 MiB in all
+        /// length of each response; the virtual testbed accepts at most 512 MiB in total
         size: ByteCount = ByteCount::from_bytes(10 << 20), takes size().positive();
         /// number of responses, all over one connection
         files: u32 = 1, takes count().at_most(MOST_FILES);
-        /// least length of each file's name in bytes: a longer one makes a larger request
+        /// minimum length of each file's name in bytes; longer names make larger requests
         name_bytes: u32 = 1, takes count().at_most(LONGEST_NAME);
-        /// most requests that the client has open at the same time
+        /// maximum number of requests that the client has open at the same time
         streams: Option<u32> = None, takes count().or("all"), neutral None, sets "QUICLAB_STREAMS" of Both except "all";
-        /// the server's chain: its leaf alone, or with 6 intermediates, together over 9 kB
+        /// the server's certificate chain: only its leaf, or with 6 intermediates, together over 9 kB
         certificate: Certificate = Certificate::Small, takes word::<Certificate>();
-        /// how long the server's certificate takes to come
+        /// delay until the server's certificate is available
         certificate_delay: Duration = Duration::ZERO, takes time().whole(MILLISECOND, "whole milliseconds");
-        /// virtual time after which the client counts as hanging
+        /// virtual time after which the client is considered stuck
         timeout: Duration = Duration::from_secs(300), takes time().positive();
     }
 }

@@ -1,8 +1,8 @@
 //! What is to be run, in words.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt::Write as _};
 
-use quiclab_experiment::{Plan, labels};
+use quiclab_experiment::{Plan, changed_settings, labels, run::Run};
 
 use crate::{cli::RunArguments, simulate};
 
@@ -15,9 +15,13 @@ pub fn transfers_in_words(plan: &Plan, arguments: &RunArguments) -> String {
     for note in notes(plan, arguments) {
         let _ = writeln!(text, "  {note}");
     }
+    if let Some(common) = common_settings(plan) {
+        let _ = writeln!(text, "  in all runs: {common}");
+    }
     for (run, label) in plan.runs.iter().zip(run_labels(plan)) {
         let settings = &run.settings;
-        let _ = writeln!(text, "  {label}: {}, {}, seed {}", settings.workload.size, settings.path.described(), run.seed);
+        let _ =
+            writeln!(text, "  {label}: {}, {}, seed {}", settings.workload.size, settings.path.described(), run.seed);
     }
     text
 }
@@ -63,6 +67,19 @@ pub fn notes(plan: &Plan, arguments: &RunArguments) -> Vec<String> {
         notes.push(note);
     }
     notes
+}
+
+/// The settings that are not at their defaults in any run, and the same in all; `None` where there are none.
+fn common_settings(plan: &Plan) -> Option<String> {
+    let of = |run: &Run| changed_settings(&run.settings).collect::<BTreeMap<_, _>>();
+    let (first, others) = plan.runs.split_first()?;
+    let mut common = of(first);
+    for run in others {
+        let own = of(run);
+        common.retain(|key, value| own.get(key) == Some(value));
+    }
+    let parts: Vec<_> = common.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// The settings of the command line, behind a heading.

@@ -49,14 +49,8 @@ const CLIENT_PORT: u16 = 49_152;
 const MOST_EVENTS: u64 = 100_000_000;
 /// Linux's own horizon of `fq`.
 const FQ_HORIZON: Duration = Duration::from_secs(10);
-/// What decides about a record besides the simulator, the programs and the settings.
-const OWN_SOURCES: [&str; 5] = [
-    include_str!("transfers.rs"),
-    include_str!("capture.rs"),
-    include_str!("process.rs"),
-    include_str!("report.rs"),
-    include_str!("../collect.rs"),
-];
+/// By what they do, the files that decide about a record besides the simulator, the programs and the settings: see build.rs.
+const OWN_SOURCES: &str = env!("QUICLAB_SIM_TESTBED");
 
 /// What a run between these stacks is made with: part of its identity.
 ///
@@ -69,9 +63,7 @@ pub fn versions(run: &Run, sides: Sides<Program>) -> Result<Versions> {
         let environment = environment(role, &first, side.manifest);
         orders = orders.part(serde_json::to_string(&environment)?.as_bytes());
     }
-    for source in OWN_SOURCES {
-        orders = orders.part(source.as_bytes());
-    }
+    orders = orders.part(OWN_SOURCES.as_bytes());
     let mut versions = Versions::from([
         ("testbed".into(), "sim".into()),
         ("orders".into(), orders.short()),

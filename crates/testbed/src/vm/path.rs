@@ -353,4 +353,84 @@ mod tests {
             assert!(message.contains(why) && message.ends_with("hint: --testbed sim"), "{message}");
         }
     }
+
+    /// A list for each kind of stage that shows whether the kernel does it.
+    const EXAMPLES: &[&str] = &[
+        r#"{ stage = "queue", discipline = "netem", delay = "1 ms", limit_packets = 9 }, { stage = "rate", rate = "8 Mbit/s", burst = "2 kB" }"#,
+        r#"{ stage = "queue", discipline = "drop_tail", limit = "9 packets" }, { stage = "rate_trace", milliseconds = "1 2" }"#,
+        r#"{ stage = "delay", delay = "1 ms" }"#,
+        r#"{ stage = "delay_trace", steps = [["0 ms", "1 ms"]], length = "1 s" }"#,
+        r#"{ stage = "jitter", model = "uniform", mean = "1 ms", order = "lost" }"#,
+        r#"{ stage = "jitter", model = "exponential", mean = "1 ms", order = "lost" }"#,
+        r#"{ stage = "jitter", model = "normal", mean = "1 ms", deviation = "1 ms", order = "lost" }"#,
+        r#"{ stage = "queue", discipline = "netem", delay = "1 ms", limit_packets = 9 }"#,
+        r#"{ stage = "queue", discipline = "drop_tail", limit = "9 packets" }, { stage = "rate", rate = "8 Mbit/s" }"#,
+        r#"{ stage = "queue", discipline = "drop_head", limit = "9 packets" }, { stage = "rate", rate = "8 Mbit/s" }"#,
+        r#"{ stage = "queue", discipline = "red", limit = "9 packets", least_threshold = 1, most_threshold = 2, packet_time = "1 ms" },
+           { stage = "rate", rate = "8 Mbit/s" }"#,
+        r#"{ stage = "queue", discipline = "codel", limit = "9 packets" }, { stage = "rate", rate = "8 Mbit/s", burst = "2 kB" }"#,
+        r#"{ stage = "queue", discipline = "fq_codel" }, { stage = "rate", rate = "8 Mbit/s", burst = "2 kB" }"#,
+        r#"{ stage = "queue", discipline = "pie", limit = "9 packets" }, { stage = "rate", rate = "8 Mbit/s" }"#,
+        r#"{ stage = "loss", model = "independent", probability = 0.1 }"#,
+        r#"{ stage = "loss", model = "burst", to_bad = 0.1, to_good = 0.1 }"#,
+        r#"{ stage = "loss", model = "list", packets = [1] }"#,
+        r#"{ stage = "loss", model = "rule", every = 2 }"#,
+        r#"{ stage = "reorder", probability = 0.1, hold = "1 ms" }"#,
+        r#"{ stage = "duplicate", probability = 0.1 }"#,
+        r#"{ stage = "bit_errors", per_bit = 0.1 }"#,
+    ];
+
+    /// The row of a kind of stage, of which a list is an example.
+    fn row(kind: &quiclab_path::spec::StageDeclaration, example: &str) -> String {
+        let settings = settings(example);
+        let stages = settings.path.stages_to_client();
+        assert!(stages.iter().any(|stage| stage.settings.declaration() == *kind), "{}: {example}", kind.title());
+        let both = [("path.to_client", true), ("path.to_server", false)];
+        let done: Vec<_> = both
+            .into_iter()
+            .map(|(list, to_client)| {
+                let mut settings = settings.clone();
+                if !to_client {
+                    settings.path.to_server = std::mem::take(&mut settings.path.to_client);
+                }
+                compile(&settings).map_err(|message| (list, message))
+            })
+            .collect();
+        let reason = |message: &str| {
+            let why = message.split_once("exactly this: ").map_or(message, |(_, why)| why);
+            why.split('\n').next().unwrap_or_default().to_owned()
+        };
+        let answer = match &done[..] {
+            [Ok(_), Ok(_)] => "yes".to_owned(),
+            [Err((_, message)), Ok(_)] => format!("towards the server: {}", reason(message)),
+            [_, Err((_, message))] => format!("no: {}", reason(message)),
+            _ => unreachable!("two directions"),
+        };
+        let variant = kind.variant.map(|(key, word)| format!(", `{key} = {word:?}`")).unwrap_or_default();
+        format!("| `{}`{variant} | yes | {answer} |\n", kind.stage)
+    }
+
+    #[test]
+    fn the_reference_lists_every_stage_and_what_the_kernel_does_of_it() {
+        let kinds = quiclab_path::spec::declarations();
+        assert_eq!(kinds.len(), EXAMPLES.len());
+        let rows: String = kinds.iter().zip(EXAMPLES).map(|(kind, example)| row(kind, example)).collect();
+        let testbeds = format!("| stage | `sim` | `vm` |\n|---|---|---|\n{rows}");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/path.md");
+        let text = std::fs::read_to_string(path).unwrap();
+        let replaced = |text: &str, mark: &str, contents: &str| {
+            let (before, rest) = text.split_once(&format!("<!-- {mark} -->\n")).unwrap();
+            let (_, after) = rest.split_once("<!-- end -->").unwrap();
+            format!("{before}<!-- {mark} -->\n{contents}<!-- end -->{after}")
+        };
+        let stages = quiclab_path::spec::reference::stages_reference();
+        let wanted = replaced(&replaced(&text, "testbeds", &testbeds), "stages", &stages);
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(path, &wanted).unwrap();
+        }
+        assert!(
+            text == wanted || std::env::var_os("UPDATE").is_some(),
+            "run this test with UPDATE=1, and look at the diff of {path}"
+        );
+    }
 }

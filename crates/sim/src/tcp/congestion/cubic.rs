@@ -55,7 +55,10 @@ impl Cubic {
             *most = most.max(window);
             Epoch { began: acked.now, plateau, reno: window }
         });
-        let cubic = |seconds: f64| SCALE * (seconds - epoch.plateau).powi(3) + *most;
+        let cubic = |seconds: f64| {
+            let distance = seconds - epoch.plateau;
+            SCALE * (distance * distance * distance) + *most
+        };
         let since = acked.now.checked_since(epoch.began).unwrap_or_default().as_secs_f64();
         // Section 4.3: as fast as Reno with this reduction until the old window is reached, and then as fast as Reno.
         let alpha = if epoch.reno < self.before { 3.0 * (1.0 - BETA) / (1.0 + BETA) } else { 1.0 };
