@@ -151,9 +151,9 @@ mod tests {
         let missing = with(&|json| drop(json.as_object_mut().unwrap().remove("seed")));
         assert!(missing.contains("missing field `seed`"), "{missing}");
         let wrong = with(&|json| json["settings"]["workload"]["files"] = "three".into());
-        assert!(wrong.contains("settings.workload.files") && wrong.contains("expected u32"), "{wrong}");
+        assert!(wrong.contains("settings: workload.files: found \"three\", expected a whole number"), "{wrong}");
         let unit = with(&|json| json["settings"]["workload"]["size"] = 7.into());
-        assert!(unit.contains("settings.workload.size"), "{unit}");
+        assert!(unit.contains("settings: workload.size"), "{unit}");
         let testbed = with(&|json| json["testbed"] = 7.into());
         assert!(testbed.contains("testbed: found 7"), "{testbed}");
     }
