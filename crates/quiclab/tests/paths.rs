@@ -221,3 +221,48 @@ fn a_stage_that_the_virtual_machine_cannot_do_is_refused_before_anything_is_buil
         told.errors
     );
 }
+
+/// What the kernel does, in one run: losses by chance, a link's queue, delays, and packets that are overtaken.
+const IN_THE_KERNEL: &str = r#"
+name = "kernel"
+title = "Stages in the kernel"
+[workload]
+size = "2 MiB"
+[stack]
+name = "ngtcp2"
+[path]
+to_client = [
+    { stage = "loss", model = "independent", probability = 0.02 },
+    { stage = "queue", discipline = "drop_tail", limit = "100 packets" },
+    { stage = "rate", rate = "20 Mbit/s", burst = "2 kB" },
+    { stage = "delay", delay = "15 ms" },
+]
+to_server = [
+    { stage = "loss", name = "channel", model = "burst", to_bad = 0.02, to_good = 0.5 },
+    { stage = "delay", delay = "10 ms" },
+    { stage = "reorder", probability = 0.1, hold = "3 ms" },
+]
+"#;
+
+#[test]
+fn the_kernel_of_the_virtual_machine_does_its_stages() {
+    let bench = Bench::new(IN_THE_KERNEL);
+    let told = said(&mut bench.run(common::REAL_STACKS, "out", &[]));
+    assert_eq!(told.status, Some(0), "{}{}", told.output, told.errors);
+    let folder = bench.out("out").join(records(&bench.out("out")).remove(0));
+    let read = |file: &str| serde_json::from_slice(&std::fs::read(folder.join(file)).unwrap()).unwrap();
+    let seen = Seen { path: read("path.json"), metrics: read("metrics.json"), folder: folder.clone() };
+    let counted = seen.counted("to_client", "loss", "drops", "random_loss");
+    assert!(is_binomial(counted, 0.02), "{counted:?}");
+    let (count, lost) = seen.counted("to_server", "channel", "drops", "burst_loss");
+    let mean = 0.02 / 0.52;
+    // Bursts of 2 on average make the variance some 3 times that of independent losses.
+    let deviation = (3.0 * count * mean * (1.0 - mean)).sqrt();
+    assert!(count > 300.0 && lost > 0.0 && (lost - count * mean).abs() < 5.0 * deviation, "{lost} of {count}");
+    assert!(seen.metrics["metrics"]["rtt_min_ns"].as_f64().unwrap() >= 25e6, "{}", seen.metrics);
+    let payloads = |tap| seen.fields(tap, "193.167.0.100", "udp.payload");
+    let (sent, arrived) = (payloads(1), payloads(0));
+    assert_eq!(sent.len() as f64 - arrived.len() as f64, lost);
+    let kept: Vec<_> = sent.into_iter().filter(|packet| arrived.contains(packet)).collect();
+    assert!(kept.len() == arrived.len() && kept != arrived, "found the same order, expected another");
+}

@@ -42,12 +42,20 @@ pub fn observed(report: &Report, names: &StageNames) -> Observed {
 }
 
 fn path(report: &Report, names: &StageNames) -> PathSeen {
-    let stages = |interface, of_disciplines| {
+    let stages = |interface, direction, of_disciplines| {
         let mut seen = nested(report, "wire", interface, of_disciplines);
+        for stage in &mut seen {
+            // These have room for any number of packets, so all that netem drops is lost by chance.
+            if let Some(cause) = names.chances.get(&(direction, stage.name.clone()))
+                && let Some(count) = stage.drops.remove("queue_full")
+            {
+                stage.drops.insert((*cause).to_owned(), count);
+            }
+        }
         seen.sort_by_key(|stage| names.order.iter().position(|name| *name == stage.name));
         seen
     };
-    let back = stages(TO_SERVER, &names.to_server);
+    let back = stages(TO_SERVER, "to_server", &names.to_server);
     let listed = report.dropped_to_server.map(|count| StageSeen {
         packets_passed: back.first().map_or(0, StageSeen::packets_entered),
         drops: (count > 0).then(|| ("listed".to_owned(), count)).into_iter().collect(),
@@ -58,7 +66,7 @@ fn path(report: &Report, names: &StageNames) -> PathSeen {
         Some((direction.to_owned(), offloads(report.offloads.get(&format!("wire/{interface}"))?)))
     });
     PathSeen {
-        to_client: stages(TO_CLIENT, &names.to_client),
+        to_client: stages(TO_CLIENT, "to_client", &names.to_client),
         to_server: listed.into_iter().chain(back).collect(),
         offloads: found.collect(),
     }

@@ -4,6 +4,8 @@
 //! netem } }` from the outside in, except for the bucket, which takes them out of its own child. Constant delays change the order of nothing, so they
 //! stand outermost, wherever they are in the list.
 
+use std::collections::BTreeMap;
+
 use quiclab_experiment::run::Settings;
 use quiclab_orders::network::{BurstLoss, Discipline, Netem};
 use quiclab_path::{
@@ -71,6 +73,8 @@ pub struct StageNames {
     pub to_server: Vec<String>,
     /// Of the list of packets that are dropped.
     pub drops: Option<String>,
+    /// Why the stages of a direction (`to_client`, `to_server`) drop packets, where that is by chance.
+    pub chances: BTreeMap<(&'static str, String), &'static str>,
     /// Of all stages of both directions, in the order in which packets pass them.
     pub order: Vec<String>,
 }
@@ -82,10 +86,21 @@ impl StageNames {
     /// As [`compile`].
     pub fn of(settings: &Settings) -> Result<Self, String> {
         let [to_client, to_server] = compile(settings)?;
+        let both = [("to_client", &to_client), ("to_server", &to_server)];
+        let chances = both.into_iter().flat_map(|(key, direction)| {
+            let by_chance = |(name, one): &(String, Discipline)| match one {
+                Discipline::Netem(Netem { loss: Some(_), .. }) => Some(((key, name.clone()), "random_loss")),
+                Discipline::Netem(Netem { burst_loss: Some(_), .. }) => Some(((key, name.clone()), "burst_loss")),
+                _ => None,
+            };
+            direction.disciplines.iter().filter_map(by_chance).collect::<Vec<_>>()
+        });
+        let chances = chances.collect();
         let names = |direction: Vec<(String, Discipline)>| direction.into_iter().map(|(name, _)| name).collect();
         let [one, other] = [settings.path.stages_to_client(), settings.path.stages_to_server()];
         Ok(Self {
             order: one.into_iter().chain(other).map(|stage| stage.name).collect(),
+            chances,
             to_client: names(to_client.disciplines),
             to_server: names(to_server.disciplines),
             drops: to_server.drops_name,
