@@ -35,7 +35,7 @@ demo: demo-setup build ## run the quick profile of the baseline and show its rep
 
 .PHONY: test
 test: test-setup build target/python/.installed ## run all tests
-	cargo test --release --workspace
+	cargo test --release --workspace --no-fail-fast
 	cargo test --locked --manifest-path stacks/contract-rust/Cargo.toml
 	cd sans-io/common-rust && env -u RUSTFLAGS cargo test --locked
 	for stack in quic-go x-net-quic; do (cd stacks/$$stack && go vet . && go test .); done

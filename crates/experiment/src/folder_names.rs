@@ -49,6 +49,21 @@ fn label(differences: &[Difference]) -> String {
     label
 }
 
+/// What tells the settings of models apart, `pacing=off, buffer_bdp=0.25`, as part of a folder's name. What does not fit is left out.
+pub(crate) fn of_models(label: &str) -> String {
+    let mut name = String::new();
+    for part in label.split(", ").map(plain).filter(|part| !part.is_empty()) {
+        if name.len() + 1 + part.len() > LONGEST {
+            continue;
+        }
+        if !name.is_empty() {
+            name.push('-');
+        }
+        name.push_str(&part);
+    }
+    name
+}
+
 /// A value without what file systems and shells take for something else: `20Mbit_s` for `20 Mbit/s`.
 fn plain(value: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || ".-".contains(letter);

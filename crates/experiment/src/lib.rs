@@ -1,9 +1,11 @@
 //! Experiment files, stack manifests, and the plans they expand to.
 //!
 //! Pure: text in, values out; nothing here opens a file. Read [`Experiment::parse`] (file to experiment), then
-//! [`Experiment::plan`] (experiment to runs), then [`run::Run`] (one run, every value resolved). Does not know where a
+//! [`Experiment::plan`] (experiment to runs), then [`run::Run`] and [`scenario::ScenarioRun`] (one
+//! run, every value resolved), which [`AnyRun`] unites. Does not know where a
 //! run happens or what is measured.
 
+mod any_run;
 mod beside;
 pub mod error;
 mod expect;
@@ -27,6 +29,7 @@ pub mod stack;
 mod text;
 mod value;
 
+pub use any_run::AnyRun;
 pub use beside::ReadBeside;
 pub use error::ExperimentError;
 pub use expect::{Bound, Comparable, Expectation, Subject};

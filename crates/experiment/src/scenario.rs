@@ -5,6 +5,7 @@ mod figure;
 mod file;
 mod flows;
 mod groups;
+mod identity;
 mod plan;
 mod settings;
 mod texts;

@@ -29,7 +29,7 @@ use quiclab_testbed::{laboratory::Laboratory, perform::Interrupted};
 use crate::{
     cli::{AbArguments, Output, RunArguments, SetOptions, StackOptions},
     laboratory::open as open_laboratory,
-    results::Results,
+    planned::Planned,
     run, signals,
 };
 use failures::EarlierFailures;
@@ -237,9 +237,10 @@ impl Bench<'_> {
             let plan = &plans[side];
             let arguments = self.run_arguments(side, file, Some(repetitions(plan)));
             eprintln!("quiclab: {}, {}: {} runs", ["A", "B"][side], plan.experiment, plan.runs.len());
-            let (results, _) = run::perform(&self.files[file], plan, &arguments, &self.laboratories[side])?;
+            let planned = Planned::of_transfers(plan, &arguments);
+            let (results, _) = run::perform(&self.files[file], &planned, &arguments, &self.laboratories[side])?;
             results.report()?;
-            let input = Results::measured(&results)?;
+            let input = results.measured_transfers("ab")?;
             match &mut all {
                 None => all = Some(input),
                 Some(all) => {

@@ -6,10 +6,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_report::{Finding, Outcome, findings, render_findings, scenario_findings};
+use quiclab_report::{Finding, Outcome, render_findings};
 use serde_json::{Value, json};
 
-use crate::{cli::CheckArguments, output, results::Results, simulate::results::SimulatedResults};
+use crate::{cli::CheckArguments, models::is_former, output, results::Results};
 
 /// Exit statuses above this have other meanings.
 const MOST_FAILURES: usize = 99;
@@ -75,15 +75,13 @@ struct Judged {
 }
 
 fn judge(place: &Path) -> Result<Judged> {
-    if SimulatedResults::are_in(place) {
-        let input = SimulatedResults::create(place)?.report_input()?;
-        let (findings, failed_runs) = (scenario_findings(&input), input.failures.len());
-        return Ok(Judged { experiment: input.experiment, findings, left_out: Vec::new(), failed_runs });
-    }
-    let input = Results::open(place)?.measured()?;
-    let (findings, failed_runs) = (findings(&input), input.failures.len());
-    let left_out = input.expectations_left_out.into_iter().map(|one| one.claim).collect();
-    Ok(Judged { experiment: input.experiment, findings, left_out, failed_runs })
+    let report = Results::open(place)?.measured()?;
+    Ok(Judged {
+        experiment: report.experiment().to_owned(),
+        findings: report.findings(),
+        left_out: report.claims_left_out(),
+        failed_runs: report.failures().len(),
+    })
 }
 
 #[derive(Default)]
@@ -106,7 +104,7 @@ impl Counts {
 
 /// Folders with results at `folder` or below it, in order of name.
 fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<()> {
-    if Results::are_in(folder) || SimulatedResults::are_in(folder) {
+    if Results::are_in(folder) || is_former(folder) {
         found.push(folder.to_path_buf());
         return Ok(());
     }

@@ -14,7 +14,10 @@ use crate::{ab, cli::CompareArguments, results::Results};
 pub fn compare(arguments: &CompareArguments) -> Result<u8> {
     let inputs = [&arguments.one, &arguments.other];
     let names = inputs.map(|folder| folder.display().to_string());
-    let [one, other] = [Results::open(inputs[0])?.measured()?, Results::open(inputs[1])?.measured()?];
+    let [one, other] = [
+        Results::open(inputs[0])?.measured_transfers("compare")?,
+        Results::open(inputs[1])?.measured_transfers("compare")?,
+    ];
     let question = Question {
         names,
         conditions: arguments.judge.fail_if.clone(),

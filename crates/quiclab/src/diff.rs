@@ -1,6 +1,7 @@
 //! `quiclab diff`
 
 pub mod logs;
+mod models;
 pub(crate) mod packets;
 
 use std::{
@@ -10,8 +11,7 @@ use std::{
 };
 
 use anyhow::{Result, bail};
-use quiclab_experiment::{run::Run, settings_differences};
-use quiclab_record::Record;
+use quiclab_record::AnyRecord;
 use serde_json::json;
 
 use crate::{cli::DiffArguments, output};
@@ -26,9 +26,20 @@ const BEFORE: usize = 3;
 /// Where a record cannot be read.
 pub fn diff(arguments: &DiffArguments) -> Result<u8> {
     let paths = two(&arguments.records)?;
-    let records = [Record::load(paths[0])?, Record::load(paths[1])?];
+    let loaded = [AnyRecord::load(paths[0])?, AnyRecord::load(paths[1])?];
+    let made = made_with(&loaded[0], &loaded[1]);
+    let records = match loaded {
+        [AnyRecord::Transfer(one), AnyRecord::Transfer(other)] => [*one, *other],
+        [AnyRecord::Models(one), AnyRecord::Models(other)] => {
+            return models::diff(arguments, paths, [&one, &other], &made);
+        }
+        [one, other] => bail!(
+            "diff: found a record of a {} and one of a {}, expected two of the same workload",
+            one.run().kind(),
+            other.run().kind()
+        ),
+    };
     let [one, other] = &records;
-    let made = made_with(one, other);
     let seen = [packets::read(one)?, packets::read(other)?];
     let [left, right] = &seen;
     let parting = packets::first_difference(left, right);
@@ -105,16 +116,15 @@ fn two(paths: &[PathBuf]) -> Result<[&Path; 2]> {
 }
 
 /// Settings and versions by which two records differ, by name.
-fn made_with(one: &Record, other: &Record) -> BTreeMap<String, [String; 2]> {
-    let [left, right] = [one, other].map(|record| &record.run);
-    let mut made: BTreeMap<_, _> = settings_differences(&left.run.settings, &right.run.settings);
-    let seeds = |run: &Run| run.seed.to_string();
-    if left.run.seed != right.run.seed {
-        made.insert("seed".to_owned(), [seeds(&left.run), seeds(&right.run)]);
+fn made_with(one: &AnyRecord, other: &AnyRecord) -> BTreeMap<String, [String; 2]> {
+    let [left, right] = [one, other].map(AnyRecord::run);
+    let mut made = left.settings_differences(&right);
+    if left.seed() != right.seed() {
+        made.insert("seed".to_owned(), [left.seed().to_string(), right.seed().to_string()]);
     }
-    for name in left.versions.keys().chain(right.versions.keys()) {
+    for name in one.versions().keys().chain(other.versions().keys()) {
         let [one, other] =
-            [left, right].map(|run| run.versions.get(name).cloned().unwrap_or_else(|| "nothing".to_owned()));
+            [one, other].map(|record| record.versions().get(name).cloned().unwrap_or_else(|| "nothing".to_owned()));
         if one != other {
             made.insert(name.clone(), [one, other]);
         }

@@ -12,6 +12,7 @@ use std::{
 };
 
 use anyhow::Result;
+use quiclab_experiment::AnyRun;
 use quiclab_interop::{Matrix, Verdict};
 use quiclab_report::{RunnerInfo, render_interop_html, render_interop_json, render_interop_terminal};
 use quiclab_testbed::perform::{Interrupted, Performed};
@@ -51,18 +52,19 @@ pub fn interop(arguments: &InteropArguments) -> Result<u8> {
     let results = Results::create(&arguments.out)?;
     results.remove_leftovers()?;
     let patience = Duration::from_secs(arguments.wall_timeout);
-    let runs: Vec<_> = selection.pairings.iter().filter_map(|pairing| pairing.run.clone().ok()).collect();
+    let runs: Vec<_> =
+        selection.pairings.iter().filter_map(|pairing| pairing.run.clone().ok()).map(AnyRun::from).collect();
     let missing = laboratory.prepare(&runs, patience)?;
     selection.leave_out(missing.keys());
     let mut jobs = Vec::new();
     let mut cases = BTreeMap::new();
     for pairing in &mut selection.pairings {
-        let Ok(run) = &pairing.run else { continue };
-        let name = run.folder_name(&laboratory.versions(run)?);
+        let Ok(run) = pairing.run.clone().map(AnyRun::from) else { continue };
+        let name = run.folder_name(&laboratory.versions(&run)?);
         pairing.record = Some(name.clone());
         if !judged::is_there(&arguments.out, &name)? {
             cases.insert(name.clone(), pairing.case);
-            jobs.push(Job { run: run.clone(), name, label: pairing.label() });
+            jobs.push(Job { run, name, label: pairing.label() });
         }
     }
     let all = selection.pairings.iter().filter(|pairing| pairing.record.is_some()).count();

@@ -3,6 +3,7 @@
 use std::sync::{Arc, atomic::AtomicBool};
 
 use anyhow::Result;
+use quiclab_experiment::AnyRun;
 use quiclab_testbed::{
     laboratory::Laboratory,
     supplies::StackRequest,
@@ -26,6 +27,22 @@ pub fn open(stacks: &StackOptions, stop: Arc<AtomicBool>) -> Result<Laboratory> 
 pub fn open_on(testbed: Arc<dyn Testbed>, stacks: &StackOptions, stop: Arc<AtomicBool>) -> Result<Laboratory> {
     let StackOptions { folder, own, rebuild } = stacks.clone();
     Laboratory::open(testbed, &StackRequest { folder, own, rebuild }, stop, progress::say)
+}
+
+/// The testbed with the stacks for `run`; without any where it needs none.
+///
+/// # Errors
+/// As [`Laboratory::open`].
+pub fn open_for(
+    run: &AnyRun,
+    testbed: Arc<dyn Testbed>,
+    stacks: &StackOptions,
+    stop: Arc<AtomicBool>,
+) -> Result<Laboratory> {
+    if run.stacks().is_empty() {
+        return Laboratory::without_stacks(testbed, stop, progress::say);
+    }
+    open_on(testbed, stacks, stop)
 }
 
 /// The testbed that `--testbed` names; the default one without it.

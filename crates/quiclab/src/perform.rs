@@ -3,17 +3,19 @@
 use std::{path::Path, slice, time::Duration};
 
 use anyhow::{Context, Result, bail};
-use quiclab_experiment::id_of_folder;
-use quiclab_record::{Record, Records, layout::RUN_FILE};
+use quiclab_experiment::{AnyRun, id_of_folder};
+use quiclab_record::{AnyRecord, Measured, Records, layout::RUN_FILE};
 use quiclab_testbed::{
     laboratory::{Laboratory, Outcome, Target},
     perform::PerformError,
+    sim::testbed::NAME as SIMULATOR,
+    testbed::refusal,
 };
 use serde_json::{Value, json};
 
 use crate::{
     cli::PerformArguments,
-    laboratory::{named, open_on},
+    laboratory::{named, open_for},
     output,
     resolved::ResolvedRun,
     results::FAILURES_FOLDER,
@@ -29,13 +31,15 @@ pub fn perform(arguments: &PerformArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
     let ResolvedRun { run, testbed } = ResolvedRun::read(&arguments.file)?;
     let file = arguments.file.display();
-    let testbed = named(arguments.testbed.as_deref().or(testbed.as_deref())).with_context(|| file.to_string())?;
-    if let Some(message) = testbed.refuse(&run) {
+    // Models run nowhere else.
+    let default = matches!(run, AnyRun::Models(_)).then_some(SIMULATOR);
+    let testbed = arguments.testbed.as_deref().or(testbed.as_deref()).or(default);
+    let testbed = named(testbed).with_context(|| file.to_string())?;
+    if let Some(message) = refusal(&*testbed, &run) {
         bail!("{file}: {message}");
     }
-    let laboratory = open_on(testbed, &arguments.stacks, stop)?;
-    let stack = &run.settings.stack;
-    for name in [&stack.server, &stack.client] {
+    let laboratory = open_for(&run, testbed, &arguments.stacks, stop)?;
+    for name in run.stacks() {
         laboratory.supplies.source(name).with_context(|| format!("{file}: settings"))?;
     }
     let (parent, name) = place(&arguments.record)?;
@@ -91,16 +95,20 @@ fn told(arguments: &PerformArguments, laboratory: &Laboratory, id: &str, outcome
     if !arguments.output.json {
         return Ok(format!("{}\n", path.display()));
     }
-    let record = Record::load(path)?;
+    let measured = AnyRecord::load(path)?.measured();
+    let (metrics, withheld) = match &measured {
+        Measured::Transfer(measured) => (json!(measured.metrics), &measured.withheld),
+        Measured::Models(measured) => (json!(measured.metrics), &measured.withheld),
+    };
     let all = json!({
         "id": id,
         "testbed": laboratory.testbed.name(),
         "record": path.display().to_string(),
         "performed": matches!(outcome, Outcome::Performed(_)),
         "cost": cost,
-        "metrics": record.metrics.metrics,
-        "withheld": record.metrics.withheld,
-        "warnings": record.metrics.warnings,
+        "metrics": metrics,
+        "withheld": withheld,
+        "warnings": measured.warnings(),
     });
     Ok(serde_json::to_string_pretty(&all)? + "\n")
 }
@@ -124,7 +132,8 @@ fn check_is_free(path: &Path, id: &str) -> Result<()> {
     if !path.join(RUN_FILE).is_file() {
         bail!("--record {}: found a folder that is not a record, expected an empty folder or none", path.display());
     }
-    let there = Record::load(path)?.run.id;
+    let record = AnyRecord::load(path)?;
+    let there = record.id();
     if there != id {
         bail!(
             "--record {}: found the record of another run, {there}, expected {id} or no record\nhint: choose another DIR",

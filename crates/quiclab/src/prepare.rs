@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use quiclab_experiment::Overrides;
+use quiclab_experiment::{AnyRun, Overrides};
 use quiclab_testbed::vm::testbed::kernel;
 
 use crate::{cli::PrepareArguments, laboratory::open, run::read_experiment, signals};
@@ -28,7 +28,7 @@ pub fn prepare(arguments: &PrepareArguments) -> Result<u8> {
             let settings = arguments.set.settings.clone();
             let overrides = Overrides { settings, own_stacks: laboratory.supplies.own.clone(), ..Overrides::default() };
             let plan = read_experiment(file, None)?.plan(&laboratory.supplies.manifests(), &overrides)?;
-            laboratory.prepare(&plan.runs, NO_RUN)?;
+            laboratory.prepare(&plan.runs.into_iter().map(AnyRun::from).collect::<Vec<_>>(), NO_RUN)?;
         }
         None => {
             kernel(&laboratory.supplies, "6.1")?;

@@ -2,7 +2,10 @@
 
 use std::{
     io::{self, IsTerminal},
-    sync::Mutex,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -24,11 +27,17 @@ pub fn say(text: &str) {
 pub struct Progress {
     bar: Option<ProgressBar>,
     workers: usize,
+    is_brief: AtomicBool,
     state: Mutex<State>,
 }
 
+/// Without a line for each run, lines come no more often than this.
+const BETWEEN_LINES: Duration = Duration::from_secs(5);
+
 #[derive(Default)]
 struct State {
+    /// When the last line was printed; `None` before the first.
+    told: Option<Instant>,
     total: usize,
     done: usize,
     running: Vec<String>,
@@ -46,7 +55,13 @@ impl Progress {
             *SHOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(bar.clone());
             bar
         });
-        Self { bar, workers, state: Mutex::new(State { total, ..State::default() }) }
+        let state = State { total, told: Some(Instant::now()), ..State::default() };
+        Self { bar, workers, is_brief: AtomicBool::new(false), state: Mutex::new(state) }
+    }
+
+    /// From now on, only failures have a line of their own.
+    pub fn be_brief(&self) {
+        self.is_brief.store(true, Ordering::Relaxed);
     }
 
     /// It has turned out that there are so many runs.
@@ -73,18 +88,35 @@ impl Progress {
 
     /// A run has ended after `elapsed`; `what` says how.
     pub fn on_end(&self, label: &str, elapsed: Duration, what: &str) {
+        self.end(label, elapsed, what, !self.is_brief.load(Ordering::Relaxed));
+    }
+
+    /// A run has failed after `elapsed`; `what` says how.
+    pub fn on_failure(&self, label: &str, elapsed: Duration, what: &str) {
+        self.end(label, elapsed, what, true);
+    }
+
+    fn end(&self, label: &str, elapsed: Duration, what: &str, has_line: bool) {
         let mut state = self.lock();
         state.running.retain(|running| running != label);
         state.done += 1;
         state.elapsed += elapsed;
-        let left = self.remaining(&state).map_or_else(String::new, |left| format!("; about {left} left"));
+        let left = self.remaining(&state).map_or_else(String::new, |left| format!("about {left} left"));
         let line = format!("[{}/{}] {label}: {what}", state.done, state.total);
         match &self.bar {
             Some(bar) => {
-                bar.suspend(|| eprintln!("{line}"));
+                if has_line {
+                    bar.suspend(|| eprintln!("{line}"));
+                }
                 bar.set_position(state.done as u64);
             }
-            None => eprintln!("{line}{left}"),
+            None if has_line && left.is_empty() => eprintln!("{line}"),
+            None if has_line => eprintln!("{line}; {left}"),
+            None if state.told.is_none_or(|told| told.elapsed() >= BETWEEN_LINES) => {
+                state.told = Some(Instant::now());
+                eprintln!("[{}/{}] {left}", state.done, state.total);
+            }
+            None => {}
         }
         self.show(&state);
     }
@@ -100,7 +132,12 @@ impl Progress {
     fn show(&self, state: &State) {
         if let Some(bar) = &self.bar {
             let left = self.remaining(state).map_or_else(String::new, |left| format!("about {left} left, "));
-            bar.set_message(format!("{left}running {}", state.running.join(", ")));
+            let running = if self.is_brief.load(Ordering::Relaxed) {
+                String::new()
+            } else {
+                format!("running {}", state.running.join(", "))
+            };
+            bar.set_message(format!("{left}{running}"));
         }
     }
 
@@ -116,65 +153,6 @@ impl Progress {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-}
-
-/// How many of many short runs are done: a bar on a terminal, a line now and then elsewhere.
-pub struct CountProgress {
-    bar: Option<ProgressBar>,
-    total: usize,
-    state: Mutex<Counted>,
-}
-
-struct Counted {
-    done: usize,
-    began: Instant,
-    told: Instant,
-}
-
-/// Lines come no more often than this.
-const BETWEEN_LINES: Duration = Duration::from_secs(5);
-
-impl CountProgress {
-    /// Nothing done yet of `total` runs.
-    pub fn new(total: usize) -> Self {
-        let bar = (total > 0 && io::stderr().is_terminal()).then(|| {
-            let bar = ProgressBar::new(total as u64);
-            let style = ProgressStyle::with_template("{bar:24} {pos}/{len} runs  {elapsed}  {eta} left");
-            if let Ok(style) = style { bar.with_style(style) } else { bar }
-        });
-        let now = Instant::now();
-        Self { bar, total, state: Mutex::new(Counted { done: 0, began: now, told: now }) }
-    }
-
-    /// One more is done.
-    pub fn count(&self) {
-        let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        state.done += 1;
-        match &self.bar {
-            Some(bar) => bar.set_position(state.done as u64),
-            None if state.told.elapsed() >= BETWEEN_LINES => {
-                state.told = Instant::now();
-                let left = state.began.elapsed().as_secs_f64() / state.done as f64 * (self.total - state.done) as f64;
-                eprintln!("[{}/{}] about {} left", state.done, self.total, in_words(left));
-            }
-            None => {}
-        }
-    }
-
-    /// Says something beside it.
-    pub fn tell(&self, line: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{line}")),
-            None => eprintln!("{line}"),
-        }
-    }
-
-    /// All is over.
-    pub fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
     }
 }
 
@@ -231,7 +209,7 @@ mod tests {
     #[test]
     fn what_is_left_is_shared_by_the_workers() {
         let state = Mutex::new(State { total: 5, ..State::default() });
-        let progress = Progress { bar: None, workers: 2, state };
+        let progress = Progress { bar: None, workers: 2, is_brief: AtomicBool::new(false), state };
         assert_eq!(progress.remaining(&progress.lock()), None);
         progress.on_end("x", Duration::from_secs(30), "done");
         assert_eq!(progress.remaining(&progress.lock()).as_deref(), Some("60 s"));

@@ -1,32 +1,34 @@
 //! `quiclab report`
 
-use std::{fs, path::Path};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, Result, bail};
-use quiclab_record::{Record, layout::RUN_FILE};
-use quiclab_report::{ReportInput, RunRow};
+use quiclab_record::{AnyRecord, ModelsRecord, Record, layout::RUN_FILE};
+use quiclab_report::{AnyReport, ReportInput, RunRow};
 
-use crate::{cli::ReportArguments, folder, output, results::Results, run_page, simulate::results::SimulatedResults};
+use crate::{cli::ReportArguments, folder, models::report_of_one, output, results::Results, run_page};
 
 /// Makes the report of a folder again and prints its table, or the page of one record.
 ///
 /// # Errors
 /// Where the folder holds no results, or a record cannot be read.
 pub fn report(arguments: &ReportArguments) -> Result<u8> {
-    if SimulatedResults::are_in(&arguments.folder) {
-        return report_scenario(arguments);
-    }
     if arguments.folder.join(RUN_FILE).is_file() {
-        return report_run(arguments);
+        return match AnyRecord::load(&arguments.folder)? {
+            AnyRecord::Transfer(record) => report_transfer(arguments, *record),
+            AnyRecord::Models(record) => report_models(arguments, *record),
+        };
     }
     let results = Results::open(&arguments.folder)?;
     let written = results.report()?;
     print(&written.input, arguments)?;
     if let Some(figures) = &arguments.figures {
-        let mut files = quiclab_report::render_figures(&written.input);
-        for run in written.input.runs.iter().filter(|run| run.packets.is_some()) {
-            let page = run_page::read(&results.records.load(&run.folder)?)?;
-            files.extend(page.map(|page| (format!("run-{}", run.folder), quiclab_report::render_run_svg(&page))));
+        let mut files = written.input.figures();
+        if let AnyReport::Transfers(input) = &written.input {
+            for run in input.runs.iter().filter(|run| run.packets.is_some()) {
+                let page = run_page::read(&Record::load(&results.records.folder().join(&run.folder))?)?;
+                files.extend(page.map(|page| (format!("run-{}", run.folder), quiclab_report::render_run_svg(&page))));
+            }
         }
         write_figures(figures, &files)?;
     }
@@ -36,9 +38,23 @@ pub fn report(arguments: &ReportArguments) -> Result<u8> {
     Ok(0)
 }
 
-/// One record: its numbers, and its page.
-fn report_run(arguments: &ReportArguments) -> Result<u8> {
-    let record = Record::load(&arguments.folder)?;
+/// One record of models: its numbers, and a page with every series over time.
+fn report_models(arguments: &ReportArguments, record: ModelsRecord) -> Result<u8> {
+    let command = format!("quiclab report {}", arguments.folder.display());
+    let report = report_of_one(record, command);
+    let (folder, name) = run_page::place(&arguments.folder)?;
+    fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    let written = folder::write(&folder, &name, &report.html(&BTreeMap::new()))?;
+    if let Some(figures) = &arguments.figures {
+        write_figures(figures, &report.figures())?;
+    }
+    print(&report, arguments)?;
+    eprintln!("the run over time: {}", written.display());
+    Ok(0)
+}
+
+/// One record of a transfer: its numbers, and its page.
+fn report_transfer(arguments: &ReportArguments, record: Record) -> Result<u8> {
     let Some(page) = run_page::read(&record)? else {
         bail!(
             "{}: found no packets of the server, expected a capture of a transfer\nhint: tap.enabled = true captures them",
@@ -70,18 +86,18 @@ fn report_run(arguments: &ReportArguments) -> Result<u8> {
         expectations: Vec::new(),
         expectations_left_out: Vec::new(),
     };
-    print(&input, arguments)?;
+    print(&AnyReport::Transfers(Box::new(input)), arguments)?;
     eprintln!("the run over time: {}", written.display());
     Ok(0)
 }
 
-fn print(input: &ReportInput, arguments: &ReportArguments) -> Result<()> {
+fn print(report: &AnyReport, arguments: &ReportArguments) -> Result<()> {
     output::print(&if arguments.output.json {
-        quiclab_report::render_json(input)
+        report.json()
     } else if arguments.markdown {
-        quiclab_report::render_markdown_brief(input)
+        report.markdown_brief()
     } else {
-        quiclab_report::render_terminal(input, output::terminal_width())
+        report.terminal(output::terminal_width())
     })
 }
 
@@ -93,21 +109,4 @@ fn write_figures(into: &Path, figures: &[(String, String)]) -> Result<()> {
     }
     eprintln!("{} figures: {}", figures.len(), into.display());
     Ok(())
-}
-
-fn report_scenario(arguments: &ReportArguments) -> Result<u8> {
-    if arguments.markdown || arguments.figures.is_some() {
-        bail!(
-            "{}: found results of a scenario; --markdown and --figures work only for transfers between stacks",
-            arguments.folder.display()
-        );
-    }
-    let (input, page) = SimulatedResults::create(&arguments.folder)?.report()?;
-    if arguments.output.json {
-        output::print(&quiclab_report::render_scenario_json(&input))?;
-    } else {
-        output::print(&quiclab_report::render_scenario_terminal(&input, output::terminal_width()))?;
-        eprintln!("page with figures: {}", page.display());
-    }
-    Ok(0)
 }

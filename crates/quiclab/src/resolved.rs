@@ -6,7 +6,11 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_experiment::run::{Run, Versions};
+use quiclab_experiment::{
+    AnyRun,
+    run::{Run, Versions},
+    scenario::ScenarioRun,
+};
 use quiclab_testbed::testbed::TESTBED_VERSION;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -15,6 +19,8 @@ use crate::run::read_text;
 
 /// Where the testbed's name stands, beside the keys of the run.
 const TESTBED: &str = "testbed";
+/// Where the kind of the run stands, beside them; without it, the run is a transfer.
+const KIND: &str = "kind";
 /// How to get such a file.
 const HINT: &str =
     "hint: quiclab run FILE --dry-run --json prints the resolved runs of an experiment; jq '.[0]' takes the first";
@@ -23,7 +29,7 @@ const HINT: &str =
 #[derive(Debug)]
 pub struct ResolvedRun {
     /// The run.
-    pub run: Run,
+    pub run: AnyRun,
     /// Name of the testbed; `None` where the file names none.
     pub testbed: Option<String>,
 }
@@ -54,10 +60,23 @@ impl ResolvedRun {
             Value::Array(runs) => bail!("{name}: found a list of {} runs, expected a single run\n{HINT}", runs.len()),
             _ => bail!("{name}: found no table, expected a resolved run\n{HINT}"),
         };
+        let kind = match keys.remove(KIND) {
+            None => AnyRun::TRANSFER.to_owned(),
+            Some(Value::String(kind)) if [AnyRun::TRANSFER, AnyRun::MODELS].contains(&kind.as_str()) => kind,
+            Some(other) => {
+                bail!("{name}: {KIND}: found {other}, expected {:?} or {:?}", AnyRun::TRANSFER, AnyRun::MODELS)
+            }
+        };
+        let run = |place: &str, value: Value| -> Result<AnyRun> {
+            if kind == AnyRun::MODELS {
+                return Ok(read_value::<ScenarioRun>(name, place, value)?.into());
+            }
+            Ok(read_value::<Run>(name, place, value)?.into())
+        };
         // As a record has it.
-        if let (Some(run), Some(versions)) = (keys.remove("run"), keys.remove("versions")) {
+        if let (Some(resolved), Some(versions)) = (keys.remove("run"), keys.remove("versions")) {
             let versions: Versions = read_value(name, "versions", versions)?;
-            return Ok(Self { run: read_value(name, "run", run)?, testbed: versions.get(TESTBED_VERSION).cloned() });
+            return Ok(Self { run: run("run", resolved)?, testbed: versions.get(TESTBED_VERSION).cloned() });
         }
         let testbed = match keys.remove(TESTBED) {
             None => None,
@@ -69,7 +88,7 @@ impl ResolvedRun {
                 "{name}: settings: missing, expected a run with every setting resolved, not an experiment file\n{HINT}"
             );
         }
-        Ok(Self { run: read_value(name, "", Value::Object(keys))?, testbed })
+        Ok(Self { run: run("", Value::Object(keys))?, testbed })
     }
 
     /// The run as JSON.
@@ -79,6 +98,7 @@ impl ResolvedRun {
     pub fn to_json(&self) -> Result<Value> {
         let mut keys = Map::new();
         keys.extend(self.testbed.clone().map(|name| (TESTBED.to_owned(), name.into())));
+        keys.insert(KIND.to_owned(), self.run.kind().into());
         if let Value::Object(run) = serde_json::to_value(&self.run)? {
             keys.extend(run);
         }
@@ -108,7 +128,34 @@ mod tests {
         let manifests = sources.into_iter().map(|(name, source)| (name, source.manifest)).collect();
         let text = "name = \"x\"\ntitle = \"x\"\nseed = 7\n[stack]\nname = \"ngtcp2\"\n[tap]\nsnaplen = \"full\"\n";
         let plan = Experiment::parse("x.toml", text, None).unwrap().plan(&manifests, &Overrides::default()).unwrap();
-        ResolvedRun { run: plan.runs[0].clone(), testbed: Some("sim".to_owned()) }
+        ResolvedRun { run: plan.runs[0].clone().into(), testbed: Some("sim".to_owned()) }
+    }
+
+    fn transfer(run: &AnyRun) -> Run {
+        let AnyRun::Transfer(run) = run else { panic!("a run of models") };
+        (**run).clone()
+    }
+
+    #[test]
+    fn a_run_of_models_is_the_same_after_json_and_toml() {
+        let text =
+            "name = \"x\"\ntitle = \"x\"\n[flows.a]\ncount = 2\narrivals = [[\"1 s\", 10]]\n[flows.b]\necn = true\n";
+        let plan = quiclab_experiment::scenario::Scenario::parse("x.toml", text, None);
+        let run: AnyRun = plan.unwrap().plan(&Overrides::default()).unwrap().runs.remove(0).into();
+        let json = ResolvedRun { run: run.clone(), testbed: Some("sim".to_owned()) }.to_json().unwrap();
+        for text in [json.to_string(), toml::to_string(&json).unwrap()] {
+            let back = ResolvedRun::parse("x", &text).unwrap_or_else(|error| panic!("{error:#}\n{text}"));
+            assert_eq!(back.run, run);
+        }
+        let wrong = json.to_string().replace("\"hops\":1", "\"hops\":\"two\"");
+        assert!(error(&wrong).contains("settings.bottleneck.hops"), "{}", error(&wrong));
+        let unknown = json.to_string().replace("\"scenario\",\"experiment\"", "\"parade\",\"experiment\"");
+        let unknown = unknown.replace("\"kind\":\"scenario\"", "\"kind\":\"parade\"");
+        assert!(
+            error(&unknown).contains("kind: found \"parade\", expected \"transfer\" or \"scenario\""),
+            "{}",
+            error(&unknown)
+        );
     }
 
     fn error(text: &str) -> String {
@@ -121,7 +168,7 @@ mod tests {
         let json = resolved.to_json().unwrap();
         let toml = toml::to_string(&json).unwrap();
         let record = format!("id = \"x\"\n[versions]\ntestbed = \"sim\"\n[run]\n{}", {
-            let table: toml::Table = toml::from_str(&resolved.run.to_toml()).unwrap();
+            let table: toml::Table = toml::from_str(&transfer(&resolved.run).to_toml()).unwrap();
             toml::to_string(&toml::Table::from_iter([("run".to_owned(), toml::Value::Table(table))]))
                 .unwrap()
                 .replacen("[run]\n", "", 1)
@@ -129,8 +176,8 @@ mod tests {
         for text in [json.to_string(), toml, record] {
             let back = ResolvedRun::parse("x", &text).unwrap_or_else(|error| panic!("{error:#}\n{text}"));
             assert_eq!(back.testbed.as_deref(), Some("sim"));
-            let without_label = Run { label: String::new(), ..resolved.run.clone() };
-            assert_eq!(back.run, without_label);
+            let without_label = Run { label: String::new(), ..transfer(&resolved.run) };
+            assert_eq!(back.run, without_label.into());
             assert_eq!(back.run.id(&Versions::new()), resolved.run.id(&Versions::new()));
         }
     }
@@ -145,7 +192,7 @@ mod tests {
         let path = |json: &mut Value| json["settings"]["path"].as_object_mut().unwrap().clone();
         assert!(!path(&mut resolved().to_json().unwrap()).is_empty());
         let unknown = with(&|json| json["settings"]["workload"]["sise"] = "1 MiB".into());
-        for part in ["run.json: settings: workload.sise", "did you mean workload.size?", "--dry-run --json"] {
+        for part in ["run.json: settings", "workload.sise", "did you mean workload.size?", "--dry-run --json"] {
             assert!(unknown.contains(part), "{unknown}");
         }
         let missing = with(&|json| drop(json.as_object_mut().unwrap().remove("seed")));

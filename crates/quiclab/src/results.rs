@@ -9,19 +9,26 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_experiment::{Expectation, Plan, Published, id_of_folder, run::Settings};
-use quiclab_record::{
-    Record, RecordError, Records, RunFile, TapRole, congestion_windows,
-    layout::{FAILURE_FILE, RUN_FILE, SENDER_TAP},
+use quiclab_experiment::{
+    AnyRun, Expectation, Published, id_of_folder,
+    run::{Settings, Versions},
+    scenario::FigureSpec,
 };
-use quiclab_report::{FailureRow, ReportInput, RunRow};
+use quiclab_record::{
+    AnyRecord, Measured, Record, RecordError, Records, RunFile, TapRole, congestion_windows,
+    layout::{FAILURE_FILE, SENDER_TAP},
+};
+use quiclab_report::{AnyReport, FailureRow, ReportInput, RunRow, ScenarioReport};
 use quiclab_testbed::lock::{RecordLock, remove_leftovers};
 use quiclab_wire::{Capture, CaptureReader, Segment};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    folder, run_page,
+    folder,
+    models::{no_longer_read, row},
+    planned::Planned,
+    run_page,
     runs_table::{self, TableRow},
 };
 
@@ -32,13 +39,16 @@ const MOST_RUN_PAGES: usize = 24;
 /// What the records belong to.
 const INDEX_FILE: &str = "experiment.json";
 /// Version of the index.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// What the report says besides the records.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Index {
     schema: u32,
+    /// Kind of the runs, as in their `run.toml`. Indices of schema 1 were of transfers.
+    #[serde(default = "transfer")]
+    kind: String,
     experiment: String,
     title: String,
     source: Option<String>,
@@ -52,6 +62,9 @@ pub struct Index {
     /// Whether senders are ranked.
     #[serde(default)]
     ranking: bool,
+    /// The pictures that the file asks for.
+    #[serde(default)]
+    figures: Vec<FigureSpec>,
     /// Names of the plan's records, in its order.
     records: Vec<String>,
     /// Stacks whose runs were skipped because they could not be built, and why.
@@ -67,46 +80,83 @@ pub struct Results {
     pub records: Records,
 }
 
+/// What was read of a folder.
+struct Read {
+    /// The runs that have a record, in the order of the plan.
+    runs: Vec<ReadRun>,
+    report: AnyReport,
+}
+
+/// A run that has a record.
+struct ReadRun {
+    name: String,
+    run: AnyRun,
+    versions: Versions,
+    measured: Measured,
+}
+
 /// Where the report was written.
 #[derive(Debug)]
 pub struct Written {
     /// What it was made of.
-    pub input: ReportInput,
+    pub input: AnyReport,
     /// The page.
     pub page: PathBuf,
 }
 
 impl Index {
     /// The index of a plan whose records have these names, without the runs of stacks that are missing.
-    pub fn new(plan: &Plan, command: String, records: Vec<String>, missing_stacks: BTreeMap<String, String>) -> Self {
-        let all: Vec<_> = plan.runs.iter().filter(|run| run.repetition == 1).map(|run| &run.settings).collect();
-        let has_runs = |expectation: &Expectation| {
-            let mut subjects = expectation.subjects(&all).into_iter();
-            subjects.any(|subject| subject.with.is_none_or(|with| !with.is_empty()))
-        };
-        let (expectations, expectations_left_out) = plan.expectations.iter().cloned().partition(has_runs);
+    pub fn new(
+        plan: &Planned,
+        command: String,
+        records: Vec<String>,
+        missing_stacks: BTreeMap<String, String>,
+    ) -> Self {
         Self {
             schema: SCHEMA,
+            kind: plan.kind.to_owned(),
             experiment: plan.experiment.clone(),
             title: plan.title.clone(),
             source: plan.source.clone(),
             command,
             published: plan.published.clone(),
-            expectations,
-            expectations_left_out,
+            expectations: plan.expectations.clone(),
+            expectations_left_out: plan.expectations_left_out.clone(),
             ranking: plan.ranking,
+            figures: plan.figures.clone(),
             records,
             missing_stacks,
         }
     }
+
+    /// The index of a folder.
+    fn read(folder: &Path) -> Result<Self> {
+        let path = folder.join(INDEX_FILE);
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let index: Self = serde_json::from_str(&text)
+            .with_context(|| format!("{}\nhint: quiclab run FILE --out DIR writes it again", path.display()))?;
+        if index.schema > SCHEMA {
+            bail!(
+                "{}: found schema {}, expected at most {SCHEMA}\nhint: use a newer version of quiclab",
+                path.display(),
+                index.schema
+            );
+        }
+        Ok(index)
+    }
+}
+
+fn transfer() -> String {
+    AnyRun::TRANSFER.to_owned()
 }
 
 impl Results {
     /// Opens a folder, which is made if it is not there.
     ///
     /// # Errors
-    /// Where it cannot be made.
+    /// Where it cannot be made, or has results of a layout that is no longer read.
     pub fn create(folder: &Path) -> Result<Self> {
+        no_longer_read(folder)?;
         Ok(Self { folder: folder.to_path_buf(), records: Records::open(folder)? })
     }
 
@@ -115,6 +165,7 @@ impl Results {
     /// # Errors
     /// Where there is none.
     pub fn open(folder: &Path) -> Result<Self> {
+        no_longer_read(folder)?;
         if !Self::are_in(folder) {
             bail!(
                 "{}: found no {INDEX_FILE}, expected a folder that quiclab run has filled\nhint: quiclab run FILE --out DIR",
@@ -185,25 +236,27 @@ impl Results {
     /// Where a record cannot be read or the report not written.
     pub fn report(&self) -> Result<Written> {
         let _lock = self.lock()?;
-        let input = self.report_input()?;
-        folder::write(&self.folder, "report.md", &quiclab_report::render_markdown(&input))?;
-        folder::write(&self.folder, "report.json", &quiclab_report::render_json(&input))?;
-        self.write_table(&input)?;
-        let pages = self.write_run_pages(&input)?;
-        let html = quiclab_report::render_html_with_pages(&input, &pages);
-        let page = folder::write(&self.folder, "report.html", &html)?;
-        Ok(Written { input, page })
+        let read = self.read(true)?;
+        folder::write(&self.folder, "report.md", &read.report.markdown())?;
+        folder::write(&self.folder, "report.json", &read.report.json())?;
+        self.write_table(&read)?;
+        let pages = match &read.report {
+            AnyReport::Transfers(input) => self.write_run_pages(input)?,
+            AnyReport::Models(_) => BTreeMap::new(),
+        };
+        let page = folder::write(&self.folder, "report.html", &read.report.html(&pages))?;
+        Ok(Written { input: read.report, page })
     }
 
     /// Writes `runs.parquet`: the runs of the report, and those that failed as far as it is known what they were.
-    fn write_table(&self, input: &ReportInput) -> Result<()> {
-        let failed: Vec<_> =
-            input.failures.iter().filter_map(|row| Some((row, self.failed_run(&row.folder)?))).collect();
-        let measured = input.runs.iter().map(|row| TableRow {
-            record: &row.folder,
+    fn write_table(&self, read: &Read) -> Result<()> {
+        let failures = read.report.failures();
+        let failed: Vec<_> = failures.iter().filter_map(|row| Some((row, self.failed_run(&row.folder)?))).collect();
+        let measured = read.runs.iter().map(|row| TableRow {
+            record: &row.name,
             run: &row.run,
             versions: &row.versions,
-            outcome: Ok(&row.metrics),
+            outcome: Ok(&row.measured),
         });
         let failed = failed.iter().map(|(row, file)| TableRow {
             record: &row.folder,
@@ -215,9 +268,8 @@ impl Results {
     }
 
     /// What is known of a run that failed; `None` where it did not come so far that it left a `run.toml`.
-    fn failed_run(&self, name: &str) -> Option<RunFile> {
-        let text = fs::read_to_string(self.failures().join(name).join(RUN_FILE)).ok()?;
-        toml::from_str(&text).ok()
+    fn failed_run(&self, name: &str) -> Option<RunFile<AnyRun>> {
+        RunFile::read_any(&self.failures().join(name)).ok()
     }
 
     /// Writes a page for the first run of each group, up to a number; gives where they are, by name of the record.
@@ -225,7 +277,7 @@ impl Results {
         let pictured: Vec<_> = input.runs.iter().filter(|run| run.packets.is_some()).take(MOST_RUN_PAGES).collect();
         let folder = self.folder.join(run_page::PAGES_FOLDER);
         let written = pictured.into_par_iter().map(|run| {
-            let Some(page) = run_page::read(&self.records.load(&run.folder)?)? else { return Ok(None) };
+            let Some(page) = run_page::read(&Record::load(&self.folder.join(&run.folder))?)? else { return Ok(None) };
             let name = format!("{}.html", run.folder);
             run_page::write(&page, &folder, &name)?;
             Ok(Some((run.folder.clone(), format!("{}/{name}", run_page::PAGES_FOLDER))))
@@ -233,49 +285,92 @@ impl Results {
         Ok(written.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
     }
 
-    /// What a report is made of.
+    /// What a report is made of, without what only pictures need, for which captures and logs are read.
     ///
     /// # Errors
     /// Where the index or a record cannot be read.
-    pub fn report_input(&self) -> Result<ReportInput> {
-        self.input(true)
+    pub fn measured(&self) -> Result<AnyReport> {
+        Ok(self.read(false)?.report)
     }
 
-    /// The same without what only pictures need, for which captures and logs are read.
+    /// The same of transfers between stacks. `verb` is for the message.
     ///
     /// # Errors
-    /// As [`Results::report_input`].
-    pub fn measured(&self) -> Result<ReportInput> {
-        self.input(false)
+    /// As [`Results::measured`], and where the runs are of models.
+    pub fn measured_transfers(&self, verb: &str) -> Result<ReportInput> {
+        self.measured()?.into_transfers().with_context(|| {
+            format!(
+                "{}: found flows of models, expected transfers between stacks\n\
+                 hint: quiclab {verb} works on transfers only. quiclab diff compares two records of models; \
+                 an [[expect]] with \"with\" compares settings over repetitions",
+                self.folder.display()
+            )
+        })
     }
 
-    fn input(&self, with_pictures: bool) -> Result<ReportInput> {
-        let path = self.folder.join(INDEX_FILE);
-        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        let index: Index = serde_json::from_str(&text)
-            .with_context(|| format!("{}\nhint: quiclab run FILE --out DIR writes it again", path.display()))?;
-        let mut runs = Vec::new();
+    fn read(&self, with_pictures: bool) -> Result<Read> {
+        let index = Index::read(&self.folder)?;
         let mut failures: Vec<_> = index
             .missing_stacks
-            .into_iter()
-            .map(|(stack, why)| FailureRow { folder: stack, message: format!("skipped: it could not be built: {why}") })
+            .iter()
+            .map(|(stack, why)| FailureRow {
+                folder: stack.clone(),
+                message: format!("skipped: it could not be built: {why}"),
+            })
             .collect();
-        let mut pictured: Vec<Settings> = Vec::new();
         let by_id = self.records.by_id()?;
-        let (all, mut not_run) = (index.records.len(), 0);
-        for name in index.records {
-            let name = match id_of_folder(&name).and_then(|id| by_id.get(id)) {
-                Some(other) if !self.records.contains(&name) => other.clone(),
-                _ => name,
+        let mut there = Vec::new();
+        let mut not_run = 0;
+        for name in &index.records {
+            let name = match id_of_folder(name).and_then(|id| by_id.get(id)) {
+                Some(other) if !self.records.contains(name) => other.clone(),
+                _ => name.clone(),
             };
-            if !self.records.contains(&name) {
+            if self.records.contains(&name) {
+                there.push(name);
+            } else {
                 match self.failure(name) {
                     Some(failure) => failures.push(failure),
                     None => not_run += 1,
                 }
-                continue;
             }
-            let record = self.records.load(&name)?;
+        }
+        if not_run > 0 {
+            eprintln!(
+                "quiclab: {}: {not_run} of {} runs have no record and are not counted\nhint: the original command \
+                 performs the missing ones: {}",
+                self.folder.display(),
+                index.records.len(),
+                index.command
+            );
+        }
+        let records = there.par_iter().map(|name| self.records.load(name)).collect::<Result<Vec<_>, _>>()?;
+        let runs = there.iter().zip(&records).map(|(name, record)| ReadRun {
+            name: name.clone(),
+            run: record.run(),
+            versions: record.versions().clone(),
+            measured: record.measured(),
+        });
+        let runs: Vec<_> = runs.collect();
+        let report = if index.kind == AnyRun::MODELS {
+            AnyReport::Models(Box::new(self.report_of_models(index, records, failures)?))
+        } else {
+            AnyReport::Transfers(Box::new(self.report_of_transfers(index, records, failures, with_pictures)?))
+        };
+        Ok(Read { runs, report })
+    }
+
+    fn report_of_transfers(
+        &self,
+        index: Index,
+        records: Vec<AnyRecord>,
+        failures: Vec<FailureRow>,
+        with_pictures: bool,
+    ) -> Result<ReportInput> {
+        let mut pictured: Vec<Settings> = Vec::new();
+        let mut runs = Vec::new();
+        for record in records {
+            let AnyRecord::Transfer(record) = record else { return Err(self.other_kind(&record)) };
             let settings = &record.run.run.settings;
             let first = with_pictures && !pictured.contains(settings);
             let packets = if first { Some(sent(&record)?) } else { None };
@@ -284,21 +379,13 @@ impl Results {
                 pictured.push(settings.clone());
             }
             runs.push(RunRow {
-                folder: name,
+                folder: name_of(&record.folder),
                 run: record.run.run,
                 versions: record.run.versions,
                 metrics: record.metrics,
                 packets,
                 congestion_window,
             });
-        }
-        if not_run > 0 {
-            eprintln!(
-                "quiclab: {}: {not_run} of {all} runs have no record and are not counted\nhint: the original command \
-                 performs the missing ones: {}",
-                self.folder.display(),
-                index.command
-            );
         }
         Ok(ReportInput {
             experiment: index.experiment,
@@ -314,6 +401,40 @@ impl Results {
         })
     }
 
+    fn report_of_models(
+        &self,
+        index: Index,
+        records: Vec<AnyRecord>,
+        failures: Vec<FailureRow>,
+    ) -> Result<ScenarioReport> {
+        let mut simulators = BTreeSet::new();
+        let mut runs = Vec::new();
+        for record in records {
+            let AnyRecord::Models(record) = record else { return Err(self.other_kind(&record)) };
+            simulators.extend(record.run.versions.get("simulator").cloned());
+            runs.push(row(*record));
+        }
+        Ok(ScenarioReport {
+            experiment: index.experiment,
+            title: index.title,
+            source: index.source,
+            command: index.command,
+            simulator: simulators.into_iter().collect::<Vec<_>>().join(", "),
+            runs,
+            failures,
+            expectations: index.expectations,
+            figures: index.figures,
+        })
+    }
+
+    fn other_kind(&self, record: &AnyRecord) -> anyhow::Error {
+        anyhow::anyhow!(
+            "{}: found a record of a {}, expected what {INDEX_FILE} says\nhint: quiclab run FILE --out DIR writes {INDEX_FILE} again",
+            record.folder().display(),
+            record.run().kind()
+        )
+    }
+
     /// `None` for a run that was not tried yet.
     fn failure(&self, name: String) -> Option<FailureRow> {
         let message = fs::read_to_string(self.failures().join(&name).join(FAILURE_FILE)).ok()?;
@@ -321,6 +442,11 @@ impl Results {
     }
 }
 
+fn name_of(folder: &Path) -> String {
+    folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The server's packets at the sender's tap: nanoseconds since the first one, and bytes so far.
 fn sent(record: &Record) -> Result<Vec<(u64, u64)>> {
     let tap = record.observed.interface_of(TapRole::Sender).unwrap_or(SENDER_TAP);
     sent_by_server(&record.capture(), tap, record.observed.server_port)

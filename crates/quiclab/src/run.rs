@@ -2,48 +2,52 @@
 
 mod folder;
 mod supply;
-mod words;
+pub mod words;
 
 use std::{
     cell::OnceCell,
     fs,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_experiment::{Experiment, Overrides, Plan, scenario::is_scenario};
+use quiclab_experiment::{AnyRun, Experiment, Overrides, Plan, scenario::is_scenario};
 use quiclab_metrics::Metrics;
-use quiclab_report::metric_names;
+use quiclab_report::{AnyReport, metric_names};
 use quiclab_testbed::{
-    laboratory::Laboratory, perform::Interrupted, sim::testbed::NAME as SIMULATOR, testbed::default_testbed,
+    laboratory::Laboratory,
+    perform::Interrupted,
+    sim::testbed::NAME as SIMULATOR,
+    testbed::{default_testbed, refusal, testbed},
 };
 use serde_json::{Value, json};
 
 use crate::{
     cli::RunArguments,
-    laboratory, output, progress,
+    laboratory, output,
+    planned::Planned,
+    progress,
     resolved::ResolvedRun,
     results::{Index, Results},
+    runs_table::RUNS_FILE,
     schedule::{Done, perform_all, tell_goodput},
-    signals, simulate, traces,
+    signals, traces,
 };
 use folder::{command_line, results_folder};
 use supply::Supply;
-use words::{notes, scenario_in_words, transfers_in_words};
+use words::in_words;
 
 /// Exit statuses above this have other meanings.
 const MOST_FAILURES: usize = 99;
 
-/// A file and the runs it asks for.
-enum Planned<'a> {
-    /// Transfers between stacks, and where these are.
-    Transfers(Box<Plan>, &'a Laboratory),
-    /// Flows of models.
-    Scenario(Box<simulate::Planned>),
-}
+/// What a file asks for, and where it is run.
+type Planning<'a> = (Planned, &'a Laboratory);
 
 /// Runs experiments and reports on them. Returns the number of runs that failed, at most [`MOST_FAILURES`].
 ///
@@ -53,39 +57,22 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
     let files = experiment_files(&arguments.file)?;
     let texts = files.iter().map(|file| read_text(file)).collect::<Result<Vec<_>>>()?;
-    let opened = OnceCell::new();
-    // Models need no stacks.
-    let laboratory = || -> Result<&Laboratory> {
-        match opened.get() {
-            Some(laboratory) => Ok(laboratory),
-            None => {
-                let testbed = laboratory::named(arguments.testbed.as_deref())?;
-                let laboratory = laboratory::open_on(testbed, &arguments.stacks, stop.clone())?;
-                Ok(opened.get_or_init(|| laboratory))
-            }
-        }
-    };
+    let laboratories = Laboratories { arguments, stop: &stop, of_stacks: OnceCell::new(), of_models: OnceCell::new() };
     // All of them, before the first is run.
     let all = files.iter().zip(&texts);
-    let plans = all.map(|(file, text)| plan(file, text, arguments, laboratory)).collect::<Result<Vec<_>>>()?;
+    let plans = all.map(|(file, text)| plan(file, text, arguments, &laboratories)).collect::<Result<Vec<_>>>()?;
     if arguments.dry_run {
         return show_plans(&plans, arguments);
     }
     let mut failed = 0;
     let mut shown = Vec::new();
-    for (file, plan) in files.iter().zip(&plans) {
-        let (told, failures) = match plan {
-            Planned::Transfers(plan, laboratory) => {
-                let (results, done) = perform(file, plan, arguments, laboratory)?;
-                if stop.load(Ordering::Relaxed) {
-                    return Err(Interrupted::ByRequest.into());
-                }
-                (show(&results, &done, arguments)?, done.failed)
-            }
-            Planned::Scenario(planned) => perform_scenario(file, planned, arguments, &stop)?,
-        };
-        shown.extend(told);
-        failed += failures;
+    for (file, (planned, laboratory)) in files.iter().zip(&plans) {
+        let (results, done) = perform(file, planned, arguments, laboratory)?;
+        if stop.load(Ordering::Relaxed) {
+            return Err(Interrupted::ByRequest.into());
+        }
+        shown.extend(show(&results, &done, arguments)?);
+        failed += done.failed;
     }
     if let [only] = &shown[..]
         && files.len() == 1
@@ -97,26 +84,40 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
     Ok(failed.min(MOST_FAILURES) as u8)
 }
 
-/// Simulates a scenario and reports on it: its report as JSON, where that is wanted, and how many runs failed.
-fn perform_scenario(
-    file: &Path,
-    planned: &simulate::Planned,
-    arguments: &RunArguments,
-    stop: &AtomicBool,
-) -> Result<(Option<Value>, usize)> {
-    let folder = results_folder(&planned.scenario.name, &[], "", arguments);
-    let (results, performed, failed) =
-        simulate::perform(planned, &folder, command_line(file, arguments), workers(arguments), stop)?;
-    let (input, page) = results.report()?;
-    let mut told = None;
-    if arguments.output.json {
-        let report: Value = serde_json::from_str(&quiclab_report::render_scenario_json(&input))?;
-        told = Some(json!({ "report": report, "performed": performed }));
-    } else {
-        output::print(&quiclab_report::render_scenario_terminal(&input, output::terminal_width()))?;
+/// Testbeds with what they run, opened when the first file needs them.
+struct Laboratories<'a> {
+    arguments: &'a RunArguments,
+    stop: &'a Arc<AtomicBool>,
+    of_stacks: OnceCell<Laboratory>,
+    of_models: OnceCell<Laboratory>,
+}
+
+impl Laboratories<'_> {
+    /// For transfers between stacks.
+    fn of_stacks(&self) -> Result<&Laboratory> {
+        opened(&self.of_stacks, || {
+            let testbed = laboratory::named(self.arguments.testbed.as_deref())?;
+            laboratory::open_on(testbed, &self.arguments.stacks, self.stop.clone())
+        })
     }
-    tell_end(&page, failed);
-    Ok((told, failed))
+
+    /// For flows of models, which need no stacks and run in the simulator.
+    fn of_models(&self) -> Result<&Laboratory> {
+        opened(&self.of_models, || {
+            let testbed = testbed(self.arguments.testbed.as_deref().unwrap_or(SIMULATOR))?;
+            Laboratory::without_stacks(testbed, self.stop.clone(), progress::say)
+        })
+    }
+}
+
+fn opened(cell: &OnceCell<Laboratory>, open: impl FnOnce() -> Result<Laboratory>) -> Result<&Laboratory> {
+    match cell.get() {
+        Some(laboratory) => Ok(laboratory),
+        None => {
+            let laboratory = open()?;
+            Ok(cell.get_or_init(|| laboratory))
+        }
+    }
 }
 
 /// The experiment file that was named, or all in the folder that was, in order of name.
@@ -138,11 +139,18 @@ fn experiment_files(path: &Path) -> Result<Vec<PathBuf>> {
 ///
 /// # Errors
 /// A missing program, an interruption.
-pub fn perform(file: &Path, plan: &Plan, arguments: &RunArguments, laboratory: &Laboratory) -> Result<(Results, Done)> {
+pub fn perform(
+    file: &Path,
+    plan: &Planned,
+    arguments: &RunArguments,
+    laboratory: &Laboratory,
+) -> Result<(Results, Done)> {
     let testbed = laboratory.testbed.name();
-    let suffix = if testbed == default_testbed().name() { String::new() } else { format!("-{testbed}") };
+    // Models run on one testbed only, so that its name says nothing.
+    let is_usual = testbed == default_testbed().name() || plan.kind == AnyRun::MODELS;
+    let suffix = if is_usual { String::new() } else { format!("-{testbed}") };
     let folder = results_folder(&plan.experiment, &plan.substituted, &suffix, arguments);
-    for note in notes(plan, arguments) {
+    for note in &plan.notes {
         eprintln!("quiclab: {}: {note}", plan.experiment);
     }
     let results = Results::create(&folder)?;
@@ -169,15 +177,23 @@ pub fn perform(file: &Path, plan: &Plan, arguments: &RunArguments, laboratory: &
 fn show(results: &Results, done: &Done, arguments: &RunArguments) -> Result<Option<Value>> {
     let written = results.report()?;
     if arguments.parquet {
-        let names: Vec<_> = written.input.runs.iter().map(|run| run.folder.clone()).collect();
-        traces::write(results.records.folder(), &names)?;
+        match &written.input {
+            AnyReport::Transfers(input) => {
+                let names: Vec<_> = input.runs.iter().map(|run| run.folder.clone()).collect();
+                traces::write(results.records.folder(), &names)?;
+            }
+            AnyReport::Models(_) => eprintln!(
+                "quiclab: --parquet: {} has flows of models, which have no packets to write; {RUNS_FILE} has its runs",
+                written.input.experiment()
+            ),
+        }
     }
     let mut told = None;
     if arguments.output.json {
-        let report: Value = serde_json::from_str(&quiclab_report::render_json(&written.input))?;
+        let report: Value = serde_json::from_str(&written.input.json())?;
         told = Some(json!({ "report": report, "performed": done.performed }));
     } else {
-        output::print(&quiclab_report::render_terminal(&written.input, output::terminal_width()))?;
+        output::print(&written.input.terminal(output::terminal_width()))?;
     }
     tell_end(&written.page, done.failed);
     Ok(told)
@@ -194,25 +210,19 @@ fn tell_end(page: &Path, failed: usize) {
 ///
 /// # Errors
 /// What is wrong with the file, or a testbed that cannot run it.
-fn plan<'a>(
-    file: &Path,
-    text: &str,
-    arguments: &RunArguments,
-    laboratory: impl Fn() -> Result<&'a Laboratory>,
-) -> Result<Planned<'a>> {
+fn plan<'a>(file: &Path, text: &str, arguments: &RunArguments, laboratories: &'a Laboratories) -> Result<Planning<'a>> {
     let name = file.display().to_string();
     if !is_scenario(text) {
-        let laboratory = laboratory()?;
+        let laboratory = laboratories.of_stacks()?;
         let plan = plan_transfers(&name, text, arguments, laboratory)?;
-        return Ok(Planned::Transfers(Box::new(plan), laboratory));
+        return Ok((Planned::of_transfers(&plan, arguments), laboratory));
     }
-    if let Some(other) = arguments.testbed.as_deref().filter(|name| *name != SIMULATOR) {
-        bail!(
-            "{name}: found a scenario file with --testbed {other}, expected --testbed {SIMULATOR}\n\
-             hint: a file with [workload] and [stack] instead of [flows] runs real stacks"
-        );
+    let laboratory = laboratories.of_models()?;
+    let planned = Planned::of_models(&name, text, arguments.profile.as_deref(), &overrides(arguments))?;
+    if let Some(message) = planned.runs.iter().find_map(|run| refusal(&*laboratory.testbed, run)) {
+        bail!("{name}: {message}");
     }
-    Ok(Planned::Scenario(Box::new(simulate::plan(&name, text, arguments.profile.as_deref(), &overrides(arguments))?)))
+    Ok((planned, laboratory))
 }
 
 /// What the command line changes, apart from stacks.
@@ -285,30 +295,19 @@ fn workers(arguments: &RunArguments) -> usize {
     arguments.jobs.map_or_else(cores, usize::from)
 }
 
-fn show_plans(plans: &[Planned], arguments: &RunArguments) -> Result<u8> {
+fn show_plans(plans: &[Planning], arguments: &RunArguments) -> Result<u8> {
     if arguments.output.json {
-        let mut runs = Vec::new();
-        for plan in plans {
-            match plan {
-                Planned::Transfers(plan, laboratory) => runs.extend(plan.runs.iter().map(|run| {
-                    let testbed = Some(laboratory.testbed.name().to_owned());
-                    ResolvedRun { run: run.clone(), testbed }.to_json()
-                })),
-                Planned::Scenario(planned) => {
-                    runs.extend(planned.plan.runs.iter().map(|run| Ok(serde_json::to_value(run)?)));
-                }
-            }
-        }
-        let runs = runs.into_iter().collect::<Result<Vec<Value>>>()?;
+        let all = plans.iter().flat_map(|(planned, laboratory)| planned.runs.iter().map(move |run| (run, laboratory)));
+        let runs = all.map(|(run, laboratory)| {
+            let testbed = Some(laboratory.testbed.name().to_owned());
+            ResolvedRun { run: run.clone(), testbed }.to_json()
+        });
+        let runs = runs.collect::<Result<Vec<Value>>>()?;
         output::print(&(serde_json::to_string_pretty(&runs)? + "\n"))?;
         return Ok(0);
     }
-    for plan in plans {
-        let text = match plan {
-            Planned::Transfers(plan, _) => transfers_in_words(plan, arguments),
-            Planned::Scenario(planned) => scenario_in_words(planned, arguments),
-        };
-        output::print(&text)?;
+    for (planned, _) in plans {
+        output::print(&in_words(planned, arguments))?;
     }
     Ok(0)
 }

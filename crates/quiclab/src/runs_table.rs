@@ -1,14 +1,14 @@
 //! `runs.parquet`: a row for each run of a folder, with every setting and every metric.
 
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use anyhow::Result;
-use quiclab_experiment::{
-    id_of_folder,
-    run::{Run, Versions},
-    setting_list,
-};
-use quiclab_metrics::{Metrics, RunMetrics};
+use quiclab_experiment::{AnyRun, id_of_folder, run::Versions};
+use quiclab_metrics::{Metrics, Withheld};
+use quiclab_record::{Measured, ModelsMetrics};
 use quiclab_trace::{RunColumn, write_runs};
 use quiclab_units::{ByteCount, Duration, Rate};
 use serde_json::Value;
@@ -21,11 +21,11 @@ pub struct TableRow<'a> {
     /// Name of the record; of a failed run, the name that it would have had.
     pub record: &'a str,
     /// The run.
-    pub run: &'a Run,
+    pub run: &'a AnyRun,
     /// What it was made with.
     pub versions: &'a Versions,
     /// Its metrics, or why it failed.
-    pub outcome: Result<&'a RunMetrics, &'a str>,
+    pub outcome: Result<&'a Measured, &'a str>,
 }
 
 /// Writes the table.
@@ -42,13 +42,23 @@ fn columns(rows: &[TableRow]) -> Vec<(String, RunColumn)> {
         let texts = rows.iter().map(|row| row.versions.get(version).cloned()).collect();
         columns.push((format!("versions.{version}"), RunColumn::Texts(texts)));
     }
-    let settings: Vec<_> = rows.iter().map(|row| setting_list(&row.run.settings)).collect();
-    for (place, (key, _)) in settings.first().into_iter().flatten().enumerate() {
-        let texts: Vec<_> = settings.iter().map(|settings| settings[place].1.clone()).collect();
+    let settings: Vec<_> = rows.iter().map(|row| row.run.setting_list()).collect();
+    let texts: Vec<BTreeMap<_, _>> = settings
+        .iter()
+        .map(|settings| settings.iter().map(|(key, text)| (key.as_str(), text.as_ref())).collect())
+        .collect();
+    for key in in_order(&settings) {
+        let texts = texts.iter().map(|texts| texts.get(key).copied().flatten().cloned()).collect();
         columns.extend(setting(key, texts));
     }
     columns.extend(metrics(rows));
     columns
+}
+
+/// The keys of all rows, each once: those of the first row in its order, and what others have besides.
+fn in_order(settings: &[Vec<(String, Option<String>)>]) -> Vec<&str> {
+    let mut seen = BTreeSet::new();
+    settings.iter().flatten().map(|(key, _)| key.as_str()).filter(|key| seen.insert(*key)).collect()
 }
 
 /// Which runs they are, and what came of them.
@@ -57,19 +67,24 @@ fn about(rows: &[TableRow]) -> Vec<(String, RunColumn)> {
     let wholes = |value: &dyn Fn(&TableRow) -> Option<u64>| {
         RunColumn::Wholes(rows.iter().map(|row| value(row).and_then(|value| i64::try_from(value).ok())).collect())
     };
-    let measured = |row: &TableRow| row.outcome.ok().cloned();
     let columns = [
         ("record", texts(&|row| Some(row.record.to_owned()))),
         ("id", texts(&|row| Some(id_of(row)))),
-        ("experiment", texts(&|row| Some(row.run.experiment.clone()))),
+        ("experiment", texts(&|row| Some(row.run.experiment().to_owned()))),
         ("testbed", texts(&|row| row.versions.get("testbed").cloned())),
-        ("repetition", wholes(&|row| Some(u64::from(row.run.repetition)))),
-        ("seed", wholes(&|row| Some(row.run.seed))),
-        ("start_shift_ns", wholes(&|row| Some(row.run.start_shift.as_nanos()))),
+        ("repetition", wholes(&|row| Some(u64::from(row.run.repetition())))),
+        ("seed", wholes(&|row| Some(row.run.seed()))),
+        (
+            "start_shift_ns",
+            wholes(&|row| match row.run {
+                AnyRun::Transfer(run) => Some(run.start_shift.as_nanos()),
+                AnyRun::Models(_) => None,
+            }),
+        ),
         ("failure", texts(&|row| row.outcome.err().map(str::to_owned))),
-        ("warnings", wholes(&|row| measured(row).map(|measured| measured.warnings.len() as u64))),
-        ("warning_codes", texts(&|row| measured(row).map(|measured| warning_codes(&measured)))),
-        ("withheld", texts(&|row| measured(row).map(|measured| withheld(&measured)))),
+        ("warnings", wholes(&|row| row.outcome.ok().map(|measured| measured.warnings().len() as u64))),
+        ("warning_codes", texts(&|row| row.outcome.ok().map(warning_codes))),
+        ("withheld", texts(&|row| row.outcome.ok().map(withheld))),
     ];
     columns.into_iter().map(|(name, column)| (name.to_owned(), column)).collect()
 }
@@ -79,9 +94,9 @@ fn id_of(row: &TableRow) -> String {
 }
 
 /// Each once, in order, with commas between.
-fn warning_codes(measured: &RunMetrics) -> String {
+fn warning_codes(measured: &Measured) -> String {
     measured
-        .warnings
+        .warnings()
         .iter()
         .map(|warning| warning.code.as_str())
         .collect::<BTreeSet<_>>()
@@ -91,8 +106,12 @@ fn warning_codes(measured: &RunMetrics) -> String {
 }
 
 /// `metric, metric: reason`, with semicolons between.
-fn withheld(measured: &RunMetrics) -> String {
-    let told = measured.withheld.iter().map(|withheld| format!("{}: {}", withheld.metrics.join(", "), withheld.reason));
+fn withheld(measured: &Measured) -> String {
+    let all: &[Withheld] = match measured {
+        Measured::Transfer(measured) => &measured.withheld,
+        Measured::Models(measured) => &measured.withheld,
+    };
+    let told = all.iter().map(|withheld| format!("{}: {}", withheld.metrics.join(", "), withheld.reason));
     told.collect::<Vec<_>>().join("; ")
 }
 
@@ -130,8 +149,11 @@ fn setting(key: &str, texts: Vec<Option<String>>) -> Vec<(String, RunColumn)> {
 
 /// Every metric under its own name, which says the unit.
 fn metrics(rows: &[TableRow]) -> Vec<(String, RunColumn)> {
+    if rows.iter().any(|row| matches!(row.run, AnyRun::Models(_))) {
+        return metrics_of_models(rows);
+    }
     let json = |metrics: &Metrics| serde_json::to_value(metrics).unwrap_or_default();
-    let measured: Vec<_> = rows.iter().map(|row| row.outcome.ok().map(|measured| json(&measured.metrics))).collect();
+    let measured: Vec<_> = rows.iter().map(|row| Some(json(&row.outcome.ok()?.of_transfer()?.metrics))).collect();
     let Value::Object(names) = json(&Metrics::default()) else { return Vec::new() };
     let value = |row: &Option<Value>, name: &str| row.as_ref()?.get(name).cloned();
     let column = |name: &str| {
@@ -144,6 +166,25 @@ fn metrics(rows: &[TableRow]) -> Vec<(String, RunColumn)> {
         }
     };
     names.keys().map(|name| (name.clone(), column(name))).collect()
+}
+
+/// The number of events, and every metric that a run of models has.
+fn metrics_of_models(rows: &[TableRow]) -> Vec<(String, RunColumn)> {
+    let measured: Vec<_> = rows
+        .iter()
+        .map(|row| match row.outcome {
+            Ok(Measured::Models(measured)) => Some(measured),
+            _ => None,
+        })
+        .collect();
+    let events = |measured: &Option<&Box<ModelsMetrics>>| i64::try_from((*measured)?.events).ok();
+    let names: BTreeSet<_> = measured.iter().flatten().flat_map(|measured| measured.metrics.keys()).collect();
+    let metric = |name: &String| {
+        let value = |measured: &Option<&Box<ModelsMetrics>>| measured.as_ref()?.metrics.get(name).copied().flatten();
+        (name.clone(), RunColumn::Numbers(measured.iter().map(value).collect()))
+    };
+    let events = ("events".to_owned(), RunColumn::Wholes(measured.iter().map(events).collect()));
+    [events].into_iter().chain(names.into_iter().map(metric)).collect()
 }
 
 /// True for a metric that counts something: it takes no fraction.
@@ -191,21 +232,22 @@ mod tests {
 
     #[test]
     fn withheld_metrics_are_told_with_their_reason() {
-        let mut measured: RunMetrics = serde_json::from_value(serde_json::json!({
+        let mut measured: quiclab_metrics::RunMetrics = serde_json::from_value(serde_json::json!({
             "schema": quiclab_metrics::SCHEMA,
             "metrics": Metrics::default(),
             "distributions": quiclab_metrics::Distributions::default(),
             "warnings": [],
         }))
         .unwrap();
-        assert_eq!((withheld(&measured), warning_codes(&measured)), (String::new(), String::new()));
+        let row = |metrics: &quiclab_metrics::RunMetrics| Measured::Transfer(Box::new(metrics.clone()));
+        assert_eq!((withheld(&row(&measured)), warning_codes(&row(&measured))), (String::new(), String::new()));
         measured.withheld = [("no keys", ["stream_bytes", "packets_lost"]), ("no second tap", ["a", "b"])]
             .map(|(reason, metrics)| quiclab_metrics::Withheld {
                 reason: reason.to_owned(),
                 metrics: metrics.map(str::to_owned).into(),
             })
             .into();
-        assert_eq!(withheld(&measured), "stream_bytes, packets_lost: no keys; a, b: no second tap");
+        assert_eq!(withheld(&row(&measured)), "stream_bytes, packets_lost: no keys; a, b: no second tap");
     }
 
     #[test]

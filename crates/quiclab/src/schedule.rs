@@ -1,32 +1,34 @@
 //! Performs many runs, some side by side. A run that fails does not stop the others.
 
+mod batch;
 mod queue;
 
 use std::{
     fs,
     path::Path,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     thread,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use anyhow::Result;
-use quiclab_experiment::run::Run;
-use quiclab_record::layout::FAILURE_FILE;
+use quiclab_experiment::AnyRun;
+use quiclab_record::{Measured, layout::FAILURE_FILE};
 use quiclab_testbed::{
-    laboratory::{Laboratory, Outcome, Target},
+    laboratory::{Attempted, Filled, Laboratory, Target},
     perform::{Host, PerformError, Performed},
 };
 use serde::Serialize;
 
 use crate::{progress::Progress, results::Results, signals};
+use batch::{Batch, LONGEST_WAIT};
 use queue::{Queue, Taken};
 
 /// A run to be performed, and the name of its record.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// The run.
-    pub run: Run,
+    pub run: AnyRun,
     /// Name of its record.
     pub name: String,
     /// The run in a few words.
@@ -72,25 +74,35 @@ pub fn perform_all<T>(
 ) -> Result<(Done, T)> {
     let queue = Queue::default();
     let progress = Progress::new(0, hosts.len());
-    let done = Mutex::new(Done::default());
-    let workers = &Workers { laboratory, results, tell, queue: &queue, progress: &progress, done: &done };
+    let (batch, done) = (Batch::default(), Mutex::new(Done::default()));
+    let workers =
+        &Workers { laboratory, results, tell, queue: &queue, batch: &batch, progress: &progress, done: &done };
     let fed = thread::scope(|scope| {
-        for host in hosts {
-            scope.spawn(move || {
-                while let Some(taken) = workers.queue.take(&host.stop) {
-                    if !workers.perform(taken, host) {
-                        return;
+        scope.spawn(|| {
+            while let Some(filled) = batch.next() {
+                workers.finish(filled);
+            }
+        });
+        // Even where a worker panics.
+        let _close = CloseBatch(&batch);
+        thread::scope(|scope| {
+            for host in hosts {
+                scope.spawn(move || {
+                    while let Some(taken) = workers.queue.take(&host.stop) {
+                        if !workers.perform(taken, host) {
+                            return;
+                        }
                     }
-                }
-            });
-        }
-        // However it ends, the workers must not wait for more.
-        let _close = Close(&queue);
-        let fed = feed(&Feed { queue: &queue, progress: &progress });
-        if fed.is_err() {
-            queue.clear();
-        }
-        fed
+                });
+            }
+            // However it ends, the workers must not wait for more.
+            let _close = Close(&queue);
+            let fed = feed(&Feed { queue: &queue, progress: &progress });
+            if fed.is_err() {
+                queue.clear();
+            }
+            fed
+        })
     });
     progress.finish();
     Ok((done.into_inner().unwrap_or_else(PoisonError::into_inner), fed?))
@@ -108,6 +120,11 @@ impl Feed<'_> {
         self.queue.push(place, job);
     }
 
+    /// The runs are many and short: progress shows how many are done, and failures, but no line for each.
+    pub fn be_brief(&self) {
+        self.progress.be_brief();
+    }
+
     /// Says how many jobs there will be in all.
     pub fn expect(&self, total: usize) {
         self.progress.expect(total);
@@ -122,12 +139,21 @@ impl Drop for Close<'_> {
     }
 }
 
+struct CloseBatch<'a>(&'a Batch);
+
+impl Drop for CloseBatch<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
 /// What all workers share.
 struct Workers<'a> {
     laboratory: &'a Laboratory,
     results: &'a Results,
     tell: Tell<'a>,
     queue: &'a Queue,
+    batch: &'a Batch,
     progress: &'a Progress,
     done: &'a Mutex<Done>,
 }
@@ -140,39 +166,81 @@ impl Workers<'_> {
         let target = Target { records: &self.results.records, name: &job.name, failures: &failures };
         self.progress.on_start(&job.label);
         let start = Instant::now();
-        let result = if *waits {
-            self.laboratory.perform(&job.run, target, host).map(Some)
-        } else {
-            self.laboratory.try_perform(&job.run, target, host)
-        };
-        let on_end = |what: &str| self.progress.on_end(&job.label, start.elapsed(), what);
-        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        match result {
-            Ok(Some(Outcome::Performed(performed))) => {
-                on_end(&format!("{} {}", (self.tell)(job, &performed), describe_cost(&performed)));
-                done.performed.push(cost(&job.name, &performed));
+        match self.laboratory.attempt(&job.run, target, host, *waits) {
+            // A short one waits for others, so that they reach the disk together.
+            Ok(Some(Attempted::Filled(filled))) => {
+                let together = if filled.elapsed() < LONGEST_WAIT {
+                    self.batch.add(taken.job, *filled)
+                } else {
+                    vec![(taken.job, *filled)]
+                };
+                self.finish(together);
             }
-            Ok(Some(Outcome::WasThere)) => on_end("performed by another process"),
+            Ok(Some(Attempted::WasThere)) => {
+                self.progress.on_end(&job.label, start.elapsed(), "performed by another process");
+            }
             Ok(None) => {
                 self.progress.on_put_back(&job.label);
                 self.queue.put_back(taken);
             }
             Err(PerformError::Testbed(error)) if signals::is_interruption(&error) => return false,
-            Err(error) => {
-                let kept = keep(&error, &failures.join(&job.name));
-                on_end(&format!("FAILED: {error}{kept}"));
-                done.failed += 1;
-            }
+            Err(error) => self.fail(job, start.elapsed(), &error),
         }
         true
+    }
+
+    /// Puts records in their places.
+    fn finish(&self, mut filled: Vec<(Job, Filled)>) {
+        let many = match filled.pop() {
+            None => return,
+            Some((job, one)) if filled.is_empty() => {
+                let elapsed = one.elapsed();
+                match one.finish() {
+                    Ok(performed) => self.succeed(&job, &performed),
+                    Err(error) => self.fail(&job, elapsed, &error.into()),
+                }
+                return;
+            }
+            Some(last) => {
+                filled.push(last);
+                filled
+            }
+        };
+        let (jobs, many): (Vec<_>, Vec<_>) = many.into_iter().unzip();
+        match Filled::finish_all(many) {
+            Ok(performed) => jobs.iter().zip(&performed).for_each(|(job, performed)| self.succeed(job, performed)),
+            Err(error) => {
+                let error = error.into();
+                jobs.iter().for_each(|job| self.fail(job, Duration::ZERO, &error));
+            }
+        }
+    }
+
+    fn succeed(&self, job: &Job, performed: &Performed) {
+        let what = format!("{} {}", (self.tell)(job, performed), describe_cost(performed));
+        self.progress.on_end(&job.label, performed.elapsed, &what);
+        self.done().performed.push(cost(&job.name, performed));
+    }
+
+    fn fail(&self, job: &Job, elapsed: Duration, error: &PerformError) {
+        let kept = keep(error, &self.results.failures().join(&job.name));
+        self.progress.on_failure(&job.label, elapsed, &format!("FAILED: {error}{kept}"));
+        self.done().failed += 1;
+    }
+
+    fn done(&self) -> MutexGuard<'_, Done> {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Its goodput and how many warnings there are, in a few words.
 pub fn tell_goodput(performed: &Performed) -> String {
-    let goodput = performed.metrics.metrics.goodput_wire_bps;
-    let goodput = goodput.map_or_else(|| "no goodput".to_owned(), |bps| format!("{:.2} Mbit/s on the wire", bps / 1e6));
-    match performed.metrics.warnings.len() {
+    let (goodput, place) = match &performed.measured {
+        Measured::Transfer(measured) => (measured.metrics.goodput_wire_bps, "on the wire"),
+        Measured::Models(measured) => (measured.metrics.get("goodput_bps").copied().flatten(), "of all flows"),
+    };
+    let goodput = goodput.map_or_else(|| "no goodput".to_owned(), |bps| format!("{:.2} Mbit/s {place}", bps / 1e6));
+    match performed.measured.warnings().len() {
         0 => goodput,
         1 => format!("{goodput}, 1 warning"),
         count => format!("{goodput}, {count} warnings"),

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, fs, time::Duration};
 
 use anyhow::{Context, Result, bail};
-use quiclab_experiment::run::Versions;
-use quiclab_record::{Record, Records, differences, layout::RUN_FILE};
+use quiclab_experiment::{AnyRun, run::Versions};
+use quiclab_record::{AnyRecord, Records, differences, layout::RUN_FILE};
 use quiclab_testbed::{
     laboratory::{Laboratory, Variables},
     perform::PerformError,
@@ -12,7 +12,7 @@ use quiclab_testbed::{
 };
 use serde_json::json;
 
-use crate::{cli::VerifyArguments, laboratory::open_on, output, signals};
+use crate::{cli::VerifyArguments, laboratory::open_for, output, signals};
 
 /// Runs a record's run again. Returns 0 where every byte is the same, 1 where not.
 ///
@@ -20,25 +20,28 @@ use crate::{cli::VerifyArguments, laboratory::open_on, output, signals};
 /// Where the record cannot be read, this machine would run it with other versions, or the run fails.
 pub fn verify(arguments: &VerifyArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
-    let record = Record::load(&arguments.record)?;
-    let run = &record.run.run;
-    let testbed =
-        testbed_of(&record.run.versions).with_context(|| arguments.record.join(RUN_FILE).display().to_string())?;
-    let laboratory = open_on(testbed, &arguments.stacks, stop)?;
-    let name = &run.settings.stack.name;
-    for name in [&run.settings.stack.server, &run.settings.stack.client] {
+    let record = AnyRecord::load(&arguments.record)?;
+    let run = &record.run();
+    let versions = record.versions();
+    let testbed = testbed_of(versions).with_context(|| arguments.record.join(RUN_FILE).display().to_string())?;
+    let laboratory = open_for(run, testbed, &arguments.stacks, stop)?;
+    for name in run.stacks() {
         if laboratory.supplies.source(name).is_err() {
             bail!("{}: {}", arguments.record.display(), missing_stack(name, &laboratory));
         }
     }
     let patience = Duration::from_secs(arguments.wall_timeout);
     laboratory.prepare(std::slice::from_ref(run), patience)?;
-    check_versions(&record.run.versions, &laboratory.versions(run)?)?;
+    check_versions(versions, &laboratory.versions(run)?)?;
     let scratch = laboratory.supplies.cache.path("verify");
     fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
     let scratch = tempfile::tempdir_in(&scratch).context("a folder for the second record")?;
     let records = Records::open(scratch.path())?;
-    eprintln!("quiclab: repeating {name}, repetition {}", run.repetition);
+    let name = match run {
+        AnyRun::Transfer(run) => run.settings.stack.name.as_str(),
+        AnyRun::Models(run) => run.experiment.as_str(),
+    };
+    eprintln!("quiclab: repeating {name}, repetition {}", run.repetition());
     let (variables, failures) = (Variables::default(), scratch.path().join("failed"));
     let host = laboratory.host(0, patience)?;
     let performed = match laboratory.perform_with(run, &variables, &records, &failures, &host) {

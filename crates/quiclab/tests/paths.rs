@@ -72,7 +72,8 @@ impl Seen {
         ]);
         let told = said(&mut tshark);
         assert_eq!(told.status, Some(0), "{}", told.errors);
-        told.output.lines().map(str::to_owned).collect()
+        // The second tap keeps the first bytes only, which tell packets apart.
+        told.output.lines().map(|line| line.chars().take(60).collect()).collect()
     }
 }
 
@@ -115,14 +116,13 @@ fn a_rule_drops_every_fiftieth_packet() {
 #[test]
 fn packets_that_are_held_back_are_overtaken() {
     let seen = only("reorder");
-    // The client numbers the IP headers of its packets in the order in which it sends them.
-    let ids = |tap| seen.fields(tap, "193.167.0.100", "udp.payload");
-    let (sent, arrived) = (ids(1), ids(0));
+    let payloads = |tap| seen.fields(tap, "193.167.0.100", "udp.payload");
+    let (sent, arrived) = (payloads(1), payloads(0));
     assert_eq!(sent.len(), arrived.len());
     let mut sorted = [sent.clone(), arrived.clone()];
     sorted.iter_mut().for_each(|list| list.sort());
-    assert_eq!(sorted[0], sorted[1], "the same packets");
-    assert_ne!(sent, arrived, "in another order");
+    assert!(sorted[0] == sorted[1], "found other packets, expected the same ones");
+    assert!(sent != arrived, "found the same order, expected another");
 }
 
 #[test]

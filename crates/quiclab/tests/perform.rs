@@ -137,7 +137,10 @@ fn what_is_wrong_with_a_run_file_is_said_before_anything_is_made() {
     let cases: [(&dyn Fn(&mut Value), &[&str]); 5] = [
         (&|run| run["testbed"] = "moon".into(), &["run.json: testbed: found \"moon\"", "vm, sim"]),
         (&|run| run["settings"]["stack"]["server"] = "nobody".into(), &["found \"nobody\"", "misbehaving"]),
-        (&|run| run["settings"]["workload"]["files"] = "x".into(), &["run.json: settings", "workload.files: found \"x\""]),
+        (
+            &|run| run["settings"]["workload"]["files"] = "x".into(),
+            &["run.json: settings", "workload.files: found \"x\""],
+        ),
         (&|run| run["sead"] = 1.into(), &["run.json: ", "unknown field `sead`"]),
         (&|run| drop(run.as_object_mut().unwrap().remove("settings")), &["settings: missing", "--dry-run --json"]),
     ];

@@ -2,9 +2,9 @@
 
 mod common;
 
-use std::{fs, io::Write, path::Path};
+use std::{fs, path::Path, process::Stdio};
 
-use common::{Bench, Said, TEST_STACKS, quiclab, said};
+use common::{Bench, Said, TEST_STACKS, quiclab, records, said, wait_until};
 use serde_json::Value;
 
 /// Two groups, two buffers, two repetitions, a second of work.
@@ -66,26 +66,189 @@ fn fresh_processes_and_any_number_of_threads_give_the_same_bytes() {
 }
 
 #[test]
-fn what_was_simulated_is_kept_and_a_torn_line_is_made_again() {
+fn records_are_kept_and_a_missing_or_damaged_one_is_noticed() {
     let files = Bench::new(SMALL);
     assert_eq!(run(&files, "out", &["-j", "1"]).status, Some(0));
-    let whole = read(&files.out("out/report.json"));
-    let journal = files.out("out/runs.jsonl");
-    let lines = String::from_utf8(read(&journal)).unwrap();
-    assert_eq!(lines.lines().count(), 4);
-    // Killed in the middle of the third line.
-    let third = lines.match_indices('\n').nth(1).unwrap().0 + 100;
-    fs::write(&journal, &lines[..third]).unwrap();
+    let out = files.out("out");
+    let whole = read(&out.join("report.json"));
+    let names = records(&out);
+    assert_eq!(names.len(), 4);
+    assert!(names[0].starts_with("models-buffer_bdp_0.25-01-"), "{names:?}");
+    let kept = read(&out.join(&names[1]).join("metrics.json"));
+    // Killed before two of them were complete: what is left of one is in the way of nothing.
+    fs::remove_dir_all(out.join(&names[0])).unwrap();
+    fs::remove_dir_all(out.join(&names[2])).unwrap();
+    let id = names[2].rsplit_once('-').unwrap().1;
+    fs::create_dir(out.join(format!(".partial-{id}~abc"))).unwrap();
+    fs::write(out.join(format!(".lock-{id}")), "").unwrap();
     let told = run(&files, "out", &["-j", "1"]);
-    assert!(told.errors.contains("2 of 4 runs were simulated already"), "{}", told.errors);
-    assert_eq!(read(&files.out("out/report.json")), whole);
-    let again = String::from_utf8(read(&journal)).unwrap();
-    assert_eq!(again.lines().count(), 4);
-    // Another program's line is no run.
-    fs::OpenOptions::new().append(true).open(&journal).unwrap().write_all(b"{}\n").unwrap();
+    assert!(told.errors.contains("2 of 4 runs have a record already"), "{}", told.errors);
+    assert_eq!(records(&out), names);
+    assert!(read(&out.join("report.json")) == whole && read(&out.join(&names[1]).join("metrics.json")) == kept);
+    let left: Vec<_> = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().starts_with('.')), "{left:?}");
+    // A file that was cut is named, and its record is not replaced.
+    let damaged = out.join(&names[3]).join("metrics.json");
+    fs::write(&damaged, &kept[..kept.len() / 2]).unwrap();
+    for told in [run(&files, "out", &[]), said(quiclab().arg("check").arg(&out))] {
+        assert_eq!(told.status, Some(125), "{}", told.errors);
+        assert!(told.errors.contains(&damaged.display().to_string()), "{}", told.errors);
+        assert!(told.errors.contains("hint: rm -r"), "{}", told.errors);
+    }
+    assert_eq!(read(&damaged).len(), kept.len() / 2);
+}
+
+#[test]
+fn a_record_says_what_was_run_what_was_counted_and_what_was_measured() {
+    let files = Bench::new(&SMALL.replace("duration = \"3 s\"", "duration = \"3 s\"\ntime_limit = \"10 min\""));
+    let told = run(&files, "out", &["--reps", "1", "--json"]);
+    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let told: Value = serde_json::from_str(&told.output).unwrap();
+    assert_eq!(told["performed"].as_array().unwrap().len(), 2);
+    let out = files.out("out");
+    let record = out.join(&records(&out)[0]);
+    let run: toml::Table = toml::from_str(&String::from_utf8(read(&record.join("run.toml"))).unwrap()).unwrap();
+    assert_eq!(run["kind"].as_str(), Some("scenario"));
+    assert_eq!(run["run"]["experiment"].as_str(), Some("small"));
+    assert_eq!(run["versions"]["testbed"].as_str(), Some("sim"));
+    let json = |name: &str| -> Value { serde_json::from_slice(&read(&record.join(name))).unwrap() };
+    let (path, metrics) = (json("path.json"), json("metrics.json"));
+    // What was counted and what was measured are the same packets: there is no warm-up.
+    let bottleneck = &path["bottlenecks"][0];
+    assert_eq!((&bottleneck["queue"], &path["counted_until_ns"]), (&"drop_tail".into(), &3_000_000_000_u64.into()));
+    assert_eq!(bottleneck["packets_dropped"].as_f64(), metrics["metrics"]["drops_packets"].as_f64());
+    let groups = path["groups"].as_object().unwrap();
+    let delivered: u64 = groups.values().map(|group| group["segments_delivered"].as_u64().unwrap()).sum();
+    let goodput = delivered as f64 * 1500.0 * 8.0 / 3.0;
+    assert!((metrics["metrics"]["goodput_bps"].as_f64().unwrap() / goodput - 1.0).abs() < 1e-9);
+    // Flows without end have no transfers: null, with the reason.
+    assert_eq!(metrics["metrics"]["transfers.plain"], Value::Null);
+    let withheld = metrics["withheld"].as_array().unwrap();
+    let of_transfers = |row: &&Value| row["metrics"].as_array().unwrap().contains(&"transfers.plain".into());
+    let reason = withheld.iter().find(of_transfers).unwrap()["reason"].as_str().unwrap();
+    assert_eq!(reason, "no transfer that began after the warm-up ended");
+    assert_eq!(metrics["series"]["time"].as_array().unwrap().len(), 100);
+    // Only what can change the outcome is in the identity.
+    let other = Bench::new(SMALL);
+    assert_eq!(self::run(&other, "out", &["--reps", "1"]).status, Some(0));
+    assert_eq!(records(&other.out("out")), records(&out));
+}
+
+#[test]
+fn perform_and_verify_repeat_a_run_byte_for_byte() {
+    let files = Bench::new(SMALL);
+    let dry = run(&files, "unused", &["--dry-run", "--json"]);
+    assert_eq!(dry.status, Some(0), "{}", dry.errors);
+    assert!(!files.out("unused").exists());
+    let runs: Vec<Value> = serde_json::from_str(&dry.output).unwrap();
+    assert_eq!((runs.len(), &runs[0]["kind"], &runs[0]["testbed"]), (4, &"scenario".into(), &"sim".into()));
+    let file = files.folder.path().join("run.json");
+    fs::write(&file, runs[0].to_string()).unwrap();
+    let record = files.out("out/mine");
+    let perform =
+        |run: &Path, record: &Path| said(quiclab().arg("perform").arg(run).arg("--record").arg(record).arg("--json"));
+    let told = perform(&file, &record);
+    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let told: Value = serde_json::from_str(&told.output).unwrap();
+    assert_eq!((&told["performed"], &told["testbed"]), (&true.into(), &"sim".into()));
+    assert!(told["metrics"]["utilisation"].as_f64().unwrap() > 0.3);
+    let again = files.out("again");
+    assert_eq!(perform(&record.join("run.toml"), &again).status, Some(0));
+    for name in ["run.toml", "path.json", "metrics.json"] {
+        assert!(read(&record.join(name)) == read(&again.join(name)), "{name} differs");
+    }
+    // `run` finds it under its own name, and performs the other three.
     let told = run(&files, "out", &[]);
+    assert!(told.errors.contains("1 of 4 runs have a record already"), "{}", told.errors);
+    let verify = |record: &Path| said(quiclab().arg("verify").arg(record));
+    let told = verify(&record);
+    assert_eq!((told.status, told.output.contains("every byte is the same")), (Some(0), true), "{}", told.errors);
+    // One digit of one metric, at the same length.
+    let text = String::from_utf8(read(&again.join("metrics.json"))).unwrap();
+    let digit = text.find("\"goodput_bps\": ").unwrap() + "\"goodput_bps\": ".len();
+    let other = if &text[digit..=digit] == "1" { "2" } else { "1" };
+    fs::write(again.join("metrics.json"), format!("{}{other}{}", &text[..digit], &text[digit + 1..])).unwrap();
+    let told = verify(&again);
+    assert_eq!((told.status, told.output.contains("metrics.json differs")), (Some(1), true), "{}", told.errors);
+    let told = said(quiclab().arg("diff").arg(&record).arg(&again));
+    assert_eq!(told.status, Some(1), "{}", told.errors);
+    for part in ["Models have no packets", "all series are the same", "1 metrics differ", "goodput_bps: A "] {
+        assert!(told.output.contains(part), "{part}: {}", told.output);
+    }
+}
+
+#[test]
+fn diff_names_the_first_interval_in_which_two_runs_differ() {
+    let files = Bench::new(SMALL);
+    assert_eq!(run(&files, "out", &[]).status, Some(0));
+    let out = files.out("out");
+    let names = records(&out);
+    let diff = |one: &str, other: &str, more: &[&str]| {
+        said(quiclab().arg("diff").arg(out.join(one)).arg(out.join(other)).args(more))
+    };
+    let told = diff(&names[0], &names[0], &[]);
+    assert_eq!((told.status, told.output.contains("all metrics and series are the same")), (Some(0), true));
+    let told = diff(&names[0], &names[2], &["--json"]);
+    assert_eq!(told.status, Some(1), "{}", told.errors);
+    let told: Value = serde_json::from_str(&told.output).unwrap();
+    assert_eq!(told["made_with"]["bottleneck.buffer_bdp"], serde_json::json!(["0.25", "1"]));
+    let series = |name: &str| -> Value { serde_json::from_slice(&read(&out.join(name).join("metrics.json"))).unwrap() };
+    let all = [series(&names[0]), series(&names[2])].map(|record| record["series"].as_object().unwrap().clone());
+    let differs = |place: usize| all[0].iter().any(|(name, values)| values[place] != all[1][name][place]);
+    let first = (0..100).find(|place| differs(*place)).unwrap();
+    assert_eq!(told["first_difference"]["interval"], first + 1);
+    let told = said(quiclab().arg("compare").arg(&out).arg(&out));
     assert_eq!(told.status, Some(125));
-    assert!(told.errors.contains("runs.jsonl:5: found no simulated run"), "{}", told.errors);
+    assert!(told.errors.contains("quiclab compare works on transfers only"), "{}", told.errors);
+}
+
+#[test]
+fn a_killed_sweep_continues_and_two_processes_share_a_folder() {
+    const RUNS: usize = 1000;
+    let many = SMALL.replace("repetitions = 2", &format!("repetitions = {}", RUNS / 2)).replace("3 s", "1 s");
+    let files = Bench::new(&many);
+    let out = files.out("out");
+    let mut child = files.run(TEST_STACKS, "out", &["-j", "2"]).stderr(Stdio::null()).stdout(Stdio::null()).spawn();
+    let child = child.as_mut().unwrap();
+    wait_until("some records", || records(&out).len() > 20);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let there = records(&out).len();
+    assert!(there < RUNS, "it was killed too late to tell");
+    for name in records(&out) {
+        let told: Value = serde_json::from_slice(&read(&out.join(name).join("metrics.json"))).unwrap();
+        assert_eq!(told["series"]["time"].as_array().unwrap().len(), 100);
+    }
+    // Two at once do the rest, and both report all of it.
+    let mut other = files.run(TEST_STACKS, "out", &["-j", "1"]);
+    let other = other.stderr(Stdio::null()).stdout(Stdio::null()).spawn();
+    let told = run(&files, "out", &["-j", "1"]);
+    assert_eq!(told.status, Some(0), "{}", told.errors);
+    assert_eq!(other.unwrap().wait().unwrap().code(), Some(0));
+    assert_eq!(records(&out).len(), RUNS);
+    let fresh = Bench::new(&many);
+    assert_eq!(run(&fresh, "out", &[]).status, Some(0));
+    assert_eq!(records(&fresh.out("out")), records(&out));
+    assert!(read(&fresh.out("out/runs.parquet")) == read(&out.join("runs.parquet")));
+}
+
+#[test]
+fn results_of_earlier_versions_are_refused_with_what_to_do() {
+    let files = Bench::new(SMALL);
+    let out = files.out("out");
+    fs::create_dir(&out).unwrap();
+    fs::write(out.join("scenario.json"), "{}").unwrap();
+    fs::write(out.join("runs.jsonl"), "{}\n").unwrap();
+    for told in [
+        run(&files, "out", &[]),
+        said(quiclab().arg("report").arg(&out)),
+        said(quiclab().arg("check").arg(files.folder.path())),
+    ] {
+        assert_eq!(told.status, Some(125), "{}", told.errors);
+        assert!(told.errors.contains("results of an earlier version"), "{}", told.errors);
+        assert!(told.errors.contains(&format!("hint: rm -r {}", out.display())), "{}", told.errors);
+    }
+    assert!(out.join("runs.jsonl").exists());
 }
 
 #[test]
@@ -99,6 +262,17 @@ fn check_and_report_know_simulated_results() {
     let told = said(quiclab().arg("report").arg(files.out("out")).arg("--json"));
     let report: Value = serde_json::from_str(&told.output).unwrap();
     assert_eq!(report["expectations"][0]["outcome"], "fails");
+    // One record has a page of its own.
+    let record = files.out("out").join(&records(&files.out("out"))[0]);
+    let figures = files.out("figures");
+    let told = said(quiclab().arg("report").arg(&record).arg("--figures").arg(&figures));
+    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let page = files.out("out/runs").join(format!("{}.html", record.file_name().unwrap().to_string_lossy()));
+    let page = String::from_utf8(read(&page)).unwrap();
+    assert!(page.contains("window segments") && page.contains("queue packets"));
+    assert_eq!(fs::read_dir(&figures).unwrap().count(), 7);
+    let told = said(quiclab().arg("report").arg(files.out("out")).arg("--markdown"));
+    assert!(told.output.starts_with("| small | runs | utilisation |"), "{}", told.output);
 }
 
 #[test]
@@ -110,8 +284,14 @@ fn a_run_says_when_it_had_too_many_events_or_took_too_long() {
     let files = Bench::new(&SMALL.replace("duration = \"3 s\"", "duration = \"100000 s\"\ntime_limit = \"1 ms\""));
     let told = run(&files, "out", &["--reps", "1", "--filter", "bottleneck.buffer_bdp=1"]);
     assert_eq!(told.status, Some(1));
-    assert!(told.errors.contains("stopped after 1 ms of this machine's time"), "{}", told.errors);
+    assert!(told.errors.contains("stopped after 1 ms of real time"), "{}", told.errors);
     assert!(told.output.contains("hint: raise scenario.time_limit"), "{}", told.output);
+    let failed: Vec<_> = fs::read_dir(files.out("out/failed")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(failed.len() == 1 && failed[0].join("run.toml").is_file() && records(&files.out("out")).is_empty());
+    // The limit of the command line holds as well.
+    let told = run(&files, "other", &["--reps", "1", "--set", "scenario.time_limit=60 min", "--wall-timeout", "1"]);
+    assert_eq!(told.status, Some(2), "{}", told.errors);
+    assert!(told.errors.contains("hint: raise it with --wall-timeout"), "{}", told.errors);
 }
 
 #[test]
@@ -125,7 +305,7 @@ fn too_many_flows_fail_and_do_not_fill_the_memory() {
 fn models_run_in_the_simulator_only() {
     let told = run(&Bench::new(SMALL), "out", &["--testbed", "vm"]);
     assert_eq!(told.status, Some(125));
-    assert!(told.errors.contains("found a scenario file with --testbed vm, expected --testbed sim"), "{}", told.errors);
+    assert!(told.errors.contains("found flows of models with --testbed vm, expected --testbed sim"), "{}", told.errors);
 }
 
 #[test]

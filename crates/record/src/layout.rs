@@ -37,8 +37,15 @@ pub const BOTTLENECK_TAP: u32 = 1;
 pub const RUN_SCHEMA: u32 = 2;
 /// Schema of `path.json` that this version writes.
 pub const PATH_SCHEMA: u32 = 2;
+/// Schema of the `path.json` of models that this version writes.
+pub const MODELS_PATH_SCHEMA: u32 = 1;
+/// Schema of the `metrics.json` of models that this version writes.
+pub const MODELS_METRICS_SCHEMA: u32 = 1;
 /// Schema of `contents.json` that this version writes.
 pub const CONTENTS_SCHEMA: u32 = 1;
+
+/// The files of a record of models, which has no packets and no endpoints.
+pub const MODELS_FILES: &[&str] = &[RUN_FILE, PATH_FILE, METRICS_FILE, CONTENTS_FILE, FAILURE_FILE];
 
 /// A file or folder of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

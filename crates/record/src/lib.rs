@@ -5,8 +5,10 @@
 //! follow from its capture ([`measure`]). Does not contain: testbeds, what an agent or a simulator says of itself, reports.
 //!
 //! Writing, in this order: [`Records::begin`]; the testbed writes the capture and the endpoints' files into [`Draft::folder`];
-//! [`Draft::finish_transfer`]. Reading: [`Records::names`], [`Records::load`]. docs/reference/record.md describes every file and field.
+//! [`Draft::fill`] and [`Draft::finish`]. Reading: [`Records::names`], [`Records::load`], which know records of transfers ([`Record`]) and of models
+//! ([`ModelsRecord`]). docs/reference/record.md describes every file and field.
 
+mod any_record;
 mod contents;
 mod error;
 mod json;
@@ -14,6 +16,7 @@ pub mod layout;
 pub mod linux;
 pub mod measure;
 mod migrate;
+mod models;
 mod nanoseconds;
 mod observed;
 mod record;
@@ -22,8 +25,10 @@ mod replace;
 mod run_file;
 mod sender_log;
 
+pub use any_record::{AnyRecord, Measured, Seen};
 pub use contents::Contents;
 pub use error::RecordError;
+pub use models::{BottleneckSeen, End, GroupSeen, ModelsMetrics, ModelsObserved, ModelsRecord};
 pub use observed::{
     CpuUse, CpuUser, HostSeen, LostLog, MOST_STRAY_FILES, Observed, Offloads, Outcome, PathSeen, ProcessEnd, StageSeen,
     TapRole, TapSeen, Thefts,

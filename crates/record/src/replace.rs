@@ -9,6 +9,7 @@ use std::{
 use nix::{
     errno::Errno,
     fcntl::{AT_FDCWD, RenameFlags, renameat2},
+    unistd::syncfs,
 };
 
 use crate::RecordError;
@@ -22,6 +23,30 @@ use crate::RecordError;
 /// Where something cannot be synced or renamed; `target` is then what it was before.
 pub fn put_in_place(aside: &Path, target: &Path) -> Result<bool, RecordError> {
     sync_below(aside)?;
+    let replaced = swap(aside, target)?;
+    for parent in [target.parent(), aside.parent()].into_iter().flatten() {
+        sync(parent)?;
+    }
+    Ok(replaced)
+}
+
+/// Does the same for many finished folders beside each other, as pairs of `aside` and `target`, with one pass over the disk for all: a sync of
+/// the file system before the first is put in its place, and one of the folder around them after the last. Returns for each whether it
+/// replaced an earlier one.
+///
+/// # Errors
+/// As [`put_in_place`]. Some may be in their places then; the others are what they were.
+pub fn put_all_in_place(folder: &Path, pairs: &[(&Path, &Path)]) -> Result<Vec<bool>, RecordError> {
+    let opened = File::open(folder).map_err(RecordError::writing(folder))?;
+    // Reports what could not be written since the folder was opened; earlier errors were reported by the writes themselves.
+    syncfs(&opened).map_err(|errno| RecordError::writing(folder)(errno.into()))?;
+    let replaced = pairs.iter().map(|(aside, target)| swap(aside, target)).collect::<Result<Vec<_>, _>>()?;
+    opened.sync_all().map_err(RecordError::writing(folder))?;
+    Ok(replaced)
+}
+
+/// Puts `aside` in the place of `target` in one step, and an earlier folder `target` in that of `aside`; returns whether there was one.
+fn swap(aside: &Path, target: &Path) -> Result<bool, RecordError> {
     let replaced = fs::symlink_metadata(target).is_ok();
     if replaced {
         exchange(aside, target).map_err(|source| match source.raw_os_error().map(Errno::from_raw) {
@@ -32,9 +57,6 @@ pub fn put_in_place(aside: &Path, target: &Path) -> Result<bool, RecordError> {
         })?;
     } else {
         fs::rename(aside, target).map_err(RecordError::writing(target))?;
-    }
-    for parent in [target.parent(), aside.parent()].into_iter().flatten() {
-        sync(parent)?;
     }
     Ok(replaced)
 }

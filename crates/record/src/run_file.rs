@@ -3,6 +3,7 @@
 use std::{fs, path::Path};
 
 use quiclab_experiment::{
+    AnyRun,
     run::{Run, Versions},
     scenario::ScenarioRun,
 };
@@ -21,11 +22,11 @@ pub trait RecordedRun: Serialize + DeserializeOwned {
 }
 
 impl RecordedRun for Run {
-    const KIND: &'static str = "transfer";
+    const KIND: &'static str = AnyRun::TRANSFER;
 }
 
 impl RecordedRun for ScenarioRun {
-    const KIND: &'static str = "scenario";
+    const KIND: &'static str = AnyRun::MODELS;
 }
 
 /// What `run.toml` holds. `R` is the run: a transfer between stacks unless said otherwise.
@@ -48,6 +49,47 @@ impl RunFile {
     /// Of a transfer that is made with these versions.
     pub fn of_transfer(run: &Run, versions: &Versions) -> Self {
         Self::new(run.id(versions), run.clone(), versions.clone())
+    }
+}
+
+impl RunFile<AnyRun> {
+    /// Of a run that is made with these versions.
+    pub fn of(run: &AnyRun, versions: &Versions) -> Self {
+        let kind = run.kind().to_owned();
+        Self { schema: RUN_SCHEMA, kind, id: run.id(versions), run: run.clone(), versions: versions.clone() }
+    }
+
+    /// Reads `run.toml` of the record in `folder`, whatever its workload.
+    ///
+    /// # Errors
+    /// As [`RunFile::read`].
+    pub fn read_any(folder: &Path) -> Result<Self, RecordError> {
+        fn any<R: Into<AnyRun>>(file: RunFile<R>) -> RunFile<AnyRun> {
+            let RunFile { schema, kind, id, run, versions } = file;
+            RunFile { schema, kind, id, run: run.into(), versions }
+        }
+        Ok(match RunFile::kind_in(folder)?.as_str() {
+            AnyRun::MODELS => any(RunFile::<ScenarioRun>::read(folder)?),
+            _ => any(RunFile::<Run>::read(folder)?),
+        })
+    }
+}
+
+impl RunFile {
+    /// The kind of the run in `folder`. Empty where `run.toml` does not say, as in the first schema; [`RunFile::read`] then says what is wrong,
+    /// if anything is.
+    ///
+    /// # Errors
+    /// Where `run.toml` is missing, or no TOML.
+    pub(crate) fn kind_in(folder: &Path) -> Result<String, RecordError> {
+        let path = folder.join(RUN_FILE);
+        let text = fs::read_to_string(&path).map_err(|error| RecordError::reading(&path, folder, error))?;
+        let table: toml::Table = toml::from_str(&text).map_err(|error| RecordError::Malformed {
+            path,
+            message: in_one_line(&error),
+            folder: folder.to_path_buf(),
+        })?;
+        Ok(table.get("kind").and_then(toml::Value::as_str).unwrap_or_default().to_owned())
     }
 }
 
@@ -84,7 +126,9 @@ impl<R: RecordedRun> RunFile<R> {
         let read = if is_older { Self::deserialize(table) } else { toml::from_str(&text) };
         read.map_err(|error| malformed(in_one_line(&error)))
     }
+}
 
+impl<R: Serialize> RunFile<R> {
     /// The text of `run.toml`. Equal values give equal bytes.
     ///
     /// # Errors

@@ -5,7 +5,8 @@ mod common;
 use std::{fs, path::Path};
 
 use common::{NAME, copy_of_record};
-use quiclab_record::{Record, Records};
+use quiclab_experiment::AnyRun;
+use quiclab_record::{Record, Records, RunFile, Seen};
 
 /// The record in the current schemas, with its lengths noted.
 fn current_record() -> tempfile::TempDir {
@@ -17,7 +18,10 @@ fn current_record() -> tempfile::TempDir {
     for name in ["run.toml", "path.json", "metrics.json"] {
         fs::remove_file(draft.folder().join(name)).unwrap();
     }
-    draft.finish_transfer(&old.run, &old.observed).unwrap();
+    let RunFile { schema, kind, id, run, versions } = old.run;
+    let run = RunFile { schema, kind, id, run: AnyRun::from(run), versions };
+    draft.fill(&run, &Seen::Transfer(Box::new(old.observed))).unwrap();
+    draft.finish().unwrap();
     copy
 }
 

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use quiclab_experiment::{
-    Overrides,
+    AnyRun, Overrides,
     run::{Run, Versions},
     scenario::{Scenario, ScenarioRun},
 };
@@ -19,11 +19,13 @@ fn draft(folder: &Path) -> Draft {
 fn a_run_of_models_is_written_and_read_and_is_no_transfer() {
     let plan = Scenario::parse("x.toml", SCENARIO, None).unwrap().plan(&Overrides::default()).unwrap();
     let versions = Versions::from([("testbed".to_owned(), "sim".to_owned())]);
-    let file = RunFile::new("0123456789abcdef".to_owned(), plan.runs[0].clone(), versions);
+    let run = AnyRun::from(plan.runs[0].clone());
+    let file = RunFile { id: "0123456789abcdef".to_owned(), ..RunFile::of(&run, &versions) };
     let folder = tempfile::tempdir().unwrap();
     let draft = draft(folder.path());
     draft.write_run(&file).unwrap();
-    assert_eq!(RunFile::<ScenarioRun>::read(draft.folder()).unwrap(), file);
+    assert_eq!(RunFile::read_any(draft.folder()).unwrap(), file);
+    assert_eq!(RunFile::<ScenarioRun>::read(draft.folder()).unwrap().run, plan.runs[0]);
     let error = RunFile::<Run>::read(draft.folder()).unwrap_err().to_string();
     assert!(error.contains("run.toml: found a record of a scenario, expected one of a transfer"), "{error}");
 }

@@ -5,6 +5,7 @@
 //! functions. A new column is an entry in `columns`, a new picture a file in `figures` and a line in its list.
 
 mod analysis;
+mod any_report;
 mod columns;
 mod comparison;
 mod figures;
@@ -27,6 +28,7 @@ mod warned;
 pub use analysis::{
     AnalysisInput, AnalyzedCapture, render_analysis_html, render_analysis_json, render_analysis_terminal,
 };
+pub use any_report::AnyReport;
 pub use columns::metric_names;
 pub use comparison::{
     Change, Comparison, Condition, ConditionOutcome, DifferenceNumbers, Judgement, Key, Pair, Question, Row, SeenTrain,
@@ -40,8 +42,8 @@ pub use interop::{RunnerInfo, render_interop_html, render_interop_json, render_i
 pub use json::render_json;
 pub use markdown::{render_markdown, render_markdown_brief};
 pub use scenario::{
-    ScenarioReport, ScenarioRow, render_scenario_html, render_scenario_json, render_scenario_terminal,
-    scenario_findings,
+    ScenarioReport, ScenarioRow, render_scenario_figures, render_scenario_html, render_scenario_json,
+    render_scenario_markdown, render_scenario_terminal, scenario_findings,
 };
 pub use svg::render_figures;
 pub use terminal::render_terminal;

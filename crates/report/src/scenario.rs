@@ -3,6 +3,7 @@
 mod figure;
 mod html;
 mod json;
+mod markdown;
 mod terminal;
 
 use std::collections::BTreeMap;
@@ -16,10 +17,12 @@ use quiclab_metrics::Summary;
 use crate::{
     findings::{Finding, Repeated, judge_all, number},
     input::FailureRow,
+    svg::svg,
 };
 
 pub use html::render_scenario_html;
 pub use json::render_scenario_json;
+pub use markdown::render_scenario_markdown;
 pub use terminal::render_scenario_terminal;
 
 /// Everything the report of a scenario shows. Equal inputs give equal bytes.
@@ -48,6 +51,8 @@ pub struct ScenarioReport {
 /// One run.
 #[derive(Clone, Debug)]
 pub struct ScenarioRow {
+    /// Name of its record.
+    pub folder: String,
     /// Its identity.
     pub id: String,
     /// Which repetition it is, from 1.
@@ -116,6 +121,13 @@ impl Repeated for Group<'_> {
     fn values(&self, metric: &str) -> Vec<f64> {
         self.runs.iter().filter_map(|run| run.metrics.get(metric).copied()).collect()
     }
+}
+
+/// Every picture that has something to show: its name, and the text of its SVG file.
+pub fn render_scenario_figures(report: &ScenarioReport) -> Vec<(String, String)> {
+    let groups = Group::all(report);
+    let drawn = report.figures.iter().enumerate().filter_map(|(number, spec)| figure::draw(number, spec, &groups));
+    drawn.map(|figure| (figure.id.clone(), svg(&figure))).collect()
 }
 
 /// What came of the expectations.

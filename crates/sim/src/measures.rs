@@ -1,5 +1,7 @@
 //! What is said of a scenario in numbers: one for each run, and one for each interval.
 
+mod missing;
+
 use std::collections::BTreeMap;
 
 use quiclab_units::{Duration, Rate, Time};
@@ -8,6 +10,8 @@ use crate::{
     fairness::jain,
     scenario::{Outcome, Sample, Scenario},
 };
+
+pub use missing::{missing, names};
 
 /// Metrics of a whole run, those of a group with its name behind a dot, such as `goodput_bps.paced`.
 ///

@@ -2,26 +2,22 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_experiment::{
-    id_of_folder,
-    run::{Run, Versions},
-    stack::StackManifest,
-};
-use quiclab_record::{Draft, Observed, RecordError, Records, RunFile, link_below};
+use quiclab_experiment::{AnyRun, id_of_folder, run::Versions, stack::StackManifest};
+use quiclab_record::{Draft, Measured, RecordError, Records, RunFile, Seen, link_below};
 
 use crate::{
     collect::RunFailure,
     lock::RecordLock,
-    perform::{Host, Interrupted, PerformError, Performed},
+    perform::{Host, HostUse, Interrupted, PerformError, Performed},
     supplies::{StackRequest, Supplies},
-    testbed::{Built, Manifests, Place, Testbed},
+    testbed::{Built, Manifests, Place, Task, Testbed},
 };
 
 /// A testbed, and the stacks that it runs.
@@ -64,9 +60,31 @@ pub struct Target<'a> {
 }
 
 /// The right to make the record of a run.
+#[derive(Debug)]
 struct RunLock {
     id: String,
     _locks: Vec<RecordLock>,
+}
+
+/// A run that went well, whose record is complete but not in its place yet. The lock on it is held until then.
+#[derive(Debug)]
+pub struct Filled {
+    draft: Draft,
+    /// Where remains of an earlier attempt would be.
+    kept: PathBuf,
+    measured: Measured,
+    host_use: HostUse,
+    elapsed: Duration,
+    _lock: RunLock,
+}
+
+/// What came of a record that was asked for, before it is in its place.
+#[derive(Debug)]
+pub enum Attempted {
+    /// The run was performed.
+    Filled(Box<Filled>),
+    /// The record was there already, or another process made it meanwhile.
+    WasThere,
 }
 
 /// What came of a record that was asked for.
@@ -93,6 +111,14 @@ impl Laboratory {
         Ok(Self { testbed, supplies, rebuilds: Rebuilds { asked: request.rebuild, ..Rebuilds::default() } })
     }
 
+    /// `testbed` for runs that need no stacks.
+    ///
+    /// # Errors
+    /// Where there is no place for the cache.
+    pub fn without_stacks(testbed: Arc<dyn Testbed>, stop: Arc<AtomicBool>, say: fn(&str)) -> Result<Self> {
+        Ok(Self { testbed, supplies: Supplies::without_stacks(stop, say)?, rebuilds: Rebuilds::default() })
+    }
+
     /// This machine, for worker number `worker`.
     ///
     /// # Errors
@@ -106,7 +132,7 @@ impl Laboratory {
     ///
     /// # Errors
     /// A missing program or package with how to get it, no stack that can be built, or an interruption.
-    pub fn prepare(&self, runs: &[Run], patience: Duration) -> Result<BTreeMap<String, String>> {
+    pub fn prepare(&self, runs: &[AnyRun], patience: Duration) -> Result<BTreeMap<String, String>> {
         self.testbed.check_machine()?;
         let mut missing = BTreeMap::new();
         let names = stacks_of(runs);
@@ -115,7 +141,7 @@ impl Laboratory {
                 missing.insert((*name).clone(), self.skipped(name, error)?);
             }
         }
-        if missing.len() == names.len() && !runs.is_empty() {
+        if missing.len() == names.len() && !names.is_empty() {
             bail!("no stack could be built");
         }
         for run in runs.iter().filter(|run| !needs_any(run, &missing)) {
@@ -140,10 +166,9 @@ impl Laboratory {
     ///
     /// # Errors
     /// As [`Testbed::prepare`].
-    pub fn prepare_run(&self, run: &Run, patience: Duration) -> Result<()> {
-        let [server, client] = self.manifests(run, &Variables::default())?;
-        let manifests = Manifests { server: &server, client: &client };
-        self.testbed.prepare(&self.supplies, run, manifests, &self.host(0, patience)?)
+    pub fn prepare_run(&self, run: &AnyRun, patience: Duration) -> Result<()> {
+        let manifests = self.manifests(run, &Variables::default())?;
+        self.testbed.prepare(&self.supplies, task(run, &manifests)?, &self.host(0, patience)?)
     }
 
     /// The built stack `name`. Where builds are to be made again it is built again the first time, if it is one of the user's own, or if
@@ -180,7 +205,7 @@ impl Laboratory {
     ///
     /// # Errors
     /// Where a part cannot be read.
-    pub fn versions(&self, run: &Run) -> Result<Versions> {
+    pub fn versions(&self, run: &AnyRun) -> Result<Versions> {
         self.versions_with(run, &Variables::default())
     }
 
@@ -188,32 +213,34 @@ impl Laboratory {
     ///
     /// # Errors
     /// As [`Laboratory::versions`].
-    pub fn versions_with(&self, run: &Run, variables: &Variables) -> Result<Versions> {
-        let [server, client] = self.manifests(run, variables)?;
-        self.testbed.versions(run, Manifests { server: &server, client: &client })
+    pub fn versions_with(&self, run: &AnyRun, variables: &Variables) -> Result<Versions> {
+        self.testbed.versions(task(run, &self.manifests(run, variables)?)?)
     }
 
     /// Performs `run`, which was prepared, unless its record is there. Waits where another process is making it.
     ///
     /// # Errors
     /// See [`PerformError`].
-    pub fn perform(&self, run: &Run, target: Target, host: &Host) -> Result<Outcome, PerformError> {
-        let variables = Variables::default();
-        let (lock, has_waited) =
-            self.lock(run, &variables, target, host, true)?.context("a lock that was waited for")?;
-        self.perform_locked(run, &variables, target, host, has_waited.then_some(&lock.id))
+    pub fn perform(&self, run: &AnyRun, target: Target, host: &Host) -> Result<Outcome, PerformError> {
+        let attempted = self.attempt(run, target, host, true)?;
+        Outcome::of(attempted.context("a lock that was waited for")?)
     }
 
-    /// The same, and returns `None` where another process is making the record.
+    /// The same, but leaves it to [`Filled::finish_all`] to put the record in its place. Returns `None` where another process is making the
+    /// record and `waits` is false.
     ///
     /// # Errors
     /// See [`PerformError`].
-    pub fn try_perform(&self, run: &Run, target: Target, host: &Host) -> Result<Option<Outcome>, PerformError> {
+    pub fn attempt(
+        &self,
+        run: &AnyRun,
+        target: Target,
+        host: &Host,
+        waits: bool,
+    ) -> Result<Option<Attempted>, PerformError> {
         let variables = Variables::default();
-        match self.lock(run, &variables, target, host, false)? {
-            Some(_lock) => self.perform_locked(run, &variables, target, host, None).map(Some),
-            None => Ok(None),
-        }
+        let Some((lock, has_waited)) = self.lock(run, &variables, target, host, waits)? else { return Ok(None) };
+        self.perform_locked(run, &variables, target, host, lock, has_waited).map(Some)
     }
 
     /// Performs `run`, which was prepared, with other variables in the endpoints' environments, into a folder of records that has none
@@ -223,7 +250,7 @@ impl Laboratory {
     /// See [`PerformError`].
     pub fn perform_with(
         &self,
-        run: &Run,
+        run: &AnyRun,
         variables: &Variables,
         records: &Records,
         failures: &Path,
@@ -231,8 +258,8 @@ impl Laboratory {
     ) -> Result<Performed, PerformError> {
         let name = run.folder_name(&self.versions_with(run, variables)?);
         let target = Target { records, name: &name, failures };
-        let _lock = self.lock(run, variables, target, host, true)?;
-        match self.perform_locked(run, variables, target, host, None)? {
+        let (lock, _) = self.lock(run, variables, target, host, true)?.context("a lock that was waited for")?;
+        match Outcome::of(self.perform_locked(run, variables, target, host, lock, false)?)? {
             Outcome::Performed(performed) => Ok(performed),
             Outcome::WasThere => {
                 Err(anyhow::anyhow!("{}: found a record, expected none", records.folder().join(&name).display()).into())
@@ -244,7 +271,7 @@ impl Laboratory {
     /// does not want to wait.
     fn lock(
         &self,
-        run: &Run,
+        run: &AnyRun,
         variables: &Variables,
         target: Target,
         host: &Host,
@@ -269,60 +296,127 @@ impl Laboratory {
         Ok(Some((RunLock { id, _locks: locks }, has_waited)))
     }
 
-    /// For who holds the lock. `waited_for` is the identity of the run where another process had the lock before.
+    /// For who holds the lock. `has_waited`: another process had the lock before.
     fn perform_locked(
         &self,
-        run: &Run,
+        run: &AnyRun,
         variables: &Variables,
         target: Target,
         host: &Host,
-        waited_for: Option<&str>,
-    ) -> Result<Outcome, PerformError> {
+        lock: RunLock,
+        has_waited: bool,
+    ) -> Result<Attempted, PerformError> {
         let Target { records, name, failures } = target;
         if records.contains(name) {
             // One that cannot be read is an error, and is not replaced.
             records.load(name).map_err(anyhow::Error::from)?;
-            return Ok(Outcome::WasThere);
+            return Ok(Attempted::WasThere);
         }
-        if let Some(id) = waited_for
-            && let Some(theirs) = records.by_id()?.get(id)
-        {
+        if has_waited && let Some(theirs) = records.by_id()?.get(&lock.id) {
             records.adopt(name, records, theirs)?;
-            return Ok(Outcome::WasThere);
+            return Ok(Attempted::WasThere);
         }
         let start = Instant::now();
-        let [server, client] = self.manifests(run, variables)?;
-        let manifests = Manifests { server: &server, client: &client };
-        let versions = self.testbed.versions(run, manifests)?;
-        let run_file = RunFile::of_transfer(run, &versions);
+        let manifests = self.manifests(run, variables)?;
+        let task = task(run, &manifests)?;
+        let run_file = RunFile::of(run, &self.testbed.versions(task)?);
         let begin = || records.begin(name).map_err(anyhow::Error::from);
         let (work, draft) = (begin()?, begin()?);
         let place = Place { draft: draft.folder(), work: work.folder() };
-        let attempt = self.testbed.perform(run, manifests, place, host)?;
+        let attempt = self.testbed.perform(task, place, host)?;
         drop(work);
         if let Some(failure) = attempt.failure {
-            let kept = keep_failure(target, &draft, &run_file, attempt.observed.as_ref(), &failure);
+            let kept = keep_failure(target, &draft, &run_file, attempt.seen.as_ref(), &failure);
             return Err(PerformError::Run { failure, kept: Some(kept.map_err(anyhow::Error::from)?) });
         }
-        let observed = attempt.observed.context("the testbed reports no failure")?;
-        let (record, metrics) = draft.finish_transfer(&run_file, &observed).map_err(anyhow::Error::from)?;
-        // An earlier attempt's remains would only confuse.
-        let kept = failures.join(name);
-        if kept.exists() {
-            fs::remove_dir_all(&kept).with_context(|| kept.display().to_string())?;
-        }
-        Ok(Outcome::Performed(Performed { record, metrics, host_use: attempt.host_use, elapsed: start.elapsed() }))
+        let seen = attempt.seen.context("the testbed says nothing of a run that did not fail")?;
+        let measured = draft.fill(&run_file, &seen).map_err(anyhow::Error::from)?;
+        Ok(Attempted::Filled(Box::new(Filled {
+            draft,
+            kept: failures.join(name),
+            measured,
+            host_use: attempt.host_use,
+            elapsed: start.elapsed(),
+            _lock: lock,
+        })))
     }
 
-    /// What the stacks of a run say of themselves: the server's, the client's.
-    fn manifests(&self, run: &Run, variables: &Variables) -> Result<[StackManifest; 2]> {
-        let manifest = |name: &str, variables: &BTreeMap<String, String>| -> Result<StackManifest> {
+    /// What the stacks of a run say of themselves: the server's, the client's; none of a run without stacks.
+    fn manifests(&self, run: &AnyRun, variables: &Variables) -> Result<Vec<StackManifest>> {
+        let manifest = |(name, variables): (&String, &BTreeMap<String, String>)| -> Result<StackManifest> {
             let mut manifest = self.supplies.source(name)?.manifest.clone();
             manifest.guest.environment.extend(variables.clone());
             Ok(manifest)
         };
-        let stack = &run.settings.stack;
-        Ok([manifest(&stack.server, &variables.server)?, manifest(&stack.client, &variables.client)?])
+        run.stacks().into_iter().zip([&variables.server, &variables.client]).map(manifest).collect()
+    }
+}
+
+impl Outcome {
+    /// Of a run whose record is put in its place at once.
+    fn of(attempted: Attempted) -> Result<Self, PerformError> {
+        let filled = match attempted {
+            Attempted::WasThere => return Ok(Self::WasThere),
+            Attempted::Filled(filled) => *filled,
+        };
+        Ok(Self::Performed(filled.finish()?))
+    }
+}
+
+impl Filled {
+    /// How long the run took.
+    pub fn elapsed(&self) -> Duration {
+        self.elapsed
+    }
+
+    /// Puts the record in its place.
+    ///
+    /// # Errors
+    /// Where something cannot be written.
+    pub fn finish(self) -> Result<Performed> {
+        let Self { draft, kept, measured, host_use, elapsed, _lock } = self;
+        let start = Instant::now();
+        let record = draft.finish()?;
+        remove_earlier_failure(&kept)?;
+        Ok(Performed { record, measured, host_use, elapsed: elapsed + start.elapsed() })
+    }
+
+    /// The same for records of one folder, with one pass over the disk for all of them.
+    ///
+    /// # Errors
+    /// As [`Filled::finish`].
+    pub fn finish_all(all: Vec<Self>) -> Result<Vec<Performed>> {
+        let mut drafts = Vec::new();
+        let mut rest = Vec::new();
+        for Self { draft, kept, measured, host_use, elapsed, _lock } in all {
+            drafts.push(draft);
+            rest.push((kept, measured, host_use, elapsed, _lock));
+        }
+        let records = Draft::finish_all(drafts)?;
+        let performed = records.into_iter().zip(rest).map(|(record, (kept, measured, host_use, elapsed, _lock))| {
+            remove_earlier_failure(&kept)?;
+            Ok(Performed { record, measured, host_use, elapsed })
+        });
+        performed.collect()
+    }
+}
+
+/// Removes what an earlier attempt left: it would only confuse.
+fn remove_earlier_failure(kept: &Path) -> Result<()> {
+    match fs::remove_dir_all(kept) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).with_context(|| kept.display().to_string()),
+        _ => Ok(()),
+    }
+}
+
+/// A run with the manifests of its stacks.
+fn task<'a>(run: &'a AnyRun, manifests: &'a [StackManifest]) -> Result<Task<'a>> {
+    match (run, manifests) {
+        (AnyRun::Transfer(run), [server, client]) => Ok(Task::Transfer(run, Manifests { server, client })),
+        (AnyRun::Transfer(_), other) => {
+            bail!("found {} manifests, expected the server's and the client's", other.len())
+        }
+        (AnyRun::Models(run), _) => Ok(Task::Models(run)),
     }
 }
 
@@ -330,12 +424,12 @@ impl Laboratory {
 fn keep_failure(
     target: Target,
     draft: &Draft,
-    run: &RunFile,
-    observed: Option<&Observed>,
+    run: &RunFile<AnyRun>,
+    seen: Option<&Seen>,
     failure: &RunFailure,
 ) -> Result<PathBuf, RecordError> {
-    match observed {
-        Some(observed) => draft.write_seen(run, observed)?,
+    match seen {
+        Some(seen) => draft.write_seen(run, seen)?,
         None => draft.write_run(run)?,
     }
     draft.write_failure(&failure.to_string())?;
@@ -352,12 +446,11 @@ impl Rebuilds {
 }
 
 /// Names of the stacks that runs need.
-pub fn stacks_of(runs: &[Run]) -> BTreeSet<&String> {
-    runs.iter().flat_map(|run| [&run.settings.stack.server, &run.settings.stack.client]).collect()
+pub fn stacks_of(runs: &[AnyRun]) -> BTreeSet<&String> {
+    runs.iter().flat_map(AnyRun::stacks).collect()
 }
 
 /// True where a run needs one of these stacks.
-pub fn needs_any<T>(run: &Run, stacks: &BTreeMap<String, T>) -> bool {
-    let stack = &run.settings.stack;
-    stacks.contains_key(&stack.server) || stacks.contains_key(&stack.client)
+pub fn needs_any<T>(run: &AnyRun, stacks: &BTreeMap<String, T>) -> bool {
+    run.stacks().into_iter().any(|name| stacks.contains_key(name))
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use quiclab_experiment::stack::StackManifest;
-use quiclab_metrics::RunMetrics;
+use quiclab_record::Measured;
 
 use crate::{collect::RunFailure, vm::priority::cores};
 
@@ -89,7 +89,7 @@ pub struct Performed {
     /// Its record.
     pub record: PathBuf,
     /// Its metrics.
-    pub metrics: RunMetrics,
+    pub measured: Measured,
     /// What its processes used.
     pub host_use: HostUse,
     /// Host time from start to end.

@@ -73,6 +73,15 @@ impl Supplies {
         Ok(Self { sources, own, stacks, cache, stop, say })
     }
 
+    /// The cache alone, for runs that need no stacks.
+    ///
+    /// # Errors
+    /// Where there is no place for it.
+    pub fn without_stacks(stop: Arc<AtomicBool>, say: fn(&str)) -> Result<Self> {
+        let cache = Cache::from_environment()?;
+        Ok(Self { sources: BTreeMap::new(), own: Vec::new(), stacks: PathBuf::new(), cache, stop, say })
+    }
+
     /// The stacks as they usually are, in order of name: what is meant where no names are given.
     pub fn usual(&self) -> impl Iterator<Item = &StackManifest> {
         self.sources.values().filter(|source| source.options.is_empty()).map(|source| &source.manifest)

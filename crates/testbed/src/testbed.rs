@@ -7,11 +7,12 @@ use std::{fmt::Debug, path::Path, sync::Arc};
 
 use anyhow::{Result, bail};
 use quiclab_experiment::{
-    foreign_setting,
+    AnyRun, foreign_setting,
     run::{Run, Versions},
+    scenario::ScenarioRun,
     stack::StackManifest,
 };
-use quiclab_record::Observed;
+use quiclab_record::Seen;
 
 use crate::{
     collect::RunFailure,
@@ -51,6 +52,11 @@ pub trait Testbed: Debug + Send + Sync {
         foreign_setting(&run.settings, self.name())
     }
 
+    /// Whether it also runs flows of models.
+    fn runs_models(&self) -> bool {
+        false
+    }
+
     /// Looks for what this machine must have whatever is run, before anything is built.
     ///
     /// # Errors
@@ -80,25 +86,47 @@ pub trait Testbed: Debug + Send + Sync {
     /// A missing toolchain or package, named with how to get it, a failed build, or an interruption.
     fn build(&self, supplies: &Supplies, source: &Source, again: bool) -> Result<Built>;
 
-    /// Makes what `run` needs besides its stacks, which are built already, as far as the cache lacks it.
+    /// Makes what the run of `task` needs besides its stacks, which are built already, as far as the cache lacks it.
     ///
     /// # Errors
     /// A missing program with how to get it, or an interruption.
-    fn prepare(&self, supplies: &Supplies, run: &Run, manifests: Manifests, host: &Host) -> Result<()>;
+    fn prepare(&self, supplies: &Supplies, task: Task, host: &Host) -> Result<()>;
 
-    /// What `run` is made with: part of its identity. Needs what [`Testbed::prepare`] makes. Has the testbed's own name under
+    /// What the run of `task` is made with: part of its identity. Needs what [`Testbed::prepare`] makes. Has the testbed's own name under
     /// [`TESTBED_VERSION`].
     ///
     /// # Errors
     /// Where a part cannot be read.
-    fn versions(&self, run: &Run, manifests: Manifests) -> Result<Versions>;
+    fn versions(&self, task: Task) -> Result<Versions>;
 
-    /// Performs `run` once and writes what happened into the draft of a record: the capture, and what the endpoints
+    /// Performs the run of `task` once and writes what happened into the draft of a record: the capture, and what the endpoints
     /// wrote.
     ///
     /// # Errors
     /// Where the testbed itself fails, or is interrupted. A run that fails is an [`Attempt`] all the same.
-    fn perform(&self, run: &Run, manifests: Manifests, place: Place, host: &Host) -> Result<Attempt>;
+    fn perform(&self, task: Task, place: Place, host: &Host) -> Result<Attempt>;
+}
+
+/// A run, and what else it takes to perform it.
+#[derive(Clone, Copy, Debug)]
+pub enum Task<'a> {
+    /// A transfer, and what its stacks say of themselves.
+    Transfer(&'a Run, Manifests<'a>),
+    /// Flows of models, which need no stacks.
+    Models(&'a ScenarioRun),
+}
+
+impl<'a> Task<'a> {
+    /// The transfer.
+    ///
+    /// # Errors
+    /// Of models: [`refusal`] says so before.
+    pub fn transfer(self) -> Result<(&'a Run, Manifests<'a>)> {
+        match self {
+            Self::Transfer(run, manifests) => Ok((run, manifests)),
+            Self::Models(_) => bail!("found flows of models, expected a transfer between stacks"),
+        }
+    }
 }
 
 /// What the two stacks of a run say of themselves, with the variables that they are started with.
@@ -134,9 +162,23 @@ pub struct Attempt {
     /// Why the run has no record; `None` where all went well.
     pub failure: Option<RunFailure>,
     /// What was seen besides the packets; `None` where the testbed broke down before it could tell. Always there where nothing failed.
-    pub observed: Option<Observed>,
+    pub seen: Option<Seen>,
     /// What its processes used of this machine.
     pub host_use: HostUse,
+}
+
+/// Why `testbed` cannot do exactly what `run` asks for, whatever its workload, as [`Testbed::refuse`] says it; `None` where it can.
+pub fn refusal(testbed: &dyn Testbed, run: &AnyRun) -> Option<String> {
+    match run {
+        AnyRun::Transfer(run) => testbed.refuse(run),
+        AnyRun::Models(_) if testbed.runs_models() => None,
+        AnyRun::Models(_) => Some(format!(
+            "found flows of models with --testbed {}, expected --testbed {}\nhint: a file with [workload] and [stack] instead \
+             of [flows] runs real stacks",
+            testbed.name(),
+            crate::sim::testbed::NAME
+        )),
+    }
 }
 
 /// The testbed of that name.

@@ -43,12 +43,18 @@ pub struct ScenarioPlan {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioRun {
+    /// Name of the experiment this run belongs to, for example `tcp-pacing/fig03`.
+    pub experiment: String,
     /// Which repetition this is, from 1.
     pub repetition: u32,
     /// Everything random follows from it.
     pub seed: u64,
     /// The settings.
     pub settings: ScenarioSettings,
+    /// What sets its settings apart from those of the other runs of its experiment, such as `pacing=off, buffer_bdp=0.25`; for the name of
+    /// its folder. Empty where there is nothing to say, and in a run that was read from a record.
+    #[serde(skip)]
+    pub label: String,
 }
 
 impl Scenario {
@@ -87,6 +93,10 @@ impl Scenario {
             }
             settings.push(resolved);
         }
+        // What sets a run apart does not depend on a filter, so that its folder has one name.
+        let all: Vec<_> = settings.iter().map(ScenarioSettings::texts).collect();
+        let folder_labels = if all.len() > 1 { scenario_labels(&all) } else { vec![String::new(); all.len()] };
+        let folder_labels: BTreeMap<_, _> = all.into_iter().zip(folder_labels).collect();
         for (key, value) in &overrides.filters {
             settings = self.filter(settings, key, value)?;
         }
@@ -100,9 +110,16 @@ impl Scenario {
         }
         let runs = (1..=repetitions).flat_map(|repetition| {
             let seed = self.seed + u64::from(repetition) - 1;
-            settings.iter().map(move |settings| ScenarioRun { repetition, seed, settings: settings.clone() })
+            settings.iter().map(move |settings| (repetition, seed, settings))
         });
-        Ok(ScenarioPlan { runs: runs.collect(), settings })
+        let run = |(repetition, seed, settings): (u32, u64, &ScenarioSettings)| ScenarioRun {
+            experiment: self.name.clone(),
+            repetition,
+            seed,
+            settings: settings.clone(),
+            label: folder_labels.get(&settings.texts()).cloned().unwrap_or_default(),
+        };
+        Ok(ScenarioPlan { runs: runs.map(run).collect(), settings })
     }
 
     /// The settings of one combination, and how often it is repeated.

@@ -28,6 +28,10 @@ where
     counted.collect()
 }
 
+/// The release of quiclab that made a record. Readers need it; what a release changes about outcomes has versions of its own, such as the
+/// bytes of the agent and the digest of the simulator.
+const RELEASE: &str = "quiclab";
+
 /// Everything that can change the outcome of a run, as text: a version, then `key = value` lines.
 pub(crate) fn canonical_text(run: &Run, versions: &BTreeMap<String, String>) -> String {
     of_parts(run.seed, run.start_shift, &settings_that_count::<_, Settings>(&run.settings, all()), versions)
@@ -43,7 +47,7 @@ fn of_parts(
     for (key, value) in settings {
         let _ = writeln!(text, "{key} = {value}");
     }
-    for (name, version) in versions {
+    for (name, version) in versions.iter().filter(|(name, _)| *name != RELEASE) {
         let _ = writeln!(text, "versions.{name:?} = {version:?}");
     }
     text

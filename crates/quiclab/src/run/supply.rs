@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Result, bail};
-use quiclab_experiment::{Plan, id_of_folder};
+use quiclab_experiment::{AnyRun, id_of_folder};
 use quiclab_record::Records;
 use quiclab_testbed::{
     laboratory::{Laboratory, stacks_of},
@@ -18,15 +18,15 @@ use quiclab_testbed::{
 };
 
 use crate::{
+    planned::Planned,
     progress,
     results::Results,
-    run::words::run_labels,
     schedule::{Feed, Job},
 };
 
 /// Finds out what is to be run, stack by stack.
 pub struct Supply<'a> {
-    plan: &'a Plan,
+    plan: &'a Planned,
     laboratory: &'a Laboratory,
     results: &'a Results,
     /// The records of the experiments beside this one, by identity.
@@ -63,7 +63,7 @@ impl<'a> Supply<'a> {
     /// # Errors
     /// Where a folder cannot be read.
     pub fn new(
-        plan: &'a Plan,
+        plan: &'a Planned,
         laboratory: &'a Laboratory,
         results: &'a Results,
         is_shared: bool,
@@ -80,7 +80,11 @@ impl<'a> Supply<'a> {
     pub fn supply(&self, feed: &Feed) -> Result<Ready> {
         self.laboratory.testbed.check_machine()?;
         feed.expect(self.plan.runs.len());
+        if self.plan.kind == AnyRun::MODELS {
+            feed.be_brief();
+        }
         let names = stacks_of(&self.plan.runs);
+        let needs_stacks = !names.is_empty();
         let (mut there, mut quick, mut slow) = (Vec::new(), Vec::new(), Vec::new());
         for name in names {
             let source = self.laboratory.supplies.source(name)?;
@@ -97,7 +101,7 @@ impl<'a> Supply<'a> {
             self.build_side_by_side(&quick, &slow, feed)?;
         }
         let mut state = self.lock();
-        if state.built.is_empty() && !self.plan.runs.is_empty() {
+        if state.built.is_empty() && needs_stacks {
             bail!("no stack could be built");
         }
         let all = state.records.len();
@@ -117,8 +121,11 @@ impl<'a> Supply<'a> {
         let Laboratory { testbed, supplies, .. } = self.laboratory;
         let broke_down = |_| Err(anyhow::anyhow!("building stacks broke down"));
         thread::scope(|scope| {
-            let kernels =
-                scope.spawn(|| self.plan.runs.iter().try_for_each(|run| testbed.prepare_early(supplies, run)));
+            let early = |run: &AnyRun| match run {
+                AnyRun::Transfer(run) => testbed.prepare_early(supplies, run),
+                AnyRun::Models(_) => Ok(()),
+            };
+            let kernels = scope.spawn(move || self.plan.runs.iter().try_for_each(early));
             let compiling = scope.spawn(|| self.build(slow, feed, true));
             let quick = self.build(quick, feed, true);
             let kernels = kernels.join().unwrap_or_else(broke_down);
@@ -148,14 +155,12 @@ impl<'a> Supply<'a> {
     /// Feeds the runs whose stacks are there and that were not fed yet, once all of them are prepared: what one of them lacks is found before
     /// any is performed.
     fn feed_ready(&self, feed: &Feed) -> Result<()> {
-        let labels = run_labels(self.plan);
         let by_id = self.results.records.by_id()?;
         // Held all the time: two threads build, one at a time prepares.
         let mut state = self.lock();
         let mut jobs = Vec::new();
         for (place, run) in self.plan.runs.iter().enumerate() {
-            let stack = &run.settings.stack;
-            let is_built = state.built.contains(&stack.server) && state.built.contains(&stack.client);
+            let is_built = run.stacks().into_iter().all(|name| state.built.contains(name));
             if !is_built || state.records.contains_key(&place) {
                 continue;
             }
@@ -168,7 +173,7 @@ impl<'a> Supply<'a> {
             } else if self.adopt(&name)? {
                 state.adopted += 1;
             } else {
-                jobs.push((place, Job { run: run.clone(), name, label: labels[place].clone() }));
+                jobs.push((place, Job { run: run.clone(), name, label: self.plan.labels[place].clone() }));
             }
         }
         jobs.into_iter().for_each(|(place, job)| feed.push(place, job));

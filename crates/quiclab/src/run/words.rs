@@ -2,38 +2,33 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use quiclab_experiment::{Plan, changed_settings, labels, run::Run};
+use quiclab_experiment::{AnyRun, Plan, changed_settings, labels};
 
-use crate::{cli::RunArguments, simulate};
+use crate::{cli::RunArguments, planned::Planned};
 
 /// More reasons than this are only counted.
 const MOST_REASONS: usize = 6;
 
-/// The runs of an experiment, a line each, and what the command line changes about it.
-pub fn transfers_in_words(plan: &Plan, arguments: &RunArguments) -> String {
-    let mut text = format!("{}: {} runs{}\n", plan.experiment, plan.runs.len(), changed(arguments));
-    for note in notes(plan, arguments) {
+/// The runs of a plan, a line each, and what the command line changes about it.
+pub fn in_words(planned: &Planned, arguments: &RunArguments) -> String {
+    let what = if planned.kind == AnyRun::MODELS { "simulations" } else { "runs" };
+    let mut text = format!("{}: {} {what}{}\n", planned.experiment, planned.runs.len(), changed(arguments));
+    for note in &planned.notes {
         let _ = writeln!(text, "  {note}");
     }
-    if let Some(common) = common_settings(plan) {
+    if let Some(common) = common_settings(&planned.runs) {
         let _ = writeln!(text, "  in all runs: {common}");
     }
-    for (run, label) in plan.runs.iter().zip(run_labels(plan)) {
-        let settings = &run.settings;
-        let _ =
-            writeln!(text, "  {label}: {}, {}, seed {}", settings.workload.size, settings.path.described(), run.seed);
-    }
-    text
-}
-
-/// The same of a scenario.
-pub fn scenario_in_words(planned: &simulate::Planned, arguments: &RunArguments) -> String {
-    let plan = &planned.plan;
-    let mut text = format!("{}: {} simulations{}\n", planned.scenario.name, plan.runs.len(), changed(arguments));
-    for (run, label) in plan.runs.iter().zip(simulate::labels(plan)) {
-        let flows: u64 = run.settings.flows.values().map(|group| u64::from(group.count)).sum();
-        let (rate, duration) = (run.settings.bottleneck.rate, run.settings.scenario.duration);
-        let _ = writeln!(text, "  {label}: {flows} flows, {rate}, {duration}, seed {}", run.seed);
+    for (run, label) in planned.runs.iter().zip(&planned.labels) {
+        let what = match run {
+            AnyRun::Transfer(run) => format!("{}, {}", run.settings.workload.size, run.settings.path.described()),
+            AnyRun::Models(run) => {
+                let settings = &run.settings;
+                let flows: u64 = settings.flows.values().map(|group| u64::from(group.count)).sum();
+                format!("{flows} flows, {}, {}", settings.bottleneck.rate, settings.scenario.duration)
+            }
+        };
+        let _ = writeln!(text, "  {label}: {what}, seed {}", run.seed());
     }
     text
 }
@@ -69,13 +64,16 @@ pub fn notes(plan: &Plan, arguments: &RunArguments) -> Vec<String> {
     notes
 }
 
-/// The settings that are not at their defaults in any run, and the same in all; `None` where there are none.
-fn common_settings(plan: &Plan) -> Option<String> {
-    let of = |run: &Run| changed_settings(&run.settings).collect::<BTreeMap<_, _>>();
-    let (first, others) = plan.runs.split_first()?;
-    let mut common = of(first);
+/// The settings that are not at their defaults in any run, and the same in all; `None` where there are none, and of models.
+fn common_settings(runs: &[AnyRun]) -> Option<String> {
+    let of = |run: &AnyRun| match run {
+        AnyRun::Transfer(run) => Some(changed_settings(&run.settings).collect::<BTreeMap<_, _>>()),
+        AnyRun::Models(_) => None,
+    };
+    let (first, others) = runs.split_first()?;
+    let mut common = of(first)?;
     for run in others {
-        let own = of(run);
+        let own = of(run)?;
         common.retain(|key, value| own.get(key) == Some(value));
     }
     let parts: Vec<_> = common.iter().map(|(key, value)| format!("{key} = {value}")).collect();

@@ -92,17 +92,17 @@ impl Queue {
 mod tests {
     use std::thread;
 
-    use quiclab_experiment::{Experiment, Overrides, run::Run};
+    use quiclab_experiment::{AnyRun, Experiment, Overrides};
 
     use super::*;
 
-    fn run() -> Run {
+    fn run() -> AnyRun {
         let stacks = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../stacks");
         let sources = quiclab_testbed::stack::sources(&stacks).unwrap();
         let manifests = sources.into_iter().map(|(name, source)| (name, source.manifest)).collect();
         let text = "name = \"x\"\ntitle = \"x\"\n[stack]\nname = \"ngtcp2\"\n";
         let plan = Experiment::parse("x.toml", text, None).unwrap().plan(&manifests, &Overrides::default()).unwrap();
-        plan.runs[0].clone()
+        plan.runs[0].clone().into()
     }
 
     fn job(name: &str) -> Job {

@@ -113,7 +113,7 @@ fn check_one(
     laboratory: &Laboratory,
 ) -> Result<Vec<Finding>> {
     let proofs = &selected.proofs[..];
-    let runs: Vec<_> = proofs.iter().map(|proof| proof.run.clone()).collect();
+    let runs: Vec<_> = proofs.iter().map(|proof| proof.run.clone().into()).collect();
     let patience = Duration::from_secs(arguments.wall_timeout);
     if let Some((missing, why)) = laboratory.prepare(&runs, patience)?.first_key_value() {
         let found = format!("{missing} could not be built: {why}");
@@ -193,7 +193,13 @@ fn perform(laboratory: &Laboratory, proof: &Proof, folder: &Path, host: &Host) -
         std::fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
     let records = Records::open(folder)?;
-    match laboratory.perform_with(&proof.run, &proof.variables, &records, &folder.join(FAILURES_FOLDER), host) {
+    match laboratory.perform_with(
+        &proof.run.clone().into(),
+        &proof.variables,
+        &records,
+        &folder.join(FAILURES_FOLDER),
+        host,
+    ) {
         Ok(performed) => Ok(Ended::Well { folder: performed.record }),
         Err(PerformError::Run { failure, kept }) => {
             Ok(Ended::Badly { folder: kept.unwrap_or_else(|| folder.to_path_buf()), failure })

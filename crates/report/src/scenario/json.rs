@@ -33,6 +33,7 @@ fn group(group: &Group) -> Value {
         .collect();
     let runs = group.runs.iter().map(|run| {
         json!({
+            "record": run.folder,
             "id": run.id,
             "repetition": run.repetition,
             "seed": run.seed,

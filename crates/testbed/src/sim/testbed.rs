@@ -1,15 +1,15 @@
 //! The simulator as a testbed.
 
 use anyhow::Result;
-use quiclab_experiment::run::{Run, Versions};
+use quiclab_experiment::run::Versions;
 
-use super::{program::Program, transfers};
+use super::{models, program::Program, transfers};
 use crate::{
     perform::Host,
     shelf::Shelf,
     stack::Source,
     supplies::Supplies,
-    testbed::{Attempt, Built, Manifests, Place, Testbed},
+    testbed::{Attempt, Built, Place, Task, Testbed},
 };
 
 /// Its name.
@@ -46,15 +46,27 @@ impl Testbed for Simulator {
         Ok(built)
     }
 
-    fn prepare(&self, _: &Supplies, _: &Run, _: Manifests, _: &Host) -> Result<()> {
+    fn runs_models(&self) -> bool {
+        true
+    }
+
+    fn prepare(&self, _: &Supplies, _: Task, _: &Host) -> Result<()> {
         Ok(())
     }
 
-    fn versions(&self, run: &Run, manifests: Manifests) -> Result<Versions> {
-        transfers::versions(run, self.programs.of(run)?.sides(manifests))
+    fn versions(&self, task: Task) -> Result<Versions> {
+        match task {
+            Task::Transfer(run, manifests) => transfers::versions(run, self.programs.of(run)?.sides(manifests)),
+            Task::Models(run) => Ok(models::versions(run)),
+        }
     }
 
-    fn perform(&self, run: &Run, manifests: Manifests, place: Place, host: &Host) -> Result<Attempt> {
-        transfers::perform(run, self.programs.of(run)?.sides(manifests), place, host)
+    fn perform(&self, task: Task, place: Place, host: &Host) -> Result<Attempt> {
+        match task {
+            Task::Transfer(run, manifests) => {
+                transfers::perform(run, self.programs.of(run)?.sides(manifests), place, host)
+            }
+            Task::Models(run) => models::perform(run, host),
+        }
     }
 }

@@ -19,7 +19,7 @@ use quiclab_orders::{
     contents::Contents,
 };
 use quiclab_record::{
-    Observed,
+    Observed, Seen,
     layout::{CAPTURE_FILE, QLOG_FOLDER},
 };
 use quiclab_sim::transfer::{
@@ -85,7 +85,7 @@ pub fn versions(run: &Run, sides: Sides<Program>) -> Result<Versions> {
 pub fn perform(run: &Run, sides: Sides<Program>, place: Place, host: &Host) -> Result<Attempt> {
     let transfer = Transferring { run, sides, work: place.work, record: place.draft, host };
     let (observed, failure, host_use) = transfer.transfer()?;
-    Ok(Attempt { failure, observed: Some(observed), host_use })
+    Ok(Attempt { failure, seen: Some(Seen::Transfer(Box::new(observed))), host_use })
 }
 
 /// A run under way.

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use nix::fcntl::posix_fallocate;
 use quiclab_experiment::run::{Run, Versions};
 use quiclab_orders::slot::{self, POWER_OFF_STATUS};
-use quiclab_record::layout::CONSOLE_FILE;
+use quiclab_record::{Seen, layout::CONSOLE_FILE};
 use quiclab_units::ByteCount;
 
 use super::{
@@ -104,7 +104,7 @@ impl Vm {
                 let why = other.err().map(|error| format!("; {error}")).unwrap_or_default();
                 let said = format!("QEMU {}{why}; its console says: {}", describe(end.status), excerpt(&console, 4000));
                 keep_console()?;
-                return Ok(Attempt { failure: Some(RunFailure::Guest(said)), observed: None, host_use: end.host_use });
+                return Ok(Attempt { failure: Some(RunFailure::Guest(said)), seen: None, host_use: end.host_use });
             }
         };
         let failure = results.failure(run)?;
@@ -112,7 +112,11 @@ impl Vm {
         if failure.is_some() {
             keep_console()?;
         }
-        Ok(Attempt { failure, observed: Some(results.observed().clone()), host_use: end.host_use })
+        Ok(Attempt {
+            failure,
+            seen: Some(Seen::Transfer(Box::new(results.observed().clone()))),
+            host_use: end.host_use,
+        })
     }
 }
 

@@ -22,7 +22,7 @@ use crate::{
     shelf::Shelf,
     stack::{BuiltStack, Source},
     supplies::Supplies,
-    testbed::{Attempt, Built, Manifests, Place, Testbed},
+    testbed::{Attempt, Built, Place, Task, Testbed},
 };
 
 /// Folder of what is made for kernels, beside that of the stacks.
@@ -78,7 +78,8 @@ impl Testbed for VirtualMachines {
         self.make_guest(supplies, run).map(drop)
     }
 
-    fn prepare(&self, supplies: &Supplies, run: &Run, manifests: Manifests, host: &Host) -> Result<()> {
+    fn prepare(&self, supplies: &Supplies, task: Task, host: &Host) -> Result<()> {
+        let (run, manifests) = task.transfer()?;
         let name = guest_name(run);
         let vm = self.make_guest(supplies, run)?;
         let stacks = self.stacks.of(run)?;
@@ -87,11 +88,13 @@ impl Testbed for VirtualMachines {
         })
     }
 
-    fn versions(&self, run: &Run, manifests: Manifests) -> Result<Versions> {
+    fn versions(&self, task: Task) -> Result<Versions> {
+        let (run, manifests) = task.transfer()?;
         self.guest(run)?.versions(run, self.stacks.of(run)?.sides(manifests))
     }
 
-    fn perform(&self, run: &Run, manifests: Manifests, place: Place, host: &Host) -> Result<Attempt> {
+    fn perform(&self, task: Task, place: Place, host: &Host) -> Result<Attempt> {
+        let (run, manifests) = task.transfer()?;
         self.guest(run)?.perform(run, self.stacks.of(run)?.sides(manifests), place, host)
     }
 }

@@ -172,6 +172,19 @@ fn the_canonical_text_of_a_run_stays_as_it_is() {
     assert_eq!(canonical_text(&run(|_| {}), &versions()), PLAIN);
 }
 
+#[test]
+fn a_release_changes_no_identity_and_another_agent_does() {
+    let with = |name: &str, version: &str| {
+        let mut versions = versions();
+        versions.insert(name.to_owned(), version.to_owned());
+        run(|_| {}).id(&versions)
+    };
+    let plain = run(|_| {}).id(&versions());
+    assert_eq!(with("quiclab", "0.1.0"), plain);
+    assert_eq!(with("quiclab", "0.2.0"), plain);
+    assert_ne!(with("guest", "1"), with("guest", "2"));
+}
+
 /// The digests were made by another program: the first 16 digits of `sha256sum` over the text, edited by hand.
 #[test]
 fn identities_stay_as_they_are() {

@@ -1,0 +1,78 @@
+//! Records of flows of models, as reports show them.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use quiclab_experiment::scenario::{FigureSpec, TIME};
+use quiclab_record::{End, ModelsRecord};
+use quiclab_report::{AnyReport, ScenarioReport, ScenarioRow};
+use quiclab_sim::measures::{SERIES, is_named};
+
+/// The index of results of models, in versions that kept them in a journal.
+const FORMER_INDEX: &str = "scenario.json";
+/// That journal.
+const FORMER_JOURNAL: &str = "runs.jsonl";
+
+/// True for a folder with results of models in the layout of earlier versions.
+pub fn is_former(folder: &Path) -> bool {
+    [FORMER_INDEX, FORMER_JOURNAL].iter().any(|name| folder.join(name).is_file())
+}
+
+/// Refuses results of models in the layout of earlier versions.
+///
+/// # Errors
+/// What they are, and how to get them again.
+pub fn no_longer_read(folder: &Path) -> Result<()> {
+    if is_former(folder) {
+        let folder = folder.display();
+        bail!(
+            "{folder}: found {FORMER_INDEX} or {FORMER_JOURNAL}: results of an earlier version, which kept no records of models\n\
+             hint: rm -r {folder}, and run the experiment again: the same settings and seeds give the same numbers"
+        );
+    }
+    Ok(())
+}
+
+/// A record as a row of a report.
+pub fn row(record: ModelsRecord) -> ScenarioRow {
+    let ModelsRecord { folder, run, metrics, .. } = record;
+    ScenarioRow {
+        folder: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        id: run.id,
+        repetition: run.run.repetition,
+        seed: run.run.seed,
+        settings: run.run.settings.texts(),
+        is_whole: metrics.end == End::InTime,
+        events: metrics.events,
+        metrics: metrics.metrics.into_iter().filter_map(|(name, value)| Some((name, value?))).collect(),
+        series: metrics.series,
+    }
+}
+
+/// The report of a single record: its numbers, and every series over time.
+pub fn report_of_one(record: ModelsRecord, command: String) -> AnyReport {
+    let experiment = record.run.run.experiment.clone();
+    let simulator = record.run.versions.get("simulator").cloned().unwrap_or_default();
+    let groups: Vec<_> = record.run.run.settings.flows.keys().cloned().collect();
+    let row = row(record);
+    let figure = |series: &str| {
+        let groups = groups.iter().map(String::as_str);
+        let of = |name: &&String| **name == *series || is_named(&[&format!("{series}.GROUP")], groups.clone(), name);
+        let y: Vec<_> = row.series.keys().filter(of).cloned().collect();
+        let title = series.trim_end_matches("_bps").replace('_', " ");
+        (!y.is_empty()).then_some(FigureSpec { title, x: TIME.to_owned(), y, logarithmic: false })
+    };
+    let bases = SERIES.iter().filter(|name| **name != TIME).filter(|name| !name.ends_with("goodput_bps.GROUP"));
+    let figures = bases.filter_map(|name| figure(name.trim_end_matches(".GROUP"))).collect();
+    AnyReport::Models(Box::new(ScenarioReport {
+        experiment,
+        title: format!("one run, {}", row.folder),
+        source: None,
+        command,
+        simulator,
+        runs: vec![row],
+        failures: Vec::new(),
+        expectations: Vec::new(),
+        figures,
+    }))
+}
