@@ -59,9 +59,12 @@ fn declared(stream: TokenStream) -> Result<Vec<String>, String> {
             (_, Some(TokenTree::Ident(name)), Some(TokenTree::Group(body)))
                 if is_word(Some(tree), "mod") && body.delimiter() == Delimiter::Brace =>
             {
-                // A module in the same file may not have files of its own: none does, and it would be looked for in another folder.
-                if !declared(body.stream())?.is_empty() {
-                    return Err(format!("found a file declared inside the inline module {name}, expected none"));
+                // Its files would be in another folder than those of this one; there are none.
+                let inside = declared(body.stream())?;
+                if let Some(file) = inside.first() {
+                    return Err(format!(
+                        "found the file {file} declared inside the inline module {name}, expected none"
+                    ));
                 }
             }
             (TokenTree::Group(attribute), ..) if is_word(attribute.stream().into_iter().next().as_ref(), "path") => {
