@@ -242,7 +242,7 @@ Exit status: the number of conditions that fail or cannot be judged, plus one if
 #[derive(Debug, Args)]
 #[command(after_help = DIFF_HELP)]
 pub struct DiffArguments {
-    /// Two records: folders with run.toml and wire.pcapng
+    /// Two records of the same workload: folders with run.toml
     #[arg(required = true, num_args = 1.., value_names = ["A", "B"])]
     pub records: Vec<PathBuf>,
     #[command(flatten)]
@@ -256,7 +256,7 @@ record could not be read.";
 /// Arguments of `quiclab verify`.
 #[derive(Debug, Args)]
 pub struct VerifyArguments {
-    /// A record: a folder with run.toml and wire.pcapng
+    /// A record: a folder with run.toml
     pub record: PathBuf,
     /// Time limit of the run, in seconds of real time
     #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..))]

@@ -291,7 +291,7 @@ fn a_run_says_when_it_had_too_many_events_or_took_too_long() {
     // The limit of the command line holds as well.
     let told = run(&files, "other", &["--reps", "1", "--set", "scenario.time_limit=60 min", "--wall-timeout", "1"]);
     assert_eq!(told.status, Some(2), "{}", told.errors);
-    assert!(told.errors.contains("hint: raise it with --wall-timeout"), "{}", told.errors);
+    assert!(told.errors.contains("hint: raise --wall-timeout"), "{}", told.errors);
 }
 
 #[test]
