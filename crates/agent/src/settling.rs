@@ -9,16 +9,21 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use netlink_packet_route::{
+    RouteNetlinkMessage,
+    link::{LinkAttribute, LinkMessage, State},
+};
+use quiclab_orders::addresses::HOST_INTERFACE;
 
-use crate::namespace::Namespace;
+use crate::{namespace::Namespace, netlink::Netlink, topology::index};
 
 /// Most milliseconds between two reports of a group, where real time is spent on waiting.
 pub const HURRIED_REPORT_MS: &str = "10";
 /// Many times as long as the pause between two hurried reports.
-const SILENCE: Duration = Duration::from_millis(200);
+const SILENCE: Duration = Duration::from_millis(300);
 const POLL: Duration = Duration::from_millis(10);
 /// A kernel that sends no reports at all is as good as one that has sent them.
-const LONGEST: Duration = Duration::from_secs(3);
+const LONGEST: Duration = Duration::from_secs(5);
 
 /// How to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,20 +52,34 @@ impl Settling {
     }
 }
 
-/// Until this namespace has sent reports, and then none for some time.
+/// Until the kernel has noticed that this namespace's link is up, and has sent no reports for some time since.
 fn wait_for_reports() -> Result<()> {
     let start = Instant::now();
     let (mut sent, mut since) = (0, start);
     while start.elapsed() < LONGEST && (sent == 0 || since.elapsed() < SILENCE) {
         sleep(POLL);
         let path = "/proc/thread-self/net/snmp6";
-        let found = reports_in(&fs::read_to_string(path).context(path)?)
-            .with_context(|| format!("{path}: no counter of reports"))?;
-        if found != sent {
+        let table = fs::read_to_string(path).context(path)?;
+        let found = reports_in(&table).with_context(|| format!("{path}: no counter of reports"))?;
+        if found != sent || !is_up()? {
             (sent, since) = (found, Instant::now());
         }
     }
     Ok(())
+}
+
+/// Whether the kernel's own look at the link has found it up. It looks once a second at most, and sends reports then. Until it has looked, the
+/// state is unknown.
+fn is_up() -> Result<bool> {
+    let wanted = index(HOST_INTERFACE)?;
+    let answers = Netlink::open()?.dump(RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
+    let is_up = |answer: &RouteNetlinkMessage| match answer {
+        RouteNetlinkMessage::NewLink(link) => {
+            link.header.index == wanted && link.attributes.contains(&LinkAttribute::OperState(State::Up))
+        }
+        _ => false,
+    };
+    Ok(answers.iter().any(is_up))
 }
 
 /// Reports sent, by the kernel's table of counters.
