@@ -115,6 +115,9 @@ fn withheld(measured: &Measured) -> String {
     told.collect::<Vec<_>>().join("; ")
 }
 
+/// Reads a quantity as a number, if the text is one.
+type Read = fn(&str) -> Option<u64>;
+
 /// A setting: under its key as `--set` takes it, and a quantity also as a number, with its unit behind the key.
 fn setting(key: &str, texts: Vec<Option<String>>) -> Vec<(String, RunColumn)> {
     let all = |is: &dyn Fn(&str) -> bool| {
@@ -130,7 +133,7 @@ fn setting(key: &str, texts: Vec<Option<String>>) -> Vec<(String, RunColumn)> {
         return vec![(key.to_owned(), RunColumn::Truths(texts.iter().map(truth).collect()))];
     }
     // The units of rates, sizes and times have no name in common, so at most one of them understands a text.
-    let quantities: [(&str, fn(&str) -> Option<u64>); 3] = [
+    let quantities: [(&str, Read); 3] = [
         ("bps", |text| text.parse::<Rate>().ok().map(Rate::as_bits_per_second)),
         ("bytes", |text| text.parse::<ByteCount>().ok().map(ByteCount::as_bytes)),
         ("ns", |text| text.parse::<Duration>().ok().map(Duration::as_nanos)),

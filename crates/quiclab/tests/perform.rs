@@ -31,6 +31,9 @@ fn perform(run: &Path, record: &Path, more: &[&str]) -> common::Said {
     said(&mut command)
 }
 
+/// What is changed about a run file.
+type Change<'a> = &'a dyn Fn(&mut Value);
+
 const FILES: [&str; 4] = ["wire.pcapng", "metrics.json", "run.toml", "path.json"];
 
 fn files(record: &Path) -> [Vec<u8>; 4] {
@@ -134,7 +137,7 @@ fn what_is_wrong_with_a_run_file_is_said_before_anything_is_made() {
         assert!(!bench.out("out").exists());
         told.errors
     };
-    let cases: [(&dyn Fn(&mut Value), &[&str]); 5] = [
+    let cases: [(Change, &[&str]); 5] = [
         (&|run| run["testbed"] = "moon".into(), &["run.json: testbed: found \"moon\"", "vm, sim"]),
         (&|run| run["settings"]["stack"]["server"] = "nobody".into(), &["found \"nobody\"", "misbehaving"]),
         (
