@@ -221,6 +221,38 @@ mod tests {
     }
 
     #[test]
+    fn netem_takes_every_impairment_at_its_place() {
+        let burst_loss = BurstLoss { to_bad: 5, to_good: 6, pass_in_bad: 7, loss_in_good: 8 };
+        let netem = Netem {
+            delay_ns: 9,
+            limit_packets: 10,
+            jitter_ns: Some(11),
+            rate_bytes_per_second: Some(12),
+            loss: Some(1),
+            burst_loss: Some(burst_loss),
+            duplicate: Some(2),
+            at_once: Some(3),
+            slot_ns: None,
+        };
+        let options = delay_line(&netem);
+        let (fixed, rest) = options.split_at(24);
+        let fixed: Vec<_> = fixed.as_chunks().0.iter().map(|word| u32::from_ne_bytes(*word)).collect();
+        assert_eq!(fixed, [0, 10, 1, 1, 2, 0]);
+        let expected = [
+            (10, vec![9, 0]),
+            (11, vec![11, 0]),
+            (3, vec![3, 0]),
+            // The nested attribute's own head: 20 bytes of kind 2.
+            (5 | 0x8000, vec![20 | 2 << 16, 5, 6, 7, 8]),
+            (6, vec![12, 0, 0, 0]),
+            (8, vec![12, 0]),
+        ];
+        assert_eq!(words(rest), expected);
+        let plain = delay_line(&Netem { delay_ns: 20, limit_packets: 143, ..Netem::default() });
+        assert_eq!(words(&plain[24..]), [(10, vec![20, 0])]);
+    }
+
+    #[test]
     fn etf_takes_delta_clock_and_flag() {
         assert_eq!(words(&earliest_txtime_first(200_000, false)), [(1, vec![200_000, 11, 0])]);
         assert_eq!(words(&earliest_txtime_first(200_000, true)), [(1, vec![200_000, 11, 1])]);
