@@ -9,6 +9,7 @@
 //! namespaces, so orders that concern the whole machine are refused.
 
 mod answer;
+mod devices;
 mod jail;
 mod roots;
 

@@ -3,14 +3,92 @@
 mod common;
 
 use common::{Answer, CLIENT, SERVER, orders, perform};
-use quiclab_orders::report::Outcome;
+use quiclab_orders::{orders::HostFiles, report::Outcome};
 
 /// What a client says that runs `script` in Python.
 fn said(script: &str) -> String {
-    let Answer { report, blobs } = perform(&orders(SERVER, script));
+    said_with(script, None)
+}
+
+fn said_with(script: &str, stack: Option<&std::path::Path>) -> String {
+    let mut orders = orders(SERVER, script);
+    let folder = stack.map(|folder| folder.to_str().unwrap().to_owned());
+    orders.client.host = Some(HostFiles { root: None, stack: folder });
+    let Answer { report, blobs } = perform(&orders);
     let errors = String::from_utf8_lossy(&blobs["client/stderr"]).into_owned();
     assert_eq!(report.outcome, Outcome::Done, "{errors}");
     String::from_utf8(blobs["client/stdout"].clone()).unwrap()
+}
+
+#[test]
+fn an_endpoint_sees_no_device_of_the_hosts_hardware() {
+    let script = "
+import os
+print(sorted(os.listdir('/dev')))
+open('/dev/null', 'w').write('text')
+print(len(open('/dev/urandom', 'rb').read(8)), open('/dev/zero', 'rb').read(2))
+open('/dev/shm/file', 'w').write('text')
+try:
+    open('/dev/file', 'w')
+    print('wrote')
+except OSError:
+    pass
+print(open('/dev/stdin').read() == '', os.path.exists('/dev/fd/1'))
+";
+    let devices = "['fd', 'full', 'null', 'random', 'shm', 'stderr', 'stdin', 'stdout', 'tty', 'urandom', 'zero']";
+    assert_eq!(said(script), format!("{devices}\n8 b'\\x00\\x00'\nTrue True\n"));
+}
+
+#[test]
+fn an_endpoint_does_not_share_the_terminal_of_the_agents_user() {
+    // Process 1 of the namespace leads the session. A session from outside has no number here, which is reported as 0.
+    assert_eq!(said("import os; print(os.getsid(0))"), "1\n");
+}
+
+#[test]
+fn a_device_in_the_files_of_the_host_cannot_be_opened() {
+    if !nix::unistd::getuid().is_root() {
+        eprintln!("skipped: only root can make a device");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let device = folder.path().join("null");
+    let status = std::process::Command::new("mknod").arg(&device).args(["c", "1", "3"]).status().unwrap();
+    assert!(status.success());
+    std::fs::write(&device, "a device that swallows all").unwrap();
+    let script = "
+try:
+    open('/stack/null', 'w')
+    print('opened')
+except PermissionError:
+    print('refused')
+";
+    assert_eq!(said_with(script, Some(folder.path())), "refused\n");
+}
+
+#[test]
+fn an_endpoint_cannot_write_where_the_kernel_is_set_up() {
+    // Opening alone changes nothing, and files that cannot be opened for writing by anyone prove nothing.
+    let script = "
+import os
+tried = 0
+places = ['/proc/sysrq-trigger', '/sys/power/state']
+for place in ['/proc', '/proc/sys/kernel', '/proc/sys/vm', '/proc/sys/net/core', '/proc/sys/net/ipv4', '/proc/irq']:
+    if os.path.isdir(place):
+        places += [os.path.join(place, name) for name in os.listdir(place)]
+for place in places:
+    if os.path.isfile(place) and os.stat(place).st_mode & 0o222:
+        tried += 1
+        try:
+            os.close(os.open(place, os.O_WRONLY))
+            print('opened', place)
+        except OSError:
+            pass
+print(tried > 50)
+open('/proc/self/comm', 'w').write('renamed')
+print(open('/proc/self/comm').read())
+";
+    assert_eq!(said(script), "True\nrenamed\n\n");
 }
 
 #[test]
