@@ -88,8 +88,9 @@ while time.process_time() < 0.5:
     // One thread for half a second, and what starting it costs; the server waits. Ticks round down.
     assert!((470_000_000..1_500_000_000).contains(&used.time_ns), "{used:?}");
     assert!(used.time_ns.abs_diff(client.user_time_ns + client.system_time_ns) <= 50_000_000, "{used:?}, {client:?}");
-    let share = used.time_ns as f64 / (lifetime as f64 * f64::from(used.cpus));
-    assert!((used.share - share).abs() < 1e-9 && used.share <= 1.0 / f64::from(used.cpus) + 0.1, "{used:?}");
+    // The client is busy for all of its life, on one CPU of however many the machine has.
+    let share = (used.time_ns as f64 / lifetime as f64).min(1.0);
+    assert!((used.share - share).abs() < 1e-9, "{used:?}");
 }
 
 #[test]
