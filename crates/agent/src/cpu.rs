@@ -47,13 +47,15 @@ impl Meter {
 
 impl Used {
     /// What was used from `before` until this, with `elapsed` in between.
+    ///
+    /// The endpoints' time is compared with what one CPU can do: an endpoint with one thread is at its limit when one CPU is, however
+    /// many others are idle.
     pub fn since(&self, before: &Self, elapsed: Duration) -> CpuUse {
         let all_ns = (elapsed.as_nanos() as u64).saturating_mul(u64::from(self.cpus));
         let ticks_ns = self.ticks.saturating_sub(before.ticks).saturating_mul(TICK_NS);
-        let share = ticks_ns as f64 / all_ns.max(1) as f64;
         let (time_ns, share) = match self.of {
-            CpuUser::Machine => (all_ns.saturating_sub(ticks_ns), 1.0 - share),
-            CpuUser::Endpoints => (ticks_ns, share),
+            CpuUser::Machine => (all_ns.saturating_sub(ticks_ns), 1.0 - ticks_ns as f64 / all_ns.max(1) as f64),
+            CpuUser::Endpoints => (ticks_ns, (ticks_ns as f64 / elapsed.as_nanos().max(1) as f64).min(1.0)),
         };
         CpuUse { of: self.of, time_ns, cpus: self.cpus, share }
     }
@@ -119,16 +121,24 @@ mod tests {
     }
 
     #[test]
-    fn one_busy_core_of_four_is_a_quarter() {
+    fn one_busy_core_of_four_is_a_quarter_of_a_machine() {
         // In 2 s three of four CPUs are idle: 6 s of idle time, 2 s of work.
         let [before, after] = [1000, 1600].map(|ticks| Used { of: CpuUser::Machine, cpus: 4, ticks });
         let used = after.since(&before, Duration::from_secs(2));
         assert_eq!((used.time_ns, used.cpus), (2_000_000_000, 4));
         assert!((used.share - 0.25).abs() < 1e-12, "{used:?}");
-        let [before, after] = [100, 300].map(|ticks| Used { of: CpuUser::Endpoints, cpus: 4, ticks });
-        let used = after.since(&before, Duration::from_secs(2));
-        assert_eq!(used.time_ns, 2_000_000_000);
-        assert!((used.share - 0.25).abs() < 1e-12, "{used:?}");
+    }
+
+    #[test]
+    fn endpoints_that_use_one_cpu_are_busy_however_many_there_are() {
+        for cpus in [1, 4, 64] {
+            for (ticks, share) in [(0, 0.0), (50, 0.25), (200, 1.0), (300, 1.0)] {
+                let [before, after] = [100, 100 + ticks].map(|ticks| Used { of: CpuUser::Endpoints, cpus, ticks });
+                let used = after.since(&before, Duration::from_secs(2));
+                assert_eq!((used.time_ns, used.cpus), (ticks * TICK_NS, cpus));
+                assert!((used.share - share).abs() < 1e-12, "{used:?}");
+            }
+        }
     }
 
     #[test]

@@ -30,7 +30,7 @@ use quiclab_orders::{
     report::ProcessEnd,
 };
 
-use crate::{namespace::Namespace, root::Root};
+use crate::{capabilities::Capabilities, namespace::Namespace, root::Root};
 
 /// How often to look whether processes are gone.
 const POLL: Duration = Duration::from_millis(2);
@@ -39,6 +39,15 @@ const POLL: Duration = Duration::from_millis(2);
 pub struct Endpoint {
     child: Child,
     watch: OwnedFd,
+}
+
+/// What a started program is held to.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Its timers may be late by this.
+    pub timer_slack_ns: u64,
+    /// The only capabilities that it keeps; `None` where it keeps all.
+    pub capabilities: Option<Capabilities>,
 }
 
 /// What came first.
@@ -53,11 +62,11 @@ pub enum First {
 }
 
 impl Endpoint {
-    /// Starts `program` in `namespace` and `root`, with its output in its folder of logs, and timers that may be late by `slack_ns`.
+    /// Starts `program` in `namespace` and `root`, with its output in its folder of logs.
     ///
     /// # Errors
     /// Where the folder cannot be written or the program cannot be started.
-    pub fn start(program: &Program, slack_ns: u64, namespace: &Namespace, root: &Root) -> Result<Self> {
+    pub fn start(program: &Program, limits: Limits, namespace: &Namespace, root: &Root) -> Result<Self> {
         let folder = root.outside(LOGS);
         fs::create_dir_all(folder.join(QLOG)).with_context(|| folder.display().to_string())?;
         let output = |name| File::create(folder.join(name)).with_context(|| format!("{}/{name}", folder.display()));
@@ -80,11 +89,15 @@ impl Endpoint {
             let entered = unsafe {
                 libc::chroot(new_root.as_ptr()) == 0
                     && libc::chdir(start_folder.as_ptr()) == 0
-                    && libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns) == 0
+                    && libc::prctl(libc::PR_SET_TIMERSLACK, limits.timer_slack_ns) == 0
             };
-            if entered { Ok(()) } else { Err(io::Error::last_os_error()) }
+            if !entered {
+                return Err(io::Error::last_os_error());
+            }
+            // Last, because changing the root needs one.
+            limits.capabilities.map_or(Ok(()), Capabilities::keep_only)
         };
-        // SAFETY: between fork and exec the closure makes three system calls and allocates nothing.
+        // SAFETY: between fork and exec the closure makes system calls and allocates nothing.
         unsafe { command.pre_exec(enter) };
         // The child inherits its namespace: entering it here and coming back needs no work between fork and exec.
         let child = namespace.inside(|| command.spawn().with_context(|| format!("starting {executable}")))?;

@@ -6,6 +6,7 @@
 //! Read first: `quiclab_orders` (what the agent is told, and what it answers), [`run`] (what it does, in order).
 //! Does not know: experiment files, captures' contents, metrics.
 
+pub mod capabilities;
 pub mod counters;
 pub mod cpu;
 pub mod drop_list;

@@ -9,6 +9,7 @@
 //! namespaces, so orders that concern the whole machine are refused.
 
 mod answer;
+mod devices;
 mod jail;
 mod roots;
 
@@ -28,7 +29,7 @@ use nix::{
 use quiclab_orders::orders::Orders;
 
 use self::jail::{End, Jail};
-use crate::{cpu::Meter, run};
+use crate::{capabilities::Capabilities, cpu::Meter, run};
 
 /// Longer orders are refused; certificates and file names are most of them.
 const LONGEST_ORDERS: usize = 16 << 20;
@@ -112,6 +113,10 @@ struct Guest;
 impl run::Life for Guest {
     fn meter(&self) -> Meter {
         Meter::Endpoints
+    }
+
+    fn capabilities(&self) -> Option<Capabilities> {
+        Some(Capabilities::OF_GUESTS)
     }
 }
 

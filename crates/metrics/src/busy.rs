@@ -1,4 +1,4 @@
-//! `cpu_busy_share`: whether the machine had time to spare.
+//! `cpu_busy_share`: whether the machine, or one CPU where only the endpoints are counted, had time to spare.
 
 use crate::observation::Observation;
 use crate::output::RunMetrics;
@@ -22,7 +22,7 @@ pub(crate) fn measure(observation: &Observation, run: &mut RunMetrics) {
         run.warn(
             WarningCode::GuestBusy,
             format!(
-                "the machine was busy for {:.1} % of the transfer, more than {:.0} %: the numbers may show the \
+                "the CPU was busy for {:.1} % of the transfer, more than {:.0} %: the numbers may show the \
                  machine and not the stack; lower the rate or use a testbed on real hardware",
                 share * 100.0,
                 BUSY_SHARE_LIMIT * 100.0

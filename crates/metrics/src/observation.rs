@@ -29,7 +29,8 @@ pub struct Observation {
     pub queue_drops_packets: Option<u64>,
     /// Packets that the capture itself lost, by name of the tap. A tap that did not say is absent.
     pub capture_losses_packets: BTreeMap<String, u64>,
-    /// Share of the transfer in which the machine that both endpoints ran on was not idle, 0 to 1.
+    /// Share of the transfer in which the machine that both endpoints ran on was not idle, 0 to 1. Where only the endpoints' time is
+    /// known: that time as a share of one CPU, 1 at most.
     pub cpu_busy_share: Option<f64>,
 }
 

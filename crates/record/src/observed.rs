@@ -102,7 +102,9 @@ pub struct CpuUse {
     pub time: Duration,
     /// CPUs that the machine has.
     pub cpus: u32,
-    /// The time as a share of what all CPUs together could have used, 0 to 1. One busy core of four is 0.25.
+    /// The time as a share of what its user could have done in that time, 0 to 1: all CPUs together for the machine, where
+    /// one busy core of four is 0.25; one CPU for the endpoints, 1 where they used one CPU or more. One thread that is always
+    /// busy limits a transfer, whatever other CPUs do.
     pub share: f64,
 }
 

@@ -137,11 +137,16 @@ impl Drop for Jail {
     }
 }
 
-/// In the child: ends with the parent, takes signals again, and waits until the parent has said who it is. False where the parent
-/// has ended.
+/// In the child: ends with the parent, leaves its terminal, takes signals again, and waits until the parent has said who it is.
+/// False where the parent has ended.
 fn prepared(may_begin: &OwnedFd) -> bool {
     // SAFETY: plain system call.
     if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
+        return false;
+    }
+    // A session of its own: no program in it can type on the terminal of whoever started the agent.
+    // SAFETY: plain system call.
+    if unsafe { libc::setsid() } == -1 {
         return false;
     }
     // The parent waits for signals by a descriptor, and has them blocked.

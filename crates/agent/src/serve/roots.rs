@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    os::unix::fs::symlink,
+    os::unix::fs::{MetadataExt, symlink},
     path::{Path, PathBuf},
 };
 
@@ -17,6 +17,7 @@ use quiclab_orders::{
     places::{DOWNLOADS, STACK, WWW},
 };
 
+use super::devices::mount_devices;
 use crate::{
     namespace::Namespace,
     root::{ITS_OWN, ROOTS, Root, hosts_file, make_shared, mount_new, shared},
@@ -28,6 +29,9 @@ use crate::{
 const HOST: &str = "/host";
 /// Where the new root is mounted first. Every host has it.
 const FIRST: &str = "/tmp";
+
+/// The bits of a file's mode by which anyone may write.
+const WRITABLE: u32 = 0o222;
 
 /// The roots of both endpoints.
 pub struct Both {
@@ -44,7 +48,7 @@ pub struct Both {
 pub fn build(orders: &Orders) -> Result<(Topology, Both)> {
     leave_host()?;
     mount_new("proc", "proc", Path::new("/proc"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC, "")?;
-    bind_all(&Path::new(HOST).join("dev"), Path::new("/dev"))?;
+    mount_devices(&Path::new(HOST).join("dev"), Path::new("/dev"))?;
     make_shared()?;
     let topology = Topology::build(Settling::Hurried)?;
     let hosts = shared("/hosts");
@@ -96,9 +100,9 @@ fn root(
     if root.outside("/var/tmp").is_dir() {
         mount_new("tmpfs", "tmpfs", &root.outside("/var/tmp"), MsFlags::empty(), "mode=1777")?;
     }
-    bind_all(&Path::new(HOST).join("dev"), &root.outside("/dev"))?;
+    mount_devices(&Path::new(HOST).join("dev"), &root.outside("/dev"))?;
     mount_new("tmpfs", "home", &root.outside("/root"), MsFlags::empty(), "mode=700")?;
-    mount_new("proc", "proc", &root.outside("/proc"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV, "")?;
+    mount_processes(&root.outside("/proc"))?;
     mount_system(&root.outside("/sys"), namespace)?;
     root.furnish(own, log_limit_bytes)?;
     match &files.stack {
@@ -108,7 +112,7 @@ fn root(
     // A mount, because the folder around it is read-only.
     mount(Some(hosts), &root.outside("/etc/hosts"), None::<&str>, MsFlags::MS_BIND, None::<&str>)
         .context("/etc/hosts: replacing it with the names of the endpoints")?;
-    make_read_only(root.folder(), 0)?;
+    make_read_only(root.folder())?;
     Ok(root)
 }
 
@@ -132,16 +136,41 @@ fn mount_system(target: &Path, namespace: &Namespace) -> Result<()> {
     })
 }
 
-/// Binds a folder and all that is mounted below it, for reading.
-fn bind_read_only(source: &Path, target: &Path) -> Result<()> {
-    bind_all(source, target)?;
-    make_read_only(target, libc::AT_RECURSIVE)
+/// Mounts the table of processes. What is in it of the whole machine, such as `sys` and `sysrq-trigger`, can only be read: to write
+/// there, root needs no capability.
+fn mount_processes(target: &Path) -> Result<()> {
+    mount_new("proc", "proc", target, MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC, "")?;
+    for entry in fs::read_dir(target).with_context(|| target.display().to_string())? {
+        let entry = entry?;
+        let is_process = entry.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok());
+        let kind = entry.file_type()?;
+        if is_process || kind.is_symlink() || kind.is_file() && entry.metadata()?.mode() & WRITABLE == 0 {
+            continue;
+        }
+        let path = entry.path();
+        mount(Some(&path), &path, None::<&str>, MsFlags::MS_BIND, None::<&str>)
+            .with_context(|| format!("binding {} to itself", path.display()))?;
+        make_read_only(&path)?;
+    }
+    Ok(())
 }
 
-/// Makes a mount read-only, and those below it where `flags` are `AT_RECURSIVE`.
-fn make_read_only(target: &Path, flags: libc::c_int) -> Result<()> {
+/// Binds a folder and all that is mounted below it, for reading. Devices in it cannot be opened.
+fn bind_read_only(source: &Path, target: &Path) -> Result<()> {
+    bind_all(source, target)?;
+    // Writing to a device does not change the file system it is on, so read-only is not enough.
+    set_attributes(target, libc::AT_RECURSIVE, libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NODEV)
+}
+
+/// Makes a mount read-only, but not those below it.
+pub(super) fn make_read_only(target: &Path) -> Result<()> {
+    set_attributes(target, 0, libc::MOUNT_ATTR_RDONLY)
+}
+
+/// Sets attributes of a mount, and of those below it where `flags` are `AT_RECURSIVE`.
+fn set_attributes(target: &Path, flags: libc::c_int, attributes: u64) -> Result<()> {
     let path = std::ffi::CString::new(target.as_os_str().as_encoded_bytes())?;
-    let attributes = libc::mount_attr { attr_set: libc::MOUNT_ATTR_RDONLY, attr_clr: 0, propagation: 0, userns_fd: 0 };
+    let attributes = libc::mount_attr { attr_set: attributes, attr_clr: 0, propagation: 0, userns_fd: 0 };
     // SAFETY: the path and the attributes live as long as the call, and the size is that of the attributes.
     let result = unsafe {
         libc::syscall(
@@ -153,7 +182,7 @@ fn make_read_only(target: &Path, flags: libc::c_int) -> Result<()> {
             size_of_val(&attributes),
         )
     };
-    Errno::result(result).with_context(|| format!("{}: making it read-only", target.display()))?;
+    Errno::result(result).with_context(|| format!("{}: limiting what can be done there", target.display()))?;
     Ok(())
 }
 

@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     io::{BufRead, BufReader, Read, Write},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     time::{Duration, Instant},
@@ -145,14 +144,4 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
         assert!(start.elapsed() < Duration::from_secs(60), "waited too long for {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
-}
-
-/// Processes whose command line holds `text`.
-pub fn processes_with(text: &str) -> Vec<String> {
-    let holds = |entry: &fs::DirEntry| {
-        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&line).contains(text)
-    };
-    let entries = fs::read_dir("/proc").unwrap().flatten();
-    entries.filter(holds).map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
