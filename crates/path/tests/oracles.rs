@@ -282,6 +282,22 @@ fn bursts_of_loss_are_as_long_as_the_channel_is_bad() {
     assert!((lost / runs * 0.25 - 1.0).abs() < 0.05, "{} lost in a row, expected 4", lost / runs);
 }
 
+/// The channel begins good, and the state before the change decides about the packet: with certain changes, every second one is lost.
+#[test]
+fn a_burst_begins_with_the_packet_behind_the_change() {
+    let share = |value: f64| value.try_into().unwrap();
+    let channel =
+        GilbertElliott { to_bad: share(1.0), to_good: share(1.0), loss_in_good: share(0.0), loss_in_bad: share(1.0) };
+    let mut path: Pipeline<u64> = Pipeline::new(vec![Box::new(BurstLoss::new(channel, Random::new(5, "burst")))]);
+    let passes: Vec<bool> = (0..6)
+        .map(|_| {
+            path.handle_packet(time(1), packet(100));
+            path.poll_packet(time(1)).is_some()
+        })
+        .collect();
+    assert_eq!(passes, [true, false, true, false, true, false]);
+}
+
 /// Two flows of different packet sizes get the same bytes, and one that sends rarely does not wait for them.
 #[test]
 fn flows_under_fq_codel_share_the_link() {
