@@ -48,20 +48,34 @@ pub fn compile(settings: &Settings) -> Result<[Direction; 2], String> {
             let line = Netem { limit_packets: UNLIMITED_PACKETS, ..Netem::default() };
             to_server.disciplines.push(("receive_coalescing".to_owned(), Discipline::Netem(line)));
         }
-        match to_server.disciplines.last_mut() {
-            Some((_, Discipline::Netem(netem))) if netem.rate_bytes_per_second.is_none() => {
-                netem.slot_ns = Some(slot_ns)
-            }
-            _ => {
-                return Err(refusal(
-                    "path.to_server",
-                    "rate",
-                    "it has no place for hosts.receive_coalescing behind a rate",
-                ));
-            }
-        }
+        batch(&mut to_server, slot_ns)?;
     }
     Ok([to_client, to_server])
+}
+
+/// Lets packets leave the last netem in slots, so that what comes to the server comes in batches.
+///
+/// A rate takes packets out of the disciplines inside of it, so these cannot batch what leaves the rate. Packets that a netem lets
+/// overtake others go to the head of its queue, and do not wait for a slot.
+fn batch(to_server: &mut Direction, slot_ns: u64) -> Result<(), String> {
+    let refuse = |name: &str, why: &str| Err(refusal("path.to_server", name, why));
+    let is_rate = |one: &Discipline| match one {
+        Discipline::Netem(netem) => netem.rate_bytes_per_second.is_some(),
+        _ => true,
+    };
+    if let Some((name, _)) = to_server.disciplines.iter().find(|(_, one)| is_rate(one)) {
+        return refuse(name, "it has no place for hosts.receive_coalescing behind a rate");
+    }
+    match to_server.disciplines.last_mut() {
+        Some((name, Discipline::Netem(netem))) if netem.at_once.is_some() => {
+            refuse(name, "packets that overtake others do not wait for hosts.receive_coalescing")
+        }
+        Some((_, Discipline::Netem(netem))) => {
+            netem.slot_ns = Some(slot_ns);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The names of the stages of a path, for what the kernel counted.
@@ -366,6 +380,39 @@ mod tests {
             let message = compile(&settings(stages)).unwrap_err();
             assert!(message.starts_with(&format!("path.to_client: stage {name:?}: ")), "{message}");
             assert!(message.contains(why) && message.ends_with("hint: --testbed sim"), "{message}");
+        }
+    }
+
+    #[test]
+    fn packets_are_batched_where_they_leave_the_path_or_not_at_all() {
+        let slots = |stages: &str| {
+            let mut settings = settings(stages);
+            settings.path.to_server = std::mem::take(&mut settings.path.to_client);
+            settings.hosts.receive_coalescing = quiclab_units::Duration::from_millis(1);
+            let [_, to_server] = compile(&settings)?;
+            Ok(to_server.disciplines.into_iter().map(|(_, one)| one).collect::<Vec<_>>())
+        };
+        let found: Result<_, String> = slots(r#"{ stage = "loss", model = "independent", probability = 0.5 }"#);
+        let [Discipline::Netem(netem)] = &found.unwrap()[..] else { panic!("expected one netem") };
+        assert_eq!(netem.slot_ns, Some(1_000_000));
+        let bucket = r#"{ stage = "rate", rate = "8 Mbit/s", burst = "2 kB" }"#;
+        for (stages, name) in [
+            (
+                format!(r#"{{ stage = "queue", discipline = "netem", delay = "1 ms", limit_packets = 9 }}, {bucket}"#),
+                "rate",
+            ),
+            (format!(r#"{{ stage = "queue", discipline = "drop_tail", limit = "9 packets" }}, {bucket}"#), "rate"),
+            (
+                r#"{ stage = "queue", discipline = "drop_tail", limit = "9 packets" },
+                   { stage = "rate", name = "slow", rate = "8 Mbit/s" }"#
+                    .to_owned(),
+                "slow",
+            ),
+            (r#"{ stage = "reorder", probability = 0.1, hold = "1 ms" }"#.to_owned(), "reorder"),
+        ] {
+            let message = slots(&stages).unwrap_err();
+            assert!(message.starts_with(&format!("path.to_server: stage {name:?}: ")), "{message}");
+            assert!(message.contains("hosts.receive_coalescing"), "{message}");
         }
     }
 
