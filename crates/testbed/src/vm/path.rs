@@ -253,9 +253,12 @@ impl Direction {
     /// Every packet waits so long, before all else.
     fn delay(&mut self, name: &str, delay_ns: u64) {
         match self.disciplines.first_mut() {
-            // Room for any number of packets, and no packet goes without the delay.
+            // Room for any number of packets, and no packet goes without the delay. A netem with a rate counts the time that a packet
+            // waits for the rate as a part of its delay.
             Some((_, Discipline::Netem(netem)))
-                if netem.limit_packets == UNLIMITED_PACKETS && netem.at_once.is_none() =>
+                if netem.limit_packets == UNLIMITED_PACKETS
+                    && netem.at_once.is_none()
+                    && netem.rate_bytes_per_second.is_none() =>
             {
                 netem.delay_ns += delay_ns;
             }
@@ -348,6 +351,18 @@ mod tests {
         let [Discipline::Netem(outer), Discipline::Netem(inner)] = &found[..] else { panic!("{found:?}") };
         assert_eq!((outer.delay_ns, outer.limit_packets), (2_000_000, UNLIMITED_PACKETS));
         assert_eq!((inner.rate_bytes_per_second, inner.limit_packets, inner.delay_ns), (Some(1_000_000), 11, 0));
+    }
+
+    #[test]
+    fn a_delay_stays_out_of_a_links_netem_whatever_the_links_limit_is() {
+        // With the packet being sent: the number by which a netem without a limit is known.
+        let found = to_client(
+            r#"{ stage = "queue", discipline = "drop_tail", limit = "2147483646 packets" },
+            { stage = "rate", rate = "8 Mbit/s" }, { stage = "delay", delay = "2 ms" }"#,
+        );
+        let [Discipline::Netem(outer), Discipline::Netem(inner)] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((outer.delay_ns, outer.rate_bytes_per_second), (2_000_000, None));
+        assert_eq!((inner.delay_ns, inner.limit_packets), (0, UNLIMITED_PACKETS));
     }
 
     #[test]
