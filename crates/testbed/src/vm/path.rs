@@ -17,8 +17,8 @@ use quiclab_path::{
 const UNLIMITED_PACKETS: u32 = i32::MAX as u32;
 /// Tells the kernel to make a token bucket whose own queue nobody uses, because a child replaces it.
 const REPLACED_BYTES: u32 = 1;
-/// The kernel looks packets of a list up by their number, in a map of this size.
-const LAST_LISTED_PACKET: u32 = 4096;
+/// Most numbers in a list: the kernel keeps them in a hash map, whose memory it takes at once.
+const MOST_LISTED_PACKETS: usize = 4096;
 
 /// One direction.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -157,8 +157,8 @@ fn direction(list: &str, stages: &[StageSpec]) -> Result<Direction, String> {
                 if !is_first {
                     return Err(refuse("it counts packets where they enter the path; expected the list first"));
                 }
-                if numbers.last().is_some_and(|last| *last > LAST_LISTED_PACKET) {
-                    return Err(refuse(&format!("it looks for packets up to number {LAST_LISTED_PACKET}")));
+                if numbers.len() > MOST_LISTED_PACKETS {
+                    return Err(refuse(&format!("it drops at most {MOST_LISTED_PACKETS} packets by their number")));
                 }
                 made.drops = numbers;
                 made.drops_name = Some(name.to_owned());
@@ -363,6 +363,20 @@ mod tests {
         let [Discipline::Netem(outer), Discipline::Netem(inner)] = &found[..] else { panic!("{found:?}") };
         assert_eq!((outer.delay_ns, outer.rate_bytes_per_second), (2_000_000, None));
         assert_eq!((inner.delay_ns, inner.limit_packets), (0, UNLIMITED_PACKETS));
+    }
+
+    #[test]
+    fn a_list_of_drops_has_a_most_count_but_no_most_number() {
+        let listed = |numbers: &str| {
+            let mut settings = settings(&format!(r#"{{ stage = "loss", model = "list", packets = [{numbers}] }}"#));
+            settings.path.to_server = std::mem::take(&mut settings.path.to_client);
+            compile(&settings).map(|[_, to_server]| to_server.drops)
+        };
+        assert_eq!(listed("1, 4000000000").unwrap(), [1, 4_000_000_000]);
+        let numbers = |count: u32| (1..=count).map(|number| number.to_string()).collect::<Vec<_>>().join(", ");
+        assert_eq!(listed(&numbers(4096)).unwrap().len(), 4096);
+        let message = listed(&numbers(4097)).unwrap_err();
+        assert!(message.contains("at most 4096 packets"), "{message}");
     }
 
     #[test]
