@@ -224,9 +224,6 @@ fn direction(list: &str, stages: &[StageSpec]) -> Result<Direction, String> {
                 made.push_netem(name, Netem { rate_bytes_per_second, limit_packets, ..Netem::default() });
                 last = Some(name);
             }
-            Kernel::CoDel { .. } | Kernel::FqCoDel { .. } => {
-                return Err(refuse("the guest has no such queue behind a rate"));
-            }
             Kernel::Delay(_) | Kernel::Drops(_) | Kernel::Refused(_) => {}
         }
     }
