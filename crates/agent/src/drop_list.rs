@@ -10,6 +10,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use netlink_packet_route::tc::{TcBpfFlags, TcFilterBpf, TcFilterBpfOption, TcOption};
+use quiclab_orders::report::ListedDrops;
 
 /// A loaded classifier and its counters. They live as long as this or a filter that has the classifier.
 #[derive(Debug)]
@@ -45,11 +46,11 @@ impl DropList {
         ]
     }
 
-    /// Packets dropped so far.
+    /// Packets seen and dropped so far.
     ///
     /// # Errors
     /// What the kernel answers.
-    pub fn dropped(&self) -> Result<u64> {
+    pub fn counted(&self) -> Result<ListedDrops> {
         let (key, mut counters) = (0_u32, Counters::default());
         let mut attributes = Element {
             map: self.counters.as_raw_fd() as u32,
@@ -60,7 +61,7 @@ impl DropList {
         };
         // SAFETY: key and value are as long as the map has them, and outlive the call.
         unsafe { bpf(MAP_LOOKUP_ELEM, &mut attributes) }.context("counters of the dropped packets")?;
-        Ok(counters.dropped)
+        Ok(ListedDrops { seen: counters.seen, dropped: counters.dropped })
     }
 }
 

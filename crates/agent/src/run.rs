@@ -113,7 +113,7 @@ impl Running<'_> {
         let transferred = self.transfer();
         self.life.after_transfer(&mut self.report)?;
         self.report.qdiscs = counters::qdiscs(self.topology)?;
-        self.report.dropped_to_server = drop_list.map(|list| list.dropped()).transpose()?;
+        self.report.drops_to_server = drop_list.map(|list| list.counted()).transpose()?;
         for tap in &self.taps {
             self.report.taps.push(tap.stop()?);
         }
@@ -283,7 +283,7 @@ pub(crate) fn empty_report() -> Report {
         client_lifetime_ns: None,
         cpu_use: None,
         qdiscs: Vec::new(),
-        dropped_to_server: None,
+        drops_to_server: None,
         thefts: None,
         offloads: Default::default(),
         taps: Vec::new(),

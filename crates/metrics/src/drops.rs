@@ -23,6 +23,12 @@ pub(crate) fn measure(analysis: &CaptureAnalysis, observation: &Observation, run
     }
     run.metrics.drops_packets = match (by_counters, by_taps) {
         (Some(counters), _) => Some(counters),
+        (None, None) if observation.bottleneck_tap.is_some() && observation.path_copies_packets.is_none() => {
+            let reason = "the bottleneck's counters are missing, and how many packets the path copied is unknown, so the \
+                          difference between the taps does not tell the drops";
+            run.withhold(WarningCode::DropsFromTaps, reason, &["drops_packets"]);
+            None
+        }
         (None, Some(_)) if observation.capture_losses_packets.values().any(|lost| *lost > 0) => {
             let reason = "the bottleneck's counters are missing, and the captures around it lost packets themselves";
             run.withhold(WarningCode::CaptureLostPackets, reason, &["drops_packets"]);
@@ -42,9 +48,11 @@ pub(crate) fn measure(analysis: &CaptureAnalysis, observation: &Observation, run
     };
 }
 
-/// Packets towards the client at the sender's tap, less those behind the bottleneck. `None` without a second tap.
+/// Packets towards the client at the sender's tap and copies that the path made, less the packets behind the bottleneck. `None` without
+/// a second tap, or where the number of copies is unknown.
 fn difference_of_taps(analysis: &CaptureAnalysis, observation: &Observation) -> Option<i64> {
     let bottleneck_tap = observation.bottleneck_tap?;
+    let copies = i64::try_from(observation.path_copies_packets?).ok()?;
     let towards_client = |tap: u32| -> i64 {
         let directions = analysis.directions.iter().filter(|direction| {
             let flow = &analysis.flows[direction.flow];
@@ -52,5 +60,5 @@ fn difference_of_taps(analysis: &CaptureAnalysis, observation: &Observation) -> 
         });
         directions.map(|direction| direction.run.metrics.packets_sent.unwrap_or(0) as i64).sum()
     };
-    Some(towards_client(observation.sender_tap) - towards_client(bottleneck_tap))
+    Some(towards_client(observation.sender_tap) + copies - towards_client(bottleneck_tap))
 }

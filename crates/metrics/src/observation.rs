@@ -27,6 +27,8 @@ pub struct Observation {
     pub client_lifetime: Option<Duration>,
     /// Packets dropped towards the client by the bottleneck's own counters.
     pub queue_drops_packets: Option<u64>,
+    /// Copies of packets that the path itself made towards the client, which the tap behind it counts as well.
+    pub path_copies_packets: Option<u64>,
     /// Packets that the capture itself lost, by name of the tap. A tap that did not say is absent.
     pub capture_losses_packets: BTreeMap<String, u64>,
     /// Share of the transfer in which the machine that both endpoints ran on was not idle, 0 to 1. Where only the endpoints' time is
@@ -44,6 +46,7 @@ impl Observation {
             response_bytes: None,
             client_lifetime: None,
             queue_drops_packets: None,
+            path_copies_packets: None,
             capture_losses_packets: BTreeMap::new(),
             cpu_busy_share: None,
         }

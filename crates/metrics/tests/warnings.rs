@@ -175,12 +175,21 @@ fn goodputs_5_percent_apart_are_alike_and_more_is_a_warning() {
 }
 
 fn drops(sent: u64, arrived: u64, counted: Option<u64>) -> RunMetrics {
+    drops_with_copies(sent, arrived, counted, Some(0))
+}
+
+fn drops_with_copies(sent: u64, arrived: u64, counted: Option<u64>, copies: Option<u64>) -> RunMetrics {
     let at_sender = (0..sent).map(|n| Made::udp_from_server(n, ONE_RTT));
     let behind = (0..arrived).map(|n| Made::udp_from_server(1_000 + n, ONE_RTT).at_second_tap());
     let capture = capture(&at_sender.chain(behind).collect::<Vec<_>>());
     measure(
         &capture,
-        &Observation { bottleneck_tap: Some(1), queue_drops_packets: counted, ..Observation::of_port(SERVER_PORT) },
+        &Observation {
+            bottleneck_tap: Some(1),
+            queue_drops_packets: counted,
+            path_copies_packets: copies,
+            ..Observation::of_port(SERVER_PORT)
+        },
     )
 }
 
@@ -194,6 +203,22 @@ fn drops_are_the_queues_count_and_the_taps_must_agree() {
     }
     let none = drops(10, 10, Some(0));
     assert_eq!((none.metrics.drops_packets, codes(&none)), (Some(0), NONE.to_vec()));
+}
+
+#[test]
+fn copies_that_the_path_made_are_no_negative_drops() {
+    // Ten sent, three dropped, two copied.
+    let run = drops_with_copies(10, 9, Some(3), Some(2));
+    assert_eq!((run.metrics.drops_packets, codes(&run)), (Some(3), NONE.to_vec()));
+    let run = drops_with_copies(10, 9, Some(2), Some(2));
+    assert_eq!((run.metrics.drops_packets, codes(&run)), (Some(2), vec!["drops_disagree"]));
+    // Without a number of copies there is nothing to check the counters by, and no number to take from the taps.
+    let run = drops_with_copies(10, 9, Some(3), None);
+    assert_eq!((run.metrics.drops_packets, codes(&run)), (Some(3), NONE.to_vec()));
+    let run = drops_with_copies(10, 9, None, None);
+    assert_eq!((run.metrics.drops_packets, codes(&run)), (None, vec!["drops_from_taps"]));
+    let run = drops_with_copies(10, 9, None, Some(2));
+    assert_eq!((run.metrics.drops_packets, codes(&run)), (Some(3), vec!["drops_from_taps"]));
 }
 
 #[test]

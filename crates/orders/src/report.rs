@@ -19,9 +19,9 @@ pub struct Report {
     pub cpu_use: Option<CpuUse>,
     /// Every queue before and after.
     pub qdiscs: Vec<QdiscCounters>,
-    /// Packets towards the server that were dropped by [`crate::network::Network::drops_to_server`]; `None` where it lists none.
+    /// What [`crate::network::Network::drops_to_server`] did; `None` where it lists no packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dropped_to_server: Option<u64>,
+    pub drops_to_server: Option<ListedDrops>,
     /// Time that the CPU was taken away, from the server's start to the end of the transfer; `None` where the run asked for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thefts: Option<Taken>,
@@ -157,6 +157,15 @@ pub struct Offloads {
     pub generic_segmentation: bool,
     /// UDP segmentation is left to the interface.
     pub udp_segmentation: bool,
+}
+
+/// What became of the packets that came to a list of packets to drop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedDrops {
+    /// Packets that came to it.
+    pub seen: u64,
+    /// Those of them that it dropped.
+    pub dropped: u64,
 }
 
 /// CPU time that was taken away.

@@ -26,6 +26,10 @@ pub trait QueueDiscipline<P> {
     /// What waits.
     fn backlog(&self) -> Backlog;
 
+    /// Says whether a token bucket holds the packet it took last until there are tokens for it. The packet is no longer in the
+    /// backlog; it matters only to a discipline whose limit counts it.
+    fn set_held_by_bucket(&mut self, _is_held: bool) {}
+
     /// When the next packet may leave; `None` where nothing waits.
     fn ready_time(&self) -> Option<Time> {
         (self.backlog().packets > 0).then_some(Time::from_nanos(0))
@@ -43,6 +47,10 @@ impl<P> QueueDiscipline<P> for Box<dyn QueueDiscipline<P>> {
 
     fn backlog(&self) -> Backlog {
         (**self).backlog()
+    }
+
+    fn set_held_by_bucket(&mut self, is_held: bool) {
+        (**self).set_held_by_bucket(is_held);
     }
 
     fn ready_time(&self) -> Option<Time> {

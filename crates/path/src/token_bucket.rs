@@ -51,12 +51,14 @@ impl<P, Q: QueueDiscipline<P>> TokenBucket<P, Q> {
         loop {
             if self.next.is_none() {
                 self.next = self.queue.dequeue(now, &mut out.fates);
+                self.queue.set_held_by_bucket(self.next.is_some());
             }
             let Some(packet) = &self.next else { return };
             if self.enough(packet) > now {
                 return;
             }
             if let Some(packet) = self.next.take() {
+                self.queue.set_held_by_bucket(false);
                 self.tokens -= scaled(packet.bytes.into());
                 out.pass(packet);
             }

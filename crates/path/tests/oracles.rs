@@ -146,6 +146,30 @@ fn netem_below_a_bucket_shares_one_limit() {
     assert_eq!(left[142], time(20_000_000 + 1465 * 200 + 141 * 300_000));
 }
 
+/// In steady overload the packet that waits for tokens counts towards the limit as well, so the whole bottleneck holds the limit, never
+/// one more: Linux 6.1 compares `sch->q.qlen`, in which a packet that was peeked at stays.
+#[test]
+fn netem_below_a_bucket_in_steady_overload_holds_its_limit_and_no_more() {
+    let bucket = TokenBucket::new(
+        Rate::from_bits_per_second(40_000_000).try_into().unwrap(),
+        1535,
+        Netem::new(Duration::from_millis(20), 143),
+    );
+    let mut path: Pipeline<u64> = Pipeline::new(vec![Box::new(bucket)]);
+    let mut most = 0;
+    let (mut entered, mut left) = (0u64, 0u64);
+    // Three packets come in the time that two take.
+    for number in 0..3000 {
+        let now = time(number * 200_000);
+        path.handle_packet(now, packet(1500));
+        entered += 1;
+        left += std::iter::from_fn(|| path.poll_packet(now)).count() as u64;
+        most = most.max(path.accounts().map(|(_, account)| account.waiting.packets).sum::<u64>());
+    }
+    assert_eq!(most, 143);
+    assert!(entered - left > 1000, "it overflowed");
+}
+
 /// The average against the recurrence of the paper, and the share of early drops against its probability.
 #[test]
 fn the_average_of_red_follows_its_recurrence() {
@@ -256,6 +280,22 @@ fn bursts_of_loss_are_as_long_as_the_channel_is_bad() {
     let expected = channel.mean_loss().unwrap();
     assert!((lost / f64::from(count) / expected - 1.0).abs() < 0.05, "{lost} lost, expected a share of {expected}");
     assert!((lost / runs * 0.25 - 1.0).abs() < 0.05, "{} lost in a row, expected 4", lost / runs);
+}
+
+/// The channel begins good, and the state before the change decides about the packet: with certain changes, every second one is lost.
+#[test]
+fn a_burst_begins_with_the_packet_behind_the_change() {
+    let share = |value: f64| value.try_into().unwrap();
+    let channel =
+        GilbertElliott { to_bad: share(1.0), to_good: share(1.0), loss_in_good: share(0.0), loss_in_bad: share(1.0) };
+    let mut path: Pipeline<u64> = Pipeline::new(vec![Box::new(BurstLoss::new(channel, Random::new(5, "burst")))]);
+    let passes: Vec<bool> = (0..6)
+        .map(|_| {
+            path.handle_packet(time(1), packet(100));
+            path.poll_packet(time(1)).is_some()
+        })
+        .collect();
+    assert_eq!(passes, [true, false, true, false, true, false]);
 }
 
 /// Two flows of different packet sizes get the same bytes, and one that sends rarely does not wait for them.

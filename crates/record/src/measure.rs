@@ -65,6 +65,7 @@ pub fn measure_record(folder: &Path, run: &Run, observed: &Observed) -> Result<R
         response_bytes,
         client_lifetime: observed.client_lifetime,
         queue_drops_packets: observed.drops_to_client(),
+        path_copies_packets: copies_to_client(run, observed),
         capture_losses_packets: losses.collect::<BTreeMap<_, _>>(),
         cpu_busy_share: observed.busy_share(),
         ..Observation::of_port(observed.server_port)
@@ -75,6 +76,17 @@ pub fn measure_record(folder: &Path, run: &Run, observed: &Observed) -> Result<R
     warn_of_send_times(run, observed, &mut metrics);
     warn_of_endpoints(observed, &mut metrics);
     Ok(metrics)
+}
+
+/// Copies that the path towards the client made; `None` where it makes some and nobody counts them, as no kernel does.
+fn copies_to_client(run: &Run, observed: &Observed) -> Option<u64> {
+    let stages = run.settings.path.stages_to_client();
+    let makes_copies = stages.iter().any(|stage| stage.settings.declaration().stage == "duplicate");
+    if !makes_copies {
+        return Some(0);
+    }
+    let counted = observed.path.to_client.iter().filter_map(|stage| stage.counts.get("copied"));
+    observed.kernel_release.is_none().then(|| counted.sum())
 }
 
 /// The send times that the server planned, from its own list, if it wrote one; or what is wrong with that.

@@ -33,7 +33,7 @@ impl GilbertElliott {
     }
 }
 
-/// Random loss in bursts. The channel begins good, and may change before each packet.
+/// Random loss in bursts. The channel begins good, and may change after each packet.
 #[derive(Clone, Debug)]
 pub struct BurstLoss {
     channel: GilbertElliott,
@@ -54,9 +54,12 @@ impl<P> Stage<P> for BurstLoss {
     }
 
     fn handle_packet(&mut self, _now: Time, packet: Packet<P>, out: &mut Out<P>) {
-        let change = if self.is_bad { self.channel.to_good } else { self.channel.to_bad };
+        // As `loss_gilb_ell` of Linux's sch_netem.c: the first draw is of the next state, the second of a loss in this one.
+        let (change, loss) = match self.is_bad {
+            true => (self.channel.to_good, self.channel.loss_in_bad),
+            false => (self.channel.to_bad, self.channel.loss_in_good),
+        };
         self.is_bad ^= self.random.unit() < change.get();
-        let loss = if self.is_bad { self.channel.loss_in_bad } else { self.channel.loss_in_good };
         if self.random.unit() < loss.get() {
             out.drop(packet, DropCause::BurstLoss);
         } else {
@@ -66,7 +69,7 @@ impl<P> Stage<P> for BurstLoss {
 }
 
 stage_settings! {
-    /// Loses packets in bursts: a channel that is good or bad, and may change before each packet (Gilbert 1960, Elliott 1963). It begins
+    /// Loses packets in bursts: a channel that is good or bad, and may change after each packet (Gilbert 1960, Elliott 1963). It begins
     /// good.
     BurstLossSettings: "loss", model = "burst" {
         /// of a change from good to bad, for each packet

@@ -167,6 +167,9 @@ stage_settings! {
     }
 }
 
+/// What `include/net/codel_impl.h` of Linux does in another way.
+pub(super) const KERNELS_CODEL: &str = "its CoDel counts time in units of 1024 ns and takes an approximate square root";
+
 /// A whole frame.
 pub(super) const LARGEST_PACKET: ByteCount = ByteCount::from_bytes(1514);
 
@@ -193,14 +196,6 @@ impl StageKind for CoDelStageSettings {
     }
 
     fn kernel(&self) -> Kernel {
-        match self.limit {
-            _ if self.largest_packet != LARGEST_PACKET => Kernel::Refused(format!(
-                "it takes the interface's own frame length for largest_packet, {LARGEST_PACKET}"
-            )),
-            Limit::Packets(count) => {
-                Kernel::CoDel { waiting_packets: count, target: self.target, interval: self.interval }
-            }
-            Limit::Bytes(_) => Kernel::Refused("it limits CoDel by packets".to_owned()),
-        }
+        Kernel::Refused(KERNELS_CODEL.to_owned())
     }
 }

@@ -6,7 +6,7 @@ use quiclab_units::{ByteCount, Duration, Time};
 
 use super::{
     QueueDiscipline,
-    codel::{CoDelSettings, Controller, LARGEST_PACKET, codel_settings},
+    codel::{CoDelSettings, Controller, KERNELS_CODEL, LARGEST_PACKET, codel_settings},
 };
 use crate::{
     fifo::Fifo,
@@ -192,17 +192,6 @@ impl StageKind for FqCoDelStageSettings {
     }
 
     fn kernel(&self) -> Kernel {
-        if self.largest_packet != LARGEST_PACKET {
-            return Kernel::Refused(format!(
-                "it takes the interface's own frame length for largest_packet, {LARGEST_PACKET}"
-            ));
-        }
-        Kernel::FqCoDel {
-            queues: self.queues,
-            quantum_bytes: self.quantum.as_bytes() as u32,
-            waiting_packets: self.limit_packets,
-            target: self.target,
-            interval: self.interval,
-        }
+        Kernel::Refused(KERNELS_CODEL.to_owned())
     }
 }

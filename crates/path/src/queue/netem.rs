@@ -17,18 +17,20 @@ pub struct Netem<P> {
     delay: Duration,
     limit_packets: u64,
     waiting: Fifo<P>,
+    /// The kernel's token bucket peeks at the next packet, and netem keeps counting a packet that was peeked at.
+    is_held_by_bucket: bool,
 }
 
 impl<P> Netem<P> {
     /// Delays by `delay` and holds `limit_packets` packets.
     pub fn new(delay: Duration, limit_packets: u64) -> Self {
-        Self { delay, limit_packets, waiting: Fifo::default() }
+        Self { delay, limit_packets, waiting: Fifo::default(), is_held_by_bucket: false }
     }
 }
 
 impl<P> QueueDiscipline<P> for Netem<P> {
     fn enqueue(&mut self, now: Time, packet: Packet<P>, fates: &mut Fates<P>) {
-        if self.waiting.backlog().packets < self.limit_packets {
+        if self.waiting.backlog().packets + u64::from(self.is_held_by_bucket) < self.limit_packets {
             self.waiting.push(now, packet);
         } else {
             fates.drop(packet, DropCause::QueueFull);
@@ -44,6 +46,10 @@ impl<P> QueueDiscipline<P> for Netem<P> {
 
     fn backlog(&self) -> Backlog {
         self.waiting.backlog()
+    }
+
+    fn set_held_by_bucket(&mut self, is_held: bool) {
+        self.is_held_by_bucket = is_held;
     }
 
     fn ready_time(&self) -> Option<Time> {
@@ -83,7 +89,8 @@ impl<P> Stage<P> for Netem<P> {
 
 stage_settings! {
     /// What Linux's netem is: a delay line and a queue that share one limit. With a rate right behind it, packets that have waited for
-    /// their delay wait on for the rate; without, it is a delay line with room for so many packets.
+    /// their delay wait on for the rate, and the one that waits for tokens still counts; without, it is a delay line with room for so
+    /// many packets.
     NetemSettings: "queue", discipline = "netem" {
         /// what each packet waits at least
         delay: Duration,

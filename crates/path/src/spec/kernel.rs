@@ -41,28 +41,6 @@ pub enum Kernel {
         /// Most packets besides that one.
         waiting_packets: u64,
     },
-    /// CoDel.
-    CoDel {
-        /// Most packets besides the one that waits for tokens.
-        waiting_packets: u64,
-        /// Its target.
-        target: Duration,
-        /// Its interval.
-        interval: Duration,
-    },
-    /// FQ-CoDel.
-    FqCoDel {
-        /// Number of queues.
-        queues: u32,
-        /// Bytes of a turn.
-        quantum_bytes: u32,
-        /// Most packets besides the one that waits for tokens.
-        waiting_packets: u32,
-        /// The target of CoDel.
-        target: Duration,
-        /// The interval of CoDel.
-        interval: Duration,
-    },
     /// A token bucket.
     Bucket {
         /// Tokens.

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io,
+    io::{self, Read},
     net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
     sync::atomic::Ordering,
@@ -51,6 +51,8 @@ const MOST_EVENTS: u64 = 100_000_000;
 const FQ_HORIZON: Duration = Duration::from_secs(10);
 /// By what they do, the files that decide about a record besides the simulator, the programs and the settings: see build.rs.
 const OWN_SOURCES: &str = env!("QUICLAB_SIM_TESTBED");
+/// Enough of a file to see by which generator, and from which seed, it is made.
+const BEGINNING_BYTES: usize = 64;
 
 /// What a run between these stacks is made with: part of its identity.
 ///
@@ -62,6 +64,9 @@ pub fn versions(run: &Run, sides: Sides<Program>) -> Result<Versions> {
     for (role, side) in [(Role::Server, sides.server), (Role::Client, sides.client)] {
         let environment = environment(role, &first, side.manifest);
         orders = orders.part(serde_json::to_string(&environment)?.as_bytes());
+    }
+    for part in decided_elsewhere(&first)? {
+        orders = orders.part(&part);
     }
     orders = orders.part(OWN_SOURCES.as_bytes());
     let mut versions = Versions::from([
@@ -76,6 +81,14 @@ pub fn versions(run: &Run, sides: Sides<Program>) -> Result<Versions> {
         versions.insert(format!("{role}.build_profile"), side.manifest.build.profile.clone());
     }
     Ok(versions)
+}
+
+/// What code outside of this crate's own sources makes of the settings and the seed: the simulator's orders, with the stages that the short
+/// form of a path stands for, and the beginning of the first file.
+fn decided_elsewhere(run: &Run) -> Result<[Vec<u8>; 2]> {
+    let mut beginning = vec![0; BEGINNING_BYTES];
+    Contents::new(contents_seed(run), BEGINNING_BYTES as u64).read_exact(&mut beginning)?;
+    Ok([format!("{:?}", transfer(run)?).into_bytes(), beginning])
 }
 
 /// Performs `run` and writes what happened.
@@ -311,4 +324,35 @@ fn transfer(run: &Run) -> Result<Transfer> {
 
 fn write(folder: &Path, name: &str, text: &str) -> Result<()> {
     fs::write(folder.join(name), text).with_context(|| folder.join(name).display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run() -> Run {
+        Run {
+            experiment: "test".to_owned(),
+            repetition: 1,
+            seed: 0,
+            start_shift: Duration::default(),
+            settings: Default::default(),
+            label: String::new(),
+        }
+    }
+
+    #[test]
+    fn the_identity_covers_the_stages_of_the_short_form_and_the_contents_of_the_file() {
+        let [orders, beginning] = decided_elsewhere(&run()).unwrap();
+        let orders = String::from_utf8(orders).unwrap();
+        // Both ends of the published bottleneck, by the stages that the short form stands for.
+        assert!(orders.contains("limit_packets: 143") && orders.contains("limit_packets: 1000"), "{orders}");
+        // SplitMix64's first output, from the seed that the run's own seed gives.
+        let mut word = contents_seed(&run()).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        assert_eq!(beginning[..8], (word ^ (word >> 31)).to_le_bytes());
+        let other = decided_elsewhere(&Run { seed: 1, ..run() }).unwrap();
+        assert_ne!(other[1], beginning);
+    }
 }

@@ -3,7 +3,7 @@
 use quiclab_experiment::stack::Role;
 use quiclab_orders::{
     addresses::{HOST_INTERFACE, TO_CLIENT, TO_SERVER},
-    report::{self, QdiscCounters, Report, TapReport},
+    report::{self, ListedDrops, QdiscCounters, Report, TapReport},
 };
 use quiclab_record::{
     CpuUse, CpuUser, HostSeen, LostLog, Observed, Offloads, Outcome, PathSeen, ProcessEnd, StageSeen, TapRole, TapSeen,
@@ -56,11 +56,7 @@ fn path(report: &Report, names: &StageNames) -> PathSeen {
         seen
     };
     let back = stages(TO_SERVER, "to_server", &names.to_server);
-    let listed = report.dropped_to_server.map(|count| StageSeen {
-        packets_passed: back.first().map_or(0, StageSeen::packets_entered),
-        drops: (count > 0).then(|| ("listed".to_owned(), count)).into_iter().collect(),
-        ..StageSeen::new(names.drops.as_deref().unwrap_or("drops"), "list")
-    });
+    let listed = report.drops_to_server.map(|counted| listed(counted, names));
     let cards = [("to_client", TO_CLIENT), ("to_server", TO_SERVER)];
     let found = cards.into_iter().filter_map(|(direction, interface)| {
         Some((direction.to_owned(), offloads(report.offloads.get(&format!("wire/{interface}"))?)))
@@ -69,6 +65,14 @@ fn path(report: &Report, names: &StageNames) -> PathSeen {
         to_client: stages(TO_CLIENT, "to_client", &names.to_client),
         to_server: listed.into_iter().chain(back).collect(),
         offloads: found.collect(),
+    }
+}
+
+fn listed(ListedDrops { seen, dropped }: ListedDrops, names: &StageNames) -> StageSeen {
+    StageSeen {
+        packets_passed: seen.saturating_sub(dropped),
+        drops: (dropped > 0).then(|| ("listed".to_owned(), dropped)).into_iter().collect(),
+        ..StageSeen::new(names.drops.as_deref().unwrap_or("drops"), "list")
     }
 }
 
@@ -156,4 +160,23 @@ fn lost_log(text: &str) -> LostLog {
     let role = if text.starts_with("client") || text.starts_with("download/") { Role::Client } else { Role::Server };
     let what = ["server: ", "client: "].iter().find_map(|prefix| text.strip_prefix(prefix)).unwrap_or(text);
     LostLog { role, what: what.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_drops_passes_what_it_saw_and_did_not_drop_even_without_a_discipline_behind_it() {
+        let report = serde_json::json!({
+            "outcome": { "kind": "done" }, "server": null, "client": null, "client_lifetime_ns": null, "cpu_use": null,
+            "qdiscs": [], "offloads": {}, "taps": [], "kernel_release": "6.1", "send_sizes": null, "drained": true,
+            "drops_to_server": { "seen": 40, "dropped": 2 }
+        });
+        let report: Report = serde_json::from_value(report).unwrap();
+        let names = StageNames { drops: Some("loss".to_owned()), ..StageNames::default() };
+        let [seen] = &path(&report, &names).to_server[..] else { panic!("expected the list alone") };
+        assert_eq!((seen.name.as_str(), seen.packets_passed), ("loss", 38));
+        assert_eq!(seen.drops, [("listed".to_owned(), 2)].into());
+    }
 }

@@ -17,8 +17,8 @@ use quiclab_path::{
 const UNLIMITED_PACKETS: u32 = i32::MAX as u32;
 /// Tells the kernel to make a token bucket whose own queue nobody uses, because a child replaces it.
 const REPLACED_BYTES: u32 = 1;
-/// The kernel looks packets of a list up by their number, in a map of this size.
-const LAST_LISTED_PACKET: u32 = 4096;
+/// Most numbers in a list: the kernel keeps them in a hash map, whose memory it takes at once.
+const MOST_LISTED_PACKETS: usize = 4096;
 
 /// One direction.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -48,20 +48,34 @@ pub fn compile(settings: &Settings) -> Result<[Direction; 2], String> {
             let line = Netem { limit_packets: UNLIMITED_PACKETS, ..Netem::default() };
             to_server.disciplines.push(("receive_coalescing".to_owned(), Discipline::Netem(line)));
         }
-        match to_server.disciplines.last_mut() {
-            Some((_, Discipline::Netem(netem))) if netem.rate_bytes_per_second.is_none() => {
-                netem.slot_ns = Some(slot_ns)
-            }
-            _ => {
-                return Err(refusal(
-                    "path.to_server",
-                    "rate",
-                    "it has no place for hosts.receive_coalescing behind a rate",
-                ));
-            }
-        }
+        batch(&mut to_server, slot_ns)?;
     }
     Ok([to_client, to_server])
+}
+
+/// Lets packets leave the last netem in slots, so that what comes to the server comes in batches.
+///
+/// A rate takes packets out of the disciplines inside of it, so these cannot batch what leaves the rate. Packets that a netem lets
+/// overtake others go to the head of its queue, and do not wait for a slot.
+fn batch(to_server: &mut Direction, slot_ns: u64) -> Result<(), String> {
+    let refuse = |name: &str, why: &str| Err(refusal("path.to_server", name, why));
+    let is_rate = |one: &Discipline| match one {
+        Discipline::Netem(netem) => netem.rate_bytes_per_second.is_some(),
+        _ => true,
+    };
+    if let Some((name, _)) = to_server.disciplines.iter().find(|(_, one)| is_rate(one)) {
+        return refuse(name, "it has no place for hosts.receive_coalescing behind a rate");
+    }
+    match to_server.disciplines.last_mut() {
+        Some((name, Discipline::Netem(netem))) if netem.at_once.is_some() => {
+            refuse(name, "packets that overtake others do not wait for hosts.receive_coalescing")
+        }
+        Some((_, Discipline::Netem(netem))) => {
+            netem.slot_ns = Some(slot_ns);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The names of the stages of a path, for what the kernel counted.
@@ -143,8 +157,8 @@ fn direction(list: &str, stages: &[StageSpec]) -> Result<Direction, String> {
                 if !is_first {
                     return Err(refuse("it counts packets where they enter the path; expected the list first"));
                 }
-                if numbers.last().is_some_and(|last| *last > LAST_LISTED_PACKET) {
-                    return Err(refuse(&format!("it looks for packets up to number {LAST_LISTED_PACKET}")));
+                if numbers.len() > MOST_LISTED_PACKETS {
+                    return Err(refuse(&format!("it drops at most {MOST_LISTED_PACKETS} packets by their number")));
                 }
                 made.drops = numbers;
                 made.drops_name = Some(name.to_owned());
@@ -210,9 +224,6 @@ fn direction(list: &str, stages: &[StageSpec]) -> Result<Direction, String> {
                 made.push_netem(name, Netem { rate_bytes_per_second, limit_packets, ..Netem::default() });
                 last = Some(name);
             }
-            Kernel::CoDel { .. } | Kernel::FqCoDel { .. } => {
-                return Err(refuse("the guest has no such queue behind a rate"));
-            }
             Kernel::Delay(_) | Kernel::Drops(_) | Kernel::Refused(_) => {}
         }
     }
@@ -239,9 +250,12 @@ impl Direction {
     /// Every packet waits so long, before all else.
     fn delay(&mut self, name: &str, delay_ns: u64) {
         match self.disciplines.first_mut() {
-            // Room for any number of packets, and no packet goes without the delay.
+            // Room for any number of packets, and no packet goes without the delay. A netem with a rate counts the time that a packet
+            // waits for the rate as a part of its delay.
             Some((_, Discipline::Netem(netem)))
-                if netem.limit_packets == UNLIMITED_PACKETS && netem.at_once.is_none() =>
+                if netem.limit_packets == UNLIMITED_PACKETS
+                    && netem.at_once.is_none()
+                    && netem.rate_bytes_per_second.is_none() =>
             {
                 netem.delay_ns += delay_ns;
             }
@@ -337,6 +351,32 @@ mod tests {
     }
 
     #[test]
+    fn a_delay_stays_out_of_a_links_netem_whatever_the_links_limit_is() {
+        // With the packet being sent: the number by which a netem without a limit is known.
+        let found = to_client(
+            r#"{ stage = "queue", discipline = "drop_tail", limit = "2147483646 packets" },
+            { stage = "rate", rate = "8 Mbit/s" }, { stage = "delay", delay = "2 ms" }"#,
+        );
+        let [Discipline::Netem(outer), Discipline::Netem(inner)] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((outer.delay_ns, outer.rate_bytes_per_second), (2_000_000, None));
+        assert_eq!((inner.delay_ns, inner.limit_packets), (0, UNLIMITED_PACKETS));
+    }
+
+    #[test]
+    fn a_list_of_drops_has_a_most_count_but_no_most_number() {
+        let listed = |numbers: &str| {
+            let mut settings = settings(&format!(r#"{{ stage = "loss", model = "list", packets = [{numbers}] }}"#));
+            settings.path.to_server = std::mem::take(&mut settings.path.to_client);
+            compile(&settings).map(|[_, to_server]| to_server.drops)
+        };
+        assert_eq!(listed("1, 4000000000").unwrap(), [1, 4_000_000_000]);
+        let numbers = |count: u32| (1..=count).map(|number| number.to_string()).collect::<Vec<_>>().join(", ");
+        assert_eq!(listed(&numbers(4096)).unwrap().len(), 4096);
+        let message = listed(&numbers(4097)).unwrap_err();
+        assert!(message.contains("at most 4096 packets"), "{message}");
+    }
+
+    #[test]
     fn what_the_kernel_does_not_do_exactly_is_refused_by_the_stages_name() {
         for (stages, name, why) in [
             (r#"{ stage = "bit_errors", name = "noise", per_bit = 0.1 }"#, "noise", "netem corrupts packets"),
@@ -366,6 +406,39 @@ mod tests {
             let message = compile(&settings(stages)).unwrap_err();
             assert!(message.starts_with(&format!("path.to_client: stage {name:?}: ")), "{message}");
             assert!(message.contains(why) && message.ends_with("hint: --testbed sim"), "{message}");
+        }
+    }
+
+    #[test]
+    fn packets_are_batched_where_they_leave_the_path_or_not_at_all() {
+        let slots = |stages: &str| {
+            let mut settings = settings(stages);
+            settings.path.to_server = std::mem::take(&mut settings.path.to_client);
+            settings.hosts.receive_coalescing = quiclab_units::Duration::from_millis(1);
+            let [_, to_server] = compile(&settings)?;
+            Ok(to_server.disciplines.into_iter().map(|(_, one)| one).collect::<Vec<_>>())
+        };
+        let found: Result<_, String> = slots(r#"{ stage = "loss", model = "independent", probability = 0.5 }"#);
+        let [Discipline::Netem(netem)] = &found.unwrap()[..] else { panic!("expected one netem") };
+        assert_eq!(netem.slot_ns, Some(1_000_000));
+        let bucket = r#"{ stage = "rate", rate = "8 Mbit/s", burst = "2 kB" }"#;
+        for (stages, name) in [
+            (
+                format!(r#"{{ stage = "queue", discipline = "netem", delay = "1 ms", limit_packets = 9 }}, {bucket}"#),
+                "rate",
+            ),
+            (format!(r#"{{ stage = "queue", discipline = "drop_tail", limit = "9 packets" }}, {bucket}"#), "rate"),
+            (
+                r#"{ stage = "queue", discipline = "drop_tail", limit = "9 packets" },
+                   { stage = "rate", name = "slow", rate = "8 Mbit/s" }"#
+                    .to_owned(),
+                "slow",
+            ),
+            (r#"{ stage = "reorder", probability = 0.1, hold = "1 ms" }"#.to_owned(), "reorder"),
+        ] {
+            let message = slots(&stages).unwrap_err();
+            assert!(message.starts_with(&format!("path.to_server: stage {name:?}: ")), "{message}");
+            assert!(message.contains("hosts.receive_coalescing"), "{message}");
         }
     }
 
