@@ -243,16 +243,25 @@ impl Draft {
     /// Does the same for many drafts of one folder, with one pass over the disk for all of them instead of one for each file: a record takes
     /// some ten microseconds then instead of some milliseconds.
     ///
-    /// # Errors
-    /// As [`Draft::finish`]; some of the records may be in their places then.
-    pub fn finish_all(drafts: Vec<Self>) -> Result<Vec<PathBuf>, RecordError> {
+    /// Returns for each what [`Draft::finish`] returns: one that fails does not stop the others.
+    pub fn finish_all(drafts: Vec<Self>) -> Vec<Result<PathBuf, RecordError>> {
         let Some(folder) = drafts.first().and_then(|draft| draft.target.parent()).map(Path::to_path_buf) else {
-            return Ok(Vec::new());
+            return Vec::new();
         };
-        drafts.iter().try_for_each(Self::seal)?;
-        let pairs: Vec<_> = drafts.iter().map(|draft| (draft.folder(), draft.target.as_path())).collect();
-        let replaced = put_all_in_place(&folder, &pairs)?;
-        Ok(drafts.into_iter().zip(replaced).map(|(draft, replaced)| draft.left(replaced)).collect())
+        let sealed: Vec<_> = drafts.iter().map(Self::seal).collect();
+        let mut pairs = Vec::new();
+        for (draft, sealed) in drafts.iter().zip(&sealed) {
+            if sealed.is_ok() {
+                pairs.push((draft.folder(), draft.target.as_path()));
+            }
+        }
+        let mut replaced = put_all_in_place(&folder, &pairs).into_iter();
+        let finish = |(draft, sealed): (Self, Result<(), RecordError>)| {
+            sealed?;
+            let replaced = replaced.next().expect("one for each sealed draft")?;
+            Ok(draft.left(replaced))
+        };
+        drafts.into_iter().zip(sealed).map(finish).collect()
     }
 
     /// Writes what comes last.
@@ -365,14 +374,39 @@ mod tests {
             draft
         };
         draft("b", "old").finish().unwrap();
-        let finished = Draft::finish_all(vec![draft("a", "new"), draft("b", "new"), draft("c", "new")]).unwrap();
+        let finished = Draft::finish_all(vec![draft("a", "new"), draft("b", "new"), draft("c", "new")]);
+        let finished: Vec<_> = finished.into_iter().map(Result::unwrap).collect();
         assert_eq!(finished, ["a", "b", "c"].map(|name| folder.path().join(name)));
         for path in &finished {
             assert_eq!(fs::read_to_string(path.join(FAILURE_FILE)).unwrap(), "new\n");
             assert!(Contents::check(path, None).unwrap().is_some());
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
-        assert!(Draft::finish_all(Vec::new()).unwrap().is_empty());
+        assert!(Draft::finish_all(Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn a_draft_that_cannot_be_finished_does_not_stop_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let records = Records::open(folder.path()).unwrap();
+        let draft = |name: &str| {
+            let draft = records.begin(name).unwrap();
+            draft.write_failure(name).unwrap();
+            draft
+        };
+        let drafts = ["unsealed", "a", "unplaced", "b"].map(draft);
+        // One of them has nothing to write its contents into, another no folder for its place.
+        fs::remove_dir_all(drafts[0].folder()).unwrap();
+        let [first, second, mut third, fourth] = drafts;
+        third.target = folder.path().join("missing/unplaced");
+        let finished = Draft::finish_all(vec![first, second, third, fourth]);
+        let is_done: Vec<_> = finished.iter().map(Result::is_ok).collect();
+        assert_eq!(is_done, [false, true, false, true]);
+        assert!(finished[2].as_ref().unwrap_err().to_string().contains("missing/unplaced"));
+        for name in ["a", "b"] {
+            assert_eq!(fs::read_to_string(folder.path().join(name).join(FAILURE_FILE)).unwrap(), format!("{name}\n"));
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     }
 
     #[test]
