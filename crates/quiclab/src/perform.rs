@@ -1,6 +1,6 @@
 //! `quiclab perform`: exactly one resolved run, wherever it is called.
 
-use std::{path::Path, slice, time::Duration};
+use std::{path::Path, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{AnyRun, id_of_folder};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::{
     cli::PerformArguments,
-    laboratory::{named, open_for},
+    laboratory::{named, open_for, prepare_only},
     output,
     resolved::ResolvedRun,
     results::FAILURES_FOLDER,
@@ -44,9 +44,7 @@ pub fn perform(arguments: &PerformArguments) -> Result<u8> {
     }
     let (parent, name) = place(&arguments.record)?;
     let patience = Duration::from_secs(arguments.wall_timeout);
-    if let Some((name, why)) = laboratory.prepare(slice::from_ref(&run), patience)?.first_key_value() {
-        bail!("{name} could not be built: {why}");
-    }
+    prepare_only(&laboratory, &run, patience)?;
     let id = run.id(&laboratory.versions(&run)?);
     if let Some(other) = id_of_folder(&name).filter(|other| *other != id) {
         bail!(

@@ -12,7 +12,11 @@ use quiclab_testbed::{
 };
 use serde_json::json;
 
-use crate::{cli::VerifyArguments, laboratory::open_for, output, signals};
+use crate::{
+    cli::VerifyArguments,
+    laboratory::{open_for, prepare_only},
+    output, signals,
+};
 
 /// Runs a record's run again. Returns 0 where every byte is the same, 1 where not.
 ///
@@ -31,7 +35,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8> {
         }
     }
     let patience = Duration::from_secs(arguments.wall_timeout);
-    laboratory.prepare(std::slice::from_ref(run), patience)?;
+    prepare_only(&laboratory, run, patience)?;
     check_versions(versions, &laboratory.versions(run)?)?;
     let scratch = laboratory.supplies.cache.path("verify");
     fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
