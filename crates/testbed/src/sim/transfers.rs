@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io,
+    io::{self, Read},
     net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
     sync::atomic::Ordering,
@@ -47,6 +47,8 @@ use crate::{
 const CLIENT_PORT: u16 = 49_152;
 /// More events than a transfer of 10 GB has: a stack that asks to be called again and again ends here.
 const MOST_EVENTS: u64 = 100_000_000;
+/// Bytes of the transferred contents that the identity of a run covers: many steps of the generator.
+const CONTENTS_BYTES: u64 = 4_096;
 /// Linux's own horizon of `fq`.
 const FQ_HORIZON: Duration = Duration::from_secs(10);
 /// By what they do, the files that decide about a record besides the simulator, the programs and the settings: see build.rs.
@@ -63,6 +65,9 @@ pub fn versions(run: &Run, sides: Sides<Program>) -> Result<Versions> {
         let environment = environment(role, &first, side.manifest);
         orders = orders.part(serde_json::to_string(&environment)?.as_bytes());
     }
+    for decided in decided(&first)? {
+        orders = orders.part(&decided);
+    }
     orders = orders.part(OWN_SOURCES.as_bytes());
     let mut versions = Versions::from([
         ("testbed".into(), "sim".into()),
@@ -76,6 +81,20 @@ pub fn versions(run: &Run, sides: Sides<Program>) -> Result<Versions> {
         versions.insert(format!("{role}.build_profile"), side.manifest.build.profile.clone());
     }
     Ok(versions)
+}
+
+/// What the code of other crates makes of a run's settings and its seed: the path's stages and all else that the simulator is told, the seeds that
+/// are derived, and the beginning of the bytes that are transferred. Where that code changes, so do the records, whatever their settings.
+fn decided(run: &Run) -> Result<[Vec<u8>; 4]> {
+    let mut beginning = [0; CONTENTS_BYTES as usize];
+    let seed = contents_seed(run);
+    Contents::new(seed, CONTENTS_BYTES).read_exact(&mut beginning).context("the bytes to be transferred")?;
+    Ok([
+        format!("{:?}", transfer(run)?).into_bytes(),
+        seed.to_le_bytes().to_vec(),
+        derive(run.seed, "entropy of the server").to_vec(),
+        beginning.to_vec(),
+    ])
 }
 
 /// Performs `run` and writes what happened.
@@ -311,4 +330,46 @@ fn transfer(run: &Run) -> Result<Transfer> {
 
 fn write(folder: &Path, name: &str, text: &str) -> Result<()> {
     fs::write(folder.join(name), text).with_context(|| folder.join(name).display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use quiclab_experiment::{run::Settings, stack::StackManifest};
+
+    use super::*;
+    use crate::perform::Side as Stack;
+
+    const MANIFEST: &str = include_str!("../../../../sans-io/quinn/stack.toml");
+
+    fn run(seed: u64, change: impl FnOnce(&mut Settings)) -> Run {
+        let mut settings = Settings::default();
+        change(&mut settings);
+        let (experiment, label) = ("x".to_owned(), String::new());
+        Run { experiment, repetition: 1, seed, start_shift: Duration::from_nanos(seed), settings, label }
+    }
+
+    fn orders(run: &Run) -> String {
+        let manifest = StackManifest::parse("stack.toml", MANIFEST).unwrap();
+        let program = Program { command: Vec::new(), digest: String::new() };
+        let stack = Stack { manifest: &manifest, stack: &program };
+        versions(run, Sides { server: stack, client: stack }).unwrap().remove("orders").unwrap()
+    }
+
+    #[test]
+    fn the_identity_covers_the_stages_that_the_short_form_of_a_path_stands_for() {
+        let usual = orders(&run(1, |_| ()));
+        assert_eq!(orders(&run(2, |_| ())), usual);
+        let longer = run(1, |settings| settings.path.delay_to_client = Duration::from_millis(77));
+        assert_ne!(orders(&longer), usual);
+    }
+
+    #[test]
+    fn the_identity_covers_the_bytes_that_are_transferred() {
+        let [_, seed, _, beginning] = decided(&run(1, |_| ())).unwrap();
+        let mut file = Vec::new();
+        let seed = u64::from_le_bytes(seed.try_into().unwrap());
+        let mut contents = io::BufReader::new(Contents::new(seed, 2 * CONTENTS_BYTES));
+        contents.read_to_end(&mut file).unwrap();
+        assert!(file.len() == 2 * beginning.len() && file.starts_with(&beginning));
+    }
 }
