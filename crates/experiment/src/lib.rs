@@ -39,7 +39,7 @@ pub use plan::{Overrides, Plan, labels};
 pub use published::{CURVES, Published};
 pub use resolve::server_test_case;
 pub use settings::{
-    IDENTITY_VERSION, PATCHED_KERNEL, changed_settings, foreign_setting, setting_about, setting_keys, setting_words,
-    settings_reference, testbed_only,
+    IDENTITY_VERSION, PATCHED_KERNEL, RELEASE, changed_settings, foreign_setting, setting_about, setting_keys,
+    setting_words, settings_reference, testbed_only,
 };
 pub use text::{setting_list, setting_text, settings_differences, settings_text};

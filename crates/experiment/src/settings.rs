@@ -24,7 +24,7 @@ pub(crate) use identity::canonical_text;
 pub use {
     capture::{Analysis, Tap},
     hosts::{Hosts, QdiscKind},
-    identity::IDENTITY_VERSION,
+    identity::{IDENTITY_VERSION, RELEASE},
     path::{IpVersion, Path},
     reference::settings_reference,
     sim::Sim,

@@ -49,7 +49,7 @@ pub fn interop(arguments: &InteropArguments) -> Result<u8> {
     let laboratory = open(&arguments.stacks, stop.clone())?;
     let mut selection = selection::select(arguments, &laboratory)?;
     let begin = unix_seconds();
-    let results = Results::create(&arguments.out)?;
+    let results = Results::create(&arguments.out, stop.clone())?;
     results.remove_leftovers()?;
     let patience = Duration::from_secs(arguments.wall_timeout);
     let runs: Vec<_> =

@@ -1,8 +1,12 @@
 //! Opens testbeds with the stacks that the command line asks for.
 
-use std::sync::{Arc, atomic::AtomicBool};
+use std::{
+    slice,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use quiclab_experiment::AnyRun;
 use quiclab_testbed::{
     laboratory::Laboratory,
@@ -43,6 +47,17 @@ pub fn open_for(
         return Laboratory::without_stacks(testbed, stop, progress::say);
     }
     open_on(testbed, stacks, stop)
+}
+
+/// Makes what `run` needs. Unlike where there are many runs, one that lacks a stack cannot be skipped.
+///
+/// # Errors
+/// As [`Laboratory::prepare`], and where any of its stacks cannot be built.
+pub fn prepare_only(laboratory: &Laboratory, run: &AnyRun, patience: Duration) -> Result<()> {
+    match laboratory.prepare(slice::from_ref(run), patience)?.first_key_value() {
+        None => Ok(()),
+        Some((name, why)) => bail!("{name} could not be built: {why}"),
+    }
 }
 
 /// The testbed that `--testbed` names; the default one without it.

@@ -13,6 +13,9 @@ const FORMER_INDEX: &str = "scenario.json";
 /// That journal.
 const FORMER_JOURNAL: &str = "runs.jsonl";
 
+/// The last version that reads these, for messages. The release number did not change with the layout.
+const FORMER_VERSION: &str = "a build of quiclab 0.1.0 from before 23 November 2026";
+
 /// True for a folder with results of models in the layout of earlier versions.
 pub fn is_former(folder: &Path) -> bool {
     [FORMER_INDEX, FORMER_JOURNAL].iter().any(|name| folder.join(name).is_file())
@@ -27,7 +30,8 @@ pub fn no_longer_read(folder: &Path) -> Result<()> {
         let folder = folder.display();
         bail!(
             "{folder}: found {FORMER_INDEX} or {FORMER_JOURNAL}: results of an earlier version, which kept no records of models\n\
-             hint: rm -r {folder}, and run the experiment again: the same settings and seeds give the same numbers"
+             hint: rm -r {folder}, and run the experiment again: the same settings and seeds give the same numbers; to \
+             read these results, use {FORMER_VERSION}"
         );
     }
     Ok(())

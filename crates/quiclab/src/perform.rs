@@ -1,6 +1,6 @@
 //! `quiclab perform`: exactly one resolved run, wherever it is called.
 
-use std::{path::Path, slice, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{AnyRun, id_of_folder};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::{
     cli::PerformArguments,
-    laboratory::{named, open_for},
+    laboratory::{named, open_for, prepare_only},
     output,
     resolved::ResolvedRun,
     results::FAILURES_FOLDER,
@@ -44,9 +44,7 @@ pub fn perform(arguments: &PerformArguments) -> Result<u8> {
     }
     let (parent, name) = place(&arguments.record)?;
     let patience = Duration::from_secs(arguments.wall_timeout);
-    if let Some((name, why)) = laboratory.prepare(slice::from_ref(&run), patience)?.first_key_value() {
-        bail!("{name} could not be built: {why}");
-    }
+    prepare_only(&laboratory, &run, patience)?;
     let id = run.id(&laboratory.versions(&run)?);
     if let Some(other) = id_of_folder(&name).filter(|other| *other != id) {
         bail!(
@@ -56,7 +54,7 @@ pub fn perform(arguments: &PerformArguments) -> Result<u8> {
         );
     }
     let records = Records::open(parent)?;
-    check_is_free(&arguments.record, &id)?;
+    make_free(&arguments.record, &id)?;
     let failures = parent.join(FAILURES_FOLDER);
     let target = Target { records: &records, name: &name, failures: &failures };
     let told = match laboratory.perform(&run, target, &laboratory.host(0, patience)?) {
@@ -123,11 +121,15 @@ fn place(record: &Path) -> Result<(&Path, String)> {
     Ok((parent, name))
 }
 
-/// A record of another run, or a folder with something else in it, is not replaced.
-fn check_is_free(path: &Path, id: &str) -> Result<()> {
+/// A record of another run, or a folder with something else in it, is not replaced. An empty folder makes room: under a name with an identity it
+/// would be taken for a record that lacks all its files.
+fn make_free(path: &Path, id: &str) -> Result<()> {
     let is_empty = || path.read_dir().is_ok_and(|mut entries| entries.next().is_none());
-    if !path.exists() || is_empty() {
+    if !path.exists() {
         return Ok(());
+    }
+    if is_empty() {
+        return fs::remove_dir(path).with_context(|| format!("--record {}: the empty folder", path.display()));
     }
     if !path.join(RUN_FILE).is_file() {
         bail!("--record {}: found a folder that is not a record, expected an empty folder or none", path.display());
@@ -141,4 +143,30 @@ fn check_is_free(path: &Path, id: &str) -> Result<()> {
         );
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_folder_is_no_record_even_under_the_name_of_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let id = "0123456789abcdef";
+        let (records, name) = (Records::open(folder.path()).unwrap(), format!("x-01-{id}"));
+        let path = folder.path().join(&name);
+        make_free(&path, id).unwrap();
+        fs::create_dir(&path).unwrap();
+        make_free(&path, id).unwrap();
+        assert!(!records.contains(&name));
+    }
+
+    #[test]
+    fn a_folder_with_something_else_in_it_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("notes"), "mine").unwrap();
+        let error = make_free(folder.path(), "0123456789abcdef").unwrap_err().to_string();
+        assert!(error.contains("found a folder that is not a record"), "{error}");
+        assert!(folder.path().join("notes").is_file());
+    }
 }

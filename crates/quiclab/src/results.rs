@@ -5,7 +5,7 @@ use std::{
     fs::{self, File},
     ops::ControlFlow,
     path::{Path, PathBuf},
-    sync::atomic::AtomicBool,
+    sync::{Arc, atomic::AtomicBool},
 };
 
 use anyhow::{Context, Result, bail};
@@ -78,6 +78,8 @@ pub struct Results {
     folder: PathBuf,
     /// Its records.
     pub records: Records,
+    /// Set to end the wait for a lock.
+    stop: Arc<AtomicBool>,
 }
 
 /// What was read of a folder.
@@ -151,13 +153,13 @@ fn transfer() -> String {
 }
 
 impl Results {
-    /// Opens a folder, which is made if it is not there.
+    /// Opens a folder, which is made if it is not there. Waiting for a lock on it ends when `stop` is set.
     ///
     /// # Errors
     /// Where it cannot be made, or has results of a layout that is no longer read.
-    pub fn create(folder: &Path) -> Result<Self> {
+    pub fn create(folder: &Path, stop: Arc<AtomicBool>) -> Result<Self> {
         no_longer_read(folder)?;
-        Ok(Self { folder: folder.to_path_buf(), records: Records::open(folder)? })
+        Ok(Self { folder: folder.to_path_buf(), records: Records::open(folder)?, stop })
     }
 
     /// Opens a folder that `quiclab run` has filled.
@@ -172,7 +174,8 @@ impl Results {
                 folder.display()
             );
         }
-        Self::create(folder)
+        // Who only reads has no handler of signals: the first one ends the process.
+        Self::create(folder, Arc::default())
     }
 
     /// True for a folder that `quiclab run` has filled.
@@ -195,7 +198,7 @@ impl Results {
 
     /// Keeps other processes from writing index and report until it is dropped. They hold it for a moment only.
     fn lock(&self) -> Result<RecordLock> {
-        RecordLock::take(&self.folder, "report", &AtomicBool::new(false))
+        RecordLock::take(&self.folder, "report", &self.stop)
     }
 
     /// The name that the record `name` has here, and whether it is there: the identity at the end counts, so that a record is found under

@@ -71,7 +71,7 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
         if stop.load(Ordering::Relaxed) {
             return Err(Interrupted::ByRequest.into());
         }
-        shown.extend(show(&results, &done, arguments)?);
+        shown.extend(show(&results, &done, arguments, &stop)?);
         failed += done.failed;
     }
     if let [only] = &shown[..]
@@ -153,7 +153,7 @@ pub fn perform(
     for note in &plan.notes {
         eprintln!("quiclab: {}: {note}", plan.experiment);
     }
-    let results = Results::create(&folder)?;
+    let results = Results::create(&folder, laboratory.supplies.stop.clone())?;
     results.remove_leftovers()?;
     let patience = Duration::from_secs(arguments.wall_timeout);
     let hosts = (0..workers(arguments)).map(|worker| laboratory.host(worker, patience)).collect::<Result<Vec<_>>>()?;
@@ -174,13 +174,13 @@ pub fn perform(
 }
 
 /// Prints the report of an experiment; as JSON it is returned.
-fn show(results: &Results, done: &Done, arguments: &RunArguments) -> Result<Option<Value>> {
+fn show(results: &Results, done: &Done, arguments: &RunArguments, stop: &AtomicBool) -> Result<Option<Value>> {
     let written = results.report()?;
     if arguments.parquet {
         match &written.input {
             AnyReport::Transfers(input) => {
                 let names: Vec<_> = input.runs.iter().map(|run| run.folder.clone()).collect();
-                traces::write(results.records.folder(), &names)?;
+                traces::write(results.records.folder(), &names, stop)?;
             }
             AnyReport::Models(_) => eprintln!(
                 "quiclab: --parquet: {} has flows of models, which have no packets to write; {RUNS_FILE} has its runs",

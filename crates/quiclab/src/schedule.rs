@@ -207,11 +207,10 @@ impl Workers<'_> {
             }
         };
         let (jobs, many): (Vec<_>, Vec<_>) = many.into_iter().unzip();
-        match Filled::finish_all(many) {
-            Ok(performed) => jobs.iter().zip(&performed).for_each(|(job, performed)| self.succeed(job, performed)),
-            Err(error) => {
-                let error = error.into();
-                jobs.iter().for_each(|job| self.fail(job, Duration::ZERO, &error));
+        for (job, finished) in jobs.iter().zip(Filled::finish_all(many)) {
+            match finished {
+                Ok(performed) => self.succeed(job, &performed),
+                Err(error) => self.fail(job, Duration::ZERO, &error.into()),
             }
         }
     }

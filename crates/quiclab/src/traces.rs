@@ -1,15 +1,16 @@
 //! Packets, QUIC frames and qlog events of records, as Parquet files.
 
-use std::{
-    fs::{self, File},
-    path::{Path, PathBuf},
-    sync::atomic::AtomicBool,
-};
+use std::{fs::File, path::Path, sync::atomic::AtomicBool};
 
 use anyhow::{Context, Result};
+use quiclab_experiment::{RELEASE, run::Run};
 use quiclab_metrics::{AnalysisSettings, analyze};
-use quiclab_record::layout::CAPTURE_FILE;
-use quiclab_testbed::{contract::SERVER_PORT, lock::RecordLock};
+use quiclab_record::{
+    RunFile,
+    layout::{CAPTURE_FILE, CLIENT_FOLDER, QLOG_FOLDER, SERVER_FOLDER},
+    qlog_files, read_observed,
+};
+use quiclab_testbed::lock::RecordLock;
 use quiclab_trace::{PACKETS_FILE, TraceWriter};
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, read_qlog};
 use rayon::prelude::*;
@@ -18,29 +19,35 @@ use crate::{analyze::open, progress};
 
 /// The folder of all traces, in that of the records.
 pub const TRACES_FOLDER: &str = "trace";
-/// Where endpoints write their qlogs, in a record.
-const QLOG_FOLDERS: [&str; 2] = ["server/qlog", "client/qlog"];
 
 /// Writes the traces of the records `names` in `folder`, each into a folder `trace/record=NAME`, so that readers of many files see the
 /// record's name as a column. Those that are there already stay, since records do not change.
 ///
 /// # Errors
-/// Where a capture cannot be read or a file not be written.
-pub fn write(folder: &Path, names: &[String]) -> Result<()> {
+/// Where a record cannot be read, a file cannot be written, or `stop` is set while another process writes the same trace.
+pub fn write(folder: &Path, names: &[String], stop: &AtomicBool) -> Result<()> {
     names.par_iter().try_for_each(|name| {
         let into = folder.join(TRACES_FOLDER).join(format!("record={name}"));
-        if into.join(PACKETS_FILE).is_file() {
+        let is_there = || into.join(PACKETS_FILE).is_file();
+        if is_there() {
             return Ok(());
         }
-        // Two processes may be at it.
-        let _lock = RecordLock::take(folder, name, &AtomicBool::new(false))?;
+        let _lock = RecordLock::take(folder, name, stop)?;
+        // Another process may have written it while this one waited.
+        if is_there() {
+            return Ok(());
+        }
         write_one(&folder.join(name), &into)
     })
 }
 
 fn write_one(record: &Path, into: &Path) -> Result<()> {
+    let run = RunFile::<Run>::read(record)?;
+    let observed = read_observed(record, run.versions.get(RELEASE).map(String::as_str))?;
     let mut trace = TraceWriter::create(into)?;
-    for file in qlogs(record)? {
+    let folders = [CLIENT_FOLDER, SERVER_FOLDER].map(|side| qlog_files(&record.join(side).join(QLOG_FOLDER)));
+    let [client, server] = folders;
+    for file in client?.into_iter().chain(server?) {
         let source = file.strip_prefix(record).unwrap_or(&file).display().to_string();
         let mut written = Ok(());
         let read = read_qlog(open(&file)?, &mut |event| {
@@ -56,7 +63,8 @@ fn write_one(record: &Path, into: &Path) -> Result<()> {
     let path = record.join(CAPTURE_FILE);
     let place = || path.display().to_string();
     let reader = CaptureReader::new(File::open(&path).with_context(place)?).with_context(place)?;
-    let dissector = Dissector::new(DissectorSettings { server_port: Some(SERVER_PORT), interfaces_are_one_tap: false });
+    let settings = DissectorSettings { server_port: Some(observed.server_port), interfaces_are_one_tap: false };
+    let dissector = Dissector::new(settings);
     let mut written = Ok(());
     analyze(reader, dissector, AnalysisSettings::default(), &mut |number, segment, observed| {
         if written.is_ok() {
@@ -68,15 +76,17 @@ fn write_one(record: &Path, into: &Path) -> Result<()> {
     Ok(trace.finish()?)
 }
 
-/// The files in the endpoints' folders of qlogs, in order.
-fn qlogs(record: &Path) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for folder in QLOG_FOLDERS.map(|folder| record.join(folder)) {
-        if folder.is_dir() {
-            let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
-            files.extend(entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()));
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::signals::is_interruption;
+
+    #[test]
+    fn waiting_for_another_process_ends_with_an_interruption() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = "x-01-0123456789abcdef".to_owned();
+        let _other = RecordLock::try_take(folder.path(), &name).unwrap().unwrap();
+        let error = write(folder.path(), &[name], &AtomicBool::new(true)).unwrap_err();
+        assert!(is_interruption(&error), "{error:#}");
     }
-    files.sort();
-    Ok(files)
 }

@@ -246,6 +246,7 @@ fn results_of_earlier_versions_are_refused_with_what_to_do() {
     ] {
         assert_eq!(told.status, Some(125), "{}", told.errors);
         assert!(told.errors.contains("results of an earlier version"), "{}", told.errors);
+        assert!(told.errors.contains("use a build of quiclab 0.1.0 from before"), "{}", told.errors);
         assert!(told.errors.contains(&format!("hint: rm -r {}", out.display())), "{}", told.errors);
     }
     assert!(out.join("runs.jsonl").exists());

@@ -117,8 +117,8 @@ pub const FILES: &[RecordFile] = &[
     },
     RecordFile {
         name: CONTENTS_FILE,
-        what: "Names and lengths of all other files, to detect missing or truncated ones. Records of older versions \
-               have none.",
+        what: "Names and lengths of all other files, to detect missing or truncated ones. Required from schema 2 of \
+               `run.toml` on; older records have none.",
         schema: Some(CONTENTS_SCHEMA),
         oldest_schema: Some(1),
         is_compared: false,

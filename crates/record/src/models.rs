@@ -114,9 +114,9 @@ impl ModelsRecord {
     /// # Errors
     /// Where a file is missing, cut, damaged, of another record, of another kind, or of a newer version: the message names it.
     pub fn load(folder: &Path) -> Result<Self, RecordError> {
-        let run = RunFile::<ScenarioRun>::read(folder)?;
+        let (run, schema) = RunFile::<ScenarioRun>::read_with_schema(folder)?;
         let made_by = run.versions.get("quiclab").cloned();
-        check_identity(folder, &run.id, made_by.as_deref())?;
+        check_identity(folder, schema, &run.id, made_by.as_deref())?;
         let text = |name: &str| {
             let path = folder.join(name);
             let text = fs::read_to_string(&path).map_err(|error| RecordError::reading(&path, folder, error))?;

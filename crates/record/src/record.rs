@@ -10,10 +10,13 @@ use quiclab_metrics::{RunMetrics, SCHEMA};
 
 use crate::{
     Contents, Observed, RecordError, RunFile, json,
-    layout::{CAPTURE_FILE, METRICS_FILE, PATH_FILE, PATH_SCHEMA, RUN_FILE},
+    layout::{CAPTURE_FILE, CONTENTS_FILE, METRICS_FILE, PATH_FILE, PATH_SCHEMA, RUN_FILE},
     measure::measure_record,
     migrate,
 };
+
+/// Records whose `run.toml` has this schema or a later one have a `contents.json`.
+const FIRST_WITH_CONTENTS: u64 = 2;
 
 /// A complete record of a transfer.
 #[derive(Clone, Debug)]
@@ -36,9 +39,9 @@ impl Record {
     /// Where a file is missing, cut, damaged, of another record, or of a newer version: the message names it.
     pub fn load(folder: &Path) -> Result<Self, RecordError> {
         check_is_record(folder)?;
-        let run = RunFile::read(folder)?;
+        let (run, schema) = RunFile::read_with_schema(folder)?;
         let made_by = run.versions.get("quiclab").map(String::as_str);
-        let contents = check_identity(folder, &run.id, made_by)?;
+        let contents = check_identity(folder, schema, &run.id, made_by)?;
         let observed = read_observed(folder, made_by)?;
         let capture = folder.join(CAPTURE_FILE);
         // A record that notes lengths has had its capture checked.
@@ -80,9 +83,18 @@ pub(crate) fn check_is_record(folder: &Path) -> Result<(), RecordError> {
     Ok(())
 }
 
-/// Checks the lengths of a record's files, and that `run.toml` has the identity in the folder's name.
-pub(crate) fn check_identity(folder: &Path, id: &str, made_by: Option<&str>) -> Result<Option<Contents>, RecordError> {
+/// Checks the lengths of a record's files, and that `run.toml` has the identity in the folder's name. `schema` is the one in which `run.toml` was
+/// written.
+pub(crate) fn check_identity(
+    folder: &Path,
+    schema: u64,
+    id: &str,
+    made_by: Option<&str>,
+) -> Result<Option<Contents>, RecordError> {
     let contents = Contents::check(folder, made_by)?;
+    if contents.is_none() && schema >= FIRST_WITH_CONTENTS {
+        return Err(RecordError::Missing { path: folder.join(CONTENTS_FILE), folder: folder.to_path_buf() });
+    }
     let named = folder.file_name().and_then(|name| id_of_folder(name.to_str()?));
     match named.filter(|named| *named != id) {
         None => Ok(contents),

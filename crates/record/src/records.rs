@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use quiclab_experiment::{AnyRun, id_of_folder};
+use quiclab_experiment::{AnyRun, RELEASE, id_of_folder};
 
 use crate::{
     AnyRecord, Contents, Measured, Record, RecordError, RunFile, Seen,
@@ -243,16 +243,25 @@ impl Draft {
     /// Does the same for many drafts of one folder, with one pass over the disk for all of them instead of one for each file: a record takes
     /// some ten microseconds then instead of some milliseconds.
     ///
-    /// # Errors
-    /// As [`Draft::finish`]; some of the records may be in their places then.
-    pub fn finish_all(drafts: Vec<Self>) -> Result<Vec<PathBuf>, RecordError> {
+    /// Returns for each what [`Draft::finish`] returns: one that fails does not stop the others.
+    pub fn finish_all(drafts: Vec<Self>) -> Vec<Result<PathBuf, RecordError>> {
         let Some(folder) = drafts.first().and_then(|draft| draft.target.parent()).map(Path::to_path_buf) else {
-            return Ok(Vec::new());
+            return Vec::new();
         };
-        drafts.iter().try_for_each(Self::seal)?;
-        let pairs: Vec<_> = drafts.iter().map(|draft| (draft.folder(), draft.target.as_path())).collect();
-        let replaced = put_all_in_place(&folder, &pairs)?;
-        Ok(drafts.into_iter().zip(replaced).map(|(draft, replaced)| draft.left(replaced)).collect())
+        let sealed: Vec<_> = drafts.iter().map(Self::seal).collect();
+        let mut pairs = Vec::new();
+        for (draft, sealed) in drafts.iter().zip(&sealed) {
+            if sealed.is_ok() {
+                pairs.push((draft.folder(), draft.target.as_path()));
+            }
+        }
+        let mut replaced = put_all_in_place(&folder, &pairs).into_iter();
+        let finish = |(draft, sealed): (Self, Result<(), RecordError>)| {
+            sealed?;
+            let replaced = replaced.next().expect("one for each sealed draft")?;
+            Ok(draft.left(replaced))
+        };
+        drafts.into_iter().zip(sealed).map(finish).collect()
     }
 
     /// Writes what comes last.
@@ -281,7 +290,8 @@ impl Draft {
     }
 }
 
-/// The files in which two records of the same run differ, with how they differ; empty where they do not.
+/// The files in which two records of the same run differ, with how they differ; empty where they do not. The release of quiclab in `run.toml`
+/// is no difference: it is not part of a run's identity either.
 ///
 /// # Errors
 /// Where a file cannot be read.
@@ -295,13 +305,23 @@ pub fn differences(one: &Path, other: &Path) -> Result<BTreeMap<String, String>,
             fs::read(&path).map_err(|error| RecordError::reading(&path, folder, error))
         };
         let (left, right) = (read(one)?, read(other)?);
-        if left != right {
+        if left != right && !(name == RUN_FILE && differ_in_release_only(&left, &right)) {
             let first = left.iter().zip(&right).take_while(|(left, right)| left == right).count();
             let text = format!("{} and {} bytes, first difference at byte {first}", left.len(), right.len());
             differences.insert(name.to_owned(), text);
         }
     }
     Ok(differences)
+}
+
+/// True where two `run.toml` say the same of everything but the release of quiclab.
+fn differ_in_release_only(left: &[u8], right: &[u8]) -> bool {
+    let without_release = |text: &[u8]| -> Option<toml::Table> {
+        let mut table: toml::Table = toml::from_str(std::str::from_utf8(text).ok()?).ok()?;
+        table.get_mut("versions")?.as_table_mut()?.remove(RELEASE);
+        Some(table)
+    };
+    without_release(left).is_some_and(|left| without_release(right) == Some(left))
 }
 
 #[cfg(test)]
@@ -365,14 +385,39 @@ mod tests {
             draft
         };
         draft("b", "old").finish().unwrap();
-        let finished = Draft::finish_all(vec![draft("a", "new"), draft("b", "new"), draft("c", "new")]).unwrap();
+        let finished = Draft::finish_all(vec![draft("a", "new"), draft("b", "new"), draft("c", "new")]);
+        let finished: Vec<_> = finished.into_iter().map(Result::unwrap).collect();
         assert_eq!(finished, ["a", "b", "c"].map(|name| folder.path().join(name)));
         for path in &finished {
             assert_eq!(fs::read_to_string(path.join(FAILURE_FILE)).unwrap(), "new\n");
             assert!(Contents::check(path, None).unwrap().is_some());
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
-        assert!(Draft::finish_all(Vec::new()).unwrap().is_empty());
+        assert!(Draft::finish_all(Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn a_draft_that_cannot_be_finished_does_not_stop_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let records = Records::open(folder.path()).unwrap();
+        let draft = |name: &str| {
+            let draft = records.begin(name).unwrap();
+            draft.write_failure(name).unwrap();
+            draft
+        };
+        let drafts = ["unsealed", "a", "unplaced", "b"].map(draft);
+        // One of them has nothing to write its contents into, another no folder for its place.
+        fs::remove_dir_all(drafts[0].folder()).unwrap();
+        let [first, second, mut third, fourth] = drafts;
+        third.target = folder.path().join("missing/unplaced");
+        let finished = Draft::finish_all(vec![first, second, third, fourth]);
+        let is_done: Vec<_> = finished.iter().map(Result::is_ok).collect();
+        assert_eq!(is_done, [false, true, false, true]);
+        assert!(finished[2].as_ref().unwrap_err().to_string().contains("missing/unplaced"));
+        for name in ["a", "b"] {
+            assert_eq!(fs::read_to_string(folder.path().join(name).join(FAILURE_FILE)).unwrap(), format!("{name}\n"));
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     }
 
     #[test]
@@ -403,5 +448,22 @@ mod tests {
         fs::write(other.path().join("wire.pcapng"), "abd").unwrap();
         let found = differences(one.path(), other.path()).unwrap();
         assert_eq!(found["wire.pcapng"], "3 and 3 bytes, first difference at byte 2");
+    }
+
+    #[test]
+    fn another_release_of_quiclab_is_no_difference() {
+        let [one, other] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let write = |folder: &Path, release: &str, qemu: &str| {
+            for file in FILES.iter().filter(|file| file.is_compared) {
+                fs::write(folder.join(file.name), "abc").unwrap();
+            }
+            let text = format!("kind = \"transfer\"\n\n[versions]\nqemu = \"{qemu}\"\nquiclab = \"{release}\"\n");
+            fs::write(folder.join(RUN_FILE), text).unwrap();
+        };
+        write(one.path(), "0.1.0", "7.2");
+        write(other.path(), "0.2.0", "7.2");
+        assert!(differences(one.path(), other.path()).unwrap().is_empty());
+        write(other.path(), "0.2.0", "8.2");
+        assert_eq!(differences(one.path(), other.path()).unwrap().keys().collect::<Vec<_>>(), [RUN_FILE]);
     }
 }

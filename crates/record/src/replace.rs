@@ -31,18 +31,23 @@ pub fn put_in_place(aside: &Path, target: &Path) -> Result<bool, RecordError> {
 }
 
 /// Does the same for many finished folders beside each other, as pairs of `aside` and `target`, with one pass over the disk for all: a sync of
-/// the file system before the first is put in its place, and one of the folder around them after the last. Returns for each whether it
-/// replaced an earlier one.
-///
-/// # Errors
-/// As [`put_in_place`]. Some may be in their places then; the others are what they were.
-pub fn put_all_in_place(folder: &Path, pairs: &[(&Path, &Path)]) -> Result<Vec<bool>, RecordError> {
-    let opened = File::open(folder).map_err(RecordError::writing(folder))?;
+/// the file system before the first is put in its place, and one of the folder around them after the last. Where the file system as a whole
+/// cannot be synced, each is synced by itself. Returns for each what [`put_in_place`] returns: one that fails does not stop the others.
+pub fn put_all_in_place(folder: &Path, pairs: &[(&Path, &Path)]) -> Vec<Result<bool, RecordError>> {
     // Reports what could not be written since the folder was opened; earlier errors were reported by the writes themselves.
-    syncfs(&opened).map_err(|errno| RecordError::writing(folder)(errno.into()))?;
-    let replaced = pairs.iter().map(|(aside, target)| swap(aside, target)).collect::<Result<Vec<_>, _>>()?;
-    opened.sync_all().map_err(RecordError::writing(folder))?;
-    Ok(replaced)
+    let opened = File::open(folder).and_then(|opened| syncfs(&opened).map(|()| opened).map_err(io::Error::from));
+    let Ok(opened) = opened else {
+        return pairs.iter().map(|(aside, target)| put_in_place(aside, target)).collect();
+    };
+    let replaced = pairs.iter().map(|(aside, target)| swap(aside, target)).collect();
+    match opened.sync_all() {
+        Ok(()) => replaced,
+        Err(error) => {
+            let failed = || io::Error::new(error.kind(), error.to_string());
+            let unless_synced = |_| Err(RecordError::writing(folder)(failed()));
+            replaced.into_iter().map(|replaced| replaced.and_then(unless_synced)).collect()
+        }
+    }
 }
 
 /// Puts `aside` in the place of `target` in one step, and an earlier folder `target` in that of `aside`; returns whether there was one.

@@ -104,6 +104,11 @@ impl<R: RecordedRun> RunFile<R> {
     /// # Errors
     /// Where it is missing, damaged, of another kind, or newer than this version.
     pub fn read(folder: &Path) -> Result<Self, RecordError> {
+        Self::read_with_schema(folder).map(|(file, _)| file)
+    }
+
+    /// The same, and the schema in which the file was written.
+    pub(crate) fn read_with_schema(folder: &Path) -> Result<(Self, u64), RecordError> {
         let path = folder.join(RUN_FILE);
         let text = fs::read_to_string(&path).map_err(|error| RecordError::reading(&path, folder, error))?;
         let malformed =
@@ -124,7 +129,7 @@ impl<R: RecordedRun> RunFile<R> {
         }
         // From the text where that can be, because errors then say the line.
         let read = if is_older { Self::deserialize(table) } else { toml::from_str(&text) };
-        read.map_err(|error| malformed(in_one_line(&error)))
+        read.map(|file| (file, schema)).map_err(|error| malformed(in_one_line(&error)))
     }
 }
 

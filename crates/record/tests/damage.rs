@@ -50,7 +50,7 @@ fn a_record_survives_writing_and_reading() {
 
 #[test]
 fn a_missing_file_is_named() {
-    for file in ["run.toml", "path.json", "metrics.json", "wire.pcapng", "server/keys.log"] {
+    for file in ["run.toml", "path.json", "metrics.json", "wire.pcapng", "server/keys.log", "contents.json"] {
         let error = error_after(|record| fs::remove_file(record.join(file)).unwrap());
         assert!(error.starts_with(&format!("{file}: the file is missing")), "{error}");
     }
@@ -84,7 +84,7 @@ fn a_foreign_file_is_named() {
         }
     };
     let error = error_after(same_length("path.json", "[]"));
-    assert!(error.starts_with("path.json: found JSON that is no object"), "{error}");
+    assert!(error.starts_with("path.json: found JSON that is not an object"), "{error}");
     let error = error_after(same_length("path.json", "{\"schema\": 2, \"flavour\": 3}"));
     assert!(error.starts_with("path.json: unknown field `flavour`"), "{error}");
     let error = error_after(same_length("metrics.json", "{\"schema\": 4, \"flavour\": 3}"));

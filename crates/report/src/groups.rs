@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use quiclab_experiment::{Published, labels, run::Settings, setting_text};
+use quiclab_experiment::{Published, RELEASE, labels, run::Settings, setting_text};
 use quiclab_metrics::Summary;
 
 use crate::{
@@ -69,7 +69,7 @@ impl<'a> Group<'a> {
     pub fn mixed_versions(&self) -> Option<String> {
         let (first, others) = self.runs.split_first()?;
         let differs = |name: &&String| others.iter().any(|run| run.versions.get(*name) != first.versions.get(*name));
-        let names: Vec<_> = first.versions.keys().filter(differs).cloned().collect();
+        let names: Vec<_> = first.versions.keys().filter(|name| *name != RELEASE).filter(differs).cloned().collect();
         (!names.is_empty())
             .then(|| format!("its runs used different versions of {}: run all of them again", names.join(", ")))
     }

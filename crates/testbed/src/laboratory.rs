@@ -383,17 +383,17 @@ impl Filled {
 
     /// The same for records of one folder, with one pass over the disk for all of them.
     ///
-    /// # Errors
-    /// As [`Filled::finish`].
-    pub fn finish_all(all: Vec<Self>) -> Result<Vec<Performed>> {
+    /// Returns for each what [`Filled::finish`] returns: one that fails does not stop the others.
+    pub fn finish_all(all: Vec<Self>) -> Vec<Result<Performed>> {
         let mut drafts = Vec::new();
         let mut rest = Vec::new();
         for Self { draft, kept, measured, host_use, elapsed, _lock } in all {
             drafts.push(draft);
             rest.push((kept, measured, host_use, elapsed, _lock));
         }
-        let records = Draft::finish_all(drafts)?;
+        let records = Draft::finish_all(drafts);
         let performed = records.into_iter().zip(rest).map(|(record, (kept, measured, host_use, elapsed, _lock))| {
+            let record = record?;
             remove_earlier_failure(&kept)?;
             Ok(Performed { record, measured, host_use, elapsed })
         });

@@ -28,9 +28,9 @@ where
     counted.collect()
 }
 
-/// The release of quiclab that made a record. Readers need it; what a release changes about outcomes has versions of its own, such as the
+/// The release of quiclab that made a record, among its versions. Readers need it; what a release changes about outcomes has versions of its own, such as the
 /// bytes of the agent and the digest of the simulator.
-const RELEASE: &str = "quiclab";
+pub const RELEASE: &str = "quiclab";
 
 /// Everything that can change the outcome of a run, as text: a version, then `key = value` lines.
 pub(crate) fn canonical_text(run: &Run, versions: &BTreeMap<String, String>) -> String {

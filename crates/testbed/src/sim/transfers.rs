@@ -47,12 +47,12 @@ use crate::{
 const CLIENT_PORT: u16 = 49_152;
 /// More events than a transfer of 10 GB has: a stack that asks to be called again and again ends here.
 const MOST_EVENTS: u64 = 100_000_000;
+/// Bytes of the transferred contents that the identity of a run covers: many steps of the generator.
+const CONTENTS_BYTES: u64 = 4_096;
 /// Linux's own horizon of `fq`.
 const FQ_HORIZON: Duration = Duration::from_secs(10);
 /// By what they do, the files that decide about a record besides the simulator, the programs and the settings: see build.rs.
 const OWN_SOURCES: &str = env!("QUICLAB_SIM_TESTBED");
-/// Enough of a file to see by which generator, and from which seed, it is made.
-const BEGINNING_BYTES: usize = 64;
 
 /// What a run between these stacks is made with: part of its identity.
 ///
@@ -65,8 +65,8 @@ pub fn versions(run: &Run, sides: Sides<Program>) -> Result<Versions> {
         let environment = environment(role, &first, side.manifest);
         orders = orders.part(serde_json::to_string(&environment)?.as_bytes());
     }
-    for part in decided_elsewhere(&first)? {
-        orders = orders.part(&part);
+    for decided in decided(&first)? {
+        orders = orders.part(&decided);
     }
     orders = orders.part(OWN_SOURCES.as_bytes());
     let mut versions = Versions::from([
@@ -83,12 +83,18 @@ pub fn versions(run: &Run, sides: Sides<Program>) -> Result<Versions> {
     Ok(versions)
 }
 
-/// What code outside of this crate's own sources makes of the settings and the seed: the simulator's orders, with the stages that the short
-/// form of a path stands for, and the beginning of the first file.
-fn decided_elsewhere(run: &Run) -> Result<[Vec<u8>; 2]> {
-    let mut beginning = vec![0; BEGINNING_BYTES];
-    Contents::new(contents_seed(run), BEGINNING_BYTES as u64).read_exact(&mut beginning)?;
-    Ok([format!("{:?}", transfer(run)?).into_bytes(), beginning])
+/// What the code of other crates makes of a run's settings and its seed: the path's stages and all else that the simulator is told, the seeds that
+/// are derived, and the beginning of the bytes that are transferred. Where that code changes, so do the records, whatever their settings.
+fn decided(run: &Run) -> Result<[Vec<u8>; 4]> {
+    let mut beginning = [0; CONTENTS_BYTES as usize];
+    let seed = contents_seed(run);
+    Contents::new(seed, CONTENTS_BYTES).read_exact(&mut beginning).context("the bytes to be transferred")?;
+    Ok([
+        format!("{:?}", transfer(run)?).into_bytes(),
+        seed.to_le_bytes().to_vec(),
+        derive(run.seed, "entropy of the server").to_vec(),
+        beginning.to_vec(),
+    ])
 }
 
 /// Performs `run` and writes what happened.
@@ -328,31 +334,42 @@ fn write(folder: &Path, name: &str, text: &str) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use quiclab_experiment::{run::Settings, stack::StackManifest};
 
-    fn run() -> Run {
-        Run {
-            experiment: "test".to_owned(),
-            repetition: 1,
-            seed: 0,
-            start_shift: Duration::default(),
-            settings: Default::default(),
-            label: String::new(),
-        }
+    use super::*;
+    use crate::perform::Side as Stack;
+
+    const MANIFEST: &str = include_str!("../../../../sans-io/quinn/stack.toml");
+
+    fn run(seed: u64, change: impl FnOnce(&mut Settings)) -> Run {
+        let mut settings = Settings::default();
+        change(&mut settings);
+        let (experiment, label) = ("x".to_owned(), String::new());
+        Run { experiment, repetition: 1, seed, start_shift: Duration::from_nanos(seed), settings, label }
+    }
+
+    fn orders(run: &Run) -> String {
+        let manifest = StackManifest::parse("stack.toml", MANIFEST).unwrap();
+        let program = Program { command: Vec::new(), digest: String::new() };
+        let stack = Stack { manifest: &manifest, stack: &program };
+        versions(run, Sides { server: stack, client: stack }).unwrap().remove("orders").unwrap()
     }
 
     #[test]
-    fn the_identity_covers_the_stages_of_the_short_form_and_the_contents_of_the_file() {
-        let [orders, beginning] = decided_elsewhere(&run()).unwrap();
-        let orders = String::from_utf8(orders).unwrap();
-        // Both ends of the published bottleneck, by the stages that the short form stands for.
-        assert!(orders.contains("limit_packets: 143") && orders.contains("limit_packets: 1000"), "{orders}");
-        // SplitMix64's first output, from the seed that the run's own seed gives.
-        let mut word = contents_seed(&run()).wrapping_add(0x9e37_79b9_7f4a_7c15);
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        assert_eq!(beginning[..8], (word ^ (word >> 31)).to_le_bytes());
-        let other = decided_elsewhere(&Run { seed: 1, ..run() }).unwrap();
-        assert_ne!(other[1], beginning);
+    fn the_identity_covers_the_stages_that_the_short_form_of_a_path_stands_for() {
+        let usual = orders(&run(1, |_| ()));
+        assert_eq!(orders(&run(2, |_| ())), usual);
+        let longer = run(1, |settings| settings.path.delay_to_client = Duration::from_millis(77));
+        assert_ne!(orders(&longer), usual);
+    }
+
+    #[test]
+    fn the_identity_covers_the_bytes_that_are_transferred() {
+        let [_, seed, _, beginning] = decided(&run(1, |_| ())).unwrap();
+        let mut file = Vec::new();
+        let seed = u64::from_le_bytes(seed.try_into().unwrap());
+        let mut contents = io::BufReader::new(Contents::new(seed, 2 * CONTENTS_BYTES));
+        contents.read_to_end(&mut file).unwrap();
+        assert!(file.len() == 2 * beginning.len() && file.starts_with(&beginning));
     }
 }
