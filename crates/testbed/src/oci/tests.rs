@@ -181,7 +181,7 @@ fn nothing_leaves_the_tree() {
         (Tar::default().hard_link("h", "../../etc/passwd"), "\"..\""),
         (Tar::default().hard_link("h", "/etc/passwd"), "absolute"),
         (Tar::default().symlink("l", "../../..").hard_link("h", "l/etc/passwd"), "leaves the image"),
-        (Tar::default().hard_link("h", "nothing"), "no file"),
+        (Tar::default().hard_link("h", "nothing"), "does not exist"),
         (Tar::default().file(".wh...", ""), "whiteout"),
         (Tar::default().file("ok/.wh..", ""), "whiteout"),
         (Tar::default().file("../.wh.evil", ""), "\"..\""),

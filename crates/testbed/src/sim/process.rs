@@ -368,7 +368,7 @@ mod tests {
             assert!(matches!(answer(&bytes[..cut]), Err(ProcessError::Answer(_))), "{cut}");
         }
         bytes.push(0);
-        assert!(answer(&bytes).unwrap_err().to_string().contains("1 bytes behind"));
+        assert!(answer(&bytes).unwrap_err().to_string().contains("1 bytes after its last buffer"));
     }
 
     #[test]

@@ -129,7 +129,7 @@ fn a_build_that_leaves_nothing_is_an_error() {
         "{nothing}"
     );
     let other = format!("{:#}", compiled("command = \"touch $QUICLAB_STACK_OUT/b $QUICLAB_STACK_OUT/a\"").unwrap_err());
-    assert!(other.contains("guest.command has /stack/endpoint, and the build left a, b in"), "{other}");
+    assert!(other.contains("guest.command needs /stack/endpoint, but the build left only a, b in"), "{other}");
     let failed = format!("{:#}", compiled("command = \"echo no such header; exit 3\"").unwrap_err());
     assert!(failed.contains("no such header"), "{failed}");
 }
