@@ -16,8 +16,8 @@ fn a_setting_that_is_ignored_is_found() {
         "ok   careless: a file arrives complete, the key log decrypts its packets, and the endpoints write the logs \
          they claim: the file is complete",
         "ok   careless: it speaks IPv4: the file is complete",
-        "FAIL careless: congestion control cubic is in force: at most ",
-        "FAIL careless: congestion control reno is in force: at most ",
+        "FAIL careless: congestion control cubic is used: at most ",
+        "FAIL careless: congestion control reno is used: at most ",
         "expected 64 KiB: the setting changes nothing",
         "ok   careless: segmentation offload is on: ",
         "FAIL careless: the server refuses TESTCASE=t7f3a9c1e: expected 127; the endpoint ignored it",
@@ -65,7 +65,7 @@ fn a_program_of_ones_own_is_a_stack() {
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let told = run(&bench);
     assert_eq!(told.status, Some(1), "{}", told.errors);
-    assert!(told.errors.contains("the server answered 127"), "{}", told.errors);
+    assert!(told.errors.contains("the server exited with 127"), "{}", told.errors);
     let failed = fs::read_dir(bench.out("out/failed")).unwrap().next().unwrap().unwrap().path();
     assert_eq!(fs::read_to_string(failed.join("server/stderr")).unwrap(), "server transfer unset\n");
 }

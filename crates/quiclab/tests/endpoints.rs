@@ -23,12 +23,12 @@ timeout = "5 s"
 "#;
 
 const FAILURES: &[&str] = &[
-    "the server ended before the transfer was over (exit status 3)",
-    "the server ended before the transfer was over (exit status 4)",
+    "the server ended before the transfer was complete (exit status 3)",
+    "the server ended before the transfer was complete (exit status 4)",
     "the server did not listen on port 443 in time",
-    "the server answered 127: it does not support the settings of the run",
+    "the server exited with 127: it does not support the settings of the run",
     "the client ended with exit status 1",
-    "the client answered 127: it does not support the settings of the run",
+    "the client exited with 127: it does not support the settings of the run",
     "the client did not end within 5 s of virtual time",
     "the client's 64KiB has 10 bytes, expected 65536",
     "the client's 64KiB has 1099511627776 bytes, expected 65536",
@@ -44,9 +44,9 @@ const WARNINGS: &[(&str, &str, &str)] = &[
     ("client-floods-its-log", "log_cut", "client/stdout: the last 1951424 bytes were not kept"),
     ("client-leaves-many-logs", "log_cut", "client: 502 of 1502 log files were not kept"),
     ("client-leaves-a-log-of-holes", "log_cut", "client/holes: the last 1099494850560 bytes were not kept"),
-    ("client-fills-its-logs", "log_cut", "client: the log folder is full at 16 MiB"),
-    ("client-writes-elsewhere", "stray_files", "the client wrote outside of its folders: /etc/elsewhere"),
-    ("client-leaves-a-process", "processes_left", "the client had ended and left 1 processes behind"),
+    ("client-fills-its-logs", "log_cut", "client: the log folder is full at 16777216 bytes"),
+    ("client-writes-elsewhere", "stray_files", "the client wrote outside its folders: /etc/elsewhere"),
+    ("client-leaves-a-process", "processes_left", "the client ended and left 1 processes behind"),
 ];
 
 #[test]

@@ -118,7 +118,7 @@ fn it_is_checked(outside: &Outside) {
     for part in [
         "server qlog with ",
         "segmentation offload is off",
-        "congestion control reno is in force",
+        "congestion control reno is used",
         "claims pass, 0 fail",
     ] {
         assert!(told.output.contains(part) || told.errors.contains(part), "no {part:?} in\n{}", told.output);

@@ -96,7 +96,7 @@ fn the_commands_of_the_guide_find_a_regression() {
     let told = reader.shell(compare);
     assert_eq!(told.status, Some(2), "{}{}", told.output, told.errors);
     assert!(told.output.contains("burstier") && told.output.contains("slower"), "{}", told.output);
-    assert!(told.output.contains("the first long train that B has and the other has not"), "{}", told.output);
+    assert!(told.output.contains("the first long train that B has and the other does not"), "{}", told.output);
     let table = fs::read_to_string(reader.path("ab.md")).unwrap();
     assert!(table.contains("**FAILS**: fail if `train_max_packets > 1.05x`"), "{table}");
     assert!(reader.path("ab.html").is_file());

@@ -144,7 +144,7 @@ fn a_record_of_an_own_stack_is_verified_with_that_and_says_so_without() {
     let told = verify(&[]);
     assert_eq!(told.status, Some(125), "{told:?}");
     assert!(told.errors.contains("the record was made with the stack \"tests-verify\""), "{}", told.errors);
-    assert!(told.errors.contains("hint: if it is a stack of your own, add --stack PATH"), "{}", told.errors);
+    assert!(told.errors.contains("hint: if it is your own stack, add --stack PATH"), "{}", told.errors);
     let told = verify(&["--stack", &text(&mine)]);
     assert_eq!(told.status, Some(0), "{told:?}");
     // A record under the name that earlier versions gave it is not made again.

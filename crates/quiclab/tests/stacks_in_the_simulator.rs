@@ -145,7 +145,7 @@ fn stack(folder: &Path, script: &str) {
 #[test]
 fn an_endpoint_that_goes_wrong_fails_its_run_and_is_told_of() {
     let cases = [
-        ("exit 127", "answered 127"),
+        ("exit 127", "exited with 127"),
         ("echo I give up >&2; exit 3", "exit status 3"),
         ("kill -SEGV $$", "signal 11"),
         (r"printf '\001\000\000\000\007'; sleep 54321; exit", "found state 7, expected 0 or 1"),

@@ -223,7 +223,7 @@ fn an_empty_window_says_where_there_are_packets() {
     let path = data("ngtcp2.pcapng").display().to_string();
     let told = run(&["packets", &path, "--around", "100 s"]);
     assert_eq!((told.status, told.output.as_str()), (Some(0), ""));
-    assert!(told.errors.contains("no packet there; those at tap sender (0) are from 0 to 0."), "{}", told.errors);
+    assert!(told.errors.contains("no packet at that time; the packets at tap sender (0) are from 0 to 0."), "{}", told.errors);
     assert!(rows(&json(&["packets", &path, "--around", "100 s"])).is_empty());
 }
 
@@ -308,7 +308,7 @@ fn a_single_record_is_reported_over_time_with_the_drops_between_its_taps() {
     // Nothing that was sent after the last one arrives: it may still be on its way when the capture ends.
     let drops = made.dropped.len() - 1;
     assert!(page.contains(&format!("dropped between the taps, when they were sent: {drops}")), "{drops}");
-    assert!(page.contains("less its smallest value, 3.000 ms"));
+    assert!(page.contains("minus its smallest value, 3.000 ms"));
     assert!(page.contains("in flight at the tap") && page.contains("RTT at the tap"));
     let svg = fs::read_to_string(format!("{figures}/run-ngtcp2-01-abc.svg")).unwrap();
     assert!(page.contains(&svg));

@@ -175,7 +175,7 @@ fn an_endpoint_that_cannot_be_started_is_a_failure_and_not_the_end() {
     let told =
         said(command.arg("--out").arg(folder.path().join("out")).env("QUICLAB_CACHE", folder.path().join("cache")));
     assert_eq!(told.status, Some(1), "{}\n{}", told.output, told.errors);
-    assert!(told.output.contains("could not be started") && told.output.contains("behind #!"), "{}", told.output);
+    assert!(told.output.contains("could not be started") && told.output.contains("after #!"), "{}", told.output);
 }
 
 #[test]
