@@ -80,7 +80,7 @@ fn an_image_is_imported_from_both_layouts_and_runs_as_server_and_client() {
         left_out.output.contains("oci: imported before\nother: SKIPPED: lab.invalid/other could not be saved: docker "),
         "{left_out:?}"
     );
-    assert!(left_out.output.contains("hint: where it can: docker pull lab.invalid/other"), "{left_out:?}");
+    assert!(left_out.output.contains("hint: on a machine with docker: docker pull lab.invalid/other"), "{left_out:?}");
 
     let cases = "handshake,transfer,ipv6,retry";
     let run = place.quiclab(&["interop", "--implementations", &list, "--case", cases, "--out", "out", "--json"]);

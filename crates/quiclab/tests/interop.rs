@@ -43,7 +43,7 @@ fn a_name_that_there_is_nothing_of_is_refused() {
     let told = said(command.args(["interop", "--stacks", REAL_STACKS, "--case", "retri"]));
     assert_eq!(told.status, Some(125));
     assert!(
-        told.errors.contains("--case retri: found no case of that name, expected one of handshake"),
+        told.errors.contains("--case retri: found no such case, expected one of handshake"),
         "{}",
         told.errors
     );

@@ -55,7 +55,7 @@ fn a_run_does_not_build_the_kernel_but_says_what_does() {
     let mut run = bench.run(REAL_STACKS, "out", &["--filter", "vm.kernel=6.1-paced"]);
     let told = said(run.env("PATH", path_with(&bench.out("bin"))).env("QUICLAB_CACHE", bench.out("cache")));
     assert_eq!(told.status, Some(125));
-    for part in ["kernel: found \"6.1-paced\"", "hint: quiclab kernel build", "minutes"] {
+    for part in ["kernel: \"6.1-paced\"", "hint: quiclab kernel build", "minutes"] {
         assert!(told.errors.contains(part), "lacks {part:?}: {}", told.errors);
     }
 }
