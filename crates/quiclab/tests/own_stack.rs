@@ -42,7 +42,7 @@ fn a_file_that_names_other_stacks_is_run_for_the_own_one_and_says_so() {
         assert_eq!(told.status, Some(0), "{}", told.errors);
         assert!(
             told.output
-                .starts_with("tests/others: 2 runs\n  the file does not name the stack mine; it is run for mine"),
+                .starts_with("tests/others: 2 runs\n  the file does not name the stack mine; running it with mine"),
             "{told:?}"
         );
         assert!(told.output.contains("\n  mine, server_qdisc=fq, repetition 1"), "{told:?}");
