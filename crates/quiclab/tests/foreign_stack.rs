@@ -115,12 +115,9 @@ fn it_is_checked(outside: &Outside) {
     ];
     let told = outside.quiclab(&[&["stacks", "check", "own-stack", "--out", "check"], &claims[..]].concat());
     assert_eq!(told.status, Some(0), "{}\n{}", told.output, told.errors);
-    for part in [
-        "server qlog with ",
-        "segmentation offload is off",
-        "congestion control reno is used",
-        "claims pass, 0 fail",
-    ] {
+    for part in
+        ["server qlog with ", "segmentation offload is off", "congestion control reno is used", "claims pass, 0 fail"]
+    {
         assert!(told.output.contains(part) || told.errors.contains(part), "no {part:?} in\n{}", told.output);
     }
     assert!(outside.path("check/own-stack/gso-off").is_dir());

@@ -42,11 +42,7 @@ fn a_name_that_there_is_nothing_of_is_refused() {
     let mut command = quiclab();
     let told = said(command.args(["interop", "--stacks", REAL_STACKS, "--case", "retri"]));
     assert_eq!(told.status, Some(125));
-    assert!(
-        told.errors.contains("--case retri: found no such case, expected one of handshake"),
-        "{}",
-        told.errors
-    );
+    assert!(told.errors.contains("--case retri: found no such case, expected one of handshake"), "{}", told.errors);
     let told = said(quiclab().args(["interop", "--stacks", REAL_STACKS, "--server", "curl"]));
     assert!(told.errors.contains("curl: found no QUIC server, expected a stack that has one"), "{}", told.errors);
 }

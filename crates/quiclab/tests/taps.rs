@@ -223,7 +223,11 @@ fn an_empty_window_says_where_there_are_packets() {
     let path = data("ngtcp2.pcapng").display().to_string();
     let told = run(&["packets", &path, "--around", "100 s"]);
     assert_eq!((told.status, told.output.as_str()), (Some(0), ""));
-    assert!(told.errors.contains("no packet at that time; the packets at tap sender (0) are from 0 to 0."), "{}", told.errors);
+    assert!(
+        told.errors.contains("no packet at that time; the packets at tap sender (0) are from 0 to 0."),
+        "{}",
+        told.errors
+    );
     assert!(rows(&json(&["packets", &path, "--around", "100 s"])).is_empty());
 }
 
