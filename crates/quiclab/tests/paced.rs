@@ -23,7 +23,7 @@ fn the_segments_of_a_buffer_leave_at_times_of_their_own() {
         let Ok(metrics) = fs::read_to_string(folder.join("metrics.json")) else { continue };
         let settings = fs::read_to_string(folder.join("run.toml")).unwrap();
         let has = |text: &str| settings.contains(text);
-        let key = (has("gso = \"paced\""), has("ip = \"6\""), has("kind = \"fq\""));
+        let key = (has("gso = \"paced\""), has("ip = \"6\""), has("server_qdisc = \"fq\""));
         let sizes = fs::read_to_string(folder.join("path.json")).unwrap();
         runs.insert(key, (RunMetrics::from_json(&metrics).unwrap(), sizes));
     }
