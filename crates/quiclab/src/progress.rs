@@ -37,7 +37,7 @@ const BETWEEN_LINES: Duration = Duration::from_secs(5);
 #[derive(Default)]
 struct State {
     /// When the last line was printed; `None` before the first.
-    told: Option<Instant>,
+    last_line: Option<Instant>,
     total: usize,
     done: usize,
     running: Vec<String>,
@@ -55,7 +55,7 @@ impl Progress {
             *SHOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(bar.clone());
             bar
         });
-        let state = State { total, told: Some(Instant::now()), ..State::default() };
+        let state = State { total, last_line: Some(Instant::now()), ..State::default() };
         Self { bar, workers, is_brief: AtomicBool::new(false), state: Mutex::new(state) }
     }
 
@@ -112,8 +112,8 @@ impl Progress {
             }
             None if has_line && left.is_empty() => eprintln!("{line}"),
             None if has_line => eprintln!("{line}; {left}"),
-            None if state.told.is_none_or(|told| told.elapsed() >= BETWEEN_LINES) => {
-                state.told = Some(Instant::now());
+            None if state.last_line.is_none_or(|time| time.elapsed() >= BETWEEN_LINES) => {
+                state.last_line = Some(Instant::now());
                 eprintln!("[{}/{}] {left}", state.done, state.total);
             }
             None => {}
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn long_times_are_told_in_long_units() {
+    fn long_times_are_shown_in_long_units() {
         assert_eq!([59.6, 119.4, 150.0, 7500.0].map(in_words), ["60 s", "119 s", "3 min", "2 h 5 min"]);
     }
 }
