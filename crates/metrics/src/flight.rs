@@ -2,7 +2,7 @@
 
 use quiclab_units::Time;
 
-use crate::output::Metrics;
+use crate::metrics::Metrics;
 use crate::series::Series;
 
 /// Bytes in flight over time.

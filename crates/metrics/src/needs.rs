@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use quiclab_wire::{FlowProtocol, Role};
 
 use crate::bursts::BurstCause;
-use crate::output::{Metrics, RunMetrics, Withheld};
+use crate::metrics::{METRICS, Metrics};
+use crate::output::{RunMetrics, Withheld};
 use crate::pacing::{self, PacingMetrics};
 use crate::phases::{SlowStart, SlowStartEnd};
 use crate::warnings::WarningCode;
@@ -75,29 +76,29 @@ impl Need {
     }
 }
 
-const COUNTS: &[Need] = &[NoCopies, EveryPacket];
-const PACKETS: &[Need] = &[WireSizedPackets, NoCopies, EveryPacket];
-const SPACING: &[Need] = &[OrderedTimes, WireSizedPackets, NoCopies, EveryPacket];
-const CAUSES: &[Need] =
+pub(crate) const COUNTS: &[Need] = &[NoCopies, EveryPacket];
+pub(crate) const PACKETS: &[Need] = &[WireSizedPackets, NoCopies, EveryPacket];
+pub(crate) const SPACING: &[Need] = &[OrderedTimes, WireSizedPackets, NoCopies, EveryPacket];
+pub(crate) const CAUSES: &[Need] =
     &[OrderedTimes, WireSizedPackets, NoCopies, EveryPacket, Beginning, PacketNumbers, OwnFrames, PeerFrames];
-const STREAMS: &[Need] = &[EveryPacket, OwnFrames];
-const REPEATED: &[Need] = &[EveryPacket, Beginning, OwnFrames];
-const RECOVERY: &[Need] = &[EveryPacket, PacketNumbers, OwnFrames, PeerFrames];
-const HANDSHAKE: &[Need] = &[EveryPacket, Beginning];
+pub(crate) const STREAMS: &[Need] = &[EveryPacket, OwnFrames];
+pub(crate) const REPEATED: &[Need] = &[EveryPacket, Beginning, OwnFrames];
+pub(crate) const RECOVERY: &[Need] = &[EveryPacket, PacketNumbers, OwnFrames, PeerFrames];
+pub(crate) const HANDSHAKE: &[Need] = &[EveryPacket, Beginning];
 
-const SLOW_START_END: &[Need] = &[EveryPacket, Beginning, PacketNumbers, OwnFrames, PeerFrames];
+pub(crate) const SLOW_START_END: &[Need] = &[EveryPacket, Beginning, PacketNumbers, OwnFrames, PeerFrames];
 
 /// Every metric with its needs. A test holds it to [`Metrics`] and to docs/reference/metrics.md; another takes each need away.
-pub const NEEDS: &[(&str, &[Need])] = &with_phases::<{ WHOLE.len() + 2 * PacingMetrics::NAMES.len() }>();
+pub const NEEDS: &[(&str, &[Need])] = &with_phases::<{ METRICS.len() + 2 * PacingMetrics::NAMES.len() }>();
 
 const fn with_phases<const ALL: usize>() -> [(&'static str, &'static [Need]); ALL] {
     // Which phase a packet belongs to rests on what the causes of bursts rest on.
     let mut all = [("", CAUSES); ALL];
     let mut place = 0;
     while place < ALL {
-        let phase = place.saturating_sub(WHOLE.len());
-        if place < WHOLE.len() {
-            all[place] = WHOLE[place];
+        let phase = place.saturating_sub(METRICS.len());
+        if place < METRICS.len() {
+            all[place] = (METRICS[place].name, METRICS[place].needs);
         } else if phase < pacing::SLOW_START.len() {
             all[place].0 = pacing::SLOW_START[phase];
         } else {
@@ -107,69 +108,6 @@ const fn with_phases<const ALL: usize>() -> [(&'static str, &'static [Need]); AL
     }
     all
 }
-
-/// Those of the whole flow.
-const WHOLE: &[(&str, &[Need])] = &[
-    ("packets_sent", PACKETS),
-    ("bytes_sent", COUNTS),
-    ("payload_bytes_sent", COUNTS),
-    ("duration_ns", &[]),
-    ("throughput_bps", COUNTS),
-    ("gap_median_ns", SPACING),
-    ("gap_share_below_100us", SPACING),
-    ("gap_coefficient_of_variation", SPACING),
-    ("train_share_of_packets_1", SPACING),
-    ("train_share_of_packets_le_5", SPACING),
-    ("train_share_of_trains_le_5", SPACING),
-    ("train_max_packets", SPACING),
-    ("burst_max_bytes", SPACING),
-    ("burst_mean_bytes", SPACING),
-    ("peak_to_mean_1ms", SPACING),
-    ("peak_to_mean_10ms", SPACING),
-    ("burst_share_of_packets", SPACING),
-    ("burst_share_start_up", CAUSES),
-    ("burst_share_recovery_end", CAUSES),
-    ("burst_share_late_timer", CAUSES),
-    ("burst_share_batch", CAUSES),
-    ("burst_share_application_pause", CAUSES),
-    ("burst_share_bucket", CAUSES),
-    ("burst_share_ack", CAUSES),
-    ("burst_share_unknown", CAUSES),
-    ("pacing_bucket_packets", CAUSES),
-    ("slow_start_end_ns", SLOW_START_END),
-    ("goodput_wire_bps", &[EveryPacket, Beginning, Ending, OwnFrames]),
-    ("goodput_process_bps", &[]),
-    ("stream_bytes", STREAMS),
-    ("packets_retransmitted", REPEATED),
-    ("retransmitted_bytes", REPEATED),
-    ("packets_lost", RECOVERY),
-    ("packets_lost_spuriously", RECOVERY),
-    ("packets_reordered", &[PacketNumbers]),
-    ("packets_duplicated", &[]),
-    ("packet_numbers_missing", &[PacketNumbers]),
-    ("acks_received", &[NoPeerCopies, EveryPacket, PeerFrames]),
-    ("ack_delay_median_ns", RECOVERY),
-    ("bytes_in_flight_max", RECOVERY),
-    ("bytes_in_flight_mean", RECOVERY),
-    ("congestion_window_reductions", &[]),
-    ("congestion_window_restorations", &[]),
-    ("rtt_samples", RECOVERY),
-    ("rtt_min_ns", RECOVERY),
-    ("rtt_median_ns", RECOVERY),
-    ("rtt_p95_ns", RECOVERY),
-    ("rtt_max_ns", RECOVERY),
-    ("smoothed_rtt_ns", RECOVERY),
-    ("handshake_first_reply_ns", HANDSHAKE),
-    ("handshake_server_hello_ns", HANDSHAKE),
-    ("handshake_first_one_rtt_ns", HANDSHAKE),
-    ("handshake_client_finished_ns", HANDSHAKE),
-    ("handshake_confirmed_ns", HANDSHAKE),
-    ("time_to_first_byte_ns", HANDSHAKE),
-    ("precision_sd_ns", &[]),
-    ("precision_samples", &[]),
-    ("drops_packets", &[]),
-    ("cpu_busy_share", &[]),
-];
 
 /// What a sender's metrics are about: which of them apply to it.
 #[derive(Clone, Copy, Debug)]

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
 
-use crate::output::Metrics;
+use crate::metrics::Metrics;
 
 macro_rules! pacing_metrics {
     ($($(#[$attribute:meta])* $name:ident: $kind:ty,)*) => {
@@ -149,7 +149,7 @@ phase!(steady, STEADY, "steady_");
 
 #[cfg(test)]
 mod tests {
-    use crate::output::{Metrics, RunMetrics};
+    use crate::{metrics::Metrics, output::RunMetrics};
 
     #[test]
     fn a_phase_survives_json_and_is_found_by_name() {

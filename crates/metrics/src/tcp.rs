@@ -216,7 +216,7 @@ mod tests {
 
     const DATA: TcpFlags = TcpFlags { syn: false, ack: true, fin: false, rst: false, psh: false };
 
-    fn metrics_of(meter: &mut TcpMeter) -> crate::output::Metrics {
+    fn metrics_of(meter: &mut TcpMeter) -> crate::metrics::Metrics {
         let mut run = RunMetrics::empty();
         meter.finish(&mut run);
         run.metrics

@@ -3,8 +3,8 @@
 use quiclab_units::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::output::{Metrics, RunMetrics};
 use crate::packets::PacketMeter;
+use crate::{metrics::Metrics, output::RunMetrics};
 
 /// More are left out, with a warning: the window is too short for the capture.
 pub(crate) const MOST_WINDOWS: u64 = 100_000;

@@ -1,9 +1,10 @@
 //! docs/reference/metrics.md names everything that `metrics.json` can hold, and nothing else.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt::Write, fs};
 
-use quiclab_metrics::{Better, RunMetrics, WarningCode, metric_facts};
+use quiclab_metrics::{Better, METRICS, Metric, Need, RunMetrics, WarningCode, find_metric};
 
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/metrics.md");
 const REFERENCE: &str = include_str!("../../../docs/reference/metrics.md");
 
 /// Names in the first column of the table below this heading.
@@ -16,6 +17,49 @@ fn table(heading: &str) -> BTreeSet<String> {
 fn fields(of: &str) -> BTreeSet<String> {
     let json: serde_json::Value = serde_json::from_str(&RunMetrics::empty().to_json()).unwrap();
     json[of].as_object().unwrap().keys().cloned().collect()
+}
+
+/// One line of Markdown for each metric, between a header and what follows the table.
+fn rows(header: &str, row: impl Fn(&Metric) -> String) -> String {
+    METRICS.iter().fold(format!("{header}\n"), |mut text, metric| {
+        let _ = writeln!(text, "{}", row(metric));
+        text
+    })
+}
+
+fn definitions() -> String {
+    rows("| name | unit | definition | null when |\n|---|---|---|---|", |metric| {
+        let Metric { name, unit, null_when, .. } = metric;
+        let definition: String = metric.definition.concat();
+        format!("| `{name}` | {unit} | {} | {null_when} |", definition.trim())
+    })
+}
+
+fn needs() -> String {
+    let list = |needs: &[Need]| needs.iter().map(|need| format!("`{}`", need.name())).collect::<Vec<_>>().join(", ");
+    rows("| metric | needs |\n|---|---|", |metric| match metric.needs {
+        [] => format!("| `{}` | \u{2013} |", metric.name),
+        needs => format!("| `{}` | {} |", metric.name, list(needs)),
+    })
+}
+
+/// With `UPDATE=1` in the environment the page is written instead.
+#[test]
+fn the_tables_of_metrics_are_those_of_the_code() {
+    const UPDATE: &str = "UPDATE=1 cargo test -p quiclab-metrics --test reference";
+    const END: &str = "<!-- end -->";
+    let mut page = REFERENCE.to_owned();
+    for (name, table) in [("metrics", definitions()), ("needs", needs())] {
+        let begin = format!("<!-- {name}: generated; {UPDATE} -->\n");
+        let (before, rest) = page.split_once(&begin).unwrap_or_else(|| panic!("{FILE}: missing {begin}"));
+        let (_, after) = rest.split_once(END).unwrap_or_else(|| panic!("{FILE}: missing {END} after {begin}"));
+        page = format!("{before}{begin}\n{table}\n{END}{after}");
+    }
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(FILE, page).unwrap();
+        return;
+    }
+    assert!(page == REFERENCE, "{FILE} differs from the declarations in crates/metrics/src/metrics.rs; run {UPDATE}");
 }
 
 #[test]
@@ -45,14 +89,15 @@ fn the_reference_of_comparisons_has_the_direction_of_every_metric_that_has_one()
     let documented: BTreeSet<String> =
         section.lines().filter(|line| line.starts_with("| `")).map(str::to_owned).collect();
     let row = |name: &String| {
-        let facts = metric_facts(name).unwrap();
-        let better = match facts.better {
+        let metric = find_metric(name).unwrap();
+        let better = match metric.better {
             Better::Higher => "higher",
             Better::Lower => "lower",
             Better::Neither => return None,
         };
         // Of a part of the transfer, the row of the whole says it.
-        (facts.name == name).then(|| format!("| `{name}` | {better} | {} |", if facts.is_primary { "yes" } else { "" }))
+        (metric.name == name)
+            .then(|| format!("| `{name}` | {better} | {} |", if metric.is_primary { "yes" } else { "" }))
     };
     assert_eq!(documented, fields("metrics").iter().filter_map(row).collect());
 }

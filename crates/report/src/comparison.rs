@@ -16,7 +16,7 @@ mod words;
 use std::collections::{BTreeMap, BTreeSet};
 
 use quiclab_experiment::run::{Settings, Sim};
-use quiclab_metrics::{Distributions, distribution_distance, failures_by_chance, holm, metric_facts};
+use quiclab_metrics::{Distributions, distribution_distance, failures_by_chance, find_metric, holm};
 use serde::Serialize;
 
 use crate::{columns::COLUMNS, groups::Group, input::ReportInput};
@@ -260,7 +260,7 @@ impl Pair {
         let common_seeds = seeds[0].intersection(&seeds[1]).count();
         let is_paired = common_seeds > 1;
         let is_primary = |metric: &str| match &question.metrics[..] {
-            [] => metric_facts(metric).is_some_and(|facts| facts.is_primary),
+            [] => find_metric(metric).is_some_and(|facts| facts.is_primary),
             named => named.iter().any(|name| name == metric),
         };
         let row = |column: &'static crate::columns::Column| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::BurstCause;
-use crate::output::Metrics;
+use crate::metrics::Metrics;
 use crate::pacing::PacingMetrics;
 use crate::trains::SHORT_TRAIN_PACKETS;
 

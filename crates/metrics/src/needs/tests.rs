@@ -105,17 +105,6 @@ fn every_metric_has_its_needs() {
     assert_eq!(listed.len(), NEEDS.len());
 }
 
-#[test]
-fn the_reference_page_has_the_same_needs() {
-    let page = include_str!("../../../../docs/reference/metrics.md");
-    for (name, needs) in NEEDS {
-        let needs = needs.iter().map(|need| format!("`{}`", need.name())).collect::<Vec<_>>().join(", ");
-        let name = if pacing::is_of_phase(name) { "slow_start_*`, `steady_*" } else { name };
-        let row = format!("| `{name}` | {} |", if needs.is_empty() { "–".to_owned() } else { needs });
-        assert!(page.contains(&row), "docs/reference/metrics.md lacks the row {row}");
-    }
-}
-
 /// The numbers that were silently wrong while TIME_STAMP was unknown: 0 losses, one RTT sample, every burst at start-up.
 #[test]
 fn a_capture_with_time_stamps_has_its_losses_and_round_trips() {

@@ -4,7 +4,7 @@ use quiclab_units::Time;
 use quiclab_wire::{Ack, QuicFrame};
 
 use super::*;
-use crate::output::Metrics;
+use crate::metrics::Metrics;
 
 const APPLICATION: usize = 2;
 const MILLISECOND: u64 = 1_000_000;

@@ -24,6 +24,9 @@ use crate::{
     schedule::{Feed, Job},
 };
 
+/// So many stacks are compiled at the same time.
+const AT_ONCE: usize = 2;
+
 /// Finds out what is to be run, stack by stack.
 pub struct Supply<'a> {
     plan: &'a Planned,
@@ -120,16 +123,21 @@ impl<'a> Supply<'a> {
     fn build_side_by_side(&self, quick: &[&String], slow: &[&String], feed: &Feed) -> Result<()> {
         let Laboratory { testbed, supplies, .. } = self.laboratory;
         let broke_down = |_| Err(anyhow::anyhow!("building stacks broke down"));
+        // The last part of most builds occupies one core only, so two share the machine better than one.
+        let next = Mutex::new(slow.iter());
+        let take = || next.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let compile = || std::iter::from_fn(take).try_for_each(|name| self.build(&[name], feed, true));
         thread::scope(|scope| {
             let early = |run: &AnyRun| match run {
                 AnyRun::Transfer(run) => testbed.prepare_early(supplies, run),
                 AnyRun::Models(_) => Ok(()),
             };
             let kernels = scope.spawn(move || self.plan.runs.iter().try_for_each(early));
-            let compiling = scope.spawn(|| self.build(slow, feed, true));
+            let compiling: Vec<_> = (0..AT_ONCE.min(slow.len())).map(|_| scope.spawn(&compile)).collect();
             let quick = self.build(quick, feed, true);
             let kernels = kernels.join().unwrap_or_else(broke_down);
-            quick.and(kernels).and(compiling.join().unwrap_or_else(broke_down))
+            let join = |thread: thread::ScopedJoinHandle<'_, Result<()>>| thread.join().unwrap_or_else(broke_down);
+            compiling.into_iter().map(join).fold(quick.and(kernels), |all, one| all.and(one))
         })
     }
 

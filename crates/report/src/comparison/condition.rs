@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use quiclab_metrics::{Estimate, metric_facts};
+use quiclab_metrics::{Estimate, find_metric};
 use serde::Serialize;
 
 use super::{measure::Values, words};
@@ -267,7 +267,7 @@ fn factor(metric: &str, unit: &str) -> Option<f64> {
 
 /// The units in which a metric can be written.
 fn units(metric: &str) -> &'static [(&'static str, f64)] {
-    debug_assert!(metric_facts(metric).is_some(), "{metric}");
+    debug_assert!(find_metric(metric).is_some(), "{metric}");
     if metric.ends_with("_ns") {
         &[("ns", 1.0), ("us", 1e3), ("\u{b5}s", 1e3), ("ms", 1e6), ("s", 1e9)]
     } else if metric.ends_with("_bps") {

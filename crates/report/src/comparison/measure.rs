@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use quiclab_metrics::{Better, Estimate, Summary, Theme, metric_facts};
+use quiclab_metrics::{Better, Estimate, Summary, Theme, find_metric};
 use serde::Serialize;
 
 use super::words;
@@ -132,7 +132,7 @@ impl Values {
         without_value: [usize; 2],
         is_paired: bool,
     ) -> Self {
-        let resolution = metric_facts(metric).map_or(0.0, |facts| facts.resolution);
+        let resolution = find_metric(metric).map_or(0.0, |facts| facts.resolution);
         Self { resolution, sides, without_value, withheld: Default::default(), is_paired, is_identical: false }
     }
 
@@ -205,7 +205,7 @@ impl Values {
 impl Row {
     /// The metric of `column`, not yet corrected for the number of metrics.
     pub(super) fn of(column: &'static Column, values: &Values, is_primary: bool, alpha: f64) -> Self {
-        let facts = metric_facts(column.metric);
+        let facts = find_metric(column.metric);
         let [a, b] = [values.side(0), values.side(1)];
         let estimate = values.difference(1.0);
         let difference = a.as_ref().zip(b.as_ref()).map(|_| {

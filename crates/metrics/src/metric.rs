@@ -1,0 +1,135 @@
+//! What a declaration of a metric says, and where to look it up.
+
+use crate::{metrics::METRICS, needs::Need};
+
+/// Which direction of a metric is better for a sender that shares a path with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// More.
+    Higher,
+    /// Less.
+    Lower,
+    /// Neither: a fact about the transfer.
+    Neither,
+}
+
+/// What a metric is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Theme {
+    /// How evenly packets leave.
+    Pacing,
+    /// Packets lost, dropped or sent again.
+    Loss,
+    /// Bytes per time.
+    Goodput,
+    /// Queues.
+    Delay,
+    /// How long it takes until bytes flow.
+    Handshake,
+    /// What was measured with.
+    Other,
+}
+
+/// What is known of one metric.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Metric {
+    /// Its name in `metrics.json`.
+    pub name: &'static str,
+    /// Its unit; empty for a plain number.
+    pub unit: &'static str,
+    /// What it is, as Markdown: the lines of the comment at its declaration, each with a space in front.
+    pub definition: &'static [&'static str],
+    /// When it is null although what it needs is there, as Markdown.
+    pub null_when: &'static str,
+    /// What a capture must show for it.
+    pub needs: &'static [Need],
+    /// What it is about.
+    pub theme: Theme,
+    /// Which direction is better.
+    pub better: Better,
+    /// The smallest step that it can take, in its unit. Of a share of packets, that of a transfer of about 1 MiB.
+    pub resolution: f64,
+    /// Whether a comparison judges it by default. Few are, since each makes the others harder to show.
+    pub is_primary: bool,
+}
+
+/// Declares `Metrics`, with one field per metric and those of the phases, and `METRICS`. Each entry is
+/// `name: type { unit, about, better, step, [judged: by_default,] needs, null }` with its definition as a comment.
+macro_rules! metrics {
+    ($(
+        $(#[doc = $line:literal])+
+        $(#[serde($serde:ident)])?
+        $name:ident: $kind:ty {
+            unit: $unit:literal, about: $theme:expr, better: $better:expr, step: $step:expr, $(judged: $primary:ident,)?
+            needs: $needs:expr, null: $null:literal
+        }
+    )+) => {
+        /// One number per field; `None` (null) where it could not be measured, never 0. docs/reference/metrics.md has them as a table.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct Metrics {
+            $(
+                $(#[doc = $line])+
+                $(#[serde($serde)])?
+                pub $name: Option<$kind>,
+            )+
+            /// Pacing in slow start: `slow_start_*`. The whole flow where slow start did not end.
+            #[serde(flatten, with = "crate::pacing::slow_start")]
+            pub slow_start: PacingMetrics,
+            /// Pacing after slow start: `steady_*`.
+            #[serde(flatten, with = "crate::pacing::steady")]
+            pub steady: PacingMetrics,
+        }
+
+        /// Every metric of the whole flow, in the order of [`Metrics`].
+        pub const METRICS: &[Metric] = &[$(
+            Metric {
+                name: stringify!($name),
+                unit: $unit,
+                definition: &[$($line),+],
+                null_when: $null,
+                needs: $needs,
+                theme: $theme,
+                better: $better,
+                resolution: $step,
+                is_primary: !concat!("", $(stringify!($primary))?).is_empty(),
+            },
+        )+];
+    };
+}
+pub(crate) use metrics;
+
+/// Names of metrics of a part of the transfer: behind this stands the name of the metric of the whole.
+const PARTS: [&str; 2] = ["slow_start_", "steady_"];
+
+/// What is known of the metric `name`; `None` where there is none of that name. A metric of a part of the transfer is like that of the whole,
+/// but judged only where that is asked for, and only pacing has a better direction there: how long slow start takes is a fact.
+pub fn find_metric(name: &str) -> Option<Metric> {
+    let find = |name: &str| METRICS.iter().find(|metric| metric.name == name).copied();
+    let of_part = || {
+        let whole = PARTS.iter().find_map(|part| name.strip_prefix(part))?;
+        let whole = find(whole)?;
+        let better = if whole.theme == Theme::Pacing { whole.better } else { Better::Neither };
+        Some(Metric { is_primary: false, better, ..whole })
+    };
+    find(name).or_else(of_part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_metric_of_a_part_is_like_that_of_the_whole_but_not_judged_by_default() {
+        let part = find_metric("steady_train_max_packets").unwrap();
+        assert_eq!((part.better, part.is_primary), (Better::Lower, false));
+        assert!(find_metric("train_max_packets").unwrap().is_primary);
+        assert_eq!(find_metric("slow_start_duration_ns").unwrap().better, Better::Neither);
+        assert_eq!(find_metric("steady_nothing"), None);
+    }
+
+    #[test]
+    fn what_is_judged_by_default_has_a_better_direction() {
+        assert!(METRICS.iter().filter(|metric| metric.is_primary).all(|metric| metric.better != Better::Neither));
+    }
+}

@@ -1,0 +1,272 @@
+//! Every metric, each declared once: its field of [`Metrics`], its definition, what it needs, and what a comparison may make of it.
+//!
+//! A new metric is an entry here, filled in by a meter in a file of its own, and a line in the columns of the report. The tables of
+//! docs/reference/metrics.md follow from the declarations.
+
+use serde::{Deserialize, Serialize};
+
+use crate::metric::{
+    Better::{Higher, Lower, Neither},
+    Metric,
+    Theme::{Delay, Goodput, Handshake, Loss, Other, Pacing},
+    metrics,
+};
+use crate::needs::{
+    CAUSES, COUNTS, HANDSHAKE,
+    Need::{Beginning, Ending, EveryPacket, NoPeerCopies, OwnFrames, PacketNumbers, PeerFrames},
+    PACKETS, RECOVERY, REPEATED, SLOW_START_END, SPACING, STREAMS,
+};
+use crate::pacing::PacingMetrics;
+
+/// Of counts, bytes, nanoseconds, bits per second.
+const UNIT: f64 = 1.0;
+/// Of shares and quotients.
+const THOUSANDTH: f64 = 1e-3;
+
+metrics! {
+    /// Packets of the flow.
+    packets_sent: u64 { unit: "packets", about: Other, better: Neither, step: UNIT,
+        needs: PACKETS, null: "there is no flow" }
+    /// Bytes of their frames on the wire, with the link header and without the frame check sequence.
+    bytes_sent: u64 { unit: "bytes", about: Other, better: Neither, step: UNIT,
+        needs: COUNTS, null: "there is no flow" }
+    /// Bytes after their UDP or TCP headers.
+    payload_bytes_sent: u64 { unit: "bytes", about: Other, better: Neither, step: UNIT,
+        needs: COUNTS, null: "there is no flow" }
+    /// Time of the flow's last packet minus time of its first, in the order of the capture; 0 for one packet.
+    duration_ns: u64 { unit: "ns", about: Goodput, better: Lower, step: UNIT,
+        needs: &[], null: "there is no flow; the last packet has an earlier time than the first" }
+    /// `bytes_sent` x 8, divided by `duration_ns`. Counts headers, so it is not goodput.
+    throughput_bps: f64 { unit: "bit/s", about: Goodput, better: Neither, step: UNIT,
+        needs: COUNTS, null: "the duration is 0 or null" }
+    /// Median of the gaps. A *gap* is the time between two consecutive packets of the flow. For an even number of
+    /// gaps it is the mean of the middle two, rounded down.
+    gap_median_ns: u64 { unit: "ns", about: Pacing, better: Neither, step: UNIT,
+        needs: SPACING, null: "fewer than two packets" }
+    /// Gaps strictly below 100 000 ns, divided by all gaps. The bound is fixed and does not depend on the train
+    /// threshold.
+    gap_share_below_100us: f64 { unit: "0 to 1", about: Pacing, better: Lower, step: THOUSANDTH, judged: by_default,
+        needs: SPACING, null: "fewer than two packets" }
+    /// Standard deviation of the gaps (divided by n - 1), divided by their mean. 0 for an even flow, 1 for a Poisson
+    /// process.
+    gap_coefficient_of_variation: f64 { unit: "", about: Pacing, better: Lower, step: THOUSANDTH, judged: by_default,
+        needs: SPACING, null: "fewer than three packets; all gaps are 0" }
+    /// Packets that are a train of 1, divided by all packets. A *train* is a maximal run of packets in which every
+    /// gap is strictly below the threshold (a setting of the experiment, 0.1 ms by default); a lone packet is a train
+    /// of 1.
+    train_share_of_packets_1: f64 { unit: "0 to 1", about: Pacing, better: Neither, step: THOUSANDTH,
+        needs: SPACING, null: "there is no flow" }
+    /// Packets in trains of at most 5 packets, divided by all **packets**.
+    train_share_of_packets_le_5: f64 { unit: "0 to 1", about: Pacing, better: Higher, step: THOUSANDTH, judged: by_default,
+        needs: SPACING, null: "there is no flow" }
+    /// Trains of at most 5 packets, divided by all **trains**. Never less than the share of packets: do not compare
+    /// the two.
+    train_share_of_trains_le_5: f64 { unit: "0 to 1", about: Pacing, better: Higher, step: THOUSANDTH,
+        needs: SPACING, null: "there is no flow" }
+    /// Length of the longest train.
+    train_max_packets: u64 { unit: "packets", about: Pacing, better: Lower, step: UNIT, judged: by_default,
+        needs: SPACING, null: "there is no flow" }
+    /// Bytes of the frames in the largest train.
+    burst_max_bytes: u64 { unit: "bytes", about: Pacing, better: Lower, step: UNIT,
+        needs: SPACING, null: "there is no flow" }
+    /// Mean over the trains of the bytes of their frames.
+    burst_mean_bytes: f64 { unit: "bytes", about: Pacing, better: Lower, step: UNIT,
+        needs: SPACING, null: "there is no flow" }
+    /// Largest number of bytes of frames in any 1 ms (a window that ends with a packet and contains those less than 1
+    /// ms before it), divided by 1 ms and by the mean rate.
+    peak_to_mean_1ms: f64 { unit: "", about: Pacing, better: Lower, step: THOUSANDTH, judged: by_default,
+        needs: SPACING, null: "the flow is not longer than 1 ms" }
+    /// The same for 10 ms.
+    peak_to_mean_10ms: f64 { unit: "", about: Pacing, better: Lower, step: THOUSANDTH,
+        needs: SPACING, null: "the flow is not longer than 10 ms" }
+    /// Packets in trains of more than 5 packets (*bursty packets*), divided by all packets: 1 minus
+    /// `train_share_of_packets_le_5`.
+    burst_share_of_packets: f64 { unit: "0 to 1", about: Pacing, better: Lower, step: THOUSANDTH,
+        needs: SPACING, null: "there is no flow" }
+    /// Of the bursty packets, those in trains with this cause: none of the connection's data had been acknowledged
+    /// yet. The eight shares add up to 1. [Bursts](../concepts/bursts.md) explains what counts as evidence.
+    burst_share_start_up: f64 { unit: "0 to 1", about: Pacing, better: Neither, step: THOUSANDTH,
+        needs: CAUSES, null: "no bursty packets" }
+    /// An ACK ended a loss recovery. Needs keys.
+    burst_share_recovery_end: f64 { unit: "0 to 1", about: Pacing, better: Neither, step: THOUSANDTH,
+        needs: CAUSES, null: "no bursty packets" }
+    /// Planned apart, sent together. Needs planned send times.
+    burst_share_late_timer: f64 { unit: "0 to 1", about: Pacing, better: Neither, step: THOUSANDTH,
+        needs: CAUSES, null: "no bursty packets" }
+    /// Sent together: GSO, sendmmsg, one release of the queueing discipline.
+    burst_share_batch: f64 { unit: "0 to 1", about: Pacing, better: Neither, step: THOUSANDTH,
+        needs: CAUSES, null: "no bursty packets" }
+    /// Nothing was in flight before. Needs keys.
+    burst_share_application_pause: f64 { unit: "0 to 1", about: Pacing, better: Neither, step: THOUSANDTH,
+        needs: CAUSES, null: "no bursty packets" }
+    /// The pacer's bucket was full, and the train emptied it. Needs keys.
+    #[serde(default)]
+    burst_share_bucket: f64 { unit: "0 to 1", about: Pacing, better: Neither, step: THOUSANDTH,
+        needs: CAUSES, null: "no bursty packets" }
+    /// ACKs freed that much window at once. Needs keys.
+    burst_share_ack: f64 { unit: "0 to 1", about: Pacing, better: Neither, step: THOUSANDTH,
+        needs: CAUSES, null: "no bursty packets" }
+    /// None of these.
+    burst_share_unknown: f64 { unit: "0 to 1", about: Pacing, better: Neither, step: THOUSANDTH,
+        needs: CAUSES, null: "no bursty packets" }
+    /// Packets that the pacer's token bucket holds: the constant maximum length of the trains that follow a pause and
+    /// were ended by the pacer, not by the congestion window. [Bursts](../concepts/bursts.md#a-full-bucket) has the
+    /// rule. Needs keys.
+    #[serde(default)]
+    pacing_bucket_packets: u64 { unit: "packets", about: Pacing, better: Neither, step: UNIT,
+        needs: CAUSES,
+        null: "fewer than five trains show it; the length is not constant, or is that of the sender's batches \
+            at line rate" }
+    /// From the flow's first packet to the end of slow start; see [below](#slow-start-and-after-it).
+    #[serde(default)]
+    slow_start_end_ns: u64 { unit: "ns", about: Other, better: Neither, step: UNIT,
+        needs: SLOW_START_END, null: "it did not end, or the end is not known" }
+    /// Response bytes × 8, divided by the time from the first to the last packet of the flow with 1-RTT protection
+    /// (see below). This is the goodput to use. The response bytes are those the client stored (a run's
+    /// `workload.size`, `--response-size`). If they are not known, the bytes of streams are used, with a warning.
+    goodput_wire_bps: f64 { unit: "bit/s", about: Goodput, better: Higher, step: UNIT, judged: by_default,
+        needs: &[EveryPacket, Beginning, Ending, OwnFrames],
+        null: "neither is known; no packet has 1-RTT protection; the time is 0 or negative" }
+    /// Response bytes × 8, divided by the lifetime of the client process. It exists because publications use it. It
+    /// includes start-up, handshake, and anything the client waits for at its end.
+    goodput_process_bps: f64 { unit: "bit/s", about: Goodput, better: Higher, step: UNIT,
+        needs: &[], null: "size or lifetime is not known; the lifetime is 0" }
+    /// Bytes in STREAM frames, each counted once (TCP: bytes of segments). Needs keys.
+    stream_bytes: u64 { unit: "bytes", about: Other, better: Neither, step: UNIT,
+        needs: STREAMS, null: "no frames were read" }
+    /// Packets with STREAM or CRYPTO bytes (TCP: any bytes) that had been sent before. Needs keys.
+    packets_retransmitted: u64 { unit: "packets", about: Loss, better: Lower, step: UNIT,
+        needs: REPEATED, null: "no frames were read" }
+    /// Those bytes. Needs keys.
+    retransmitted_bytes: u64 { unit: "bytes", about: Loss, better: Lower, step: UNIT,
+        needs: REPEATED, null: "no frames were read" }
+    /// Packets that RFC 9002 section 6.1 declares lost (3 packets or 9/8 RTT before one that was acknowledged), minus
+    /// those acknowledged later. Packets in flight at the end are not lost. In the nine QUIC runs of the quick
+    /// baseline it equals `drops_packets` exactly; with quiche-0.24 it was 1 or 2 below. Needs the keys of both ends.
+    packets_lost: u64 { unit: "packets", about: Loss, better: Lower, step: UNIT,
+        needs: RECOVERY, null: "no ACKs were read; TCP" }
+    /// Packets declared lost and acknowledged later.
+    packets_lost_spuriously: u64 { unit: "packets", about: Loss, better: Lower, step: UNIT,
+        needs: RECOVERY, null: "like `packets_lost`" }
+    /// Packets with a smaller number than an earlier one at the tap. Needs packet numbers: keys, and 20 bytes after
+    /// the header.
+    packets_reordered: u64 { unit: "packets", about: Other, better: Neither, step: UNIT,
+        needs: &[PacketNumbers], null: "no packet numbers; TCP" }
+    /// Copies of packets: the same number again if numbers are known; otherwise the same first 64 bytes of payload
+    /// among the last 8 datagrams; for TCP the same segment within 1 ms. The other metrics include them.
+    packets_duplicated: u64 { unit: "packets", about: Other, better: Neither, step: UNIT,
+        needs: &[], null: "nothing could be compared, or there are no copies and numbers are not known" }
+    /// Numbers between the smallest and the largest that the tap did not see: lost before it, not captured, or
+    /// skipped by the sender on purpose (RFC 9000 section 21.4).
+    packet_numbers_missing: u64 { unit: "packets", about: Other, better: Neither, step: UNIT,
+        needs: &[PacketNumbers], null: "no packet numbers; TCP" }
+    /// ACK frames from the peer (TCP: segments that acknowledge something new).
+    acks_received: u64 { unit: "", about: Other, better: Neither, step: UNIT,
+        needs: &[NoPeerCopies, EveryPacket, PeerFrames], null: "no ACKs were read" }
+    /// Median of the delay the peer reports for the largest packet of an ACK that gives an RTT sample, 1-RTT packets
+    /// only.
+    ack_delay_median_ns: u64 { unit: "ns", about: Other, better: Neither, step: UNIT,
+        needs: RECOVERY, null: "no such ACK; TCP" }
+    /// Largest sum of the bytes of QUIC packets (TCP: of data) that were sent and neither acknowledged nor declared
+    /// lost. Packets without ack-eliciting frames or PADDING do not count (RFC 9002 section 2). Needs the keys of
+    /// both ends.
+    bytes_in_flight_max: u64 { unit: "bytes", about: Other, better: Neither, step: UNIT,
+        needs: RECOVERY, null: "no ACKs were read" }
+    /// Mean over time of the same.
+    bytes_in_flight_mean: f64 { unit: "bytes", about: Other, better: Neither, step: UNIT,
+        needs: RECOVERY, null: "like `bytes_in_flight_max`" }
+    /// Updates of the congestion window in the server's qlog that are more than a tenth below the previous value.
+    #[serde(default)]
+    congestion_window_reductions: u64 { unit: "times", about: Loss, better: Neither, step: UNIT,
+        needs: &[], null: "`tap.qlog` was false; the stack logs no window" }
+    /// Updates that jump from below nine tenths of the window before the last reduction to at least that window: the
+    /// sender considered the loss spurious.
+    #[serde(default)]
+    congestion_window_restorations: u64 { unit: "times", about: Loss, better: Neither, step: UNIT,
+        needs: &[], null: "the same" }
+    /// RTT samples: ACKs that newly acknowledge their largest packet and something ack-eliciting (RFC 9002 section
+    /// 5.1); for TCP, acknowledgments of segments sent once (RFC 6298 section 3). They include the delay at the
+    /// receiver.
+    rtt_samples: u64 { unit: "", about: Other, better: Neither, step: UNIT,
+        needs: RECOVERY, null: "no ACKs were read" }
+    /// The smallest.
+    rtt_min_ns: u64 { unit: "ns", about: Delay, better: Neither, step: UNIT,
+        needs: RECOVERY, null: "no samples" }
+    /// The median.
+    rtt_median_ns: u64 { unit: "ns", about: Delay, better: Lower, step: UNIT,
+        needs: RECOVERY, null: "no samples" }
+    /// The nearest-rank 95th percentile.
+    rtt_p95_ns: u64 { unit: "ns", about: Delay, better: Lower, step: UNIT, judged: by_default,
+        needs: RECOVERY, null: "no samples" }
+    /// The largest.
+    rtt_max_ns: u64 { unit: "ns", about: Delay, better: Lower, step: UNIT,
+        needs: RECOVERY, null: "no samples" }
+    /// At the end of the flow, according to RFC 9002 section 5.3 without its limit by max_ack_delay (TCP: RFC 6298
+    /// section 2).
+    smoothed_rtt_ns: u64 { unit: "ns", about: Delay, better: Neither, step: UNIT,
+        needs: RECOVERY, null: "no samples" }
+    /// From the client's first packet to the server's first, at the tap. This metric and the five below exist for the
+    /// server's direction only.
+    handshake_first_reply_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
+        needs: HANDSHAKE, null: "the client's first packet (Initial, SYN) was not captured" }
+    /// To the server's first Initial with a CRYPTO frame (TCP: its first TLS handshake record). Later than the first
+    /// reply if the server sent an instant ACK.
+    handshake_server_hello_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
+        needs: HANDSHAKE, null: "as above; the payload was not captured" }
+    /// To the server's first packet with 1-RTT protection.
+    handshake_first_one_rtt_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
+        needs: HANDSHAKE, null: "as above; TCP" }
+    /// To the client's first Handshake packet with a CRYPTO frame (TCP: its first TLS application data record). Needs
+    /// keys.
+    handshake_client_finished_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
+        needs: HANDSHAKE, null: "as above" }
+    /// To the server's first HANDSHAKE_DONE. Needs keys.
+    handshake_confirmed_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
+        needs: HANDSHAKE, null: "as above; TCP" }
+    /// To the server's first STREAM data on a bidirectional stream of the client (TCP: first payload after the
+    /// client's Finished). Needs keys.
+    time_to_first_byte_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
+        needs: HANDSHAKE, null: "as above" }
+    /// Standard deviation of (time at the tap - planned send time), joined by packet number or by CRC32c of the
+    /// datagram; datagrams with the same CRC32c are skipped, with the warning `planned_times_not_joined`. The clocks
+    /// can differ; the value includes their drift.
+    precision_sd_ns: f64 { unit: "ns", about: Pacing, better: Lower, step: UNIT,
+        needs: &[], null: "no plan; fewer than two packets joined; another tap saw the sender's packets first" }
+    /// Packets with a planned time.
+    precision_samples: u64 { unit: "packets", about: Other, better: Neither, step: UNIT,
+        needs: &[], null: "no plan" }
+    /// Packets dropped at the bottleneck towards the client, by the queue's own counters. Without counters, the
+    /// packets from the server's port at the sender's tap, plus the copies that the path made, minus those at the tap
+    /// behind the bottleneck.
+    drops_packets: u64 { unit: "packets", about: Loss, better: Lower, step: UNIT, judged: by_default,
+        needs: &[],
+        null: "neither counters nor a second tap; no counters, and the path makes copies that nobody counted \
+            (stage `duplicate` in the virtual machine); more packets behind the bottleneck than before it" }
+    /// Share of the transfer in which the machine that both endpoints run on was not idle. On a host with other work:
+    /// CPU time of both endpoints as a share of one CPU, 1 at most.
+    cpu_busy_share: f64 { unit: "0 to 1", about: Other, better: Neither, step: THOUSANDTH,
+        needs: &[], null: "it was not measured, or is not between 0 and 1" }
+}
+
+impl Metrics {
+    /// The metric of this name: `None` where there is none of it, `Some(None)` where it could not be measured.
+    pub fn value(&self, name: &str) -> Option<Option<f64>> {
+        // Numbers alone, which JSON can say.
+        let all = serde_json::to_value(self).expect("metrics hold only what JSON can say");
+        all.get(name).map(serde_json::Value::as_f64)
+    }
+
+    /// Makes the metrics of these names null.
+    pub(crate) fn clear(&mut self, names: &[&str]) {
+        if names.is_empty() {
+            return;
+        }
+        let mut all = serde_json::to_value(&*self).expect("metrics hold only what JSON can say");
+        for name in names {
+            if let Some(value) = all.get_mut(*name) {
+                *value = serde_json::Value::Null;
+            }
+        }
+        *self = serde_json::from_value(all).expect("nulls are metrics too");
+    }
+}
