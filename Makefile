@@ -51,7 +51,7 @@ lint: toolchains ## check formatting and run clippy, with the purity lints
 
 .PHONY: deny
 deny: toolchains ## check licences and sources of all dependencies
-	command -v cargo-deny > /dev/null || (cd / && env -u RUSTFLAGS cargo install cargo-deny --locked)
+	command -v cargo-deny > /dev/null || (cd / && env -u RUSTFLAGS cargo install cargo-deny --locked --debug)
 	for manifest in Cargo.toml stacks/*/Cargo.toml sans-io/*/Cargo.toml; do \
 		cargo deny --manifest-path $$manifest --config deny.toml --all-features check licenses bans sources; done
 

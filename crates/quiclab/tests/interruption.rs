@@ -15,7 +15,7 @@ title = "Long enough to be interrupted"
 [stack]
 name = "misbehaving"
 [workload]
-size = "4 MiB"
+size = "1 MiB"
 repetitions = 4
 "#;
 
@@ -79,7 +79,7 @@ fn after_kill_9_the_same_command_goes_on() {
 
 #[test]
 fn a_damaged_record_is_an_error_that_names_the_file_and_is_not_replaced() {
-    let bench = Bench::new(&EXPERIMENT.replace("repetitions = 4", "repetitions = 1").replace("4 MiB", "64 KiB"));
+    let bench = Bench::new(&EXPERIMENT.replace("repetitions = 4", "repetitions = 1").replace("1 MiB", "64 KiB"));
     let first = said(&mut bench.run(TEST_STACKS, "out", &[]));
     assert_eq!(first.status, Some(0), "{}", first.errors);
     let out = bench.out("out");
@@ -112,7 +112,7 @@ fn a_damaged_record_is_an_error_that_names_the_file_and_is_not_replaced() {
 
 #[test]
 fn two_commands_with_the_same_runs_share_a_folder_and_perform_each_run_once() {
-    let bench = Bench::new(&EXPERIMENT.replace("4 MiB", "64 KiB"));
+    let bench = Bench::new(&EXPERIMENT.replace("1 MiB", "64 KiB"));
     let out = bench.out("out");
     let start =
         || bench.run(TEST_STACKS, "out", &["-j", "1", "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
@@ -147,7 +147,7 @@ fn two_commands_with_different_runs_fill_one_folder() {
     let [one, other] = ["seed = 1\n", "seed = 11\n"].map(|seed| {
         Bench::new(&format!(
             "{seed}{}",
-            EXPERIMENT.replace("repetitions = 4", "repetitions = 2").replace("4 MiB", "64 KiB")
+            EXPERIMENT.replace("repetitions = 4", "repetitions = 2").replace("1 MiB", "64 KiB")
         ))
     });
     let out = one.out("out");
@@ -168,7 +168,7 @@ fn two_commands_with_different_runs_fill_one_folder() {
 
 #[test]
 fn where_one_of_two_commands_is_killed_the_other_performs_its_runs() {
-    let bench = Bench::new(&EXPERIMENT.replace("4 MiB", "1 MiB"));
+    let bench = Bench::new(EXPERIMENT);
     let out = bench.out("out");
     let mut killed =
         bench.run(TEST_STACKS, "out", &["-j", "1"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
