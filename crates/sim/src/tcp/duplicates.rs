@@ -12,8 +12,9 @@ pub(crate) struct Duplicates {
     count: u32,
     /// In fast recovery: how much larger the window is by segments that have left the path (RFC 5681, section 3.2, steps 3 and 4).
     inflation: Option<f64>,
-    /// `recover`: what had been sent when losses were found last; no recovery begins below it (RFC 6582, section 3.2).
-    recover: u64,
+    /// `recover`, plus one: the first segment that had not been sent when a loss was last detected. A recovery begins only if a segment from here on has
+    /// been acknowledged. `None` before the first loss, so that a connection's first segment can be retransmitted too.
+    recover: Option<u64>,
     /// In fast recovery: whether a partial acknowledgment has come already.
     had_partial: bool,
 }
@@ -21,7 +22,7 @@ pub(crate) struct Duplicates {
 impl Duplicates {
     /// From segment `first` on.
     pub(crate) fn new(is_new_reno: bool, first: u64) -> Self {
-        Self { is_new_reno, next: first, count: 0, inflation: None, recover: first, had_partial: false }
+        Self { is_new_reno, next: first, count: 0, inflation: None, recover: None, had_partial: false }
     }
 
     pub(crate) fn next(&self) -> u64 {
@@ -48,7 +49,7 @@ impl Duplicates {
         let (mut retransmit, mut keeps_timer) = (None, false);
         let was_recovering = self.inflation.is_some();
         if let Some(inflation) = self.inflation {
-            if self.is_new_reno && next < self.recover {
+            if self.is_new_reno && self.recover.is_some_and(|recover| next < recover) {
                 // A partial acknowledgment: the next hole is where it ends (RFC 6582, section 3.2, step 3).
                 self.inflation = Some((inflation - newly as f64 + 1.0).max(0.0));
                 retransmit = Some(next);
@@ -77,10 +78,13 @@ impl Duplicates {
             *inflation += 1.0;
             return Answer { is_recovering: true, is_repairing: true, ..Answer::default() };
         }
-        if self.count != DUPLICATE_THRESHOLD || acknowledged < self.recover {
+        // "More than `recover`" (RFC 6582, section 3.2, step 2): `ack_number - 1 > recover`. An acknowledgment of exactly what had been sent may repeat
+        // segments that a timeout sent without need. RFC 5681 has no such variable, but Linux and ns apply the rule to Reno as well.
+        let is_of_old_window = self.recover.is_some_and(|recover| acknowledged <= recover);
+        if self.count != DUPLICATE_THRESHOLD || is_of_old_window {
             return Answer::default();
         }
-        self.recover = highest;
+        self.recover = Some(highest);
         self.had_partial = false;
         self.inflation = Some(f64::from(DUPLICATE_THRESHOLD));
         Answer {
@@ -97,7 +101,7 @@ impl Duplicates {
     pub(crate) fn on_timeout(&mut self, acknowledged: u64, highest: u64) {
         self.inflation = None;
         self.count = 0;
-        self.recover = highest;
+        self.recover = Some(highest);
         self.next = acknowledged;
     }
 }
