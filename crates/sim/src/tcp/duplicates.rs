@@ -10,7 +10,8 @@ pub(crate) struct Duplicates {
     /// `SND.NXT`: goes back to the first unacknowledged segment after a timeout.
     next: u64,
     count: u32,
-    /// In fast recovery: how much larger the window is by segments that have left the path (RFC 5681, section 3.2, steps 3 and 4).
+    /// In fast recovery: how much larger the window is by segments that have left the path (RFC 5681, section 3.2, steps 3 and 4); negative where partial
+    /// acknowledgments have deflated it below its threshold.
     inflation: Option<f64>,
     /// `recover`, plus one: the first segment that had not been sent when a loss was last detected. A recovery begins only if a segment from here on has
     /// been acknowledged. `None` before the first loss, so that a connection's first segment can be retransmitted too.
@@ -41,8 +42,8 @@ impl Duplicates {
         self.next = self.next.max(sequence + 1);
     }
 
-    /// All up to `next` has arrived, and before that all up to `before` had.
-    pub(crate) fn on_new(&mut self, before: u64, next: u64) -> Answer {
+    /// All up to `next` has arrived, and before that all up to `before` had. `window` is the congestion window.
+    pub(crate) fn on_new(&mut self, before: u64, next: u64, window: f64) -> Answer {
         let newly = next - before;
         self.next = self.next.max(next);
         self.count = 0;
@@ -50,8 +51,9 @@ impl Duplicates {
         let was_recovering = self.inflation.is_some();
         if let Some(inflation) = self.inflation {
             if self.is_new_reno && self.recover.is_some_and(|recover| next < recover) {
-                // A partial acknowledgment: the next hole is where it ends (RFC 6582, section 3.2, step 3).
-                self.inflation = Some((inflation - newly as f64 + 1.0).max(0.0));
+                // A partial acknowledgment: the next hole is where it ends (RFC 6582, section 3.2, step 3). The window may fall below its threshold, but
+                // not below a segment.
+                self.inflation = Some((inflation - newly as f64 + 1.0).max(1.0 - window));
                 retransmit = Some(next);
                 // Only the first of them sets the timer anew (the same step): where many are lost it expires, and slow start repairs them.
                 keeps_timer = std::mem::replace(&mut self.had_partial, true);
@@ -103,5 +105,34 @@ impl Duplicates {
         self.count = 0;
         self.recover = Some(highest);
         self.next = acknowledged;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether three duplicates of `acknowledged` begin a recovery.
+    fn recovers(duplicates: &mut Duplicates, acknowledged: u64, highest: u64) -> bool {
+        (0..3).any(|_| duplicates.on_duplicate(acknowledged, acknowledged, highest).is_new_loss)
+    }
+
+    #[test]
+    fn the_first_segment_of_a_connection_can_be_retransmitted() {
+        for (first, is_new_reno) in [(0, true), (0, false), (70, true)] {
+            assert!(recovers(&mut Duplicates::new(is_new_reno, first), first, first + 10));
+        }
+    }
+
+    /// RFC 6582, section 3.2, step 2: `ack_number - 1 > recover`, where `recover` is the highest number that had been sent.
+    #[test]
+    fn after_a_timeout_more_must_be_acknowledged_than_had_been_sent() {
+        for acknowledged in 95..=105 {
+            let mut duplicates = Duplicates::new(true, 0);
+            duplicates.on_sent(99);
+            duplicates.on_timeout(0, 100);
+            duplicates.on_new(0, acknowledged, 10.0);
+            assert_eq!(recovers(&mut duplicates, acknowledged, 120), acknowledged > 100, "{acknowledged}");
+        }
     }
 }
