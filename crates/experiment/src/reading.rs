@@ -59,6 +59,26 @@ pub(crate) fn or_default<T>(
     read(value).map(Some).map_err(|message| format!("{message}, or \"default\""))
 }
 
+/// What can be without a limit is written `"none"` then.
+pub(crate) fn or_none<T>(value: &Value, read: impl FnOnce(&Value) -> Result<T, String>) -> Result<Option<T>, String> {
+    if value.as_str() == Some("none") {
+        return Ok(None);
+    }
+    read(value).map(Some).map_err(|message| format!("{message}, or \"none\""))
+}
+
+/// A number from 0, less than 1.
+pub(crate) fn below_one(value: &Value) -> Result<f64, String> {
+    let fraction = number(value).filter(|number| (0.0..1.0).contains(number));
+    fraction.ok_or_else(|| expected(value, "a number from 0, less than 1, such as 0.01 for 1 %"))
+}
+
+/// A number from `least` to `most`.
+pub(crate) fn between(value: &Value, least: f64, most: f64) -> Result<f64, String> {
+    let found = number(value).filter(|number| (least..=most).contains(number));
+    found.ok_or_else(|| expected(value, &format!("a number from {least} to {most}")))
+}
+
 /// A number above 0.
 pub(crate) fn positive_number(value: &Value) -> Result<f64, String> {
     number(value).filter(|number| *number > 0.0).ok_or_else(|| expected(value, "a number above 0"))

@@ -56,6 +56,14 @@ fn the_buffer_follows_from_rate_and_mean_round_trip_time() {
     assert_eq!(only("[bottleneck]\nbuffer_packets = 7\n").bottleneck.buffer_packets, 7);
 }
 
+/// Not more than the transfers' length, or the receiver's window, is sent at once.
+#[test]
+fn a_large_initial_window_of_short_transfers_is_accepted() {
+    only("[flows]\ninitial_window = 1e8\nworkload = \"transfers\"\ntransfer_segments = 1000\n");
+    only("[flows]\ninitial_window = 1e8\nlargest_window = 1e6\n");
+    only("[flows]\ninitial_window = 1e7\n");
+}
+
 #[test]
 fn a_matrix_has_every_combination_and_labels_say_what_differs() {
     let plan = plan(
@@ -132,6 +140,46 @@ fn mistakes_are_told_with_place_found_and_expected() {
         (
             "[scenario]\nwarm_up = \"60 s\"\n",
             "x.toml:4:11: scenario.warm_up: found 60 s, expected less than scenario.duration, which is 60 s",
+        ),
+        (
+            "[scenario]\nwarm_up = \"20 s\"\ntransfers_begin_by = \"20 s\"\n",
+            "x.toml:5:22: scenario.transfers_begin_by: found 20 s, expected more than scenario.warm_up, which is 20 s, and \
+             at most scenario.duration, which is 60 s",
+        ),
+        (
+            "[scenario]\ntransfers_begin_by = \"61 s\"\n",
+            "x.toml:4:22: scenario.transfers_begin_by: found 61 s, expected more than scenario.warm_up, which is 0 ns, and \
+             at most scenario.duration, which is 60 s",
+        ),
+        (
+            "[bottleneck]\nside_factor = 1e-12\n",
+            "x.toml:4:15: bottleneck.side_factor: found 0.000000000001 with a bottleneck.rate of 57 Mbit/s; \
+             expected a number that gives the hosts' links 1 to 1e18 bit/s",
+        ),
+        (
+            "[bottleneck]\nloss = 1\n",
+            "x.toml:4:8: bottleneck.loss: found 1, expected a number from 0, less than 1, such as 0.01 for 1 %",
+        ),
+        (
+            "[flows]\ninitial_window = 1e8\n",
+            "x.toml:4:18: flows.initial_window: found windows with which the flows send 100000000 segments at once, \
+             expected at most 10000000 in total",
+        ),
+        (
+            "[flows]\ncount = 1000\ninitial_window = 20000\n[flows.a]\n",
+            "x.toml:5:18: flows.initial_window: found windows with which the flows send 20000000 segments at once",
+        ),
+        (
+            "[flows]\npacing_gain = 1e-6\n",
+            "x.toml:4:15: flows.pacing_gain: found 0.000001, expected a number from 0.001 to 1000",
+        ),
+        (
+            "[flows]\ntransfers = 0\n",
+            "x.toml:4:13: flows.transfers: found 0, expected a whole number from 1 to 4294967295, or \"none\"",
+        ),
+        (
+            "[flows]\ntimestamps = \"yes\"\n",
+            "x.toml:4:14: flows.timestamps: found \"yes\", expected true or false, or \"default\"",
         ),
         (
             "[scenario]\ninterval = \"1 ns\"\n",

@@ -22,4 +22,5 @@ pub mod reorder;
 pub mod spec;
 pub mod stage;
 pub mod token_bucket;
+pub mod usage;
 pub mod wire;

@@ -7,6 +7,7 @@ use quiclab_units::{Duration, Time};
 use crate::{
     packet::Packet,
     stage::{Backlog, DropCause, Out, Stage},
+    usage::Usage,
 };
 
 /// One direction of a path.
@@ -166,6 +167,17 @@ impl<P> Pipeline<P> {
     /// The next packet that was dropped, in the order of time; nothing without [`Pipeline::keep_dropped`].
     pub fn poll_dropped(&mut self) -> Option<Dropped<P>> {
         self.dropped.as_mut()?.pop_front()
+    }
+
+    /// Does everything that is due by `now`, so that accounts and usage are those of that time. What leaves the pipeline stays until it is polled, and
+    /// [`Pipeline::next_time`] does not change.
+    pub fn catch_up(&mut self, now: Time) {
+        self.work_until(now);
+    }
+
+    /// How the first link of the pipeline was used up to `now`, to which it must have been brought by [`Pipeline::catch_up`]; `None` without a link.
+    pub fn usage(&self, now: Time) -> Option<Usage> {
+        self.stages.iter().find_map(|placed| placed.stage.usage(now))
     }
 
     /// Stages and their accounts at the time of the last call, the first stage first.

@@ -4,6 +4,7 @@ pub mod codel;
 pub mod drop_head;
 pub mod drop_tail;
 pub mod fq_codel;
+pub mod lossy;
 pub mod netem;
 pub mod pie;
 pub mod red;
@@ -20,8 +21,8 @@ pub trait QueueDiscipline<P> {
     /// Takes in a packet, or drops it, or another.
     fn enqueue(&mut self, now: Time, packet: Packet<P>, fates: &mut Fates<P>);
 
-    /// The packet that leaves next; `None` where nothing waits, or nothing is ready yet.
-    fn dequeue(&mut self, now: Time, fates: &mut Fates<P>) -> Option<Packet<P>>;
+    /// The packet that leaves next, and when it came; `None` where nothing waits, or nothing is ready yet.
+    fn dequeue(&mut self, now: Time, fates: &mut Fates<P>) -> Option<(Time, Packet<P>)>;
 
     /// What waits.
     fn backlog(&self) -> Backlog;
@@ -41,7 +42,7 @@ impl<P> QueueDiscipline<P> for Box<dyn QueueDiscipline<P>> {
         (**self).enqueue(now, packet, fates);
     }
 
-    fn dequeue(&mut self, now: Time, fates: &mut Fates<P>) -> Option<Packet<P>> {
+    fn dequeue(&mut self, now: Time, fates: &mut Fates<P>) -> Option<(Time, Packet<P>)> {
         (**self).dequeue(now, fates)
     }
 

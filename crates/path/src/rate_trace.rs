@@ -139,7 +139,7 @@ impl<P, Q: QueueDiscipline<P>> TraceLink<P, Q> {
 
     fn take_next(&mut self, now: Time, out: &mut Out<P>) -> bool {
         if self.sending.is_none() {
-            self.sending = self.queue.dequeue(now, &mut out.fates).map(|packet| {
+            self.sending = self.queue.dequeue(now, &mut out.fates).map(|(_, packet)| {
                 let bytes = packet.bytes;
                 (packet, bytes)
             });

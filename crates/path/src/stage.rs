@@ -2,7 +2,10 @@
 
 use quiclab_units::{Duration, Time};
 
-use crate::packet::{Ecn, Packet};
+use crate::{
+    packet::{Ecn, Packet},
+    usage::Usage,
+};
 
 /// One stage of one direction of a path: packets go in, and come out later, changed, or not at all.
 ///
@@ -30,6 +33,11 @@ pub trait Stage<P> {
     /// What waits in it.
     fn backlog(&self) -> Backlog {
         Backlog::default()
+    }
+
+    /// Of a link how it was used up to `now`, if everything due by then was done; `None` of other stages.
+    fn usage(&self, _now: Time) -> Option<Usage> {
+        None
     }
 }
 

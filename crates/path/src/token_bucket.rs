@@ -50,7 +50,7 @@ impl<P, Q: QueueDiscipline<P>> TokenBucket<P, Q> {
         self.count(now);
         loop {
             if self.next.is_none() {
-                self.next = self.queue.dequeue(now, &mut out.fates);
+                self.next = self.queue.dequeue(now, &mut out.fates).map(|(_, packet)| packet);
                 self.queue.set_held_by_bucket(self.next.is_some());
             }
             let Some(packet) = &self.next else { return };

@@ -118,7 +118,7 @@ proptest! {
                     rfc.q.push_back((now, bytes, number));
                 }
                 now += Duration::from_micros(1).as_nanos();
-                let found = ours.dequeue(Time::from_nanos(now), &mut fates).map(|packet| packet.number);
+                let found = ours.dequeue(Time::from_nanos(now), &mut fates).map(|(_, packet)| packet.number);
                 prop_assert_eq!(found, rfc.dequeue(now));
             }
         }

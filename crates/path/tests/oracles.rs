@@ -337,7 +337,7 @@ fn drop_head_keeps_the_newest() {
         queue.enqueue(time(1), Packet { number, ..packet(100) }, &mut fates);
     }
     let left: Vec<u64> =
-        std::iter::from_fn(|| queue.dequeue(time(1), &mut fates)).map(|packet| packet.number).collect();
+        std::iter::from_fn(|| queue.dequeue(time(1), &mut fates)).map(|(_, packet)| packet.number).collect();
     assert_eq!(left, [3, 4, 5]);
 }
 

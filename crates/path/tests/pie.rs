@@ -111,7 +111,7 @@ fn the_delay_settles_at_the_target() {
         for _ in 0..1 + u64::from(random.unit() < 0.1) {
             pie.enqueue(now, Packet::new(1000, 0, Ecn::NotCapable, now.as_nanos()), &mut fates);
         }
-        if let Some(packet) = pie.dequeue(now, &mut fates)
+        if let Some((_, packet)) = pie.dequeue(now, &mut fates)
             && step > 100_000
         {
             waited += now.as_nanos() - packet.payload;

@@ -66,7 +66,9 @@ pub fn report_of_one(record: ModelsRecord, command: String) -> AnyReport {
         let title = series.trim_end_matches("_bps").replace('_', " ");
         (!y.is_empty()).then_some(FigureSpec { title, x: TIME.to_owned(), y, logarithmic: false })
     };
-    let bases = SERIES.iter().filter(|name| **name != TIME).filter(|name| !name.ends_with("goodput_bps.GROUP"));
+    // The series of groups are in the figure of their sum, where there is one.
+    let is_base = |name: &&&str| name.strip_suffix(".GROUP").is_none_or(|base| !SERIES.contains(&base));
+    let bases = SERIES.iter().filter(|name| **name != TIME).filter(is_base);
     let figures = bases.filter_map(|name| figure(name.trim_end_matches(".GROUP"))).collect();
     AnyReport::Models(Box::new(ScenarioReport {
         experiment,

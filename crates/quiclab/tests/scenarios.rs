@@ -333,3 +333,32 @@ fn one_flow_does_what_another_simulator_and_linux_say() {
     assert_eq!(told.status, Some(0), "{}", told.output);
     assert!(told.output.contains("48 of 48 expectations hold"), "{}", told.output);
 }
+
+/// Long transfers are in the middle of one when the run ends: the record warns, and has no times. With a limit they all end.
+#[test]
+fn transfers_that_have_not_ended_are_reported() {
+    let text = SMALL.replace("[flows]\n", "[flows]\nworkload = \"transfers\"\ntransfer_segments = 2000\n");
+    let files = Bench::new(&text.replace("above = 0.3", "above = 0"));
+    let metrics = |out: &str, more: &[&str]| -> Value {
+        let told = run(&files, out, &[&["--reps", "1", "--set", "bottleneck.buffer_bdp=1"], more].concat());
+        assert_eq!(told.status, Some(0), "{}", told.errors);
+        let record = files.out(out).join(records(&files.out(out)).remove(0));
+        serde_json::from_slice(&read(&record.join("metrics.json"))).unwrap()
+    };
+    let cut = metrics("cut", &[]);
+    assert_eq!(cut["metrics"]["transfers_unfinished.plain"], 3.0);
+    assert_eq!(cut["metrics"]["transfer_time_mean_s.plain"], Value::Null);
+    let withheld = cut["withheld"].as_array().unwrap();
+    let of_times = |one: &&Value| one["metrics"].as_array().unwrap().contains(&"transfer_time_mean_s.plain".into());
+    let reason = withheld.iter().find(of_times).unwrap()["reason"].as_str().unwrap();
+    assert!(reason.contains("more than 5 %"), "{reason}");
+    let warning = &cut["warnings"][1];
+    assert_eq!(warning["code"], "transfers_unfinished");
+    let message = warning["message"].as_str().unwrap();
+    assert!(message.starts_with("plain: 3 of 3 transfers had not ended") && message.contains("withheld"), "{message}");
+    let whole = metrics("whole", &["--set", "scenario.duration=1000 s", "--set", "flows.transfers=2"]);
+    assert_eq!(whole["metrics"]["transfers.plain"], 6.0);
+    assert_eq!((&whole["end"], whole["warnings"].as_array().map_or(0, Vec::len)), (&"in_time".into(), 0));
+    let last = whole["series"]["time"].as_array().unwrap().last().unwrap().as_f64().unwrap();
+    assert!(last < 200.0, "it ended after {last} s");
+}

@@ -1,6 +1,7 @@
 //! What is said of a scenario in numbers: one for each run, and one for each interval.
 
 mod missing;
+mod transfers;
 
 use std::collections::BTreeMap;
 
@@ -12,6 +13,7 @@ use crate::{
 };
 
 pub use missing::{missing, names};
+pub use transfers::{TransferCount, transfer_counts};
 
 /// Metrics of a whole run, those of a group with its name behind a dot, such as `goodput_bps.paced`.
 ///
@@ -20,8 +22,9 @@ pub use missing::{missing, names};
 pub fn metrics(scenario: &Scenario, outcome: &Outcome) -> BTreeMap<String, f64> {
     let (warm_up, measured) = outcome.samples.split_at(outcome.warm_up_samples);
     let (before, Some(last)) = (warm_up.last(), measured.last()) else { return BTreeMap::new() };
-    let from = before.map_or(Time::from_nanos(0), |sample| sample.time);
-    let seconds = last.time.checked_since(from).unwrap_or_default().as_secs_f64();
+    let from = measured_from(outcome);
+    let span = last.time.checked_since(from).unwrap_or_default();
+    let seconds = span.as_secs_f64();
     let mut all = BTreeMap::new();
     let mut put = |name: &str, value: Option<f64>| {
         if let Some(value) = value.filter(|value| value.is_finite()) {
@@ -31,7 +34,8 @@ pub fn metrics(scenario: &Scenario, outcome: &Outcome) -> BTreeMap<String, f64> 
     let bits: Vec<f64> = delivered_bits(scenario, last, before).collect();
     let sum: f64 = bits.iter().sum();
     put("goodput_bps", Some(sum / seconds));
-    put("utilisation", Some(sum / seconds / bottleneck(scenario).as_bits_per_second() as f64));
+    let used = Use::between(before, last);
+    put("utilisation", Some(used.busy.as_secs_f64() / seconds));
     for (group, bits) in scenario.groups.iter().zip(&bits) {
         put(&format!("goodput_bps.{}", group.name), Some(bits / seconds));
         put(&format!("share.{}", group.name), (sum > 0.0).then(|| bits / sum));
@@ -41,7 +45,8 @@ pub fn metrics(scenario: &Scenario, outcome: &Outcome) -> BTreeMap<String, f64> 
     put("drops_packets", Some(since(&dropped)));
     put("drop_share", Some(since(&dropped) / (since(&dropped) + since(&forwarded))));
     put("marks_packets", Some(since(&marked)));
-    put("queue_mean_packets", mean(measured.iter().map(|sample| sample.hops[0].queue_packets as f64)));
+    put("queue_mean_packets", Some(used.mean_packets(span)));
+    put("queue_delay_mean_s", used.mean_wait_seconds());
     put("fairness", jain(flow_shares(outcome, |_| 1.0)));
     put("fairness_by_rtt", jain(flow_shares(outcome, |rtt| rtt.as_secs_f64())));
     put("fairness_of_intervals", mean(measured.iter().filter_map(|sample| sample.fairness)));
@@ -58,7 +63,7 @@ pub fn metrics(scenario: &Scenario, outcome: &Outcome) -> BTreeMap<String, f64> 
         put(&format!("retransmitted_share.{name}"), (sent > 0).then(|| again as f64 / sent as f64));
         put(&format!("timeouts.{name}"), Some(flows().map(|flow| flow.counters.timeouts as f64).sum()));
     }
-    transfers(scenario, outcome, from, &mut put);
+    transfers::put_transfers(scenario, outcome, from, &mut put);
     all
 }
 
@@ -68,7 +73,8 @@ pub fn series(scenario: &Scenario, outcome: &Outcome) -> BTreeMap<String, Vec<Op
     let mut before: Option<&Sample> = None;
     for sample in &outcome.samples {
         let from = before.map_or(Time::from_nanos(0), |sample| sample.time);
-        let seconds = sample.time.checked_since(from).unwrap_or_default().as_secs_f64();
+        let span = sample.time.checked_since(from).unwrap_or_default();
+        let seconds = span.as_secs_f64();
         let mut put = |name: String, value: Option<f64>| {
             all.entry(name).or_default().push(value.filter(|value| value.is_finite()));
         };
@@ -77,12 +83,16 @@ pub fn series(scenario: &Scenario, outcome: &Outcome) -> BTreeMap<String, Vec<Op
         put("goodput_bps".to_owned(), Some(bits.iter().sum::<f64>() / seconds));
         put("fairness".to_owned(), sample.fairness);
         put("fairness_by_rtt".to_owned(), sample.fairness_by_rtt);
-        put("queue_packets".to_owned(), Some(sample.hops[0].queue_packets as f64));
+        put("fairness_cumulative".to_owned(), sample.fairness_cumulative);
+        put("fairness_by_rtt_cumulative".to_owned(), sample.fairness_by_rtt_cumulative);
+        put("window_sum_segments".to_owned(), Some(sample.windows.iter().sum()));
+        put("queue_packets".to_owned(), Some(Use::between(before, sample).mean_packets(span)));
         put("drops_packets".to_owned(), Some((dropped(sample) - before.map_or(0, dropped)) as f64));
         put("marks_packets".to_owned(), Some((marked(sample) - before.map_or(0, marked)) as f64));
         for ((group, bits), window) in scenario.groups.iter().zip(&bits).zip(&sample.windows) {
             put(format!("goodput_bps.{}", group.name), Some(bits / seconds));
-            put(format!("window_segments.{}", group.name), Some(*window));
+            put(format!("window_segments.{}", group.name), Some(window / f64::from(group.flows)));
+            put(format!("window_sum_segments.{}", group.name), Some(*window));
         }
         before = Some(sample);
     }
@@ -102,6 +112,7 @@ pub const METRICS: &[&str] = &[
     "drop_share",
     "marks_packets",
     "queue_mean_packets",
+    "queue_delay_mean_s",
     "fairness",
     "fairness_by_rtt",
     "fairness_of_intervals",
@@ -114,6 +125,7 @@ pub const METRICS: &[&str] = &[
     "transfers.GROUP",
     "transfer_time_mean_s.GROUP",
     "transfer_time_over_ideal.GROUP",
+    "transfers_unfinished.GROUP",
 ];
 
 /// The names of all series, in the same way.
@@ -123,10 +135,14 @@ pub const SERIES: &[&str] = &[
     "goodput_bps.GROUP",
     "fairness",
     "fairness_by_rtt",
+    "fairness_cumulative",
+    "fairness_by_rtt_cumulative",
     "queue_packets",
     "drops_packets",
     "marks_packets",
     "window_segments.GROUP",
+    "window_sum_segments",
+    "window_sum_segments.GROUP",
 ];
 
 /// True for a name of this list, with one of these groups.
@@ -136,8 +152,44 @@ pub fn is_named<'a>(list: &[&str], groups: impl IntoIterator<Item = &'a str>, na
         || groups.into_iter().filter_map(base).any(|base| list.contains(&base.as_str()))
 }
 
+/// When the time begins that metrics cover.
+fn measured_from(outcome: &Outcome) -> Time {
+    let in_warm_up = &outcome.samples[..outcome.warm_up_samples];
+    in_warm_up.last().map_or(Time::from_nanos(0), |sample| sample.time)
+}
+
 fn bottleneck(scenario: &Scenario) -> Rate {
     scenario.hops[0].0.rate
+}
+
+/// How the first bottleneck was used between two samples.
+struct Use {
+    busy: Duration,
+    packet_nanos: u128,
+    started: u64,
+    waited_nanos: u128,
+}
+
+impl Use {
+    fn between(before: Option<&Sample>, last: &Sample) -> Self {
+        let [before, last] = [before.map(|sample| sample.hops[0].usage).unwrap_or_default(), last.hops[0].usage];
+        Self {
+            busy: last.busy - before.busy,
+            packet_nanos: last.packet_nanos - before.packet_nanos,
+            started: last.started - before.started,
+            waited_nanos: last.waited_nanos - before.waited_nanos,
+        }
+    }
+
+    /// Packets in the queue and on the link, mean over `span`, which is the time between the samples.
+    fn mean_packets(&self, span: Duration) -> f64 {
+        self.packet_nanos as f64 / span.as_nanos() as f64
+    }
+
+    /// Seconds that a packet waited until the link began to send it; `None` if it began to send none.
+    fn mean_wait_seconds(&self) -> Option<f64> {
+        (self.started > 0).then(|| self.waited_nanos as f64 / self.started as f64 / 1e9)
+    }
 }
 
 /// Packets dropped at all bottlenecks since the beginning.
@@ -176,59 +228,9 @@ fn flow_shares<'a>(outcome: &'a Outcome, weight: impl Fn(Duration) -> f64 + 'a) 
     outcome.flows.iter().map(move |flow| (flow.delivered - flow.delivered_in_warm_up) as f64 * weight(flow.rtt))
 }
 
-fn transfers(scenario: &Scenario, outcome: &Outcome, from: Time, put: &mut impl FnMut(&str, Option<f64>)) {
-    let flows: u32 = scenario.groups.iter().map(|group| group.flows).sum();
-    for (number, group) in scenario.groups.iter().enumerate() {
-        let of_group = outcome.flows.iter().filter(|flow| flow.group == number);
-        let share = bottleneck(scenario).as_bits_per_second() as f64 / f64::from(flows);
-        let initial_window = group.congestion.initial_window();
-        let (mut times, mut ratios) = (Vec::new(), Vec::new());
-        for flow in of_group {
-            let fair_window = share * flow.rtt.as_secs_f64() / 8.0 / f64::from(group.sender.packet_bytes);
-            for one in flow.completions.iter().filter(|one| one.began >= from) {
-                let seconds = one.ended.checked_since(one.began).unwrap_or_default().as_secs_f64();
-                times.push(seconds);
-                ratios.push(
-                    seconds / (ideal_round_trips(one.segments, initial_window, fair_window) * flow.rtt.as_secs_f64()),
-                );
-            }
-        }
-        let name = &group.name;
-        if !times.is_empty() {
-            put(&format!("transfers.{name}"), Some(times.len() as f64));
-        }
-        put(&format!("transfer_time_mean_s.{name}"), mean(times.into_iter()));
-        put(&format!("transfer_time_over_ideal.{name}"), mean(ratios.into_iter()));
-    }
-}
-
-/// Round-trip times that a transfer takes whose window doubles each time until it is a fair share, and then stays, without queues and losses.
-fn ideal_round_trips(segments: u64, initial_window: f64, fair_window: f64) -> f64 {
-    let (mut left, mut window, mut rounds) = (segments as f64, initial_window, 0.0);
-    while left > window && window < fair_window {
-        left -= window;
-        rounds += 1.0;
-        window *= 2.0;
-    }
-    if left <= window {
-        return rounds + 1.0;
-    }
-    // The last of a steady stream is a round-trip time behind its sending, and needs its own share of one before.
-    rounds + left / fair_window.max(1.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_ideal_transfer_doubles_its_window_up_to_its_share() {
-        // 1 + 2 + 4 + 3.
-        assert_eq!(ideal_round_trips(10, 1.0, 100.0), 4.0);
-        assert_eq!(ideal_round_trips(1, 1.0, 100.0), 1.0);
-        // 1 + 2 + 4, and 93 at 8 for each round trip.
-        assert_eq!(ideal_round_trips(100, 1.0, 8.0), 3.0 + 93.0 / 8.0);
-    }
 
     #[test]
     fn names_of_groups_stand_behind_a_dot() {

@@ -26,7 +26,7 @@ impl Pacer {
 
     /// A packet has left, and takes so long.
     pub fn on_sent(&mut self, now: Time, interval: Duration) {
-        self.even = self.even.max(now) + interval;
+        self.even = Time::from_nanos(self.even.max(now).as_nanos().saturating_add(interval.as_nanos()));
         self.tolerance = Duration::from_nanos(interval.as_nanos().saturating_mul(u64::from(self.burst - 1)));
     }
 

@@ -1,15 +1,19 @@
 //! Many flows over shared links: what is simulated, and what is measured of it.
 
+mod outcome;
+
 use std::ops::{Add, Range};
 
 use quiclab_path::{
     clock::ZeroRate,
+    probability::Probability,
     queue::{
         Limit, QueueDiscipline,
         codel::{CoDel, CoDelSettings},
         drop_head::DropHead,
         drop_tail::DropTail,
         fq_codel::{FqCoDel, FqCoDelSettings},
+        lossy::Lossy,
         pie::{Pie, PieSettings},
         red::{Red, RedError, RedSettings},
     },
@@ -25,17 +29,21 @@ use crate::{
         Tcp,
         congestion::{CongestionControl, bbr::Bbr, cubic::Cubic, hystart::SlowStart, reno::Reno},
         receiver::{Receiver, ReceiverSettings},
-        sender::{Counters, FirstLoss, Recovery, Sender, SenderSettings},
+        sender::{Recovery, Sender, SenderSettings},
     },
     topology::{Chain, Hop},
-    workload::{Completion, Source, Workload},
+    workload::{Source, Workload},
 };
+
+pub use outcome::{FlowOutcome, HopSample, Outcome, Sample};
 
 /// Flows over routers in a row.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// The links between routers, from left to right, and what decides in front of each.
     pub hops: Vec<(Hop, Queue)>,
+    /// Each packet that comes to a hop's queue is lost with this probability.
+    pub loss: Probability,
     /// Of the links at the hosts.
     pub side_rate: Rate,
     /// The flows.
@@ -46,6 +54,8 @@ pub struct Scenario {
     pub interval: Duration,
     /// What is measured begins with the end of the first interval that is not over before.
     pub warm_up: Duration,
+    /// Only transfers that begin before it count; `None` counts all that begin after the warm-up.
+    pub transfers_begin_by: Option<Duration>,
     /// Everything random follows from it.
     pub seed: u64,
     /// Events after which it is given up.
@@ -181,72 +191,6 @@ pub const MOST_FLOWS: u64 = 1_000_000;
 /// Some tenths of a second of work.
 pub const EVENTS_BETWEEN_QUESTIONS: u64 = 1_000_000;
 
-/// What was measured.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
-    /// Why it ended.
-    pub stopped: Stopped,
-    /// Events that were handled ([`Simulation::handled`]).
-    pub events: u64,
-    /// Packets that were taken in by stages of the path.
-    pub packets_at_stages: u64,
-    /// At the end of each interval.
-    pub samples: Vec<Sample>,
-    /// How many of these belong to the warm-up.
-    pub warm_up_samples: usize,
-    /// At the end, of each flow, the first group's first.
-    pub flows: Vec<FlowOutcome>,
-}
-
-/// At the end of an interval.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sample {
-    /// When.
-    pub time: Time,
-    /// Segments of each group that have arrived since the beginning, each counted once.
-    pub delivered: Vec<u64>,
-    /// The mean congestion window of each group, in segments.
-    pub windows: Vec<f64>,
-    /// Jain's index of what the flows have delivered in this interval; `None` where that is nothing.
-    pub fairness: Option<f64>,
-    /// The same with each flow's share multiplied by its round-trip time without queues.
-    pub fairness_by_rtt: Option<f64>,
-    /// Of each hop.
-    pub hops: Vec<HopSample>,
-}
-
-/// Of one hop, at the end of an interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HopSample {
-    /// Packets in its queue, with the one being sent.
-    pub queue_packets: u64,
-    /// Packets dropped there since the beginning.
-    pub dropped: u64,
-    /// Packets marked there since the beginning.
-    pub marked: u64,
-    /// Packets that have left it since the beginning.
-    pub forwarded: u64,
-}
-
-/// Of one flow.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FlowOutcome {
-    /// The number of its group.
-    pub group: usize,
-    /// Segments that have arrived, each counted once.
-    pub delivered: u64,
-    /// Those of them that arrived in the warm-up.
-    pub delivered_in_warm_up: u64,
-    /// Its round-trip time without queues, and without what packets take on the links.
-    pub rtt: Duration,
-    /// What its sender has done.
-    pub counters: Counters,
-    /// The first loss that its sender saw.
-    pub first_loss: Option<FirstLoss>,
-    /// Its transfers that have ended.
-    pub completions: Vec<Completion>,
-}
-
 impl Scenario {
     /// Simulates it.
     ///
@@ -275,12 +219,16 @@ impl Scenario {
         let stopped = loop {
             time = (time + self.interval).min(end);
             let stopped = self.advance(&mut simulation, time, &mut question, goes_on);
-            samples.push(self.sample(&simulation, &chain, &flows, &mut before));
-            if time <= Time::from_nanos(0) + self.warm_up {
+            let since = (time > Time::from_nanos(0) + self.warm_up).then_some(&in_warm_up[..]);
+            samples.push(self.sample(&simulation, &chain, &flows, &mut before, since));
+            let is_warming_up = since.is_none();
+            if is_warming_up {
                 in_warm_up.clone_from(&before);
                 warm_up_samples = samples.len();
             }
-            if time == end || matches!(stopped, Stopped::Budget | Stopped::Told) {
+            let is_over =
+                matches!(stopped, Stopped::Budget | Stopped::Told) || stopped == Stopped::Quiet && !is_warming_up;
+            if time == end || is_over {
                 break stopped;
             }
         };
@@ -353,10 +301,14 @@ impl Scenario {
     }
 
     fn build(&self, simulation: &mut Simulation<Tcp>) -> Result<Chain, ScenarioError> {
-        let queues =
-            self.hops.iter().enumerate().map(|(number, (hop, queue))| {
-                Ok((*hop, queue.build(Random::new(self.seed, &format!("queue {number}")))?))
-            });
+        let queues = self.hops.iter().enumerate().map(|(number, (hop, queue))| {
+            let queue = queue.build(Random::new(self.seed, &format!("queue {number}")))?;
+            if self.loss.get() == 0.0 {
+                return Ok((*hop, queue));
+            }
+            let random = Random::new(self.seed, &format!("loss {number}"));
+            Ok((*hop, Box::new(Lossy::new(self.loss, random, queue)) as BoxedQueue))
+        });
         let hops = queues.collect::<Result<Vec<_>, RedError>>()?;
         Ok(Chain::build(simulation, self.side_rate, hops)?)
     }
@@ -381,21 +333,31 @@ impl Scenario {
         flows
     }
 
-    fn sample(&self, simulation: &Simulation<Tcp>, chain: &Chain, flows: &[Flow], before: &mut [u64]) -> Sample {
+    /// `before` is what each flow had delivered at the last sample, `since` what it had at the end of the warm-up.
+    fn sample(
+        &self,
+        simulation: &Simulation<Tcp>,
+        chain: &Chain,
+        flows: &[Flow],
+        before: &mut [u64],
+        since: Option<&[u64]>,
+    ) -> Sample {
         let mut delivered = vec![0; self.groups.len()];
         let mut windows = vec![0.0; self.groups.len()];
         let mut shares = Vec::with_capacity(flows.len());
-        for (flow, before) in flows.iter().zip(before) {
+        for (flow, before) in flows.iter().zip(before.iter_mut()) {
             let arrived = flow.receiver(simulation).arrived();
             delivered[flow.group] += arrived;
             windows[flow.group] += flow.source(simulation).sender().congestion_window();
             shares.push((arrived - *before) as f64);
             *before = arrived;
         }
-        for (window, group) in windows.iter_mut().zip(&self.groups) {
-            *window /= f64::from(group.flows);
-        }
-        let by_rtt = shares.iter().zip(flows).map(|(share, flow)| share * flow.rtt.as_secs_f64());
+        let cumulative: Vec<f64> =
+            since.into_iter().flatten().zip(before.iter()).map(|(since, arrived)| (arrived - since) as f64).collect();
+        let by_rtt = |shares: &[f64]| {
+            let weighted = shares.iter().zip(flows).map(|(share, flow)| share * flow.rtt.as_secs_f64());
+            jain(weighted)
+        };
         let hops = (0..self.hops.len()).map(|number| {
             let (_, link) = simulation.accounts(chain.hop(number)).next().unwrap_or_default();
             HopSample {
@@ -403,21 +365,26 @@ impl Scenario {
                 dropped: link.all_dropped(),
                 marked: link.marked,
                 forwarded: link.left,
+                usage: simulation.usage(chain.hop(number)),
             }
         });
         Sample {
             time: simulation.now(),
             delivered,
             windows,
-            fairness_by_rtt: jain(by_rtt),
+            fairness_by_rtt: by_rtt(&shares),
             fairness: jain(shares),
+            fairness_by_rtt_cumulative: by_rtt(&cumulative),
+            fairness_cumulative: jain(cumulative),
             hops: hops.collect(),
         }
     }
 }
 
+type BoxedQueue = Box<dyn QueueDiscipline<Travelling<Segment>>>;
+
 impl Queue {
-    fn build(&self, mut random: Random) -> Result<Box<dyn QueueDiscipline<Travelling<Segment>>>, RedError> {
+    fn build(&self, mut random: Random) -> Result<BoxedQueue, RedError> {
         Ok(match *self {
             Self::DropTail(limit) => Box::new(DropTail::new(limit)),
             Self::DropHead(limit) => Box::new(DropHead::new(limit)),
@@ -485,6 +452,7 @@ impl Flow {
             counters: source.sender().counters(),
             first_loss: source.sender().first_loss(),
             completions: source.completions().to_vec(),
+            unfinished: source.unfinished(),
         }
     }
 }

@@ -5,6 +5,7 @@ use quiclab_path::{
     packet::Packet,
     pipeline::{Account, Pipeline},
     stage::Backlog,
+    usage::Usage,
     wire::Transmitter,
 };
 use quiclab_units::{Duration, Time};
@@ -205,7 +206,12 @@ impl<E: Endpoint> Simulation<E> {
         self.pipelines[id.0 as usize].of.accounts()
     }
 
-    /// The same of every pipeline, in the order in which they were added, and then of every wire.
+    /// How the first link of the pipeline of this number was used until now; all zero if it has none.
+    pub fn usage(&self, id: PipelineId) -> Usage {
+        self.pipelines[id.0 as usize].of.usage(self.now).unwrap_or_default()
+    }
+
+    /// [`Simulation::accounts`] of every pipeline, in the order in which they were added, and then of every wire.
     pub fn all_accounts(&self) -> impl Iterator<Item = (&str, Account)> {
         let wires = self.wire_accounts().into_iter().map(|account| ("wire", account));
         self.pipelines.iter().flat_map(|pipeline| pipeline.of.accounts()).chain(wires)
@@ -222,8 +228,16 @@ impl<E: Endpoint> Simulation<E> {
         self.wires.iter().zip(waiting).map(|(wire, waiting)| Account::without_loss(wire.entered, waiting)).collect()
     }
 
-    /// Lets everything happen that happens by `end`, and no more than `budget` events.
+    /// Lets everything happen that happens by `end`, and no more than `budget` events. Then accounts and usage are those of [`Simulation::now`].
     pub fn run_until(&mut self, end: Time, budget: u64) -> Stopped {
+        let stopped = self.handle_until(end, budget);
+        for pipeline in &mut self.pipelines {
+            pipeline.of.catch_up(self.now);
+        }
+        stopped
+    }
+
+    fn handle_until(&mut self, end: Time, budget: u64) -> Stopped {
         let last = self.handled.saturating_add(budget);
         loop {
             let ((timer, endpoint), (arrival, source)) = (self.timers.next(), self.agenda.next());

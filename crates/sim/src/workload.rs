@@ -20,6 +20,8 @@ pub enum Workload {
         segments: u64,
         /// Mean of the time between the end of one and the beginning of the next.
         think: Duration,
+        /// After so many it stops; `None` never stops.
+        count: Option<u32>,
     },
     /// It sends for an exponential time and is silent for another, on the same connection.
     OnOff {
@@ -56,8 +58,8 @@ pub struct Source {
     wakes: Option<Time>,
     /// When the transfer that is going on began, and its length.
     current: Option<(Time, u64)>,
-    /// Arrivals that have begun.
-    arrived: usize,
+    /// Transfers that have begun.
+    begun: usize,
     is_on: bool,
     completions: Vec<Completion>,
 }
@@ -69,12 +71,17 @@ impl Source {
             Workload::Arrivals { transfers } => transfers.first().map(|(time, _)| start.max(*time)),
             _ => Some(start),
         };
-        Self { sender, workload, random, wakes, current: None, arrived: 0, is_on: false, completions: Vec::new() }
+        Self { sender, workload, random, wakes, current: None, begun: 0, is_on: false, completions: Vec::new() }
     }
 
     /// The transport.
     pub fn sender(&self) -> &Sender {
         &self.sender
+    }
+
+    /// When the transfer began that is going on; `None` between two.
+    pub fn unfinished(&self) -> Option<Time> {
+        self.current.map(|(began, _)| began)
     }
 
     /// The transfers that have ended, in order.
@@ -90,6 +97,7 @@ impl Source {
         if !self.completions.is_empty() {
             self.sender.reconnect();
         }
+        self.begun += 1;
         self.current = Some((now, segments));
         self.sender.write(segments);
     }
@@ -111,8 +119,7 @@ impl Source {
                 self.wakes = Some(now + self.exponential(mean));
             }
             Workload::Arrivals { ref transfers } => {
-                let (_, segments) = transfers[self.arrived];
-                self.arrived += 1;
+                let (_, segments) = transfers[self.begun];
                 self.begin(now, segments);
             }
         }
@@ -126,11 +133,12 @@ impl Source {
         let Some((began, segments)) = self.current.take() else { return };
         self.completions.push(Completion { began, ended: now, segments });
         self.wakes = match &self.workload {
+            Workload::Transfers { count: Some(count), .. } if self.begun >= *count as usize => None,
             Workload::Transfers { think, .. } => {
                 let think = *think;
                 Some(now + self.exponential(think))
             }
-            Workload::Arrivals { transfers } => transfers.get(self.arrived).map(|(time, _)| now.max(*time)),
+            Workload::Arrivals { transfers } => transfers.get(self.begun).map(|(time, _)| now.max(*time)),
             Workload::Long | Workload::OnOff { .. } => None,
         };
     }

@@ -1,59 +1,19 @@
 //! Many flows: findings of Aggarwal, Savage and Anderson, "Understanding the Performance of TCP Pacing" (INFOCOM 2000), and applications.
 
+mod common;
+
 use quiclab_path::queue::{Limit, codel::CoDelSettings, pie::PieSettings, red::RedSettings};
 use quiclab_sim::{
     measures,
     scenario::{Congestion, EVENTS_BETWEEN_QUESTIONS, Group, Outcome, Queue, Scenario, ScenarioError},
     simulation::Stopped,
-    tcp::{
-        congestion::hystart::SlowStart,
-        receiver::ReceiverSettings,
-        sender::{PacingSettings, Recovery, SenderSettings},
-    },
+    tcp::congestion::hystart::SlowStart,
     topology::Hop,
     workload::Workload,
 };
 use quiclab_units::{Duration, Rate, Time};
 
-/// The study's: 576 bytes, 57 Mbit/s.
-const PACKET: u32 = 576;
-const RATE: u64 = 57_000_000;
-
-fn group(name: &str, flows: u32, is_paced: bool, side_milliseconds: u64, workload: Workload) -> Group {
-    Group {
-        name: name.to_owned(),
-        flows,
-        sender: SenderSettings {
-            packet_bytes: PACKET,
-            recovery: Recovery::Selective,
-            pacing: is_paced.then_some(PacingSettings { gain: 1.0, burst: 1 }),
-            ..SenderSettings::default()
-        },
-        congestion: Congestion::Reno { initial_window: 1.0, slow_start: SlowStart::standard(1.0) },
-        receiver: ReceiverSettings::default(),
-        hops: 0..1,
-        side_delays: [Duration::from_millis(side_milliseconds); 2],
-        workload,
-        begin_within: Duration::from_millis(100),
-    }
-}
-
-/// With a buffer of a quarter of the bandwidth-delay product at 100 ms.
-fn scenario(groups: Vec<Group>, seconds: u64, seed: u64) -> Scenario {
-    Scenario {
-        hops: vec![(
-            Hop::symmetric(Rate::from_bits_per_second(RATE), Duration::from_millis(40)),
-            Queue::DropTail(Limit::Packets(RATE / 8 / 10 / u64::from(PACKET) / 4)),
-        )],
-        side_rate: Rate::from_bits_per_second(4 * RATE),
-        groups,
-        duration: Duration::from_secs(seconds),
-        interval: Duration::from_secs(1),
-        warm_up: Duration::ZERO,
-        seed,
-        budget: u64::MAX,
-    }
-}
+use common::{PACKET, RATE, group, scenario};
 
 fn delivered(outcome: &Outcome) -> &[u64] {
     &outcome.samples.last().unwrap().delivered
@@ -162,7 +122,7 @@ fn flows_that_understand_marks_have_the_throughput_of_others_and_no_losses() {
 /// One at a time on an idle path: 1, 2, 4 and 3 segments in four round-trip times.
 #[test]
 fn a_transfer_on_an_idle_path_takes_its_round_trips() {
-    let workload = Workload::Transfers { segments: 10, think: Duration::from_millis(500) };
+    let workload = Workload::Transfers { segments: 10, think: Duration::from_millis(500), count: None };
     let outcome = scenario(vec![group("short", 1, false, 5, workload)], 60, 1).run().unwrap();
     let completions = &outcome.flows[0].completions;
     // A transfer and a pause take 0.9 s on average.
@@ -255,7 +215,7 @@ fn what_makes_no_sense_is_refused_and_what_does_not_end_is_ended() {
     let many = Scenario { groups: vec![Group { flows: 10_000_000, ..plain(Workload::Long) }], ..good.clone() };
     assert_eq!(error(&many), ScenarioError::TooManyFlows { found: 10_000_000 });
     assert_eq!(error(&Scenario { interval: Duration::ZERO, ..good.clone() }), ScenarioError::NoInterval);
-    let nothing = Workload::Transfers { segments: 0, think: Duration::ZERO };
+    let nothing = Workload::Transfers { segments: 0, think: Duration::ZERO, count: None };
     let nothing = Scenario { groups: vec![plain(nothing)], ..good.clone() };
     assert!(matches!(error(&nothing), ScenarioError::EmptyTransfer { .. }));
     let mut small = plain(Workload::Long);
@@ -285,7 +245,7 @@ fn what_makes_no_sense_is_refused_and_what_does_not_end_is_ended() {
 /// The lists by which names in files are checked, what is measured, and the reference say the same.
 #[test]
 fn every_listed_metric_is_measured_and_documented_and_the_other_way_round() {
-    let short = Workload::Transfers { segments: 50, think: Duration::from_millis(500) };
+    let short = Workload::Transfers { segments: 50, think: Duration::from_millis(500), count: None };
     let groups = vec![group("long", 20, false, 5, Workload::Long), group("short", 5, false, 5, short)];
     let scenario = scenario(groups, 10, 1);
     let outcome = scenario.run().unwrap();

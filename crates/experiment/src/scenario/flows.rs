@@ -4,7 +4,8 @@ use quiclab_units::{ByteCount, Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::reading::{
-    at_least_one, count, delay, expected, packet_bytes, positive, positive_number, put, quantity, truth, word,
+    at_least_one, between, count, delay, expected, or_default, or_none, packet_bytes, positive, put, quantity, truth,
+    word,
 };
 
 use super::settings::Setting;
@@ -27,6 +28,9 @@ pub struct Flows {
     pub ecn: bool,
     /// How losses are repaired.
     pub recovery: Recovery,
+    /// Whether segments carry timestamps; `None` only with [`Recovery::Sack`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timestamps: Option<bool>,
     /// Whether packets are spaced.
     pub pacing: FlowsPacing,
     /// Windows that leave in a round-trip time.
@@ -54,6 +58,9 @@ pub struct Flows {
     pub workload: WorkloadKind,
     /// Segments of each transfer.
     pub transfer_segments: u32,
+    /// How many of them each flow sends; `None` sends them until the run ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfers: Option<u32>,
     /// Mean of the pause between transfers.
     #[serde(with = "crate::quantity")]
     pub think: Duration,
@@ -137,6 +144,7 @@ impl Default for Flows {
             hystart: false,
             ecn: false,
             recovery: Recovery::Sack,
+            timestamps: None,
             pacing: FlowsPacing::Off,
             pacing_gain: 1.0,
             pacing_burst: 1,
@@ -148,6 +156,7 @@ impl Default for Flows {
             begin_within: Duration::from_millis(100),
             workload: WorkloadKind::Long,
             transfer_segments: 100,
+            transfers: None,
             think: Duration::from_secs(1),
             on: Duration::from_secs(1),
             off: Duration::from_secs(1),
@@ -168,11 +177,12 @@ pub(super) const SETTINGS: &[Setting<Flows>] = &[
     ("flows.hystart", |flows, value| put(&mut flows.hystart, truth(value)?)),
     ("flows.ecn", |flows, value| put(&mut flows.ecn, truth(value)?)),
     ("flows.recovery", |flows, value| put(&mut flows.recovery, word(value, "\"reno\", \"newreno\" or \"sack\"")?)),
+    ("flows.timestamps", |flows, value| put(&mut flows.timestamps, or_default(value, truth)?)),
     ("flows.pacing", |flows, value| put(&mut flows.pacing, word(value, "\"off\" or \"rtt\"")?)),
-    ("flows.pacing_gain", |flows, value| put(&mut flows.pacing_gain, positive_number(value)?)),
+    ("flows.pacing_gain", |flows, value| put(&mut flows.pacing_gain, gain(value)?)),
     ("flows.pacing_burst", |flows, value| put(&mut flows.pacing_burst, count(value)?)),
     ("flows.initial_window", |flows, value| put(&mut flows.initial_window, at_least_one(value)?)),
-    ("flows.largest_window", |flows, value| put(&mut flows.largest_window, window(value)?)),
+    ("flows.largest_window", |flows, value| put(&mut flows.largest_window, or_none(value, at_least_one)?)),
     ("flows.packet", |flows, value| put(&mut flows.packet, packet_bytes(value)?)),
     ("flows.acknowledgment", |flows, value| put(&mut flows.acknowledgment, packet_bytes(value)?)),
     ("flows.delayed_acknowledgment", |flows, value| put(&mut flows.delayed_acknowledgment, delay(value)?)),
@@ -181,6 +191,7 @@ pub(super) const SETTINGS: &[Setting<Flows>] = &[
         put(&mut flows.workload, word(value, "\"long\", \"transfers\", \"on_off\" or \"arrivals\"")?)
     }),
     ("flows.transfer_segments", |flows, value| put(&mut flows.transfer_segments, count(value)?)),
+    ("flows.transfers", |flows, value| put(&mut flows.transfers, or_none(value, count)?)),
     ("flows.think", |flows, value| put(&mut flows.think, positive(value)?)),
     ("flows.on", |flows, value| put(&mut flows.on, positive(value)?)),
     ("flows.off", |flows, value| put(&mut flows.off, positive(value)?)),
@@ -189,11 +200,9 @@ pub(super) const SETTINGS: &[Setting<Flows>] = &[
     ("flows.last_hop", |flows, value| put(&mut flows.last_hop, hop(value)?)),
 ];
 
-fn window(value: &toml::Value) -> Result<Option<f64>, String> {
-    if value.as_str() == Some("none") {
-        return Ok(None);
-    }
-    at_least_one(value).map(Some).map_err(|message| format!("{message}, or \"none\""))
+/// With less than a thousandth a sender would be silent for minutes, with more than a thousand it would not be paced.
+fn gain(value: &toml::Value) -> Result<f64, String> {
+    between(value, 0.001, 1000.0)
 }
 
 fn hop(value: &toml::Value) -> Result<Option<u32>, String> {

@@ -14,7 +14,7 @@ const IDENTITY_VERSION: u32 = 1;
 const NOT_COUNTED: [&str; 1] = ["scenario.time_limit"];
 /// Settings that were added later, by the end of their keys, with the text that stands for what versions without them did. At this value
 /// they do not count, so that adding a setting changes no identity.
-const NEUTRAL: [(&str, &str); 1] = [("ecn", "false")];
+const NEUTRAL: [(&str, &str); 2] = [("ecn", "false"), ("loss", "0")];
 /// Names of records begin with it, where those of transfers begin with the stack.
 const PREFIX: &str = "models";
 
@@ -70,13 +70,16 @@ mod tests {
         for same in [
             "duration = \"3000 ms\"\n",
             "duration = \"3 s\"\ntime_limit = \"1 s\"\n",
-            "duration = \"3 s\"\n[flows]\necn = false\n",
+            "duration = \"3 s\"\n[flows]\necn = false\ntimestamps = \"default\"\ntransfers = \"none\"\n",
+            "duration = \"3 s\"\ntransfers_begin_by = \"none\"\n[bottleneck]\nloss = 0\n",
         ] {
             assert_eq!(id(same), plain, "{same}");
         }
         for other in [
             "duration = \"4 s\"\n",
             "duration = \"3 s\"\n[flows]\necn = true\n",
+            "duration = \"3 s\"\n[flows]\ntimestamps = true\n",
+            "duration = \"3 s\"\n[bottleneck]\nloss = 0.01\n",
             "duration = \"3 s\"\n[flows.a]\ncount = 1\n",
         ] {
             assert_ne!(id(other), plain, "{other}");

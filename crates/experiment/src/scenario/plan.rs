@@ -17,7 +17,7 @@ use crate::{
 use super::{
     FLOWS,
     file::Scenario,
-    flows::{self, CongestionControl, Flows, Recovery},
+    flows::{self, CongestionControl, Flows, Recovery, WorkloadKind},
     groups::check_groups,
     settings::{self, Bottleneck, Course, Draft, ScenarioSettings, USUAL_BUFFER, of_flows, set},
     texts::follows,
@@ -27,6 +27,8 @@ use super::{
 const ONLY_GROUP: &str = "all";
 /// So often a run is looked at where the file does not say.
 const USUAL_INTERVALS: u64 = 100;
+/// Segments that all flows may send at once at the beginning: each takes some hundred bytes of memory.
+const MOST_AT_ONCE: f64 = 1e7;
 /// More looks than this are taken for a mistake.
 const MOST_INTERVALS: u64 = 1_000_000;
 
@@ -200,6 +202,17 @@ impl Draft {
                 format!("found {}, expected less than scenario.duration, which is {}", self.warm_up, self.duration);
             return Err(("scenario.warm_up", message));
         }
+        if let Some(until) = self.transfers_begin_by
+            && (until <= self.warm_up || until > self.duration)
+        {
+            let message = format!(
+                "found {until}, expected more than scenario.warm_up, which is {}, and at most scenario.duration, which is {}",
+                self.warm_up, self.duration
+            );
+            return Err(("scenario.transfers_begin_by", message));
+        }
+        check_side_rate(self.bottleneck.rate, self.bottleneck.side_factor)?;
+        check_initial_windows(&groups)?;
         if self.bottleneck.red_minimum >= self.bottleneck.red_maximum {
             let message = format!(
                 "found {}, expected less than bottleneck.red_maximum, which is {}",
@@ -221,6 +234,7 @@ impl Draft {
                 duration: self.duration,
                 interval,
                 warm_up: self.warm_up,
+                transfers_begin_by: self.transfers_begin_by,
                 events: self.events,
                 time_limit: self.time_limit,
             },
@@ -233,6 +247,39 @@ impl Draft {
             flows: groups,
         })
     }
+}
+
+/// Hosts' links whose rate is rounded to 0 would carry nothing.
+fn check_side_rate(rate: Rate, factor: f64) -> Result<(), (&'static str, String)> {
+    let side = (rate.as_bits_per_second() as f64 * factor).round();
+    if (1.0..=1e18).contains(&side) {
+        return Ok(());
+    }
+    let message = format!(
+        "found {factor} with a bottleneck.rate of {rate}; expected a number that gives the hosts' links 1 to 1e18 bit/s"
+    );
+    Err(("bottleneck.side_factor", message))
+}
+
+/// What all flows send at once at the beginning has to be in memory.
+fn check_initial_windows(groups: &BTreeMap<String, Flows>) -> Result<(), (&'static str, String)> {
+    let at_once = |flows: &Flows| {
+        let longest = match flows.workload {
+            WorkloadKind::Transfers => f64::from(flows.transfer_segments),
+            WorkloadKind::Arrivals => flows.arrivals.iter().map(|one| one.1).max().unwrap_or(0) as f64,
+            WorkloadKind::Long | WorkloadKind::OnOff => f64::INFINITY,
+        };
+        let window = flows.initial_window.min(flows.largest_window.unwrap_or(f64::INFINITY));
+        f64::from(flows.count) * window.min(longest)
+    };
+    let total: f64 = groups.values().map(at_once).sum();
+    if total <= MOST_AT_ONCE {
+        return Ok(());
+    }
+    let message = format!(
+        "found windows with which the flows send {total} segments at once, expected at most {MOST_AT_ONCE} in total"
+    );
+    Err(("flows.initial_window", message))
 }
 
 /// So many bandwidth-delay products of the flows' mean round-trip time, in whole packets of the longest kind.

@@ -6,7 +6,9 @@ use quiclab_units::{Duration, Rate};
 use serde::{Deserialize, Serialize};
 use toml::Value;
 
-use crate::reading::{count, delay, events, fraction, or_default, positive, positive_number, put, truth, word};
+use crate::reading::{
+    below_one, count, delay, events, fraction, or_default, or_none, positive, positive_number, put, truth, word,
+};
 
 use super::{
     FLOWS,
@@ -41,6 +43,9 @@ pub struct Course {
     /// Metrics are of the time after it.
     #[serde(with = "crate::quantity")]
     pub warm_up: Duration,
+    /// Only transfers that begin before it are counted; `None` counts all that begin after the warm-up.
+    #[serde(with = "crate::quantity::option", default, skip_serializing_if = "Option::is_none")]
+    pub transfers_begin_by: Option<Duration>,
     /// Events after which it is given up.
     pub events: u64,
     /// Time of this machine's clock after which it is given up.
@@ -65,6 +70,9 @@ pub struct Bottleneck {
     pub hops: u32,
     /// The rate of the hosts' own links is so many times [`Bottleneck::rate`].
     pub side_factor: f64,
+    /// Probability with which each packet is lost in front of the queue.
+    #[serde(default)]
+    pub loss: f64,
     /// What decides about packets that wait.
     pub queue: QueueKind,
     /// Room in bandwidth-delay products of the mean round-trip time; `None` where it was given in packets.
@@ -116,6 +124,7 @@ pub(super) struct Draft {
     pub(super) duration: Duration,
     pub(super) interval: Option<Duration>,
     pub(super) warm_up: Duration,
+    pub(super) transfers_begin_by: Option<Duration>,
     pub(super) repetitions: u32,
     pub(super) events: u64,
     pub(super) time_limit: Duration,
@@ -134,6 +143,7 @@ impl Default for Draft {
             duration: Duration::from_secs(60),
             interval: None,
             warm_up: Duration::ZERO,
+            transfers_begin_by: None,
             repetitions: 1,
             events: 10_000_000_000,
             time_limit: Duration::from_secs(3600),
@@ -143,6 +153,7 @@ impl Default for Draft {
                 delay: Duration::from_millis(40),
                 hops: 1,
                 side_factor: 4.0,
+                loss: 0.0,
                 queue: QueueKind::DropTail,
                 buffer_bdp: None,
                 buffer_packets: 0,
@@ -165,6 +176,7 @@ pub(super) const SETTINGS: &[Setting<Draft>] = &[
     ("scenario.duration", |draft, value| put(&mut draft.duration, positive(value)?)),
     ("scenario.interval", |draft, value| put(&mut draft.interval, Some(positive(value)?))),
     ("scenario.warm_up", |draft, value| put(&mut draft.warm_up, delay(value)?)),
+    ("scenario.transfers_begin_by", |draft, value| put(&mut draft.transfers_begin_by, or_none(value, positive)?)),
     ("scenario.repetitions", |draft, value| put(&mut draft.repetitions, count(value)?)),
     ("scenario.events", |draft, value| put(&mut draft.events, events(value)?)),
     ("scenario.time_limit", |draft, value| put(&mut draft.time_limit, positive(value)?)),
@@ -173,6 +185,7 @@ pub(super) const SETTINGS: &[Setting<Draft>] = &[
     ("bottleneck.delay", |draft, value| put(&mut draft.bottleneck.delay, delay(value)?)),
     ("bottleneck.hops", |draft, value| put(&mut draft.bottleneck.hops, count(value)?)),
     ("bottleneck.side_factor", |draft, value| put(&mut draft.bottleneck.side_factor, positive_number(value)?)),
+    ("bottleneck.loss", |draft, value| put(&mut draft.bottleneck.loss, below_one(value)?)),
     ("bottleneck.queue", |draft, value| {
         const KINDS: &str = "\"drop_tail\", \"drop_head\", \"red\", \"codel\", \"fq_codel\" or \"pie\"";
         put(&mut draft.bottleneck.queue, word(value, KINDS)?)

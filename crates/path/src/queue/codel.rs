@@ -53,7 +53,7 @@ impl<P> QueueDiscipline<P> for CoDel<P> {
         }
     }
 
-    fn dequeue(&mut self, now: Time, fates: &mut Fates<P>) -> Option<Packet<P>> {
+    fn dequeue(&mut self, now: Time, fates: &mut Fates<P>) -> Option<(Time, Packet<P>)> {
         self.controller.dequeue(now, &self.settings, &mut self.waiting, fates)
     }
 
@@ -85,8 +85,8 @@ impl Controller {
         settings: &CoDelSettings,
         queue: &mut Fifo<P>,
         fates: &mut Fates<P>,
-    ) -> Option<Packet<P>> {
-        let (mut packet, mut may_drop) = self.look(now, settings, queue)?;
+    ) -> Option<(Time, Packet<P>)> {
+        let (mut entered, mut packet, mut may_drop) = self.look(now, settings, queue)?;
         if self.dropping {
             if !may_drop {
                 self.dropping = false;
@@ -95,10 +95,10 @@ impl Controller {
                 self.count = self.count.saturating_add(1);
                 if fates.mark(&mut packet) {
                     self.drop_next = control_law(self.drop_next, settings.interval, self.count);
-                    return Some(packet);
+                    return Some((entered, packet));
                 }
                 fates.drop(packet, DropCause::Early);
-                (packet, may_drop) = self.look(now, settings, queue)?;
+                (entered, packet, may_drop) = self.look(now, settings, queue)?;
                 if may_drop {
                     self.drop_next = control_law(self.drop_next, settings.interval, self.count);
                 } else {
@@ -107,10 +107,10 @@ impl Controller {
             }
         } else if may_drop {
             let next = if fates.mark(&mut packet) {
-                Some(packet)
+                Some((entered, packet))
             } else {
                 fates.drop(packet, DropCause::Early);
-                self.look(now, settings, queue).map(|(packet, _)| packet)
+                self.look(now, settings, queue).map(|(entered, packet, _)| (entered, packet))
             };
             // Where the last dropping state ended lately, its rate is where this one begins.
             let delta = self.count.saturating_sub(self.last_count);
@@ -122,11 +122,11 @@ impl Controller {
             self.last_count = self.count;
             return next;
         }
-        Some(packet)
+        Some((entered, packet))
     }
 
-    /// The next packet, and whether it may be dropped (RFC 8289, section 5.4, `dodequeue`). An empty queue ends the dropping state.
-    fn look<P>(&mut self, now: Time, settings: &CoDelSettings, queue: &mut Fifo<P>) -> Option<(Packet<P>, bool)> {
+    /// When the next packet came, the packet, and whether it may be dropped (RFC 8289, section 5.4, `dodequeue`). An empty queue ends the dropping state.
+    fn look<P>(&mut self, now: Time, settings: &CoDelSettings, queue: &mut Fifo<P>) -> Option<(Time, Packet<P>, bool)> {
         let Some((entered, packet)) = queue.pop() else {
             self.first_above_time = None;
             self.dropping = false;
@@ -135,7 +135,7 @@ impl Controller {
         let sojourn = now.checked_since(entered).unwrap_or_default();
         if sojourn < settings.target || queue.backlog().bytes <= u64::from(settings.largest_packet_bytes) {
             self.first_above_time = None;
-            return Some((packet, false));
+            return Some((entered, packet, false));
         }
         let may_drop = match self.first_above_time {
             None => {
@@ -144,7 +144,7 @@ impl Controller {
             }
             Some(time) => now >= time,
         };
-        Some((packet, may_drop))
+        Some((entered, packet, may_drop))
     }
 }
 

@@ -38,8 +38,8 @@ impl<P> QueueDiscipline<P> for DropHead<P> {
         self.waiting.push(now, packet);
     }
 
-    fn dequeue(&mut self, _now: Time, _fates: &mut Fates<P>) -> Option<Packet<P>> {
-        self.waiting.pop().map(|(_, packet)| packet)
+    fn dequeue(&mut self, _now: Time, _fates: &mut Fates<P>) -> Option<(Time, Packet<P>)> {
+        self.waiting.pop()
     }
 
     fn backlog(&self) -> Backlog {

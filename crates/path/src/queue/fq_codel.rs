@@ -115,7 +115,7 @@ impl<P> QueueDiscipline<P> for FqCoDel<P> {
         }
     }
 
-    fn dequeue(&mut self, now: Time, fates: &mut Fates<P>) -> Option<Packet<P>> {
+    fn dequeue(&mut self, now: Time, fates: &mut Fates<P>) -> Option<(Time, Packet<P>)> {
         loop {
             let is_new = !self.new.is_empty();
             let number = *if is_new { self.new.front() } else { self.old.front() }?;
@@ -128,13 +128,13 @@ impl<P> QueueDiscipline<P> for FqCoDel<P> {
                 continue;
             }
             let before = queue.waiting.backlog();
-            let packet = queue.controller.dequeue(now, &self.settings.codel, &mut queue.waiting, fates);
+            let next = queue.controller.dequeue(now, &self.settings.codel, &mut queue.waiting, fates);
             let after = queue.waiting.backlog();
             self.backlog.packets -= before.packets - after.packets;
             self.backlog.bytes -= before.bytes - after.bytes;
-            if let Some(packet) = packet {
+            if let Some((_, packet)) = &next {
                 queue.credit -= i64::from(packet.bytes);
-                return Some(packet);
+                return next;
             }
             // An empty new queue becomes an old one, so that it cannot come back as a new one at once (section 4.2).
             if is_new {

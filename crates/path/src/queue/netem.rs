@@ -37,11 +37,11 @@ impl<P> QueueDiscipline<P> for Netem<P> {
         }
     }
 
-    fn dequeue(&mut self, now: Time, _fates: &mut Fates<P>) -> Option<Packet<P>> {
+    fn dequeue(&mut self, now: Time, _fates: &mut Fates<P>) -> Option<(Time, Packet<P>)> {
         if self.ready_time()? > now {
             return None;
         }
-        self.waiting.pop().map(|(_, packet)| packet)
+        self.waiting.pop()
     }
 
     fn backlog(&self) -> Backlog {
@@ -73,7 +73,7 @@ impl<P> Stage<P> for Netem<P> {
     }
 
     fn handle_timeout(&mut self, now: Time, out: &mut Out<P>) {
-        while let Some(packet) = self.dequeue(now, &mut out.fates) {
+        while let Some((_, packet)) = self.dequeue(now, &mut out.fates) {
             out.pass(packet);
         }
     }

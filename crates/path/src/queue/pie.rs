@@ -150,14 +150,14 @@ impl<P> QueueDiscipline<P> for Pie<P> {
         }
     }
 
-    fn dequeue(&mut self, now: Time, _fates: &mut Fates<P>) -> Option<Packet<P>> {
+    fn dequeue(&mut self, now: Time, _fates: &mut Fates<P>) -> Option<(Time, Packet<P>)> {
         self.update(now);
         let (entered, packet) = self.waiting.pop()?;
         self.delay = match self.waiting.backlog().packets {
             0 => 0.0,
             _ => now.checked_since(entered).unwrap_or_default().as_secs_f64(),
         };
-        Some(packet)
+        Some((entered, packet))
     }
 
     fn backlog(&self) -> Backlog {

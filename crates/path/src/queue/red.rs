@@ -146,12 +146,12 @@ impl<P> QueueDiscipline<P> for Red<P> {
         }
     }
 
-    fn dequeue(&mut self, now: Time, _fates: &mut Fates<P>) -> Option<Packet<P>> {
-        let (_, packet) = self.waiting.pop()?;
+    fn dequeue(&mut self, now: Time, _fates: &mut Fates<P>) -> Option<(Time, Packet<P>)> {
+        let next = self.waiting.pop()?;
         if self.waiting.backlog().packets == 0 {
             self.empty_since = Some(now);
         }
-        Some(packet)
+        Some(next)
     }
 
     fn backlog(&self) -> Backlog {

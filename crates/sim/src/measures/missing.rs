@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{GROUP, METRICS};
+use super::{GROUP, METRICS, transfers::is_biased};
 
 /// The names of all metrics of a run with these groups, in the order of [`METRICS`].
 pub fn names<'a>(groups: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
@@ -23,7 +23,7 @@ pub fn missing<'a>(
 ) -> BTreeMap<&'static str, Vec<String>> {
     let mut missing: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for name in names(groups).into_iter().filter(|name| !metrics.contains_key(name)) {
-        let reason = if metrics.is_empty() { NOTHING_MEASURED } else { reason(&name) };
+        let reason = if metrics.is_empty() { NOTHING_MEASURED } else { reason(&name, metrics) };
         missing.entry(reason).or_default().push(name);
     }
     missing
@@ -31,16 +31,28 @@ pub fn missing<'a>(
 
 const NOTHING_MEASURED: &str = "the run ended before the first interval after the warm-up";
 
-fn reason(name: &str) -> &'static str {
-    match name.split('.').next().unwrap_or(name) {
+fn reason(name: &str, metrics: &BTreeMap<String, f64>) -> &'static str {
+    let (base, group) = name.split_once('.').unwrap_or((name, ""));
+    match base {
+        "transfer_time_mean_s" | "transfer_time_over_ideal" if has_biased_times(group, metrics) => {
+            "more than 5 % of the group's transfers had not ended when the run ended"
+        }
+        "transfers_unfinished" => "the group does not send transfers",
         "first_loss_s" | "first_loss_window_segments" => "no sender detected a loss",
         "transfers" | "transfer_time_mean_s" | "transfer_time_over_ideal" => {
             "no transfer that began after the warm-up ended"
         }
         "drop_share" => "no packet reached a bottleneck",
+        "queue_delay_mean_s" => "the first bottleneck sent no packet after the warm-up",
         "retransmitted_share" => "no segment was sent",
         _ => "nothing was delivered after the warm-up",
     }
+}
+
+/// Whether so many of a group's transfers had not ended that the times of the others are withheld.
+fn has_biased_times(group: &str, metrics: &BTreeMap<String, f64>) -> bool {
+    let count = |base: &str| metrics.get(&format!("{base}.{group}")).copied().unwrap_or(0.0);
+    is_biased(count("transfers"), count("transfers_unfinished"))
 }
 
 #[cfg(test)]

@@ -75,6 +75,11 @@ pub trait CongestionControl: std::fmt::Debug {
 
     /// The retransmission timer has expired; so many were in flight.
     fn on_timeout(&mut self, now: Time, in_flight: f64);
+
+    /// It has expired for a segment again: the threshold stays (RFC 5681, section 3.1).
+    fn on_repeated_timeout(&mut self, now: Time) {
+        self.on_timeout(now, self.window());
+    }
 }
 
 /// RFC 5681, equation 4: no threshold is below two segments.

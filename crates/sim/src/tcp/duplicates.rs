@@ -10,10 +10,12 @@ pub(crate) struct Duplicates {
     /// `SND.NXT`: goes back to the first unacknowledged segment after a timeout.
     next: u64,
     count: u32,
-    /// In fast recovery: how much larger the window is by segments that have left the path (RFC 5681, section 3.2, steps 3 and 4).
+    /// In fast recovery: how much larger the window is by segments that have left the path (RFC 5681, section 3.2, steps 3 and 4); negative where partial
+    /// acknowledgments have deflated it below its threshold.
     inflation: Option<f64>,
-    /// `recover`: what had been sent when losses were found last; no recovery begins below it (RFC 6582, section 3.2).
-    recover: u64,
+    /// `recover`, plus one: the first segment that had not been sent when a loss was last detected. A recovery begins only if a segment from here on has
+    /// been acknowledged. `None` before the first loss, so that a connection's first segment can be retransmitted too.
+    recover: Option<u64>,
     /// In fast recovery: whether a partial acknowledgment has come already.
     had_partial: bool,
 }
@@ -21,7 +23,7 @@ pub(crate) struct Duplicates {
 impl Duplicates {
     /// From segment `first` on.
     pub(crate) fn new(is_new_reno: bool, first: u64) -> Self {
-        Self { is_new_reno, next: first, count: 0, inflation: None, recover: first, had_partial: false }
+        Self { is_new_reno, next: first, count: 0, inflation: None, recover: None, had_partial: false }
     }
 
     pub(crate) fn next(&self) -> u64 {
@@ -40,17 +42,18 @@ impl Duplicates {
         self.next = self.next.max(sequence + 1);
     }
 
-    /// All up to `next` has arrived, and before that all up to `before` had.
-    pub(crate) fn on_new(&mut self, before: u64, next: u64) -> Answer {
+    /// All up to `next` has arrived, and before that all up to `before` had. `window` is the congestion window.
+    pub(crate) fn on_new(&mut self, before: u64, next: u64, window: f64) -> Answer {
         let newly = next - before;
         self.next = self.next.max(next);
         self.count = 0;
         let (mut retransmit, mut keeps_timer) = (None, false);
         let was_recovering = self.inflation.is_some();
         if let Some(inflation) = self.inflation {
-            if self.is_new_reno && next < self.recover {
-                // A partial acknowledgment: the next hole is where it ends (RFC 6582, section 3.2, step 3).
-                self.inflation = Some((inflation - newly as f64 + 1.0).max(0.0));
+            if self.is_new_reno && self.recover.is_some_and(|recover| next < recover) {
+                // A partial acknowledgment: the next hole is where it ends (RFC 6582, section 3.2, step 3). The window may fall below its threshold, but
+                // not below a segment.
+                self.inflation = Some((inflation - newly as f64 + 1.0).max(1.0 - window));
                 retransmit = Some(next);
                 // Only the first of them sets the timer anew (the same step): where many are lost it expires, and slow start repairs them.
                 keeps_timer = std::mem::replace(&mut self.had_partial, true);
@@ -77,10 +80,13 @@ impl Duplicates {
             *inflation += 1.0;
             return Answer { is_recovering: true, is_repairing: true, ..Answer::default() };
         }
-        if self.count != DUPLICATE_THRESHOLD || acknowledged < self.recover {
+        // "More than `recover`" (RFC 6582, section 3.2, step 2): `ack_number - 1 > recover`. An acknowledgment of exactly what had been sent may repeat
+        // segments that a timeout sent without need. RFC 5681 has no such variable, but Linux and ns apply the rule to Reno as well.
+        let is_of_old_window = self.recover.is_some_and(|recover| acknowledged <= recover);
+        if self.count != DUPLICATE_THRESHOLD || is_of_old_window {
             return Answer::default();
         }
-        self.recover = highest;
+        self.recover = Some(highest);
         self.had_partial = false;
         self.inflation = Some(f64::from(DUPLICATE_THRESHOLD));
         Answer {
@@ -97,7 +103,36 @@ impl Duplicates {
     pub(crate) fn on_timeout(&mut self, acknowledged: u64, highest: u64) {
         self.inflation = None;
         self.count = 0;
-        self.recover = highest;
+        self.recover = Some(highest);
         self.next = acknowledged;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether three duplicates of `acknowledged` begin a recovery.
+    fn recovers(duplicates: &mut Duplicates, acknowledged: u64, highest: u64) -> bool {
+        (0..3).any(|_| duplicates.on_duplicate(acknowledged, acknowledged, highest).is_new_loss)
+    }
+
+    #[test]
+    fn the_first_segment_of_a_connection_can_be_retransmitted() {
+        for (first, is_new_reno) in [(0, true), (0, false), (70, true)] {
+            assert!(recovers(&mut Duplicates::new(is_new_reno, first), first, first + 10));
+        }
+    }
+
+    /// RFC 6582, section 3.2, step 2: `ack_number - 1 > recover`, where `recover` is the highest number that had been sent.
+    #[test]
+    fn after_a_timeout_more_must_be_acknowledged_than_had_been_sent() {
+        for acknowledged in 95..=105 {
+            let mut duplicates = Duplicates::new(true, 0);
+            duplicates.on_sent(99);
+            duplicates.on_timeout(0, 100);
+            duplicates.on_new(0, acknowledged, 10.0);
+            assert_eq!(recovers(&mut duplicates, acknowledged, 120), acknowledged > 100, "{acknowledged}");
+        }
     }
 }

@@ -33,6 +33,8 @@ pub(crate) struct Scoreboard {
     recovery_point: Option<u64>,
     /// Whether it was begun by the timer: the window grows from one segment then, and a loss below the point is none of another window either.
     is_after_timeout: bool,
+    /// A recovery has begun and its first retransmission, which leaves whatever the window, has not (section 5, step 4.3).
+    owes_retransmission: bool,
 }
 
 /// A segment that was sent.
@@ -69,6 +71,11 @@ impl Scoreboard {
         (self.lost_count > 0).then_some(self.first_lost)
     }
 
+    /// Whether the first lost segment is to be sent again even if the window is full.
+    pub(crate) fn owes_retransmission(&self) -> bool {
+        self.owes_retransmission && self.lost_count > 0
+    }
+
     pub(crate) fn on_sent(&mut self, sequence: u64, now: Time) {
         let stamp = self.delivery.on_sent(now, self.in_flight());
         let place = (sequence - self.acknowledged) as usize;
@@ -79,6 +86,7 @@ impl Scoreboard {
         if self.segments[place].state == State::Lost {
             self.segments[place] = Tracked { state: State::Sent, stamp };
             self.lost_count -= 1;
+            self.owes_retransmission = false;
             self.find_first_lost();
         }
     }
@@ -126,6 +134,7 @@ impl Scoreboard {
         // would wait until the point is acknowledged, and after a timeout the window would grow all that time, whatever is lost.
         let is_new_loss = lost > 0 && self.recovery_point.is_none_or(|point| last_lost >= point);
         if is_new_loss {
+            self.owes_retransmission = self.recovery_point.is_none();
             self.recovery_point = Some(highest);
             self.is_after_timeout = false;
         }
@@ -147,6 +156,7 @@ impl Scoreboard {
         self.first_lost = self.acknowledged;
         self.recovery_point = Some(highest);
         self.is_after_timeout = true;
+        self.owes_retransmission = false;
         if self.lost_count > 0 {
             self.find_first_lost();
         }

@@ -11,13 +11,16 @@ use quiclab_experiment::{
     },
 };
 use quiclab_metrics::{Warning, Withheld};
-use quiclab_path::queue::{Limit, codel::CoDelSettings, fq_codel::FqCoDelSettings, pie::PieSettings, red::RedSettings};
+use quiclab_path::{
+    probability::Probability,
+    queue::{Limit, codel::CoDelSettings, fq_codel::FqCoDelSettings, pie::PieSettings, red::RedSettings},
+};
 use quiclab_record::{
     BottleneckSeen, End, GroupSeen, ModelsMetrics, ModelsObserved, Seen,
     layout::{MODELS_METRICS_SCHEMA, MODELS_PATH_SCHEMA},
 };
 use quiclab_sim::{
-    measures,
+    measures::{self, TransferCount},
     scenario::{Congestion, FlowOutcome, Group, Outcome, Queue, Scenario},
     simulation::Stopped,
     tcp::{
@@ -39,6 +42,8 @@ use crate::{
 
 /// Code of the warning of a run that ended early.
 const ENDED_EARLY: &str = "ended_early";
+/// Code of the warning of transfers that had not ended.
+const TRANSFERS_UNFINISHED: &str = "transfers_unfinished";
 
 /// What a run is made with: part of its identity.
 pub fn versions(run: &ScenarioRun) -> Versions {
@@ -140,11 +145,30 @@ fn measured(scenario: &Scenario, outcome: &Outcome, end: End) -> ModelsMetrics {
         schema: MODELS_METRICS_SCHEMA,
         withheld: withheld.collect(),
         metrics: measures::names(groups).into_iter().map(|name| (name.clone(), metrics.get(&name).copied())).collect(),
-        warnings: early.into_iter().collect(),
+        warnings: early.into_iter().chain(unfinished(scenario, outcome)).collect(),
         end,
         events: outcome.events,
         series: measures::series(scenario, outcome),
     }
+}
+
+/// A warning for each group of which transfers that count had not ended: these are the ones that take long.
+fn unfinished(scenario: &Scenario, outcome: &Outcome) -> Vec<Warning> {
+    let counts = measures::transfer_counts(scenario, outcome);
+    let warning = |(group, count): (&str, TransferCount)| {
+        let all = count.ended + count.unfinished;
+        let consequence =
+            if count.is_biased() { "their times are withheld" } else { "the times are those of the others" };
+        Warning {
+            code: TRANSFERS_UNFINISHED.to_owned(),
+            message: format!(
+                "{group}: {} of {all} transfers had not ended when the run ended, so {consequence}; use a longer \
+                 scenario.duration, or a scenario.transfers_begin_by well before its end",
+                count.unfinished
+            ),
+        }
+    };
+    counts.into_iter().filter(|(_, count)| count.unfinished > 0).map(warning).collect()
 }
 
 /// CPU time of this thread, user and system.
@@ -169,11 +193,14 @@ fn scenario(settings: &ScenarioSettings, seed: u64) -> Scenario {
     let side = bottleneck.rate.as_bits_per_second() as f64 * bottleneck.side_factor;
     Scenario {
         hops: vec![(hop, queue(settings)); bottleneck.hops as usize],
+        // Checked with the file: from 0 and less than 1.
+        loss: Probability::try_from(bottleneck.loss).unwrap_or_default(),
         side_rate: Rate::from_bits_per_second(side.round() as u64),
         groups: settings.flows.iter().map(|(name, flows)| group(name, flows, settings)).collect(),
         duration: settings.scenario.duration,
         interval: settings.scenario.interval,
         warm_up: settings.scenario.warm_up,
+        transfers_begin_by: settings.scenario.transfers_begin_by,
         seed,
         budget: settings.scenario.events,
     }
@@ -235,6 +262,7 @@ fn group(name: &str, flows: &Flows, settings: &ScenarioSettings) -> Group {
             pacing: (flows.pacing == FlowsPacing::Rtt)
                 .then_some(PacingSettings { gain: flows.pacing_gain, burst: flows.pacing_burst }),
             ecn: flows.ecn,
+            timestamps: flows.timestamps,
             ..SenderSettings::default()
         },
         congestion: congestion(flows),
@@ -264,7 +292,8 @@ fn workload(flows: &Flows) -> Workload {
     match flows.workload {
         WorkloadKind::Long => Workload::Long,
         WorkloadKind::Transfers => {
-            Workload::Transfers { segments: u64::from(flows.transfer_segments), think: flows.think }
+            let segments = u64::from(flows.transfer_segments);
+            Workload::Transfers { segments, think: flows.think, count: flows.transfers }
         }
         WorkloadKind::OnOff => Workload::OnOff { on: flows.on, off: flows.off },
         WorkloadKind::Arrivals => {

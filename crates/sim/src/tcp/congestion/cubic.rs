@@ -101,8 +101,13 @@ impl CongestionControl for Cubic {
         self.window = self.threshold;
     }
 
-    fn on_timeout(&mut self, _now: Time, _in_flight: f64) {
+    fn on_timeout(&mut self, now: Time, _in_flight: f64) {
         self.reduce(self.window);
+        self.on_repeated_timeout(now);
+    }
+
+    fn on_repeated_timeout(&mut self, _now: Time) {
+        self.epoch = None;
         self.window = 1.0;
         self.slow_start.restart();
     }

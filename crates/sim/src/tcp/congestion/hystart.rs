@@ -1,5 +1,8 @@
 //! Slow start, and its end before a loss: HyStart++ (RFC 9406).
 
+#[cfg(test)]
+mod literal;
+
 use quiclab_units::Duration;
 
 use super::Acked;

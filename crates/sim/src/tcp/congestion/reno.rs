@@ -47,8 +47,12 @@ impl CongestionControl for Reno {
         self.window = self.threshold;
     }
 
-    fn on_timeout(&mut self, _now: Time, in_flight: f64) {
+    fn on_timeout(&mut self, now: Time, in_flight: f64) {
         self.threshold = (in_flight / 2.0).max(LEAST_THRESHOLD);
+        self.on_repeated_timeout(now);
+    }
+
+    fn on_repeated_timeout(&mut self, _now: Time) {
         self.window = 1.0;
         self.slow_start.restart();
     }
