@@ -67,6 +67,11 @@ pub trait CongestionControl: std::fmt::Debug {
         None
     }
 
+    /// Whether it keeps the window small on purpose, so that the rate at which segments arrive says nothing of the path.
+    fn is_probing_delay(&self) -> bool {
+        false
+    }
+
     /// Segments have arrived.
     fn on_acknowledged(&mut self, acked: &Acked);
 

@@ -43,9 +43,10 @@ pub struct RateSample {
 }
 
 impl Delivery {
-    /// Before a segment is sent (section 3.2).
-    pub(crate) fn on_sent(&mut self, now: Time, in_flight: u64) -> Stamp {
-        if in_flight == 0 {
+    /// Before a segment is sent (section 3.2). `is_first`: all that was sent before has been acknowledged in order (`SND.NXT == SND.UNA`). Segments
+    /// that are only taken for lost do not count as acknowledged: the interval would be too short, and the rate too high.
+    pub(crate) fn on_sent(&mut self, now: Time, is_first: bool) -> Stamp {
+        if is_first {
             self.first_sent = now;
             self.delivered_time = now;
         }
@@ -58,7 +59,7 @@ impl Delivery {
         }
     }
 
-    /// The application has nothing more to send, with so many segments in flight (section 3.4).
+    /// The application has nothing more to send, or the controller keeps the window small on purpose, with so many segments in flight (section 3.4).
     pub(crate) fn on_nothing_to_send(&mut self, in_flight: u64) {
         self.limited_until = (self.delivered + in_flight).max(1);
     }
@@ -104,7 +105,7 @@ mod tests {
     #[test]
     fn a_burst_does_not_look_faster_than_it_arrives() {
         let mut delivery = Delivery::default();
-        let stamps: Vec<Stamp> = (0..10).map(|sent| delivery.on_sent(at(0), sent)).collect();
+        let stamps: Vec<Stamp> = (0..10).map(|sent| delivery.on_sent(at(0), sent == 0)).collect();
         let mut last = None;
         for (number, stamp) in stamps.into_iter().enumerate() {
             delivery.on_arrived(stamp);
@@ -113,7 +114,7 @@ mod tests {
         // 10 segments in 109 ms, the first round-trip time included.
         let rate = last.unwrap().rate.unwrap();
         assert!((rate - 10.0 / 0.109).abs() < 0.01, "{rate}");
-        let stamps: Vec<Stamp> = (0..10).map(|_| delivery.on_sent(at(109), 1)).collect();
+        let stamps: Vec<Stamp> = (0..10).map(|_| delivery.on_sent(at(109), false)).collect();
         for (number, stamp) in stamps.into_iter().enumerate() {
             delivery.on_arrived(stamp);
             last = delivery.sample(at(209 + number as u64), None);
@@ -126,7 +127,7 @@ mod tests {
     #[test]
     fn compressed_acknowledgments_do_not_look_fast() {
         let mut delivery = Delivery::default();
-        let stamps: Vec<Stamp> = (0..101).map(|number| delivery.on_sent(at(number), number)).collect();
+        let stamps: Vec<Stamp> = (0..101).map(|number| delivery.on_sent(at(number), number == 0)).collect();
         delivery.on_arrived(stamps[0]);
         delivery.sample(at(100), None);
         stamps[1..].iter().for_each(|stamp| delivery.on_arrived(*stamp));
@@ -139,9 +140,9 @@ mod tests {
     #[test]
     fn a_sample_shorter_than_a_round_trip_tells_nothing_and_a_silent_application_is_told() {
         let mut delivery = Delivery::default();
-        let stamp = delivery.on_sent(at(0), 0);
+        let stamp = delivery.on_sent(at(0), true);
         delivery.on_nothing_to_send(1);
-        let late = delivery.on_sent(at(5), 1);
+        let late = delivery.on_sent(at(5), false);
         delivery.on_arrived(stamp);
         let sample = delivery.sample(at(40), Some(Duration::from_millis(50))).unwrap();
         assert_eq!((sample.rate, sample.is_limited_by_application), (None, false));

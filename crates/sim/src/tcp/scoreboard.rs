@@ -77,7 +77,7 @@ impl Scoreboard {
     }
 
     pub(crate) fn on_sent(&mut self, sequence: u64, now: Time) {
-        let stamp = self.delivery.on_sent(now, self.in_flight());
+        let stamp = self.delivery.on_sent(now, self.segments.is_empty());
         let place = (sequence - self.acknowledged) as usize;
         if place == self.segments.len() {
             self.segments.push_back(Tracked { state: State::Sent, stamp });
@@ -91,7 +91,7 @@ impl Scoreboard {
         }
     }
 
-    /// The application has nothing more to send.
+    /// The application has nothing more to send, or the controller keeps the window small on purpose.
     pub(crate) fn on_nothing_to_send(&mut self) {
         self.delivery.on_nothing_to_send(self.in_flight());
     }

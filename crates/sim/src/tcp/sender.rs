@@ -305,6 +305,11 @@ impl Sender {
             is_advancing: is_new,
             is_marked: ack.is_marked,
         });
+        if let Repair::Selective(scoreboard) = &mut self.repair
+            && self.congestion.is_probing_delay()
+        {
+            scoreboard.on_nothing_to_send();
+        }
         let is_asked = ack.is_marked && self.answers.is_asked_by(ack.next);
         if answer.is_new_loss {
             self.counters.recoveries += 1;

@@ -45,7 +45,12 @@ pub struct Bbr {
     full_rounds: u32,
     /// `BBR.packet_conservation`, until this round.
     conserves_until: Option<u64>,
-    was_recovering: bool,
+    /// From the first loss, or the timer, until all that was lost has arrived.
+    is_recovering: bool,
+    /// `BBR.delivered`.
+    delivered: u64,
+    /// `packets_in_flight + max(packets_delivered, 1)`, after the last acknowledgment.
+    conserved_window: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,7 +84,9 @@ impl Bbr {
             full_rate: 0.0,
             full_rounds: 0,
             conserves_until: None,
-            was_recovering: false,
+            is_recovering: false,
+            delivered: 0,
+            conserved_window: initial_window,
         }
     }
 
@@ -108,6 +115,7 @@ impl Bbr {
     fn update_rate(&mut self, acked: &Acked) {
         self.is_round_start = false;
         let Some(sample) = acked.rate_sample else { return };
+        self.delivered = sample.delivered;
         if sample.prior_delivered >= self.next_round_delivered {
             self.next_round_delivered = sample.delivered;
             self.round += 1;
@@ -118,10 +126,11 @@ impl Bbr {
         {
             self.rates.retain(|(_, other)| *other > rate);
             self.rates.push((self.round, rate));
-        }
-        let oldest = self.round.saturating_sub(RATE_ROUNDS);
-        while self.rates.len() > 1 && self.rates[0].0 < oldest {
-            self.rates.remove(0);
+            // Only a sample that counts makes older ones expire: rounds without any, as in a probe of the delay, forget nothing.
+            let oldest = self.round.saturating_sub(RATE_ROUNDS);
+            while self.rates[0].0 < oldest {
+                self.rates.remove(0);
+            }
         }
     }
 
@@ -190,12 +199,12 @@ impl Bbr {
             self.phase = Phase::ProbeDelay(None, false);
             self.pacing_gain = 1.0;
             self.window_gain = 1.0;
-            self.save_window(acked.is_repairing);
+            self.save_window();
         }
         match self.phase {
             Phase::ProbeDelay(None, _) if acked.in_flight as f64 <= LEAST_WINDOW => {
                 self.phase = Phase::ProbeDelay(Some(acked.now + DELAY_PROBE), false);
-                self.next_round_delivered = acked.rate_sample.map_or(0, |sample| sample.delivered);
+                self.next_round_delivered = self.delivered;
             }
             Phase::ProbeDelay(Some(ends), was_round) => {
                 let was_round = was_round || self.is_round_start;
@@ -221,8 +230,8 @@ impl Bbr {
     }
 
     /// `BBRSaveCwnd` (section 4.2.3.4).
-    fn save_window(&mut self, is_recovering: bool) {
-        let is_reduced = is_recovering || matches!(self.phase, Phase::ProbeDelay(Some(_), _));
+    fn save_window(&mut self) {
+        let is_reduced = self.is_recovering || matches!(self.phase, Phase::ProbeDelay(..));
         self.saved_window = if is_reduced { self.saved_window.max(self.window) } else { self.window };
     }
 
@@ -244,14 +253,14 @@ impl Bbr {
         }
         if self.conserves_until.is_some() {
             self.window = self.window.max((acked.in_flight + acked.newly) as f64);
-        } else if self.is_pipe_filled {
-            self.window = (self.window + acked.newly as f64).min(target);
-        } else if self.window < target
-            || acked.rate_sample.is_some_and(|sample| (sample.delivered as f64) < self.initial_window)
-        {
-            self.window += acked.newly as f64;
+        } else {
+            if self.is_pipe_filled {
+                self.window = (self.window + acked.newly as f64).min(target);
+            } else if self.window < target || (self.delivered as f64) < self.initial_window {
+                self.window += acked.newly as f64;
+            }
+            self.window = self.window.max(LEAST_WINDOW);
         }
-        self.window = self.window.max(LEAST_WINDOW);
         if matches!(self.phase, Phase::ProbeDelay(..)) {
             self.window = self.window.min(LEAST_WINDOW);
         }
@@ -283,26 +292,38 @@ impl CongestionControl for Bbr {
         if self.conserves_until.is_some_and(|round| self.round > round) {
             self.conserves_until = None;
         }
-        if self.was_recovering && !acked.is_repairing {
+        if self.is_recovering && !acked.is_repairing {
+            self.is_recovering = false;
             self.conserves_until = None;
             self.window = self.window.max(self.saved_window);
         }
-        self.was_recovering = acked.is_repairing;
         self.set_pacing_rate(acked);
         self.set_window(acked);
+        self.conserved_window = (acked.in_flight + acked.newly.max(1)) as f64;
     }
 
-    fn on_loss(&mut self, _now: Time, in_flight: f64) {
-        self.save_window(false);
-        self.window = (in_flight + 1.0).max(LEAST_WINDOW);
+    fn is_probing_delay(&self) -> bool {
+        matches!(self.phase, Phase::ProbeDelay(..))
+    }
+
+    /// Losses in a recovery are not the beginning of another one (section 4.2.3.4): packets are conserved in its first round only, and what
+    /// `BBRSaveCwnd` has saved is the window before it. A sender that lost something in every round would never grow again.
+    fn on_loss(&mut self, _now: Time, _in_flight: f64) {
+        if self.is_recovering {
+            return;
+        }
+        self.save_window();
+        self.window = self.conserved_window;
+        // The round begins now, as in Linux (`bbr_set_cwnd_to_recover_or_restore`).
+        self.next_round_delivered = self.delivered;
         self.conserves_until = Some(self.round);
-        self.was_recovering = true;
+        self.is_recovering = true;
     }
 
     fn on_timeout(&mut self, _now: Time, _in_flight: f64) {
-        self.save_window(self.was_recovering);
+        self.save_window();
         self.window = 1.0;
         // It grows back by what arrives, and to where it was once all losses are repaired.
-        self.was_recovering = true;
+        self.is_recovering = true;
     }
 }
