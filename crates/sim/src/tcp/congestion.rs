@@ -1,13 +1,15 @@
 //! Congestion control: how many segments may be in flight, and how fast they leave.
 
 pub mod bbr;
+pub mod bbr3;
 pub mod cubic;
 pub mod hystart;
 pub mod reno;
+mod windowed;
 
 use quiclab_units::{Duration, Time};
 
-use super::delivery::RateSample;
+use super::delivery::{LostSegment, RateSample};
 
 /// What an acknowledgment says.
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,6 +73,12 @@ pub trait CongestionControl: std::fmt::Debug {
     fn is_probing_delay(&self) -> bool {
         false
     }
+
+    /// A segment is taken for lost. Before [`Self::on_acknowledged`] where an acknowledgment shows it, after [`Self::on_timeout`] where the timer does.
+    fn on_segment_lost(&mut self, _lost: &LostSegment) {}
+
+    /// A segment is about to leave while nothing is in flight, because the application had nothing to send before.
+    fn on_restart_from_idle(&mut self, _now: Time) {}
 
     /// Segments have arrived.
     fn on_acknowledged(&mut self, acked: &Acked);

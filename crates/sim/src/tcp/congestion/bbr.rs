@@ -3,7 +3,7 @@
 use quiclab_path::random::Random;
 use quiclab_units::{Duration, Time};
 
-use super::{Acked, CongestionControl};
+use super::{Acked, CongestionControl, windowed::WindowedMaximum};
 
 /// `BBRHighGain`: 2/ln(2), the least that doubles the rate in each round (section 4.1.1.1).
 const HIGH_GAIN: f64 = 2.885_390_081_777_927;
@@ -33,8 +33,8 @@ pub struct Bbr {
     pacing_gain: f64,
     window_gain: f64,
     phase: Phase,
-    /// `BBR.BtlBwFilter`: rounds and the highest rates, falling.
-    rates: Vec<(u64, f64)>,
+    /// `BBR.BtlBwFilter`.
+    rates: WindowedMaximum,
     round: u64,
     next_round_delivered: u64,
     is_round_start: bool,
@@ -49,6 +49,8 @@ pub struct Bbr {
     is_recovering: bool,
     /// `BBR.delivered`.
     delivered: u64,
+    /// `BBR.idle_restart` (section 4.3.4.4).
+    is_idle_restart: bool,
     /// `packets_in_flight + max(packets_delivered, 1)`, after the last acknowledgment.
     conserved_window: f64,
 }
@@ -75,7 +77,7 @@ impl Bbr {
             pacing_gain: HIGH_GAIN,
             window_gain: HIGH_GAIN,
             phase: Phase::Startup,
-            rates: Vec::new(),
+            rates: WindowedMaximum::default(),
             round: 0,
             next_round_delivered: 0,
             is_round_start: false,
@@ -86,13 +88,14 @@ impl Bbr {
             conserves_until: None,
             is_recovering: false,
             delivered: 0,
+            is_idle_restart: false,
             conserved_window: initial_window,
         }
     }
 
     /// `BBR.BtlBw`.
     fn rate(&self) -> f64 {
-        self.rates.first().map_or(0.0, |(_, rate)| *rate)
+        self.rates.get()
     }
 
     /// `BBRInflight(gain)` (section 4.2.3.2).
@@ -124,13 +127,7 @@ impl Bbr {
         if let Some(rate) = sample.rate
             && (rate >= self.rate() || !sample.is_limited_by_application)
         {
-            self.rates.retain(|(_, other)| *other > rate);
-            self.rates.push((self.round, rate));
-            // Only a sample that counts makes older ones expire: rounds without any, as in a probe of the delay, forget nothing.
-            let oldest = self.round.saturating_sub(RATE_ROUNDS);
-            while self.rates[0].0 < oldest {
-                self.rates.remove(0);
-            }
+            self.rates.update(self.round, rate, RATE_ROUNDS);
         }
     }
 
@@ -195,7 +192,7 @@ impl Bbr {
         {
             self.least_rtt = Some((rtt, acked.now));
         }
-        if is_old && !matches!(self.phase, Phase::ProbeDelay(..)) {
+        if is_old && !matches!(self.phase, Phase::ProbeDelay(..)) && !self.is_idle_restart {
             self.phase = Phase::ProbeDelay(None, false);
             self.pacing_gain = 1.0;
             self.window_gain = 1.0;
@@ -217,6 +214,7 @@ impl Bbr {
             }
             _ => {}
         }
+        self.is_idle_restart = false;
     }
 
     fn leave_probe_delay(&mut self, now: Time) {
@@ -300,6 +298,14 @@ impl CongestionControl for Bbr {
         self.set_pacing_rate(acked);
         self.set_window(acked);
         self.conserved_window = (acked.in_flight + acked.newly.max(1)) as f64;
+    }
+
+    /// `BBRHandleRestartFromIdle` (section 4.3.4.4).
+    fn on_restart_from_idle(&mut self, _now: Time) {
+        self.is_idle_restart = true;
+        if matches!(self.phase, Phase::ProbeBandwidth(..)) && self.rate() > 0.0 {
+            self.pacing_rate = Some(self.rate());
+        }
     }
 
     fn is_probing_delay(&self) -> bool {
