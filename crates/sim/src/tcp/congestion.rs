@@ -47,6 +47,11 @@ pub struct Acked {
 }
 
 impl Acked {
+    /// The round-trip time of the newest segment that has arrived, be it in order or not. With a hole that stays, none arrives in order.
+    pub(crate) fn newest_rtt(&self) -> Option<Duration> {
+        self.rate_sample.and_then(|sample| sample.rtt).or(self.rtt)
+    }
+
     /// Whether it may make the window of a controller grow that reacts to losses alone.
     pub(crate) fn may_grow_window(&self) -> bool {
         self.is_advancing && self.is_limited_by_window && !self.is_recovering && !self.is_marked

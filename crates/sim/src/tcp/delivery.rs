@@ -19,6 +19,8 @@ pub(crate) struct Stamp {
     lost: u64,
     /// `P.tx_in_flight` (the same section), the segment included.
     in_flight: u64,
+    /// Whether it had been sent before.
+    is_retransmission: bool,
 }
 
 /// `C`, of one connection.
@@ -50,6 +52,8 @@ pub struct RateSample {
     pub lost: u64,
     /// `RS.tx_in_flight`: segments in flight when it was sent, itself included.
     pub in_flight: u64,
+    /// `RS.rtt` (draft-ietf-ccwg-bbr-06, section 4.2): the round-trip time of the newest one of these; `None` if it was sent more than once.
+    pub rtt: Option<Duration>,
 }
 
 impl RateSample {
@@ -79,7 +83,7 @@ pub struct LostSegment {
 impl Delivery {
     /// Before a segment is sent, which makes it so many in flight (section 3.2). `is_first`: all that was sent before has been acknowledged in order (`SND.NXT == SND.UNA`). Segments
     /// that are only taken for lost do not count as acknowledged: the interval would be too short, and the rate too high.
-    pub(crate) fn on_sent(&mut self, now: Time, is_first: bool, in_flight: u64) -> Stamp {
+    pub(crate) fn on_sent(&mut self, now: Time, is_first: bool, in_flight: u64, is_retransmission: bool) -> Stamp {
         if is_first {
             self.first_sent = now;
             self.delivered_time = now;
@@ -92,6 +96,7 @@ impl Delivery {
             is_limited_by_application: self.is_limited_by_application(),
             lost: self.lost,
             in_flight,
+            is_retransmission,
         }
     }
 
@@ -145,6 +150,7 @@ impl Delivery {
             is_limited_by_application: newest.is_limited_by_application,
             lost: self.lost - newest.lost,
             in_flight: newest.in_flight,
+            rtt: (!newest.is_retransmission).then(|| since(now, newest.sent)),
         })
     }
 }
@@ -161,7 +167,7 @@ mod tests {
     #[test]
     fn a_burst_does_not_look_faster_than_it_arrives() {
         let mut delivery = Delivery::default();
-        let stamps: Vec<Stamp> = (0..10).map(|sent| delivery.on_sent(at(0), sent == 0, sent + 1)).collect();
+        let stamps: Vec<Stamp> = (0..10).map(|sent| delivery.on_sent(at(0), sent == 0, sent + 1, false)).collect();
         let mut last = None;
         for (number, stamp) in stamps.into_iter().enumerate() {
             delivery.on_arrived(stamp);
@@ -170,7 +176,7 @@ mod tests {
         // 10 segments in 109 ms, the first round-trip time included.
         let rate = last.unwrap().rate.unwrap();
         assert!((rate - 10.0 / 0.109).abs() < 0.01, "{rate}");
-        let stamps: Vec<Stamp> = (0..10).map(|_| delivery.on_sent(at(109), false, 1)).collect();
+        let stamps: Vec<Stamp> = (0..10).map(|_| delivery.on_sent(at(109), false, 1, false)).collect();
         for (number, stamp) in stamps.into_iter().enumerate() {
             delivery.on_arrived(stamp);
             last = delivery.sample(at(209 + number as u64), None);
@@ -183,7 +189,8 @@ mod tests {
     #[test]
     fn compressed_acknowledgments_do_not_look_fast() {
         let mut delivery = Delivery::default();
-        let stamps: Vec<Stamp> = (0..101).map(|number| delivery.on_sent(at(number), number == 0, number + 1)).collect();
+        let stamps: Vec<Stamp> =
+            (0..101).map(|number| delivery.on_sent(at(number), number == 0, number + 1, false)).collect();
         delivery.on_arrived(stamps[0]);
         delivery.sample(at(100), None);
         stamps[1..].iter().for_each(|stamp| delivery.on_arrived(*stamp));
@@ -196,9 +203,9 @@ mod tests {
     #[test]
     fn a_sample_shorter_than_a_round_trip_tells_nothing_and_a_silent_application_is_told() {
         let mut delivery = Delivery::default();
-        let stamp = delivery.on_sent(at(0), true, 1);
+        let stamp = delivery.on_sent(at(0), true, 1, false);
         delivery.on_nothing_to_send(1);
-        let late = delivery.on_sent(at(5), false, 2);
+        let late = delivery.on_sent(at(5), false, 2, false);
         delivery.on_arrived(stamp);
         let sample = delivery.sample(at(40), Some(Duration::from_millis(50))).unwrap();
         assert_eq!((sample.rate, sample.is_limited_by_application), (None, false));
@@ -211,15 +218,15 @@ mod tests {
     #[test]
     fn losses_are_counted_from_when_a_segment_was_sent() {
         let mut delivery = Delivery::default();
-        let stamps: Vec<Stamp> = (0..5).map(|sent| delivery.on_sent(at(sent), sent == 0, sent + 1)).collect();
+        let stamps: Vec<Stamp> = (0..5).map(|sent| delivery.on_sent(at(sent), sent == 0, sent + 1, false)).collect();
         delivery.on_arrived(stamps[1]);
         let lost = delivery.on_lost(at(50), 0, stamps[0]);
         assert_eq!((lost.in_flight, lost.lost, lost.delivered), (1, 1, 1));
-        let late = delivery.on_sent(at(50), false, 4);
+        let late = delivery.on_sent(at(50), false, 4, true);
         assert_eq!(delivery.on_lost(at(51), 2, stamps[2]).lost, 2);
         delivery.on_arrived(late);
         let sample = delivery.sample(at(100), None).unwrap();
         // One of the two losses was found after it had left.
-        assert_eq!((sample.lost, sample.in_flight, sample.sampled()), (1, 4, 1));
+        assert_eq!((sample.lost, sample.in_flight, sample.sampled(), sample.rtt), (1, 4, 1, None));
     }
 }

@@ -79,8 +79,9 @@ impl Scoreboard {
     }
 
     pub(crate) fn on_sent(&mut self, sequence: u64, now: Time) {
-        let stamp = self.delivery.on_sent(now, self.segments.is_empty(), self.in_flight() + 1);
         let place = (sequence - self.acknowledged) as usize;
+        let is_retransmission = place < self.segments.len();
+        let stamp = self.delivery.on_sent(now, self.segments.is_empty(), self.in_flight() + 1, is_retransmission);
         if place == self.segments.len() {
             self.segments.push_back(Tracked { state: State::Sent, stamp });
             return;

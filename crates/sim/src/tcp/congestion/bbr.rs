@@ -187,7 +187,7 @@ impl Bbr {
     fn update_delay(&mut self, acked: &Acked) {
         let is_old =
             self.least_rtt.is_some_and(|(_, since)| acked.now.checked_since(since).unwrap_or_default() > DELAY_MEMORY);
-        if let Some(rtt) = acked.rtt
+        if let Some(rtt) = acked.newest_rtt()
             && self.least_rtt.is_none_or(|(least, _)| rtt <= least || is_old)
         {
             self.least_rtt = Some((rtt, acked.now));
@@ -331,5 +331,29 @@ impl CongestionControl for Bbr {
         self.window = 1.0;
         // It grows back by what arrives, and to where it was once all losses are repaired.
         self.is_recovering = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::delivery::RateSample;
+
+    /// While the first segment is missing, none arrives in order, and a probe of the delay would measure nothing.
+    #[test]
+    fn a_segment_behind_a_hole_tells_the_delay() {
+        let mut bbr = Bbr::new(10.0, Random::new(1, "bbr"));
+        let rate_sample = RateSample {
+            rate: Some(1000.0),
+            prior_delivered: 0,
+            delivered: 10,
+            is_limited_by_application: false,
+            lost: 1,
+            in_flight: 10,
+            rtt: Some(Duration::from_millis(50)),
+        };
+        bbr.on_acknowledged(&Acked { newly: 1, rate_sample: Some(rate_sample), ..Acked::default() });
+        // 1000 a second for 50 ms, and three quanta of a segment (section 4.2.3.2).
+        assert!((bbr.in_flight_for(1.0) - 53.0).abs() < 1e-9, "{}", bbr.in_flight_for(1.0));
     }
 }

@@ -215,7 +215,7 @@ impl Bbr3 {
         let now = acked.now;
         self.is_probe_rtt_expired =
             self.probe_rtt_min.is_some_and(|(_, since)| elapsed(now, since) > PROBE_RTT_INTERVAL);
-        if let Some(rtt) = acked.rtt
+        if let Some(rtt) = acked.newest_rtt()
             && self.probe_rtt_min.is_none_or(|(least, _)| rtt < least || self.is_probe_rtt_expired)
         {
             self.probe_rtt_min = Some((rtt, now));
