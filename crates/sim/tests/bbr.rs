@@ -3,7 +3,10 @@
 mod watched;
 
 use quiclab_path::{probability::Probability, random::Random};
-use quiclab_sim::tcp::congestion::{CongestionControl, bbr::Bbr};
+use quiclab_sim::{
+    fairness::jain,
+    tcp::congestion::{CongestionControl, bbr::Bbr},
+};
 use watched::{Path, Seen, rate_share, watch};
 
 fn bbr() -> Box<dyn CongestionControl> {
@@ -84,4 +87,19 @@ fn losses_in_every_round_do_not_hold_the_window_back() {
     let seen = watch(&Path { loss, ..Path::default() }, vec![bbr()], 30);
     let share = rate_share(&seen[5_000..], 0);
     assert!(share > 0.8, "{share} of the rate");
+}
+
+/// A flow that starts while others fill the queue takes its delay for that of the path, and takes more than its share, until all probe for the delay
+/// at the same time (section 4.3.5). With room for everything in flight nothing else keeps them apart.
+#[test]
+fn flows_share_once_they_have_measured_the_delay_together() {
+    let path = Path { rtt_milliseconds: 20, buffer: 1000, apart_milliseconds: 10, ..Path::default() };
+    let controllers =
+        (0..10).map(|flow| -> Box<dyn CongestionControl> { Box::new(Bbr::new(10.0, Random::new(flow, "bbr"))) });
+    let seen = watch(&path, controllers.collect(), 40);
+    assert_eq!(seen.last().unwrap().drops, 0, "nothing was dropped");
+    let fairness = |seen: &[Seen]| jain((0..10).map(|flow| rate_share(seen, flow))).unwrap();
+    let [early, late] = [fairness(&seen[5_000..10_000]), fairness(&seen[35_000..])];
+    assert!(early < 0.5, "{early} before the first probe");
+    assert!(late > 0.95, "{late} after three");
 }
