@@ -1,15 +1,17 @@
 // The dumbbell of crates/sim/benches/dumbbell.rs in ns-3, to be timed beside it: NewReno flows without selective and without delayed
 // acknowledgments over one bottleneck of 40 ms, each behind links of its own of 5 ms and four times the rate.
 //
-// dumbbell FLOWS BITS_PER_SECOND PACKET_BYTES SECONDS [BUFFER_PACKETS ALGORITHM SACK]
+// dumbbell FLOWS BITS_PER_SECOND PACKET_BYTES SECONDS [BUFFER_PACKETS ALGORITHM SACK [RTT_MS]]
 //
-// It also says what experiments/oracles compares: when a flow first entered recovery and with which window, the mean queue at every 100 ms, and
-// goodput, both of the second half. ALGORITHM is NewReno or Cubic, SACK 0 or 1.
+// It also says what experiments/oracles compares: when a flow first entered recovery and with which window, the mean queue at every 100 ms,
+// goodput, and Jain's index of the flows' goodput, the last three of the second half. ALGORITHM is NewReno, Cubic or Bbr, SACK 0 or 1. RTT_MS is
+// the round-trip time without queues, of which the bottleneck has four fifths; 100 without it.
 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
@@ -53,27 +55,29 @@ static void Sample(Ptr<Queue<Packet>> queue) {
 }
 
 int main(int argc, char** argv) {
-    if (argc != 5 && argc != 8) {
-        std::fprintf(stderr, "usage: dumbbell FLOWS BITS_PER_SECOND PACKET_BYTES SECONDS [BUFFER_PACKETS ALGORITHM SACK]\n");
+    if (argc != 5 && argc != 8 && argc != 9) {
+        std::fprintf(stderr, "usage: dumbbell FLOWS BITS_PER_SECOND PACKET_BYTES SECONDS [BUFFER_PACKETS ALGORITHM SACK [RTT_MS]]\n");
         return 1;
     }
     const uint32_t flows = std::atoi(argv[1]);
     const uint64_t rate = std::atoll(argv[2]);
     const uint32_t packet = std::atoi(argv[3]);
     const double seconds = std::atof(argv[4]);
-    const uint64_t pipe = rate / 8 / packet / 10;
+    const double rtt = argc > 8 ? std::atof(argv[8]) / 1000 : 0.1;
+    const uint64_t pipe = rate / 8.0 / packet * rtt;
     const uint64_t buffer = argc > 5 ? std::atoll(argv[5]) : pipe / 4;
     const std::string algorithm = argc > 5 ? argv[6] : "NewReno";
     const bool sack = argc > 5 && std::atoi(argv[7]) != 0;
     const auto begin = std::chrono::steady_clock::now();
 
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TypeId::LookupByName(
-        algorithm == "Cubic" ? "ns3::TcpCubic" : "ns3::TcpNewReno")));
+        algorithm == "Cubic" ? "ns3::TcpCubic" : algorithm == "Bbr" ? "ns3::TcpBbr" : "ns3::TcpNewReno")));
     // As RFC 6582 has it.
     Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpClassicRecovery::GetTypeId()));
     Config::SetDefault("ns3::TcpSocketBase::LimitedTransmit", BooleanValue(false));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(packet - HEADERS));
-    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(1));
+    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(algorithm == "Bbr" ? 10 : 1));
+    Config::SetDefault("ns3::TcpSocketState::EnablePacing", BooleanValue(algorithm == "Bbr"));
     Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(64 << 20));
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(64 << 20));
@@ -89,10 +93,10 @@ int main(int argc, char** argv) {
 
     PointToPointHelper bottleneck, side;
     bottleneck.SetDeviceAttribute("DataRate", DataRateValue(DataRate(rate)));
-    bottleneck.SetChannelAttribute("Delay", StringValue("40ms"));
+    bottleneck.SetChannelAttribute("Delay", TimeValue(Seconds(rtt * 0.4)));
     bottleneck.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue(std::to_string(buffer) + "p"));
     side.SetDeviceAttribute("DataRate", DataRateValue(DataRate(4 * rate)));
-    side.SetChannelAttribute("Delay", StringValue("5ms"));
+    side.SetChannelAttribute("Delay", TimeValue(Seconds(rtt * 0.05)));
     side.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue("1000000p"));
 
     Ipv4AddressHelper addresses;
@@ -124,24 +128,31 @@ int main(int argc, char** argv) {
     Ipv4GlobalRoutingHelper::PopulateRoutingTables();
 
     const auto received = [&]() {
-        uint64_t bytes = 0;
+        std::vector<double> bytes;
         for (uint32_t flow = 0; flow < flows; flow++) {
-            bytes += DynamicCast<PacketSink>(sinks.Get(flow))->GetTotalRx();
+            bytes.push_back(DynamicCast<PacketSink>(sinks.Get(flow))->GetTotalRx());
         }
         return bytes;
     };
-    uint64_t half = 0;
+    std::vector<double> half;
     Simulator::Schedule(Seconds(seconds / 2), [&]() { half = received(); });
     Simulator::Schedule(Seconds(seconds / 2), &Sample, device->GetQueue());
     Simulator::Stop(Seconds(seconds));
     Simulator::Run();
-    const uint64_t bytes = received();
+    const std::vector<double> all = received();
+    double bytes = 0, sum = 0, squares = 0;
+    for (uint32_t flow = 0; flow < flows; flow++) {
+        const double late = all[flow] - half[flow];
+        bytes += all[flow];
+        sum += late;
+        squares += late * late;
+    }
     const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    std::printf("%lu segments delivered, %lu events, %.2f s\n", bytes / (packet - HEADERS), Simulator::GetEventCount(), took);
-    const double segments = static_cast<double>(bytes - half) / (packet - HEADERS);
+    std::printf("%.0f segments delivered, %lu events, %.2f s\n", bytes / (packet - HEADERS), Simulator::GetEventCount(), took);
+    const double segments = sum / (packet - HEADERS);
     const double second_half = segments * packet * 8 / (seconds / 2);
-    std::printf("first loss after %.3f s at a window of %.0f segments; second half: %.3f Mbit/s, mean queue %.1f packets\n",
-                first_loss, first_window, second_half / 1e6, static_cast<double>(queue_sum) / queue_samples);
+    std::printf("first loss after %.3f s at a window of %.0f segments; second half: %.3f Mbit/s, mean queue %.1f packets, Jain's index %.4f\n",
+                first_loss, first_window, second_half / 1e6, static_cast<double>(queue_sum) / queue_samples, sum * sum / (flows * squares));
     Simulator::Destroy();
     return 0;
 }

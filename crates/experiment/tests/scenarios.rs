@@ -215,9 +215,13 @@ fn mistakes_are_told_with_place_found_and_expected() {
             "x.toml:5:12: flows.recovery: found another value than \"sack\" with congestion_control = \"bbr\" in flows.all; expected \"sack\", which BBR needs to measure rates",
         ),
         (
+            "[flows]\ncongestion_control = \"bbr3\"\nrecovery = \"newreno\"\n",
+            "x.toml:5:12: flows.recovery: found another value than \"sack\" with congestion_control = \"bbr3\" in flows.all; expected \"sack\", which BBR needs to measure rates",
+        ),
+        (
             "[flows]\ncongestion_control = \"bbr\"\necn = true\n",
             "x.toml:5:7: flows.ecn: found true with congestion_control = \"bbr\" in flows.all; expected false, \
-             because BBR version 1 ignores marks",
+             because BBR does not react to marks",
         ),
     ] {
         let told = plan(lines).unwrap_err();

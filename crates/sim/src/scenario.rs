@@ -27,7 +27,7 @@ use crate::{
     simulation::{EndpointId, Simulation, Stopped, Travelling},
     tcp::{
         Tcp,
-        congestion::{CongestionControl, bbr::Bbr, cubic::Cubic, hystart::SlowStart, reno::Reno},
+        congestion::{CongestionControl, bbr::Bbr, bbr3::Bbr3, cubic::Cubic, hystart::SlowStart, reno::Reno},
         receiver::{Receiver, ReceiverSettings},
         sender::{Recovery, Sender, SenderSettings},
     },
@@ -119,8 +119,13 @@ pub enum Congestion {
         /// How it begins.
         slow_start: SlowStart,
     },
-    /// BBR, from this window on; only with selective acknowledgments.
+    /// BBR version 1, from this window on; only with selective acknowledgments.
     Bbr {
+        /// In segments.
+        initial_window: f64,
+    },
+    /// BBR version 3, likewise.
+    Bbr3 {
         /// In segments.
         initial_window: f64,
     },
@@ -164,7 +169,7 @@ pub enum ScenarioError {
         /// Its name.
         group: String,
     },
-    /// BBR does not look at marks, and what is marked is not dropped.
+    /// BBR does not react to marks, and what is marked is not dropped.
     #[error("{group}: found BBR with marks, expected none: it would not react to them")]
     MarksIgnored {
         /// Its name.
@@ -274,10 +279,10 @@ impl Scenario {
         }
         for group in &self.groups {
             let found = group.congestion.initial_window();
-            if matches!(group.congestion, Congestion::Bbr { .. }) && group.sender.recovery != Recovery::Selective {
+            if group.congestion.is_bbr() && group.sender.recovery != Recovery::Selective {
                 return Err(ScenarioError::NoRateSamples { group: group.name.clone() });
             }
-            if matches!(group.congestion, Congestion::Bbr { .. }) && group.sender.ecn {
+            if group.congestion.is_bbr() && group.sender.ecn {
                 return Err(ScenarioError::MarksIgnored { group: group.name.clone() });
             }
             if found.is_nan() || found < 1.0 {
@@ -400,10 +405,15 @@ impl Congestion {
     /// In segments.
     pub(crate) fn initial_window(&self) -> f64 {
         match self {
-            Self::Reno { initial_window, .. } | Self::Cubic { initial_window, .. } | Self::Bbr { initial_window } => {
-                *initial_window
-            }
+            Self::Reno { initial_window, .. }
+            | Self::Cubic { initial_window, .. }
+            | Self::Bbr { initial_window }
+            | Self::Bbr3 { initial_window } => *initial_window,
         }
+    }
+
+    fn is_bbr(&self) -> bool {
+        matches!(self, Self::Bbr { .. } | Self::Bbr3 { .. })
     }
 
     fn build(&self, random: &Random) -> Box<dyn CongestionControl> {
@@ -415,6 +425,7 @@ impl Congestion {
                 Box::new(Cubic::new(*initial_window, f64::INFINITY, slow_start.clone()))
             }
             Self::Bbr { initial_window } => Box::new(Bbr::new(*initial_window, random.clone())),
+            Self::Bbr3 { initial_window } => Box::new(Bbr3::new(*initial_window, random.clone())),
         }
     }
 }

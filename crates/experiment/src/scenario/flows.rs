@@ -97,6 +97,8 @@ pub enum CongestionControl {
     Cubic,
     /// Version 1, draft-cardwell-iccrg-bbr-congestion-control-00.
     Bbr,
+    /// Version 3, draft-ietf-ccwg-bbr-06.
+    Bbr3,
 }
 
 /// How losses are found and repaired.
@@ -172,7 +174,7 @@ pub(super) const SETTINGS: &[Setting<Flows>] = &[
     ("flows.count", |flows, value| put(&mut flows.count, count(value)?)),
     ("flows.rtt", |flows, value| put(&mut flows.rtt, delay(value)?)),
     ("flows.congestion_control", |flows, value| {
-        put(&mut flows.congestion_control, word(value, "\"reno\", \"cubic\" or \"bbr\"")?)
+        put(&mut flows.congestion_control, word(value, "\"reno\", \"cubic\", \"bbr\" or \"bbr3\"")?)
     }),
     ("flows.hystart", |flows, value| put(&mut flows.hystart, truth(value)?)),
     ("flows.ecn", |flows, value| put(&mut flows.ecn, truth(value)?)),

@@ -316,17 +316,26 @@ impl Flows {
             );
             return Err(("flows.rtt", message));
         }
-        if self.congestion_control == CongestionControl::Bbr && self.recovery != Recovery::Sack {
+        let bbr = match self.congestion_control {
+            CongestionControl::Bbr => Some("bbr"),
+            CongestionControl::Bbr3 => Some("bbr3"),
+            CongestionControl::Reno | CongestionControl::Cubic => None,
+        };
+        if let Some(bbr) = bbr
+            && self.recovery != Recovery::Sack
+        {
             let message = format!(
-                "found another value than \"sack\" with congestion_control = \"bbr\" in {FLOWS}.{name}; expected \
+                "found another value than \"sack\" with congestion_control = \"{bbr}\" in {FLOWS}.{name}; expected \
                  \"sack\", which BBR needs to measure rates"
             );
             return Err(("flows.recovery", message));
         }
-        if self.congestion_control == CongestionControl::Bbr && self.ecn {
+        if let Some(bbr) = bbr
+            && self.ecn
+        {
             let message = format!(
-                "found true with congestion_control = \"bbr\" in {FLOWS}.{name}; expected false, because BBR version \
-                 1 ignores marks"
+                "found true with congestion_control = \"{bbr}\" in {FLOWS}.{name}; expected false, because BBR does \
+                 not react to marks"
             );
             return Err(("flows.ecn", message));
         }

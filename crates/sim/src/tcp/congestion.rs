@@ -1,13 +1,15 @@
 //! Congestion control: how many segments may be in flight, and how fast they leave.
 
 pub mod bbr;
+pub mod bbr3;
 pub mod cubic;
 pub mod hystart;
 pub mod reno;
+mod windowed;
 
 use quiclab_units::{Duration, Time};
 
-use super::delivery::RateSample;
+use super::delivery::{LostSegment, RateSample};
 
 /// What an acknowledgment says.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,6 +47,11 @@ pub struct Acked {
 }
 
 impl Acked {
+    /// The round-trip time of the newest segment that has arrived, be it in order or not. With a hole that stays, none arrives in order.
+    pub(crate) fn newest_rtt(&self) -> Option<Duration> {
+        self.rate_sample.and_then(|sample| sample.rtt).or(self.rtt)
+    }
+
     /// Whether it may make the window of a controller grow that reacts to losses alone.
     pub(crate) fn may_grow_window(&self) -> bool {
         self.is_advancing && self.is_limited_by_window && !self.is_recovering && !self.is_marked
@@ -66,6 +73,17 @@ pub trait CongestionControl: std::fmt::Debug {
     fn pacing_rate(&self) -> Option<f64> {
         None
     }
+
+    /// Whether it keeps the window small on purpose, so that the rate at which segments arrive says nothing of the path.
+    fn is_probing_delay(&self) -> bool {
+        false
+    }
+
+    /// A segment is taken for lost. Before [`Self::on_acknowledged`] where an acknowledgment shows it, after [`Self::on_timeout`] where the timer does.
+    fn on_segment_lost(&mut self, _lost: &LostSegment) {}
+
+    /// A segment is about to leave while nothing is in flight, because the application had nothing to send before.
+    fn on_restart_from_idle(&mut self, _now: Time) {}
 
     /// Segments have arrived.
     fn on_acknowledged(&mut self, acked: &Acked);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use quiclab_units::{Duration, Time};
 
 use super::{
-    delivery::{Delivery, RateSample, Stamp},
+    delivery::{Delivery, LostSegment, RateSample, Stamp},
     sender::{Answer, DUPLICATE_THRESHOLD},
 };
 use crate::ranges::Ranges;
@@ -18,6 +18,8 @@ pub(crate) struct Scoreboard {
     /// Of each segment from there on.
     segments: VecDeque<Tracked>,
     delivery: Delivery,
+    /// Those taken for lost of which the controller has not been told.
+    newly_lost: Vec<LostSegment>,
     arrived: Ranges,
     /// Segments that have arrived out of order.
     arrived_count: u64,
@@ -77,8 +79,9 @@ impl Scoreboard {
     }
 
     pub(crate) fn on_sent(&mut self, sequence: u64, now: Time) {
-        let stamp = self.delivery.on_sent(now, self.in_flight());
         let place = (sequence - self.acknowledged) as usize;
+        let is_retransmission = place < self.segments.len();
+        let stamp = self.delivery.on_sent(now, self.segments.is_empty(), self.in_flight() + 1, is_retransmission);
         if place == self.segments.len() {
             self.segments.push_back(Tracked { state: State::Sent, stamp });
             return;
@@ -91,9 +94,19 @@ impl Scoreboard {
         }
     }
 
-    /// The application has nothing more to send.
+    /// The application has nothing more to send, or the controller keeps the window small on purpose.
     pub(crate) fn on_nothing_to_send(&mut self) {
         self.delivery.on_nothing_to_send(self.in_flight());
+    }
+
+    /// Nothing is in flight because the application had nothing to send (draft-ietf-ccwg-bbr-06, section 5.4.1).
+    pub(crate) fn is_idle(&self) -> bool {
+        self.delivery.is_limited_by_application() && self.in_flight() == 0
+    }
+
+    /// Those that were taken for lost since the last call.
+    pub(crate) fn newly_lost(&mut self) -> impl Iterator<Item = LostSegment> {
+        self.newly_lost.drain(..)
     }
 
     /// How fast segments arrive, after an acknowledgment.
@@ -101,7 +114,7 @@ impl Scoreboard {
         self.delivery.sample(now, least_rtt)
     }
 
-    pub(crate) fn on_acknowledgment(&mut self, next: u64, selective: &[(u64, u64)], highest: u64) -> Answer {
+    pub(crate) fn on_acknowledgment(&mut self, now: Time, next: u64, selective: &[(u64, u64)], highest: u64) -> Answer {
         let mut newly = 0;
         while self.acknowledged < next {
             let Some(tracked) = self.segments.pop_front() else { break };
@@ -123,7 +136,7 @@ impl Scoreboard {
                 newly += self.take(begin, end);
             }
         }
-        let (lost, last_lost) = self.judge();
+        let (lost, last_lost) = self.judge(now);
         if self.lost_count > 0 {
             self.find_first_lost();
         }
@@ -144,9 +157,12 @@ impl Scoreboard {
     }
 
     /// Nothing that was sent is on its way any more; what has arrived is still believed to have.
-    pub(crate) fn on_timeout(&mut self, highest: u64) {
+    pub(crate) fn on_timeout(&mut self, now: Time, highest: u64) {
         self.lost_count = 0;
-        for tracked in &mut self.segments {
+        for (sequence, tracked) in (self.acknowledged..).zip(&mut self.segments) {
+            if tracked.state == State::Sent {
+                self.newly_lost.push(self.delivery.on_lost(now, sequence, tracked.stamp));
+            }
             if tracked.state != State::Arrived {
                 tracked.state = State::Lost;
                 self.lost_count += 1;
@@ -188,7 +204,7 @@ impl Scoreboard {
     }
 
     /// Finds what is lost by now; gives how many segments more than before, and the last of them.
-    fn judge(&mut self) -> (u64, u64) {
+    fn judge(&mut self, now: Time) -> (u64, u64) {
         let bound = self.top[self.top.len() - 1].unwrap_or(0);
         let (mut lost, mut last) = (0, 0);
         self.judged = self.judged.max(self.acknowledged);
@@ -196,6 +212,7 @@ impl Scoreboard {
             let tracked = &mut self.segments[(self.judged - self.acknowledged) as usize];
             if tracked.state == State::Sent {
                 tracked.state = State::Lost;
+                self.newly_lost.push(self.delivery.on_lost(now, self.judged, tracked.stamp));
                 self.lost_count += 1;
                 self.first_lost = self.first_lost.min(self.judged);
                 lost += 1;

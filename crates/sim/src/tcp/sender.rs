@@ -55,7 +55,7 @@ pub struct Sender {
 #[derive(Debug)]
 enum Repair {
     Duplicates(Duplicates),
-    Selective(Scoreboard),
+    Selective(Box<Scoreboard>),
 }
 
 impl Repair {
@@ -64,7 +64,7 @@ impl Repair {
         match recovery {
             Recovery::Reno => Self::Duplicates(Duplicates::new(false, first)),
             Recovery::NewReno => Self::Duplicates(Duplicates::new(true, first)),
-            Recovery::Selective => Self::Selective(Scoreboard::new(first)),
+            Recovery::Selective => Self::Selective(Box::new(Scoreboard::new(first))),
         }
     }
 }
@@ -226,6 +226,9 @@ impl Sender {
             if self.paced_time().is_some_and(|time| time > now) {
                 return;
             }
+            if matches!(&self.repair, Repair::Selective(scoreboard) if scoreboard.is_idle()) {
+                self.congestion.on_restart_from_idle(now);
+            }
             if let Some(interval) = self.interval() {
                 self.pacer.on_sent(now, interval);
             }
@@ -282,11 +285,14 @@ impl Sender {
         let mut answer = match &mut self.repair {
             Repair::Duplicates(duplicates) if is_new => duplicates.on_new(before, ack.next, self.congestion.window()),
             Repair::Duplicates(duplicates) => duplicates.on_duplicate(ack.next, before, self.highest),
-            Repair::Selective(scoreboard) => scoreboard.on_acknowledgment(ack.next, &ack.selective, self.highest),
+            Repair::Selective(scoreboard) => scoreboard.on_acknowledgment(now, ack.next, &ack.selective, self.highest),
         };
         let rate_sample = match &mut self.repair {
             Repair::Duplicates(_) => None,
-            Repair::Selective(scoreboard) => scoreboard.rate_sample(now, self.rtt.least()),
+            Repair::Selective(scoreboard) => {
+                scoreboard.newly_lost().for_each(|lost| self.congestion.on_segment_lost(&lost));
+                scoreboard.rate_sample(now, self.rtt.least())
+            }
         };
         self.congestion.on_acknowledged(&Acked {
             now,
@@ -305,6 +311,11 @@ impl Sender {
             is_advancing: is_new,
             is_marked: ack.is_marked,
         });
+        if let Repair::Selective(scoreboard) = &mut self.repair
+            && self.congestion.is_probing_delay()
+        {
+            scoreboard.on_nothing_to_send();
+        }
         let is_asked = ack.is_marked && self.answers.is_asked_by(ack.next);
         if answer.is_new_loss {
             self.counters.recoveries += 1;
@@ -347,7 +358,10 @@ impl Sender {
         }
         match &mut self.repair {
             Repair::Duplicates(duplicates) => duplicates.on_timeout(self.acknowledged, self.highest),
-            Repair::Selective(scoreboard) => scoreboard.on_timeout(self.highest),
+            Repair::Selective(scoreboard) => {
+                scoreboard.on_timeout(now, self.highest);
+                scoreboard.newly_lost().for_each(|lost| self.congestion.on_segment_lost(&lost));
+            }
         }
         self.answers.on_reduced(self.highest);
         self.rtt.on_timeout();

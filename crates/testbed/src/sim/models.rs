@@ -285,6 +285,7 @@ fn congestion(flows: &Flows) -> Congestion {
         CongestionControl::Reno => Congestion::Reno { initial_window, slow_start },
         CongestionControl::Cubic => Congestion::Cubic { initial_window, slow_start },
         CongestionControl::Bbr => Congestion::Bbr { initial_window },
+        CongestionControl::Bbr3 => Congestion::Bbr3 { initial_window },
     }
 }
 

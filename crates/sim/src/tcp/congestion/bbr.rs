@@ -3,7 +3,7 @@
 use quiclab_path::random::Random;
 use quiclab_units::{Duration, Time};
 
-use super::{Acked, CongestionControl};
+use super::{Acked, CongestionControl, windowed::WindowedMaximum};
 
 /// `BBRHighGain`: 2/ln(2), the least that doubles the rate in each round (section 4.1.1.1).
 const HIGH_GAIN: f64 = 2.885_390_081_777_927;
@@ -33,8 +33,8 @@ pub struct Bbr {
     pacing_gain: f64,
     window_gain: f64,
     phase: Phase,
-    /// `BBR.BtlBwFilter`: rounds and the highest rates, falling.
-    rates: Vec<(u64, f64)>,
+    /// `BBR.BtlBwFilter`.
+    rates: WindowedMaximum,
     round: u64,
     next_round_delivered: u64,
     is_round_start: bool,
@@ -45,7 +45,14 @@ pub struct Bbr {
     full_rounds: u32,
     /// `BBR.packet_conservation`, until this round.
     conserves_until: Option<u64>,
-    was_recovering: bool,
+    /// From the first loss, or the timer, until all that was lost has arrived.
+    is_recovering: bool,
+    /// `BBR.delivered`.
+    delivered: u64,
+    /// `BBR.idle_restart` (section 4.3.4.4).
+    is_idle_restart: bool,
+    /// `packets_in_flight + max(packets_delivered, 1)`, after the last acknowledgment.
+    conserved_window: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,7 +77,7 @@ impl Bbr {
             pacing_gain: HIGH_GAIN,
             window_gain: HIGH_GAIN,
             phase: Phase::Startup,
-            rates: Vec::new(),
+            rates: WindowedMaximum::default(),
             round: 0,
             next_round_delivered: 0,
             is_round_start: false,
@@ -79,13 +86,16 @@ impl Bbr {
             full_rate: 0.0,
             full_rounds: 0,
             conserves_until: None,
-            was_recovering: false,
+            is_recovering: false,
+            delivered: 0,
+            is_idle_restart: false,
+            conserved_window: initial_window,
         }
     }
 
     /// `BBR.BtlBw`.
     fn rate(&self) -> f64 {
-        self.rates.first().map_or(0.0, |(_, rate)| *rate)
+        self.rates.get()
     }
 
     /// `BBRInflight(gain)` (section 4.2.3.2).
@@ -108,6 +118,7 @@ impl Bbr {
     fn update_rate(&mut self, acked: &Acked) {
         self.is_round_start = false;
         let Some(sample) = acked.rate_sample else { return };
+        self.delivered = sample.delivered;
         if sample.prior_delivered >= self.next_round_delivered {
             self.next_round_delivered = sample.delivered;
             self.round += 1;
@@ -116,12 +127,7 @@ impl Bbr {
         if let Some(rate) = sample.rate
             && (rate >= self.rate() || !sample.is_limited_by_application)
         {
-            self.rates.retain(|(_, other)| *other > rate);
-            self.rates.push((self.round, rate));
-        }
-        let oldest = self.round.saturating_sub(RATE_ROUNDS);
-        while self.rates.len() > 1 && self.rates[0].0 < oldest {
-            self.rates.remove(0);
+            self.rates.update(self.round, rate, RATE_ROUNDS);
         }
     }
 
@@ -181,21 +187,21 @@ impl Bbr {
     fn update_delay(&mut self, acked: &Acked) {
         let is_old =
             self.least_rtt.is_some_and(|(_, since)| acked.now.checked_since(since).unwrap_or_default() > DELAY_MEMORY);
-        if let Some(rtt) = acked.rtt
+        if let Some(rtt) = acked.newest_rtt()
             && self.least_rtt.is_none_or(|(least, _)| rtt <= least || is_old)
         {
             self.least_rtt = Some((rtt, acked.now));
         }
-        if is_old && !matches!(self.phase, Phase::ProbeDelay(..)) {
+        if is_old && !matches!(self.phase, Phase::ProbeDelay(..)) && !self.is_idle_restart {
             self.phase = Phase::ProbeDelay(None, false);
             self.pacing_gain = 1.0;
             self.window_gain = 1.0;
-            self.save_window(acked.is_repairing);
+            self.save_window();
         }
         match self.phase {
             Phase::ProbeDelay(None, _) if acked.in_flight as f64 <= LEAST_WINDOW => {
                 self.phase = Phase::ProbeDelay(Some(acked.now + DELAY_PROBE), false);
-                self.next_round_delivered = acked.rate_sample.map_or(0, |sample| sample.delivered);
+                self.next_round_delivered = self.delivered;
             }
             Phase::ProbeDelay(Some(ends), was_round) => {
                 let was_round = was_round || self.is_round_start;
@@ -208,6 +214,7 @@ impl Bbr {
             }
             _ => {}
         }
+        self.is_idle_restart = false;
     }
 
     fn leave_probe_delay(&mut self, now: Time) {
@@ -221,8 +228,8 @@ impl Bbr {
     }
 
     /// `BBRSaveCwnd` (section 4.2.3.4).
-    fn save_window(&mut self, is_recovering: bool) {
-        let is_reduced = is_recovering || matches!(self.phase, Phase::ProbeDelay(Some(_), _));
+    fn save_window(&mut self) {
+        let is_reduced = self.is_recovering || matches!(self.phase, Phase::ProbeDelay(..));
         self.saved_window = if is_reduced { self.saved_window.max(self.window) } else { self.window };
     }
 
@@ -244,14 +251,14 @@ impl Bbr {
         }
         if self.conserves_until.is_some() {
             self.window = self.window.max((acked.in_flight + acked.newly) as f64);
-        } else if self.is_pipe_filled {
-            self.window = (self.window + acked.newly as f64).min(target);
-        } else if self.window < target
-            || acked.rate_sample.is_some_and(|sample| (sample.delivered as f64) < self.initial_window)
-        {
-            self.window += acked.newly as f64;
+        } else {
+            if self.is_pipe_filled {
+                self.window = (self.window + acked.newly as f64).min(target);
+            } else if self.window < target || (self.delivered as f64) < self.initial_window {
+                self.window += acked.newly as f64;
+            }
+            self.window = self.window.max(LEAST_WINDOW);
         }
-        self.window = self.window.max(LEAST_WINDOW);
         if matches!(self.phase, Phase::ProbeDelay(..)) {
             self.window = self.window.min(LEAST_WINDOW);
         }
@@ -283,26 +290,70 @@ impl CongestionControl for Bbr {
         if self.conserves_until.is_some_and(|round| self.round > round) {
             self.conserves_until = None;
         }
-        if self.was_recovering && !acked.is_repairing {
+        if self.is_recovering && !acked.is_repairing {
+            self.is_recovering = false;
             self.conserves_until = None;
             self.window = self.window.max(self.saved_window);
         }
-        self.was_recovering = acked.is_repairing;
         self.set_pacing_rate(acked);
         self.set_window(acked);
+        self.conserved_window = (acked.in_flight + acked.newly.max(1)) as f64;
     }
 
-    fn on_loss(&mut self, _now: Time, in_flight: f64) {
-        self.save_window(false);
-        self.window = (in_flight + 1.0).max(LEAST_WINDOW);
+    /// `BBRHandleRestartFromIdle` (section 4.3.4.4).
+    fn on_restart_from_idle(&mut self, _now: Time) {
+        self.is_idle_restart = true;
+        if matches!(self.phase, Phase::ProbeBandwidth(..)) && self.rate() > 0.0 {
+            self.pacing_rate = Some(self.rate());
+        }
+    }
+
+    fn is_probing_delay(&self) -> bool {
+        matches!(self.phase, Phase::ProbeDelay(..))
+    }
+
+    /// Losses in a recovery are not the beginning of another one (section 4.2.3.4): packets are conserved in its first round only, and what
+    /// `BBRSaveCwnd` has saved is the window before it. A sender that lost something in every round would never grow again.
+    fn on_loss(&mut self, _now: Time, _in_flight: f64) {
+        if self.is_recovering {
+            return;
+        }
+        self.save_window();
+        self.window = self.conserved_window;
+        // The round begins now, as in Linux (`bbr_set_cwnd_to_recover_or_restore`).
+        self.next_round_delivered = self.delivered;
         self.conserves_until = Some(self.round);
-        self.was_recovering = true;
+        self.is_recovering = true;
     }
 
     fn on_timeout(&mut self, _now: Time, _in_flight: f64) {
-        self.save_window(self.was_recovering);
+        self.save_window();
         self.window = 1.0;
         // It grows back by what arrives, and to where it was once all losses are repaired.
-        self.was_recovering = true;
+        self.is_recovering = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::delivery::RateSample;
+
+    /// While the first segment is missing, none arrives in order, and a probe of the delay would measure nothing.
+    #[test]
+    fn a_segment_behind_a_hole_tells_the_delay() {
+        let mut bbr = Bbr::new(10.0, Random::new(1, "bbr"));
+        let rate_sample = RateSample {
+            rate: Some(1000.0),
+            prior_delivered: 0,
+            delivered: 10,
+            is_limited_by_application: false,
+            lost: 1,
+            in_flight: 10,
+            rtt: Some(Duration::from_millis(50)),
+        };
+        bbr.on_acknowledged(&Acked { newly: 1, rate_sample: Some(rate_sample), ..Acked::default() });
+        // 1000 a second for 50 ms, and three quanta of a segment (section 4.2.3.2).
+        assert!((bbr.in_flight_for(1.0) - 53.0).abs() < 1e-9, "{}", bbr.in_flight_for(1.0));
     }
 }
