@@ -185,7 +185,7 @@ pub struct ReportArguments {
     /// Print a Markdown table of five columns, for a pull request
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
-    /// Also write each figure to this folder as an SVG file
+    /// Also write each figure to this folder, as an SVG and as a PDF file
     #[arg(long, value_name = "FOLDER")]
     pub figures: Option<PathBuf>,
     #[command(flatten)]

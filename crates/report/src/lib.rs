@@ -17,6 +17,7 @@ mod interop;
 mod json;
 mod markdown;
 mod notes;
+mod pdf;
 mod phases;
 mod ranking;
 mod scenario;
@@ -41,6 +42,7 @@ pub use input::{FailureRow, ReportInput, RunRow};
 pub use interop::{RunnerInfo, render_interop_html, render_interop_json, render_interop_terminal};
 pub use json::render_json;
 pub use markdown::{render_markdown, render_markdown_brief};
+pub use pdf::{PdfError, pdf_of_svg};
 pub use scenario::{
     ScenarioReport, ScenarioRow, render_scenario_figures, render_scenario_html, render_scenario_json,
     render_scenario_markdown, render_scenario_terminal, scenario_findings,
