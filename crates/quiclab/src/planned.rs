@@ -1,9 +1,11 @@
 //! What a file asks for: one plan, whatever the workload of its runs.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Result, bail};
 use quiclab_experiment::{
     AnyRun, Expectation, Overrides, Plan, Published,
-    scenario::{FigureSpec, Scenario, ScenarioPlan, TIME, scenario_labels},
+    scenario::{Compare, FigureSpec, GROUPS, Labels, Scenario, ScenarioPlan, TIME, scenario_labels},
 };
 use quiclab_sim::measures::{METRICS, SERIES, is_named};
 
@@ -31,6 +33,8 @@ pub struct Planned {
     pub ranking: bool,
     /// The pictures that the file asks for; transfers always have the same ones.
     pub figures: Vec<FigureSpec>,
+    /// What settings, their values and groups of flows are called in figures and tables.
+    pub words: Labels,
     /// The user's own stacks that take the place of those in the file.
     pub substituted: Vec<String>,
     /// What a user should know before anything is run: a sentence each.
@@ -61,6 +65,7 @@ impl Planned {
             expectations_left_out,
             ranking: plan.ranking,
             figures: Vec::new(),
+            words: Labels::default(),
             substituted: plan.substituted.clone(),
             notes: notes(plan, arguments),
             kind: AnyRun::TRANSFER,
@@ -77,6 +82,7 @@ impl Planned {
         let scenario = Scenario::parse(file, text, profile)?;
         let plan = scenario.plan(overrides)?;
         check_names(file, &scenario, &plan)?;
+        let notes = nothing_to_compare(&scenario, &plan);
         Ok(Self {
             experiment: scenario.name.clone(),
             title: scenario.title.clone(),
@@ -86,8 +92,9 @@ impl Planned {
             expectations_left_out: Vec::new(),
             ranking: false,
             figures: scenario.figures,
+            words: scenario.labels,
             substituted: Vec::new(),
-            notes: Vec::new(),
+            notes,
             kind: AnyRun::MODELS,
             labels: labels(&plan),
             runs: plan.runs.into_iter().map(AnyRun::from).collect(),
@@ -111,7 +118,7 @@ fn check_names(file: &str, scenario: &Scenario, plan: &ScenarioPlan) -> Result<(
     }
     for figure in &scenario.figures {
         let list = if figure.x == TIME { SERIES } else { METRICS };
-        if let Some(wrong) = figure.y.iter().find(|name| !is_named(list, groups.iter().copied(), name)) {
+        if let Some(wrong) = figure.names().iter().find(|name| !is_named(list, groups.iter().copied(), name)) {
             bail!(
                 "{file}: figure.y: found {wrong:?} in {:?}, expected one of {}, where GROUP is the name of a group of flows",
                 figure.title,
@@ -119,7 +126,30 @@ fn check_names(file: &str, scenario: &Scenario, plan: &ScenarioPlan) -> Result<(
             );
         }
     }
+    if let Some(group) = scenario.labels.groups.keys().find(|group| !groups.contains(&group.as_str())) {
+        bail!(
+            "{file}: labels.{GROUPS}.{group}: found no group of flows with this name, expected one of {}",
+            groups.iter().copied().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
+        );
+    }
     Ok(())
+}
+
+/// A sentence for each figure that stays empty because no runs have the values that it compares.
+fn nothing_to_compare(scenario: &Scenario, plan: &ScenarioPlan) -> Vec<String> {
+    let all: Vec<_> = plan.settings.iter().map(|settings| settings.texts()).collect();
+    let mut notes = Vec::new();
+    for figure in &scenario.figures {
+        let Some(Compare { setting, of, with, .. }) = figure.compare.as_ref().filter(|one| one.setting != GROUPS)
+        else {
+            continue;
+        };
+        let missing = |value: &&String| !all.iter().any(|texts| texts.get(setting) == Some(value));
+        if let Some(value) = [of, with].into_iter().find(missing) {
+            notes.push(format!("the figure {:?} stays empty, because no run has {setting} = {value}", figure.title));
+        }
+    }
+    notes
 }
 
 /// Each run of models in a few words.

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use quiclab_experiment::{
     AnyRun, Expectation, Published, id_of_folder,
     run::{Settings, Versions},
-    scenario::FigureSpec,
+    scenario::{FigureSpec, Labels},
 };
 use quiclab_record::{
     AnyRecord, Measured, Record, RecordError, Records, RunFile, TapRole, congestion_windows,
@@ -65,6 +65,9 @@ pub struct Index {
     /// The pictures that the file asks for.
     #[serde(default)]
     figures: Vec<FigureSpec>,
+    /// What settings, their values and groups of flows are called in figures and tables.
+    #[serde(default, skip_serializing_if = "is_empty")]
+    labels: Labels,
     /// Names of the plan's records, in its order.
     records: Vec<String>,
     /// Stacks whose runs were skipped because they could not be built, and why.
@@ -126,6 +129,7 @@ impl Index {
             expectations_left_out: plan.expectations_left_out.clone(),
             ranking: plan.ranking,
             figures: plan.figures.clone(),
+            labels: plan.words.clone(),
             records,
             missing_stacks,
         }
@@ -146,6 +150,10 @@ impl Index {
         }
         Ok(index)
     }
+}
+
+fn is_empty(labels: &Labels) -> bool {
+    *labels == Labels::default()
 }
 
 fn transfer() -> String {
@@ -427,6 +435,7 @@ impl Results {
             failures,
             expectations: index.expectations,
             figures: index.figures,
+            labels: index.labels,
         })
     }
 

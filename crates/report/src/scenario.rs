@@ -10,11 +10,12 @@ use std::collections::BTreeMap;
 
 use quiclab_experiment::{
     Expectation,
-    scenario::{FigureSpec, scenario_labels},
+    scenario::{FigureSpec, Labels, quantity_of},
 };
 use quiclab_metrics::Summary;
 
 use crate::{
+    figures::Figure,
     findings::{Finding, Repeated, judge_all, number},
     input::FailureRow,
     svg::svg,
@@ -46,6 +47,8 @@ pub struct ScenarioReport {
     pub expectations: Vec<Expectation>,
     /// The pictures that the file asks for.
     pub figures: Vec<FigureSpec>,
+    /// What settings, their values and groups of flows are called.
+    pub labels: Labels,
 }
 
 /// One run.
@@ -91,7 +94,7 @@ impl<'a> Group<'a> {
             }
         }
         let texts: Vec<_> = groups.iter().map(|group| group.settings.clone()).collect();
-        for (group, label) in groups.iter_mut().zip(scenario_labels(&texts)) {
+        for (group, label) in groups.iter_mut().zip(report.labels.of_settings(&texts)) {
             group.label = label;
         }
         groups
@@ -103,7 +106,7 @@ impl<'a> Group<'a> {
 
     /// Mean and standard deviation, in the unit of the metric's name or, of rates, in Mbit/s.
     fn cell(&self, metric: &str) -> String {
-        let (_, divisor) = shown(metric);
+        let divisor = quantity_of(metric).divisor();
         let Some(summary) = self.summary(metric) else { return crate::columns::NOTHING.to_owned() };
         let mean = number(summary.mean / divisor);
         match summary.standard_deviation {
@@ -126,8 +129,13 @@ impl Repeated for Group<'_> {
 /// Every picture that has something to show: its name, and the text of its SVG file.
 pub fn render_scenario_figures(report: &ScenarioReport) -> Vec<(String, String)> {
     let groups = Group::all(report);
-    let drawn = report.figures.iter().enumerate().filter_map(|(number, spec)| figure::draw(number, spec, &groups));
-    drawn.map(|figure| (figure.id.clone(), svg(&figure))).collect()
+    figures(report, &groups).map(|figure| (figure.id.clone(), svg(&figure))).collect()
+}
+
+/// The pictures, in the order of the file.
+fn figures(report: &ScenarioReport, groups: &[Group]) -> impl Iterator<Item = Figure> {
+    let all = report.figures.iter().enumerate();
+    all.flat_map(|(number, spec)| figure::draw(number, spec, groups, &report.labels))
 }
 
 /// What came of the expectations.
@@ -146,31 +154,31 @@ fn metric_names<'a>(groups: &[Group<'a>]) -> Vec<&'a str> {
     names
 }
 
-/// How a metric is called in a heading, with its unit, and what it is divided by there.
-fn shown(metric: &str) -> (String, f64) {
+/// How a metric is called in the heading of a table, with its unit.
+fn heading(metric: &str, labels: &Labels) -> String {
     let (base, group) = metric.split_once('.').map_or((metric, None), |(base, group)| (base, Some(group)));
-    let units =
-        [("_bps", "Mbit/s", 1e6), ("_s", "s", 1.0), ("_packets", "packets", 1.0), ("_segments", "segments", 1.0)];
-    let found = units.iter().find_map(|(suffix, unit, divisor)| Some((base.strip_suffix(suffix)?, *unit, *divisor)));
-    let (words, unit, divisor) = found.map_or((base, "", 1.0), |found| found);
-    let mut name = words.replace('_', " ");
+    let suffix = ["_bps", "_s", "_packets", "_segments"].into_iter().find_map(|suffix| base.strip_suffix(suffix));
+    let mut name = suffix.unwrap_or(base).replace('_', " ");
     if let Some(group) = group {
-        name = format!("{name} of {group}");
+        name = format!("{name} of {}", labels.group(group));
     }
-    if !unit.is_empty() {
-        name = format!("{name}, {unit}");
+    match quantity_of(metric).unit() {
+        "" => name,
+        unit => format!("{name}, {unit}"),
     }
-    (name, divisor)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::shown;
+    use super::{Labels, heading};
 
     #[test]
     fn a_heading_has_words_and_the_unit() {
-        assert_eq!(shown("goodput_bps.paced"), ("goodput of paced, Mbit/s".to_owned(), 1e6));
-        assert_eq!(shown("fairness_by_rtt"), ("fairness by rtt".to_owned(), 1.0));
-        assert_eq!(shown("first_loss_s"), ("first loss, s".to_owned(), 1.0));
+        let groups = [("paced".to_owned(), "Paced Reno".to_owned())].into();
+        let labels = Labels { groups, ..Labels::default() };
+        assert_eq!(heading("goodput_bps.paced", &labels), "goodput of Paced Reno, Mbit/s");
+        assert_eq!(heading("goodput_bps.plain", &labels), "goodput of plain, Mbit/s");
+        assert_eq!(heading("fairness_by_rtt", &labels), "fairness by rtt");
+        assert_eq!(heading("first_loss_s", &labels), "first loss, s");
     }
 }
