@@ -79,6 +79,7 @@ pub fn report_of_one(record: ModelsRecord, command: String) -> AnyReport {
         runs: vec![row],
         failures: Vec::new(),
         expectations: Vec::new(),
+        looks: None,
         figures,
         labels: Labels::default(),
     }))

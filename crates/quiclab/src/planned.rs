@@ -7,6 +7,7 @@ use quiclab_experiment::{
     AnyRun, Expectation, Overrides, Plan, Published,
     scenario::{Compare, FigureSpec, GROUPS, Labels, Scenario, ScenarioPlan, TIME, scenario_labels},
 };
+use quiclab_report::Looks;
 use quiclab_sim::measures::{METRICS, SERIES, is_named};
 
 use crate::{
@@ -35,6 +36,8 @@ pub struct Planned {
     pub figures: Vec<FigureSpec>,
     /// What settings, their values and groups of flows are called in figures and tables.
     pub words: Labels,
+    /// When claims are evaluated, where runs are repeated until all are decided.
+    pub looks: Option<Looks>,
     /// The user's own stacks that take the place of those in the file.
     pub substituted: Vec<String>,
     /// What a user should know before anything is run: a sentence each.
@@ -66,6 +69,7 @@ impl Planned {
             ranking: plan.ranking,
             figures: Vec::new(),
             words: Labels::default(),
+            looks: None,
             substituted: plan.substituted.clone(),
             notes: notes(plan, arguments),
             kind: AnyRun::TRANSFER,
@@ -93,6 +97,7 @@ impl Planned {
             ranking: false,
             figures: scenario.figures,
             words: scenario.labels,
+            looks: None,
             substituted: Vec::new(),
             notes,
             kind: AnyRun::MODELS,

@@ -85,6 +85,7 @@ fn report_transfer(arguments: &ReportArguments, record: Record) -> Result<u8> {
         published: Vec::new(),
         expectations: Vec::new(),
         expectations_left_out: Vec::new(),
+        looks: None,
     };
     print(&AnyReport::Transfers(Box::new(input)), arguments)?;
     eprintln!("the run over time: {}", written.display());

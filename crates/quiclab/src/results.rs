@@ -18,7 +18,7 @@ use quiclab_record::{
     AnyRecord, Measured, Record, RecordError, Records, RunFile, TapRole, congestion_windows,
     layout::{FAILURE_FILE, SENDER_TAP},
 };
-use quiclab_report::{AnyReport, FailureRow, ReportInput, RunRow, ScenarioReport};
+use quiclab_report::{AnyReport, FailureRow, Looks, ReportInput, RunRow, ScenarioReport};
 use quiclab_testbed::lock::{RecordLock, remove_leftovers};
 use quiclab_wire::{Capture, CaptureReader, Segment};
 use rayon::prelude::*;
@@ -68,6 +68,9 @@ pub struct Index {
     /// What settings, their values and groups of flows are called in figures and tables.
     #[serde(default, skip_serializing_if = "is_empty")]
     labels: Labels,
+    /// When claims were evaluated, where runs were repeated until all were decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    looks: Option<Looks>,
     /// Names of the plan's records, in its order.
     records: Vec<String>,
     /// Stacks whose runs were skipped because they could not be built, and why.
@@ -130,6 +133,7 @@ impl Index {
             ranking: plan.ranking,
             figures: plan.figures.clone(),
             labels: plan.words.clone(),
+            looks: plan.looks,
             records,
             missing_stacks,
         }
@@ -409,6 +413,7 @@ impl Results {
             published: index.published,
             expectations: index.expectations,
             expectations_left_out: index.expectations_left_out,
+            looks: index.looks,
         })
     }
 
@@ -434,6 +439,7 @@ impl Results {
             runs,
             failures,
             expectations: index.expectations,
+            looks: index.looks,
             figures: index.figures,
             labels: index.labels,
         })

@@ -16,7 +16,7 @@ use quiclab_metrics::Summary;
 
 use crate::{
     figures::Figure,
-    findings::{Finding, Repeated, judge_all, number},
+    findings::{Finding, Looks, Repeated, judge_all, number},
     input::FailureRow,
     svg::svg,
 };
@@ -45,6 +45,8 @@ pub struct ScenarioReport {
     pub failures: Vec<FailureRow>,
     /// What must hold.
     pub expectations: Vec<Expectation>,
+    /// When the results were evaluated, where runs were repeated until claims were decided; `None`: once.
+    pub looks: Option<Looks>,
     /// The pictures that the file asks for.
     pub figures: Vec<FigureSpec>,
     /// What settings, their values and groups of flows are called.
@@ -101,7 +103,7 @@ impl<'a> Group<'a> {
     }
 
     fn summary(&self, metric: &str) -> Option<Summary> {
-        Summary::of(self.values(metric))
+        Summary::of(self.runs.iter().filter_map(|run| run.metrics.get(metric).copied()))
     }
 
     /// Mean and standard deviation, in the unit of the metric's name or, of rates, in Mbit/s.
@@ -121,8 +123,8 @@ impl Repeated for Group<'_> {
         &self.label
     }
 
-    fn values(&self, metric: &str) -> Vec<f64> {
-        self.runs.iter().filter_map(|run| run.metrics.get(metric).copied()).collect()
+    fn repetitions(&self, metric: &str) -> Vec<(u32, f64)> {
+        self.runs.iter().filter_map(|run| Some((run.repetition, *run.metrics.get(metric)?))).collect()
     }
 }
 
@@ -142,7 +144,7 @@ fn figures(report: &ScenarioReport, groups: &[Group]) -> impl Iterator<Item = Fi
 pub fn scenario_findings(report: &ScenarioReport) -> Vec<Finding> {
     let groups = Group::all(report);
     let settings: Vec<_> = groups.iter().map(|group| group.settings).collect();
-    judge_all(&report.expectations, &groups, &settings)
+    judge_all(&report.expectations, &groups, &settings, report.looks)
 }
 
 /// Metrics of all groups, in order of name.
