@@ -107,6 +107,14 @@ impl Planned {
     }
 }
 
+impl Planned {
+    /// Keeps some of the runs, with their labels.
+    pub fn retain(&mut self, keeps: impl Fn(&AnyRun) -> bool) {
+        let pairs = std::mem::take(&mut self.runs).into_iter().zip(std::mem::take(&mut self.labels));
+        (self.runs, self.labels) = pairs.filter(|(run, _)| keeps(run)).unzip();
+    }
+}
+
 /// Checks that expectations and figures name metrics and series that the runs have.
 fn check_names(file: &str, scenario: &Scenario, plan: &ScenarioPlan) -> Result<()> {
     let groups: Vec<&str> =

@@ -29,7 +29,7 @@ mod warned;
 pub use analysis::{
     AnalysisInput, AnalyzedCapture, render_analysis_html, render_analysis_json, render_analysis_terminal,
 };
-pub use any_report::AnyReport;
+pub use any_report::{AnyReport, group_key};
 pub use columns::metric_names;
 pub use comparison::{
     Change, Comparison, Condition, ConditionOutcome, DifferenceNumbers, Judgement, Key, Pair, Question, Row, SeenTrain,

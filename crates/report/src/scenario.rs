@@ -140,6 +140,11 @@ fn figures(report: &ScenarioReport, groups: &[Group]) -> impl Iterator<Item = Fi
     all.flat_map(|(number, spec)| figure::draw(number, spec, groups, &report.labels))
 }
 
+/// The settings of all groups of runs, in the order of the findings.
+pub(crate) fn scenario_groups(report: &ScenarioReport) -> impl Iterator<Item = &BTreeMap<String, String>> {
+    Group::all(report).into_iter().map(|group| group.settings)
+}
+
 /// What came of the expectations.
 pub fn scenario_findings(report: &ScenarioReport) -> Vec<Finding> {
     let groups = Group::all(report);
