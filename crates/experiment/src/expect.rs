@@ -21,6 +21,9 @@ use crate::{
 pub struct Expectation {
     /// What must hold, in words.
     pub claim: String,
+    /// Where the claim comes from, such as the section and sentence of a paper; `None` where the file does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// Name of the metric.
     pub metric: String,
     /// Dotted settings that a run must have for the claim to be about it. Empty: it is about every run.
@@ -156,14 +159,14 @@ impl Reader<'_> {
         for (key, value) in table.iter() {
             let name = key.get_ref().as_ref();
             match name {
-                "claim" | "metric" => {}
+                "claim" | "metric" | "source" => {}
                 "runs" => runs = self.matches(value, "expect.runs")?,
                 "compared_with" => compared_with = Some(self.matches(value, "expect.compared_with")?),
                 _ => match Bound::ALL.into_iter().find(|bound| bound.key() == name) {
                     Some(bound) => bounds.push((bound, self.number(value, &format!("expect.{name}"))?)),
                     None => {
                         let message = format!("expect.{name}: found a key that does not exist");
-                        let hint = "a table has claim, metric, runs, one of at_least, at_most, above and below, and compared_with";
+                        let hint = "a table has claim, source, metric, runs, one of at_least, at_most, above and below, and compared_with";
                         return Err(self.error(key, message, Some(hint.to_owned())));
                     }
                 },
@@ -181,7 +184,8 @@ impl Reader<'_> {
             );
             return Err(self.error(row, message, None));
         };
-        Ok(Expectation { claim: text("claim")?, metric: text("metric")?, runs, bound, number, compared_with })
+        let source = self.optional_text(table, "source")?;
+        Ok(Expectation { claim: text("claim")?, source, metric: text("metric")?, runs, bound, number, compared_with })
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) static TRANSFERS: Kind = Kind {
 
 /// Many flows of models.
 pub(crate) static SCENARIOS: Kind = Kind {
-    top: &["name", "title", "source", "seed", "matrix", "profile", "expect", "figure"],
+    top: &["name", "title", "source", "seed", "matrix", "profile", "expect", "figure", "labels"],
     sections: &["scenario", "bottleneck", scenario::FLOWS],
     named_section: Some(scenario::FLOWS),
     repetitions: "scenario.repetitions",

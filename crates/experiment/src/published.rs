@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use toml::{Spanned, Value, de::DeValue};
+use toml::{Spanned, de::DeValue};
 
 use crate::{
     error::ExperimentError,
     file::Reader,
-    text::canonical,
     value::{inline, plain},
 };
 
@@ -82,12 +81,7 @@ impl Reader<'_> {
                 let message = format!("{name}.{}: found a key that no single run has", assignment.key);
                 return Err(self.error(key, message, Some("describe it in words".to_owned())));
             }
-            let text = match &assignment.value {
-                Value::String(text) => canonical(text),
-                // As it is displayed, 1 and 1.0 are the same number.
-                Value::Float(number) => number.to_string(),
-                other => inline(other),
-            };
+            let text = assignment.text();
             matches.insert(assignment.key, text);
         }
         Ok(matches)

@@ -6,13 +6,17 @@ mod file;
 mod flows;
 mod groups;
 mod identity;
+mod labels;
+mod measured;
 mod plan;
 mod settings;
 mod texts;
 
-pub use figure::{FigureSpec, TIME};
+pub use figure::{Compare, CompareAs, FigureKind, FigureSpec, GROUPS, TIME};
 pub use file::{Scenario, is_scenario};
 pub use flows::{CongestionControl, Flows, FlowsPacing, Recovery, WorkloadKind};
+pub use labels::{Labels, SettingLabels};
+pub use measured::{Quantity, metric_in_words, quantity_of};
 pub use plan::{ScenarioPlan, ScenarioRun, scenario_labels};
 pub use settings::{Bottleneck, QueueKind, ScenarioSettings};
 pub use texts::follows;

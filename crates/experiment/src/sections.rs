@@ -9,6 +9,7 @@ use crate::{
     error::{ExperimentError, Place, nearest},
     file::{Reader, Table},
     kind::Kind,
+    text::canonical,
     value::{inline, plain},
 };
 
@@ -56,6 +57,18 @@ impl Origin {
             Origin::File(_) => "",
             Origin::Set => "--set ",
             Origin::OwnStack => "--stack: ",
+        }
+    }
+}
+
+impl Assignment {
+    /// The value as the settings of a run have it as text.
+    pub(crate) fn text(&self) -> String {
+        match &self.value {
+            Value::String(text) => canonical(text),
+            // As it is displayed, 1 and 1.0 are the same number.
+            Value::Float(number) => number.to_string(),
+            other => inline(other),
         }
     }
 }

@@ -27,7 +27,7 @@ use quiclab_report::{Comparison, Question, ReportInput};
 use quiclab_testbed::{laboratory::Laboratory, perform::Interrupted};
 
 use crate::{
-    cli::{AbArguments, Output, RunArguments, SetOptions, StackOptions},
+    cli::{AbArguments, MOST_REPETITIONS, Output, RunArguments, SetOptions, StackOptions},
     laboratory::open as open_laboratory,
     planned::Planned,
     run, signals,
@@ -178,6 +178,8 @@ impl Bench<'_> {
             file: files[file].clone(),
             profile: arguments.profile.clone(),
             reps: repetitions,
+            until_decided: false,
+            most_repetitions: MOST_REPETITIONS,
             filter: arguments.filter.clone(),
             set: SetOptions { settings },
             testbed: None,

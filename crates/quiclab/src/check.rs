@@ -57,10 +57,16 @@ pub fn check(arguments: &CheckArguments) -> Result<u8> {
         output::print(&(text + "\n"))?;
     }
     if arguments.output.json {
-        let summary = json!({ "results": Value::Array(all), "judged": counts.all, "wrong": counts.wrong });
+        let summary = json!({
+            "results": Value::Array(all),
+            "judged": counts.all,
+            "holding": counts.holding,
+            "undecided": counts.undecided,
+            "wrong": counts.wrong,
+        });
         output::print(&(serde_json::to_string_pretty(&summary)? + "\n"))?;
     } else {
-        output::print(&format!("{} of {} expectations hold\n", counts.holding, counts.all))?;
+        output::print(&(counts.in_words() + "\n"))?;
     }
     Ok(counts.wrong.min(MOST_FAILURES) as u8)
 }
@@ -88,17 +94,31 @@ fn judge(place: &Path) -> Result<Judged> {
 struct Counts {
     all: usize,
     holding: usize,
+    undecided: usize,
+    failing: usize,
+    not_measured: usize,
+    /// What counts in the exit status.
     wrong: usize,
 }
 
 impl Counts {
     fn add(&mut self, finding: &Finding, strict: bool) {
         self.all += 1;
-        match finding.outcome {
-            Outcome::Holds => self.holding += 1,
-            Outcome::Undecided if !strict => {}
-            _ => self.wrong += 1,
-        }
+        let (count, is_wrong) = match finding.outcome {
+            Outcome::Holds => (&mut self.holding, false),
+            Outcome::Undecided => (&mut self.undecided, strict),
+            Outcome::Fails => (&mut self.failing, true),
+            Outcome::NotMeasured(_) => (&mut self.not_measured, true),
+        };
+        *count += 1;
+        self.wrong += usize::from(is_wrong);
+    }
+
+    /// How many hold, and how many of the others there are of each kind.
+    fn in_words(&self) -> String {
+        let others = [(self.failing, "fail"), (self.undecided, "undecided"), (self.not_measured, "not measured")];
+        let others = others.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!(", {count} {word}"));
+        format!("{} of {} expectations hold{}", self.holding, self.all, others.collect::<String>())
     }
 }
 

@@ -80,8 +80,11 @@ pub enum Verb {
     Prepare(PrepareArguments),
 }
 
+/// Repetitions at which `quiclab run --until-decided` gives up.
+pub const MOST_REPETITIONS: u32 = 100;
+
 /// Arguments of `quiclab run`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct RunArguments {
     /// An experiment file, or a folder of them to run one after the other
     #[arg(value_name = "FILE")]
@@ -92,6 +95,12 @@ pub struct RunArguments {
     /// Number of repetitions, instead of the file's
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub reps: Option<u32>,
+    /// Repeat the runs of expectations that are undecided until they are decided; starts with at least 3 repetitions
+    #[arg(long)]
+    pub until_decided: bool,
+    /// With --until-decided: largest number of repetitions
+    #[arg(long, value_name = "N", requires = "until_decided", default_value_t = MOST_REPETITIONS, value_parser = clap::value_parser!(u32).range(2..))]
+    pub most_repetitions: u32,
     /// Run only what has this setting, such as stack=quiche or path.rate="40 Mbit/s"; can be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_filter, add = completion::settings())]
     pub filter: Vec<(String, String)>,
@@ -185,7 +194,7 @@ pub struct ReportArguments {
     /// Print a Markdown table of five columns, for a pull request
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
-    /// Also write each figure to this folder as an SVG file
+    /// Also write each figure to this folder, as an SVG and as a PDF file
     #[arg(long, value_name = "FOLDER")]
     pub figures: Option<PathBuf>,
     #[command(flatten)]
@@ -430,7 +439,7 @@ pub struct StackOptions {
 }
 
 /// How to print.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Output {
     /// Print JSON to standard output instead of text
     #[arg(long)]

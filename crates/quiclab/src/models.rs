@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use quiclab_experiment::scenario::{FigureSpec, TIME};
+use quiclab_experiment::scenario::{FigureSpec, Labels, TIME, metric_in_words};
 use quiclab_record::{End, ModelsRecord};
 use quiclab_report::{AnyReport, ScenarioReport, ScenarioRow};
 use quiclab_sim::measures::{SERIES, is_named};
@@ -63,8 +63,8 @@ pub fn report_of_one(record: ModelsRecord, command: String) -> AnyReport {
         let groups = groups.iter().map(String::as_str);
         let of = |name: &&String| **name == *series || is_named(&[&format!("{series}.GROUP")], groups.clone(), name);
         let y: Vec<_> = row.series.keys().filter(of).cloned().collect();
-        let title = series.trim_end_matches("_bps").replace('_', " ");
-        (!y.is_empty()).then_some(FigureSpec { title, x: TIME.to_owned(), y, logarithmic: false })
+        let title = metric_in_words(series);
+        (!y.is_empty()).then_some(FigureSpec::over_time(title, y))
     };
     // The series of groups are in the figure of their sum, where there is one.
     let is_base = |name: &&&str| name.strip_suffix(".GROUP").is_none_or(|base| !SERIES.contains(&base));
@@ -79,6 +79,8 @@ pub fn report_of_one(record: ModelsRecord, command: String) -> AnyReport {
         runs: vec![row],
         failures: Vec::new(),
         expectations: Vec::new(),
+        looks: None,
         figures,
+        labels: Labels::default(),
     }))
 }

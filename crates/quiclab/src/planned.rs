@@ -1,10 +1,13 @@
 //! What a file asks for: one plan, whatever the workload of its runs.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Result, bail};
 use quiclab_experiment::{
     AnyRun, Expectation, Overrides, Plan, Published,
-    scenario::{FigureSpec, Scenario, ScenarioPlan, TIME, scenario_labels},
+    scenario::{Compare, FigureSpec, GROUPS, Labels, Scenario, ScenarioPlan, TIME, scenario_labels},
 };
+use quiclab_report::Looks;
 use quiclab_sim::measures::{METRICS, SERIES, is_named};
 
 use crate::{
@@ -31,6 +34,10 @@ pub struct Planned {
     pub ranking: bool,
     /// The pictures that the file asks for; transfers always have the same ones.
     pub figures: Vec<FigureSpec>,
+    /// What settings, their values and groups of flows are called in figures and tables.
+    pub words: Labels,
+    /// When claims are evaluated, where runs are repeated until all are decided.
+    pub looks: Option<Looks>,
     /// The user's own stacks that take the place of those in the file.
     pub substituted: Vec<String>,
     /// What a user should know before anything is run: a sentence each.
@@ -61,6 +68,8 @@ impl Planned {
             expectations_left_out,
             ranking: plan.ranking,
             figures: Vec::new(),
+            words: Labels::default(),
+            looks: None,
             substituted: plan.substituted.clone(),
             notes: notes(plan, arguments),
             kind: AnyRun::TRANSFER,
@@ -77,6 +86,7 @@ impl Planned {
         let scenario = Scenario::parse(file, text, profile)?;
         let plan = scenario.plan(overrides)?;
         check_names(file, &scenario, &plan)?;
+        let notes = nothing_to_compare(&scenario, &plan);
         Ok(Self {
             experiment: scenario.name.clone(),
             title: scenario.title.clone(),
@@ -86,12 +96,22 @@ impl Planned {
             expectations_left_out: Vec::new(),
             ranking: false,
             figures: scenario.figures,
+            words: scenario.labels,
+            looks: None,
             substituted: Vec::new(),
-            notes: Vec::new(),
+            notes,
             kind: AnyRun::MODELS,
             labels: labels(&plan),
             runs: plan.runs.into_iter().map(AnyRun::from).collect(),
         })
+    }
+}
+
+impl Planned {
+    /// Keeps some of the runs, with their labels.
+    pub fn retain(&mut self, keeps: impl Fn(&AnyRun) -> bool) {
+        let pairs = std::mem::take(&mut self.runs).into_iter().zip(std::mem::take(&mut self.labels));
+        (self.runs, self.labels) = pairs.filter(|(run, _)| keeps(run)).unzip();
     }
 }
 
@@ -111,7 +131,7 @@ fn check_names(file: &str, scenario: &Scenario, plan: &ScenarioPlan) -> Result<(
     }
     for figure in &scenario.figures {
         let list = if figure.x == TIME { SERIES } else { METRICS };
-        if let Some(wrong) = figure.y.iter().find(|name| !is_named(list, groups.iter().copied(), name)) {
+        if let Some(wrong) = figure.names().iter().find(|name| !is_named(list, groups.iter().copied(), name)) {
             bail!(
                 "{file}: figure.y: found {wrong:?} in {:?}, expected one of {}, where GROUP is the name of a group of flows",
                 figure.title,
@@ -119,7 +139,30 @@ fn check_names(file: &str, scenario: &Scenario, plan: &ScenarioPlan) -> Result<(
             );
         }
     }
+    if let Some(group) = scenario.labels.groups.keys().find(|group| !groups.contains(&group.as_str())) {
+        bail!(
+            "{file}: labels.{GROUPS}.{group}: found no group of flows with this name, expected one of {}",
+            groups.iter().copied().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
+        );
+    }
     Ok(())
+}
+
+/// A sentence for each figure that stays empty because no runs have the values that it compares.
+fn nothing_to_compare(scenario: &Scenario, plan: &ScenarioPlan) -> Vec<String> {
+    let all: Vec<_> = plan.settings.iter().map(|settings| settings.texts()).collect();
+    let mut notes = Vec::new();
+    for figure in &scenario.figures {
+        let Some(Compare { setting, of, with, .. }) = figure.compare.as_ref().filter(|one| one.setting != GROUPS)
+        else {
+            continue;
+        };
+        let missing = |value: &&String| !all.iter().any(|texts| texts.get(setting) == Some(value));
+        if let Some(value) = [of, with].into_iter().find(missing) {
+            notes.push(format!("the figure {:?} stays empty, because no run has {setting} = {value}", figure.title));
+        }
+    }
+    notes
 }
 
 /// Each run of models in a few words.

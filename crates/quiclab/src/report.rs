@@ -85,6 +85,7 @@ fn report_transfer(arguments: &ReportArguments, record: Record) -> Result<u8> {
         published: Vec::new(),
         expectations: Vec::new(),
         expectations_left_out: Vec::new(),
+        looks: None,
     };
     print(&AnyReport::Transfers(Box::new(input)), arguments)?;
     eprintln!("the run over time: {}", written.display());
@@ -101,12 +102,15 @@ fn print(report: &AnyReport, arguments: &ReportArguments) -> Result<()> {
     })
 }
 
-/// Writes figures by their names, without the ending.
+/// Writes figures by their names, without the ending, as SVG and as PDF files.
 fn write_figures(into: &Path, figures: &[(String, String)]) -> Result<()> {
     fs::create_dir_all(into).with_context(|| into.display().to_string())?;
     for (name, svg) in figures {
         folder::write(into, &format!("{name}.svg"), svg)?;
+        let path = into.join(format!("{name}.pdf"));
+        let pdf = quiclab_report::pdf_of_svg(svg).with_context(|| path.display().to_string())?;
+        fs::write(&path, pdf).with_context(|| path.display().to_string())?;
     }
-    eprintln!("{} figures: {}", figures.len(), into.display());
+    eprintln!("{} figures, each as SVG and PDF: {}", figures.len(), into.display());
     Ok(())
 }

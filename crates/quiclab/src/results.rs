@@ -12,13 +12,13 @@ use anyhow::{Context, Result, bail};
 use quiclab_experiment::{
     AnyRun, Expectation, Published, id_of_folder,
     run::{Settings, Versions},
-    scenario::FigureSpec,
+    scenario::{FigureSpec, Labels},
 };
 use quiclab_record::{
     AnyRecord, Measured, Record, RecordError, Records, RunFile, TapRole, congestion_windows,
     layout::{FAILURE_FILE, SENDER_TAP},
 };
-use quiclab_report::{AnyReport, FailureRow, ReportInput, RunRow, ScenarioReport};
+use quiclab_report::{AnyReport, FailureRow, Looks, ReportInput, RunRow, ScenarioReport};
 use quiclab_testbed::lock::{RecordLock, remove_leftovers};
 use quiclab_wire::{Capture, CaptureReader, Segment};
 use rayon::prelude::*;
@@ -65,6 +65,12 @@ pub struct Index {
     /// The pictures that the file asks for.
     #[serde(default)]
     figures: Vec<FigureSpec>,
+    /// What settings, their values and groups of flows are called in figures and tables.
+    #[serde(default, skip_serializing_if = "is_empty")]
+    labels: Labels,
+    /// When claims were evaluated, where runs were repeated until all were decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    looks: Option<Looks>,
     /// Names of the plan's records, in its order.
     records: Vec<String>,
     /// Stacks whose runs were skipped because they could not be built, and why.
@@ -126,6 +132,8 @@ impl Index {
             expectations_left_out: plan.expectations_left_out.clone(),
             ranking: plan.ranking,
             figures: plan.figures.clone(),
+            labels: plan.words.clone(),
+            looks: plan.looks,
             records,
             missing_stacks,
         }
@@ -146,6 +154,10 @@ impl Index {
         }
         Ok(index)
     }
+}
+
+fn is_empty(labels: &Labels) -> bool {
+    *labels == Labels::default()
 }
 
 fn transfer() -> String {
@@ -401,6 +413,7 @@ impl Results {
             published: index.published,
             expectations: index.expectations,
             expectations_left_out: index.expectations_left_out,
+            looks: index.looks,
         })
     }
 
@@ -426,7 +439,9 @@ impl Results {
             runs,
             failures,
             expectations: index.expectations,
+            looks: index.looks,
             figures: index.figures,
+            labels: index.labels,
         })
     }
 

@@ -2,6 +2,7 @@
 
 mod folder;
 mod supply;
+mod until;
 pub mod words;
 
 use std::{
@@ -41,6 +42,7 @@ use crate::{
 };
 use folder::{command_line, results_folder};
 use supply::Supply;
+use until::{looks, perform_until_decided};
 use words::in_words;
 
 /// Exit statuses above this have other meanings.
@@ -66,8 +68,16 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
     }
     let mut failed = 0;
     let mut shown = Vec::new();
-    for (file, (planned, laboratory)) in files.iter().zip(&plans) {
-        let (results, done) = perform(file, planned, arguments, laboratory)?;
+    for ((file, text), (planned, laboratory)) in files.iter().zip(&texts).zip(&plans) {
+        let (results, done) = if arguments.until_decided {
+            let again = |repetitions| {
+                let arguments = RunArguments { reps: Some(repetitions), ..arguments.clone() };
+                Ok(plan(file, text, &arguments, &laboratories)?.0)
+            };
+            perform_until_decided(file, looks(planned, arguments), again, arguments, laboratory, &stop)?
+        } else {
+            perform(file, planned, arguments, laboratory)?
+        };
         if stop.load(Ordering::Relaxed) {
             return Err(Interrupted::ByRequest.into());
         }
@@ -161,7 +171,10 @@ pub fn perform(
     let supply = Supply::new(plan, laboratory, &results, is_shared, patience)?;
     let (done, ()) = perform_all(laboratory, &hosts, &results, &|_, performed| tell_goodput(performed), |feed| {
         let ready = supply.supply(feed)?;
-        if let Some((count, command)) = results.no_longer_covered(&ready.records) {
+        // The first of several evaluations covers less than an earlier command's last one.
+        if plan.looks.is_none()
+            && let Some((count, command)) = results.no_longer_covered(&ready.records)
+        {
             progress::say(&format!(
                 "{}: the report no longer covers {count} runs of `{command}`; their records are kept",
                 folder.display()

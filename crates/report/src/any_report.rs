@@ -1,11 +1,14 @@
 //! A report of either kind of workload.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use quiclab_experiment::{AnyRun, settings_text};
 
 use crate::{
-    FailureRow, Finding, ReportInput, ScenarioReport, findings, render_figures, render_html_with_pages, render_json,
-    render_markdown, render_markdown_brief, render_scenario_figures, render_scenario_html, render_scenario_json,
-    render_scenario_markdown, render_scenario_terminal, render_terminal, scenario_findings,
+    FailureRow, Finding, Outcome, ReportInput, ScenarioReport, findings, groups::Group, render_figures,
+    render_html_with_pages, render_json, render_markdown, render_markdown_brief, render_scenario_figures,
+    render_scenario_html, render_scenario_json, render_scenario_markdown, render_scenario_terminal, render_terminal,
+    scenario::scenario_groups, scenario_findings,
 };
 
 /// Everything that a report shows, whatever the workload of its runs.
@@ -15,6 +18,14 @@ pub enum AnyReport {
     Transfers(Box<ReportInput>),
     /// Of flows of models.
     Models(Box<ScenarioReport>),
+}
+
+/// A text that two runs share if they have the same settings.
+pub fn group_key(run: &AnyRun) -> String {
+    match run {
+        AnyRun::Transfer(run) => settings_text(&run.settings),
+        AnyRun::Models(run) => format!("{:?}", run.settings.texts()),
+    }
 }
 
 impl AnyReport {
@@ -40,6 +51,17 @@ impl AnyReport {
             Self::Transfers(input) => findings(input),
             Self::Models(report) => scenario_findings(report),
         }
+    }
+
+    /// The groups of runs that undecided claims are about: [`group_key`] of their runs.
+    pub fn undecided(&self) -> BTreeSet<String> {
+        let keys: Vec<String> = match self {
+            Self::Transfers(input) => Group::all(input).iter().map(|group| settings_text(group.settings)).collect(),
+            Self::Models(report) => scenario_groups(report).map(|settings| format!("{settings:?}")).collect(),
+        };
+        let findings = self.findings();
+        let undecided = findings.iter().filter(|finding| finding.outcome == Outcome::Undecided);
+        undecided.flat_map(|finding| &finding.groups).filter_map(|place| keys.get(*place).cloned()).collect()
     }
 
     /// Claims about runs that are not part of the plan.

@@ -1,21 +1,33 @@
-//! Whether what an experiment expects holds.
+//! Whether the expectations of an experiment hold.
+//!
+//! A claim is judged by an interval: that of the mean, or of the difference of two means. docs/reference/experiment-file.md says how.
 
-use std::fmt::Write as _;
+mod looks;
+#[cfg(test)]
+mod tests;
+mod text;
 
 use quiclab_experiment::{Bound, Comparable, Expectation};
-use quiclab_metrics::{Summary, difference_by_chance};
+use quiclab_metrics::{Estimate, Summary};
 use serde::Serialize;
 
 use crate::{groups::Group, input::ReportInput};
 
-/// Differences that chance makes less often than this are taken for real.
-const SIGNIFICANT: f64 = 0.05;
+pub use looks::Looks;
+pub(crate) use text::number;
+pub use text::render_findings;
+
+/// Probability with which an interval may miss the true value.
+const ALPHA: f64 = 0.05;
 
 /// One expectation about one group of runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// What was to hold.
+    /// What is expected, in words.
     pub claim: String,
+    /// Where the claim comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// The metric it is judged by.
     pub metric: String,
     /// The runs it is about; `None` where there are none.
@@ -26,10 +38,20 @@ pub struct Finding {
     pub number: f64,
     /// The runs it is compared with; `None` for a plain number.
     pub with: Option<Side>,
-    /// How often chance alone makes a difference like this, Welch's t-test; `None` where nothing was repeated.
+    /// What the verdict rests on; `None` where nothing was measured.
+    pub judged_by: Option<Basis>,
+    /// Of the mean or, with `with`, of the difference `of.mean - number * with.mean`. `None` where a side has a single run.
+    pub interval: Option<Interval>,
+    /// How often chance alone makes a difference like this (Student's or Welch's t-test, two-sided); `None` as for `interval`.
     pub p: Option<f64>,
-    /// What came of it.
+    /// Which evaluation decided, counted from 1, where runs were repeated until claims were decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub look: Option<u32>,
+    /// The verdict.
     pub outcome: Outcome,
+    /// The groups of runs in it, by their places in the report.
+    #[serde(skip)]
+    pub(crate) groups: Vec<usize>,
 }
 
 /// Runs with the same settings, and the metric over them.
@@ -45,15 +67,36 @@ pub struct Side {
     pub standard_deviation: Option<f64>,
 }
 
-/// What came of an expectation.
+/// A confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Probability with which such an interval contains the true value.
+    pub level: f64,
+}
+
+/// What a verdict rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// The interval.
+    Interval,
+    /// The values alone: one side has a single run, and nothing is known of chance.
+    OneRun,
+}
+
+/// The verdict on an expectation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The means are as they should be.
+    /// All of the interval is on the right side or, of single runs, the value is.
     Holds,
-    /// They are not, and that is not chance, or nothing is known of chance.
+    /// All of it is on the wrong side.
     Fails,
-    /// They are not, but chance alone makes such differences too often.
+    /// The interval has parts on both sides.
     Undecided,
     /// There are no numbers to judge by, and why.
     NotMeasured(String),
@@ -64,8 +107,8 @@ pub(crate) trait Repeated {
     /// A short name, unlike that of every other group.
     fn label(&self) -> &str;
 
-    /// A metric of every run that has it.
-    fn values(&self, metric: &str) -> Vec<f64>;
+    /// A metric of every run that has it, with the number of the run's repetition.
+    fn repetitions(&self, metric: &str) -> Vec<(u32, f64)>;
 }
 
 impl Repeated for Group<'_> {
@@ -73,8 +116,10 @@ impl Repeated for Group<'_> {
         &self.label
     }
 
-    fn values(&self, metric: &str) -> Vec<f64> {
-        self.runs.iter().filter_map(|run| run.metrics.metrics.value(metric).flatten()).collect()
+    fn repetitions(&self, metric: &str) -> Vec<(u32, f64)> {
+        let value =
+            |run: &&crate::input::RunRow| Some((run.run.repetition, run.metrics.metrics.value(metric).flatten()?));
+        self.runs.iter().filter_map(value).collect()
     }
 }
 
@@ -82,14 +127,16 @@ impl Repeated for Group<'_> {
 pub fn findings(input: &ReportInput) -> Vec<Finding> {
     let groups = Group::all(input);
     let settings: Vec<_> = groups.iter().map(|group| group.settings).collect();
-    judge_all(&input.expectations, &groups, &settings)
+    judge_all(&input.expectations, &groups, &settings, input.looks)
 }
 
-/// Judges expectations, each for every group that it is about; the groups' settings in the same order.
+/// Judges expectations, each for every group that it is about; the groups' settings in the same order. `looks` where runs were repeated
+/// until claims were decided.
 pub(crate) fn judge_all<G: Repeated, S: Comparable>(
     expectations: &[Expectation],
     groups: &[G],
     settings: &[&S],
+    looks: Option<Looks>,
 ) -> Vec<Finding> {
     let judge_one = |expectation: &Expectation| {
         let subjects = expectation.subjects(settings);
@@ -98,133 +145,108 @@ pub(crate) fn judge_all<G: Repeated, S: Comparable>(
         }
         let found = subjects.iter().map(|subject| {
             let of = &groups[subject.of];
-            match subject.with.as_deref() {
-                None => judge(expectation, of, None),
-                Some([one]) => judge(expectation, of, Some(&groups[*one])),
+            let finding = match subject.with.as_deref() {
+                None => judge(expectation, of, None, looks),
+                Some([one]) => judge(expectation, of, Some(&groups[*one]), looks),
                 Some([]) => unmeasured(expectation, Some(of), "no run to compare with"),
                 Some(_) => unmeasured(expectation, Some(of), "several groups of runs to compare with, expected one"),
-            }
+            };
+            let with = subject.with.iter().flatten().copied();
+            Finding { groups: [subject.of].into_iter().chain(with).collect(), ..finding }
         });
         found.collect()
     };
     expectations.iter().flat_map(judge_one).collect()
 }
 
-fn judge<G: Repeated>(expectation: &Expectation, of: &G, with: Option<&G>) -> Finding {
+/// Evaluates once with all runs or, where runs were repeated until claims were decided, as often as that was done: with the first
+/// repetitions, then with more, up to the evaluation that decided.
+fn judge<G: Repeated>(expectation: &Expectation, of: &G, with: Option<&G>, looks: Option<Looks>) -> Finding {
+    let values = |group: &G| group.repetitions(&expectation.metric);
+    let all = [Some(values(of)), with.map(values)];
+    let up_to = |most: u32| {
+        all.clone().map(|side| side.map(|side| side.into_iter().filter(|(number, _)| *number <= most).collect()))
+    };
+    let Some(looks) = looks else { return evaluate(expectation, of, with, up_to(u32::MAX), ALPHA) };
+    let last = all.iter().flatten().flatten().map(|(number, _)| *number).max().unwrap_or(0);
+    let mut finding = unmeasured(expectation, Some(of), "no run");
+    for (look, repetitions, alpha) in looks.schedule(ALPHA) {
+        finding = evaluate(expectation, of, with, up_to(repetitions), alpha);
+        finding.look = Some(look);
+        if finding.outcome != Outcome::Undecided || last <= repetitions {
+            break;
+        }
+    }
+    finding
+}
+
+/// A repetition's number and its value, of a claim's runs and of those they are compared with.
+type Values = [Option<Vec<(u32, f64)>>; 2];
+
+fn evaluate<G: Repeated>(expectation: &Expectation, of: &G, with: Option<&G>, values: Values, alpha: f64) -> Finding {
+    let [own, other] = values.map(|side| side.map(|side| side.into_iter().map(|(_, value)| value).collect::<Vec<_>>()));
+    let own = own.unwrap_or_default();
     let missing = |group: &G| {
         unmeasured(expectation, Some(of), &format!("{} has no value in {}", expectation.metric, group.label()))
     };
-    let Some(value) = summary(of, &expectation.metric, 1.0) else { return missing(of) };
-    let other = match with {
-        None => Summary::of([expectation.number]),
-        Some(group) => summary(group, &expectation.metric, expectation.number),
+    let Some(left) = side(of, &own) else { return missing(of) };
+    let right = match (with, &other) {
+        (Some(group), Some(values)) => match side(group, values) {
+            Some(side) => Some(side),
+            None => return missing(group),
+        },
+        _ => None,
     };
-    let Some(other) = other else { return missing(with.unwrap_or(of)) };
-    let p = difference_by_chance(&value, &other);
-    let outcome = if expectation.bound.holds(value.mean, other.mean) {
-        Outcome::Holds
-    } else if p.is_some_and(|p| p >= SIGNIFICANT) {
-        Outcome::Undecided
-    } else {
-        Outcome::Fails
+    let factor = expectation.number;
+    let estimate = match &other {
+        None => Estimate::of_mean(&own, 0.0),
+        Some(other) => Estimate::unpaired(other, &own, factor, 0.0),
     };
-    let with = with.and_then(|group| Some(side(group, &summary(group, &expectation.metric, 1.0)?)));
-    Finding { of: Some(side(of, &value)), with, p, outcome, ..unmeasured::<G>(expectation, None, "") }
+    // A difference has to be on the right side of 0.
+    let limit = if right.is_some() { 0.0 } else { factor };
+    let value = right.as_ref().map_or(left.mean, |right| left.mean - factor * right.mean);
+    let interval = estimate.map(|estimate| {
+        let (low, high) = estimate.interval(alpha);
+        Interval { low, high, level: 1.0 - alpha }
+    });
+    let ends = interval.map_or([value; 2], |interval| [interval.low, interval.high]);
+    Finding {
+        of: Some(left),
+        with: right,
+        judged_by: Some(if interval.is_some() { Basis::Interval } else { Basis::OneRun }),
+        interval,
+        p: estimate.map(|estimate| Estimate { mean: estimate.mean - limit, ..estimate }.p()),
+        outcome: match ends.map(|end| expectation.bound.holds(end, limit)) {
+            [true, true] => Outcome::Holds,
+            [false, false] => Outcome::Fails,
+            _ => Outcome::Undecided,
+        },
+        ..unmeasured::<G>(expectation, None, "")
+    }
 }
 
-/// The metric over a group's runs, each times `factor`.
-fn summary(group: &impl Repeated, metric: &str, factor: f64) -> Option<Summary> {
-    Summary::of(group.values(metric).into_iter().map(|value| value * factor))
-}
-
-fn side(group: &impl Repeated, summary: &Summary) -> Side {
-    let Summary { count, mean, standard_deviation, .. } = *summary;
-    Side { label: group.label().to_owned(), count, mean, standard_deviation }
+/// `None` without values.
+fn side(group: &impl Repeated, values: &[f64]) -> Option<Side> {
+    let Summary { count, mean, standard_deviation, .. } = Summary::of(values.iter().copied())?;
+    Some(Side { label: group.label().to_owned(), count, mean, standard_deviation })
 }
 
 fn unmeasured<G: Repeated>(expectation: &Expectation, of: Option<&G>, why: &str) -> Finding {
-    let Expectation { claim, metric, bound, number, .. } = expectation;
+    let Expectation { claim, source, metric, bound, number, .. } = expectation;
     let why = of.map_or_else(|| why.to_owned(), |group| format!("{}: {why}", group.label()));
     Finding {
         claim: claim.clone(),
+        source: source.clone(),
         metric: metric.clone(),
         of: None,
         bound: *bound,
         number: *number,
         with: None,
+        judged_by: None,
+        interval: None,
         p: None,
+        look: None,
         outcome: Outcome::NotMeasured(why),
-    }
-}
-
-impl Outcome {
-    /// A word for people.
-    pub fn word(&self) -> &'static str {
-        match self {
-            Outcome::Holds => "holds",
-            Outcome::Fails => "FAILS",
-            Outcome::Undecided => "undecided",
-            Outcome::NotMeasured(_) => "NOT MEASURED",
-        }
-    }
-}
-
-impl Finding {
-    /// The numbers in a line.
-    pub fn numbers(&self) -> String {
-        if let Outcome::NotMeasured(why) = &self.outcome {
-            return why.clone();
-        }
-        let Some(of) = &self.of else { return String::new() };
-        let mut text = format!("{}: {of}, expected {} ", self.metric, self.bound.key().replace('_', " "));
-        let _ = match &self.with {
-            None => write!(text, "{}", number(self.number)),
-            Some(with) if self.number == 1.0 => write!(text, "{with}"),
-            Some(with) => write!(text, "{} times {with}", number(self.number)),
-        };
-        if let Some(p) = self.p {
-            let _ = if p < 0.001 { write!(text, "; p < 0.001") } else { write!(text, "; p = {p:.3}") };
-        }
-        text
-    }
-}
-
-impl std::fmt::Display for Side {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{}", number(self.mean))?;
-        if let Some(deviation) = self.standard_deviation {
-            write!(formatter, " \u{b1} {}", number(deviation))?;
-        }
-        write!(formatter, " ({}, n = {})", self.label, self.count)
-    }
-}
-
-/// Four significant digits, no exponent.
-pub(crate) fn number(value: f64) -> String {
-    if value == 0.0 {
-        return "0".to_owned();
-    }
-    let digits = 3 - value.abs().log10().floor() as i32;
-    let text = format!("{value:.*}", digits.max(0) as usize);
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
-}
-
-/// Every finding in two lines, and how many there are of each kind.
-pub fn render_findings(findings: &[Finding]) -> String {
-    let mut text = String::new();
-    for finding in findings {
-        let _ = writeln!(text, "{:<12}  {}\n{:14}{}", finding.outcome.word(), finding.claim, "", finding.numbers());
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_have_four_digits_and_no_exponent() {
-        let shown = [0.0, 1.0, 0.98765, 0.000_123_456, 12.345, 37_212_345.6, -2.5].map(number);
-        assert_eq!(shown, ["0", "1", "0.9877", "0.0001235", "12.35", "37212346", "-2.5"]);
+        groups: Vec::new(),
     }
 }

@@ -114,7 +114,10 @@ pub(crate) fn expectations(findings: &[Finding], left_out: &[Expectation]) -> Ma
                         @for finding in findings {
                             tr {
                                 td.outcome data-outcome=(finding.outcome.word()) { (finding.outcome.word()) }
-                                th { (finding.claim) }
+                                th {
+                                    (finding.claim)
+                                    @if let Some(source) = &finding.source { p.note { (source) } }
+                                }
                                 td { (finding.numbers()) }
                             }
                         }

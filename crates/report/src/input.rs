@@ -6,6 +6,8 @@ use quiclab_experiment::{
 };
 use quiclab_metrics::RunMetrics;
 
+use crate::findings::Looks;
+
 /// Everything a report shows. Equal inputs give equal bytes.
 #[derive(Clone, Debug)]
 pub struct ReportInput {
@@ -29,6 +31,8 @@ pub struct ReportInput {
     pub expectations: Vec<Expectation>,
     /// What must hold of runs that are not part of this plan.
     pub expectations_left_out: Vec<Expectation>,
+    /// When the results were evaluated, where runs were repeated until claims were decided; `None`: once.
+    pub looks: Option<Looks>,
 }
 
 /// One run that went well.

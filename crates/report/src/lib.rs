@@ -17,6 +17,7 @@ mod interop;
 mod json;
 mod markdown;
 mod notes;
+mod pdf;
 mod phases;
 mod ranking;
 mod scenario;
@@ -28,19 +29,20 @@ mod warned;
 pub use analysis::{
     AnalysisInput, AnalyzedCapture, render_analysis_html, render_analysis_json, render_analysis_terminal,
 };
-pub use any_report::AnyReport;
+pub use any_report::{AnyReport, group_key};
 pub use columns::metric_names;
 pub use comparison::{
     Change, Comparison, Condition, ConditionOutcome, DifferenceNumbers, Judgement, Key, Pair, Question, Row, SeenTrain,
     SideNumbers, TrainDifference, Verdict, render_comparison_html, render_comparison_markdown,
     render_comparison_terminal, settings_key,
 };
-pub use findings::{Finding, Outcome, Side, findings, render_findings};
+pub use findings::{Basis, Finding, Interval, Looks, Outcome, Side, findings, render_findings};
 pub use html::{render_html, render_html_with_pages};
 pub use input::{FailureRow, ReportInput, RunRow};
 pub use interop::{RunnerInfo, render_interop_html, render_interop_json, render_interop_terminal};
 pub use json::render_json;
 pub use markdown::{render_markdown, render_markdown_brief};
+pub use pdf::{PdfError, pdf_of_svg};
 pub use scenario::{
     ScenarioReport, ScenarioRow, render_scenario_figures, render_scenario_html, render_scenario_json,
     render_scenario_markdown, render_scenario_terminal, scenario_findings,

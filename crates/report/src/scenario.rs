@@ -10,12 +10,13 @@ use std::collections::BTreeMap;
 
 use quiclab_experiment::{
     Expectation,
-    scenario::{FigureSpec, scenario_labels},
+    scenario::{FigureSpec, Labels, quantity_of},
 };
 use quiclab_metrics::Summary;
 
 use crate::{
-    findings::{Finding, Repeated, judge_all, number},
+    figures::Figure,
+    findings::{Finding, Looks, Repeated, judge_all, number},
     input::FailureRow,
     svg::svg,
 };
@@ -44,8 +45,12 @@ pub struct ScenarioReport {
     pub failures: Vec<FailureRow>,
     /// What must hold.
     pub expectations: Vec<Expectation>,
+    /// When the results were evaluated, where runs were repeated until claims were decided; `None`: once.
+    pub looks: Option<Looks>,
     /// The pictures that the file asks for.
     pub figures: Vec<FigureSpec>,
+    /// What settings, their values and groups of flows are called.
+    pub labels: Labels,
 }
 
 /// One run.
@@ -91,19 +96,19 @@ impl<'a> Group<'a> {
             }
         }
         let texts: Vec<_> = groups.iter().map(|group| group.settings.clone()).collect();
-        for (group, label) in groups.iter_mut().zip(scenario_labels(&texts)) {
+        for (group, label) in groups.iter_mut().zip(report.labels.of_settings(&texts)) {
             group.label = label;
         }
         groups
     }
 
     fn summary(&self, metric: &str) -> Option<Summary> {
-        Summary::of(self.values(metric))
+        Summary::of(self.runs.iter().filter_map(|run| run.metrics.get(metric).copied()))
     }
 
     /// Mean and standard deviation, in the unit of the metric's name or, of rates, in Mbit/s.
     fn cell(&self, metric: &str) -> String {
-        let (_, divisor) = shown(metric);
+        let divisor = quantity_of(metric).divisor();
         let Some(summary) = self.summary(metric) else { return crate::columns::NOTHING.to_owned() };
         let mean = number(summary.mean / divisor);
         match summary.standard_deviation {
@@ -118,23 +123,33 @@ impl Repeated for Group<'_> {
         &self.label
     }
 
-    fn values(&self, metric: &str) -> Vec<f64> {
-        self.runs.iter().filter_map(|run| run.metrics.get(metric).copied()).collect()
+    fn repetitions(&self, metric: &str) -> Vec<(u32, f64)> {
+        self.runs.iter().filter_map(|run| Some((run.repetition, *run.metrics.get(metric)?))).collect()
     }
 }
 
 /// Every picture that has something to show: its name, and the text of its SVG file.
 pub fn render_scenario_figures(report: &ScenarioReport) -> Vec<(String, String)> {
     let groups = Group::all(report);
-    let drawn = report.figures.iter().enumerate().filter_map(|(number, spec)| figure::draw(number, spec, &groups));
-    drawn.map(|figure| (figure.id.clone(), svg(&figure))).collect()
+    figures(report, &groups).map(|figure| (figure.id.clone(), svg(&figure))).collect()
+}
+
+/// The pictures, in the order of the file.
+fn figures(report: &ScenarioReport, groups: &[Group]) -> impl Iterator<Item = Figure> {
+    let all = report.figures.iter().enumerate();
+    all.flat_map(|(number, spec)| figure::draw(number, spec, groups, &report.labels))
+}
+
+/// The settings of all groups of runs, in the order of the findings.
+pub(crate) fn scenario_groups(report: &ScenarioReport) -> impl Iterator<Item = &BTreeMap<String, String>> {
+    Group::all(report).into_iter().map(|group| group.settings)
 }
 
 /// What came of the expectations.
 pub fn scenario_findings(report: &ScenarioReport) -> Vec<Finding> {
     let groups = Group::all(report);
     let settings: Vec<_> = groups.iter().map(|group| group.settings).collect();
-    judge_all(&report.expectations, &groups, &settings)
+    judge_all(&report.expectations, &groups, &settings, report.looks)
 }
 
 /// Metrics of all groups, in order of name.
@@ -146,31 +161,31 @@ fn metric_names<'a>(groups: &[Group<'a>]) -> Vec<&'a str> {
     names
 }
 
-/// How a metric is called in a heading, with its unit, and what it is divided by there.
-fn shown(metric: &str) -> (String, f64) {
+/// How a metric is called in the heading of a table, with its unit.
+fn heading(metric: &str, labels: &Labels) -> String {
     let (base, group) = metric.split_once('.').map_or((metric, None), |(base, group)| (base, Some(group)));
-    let units =
-        [("_bps", "Mbit/s", 1e6), ("_s", "s", 1.0), ("_packets", "packets", 1.0), ("_segments", "segments", 1.0)];
-    let found = units.iter().find_map(|(suffix, unit, divisor)| Some((base.strip_suffix(suffix)?, *unit, *divisor)));
-    let (words, unit, divisor) = found.map_or((base, "", 1.0), |found| found);
-    let mut name = words.replace('_', " ");
+    let suffix = ["_bps", "_s", "_packets", "_segments"].into_iter().find_map(|suffix| base.strip_suffix(suffix));
+    let mut name = suffix.unwrap_or(base).replace('_', " ");
     if let Some(group) = group {
-        name = format!("{name} of {group}");
+        name = format!("{name} of {}", labels.group(group));
     }
-    if !unit.is_empty() {
-        name = format!("{name}, {unit}");
+    match quantity_of(metric).unit() {
+        "" => name,
+        unit => format!("{name}, {unit}"),
     }
-    (name, divisor)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::shown;
+    use super::{Labels, heading};
 
     #[test]
     fn a_heading_has_words_and_the_unit() {
-        assert_eq!(shown("goodput_bps.paced"), ("goodput of paced, Mbit/s".to_owned(), 1e6));
-        assert_eq!(shown("fairness_by_rtt"), ("fairness by rtt".to_owned(), 1.0));
-        assert_eq!(shown("first_loss_s"), ("first loss, s".to_owned(), 1.0));
+        let groups = [("paced".to_owned(), "Paced Reno".to_owned())].into();
+        let labels = Labels { groups, ..Labels::default() };
+        assert_eq!(heading("goodput_bps.paced", &labels), "goodput of Paced Reno, Mbit/s");
+        assert_eq!(heading("goodput_bps.plain", &labels), "goodput of plain, Mbit/s");
+        assert_eq!(heading("fairness_by_rtt", &labels), "fairness by rtt");
+        assert_eq!(heading("first_loss_s", &labels), "first loss, s");
     }
 }

@@ -1,7 +1,8 @@
 //! The figures of a report as SVG files, for papers and pull requests. Draws what the figures use of the plotting library:
-//! lines, steps, markers, bars beside and on top of each other, error bars, logarithmic axes. What its browser version adds, such as
+//! lines, steps, areas, markers, bars beside and on top of each other, error bars, maps of cells, logarithmic axes. What its browser version adds, such as
 //! curves that are hidden until they are asked for, is left out.
 
+mod cells;
 mod scale;
 mod traces;
 
@@ -55,7 +56,9 @@ pub(crate) fn svg(figure: &Figure) -> String {
     let height = layout["height"].as_f64().unwrap_or(460.0).max(180.0);
     let top = TITLE_HEIGHT + legend.1 + 8.0;
     let left = LEFT.max(y.widest_label() + 34.0);
-    let area = Area { left, top, width: WIDTH - left - RIGHT, height: (height - 110.0).max(60.0) };
+    let cells = traces.iter().find_map(|trace| trace.cells.as_ref());
+    let right = if cells.is_some() { cells::SPACE } else { RIGHT };
+    let area = Area { left, top, width: WIDTH - left - right, height: (height - 110.0).max(60.0) };
     let bottom = area.top + area.height;
     let whole = bottom + labels_below + 30.0;
     let mut text = format!(
@@ -80,7 +83,10 @@ pub(crate) fn svg(figure: &Figure) -> String {
         "</g><rect x=\"{:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{:.2}\" fill=\"none\" stroke=\"#999\"/>",
         area.left, area.top, area.width, area.height
     );
-    let title = |axis: &str| escaped(layout[axis]["title"]["text"].as_str().unwrap_or_default());
+    if let Some(cells) = cells {
+        cells.draw_bar(&mut text, &area);
+    }
+    let title = |axis: &str| escaped(&traces::plain(layout[axis]["title"]["text"].as_str().unwrap_or_default()));
     let (middle_x, middle_y) = (area.left + area.width / 2.0, area.top + area.height / 2.0);
     let _ = writeln!(
         text,
@@ -97,7 +103,7 @@ pub(crate) fn svg(figure: &Figure) -> String {
 fn legend(traces: &[Trace]) -> (String, f64) {
     let (mut x, mut row) = (LEFT, 0.0);
     let mut text = String::new();
-    for trace in traces.iter().filter(|trace| !trace.name.is_empty() && !trace.is_empty()) {
+    for trace in traces.iter().filter(|trace| trace.is_named()) {
         let width = trace.name.chars().count() as f64 * CHARACTER + 30.0;
         if x + width > WIDTH - RIGHT && x > LEFT {
             (x, row) = (LEFT, row + 1.0);

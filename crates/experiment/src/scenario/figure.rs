@@ -1,76 +1,120 @@
-//! Pictures that a scenario asks for.
+//! Figures that a scenario file asks for.
+
+mod read;
 
 use serde::{Deserialize, Serialize};
-use toml::{Spanned, de::DeValue};
-
-use crate::{
-    error::ExperimentError,
-    file::Reader,
-    value::{inline, plain},
-};
 
 /// The axis of curves over time.
 pub const TIME: &str = "time";
+/// In a comparison: groups of flows in the same run are compared, instead of runs with different settings.
+pub const GROUPS: &str = "groups";
 
-/// One picture: curves of metrics over a setting, or of what was seen at each interval over time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// One figure: curves of metrics over a setting, of series over time, or a grid of two settings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FigureSpec {
-    /// What stands above it.
+    /// Its title.
     pub title: String,
-    /// A dotted setting whose values are numbers, or [`TIME`].
+    /// What to read in it; `None`: only how values are averaged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caption: Option<String>,
+    /// How it is drawn.
+    #[serde(default)]
+    pub kind: FigureKind,
+    /// A dotted setting, or [`TIME`].
     pub x: String,
-    /// Metrics, or with [`TIME`] series; at least one.
+    /// The dotted setting of a grid's vertical axis; `None` for curves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Metrics, or with [`TIME`] series; at least one, and exactly one of a grid. All have the same unit, except in ratios.
     pub y: Vec<String>,
     /// Whether the horizontal axis is logarithmic.
     #[serde(default)]
     pub logarithmic: bool,
+    /// Whether a series shows what came together since the beginning: the mean of a rate, the sum of a count.
+    #[serde(default)]
+    pub cumulative: bool,
+    /// Show differences or ratios instead of values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compare: Option<Compare>,
+    /// Title of the horizontal axis, instead of the name of the setting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x_label: Option<String>,
+    /// Title of the vertical axis, instead of the name of the metric; of a grid the title of the colours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub y_label: Option<String>,
+    /// Ends of the horizontal axis, in the unit of the axis, the smaller first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x_range: Option<(f64, f64)>,
+    /// Ends of the vertical axis, in the same way; of a grid the ends of the colours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub y_range: Option<(f64, f64)>,
 }
 
-impl Reader<'_> {
-    pub(super) fn figure(&self, row: &Spanned<DeValue>) -> Result<FigureSpec, ExperimentError> {
-        let table = self.table(row, "figure")?;
-        let missing = |key: &str, what: &str| self.error(row, format!("figure.{key}: missing; expected {what}"), None);
-        let mut figure = FigureSpec { title: String::new(), x: TIME.to_owned(), y: Vec::new(), logarithmic: false };
-        for (key, value) in table.iter() {
-            match key.get_ref().as_ref() {
-                "title" => figure.title = self.optional_text(table, "title")?.unwrap_or_default(),
-                "x" => figure.x = self.optional_text(table, "x")?.unwrap_or_default(),
-                "y" => figure.y = self.names(value)?,
-                "logarithmic" => figure.logarithmic = self.truth(value, "figure.logarithmic")?,
-                other => {
-                    let message = format!("figure.{other}: found a key that does not exist");
-                    let hint = "a table has title, x, y and logarithmic".to_owned();
-                    return Err(self.error(key, message, Some(hint)));
-                }
-            }
+/// How a figure is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FigureKind {
+    /// Curves, or bars where the values of the setting are no numbers.
+    #[default]
+    Curves,
+    /// A colour for each pair of values of two settings.
+    Grid,
+}
+
+/// Two values of a setting whose runs are compared, pair by pair of runs that are alike in all else and have the same seed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Compare {
+    /// The dotted setting, or [`GROUPS`].
+    pub setting: String,
+    /// Its value in the runs that are shown, as text; or the name of a group.
+    pub of: String,
+    /// Its value in the runs they are compared with.
+    pub with: String,
+    /// How the two are compared.
+    #[serde(rename = "as")]
+    pub how: CompareAs,
+}
+
+/// How two values are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CompareAs {
+    /// `of` minus `with`.
+    Difference,
+    /// `of` divided by `with`.
+    Ratio,
+}
+
+impl FigureSpec {
+    /// Curves of series over time.
+    pub fn over_time(title: String, y: Vec<String>) -> Self {
+        Self {
+            title,
+            caption: None,
+            kind: FigureKind::Curves,
+            x: TIME.to_owned(),
+            by: None,
+            y,
+            logarithmic: false,
+            cumulative: false,
+            compare: None,
+            x_label: None,
+            y_label: None,
+            x_range: None,
+            y_range: None,
         }
-        if figure.title.is_empty() {
-            return Err(missing("title", "a text"));
-        }
-        if figure.y.is_empty() {
-            return Err(missing("y", "the name of a metric, or a list of them"));
-        }
-        if figure.x != TIME && !self.kind.knows(&figure.x) {
-            let at = table.get("x").unwrap_or(row);
-            let message = format!("figure.x: found {:?}, expected {TIME:?} or the key of a setting", figure.x);
-            return Err(self.error(at, message, None));
-        }
-        Ok(figure)
     }
 
-    /// A text, or a list of texts.
-    fn names(&self, value: &Spanned<DeValue>) -> Result<Vec<String>, ExperimentError> {
-        let found = plain(value);
-        let message =
-            || format!("figure.y: found {}, expected the name of a metric, or a list of them", inline(&found));
-        match &found {
-            toml::Value::String(name) => Ok(vec![name.clone()]),
-            toml::Value::Array(names) => {
-                let texts = names.iter().map(|name| name.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>();
-                texts.ok_or_else(|| self.error(value, message(), None))
+    /// The names of the metrics or series that are read: where groups are compared, those of both groups.
+    pub fn names(&self) -> Vec<String> {
+        match &self.compare {
+            Some(Compare { setting, of, with, .. }) if setting == GROUPS => {
+                let of_groups = |name: &String| [of, with].map(|group| format!("{name}.{group}"));
+                self.y.iter().flat_map(of_groups).collect()
             }
-            _ => Err(self.error(value, message(), None)),
+            _ => self.y.clone(),
         }
     }
 }

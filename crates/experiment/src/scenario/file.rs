@@ -10,7 +10,7 @@ use crate::{
     sections::{Changes, Origin},
 };
 
-use super::figure::FigureSpec;
+use super::{figure::FigureSpec, labels::Labels};
 
 /// A scenario as it stands in its file, one profile chosen.
 #[derive(Clone, Debug)]
@@ -27,6 +27,8 @@ pub struct Scenario {
     pub expectations: Vec<Expectation>,
     /// The pictures, in the order of the file.
     pub figures: Vec<FigureSpec>,
+    /// What settings, their values and groups are called in figures and tables.
+    pub labels: Labels,
     pub(super) file: String,
     pub(super) changes: Changes,
 }
@@ -53,6 +55,7 @@ impl Scenario {
             seed: root.get("seed").map_or(Ok(1), |seed| reader.seed(seed))?,
             expectations: root.get("expect").map_or(Ok(Vec::new()), |expect| reader.expectations(expect))?,
             figures: reader.figures(root)?,
+            labels: reader.labels(root)?,
             file: file.to_owned(),
             changes: reader.all_changes(root, profile)?,
         })

@@ -345,18 +345,23 @@ impl Flows {
 
 /// A short name for each of several settings: what sets it apart from the others, such as `pacing=off, buffer_bdp=0.25`.
 pub fn scenario_labels(all: &[BTreeMap<String, String>]) -> Vec<String> {
-    let keys: BTreeSet<&String> = all.iter().flat_map(BTreeMap::keys).collect();
-    let differs = |key: &str| all.iter().any(|texts| texts.get(key) != all[0].get(key));
-    let told: Vec<_> = keys.into_iter().filter(|key| differs(key)).collect();
-    let told: Vec<_> = told.into_iter().filter(|key| !is_repeated(key, all) && !is_computed(key, all)).collect();
+    let told = distinguishing(all);
     let label = |texts: &BTreeMap<String, String>| {
         let parts = told.iter().filter_map(|key| {
             let name = key.strip_prefix("flows.").or(key.split_once('.').map(|(_, last)| last)).unwrap_or(key);
-            Some(format!("{name}={}", texts.get(*key)?))
+            Some(format!("{name}={}", texts.get(key.as_str())?))
         });
         parts.collect::<Vec<_>>().join(", ")
     };
     all.iter().map(|texts| if told.is_empty() { "all runs".to_owned() } else { label(texts) }).collect()
+}
+
+/// The keys in which settings differ, without those that follow from others.
+pub(super) fn distinguishing(all: &[BTreeMap<String, String>]) -> Vec<&String> {
+    let keys: BTreeSet<&String> = all.iter().flat_map(BTreeMap::keys).collect();
+    let differs = |key: &str| all.iter().any(|texts| texts.get(key) != all[0].get(key));
+    let differing: Vec<_> = keys.into_iter().filter(|key| differs(key)).collect();
+    differing.into_iter().filter(|key| !is_repeated(key, all) && !is_computed(key, all)).collect()
 }
 
 /// What all flows share says it all; what a group has besides is told where they do not.

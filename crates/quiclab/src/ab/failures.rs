@@ -41,6 +41,7 @@ mod tests {
             published: Vec::new(),
             expectations: Vec::new(),
             expectations_left_out: Vec::new(),
+            looks: None,
         }
     }
 

@@ -7,7 +7,7 @@ use std::{
 
 use quiclab_testbed::{hash, shell::quoted, testbed::default_testbed};
 
-use crate::cli::RunArguments;
+use crate::cli::{MOST_REPETITIONS, RunArguments};
 
 /// Longest part of a folder's name that says what the command line changes, in characters. Names of 255 bytes are the longest
 /// that file systems take.
@@ -64,6 +64,12 @@ pub fn command_line(file: &Path, arguments: &RunArguments) -> String {
     }
     if let Some(repetitions) = arguments.reps {
         let _ = write!(line, " --reps {repetitions}");
+    }
+    if arguments.until_decided {
+        line.push_str(" --until-decided");
+    }
+    if arguments.most_repetitions != MOST_REPETITIONS {
+        let _ = write!(line, " --most-repetitions {}", arguments.most_repetitions);
     }
     if let Some(name) = &arguments.testbed
         && name != default_testbed().name()

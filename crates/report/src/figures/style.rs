@@ -2,13 +2,14 @@
 
 use plotly::{
     Layout,
-    common::{Anchor, DashType, Font, Line, Marker, MarkerSymbol, Title},
+    common::{Anchor, DashType, ExponentFormat, Font, Line, Marker, MarkerSymbol, Title},
     layout::{Axis, Legend, Margin, TraceOrder},
 };
 
 /// Colours that people with any kind of colour vision can tell apart (Okabe and Ito, 2008).
 const COLOURS: &[&str] = &["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
 const GRID: &str = "#e5e5e5";
+const ZERO: &str = "#b5b5b5";
 /// Of a picture, and of a row of its legend, in pixels.
 const HEIGHT: usize = 460;
 const LEGEND_ROW: usize = 20;
@@ -31,6 +32,12 @@ pub fn line(place: usize) -> Line {
     Line::new().color(colour(place)).width(2.0).dash(dashes[place % dashes.len()].clone())
 }
 
+/// The same colour so faint that what is behind an area of it can be seen.
+pub fn faint(place: usize) -> String {
+    let part = |from: usize| u8::from_str_radix(&colour(place)[from..from + 2], 16).unwrap_or(0);
+    format!("rgba({}, {}, {}, 0.18)", part(1), part(3), part(5))
+}
+
 /// Marks a published value.
 pub fn published_marker() -> Marker {
     Marker::new().symbol(MarkerSymbol::DiamondOpen).size(11).color("#000000")
@@ -38,7 +45,9 @@ pub fn published_marker() -> Marker {
 
 /// An axis with a title.
 pub fn axis(title: &str) -> Axis {
-    Axis::new().title(Title::with_text(title)).grid_color(GRID).zero_line_color(GRID).auto_margin(true)
+    let axis = Axis::new().title(Title::with_text(title)).grid_color(GRID).zero_line_color(ZERO).auto_margin(true);
+    // 20000 instead of 20k.
+    axis.exponent_format(ExponentFormat::None)
 }
 
 /// A layout with two axes and the legend below the picture, where it may have several lines.

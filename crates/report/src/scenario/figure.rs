@@ -1,159 +1,111 @@
-//! Curves over time, or over a setting.
+//! The figures that a scenario file asks for.
 
-use std::collections::BTreeMap;
+mod axis;
+mod curves;
+mod grid;
+mod members;
+#[cfg(test)]
+mod tests;
+mod words;
 
 use plotly::{
-    Plot, Scatter,
-    common::{ErrorData, ErrorType, Mode},
-    layout::AxisType,
+    Bar, Plot, Scatter,
+    common::{ErrorData, ErrorType, Fill, HoverInfo, Line, Marker, Mode},
+    layout::{Axis, BarMode, RangeMode},
 };
-use quiclab_experiment::scenario::{FigureSpec, TIME, follows, scenario_labels};
-use quiclab_metrics::Summary;
-use quiclab_units::{ByteCount, Duration, Rate};
+use quiclab_experiment::scenario::{FigureKind, FigureSpec, Labels};
 
-use super::{Group, shown};
+use super::Group;
 use crate::figures::{Figure, style};
+use axis::Across;
+use curves::{Curve, Point};
+use members::members;
 
-/// One picture; `None` where there is nothing to draw.
-pub(super) fn draw(number: usize, spec: &FigureSpec, groups: &[Group]) -> Option<Figure> {
-    let curves = if spec.x == TIME { over_time(spec, groups) } else { over_setting(spec, groups) };
-    let is_empty = curves.iter().all(|curve| curve.points.is_empty());
-    if is_empty {
+/// The pictures of one `[[figure]]`; none where there is nothing to draw, and several where a grid has settings besides its axes.
+pub(super) fn draw(number: usize, spec: &FigureSpec, groups: &[Group], labels: &Labels) -> Vec<Figure> {
+    let id = format!("figure-{}-{}", number + 1, slug(&spec.title));
+    match spec.kind {
+        FigureKind::Grid => grid::draw(&id, spec, groups, labels),
+        FigureKind::Curves => draw_curves(&id, spec, groups, labels).into_iter().collect(),
+    }
+}
+
+/// A title as part of a file's name: letters and digits with a hyphen between words.
+fn slug(title: &str) -> String {
+    const LONGEST: usize = 50;
+    let words = title.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let whole = words.collect::<Vec<_>>().join("-").to_lowercase();
+    whole.chars().take(LONGEST).collect::<String>().trim_end_matches('-').to_owned()
+}
+
+fn draw_curves(id: &str, spec: &FigureSpec, groups: &[Group], labels: &Labels) -> Option<Figure> {
+    let members = members(spec, groups);
+    let across = Across::of(spec, &members, labels);
+    let curves = curves::curves(spec, &members, &across, labels);
+    if curves.iter().all(|curve| curve.points.is_empty()) {
         return None;
     }
     let mut plot = Plot::new();
-    for (place, curve) in curves.iter().enumerate() {
-        let x: Vec<f64> = curve.points.iter().map(|point| point.0).collect();
-        let y: Vec<f64> = curve.points.iter().map(|point| point.1).collect();
-        let errors: Vec<f64> = curve.points.iter().map(|point| point.2).collect();
-        let mode = if spec.x == TIME { Mode::Lines } else { Mode::LinesMarkers };
-        let mut trace = Scatter::new(x, y).name(style::name(&curve.name)).mode(mode).line(style::line(place));
-        if errors.iter().any(|error| *error > 0.0) {
-            trace = trace.error_y(ErrorData::new(ErrorType::Data).array(errors).thickness(1.0).width(3));
-        }
-        plot.add_trace(trace);
-    }
-    let mut x = style::axis(&horizontal(&spec.x, groups));
-    if spec.logarithmic {
-        x = x.type_(AxisType::Log);
-    }
-    let vertical: Vec<String> = spec.y.iter().map(|metric| shown(metric).0).collect();
-    // One name of the axis is enough where the curves say the rest.
-    let y = style::axis(vertical.first().map_or("", String::as_str)).range_mode(plotly::layout::RangeMode::ToZero);
-    plot.set_layout(style::curve_layout(x, y, curves.len()));
-    let caption = if spec.x == TIME {
-        "For each interval, the mean over the runs of each row."
+    if let Across::Names(values) = &across {
+        curves.iter().enumerate().for_each(|(place, curve)| add_bars(&mut plot, place, curve, &values.words));
     } else {
-        "Mean and standard deviation over the runs."
+        let places = || curves.iter().enumerate();
+        places().for_each(|(place, curve)| add_band(&mut plot, place, curve));
+        places().for_each(|(place, curve)| add_line(&mut plot, place, curve, &across));
+    }
+    let y = vertical(spec, &words::vertical(spec, labels));
+    let last = curves.iter().flat_map(|curve| curve.points.last()).map(|point| point.x).fold(0.0, f64::max);
+    let x = across.axis(spec, last);
+    let layout = match &across {
+        Across::Names(_) => style::bar_layout(y).x_axis(x).bar_mode(BarMode::Group),
+        _ => style::curve_layout(x, y, curves.len()),
     };
-    Some(Figure { id: format!("figure-{number}"), title: spec.title.clone(), caption: caption.to_owned(), plot })
+    plot.set_layout(layout);
+    let most = members.iter().map(|member| member.runs.len()).max().unwrap_or(0);
+    let caption = words::caption(spec, most, matches!(across, Across::Names(_)));
+    Some(Figure { id: id.to_owned(), title: spec.title.clone(), caption, plot })
 }
 
-struct Curve {
-    name: String,
-    /// Where, what, and its standard deviation.
-    points: Vec<(f64, f64, f64)>,
+fn vertical(spec: &FigureSpec, title: &str) -> Axis {
+    let axis = style::axis(&style::name(title));
+    match spec.y_range {
+        Some((from, to)) => axis.range(vec![from, to]),
+        None => axis.range_mode(RangeMode::ToZero),
+    }
 }
 
-fn over_time(spec: &FigureSpec, groups: &[Group]) -> Vec<Curve> {
-    let mut curves = Vec::new();
-    for group in groups {
-        for name in &spec.y {
-            let (heading, divisor) = shown(name);
-            let longest = group.runs.iter().map(|run| run.series.get(TIME).map_or(0, Vec::len)).max().unwrap_or(0);
-            let at = |run: &&super::ScenarioRow, name: &str, place: usize| *run.series.get(name)?.get(place)?;
-            let point = |place: usize| {
-                let time = group.runs.iter().find_map(|run| at(run, TIME, place))?;
-                let value = Summary::of(group.runs.iter().filter_map(|run| at(run, name, place)))?.mean;
-                Some((time, value / divisor, 0.0))
-            };
-            let points = (0..longest).filter_map(point).collect();
-            curves.push(Curve { name: curve_name(&group.label, &heading, groups.len(), spec), points });
+/// Mean plus and minus the standard deviation, as an area for each part of the curve that has one.
+fn add_band(plot: &mut Plot, place: usize, curve: &Curve) {
+    for part in curve.points.split(|point| point.value.is_none()) {
+        let known = || part.iter().filter_map(|point| Some((point.x, point.value?, point.spread?)));
+        if !known().any(|(_, _, spread)| spread > 0.0) {
+            continue;
         }
-    }
-    curves
-}
-
-fn over_setting(spec: &FigureSpec, groups: &[Group]) -> Vec<Curve> {
-    // Groups that differ in this setting alone are points of one curve.
-    let mut lines: Vec<(BTreeMap<String, String>, Vec<&Group>)> = Vec::new();
-    for group in groups {
-        let rest = without(group.settings, &spec.x);
-        match lines.iter_mut().find(|(other, _)| *other == rest) {
-            Some((_, members)) => members.push(group),
-            None => lines.push((rest, vec![group])),
-        }
-    }
-    let labels = scenario_labels(&lines.iter().map(|(rest, _)| rest.clone()).collect::<Vec<_>>());
-    let mut curves = Vec::new();
-    for ((_, members), label) in lines.iter().zip(labels) {
-        for metric in &spec.y {
-            let (heading, divisor) = shown(metric);
-            let point = |group: &&Group| {
-                let x = quantity(group.settings.get(&spec.x)?)?.0;
-                let summary = group.summary(metric)?;
-                Some((x, summary.mean / divisor, summary.standard_deviation.unwrap_or(0.0) / divisor))
-            };
-            let mut points: Vec<_> = members.iter().filter_map(point).collect();
-            points.sort_by(|one, other| one.0.total_cmp(&other.0));
-            curves.push(Curve { name: curve_name(&label, &heading, lines.len(), spec), points });
-        }
-    }
-    curves
-}
-
-/// The settings without one of them, and without what follows from it.
-fn without(settings: &BTreeMap<String, String>, key: &str) -> BTreeMap<String, String> {
-    let last = key.rsplit('.').next().unwrap_or(key);
-    let is_it = |other: &str| {
-        other == key
-            || key.starts_with("flows.") && other.starts_with("flows.") && other.rsplit('.').next() == Some(last)
-            || follows(settings, other, &|from| from == key)
-    };
-    settings.iter().filter(|(other, _)| !is_it(other)).map(|(key, value)| (key.clone(), value.clone())).collect()
-}
-
-fn curve_name(label: &str, heading: &str, labels: usize, spec: &FigureSpec) -> String {
-    match (labels, spec.y.len()) {
-        (1, _) => heading.to_owned(),
-        (_, 1) => label.to_owned(),
-        _ => format!("{label}: {heading}"),
+        let upper = known().map(|(x, value, spread)| (x, value + spread));
+        let lower: Vec<_> = known().map(|(x, value, spread)| (x, value - spread)).collect();
+        let (x, y) = upper.chain(lower.into_iter().rev()).unzip::<f64, f64, Vec<_>, Vec<_>>();
+        let area = Scatter::new(x, y).mode(Mode::Lines).line(Line::new().width(0.0).color(style::colour(place)));
+        let area = area.fill(Fill::ToSelf).fill_color(style::faint(place)).hover_info(HoverInfo::Skip);
+        plot.add_trace(area.show_legend(false).name(""));
     }
 }
 
-/// What stands below the horizontal axis.
-fn horizontal(key: &str, groups: &[Group]) -> String {
-    if key == TIME {
-        return "time, s".to_owned();
-    }
-    let unit = groups.iter().find_map(|group| quantity(group.settings.get(key)?)).map_or("", |(_, unit)| unit);
-    let name = key.split_once('.').map_or(key, |(_, name)| name).replace(['_', '.'], " ");
-    if unit.is_empty() { name } else { format!("{name}, {unit}") }
+fn add_line(plot: &mut Plot, place: usize, curve: &Curve, across: &Across) {
+    let x: Vec<f64> = curve.points.iter().map(|point| point.x).collect();
+    // A value that is missing interrupts the line.
+    let y: Vec<Option<f64>> = curve.points.iter().map(|point| point.value).collect();
+    let mode = if matches!(across, Across::Time) { Mode::Lines } else { Mode::LinesMarkers };
+    plot.add_trace(Scatter::new(x, y).name(style::name(&curve.name)).mode(mode).line(style::line(place)));
 }
 
-/// A setting as a number, in a unit for people.
-fn quantity(text: &str) -> Option<(f64, &'static str)> {
-    if let Ok(number) = text.parse::<f64>() {
-        return Some((number, ""));
+fn add_bars(plot: &mut Plot, place: usize, curve: &Curve, names: &[String]) {
+    let known: Vec<&Point> = curve.points.iter().filter(|point| point.value.is_some()).collect();
+    let x: Vec<String> = known.iter().map(|point| style::name(&names[point.x as usize])).collect();
+    let y: Vec<f64> = known.iter().filter_map(|point| point.value).collect();
+    let errors: Vec<f64> = known.iter().map(|point| point.spread.unwrap_or(0.0)).collect();
+    let mut bar = Bar::new(x, y).name(style::name(&curve.name)).marker(Marker::new().color(style::colour(place)));
+    if errors.iter().any(|error| *error > 0.0) {
+        bar = bar.error_y(ErrorData::new(ErrorType::Data).array(errors).thickness(1.0).width(3));
     }
-    if let Ok(rate) = text.parse::<Rate>() {
-        return Some((rate.as_bits_per_second() as f64 / 1e6, "Mbit/s"));
-    }
-    if let Ok(time) = text.parse::<Duration>() {
-        return Some((time.as_nanos() as f64 / 1e6, "ms"));
-    }
-    text.parse::<ByteCount>().ok().map(|bytes| (bytes.as_bytes() as f64, "B"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quantity;
-
-    #[test]
-    fn settings_become_numbers_in_one_unit() {
-        assert_eq!(quantity("0.25"), Some((0.25, "")));
-        assert_eq!(quantity("2.5 Gbit/s"), Some((2500.0, "Mbit/s")));
-        assert_eq!(quantity("100 us"), Some((0.1, "ms")));
-        assert_eq!(quantity("drop_tail"), None);
-    }
+    plot.add_trace(bar);
 }

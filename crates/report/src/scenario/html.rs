@@ -1,14 +1,14 @@
 //! The page of a scenario.
 
 use maud::{Markup, html};
+use quiclab_experiment::scenario::Labels;
 
-use super::{Group, ScenarioReport, figure, metric_names, scenario_findings, shown, terminal::unfinished};
+use super::{Group, ScenarioReport, figures, heading, metric_names, scenario_findings, terminal::unfinished};
 use crate::html::{expectations, failures, page, picture};
 
 /// The page.
 pub fn render_scenario_html(report: &ScenarioReport) -> String {
     let groups = Group::all(report);
-    let figures = report.figures.iter().enumerate().filter_map(|(number, spec)| figure::draw(number, spec, &groups));
     let body = html! {
         h1 { (report.title) }
         p.lead {
@@ -22,21 +22,21 @@ pub fn render_scenario_html(report: &ScenarioReport) -> String {
             section.warnings { h2 { "Check these warnings before you trust the numbers" } ul { li { (warning) } } }
         }
         (expectations(&scenario_findings(report), &[]))
-        @for figure in figures { (picture(&figure)) }
+        @for figure in figures(report, &groups) { (picture(&figure)) }
         h2 { "Numbers" }
-        (numbers(&groups))
+        (numbers(&groups, &report.labels))
         h2 { "Settings" }
         @for group in &groups { (settings(group)) }
     };
     page(&report.experiment, &body)
 }
 
-fn numbers(groups: &[Group]) -> Markup {
+fn numbers(groups: &[Group], labels: &Labels) -> Markup {
     let metrics = metric_names(groups);
     html! {
         div.wide {
             table {
-                thead { tr { th {} th { "runs" } @for metric in &metrics { th { (shown(metric).0) } } } }
+                thead { tr { th {} th { "runs" } @for metric in &metrics { th { (heading(metric, labels)) } } } }
                 tbody {
                     @for group in groups {
                         tr {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{
-    Group, ScenarioReport, shown,
+    Group, ScenarioReport, heading,
     terminal::{BRIEF, unfinished},
 };
 use crate::markdown::escaped;
@@ -11,7 +11,7 @@ use crate::markdown::escaped;
 /// The table of the terminal, with every row; warnings and failures.
 pub fn render_scenario_markdown(report: &ScenarioReport) -> String {
     let groups = Group::all(report);
-    let headings: Vec<_> = BRIEF.iter().map(|metric| shown(metric).0).collect();
+    let headings: Vec<_> = BRIEF.iter().map(|metric| heading(metric, &report.labels)).collect();
     let mut text = format!("| {} | runs | {} |\n", escaped(&report.experiment), headings.join(" | "));
     let _ = writeln!(text, "|---|--:|{}", "--:|".repeat(BRIEF.len()));
     for group in &groups {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Group, ScenarioReport, scenario_findings, shown};
+use super::{Group, ScenarioReport, heading, scenario_findings};
 use crate::{
     findings::render_findings,
     terminal::{DEFAULT_WIDTH, table},
@@ -26,7 +26,7 @@ pub fn render_scenario_terminal(report: &ScenarioReport, width: Option<u16>) -> 
             [group.label.clone(), group.runs.len().to_string()].into_iter().chain(cells).collect()
         })
         .collect();
-    let headings: Vec<String> = BRIEF.iter().map(|metric| shown(metric).0).collect();
+    let headings: Vec<String> = BRIEF.iter().map(|metric| heading(metric, &report.labels)).collect();
     let headings = ["", "runs"].into_iter().chain(headings.iter().map(String::as_str));
     let mut text = format!("{}: {}\nMean \u{b1} standard deviation over the runs.\n", report.experiment, report.title);
     if !rows.is_empty() {

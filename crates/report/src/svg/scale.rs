@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::{Area, CHARACTER, LONGEST_LABEL, escaped, traces::Trace};
-use crate::timeline::axis::{label, round_step, ticks};
+use crate::timeline::axis::{label, round_step};
 
 const GRID: &str = "#e5e5e5";
 
@@ -24,7 +24,10 @@ impl Scale {
     pub(super) fn of_axes(layout: &Value, traces: &mut [Trace]) -> [Scale; 2] {
         let is_stack = layout["barmode"].as_str() == Some("stack");
         [(0, "xaxis"), (1, "yaxis")].map(|(axis, key)| {
-            let mut names: Vec<String> = Vec::new();
+            // Rows of cells are counted from the bottom, names from the top.
+            let rows = traces.iter().find_map(|trace| trace.cells.as_ref()).filter(|_| axis == 1);
+            let mut names: Vec<String> =
+                rows.map_or_else(Vec::new, |cells| cells.names.iter().rev().cloned().collect());
             for trace in traces.iter_mut() {
                 trace.number_names(axis, &mut names);
             }
@@ -48,7 +51,9 @@ impl Scale {
                 (false, Some((low, high))) => Scale::Linear(low, high),
                 (false, None) => {
                     let low = low.min(0.0);
-                    Scale::Linear(low, if high > low { high + (high - low) * 0.04 } else { low + 1.0 })
+                    let margin = (high - low) * 0.04;
+                    let below = if low < 0.0 { margin } else { 0.0 };
+                    Scale::Linear(low - below, if high > low { high + margin } else { low + 1.0 })
                 }
             }
         })
@@ -85,14 +90,14 @@ impl Scale {
     fn labels(&self) -> Vec<(f64, String)> {
         match self {
             Scale::Linear(low, high) => {
-                let step = round_step((high - low) / 6.0);
-                let all = ticks(*high, 8).into_iter().filter(|tick| tick >= low);
-                let step = if high - low > 0.0 && *low >= 0.0 { round_step(high / 8.0) } else { step };
+                let step = round_step((high - low) / 8.0);
+                let first = (low / step).ceil() as i64;
+                let all = (first..).map(|count| count as f64 * step).take_while(|tick| *tick <= high + step * 1e-9);
                 all.map(|tick| (tick, label(tick, step))).collect()
             }
             Scale::Logarithmic(low, high) => {
                 let decades = low.floor() as i32..=high.ceil() as i32;
-                let few = high - low < 2.5;
+                let few = high - low < 3.2;
                 let factors: &[f64] = if few { &[1.0, 2.0, 5.0] } else { &[1.0] };
                 decades
                     .flat_map(|decade| factors.iter().map(move |factor| factor * 10_f64.powi(decade)))

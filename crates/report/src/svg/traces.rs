@@ -4,7 +4,11 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::{Area, scale::Scale};
+use super::{
+    Area,
+    cells::{self, Cells},
+    scale::Scale,
+};
 
 /// Share of a name's place that its bars take.
 const BAR_SHARE: f64 = 0.8;
@@ -27,6 +31,13 @@ pub(super) struct Trace {
     is_stepped: bool,
     is_dashed: Option<&'static str>,
     errors: Vec<f64>,
+    /// An area instead of a line, and its colour.
+    area: Option<String>,
+    has_legend: bool,
+    /// Of points that are words.
+    texts: Option<Vec<String>>,
+    /// Of a map of cells.
+    pub cells: Option<Cells>,
 }
 
 impl Trace {
@@ -56,11 +67,17 @@ impl Trace {
                 _ => None,
             },
             errors: trace["error_y"]["array"].as_array().map(|it| numbers(it)).unwrap_or_default(),
+            area: (trace["fill"].as_str() == Some("toself"))
+                .then(|| trace["fillcolor"].as_str().unwrap_or(colour).to_owned()),
+            has_legend: trace["showlegend"].as_bool() != Some(false),
+            texts: (mode == "text").then(|| texts(&trace["text"])),
+            cells: Cells::of(trace),
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.numbers(0).is_empty()
+    /// Whether the legend has it.
+    pub(super) fn is_named(&self) -> bool {
+        self.has_legend && !self.name.is_empty() && !self.numbers(0).is_empty() && self.cells.is_none()
     }
 
     fn numbers(&self, axis: usize) -> &[f64] {
@@ -121,7 +138,13 @@ pub(super) fn draw(text: &mut String, traces: &[Trace], is_stack: bool, scales: 
     let bars = traces.iter().filter(|trace| trace.is_bar).count();
     let (mut tops, mut bar) = (Vec::new(), 0);
     for trace in traces {
-        if trace.is_bar {
+        if let Some(cells) = &trace.cells {
+            cells.draw(text, scales, area);
+        } else if let Some(texts) = &trace.texts {
+            cells::draw_texts(text, texts, [0, 1].map(|axis| trace.numbers(axis)), scales, area);
+        } else if let Some(colour) = &trace.area {
+            draw_area(text, trace, colour, scales, area);
+        } else if trace.is_bar {
             draw_bars(text, trace, is_stack.then_some(&mut tops), (bar, bars), scales, area);
             bar += 1;
         } else {
@@ -176,14 +199,24 @@ fn draw_bars(
     }
 }
 
+fn draw_area(text: &mut String, trace: &Trace, colour: &str, [x, y]: [&Scale; 2], area: &Area) {
+    let places = trace.numbers(0).iter().zip(trace.numbers(1));
+    let points = places.map(|(at, value)| format!("{:.2},{:.2}", x.x(*at, area), y.y(*value, area)));
+    let points: Vec<_> = points.collect();
+    let (colour, opacity) = cells::opaque(colour);
+    let _ = write!(text, "<polygon points=\"{}\" fill=\"{colour}\" fill-opacity=\"{opacity}\"/>", points.join(" "));
+}
+
 fn draw_scatter(text: &mut String, trace: &Trace, [x, y]: [&Scale; 2], area: &Area) {
-    let points: Vec<_> = trace
-        .numbers(0)
-        .iter()
-        .zip(trace.numbers(1))
-        .map(|(at, value)| (x.x(*at, area), y.y(*value, area)))
-        .filter(|(x, y)| x.is_finite() && y.is_finite())
-        .collect();
+    let places = trace.numbers(0).iter().zip(trace.numbers(1)).map(|(at, value)| (x.x(*at, area), y.y(*value, area)));
+    let places: Vec<_> = places.collect();
+    // A value that is missing interrupts the line.
+    for points in places.split(|(x, y)| !x.is_finite() || !y.is_finite()) {
+        draw_points(text, trace, points);
+    }
+}
+
+fn draw_points(text: &mut String, trace: &Trace, points: &[(f64, f64)]) {
     let colour = &trace.colour;
     if trace.has_lines && points.len() > 1 {
         let mut d = String::new();
@@ -204,10 +237,16 @@ fn draw_scatter(text: &mut String, trace: &Trace, [x, y]: [&Scale; 2], area: &Ar
     }
 }
 
+/// Words, without what keeps the plotting library from reading tags in them.
+pub(super) fn texts(value: &Value) -> Vec<String> {
+    let all = value.as_array().map(Vec::as_slice).unwrap_or_default();
+    all.iter().map(|text| plain(text.as_str().unwrap_or_default())).collect()
+}
+
 fn values(value: &Value) -> Values {
     let all = value.as_array().map(Vec::as_slice).unwrap_or_default();
     if all.iter().any(Value::is_string) {
-        return Values::Names(all.iter().map(|name| plain(name.as_str().unwrap_or_default())).collect());
+        return Values::Names(texts(value));
     }
     Values::Numbers(numbers(all))
 }
@@ -218,6 +257,6 @@ fn numbers(all: &[Value]) -> Vec<f64> {
 }
 
 /// A name without what keeps the plotting library from reading tags in it.
-fn plain(name: &str) -> String {
+pub(super) fn plain(name: &str) -> String {
     name.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 }

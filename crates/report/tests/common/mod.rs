@@ -80,6 +80,7 @@ fn expectation(claim: &str, runs: &[(&str, &str)], number: f64, compared_with: O
         |pairs: &[(&str, &str)]| pairs.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
     Expectation {
         claim: claim.to_owned(),
+        source: None,
         metric: "goodput_wire_bps".to_owned(),
         runs: settings(runs),
         bound: Bound::AtMost,
@@ -135,6 +136,7 @@ pub fn input() -> ReportInput {
             expectation("nobody has it", &[("stack.name", "nobody")], 1.0, None),
         ],
         expectations_left_out: Vec::new(),
+        looks: None,
     }
 }
 

@@ -1,0 +1,134 @@
+//! What metrics and series are numbers of, and their names in words.
+
+/// What a number counts or measures. Numbers of one kind can share an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// Bits per second; shown in Mbit/s.
+    Rate,
+    /// Seconds.
+    Time,
+    /// Packets.
+    Packets,
+    /// Segments.
+    Segments,
+    /// How often something happened.
+    Count,
+    /// A share, an index, a ratio: without a unit.
+    Plain,
+}
+
+/// Metrics without a unit that count.
+const COUNTS: [&str; 3] = ["timeouts", "transfers", "transfers_unfinished"];
+
+/// Metrics and series whose names are not words yet, those of groups without `.GROUP`.
+const WORDS: &[(&str, &str)] = &[
+    ("utilisation", "utilisation of the bottleneck"),
+    ("share", "share of the goodput"),
+    ("drops_packets", "drops"),
+    ("drop_share", "drop rate"),
+    ("marks_packets", "marks"),
+    ("queue_packets", "queue"),
+    ("queue_mean_packets", "mean queue"),
+    ("queue_delay_mean_s", "mean queueing delay"),
+    ("fairness", "Jain's fairness index"),
+    ("fairness_by_rtt", "Jain's fairness index of rate \u{d7} RTT"),
+    ("fairness_cumulative", "cumulative fairness (Jain's index)"),
+    ("fairness_by_rtt_cumulative", "cumulative fairness of rate \u{d7} RTT (Jain's index)"),
+    ("fairness_of_intervals", "mean fairness of an interval (Jain's index)"),
+    ("fairness_by_rtt_of_intervals", "mean fairness of rate \u{d7} RTT of an interval (Jain's index)"),
+    ("first_loss_s", "time of the first loss"),
+    ("first_loss_window_segments", "window at the first loss"),
+    ("retransmitted_share", "share of retransmissions"),
+    ("timeouts", "number of timeouts"),
+    ("transfers", "number of finished transfers"),
+    ("transfers_unfinished", "number of unfinished transfers"),
+    ("transfer_time_mean_s", "mean time of a transfer"),
+    ("transfer_time_over_ideal", "time of a transfer / ideal time"),
+    ("window_segments", "congestion window"),
+    ("window_sum_segments", "sum of all congestion windows"),
+];
+
+/// What a metric or series is a number of.
+pub fn quantity_of(name: &str) -> Quantity {
+    let base = base(name);
+    let suffixes = [
+        ("_bps", Quantity::Rate),
+        ("_s", Quantity::Time),
+        ("_packets", Quantity::Packets),
+        ("_segments", Quantity::Segments),
+    ];
+    match suffixes.into_iter().find(|(suffix, _)| base.ends_with(suffix)) {
+        Some((_, quantity)) => quantity,
+        None if COUNTS.contains(&base) => Quantity::Count,
+        None => Quantity::Plain,
+    }
+}
+
+/// The name in words, without unit and group: `goodput_bps.paced` is `goodput`.
+pub fn metric_in_words(name: &str) -> String {
+    let base = base(name);
+    if let Some((_, words)) = WORDS.iter().find(|(name, _)| *name == base) {
+        return (*words).to_owned();
+    }
+    let suffix = ["_bps", "_s", "_packets", "_segments"].into_iter().find_map(|suffix| base.strip_suffix(suffix));
+    suffix.unwrap_or(base).replace('_', " ")
+}
+
+/// A name without its group.
+fn base(name: &str) -> &str {
+    name.split('.').next().unwrap_or(name)
+}
+
+impl Quantity {
+    /// The unit on an axis; empty without one.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Rate => "Mbit/s",
+            Self::Time => "s",
+            Self::Packets => "packets",
+            Self::Segments => "segments",
+            Self::Count | Self::Plain => "",
+        }
+    }
+
+    /// What a value is divided by to be in that unit.
+    pub fn divisor(self) -> f64 {
+        if self == Self::Rate { 1e6 } else { 1.0 }
+    }
+
+    /// The unit in a message.
+    pub(super) fn unit_in_words(self) -> &'static str {
+        match self {
+            Self::Count => "a count",
+            Self::Plain => "without a unit",
+            _ => self.unit(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_name_says_the_unit() {
+        for (name, expected) in [
+            ("goodput_bps.paced", Quantity::Rate),
+            ("first_loss_s", Quantity::Time),
+            ("drops_packets", Quantity::Packets),
+            ("window_segments.all", Quantity::Segments),
+            ("timeouts.all", Quantity::Count),
+            ("fairness_of_intervals", Quantity::Plain),
+            ("share.b_s", Quantity::Plain),
+        ] {
+            assert_eq!(quantity_of(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_in_words_has_no_key_and_no_unit_in_it() {
+        assert_eq!(metric_in_words("goodput_bps.paced"), "goodput");
+        assert_eq!(metric_in_words("transfer_time_over_ideal.a"), "time of a transfer / ideal time");
+        assert_eq!(metric_in_words("some_new_metric_s"), "some new metric");
+    }
+}

@@ -1,0 +1,74 @@
+//! `quiclab run --until-decided`: repeats the runs of undecided claims.
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use anyhow::Result;
+use quiclab_report::{Looks, Outcome, group_key};
+use quiclab_testbed::{laboratory::Laboratory, perform::Interrupted};
+
+use super::{Planned, perform};
+use crate::{cli::RunArguments, progress, results::Results, schedule::Done};
+
+/// Fewer repetitions say next to nothing of chance.
+const FIRST: u32 = 3;
+
+/// The evaluations of a plan: the first with as many repetitions as it has, at least [`FIRST`].
+pub fn looks(plan: &Planned, arguments: &RunArguments) -> Looks {
+    let asked = plan.runs.iter().map(|run| run.repetition()).max().unwrap_or(1);
+    let most = arguments.most_repetitions;
+    Looks { first: asked.max(FIRST).min(most), most }
+}
+
+/// Performs the runs of a file and repeats those of undecided claims, until all are decided or there are as many repetitions as allowed.
+/// `plan` makes the plan with so many repetitions of everything.
+///
+/// # Errors
+/// A missing program, an interruption.
+pub fn perform_until_decided(
+    file: &Path,
+    looks: Looks,
+    plan: impl Fn(u32) -> Result<Planned>,
+    arguments: &RunArguments,
+    laboratory: &Laboratory,
+    stop: &AtomicBool,
+) -> Result<(Results, Done)> {
+    let mut all = Done::default();
+    // Repetitions of the settings that have more than the first ones.
+    let mut more: BTreeMap<String, u32> = BTreeMap::new();
+    // The parts of the error are those of the findings.
+    let mut rounds = looks.schedule(1.0).map(|(_, repetitions, _)| repetitions).peekable();
+    loop {
+        let repetitions = rounds.next().unwrap_or(looks.most);
+        let mut planned = plan(repetitions)?;
+        planned.looks = Some(looks);
+        planned.retain(|run| run.repetition() <= more.get(&group_key(run)).copied().unwrap_or(looks.first));
+        let (results, done) = perform(file, &planned, arguments, laboratory)?;
+        all.performed.extend(done.performed);
+        // A run that failed is tried again in each round.
+        all.failed = done.failed;
+        if stop.load(Ordering::Relaxed) {
+            return Err(Interrupted::ByRequest.into());
+        }
+        let report = results.measured()?;
+        let claims = report.findings().iter().filter(|finding| finding.outcome == Outcome::Undecided).count();
+        if claims == 0 {
+            return Ok((results, all));
+        }
+        let Some(next) = rounds.peek() else {
+            progress::say(&format!(
+                "{}: {claims} expectations are still undecided after {repetitions} repetitions",
+                planned.experiment
+            ));
+            return Ok((results, all));
+        };
+        progress::say(&format!(
+            "{}: {claims} expectations are undecided after {repetitions} repetitions; repeating their runs up to {next} times",
+            planned.experiment
+        ));
+        more.extend(report.undecided().into_iter().map(|key| (key, *next)));
+    }
+}
