@@ -271,8 +271,8 @@ fn check_and_report_know_simulated_results() {
     let page = files.out("out/runs").join(format!("{}.html", record.file_name().unwrap().to_string_lossy()));
     let page = String::from_utf8(read(&page)).unwrap();
     assert!(page.contains("congestion window, segments") && page.contains("queue, packets"));
-    let files = fs::read_dir(&figures).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let (svg, pdf): (Vec<_>, Vec<_>) = files.partition(|name| name.ends_with(".svg"));
+    let drawn = fs::read_dir(&figures).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let (svg, pdf): (Vec<_>, Vec<_>) = drawn.partition(|name| name.ends_with(".svg"));
     assert!(svg.len() >= 7 && svg.len() == pdf.len(), "{svg:?}, {pdf:?}");
     let told = said(quiclab().arg("report").arg(files.out("out")).arg("--markdown"));
     assert!(told.output.starts_with("| small | runs | utilisation |"), "{}", told.output);
