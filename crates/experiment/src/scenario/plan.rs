@@ -27,6 +27,8 @@ use super::{
 const ONLY_GROUP: &str = "all";
 /// So often a run is looked at where the file does not say.
 const USUAL_INTERVALS: u64 = 100;
+/// As many as the simulator takes: some kilobytes are needed for each.
+const MOST_FLOWS: u64 = 1_000_000;
 /// Segments that all flows may send at once at the beginning: each takes some hundred bytes of memory.
 const MOST_AT_ONCE: f64 = 1e7;
 /// More looks than this are taken for a mistake.
@@ -210,6 +212,10 @@ impl Draft {
                 self.warm_up, self.duration
             );
             return Err(("scenario.transfers_begin_by", message));
+        }
+        let flows: u64 = groups.values().map(|flows| u64::from(flows.count)).sum();
+        if flows > MOST_FLOWS {
+            return Err(("flows.count", format!("found {flows} flows, expected at most {MOST_FLOWS} in total")));
         }
         check_side_rate(self.bottleneck.rate, self.bottleneck.side_factor)?;
         check_initial_windows(&groups)?;
