@@ -79,7 +79,7 @@ impl NewReno {
             return;
         }
         // "This ACK acknowledges all of the data up to and including recover" (RFC 6582, section 3.2, step 3).
-        let is_full = self.recover.is_none_or(|recover| ack - 1 >= recover);
+        let is_full = self.recover.is_none_or(|recover| ack > recover);
         if self.is_new_reno && !is_full {
             self.transmit(self.snd_una, now);
             // "Deflate the congestion window by the amount of new data acknowledged [...]. If the partial ACK acknowledges at least one SMSS of new data, then
