@@ -279,6 +279,74 @@ fn check_and_report_know_simulated_results() {
 }
 
 #[test]
+fn runs_of_undecided_expectations_are_repeated_and_others_are_not() {
+    // A number that no interval around three repetitions of the small buffer can exclude: their mean.
+    let files = Bench::new(SMALL);
+    let told = run(&files, "first", &["--reps", "3", "--json"]);
+    let report: Value = serde_json::from_str(&told.output).unwrap();
+    let small = &report["report"]["groups"][0];
+    assert_eq!(small["settings"]["bottleneck.buffer_bdp"], "0.25");
+    let mean = small["metrics"]["share.plain"]["mean"].as_f64().unwrap();
+    let claim = format!(
+        "[[expect]]\nclaim = \"plain flows have more than that\"\nmetric = \"share.plain\"\nabove = {mean}\n\
+         runs = {{ \"bottleneck.buffer_bdp\" = 0.25 }}\n"
+    );
+    let files = Bench::new(&format!("{SMALL}{claim}"));
+    let until = ["--until-decided", "--most-repetitions", "6"];
+    let told = run(&files, "out", &until);
+    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let line = "small: undecided after 3 repetitions: 1 of 3 expectations; repeating their runs up to 6 times";
+    assert!(told.errors.contains(line), "{}", told.errors);
+    let names = records(&files.out("out"));
+    let count = |part: &str| names.iter().filter(|name| name.contains(part)).count();
+    assert_eq!((count("buffer_bdp_0.25"), count("buffer_bdp_1")), (6, 3), "{names:?}");
+    // Who checks later finds the same, with the same parts of the error.
+    let told = said(quiclab().arg("check").arg(files.out("out")).arg("--json"));
+    let checked: Value = serde_json::from_str(&told.output).unwrap();
+    let findings = checked["results"][0]["expectations"].as_array().unwrap();
+    let seen = |place: usize| {
+        let finding = &findings[place];
+        (finding["look"].as_u64(), finding["of"]["count"].as_u64(), finding["interval"]["level"].as_f64())
+    };
+    assert_eq!(findings.len(), 3);
+    assert_eq!((seen(0), seen(1)), ((Some(1), Some(3), Some(0.975)), (Some(1), Some(3), Some(0.975))));
+    assert_eq!((seen(2).0, seen(2).1), (Some(2), Some(6)));
+    // The same command again runs nothing and comes to the same.
+    let report = read(&files.out("out/report.json"));
+    let again = run(&files, "out", &until);
+    assert!(again.errors.contains("9 of 9 runs have a record already"), "{}", again.errors);
+    assert!(!again.errors.contains("no longer covers"), "{}", again.errors);
+    assert!(read(&files.out("out/report.json")) == report);
+}
+
+#[test]
+fn figures_have_the_words_of_the_file_and_no_keys() {
+    let figures = "[labels.\"bottleneck.buffer_bdp\"]\nname = \"room\"\n[labels.groups]\nplain = \"Plain Reno\"\n\
+        [[figure]]\ntitle = \"Ratio of shares\"\nx = \"bottleneck.buffer_bdp\"\ny = \"share\"\n\
+        compare = { setting = \"groups\", of = \"plain\", with = \"paced\", as = \"ratio\" }\n\
+        [[figure]]\ntitle = \"Sum\"\ny = [\"goodput_bps.plain\", \"goodput_bps.paced\"]\ncumulative = true\n";
+    let files = Bench::new(&SMALL.replace("[[expect]]", &format!("{figures}[[expect]]")));
+    assert_eq!(run(&files, "out", &[]).status, Some(0));
+    let into = files.out("figures");
+    let told = said(quiclab().arg("report").arg(files.out("out")).arg("--figures").arg(&into));
+    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let text = |name: &str| String::from_utf8(read(&into.join(name))).unwrap();
+    let ratio = text("figure-2-ratio-of-shares.svg");
+    for words in [">share of the goodput: Plain Reno / paced<", ">room<"] {
+        assert!(ratio.contains(words), "no {words} in {ratio}");
+    }
+    let sum = text("figure-3-sum.svg");
+    for words in [">cumulative goodput, Mbit/s<", ">room 0.25: Plain Reno<", ">room 1: paced<", "<polygon "] {
+        assert!(sum.contains(words), "no {words} in {sum}");
+    }
+    assert!(read(&into.join("figure-3-sum.pdf")).starts_with(b"%PDF-"));
+    let wrong = SMALL.replace("[[expect]]", "[labels.groups]\nplane = \"x\"\n[[expect]]");
+    let told = run(&Bench::new(&wrong), "wrong", &[]);
+    let line = "labels.groups.plane: found no group of flows with this name, expected one of paced, plain";
+    assert!(told.errors.contains(line), "{}", told.errors);
+}
+
+#[test]
 fn a_run_says_when_it_had_too_many_events_or_took_too_long() {
     let files = Bench::new(&SMALL.replace("duration = \"3 s\"", "duration = \"3 s\"\nevents = 5000"));
     let told = run(&files, "out", &[]);

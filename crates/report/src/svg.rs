@@ -101,22 +101,19 @@ pub(crate) fn svg(figure: &Figure) -> String {
 
 /// Names of the traces in rows, and how high they are.
 fn legend(traces: &[Trace]) -> (String, f64) {
+    /// Between a mark and its name, and behind a name.
+    const GAPS: [f64; 2] = [5.0, 13.0];
     let (mut x, mut row) = (LEFT, 0.0);
     let mut text = String::new();
     for trace in traces.iter().filter(|trace| trace.is_named()) {
-        let width = trace.name.chars().count() as f64 * CHARACTER + 30.0;
+        let mark = trace.mark_width() + GAPS[0];
+        let width = trace.name.chars().count() as f64 * CHARACTER + mark + GAPS[1];
         if x + width > WIDTH - RIGHT && x > LEFT {
             (x, row) = (LEFT, row + 1.0);
         }
         let y = TITLE_HEIGHT + row * LEGEND_ROW + 14.0;
-        let _ = write!(
-            text,
-            "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"12\" height=\"10\" fill=\"{}\"/><text x=\"{:.1}\" y=\"{y:.1}\">{}</text>",
-            y - 9.0,
-            trace.colour,
-            x + 17.0,
-            escaped(&trace.name)
-        );
+        trace.draw_mark(&mut text, x, y);
+        let _ = write!(text, "<text x=\"{:.1}\" y=\"{y:.1}\">{}</text>", x + mark, escaped(&trace.name));
         x += width;
     }
     let rows = if text.is_empty() { 0.0 } else { row + 1.0 };

@@ -54,21 +54,18 @@ pub fn perform_until_decided(
             return Err(Interrupted::ByRequest.into());
         }
         let report = results.measured()?;
-        let claims = report.findings().iter().filter(|finding| finding.outcome == Outcome::Undecided).count();
-        if claims == 0 {
+        let findings = report.findings();
+        let undecided = findings.iter().filter(|finding| finding.outcome == Outcome::Undecided).count();
+        let count =
+            format!("undecided after {repetitions} repetitions: {undecided} of {} expectations", findings.len());
+        if undecided == 0 {
             return Ok((results, all));
         }
         let Some(next) = rounds.peek() else {
-            progress::say(&format!(
-                "{}: {claims} expectations are still undecided after {repetitions} repetitions",
-                planned.experiment
-            ));
+            progress::say(&format!("{}: {count}; --most-repetitions allows no more", planned.experiment));
             return Ok((results, all));
         };
-        progress::say(&format!(
-            "{}: {claims} expectations are undecided after {repetitions} repetitions; repeating their runs up to {next} times",
-            planned.experiment
-        ));
+        progress::say(&format!("{}: {count}; repeating their runs up to {next} times", planned.experiment));
         more.extend(report.undecided().into_iter().map(|key| (key, *next)));
     }
 }

@@ -63,7 +63,9 @@ fn decades_are_as_wide_as_each_other_on_a_logarithmic_axis() {
     let x = style::axis("x").type_(plotly::layout::AxisType::Log);
     plot.set_layout(style::layout(x, style::axis("y").range(vec![0.0, 1.0])));
     let svg = svg(&figure(plot));
-    let path = svg.split("<path d=\"").find(|it| it.contains("stroke=\"#123456\"")).unwrap().split('"').next().unwrap();
+    // The first is the mark in the legend.
+    let paths = svg.split("<path d=\"").filter(|it| it.contains("stroke=\"#123456\""));
+    let path = paths.last().unwrap().split('"').next().unwrap();
     let numbers: Vec<f64> =
         path.split(|it: char| !it.is_ascii_digit() && it != '.').filter_map(|it| it.parse().ok()).collect();
     // M x0 y0 H x1 V y1 H x2 V y2

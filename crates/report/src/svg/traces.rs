@@ -80,6 +80,34 @@ impl Trace {
         self.has_legend && !self.name.is_empty() && !self.numbers(0).is_empty() && self.cells.is_none()
     }
 
+    /// Of its mark in the legend.
+    pub(super) fn mark_width(&self) -> f64 {
+        if self.is_line() { 28.0 } else { 12.0 }
+    }
+
+    /// Its mark in the legend: a piece of its line, whose dashes can be told apart without colours, or its colour.
+    pub(super) fn draw_mark(&self, text: &mut String, x: f64, y: f64) {
+        let (colour, width) = (&self.colour, self.mark_width());
+        let _ = if self.is_line() {
+            let middle = y - 4.0;
+            let dash = self.dash_attribute();
+            write!(
+                text,
+                "<path d=\"M{x:.1} {middle:.1}h{width}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"{dash}/>"
+            )
+        } else {
+            write!(text, "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{width}\" height=\"10\" fill=\"{colour}\"/>", y - 9.0)
+        };
+    }
+
+    fn is_line(&self) -> bool {
+        self.has_lines && !self.is_bar
+    }
+
+    fn dash_attribute(&self) -> String {
+        self.is_dashed.map_or_else(String::new, |dash| format!(" stroke-dasharray=\"{dash}\""))
+    }
+
     fn numbers(&self, axis: usize) -> &[f64] {
         match &self.axes[axis] {
             Values::Numbers(numbers) => numbers,
@@ -227,7 +255,7 @@ fn draw_points(text: &mut String, trace: &Trace, points: &[(f64, f64)]) {
                 (_, false) => write!(d, "L{x:.2} {y:.2}"),
             };
         }
-        let dash = trace.is_dashed.map_or_else(String::new, |dash| format!(" stroke-dasharray=\"{dash}\""));
+        let dash = trace.dash_attribute();
         let _ = write!(text, "<path d=\"{d}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.8\"{dash}/>");
     }
     if trace.has_markers || points.len() == 1 {

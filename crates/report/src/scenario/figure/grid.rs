@@ -27,7 +27,7 @@ const SEQUENTIAL: [&str; 4] = ["#F7FBFF", "#C6DBEF", "#8DBEDC", "#4A98C9"];
 const DIVERGING: [&str; 5] = ["#DF7A36", "#F6C9A4", "#FFFFFF", "#B5D8EC", "#4A98C9"];
 /// Of a cell's height, of a picture with few of them, and of all around the cells, in pixels.
 const CELL: usize = 44;
-const LEAST_HEIGHT: usize = 340;
+const LEAST_HEIGHT: usize = 400;
 const AROUND: usize = 130;
 
 /// One picture for each combination of the settings that are no axis.
@@ -44,21 +44,27 @@ pub(super) fn draw(id: &str, spec: &FigureSpec, groups: &[Group], labels: &Label
     }
     let names = labels.of_settings(&parts.iter().map(|(rest, _)| rest.clone()).collect::<Vec<_>>());
     let count = parts.len();
+    // The same colours in all pictures mean the same values.
+    let shown = |member: &Member| mean(member, spec);
+    let all: Vec<f64> = parts.iter().flat_map(|(_, part)| part).filter_map(shown).collect();
+    let (Some(low), Some(high)) = (all.iter().copied().reduce(f64::min), all.iter().copied().reduce(f64::max)) else {
+        return Vec::new();
+    };
+    let ends = spec.y_range.unwrap_or_else(|| ends(spec, low, high));
     let drawn = parts.into_iter().zip(names).enumerate().filter_map(|(place, ((_, part), name))| {
         let (id, title) = match count {
             1 => (id.to_owned(), spec.title.clone()),
             _ => (format!("{id}-{place}"), format!("{}: {name}", spec.title)),
         };
-        draw_part(id, title, spec, by, &part, labels)
+        draw_part((id, title), spec, (by, ends), &part, labels)
     });
     drawn.collect()
 }
 
 fn draw_part(
-    id: String,
-    title: String,
+    (id, title): (String, String),
     spec: &FigureSpec,
-    by: &str,
+    (by, (low, high)): (&str, (f64, f64)),
     members: &[Member],
     labels: &Labels,
 ) -> Option<Figure> {
@@ -67,15 +73,13 @@ fn draw_part(
     let mut cells: Vec<Vec<Option<f64>>> = vec![vec![None; across.words.len()]; up.words.len()];
     for member in members {
         let place = across.place(&member.settings).zip(up.place(&member.settings));
-        let values = member.runs.iter().filter_map(|run| run.metric(&spec.y[0]));
-        if let (Some((column, row)), Some(summary)) = (place, Summary::of(values)) {
-            cells[row][column] = Some(summary.mean);
+        if let Some((column, row)) = place {
+            cells[row][column] = mean(member, spec);
         }
     }
-    let known = || cells.iter().flatten().flatten().copied();
-    let lowest = known().reduce(f64::min)?;
-    let highest = known().reduce(f64::max)?;
-    let (low, high) = spec.y_range.unwrap_or_else(|| ends(spec, lowest, highest));
+    if places(&cells).next().is_none() {
+        return None;
+    }
     let colours: &[&str] = if spec.compare.is_some() { &DIVERGING } else { &SEQUENTIAL };
     let names = |values: &Values| values.words.iter().map(|name| style::name(name)).collect::<Vec<_>>();
     let title_of_colours = Title::with_text(style::name(&words::vertical(spec, labels)));
@@ -100,6 +104,11 @@ fn draw_part(
     plot.set_layout(style::layout(x, y).height(LEAST_HEIGHT.max(up.words.len() * CELL + AROUND)));
     let most = members.iter().map(|member| member.runs.len()).max().unwrap_or(0);
     Some(Figure { id, title, caption: words::caption(spec, most, false), plot })
+}
+
+/// The value of a cell.
+fn mean(member: &Member, spec: &FigureSpec) -> Option<f64> {
+    Some(Summary::of(member.runs.iter().filter_map(|run| run.metric(&spec.y[0])))?.mean)
 }
 
 /// The ends of the colours: around 0 for differences, around 1 for ratios, as far up as down.

@@ -199,9 +199,9 @@ fn a_grid_has_a_cell_for_each_pair_of_values_and_a_bar_of_colours() {
 
 #[test]
 fn a_grid_of_more_settings_is_drawn_for_each_of_their_values() {
-    let all = matrix();
-    let groups: Vec<_> = all.iter().map(|rows| group(rows)).collect();
-    let mut longer: Vec<Vec<ScenarioRow>> = all.clone();
+    let matrix_groups = matrix();
+    let groups: Vec<_> = matrix_groups.iter().map(|rows| group(rows)).collect();
+    let mut longer: Vec<Vec<ScenarioRow>> = matrix_groups.clone();
     longer.iter_mut().flatten().for_each(|row| {
         row.settings.insert("flows.rtt".to_owned(), "280 ms".to_owned());
     });
@@ -212,5 +212,14 @@ fn a_grid_of_more_settings_is_drawn_for_each_of_their_values() {
     let all: BTreeMap<_, _> =
         draw(0, &spec, &both, &Labels::default()).into_iter().map(|figure| (figure.id, figure.title)).collect();
     assert_eq!(all.len(), 2, "{all:?}");
+    // Colours mean the same in both.
+    longer.iter_mut().flatten().for_each(|row| *row.metrics.get_mut("goodput_bps").unwrap() *= 10.0);
+    let both: Vec<_> = matrix_groups.iter().chain(&longer).map(|rows| group(rows)).collect();
+    for figure in draw(0, &spec, &both, &Labels::default()) {
+        assert_eq!(
+            (&json(&figure)["data"][0]["zmin"], &json(&figure)["data"][0]["zmax"]),
+            (&2.75.into(), &500.0.into())
+        );
+    }
     assert!(all.values().any(|title| title == "A title: 50 flows: RTT 280 ms"), "{all:?}");
 }
