@@ -25,3 +25,7 @@ pub(crate) use settings::{check, keys};
 
 /// The section whose tables are groups of flows.
 pub(crate) const FLOWS: &str = "flows";
+
+/// Settings of which a run has one or the other.
+pub(crate) const ALTERNATIVES: [[&str; 2]; 2] =
+    [["bottleneck.buffer_bdp", "bottleneck.buffer_packets"], ["scenario.duration", "scenario.duration_sawtooths"]];

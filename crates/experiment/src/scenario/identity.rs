@@ -77,7 +77,7 @@ mod tests {
         }
         for other in [
             "duration = \"4 s\"\n",
-            "duration = \"3 s\"\n[flows]\necn = true\n",
+            "duration_sawtooths = 2\n",
             "duration = \"3 s\"\n[flows]\ntimestamps = true\n",
             "duration = \"3 s\"\n[bottleneck]\nloss = 0.01\n",
             "duration = \"3 s\"\n[flows.a]\ncount = 1\n",
