@@ -11,6 +11,7 @@ mod measured;
 mod plan;
 mod settings;
 mod texts;
+mod unused;
 
 pub use figure::{Compare, CompareAs, FigureKind, FigureSpec, GROUPS, TIME};
 pub use file::{Scenario, is_scenario};

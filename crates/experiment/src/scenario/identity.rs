@@ -84,6 +84,8 @@ mod tests {
         ] {
             assert_ne!(id(other), plain, "{other}");
         }
+        let codel = "duration = \"3 s\"\n[bottleneck]\nqueue = \"codel\"\n";
+        assert_ne!(id(&format!("{codel}[flows]\necn = true\n")), id(codel));
         let mut second = run("duration = \"3 s\"\n");
         second.repetition = 2;
         second.experiment = "y".to_owned();

@@ -66,12 +66,14 @@ impl Scenario {
     ///
     /// # Errors
     /// Settings that do not go together, two combinations that are the same, too many runs, a filter that no run passes, a
-    /// setting among the overrides that is not one.
+    /// setting among the overrides that is not one, a setting that has no effect in any run.
     pub fn plan(&self, overrides: &Overrides) -> Result<ScenarioPlan, ExperimentError> {
         let set = set::changes(&self.file, &SCENARIOS, &overrides.settings, crate::beside::read_nothing)?;
         check_groups(self, &set)?;
-        let changes = self.changes.clone().overridden_by(set);
-        Self { changes, ..self.clone() }.expand(overrides)
+        let changes = self.changes.clone().overridden_by(set.clone());
+        let plan = Self { changes, ..self.clone() }.expand(overrides)?;
+        self.check_effects(set)?;
+        Ok(plan)
     }
 
     fn expand(&self, overrides: &Overrides) -> Result<ScenarioPlan, ExperimentError> {
@@ -86,7 +88,7 @@ impl Scenario {
         let mut asked = overrides.repetitions;
         for combination in combinations(&self.changes.matrix) {
             let assignments: Vec<_> = self.changes.assignments.iter().chain(combination.iter().copied()).collect();
-            let (resolved, file_repetitions) = self.resolve(&assignments)?;
+            let (resolved, file_repetitions) = self.resolve(&self.changes.named, &assignments)?;
             asked = asked.or(Some(file_repetitions));
             let words = described(&combination);
             if let Some(same) = planned.insert(resolved.texts(), words.clone()) {
@@ -126,11 +128,15 @@ impl Scenario {
         Ok(ScenarioPlan { runs: runs.map(run).collect(), settings })
     }
 
-    /// The settings of one combination, and how often it is repeated.
-    fn resolve(&self, assignments: &[&Assignment]) -> Result<(ScenarioSettings, u32), ExperimentError> {
+    /// The settings of one combination, and how often it is repeated. `named` are groups of flows, also those that set nothing.
+    pub(super) fn resolve(
+        &self,
+        named: &BTreeSet<String>,
+        assignments: &[&Assignment],
+    ) -> Result<(ScenarioSettings, u32), ExperimentError> {
         let mut draft = Draft::default();
         let mut common = Flows::default();
-        let mut names = self.changes.named.clone();
+        let mut names = named.clone();
         names.extend(assignments.iter().filter_map(|one| of_flows(&one.key)?.0.map(str::to_owned)));
         // Each was checked when the file was read.
         for one in assignments {
