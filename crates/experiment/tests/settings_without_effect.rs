@@ -25,6 +25,12 @@ fn a_setting_without_effect_is_refused_with_its_place_and_what_it_needs() {
         ),
         ("[flows]\ntransfer_segments = 10\n", "x.toml:4:21: flows.transfer_segments: "),
         ("[flows]\nthink = \"1 s\"\nworkload = \"on_off\"\n", "x.toml:4:9: flows.think: "),
+        ("[flows]\ntransfers = 3\n", "x.toml:4:13: flows.transfers: "),
+        (
+            "[scenario]\ntransfers_begin_by = \"9 s\"\n",
+            "x.toml:4:22: scenario.transfers_begin_by: found a value that has no effect in any run; it needs \
+             flows.workload = \"transfers\" or \"arrivals\"\n",
+        ),
         ("[flows]\non = \"1 s\"\nworkload = \"transfers\"\n", "x.toml:4:6: flows.on: "),
         ("[flows]\noff = \"1 s\"\n", "x.toml:4:7: flows.off: "),
         ("[flows]\npacing_gain = 2\n", "x.toml:4:15: flows.pacing_gain: "),
@@ -78,7 +84,7 @@ fn an_effect_in_one_run_is_enough() {
         "[flows]\npacing_burst = 2\n[flows.a]\n[flows.b]\npacing = \"rtt\"\n",
         "[flows.a]\nworkload = \"transfers\"\nthink = \"2 s\"\n[flows.b]\n",
         // To switch off what is not there is no mistake.
-        "[flows]\necn = false\nhystart = false\ncongestion_control = \"bbr\"\n",
+        "[scenario]\ntransfers_begin_by = \"none\"\n[flows]\ntransfers = \"none\"\necn = false\nhystart = false\ncongestion_control = \"bbr\"\n",
     ] {
         assert_eq!(plan(lines), Ok(()), "{lines}");
     }

@@ -46,7 +46,12 @@ const NEEDS: &[Need] = &[
         setting: "flows.congestion_control",
         values: &["reno", "cubic"],
     },
-    Need { of: &["flows.transfer_segments", "flows.think"], setting: "flows.workload", values: &["transfers"] },
+    Need {
+        of: &["flows.transfer_segments", "flows.transfers", "flows.think"],
+        setting: "flows.workload",
+        values: &["transfers"],
+    },
+    Need { of: &["scenario.transfers_begin_by"], setting: "flows.workload", values: &["transfers", "arrivals"] },
     Need { of: &["flows.on", "flows.off"], setting: "flows.workload", values: &["on_off"] },
     Need { of: &["flows.arrivals"], setting: "flows.workload", values: &["arrivals"] },
 ];
@@ -80,7 +85,8 @@ impl Assignment {
 
     /// Whether it may have no effect. To switch something off that is not there is no mistake.
     fn has_needs(&self) -> bool {
-        self.value != Value::Boolean(false) && Need::all(&self.group_and_key().1).next().is_some()
+        let is_off = self.value == Value::Boolean(false) || self.value.as_str() == Some("none");
+        !is_off && Need::all(&self.group_and_key().1).next().is_some()
     }
 
     /// Whether it has an effect in a run that it is part of.
