@@ -108,6 +108,9 @@ fn labels_name_what_a_duration_follows_from_and_not_the_duration() {
         labels("[flows]\n[matrix]\n\"scenario.duration\" = [\"5 s\", \"10 s\"]\n"),
         ["duration=5 s", "duration=10 s"]
     );
+    // One that only some runs have, and there all groups, is named once.
+    let some = "[flows]\nworkload = \"transfers\"\n[flows.a]\n[flows.b]\n[matrix]\n\"flows.transfers\" = [\"none\", 3]\n";
+    assert_eq!(labels(some), ["", "transfers=3"]);
     // An interval that is given is named.
     let intervals = "\"scenario.interval\" = [\"1 s\", \"2 s\"]\n";
     assert_eq!(

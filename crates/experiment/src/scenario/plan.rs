@@ -409,5 +409,6 @@ pub(super) fn distinguishing(all: &[BTreeMap<String, String>]) -> Vec<&String> {
 /// What all flows share says it all; what a group has besides is told where they do not.
 fn is_repeated(key: &str, all: &[BTreeMap<String, String>]) -> bool {
     let last = key.rsplit('.').next().unwrap_or_default();
-    key.matches('.').count() > 1 && all.iter().all(|texts| texts.contains_key(&format!("{FLOWS}.{last}")))
+    let is_common = |texts: &BTreeMap<String, String>| texts.contains_key(&format!("{FLOWS}.{last}"));
+    key.matches('.').count() > 1 && all.iter().all(|texts| is_common(texts) || !texts.contains_key(key))
 }
