@@ -95,11 +95,18 @@ quic-steps: demo-setup build ## run every figure of QUIC Steps (quick profiles) 
 quic-steps-all: demo-setup build ## the same with 20 repetitions of 20 to 100 MiB: about 8 hours of CPU time and 30 GB
 	$(QUICLAB) run experiments/quic-steps -j $(JOBS)
 
+# A claim of the study that fails here is a result, so only errors of quiclab stop these two.
 .PHONY: tcp-pacing
-tcp-pacing: build ## run the TCP pacing study in the simulator and check expectations: a minute or two on 2 cores
-	$(QUICLAB) run experiments/tcp-pacing -j $(JOBS)
+tcp-pacing: build ## run every figure of the TCP pacing study (quick profiles) and check expectations: 3 minutes on 2 cores
 	$(QUICLAB) run experiments/oracles -j $(JOBS)
-	$(QUICLAB) check results/tcp-pacing results/oracles
+	$(QUICLAB) check results/oracles
+	$(QUICLAB) run experiments/tcp-pacing --profile quick -j $(JOBS)
+	$(QUICLAB) check results/tcp-pacing/*-quick || [ $$? -lt 100 ]
+
+.PHONY: tcp-pacing-all
+tcp-pacing-all: build ## the same with more repetitions, lengths of transfers and rates: 30 minutes on 2 cores
+	$(QUICLAB) run experiments/tcp-pacing -j $(JOBS)
+	$(QUICLAB) check $$(ls -d results/tcp-pacing/* | grep -v -e '-quick$$') || [ $$? -lt 100 ]
 
 .PHONY: sans-io
 sans-io: build ## test the stacks without sockets and run their experiments in the simulator: about ten minutes

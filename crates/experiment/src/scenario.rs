@@ -11,6 +11,7 @@ mod measured;
 mod plan;
 mod settings;
 mod texts;
+mod unused;
 
 pub use figure::{Compare, CompareAs, FigureKind, FigureSpec, GROUPS, TIME};
 pub use file::{Scenario, is_scenario};
@@ -25,3 +26,7 @@ pub(crate) use settings::{check, keys};
 
 /// The section whose tables are groups of flows.
 pub(crate) const FLOWS: &str = "flows";
+
+/// Settings of which a run has one or the other.
+pub(crate) const ALTERNATIVES: [[&str; 2]; 2] =
+    [["bottleneck.buffer_bdp", "bottleneck.buffer_packets"], ["scenario.duration", "scenario.duration_sawtooths"]];

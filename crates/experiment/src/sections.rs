@@ -9,6 +9,7 @@ use crate::{
     error::{ExperimentError, Place, nearest},
     file::{Reader, Table},
     kind::Kind,
+    scenario::ALTERNATIVES,
     text::canonical,
     value::{inline, plain},
 };
@@ -74,9 +75,15 @@ impl Assignment {
 }
 
 impl Changes {
-    /// Others win key by key: a key that they set, or make an axis, loses its value and its axis here.
+    /// Others win key by key: a key that they set, or make an axis, loses its value and its axis here. So does one that says the same in
+    /// another way, such as a buffer in packets instead of bandwidth-delay products.
     pub(crate) fn overridden_by(self, others: Self) -> Self {
-        let kept = |key: &String| others.values_of(key).next().is_none();
+        let is_set = |key: &str| others.values_of(key).next().is_some();
+        let is_replaced = |key: &String| {
+            let pairs = ALTERNATIVES.iter().filter(|pair| pair.contains(&key.as_str()));
+            is_set(key) || pairs.flatten().any(|key| is_set(key))
+        };
+        let kept = |key: &String| !is_replaced(key);
         let assignments: Vec<_> = self.assignments.into_iter().filter(|set| kept(&set.key)).collect();
         let matrix: Vec<_> = self.matrix.into_iter().filter(|(key, _)| kept(key)).collect();
         Self {

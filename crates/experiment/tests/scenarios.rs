@@ -65,6 +65,74 @@ fn a_large_initial_window_of_short_transfers_is_accepted() {
 }
 
 #[test]
+fn a_run_may_last_for_saw_teeth_of_a_single_flow() {
+    // RTT² x rate / packet is (0.1 s)² x 10 Mbit/s / (8 x 576 bit) = 21.701389 s.
+    let lines = "[scenario]\nduration_sawtooths = 1\n[bottleneck]\nrate = \"10 Mbit/s\"\n[flows]\npacket = \"576 B\"\n";
+    let settings = only(lines);
+    assert_eq!(settings.scenario.duration, Duration::from_micros(21_701_389));
+    assert_eq!(settings.scenario.interval, Duration::from_nanos(217_013_890));
+    let texts = settings.texts();
+    assert_eq!(texts.get("scenario.duration_sawtooths").map(String::as_str), Some("1"));
+    // Twice as many of four times the round-trip time: 32 times as long.
+    let longer = only(&lines.replace("= 1\n", "= 2\n").replace("packet", "rtt = \"400 ms\"\npacket"));
+    assert_eq!(longer.scenario.duration, Duration::from_micros(694_444_444));
+    // The round-trip time is the mean over all flows: 200 ms.
+    let mean = format!("{lines}[flows.near]\nrtt = \"100 ms\"\n[flows.far]\nrtt = \"300 ms\"\n");
+    assert_eq!(only(&mean).scenario.duration, Duration::from_micros(86_805_556));
+}
+
+#[test]
+fn a_duration_in_saw_teeth_replaces_one_in_seconds_and_the_other_way_round() {
+    let scenario = parse("[scenario]\nduration = \"9 s\"\n[profile.p.scenario]\nduration_sawtooths = 1\n").unwrap();
+    let with = |key: &str, text: &str| {
+        let settings = vec![(key.to_owned(), text.to_owned())];
+        let plan = scenario.plan(&Overrides { settings, ..Overrides::default() }).unwrap();
+        plan.settings[0].scenario.clone()
+    };
+    let course = with("scenario.duration_sawtooths", "2");
+    assert_eq!((course.duration, course.duration_sawtooths), (Duration::from_millis(95_000), Some(2.0)));
+    let text = format!("{HEAD}[scenario]\nduration = \"9 s\"\n[profile.p.scenario]\nduration_sawtooths = 1\n");
+    let profile = Scenario::parse("x.toml", &text, Some("p")).unwrap().plan(&Overrides::default()).unwrap();
+    assert_eq!(profile.settings[0].scenario.duration, Duration::from_millis(47_500));
+}
+
+#[test]
+fn labels_name_what_a_duration_follows_from_and_not_the_duration() {
+    let labels = |lines: &str| {
+        let texts: Vec<_> = plan(lines).unwrap().settings.iter().map(ScenarioSettings::texts).collect();
+        scenario_labels(&texts)
+    };
+    let rates = "[matrix]\n\"bottleneck.rate\" = [\"5 Mbit/s\", \"10 Mbit/s\"]\n";
+    assert_eq!(labels(&format!("[scenario]\nduration_sawtooths = 1\n{rates}")), ["rate=5 Mbit/s", "rate=10 Mbit/s"]);
+    assert_eq!(
+        labels("[flows]\n[matrix]\n\"scenario.duration\" = [\"5 s\", \"10 s\"]\n"),
+        ["duration=5 s", "duration=10 s"]
+    );
+    // One that only some runs have, and there all groups, is named once.
+    let some = "[flows]\nworkload = \"transfers\"\n[flows.a]\n[flows.b]\n[matrix]\n\"flows.transfers\" = [\"none\", 3]\n";
+    assert_eq!(labels(some), ["", "transfers=3"]);
+    // An interval that is given is named.
+    let intervals = "\"scenario.interval\" = [\"1 s\", \"2 s\"]\n";
+    assert_eq!(
+        labels(&format!("[scenario]\nduration_sawtooths = 1\n[matrix]\n{intervals}")),
+        ["interval=1 s", "interval=2 s"]
+    );
+}
+
+#[test]
+fn a_claim_may_compare_durations_that_follow_from_what_it_names() {
+    let text = "[scenario]\nduration_sawtooths = 1\n[matrix]\n\"bottleneck.rate\" = [\"1 Mbit/s\", \"2 Mbit/s\"]\n\
+                [[expect]]\nclaim = \"c\"\nmetric = \"m\"\nabove = 1.0\n\
+                runs = { \"bottleneck.rate\" = \"2 Mbit/s\" }\ncompared_with = { \"bottleneck.rate\" = \"1 Mbit/s\" }\n";
+    let scenario = parse(text).unwrap();
+    let plan = scenario.plan(&Overrides::default()).unwrap();
+    let texts: Vec<_> = plan.settings.iter().map(ScenarioSettings::texts).collect();
+    assert_ne!(texts[0]["scenario.duration"], texts[1]["scenario.duration"]);
+    let subjects = scenario.expectations[0].subjects(&texts.iter().collect::<Vec<_>>());
+    assert_eq!((subjects[0].of, subjects[0].with.as_deref()), (1, Some(&[0][..])));
+}
+
+#[test]
 fn a_matrix_has_every_combination_and_labels_say_what_differs() {
     let plan = plan(
         "[scenario]\nrepetitions = 2\n[flows.a]\ncount = 1\n[matrix]\n\"flows.pacing\" = [\"off\", \"rtt\"]\n\"bottleneck.rate\" = [\"1 Mbit/s\", \"2 Mbit/s\"]\n",
@@ -136,6 +204,15 @@ fn mistakes_are_told_with_place_found_and_expected() {
             "[bottleneck]\nbuffer_bdp = 1\nbuffer_packets = 3\n",
             "x.toml:5:18: bottleneck.buffer_packets: found a value in addition to bottleneck.buffer_bdp; expected one \
              of the two",
+        ),
+        (
+            "[scenario]\nduration = \"9 s\"\nduration_sawtooths = 1\n",
+            "x.toml:5:22: scenario.duration_sawtooths: found a value in addition to scenario.duration; expected one \
+             of the two",
+        ),
+        (
+            "[scenario]\nduration_sawtooths = 1e-9\n",
+            "x.toml:4:22: scenario.duration_sawtooths: found 0.000000001, which takes ",
         ),
         (
             "[scenario]\nwarm_up = \"60 s\"\n",

@@ -47,6 +47,7 @@ pub fn metrics(scenario: &Scenario, outcome: &Outcome) -> BTreeMap<String, f64> 
     put("marks_packets", Some(since(&marked)));
     put("queue_mean_packets", Some(used.mean_packets(span)));
     put("queue_delay_mean_s", used.mean_wait_seconds());
+    put("window_sum_mean_segments", mean(measured.iter().map(|sample| sample.windows.iter().sum())));
     put("fairness", jain(flow_shares(outcome, |_| 1.0)));
     put("fairness_by_rtt", jain(flow_shares(outcome, |rtt| rtt.as_secs_f64())));
     put("fairness_of_intervals", mean(measured.iter().filter_map(|sample| sample.fairness)));
@@ -113,6 +114,7 @@ pub const METRICS: &[&str] = &[
     "marks_packets",
     "queue_mean_packets",
     "queue_delay_mean_s",
+    "window_sum_mean_segments",
     "fairness",
     "fairness_by_rtt",
     "fairness_of_intervals",
@@ -125,6 +127,7 @@ pub const METRICS: &[&str] = &[
     "transfers.GROUP",
     "transfer_time_mean_s.GROUP",
     "transfer_time_over_ideal.GROUP",
+    "transfer_time_over_others.GROUP",
     "transfers_unfinished.GROUP",
 ];
 

@@ -188,3 +188,25 @@ fn random_loss_takes_its_share_of_the_packets_and_limits_the_window() {
     let window = per_flow * 0.1;
     assert_close(window, 1.26 / probability.sqrt(), 0.08, "window");
 }
+
+#[test]
+fn transfer_times_of_a_group_are_compared_with_those_of_all_other_groups() {
+    let transfers = || Workload::Arrivals { transfers: vec![(at(0), 1), (at(2000), 1)] };
+    let far = group("far", 3, false, 150, transfers());
+    let (_, metrics) = run(&scenario(vec![far.clone()], 5, 1));
+    assert_eq!(metrics.get("transfer_time_over_others.far"), None, "there is no other group");
+    let others = [group("near", 1, false, 0, transfers()), group("middle", 3, false, 50, transfers())];
+    let (_, metrics) = run(&scenario(Vec::from_iter(others.into_iter().chain([far])), 5, 1));
+    let time = |name: &str| metrics[&format!("transfer_time_mean_s.{name}")];
+    let expected = time("far") / ((time("near") + 3.0 * time("middle")) / 4.0);
+    assert!(expected > 1.5, "{expected}");
+    assert_close(metrics["transfer_time_over_others.far"], expected, 1e-12, "of far");
+}
+
+#[test]
+fn the_sum_of_windows_counts_every_flow() {
+    let mut idle = group("idle", 7, false, 5, Workload::Arrivals { transfers: Vec::new() });
+    idle.congestion = Congestion::Reno { initial_window: 10.0, slow_start: SlowStart::standard(1.0) };
+    let (_, metrics) = run(&scenario(vec![idle], 5, 1));
+    assert_eq!(metrics["window_sum_mean_segments"], 70.0);
+}

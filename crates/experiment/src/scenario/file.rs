@@ -31,6 +31,8 @@ pub struct Scenario {
     pub labels: Labels,
     pub(super) file: String,
     pub(super) changes: Changes,
+    /// What the file sets without its profile; `None` if none was chosen.
+    pub(super) without_profile: Option<Changes>,
 }
 
 /// True for a file about flows of models: it has a table of flows, or one of what they share. A file that is no TOML is none.
@@ -58,6 +60,7 @@ impl Scenario {
             labels: reader.labels(root)?,
             file: file.to_owned(),
             changes: reader.all_changes(root, profile)?,
+            without_profile: profile.map(|_| reader.all_changes(root, None)).transpose()?,
         })
     }
 

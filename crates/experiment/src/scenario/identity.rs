@@ -77,13 +77,15 @@ mod tests {
         }
         for other in [
             "duration = \"4 s\"\n",
-            "duration = \"3 s\"\n[flows]\necn = true\n",
+            "duration_sawtooths = 2\n",
             "duration = \"3 s\"\n[flows]\ntimestamps = true\n",
             "duration = \"3 s\"\n[bottleneck]\nloss = 0.01\n",
             "duration = \"3 s\"\n[flows.a]\ncount = 1\n",
         ] {
             assert_ne!(id(other), plain, "{other}");
         }
+        let codel = "duration = \"3 s\"\n[bottleneck]\nqueue = \"codel\"\n";
+        assert_ne!(id(&format!("{codel}[flows]\necn = true\n")), id(codel));
         let mut second = run("duration = \"3 s\"\n");
         second.repetition = 2;
         second.experiment = "y".to_owned();

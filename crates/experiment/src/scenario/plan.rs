@@ -19,14 +19,14 @@ use super::{
     file::Scenario,
     flows::{self, CongestionControl, Flows, Recovery, WorkloadKind},
     groups::check_groups,
-    settings::{self, Bottleneck, Course, Draft, ScenarioSettings, USUAL_BUFFER, of_flows, set},
-    texts::follows,
+    settings::{
+        self, Bottleneck, Course, Draft, ScenarioSettings, USUAL_BUFFER, USUAL_DURATION, of_flows, set, usual_interval,
+    },
+    texts::is_computed,
 };
 
 /// A group's name where the file gives none.
 const ONLY_GROUP: &str = "all";
-/// So often a run is looked at where the file does not say.
-const USUAL_INTERVALS: u64 = 100;
 /// As many as the simulator takes: some kilobytes are needed for each.
 const MOST_FLOWS: u64 = 1_000_000;
 /// Segments that all flows may send at once at the beginning: each takes some hundred bytes of memory.
@@ -66,12 +66,14 @@ impl Scenario {
     ///
     /// # Errors
     /// Settings that do not go together, two combinations that are the same, too many runs, a filter that no run passes, a
-    /// setting among the overrides that is not one.
+    /// setting among the overrides that is not one, a setting that has no effect in any run.
     pub fn plan(&self, overrides: &Overrides) -> Result<ScenarioPlan, ExperimentError> {
         let set = set::changes(&self.file, &SCENARIOS, &overrides.settings, crate::beside::read_nothing)?;
         check_groups(self, &set)?;
-        let changes = self.changes.clone().overridden_by(set);
-        Self { changes, ..self.clone() }.expand(overrides)
+        let changes = self.changes.clone().overridden_by(set.clone());
+        let plan = Self { changes, ..self.clone() }.expand(overrides)?;
+        self.check_effects(set)?;
+        Ok(plan)
     }
 
     fn expand(&self, overrides: &Overrides) -> Result<ScenarioPlan, ExperimentError> {
@@ -86,7 +88,7 @@ impl Scenario {
         let mut asked = overrides.repetitions;
         for combination in combinations(&self.changes.matrix) {
             let assignments: Vec<_> = self.changes.assignments.iter().chain(combination.iter().copied()).collect();
-            let (resolved, file_repetitions) = self.resolve(&assignments)?;
+            let (resolved, file_repetitions) = self.resolve(&self.changes.named, &assignments)?;
             asked = asked.or(Some(file_repetitions));
             let words = described(&combination);
             if let Some(same) = planned.insert(resolved.texts(), words.clone()) {
@@ -126,11 +128,15 @@ impl Scenario {
         Ok(ScenarioPlan { runs: runs.map(run).collect(), settings })
     }
 
-    /// The settings of one combination, and how often it is repeated.
-    fn resolve(&self, assignments: &[&Assignment]) -> Result<(ScenarioSettings, u32), ExperimentError> {
+    /// The settings of one combination, and how often it is repeated. `named` are groups of flows, also those that set nothing.
+    pub(super) fn resolve(
+        &self,
+        named: &BTreeSet<String>,
+        assignments: &[&Assignment],
+    ) -> Result<(ScenarioSettings, u32), ExperimentError> {
         let mut draft = Draft::default();
         let mut common = Flows::default();
-        let mut names = self.changes.named.clone();
+        let mut names = named.clone();
         names.extend(assignments.iter().filter_map(|one| of_flows(&one.key)?.0.map(str::to_owned)));
         // Each was checked when the file was read.
         for one in assignments {
@@ -193,23 +199,29 @@ impl Draft {
         for (name, flows) in &groups {
             flows.check(name, &self.bottleneck)?;
         }
-        let interval =
-            self.interval.unwrap_or(Duration::from_nanos((self.duration.as_nanos() / USUAL_INTERVALS).max(1)));
-        if self.duration.as_nanos() / interval.as_nanos() > MOST_INTERVALS {
-            let message = format!("found {interval} in {}, expected at most {MOST_INTERVALS} intervals", self.duration);
+        let duration = match (self.duration, self.duration_sawtooths) {
+            (Some(_), Some(_)) => {
+                let message = "found a value in addition to scenario.duration; expected one of the two".to_owned();
+                return Err(("scenario.duration_sawtooths", message));
+            }
+            (given, None) => given.unwrap_or(USUAL_DURATION),
+            (None, Some(count)) => sawtooths(count, self.bottleneck.rate, &groups)?,
+        };
+        let interval = self.interval.unwrap_or_else(|| usual_interval(duration));
+        if duration.as_nanos() / interval.as_nanos() > MOST_INTERVALS {
+            let message = format!("found {interval} in {duration}, expected at most {MOST_INTERVALS} intervals");
             return Err(("scenario.interval", message));
         }
-        if self.warm_up >= self.duration {
-            let message =
-                format!("found {}, expected less than scenario.duration, which is {}", self.warm_up, self.duration);
+        if self.warm_up >= duration {
+            let message = format!("found {}, expected less than scenario.duration, which is {duration}", self.warm_up);
             return Err(("scenario.warm_up", message));
         }
         if let Some(until) = self.transfers_begin_by
-            && (until <= self.warm_up || until > self.duration)
+            && (until <= self.warm_up || until > duration)
         {
             let message = format!(
-                "found {until}, expected more than scenario.warm_up, which is {}, and at most scenario.duration, which is {}",
-                self.warm_up, self.duration
+                "found {until}, expected more than scenario.warm_up, which is {}, and at most scenario.duration, which is {duration}",
+                self.warm_up
             );
             return Err(("scenario.transfers_begin_by", message));
         }
@@ -237,7 +249,8 @@ impl Draft {
         };
         Ok(ScenarioSettings {
             scenario: Course {
-                duration: self.duration,
+                duration,
+                duration_sawtooths: self.duration_sawtooths,
                 interval,
                 warm_up: self.warm_up,
                 transfers_begin_by: self.transfers_begin_by,
@@ -290,16 +303,38 @@ fn check_initial_windows(groups: &BTreeMap<String, Flows>) -> Result<(), (&'stat
 
 /// So many bandwidth-delay products of the flows' mean round-trip time, in whole packets of the longest kind.
 fn room(products: f64, rate: Rate, groups: &BTreeMap<String, Flows>) -> Result<u64, (&'static str, String)> {
-    let flows: f64 = groups.values().map(|group| f64::from(group.count)).sum();
-    let rtts = groups.values().map(|group| f64::from(group.count) * group.rtt.as_secs_f64());
-    let longest = groups.values().map(|group| group.packet.as_bytes()).max().unwrap_or(1);
-    let bits = rate.as_bits_per_second() as f64 * rtts.sum::<f64>() / flows;
-    let packets = (products * bits / (8.0 * longest as f64)).round();
+    let packets = (products * packets_per_second(rate, groups) * mean_rtt_seconds(groups)).round();
     if (1.0..=1e9).contains(&packets) {
         return Ok(packets as u64);
     }
     let message = format!("found {products}, which are {packets} packets; expected 1 to 1000000000 packets");
     Err(("bottleneck.buffer_bdp", message))
+}
+
+/// So many cycles of Reno's window, each RTT² × rate / packet long, in whole microseconds.
+///
+/// That is how long a single flow takes to gain half of its largest window, a segment for each round-trip time, if pipe and buffer hold a
+/// bandwidth-delay product each. The study of TCP pacing limits its flows to this time (INFOCOM 2000, section VI-A).
+fn sawtooths(count: f64, rate: Rate, groups: &BTreeMap<String, Flows>) -> Result<Duration, (&'static str, String)> {
+    let seconds = count * packets_per_second(rate, groups) * mean_rtt_seconds(groups).powi(2);
+    let microseconds = (seconds * 1e6).round();
+    if (1.0..=1e15).contains(&microseconds) {
+        return Ok(Duration::from_micros(microseconds as u64));
+    }
+    let message = format!("found {count}, which takes {seconds} s; expected 1 us to 1000000000 s");
+    Err(("scenario.duration_sawtooths", message))
+}
+
+/// How many packets of the longest kind the bottleneck sends in a second.
+fn packets_per_second(rate: Rate, groups: &BTreeMap<String, Flows>) -> f64 {
+    let longest = groups.values().map(|group| group.packet.as_bytes()).max().unwrap_or(1);
+    rate.as_bits_per_second() as f64 / (8.0 * longest as f64)
+}
+
+/// Over all flows.
+fn mean_rtt_seconds(groups: &BTreeMap<String, Flows>) -> f64 {
+    let flows: f64 = groups.values().map(|group| f64::from(group.count)).sum();
+    groups.values().map(|group| f64::from(group.count) * group.rtt.as_secs_f64()).sum::<f64>() / flows
 }
 
 impl Flows {
@@ -366,17 +401,14 @@ pub fn scenario_labels(all: &[BTreeMap<String, String>]) -> Vec<String> {
 pub(super) fn distinguishing(all: &[BTreeMap<String, String>]) -> Vec<&String> {
     let keys: BTreeSet<&String> = all.iter().flat_map(BTreeMap::keys).collect();
     let differs = |key: &str| all.iter().any(|texts| texts.get(key) != all[0].get(key));
+    let is_computed = |key: &str| all.iter().all(|texts| is_computed(texts, key));
     let differing: Vec<_> = keys.into_iter().filter(|key| differs(key)).collect();
-    differing.into_iter().filter(|key| !is_repeated(key, all) && !is_computed(key, all)).collect()
+    differing.into_iter().filter(|key| !is_repeated(key, all) && !is_computed(key)).collect()
 }
 
 /// What all flows share says it all; what a group has besides is told where they do not.
 fn is_repeated(key: &str, all: &[BTreeMap<String, String>]) -> bool {
     let last = key.rsplit('.').next().unwrap_or_default();
-    key.matches('.').count() > 1 && all.iter().all(|texts| texts.contains_key(&format!("{FLOWS}.{last}")))
-}
-
-/// True for a setting that everywhere is the same as the one it follows from, or computed.
-fn is_computed(key: &str, all: &[BTreeMap<String, String>]) -> bool {
-    all.iter().all(|texts| follows(texts, key, &|from| texts.get(key) == texts.get(from)))
+    let is_common = |texts: &BTreeMap<String, String>| texts.contains_key(&format!("{FLOWS}.{last}"));
+    key.matches('.').count() > 1 && all.iter().all(|texts| is_common(texts) || !texts.contains_key(key))
 }

@@ -37,6 +37,9 @@ pub struct Course {
     /// How long.
     #[serde(with = "crate::quantity")]
     pub duration: Duration,
+    /// The same in saw-tooths of a single flow ([`ScenarioSettings`] has the formula's settings); `None` where it was given as a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_sawtooths: Option<f64>,
     /// How often it is looked at.
     #[serde(with = "crate::quantity")]
     pub interval: Duration,
@@ -121,7 +124,8 @@ pub enum QueueKind {
 /// The defaults of the path are those of Aggarwal, Savage and Anderson (INFOCOM 2000) with today's packets.
 #[derive(Clone, Debug)]
 pub(super) struct Draft {
-    pub(super) duration: Duration,
+    pub(super) duration: Option<Duration>,
+    pub(super) duration_sawtooths: Option<f64>,
     pub(super) interval: Option<Duration>,
     pub(super) warm_up: Duration,
     pub(super) transfers_begin_by: Option<Duration>,
@@ -135,12 +139,22 @@ pub(super) struct Draft {
 
 /// What a buffer holds where nobody says, in bandwidth-delay products.
 pub(super) const USUAL_BUFFER: f64 = 1.0;
+/// How long a run lasts where nobody says.
+pub(super) const USUAL_DURATION: Duration = Duration::from_secs(60);
+/// How many intervals a run has where nobody says.
+const USUAL_INTERVALS: u64 = 100;
+
+/// The length of an interval where nobody says.
+pub(super) fn usual_interval(duration: Duration) -> Duration {
+    Duration::from_nanos((duration.as_nanos() / USUAL_INTERVALS).max(1))
+}
 
 impl Default for Draft {
     fn default() -> Self {
         let rate = Rate::from_bits_per_second(57_000_000);
         Self {
-            duration: Duration::from_secs(60),
+            duration: None,
+            duration_sawtooths: None,
             interval: None,
             warm_up: Duration::ZERO,
             transfers_begin_by: None,
@@ -173,7 +187,8 @@ impl Default for Draft {
 
 /// The settings of everything but the flows, in the order of the reference.
 pub(super) const SETTINGS: &[Setting<Draft>] = &[
-    ("scenario.duration", |draft, value| put(&mut draft.duration, positive(value)?)),
+    ("scenario.duration", |draft, value| put(&mut draft.duration, Some(positive(value)?))),
+    ("scenario.duration_sawtooths", |draft, value| put(&mut draft.duration_sawtooths, Some(positive_number(value)?))),
     ("scenario.interval", |draft, value| put(&mut draft.interval, Some(positive(value)?))),
     ("scenario.warm_up", |draft, value| put(&mut draft.warm_up, delay(value)?)),
     ("scenario.transfers_begin_by", |draft, value| put(&mut draft.transfers_begin_by, or_none(value, positive)?)),
@@ -246,7 +261,8 @@ mod tests {
         assert_eq!(documented.iter().map(|row| row.0).collect::<Vec<_>>(), keys().collect::<Vec<_>>());
         for (key, default) in documented {
             let Some(text) = default.strip_prefix('`').and_then(|text| text.strip_suffix('`')) else {
-                assert!(["interval", "bdp", "packets"].iter().any(|word| key.ends_with(word)), "{key} has no default");
+                let open = ["interval", "duration", "sawtooths", "bdp", "packets"];
+                assert!(open.iter().any(|word| key.ends_with(word)), "{key} has no default");
                 continue;
             };
             if key == "bottleneck.back_rate" {

@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use quiclab_units::Duration;
 use toml::{Table, Value};
 
 use crate::{expect::Comparable, value::inline};
 
-use super::{FLOWS, settings::ScenarioSettings};
+use super::{
+    FLOWS,
+    settings::{ScenarioSettings, usual_interval},
+};
 
 impl ScenarioSettings {
     /// The text of every setting by its dotted key, as it would be written in a file, without quotes. Those of flows stand under the name of
@@ -49,15 +53,33 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// Settings that, where a file does not say, get their value from another.
-const FOLLOWING: [(&str, &str); 2] =
-    [("bottleneck.back_rate", "bottleneck.rate"), ("scenario.interval", "scenario.duration")];
+/// Settings that are computed if the other one is given.
+const COMPUTED: [(&str, &str); 2] = [
+    ("bottleneck.buffer_packets", "bottleneck.buffer_bdp"),
+    (DURATION, "scenario.duration_sawtooths"),
+];
+const DURATION: &str = "scenario.duration";
+const INTERVAL: &str = "scenario.interval";
 
-/// True for a setting that may have changed only because another one, `from`, did: its default follows from that, or, as the room in packets, it is
-/// computed.
+/// True for a setting that may have changed only because another one, `from`, did: its default follows from that, or it is computed.
 pub fn follows(texts: &BTreeMap<String, String>, key: &str, from: &dyn Fn(&str) -> bool) -> bool {
-    let is_room = key == "bottleneck.buffer_packets" && texts.contains_key("bottleneck.buffer_bdp");
-    is_room || FOLLOWING.iter().any(|(own, source)| *own == key && from(source))
+    let is_computed = |key: &str| COMPUTED.iter().any(|(own, source)| *own == key && texts.contains_key(*source));
+    match key {
+        "bottleneck.back_rate" => from("bottleneck.rate"),
+        INTERVAL => (is_computed(DURATION) || from(DURATION)) && has_usual_interval(texts),
+        key => is_computed(key),
+    }
+}
+
+/// True for a setting that is the same as the one it follows from, or computed.
+pub(super) fn is_computed(texts: &BTreeMap<String, String>, key: &str) -> bool {
+    follows(texts, key, &|from| key == INTERVAL || texts.get(key) == texts.get(from))
+}
+
+/// True for the default interval.
+fn has_usual_interval(texts: &BTreeMap<String, String>) -> bool {
+    let time = |key: &str| texts.get(key).and_then(|text| text.parse::<Duration>().ok());
+    time(INTERVAL).zip(time(DURATION)).is_some_and(|(interval, duration)| interval == usual_interval(duration))
 }
 
 /// The texts of a scenario's settings are all that claims know of it.

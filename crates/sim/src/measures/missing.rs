@@ -37,6 +37,9 @@ fn reason(name: &str, metrics: &BTreeMap<String, f64>) -> &'static str {
         "transfer_time_mean_s" | "transfer_time_over_ideal" if has_biased_times(group, metrics) => {
             "more than 5 % of the group's transfers had not ended when the run ended"
         }
+        "transfer_time_over_others" => {
+            "there are no transfers of two groups, or more than 5 % of one had not ended when the run ended"
+        }
         "transfers_unfinished" => "the group does not send transfers",
         "first_loss_s" | "first_loss_window_segments" => "no sender detected a loss",
         "transfers" | "transfer_time_mean_s" | "transfer_time_over_ideal" => {

@@ -61,6 +61,8 @@ pub(super) fn put_transfers(
     put: &mut impl FnMut(&str, Option<f64>),
 ) {
     let flows: u32 = scenario.groups.iter().map(|group| group.flows).sum();
+    let mut all_times: Vec<(&str, Vec<f64>)> = Vec::new();
+    let mut is_any_biased = false;
     for (number, group) in scenario.groups.iter().enumerate() {
         if !sends_transfers(&group.workload) {
             continue;
@@ -82,8 +84,17 @@ pub(super) fn put_transfers(
         put(&format!("transfers.{name}"), (counted.ended > 0).then_some(counted.ended as f64));
         put(&format!("transfers_unfinished.{name}"), Some(counted.unfinished as f64));
         if !counted.is_biased() {
-            put(&format!("transfer_time_mean_s.{name}"), mean(times.into_iter()));
+            put(&format!("transfer_time_mean_s.{name}"), mean(times.iter().copied()));
             put(&format!("transfer_time_over_ideal.{name}"), mean(ratios.into_iter()));
+        }
+        is_any_biased |= counted.is_biased();
+        all_times.push((name, times));
+    }
+    if !is_any_biased {
+        for (name, times) in &all_times {
+            let others = all_times.iter().filter(|(other, _)| other != name).flat_map(|(_, times)| times);
+            let ratio = mean(times.iter().copied()).zip(mean(others.copied()));
+            put(&format!("transfer_time_over_others.{name}"), ratio.map(|(own, others)| own / others));
         }
     }
 }
