@@ -109,7 +109,8 @@ fn labels_name_what_a_duration_follows_from_and_not_the_duration() {
         ["duration=5 s", "duration=10 s"]
     );
     // One that only some runs have, and there all groups, is named once.
-    let some = "[flows]\nworkload = \"transfers\"\n[flows.a]\n[flows.b]\n[matrix]\n\"flows.transfers\" = [\"none\", 3]\n";
+    let some =
+        "[flows]\nworkload = \"transfers\"\n[flows.a]\n[flows.b]\n[matrix]\n\"flows.transfers\" = [\"none\", 3]\n";
     assert_eq!(labels(some), ["", "transfers=3"]);
     // An interval that is given is named.
     let intervals = "\"scenario.interval\" = [\"1 s\", \"2 s\"]\n";

@@ -138,8 +138,7 @@ mod tests {
 
     #[test]
     fn a_run_of_models_is_the_same_after_json_and_toml() {
-        let text =
-            "name = \"x\"\ntitle = \"x\"\n[bottleneck]\nqueue = \"codel\"\n[flows.a]\ncount = 2\nworkload = \"arrivals\"\narrivals = [[\"1 s\", 10]]\n[flows.b]\necn = true\n";
+        let text = "name = \"x\"\ntitle = \"x\"\n[bottleneck]\nqueue = \"codel\"\n[flows.a]\ncount = 2\nworkload = \"arrivals\"\narrivals = [[\"1 s\", 10]]\n[flows.b]\necn = true\n";
         let plan = quiclab_experiment::scenario::Scenario::parse("x.toml", text, None);
         let run: AnyRun = plan.unwrap().plan(&Overrides::default()).unwrap().runs.remove(0).into();
         let json = ResolvedRun { run: run.clone(), testbed: Some("sim".to_owned()) }.to_json().unwrap();

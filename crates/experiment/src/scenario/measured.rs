@@ -44,7 +44,9 @@ const WORDS: &[(&str, &str)] = &[
     ("transfers_unfinished", "number of unfinished transfers"),
     ("transfer_time_mean_s", "mean time of a transfer"),
     ("transfer_time_over_ideal", "time of a transfer / ideal time"),
+    ("transfer_time_over_others", "time of a transfer / time of the other groups' transfers"),
     ("window_segments", "congestion window"),
+    ("window_sum_mean_segments", "mean sum of all congestion windows"),
     ("window_sum_segments", "sum of all congestion windows"),
 ];
 

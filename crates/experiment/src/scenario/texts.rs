@@ -54,10 +54,8 @@ fn text(value: &Value) -> String {
 }
 
 /// Settings that are computed if the other one is given.
-const COMPUTED: [(&str, &str); 2] = [
-    ("bottleneck.buffer_packets", "bottleneck.buffer_bdp"),
-    (DURATION, "scenario.duration_sawtooths"),
-];
+const COMPUTED: [(&str, &str); 2] =
+    [("bottleneck.buffer_packets", "bottleneck.buffer_bdp"), (DURATION, "scenario.duration_sawtooths")];
 const DURATION: &str = "scenario.duration";
 const INTERVAL: &str = "scenario.interval";
 
