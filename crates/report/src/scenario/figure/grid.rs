@@ -77,9 +77,7 @@ fn draw_part(
             cells[row][column] = mean(member, spec);
         }
     }
-    if places(&cells).next().is_none() {
-        return None;
-    }
+    places(&cells).next()?;
     let colours: &[&str] = if spec.compare.is_some() { &DIVERGING } else { &SEQUENTIAL };
     let names = |values: &Values| values.words.iter().map(|name| style::name(name)).collect::<Vec<_>>();
     let title_of_colours = Title::with_text(style::name(&words::vertical(spec, labels)));

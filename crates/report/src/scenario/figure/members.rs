@@ -114,14 +114,14 @@ fn series(row: &ScenarioRow, name: &str) -> Vec<Option<f64>> {
 /// The mean of a rate since the beginning, or the sum of a count. Without a value from the first interval on that has none.
 fn sums(values: &[Option<f64>], times: &[Option<f64>], quantity: Quantity) -> Vec<Option<f64>> {
     let (mut sum, mut before) = (Some(0.0), 0.0);
-    let mut next = |(value, time): (&Option<f64>, &Option<f64>)| {
+    let next = |(value, time): (&Option<f64>, &Option<f64>)| {
         let time = (*time)?;
         let weight = if quantity == Quantity::Rate { time - before } else { 1.0 };
         before = time;
         sum = sum.zip(*value).map(|(sum, value)| sum + value * weight);
         if quantity == Quantity::Rate { sum.map(|sum| sum / time) } else { sum }
     };
-    values.iter().zip(times).map(|pair| next(pair)).collect()
+    values.iter().zip(times).map(next).collect()
 }
 
 /// What a series was at time 0, in the unit of its axis: nothing had been sent, queued or dropped, and windows were the initial ones.
