@@ -49,7 +49,6 @@ mod trains;
 mod transport;
 mod unread;
 mod warnings;
-mod welch;
 mod windows;
 
 pub use analysis::{Analysis, AnalysisSettings, DEFAULT_TRAIN_THRESHOLD, DirectionAnalysis, capture_warnings};
@@ -80,5 +79,4 @@ pub use taps::TapPlace;
 pub use timeline::{MOST_DROPS, SenderLog, SenderLogMeter, TIMELINE_POINTS, Timeline, TimelineBurst, TimelineMeter};
 pub use trains::SHORT_TRAIN_PACKETS;
 pub use warnings::WarningCode;
-pub use welch::difference_by_chance;
 pub use windows::Window;

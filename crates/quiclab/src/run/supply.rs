@@ -133,11 +133,11 @@ impl<'a> Supply<'a> {
                 AnyRun::Models(_) => Ok(()),
             };
             let kernels = scope.spawn(move || self.plan.runs.iter().try_for_each(early));
-            let compiling: Vec<_> = (0..AT_ONCE.min(slow.len())).map(|_| scope.spawn(&compile)).collect();
+            let compiling: Vec<_> = (0..AT_ONCE.min(slow.len())).map(|_| scope.spawn(compile)).collect();
             let quick = self.build(quick, feed, true);
             let kernels = kernels.join().unwrap_or_else(broke_down);
             let join = |thread: thread::ScopedJoinHandle<'_, Result<()>>| thread.join().unwrap_or_else(broke_down);
-            compiling.into_iter().map(join).fold(quick.and(kernels), |all, one| all.and(one))
+            compiling.into_iter().map(join).fold(quick.and(kernels), Result::and)
         })
     }
 
