@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_report::{Finding, Outcome, render_findings};
+use quiclab_report::{FINDINGS_HEAD, Finding, Outcome, findings_as_rows, render_findings};
 use serde_json::{Value, json};
 
 use crate::{cli::CheckArguments, models::is_former, output, results::Results};
@@ -34,6 +34,9 @@ pub fn check(arguments: &CheckArguments) -> Result<u8> {
     }
     let mut all = Vec::new();
     let mut counts = Counts::default();
+    if arguments.markdown {
+        output::print(FINDINGS_HEAD)?;
+    }
     for place in &places {
         let Judged { experiment, findings: found, left_out, failed_runs } = judge(place)?;
         found.iter().for_each(|finding| counts.add(finding, arguments.strict));
@@ -45,6 +48,10 @@ pub fn check(arguments: &CheckArguments) -> Result<u8> {
                 "left_out": left_out,
                 "failed_runs": failed_runs,
             }));
+            continue;
+        }
+        if arguments.markdown {
+            output::print(&findings_as_rows(&experiment, &found))?;
             continue;
         }
         let mut text = format!("{experiment} ({})\n{}", place.display(), render_findings(&found));
@@ -65,6 +72,8 @@ pub fn check(arguments: &CheckArguments) -> Result<u8> {
             "wrong": counts.wrong,
         });
         output::print(&(serde_json::to_string_pretty(&summary)? + "\n"))?;
+    } else if arguments.markdown {
+        output::print(&format!("\n{}.\n", counts.in_words()))?;
     } else {
         output::print(&(counts.in_words() + "\n"))?;
     }

@@ -219,6 +219,9 @@ pub struct CheckArguments {
     /// Count undecided expectations as failed
     #[arg(long)]
     pub strict: bool,
+    /// Print a Markdown table with a row for each expectation
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
     #[command(flatten)]
     pub output: Output,
 }

@@ -260,6 +260,11 @@ fn check_and_report_know_simulated_results() {
     let told = said(quiclab().arg("check").arg(files.out("out")));
     assert_eq!(told.status, Some(2), "one for each buffer: {}", told.output);
     assert!(told.output.contains("0 of 2 expectations hold, 2 fail"), "{}", told.output);
+    let told = said(quiclab().arg("check").arg(files.out("out")).arg("--markdown"));
+    assert_eq!(told.status, Some(2), "{}", told.errors);
+    assert!(told.output.starts_with("| experiment | claim | source | verdict | numbers |\n|---|"), "{}", told.output);
+    assert_eq!(told.output.matches(" | **fails** | utilisation: ").count(), 2, "{}", told.output);
+    assert!(told.output.ends_with("\n\n0 of 2 expectations hold, 2 fail.\n"), "{}", told.output);
     let told = said(quiclab().arg("report").arg(files.out("out")).arg("--json"));
     let report: Value = serde_json::from_str(&told.output).unwrap();
     assert_eq!(report["expectations"][0]["outcome"], "fails");

@@ -3,6 +3,7 @@
 //! A claim is judged by an interval: that of the mean, or of the difference of two means. docs/reference/experiment-file.md says how.
 
 mod looks;
+mod markdown;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -14,6 +15,7 @@ use serde::Serialize;
 use crate::{groups::Group, input::ReportInput};
 
 pub use looks::Looks;
+pub use markdown::{FINDINGS_HEAD, findings_as_rows};
 pub(crate) use text::number;
 pub use text::render_findings;
 

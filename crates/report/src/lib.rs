@@ -36,7 +36,9 @@ pub use comparison::{
     SideNumbers, TrainDifference, Verdict, render_comparison_html, render_comparison_markdown,
     render_comparison_terminal, settings_key,
 };
-pub use findings::{Basis, Finding, Interval, Looks, Outcome, Side, findings, render_findings};
+pub use findings::{
+    Basis, FINDINGS_HEAD, Finding, Interval, Looks, Outcome, Side, findings, findings_as_rows, render_findings,
+};
 pub use html::{render_html, render_html_with_pages};
 pub use input::{FailureRow, ReportInput, RunRow};
 pub use interop::{RunnerInfo, render_interop_html, render_interop_json, render_interop_terminal};
