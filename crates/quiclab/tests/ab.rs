@@ -79,13 +79,13 @@ fn a_slower_build_fails_its_conditions_and_shows_the_train_it_began_with() {
     let place = Place::new();
     endpoint(&place.path("pr"), with_a_pause);
     let conditions = ["--fail-if", "goodput_wire_bps < -5%", "--fail-if", "goodput_wire_bps > +50%"];
-    let told = said(
+    let result = said(
         place
             .ab(&["main", "pr", "gate.toml", "--json", "--html", "page.html", "--markdown", "comment.md"])
             .args(conditions),
     );
-    assert_eq!(told.status, Some(1), "{}{}", told.output, told.errors);
-    let all = json(&told.output);
+    assert_eq!(result.status, Some(1), "{}{}", result.output, result.errors);
+    let all = json(&result.output);
     assert_eq!(all["conditions"][0]["outcome"], "fails", "{}", all["conditions"]);
     assert_eq!(all["conditions"][1]["outcome"], "passes", "{}", all["conditions"]);
     assert!(all["verdict"][0]["text"].as_str().unwrap().contains("slower"), "{}", all["verdict"]);
@@ -104,8 +104,8 @@ fn a_slower_build_fails_its_conditions_and_shows_the_train_it_began_with() {
     assert_eq!((records(&place.path("results/a")).len(), records(&place.path("results/b")).len()), (3, 3));
 
     // Each side is a folder of results like any other, and what is there is not run again.
-    let told = said(quiclab().current_dir(place.folder.path()).args(["report", "results/b"]));
-    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let result = said(quiclab().current_dir(place.folder.path()).args(["report", "results/b"]));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
     let again = said(place.ab(&["main", "pr", "gate.toml", "--fail-if", "goodput_wire_bps < 0.99x"]).args([
         "--until-decided",
         "--budget",
@@ -116,15 +116,15 @@ fn a_slower_build_fails_its_conditions_and_shows_the_train_it_began_with() {
     assert!(again.output.contains("decided after 1 evaluation"), "{}", again.output);
 
     // The two folders by themselves, through the same code.
-    let told = said(quiclab().current_dir(place.folder.path()).args([
+    let result = said(quiclab().current_dir(place.folder.path()).args([
         "compare",
         "results/a",
         "results/b",
         "--fail-if",
         "goodput_wire_bps < -5%",
     ]));
-    assert_eq!(told.status, Some(1), "{}{}", told.output, told.errors);
-    assert!(told.output.contains("FAILS         fail if goodput_wire_bps < -5%"), "{}", told.output);
+    assert_eq!(result.status, Some(1), "{}{}", result.output, result.errors);
+    assert!(result.output.contains("FAILS         fail if goodput_wire_bps < -5%"), "{}", result.output);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn builds_of_the_same_bytes_are_not_run() {
     // What only people read makes no difference.
     let manifest = fs::read_to_string(place.path("pr/stack.toml")).unwrap();
     fs::write(place.path("pr/stack.toml"), manifest.replace("It misbehaves.", "It still does.")).unwrap();
-    let told = said(&mut place.ab(&[
+    let result = said(&mut place.ab(&[
         "main",
         "pr",
         "gate.toml",
@@ -143,13 +143,17 @@ fn builds_of_the_same_bytes_are_not_run() {
         "--fail-if",
         "train_max_packets > 16",
     ]));
-    assert_eq!(told.status, Some(0), "{}{}", told.output, told.errors);
-    assert!(told.output.contains("A and B consist of the same bytes and have the same settings"), "{}", told.output);
-    assert!(told.output.contains("passes        fail if train_max_packets > 1.05x"), "{}", told.output);
-    assert!(told.output.contains("undecided     fail if train_max_packets > 16"), "{}", told.output);
+    assert_eq!(result.status, Some(0), "{}{}", result.output, result.errors);
+    assert!(
+        result.output.contains("A and B consist of the same bytes and have the same settings"),
+        "{}",
+        result.output
+    );
+    assert!(result.output.contains("passes        fail if train_max_packets > 1.05x"), "{}", result.output);
+    assert!(result.output.contains("undecided     fail if train_max_packets > 16"), "{}", result.output);
     assert!(!place.path("results/a").exists(), "nothing was run");
     // Other settings of the same bytes are run.
-    let told = said(&mut place.ab(&[
+    let result = said(&mut place.ab(&[
         "main",
         "gate.toml",
         "--a",
@@ -159,9 +163,9 @@ fn builds_of_the_same_bytes_are_not_run() {
         "--reps",
         "1",
     ]));
-    assert_eq!(told.status, Some(0), "{}", told.errors);
-    assert!(told.output.contains("too few runs"), "{}", told.output);
-    assert!(!told.output.contains("also differ"), "{}", told.output);
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    assert!(result.output.contains("too few runs"), "{}", result.output);
+    assert!(!result.output.contains("also differ"), "{}", result.output);
 }
 
 #[test]
@@ -171,13 +175,13 @@ fn a_side_that_fails_in_some_of_its_runs_fails_the_comparison() {
     endpoint(&place.path("pr"), |program| {
         program.replacen("my $manner", "exit 9 if $ENV{ROLE} eq 'client' && rand() < 0.5;\nmy $manner", 1)
     });
-    let told = said(&mut place.ab(&["main", "pr", "gate.toml", "--reps", "6", "--json"]));
-    let all = json(&told.output);
+    let result = said(&mut place.ab(&["main", "pr", "gate.toml", "--reps", "6", "--json"]));
+    let all = json(&result.output);
     let failed = all["failures"]["failed"][1].as_u64().unwrap();
     assert!((1..6).contains(&failed), "{failed} of 6: take other seeds");
     assert_eq!(all["failures"]["failed"][0], 0);
     assert_eq!(all["failures"]["tried"], serde_json::json!([6, 6]));
-    assert_eq!(told.status, Some(1), "{}", told.errors);
+    assert_eq!(result.status, Some(1), "{}", result.errors);
     assert_eq!(all["pairs"][0]["common_seeds"].as_u64(), Some(6 - failed));
     assert!(all["failures"]["messages"][1][0][1].as_str().unwrap().contains("exit status 9"), "{}", all["failures"]);
     let verdict = all["verdict"][0]["text"].as_str().unwrap();
@@ -197,9 +201,9 @@ fn a_side_that_fails_in_all_of_its_runs_has_no_verdict_and_fails_every_condition
         program.replacen("my $manner", "exit 9 if $ENV{ROLE} eq 'client';\nmy $manner", 1)
     });
     let arguments = ["main", "pr", "gate.toml", "--reps", "1", "--json", "--fail-if", "train_max_packets > 1.05x"];
-    let told = said(&mut place.ab(&arguments));
-    assert_eq!(told.status, Some(2), "{}", told.errors);
-    let all = json(&told.output);
+    let result = said(&mut place.ab(&arguments));
+    assert_eq!(result.status, Some(2), "{}", result.errors);
+    let all = json(&result.output);
     assert_eq!(all["verdict"], Value::Null);
     assert!(all["reason"].as_str().unwrap().contains("B 1 of 1 runs failed"), "{}", all["reason"]);
 }
@@ -218,9 +222,9 @@ fn what_stays_undecided_is_repeated_up_to_the_budget() {
         "--budget",
         "12",
     ]);
-    let told = said(command.args(["--json", "--strict"]));
-    let all = json(&told.output);
-    assert_eq!(told.status, Some(1), "{}", told.errors);
+    let result = said(command.args(["--json", "--strict"]));
+    let all = json(&result.output);
+    assert_eq!(result.status, Some(1), "{}", result.errors);
     assert_eq!(all["conditions"][0]["outcome"], "undecided", "{}", all["conditions"]);
     assert_eq!(all["pairs"][0]["runs"], serde_json::json!([6, 6]));
     // The second look has a sixth of the error.
@@ -245,9 +249,9 @@ fn what_cannot_be_compared_is_refused_before_anything_is_run() {
         (&["main", "main", "--fail-if", "train_max_packet > 1x"], "did you mean train_max_packets?"),
         (&["main", "main", "--metric", "goodput"], "expected the name of a metric"),
     ] {
-        let told = said(&mut place.ab(arguments));
-        assert_eq!(told.status, Some(125), "{arguments:?}: {}", told.errors);
-        assert!(told.errors.contains(expected), "{arguments:?}: {}", told.errors);
+        let result = said(&mut place.ab(arguments));
+        assert_eq!(result.status, Some(125), "{arguments:?}: {}", result.errors);
+        assert!(result.errors.contains(expected), "{arguments:?}: {}", result.errors);
     }
     assert!(!place.path("results/a").exists());
 }
@@ -265,9 +269,9 @@ fn a_setting_on_and_off_is_two_sides_of_a_shipped_stack() {
         "--set",
         "workload.size=256 KiB",
     ]);
-    let told = said(command.args(["--reps", "2", "--json", "--set", "tap.qlog=true"]));
-    assert_eq!(told.status, Some(0), "{}", told.errors);
-    let all = json(&told.output);
+    let result = said(command.args(["--reps", "2", "--json", "--set", "tap.qlog=true"]));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    let all = json(&result.output);
     assert_eq!(all["names"][1], "ngtcp2, stack.congestion_control=bbr");
     assert_eq!(all["pairs"][0]["runs"], serde_json::json!([2, 2]));
     let notes = all["notes"].to_string();

@@ -25,9 +25,9 @@ fn analyze(arguments: &[&str]) -> Said {
 
 /// The JSON, of a command that worked.
 fn json(arguments: &[&str]) -> Value {
-    let told = analyze(&[arguments, &["--json"]].concat());
-    assert!(matches!(told.status, Some(0 | 1)), "{}", told.errors);
-    serde_json::from_str(&told.output).unwrap()
+    let result = analyze(&[arguments, &["--json"]].concat());
+    assert!(matches!(result.status, Some(0 | 1)), "{}", result.errors);
+    serde_json::from_str(&result.output).unwrap()
 }
 
 /// What the server sent in the first flow.
@@ -170,8 +170,8 @@ fn standard_input_gzip_and_zstd_are_read_alike() {
 fn the_page_and_the_trace_are_written() {
     let folder = tempfile::tempdir().unwrap();
     let (page, trace) = (folder.path().join("page.html"), folder.path().join("trace"));
-    let told = analyze(&[text(&capture("ngtcp2.pcapng")), "--html", text(&page), "--parquet", text(&trace)]);
-    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let result = analyze(&[text(&capture("ngtcp2.pcapng")), "--html", text(&page), "--parquet", text(&trace)]);
+    assert_eq!(result.status, Some(0), "{}", result.errors);
     let html = fs::read_to_string(page).unwrap();
     for heading in ["Gaps between packets", "Packet trains", "Time and sequence", "Bytes in flight", "Round-trip time"]
     {
@@ -269,18 +269,18 @@ fn without_keys_what_headers_show_is_there_and_the_rest_is_said_to_be_missing() 
     // The keys of another connection are as good as none; lines that are no keys are counted.
     let wrong =
         Made::new(format!("CLIENT_TRAFFIC_SECRET_0 {} {}\nnonsense\n", "00".repeat(32), "11".repeat(32)).as_bytes());
-    let told = analyze(&[text(&bare.path()), "--keys", text(&wrong.path())]);
-    assert_eq!(told.status, Some(0));
-    assert!(told.output.contains("1 lines of the key logs are not of the format"), "{}", told.output);
-    assert!(told.output.contains("keys_missing"), "{}", told.output);
+    let result = analyze(&[text(&bare.path()), "--keys", text(&wrong.path())]);
+    assert_eq!(result.status, Some(0));
+    assert!(result.output.contains("1 lines of the key logs are not of the format"), "{}", result.output);
+    assert!(result.output.contains("keys_missing"), "{}", result.output);
 }
 
 fn refused(path: &Path) -> String {
-    let told = analyze(&[text(path)]);
-    assert_eq!(told.status, Some(125), "{}", told.output);
-    assert!(told.errors.contains(text(path)), "the file is named: {}", told.errors);
-    assert!(told.errors.contains("hint:"), "{}", told.errors);
-    told.errors
+    let result = analyze(&[text(path)]);
+    assert_eq!(result.status, Some(125), "{}", result.output);
+    assert!(result.errors.contains(text(path)), "the file is named: {}", result.errors);
+    assert!(result.errors.contains("hint:"), "{}", result.errors);
+    result.errors
 }
 
 #[test]
@@ -293,17 +293,17 @@ fn what_is_no_capture_is_refused_with_its_place() {
     let mut block = fs::read(capture("quiche.pcapng")).unwrap();
     let at = u32::from_le_bytes(block[4..8].try_into().unwrap()) as usize;
     block[at + 4..at + 8].copy_from_slice(&300_000_000_u32.to_le_bytes());
-    let told = refused(Made::new(&block).path().as_path());
-    assert!(told.contains(&format!("byte {at}: a block of 300000000 bytes")), "{told}");
+    let result = refused(Made::new(&block).path().as_path());
+    assert!(result.contains(&format!("byte {at}: a block of 300000000 bytes")), "{result}");
 }
 
 #[test]
 fn a_capture_that_was_cut_off_is_measured_up_to_the_cut() {
     let whole = fs::read(capture("quiche.pcapng")).unwrap();
     let made = Made::new(&whole[..whole.len() - 7]);
-    let told = analyze(&[text(&made.path()), "--json"]);
-    assert_eq!(told.status, Some(1), "{}", told.errors);
-    let json: Value = serde_json::from_str(&told.output).unwrap();
+    let result = analyze(&[text(&made.path()), "--json"]);
+    assert_eq!(result.status, Some(1), "{}", result.errors);
+    let json: Value = serde_json::from_str(&result.output).unwrap();
     assert_eq!(codes(&json["captures"][0]), ["capture_truncated"]);
     assert!(json["captures"][0]["truncated_at_byte"].as_u64().unwrap() < whole.len() as u64);
     assert!(json["captures"][0]["packets"].as_u64().unwrap() > 100);
@@ -396,11 +396,11 @@ fn arguments_that_make_no_sense_are_refused() {
         &["--keys", "/no/such.keys"],
     ] {
         let file = capture("quiche.pcapng");
-        let told = analyze(&[&[text(&file)], arguments].concat());
-        assert_eq!(told.status, Some(125), "{arguments:?}");
-        assert!(!told.errors.is_empty());
+        let result = analyze(&[&[text(&file)], arguments].concat());
+        assert_eq!(result.status, Some(125), "{arguments:?}");
+        assert!(!result.errors.is_empty());
     }
     let file = capture("quiche.pcapng");
-    let told = analyze(&[text(&file), text(&file), "--parquet", "/tmp"]);
-    assert_eq!(told.status, Some(125));
+    let result = analyze(&[text(&file), text(&file), "--parquet", "/tmp"]);
+    assert_eq!(result.status, Some(125));
 }

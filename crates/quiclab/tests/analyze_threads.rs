@@ -162,8 +162,8 @@ fn a_trace_is_the_same_with_any_number_of_threads() {
     interleaved(&file, 3);
     let trace = |threads: &str| {
         let trace = folder.path().join(threads);
-        let told = said(quiclab().arg("analyze").arg(&file).args(["--threads", threads, "--parquet"]).arg(&trace));
-        assert_eq!(told.status, Some(0), "{}", told.errors);
+        let result = said(quiclab().arg("analyze").arg(&file).args(["--threads", threads, "--parquet"]).arg(&trace));
+        assert_eq!(result.status, Some(0), "{}", result.errors);
         ["packets.parquet", "frames.parquet"].map(|name| fs::read(trace.join(name)).unwrap())
     };
     assert!(trace("1") == trace("3"));

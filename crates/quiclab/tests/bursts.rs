@@ -14,8 +14,8 @@ fn batches_are_found_with_segmentation_offload_and_not_without() {
         "name = \"bursts\"\ntitle = \"GSO on and off\"\n[stack]\nname = \"quiche-0.24\"\npacing = \"off\"\n\
          [workload]\nsize = \"2 MiB\"\n[matrix]\n\"stack.gso\" = [\"off\", \"on\"]\n",
     );
-    let told = said(&mut bench.run(REAL_STACKS, "out", &[]));
-    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let result = said(&mut bench.run(REAL_STACKS, "out", &[]));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
     let mut batches = BTreeMap::new();
     for record in fs::read_dir(bench.out("out")).unwrap() {
         let folder = record.unwrap().path();

@@ -11,7 +11,7 @@ fn a_setting_that_is_ignored_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = quiclab();
     command.args(["stacks", "check", "careless", "--stacks", TEST_STACKS, "--out"]).arg(folder.path());
-    let told = said(&mut command);
+    let result = said(&mut command);
     for line in [
         "ok   careless: a file arrives complete, the key log decrypts its packets, and the endpoints write the logs \
          they claim: the file is complete",
@@ -25,10 +25,10 @@ fn a_setting_that_is_ignored_is_found() {
         "ok   careless: the server refuses QUICLAB_GSO=off: 127",
         "ok   careless: the client refuses QUICLAB_GSO=nonsense: 127",
     ] {
-        assert!(told.output.contains(line), "no line {line:?} in\n{}", told.output);
+        assert!(result.output.contains(line), "no line {line:?} in\n{}", result.output);
     }
-    let failed = told.output.lines().filter(|line| line.starts_with("FAIL")).count();
-    assert_eq!(told.status, Some(failed as i32), "{}", told.errors);
+    let failed = result.output.lines().filter(|line| line.starts_with("FAIL")).count();
+    assert_eq!(result.status, Some(failed as i32), "{}", result.errors);
 }
 
 /// A wrapper whose program is missing: a run for every claim would say the same again.
@@ -43,13 +43,17 @@ fn a_broken_endpoint_is_shown_with_its_last_words_and_only_its_first_transfer_is
     let out = folder.path().join("out");
     let mut command = quiclab();
     command.args(["stacks", "check", "broken", "--stacks", TEST_STACKS, "--stack"]).arg(&stack).arg("--out").arg(&out);
-    let told = said(&mut command);
-    assert_eq!(told.status, Some(1), "{}\n{}", told.output, told.errors);
+    let result = said(&mut command);
+    assert_eq!(result.status, Some(1), "{}\n{}", result.output, result.errors);
     for part in ["FAIL broken: a file arrives complete", "| cannot find libmissing.so.3", "other claims were not tried"]
     {
-        assert!(told.output.contains(part), "no {part:?} in\n{}", told.output);
+        assert!(result.output.contains(part), "no {part:?} in\n{}", result.output);
     }
-    assert!(told.errors.contains("hint: quiclab stacks try ") && told.errors.contains("/broken"), "{}", told.errors);
+    assert!(
+        result.errors.contains("hint: quiclab stacks try ") && result.errors.contains("/broken"),
+        "{}",
+        result.errors
+    );
     let tried: Vec<_> = fs::read_dir(out.join("broken")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(tried, ["transfer"]);
 }
@@ -63,9 +67,9 @@ fn a_program_of_ones_own_is_a_stack() {
     let refused = run(&bench);
     assert!(refused.errors.contains("--stack") && refused.errors.contains("chmod +x"), "{}", refused.errors);
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    let told = run(&bench);
-    assert_eq!(told.status, Some(1), "{}", told.errors);
-    assert!(told.errors.contains("the server exited with 127"), "{}", told.errors);
+    let result = run(&bench);
+    assert_eq!(result.status, Some(1), "{}", result.errors);
+    assert!(result.errors.contains("the server exited with 127"), "{}", result.errors);
     let failed = fs::read_dir(bench.out("out/failed")).unwrap().next().unwrap().unwrap().path();
     assert_eq!(fs::read_to_string(failed.join("server/stderr")).unwrap(), "server transfer unset\n");
 }
@@ -80,8 +84,8 @@ fn a_program_that_keeps_the_contract_is_measured_as_it_is() {
     build.args(["build", "-trimpath", "-o"]).arg(&program).arg(".");
     build.current_dir(format!("{REAL_STACKS}/quic-go")).env("CGO_ENABLED", "0");
     assert!(build.status().expect("this test needs Go").success());
-    let told = said(&mut bench.run(REAL_STACKS, "out", &["--stack", &program.display().to_string()]));
-    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let result = said(&mut bench.run(REAL_STACKS, "out", &["--stack", &program.display().to_string()]));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
     let out = bench.out("out");
     let run = fs::read_to_string(out.join(&records(&out)[0]).join("run.toml")).unwrap();
     // Nothing is known of it, so nothing is set but what the experiment says.
@@ -108,9 +112,9 @@ fn a_stack_that_cannot_be_built_is_left_out_and_the_report_says_so() {
         fs::write(folder.join(name).join("stack.toml"), text.collect::<String>()).unwrap();
         fs::copy(format!("{TEST_STACKS}/misbehaving/endpoint.pl"), folder.join(name).join("endpoint.pl")).unwrap();
     }
-    let told = said(&mut bench.run(&folder.display().to_string(), "out", &[]));
-    assert_eq!(told.status, Some(0), "{}", told.errors);
-    assert!(told.errors.contains("skipping broken") && told.errors.contains("it is broken"), "{}", told.errors);
+    let result = said(&mut bench.run(&folder.display().to_string(), "out", &[]));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    assert!(result.errors.contains("skipping broken") && result.errors.contains("it is broken"), "{}", result.errors);
     let page = fs::read_to_string(bench.out("out/report.html")).unwrap();
     assert!(page.contains("skipped: it could not be built"), "the page says nothing of it");
 }

@@ -24,8 +24,8 @@ fn bytes(path: &Path) -> Vec<u8> {
 fn fresh_processes_one_by_one_or_side_by_side_give_the_same_bytes() {
     let bench = Bench::new(EXPERIMENT);
     for (out, jobs) in [("one", "1"), ("two", "2")] {
-        let told = said(&mut bench.run(REAL_STACKS, out, &["-j", jobs]));
-        assert_eq!(told.status, Some(0), "{}", told.errors);
+        let result = said(&mut bench.run(REAL_STACKS, out, &["-j", jobs]));
+        assert_eq!(result.status, Some(0), "{}", result.errors);
     }
     let [one, two] = [bench.out("one"), bench.out("two")];
     let names = records(&one);
@@ -60,19 +60,19 @@ fn fresh_processes_one_by_one_or_side_by_side_give_the_same_bytes() {
     let middle = changed.len() / 2;
     changed[middle] ^= 1;
     fs::write(&capture, changed).unwrap();
-    let told = said(quiclab().arg("verify").arg(&record).args(["--json", "--stacks", REAL_STACKS]));
-    assert_eq!(told.status, Some(1), "{}", told.errors);
-    let told: serde_json::Value = serde_json::from_str(&told.output).unwrap();
-    let difference = told["differences"]["wire.pcapng"].as_str().unwrap();
+    let result = said(quiclab().arg("verify").arg(&record).args(["--json", "--stacks", REAL_STACKS]));
+    assert_eq!(result.status, Some(1), "{}", result.errors);
+    let result: serde_json::Value = serde_json::from_str(&result.output).unwrap();
+    let difference = result["differences"]["wire.pcapng"].as_str().unwrap();
     assert!(difference.contains(&format!("first difference at byte {middle}")), "{difference}");
 
     // Another version is not compared but named. As long a text: the record is still whole.
     let file = record.join("run.toml");
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, text.replace("qemu = \"QEMU", "qemu = \"qemu")).unwrap();
-    let told = said(quiclab().arg("verify").arg(&record).args(["--stacks", REAL_STACKS]));
-    assert_eq!(told.status, Some(125));
-    assert!(told.errors.contains("qemu: recorded with qemu"), "{}", told.errors);
+    let result = said(quiclab().arg("verify").arg(&record).args(["--stacks", REAL_STACKS]));
+    assert_eq!(result.status, Some(125));
+    assert!(result.errors.contains("qemu: recorded with qemu"), "{}", result.errors);
 }
 
 fn gaps(metrics: &Path) -> serde_json::Value {

@@ -27,8 +27,8 @@ fn run(drops: &str) -> (BTreeMap<String, Vec<Vec<u8>>>, serde_json::Value) {
         "name = \"tests/drops\"\ntitle = \"A list of drops\"\nstack.name = \"misbehaving\"\nworkload.size = \"64 KiB\"\n\
          path.drops_to_server = {drops}\ntap.snaplen = \"full\"\ntap.bottleneck_snaplen = \"full\"\n"
     ));
-    let told = said(&mut bench.run(TEST_STACKS, "out", &[]));
-    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let result = said(&mut bench.run(TEST_STACKS, "out", &[]));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
     let names = records(&bench.out("out"));
     let [name] = &names[..] else { panic!("one record, not {names:?}") };
     let record = bench.out("out").join(name);

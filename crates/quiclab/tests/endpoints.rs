@@ -1,4 +1,4 @@
-//! Endpoints that fail: each is told apart, and none stops the others.
+//! Endpoints that fail: each is reported by its own message, and none stops the others.
 
 mod common;
 
@@ -39,7 +39,7 @@ const FAILURES: &[&str] = &[
     "the client's 64KiB has SHA-256 de2f256064a0af797747c2b97505dc0b9f3df0de4f489eac731c23ae9ca9cc31, expected ",
 ];
 
-/// What does not make a run fail, but is told, by what the endpoint does.
+/// What is reported as a warning and does not make a run fail, by what the endpoint does.
 const WARNINGS: &[(&str, &str, &str)] = &[
     ("client-floods-its-log", "log_cut", "client/stdout: the last 1951424 bytes were not kept"),
     ("client-leaves-many-logs", "log_cut", "client: 502 of 1502 log files were not kept"),
@@ -59,12 +59,12 @@ fn every_failure_is_told_and_stops_nothing_else() {
     for name in records(&out) {
         let read = |file: &str| fs::read_to_string(out.join(&name).join(file)).unwrap();
         let metrics: serde_json::Value = serde_json::from_str(&read("metrics.json")).unwrap();
-        let told: Vec<_> =
+        let result: Vec<_> =
             metrics["warnings"].as_array().unwrap().iter().map(|warning| warning["code"].clone()).collect();
         let expected = WARNINGS.iter().find(|(manner, ..)| read("run.toml").contains(&format!("{manner:?}")));
         for (_, code, _) in WARNINGS {
             let is_expected = expected.is_some_and(|(_, expected, _)| expected == code);
-            assert_eq!(told.iter().any(|told| told == code), is_expected, "{name}: {told:?}");
+            assert_eq!(result.iter().any(|result| result == code), is_expected, "{name}: {result:?}");
         }
         if let Some((_, _, message)) = expected {
             assert!(read("metrics.json").contains(message), "{}", read("metrics.json"));
@@ -102,8 +102,8 @@ fn taps_can_have_room_for_what_is_sent_again_and_again() {
         "name = \"tests/room\"\ntitle = \"x\"\n[stack]\nname = \"misbehaving\"\ncongestion_control = \"server-sends-much-more\"\n\
          [workload]\nsize = \"64 KiB\"\n[tap]\nroom = \"8 MiB\"\n",
     );
-    let told = said(&mut bench.run(TEST_STACKS, "out", &[]));
-    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let result = said(&mut bench.run(TEST_STACKS, "out", &[]));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
     let [record] = &records(&bench.out("out"))[..] else { panic!("one record") };
     let path = fs::read_to_string(bench.out("out").join(record).join("path.json")).unwrap();
     let path: serde_json::Value = serde_json::from_str(&path).unwrap();

@@ -8,10 +8,10 @@ use common::{Bench, TEST_STACKS, quiclab, said};
 
 fn refused(experiment: &str) -> String {
     let bench = Bench::new(experiment);
-    let told = said(&mut bench.run(TEST_STACKS, "out", &[]));
-    assert_eq!(told.status, Some(125), "{}", told.errors);
+    let result = said(&mut bench.run(TEST_STACKS, "out", &[]));
+    assert_eq!(result.status, Some(125), "{}", result.errors);
     assert!(!bench.out("out").exists(), "a refused experiment leaves nothing");
-    told.errors.replace(&bench.file().display().to_string(), "FILE")
+    result.errors.replace(&bench.file().display().to_string(), "FILE")
 }
 
 #[test]
@@ -40,16 +40,16 @@ fn text_that_is_no_toml_is_told_with_its_place() {
 fn bytes_that_are_no_text_are_refused() {
     let bench = Bench::new("");
     fs::write(bench.file(), [0x6e, 0xff, 0xfe]).unwrap();
-    let told = said(&mut bench.run(TEST_STACKS, "out", &[]));
-    assert_eq!(told.status, Some(125));
-    assert!(told.errors.contains("found bytes at offset 1 that are not UTF-8"), "{}", told.errors);
+    let result = said(&mut bench.run(TEST_STACKS, "out", &[]));
+    assert_eq!(result.status, Some(125));
+    assert!(result.errors.contains("found bytes at offset 1 that are not UTF-8"), "{}", result.errors);
 }
 
 #[test]
 fn a_file_that_is_not_there_is_named() {
-    let told = said(quiclab().args(["run", "no/such.toml", "--stacks", TEST_STACKS]));
-    assert_eq!(told.status, Some(125));
-    assert!(told.errors.contains("no/such.toml") && told.errors.contains("No such file"), "{}", told.errors);
+    let result = said(quiclab().args(["run", "no/such.toml", "--stacks", TEST_STACKS]));
+    assert_eq!(result.status, Some(125));
+    assert!(result.errors.contains("no/such.toml") && result.errors.contains("No such file"), "{}", result.errors);
 }
 
 #[test]
@@ -76,12 +76,13 @@ fn a_dry_run_shows_the_plan_and_makes_nothing() {
         "name = \"x\"\ntitle = \"x\"\n[stack]\nname = \"misbehaving\"\n[workload]\nrepetitions = 3\n\
          [vm]\ntimer_slack = \"1 ms\"\n",
     );
-    let told = said(&mut bench.run(TEST_STACKS, "out", &["--dry-run"]));
-    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let result = said(&mut bench.run(TEST_STACKS, "out", &["--dry-run"]));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
     assert!(
-        told.output.starts_with("x: 3 runs\n  in all runs: vm.timer_slack = 1 ms\n") && told.output.contains("seed 3"),
+        result.output.starts_with("x: 3 runs\n  in all runs: vm.timer_slack = 1 ms\n")
+            && result.output.contains("seed 3"),
         "{}",
-        told.output
+        result.output
     );
     assert!(!bench.out("out").exists());
 }

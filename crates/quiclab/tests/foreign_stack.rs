@@ -87,18 +87,22 @@ fn a_stack_that_is_not_shipped_goes_through_every_step_of_the_guides() {
 }
 
 fn it_is_listed(outside: &Outside) {
-    let told = outside.quiclab(&["stacks", "list", "own-stack"]);
-    assert_eq!(told.status, Some(0), "{}", told.errors);
-    assert!(told.output.contains("build option frame") && told.output.contains("strange, none"), "{}", told.output);
+    let result = outside.quiclab(&["stacks", "list", "own-stack"]);
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    assert!(
+        result.output.contains("build option frame") && result.output.contains("strange, none"),
+        "{}",
+        result.output
+    );
 }
 
 fn it_is_tried(outside: &Outside) {
     let mut command = quiclab();
     command.args(["stacks", "try"]).arg(outside.path("own-stack")).arg("--out").arg(outside.path("try"));
-    let told = said(&mut command);
-    assert_eq!(told.status, Some(0), "{}\n{}", told.output, told.errors);
+    let result = said(&mut command);
+    assert_eq!(result.status, Some(0), "{}\n{}", result.output, result.errors);
     for line in ["TESTCASE=retry works over h3: the files are complete", "refuses TESTCASE=v2: exit status 127"] {
-        assert!(told.output.contains(line), "no line {line:?} in\n{}", told.output);
+        assert!(result.output.contains(line), "no line {line:?} in\n{}", result.output);
     }
 }
 
@@ -113,12 +117,12 @@ fn it_is_checked(outside: &Outside) {
         "--claim",
         "refuses-server-TESTCASE",
     ];
-    let told = outside.quiclab(&[&["stacks", "check", "own-stack", "--out", "check"], &claims[..]].concat());
-    assert_eq!(told.status, Some(0), "{}\n{}", told.output, told.errors);
+    let result = outside.quiclab(&[&["stacks", "check", "own-stack", "--out", "check"], &claims[..]].concat());
+    assert_eq!(result.status, Some(0), "{}\n{}", result.output, result.errors);
     for part in
         ["server qlog with ", "segmentation offload is off", "congestion control reno is used", "claims pass, 0 fail"]
     {
-        assert!(told.output.contains(part) || told.errors.contains(part), "no {part:?} in\n{}", told.output);
+        assert!(result.output.contains(part) || result.errors.contains(part), "no {part:?} in\n{}", result.output);
     }
     assert!(outside.path("check/own-stack/gso-off").is_dir());
 }
@@ -126,27 +130,27 @@ fn it_is_checked(outside: &Outside) {
 fn a_shipped_experiment_measures_it(outside: &Outside) {
     let file = format!("{REAL_STACKS}/../experiments/stacks/default-behaviour.toml");
     let short = ["--reps", "1", "--set", "workload.size=\"1 MiB\"", "--out", "results/default"];
-    let told = outside.quiclab(&[&["run", &file], &short[..]].concat());
-    assert_eq!(told.status, Some(0), "{}", told.errors);
-    assert_eq!(records(&outside.path("results/default")).len(), 1, "{}", told.errors);
+    let result = outside.quiclab(&[&["run", &file], &short[..]].concat());
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    assert_eq!(records(&outside.path("results/default")).len(), 1, "{}", result.errors);
 }
 
 fn interop_judges_what_it_can_read(outside: &Outside) {
     for (stack, unknown) in [("own-stack", 1), ("own-stack frame=none", 0)] {
         let out = format!("results/interop-{unknown}");
         let pair = ["interop", "--server", stack, "--client", stack, "--case", "handshake,multiplexing", "--out", &out];
-        let told = outside.quiclab(&pair);
-        assert_eq!(told.status, Some(unknown), "{}\n{}", told.output, told.errors);
+        let result = outside.quiclab(&pair);
+        assert_eq!(result.status, Some(unknown), "{}\n{}", result.output, result.errors);
         let is_said =
-            told.output.contains("CANNOT BE JUDGED multiplexing") && told.output.contains("frame type 127651");
-        assert_eq!(is_said, unknown == 1, "{}", told.output);
+            result.output.contains("CANNOT BE JUDGED multiplexing") && result.output.contains("frame type 127651");
+        assert_eq!(is_said, unknown == 1, "{}", result.output);
     }
 }
 
 fn its_numbers_are_those_that_can_be_known(outside: &Outside) {
     fs::write(outside.path("experiment.toml"), EXPERIMENT).unwrap();
-    let told = outside.quiclab(&["run", "experiment.toml", "--out", "results/first"]);
-    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let result = outside.quiclab(&["run", "experiment.toml", "--out", "results/first"]);
+    assert_eq!(result.status, Some(0), "{}", result.errors);
     let runs = runs(&outside.path("results/first"));
     let [strange, plain, small] =
         ["own-stack", "own-stack frame=none", "own-stack bucket=4 frame=none"].map(|name| &runs[name]);
@@ -181,11 +185,11 @@ fn the_gate_lets_the_small_bucket_pass_and_stops_the_large_one(outside: &Outside
         let mut command = quiclab();
         command.args(["ab", "own-stack", "gate.toml", "--a", a, "--b", b, "--stacks", REAL_STACKS, "--out", &out]);
         command.args(["--fail-if", "train_share_of_packets_le_5 < -50%", "--strict"]);
-        let told = said(command.current_dir(outside.folder.path()));
-        assert_eq!(told.status, Some(broken), "{b}\n{}\n{}", told.output, told.errors);
-        assert!(told.output.contains(verdict), "no {verdict:?} in\n{}", told.output);
-        let told = said(quiclab().arg("check").arg(outside.path(&out).join("b")));
-        assert_eq!(told.status, Some(broken), "{b}\n{}\n{}", told.output, told.errors);
+        let result = said(command.current_dir(outside.folder.path()));
+        assert_eq!(result.status, Some(broken), "{b}\n{}\n{}", result.output, result.errors);
+        assert!(result.output.contains(verdict), "no {verdict:?} in\n{}", result.output);
+        let result = said(quiclab().arg("check").arg(outside.path(&out).join("b")));
+        assert_eq!(result.status, Some(broken), "{b}\n{}\n{}", result.output, result.errors);
     }
 }
 

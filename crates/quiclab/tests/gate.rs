@@ -93,25 +93,25 @@ fn the_commands_of_the_guide_find_a_regression() {
     let [compare, repeat, check, alone, diff] = blocks("sh")[..] else {
         panic!("the guide has five blocks of commands")
     };
-    let told = reader.shell(compare);
-    assert_eq!(told.status, Some(2), "{}{}", told.output, told.errors);
-    assert!(told.output.contains("burstier") && told.output.contains("slower"), "{}", told.output);
-    assert!(told.output.contains("the first long train that B has and the other does not"), "{}", told.output);
+    let result = reader.shell(compare);
+    assert_eq!(result.status, Some(2), "{}{}", result.output, result.errors);
+    assert!(result.output.contains("burstier") && result.output.contains("slower"), "{}", result.output);
+    assert!(result.output.contains("the first long train that B has and the other does not"), "{}", result.output);
     let table = fs::read_to_string(reader.path("ab.md")).unwrap();
     assert!(table.contains("**FAILS**: fail if `train_max_packets > 1.05x`"), "{table}");
     assert!(reader.path("ab.html").is_file());
-    let told = reader.shell(repeat);
-    assert_eq!(told.status, Some(1), "{}{}", told.output, told.errors);
-    assert!(told.errors.contains("3 of 3 runs have a record already"), "{}", told.errors);
+    let result = reader.shell(repeat);
+    assert_eq!(result.status, Some(1), "{}{}", result.output, result.errors);
+    assert!(result.errors.contains("3 of 3 runs have a record already"), "{}", result.errors);
     // The shares of the pull request are too low, and the bottleneck drops few packets still.
-    let told = reader.shell(check);
-    assert_eq!(told.status, Some(1), "{}{}", told.output, told.errors);
-    assert!(told.output.contains("FAILS         at least nine of ten packets"), "{}", told.output);
-    let told = reader.shell(diff);
-    assert_eq!(told.status, Some(1), "{}{}", told.output, told.errors);
-    assert!(told.output.contains("the first packet that differs is number"), "{}", told.output);
-    let told = reader.shell(alone);
-    assert_eq!(told.status, Some(1), "{}{}", told.output, told.errors);
+    let result = reader.shell(check);
+    assert_eq!(result.status, Some(1), "{}{}", result.output, result.errors);
+    assert!(result.output.contains("FAILS         at least nine of ten packets"), "{}", result.output);
+    let result = reader.shell(diff);
+    assert_eq!(result.status, Some(1), "{}{}", result.output, result.errors);
+    assert!(result.output.contains("the first packet that differs is number"), "{}", result.output);
+    let result = reader.shell(alone);
+    assert_eq!(result.status, Some(1), "{}{}", result.output, result.errors);
 }
 
 #[test]
@@ -123,16 +123,16 @@ fn the_steps_of_the_workflow_pass_a_build_that_changes_nothing_and_stop_a_regres
     symlink(env!("CARGO_BIN_EXE_quiclab"), program.join("quiclab")).unwrap();
     symlink(REAL_STACKS, reader.path("quiclab/stacks")).unwrap();
     fs::copy(reader.path("gate.toml"), reader.path("pr/gate.toml")).unwrap();
-    let told = reader.shell(&step("Compare"));
-    assert_eq!(told.status, Some(0), "{}{}", told.output, told.errors);
-    assert!(told.output.contains("A and B consist of the same bytes"), "{}", told.output);
+    let result = reader.shell(&step("Compare"));
+    assert_eq!(result.status, Some(0), "{}{}", result.output, result.errors);
+    assert!(result.output.contains("A and B consist of the same bytes"), "{}", result.output);
     assert_eq!(reader.shell(&step("Promises")).status, Some(0));
     reader.regress();
-    let told = reader.shell(&step("Compare"));
-    assert_eq!(told.status, Some(2), "{}{}", told.output, told.errors);
+    let result = reader.shell(&step("Compare"));
+    assert_eq!(result.status, Some(2), "{}{}", result.output, result.errors);
     assert_eq!(reader.shell(&step("Promises")).status, Some(1));
-    let told = reader.shell(&step("Summary"));
-    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let result = reader.shell(&step("Summary"));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
     assert!(fs::read_to_string(reader.path("summary.md")).unwrap().contains("FAILS"));
 }
 

@@ -13,8 +13,8 @@ fn json(path: &Path) -> Value {
 
 /// The records of an experiment with quiche 0.24, `path.json` and the metrics, by the value of `key` in `run.toml`.
 fn performed(bench: &Bench, key: &str) -> BTreeMap<String, (Value, Value)> {
-    let told = said(&mut bench.run(REAL_STACKS, "out", &[]));
-    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let result = said(&mut bench.run(REAL_STACKS, "out", &[]));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
     let of = |name: String| {
         let folder = bench.out("out").join(name);
         let settings = fs::read_to_string(folder.join("run.toml")).unwrap();
@@ -110,10 +110,10 @@ fn a_stack_whose_packets_etf_drops_is_told_why_it_failed() {
          congestion_control = \"not-at-all\"\npacing = \"txtime\"\n[workload]\nsize = \"64 KiB\"\ntimeout = \"5 s\"\n[matrix]\n\
          \"hosts.server_qdisc\" = [\"etf\", \"fq\"]\n",
     );
-    let told = said(&mut bench.run(TEST_STACKS, "out", &[]));
-    assert_eq!(told.status, Some(1), "{}", told.errors);
+    let result = said(&mut bench.run(TEST_STACKS, "out", &[]));
+    assert_eq!(result.status, Some(1), "{}", result.errors);
     for part in ["etf at the server dropped", "and passed 0", "it drops packets without a send time on its clock"] {
-        assert!(told.errors.contains(part), "lacks {part:?}: {}", told.errors);
+        assert!(result.errors.contains(part), "lacks {part:?}: {}", result.errors);
     }
     // FQ sends what has no time at once; the run says that nobody knows what was planned.
     let [record] = &records(&bench.out("out"))[..] else { panic!("one record") };

@@ -106,9 +106,9 @@ fn what_cannot_be_imported_says_why_and_what_to_do() {
         (vec!["stacks", "import"], "<ARCHIVE>"),
         (vec!["interop", "--implementations", &nothing], "nothing.tar"),
     ] {
-        let told = place.quiclab(&arguments);
-        assert_eq!(told.status, Some(125), "{told:?}");
-        assert!(told.errors.contains(expected), "{told:?}");
+        let result = place.quiclab(&arguments);
+        assert_eq!(result.status, Some(125), "{result:?}");
+        assert!(result.errors.contains(expected), "{result:?}");
     }
     assert_eq!(fs::read_dir(place.path("cache/imported")).map_or(0, Iterator::count), 0);
 }

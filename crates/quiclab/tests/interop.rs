@@ -40,9 +40,9 @@ fn pairs_are_judged_by_their_packets_and_an_interrupted_matrix_goes_on() {
 #[test]
 fn a_name_that_there_is_nothing_of_is_refused() {
     let mut command = quiclab();
-    let told = said(command.args(["interop", "--stacks", REAL_STACKS, "--case", "retri"]));
-    assert_eq!(told.status, Some(125));
-    assert!(told.errors.contains("--case retri: found no such case, expected one of handshake"), "{}", told.errors);
-    let told = said(quiclab().args(["interop", "--stacks", REAL_STACKS, "--server", "curl"]));
-    assert!(told.errors.contains("curl: has no QUIC server; expected a stack with one"), "{}", told.errors);
+    let result = said(command.args(["interop", "--stacks", REAL_STACKS, "--case", "retri"]));
+    assert_eq!(result.status, Some(125));
+    assert!(result.errors.contains("--case retri: found no such case, expected one of handshake"), "{}", result.errors);
+    let result = said(quiclab().args(["interop", "--stacks", REAL_STACKS, "--server", "curl"]));
+    assert!(result.errors.contains("curl: has no QUIC server; expected a stack with one"), "{}", result.errors);
 }

@@ -93,10 +93,10 @@ fn a_damaged_record_is_an_error_that_names_the_file_and_is_not_replaced() {
             Some(half) => fs::write(&metrics, half).unwrap(),
             None => fs::remove_file(&metrics).unwrap(),
         }
-        for told in [run(), said(quiclab().arg("report").arg(&out))] {
-            assert_eq!(told.status, Some(125), "{}", told.errors);
+        for result in [run(), said(quiclab().arg("report").arg(&out))] {
+            assert_eq!(result.status, Some(125), "{}", result.errors);
             let hint = format!("hint: rm -r {} deletes the record", record.display());
-            assert!(told.errors.contains(&name) && told.errors.contains(&hint), "{}", told.errors);
+            assert!(result.errors.contains(&name) && result.errors.contains(&hint), "{}", result.errors);
         }
         assert_eq!(fs::read(&metrics).ok().as_deref(), half, "the record is left as it is");
     }
@@ -121,9 +121,10 @@ fn two_commands_with_the_same_runs_share_a_folder_and_perform_each_run_once() {
     for child in [one, other] {
         let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
         assert_eq!(status.code(), Some(0), "{}", String::from_utf8_lossy(&stderr));
-        let told: serde_json::Value = serde_json::from_slice(&stdout).unwrap();
-        performed
-            .extend(told["performed"].as_array().unwrap().iter().map(|row| row["record"].as_str().unwrap().to_owned()));
+        let result: serde_json::Value = serde_json::from_slice(&stdout).unwrap();
+        performed.extend(
+            result["performed"].as_array().unwrap().iter().map(|row| row["record"].as_str().unwrap().to_owned()),
+        );
     }
     performed.sort();
     assert_eq!(performed, records(&out), "each run is performed once, by either");
@@ -197,9 +198,9 @@ fn what_an_experiment_beside_this_one_has_performed_is_not_performed_again() {
         fs::write(folder.join(format!("{name}.toml")), file).unwrap();
     }
     let out = bench.out("out");
-    let told = said(quiclab().arg("run").arg(&folder).args(["--stacks", TEST_STACKS, "--out"]).arg(&out));
-    assert_eq!(told.status, Some(0), "{}", told.errors);
-    assert!(told.errors.contains("2 runs have a record in an experiment beside this one"), "{}", told.errors);
+    let result = said(quiclab().arg("run").arg(&folder).args(["--stacks", TEST_STACKS, "--out"]).arg(&out));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    assert!(result.errors.contains("2 runs have a record in an experiment beside this one"), "{}", result.errors);
     let [first, second] = ["first", "second"].map(|name| out.join(name));
     assert_eq!(records(&first).len(), 2);
     assert_eq!(records(&first), records(&second));

@@ -30,9 +30,9 @@ fn kernel(action: &[&str]) -> Command {
 }
 
 fn kernels(command: &mut Command) -> Vec<serde_json::Value> {
-    let told = said(command);
-    assert_eq!(told.status, Some(0), "{}", told.errors);
-    serde_json::from_str(&told.output).unwrap()
+    let result = said(command);
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    serde_json::from_str(&result.output).unwrap()
 }
 
 #[test]
@@ -53,10 +53,10 @@ fn a_run_does_not_build_the_kernel_but_says_what_does() {
     // The stack's root file system is made first; what is in it does not matter here.
     program(&bench.out("bin"), "mmdebstrap", "touch root.erofs packages");
     let mut run = bench.run(REAL_STACKS, "out", &["--filter", "vm.kernel=6.1-paced"]);
-    let told = said(run.env("PATH", path_with(&bench.out("bin"))).env("QUICLAB_CACHE", bench.out("cache")));
-    assert_eq!(told.status, Some(125));
+    let result = said(run.env("PATH", path_with(&bench.out("bin"))).env("QUICLAB_CACHE", bench.out("cache")));
+    assert_eq!(result.status, Some(125));
     for part in ["kernel: \"6.1-paced\"", "hint: quiclab kernel build", "minutes"] {
-        assert!(told.errors.contains(part), "lacks {part:?}: {}", told.errors);
+        assert!(result.errors.contains(part), "lacks {part:?}: {}", result.errors);
     }
 }
 
@@ -65,10 +65,10 @@ fn packages_that_building_needs_are_named() {
     let bench = Bench::new(EXPERIMENT);
     let empty = tempfile::tempdir().unwrap();
     let mut build = kernel(&["build"]);
-    let told = said(build.env("PATH", empty.path()).env("QUICLAB_CACHE", bench.out("cache")));
-    assert_eq!(told.status, Some(125));
-    assert!(told.errors.contains("hint: apt-get install make gcc binutils flex bison bc"), "{}", told.errors);
-    assert!(told.errors.contains("libelf-dev"), "{}", told.errors);
+    let result = said(build.env("PATH", empty.path()).env("QUICLAB_CACHE", bench.out("cache")));
+    assert_eq!(result.status, Some(125));
+    assert!(result.errors.contains("hint: apt-get install make gcc binutils flex bison bc"), "{}", result.errors);
+    assert!(result.errors.contains("libelf-dev"), "{}", result.errors);
 }
 
 #[test]
@@ -114,8 +114,8 @@ fn an_interrupted_build_leaves_nothing() {
 #[ignore = "needs kernel 6.1-paced, which takes minutes to build: make test-kernel"]
 fn a_transfer_on_the_patched_kernel_is_as_on_the_stock_one() {
     let bench = Bench::new(EXPERIMENT);
-    let told = said(&mut bench.run(REAL_STACKS, "out", &[]));
-    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let result = said(&mut bench.run(REAL_STACKS, "out", &[]));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
     let found = records(&bench.out("out")).into_iter().map(|name| {
         let text = fs::read_to_string(bench.out("out").join(name).join("metrics.json")).unwrap();
         RunMetrics::from_json(&text).unwrap().metrics
@@ -136,8 +136,8 @@ fn segments_leave_at_the_rate_of_the_control_message() {
     );
     // It is no endpoint that transfers anything, so all runs fail; what it printed is kept.
     let probe = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/probes/pacing");
-    let told = said(&mut bench.run(REAL_STACKS, "out", &["--stack", probe]));
-    assert_eq!(told.status, Some(6), "{}", told.errors);
+    let result = said(&mut bench.run(REAL_STACKS, "out", &["--stack", probe]));
+    assert_eq!(result.status, Some(6), "{}", result.errors);
     for run in fs::read_dir(bench.out("out/failed")).unwrap() {
         let folder = run.unwrap().path();
         let settings = fs::read_to_string(folder.join("run.toml")).unwrap();

@@ -19,19 +19,23 @@ size = "1 MiB"
 fn a_machine_without_qemu_is_told_what_to_install() {
     let bench = Bench::new(EXPERIMENT);
     let empty = tempfile::tempdir().unwrap();
-    let told = said(bench.run(TEST_STACKS, "out", &[]).env("PATH", empty.path()));
-    assert_eq!(told.status, Some(125));
+    let result = said(bench.run(TEST_STACKS, "out", &[]).env("PATH", empty.path()));
+    assert_eq!(result.status, Some(125));
     let expected = "qemu-system-x86_64: not found on this machine\nhint: apt-get install qemu-system-x86";
-    assert!(told.errors.contains(expected), "{}", told.errors);
+    assert!(result.errors.contains(expected), "{}", result.errors);
 }
 
 #[test]
 fn an_old_qemu_is_refused() {
     let bench = Bench::new(EXPERIMENT);
     program(&bench.out("bin"), "qemu-system-x86_64", "echo 'QEMU emulator version 5.2.0 (Debian 1:5.2+dfsg-11)'");
-    let told = said(bench.run(TEST_STACKS, "out", &[]).env("PATH", path_with(&bench.out("bin"))));
-    assert_eq!(told.status, Some(125));
-    assert!(told.errors.contains("5.2.0") && told.errors.contains("expected version 7.2 or later"), "{}", told.errors);
+    let result = said(bench.run(TEST_STACKS, "out", &[]).env("PATH", path_with(&bench.out("bin"))));
+    assert_eq!(result.status, Some(125));
+    assert!(
+        result.errors.contains("5.2.0") && result.errors.contains("expected version 7.2 or later"),
+        "{}",
+        result.errors
+    );
 }
 
 #[test]
@@ -46,10 +50,10 @@ fn a_kernel_package_that_cannot_be_had_is_named() {
     );
     program(&bin, "mmdebstrap", "touch root.erofs packages");
     let mut run = bench.run(TEST_STACKS, "out", &[]);
-    let told = said(run.env("PATH", path_with(&bin)).env("QUICLAB_CACHE", bench.out("cache")));
-    assert_eq!(told.status, Some(125));
+    let result = said(run.env("PATH", path_with(&bin)).env("QUICLAB_CACHE", bench.out("cache")));
+    assert_eq!(result.status, Some(125));
     for part in ["downloading linux-image-6.1.0-99-cloud-amd64", "Unable to locate package"] {
-        assert!(told.errors.contains(part), "lacks {part:?}: {}", told.errors);
+        assert!(result.errors.contains(part), "lacks {part:?}: {}", result.errors);
     }
 }
 
@@ -58,12 +62,12 @@ fn an_image_that_cannot_be_made_is_told_with_what_mmdebstrap_said() {
     let bench = Bench::new(EXPERIMENT);
     program(&bench.out("bin"), "mmdebstrap", "echo 'E: cannot resolve the mirror' >&2; exit 25");
     let mut run = bench.run(TEST_STACKS, "out", &[]);
-    let told = said(run.env("PATH", path_with(&bench.out("bin"))).env("QUICLAB_CACHE", bench.out("cache")));
-    assert_eq!(told.status, Some(125));
+    let result = said(run.env("PATH", path_with(&bench.out("bin"))).env("QUICLAB_CACHE", bench.out("cache")));
+    assert_eq!(result.status, Some(125));
     assert!(
-        told.errors.contains("building the guest image") && told.errors.contains("cannot resolve"),
+        result.errors.contains("building the guest image") && result.errors.contains("cannot resolve"),
         "{}",
-        told.errors
+        result.errors
     );
     let left = fs::read_dir(bench.out("cache/image")).unwrap().count();
     assert_eq!(left, 0, "a half-made image was left");
@@ -97,9 +101,13 @@ fn a_damaged_image_and_a_damaged_kernel_are_not_used() {
                 }
             }
         }
-        let told = said(bench.run(TEST_STACKS, "out2", &[]).env("QUICLAB_CACHE", &copy));
-        assert_eq!(told.status, Some(125), "{kind}: {}", told.errors);
-        assert!(told.errors.contains("is damaged") && told.errors.contains("hint: rm -r"), "{kind}: {}", told.errors);
+        let result = said(bench.run(TEST_STACKS, "out2", &[]).env("QUICLAB_CACHE", &copy));
+        assert_eq!(result.status, Some(125), "{kind}: {}", result.errors);
+        assert!(
+            result.errors.contains("is damaged") && result.errors.contains("hint: rm -r"),
+            "{kind}: {}",
+            result.errors
+        );
     }
 }
 

@@ -38,15 +38,16 @@ fn a_file_that_names_other_stacks_is_run_for_the_own_one_and_says_so() {
     program(bench.folder.path(), "mine", "exit 127");
     let mine = text(&bench.out("mine"));
     for filter in [&[][..], &["--filter", "stack=mine"]] {
-        let told = dry_run(&bench, &[&["--stack", &mine], filter].concat());
-        assert_eq!(told.status, Some(0), "{}", told.errors);
+        let result = dry_run(&bench, &[&["--stack", &mine], filter].concat());
+        assert_eq!(result.status, Some(0), "{}", result.errors);
         assert!(
-            told.output
+            result
+                .output
                 .starts_with("tests/others: 2 runs\n  the file does not name the stack mine; running it with mine"),
-            "{told:?}"
+            "{result:?}"
         );
-        assert!(told.output.contains("\n  mine, server_qdisc=fq, repetition 1"), "{told:?}");
-        assert!(!told.output.contains("ngtcp2, "), "{told:?}");
+        assert!(result.output.contains("\n  mine, server_qdisc=fq, repetition 1"), "{result:?}");
+        assert!(!result.output.contains("ngtcp2, "), "{result:?}");
     }
     let named = dry_run(&bench, &["--stack", &mine, "--set", "stack.name=mine,ngtcp2", "--set", "path.rate=5 Mbit/s"]);
     assert!(
@@ -59,16 +60,16 @@ fn a_file_that_names_other_stacks_is_run_for_the_own_one_and_says_so() {
 #[test]
 fn a_setting_that_no_stack_claims_is_refused_by_name() {
     let bench = Bench::new(FILE);
-    let told = dry_run(&bench, &["--set", "stack.congestion_control=vegas"]);
-    assert_eq!(told.status, Some(125));
+    let result = dry_run(&bench, &["--set", "stack.congestion_control=vegas"]);
+    assert_eq!(result.status, Some(125));
     let expected =
         "--set stack.congestion_control: found \"vegas\", which ngtcp2 does not support; expected one of \"cubic\"";
-    assert!(told.errors.contains(expected), "{}", told.errors);
-    let told = dry_run(&bench, &["--set", "path.rat=3"]);
+    assert!(result.errors.contains(expected), "{}", result.errors);
+    let result = dry_run(&bench, &["--set", "path.rat=3"]);
     assert!(
-        told.errors.contains("--set path.rat: found a key that does not exist\nhint: did you mean path.rate?"),
+        result.errors.contains("--set path.rat: found a key that does not exist\nhint: did you mean path.rate?"),
         "{}",
-        told.errors
+        result.errors
     );
 }
 
@@ -79,16 +80,16 @@ fn two_stacks_of_one_name_are_refused_and_one_that_replaces_a_shipped_one_is_rep
         program(&bench.out(folder), "mine", "exit 127");
     }
     let [one, other] = ["a/mine", "b/mine"].map(|name| text(&bench.out(name)));
-    let told = dry_run(&bench, &["--stack", &one, "--stack", &other]);
-    assert_eq!(told.status, Some(125));
+    let result = dry_run(&bench, &["--stack", &one, "--stack", &other]);
+    assert_eq!(result.status, Some(125));
     let expected = format!("--stack {other}: found a stack named \"mine\", which is also the name of --stack {one}");
-    assert!(told.errors.contains(&expected), "{}", told.errors);
+    assert!(result.errors.contains(&expected), "{}", result.errors);
     program(&bench.out("c"), "ngtcp2", "exit 127");
     let shipped = text(&bench.out("c/ngtcp2"));
-    let told = dry_run(&bench, &["--stack", &shipped]);
-    assert_eq!(told.status, Some(0), "{}", told.errors);
-    assert!(told.errors.contains(&format!("--stack {shipped} replaces ngtcp2 ")), "{}", told.errors);
-    assert!(told.output.starts_with("tests/others: 4 runs\n"), "{told:?}");
+    let result = dry_run(&bench, &["--stack", &shipped]);
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    assert!(result.errors.contains(&format!("--stack {shipped} replaces ngtcp2 ")), "{}", result.errors);
+    assert!(result.output.starts_with("tests/others: 4 runs\n"), "{result:?}");
 }
 
 #[test]
@@ -134,36 +135,38 @@ fn a_record_of_an_own_stack_is_verified_with_that_and_says_so_without() {
     let mine = bench.out("tests-verify");
     own_stack(&mine, "tests-verify", "command = \"cp endpoint.sh $QUICLAB_STACK_OUT\"\n");
     fs::copy(Path::new(REAL_STACKS).join("ngtcp2/endpoint.sh"), mine.join("endpoint.sh")).unwrap();
-    let told = said(&mut bench.run(REAL_STACKS, "out", &["--stack", &text(&mine), "--set", "stack.name=tests-verify"]));
-    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let result =
+        said(&mut bench.run(REAL_STACKS, "out", &["--stack", &text(&mine), "--set", "stack.name=tests-verify"]));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
     let names = common::records(&bench.out("out"));
     assert_eq!(names.len(), 2);
     assert!(names[0].starts_with("tests-verify-rate_20Mbit_s-01-"), "{names:?}");
     let paths: Vec<_> = names.iter().map(|name| text(&bench.out("out").join(name))).collect();
     let verify = |more: &[&str]| said(quiclab().args(["verify", &paths[0], "--stacks", REAL_STACKS]).args(more));
-    let told = verify(&[]);
-    assert_eq!(told.status, Some(125), "{told:?}");
-    assert!(told.errors.contains("the record was made with the stack \"tests-verify\""), "{}", told.errors);
-    assert!(told.errors.contains("hint: if it is your own stack, add --stack PATH"), "{}", told.errors);
-    let told = verify(&["--stack", &text(&mine)]);
-    assert_eq!(told.status, Some(0), "{told:?}");
+    let result = verify(&[]);
+    assert_eq!(result.status, Some(125), "{result:?}");
+    assert!(result.errors.contains("the record was made with the stack \"tests-verify\""), "{}", result.errors);
+    assert!(result.errors.contains("hint: if it is your own stack, add --stack PATH"), "{}", result.errors);
+    let result = verify(&["--stack", &text(&mine)]);
+    assert_eq!(result.status, Some(0), "{result:?}");
     // A record under the name that earlier versions gave it is not made again.
     let id = names[0].rsplit('-').next().unwrap();
     fs::rename(&paths[0], bench.out("out").join(format!("tests-verify-01-{id}"))).unwrap();
-    let told = said(&mut bench.run(REAL_STACKS, "out", &["--stack", &text(&mine), "--set", "stack.name=tests-verify"]));
-    assert!(told.errors.contains("2 of 2 runs have a record already"), "{}", told.errors);
+    let result =
+        said(&mut bench.run(REAL_STACKS, "out", &["--stack", &text(&mine), "--set", "stack.name=tests-verify"]));
+    assert!(result.errors.contains("2 of 2 runs have a record already"), "{}", result.errors);
     let report = fs::read_to_string(bench.out("out/report.json")).unwrap();
     assert!(report.contains(&format!("tests-verify-01-{id}")), "{report}");
     assert!(report.contains("--set stack.name=tests-verify"), "{report}");
     // The report of other runs in the same folder does not take its place in silence.
-    let told = said(&mut bench.run(
+    let result = said(&mut bench.run(
         REAL_STACKS,
         "out",
         &["--stack", &text(&mine), "--set", "stack.name=tests-verify", "--filter", "path.rate=20 Mbit/s"],
     ));
-    assert!(told.errors.contains("the report no longer covers 1 runs of `quiclab run "), "{}", told.errors);
+    assert!(result.errors.contains("the report no longer covers 1 runs of `quiclab run "), "{}", result.errors);
     // What a shell makes of a pattern.
-    let told = said(quiclab().arg("diff").args([&paths[1], &paths[1], &paths[1]]));
-    assert_eq!(told.status, Some(125), "{told:?}");
-    assert!(told.errors.contains("diff: found 3 folders, expected two:"), "{}", told.errors);
+    let result = said(quiclab().arg("diff").args([&paths[1], &paths[1], &paths[1]]));
+    assert_eq!(result.status, Some(125), "{result:?}");
+    assert!(result.errors.contains("diff: found 3 folders, expected two:"), "{}", result.errors);
 }

@@ -15,8 +15,8 @@ fn the_segments_of_a_buffer_leave_at_times_of_their_own() {
          [workload]\nsize = \"2 MiB\"\n[tap]\nsend_sizes = true\n[matrix]\n\"stack.gso\" = [\"on\", \"paced\"]\n\
          \"path.ip\" = [\"4\", \"6\"]\n\"hosts.server_qdisc\" = [\"none\", \"fq\"]\n",
     );
-    let told = said(&mut bench.run(REAL_STACKS, "out", &[]));
-    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let result = said(&mut bench.run(REAL_STACKS, "out", &[]));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
     let mut runs = BTreeMap::new();
     for record in fs::read_dir(bench.out("out")).unwrap() {
         let folder = record.unwrap().path();
@@ -65,10 +65,10 @@ fn module_and_patch_agree() {
          [workload]\nsize = \"2 MiB\"\nrepetitions = 3\n[hosts]\nserver_qdisc = \"fq\"\n[matrix]\n\"vm.kernel\" = [\"6.1\", \"6.1-paced\"]\n\
          \"path.ip\" = [\"4\", \"6\"]\n",
     );
-    let told = said(&mut bench.run(REAL_STACKS, "out", &["--json"]));
-    assert_eq!(told.status, Some(0), "{}", told.errors);
-    let told: serde_json::Value = serde_json::from_str(&told.output).unwrap();
-    let groups = told["report"]["groups"].as_array().unwrap();
+    let result = said(&mut bench.run(REAL_STACKS, "out", &["--json"]));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    let result: serde_json::Value = serde_json::from_str(&result.output).unwrap();
+    let groups = result["report"]["groups"].as_array().unwrap();
     assert_eq!(groups.len(), 4);
     for ip in ["4", "6"] {
         let of = |kernel: &str, metric: &str, statistic: &str| {

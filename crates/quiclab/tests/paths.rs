@@ -23,8 +23,8 @@ fn run(example: &str, more: &[&str]) -> Vec<Seen> {
     let mut command = quiclab();
     command.arg("run").arg(format!("{EXPERIMENTS}/examples/{example}.toml")).args(["--testbed", "sim"]);
     command.args(["--stacks", SANS_IO]).arg("--out").arg(&out).args(more);
-    let told = said(&mut command);
-    assert_eq!(told.status, Some(0), "{}{}", told.output, told.errors);
+    let result = said(&mut command);
+    assert_eq!(result.status, Some(0), "{}{}", result.output, result.errors);
     let seen = records(&out).into_iter().map(|name| {
         let folder = out.join(name);
         let read = |file: &str| serde_json::from_slice(&std::fs::read(folder.join(file)).unwrap()).unwrap();
@@ -70,10 +70,10 @@ impl Seen {
             "-e",
             field,
         ]);
-        let told = said(&mut tshark);
-        assert_eq!(told.status, Some(0), "{}", told.errors);
+        let result = said(&mut tshark);
+        assert_eq!(result.status, Some(0), "{}", result.errors);
         // The second tap keeps the first bytes only, which tell packets apart.
-        told.output.lines().map(|line| line.chars().take(60).collect()).collect()
+        result.output.lines().map(|line| line.chars().take(60).collect()).collect()
     }
 }
 
@@ -208,17 +208,17 @@ fn a_stage_that_the_virtual_machine_cannot_do_is_refused_before_anything_is_buil
     let mut command = quiclab();
     command.arg("run").arg(format!("{EXPERIMENTS}/examples/bit-errors.toml"));
     command.args(["--stacks", concat!(env!("CARGO_MANIFEST_DIR"), "/../../stacks")]).arg("--out").arg(bench.out("out"));
-    let told = said(&mut command);
-    assert_ne!(told.status, Some(0));
+    let result = said(&mut command);
+    assert_ne!(result.status, Some(0));
     assert!(
-        told.errors.contains("path.to_client: stage \"bit_errors\": the kernel of the virtual machine"),
+        result.errors.contains("path.to_client: stage \"bit_errors\": the kernel of the virtual machine"),
         "{}",
-        told.errors
+        result.errors
     );
     assert!(
-        told.errors.contains("--testbed sim") && !bench.out("out").join("runs.parquet").exists(),
+        result.errors.contains("--testbed sim") && !bench.out("out").join("runs.parquet").exists(),
         "{}",
-        told.errors
+        result.errors
     );
 }
 
@@ -247,8 +247,8 @@ to_server = [
 #[test]
 fn the_kernel_of_the_virtual_machine_does_its_stages() {
     let bench = Bench::new(IN_THE_KERNEL);
-    let told = said(&mut bench.run(common::REAL_STACKS, "out", &[]));
-    assert_eq!(told.status, Some(0), "{}{}", told.output, told.errors);
+    let result = said(&mut bench.run(common::REAL_STACKS, "out", &[]));
+    assert_eq!(result.status, Some(0), "{}{}", result.output, result.errors);
     let folder = bench.out("out").join(records(&bench.out("out")).remove(0));
     let read = |file: &str| serde_json::from_slice(&std::fs::read(folder.join(file)).unwrap()).unwrap();
     let seen = Seen { path: read("path.json"), metrics: read("metrics.json"), folder: folder.clone() };

@@ -19,10 +19,10 @@ repetitions = 2
 
 /// The resolved runs of the experiment.
 fn resolved(bench: &Bench) -> Vec<Value> {
-    let told = said(&mut bench.run(TEST_STACKS, "unused", &["--dry-run", "--json"]));
-    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let result = said(&mut bench.run(TEST_STACKS, "unused", &["--dry-run", "--json"]));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
     assert!(!bench.out("unused").exists(), "a dry run writes nothing");
-    serde_json::from_str(&told.output).unwrap()
+    serde_json::from_str(&result.output).unwrap()
 }
 
 fn perform(run: &Path, record: &Path, more: &[&str]) -> common::Said {
@@ -49,19 +49,19 @@ fn a_run_of_the_dry_run_leaves_the_record_that_run_would_leave() {
     let file = bench.folder.path().join("run.json");
     fs::write(&file, runs[0].to_string()).unwrap();
     let record = bench.out("out/below/one");
-    let told = perform(&file, &record, &["--json"]);
-    assert_eq!(told.status, Some(0), "{}", told.errors);
-    let told: Value = serde_json::from_str(&told.output).unwrap();
-    assert_eq!((&told["performed"], &told["testbed"]), (&Value::Bool(true), &"vm".into()));
-    assert!(told["metrics"]["goodput_wire_bps"].as_f64().unwrap() > 1e6);
+    let result = perform(&file, &record, &["--json"]);
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    let result: Value = serde_json::from_str(&result.output).unwrap();
+    assert_eq!((&result["performed"], &result["testbed"]), (&Value::Bool(true), &"vm".into()));
+    assert!(result["metrics"]["goodput_wire_bps"].as_f64().unwrap() > 1e6);
 
     // Once more: it is there. From its own run.toml, under another name: the same bytes.
     let again = perform(&file, &record, &[]);
     assert_eq!((again.status, again.output.trim()), (Some(0), record.display().to_string().as_str()));
     assert!(again.errors.contains("already exists"), "{}", again.errors);
     let copy = bench.out("copy");
-    let told = perform(&record.join("run.toml"), &copy, &[]);
-    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let result = perform(&record.join("run.toml"), &copy, &[]);
+    assert_eq!(result.status, Some(0), "{}", result.errors);
     assert!(files(&copy) == files(&record));
     let verify = || said(quiclab().arg("verify").arg(&copy).args(["--stacks", TEST_STACKS]));
     let verified = verify();
@@ -79,9 +79,9 @@ fn a_run_of_the_dry_run_leaves_the_record_that_run_would_leave() {
 
     // `run` finds what `perform` has made, whatever its name, and performs the rest.
     let out = bench.out("out/below");
-    let told = said(&mut bench.run(TEST_STACKS, "out/below", &[]));
-    assert_eq!(told.status, Some(0), "{}", told.errors);
-    assert!(told.errors.contains("1 of 2 runs have a record already"), "{}", told.errors);
+    let result = said(&mut bench.run(TEST_STACKS, "out/below", &[]));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    assert!(result.errors.contains("1 of 2 runs have a record already"), "{}", result.errors);
     assert_eq!(records(&out).len(), 2);
     let report: Value = serde_json::from_slice(&fs::read(out.join("report.json")).unwrap()).unwrap();
     assert_eq!(report["groups"][0]["runs"].as_array().unwrap().len(), 2);
@@ -96,12 +96,12 @@ fn a_run_of_the_dry_run_leaves_the_record_that_run_would_leave() {
     let foreign = bench.out("foreign");
     fs::create_dir(&foreign).unwrap();
     fs::write(foreign.join("thesis.tex"), "x").unwrap();
-    let told = perform(&file, &foreign, &[]);
-    assert_eq!(told.status, Some(125));
-    assert!(told.errors.contains("a folder that is not a record"), "{}", told.errors);
-    let told = perform(&file, &bench.out("x-0123456789abcdef"), &[]);
-    assert_eq!(told.status, Some(125));
-    assert!(told.errors.contains("ends with the identity 0123456789abcdef"), "{}", told.errors);
+    let result = perform(&file, &foreign, &[]);
+    assert_eq!(result.status, Some(125));
+    assert!(result.errors.contains("a folder that is not a record"), "{}", result.errors);
+    let result = perform(&file, &bench.out("x-0123456789abcdef"), &[]);
+    assert_eq!(result.status, Some(125));
+    assert!(result.errors.contains("ends with the identity 0123456789abcdef"), "{}", result.errors);
 }
 
 #[test]
@@ -115,11 +115,11 @@ fn a_run_comes_from_standard_input_and_a_failure_has_status_1() {
     child.stdin.take().unwrap().write_all(run.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(told["record"], Value::Null);
-    assert!(told["failure"].as_str().unwrap().contains("the client ended with"), "{told}");
-    let kept = Path::new(told["kept"].as_str().unwrap());
-    assert!(kept.join("failure.txt").is_file() && kept.join("client").is_dir(), "{told}");
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["record"], Value::Null);
+    assert!(result["failure"].as_str().unwrap().contains("the client ended with"), "{result}");
+    let kept = Path::new(result["kept"].as_str().unwrap());
+    assert!(kept.join("failure.txt").is_file() && kept.join("client").is_dir(), "{result}");
     assert!(!record.exists());
 }
 
@@ -132,10 +132,10 @@ fn what_is_wrong_with_a_run_file_is_said_before_anything_is_made() {
         let mut run = good.clone();
         change(&mut run);
         fs::write(&file, run.to_string()).unwrap();
-        let told = perform(&file, &bench.out("out/record"), &[]);
-        assert_eq!(told.status, Some(125), "{}", told.errors);
+        let result = perform(&file, &bench.out("out/record"), &[]);
+        assert_eq!(result.status, Some(125), "{}", result.errors);
         assert!(!bench.out("out").exists());
-        told.errors
+        result.errors
     };
     let cases: [(Change, &[&str]); 5] = [
         (&|run| run["testbed"] = "moon".into(), &["run.json: testbed: found \"moon\"", "vm, sim"]),
@@ -151,8 +151,8 @@ fn what_is_wrong_with_a_run_file_is_said_before_anything_is_made() {
         let errors = errors(change);
         assert!(parts.iter().all(|part| errors.contains(part)), "{errors}");
     }
-    let told = perform(&bench.file(), &bench.out("out/record"), &[]);
-    assert!(told.errors.contains("not an experiment file"), "{}", told.errors);
+    let result = perform(&bench.file(), &bench.out("out/record"), &[]);
+    assert!(result.errors.contains("not an experiment file"), "{}", result.errors);
 }
 
 #[test]
@@ -165,9 +165,9 @@ fn without_its_agent_a_run_is_refused_with_how_to_get_it() {
     fs::copy(env!("CARGO_BIN_EXE_quiclab"), &alone).unwrap();
     let mut command = std::process::Command::new(&alone);
     command.arg("perform").arg(&file).args(["--stacks", TEST_STACKS, "--record"]).arg(bench.out("record"));
-    let told = said(&mut command);
-    assert_eq!(told.status, Some(125), "{}", told.errors);
-    assert!(told.errors.contains("quiclab-agent: not found"), "{}", told.errors);
-    assert!(told.errors.contains("hint: cargo build"), "{}", told.errors);
+    let result = said(&mut command);
+    assert_eq!(result.status, Some(125), "{}", result.errors);
+    assert!(result.errors.contains("quiclab-agent: not found"), "{}", result.errors);
+    assert!(result.errors.contains("hint: cargo build"), "{}", result.errors);
     assert!(!bench.out("record").exists());
 }

@@ -48,8 +48,8 @@ fn json_of(row: &Row) -> Value {
 #[test]
 fn each_run_has_a_row_with_its_settings_and_metrics_whether_it_failed_or_not() {
     let bench = Bench::new(EXPERIMENT);
-    let told = said(&mut bench.run(TEST_STACKS, "out", &["--parquet"]));
-    assert_eq!(told.status, Some(1), "{}", told.errors);
+    let result = said(&mut bench.run(TEST_STACKS, "out", &["--parquet"]));
+    assert_eq!(result.status, Some(1), "{}", result.errors);
     let out = bench.out("out");
     let names = records(&out);
     let [name] = &names[..] else { panic!("one of two runs goes well, but there are {names:?}") };

@@ -47,9 +47,9 @@ fn read(path: &Path) -> Vec<u8> {
 fn fresh_processes_and_any_number_of_threads_give_the_same_bytes() {
     let files = Bench::new(SMALL);
     for (out, jobs) in [("one", "1"), ("two", "2")] {
-        let told = run(&files, out, &["-j", jobs, "--testbed", "sim"]);
-        assert_eq!(told.status, Some(0), "{}", told.errors);
-        assert!(told.output.contains("holds         the link is used"), "{}", told.output);
+        let result = run(&files, out, &["-j", jobs, "--testbed", "sim"]);
+        assert_eq!(result.status, Some(0), "{}", result.errors);
+        assert!(result.output.contains("holds         the link is used"), "{}", result.output);
     }
     for name in ["report.json", "report.html", "runs.parquet"] {
         assert!(read(&files.out("one").join(name)) == read(&files.out("two").join(name)), "{name} differs");
@@ -81,8 +81,8 @@ fn records_are_kept_and_a_missing_or_damaged_one_is_noticed() {
     let id = names[2].rsplit_once('-').unwrap().1;
     fs::create_dir(out.join(format!(".partial-{id}~abc"))).unwrap();
     fs::write(out.join(format!(".lock-{id}")), "").unwrap();
-    let told = run(&files, "out", &["-j", "1"]);
-    assert!(told.errors.contains("2 of 4 runs have a record already"), "{}", told.errors);
+    let result = run(&files, "out", &["-j", "1"]);
+    assert!(result.errors.contains("2 of 4 runs have a record already"), "{}", result.errors);
     assert_eq!(records(&out), names);
     assert!(read(&out.join("report.json")) == whole && read(&out.join(&names[1]).join("metrics.json")) == kept);
     let left: Vec<_> = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -90,10 +90,10 @@ fn records_are_kept_and_a_missing_or_damaged_one_is_noticed() {
     // A file that was cut is named, and its record is not replaced.
     let damaged = out.join(&names[3]).join("metrics.json");
     fs::write(&damaged, &kept[..kept.len() / 2]).unwrap();
-    for told in [run(&files, "out", &[]), said(quiclab().arg("check").arg(&out))] {
-        assert_eq!(told.status, Some(125), "{}", told.errors);
-        assert!(told.errors.contains(&damaged.display().to_string()), "{}", told.errors);
-        assert!(told.errors.contains("hint: rm -r"), "{}", told.errors);
+    for result in [run(&files, "out", &[]), said(quiclab().arg("check").arg(&out))] {
+        assert_eq!(result.status, Some(125), "{}", result.errors);
+        assert!(result.errors.contains(&damaged.display().to_string()), "{}", result.errors);
+        assert!(result.errors.contains("hint: rm -r"), "{}", result.errors);
     }
     assert_eq!(read(&damaged).len(), kept.len() / 2);
 }
@@ -101,10 +101,10 @@ fn records_are_kept_and_a_missing_or_damaged_one_is_noticed() {
 #[test]
 fn a_record_says_what_was_run_what_was_counted_and_what_was_measured() {
     let files = Bench::new(&SMALL.replace("duration = \"3 s\"", "duration = \"3 s\"\ntime_limit = \"10 min\""));
-    let told = run(&files, "out", &["--reps", "1", "--json"]);
-    assert_eq!(told.status, Some(0), "{}", told.errors);
-    let told: Value = serde_json::from_str(&told.output).unwrap();
-    assert_eq!(told["performed"].as_array().unwrap().len(), 2);
+    let result = run(&files, "out", &["--reps", "1", "--json"]);
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    let result: Value = serde_json::from_str(&result.output).unwrap();
+    assert_eq!(result["performed"].as_array().unwrap().len(), 2);
     let out = files.out("out");
     let record = out.join(&records(&out)[0]);
     let run: toml::Table = toml::from_str(&String::from_utf8(read(&record.join("run.toml"))).unwrap()).unwrap();
@@ -147,33 +147,33 @@ fn perform_and_verify_repeat_a_run_byte_for_byte() {
     let record = files.out("out/mine");
     let perform =
         |run: &Path, record: &Path| said(quiclab().arg("perform").arg(run).arg("--record").arg(record).arg("--json"));
-    let told = perform(&file, &record);
-    assert_eq!(told.status, Some(0), "{}", told.errors);
-    let told: Value = serde_json::from_str(&told.output).unwrap();
-    assert_eq!((&told["performed"], &told["testbed"]), (&true.into(), &"sim".into()));
-    assert!(told["metrics"]["utilisation"].as_f64().unwrap() > 0.3);
+    let result = perform(&file, &record);
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    let result: Value = serde_json::from_str(&result.output).unwrap();
+    assert_eq!((&result["performed"], &result["testbed"]), (&true.into(), &"sim".into()));
+    assert!(result["metrics"]["utilisation"].as_f64().unwrap() > 0.3);
     let again = files.out("again");
     assert_eq!(perform(&record.join("run.toml"), &again).status, Some(0));
     for name in ["run.toml", "path.json", "metrics.json"] {
         assert!(read(&record.join(name)) == read(&again.join(name)), "{name} differs");
     }
     // `run` finds it under its own name, and performs the other three.
-    let told = run(&files, "out", &[]);
-    assert!(told.errors.contains("1 of 4 runs have a record already"), "{}", told.errors);
+    let result = run(&files, "out", &[]);
+    assert!(result.errors.contains("1 of 4 runs have a record already"), "{}", result.errors);
     let verify = |record: &Path| said(quiclab().arg("verify").arg(record));
-    let told = verify(&record);
-    assert_eq!((told.status, told.output.contains("every byte is the same")), (Some(0), true), "{}", told.errors);
+    let result = verify(&record);
+    assert_eq!((result.status, result.output.contains("every byte is the same")), (Some(0), true), "{}", result.errors);
     // One digit of one metric, at the same length.
     let text = String::from_utf8(read(&again.join("metrics.json"))).unwrap();
     let digit = text.find("\"goodput_bps\": ").unwrap() + "\"goodput_bps\": ".len();
     let other = if &text[digit..=digit] == "1" { "2" } else { "1" };
     fs::write(again.join("metrics.json"), format!("{}{other}{}", &text[..digit], &text[digit + 1..])).unwrap();
-    let told = verify(&again);
-    assert_eq!((told.status, told.output.contains("metrics.json differs")), (Some(1), true), "{}", told.errors);
-    let told = said(quiclab().arg("diff").arg(&record).arg(&again));
-    assert_eq!(told.status, Some(1), "{}", told.errors);
+    let result = verify(&again);
+    assert_eq!((result.status, result.output.contains("metrics.json differs")), (Some(1), true), "{}", result.errors);
+    let result = said(quiclab().arg("diff").arg(&record).arg(&again));
+    assert_eq!(result.status, Some(1), "{}", result.errors);
     for part in ["Models have no packets", "all series are the same", "1 metrics differ", "goodput_bps: A "] {
-        assert!(told.output.contains(part), "{part}: {}", told.output);
+        assert!(result.output.contains(part), "{part}: {}", result.output);
     }
 }
 
@@ -186,20 +186,20 @@ fn diff_names_the_first_interval_in_which_two_runs_differ() {
     let diff = |one: &str, other: &str, more: &[&str]| {
         said(quiclab().arg("diff").arg(out.join(one)).arg(out.join(other)).args(more))
     };
-    let told = diff(&names[0], &names[0], &[]);
-    assert_eq!((told.status, told.output.contains("all metrics and series are the same")), (Some(0), true));
-    let told = diff(&names[0], &names[2], &["--json"]);
-    assert_eq!(told.status, Some(1), "{}", told.errors);
-    let told: Value = serde_json::from_str(&told.output).unwrap();
-    assert_eq!(told["made_with"]["bottleneck.buffer_bdp"], serde_json::json!(["0.25", "1"]));
+    let result = diff(&names[0], &names[0], &[]);
+    assert_eq!((result.status, result.output.contains("all metrics and series are the same")), (Some(0), true));
+    let result = diff(&names[0], &names[2], &["--json"]);
+    assert_eq!(result.status, Some(1), "{}", result.errors);
+    let result: Value = serde_json::from_str(&result.output).unwrap();
+    assert_eq!(result["made_with"]["bottleneck.buffer_bdp"], serde_json::json!(["0.25", "1"]));
     let series = |name: &str| -> Value { serde_json::from_slice(&read(&out.join(name).join("metrics.json"))).unwrap() };
     let all = [series(&names[0]), series(&names[2])].map(|record| record["series"].as_object().unwrap().clone());
     let differs = |place: usize| all[0].iter().any(|(name, values)| values[place] != all[1][name][place]);
     let first = (0..100).find(|place| differs(*place)).unwrap();
-    assert_eq!(told["first_difference"]["interval"], first + 1);
-    let told = said(quiclab().arg("compare").arg(&out).arg(&out));
-    assert_eq!(told.status, Some(125));
-    assert!(told.errors.contains("quiclab compare works on transfers only"), "{}", told.errors);
+    assert_eq!(result["first_difference"]["interval"], first + 1);
+    let result = said(quiclab().arg("compare").arg(&out).arg(&out));
+    assert_eq!(result.status, Some(125));
+    assert!(result.errors.contains("quiclab compare works on transfers only"), "{}", result.errors);
 }
 
 #[test]
@@ -216,14 +216,14 @@ fn a_killed_sweep_continues_and_two_processes_share_a_folder() {
     let there = records(&out).len();
     assert!(there < RUNS, "it was killed too late to tell");
     for name in records(&out) {
-        let told: Value = serde_json::from_slice(&read(&out.join(name).join("metrics.json"))).unwrap();
-        assert_eq!(told["series"]["time"].as_array().unwrap().len(), 100);
+        let result: Value = serde_json::from_slice(&read(&out.join(name).join("metrics.json"))).unwrap();
+        assert_eq!(result["series"]["time"].as_array().unwrap().len(), 100);
     }
     // Two at once do the rest, and both report all of it.
     let mut other = files.run(TEST_STACKS, "out", &["-j", "1"]);
     let other = other.stderr(Stdio::null()).stdout(Stdio::null()).spawn();
-    let told = run(&files, "out", &["-j", "1"]);
-    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let result = run(&files, "out", &["-j", "1"]);
+    assert_eq!(result.status, Some(0), "{}", result.errors);
     assert_eq!(other.unwrap().wait().unwrap().code(), Some(0));
     assert_eq!(records(&out).len(), RUNS);
     let fresh = Bench::new(&many);
@@ -239,15 +239,15 @@ fn results_of_earlier_versions_are_refused_with_what_to_do() {
     fs::create_dir(&out).unwrap();
     fs::write(out.join("scenario.json"), "{}").unwrap();
     fs::write(out.join("runs.jsonl"), "{}\n").unwrap();
-    for told in [
+    for result in [
         run(&files, "out", &[]),
         said(quiclab().arg("report").arg(&out)),
         said(quiclab().arg("check").arg(files.folder.path())),
     ] {
-        assert_eq!(told.status, Some(125), "{}", told.errors);
-        assert!(told.errors.contains("results of an earlier version"), "{}", told.errors);
-        assert!(told.errors.contains("use a build of quiclab 0.1.0 from before"), "{}", told.errors);
-        assert!(told.errors.contains(&format!("hint: rm -r {}", out.display())), "{}", told.errors);
+        assert_eq!(result.status, Some(125), "{}", result.errors);
+        assert!(result.errors.contains("results of an earlier version"), "{}", result.errors);
+        assert!(result.errors.contains("use a build of quiclab 0.1.0 from before"), "{}", result.errors);
+        assert!(result.errors.contains(&format!("hint: rm -r {}", out.display())), "{}", result.errors);
     }
     assert!(out.join("runs.jsonl").exists());
 }
@@ -257,38 +257,42 @@ fn check_and_report_know_simulated_results() {
     let failing = SMALL.replace("above = 0.3", "above = 1.5");
     let files = Bench::new(&failing);
     assert_eq!(run(&files, "out", &[]).status, Some(0));
-    let told = said(quiclab().arg("check").arg(files.out("out")));
-    assert_eq!(told.status, Some(2), "one for each buffer: {}", told.output);
-    assert!(told.output.contains("0 of 2 expectations hold, 2 fail"), "{}", told.output);
-    let told = said(quiclab().arg("check").arg(files.out("out")).arg("--markdown"));
-    assert_eq!(told.status, Some(2), "{}", told.errors);
-    assert!(told.output.starts_with("| experiment | claim | source | verdict | numbers |\n|---|"), "{}", told.output);
-    assert_eq!(told.output.matches(" | **fails** | utilisation: ").count(), 2, "{}", told.output);
-    assert!(told.output.ends_with("\n\n0 of 2 expectations hold, 2 fail.\n"), "{}", told.output);
-    let told = said(quiclab().arg("report").arg(files.out("out")).arg("--json"));
-    let report: Value = serde_json::from_str(&told.output).unwrap();
+    let result = said(quiclab().arg("check").arg(files.out("out")));
+    assert_eq!(result.status, Some(2), "one for each buffer: {}", result.output);
+    assert!(result.output.contains("0 of 2 expectations hold, 2 fail"), "{}", result.output);
+    let result = said(quiclab().arg("check").arg(files.out("out")).arg("--markdown"));
+    assert_eq!(result.status, Some(2), "{}", result.errors);
+    assert!(
+        result.output.starts_with("| experiment | claim | source | verdict | numbers |\n|---|"),
+        "{}",
+        result.output
+    );
+    assert_eq!(result.output.matches(" | **fails** | utilisation: ").count(), 2, "{}", result.output);
+    assert!(result.output.ends_with("\n\n0 of 2 expectations hold, 2 fail.\n"), "{}", result.output);
+    let result = said(quiclab().arg("report").arg(files.out("out")).arg("--json"));
+    let report: Value = serde_json::from_str(&result.output).unwrap();
     assert_eq!(report["expectations"][0]["outcome"], "fails");
     // One record has a page of its own.
     let record = files.out("out").join(&records(&files.out("out"))[0]);
     let figures = files.out("figures");
-    let told = said(quiclab().arg("report").arg(&record).arg("--figures").arg(&figures));
-    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let result = said(quiclab().arg("report").arg(&record).arg("--figures").arg(&figures));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
     let page = files.out("out/runs").join(format!("{}.html", record.file_name().unwrap().to_string_lossy()));
     let page = String::from_utf8(read(&page)).unwrap();
     assert!(page.contains("congestion window, segments") && page.contains("queue, packets"));
     let drawn = fs::read_dir(&figures).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let (svg, pdf): (Vec<_>, Vec<_>) = drawn.partition(|name| name.ends_with(".svg"));
     assert!(svg.len() >= 7 && svg.len() == pdf.len(), "{svg:?}, {pdf:?}");
-    let told = said(quiclab().arg("report").arg(files.out("out")).arg("--markdown"));
-    assert!(told.output.starts_with("| small | runs | utilisation |"), "{}", told.output);
+    let result = said(quiclab().arg("report").arg(files.out("out")).arg("--markdown"));
+    assert!(result.output.starts_with("| small | runs | utilisation |"), "{}", result.output);
 }
 
 #[test]
 fn runs_of_undecided_expectations_are_repeated_and_others_are_not() {
     // A number that no interval around three repetitions of the small buffer can exclude: their mean.
     let files = Bench::new(SMALL);
-    let told = run(&files, "first", &["--reps", "3", "--json"]);
-    let report: Value = serde_json::from_str(&told.output).unwrap();
+    let result = run(&files, "first", &["--reps", "3", "--json"]);
+    let report: Value = serde_json::from_str(&result.output).unwrap();
     let small = &report["report"]["groups"][0];
     assert_eq!(small["settings"]["bottleneck.buffer_bdp"], "0.25");
     let mean = small["metrics"]["share.plain"]["mean"].as_f64().unwrap();
@@ -298,16 +302,16 @@ fn runs_of_undecided_expectations_are_repeated_and_others_are_not() {
     );
     let files = Bench::new(&format!("{SMALL}{claim}"));
     let until = ["--until-decided", "--most-repetitions", "6"];
-    let told = run(&files, "out", &until);
-    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let result = run(&files, "out", &until);
+    assert_eq!(result.status, Some(0), "{}", result.errors);
     let line = "small: undecided after 3 repetitions: 1 of 3 expectations; repeating their runs up to 6 times";
-    assert!(told.errors.contains(line), "{}", told.errors);
+    assert!(result.errors.contains(line), "{}", result.errors);
     let names = records(&files.out("out"));
     let count = |part: &str| names.iter().filter(|name| name.contains(part)).count();
     assert_eq!((count("buffer_bdp_0.25"), count("buffer_bdp_1")), (6, 3), "{names:?}");
     // Who checks later finds the same, with the same parts of the error.
-    let told = said(quiclab().arg("check").arg(files.out("out")).arg("--json"));
-    let checked: Value = serde_json::from_str(&told.output).unwrap();
+    let result = said(quiclab().arg("check").arg(files.out("out")).arg("--json"));
+    let checked: Value = serde_json::from_str(&result.output).unwrap();
     let findings = checked["results"][0]["expectations"].as_array().unwrap();
     let seen = |place: usize| {
         let finding = &findings[place];
@@ -333,8 +337,8 @@ fn figures_have_the_words_of_the_file_and_no_keys() {
     let files = Bench::new(&SMALL.replace("[[expect]]", &format!("{figures}[[expect]]")));
     assert_eq!(run(&files, "out", &[]).status, Some(0));
     let into = files.out("figures");
-    let told = said(quiclab().arg("report").arg(files.out("out")).arg("--figures").arg(&into));
-    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let result = said(quiclab().arg("report").arg(files.out("out")).arg("--figures").arg(&into));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
     let text = |name: &str| String::from_utf8(read(&into.join(name))).unwrap();
     let ratio = text("figure-2-ratio-of-shares.svg");
     for words in [">share of the goodput: Plain Reno / paced<", ">room<"] {
@@ -346,42 +350,46 @@ fn figures_have_the_words_of_the_file_and_no_keys() {
     }
     assert!(read(&into.join("figure-3-sum.pdf")).starts_with(b"%PDF-"));
     let wrong = SMALL.replace("[[expect]]", "[labels.groups]\nplane = \"x\"\n[[expect]]");
-    let told = run(&Bench::new(&wrong), "wrong", &[]);
+    let result = run(&Bench::new(&wrong), "wrong", &[]);
     let line = "labels.groups.plane: found no group of flows with this name, expected one of paced, plain";
-    assert!(told.errors.contains(line), "{}", told.errors);
+    assert!(result.errors.contains(line), "{}", result.errors);
 }
 
 #[test]
 fn a_run_says_when_it_had_too_many_events_or_took_too_long() {
     let files = Bench::new(&SMALL.replace("duration = \"3 s\"", "duration = \"3 s\"\nevents = 5000"));
-    let told = run(&files, "out", &[]);
-    assert_eq!(told.status, Some(0));
-    assert!(told.output.contains("4 of 4 runs ended early"), "{}", told.output);
+    let result = run(&files, "out", &[]);
+    assert_eq!(result.status, Some(0));
+    assert!(result.output.contains("4 of 4 runs ended early"), "{}", result.output);
     let files = Bench::new(&SMALL.replace("duration = \"3 s\"", "duration = \"100000 s\"\ntime_limit = \"1 ms\""));
-    let told = run(&files, "out", &["--reps", "1", "--filter", "bottleneck.buffer_bdp=1"]);
-    assert_eq!(told.status, Some(1));
-    assert!(told.errors.contains("stopped after 1 ms of real time"), "{}", told.errors);
-    assert!(told.output.contains("hint: raise scenario.time_limit"), "{}", told.output);
+    let result = run(&files, "out", &["--reps", "1", "--filter", "bottleneck.buffer_bdp=1"]);
+    assert_eq!(result.status, Some(1));
+    assert!(result.errors.contains("stopped after 1 ms of real time"), "{}", result.errors);
+    assert!(result.output.contains("hint: raise scenario.time_limit"), "{}", result.output);
     let failed: Vec<_> = fs::read_dir(files.out("out/failed")).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(failed.len() == 1 && failed[0].join("run.toml").is_file() && records(&files.out("out")).is_empty());
     // The limit of the command line holds as well.
-    let told = run(&files, "other", &["--reps", "1", "--set", "scenario.time_limit=60 min", "--wall-timeout", "1"]);
-    assert_eq!(told.status, Some(2), "{}", told.errors);
-    assert!(told.errors.contains("hint: raise --wall-timeout"), "{}", told.errors);
+    let result = run(&files, "other", &["--reps", "1", "--set", "scenario.time_limit=60 min", "--wall-timeout", "1"]);
+    assert_eq!(result.status, Some(2), "{}", result.errors);
+    assert!(result.errors.contains("hint: raise --wall-timeout"), "{}", result.errors);
 }
 
 #[test]
 fn too_many_flows_fail_and_do_not_fill_the_memory() {
-    let told = run(&Bench::new(&SMALL.replace("count = 3", "count = 10000000")), "out", &["--reps", "1"]);
-    assert_eq!(told.status, Some(125));
-    assert!(told.errors.contains("flows.count: found 20000000 flows, expected at most 1000000"), "{}", told.errors);
+    let result = run(&Bench::new(&SMALL.replace("count = 3", "count = 10000000")), "out", &["--reps", "1"]);
+    assert_eq!(result.status, Some(125));
+    assert!(result.errors.contains("flows.count: found 20000000 flows, expected at most 1000000"), "{}", result.errors);
 }
 
 #[test]
 fn models_run_in_the_simulator_only() {
-    let told = run(&Bench::new(SMALL), "out", &["--testbed", "vm"]);
-    assert_eq!(told.status, Some(125));
-    assert!(told.errors.contains("found flows of models with --testbed vm, expected --testbed sim"), "{}", told.errors);
+    let result = run(&Bench::new(SMALL), "out", &["--testbed", "vm"]);
+    assert_eq!(result.status, Some(125));
+    assert!(
+        result.errors.contains("found flows of models with --testbed vm, expected --testbed sim"),
+        "{}",
+        result.errors
+    );
 }
 
 #[test]
@@ -391,9 +399,9 @@ fn names_of_metrics_and_series_are_checked_before_anything_is_run() {
         ("\"goodput_bps.plain\"", "\"goodput_bps.fast\"", "figure.y: found \"goodput_bps.fast\" in \"Goodput\""),
     ] {
         let files = Bench::new(&SMALL.replace(from, to));
-        let told = run(&files, "out", &[]);
-        assert_eq!(told.status, Some(125));
-        assert!(told.errors.contains(expected), "{}", told.errors);
+        let result = run(&files, "out", &[]);
+        assert_eq!(result.status, Some(125));
+        assert!(result.errors.contains(expected), "{}", result.errors);
         assert!(!files.out("out").exists());
     }
 }
@@ -402,11 +410,11 @@ fn names_of_metrics_and_series_are_checked_before_anything_is_run() {
 fn one_flow_does_what_another_simulator_and_linux_say() {
     let folder = tempfile::tempdir().unwrap();
     let oracles = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/oracles");
-    let told = said(quiclab().arg("run").arg(oracles).arg("--out").arg(folder.path()));
-    assert_eq!(told.status, Some(0), "{}", told.errors);
-    let told = said(quiclab().arg("check").arg(folder.path()));
-    assert_eq!(told.status, Some(0), "{}", told.output);
-    assert!(told.output.contains("48 of 48 expectations hold"), "{}", told.output);
+    let result = said(quiclab().arg("run").arg(oracles).arg("--out").arg(folder.path()));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    let result = said(quiclab().arg("check").arg(folder.path()));
+    assert_eq!(result.status, Some(0), "{}", result.output);
+    assert!(result.output.contains("48 of 48 expectations hold"), "{}", result.output);
 }
 
 /// Long transfers are in the middle of one when the run ends: the record warns, and has no times. With a limit they all end.
@@ -415,8 +423,8 @@ fn transfers_that_have_not_ended_are_reported() {
     let text = SMALL.replace("[flows]\n", "[flows]\nworkload = \"transfers\"\ntransfer_segments = 2000\n");
     let files = Bench::new(&text.replace("above = 0.3", "above = 0"));
     let metrics = |out: &str, more: &[&str]| -> Value {
-        let told = run(&files, out, &[&["--reps", "1", "--set", "bottleneck.buffer_bdp=1"], more].concat());
-        assert_eq!(told.status, Some(0), "{}", told.errors);
+        let result = run(&files, out, &[&["--reps", "1", "--set", "bottleneck.buffer_bdp=1"], more].concat());
+        assert_eq!(result.status, Some(0), "{}", result.errors);
         let record = files.out(out).join(records(&files.out(out)).remove(0));
         serde_json::from_slice(&read(&record.join("metrics.json"))).unwrap()
     };

@@ -22,8 +22,8 @@ size = "1 MiB"
 #[test]
 fn every_stack_transfers_a_file() {
     let bench = Bench::new(EXPERIMENT);
-    let told = said(&mut bench.run(REAL_STACKS, "out", &[]));
-    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let result = said(&mut bench.run(REAL_STACKS, "out", &[]));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
     let out = bench.out("out");
     let names = records(&out);
     assert_eq!(names.len(), 5);

@@ -32,8 +32,8 @@ fn read(path: &Path) -> Vec<u8> {
 fn fresh_processes_give_the_same_bytes_and_verify_says_so() {
     let files = Bench::new(SMALL);
     for (out, jobs) in [("one", "1"), ("two", "2")] {
-        let told = run(&files, out, &["-j", jobs]);
-        assert_eq!(told.status, Some(0), "{}", told.errors);
+        let result = run(&files, out, &["-j", jobs]);
+        assert_eq!(result.status, Some(0), "{}", result.errors);
     }
     let names = records(&files.out("one"));
     assert_eq!((names.len(), records(&files.out("two"))), (2, names.clone()));
@@ -48,19 +48,19 @@ fn fresh_processes_give_the_same_bytes_and_verify_says_so() {
         read(&files.out("one").join(&names[1]).join("wire.pcapng"))
     );
     let mut verify = quiclab();
-    let told = said(verify.arg("verify").arg(files.out("one").join(&names[0])).args(["--stacks", SANS_IO]));
-    assert_eq!(told.status, Some(0), "{}{}", told.output, told.errors);
+    let result = said(verify.arg("verify").arg(files.out("one").join(&names[0])).args(["--stacks", SANS_IO]));
+    assert_eq!(result.status, Some(0), "{}{}", result.output, result.errors);
     // What has a record is not run again.
-    let told = run(&files, "one", &[]);
-    assert!(told.errors.contains("2 of 2 runs have a record already"), "{}", told.errors);
+    let result = run(&files, "one", &[]);
+    assert!(result.errors.contains("2 of 2 runs have a record already"), "{}", result.errors);
 }
 
 #[test]
 fn the_packets_are_real_ones_and_add_up() {
     let files = Bench::new(&SMALL.replace("repetitions = 2", "repetitions = 1"));
-    let told = run(&files, "out", &["--json"]);
-    assert_eq!(told.status, Some(0), "{}", told.errors);
-    let report: Value = serde_json::from_str(&told.output).unwrap();
+    let result = run(&files, "out", &["--json"]);
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    let report: Value = serde_json::from_str(&result.output).unwrap();
     let run = &report["report"]["groups"][0]["runs"][0];
     // Two taps and the queue's own counters agree, the secrets open the packets, the whole file came.
     assert_eq!(run["warnings"], Value::Array(Vec::new()));
@@ -87,9 +87,9 @@ fn results_are_held_against_others_of_the_same_settings() {
     let slow = Bench::new(&format!("{SMALL}\n[sim]\ntimer_step = \"5 ms\"\n"));
     assert_eq!(run(&slow, "slow", &[]).status, Some(0));
     let compare = |one: &Path, other: &Path| {
-        let told = said(quiclab().arg("compare").args([one, other]).arg("--json"));
-        assert_eq!(told.status, Some(0), "{}", told.errors);
-        serde_json::from_str::<Value>(&told.output).unwrap()["pairs"][0].clone()
+        let result = said(quiclab().arg("compare").args([one, other]).arg("--json"));
+        assert_eq!(result.status, Some(0), "{}", result.errors);
+        serde_json::from_str::<Value>(&result.output).unwrap()["pairs"][0].clone()
     };
     let same = compare(&files.out("plain"), &files.out("plain"));
     assert_eq!((same["gap_distance"].as_f64(), same["train_distance"].as_f64()), (Some(0.0), Some(0.0)));
@@ -97,9 +97,9 @@ fn results_are_held_against_others_of_the_same_settings() {
     assert!(different["gap_distance"].as_f64().unwrap() > 0.01, "{different}");
     let other = Bench::new(&format!("{SMALL}congestion_control = \"reno\"\n"));
     assert_eq!(run(&other, "reno", &[]).status, Some(0));
-    let told = said(quiclab().arg("compare").args([files.out("plain"), other.out("reno")]));
-    assert_eq!(told.status, Some(125));
-    assert!(told.errors.contains("found no common settings"), "{}", told.errors);
+    let result = said(quiclab().arg("compare").args([files.out("plain"), other.out("reno")]));
+    assert_eq!(result.status, Some(125));
+    assert!(result.errors.contains("found no common settings"), "{}", result.errors);
 }
 
 #[test]
@@ -115,20 +115,20 @@ fn settings_that_a_testbed_does_not_know_are_refused() {
         ("kernel = \"6.12\"", "vm.kernel: found \"6.12\", which"),
     ] {
         let whole = if lines.starts_with('[') { format!("{SMALL}{lines}\n") } else { format!("{lines}\n{SMALL}") };
-        let told = run(&Bench::new(&whole), "out", &[]);
-        assert_eq!(told.status, Some(125));
-        assert!(told.errors.contains(expected) && told.errors.contains("hint: --testbed vm"), "{}", told.errors);
+        let result = run(&Bench::new(&whole), "out", &[]);
+        assert_eq!(result.status, Some(125));
+        assert!(result.errors.contains(expected) && result.errors.contains("hint: --testbed vm"), "{}", result.errors);
     }
     let files = Bench::new(&SMALL.replace("quinn", "quiche"));
-    let told = run(&files, "out", &[]);
-    assert!(told.errors.contains("found \"quiche\", expected one of"), "{}", told.errors);
+    let result = run(&files, "out", &[]);
+    assert!(result.errors.contains("found \"quiche\", expected one of"), "{}", result.errors);
     let files = Bench::new(&format!("{SMALL}[sim]\ncall_cost = \"1 us\"\n"));
-    let told = said(&mut files.run(common::REAL_STACKS, "out", &["--dry-run"]));
-    assert_eq!(told.status, Some(125));
+    let result = said(&mut files.run(common::REAL_STACKS, "out", &["--dry-run"]));
+    assert_eq!(result.status, Some(125));
     assert!(
-        told.errors.contains("which the testbed vm does not have; expected the default\nhint: --testbed sim"),
+        result.errors.contains("which the testbed vm does not have; expected the default\nhint: --testbed sim"),
         "{}",
-        told.errors
+        result.errors
     );
 }
 
@@ -154,9 +154,9 @@ fn an_endpoint_that_goes_wrong_fails_its_run_and_is_told_of() {
         let files = Bench::new(&SMALL.replace("quinn", "mine").replace("repetitions = 2", "repetitions = 1"));
         let folder = files.out("mine");
         stack(&folder, script);
-        let told = run(&files, "out", &["--stack", &folder.display().to_string()]);
-        assert_eq!(told.status, Some(1), "{}", told.errors);
-        assert!(told.errors.contains(expected), "{script}: {}", told.errors);
+        let result = run(&files, "out", &["--stack", &folder.display().to_string()]);
+        assert_eq!(result.status, Some(1), "{}", result.errors);
+        assert!(result.errors.contains(expected), "{script}: {}", result.errors);
         assert!(records(&files.out("out")).is_empty());
         common::wait_until("its end", || processes_with("sleep 54321").is_empty());
         let kept = fs::read_dir(files.out("out/failed")).unwrap().next().unwrap().unwrap().path();

@@ -99,9 +99,9 @@ fn run(arguments: &[&str]) -> Said {
 }
 
 fn json(arguments: &[&str]) -> Value {
-    let told = run(&[arguments, &["--json"]].concat());
-    assert_eq!(told.status, Some(0), "{}", told.errors);
-    serde_json::from_str(&told.output).unwrap_or_else(|error| panic!("{error}: {}", told.output))
+    let result = run(&[arguments, &["--json"]].concat());
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    serde_json::from_str(&result.output).unwrap_or_else(|error| panic!("{error}: {}", result.output))
 }
 
 fn rows(listing: &Value) -> &Vec<Value> {
@@ -112,12 +112,12 @@ fn rows(listing: &Value) -> &Vec<Value> {
 fn a_tap_that_is_cut_on_purpose_is_one_note_and_no_warning() {
     let capture = TwoTaps::of("ngtcp2-qlog.pcapng", false);
     let qlog = data("ngtcp2-qlog.sqlog").display().to_string();
-    let told = run(&["analyze", &capture.path(), "--qlog", &qlog, "--response-size", "40 kB"]);
-    assert_eq!(told.status, Some(0), "{}", told.errors);
-    let warnings: Vec<_> = told.output.lines().filter(|line| line.starts_with("warning")).collect();
+    let result = run(&["analyze", &capture.path(), "--qlog", &qlog, "--response-size", "40 kB"]);
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    let warnings: Vec<_> = result.output.lines().filter(|line| line.starts_with("warning")).collect();
     assert!(warnings.is_empty(), "{warnings:?}");
-    assert_eq!(told.output.matches("keeps the first 128 bytes of each packet").count(), 1, "{}", told.output);
-    assert!(told.output.contains("at the sender's tap") && told.output.contains("tap behind"), "{}", told.output);
+    assert_eq!(result.output.matches("keeps the first 128 bytes of each packet").count(), 1, "{}", result.output);
+    assert!(result.output.contains("at the sender's tap") && result.output.contains("tap behind"), "{}", result.output);
 }
 
 #[test]
@@ -141,8 +141,8 @@ fn precision_is_measured_at_the_tap_nearest_to_the_sender_only() {
 fn the_page_names_the_taps() {
     let capture = TwoTaps::of("ngtcp2.pcapng", false);
     let page = capture.folder.path().join("page.html");
-    let told = run(&["analyze", &capture.path(), "--html", page.to_str().unwrap()]);
-    assert_eq!(told.status, Some(0), "{}", told.errors);
+    let result = run(&["analyze", &capture.path(), "--html", page.to_str().unwrap()]);
+    assert_eq!(result.status, Some(0), "{}", result.errors);
     let page = fs::read_to_string(page).unwrap();
     let begin = page.find("<body>").unwrap();
     assert!(
@@ -211,34 +211,34 @@ fn a_window_holds_the_packets_within_the_span_and_no_others() {
     assert!(expected.len() > 3);
     assert_eq!(times(&window), expected);
     // The first one at or after the time is marked.
-    let told = run(&["packets", &path, "--around", "57ms", "--span", "3ms"]);
-    let marked: Vec<_> = told.output.lines().filter(|line| line.starts_with('>')).collect();
+    let result = run(&["packets", &path, "--around", "57ms", "--span", "3ms"]);
+    let marked: Vec<_> = result.output.lines().filter(|line| line.starts_with('>')).collect();
     let first = expected.iter().find(|time| **time >= 57_000_000).unwrap();
-    assert_eq!(marked.len(), 1, "{}", told.output);
-    assert!(marked[0].contains(&format!("0.{first:09}")), "{}", told.output);
+    assert_eq!(marked.len(), 1, "{}", result.output);
+    assert!(marked[0].contains(&format!("0.{first:09}")), "{}", result.output);
 }
 
 #[test]
 fn an_empty_window_says_where_there_are_packets() {
     let path = data("ngtcp2.pcapng").display().to_string();
-    let told = run(&["packets", &path, "--around", "100 s"]);
-    assert_eq!((told.status, told.output.as_str()), (Some(0), ""));
+    let result = run(&["packets", &path, "--around", "100 s"]);
+    assert_eq!((result.status, result.output.as_str()), (Some(0), ""));
     assert!(
-        told.errors.contains("no packet at that time; the packets at tap sender (0) are from 0 to 0."),
+        result.errors.contains("no packet at that time; the packets at tap sender (0) are from 0 to 0."),
         "{}",
-        told.errors
+        result.errors
     );
     assert!(rows(&json(&["packets", &path, "--around", "100 s"])).is_empty());
 }
 
 #[test]
 fn a_tap_that_is_not_there_and_a_folder_without_a_capture_are_errors() {
-    let told = run(&["packets", data("ngtcp2.pcapng").to_str().unwrap(), "--tap", "eth7"]);
-    assert_eq!(told.status, Some(125));
-    assert!(told.errors.contains("found no packet at tap \"eth7\"; its taps are"), "{}", told.errors);
-    let told = run(&["packets", concat!(env!("CARGO_MANIFEST_DIR"), "/src")]);
-    assert_eq!(told.status, Some(125));
-    assert!(told.errors.contains("expected a record's folder or a capture file"), "{}", told.errors);
+    let result = run(&["packets", data("ngtcp2.pcapng").to_str().unwrap(), "--tap", "eth7"]);
+    assert_eq!(result.status, Some(125));
+    assert!(result.errors.contains("found no packet at tap \"eth7\"; its taps are"), "{}", result.errors);
+    let result = run(&["packets", concat!(env!("CARGO_MANIFEST_DIR"), "/src")]);
+    assert_eq!(result.status, Some(125));
+    assert!(result.errors.contains("expected a record's folder or a capture file"), "{}", result.errors);
 }
 
 /// Settings of a record, as `run.toml` has them.
@@ -305,9 +305,9 @@ fn a_single_record_is_reported_over_time_with_the_drops_between_its_taps() {
     fs::write(record.join("metrics.json"), quiclab_metrics::RunMetrics::empty().to_json()).unwrap();
     let figures = made.folder.path().join("figures");
     let [record, figures] = [&record, &figures].map(|path| path.to_str().unwrap());
-    let told = run(&["report", record, "--figures", figures]);
-    assert_eq!(told.status, Some(0), "{}", told.errors);
-    assert!(told.output.contains("quic-go"), "whose client it was: {}", told.output);
+    let result = run(&["report", record, "--figures", figures]);
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    assert!(result.output.contains("quic-go"), "whose client it was: {}", result.output);
     let page = fs::read_to_string(format!("{record}.html")).unwrap();
     // Nothing that was sent after the last one arrives: it may still be on its way when the capture ends.
     let drops = made.dropped.len() - 1;

@@ -114,8 +114,8 @@ fn trial(folder: &Path, manner: &str, more: &[&str]) -> Command {
 fn an_honest_endpoint_passes_and_its_files_are_compared() {
     let folder = tempfile::tempdir().unwrap();
     let cases = ["--case", "transfer", "--case", "settings", "--case", "multiplexing", "--case", "refusals"];
-    let told = tried(folder.path(), "honest", &cases);
-    assert_eq!(told.status, Some(0), "{}\n{}", told.output, told.errors);
+    let result = tried(folder.path(), "honest", &cases);
+    assert_eq!(result.status, Some(0), "{}\n{}", result.output, result.errors);
     for line in [
         "ok   plain: a file arrives complete, and the client logs its TLS secrets: the files are complete",
         "ok   plain: QUICLAB_CCA=cubic is accepted: the files are complete",
@@ -123,29 +123,29 @@ fn an_honest_endpoint_passes_and_its_files_are_compared() {
         "ok   plain: the server refuses TESTCASE=retry: exit status 127",
         "ok   plain: the client refuses QUICLAB_GSO=off: exit status 127",
     ] {
-        assert!(told.output.contains(line), "no line {line:?} in\n{}", told.output);
+        assert!(result.output.contains(line), "no line {line:?} in\n{}", result.output);
     }
-    let told = tried(folder.path(), "alters-a-byte", &["--case", "transfer"]);
-    assert_eq!(told.status, Some(1), "{}", told.output);
-    assert!(told.output.contains("the client's file10M has SHA-256 "), "{}", told.output);
+    let result = tried(folder.path(), "alters-a-byte", &["--case", "transfer"]);
+    assert_eq!(result.status, Some(1), "{}", result.output);
+    assert!(result.output.contains("the client's file10M has SHA-256 "), "{}", result.output);
 }
 
 #[test]
 fn a_setting_that_is_ignored_is_found_without_a_virtual_machine() {
     let folder = tempfile::tempdir().unwrap();
-    let told = tried(folder.path(), "ignores-settings", &["--case", "refusals", "--json"]);
-    let findings: serde_json::Value = serde_json::from_str(&told.output).unwrap();
+    let result = tried(folder.path(), "ignores-settings", &["--case", "refusals", "--json"]);
+    let findings: serde_json::Value = serde_json::from_str(&result.output).unwrap();
     let failed = findings.as_array().unwrap().iter().filter(|finding| finding["holds"] == false);
     let names: Vec<_> = failed.map(|finding| finding["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["refuses-server-NO_SUCH_SETTING-1", "refuses-client-NO_SUCH_SETTING-1"]);
-    assert_eq!(told.status, Some(2), "{}", told.errors);
+    assert_eq!(result.status, Some(2), "{}", result.errors);
 }
 
 #[test]
 fn an_endpoint_that_breaks_is_shown_with_its_last_words_and_the_rest_is_not_tried() {
     let folder = tempfile::tempdir().unwrap();
-    let told = tried(folder.path(), "crashes", &[]);
-    assert_eq!(told.status, Some(1), "{}\n{}", told.output, told.errors);
+    let result = tried(folder.path(), "crashes", &[]);
+    assert_eq!(result.status, Some(1), "{}\n{}", result.output, result.errors);
     for part in [
         "FAIL plain: a file arrives complete",
         "the server ended by itself (exit status 1)",
@@ -154,9 +154,9 @@ fn an_endpoint_that_breaks_is_shown_with_its_last_words_and_the_rest_is_not_trie
         "| no library of that name",
         "other checks were not tried, because the first transfer failed",
     ] {
-        assert!(told.output.contains(part), "no {part:?} in\n{}", told.output);
+        assert!(result.output.contains(part), "no {part:?} in\n{}", result.output);
     }
-    assert!(!told.output.contains("| line 20\n"), "too much is shown:\n{}", told.output);
+    assert!(!result.output.contains("| line 20\n"), "too much is shown:\n{}", result.output);
     let all = fs::read_to_string(folder.path().join("out/plain/transfer/server/stderr")).unwrap();
     assert!(all.starts_with("line 1\n"), "{all}");
 }
@@ -172,25 +172,25 @@ fn an_endpoint_that_cannot_be_started_is_a_failure_and_not_the_end() {
     fs::set_permissions(stack.join("endpoint.pl"), fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = Command::new("timeout");
     command.args(["120", env!("CARGO_BIN_EXE_quiclab"), "stacks", "try"]).arg(&stack).args(["--case", "transfer"]);
-    let told =
+    let result =
         said(command.arg("--out").arg(folder.path().join("out")).env("QUICLAB_CACHE", folder.path().join("cache")));
-    assert_eq!(told.status, Some(1), "{}\n{}", told.output, told.errors);
-    assert!(told.output.contains("could not be started") && told.output.contains("after #!"), "{}", told.output);
+    assert_eq!(result.status, Some(1), "{}\n{}", result.output, result.errors);
+    assert!(result.output.contains("could not be started") && result.output.contains("after #!"), "{}", result.output);
 }
 
 #[test]
 fn what_an_endpoint_leaves_behind_is_ended() {
     let folder = tempfile::tempdir().unwrap();
-    let told = tried(folder.path(), "leaves-a-process", &["--case", "transfer"]);
-    assert_eq!(told.status, Some(0), "{}\n{}", told.output, told.errors);
+    let result = tried(folder.path(), "leaves-a-process", &["--case", "transfer"]);
+    assert_eq!(result.status, Some(0), "{}\n{}", result.output, result.errors);
     assert_eq!(processes_with("sleep 98765"), [""; 0]);
 }
 
 #[test]
 fn an_endpoint_that_forks_faster_than_it_can_be_killed_is_ended() {
     let folder = tempfile::tempdir().unwrap();
-    let told = tried(folder.path(), "forks-without-end", &["--case", "transfer"]);
-    assert_eq!(told.status, Some(0), "{}\n{}", told.output, told.errors);
+    let result = tried(folder.path(), "forks-without-end", &["--case", "transfer"]);
+    assert_eq!(result.status, Some(0), "{}\n{}", result.output, result.errors);
     assert_eq!(processes_with("forks-without-end-98766"), [""; 0]);
 }
 
@@ -198,19 +198,19 @@ fn an_endpoint_that_forks_faster_than_it_can_be_killed_is_ended() {
 fn a_fifo_and_a_device_in_place_of_files_are_found_and_not_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let capture = folder.path().join("packets.pcapng");
-    let told =
+    let result =
         tried(folder.path(), "stores-a-fifo", &["--case", "transfer", "--capture", &capture.display().to_string()]);
-    assert_eq!(told.status, Some(1), "{}\n{}", told.output, told.errors);
+    assert_eq!(result.status, Some(1), "{}\n{}", result.output, result.errors);
     let expected = "the client's file10M in DOWNLOADS cannot be read: found no regular file";
-    assert!(told.output.contains(expected), "{}", told.output);
+    assert!(result.output.contains(expected), "{}", result.output);
 }
 
 #[test]
 fn a_file_without_an_end_is_cut_short_by_name() {
     let folder = tempfile::tempdir().unwrap();
-    let told = tried(folder.path(), "writes-too-much", &["--case", "transfer"]);
-    assert_eq!(told.status, Some(1), "{}\n{}", told.output, told.errors);
-    assert!(told.output.contains("(SIGXFSZ): it wrote too much to one file"), "{}", told.output);
+    let result = tried(folder.path(), "writes-too-much", &["--case", "transfer"]);
+    assert_eq!(result.status, Some(1), "{}\n{}", result.output, result.errors);
+    assert!(result.output.contains("(SIGXFSZ): it wrote too much to one file"), "{}", result.output);
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn a_capture_ends_when_the_trial_is_interrupted() {
 #[test]
 fn a_misspelt_case_is_refused_with_the_nearest_one() {
     let folder = tempfile::tempdir().unwrap();
-    let told = tried(folder.path(), "honest", &["--case", "refusal"]);
-    assert_eq!(told.status, Some(125), "{}", told.errors);
-    assert!(told.errors.contains("did you mean refusals?"), "{}", told.errors);
+    let result = tried(folder.path(), "honest", &["--case", "refusal"]);
+    assert_eq!(result.status, Some(125), "{}", result.errors);
+    assert!(result.errors.contains("did you mean refusals?"), "{}", result.errors);
 }
