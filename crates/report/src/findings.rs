@@ -4,6 +4,7 @@
 
 mod looks;
 mod markdown;
+mod quantity;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -16,6 +17,7 @@ use crate::{groups::Group, input::ReportInput};
 
 pub use looks::Looks;
 pub use markdown::{FINDINGS_HEAD, findings_as_rows};
+pub(crate) use quantity::{Shown, name_and_unit};
 pub(crate) use text::number;
 pub use text::render_findings;
 
@@ -51,6 +53,9 @@ pub struct Finding {
     pub look: Option<u32>,
     /// The verdict.
     pub outcome: Outcome,
+    /// How the metric is shown to people.
+    #[serde(skip)]
+    pub(crate) shown: Shown,
     /// The groups of runs in it, by their places in the report.
     #[serde(skip)]
     pub(crate) groups: Vec<usize>,
@@ -240,6 +245,7 @@ fn unmeasured<G: Repeated>(expectation: &Expectation, of: Option<&G>, why: &str)
         claim: claim.clone(),
         source: source.clone(),
         metric: metric.clone(),
+        shown: Shown::of_metric(metric),
         of: None,
         bound: *bound,
         number: *number,

@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 
 use quiclab_experiment::{
     Expectation,
-    scenario::{FigureSpec, Labels, quantity_of},
+    scenario::{FigureSpec, Labels, metric_in_words, quantity_of},
 };
 use quiclab_metrics::Summary;
 
 use crate::{
     figures::Figure,
-    findings::{Finding, Looks, Repeated, judge_all, number},
+    findings::{Finding, Looks, Repeated, Shown, judge_all, number},
     input::FailureRow,
     svg::svg,
 };
@@ -149,7 +149,8 @@ pub(crate) fn scenario_groups(report: &ScenarioReport) -> impl Iterator<Item = &
 pub fn scenario_findings(report: &ScenarioReport) -> Vec<Finding> {
     let groups = Group::all(report);
     let settings: Vec<_> = groups.iter().map(|group| group.settings).collect();
-    judge_all(&report.expectations, &groups, &settings, report.looks)
+    let found = judge_all(&report.expectations, &groups, &settings, report.looks);
+    found.into_iter().map(|one| Finding { shown: shown(&one.metric, &report.labels), ..one }).collect()
 }
 
 /// Metrics of all groups, in order of name.
@@ -161,18 +162,20 @@ fn metric_names<'a>(groups: &[Group<'a>]) -> Vec<&'a str> {
     names
 }
 
+/// How a metric is shown, with the name of its group of flows.
+fn shown(metric: &str, labels: &Labels) -> Shown {
+    let mut words = metric_in_words(metric);
+    if let Some((_, group)) = metric.split_once('.') {
+        words = format!("{words} of {}", labels.group(group));
+    }
+    let quantity = quantity_of(metric);
+    Shown { words, unit: quantity.unit().to_owned(), divisor: quantity.divisor() }
+}
+
 /// How a metric is called in the heading of a table, with its unit.
 fn heading(metric: &str, labels: &Labels) -> String {
-    let (base, group) = metric.split_once('.').map_or((metric, None), |(base, group)| (base, Some(group)));
-    let suffix = ["_bps", "_s", "_packets", "_segments"].into_iter().find_map(|suffix| base.strip_suffix(suffix));
-    let mut name = suffix.unwrap_or(base).replace('_', " ");
-    if let Some(group) = group {
-        name = format!("{name} of {}", labels.group(group));
-    }
-    match quantity_of(metric).unit() {
-        "" => name,
-        unit => format!("{name}, {unit}"),
-    }
+    let Shown { words, unit, .. } = shown(metric, labels);
+    if unit.is_empty() { words } else { format!("{words}, {unit}") }
 }
 
 #[cfg(test)]
@@ -185,7 +188,7 @@ mod tests {
         let labels = Labels { groups, ..Labels::default() };
         assert_eq!(heading("goodput_bps.paced", &labels), "goodput of Paced Reno, Mbit/s");
         assert_eq!(heading("goodput_bps.plain", &labels), "goodput of plain, Mbit/s");
-        assert_eq!(heading("fairness_by_rtt", &labels), "fairness by rtt");
-        assert_eq!(heading("first_loss_s", &labels), "first loss, s");
+        assert_eq!(heading("fairness_by_rtt", &labels), "Jain's fairness index of rate \u{d7} RTT");
+        assert_eq!(heading("first_loss_s", &labels), "time of the first loss, s");
     }
 }

@@ -3,6 +3,8 @@
 use quiclab_metrics::Theme;
 use serde::Serialize;
 
+use crate::findings::name_and_unit;
+
 use super::{
     Failures, Pair,
     measure::{Change, Row},
@@ -88,21 +90,12 @@ fn sentence(pair: &Pair) -> String {
 fn in_numbers(row: &Row) -> String {
     let (name, unit) = name_and_unit(row.heading);
     let [a, b] = row.compared_means();
-    let mut text = format!("{name} {a} to {b}{unit}");
+    let space = if unit.is_empty() { "" } else { " " };
+    let mut text = format!("{name} {a} to {b}{space}{unit}");
     if let Some(relative) = row.difference.as_ref().and_then(|difference| difference.relative) {
         text.push_str(&format!(" ({})", words::percent(relative)));
     }
     text
-}
-
-/// A heading's parts. A share needs no unit.
-fn name_and_unit(heading: &str) -> (&str, String) {
-    const UNITS: [&str; 6] = ["packets", "Mbit/s", "ms", "s", "\u{b5}s", "bytes"];
-    match heading.rsplit_once(", ") {
-        Some((name, "share")) => (name, String::new()),
-        Some((name, unit)) if UNITS.contains(&unit) => (name, format!(" {unit}")),
-        _ => (heading, String::new()),
-    }
 }
 
 /// What would have been seen where nothing is shown: of the metric that shows least and of the one that shows most.

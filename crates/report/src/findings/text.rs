@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Basis, Finding, Interval, Outcome, Side};
+use super::{Basis, Finding, Interval, Outcome, Shown, Side};
 
 impl Outcome {
     /// A word for people.
@@ -23,15 +23,18 @@ impl Finding {
             return why.clone();
         }
         let Some(of) = &self.of else { return String::new() };
-        let mut text = format!("{}: {of}, expected {} ", self.metric, self.bound.key().replace('_', " "));
+        let shown = &self.shown;
+        let mut text =
+            format!("{}: {}, expected {} ", shown.words, side(of, shown), self.bound.key().replace('_', " "));
         let _ = match &self.with {
-            None => write!(text, "{}", number(self.number)),
-            Some(with) if self.number == 1.0 => write!(text, "{with}"),
-            Some(with) => write!(text, "{} times {with}", number(self.number)),
+            None => write!(text, "{}{}", shown.value(self.number), shown.unit_behind()),
+            Some(with) if self.number == 1.0 => write!(text, "{}", side(with, shown)),
+            Some(with) => write!(text, "{} times {}", number(self.number), side(with, shown)),
         };
         match (self.judged_by, self.interval) {
             (Some(Basis::Interval), Some(interval)) => {
-                let _ = write!(text, "; {}{interval}", if self.with.is_some() { "difference, " } else { "" });
+                let of = if self.with.is_some() { "difference, " } else { "" };
+                let _ = write!(text, "; {of}{}", in_words(interval, shown));
             }
             (Some(Basis::OneRun), _) => text.push_str("; one run, so no interval"),
             _ => {}
@@ -43,21 +46,17 @@ impl Finding {
     }
 }
 
-impl std::fmt::Display for Side {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{}", number(self.mean))?;
-        if let Some(deviation) = self.standard_deviation {
-            write!(formatter, " \u{b1} {}", number(deviation))?;
-        }
-        write!(formatter, " ({}, n = {})", self.label, self.count)
-    }
+/// `36.1 ± 0.2 Mbit/s (baseline, n = 4)`.
+fn side(side: &Side, shown: &Shown) -> String {
+    let deviation = side.standard_deviation.map_or(String::new(), |one| format!(" \u{b1} {}", shown.value(one)));
+    format!("{}{deviation}{} ({}, n = {})", shown.value(side.mean), shown.unit_behind(), side.label, side.count)
 }
 
-impl std::fmt::Display for Interval {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { low, high, level } = *self;
-        write!(formatter, "{} % interval {} to {}", number(level * 100.0), number(low), number(high))
-    }
+/// `95 % interval 35.9 to 36.3 Mbit/s`.
+fn in_words(interval: Interval, shown: &Shown) -> String {
+    let Interval { low, high, level } = interval;
+    let level = number(level * 100.0);
+    format!("{level} % interval {} to {}{}", shown.value(low), shown.value(high), shown.unit_behind())
 }
 
 /// Four significant digits, no exponent.
