@@ -1,8 +1,9 @@
 //! `rtt_*`, `smoothed_rtt_ns`: round-trip times from the tap to the peer and back.
 
-use quiclab_units::Time;
+use quiclab_units::{Duration, Time};
 
 use crate::output::RunMetrics;
+use crate::rtt_estimate::RttEstimate;
 use crate::samples::Samples;
 use crate::series::Series;
 
@@ -10,8 +11,7 @@ use crate::series::Series;
 #[derive(Default)]
 pub(crate) struct RttMeter {
     samples: Samples,
-    latest_ns: u64,
-    smoothed_ns: Option<u64>,
+    estimate: RttEstimate,
     pub(crate) series: Series,
 }
 
@@ -19,15 +19,9 @@ impl RttMeter {
     /// A sample that ends now. `delay_ns`: of the peer, to be taken off before smoothing where the sample allows it, RFC
     /// 9002 section 5.3; 0 for TCP, RFC 6298 section 2, which smooths with the same weight.
     pub(crate) fn on_sample(&mut self, time: Time, rtt_ns: u64, delay_ns: u64) {
-        self.latest_ns = rtt_ns;
         self.samples.add(rtt_ns);
         self.series.add(time, rtt_ns);
-        let minimum = self.samples.minimum().unwrap_or(rtt_ns);
-        let adjusted = if rtt_ns >= minimum.saturating_add(delay_ns) { rtt_ns - delay_ns } else { rtt_ns };
-        self.smoothed_ns = Some(match self.smoothed_ns {
-            None => rtt_ns,
-            Some(smoothed) => ((u128::from(smoothed) * 7 + u128::from(adjusted)) / 8) as u64,
-        });
+        self.estimate.on_sample(Duration::from_nanos(rtt_ns), Duration::from_nanos(delay_ns));
     }
 
     pub(crate) fn count(&self) -> u64 {
@@ -35,13 +29,13 @@ impl RttMeter {
     }
 
     pub(crate) fn smoothed_ns(&self) -> Option<u64> {
-        self.smoothed_ns
+        self.estimate.smoothed().map(Duration::as_nanos)
     }
 
     /// `kTimeThreshold` (9/8) of the larger of the latest and the smoothed one, RFC 9002 section 6.1.2. 0 without samples.
     pub(crate) fn loss_delay_ns(&self) -> u64 {
-        let rtt = u128::from(self.latest_ns.max(self.smoothed_ns.unwrap_or(0)));
-        u64::try_from(rtt * 9 / 8).unwrap_or(u64::MAX)
+        let rtt = self.estimate.latest().max(self.estimate.smoothed()).unwrap_or_default();
+        u64::try_from(u128::from(rtt.as_nanos()) * 9 / 8).unwrap_or(u64::MAX)
     }
 
     pub(crate) fn finish(&mut self, run: &mut RunMetrics) {
@@ -51,7 +45,7 @@ impl RttMeter {
         metrics.rtt_median_ns = self.samples.median();
         metrics.rtt_p95_ns = self.samples.quantile(0.95);
         metrics.rtt_max_ns = self.samples.maximum();
-        metrics.smoothed_rtt_ns = self.smoothed_ns;
+        metrics.smoothed_rtt_ns = self.smoothed_ns();
         run.distributions.rtt_ns = self.samples.log_bins();
     }
 }

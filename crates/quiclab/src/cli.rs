@@ -4,6 +4,7 @@ mod ab;
 mod import;
 mod packets;
 mod perform;
+mod pto;
 #[cfg(test)]
 mod reference;
 mod set;
@@ -24,6 +25,7 @@ pub use ab::{AbArguments, Budget, JudgeOptions};
 pub use import::{RoleChoice, StacksImportArguments};
 pub use packets::PacketsArguments;
 pub use perform::PerformArguments;
+pub use pto::PtoArguments;
 pub use set::SetOptions;
 pub use stacks_check::StacksCheckArguments;
 pub use stacks_try::StacksTryArguments;
@@ -56,6 +58,8 @@ pub enum Verb {
     Analyze(AnalyzeArguments),
     /// List the packets of a record or a capture: all of them, or those around a time
     Packets(PacketsArguments),
+    /// Show how RTT samples change smoothed_rtt, rttvar and the probe timeout (RFC 9002)
+    Pto(PtoArguments),
     /// Rebuild the report of a result folder
     Report(ReportArguments),
     /// Check an experiment's expectations against its results

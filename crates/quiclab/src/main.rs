@@ -22,6 +22,7 @@ mod pipe;
 mod planned;
 mod prepare;
 mod progress;
+mod pto;
 mod report;
 mod resolved;
 mod results;
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         Verb::Perform(arguments) => perform::perform(&arguments),
         Verb::Analyze(arguments) => analyze::analyze(&arguments),
         Verb::Packets(arguments) => packets::packets(&arguments),
+        Verb::Pto(arguments) => pto::pto(&arguments),
         Verb::Report(arguments) => report::report(&arguments),
         Verb::Check(arguments) => check::check(&arguments),
         Verb::Ab(arguments) => ab::ab(&arguments),

@@ -1,0 +1,96 @@
+//! Arguments of `quiclab pto`.
+
+use std::str::FromStr;
+
+use clap::Args;
+use quiclab_metrics::INITIAL_RTT;
+use quiclab_units::Duration;
+
+use super::{Output, parse_positive};
+
+/// Largest number of samples that one argument stands for.
+const MOST_SAMPLES: u32 = 100_000;
+
+/// Arguments of `quiclab pto`.
+#[derive(Debug, Args)]
+#[command(after_help = PTO_HELP)]
+pub struct PtoArguments {
+    /// Round-trip times in the order in which they were measured, each [N×]RTT[/ACK_DELAY]: 9ms, 13ms/4ms, 50x9ms
+    #[arg(value_name = "SAMPLE", required = true)]
+    pub samples: Vec<SampleArgument>,
+    /// Round-trip time that is assumed before the first sample
+    #[arg(long, value_name = "TIME", default_value_t = INITIAL_RTT, value_parser = parse_positive::<Duration>)]
+    pub initial_rtt: Duration,
+    /// max_ack_delay of the peer: the largest acknowledgment delay that is believed, and part of the timeout for application data. Without it
+    /// the timeout is that of Initial and Handshake packets, and every delay is believed
+    #[arg(long, value_name = "TIME")]
+    pub max_ack_delay: Option<Duration>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+const PTO_HELP: &str = "\
+Examples:
+  quiclab pto 50x9ms              a path of 9 ms whose server answers at once
+  quiclab pto 13ms 49x9ms         the same path; the server waited 4 ms for its certificate
+  quiclab pto 9ms 10ms/1ms 12ms/25ms --max-ack-delay 25ms --json
+
+Rows are the state after each sample, computed as RFC 9002 (sections 5 and 6.2.1) says; the first row is that without samples.";
+
+/// One argument: a sample, and how many of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SampleArgument {
+    /// How often it is repeated.
+    pub count: u32,
+    /// The sample.
+    pub rtt: Duration,
+    /// What the peer says it waited.
+    pub ack_delay: Duration,
+}
+
+impl FromStr for SampleArgument {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (count, sample) = match text.split_once(['x', '\u{d7}']) {
+            Some((count, sample)) => (parse_count(count)?, sample),
+            None => (1, text),
+        };
+        let (rtt, ack_delay) = match sample.split_once('/') {
+            Some((rtt, delay)) => (rtt, delay.parse().map_err(|error| format!("acknowledgment delay: {error}"))?),
+            None => (sample, Duration::ZERO),
+        };
+        let rtt: Duration = rtt.parse().map_err(|error| format!("round-trip time: {error}"))?;
+        if rtt == Duration::ZERO {
+            return Err("round-trip time: found 0, expected more than 0".to_owned());
+        }
+        Ok(Self { count, rtt, ack_delay })
+    }
+}
+
+fn parse_count(text: &str) -> Result<u32, String> {
+    let is_possible = |count: &u32| (1..=MOST_SAMPLES).contains(count);
+    let expected = || format!("number of samples: found {text:?}, expected 1 to {MOST_SAMPLES}");
+    text.trim().parse().ok().filter(is_possible).ok_or_else(expected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_has_a_number_and_a_delay_where_they_are_given() {
+        let sample = |count, rtt, delay| {
+            Ok(SampleArgument { count, rtt: Duration::from_millis(rtt), ack_delay: Duration::from_millis(delay) })
+        };
+        assert_eq!("9ms".parse(), sample(1, 9, 0));
+        assert_eq!("13 ms/4 ms".parse(), sample(1, 13, 4));
+        assert_eq!("50x9ms/1ms".parse(), sample(50, 9, 1));
+        for (text, part) in
+            [("0x9ms", "found \"0\""), ("9", "round-trip time"), ("0ms", "more than 0"), ("9ms/1", "delay")]
+        {
+            let error = text.parse::<SampleArgument>().unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! `quiclab pto`
+
+use anyhow::Result;
+use comfy_table::CellAlignment;
+use quiclab_metrics::RttEstimate;
+use quiclab_units::Duration;
+use serde::Serialize;
+
+use crate::{cli::PtoArguments, output};
+
+/// The state after a sample. Times in nanoseconds; `null` before the first sample.
+#[derive(Debug, Serialize)]
+struct Row {
+    /// Number of samples so far.
+    samples: u64,
+    latest_rtt_ns: Option<u64>,
+    /// What was taken off at most.
+    ack_delay_ns: Option<u64>,
+    /// The sample as it counted.
+    adjusted_rtt_ns: Option<u64>,
+    min_rtt_ns: Option<u64>,
+    smoothed_rtt_ns: Option<u64>,
+    rttvar_ns: Option<u64>,
+    /// Without back-off.
+    pto_ns: u64,
+}
+
+/// Prints the estimate of the round-trip time and the probe timeout after each sample.
+///
+/// # Errors
+/// Where standard output cannot be written.
+pub fn pto(arguments: &PtoArguments) -> Result<u8> {
+    let rows = rows(arguments);
+    if arguments.output.json {
+        output::print(&(serde_json::to_string_pretty(&rows)? + "\n"))?;
+    } else {
+        output::print(&(table(&rows) + "\n"))?;
+    }
+    Ok(0)
+}
+
+fn rows(arguments: &PtoArguments) -> Vec<Row> {
+    let in_timeout = arguments.max_ack_delay.unwrap_or_default();
+    let mut estimate = RttEstimate::new(arguments.initial_rtt);
+    let row = |samples, delays: Option<[Duration; 2]>, estimate: &RttEstimate| {
+        let nanoseconds = |value: Option<Duration>| value.map(Duration::as_nanos);
+        Row {
+            samples,
+            latest_rtt_ns: nanoseconds(estimate.latest()),
+            ack_delay_ns: nanoseconds(delays.map(|[delay, _]| delay)),
+            adjusted_rtt_ns: nanoseconds(delays.map(|[_, adjusted]| adjusted)),
+            min_rtt_ns: nanoseconds(estimate.minimum()),
+            smoothed_rtt_ns: nanoseconds(estimate.smoothed()),
+            rttvar_ns: nanoseconds(estimate.variation()),
+            pto_ns: estimate.pto(in_timeout).as_nanos(),
+        }
+    };
+    let mut rows = vec![row(0, None, &estimate)];
+    for sample in &arguments.samples {
+        for _ in 0..sample.count {
+            let delay = arguments.max_ack_delay.map_or(sample.ack_delay, |most| sample.ack_delay.min(most));
+            let adjusted = estimate.on_sample(sample.rtt, delay);
+            rows.push(row(rows.len() as u64, Some([delay, adjusted]), &estimate));
+        }
+    }
+    rows
+}
+
+fn table(rows: &[Row]) -> String {
+    let milliseconds = |value: Option<u64>| value.map_or(String::new(), |value| format!("{:.3}", value as f64 / 1e6));
+    let heading =
+        ["samples", "latest_rtt", "ack_delay", "adjusted_rtt", "min_rtt", "smoothed_rtt", "rttvar", "PTO, ms"];
+    let mut table = output::table(heading);
+    for row in rows {
+        table.add_row([
+            row.samples.to_string(),
+            milliseconds(row.latest_rtt_ns),
+            milliseconds(row.ack_delay_ns),
+            milliseconds(row.adjusted_rtt_ns),
+            milliseconds(row.min_rtt_ns),
+            milliseconds(row.smoothed_rtt_ns),
+            milliseconds(row.rttvar_ns),
+            milliseconds(Some(row.pto_ns)),
+        ]);
+    }
+    table.column_iter_mut().for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    table.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Verb};
+
+    fn timeouts(line: &str) -> Vec<f64> {
+        let Ok(Cli { verb: Verb::Pto(arguments) }) = Cli::try_parse_from(line.split(' ')) else { panic!("{line}") };
+        rows(&arguments).iter().map(|row| row.pto_ns as f64 / 1e6).collect()
+    }
+
+    /// ReACKed QUICer, figure 2: a server that waits 4 ms for its certificate costs 12 ms at first, and nothing after 50 samples.
+    #[test]
+    fn a_wait_for_the_certificate_counts_threefold_and_is_forgotten() {
+        let instant = timeouts("quiclab pto 50x9ms");
+        let waited = timeouts("quiclab pto 13ms 49x9ms");
+        assert_eq!((instant[0], instant[1], waited[1]), (999.0, 27.0, 39.0));
+        assert!((waited[50] - instant[50]).abs() < 0.02, "{} {}", waited[50], instant[50]);
+    }
+
+    #[test]
+    fn a_delay_above_the_largest_is_not_believed() {
+        let limited = timeouts("quiclab pto 9ms 60ms/50ms --max-ack-delay 25ms");
+        assert_eq!(limited, timeouts("quiclab pto 9ms 60ms/25ms --max-ack-delay 25ms"));
+        assert_eq!(timeouts("quiclab pto 9ms --max-ack-delay 25ms"), [1024.0, 52.0]);
+    }
+}
