@@ -187,6 +187,7 @@ impl Bench<'_> {
             out: Some(out),
             wall_timeout: arguments.wall_timeout,
             parquet: false,
+            figures: None,
             dry_run: false,
             stacks: StackOptions {
                 folder: arguments.stacks.clone(),

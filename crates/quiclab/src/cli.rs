@@ -7,6 +7,7 @@ mod perform;
 mod pto;
 #[cfg(test)]
 mod reference;
+mod run;
 mod set;
 mod stacks_check;
 mod stacks_try;
@@ -26,11 +27,10 @@ pub use import::{RoleChoice, StacksImportArguments};
 pub use packets::PacketsArguments;
 pub use perform::PerformArguments;
 pub use pto::PtoArguments;
+pub use run::{MOST_REPETITIONS, RunArguments};
 pub use set::SetOptions;
 pub use stacks_check::StacksCheckArguments;
 pub use stacks_try::StacksTryArguments;
-
-use crate::completion;
 
 /// A laboratory for how QUIC behaves on the wire: runs real stacks over a controlled network and measures their packets
 #[derive(Debug, Parser)]
@@ -82,57 +82,6 @@ pub enum Verb {
     Interop(InteropArguments),
     /// Fetch the kernel and build the guest image and the stacks, without running anything
     Prepare(PrepareArguments),
-}
-
-/// Repetitions at which `quiclab run --until-decided` gives up.
-pub const MOST_REPETITIONS: u32 = 100;
-
-/// Arguments of `quiclab run`.
-#[derive(Clone, Debug, Args)]
-pub struct RunArguments {
-    /// An experiment file, or a folder of them to run one after the other
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
-    /// A profile that the file defines, such as quick
-    #[arg(long)]
-    pub profile: Option<String>,
-    /// Number of repetitions, instead of the file's
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
-    pub reps: Option<u32>,
-    /// Repeat the runs of expectations that are undecided until they are decided; starts with at least 3 repetitions
-    #[arg(long)]
-    pub until_decided: bool,
-    /// With --until-decided: largest number of repetitions
-    #[arg(long, value_name = "N", requires = "until_decided", default_value_t = MOST_REPETITIONS, value_parser = clap::value_parser!(u32).range(2..))]
-    pub most_repetitions: u32,
-    /// Run only what has this setting, such as stack=quiche or path.rate="40 Mbit/s"; can be repeated
-    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_filter, add = completion::settings())]
-    pub filter: Vec<(String, String)>,
-    #[command(flatten)]
-    pub set: SetOptions,
-    /// Where to run it [default: vm for transfers between stacks, sim for flows of models, which run nowhere else]
-    #[arg(long, value_name = "TESTBED", value_parser = testbeds())]
-    pub testbed: Option<String>,
-    /// Number of virtual machines or simulations in parallel; does not affect results [default: one per core]
-    #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..))]
-    pub jobs: Option<u16>,
-    /// Folder for the records and the report [default: results/EXPERIMENT, followed by -PROFILE, by what --set and --stack change, and
-    /// by -TESTBED with another testbed than vm]; with a folder of files, each gets its own folder inside it [default: results]
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Time limit of a run, in seconds of real time
-    #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..))]
-    pub wall_timeout: u64,
-    /// Also write packets, QUIC frames and qlog events of each run as Parquet files, into trace/record=NAME beside the report
-    #[arg(long)]
-    pub parquet: bool,
-    /// Show what would run, without running it
-    #[arg(long)]
-    pub dry_run: bool,
-    #[command(flatten)]
-    pub stacks: StackOptions,
-    #[command(flatten)]
-    pub output: Output,
 }
 
 /// Arguments of `quiclab analyze`.

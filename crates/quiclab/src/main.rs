@@ -10,6 +10,7 @@ mod compare;
 mod completion;
 mod diff;
 mod doctor;
+mod figure_files;
 mod folder;
 mod interop;
 mod kernel;

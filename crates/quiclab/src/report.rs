@@ -1,12 +1,12 @@
 //! `quiclab report`
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, fs};
 
 use anyhow::{Context, Result, bail};
 use quiclab_record::{AnyRecord, ModelsRecord, Record, layout::RUN_FILE};
 use quiclab_report::{AnyReport, ReportInput, RunRow};
 
-use crate::{cli::ReportArguments, folder, models::report_of_one, output, results::Results, run_page};
+use crate::{cli::ReportArguments, figure_files, folder, models::report_of_one, output, results::Results, run_page};
 
 /// Makes the report of a folder again and prints its table, or the page of one record.
 ///
@@ -22,15 +22,8 @@ pub fn report(arguments: &ReportArguments) -> Result<u8> {
     let results = Results::open(&arguments.folder)?;
     let written = results.report()?;
     print(&written.input, arguments)?;
-    if let Some(figures) = &arguments.figures {
-        let mut files = written.input.figures();
-        if let AnyReport::Transfers(input) = &written.input {
-            for run in input.runs.iter().filter(|run| run.packets.is_some()) {
-                let page = run_page::read(&Record::load(&results.records.folder().join(&run.folder))?)?;
-                files.extend(page.map(|page| (format!("run-{}", run.folder), quiclab_report::render_run_svg(&page))));
-            }
-        }
-        write_figures(figures, &files)?;
+    if let Some(into) = &arguments.figures {
+        figure_files::write_all(into, &results, &written.input)?;
     }
     if !arguments.output.json {
         eprintln!("page with figures: {}", written.page.display());
@@ -46,7 +39,7 @@ fn report_models(arguments: &ReportArguments, record: ModelsRecord) -> Result<u8
     fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     let written = folder::write(&folder, &name, &report.html(&BTreeMap::new()))?;
     if let Some(figures) = &arguments.figures {
-        write_figures(figures, &report.figures())?;
+        figure_files::write(figures, &report.figures())?;
     }
     print(&report, arguments)?;
     eprintln!("the run over time: {}", written.display());
@@ -64,7 +57,7 @@ fn report_transfer(arguments: &ReportArguments, record: Record) -> Result<u8> {
     let (folder, name) = run_page::place(&arguments.folder)?;
     let written = run_page::write(&page, &folder, &name)?;
     if let Some(figures) = &arguments.figures {
-        write_figures(figures, &[(format!("run-{}", page.record), quiclab_report::render_run_svg(&page))])?;
+        figure_files::write(figures, &[(format!("run-{}", page.record), quiclab_report::render_run_svg(&page))])?;
     }
     let row = RunRow {
         folder: page.record,
@@ -100,17 +93,4 @@ fn print(report: &AnyReport, arguments: &ReportArguments) -> Result<()> {
     } else {
         report.terminal(output::terminal_width())
     })
-}
-
-/// Writes figures by their names, without the ending, as SVG and as PDF files.
-fn write_figures(into: &Path, figures: &[(String, String)]) -> Result<()> {
-    fs::create_dir_all(into).with_context(|| into.display().to_string())?;
-    for (name, svg) in figures {
-        folder::write(into, &format!("{name}.svg"), svg)?;
-        let path = into.join(format!("{name}.pdf"));
-        let pdf = quiclab_report::pdf_of_svg(svg).with_context(|| path.display().to_string())?;
-        fs::write(&path, pdf).with_context(|| path.display().to_string())?;
-    }
-    eprintln!("{} figures, each as SVG and PDF: {}", figures.len(), into.display());
-    Ok(())
 }

@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 
 use crate::{
     cli::RunArguments,
-    laboratory, output,
+    figure_files, laboratory, output,
     planned::Planned,
     progress,
     resolved::ResolvedRun,
@@ -201,15 +201,20 @@ fn show(results: &Results, done: &Done, arguments: &RunArguments, stop: &AtomicB
             ),
         }
     }
-    let mut told = None;
+    if let Some(into) = &arguments.figures {
+        // Figures of different experiments may have one name.
+        let own = arguments.file.is_dir().then(|| into.join(written.input.experiment()));
+        figure_files::write_all(own.as_deref().unwrap_or(into), results, &written.input)?;
+    }
+    let mut printed = None;
     if arguments.output.json {
         let report: Value = serde_json::from_str(&written.input.json())?;
-        told = Some(json!({ "report": report, "performed": done.performed }));
+        printed = Some(json!({ "report": report, "performed": done.performed }));
     } else {
         output::print(&written.input.terminal(output::terminal_width()))?;
     }
     tell_end(&written.page, done.failed);
-    Ok(told)
+    Ok(printed)
 }
 
 fn tell_end(page: &Path, failed: usize) {

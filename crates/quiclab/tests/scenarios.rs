@@ -349,6 +349,10 @@ fn figures_have_the_words_of_the_file_and_no_keys() {
         assert!(sum.contains(words), "no {words} in {sum}");
     }
     assert!(read(&into.join("figure-3-sum.pdf")).starts_with(b"%PDF-"));
+    // `quiclab run` writes the same files.
+    let at_once = files.out("at-once");
+    assert_eq!(run(&files, "out", &["--figures", &at_once.to_string_lossy()]).status, Some(0));
+    assert_eq!(read(&at_once.join("figure-3-sum.svg")), sum.as_bytes());
     let wrong = SMALL.replace("[[expect]]", "[labels.groups]\nplane = \"x\"\n[[expect]]");
     let result = run(&Bench::new(&wrong), "wrong", &[]);
     let line = "labels.groups.plane: found no group of flows with this name, expected one of paced, plain";
