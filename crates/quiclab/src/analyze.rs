@@ -22,6 +22,7 @@ use quiclab_record::{
 };
 use quiclab_report::{
     AnalysisInput, AnalyzedCapture, render_analysis_html, render_analysis_json, render_analysis_terminal,
+    render_ladder_html,
 };
 use quiclab_testbed::perform::Interrupted;
 use quiclab_trace::TraceWriter;
@@ -57,6 +58,8 @@ pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
             arguments.files.len()
         );
     }
+    let ladder =
+        arguments.ladder.as_deref().map(|page| Ok::<_, anyhow::Error>((page, only_file(arguments)?))).transpose()?;
     let plans = analyze_plans::read(arguments, &mut notes, trace.as_mut())?;
     let threads = arguments.threads.map_or_else(rayon::current_num_threads, NonZeroUsize::get);
     let analyses: Vec<Result<CaptureAnalysis>> = match arguments.files.as_slice() {
@@ -95,12 +98,33 @@ pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
         fs::write(path, render_analysis_html(&input)).with_context(|| path.display().to_string())?;
         eprintln!("page with figures: {}", path.display());
     }
+    if let Some((page, capture)) = ladder {
+        let ladder = crate::ladder::read(capture, &key_log, dissector_settings(arguments))?;
+        fs::write(page, render_ladder_html(&ladder)).with_context(|| page.display().to_string())?;
+        eprintln!("page with handshakes: {}", page.display());
+    }
     if arguments.output.json {
         output::print(&render_analysis_json(&input))?;
     } else {
         output::print(&render_analysis_terminal(&input, output::terminal_width()))?;
     }
     Ok(u8::from(was_cut))
+}
+
+/// The capture whose handshakes are drawn, which is read twice.
+///
+/// # Errors
+/// Where there are several, or it is standard input.
+fn only_file(arguments: &AnalyzeArguments) -> Result<&Path> {
+    match arguments.files.as_slice() {
+        [file] if file != Path::new(STANDARD_INPUT) => Ok(file),
+        [_] => bail!("--ladder: found standard input, expected the name of a file: it is read twice"),
+        files => bail!("--ladder: found {} captures, expected one", files.len()),
+    }
+}
+
+fn dissector_settings(arguments: &AnalyzeArguments) -> DissectorSettings {
+    DissectorSettings { server_port: arguments.server_port, interfaces_are_one_tap: arguments.merge_interfaces }
 }
 
 /// With so many threads; 0 counts as 1.
@@ -114,10 +138,7 @@ fn analyze_file(
     stop: &Arc<AtomicBool>,
 ) -> Result<CaptureAnalysis> {
     let task = Task {
-        dissector: DissectorSettings {
-            server_port: arguments.server_port,
-            interfaces_are_one_tap: arguments.merge_interfaces,
-        },
+        dissector: dissector_settings(arguments),
         analysis: AnalysisSettings {
             train_threshold: arguments.train_threshold,
             window: arguments.window,

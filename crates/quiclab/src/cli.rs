@@ -124,6 +124,9 @@ pub struct AnalyzeArguments {
     /// Write an HTML page with figures
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Write an HTML page with the handshake of each QUIC connection: both sides, and each datagram between them with its frames
+    #[arg(long, value_name = "FILE")]
+    pub ladder: Option<PathBuf>,
     #[command(flatten)]
     pub output: Output,
 }

@@ -15,6 +15,7 @@ mod folder;
 mod interop;
 mod kernel;
 mod laboratory;
+mod ladder;
 mod models;
 mod output;
 mod packets;

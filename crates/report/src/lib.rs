@@ -15,6 +15,7 @@ mod html;
 mod input;
 mod interop;
 mod json;
+mod ladder;
 mod markdown;
 mod notes;
 mod pdf;
@@ -43,6 +44,7 @@ pub use html::{render_html, render_html_with_pages};
 pub use input::{FailureRow, ReportInput, RunRow};
 pub use interop::{RunnerInfo, render_interop_html, render_interop_json, render_interop_terminal};
 pub use json::render_json;
+pub use ladder::{Ladder, LadderConnection, LadderDatagram, LadderTaps, render_ladder_html};
 pub use markdown::{render_markdown, render_markdown_brief};
 pub use pdf::{PdfError, pdf_of_svg};
 pub use scenario::{

@@ -121,7 +121,7 @@ fn legend(traces: &[Trace]) -> (String, f64) {
 }
 
 /// Text that XML would read as something else.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

@@ -154,8 +154,12 @@ pub(crate) fn content(segment: &Segment, observed: &Observed) -> String {
             }
         );
     }
-    let packets: Vec<_> = observed.packets.iter().map(|packet| described(packet, observed.frames)).collect();
-    packets.join(" | ")
+    packets_in_words(observed).join(" | ")
+}
+
+/// Each QUIC packet of a datagram, with its frames.
+pub(crate) fn packets_in_words(observed: &Observed) -> Vec<String> {
+    observed.packets.iter().map(|packet| described(packet, observed.frames)).collect()
 }
 
 fn described(packet: &QuicPacket, frames: &[QuicFrame]) -> String {
