@@ -40,7 +40,9 @@ pub enum RingProblem {
         block_bytes: usize,
     },
     /// The first packet lies in the header of its block.
-    #[error("found the first packet at offset {found}, expected {BLOCK_HEADER} or more, behind the header of the block")]
+    #[error(
+        "found the first packet at offset {found}, expected {BLOCK_HEADER} or more, behind the header of the block"
+    )]
     InBlockHeader {
         /// Where the block says that it starts.
         found: usize,
@@ -117,8 +119,7 @@ pub fn for_each_packet<'a>(
         }
         for packet in 0..count {
             let rest = block.get(offset..).ok_or_else(|| at(packet)(outside("the packet header")))?;
-            let (next, parsed) =
-                parse(rest).map_err(|problem| at(packet)(problem.unwrap_or(outside("the packet"))))?;
+            let (next, parsed) = parse(rest).map_err(|problem| at(packet)(problem.unwrap_or(outside("the packet"))))?;
             let is_last = packet + 1 == count;
             // The kernel writes 0 for the last one of a block that it has closed.
             if !is_last && next < parsed.end {

@@ -2,7 +2,7 @@ use super::*;
 use crate::{
     orders::{Listen, Program, Tap, Transfer, Transport},
     report::{Outcome, Report, TapReport},
-    slot::{header, ORDERS_MAGIC},
+    slot::{ORDERS_MAGIC, header},
 };
 
 const AVAILABLE: u64 = 128 << 20;
@@ -32,14 +32,7 @@ fn orders() -> Orders {
 }
 
 fn tap(name: &str, blocks_used: u64) -> TapReport {
-    TapReport {
-        name: name.into(),
-        snaplen: None,
-        packets_seen: 0,
-        packets_lost: 0,
-        block_bytes: 4096,
-        blocks_used,
-    }
+    TapReport { name: name.into(), snaplen: None, packets_seen: 0, packets_lost: 0, block_bytes: 4096, blocks_used }
 }
 
 fn blob(name: &str, offset: u64, length: u64) -> Blob {
@@ -182,8 +175,5 @@ fn a_slot_without_results_is_described_in_words() {
     let error = read(&slot(ORDERS_MAGIC, 2, b"{}"));
     assert_eq!(error, "the slot still holds the orders, so the agent has not handed over any results");
     let error = read(&slot(*b"\x1b[31m\0\0\xff", 2, b"{}"));
-    assert_eq!(
-        error,
-        r#"offset 0 of the slot: found the bytes "\x1b[31m\x00\x00\xff", expected "QLRESLT1""#
-    );
+    assert_eq!(error, r#"offset 0 of the slot: found the bytes "\x1b[31m\x00\x00\xff", expected "QLRESLT1""#);
 }
