@@ -1,7 +1,7 @@
 //! The virtual testbed: QEMU counts instructions, so time is virtual, and the same run gives the same bytes anywhere.
 //!
 //! [`kernel`], [`kernel_build`], [`kernel_module`], [`image`] and [`initramfs`] make what a guest consists of; [`machine`] is the QEMU command line;
-//! [`monitor`] talks to a QEMU, [`priority`] keeps its threads in order; [`state`] boots once and saves; [`run`] restores, runs and collects, [`results`]
+//! [`monitor`] talks to a QEMU, [`priority`] keeps its threads in order, `watch` notices a dead guest; [`state`] boots once and saves; [`run`] restores, runs and collects, [`results`]
 //! reads what a guest left; [`testbed`] puts it
 //! together.
 
@@ -21,3 +21,4 @@ pub mod results;
 pub mod run;
 pub mod state;
 pub mod testbed;
+mod watch;

@@ -129,7 +129,8 @@ impl<S: Slot> Results<S> {
                 None => {
                     let path = folder.join(&blob.name);
                     let bytes = read(&self.slot, blob)?;
-                    let written = fs::create_dir_all(path.parent().unwrap_or(folder)).and_then(|()| fs::write(&path, bytes));
+                    let written =
+                        fs::create_dir_all(path.parent().unwrap_or(folder)).and_then(|()| fs::write(&path, bytes));
                     match written {
                         Ok(()) => None,
                         // A file where another log needs a folder, or a name that this disk does not have.
@@ -140,7 +141,9 @@ impl<S: Slot> Results<S> {
             };
             if let Some(problem) = lost {
                 let name: String = blob.name.chars().take(100).collect();
-                self.observed.lost_logs.push(LostLog { role, what: format!("the log file {name:?} is not kept: {problem}") });
+                self.observed
+                    .lost_logs
+                    .push(LostLog { role, what: format!("the log file {name:?} is not kept: {problem}") });
             }
         }
         Ok(())
@@ -245,7 +248,8 @@ impl<S: Slot> Results<S> {
             let found = secrets.len();
             secrets.truncate(MOST_SECRETS);
             secrets.truncate(secrets.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1));
-            let what = format!("found {found} bytes of TLS secrets; the capture has the first {} of them", secrets.len());
+            let what =
+                format!("found {found} bytes of TLS secrets; the capture has the first {} of them", secrets.len());
             self.observed.lost_logs.push(LostLog { role: Role::Client, what });
         }
         Ok(Some(secrets))

@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result};
@@ -17,15 +17,14 @@ use quiclab_record::{Seen, layout::CONSOLE_FILE};
 use quiclab_units::ByteCount;
 
 use super::{
-    machine::{Needs, RoleFiles, Size},
+    machine::{Needs, Size, names},
     orders,
     path::StageNames,
     results::{Results, damaged_capture},
-    state::{Guest, RunFiles},
+    state::{Guest, RoleFiles, SavedState},
 };
 use crate::{
     cache::Cache,
-    child::describe,
     collect::{RunFailure, excerpt},
     hash,
     perform::{Host, Side, Sides},
@@ -87,24 +86,25 @@ impl Vm {
     pub fn perform(&self, run: &Run, sides: Sides<BuiltStack>, place: Place, host: &Host) -> Result<Attempt> {
         let size = size(run, sides)?;
         let state = self.guest.saved_state(&self.cache, size, host)?;
-        let [slot_path, console] = ["slot", "console"].map(|name| place.work.join(name));
+        let [slot_path, console] = [names::SLOT, names::CONSOLE].map(|name| place.work.join(name));
         let orders = orders_of(run, sides, size)?;
         write_slot(&slot_path, size.slot_bytes, &slot::encode_orders(&orders)?)?;
-        let [server, client] = [sides.server, sides.client].map(|side| (side.stack.image.file(), side.stack.file()));
-        let files = RunFiles {
-            server: RoleFiles { root: &server.0, stack: &server.1 },
-            client: RoleFiles { root: &client.0, stack: &client.1 },
-            slot: &slot_path,
-            console: &console,
-        };
-        let end = state.restore(&self.guest, &files, host)?.wait()?;
+        let [server, client] = [sides.server, sides.client]
+            .map(|side| RoleFiles { root: side.stack.image.file(), stack: side.stack.file() });
+        let verifying = self.cache.verify_aside(self.parts(&state, sides));
+        let qemu = state.restore(&self.guest, &server, &client, place.work, host)?;
+        let ended = qemu.watch(&verifying)?;
+        // Before anything is said about the guest: damage explains whatever it did.
+        verifying.finish()?;
+        let end = ended.end;
         let keep_console = || match fs::copy(&console, place.draft.join(CONSOLE_FILE)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).context("console"),
             _ => Ok(()),
         };
         let names = StageNames::of(&run.settings).map_err(anyhow::Error::msg)?;
         let broken = |why: String| -> Result<Attempt> {
-            let said = format!("QEMU {}{why}; its console says: {}", describe(end.status), excerpt(&console, 4000));
+            let how = ended.in_words(&state.name());
+            let said = format!("{how}{why}; its console says: {}", excerpt(&console, 4000));
             keep_console()?;
             Ok(Attempt { failure: Some(RunFailure::Guest(said)), seen: None, host_use: end.host_use })
         };
@@ -129,6 +129,19 @@ impl Vm {
             seen: Some(Seen::Transfer(Box::new(results.observed().clone()))),
             host_use: end.host_use,
         })
+    }
+}
+
+impl Vm {
+    /// Folders of the cache whose files a run is made of.
+    fn parts(&self, state: &SavedState, sides: Sides<BuiltStack>) -> Vec<PathBuf> {
+        let mut parts = vec![state.folder().to_path_buf(), self.guest.kernel.folder().to_path_buf()];
+        for (_, side) in sides.different() {
+            parts.extend([side.stack.image.folder().to_path_buf(), side.stack.folder().to_path_buf()]);
+        }
+        parts.sort();
+        parts.dedup();
+        parts
     }
 }
 
