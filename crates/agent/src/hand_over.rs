@@ -11,14 +11,13 @@ use nix::sys::statvfs::statvfs;
 use quiclab_orders::{
     orders::Orders,
     places::{DOWNLOADS, LOGS, OUTPUTS},
+    slot::MOST_LOGS,
 };
 
 use crate::{endpoint::files_below, root::shared, run::Finished};
 
 /// More of what an endpoint prints is not kept.
 const LONGEST_OUTPUT: u64 = 1 << 20;
-/// More log files of one role are not kept.
-const MOST_LOGS: usize = 1000;
 /// Of all names of one role's log files, in bytes: they stand in the manifest, where each byte may take six.
 const LONGEST_NAMES: usize = 100 << 10;
 /// Written by the contract, and kept before other files.

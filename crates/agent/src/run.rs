@@ -28,8 +28,11 @@ use crate::{
     topology::Topology,
 };
 
-/// How often the agent looks whether the server listens, and whether queues are empty.
+/// How often the agent looks at first whether the server listens.
 const POLL: Duration = Duration::from_millis(2);
+/// Later it looks after this share of the time that it has waited: a server that never listens then takes some hundred looks and not
+/// thirty thousand, each of which costs as much as a packet.
+const POLL_SHARE: u32 = 64;
 const DRAIN_POLL: Duration = Duration::from_millis(50);
 /// How long queues may take to run empty once the client has ended.
 const DRAIN_LIMIT: Duration = Duration::from_secs(5);
@@ -236,9 +239,14 @@ fn wait_until_listening(server: &Endpoint, namespace: &Namespace, listen: Listen
         if server.has_ended()? {
             return Ok(Readiness::Ended);
         }
-        sleep(POLL);
+        sleep(next_look(start.elapsed()));
     }
     Ok(Readiness::Neither)
+}
+
+/// How long to wait until the next look, having waited for `elapsed`.
+fn next_look(elapsed: Duration) -> Duration {
+    POLL.max(elapsed / POLL_SHARE)
 }
 
 fn is_bound(listen: Listen) -> Result<bool> {
@@ -298,6 +306,18 @@ pub(crate) fn empty_report() -> Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_that_never_listens_costs_few_looks_and_a_quick_one_is_seen_at_once() {
+        let (mut elapsed, mut looks) = (Duration::ZERO, 0);
+        while elapsed < Duration::from_secs(60) {
+            let wait = next_look(elapsed);
+            assert!(elapsed > Duration::from_millis(128) || wait == POLL);
+            elapsed += wait;
+            looks += 1;
+        }
+        assert!((400..500).contains(&looks), "{looks} looks");
+    }
 
     #[test]
     fn a_bound_port_is_found_in_the_kernels_table() {

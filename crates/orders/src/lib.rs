@@ -4,7 +4,7 @@
 //! values are plain numbers with their unit in the name, so that the agent's executable changes only when what it does changes.
 //!
 //! Read first: [`orders`] and [`network`] (what the agent is told), [`report`] (what it answers), [`slot`] (how both travel
-//! in and out of a virtual machine).
+//! in and out of a virtual machine), [`results`] (how the host reads what comes out).
 
 pub mod addresses;
 pub mod contents;
@@ -12,5 +12,6 @@ pub mod network;
 pub mod orders;
 pub mod places;
 pub mod report;
+pub mod results;
 pub mod ring;
 pub mod slot;

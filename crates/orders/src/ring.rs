@@ -18,18 +18,64 @@ pub struct RingPacket<'a> {
 
 /// Why a ring could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("capture ring, block {block}, packet {packet}: {what} is outside the block of {block_bytes} bytes")]
+#[error("capture ring, block {block}, packet {packet}: {problem}")]
 pub struct RingError {
     /// Which block, from 0.
     pub block: usize,
     /// Which packet in it, from 0.
     pub packet: u32,
-    /// What was looked for.
-    pub what: &'static str,
-    /// Length of a block.
-    pub block_bytes: usize,
+    /// What is wrong there.
+    pub problem: RingProblem,
 }
 
+/// What is wrong at one place of a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RingProblem {
+    /// Something lies outside the block.
+    #[error("{what} is outside the block of {block_bytes} bytes")]
+    Outside {
+        /// What was looked for.
+        what: &'static str,
+        /// Length of the block.
+        block_bytes: usize,
+    },
+    /// The first packet lies in the header of its block.
+    #[error(
+        "found the first packet at offset {found}, expected {BLOCK_HEADER} or more, behind the header of the block"
+    )]
+    InBlockHeader {
+        /// Where the block says that it starts.
+        found: usize,
+    },
+    /// The bytes of a packet lie in its own header.
+    #[error("found its bytes at offset {found} of the packet, expected {PACKET_HEADER} or more, behind its header")]
+    InPacketHeader {
+        /// Where the packet says that they start.
+        found: usize,
+    },
+    /// The next packet begins inside this one, or is this one.
+    #[error("found the next packet {found} bytes further, expected {expected} or more, behind this one")]
+    Overlap {
+        /// What the packet says.
+        found: usize,
+        /// Its length.
+        expected: usize,
+    },
+    /// More bytes of a packet than it has.
+    #[error("found {captured} captured bytes of a packet of {length}")]
+    TooManyCaptured {
+        /// Bytes in the ring.
+        captured: usize,
+        /// Length on the wire.
+        length: u32,
+    },
+    /// A second has fewer nanoseconds.
+    #[error("found {0} ns after the full second, expected less than 1000000000")]
+    Nanoseconds(u32),
+}
+
+/// `sizeof(struct tpacket_block_desc)`.
+const BLOCK_HEADER: usize = 48;
 const BLOCK_PACKETS: usize = 12;
 const BLOCK_FIRST_PACKET: usize = 16;
 const PACKET_NEXT: usize = 0;
@@ -42,13 +88,18 @@ const PACKET_MAC: usize = 24;
 const PACKET_ADDRESS: usize = 48;
 const ADDRESS_PACKET_TYPE: usize = 10;
 const PACKET_OUTGOING: u8 = 4;
+/// `TPACKET3_HDRLEN`: the header and the `sockaddr_ll`.
+const PACKET_HEADER: usize = PACKET_ADDRESS + 20;
+/// No packet takes less of a block, so a ring has fewer packets than its length divided by this.
+pub const LEAST_PACKET: usize = PACKET_HEADER;
 
 /// True where a block has been written to.
 pub fn holds_packets(block: &[u8]) -> bool {
     read_u32(block, BLOCK_PACKETS).is_some_and(|count| count > 0)
 }
 
-/// Hands every packet of a ring to `visit`, in the order of arrival.
+/// Hands every packet of a ring to `visit`, in the order of arrival. Packets follow each other in a block and do not overlap, so there are
+/// never more than the ring has room for, whatever the bytes say.
 ///
 /// # Errors
 /// Where the bytes are not those of a ring with blocks of `block_bytes`.
@@ -58,31 +109,60 @@ pub fn for_each_packet<'a>(
     mut visit: impl FnMut(RingPacket<'a>),
 ) -> Result<(), RingError> {
     for (number, block) in ring.chunks(block_bytes.max(1)).enumerate() {
-        let error = |packet, what| RingError { block: number, packet, what, block_bytes };
-        let count = read_u32(block, BLOCK_PACKETS).ok_or(error(0, "the block header"))?;
-        let mut offset = read_u32(block, BLOCK_FIRST_PACKET).ok_or(error(0, "the block header"))? as usize;
+        let at = |packet| move |problem| RingError { block: number, packet, problem };
+        let outside = |what| RingProblem::Outside { what, block_bytes };
+        let header = |offset| read_u32(block, offset).ok_or_else(|| at(0)(outside("the block header")));
+        let count = header(BLOCK_PACKETS)?;
+        let mut offset = header(BLOCK_FIRST_PACKET)? as usize;
+        if count > 0 && offset < BLOCK_HEADER {
+            return Err(at(0)(RingProblem::InBlockHeader { found: offset }));
+        }
         for packet in 0..count {
-            let header = block.get(offset..).ok_or(error(packet, "the packet header"))?;
-            let (next, parsed) = parse(header).ok_or(error(packet, "the packet"))?;
-            visit(parsed);
+            let rest = block.get(offset..).ok_or_else(|| at(packet)(outside("the packet header")))?;
+            let (next, parsed) = parse(rest).map_err(|problem| at(packet)(problem.unwrap_or(outside("the packet"))))?;
+            let is_last = packet + 1 == count;
+            // The kernel writes 0 for the last one of a block that it has closed.
+            if !is_last && next < parsed.end {
+                return Err(at(packet)(RingProblem::Overlap { found: next, expected: parsed.end }));
+            }
+            visit(parsed.packet);
             offset = offset.saturating_add(next);
         }
     }
     Ok(())
 }
 
-fn parse(header: &[u8]) -> Option<(usize, RingPacket<'_>)> {
-    let seconds = u64::from(read_u32(header, PACKET_SECONDS)?);
-    let nanoseconds = u64::from(read_u32(header, PACKET_NANOSECONDS)?);
-    let captured = read_u32(header, PACKET_CAPTURED)? as usize;
-    let start = usize::from(u16::from_ne_bytes(header.get(PACKET_MAC..PACKET_MAC + 2)?.try_into().ok()?));
+/// A packet, and where it ends from where it starts.
+struct Parsed<'a> {
+    packet: RingPacket<'a>,
+    end: usize,
+}
+
+/// The packet at the start of `rest`, and how far behind it the next one is. `Err(None)` where it does not fit.
+fn parse(rest: &[u8]) -> Result<(usize, Parsed<'_>), Option<RingProblem>> {
+    let header: &[u8; PACKET_HEADER] = rest.first_chunk().ok_or(None)?;
+    let field = |offset| read_u32(header, offset).ok_or(None);
+    let nanoseconds = field(PACKET_NANOSECONDS)?;
+    if nanoseconds >= 1_000_000_000 {
+        return Err(Some(RingProblem::Nanoseconds(nanoseconds)));
+    }
+    let original_length = field(PACKET_LENGTH)?;
+    let captured = field(PACKET_CAPTURED)? as usize;
+    if captured > original_length as usize {
+        return Err(Some(RingProblem::TooManyCaptured { captured, length: original_length }));
+    }
+    let start = usize::from(u16::from_ne_bytes([header[PACKET_MAC], header[PACKET_MAC + 1]]));
+    if start < PACKET_HEADER {
+        return Err(Some(RingProblem::InPacketHeader { found: start }));
+    }
+    let end = start.checked_add(captured).ok_or(None)?;
     let packet = RingPacket {
-        time_ns: seconds * 1_000_000_000 + nanoseconds,
-        original_length: read_u32(header, PACKET_LENGTH)?,
-        outgoing: *header.get(PACKET_ADDRESS + ADDRESS_PACKET_TYPE)? == PACKET_OUTGOING,
-        bytes: header.get(start..start.checked_add(captured)?)?,
+        time_ns: u64::from(field(PACKET_SECONDS)?) * 1_000_000_000 + u64::from(nanoseconds),
+        original_length,
+        outgoing: header[PACKET_ADDRESS + ADDRESS_PACKET_TYPE] == PACKET_OUTGOING,
+        bytes: rest.get(start..end).ok_or(None)?,
     };
-    Some((read_u32(header, PACKET_NEXT)? as usize, packet))
+    Ok((field(PACKET_NEXT)? as usize, Parsed { packet, end }))
 }
 
 fn read_u32(bytes: &[u8], offset: usize) -> Option<u32> {
@@ -138,6 +218,56 @@ mod tests {
         for length in 1..bytes.len() - 16 {
             assert!(for_each_packet(&bytes[..length], bytes.len(), |_| ()).is_err(), "cut at {length}");
         }
+    }
+
+    /// Sets a field of the first packet.
+    fn with(bytes: &[u8], offset: usize, value: u32) -> Vec<u8> {
+        let mut bytes = bytes.to_vec();
+        bytes[48 + offset..48 + offset + 4].copy_from_slice(&value.to_ne_bytes());
+        bytes
+    }
+
+    #[test]
+    fn a_count_that_the_block_has_no_room_for_is_an_error_and_visits_no_packet_twice() {
+        let good = block(&[(1, b"first", true), (2, b"second", false)]);
+        for next in [0_u32, 1, 67, 86] {
+            let mut forged = with(&good, PACKET_NEXT, next);
+            forged[BLOCK_PACKETS..BLOCK_PACKETS + 4].copy_from_slice(&u32::MAX.to_ne_bytes());
+            let mut visited = 0;
+            let error = for_each_packet(&forged, forged.len(), |_| visited += 1).unwrap_err();
+            let found = next as usize;
+            assert_eq!(error.problem, RingProblem::Overlap { found, expected: 87 }, "{error}");
+            assert_eq!(visited, 0);
+        }
+        let mut many = good.clone();
+        many[BLOCK_PACKETS..BLOCK_PACKETS + 4].copy_from_slice(&u32::MAX.to_ne_bytes());
+        let mut visited = 0;
+        assert!(for_each_packet(&many, many.len(), |_| visited += 1).is_err());
+        assert_eq!(visited, 2, "packets that are there come before the error");
+    }
+
+    #[test]
+    fn the_last_packet_of_a_closed_block_names_no_next_one() {
+        let one = with(&block(&[(1, b"only", true)]), PACKET_NEXT, 0);
+        assert!(for_each_packet(&one, one.len(), |_| ()).is_ok());
+    }
+
+    #[test]
+    fn what_a_packet_says_of_itself_must_make_sense() {
+        let good = block(&[(1, b"first", true)]);
+        for (offset, value, problem) in [
+            (PACKET_NANOSECONDS, 1_000_000_000, RingProblem::Nanoseconds(1_000_000_000)),
+            (PACKET_LENGTH, 4, RingProblem::TooManyCaptured { captured: 5, length: 4 }),
+            (PACKET_MAC, 67, RingProblem::InPacketHeader { found: 67 }),
+            (PACKET_CAPTURED, 1514, RingProblem::Outside { what: "the packet", block_bytes: good.len() }),
+        ] {
+            let error = for_each_packet(&with(&good, offset, value), good.len(), |_| ()).unwrap_err();
+            assert_eq!(error.problem, problem);
+        }
+        let mut in_header = good.clone();
+        in_header[BLOCK_FIRST_PACKET..BLOCK_FIRST_PACKET + 4].copy_from_slice(&47_u32.to_ne_bytes());
+        let error = for_each_packet(&in_header, good.len(), |_| ()).unwrap_err();
+        assert_eq!(error.problem, RingProblem::InBlockHeader { found: 47 });
     }
 
     #[test]

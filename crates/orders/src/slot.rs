@@ -8,7 +8,7 @@ use std::io::{self, Read};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{orders::Orders, report::Report};
+use crate::{orders::Orders, report::Report, results::BlobError};
 
 /// Alignment of everything in the slot, in bytes; `O_DIRECT` asks for it.
 pub const BLOCK: usize = 4096;
@@ -16,6 +16,10 @@ pub const BLOCK: usize = 4096;
 pub const ORDERS_MAGIC: [u8; 8] = *b"QLORDER1";
 /// First bytes of results.
 pub const RESULTS_MAGIC: [u8; 8] = *b"QLRESLT1";
+/// Room for header and manifest in front of the blobs of results; they hold counters and names only.
+pub const MANIFEST_ROOM: u64 = 2 << 20;
+/// More log files of one role are not handed over.
+pub const MOST_LOGS: usize = 1000;
 
 /// Exit status of QEMU when the agent has powered the machine off: the device `isa-debug-exit` makes `value * 2 + 1` of what is
 /// written to it.
@@ -49,8 +53,15 @@ pub enum SlotError {
     /// Reading failed.
     #[error("the slot cannot be read: {0}")]
     Io(#[from] io::Error),
+    /// The machine ended without handing anything over.
+    #[error("the slot still holds the orders, so the agent has not handed over any results")]
+    NoResults,
     /// There is no header where one should be.
-    #[error("offset 0 of the slot: found {found:02x?}, expected {expected:02x?}")]
+    #[error(
+        "offset 0 of the slot: found the bytes \"{}\", expected \"{}\"",
+        found.escape_ascii(),
+        expected.escape_ascii()
+    )]
     Magic {
         /// What is there.
         found: [u8; 8],
@@ -72,6 +83,9 @@ pub enum SlotError {
     /// Not the JSON that was expected.
     #[error("offset {BLOCK} of the slot: {0}")]
     Json(#[from] serde_json::Error),
+    /// Results that the orders cannot lead to.
+    #[error("the results are not those of this run: {0}")]
+    Blobs(#[from] BlobError),
 }
 
 /// The bytes of orders, ready to stand at the beginning of the slot.
@@ -101,6 +115,9 @@ pub fn read_json(reader: &mut impl Read, magic: [u8; 8], available: u64) -> Resu
     let mut first = [0; BLOCK];
     reader.read_exact(&mut first)?;
     let found: [u8; 8] = first[..8].try_into().unwrap_or_default();
+    if found == ORDERS_MAGIC && magic == RESULTS_MAGIC {
+        return Err(SlotError::NoResults);
+    }
     if found != magic {
         return Err(SlotError::Magic { found, expected: magic });
     }

@@ -69,7 +69,9 @@ pub fn ab(arguments: &AbArguments) -> Result<u8> {
     }
     let open = |side: &Side| {
         let own = side.stack.iter().cloned().collect();
-        let stacks = StackOptions { folder: arguments.stacks.clone(), own, rebuild: arguments.rebuild };
+        // Each side was asked for by its path.
+        let (folder, replace) = (arguments.stacks.clone(), true);
+        let stacks = StackOptions { folder, own, replace, rebuild: arguments.rebuild };
         open_laboratory(&stacks, stop.clone())
     };
     let laboratories = [open(&sides[0])?, open(&sides[1])?];
@@ -192,6 +194,7 @@ impl Bench<'_> {
             stacks: StackOptions {
                 folder: arguments.stacks.clone(),
                 own: sides[side].shown_stack.iter().cloned().collect(),
+                replace: sides[side].shown_stack.is_some(),
                 rebuild: false,
             },
             output: Output { json: false },

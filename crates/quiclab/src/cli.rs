@@ -1,6 +1,7 @@
 //! The command line.
 
 mod ab;
+mod cache;
 mod import;
 mod packets;
 mod perform;
@@ -23,6 +24,7 @@ use quiclab_testbed::testbed::TESTBEDS;
 use quiclab_units::{ByteCount, Duration};
 
 pub use ab::{AbArguments, Budget, JudgeOptions};
+pub use cache::{CacheAction, CacheArguments, CacheListArguments, CachePruneArguments, CacheRemoveArguments};
 pub use import::{RoleChoice, StacksImportArguments};
 pub use packets::PacketsArguments;
 pub use perform::PerformArguments;
@@ -43,7 +45,7 @@ pub struct Cli {
 
 const EXIT_STATUS: &str = "\
 Exit status: 0 success; 1 to 99 the number of failed runs (99 or more); 125 quiclab itself could not continue; 130 interrupted. \
-verify: 1 if the record differs. doctor: 1 if something required is missing.
+verify: 1 if the record differs. doctor: 1 if something required is missing or damaged.
 
 Environment: QUICLAB_CACHE is the folder for kernels, images, builds and saved states [default: ~/.cache/quiclab].";
 
@@ -74,6 +76,8 @@ pub enum Verb {
     Verify(VerifyArguments),
     /// Show what this machine can do, what is missing, and how to fix it
     Doctor(DoctorArguments),
+    /// List what the cache has, remove what was not used for longest, or remove things by name
+    Cache(CacheArguments),
     /// List, build, try and check stacks, or import images
     Stacks(StacksArguments),
     /// List the guest kernels, or build the one with paced segmentation offload
@@ -238,6 +242,9 @@ pub struct VerifyArguments {
 /// Arguments of `quiclab doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorArguments {
+    /// Also read every file in the cache and compare it with the hash that was noted when it was made
+    #[arg(long)]
+    pub cache: bool,
     #[command(flatten)]
     pub stacks: StackOptions,
     #[command(flatten)]
@@ -392,6 +399,9 @@ pub struct StackOptions {
     /// An experiment that does not name it runs with it instead of the stacks that it names
     #[arg(long = "stack", value_name = "PATH")]
     pub own: Vec<PathBuf>,
+    /// Use a --stack in place of the stack that has its name; without this option such a --stack is refused
+    #[arg(long, requires = "own")]
+    pub replace: bool,
     /// Run the build commands again even if the cache has the builds: of the --stack stacks, or without --stack of all that are needed
     #[arg(long)]
     pub rebuild: bool,

@@ -1,11 +1,12 @@
 //! `quiclab doctor`
 
-use std::{env, fs, path::Path, process::Command, thread};
+use std::{env, fs, path::Path, process::Command, sync::atomic::Ordering, thread};
 
 use anyhow::Result;
 use quiclab_experiment::PATCHED_KERNEL;
 use quiclab_testbed::{
-    cache::Cache,
+    cache::{Cache, Care, Damage},
+    perform::Interrupted,
     stack::is_installed,
     vm::{
         image::Image,
@@ -36,6 +37,9 @@ struct Check {
     found: String,
     /// What to do; nothing where all is well.
     remedy: Option<String>,
+    /// True where it is there and is not what it should be.
+    #[serde(skip)]
+    is_damage: bool,
     /// What cannot be done as it is, where everything else can; nothing where it is there, or where nothing works without it.
     needed_for: Option<String>,
 }
@@ -49,6 +53,9 @@ pub fn doctor(arguments: &DoctorArguments) -> Result<u8> {
     checks.extend(programs());
     checks.extend(resources());
     checks.extend(prepared(arguments)?);
+    if arguments.cache {
+        checks.extend(cached()?);
+    }
     let missing = checks.iter().filter(|check| !check.good).count();
     if arguments.output.json {
         output::print(&(serde_json::to_string_pretty(&checks)? + "\n"))?;
@@ -174,17 +181,52 @@ fn prepared(arguments: &DoctorArguments) -> Result<Vec<Check>> {
     Ok(checks)
 }
 
+/// Reads everything in the cache that has hashes.
+fn cached() -> Result<Vec<Check>> {
+    let cache = Cache::from_environment()?;
+    let stop = signals::stop_flag()?;
+    let things: Vec<_> = cache.things()?.into_iter().filter(|thing| thing.can_be_checked).collect();
+    let (mut checks, mut bytes) = (Vec::new(), 0);
+    for thing in &things {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Interrupted::ByRequest.into());
+        }
+        let Err(error) = cache.verify(&thing.path, Care::Thorough) else {
+            bytes += thing.bytes;
+            continue;
+        };
+        let (problem, remedy) = match error.downcast::<Damage>() {
+            Ok(damage) => (damage.problem, damage.hint),
+            // It was removed meanwhile.
+            Err(_) if !thing.path.exists() => continue,
+            Err(error) => (first_line(&error), format!("quiclab cache remove {}", thing.name)),
+        };
+        checks.push(Check { is_damage: true, ..bad(&thing.name, problem, remedy) });
+    }
+    let whole = things.len() - checks.len();
+    let found = format!("{whole} things ({:.1} GB) are as they were made", bytes as f64 / 1e9);
+    checks.insert(0, good("contents of the cache", found));
+    Ok(checks)
+}
+
 fn good(name: &str, found: String) -> Check {
-    Check { name: name.to_owned(), good: true, found, remedy: None, needed_for: None }
+    Check { name: name.to_owned(), good: true, found, remedy: None, is_damage: false, needed_for: None }
 }
 
 /// Only what `needed_for` needs; everything else works without.
 fn absent(name: &str, found: String, remedy: String, needed_for: String) -> Check {
-    Check { name: name.to_owned(), good: true, found, remedy: Some(remedy), needed_for: Some(needed_for) }
+    Check {
+        name: name.to_owned(),
+        good: true,
+        found,
+        remedy: Some(remedy),
+        is_damage: false,
+        needed_for: Some(needed_for),
+    }
 }
 
 fn bad(name: &str, found: String, remedy: String) -> Check {
-    Check { name: name.to_owned(), good: false, found, remedy: Some(remedy), needed_for: None }
+    Check { name: name.to_owned(), good: false, found, remedy: Some(remedy), is_damage: false, needed_for: None }
 }
 
 fn first_line(error: &anyhow::Error) -> String {
@@ -214,7 +256,12 @@ fn summary(checks: &[Check]) -> String {
     let missing: Vec<_> = checks.iter().filter(|check| !check.good).map(|check| check.name.as_str()).collect();
     if !missing.is_empty() {
         let what = if let [_] = missing[..] { "thing is" } else { "things are" };
-        return format!("{} required {what} missing or too small: {}", missing.len(), missing.join(", "));
+        let state = if checks.iter().any(|check| check.is_damage) {
+            "missing, damaged or too small"
+        } else {
+            "missing or too small"
+        };
+        return format!("{} required {what} {state}: {}", missing.len(), missing.join(", "));
     }
     let absent: Vec<_> = checks.iter().filter_map(|check| check.needed_for.as_deref()).collect();
     match absent.join(", ") {
@@ -232,6 +279,7 @@ fn table(checks: &[Check]) -> String {
         let state = match (check.good, &check.remedy) {
             (true, None) => "ok",
             (true, Some(_)) => "optional",
+            (false, _) if check.is_damage => "DAMAGED",
             (false, _) => "MISSING",
         };
         table.add_row([state, &check.name, &check.found, check.remedy.as_deref().unwrap_or("")]);

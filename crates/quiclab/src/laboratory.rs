@@ -29,8 +29,8 @@ pub fn open(stacks: &StackOptions, stop: Arc<AtomicBool>) -> Result<Laboratory> 
 /// # Errors
 /// As [`Laboratory::open`].
 pub fn open_on(testbed: Arc<dyn Testbed>, stacks: &StackOptions, stop: Arc<AtomicBool>) -> Result<Laboratory> {
-    let StackOptions { folder, own, rebuild } = stacks.clone();
-    Laboratory::open(testbed, &StackRequest { folder, own, rebuild }, stop, progress::say)
+    let StackOptions { folder, own, replace, rebuild } = stacks.clone();
+    Laboratory::open(testbed, &StackRequest { folder, own, replace, rebuild }, stop, progress::say)
 }
 
 /// The testbed with the stacks for `run`; without any where it needs none.

@@ -4,6 +4,7 @@ mod ab;
 mod analyze;
 mod analyze_plans;
 mod beside;
+mod cache;
 mod check;
 mod cli;
 mod compare;
@@ -56,7 +57,7 @@ fn main() -> ExitCode {
         }
     };
     let going_on = match cli.verb {
-        Verb::Analyze(_) | Verb::Kernel(_) | Verb::Packets(_) => "",
+        Verb::Analyze(_) | Verb::Cache(_) | Verb::Kernel(_) | Verb::Packets(_) => "",
         _ => "; finished runs are kept, and the same command continues from there",
     };
     let done = match cli.verb {
@@ -72,6 +73,7 @@ fn main() -> ExitCode {
         Verb::Diff(arguments) => diff::diff(&arguments),
         Verb::Verify(arguments) => verify::verify(&arguments),
         Verb::Doctor(arguments) => doctor::doctor(&arguments),
+        Verb::Cache(arguments) => cache::cache(&arguments),
         Verb::Stacks(arguments) => stacks::stacks(&arguments),
         Verb::Kernel(arguments) => kernel::kernel(&arguments),
         Verb::Interop(arguments) => interop::interop(&arguments),

@@ -74,7 +74,7 @@ fn a_setting_that_no_stack_claims_is_refused_by_name() {
 }
 
 #[test]
-fn two_stacks_of_one_name_are_refused_and_one_that_replaces_a_shipped_one_is_reported() {
+fn two_stacks_of_one_name_are_refused_and_a_shipped_one_is_replaced_only_where_that_is_asked_for() {
     let bench = Bench::new(FILE);
     for folder in ["a", "b"] {
         program(&bench.out(folder), "mine", "exit 127");
@@ -87,6 +87,13 @@ fn two_stacks_of_one_name_are_refused_and_one_that_replaces_a_shipped_one_is_rep
     program(&bench.out("c"), "ngtcp2", "exit 127");
     let shipped = text(&bench.out("c/ngtcp2"));
     let result = dry_run(&bench, &["--stack", &shipped]);
+    assert_eq!(result.status, Some(125), "{}", result.errors);
+    for part in
+        [&format!("--stack {shipped}: found a stack named \"ngtcp2\", which is also the name of "), "--replace uses it"]
+    {
+        assert!(result.errors.contains(part), "lacks {part:?}: {}", result.errors);
+    }
+    let result = dry_run(&bench, &["--replace", "--stack", &shipped]);
     assert_eq!(result.status, Some(0), "{}", result.errors);
     assert!(result.errors.contains(&format!("--stack {shipped} replaces ngtcp2 ")), "{}", result.errors);
     assert!(result.output.starts_with("tests/others: 4 runs\n"), "{result:?}");

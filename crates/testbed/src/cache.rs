@@ -1,29 +1,46 @@
 //! What is made once and used by many runs: kernel, guest image, stack builds, saved states.
 //!
 //! A thing is made aside and renamed into place, so that a half-made one is never found; a lock keeps two processes
-//! from making the same thing. The sizes of its files are kept beside them, so that damage is noticed.
+//! from making the same thing, another one from removing what a process uses. Sizes and hashes of its files are kept beside them: sizes are
+//! compared whenever it is looked for, hashes by [`Cache::verify`].
+
+mod holds;
+mod prune;
+mod scratch;
+mod sums;
+mod verify;
 
 use std::{
+    collections::BTreeMap,
     env,
     fs::{self, File},
     path::{Path, PathBuf},
+    sync::{Arc, Mutex},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow};
+
+pub use prune::{Pruned, Thing};
+pub use scratch::Scratch;
+pub use verify::{Care, Damage, Verifying};
 
 /// Lists the files of a cached thing with their sizes.
 const CONTENTS: &str = "contents";
 
-/// The folder of all cached things.
+/// The folder of all cached things. Clones share what they know of it.
 #[derive(Clone, Debug)]
 pub struct Cache {
     folder: PathBuf,
+    /// Things that this process uses, locked as long as they are here.
+    held: Arc<Mutex<BTreeMap<String, File>>>,
+    /// By folder: locked by who reads a thing.
+    turns: Arc<Mutex<BTreeMap<PathBuf, Arc<Mutex<()>>>>>,
 }
 
 impl Cache {
     /// The cache in `folder`.
     pub fn at(folder: PathBuf) -> Self {
-        Self { folder }
+        Self { folder, held: Arc::default(), turns: Arc::default() }
     }
 
     /// `$QUICLAB_CACHE`, else `$XDG_CACHE_HOME/quiclab`, else `~/.cache/quiclab`.
@@ -38,12 +55,17 @@ impl Cache {
             .context(
                 "no cache folder: found none of QUICLAB_CACHE, XDG_CACHE_HOME, HOME\nhint: export QUICLAB_CACHE=DIR",
             )?;
-        Ok(Self { folder })
+        Ok(Self::at(folder))
     }
 
     /// Where `name` is or would be.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
+    }
+
+    /// The name of the thing in a folder of this cache; `None` of any other folder.
+    pub fn name_of(&self, folder: &Path) -> Option<String> {
+        Some(folder.strip_prefix(&self.folder).ok()?.to_str()?.to_owned()).filter(|name| !name.is_empty())
     }
 
     /// The folder `name`; `make` fills it, in a folder of another name, where it is not there yet.
@@ -52,25 +74,22 @@ impl Cache {
     /// Those of `make`, or of the file system, or where a cached thing is damaged.
     pub fn folder(&self, name: &str, make: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
         let path = self.path(name);
+        self.hold(name)?;
         if path.is_dir() {
-            return check(&path).map(|()| path);
+            return self.check(&path).map(|()| path);
         }
         fs::create_dir_all(&self.folder).with_context(|| self.folder.display().to_string())?;
         let _lock = self.lock(name)?;
         if path.is_dir() {
-            return check(&path).map(|()| path);
+            return self.check(&path).map(|()| path);
         }
-        let parent = path.parent().context("a cached thing has a folder")?;
-        fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
-        let aside = tempfile::Builder::new()
-            .prefix(".making-")
-            .tempdir_in(parent)
-            .with_context(|| parent.display().to_string())?;
+        let (parent, _) = name.rsplit_once('/').unwrap_or_default();
+        let aside = self.scratch(parent)?;
         make(aside.path())?;
-        fs::write(aside.path().join(CONTENTS), contents(aside.path())?)?;
+        list(aside.path())?;
         fs::rename(aside.path(), &path).with_context(|| path.display().to_string())?;
         // Nothing is left to remove under the old name.
-        let _ = aside.keep();
+        aside.keep();
         Ok(path)
     }
 
@@ -88,16 +107,17 @@ impl Cache {
         let path = self.path(name);
         let parent = path.parent().context("a cached thing has a folder")?;
         fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
+        self.hold(name)?;
         let _lock = self.lock(name)?;
-        if path.is_dir() && check(&path).is_ok() && is_current(&path) {
+        if path.is_dir() && self.check(&path).is_ok() && is_current(&path) {
             return Ok(false);
         }
         // Not beside it: whoever lists the folder would find it half made.
-        let outside = tempfile::Builder::new().prefix(".making-").tempdir_in(&self.folder)?;
+        let outside = self.scratch("")?;
         let aside = outside.path().join("made");
         fs::create_dir(&aside)?;
         make(&aside)?;
-        fs::write(aside.join(CONTENTS), contents(&aside)?)?;
+        list(&aside)?;
         if path.exists() {
             quiclab_record::exchange(&aside, &path).with_context(|| path.display().to_string())?;
         } else {
@@ -112,6 +132,20 @@ impl Cache {
         file.lock().with_context(|| path.display().to_string())?;
         Ok(file)
     }
+
+    /// Compares the sizes of a thing's files.
+    fn check(&self, folder: &Path) -> Result<()> {
+        match wrong_sizes(folder)? {
+            None => Ok(()),
+            Some(problem) => Err(anyhow!(self.damage(folder, problem))),
+        }
+    }
+}
+
+/// Notes the hashes and sizes of a thing's files.
+fn list(folder: &Path) -> Result<()> {
+    sums::write(folder)?;
+    fs::write(folder.join(CONTENTS), contents(folder)?).context(CONTENTS)
 }
 
 /// A line for each file: its size in bytes and its name.
@@ -127,16 +161,11 @@ fn contents(folder: &Path) -> Result<String> {
     Ok(lines.concat())
 }
 
-fn check(folder: &Path) -> Result<()> {
-    let expected = fs::read_to_string(folder.join(CONTENTS)).unwrap_or_default();
-    let found = contents(folder)?;
-    if found != expected {
-        bail!(
-            "{} is damaged: its files or their sizes have changed\nhint: rm -r {0}; it will be built again",
-            folder.display()
-        );
-    }
-    Ok(())
+/// What differs from the sizes that were noted, if anything does.
+fn wrong_sizes(folder: &Path) -> Result<Option<String>> {
+    let expected = fs::read(folder.join(CONTENTS)).unwrap_or_default();
+    let is_same = contents(folder)?.as_bytes() == expected;
+    Ok((!is_same).then(|| "its files or their sizes have changed".to_owned()))
 }
 
 #[cfg(test)]
@@ -172,11 +201,11 @@ mod tests {
         assert_eq!(text(), "one");
         assert!(cache.replace("imported/x", |_| false, write("two")).unwrap());
         assert_eq!(text(), "two");
-        // Damage is mended by making it again.
+        // A damaged one is made again.
         fs::write(cache.path("imported/x/text"), "longer").unwrap();
         assert!(cache.replace("imported/x", |_| true, write("three")).unwrap());
         assert_eq!(fs::read_dir(cache.path("imported")).unwrap().count(), 1);
-        let hidden = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(".making-");
+        let hidden = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(".new-");
         assert_eq!(fs::read_dir(folder.path()).unwrap().flatten().filter(hidden).count(), 0);
     }
 
@@ -187,6 +216,6 @@ mod tests {
         let made = cache.folder("image", |aside| Ok(fs::write(aside.join("root.erofs"), "whole")?)).unwrap();
         fs::write(made.join("root.erofs"), "who").unwrap();
         let error = cache.folder("image", |_| panic!("made twice")).unwrap_err().to_string();
-        assert!(error.contains("is damaged") && error.contains("hint: rm -r"), "{error}");
+        assert!(error.contains("is damaged") && error.contains("hint: quiclab cache remove image;"), "{error}");
     }
 }

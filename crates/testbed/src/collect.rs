@@ -1,34 +1,15 @@
-//! From the agent's results to the files of a record.
+//! What came of a run: why it failed, and whether the client has what it should have.
 
-use std::{
-    collections::BTreeSet,
-    fs::{self, File},
-    io::{self, BufWriter, Read},
-    os::unix::fs::FileExt,
-    path::Path,
-};
+use std::{collections::BTreeSet, fs::File, io::Read, path::Path};
 
-use anyhow::{Context, Result};
-use quiclab_experiment::{
-    run::{Run, word},
-    stack::Role,
-};
-use quiclab_orders::{
-    contents::Contents,
-    ring,
-    slot::{self, BLOCK, Manifest, RESULTS_MAGIC, SlotError},
-};
-use quiclab_record::{
-    LostLog, Observed, Outcome, ProcessEnd,
-    layout::{CAPTURE_FILE, WRONG_FILES_FILE},
-};
-use quiclab_units::Time;
-use quiclab_wire::{CaptureWriter, Direction, PacketToWrite, TapDescription};
+use anyhow::Result;
+use quiclab_experiment::run::Run;
+use quiclab_orders::contents::Contents;
+use quiclab_record::{Observed, ProcessEnd};
 
 use crate::{
     contract::{SERVER_PORT, contents_seed, file_names},
     hash,
-    vm::{observed::observed, path::StageNames},
 };
 
 /// The endpoints' TLS secrets, in a record.
@@ -117,166 +98,6 @@ pub enum RunFailure {
     Agent(String),
 }
 
-/// The results of a run, in the slot's file.
-pub struct Results {
-    file: File,
-    manifest: Manifest,
-    observed: Observed,
-}
-
-impl Results {
-    /// Finds the results in the slot, of a run whose path has stages of these names.
-    ///
-    /// # Errors
-    /// Where there are none, or they make no sense.
-    pub fn open(path: &Path, names: &StageNames) -> Result<Self, SlotError> {
-        let mut file = File::open(path)?;
-        let available = file.metadata()?.len();
-        let json = slot::read_json(&mut file, RESULTS_MAGIC, available)?;
-        let manifest: Manifest = serde_json::from_slice(&json)?;
-        for blob in &manifest.blobs {
-            if blob.offset % BLOCK as u64 != 0 || blob.offset.checked_add(blob.length).is_none_or(|end| end > available)
-            {
-                return Err(SlotError::Range {
-                    what: blob.name.clone(),
-                    offset: blob.offset,
-                    length: blob.length,
-                    available,
-                });
-            }
-        }
-        let mut observed = observed(&manifest.report, names);
-        let strange = manifest.blobs.iter().filter_map(|blob| {
-            let role = role_of(&blob.name).filter(|_| !is_plain(&blob.name))?;
-            let what = format!("the log file {:?} is not kept: its name leads outside the record", blob.name);
-            Some(LostLog { role, what })
-        });
-        observed.lost_logs.extend(strange);
-        Ok(Self { file, manifest, observed })
-    }
-
-    /// What was seen of the run.
-    pub fn observed(&self) -> &Observed {
-        &self.observed
-    }
-
-    /// Writes what the endpoints said below `folder`.
-    ///
-    /// # Errors
-    /// Where it cannot be written.
-    pub fn write_endpoint_files(&self, folder: &Path) -> Result<()> {
-        for blob in &self.manifest.blobs {
-            // Captures and downloads go elsewhere, and names that lead out of the record are noted among what is lost.
-            if role_of(&blob.name).is_none() || !is_plain(&blob.name) {
-                continue;
-            }
-            let path = folder.join(&blob.name);
-            fs::create_dir_all(path.parent().unwrap_or(folder)).with_context(|| path.display().to_string())?;
-            fs::write(&path, self.read(&blob.name)?).with_context(|| path.display().to_string())?;
-        }
-        Ok(())
-    }
-
-    /// What kept the run from succeeding, if anything did.
-    ///
-    /// # Errors
-    /// Where the results cannot be read.
-    pub fn failure(&self, run: &Run) -> Result<Option<RunFailure>> {
-        let seen = &self.observed;
-        let end = |role| seen.host(role).end.as_ref().map_or_else(|| "unknown".into(), describe_end);
-        let failure = match &seen.outcome {
-            Outcome::Done => return Ok(self.check_download(run)?.or_else(|| full_tap(seen))),
-            Outcome::Unsupported { role } => RunFailure::Unsupported(word(role)),
-            Outcome::ServerEnded => RunFailure::ServerEnded(end(Role::Server)),
-            Outcome::NeverListened => RunFailure::NeverListened,
-            Outcome::ClientTimeout => RunFailure::ClientTimeout(run.settings.workload.timeout.to_string()),
-            Outcome::ClientFailed => RunFailure::ClientFailed(end(Role::Client)),
-            Outcome::TestbedFailed { error } => RunFailure::Agent(error.clone()),
-        };
-        let queue = seen.server.queue_drops_and_passed().filter(|(drops, passed)| drops > passed);
-        Ok(Some(match queue {
-            None => failure,
-            Some((drops, packets)) => RunFailure::ServerQueue {
-                kind: seen.server.queues[0].kind.clone(),
-                drops,
-                packets,
-                failure: Box::new(failure),
-            },
-        }))
-    }
-
-    /// What is wrong with the files that the client stored, if anything is.
-    ///
-    /// # Errors
-    /// Where the results cannot be read.
-    pub fn check_download(&self, run: &Run) -> Result<Option<RunFailure>> {
-        check_downloads(run, |file| {
-            let name = format!("download/{file}");
-            let Some(blob) = self.blob(&name) else { return Ok(None) };
-            let cut = self.observed.cut_files.get(&name).copied().unwrap_or(0);
-            let contents = move || Ok(io::Cursor::new(self.read(&name)?));
-            Ok(Some(Download { length: blob.length.saturating_add(cut), contents }))
-        })
-    }
-
-    /// Writes what happened, whether the run went well or not: what the endpoints said, what was on the wire, and what is wrong with the
-    /// client's files, if anything is.
-    ///
-    /// # Errors
-    /// Where something cannot be read or written.
-    pub fn write_what_happened(&self, folder: &Path, run: &Run) -> Result<()> {
-        if let Some(wrong) = self.check_download(run)? {
-            fs::write(folder.join(WRONG_FILES_FILE), format!("{wrong}\n")).context(WRONG_FILES_FILE)?;
-        }
-        self.write_endpoint_files(folder)?;
-        self.write_capture(&folder.join(CAPTURE_FILE))
-    }
-
-    fn write_capture(&self, path: &Path) -> Result<()> {
-        let taps = &self.manifest.report.taps;
-        let rings = taps.iter().map(|tap| self.read(&format!("tap/{}", tap.name))).collect::<Result<Vec<_>>>()?;
-        let mut packets = Vec::new();
-        for (number, (tap, ring)) in taps.iter().zip(&rings).enumerate() {
-            ring::for_each_packet(ring, tap.block_bytes as usize, |packet| packets.push((number as u32, packet)))?;
-        }
-        // Stable: packets of one instant stay in the order of the taps, and of arrival within a tap.
-        packets.sort_by_key(|(_, packet)| packet.time_ns);
-        let secrets = self.secrets()?;
-        let descriptions: Vec<_> =
-            taps.iter().map(|tap| TapDescription { name: &tap.name, snap_length: tap.snaplen }).collect();
-        let file = File::create(path).with_context(|| path.display().to_string())?;
-        let mut writer =
-            CaptureWriter::new(BufWriter::with_capacity(1 << 20, file), &descriptions, secrets.as_deref())?;
-        for (interface, packet) in packets {
-            writer.write_packet(&PacketToWrite {
-                time: Time::from_nanos(packet.time_ns),
-                interface,
-                frame_length: packet.original_length,
-                captured: packet.bytes,
-                direction: Some(if packet.outgoing { Direction::Outbound } else { Direction::Inbound }),
-            })?;
-        }
-        writer.finish()?;
-        Ok(())
-    }
-
-    fn secrets(&self) -> Result<Option<Vec<u8>>> {
-        let there = KEY_LOGS.iter().filter(|name| self.blob(name).is_some());
-        Ok(secrets_of(&there.map(|name| self.read(name)).collect::<Result<Vec<_>>>()?))
-    }
-
-    fn blob(&self, name: &str) -> Option<&slot::Blob> {
-        self.manifest.blobs.iter().find(|blob| blob.name == name)
-    }
-
-    fn read(&self, name: &str) -> Result<Vec<u8>> {
-        let blob = self.blob(name).with_context(|| format!("the results have no {name}"))?;
-        let mut bytes = vec![0; blob.length as usize];
-        self.file.read_exact_at(&mut bytes, blob.offset).with_context(|| name.to_owned())?;
-        Ok(bytes)
-    }
-}
-
 /// What both endpoints logged of their TLS secrets, each line once; `None` where neither logged any.
 pub(crate) fn secrets_of(logs: &[Vec<u8>]) -> Option<Vec<u8>> {
     let mut secrets = Vec::new();
@@ -318,19 +139,8 @@ pub(crate) fn check_downloads<R: Read, C: FnOnce() -> Result<R>>(
     Ok(None)
 }
 
-/// Whose log a file of the results is; `None` for captures and downloads.
-fn role_of(name: &str) -> Option<Role> {
-    let [server, client] = ["server/", "client/"].map(|folder| name.starts_with(folder));
-    if server { Some(Role::Server) } else { client.then_some(Role::Client) }
-}
-
-/// Whether a name stays in the folder that it is relative to. Names come out of the guest, where untrusted programs chose them.
-fn is_plain(name: &str) -> bool {
-    Path::new(name).components().all(|part| matches!(part, std::path::Component::Normal(_)))
-}
-
 /// The first tap that lost packets.
-fn full_tap(observed: &Observed) -> Option<RunFailure> {
+pub(crate) fn full_tap(observed: &Observed) -> Option<RunFailure> {
     let tap = observed.taps.iter().find(|tap| tap.packets_lost > 0)?;
     Some(RunFailure::CaptureFull {
         tap: tap.role.interface_name().to_owned(),

@@ -28,6 +28,7 @@ use crate::{
 pub(crate) use content::name_below;
 pub use made::Made;
 pub(crate) use made::make;
+pub(crate) use objects::beside;
 
 /// The manifest's name in a stack's folder.
 pub const MANIFEST: &str = "stack.toml";
@@ -130,6 +131,11 @@ impl BuiltStack {
             None => Image::prepare(cache, &packages(source), stop)?,
         };
         Ok(Self { folder, image, made })
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// The file system with the stack's files, for `/stack` in the guest.

@@ -26,6 +26,8 @@ pub struct StackRequest {
     pub folder: Option<PathBuf>,
     /// The user's own stacks: programs, or folders with a manifest.
     pub own: Vec<PathBuf>,
+    /// Whether these may take the place of stacks that have their names.
+    pub replace: bool,
     /// Whether stacks are built again although the cache has them: the own ones, or all where there are none of these.
     pub rebuild: bool,
 }
@@ -54,6 +56,8 @@ impl Supplies {
     /// Where there are no stacks, or one's manifest is wrong.
     pub fn find(testbed: &dyn Testbed, request: &StackRequest, stop: Arc<AtomicBool>, say: fn(&str)) -> Result<Self> {
         let cache = Cache::from_environment()?;
+        // Where it cannot be written, nothing is left by anybody.
+        let _ = cache.remove_leftovers();
         let stacks = match &request.folder {
             Some(folder) => folder.clone(),
             None => find_stacks(testbed.stacks_folder())?,
@@ -67,7 +71,7 @@ impl Supplies {
                 sources.entry(name).or_insert(source);
             }
         }
-        let own = add_own_stacks(&cache, &request.own, &mut sources, say)?;
+        let own = add_own_stacks(&cache, &request.own, request.replace, &mut sources, say)?;
         let variants: Vec<_> = sources.values().flat_map(Source::variants).collect();
         sources.extend(variants.into_iter().map(|variant| (variant.manifest.name.clone(), variant)));
         Ok(Self { sources, own, stacks, cache, stop, say })

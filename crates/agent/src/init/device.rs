@@ -10,13 +10,10 @@ use std::{
 use anyhow::{Context, Result};
 use quiclab_orders::{
     orders::Orders,
-    slot::{self, BLOCK, Blob, Manifest, ORDERS_MAGIC, SlotError, read_json},
+    slot::{self, BLOCK, Blob, MANIFEST_ROOM, Manifest, ORDERS_MAGIC, SlotError, read_json},
 };
 
 use crate::run::Finished;
-
-/// Room for the manifest in front of the blobs; it holds counters and names only.
-const MANIFEST_ROOM: u64 = 2 << 20;
 
 /// The slot as the guest sees it: a block device that the host changed behind the kernel's back, so no page of it may
 /// come from the page cache.

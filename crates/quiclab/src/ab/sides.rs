@@ -102,10 +102,8 @@ fn found(typed: &str, arguments: &AbArguments) -> Result<(Option<PathBuf>, Optio
         let (unpacked, path) = revision::unpacked(Path::new(folder), revision)?;
         return Ok((Some(path), Some(unpacked)));
     }
-    let laboratory = open(
-        &StackOptions { folder: arguments.stacks.clone(), own: Vec::new(), rebuild: false },
-        signals::stop_flag()?,
-    )?;
+    let laboratory =
+        open(&StackOptions { folder: arguments.stacks.clone(), ..StackOptions::default() }, signals::stop_flag()?)?;
     match laboratory.supplies.sources.get(typed) {
         Some(source) if source.options.is_empty() => Ok((Some(source.folder.clone()), None)),
         _ => {

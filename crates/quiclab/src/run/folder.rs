@@ -79,6 +79,9 @@ pub fn command_line(file: &Path, arguments: &RunArguments) -> String {
     for path in &arguments.stacks.own {
         let _ = write!(line, " --stack {}", quoted(&path.display().to_string()));
     }
+    if arguments.stacks.replace {
+        line.push_str(" --replace");
+    }
     for (option, settings) in [("--set", &arguments.set.settings), ("--filter", &arguments.filter)] {
         for (key, value) in settings {
             let _ = write!(line, " {option} {}", quoted(&format!("{key}={value}")));

@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result};
 
 use crate::{
-    cache::Cache,
+    cache::{Cache, Care},
     hash,
     stack::{MOUNTED, Made, Source, check_tools, compile, make, name_below, plain_name},
 };
@@ -54,6 +54,7 @@ impl Program {
             let digest = hash::of_file(program).with_context(|| program.display().to_string())?;
             fs::write(folder.join(DIGEST), digest).context(DIGEST)
         })?;
+        cache.verify(&folder, Care::Usual)?;
         let path = folder.join(DIGEST);
         let digest = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         Ok((Self { command: command(source, &folder), digest }, made))

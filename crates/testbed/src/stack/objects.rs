@@ -35,7 +35,7 @@ pub(super) fn claim(objects: &Path, source: &Path) -> Result<File> {
 }
 
 /// A file beside a folder; the folder's name may have a dot.
-fn beside(folder: &Path, ending: &str) -> PathBuf {
+pub(crate) fn beside(folder: &Path, ending: &str) -> PathBuf {
     let mut name = folder.as_os_str().to_owned();
     name.push(".");
     name.push(ending);

@@ -12,20 +12,21 @@ use quiclab_experiment::stack::{CONGESTION_CONTROL, StackManifest, TEST_CASES};
 use serde_json::json;
 
 use crate::{
-    cache::Cache,
+    cache::{Cache, Care},
     hash,
     shell::quoted,
     stack::{MANIFEST, Source, source},
 };
 
-/// Adds the stacks at `paths` to `sources`. One with the name of a stack that is there replaces it, which `say`
-/// tells. Returns their names.
+/// Adds the stacks at `paths` to `sources`. One with the name of a stack that is there takes its place where it `may_replace`; `say` then
+/// tells so. Returns their names.
 ///
 /// # Errors
-/// Two of one name, and as [`own_stack`].
+/// Two of one name, one with the name of a stack that it may not replace, and as [`own_stack`].
 pub fn add_own_stacks(
     cache: &Cache,
     paths: &[PathBuf],
+    may_replace: bool,
     sources: &mut BTreeMap<String, Source>,
     say: fn(&str),
 ) -> Result<Vec<String>> {
@@ -47,6 +48,14 @@ pub fn add_own_stacks(
         // `--stack stacks/quiche` names the very same one.
         let is_other = |one: &Source| fs::canonicalize(&one.folder).ok() != fs::canonicalize(&folder).ok();
         if let Some(replaced) = replaced.filter(is_other) {
+            if !may_replace {
+                bail!(
+                    "--stack {}: found a stack named {name:?}, which is also the name of {}; expected another name\n\
+                     hint: change name in its {MANIFEST}, or rename the program; --replace uses it in place of the other one",
+                    path.display(),
+                    replaced.folder.display()
+                );
+            }
             say(&format!(
                 "--stack {} replaces {name} {} of {}",
                 path.display(),
@@ -82,6 +91,7 @@ pub fn own_stack(cache: &Cache, path: &Path) -> Result<Source> {
         fs::copy(path, folder.join(&program)).with_context(|| path.display().to_string())?;
         fs::write(folder.join(MANIFEST), &text).context(MANIFEST)
     })?;
+    cache.verify(&folder, Care::Usual)?;
     source(&folder)
 }
 

@@ -68,6 +68,11 @@ impl Image {
         Self { folder }
     }
 
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The file system's file, as long as the largest NVDIMM.
     pub fn file(&self) -> PathBuf {
         self.folder.join(ROOT_FILE)

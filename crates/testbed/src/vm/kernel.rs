@@ -97,6 +97,11 @@ impl Kernel {
         append("version", format!(", {identity}"))
     }
 
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The image that QEMU starts.
     pub fn image(&self) -> PathBuf {
         self.folder.join("vmlinuz")

@@ -102,6 +102,7 @@ impl Recipe {
     /// # Errors
     /// Where it is not in the cache: with the command that builds it.
     pub fn built(&self, cache: &Cache) -> Result<Kernel> {
+        cache.hold(&self.cached())?;
         self.find(cache).with_context(|| {
             format!(
                 "kernel: {PATCHED_KERNEL:?} with this patch and configuration is not in the cache\n\
@@ -136,7 +137,7 @@ impl Recipe {
             |folder: &Path| !again && fs::read_to_string(folder.join(IDENTITY)).is_ok_and(|text| text == identity);
         let made = cache.replace(&self.cached(), is_current, |folder| {
             // Beside the cache's things and not in /tmp, which may be small: unpacked and built it takes some 2 GB.
-            let work = tempfile::Builder::new().prefix(".making-").tempdir_in(cache.path(""))?;
+            let work = cache.scratch("")?;
             let build = Build { recipe: self, work: work.path(), log: cache.path(LOG), stop, say };
             let found = build.perform(&version, folder)?;
             fs::write(folder.join(IDENTITY), &identity).context(IDENTITY)?;

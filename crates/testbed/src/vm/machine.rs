@@ -1,8 +1,12 @@
 //! The virtual machine: its size, and the QEMU command line that makes it.
 
-use std::{path::Path, process::Command};
+use std::{
+    os::unix::fs::symlink,
+    path::{self, Path},
+    process::Command,
+};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use quiclab_units::ByteCount;
 
 use crate::{certificates::GUEST_EPOCH_SECONDS, command};
@@ -92,52 +96,48 @@ impl Size {
     }
 }
 
-/// What carries a role's files.
-#[derive(Clone, Copy, Debug)]
-pub struct RoleFiles<'a> {
-    /// Its root file system, never written to.
-    pub root: &'a Path,
-    /// Its stack's files, never written to.
-    pub stack: &'a Path,
+/// Names of a machine's files in the folder that QEMU works in. Elsewhere their names can be anything: commas, quotes and bytes that are
+/// not UTF-8 mean something else in QEMU's options and commands, or cannot be written there.
+pub mod names {
+    /// The kernel.
+    pub const KERNEL: &str = "kernel";
+    /// Its first file system.
+    pub const INITRAMFS: &str = "initramfs";
+    /// What is restored.
+    pub const STATE: &str = "state";
+    /// The server's root file system, never written to.
+    pub const SERVER_ROOT: &str = "server-root";
+    /// The files of the server's stack, never written to.
+    pub const SERVER_STACK: &str = "server-stack";
+    /// The client's root file system, never written to.
+    pub const CLIENT_ROOT: &str = "client-root";
+    /// The files of the client's stack, never written to.
+    pub const CLIENT_STACK: &str = "client-stack";
+    /// Orders and results.
+    pub const SLOT: &str = "slot";
+    /// What the guest prints on its console.
+    pub const CONSOLE: &str = "console";
 }
 
-/// The files a machine is made of.
-#[derive(Clone, Copy, Debug)]
-pub struct Files<'a> {
-    /// The kernel.
-    pub kernel: &'a Path,
-    /// Its first file system.
-    pub initramfs: &'a Path,
-    /// The server's files.
-    pub server: RoleFiles<'a>,
-    /// The client's files.
-    pub client: RoleFiles<'a>,
-    /// Orders and results.
-    pub slot: &'a Path,
-    /// Where the guest's console goes.
-    pub console: &'a Path,
+/// Puts a link to `file` into the folder that QEMU works in.
+///
+/// # Errors
+/// Where it cannot be made.
+pub fn link(file: &Path, folder: &Path, name: &str) -> Result<()> {
+    let link = folder.join(name);
+    let file = path::absolute(file).with_context(|| file.display().to_string())?;
+    symlink(&file, &link).with_context(|| format!("{}: linking to {}", link.display(), file.display()))
 }
 
 /// Everything about the machine that a saved state depends on, apart from its files.
 pub fn identity(size: Size) -> String {
-    arguments(
-        size,
-        &Files {
-            kernel: Path::new("kernel"),
-            initramfs: Path::new("initramfs"),
-            server: RoleFiles { root: Path::new("server-root"), stack: Path::new("server-stack") },
-            client: RoleFiles { root: Path::new("client-root"), stack: Path::new("client-stack") },
-            slot: Path::new("slot"),
-            console: Path::new("console"),
-        },
-    )
-    .join(" ")
+    arguments(size).join(" ")
 }
 
-/// QEMU, ready to be started; it talks QMP on its standard input and output.
-pub fn qemu(size: Size, files: &Files) -> Command {
+/// QEMU, ready to be started in `folder`, which has its files under their [`names`]; it talks QMP on its standard input and output.
+pub fn qemu(size: Size, folder: &Path) -> Command {
     let mut command = Command::new(QEMU);
-    command.args(arguments(size, files));
+    command.args(arguments(size)).current_dir(folder);
     command
 }
 
@@ -164,7 +164,7 @@ fn major_and_minor(line: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-fn arguments(size: Size, files: &Files) -> Vec<String> {
+fn arguments(size: Size) -> Vec<String> {
     let mut arguments: Vec<String> = Vec::new();
     let mut add = |words: &[&str]| arguments.extend(words.iter().map(|word| (*word).to_owned()));
     add(&["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none"]);
@@ -173,31 +173,25 @@ fn arguments(size: Size, files: &Files) -> Vec<String> {
     add(&["-icount", &format!("shift={},sleep=off", size.instruction_shift)]);
     add(&["-rtc", &format!("base={GUEST_EPOCH_SECONDS_AS_DATE},clock=vm")]);
     add(&["-m", &format!("{}M,slots=5,maxmem=32G", size.memory_mib)]);
-    for (name, path, length, writable) in [
-        ("slot", files.slot, size.slot_bytes, true),
-        ("server-root", files.server.root, size.root_bytes, false),
-        ("server-stack", files.server.stack, STACK_BYTES, false),
-        ("client-root", files.client.root, size.root_bytes, false),
-        ("client-stack", files.client.stack, STACK_BYTES, false),
+    for (name, length, writable) in [
+        (names::SLOT, size.slot_bytes, true),
+        (names::SERVER_ROOT, size.root_bytes, false),
+        (names::SERVER_STACK, STACK_BYTES, false),
+        (names::CLIENT_ROOT, size.root_bytes, false),
+        (names::CLIENT_STACK, STACK_BYTES, false),
     ] {
         let [read_only, unarmed] = if writable { ["off", "off"] } else { ["on", "on"] };
-        let path = option_value(path);
         add(&[
             "-object",
-            &format!("memory-backend-file,id={name},share=on,readonly={read_only},size={length},mem-path={path}"),
+            &format!("memory-backend-file,id={name},share=on,readonly={read_only},size={length},mem-path={name}"),
         ]);
         add(&["-device", &format!("nvdimm,id={name}-dimm,memdev={name},unarmed={unarmed}")]);
     }
     add(&["-device", "pvpanic", "-action", "panic=pause", "-device", "isa-debug-exit,iobase=0xf4,iosize=1"]);
-    add(&["-kernel", &files.kernel.display().to_string(), "-initrd", &files.initramfs.display().to_string()]);
+    add(&["-kernel", names::KERNEL, "-initrd", names::INITRAMFS]);
     add(&["-append", KERNEL_COMMAND_LINE]);
-    add(&["-serial", &format!("file:{}", option_value(files.console)), "-qmp", "stdio"]);
+    add(&["-serial", &format!("file:{}", names::CONSOLE), "-qmp", "stdio"]);
     arguments
-}
-
-/// In QEMU's option lists a comma is written twice.
-fn option_value(path: &Path) -> String {
-    path.display().to_string().replace(',', ",,")
 }
 
 /// [`GUEST_EPOCH_SECONDS`] as QEMU wants it.

@@ -23,8 +23,10 @@ use serde_json::{Value, json};
 use super::{
     machine::{QEMU, QEMU_PACKAGE},
     priority,
+    watch::{Lifeless, PATIENCE, Patience, Watch},
 };
 use crate::{
+    cache::Verifying,
     child::{End, describe, end_with_parent, reap},
     perform::Interrupted,
 };
@@ -125,15 +127,29 @@ impl Qemu {
         }
     }
 
-    /// Waits until QEMU ends by itself.
+    /// Waits until QEMU ends by itself, or its guest has stopped for ever. Ends it early where what it is made of turns out to be damaged.
     ///
     /// # Errors
-    /// On [`Interrupted`].
-    pub fn wait(mut self) -> Result<End> {
+    /// On [`Interrupted`], and on damage.
+    pub fn watch(self, verifying: &Verifying) -> Result<Ended> {
+        self.watch_with(verifying, PATIENCE)
+    }
+
+    fn watch_with(mut self, verifying: &Verifying, patience: Patience) -> Result<Ended> {
+        let mut watch = Watch::new(self.child.id(), patience)?;
+        let mut why = None;
         loop {
             match self.lines.recv_timeout(GLANCE) {
-                Err(RecvTimeoutError::Disconnected) => return Ok(self.reap()?),
-                Ok(_) | Err(RecvTimeoutError::Timeout) => self.check()?,
+                Err(RecvTimeoutError::Disconnected) => return Ok(Ended { end: self.reap()?, why }),
+                Ok(line) => why = why_of(&line).or(why),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            self.check()?;
+            verifying.so_far()?;
+            let lifeless = watch.look()?.map(Why::Lifeless);
+            if let Some(why) = lifeless.or(why).filter(Why::is_final) {
+                self.child.kill()?;
+                return Ok(Ended { end: self.reap()?, why: Some(why) });
             }
         }
     }
@@ -155,6 +171,7 @@ impl Qemu {
                     if is_it(&message) {
                         return Ok(message);
                     }
+                    self.check()?;
                 }
                 Err(RecvTimeoutError::Timeout) => self.check()?,
                 Err(RecvTimeoutError::Disconnected) => {
@@ -194,6 +211,68 @@ impl Qemu {
     }
 }
 
+/// How a run of QEMU ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// Its status, and what it used.
+    pub end: End,
+    /// Why, as far as QEMU said so or this program ended it.
+    pub why: Option<Why>,
+}
+
+/// Why a guest ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// It restarted; its kernel does so after a panic too.
+    Rebooted,
+    /// It switched itself off.
+    SwitchedOff,
+    /// It stopped the machine and would not go on: the device that does it is for the agent before a state is saved.
+    Stopped,
+    /// It showed no sign of life.
+    Lifeless(Lifeless),
+}
+
+impl Why {
+    /// True where QEMU does not end by itself.
+    fn is_final(&self) -> bool {
+        matches!(self, Self::Stopped | Self::Lifeless(_))
+    }
+}
+
+/// Why a guest ended, where this line of the monitor says so.
+fn why_of(line: &str) -> Option<Why> {
+    let message: Value = serde_json::from_str(line).ok()?;
+    match (message["event"].as_str()?, message["data"]["reason"].as_str()) {
+        ("SHUTDOWN", Some("guest-reset")) => Some(Why::Rebooted),
+        ("SHUTDOWN", Some("guest-shutdown")) => Some(Why::SwitchedOff),
+        ("GUEST_PANICKED", _) => Some(Why::Stopped),
+        _ => None,
+    }
+}
+
+impl Ended {
+    /// How the guest ended, for people. `state` is the name of its saved state in the cache.
+    pub fn in_words(&self, state: &str) -> String {
+        match self.why {
+            Some(Why::Rebooted) => {
+                "the guest rebooted before the agent had handed over the results: a program in it asked for that, or its \
+                 kernel panicked"
+                    .to_owned()
+            }
+            Some(Why::SwitchedOff) => {
+                "the guest switched itself off before the agent had handed over the results".to_owned()
+            }
+            Some(Why::Stopped) => "the guest stopped its own machine, as after a panic of its kernel".to_owned(),
+            Some(Why::Lifeless(lifeless)) => format!(
+                "{lifeless}, so it was ended\nhint: quiclab doctor --cache looks for damage; quiclab cache remove \
+                 {state} removes its saved state, which is then made again\n"
+            ),
+            None => format!("QEMU {}", describe(self.end.status)),
+        }
+    }
+}
+
 impl Drop for Qemu {
     fn drop(&mut self) {
         if self.end.is_none() {
@@ -202,3 +281,6 @@ impl Drop for Qemu {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

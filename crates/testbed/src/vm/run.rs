@@ -3,26 +3,29 @@
 use std::{
     fs::{self, File},
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result};
 use nix::fcntl::posix_fallocate;
 use quiclab_experiment::run::{Run, Versions};
-use quiclab_orders::slot::{self, POWER_OFF_STATUS};
+use quiclab_orders::{
+    orders::Orders,
+    slot::{self, POWER_OFF_STATUS, SlotError},
+};
 use quiclab_record::{Seen, layout::CONSOLE_FILE};
 use quiclab_units::ByteCount;
 
 use super::{
-    machine::{Needs, RoleFiles, Size},
+    machine::{Needs, Size, names},
     orders,
     path::StageNames,
-    state::{Guest, RunFiles},
+    results::{Results, damaged_capture},
+    state::{Guest, RoleFiles, SavedState},
 };
 use crate::{
     cache::Cache,
-    child::describe,
-    collect::{Results, RunFailure, excerpt},
+    collect::{RunFailure, excerpt},
     hash,
     perform::{Host, Side, Sides},
     stack::BuiltStack,
@@ -47,7 +50,7 @@ impl Vm {
         let size = size(run, sides)?;
         // Of the first seed, so that repetitions are made with the same versions; what differs between seeds is in the identity anyway.
         let first = Run { seed: 0, start_shift: Default::default(), ..run.clone() };
-        let orders = encoded_orders(&first, sides, size)?;
+        let orders = slot::encode_orders(&orders_of(&first, sides, size)?)?;
         let mut versions = Versions::from([
             ("testbed".into(), "vm".into()),
             // What the guest is told beyond the settings follows from this program's code: certificates, names, variables.
@@ -83,32 +86,41 @@ impl Vm {
     pub fn perform(&self, run: &Run, sides: Sides<BuiltStack>, place: Place, host: &Host) -> Result<Attempt> {
         let size = size(run, sides)?;
         let state = self.guest.saved_state(&self.cache, size, host)?;
-        let [slot_path, console] = ["slot", "console"].map(|name| place.work.join(name));
-        write_slot(&slot_path, size.slot_bytes, &encoded_orders(run, sides, size)?)?;
-        let [server, client] = [sides.server, sides.client].map(|side| (side.stack.image.file(), side.stack.file()));
-        let files = RunFiles {
-            server: RoleFiles { root: &server.0, stack: &server.1 },
-            client: RoleFiles { root: &client.0, stack: &client.1 },
-            slot: &slot_path,
-            console: &console,
-        };
-        let end = state.restore(&self.guest, &files, host)?.wait()?;
+        let [slot_path, console] = [names::SLOT, names::CONSOLE].map(|name| place.work.join(name));
+        let orders = orders_of(run, sides, size)?;
+        write_slot(&slot_path, size.slot_bytes, &slot::encode_orders(&orders)?)?;
+        let [server, client] = [sides.server, sides.client]
+            .map(|side| RoleFiles { root: side.stack.image.file(), stack: side.stack.file() });
+        let verifying = self.cache.verify_aside(self.parts(&state, sides));
+        let qemu = state.restore(&self.guest, &server, &client, place.work, host)?;
+        let ended = qemu.watch(&verifying)?;
+        // Before anything is said about the guest: damage explains whatever it did.
+        verifying.finish()?;
+        let end = ended.end;
         let keep_console = || match fs::copy(&console, place.draft.join(CONSOLE_FILE)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).context("console"),
             _ => Ok(()),
         };
         let names = StageNames::of(&run.settings).map_err(anyhow::Error::msg)?;
-        let results = match Results::open(&slot_path, &names) {
+        let broken = |why: String| -> Result<Attempt> {
+            let how = ended.in_words(&state.name());
+            let said = format!("{how}{why}; its console says: {}", excerpt(&console, 4000));
+            keep_console()?;
+            Ok(Attempt { failure: Some(RunFailure::Guest(said)), seen: None, host_use: end.host_use })
+        };
+        let opened =
+            File::open(&slot_path).map_err(SlotError::from).and_then(|slot| Results::open(slot, &orders, &names));
+        let mut results = match opened {
             Ok(results) if end.status.code() == Some(POWER_OFF_STATUS) => results,
-            other => {
-                let why = other.err().map(|error| format!("; {error}")).unwrap_or_default();
-                let said = format!("QEMU {}{why}; its console says: {}", describe(end.status), excerpt(&console, 4000));
-                keep_console()?;
-                return Ok(Attempt { failure: Some(RunFailure::Guest(said)), seen: None, host_use: end.host_use });
-            }
+            other => return broken(other.err().map(|error| format!("; {error}")).unwrap_or_default()),
         };
         let failure = results.failure(run)?;
-        results.write_what_happened(place.draft, run)?;
+        if let Err(error) = results.write_what_happened(place.draft, run) {
+            return match damaged_capture(&error) {
+                Some(why) => broken(format!("; {why}")),
+                None => Err(error),
+            };
+        }
         if failure.is_some() {
             keep_console()?;
         }
@@ -117,6 +129,19 @@ impl Vm {
             seen: Some(Seen::Transfer(Box::new(results.observed().clone()))),
             host_use: end.host_use,
         })
+    }
+}
+
+impl Vm {
+    /// Folders of the cache whose files a run is made of.
+    fn parts(&self, state: &SavedState, sides: Sides<BuiltStack>) -> Vec<PathBuf> {
+        let mut parts = vec![state.folder().to_path_buf(), self.guest.kernel.folder().to_path_buf()];
+        for (_, side) in sides.different() {
+            parts.extend([side.stack.image.folder().to_path_buf(), side.stack.folder().to_path_buf()]);
+        }
+        parts.sort();
+        parts.dedup();
+        parts
     }
 }
 
@@ -137,12 +162,11 @@ impl Side<'_, BuiltStack> {
     }
 }
 
-/// What stands in the slot when a run begins.
-fn encoded_orders(run: &Run, sides: Sides<BuiltStack>, size: Size) -> Result<Vec<u8>> {
+/// What the agent is told to do.
+fn orders_of(run: &Run, sides: Sides<BuiltStack>, size: Size) -> Result<Orders> {
     // Captures, the client's copy and both endpoints' logs share the slot.
     let log_limit = ByteCount::from_bytes(size.slot_bytes / 8);
-    let orders = orders::of_run(run, sides.server.manifest, sides.client.manifest, log_limit)?;
-    Ok(slot::encode_orders(&orders)?)
+    orders::of_run(run, sides.server.manifest, sides.client.manifest, log_limit)
 }
 
 /// The machine that has room for a run.

@@ -2,23 +2,41 @@
 
 use std::{
     fs::{self, File},
+    os::unix::process::CommandExt,
     path::{Path, PathBuf},
+    process::Command,
     time::Duration,
 };
 
 use anyhow::{Context, Result};
+use nix::sys::{
+    resource::{Resource, setrlimit},
+    signal::{SigHandler, Signal, signal},
+};
 use serde_json::json;
 
 use super::{
     initramfs,
     kernel::Kernel,
-    machine::{self, Files, RoleFiles, STACK_BYTES, Size},
+    machine::{self, STACK_BYTES, Size, names},
     monitor::Qemu,
 };
-use crate::{cache::Cache, hash, perform::Host};
+use crate::{
+    cache::{Cache, Care},
+    collect::excerpt,
+    hash,
+    perform::Host,
+};
 
+/// Folder of saved states in the cache.
+const FOLDER: &str = "state";
 /// Booting takes some ten seconds; a guest that is not up by then never will be.
 const BOOT_PATIENCE: Duration = Duration::from_secs(300);
+
+/// More bytes of what a guest prints on its console are not kept.
+const LONGEST_CONSOLE: u64 = 4 << 20;
+/// Bytes of it that are looked at where a guest does not boot.
+const LONGEST_EXCERPT: u64 = 1 << 20;
 
 /// Leaves the shared files (image, slot, stack) out of the state: they stay where they are.
 const IGNORE_SHARED: &str = "x-ignore-shared";
@@ -62,7 +80,7 @@ impl Guest {
     /// # Errors
     /// As [`Guest::identity`].
     pub fn has_saved_state(&self, cache: &Cache, size: Size) -> Result<bool> {
-        Ok(cache.path(&format!("state/{}", self.identity(size)?)).is_dir())
+        Ok(cache.path(&format!("{FOLDER}/{}", self.identity(size)?)).is_dir())
     }
 
     /// The saved state of this guest; boots and saves it where the cache has none.
@@ -70,90 +88,104 @@ impl Guest {
     /// # Errors
     /// Where the guest does not come up, or is told to stop meanwhile.
     pub fn saved_state(&self, cache: &Cache, size: Size, host: &Host) -> Result<SavedState> {
-        let name = format!("state/{}", self.identity(size)?);
-        let folder = cache.folder(&name, |folder| self.boot_and_save(folder, size, host))?;
+        let name = format!("{FOLDER}/{}", self.identity(size)?);
+        let folder = cache.folder(&name, |folder| self.boot_and_save(cache, folder, size, host))?;
         Ok(SavedState { folder, size })
     }
 
-    fn boot_and_save(&self, folder: &Path, size: Size, host: &Host) -> Result<()> {
+    fn boot_and_save(&self, cache: &Cache, folder: &Path, size: Size, host: &Host) -> Result<()> {
         let state = SavedState { folder: folder.to_path_buf(), size };
+        cache.verify(self.kernel.folder(), Care::Usual)?;
         initramfs::write(&self.agent, &self.kernel, &state.initramfs())?;
-        let console = folder.join("console");
+        let work = folder.join("work");
+        fs::create_dir(&work).with_context(|| work.display().to_string())?;
         // What carries the endpoints' files is plugged in when a run begins; the guest looks at it no sooner.
-        let empty =
-            [("slot", size.slot_bytes), ("root", size.root_bytes), ("stack", STACK_BYTES)].map(|(name, length)| {
-                let path = folder.join(name);
-                File::create(&path).and_then(|file| file.set_len(length)).map(|()| path)
-            });
-        let [slot, root, stack] = empty;
-        let [slot, root, stack] = [slot.context("slot")?, root.context("root")?, stack.context("stack")?];
-        let role = RoleFiles { root: &root, stack: &stack };
-        let files = Files {
-            kernel: &self.kernel.image(),
-            initramfs: &state.initramfs(),
-            server: role,
-            client: role,
-            slot: &slot,
-            console: &console,
-        };
-        let saved = self.boot(&files, size, host).and_then(|mut qemu| {
+        for (name, length) in [
+            (names::SLOT, size.slot_bytes),
+            (names::SERVER_ROOT, size.root_bytes),
+            (names::SERVER_STACK, STACK_BYTES),
+            (names::CLIENT_ROOT, size.root_bytes),
+            (names::CLIENT_STACK, STACK_BYTES),
+        ] {
+            File::create(work.join(name)).and_then(|file| file.set_len(length)).context(name)?;
+        }
+        machine::link(&self.kernel.image(), &work, names::KERNEL)?;
+        machine::link(&state.initramfs(), &work, names::INITRAMFS)?;
+        let saved = self.boot(&work, size, host).and_then(|mut qemu| {
             set_capability(&mut qemu)?;
-            qemu.execute("migrate", json!({ "uri": exec_uri("cat > ", &state.file()) }))?;
+            // QEMU before 8.2 knows no `file:` migration.
+            qemu.execute("migrate", json!({ "uri": format!("exec:cat > {}", names::STATE) }))?;
             qemu.wait_for_migration()?;
             qemu.quit().map(drop)
         });
         if let Err(error) = saved {
-            let said = fs::read_to_string(&console).unwrap_or_default();
+            let said = excerpt(&work.join(names::CONSOLE), LONGEST_EXCERPT);
             return Err(error.context(format!("the guest did not boot; its console:\n{}", crate::command::tail(&said))));
         }
-        for file in [slot, root, stack, console] {
-            fs::remove_file(&file).with_context(|| file.display().to_string())?;
-        }
-        Ok(())
+        fs::rename(work.join(names::STATE), state.file()).context(names::STATE)?;
+        fs::remove_dir_all(&work).with_context(|| work.display().to_string())
     }
 
-    fn boot(&self, files: &Files, size: Size, host: &Host) -> Result<Qemu> {
-        let mut qemu = Qemu::start(machine::qemu(size, files), host.core, host.stop.clone(), BOOT_PATIENCE)?;
+    fn boot(&self, work: &Path, size: Size, host: &Host) -> Result<Qemu> {
+        let mut qemu = Qemu::start(machine::qemu(size, work), host.core, host.stop.clone(), BOOT_PATIENCE)?;
         qemu.wait_for_event("GUEST_PANICKED")?;
         Ok(qemu)
     }
 }
 
-/// What a run brings to the machine.
-#[derive(Clone, Copy, Debug)]
-pub struct RunFiles<'a> {
-    /// The server's files.
-    pub server: RoleFiles<'a>,
-    /// The client's files.
-    pub client: RoleFiles<'a>,
-    /// Orders and results.
-    pub slot: &'a Path,
-    /// Where the guest's console goes.
-    pub console: &'a Path,
+/// A role's files.
+#[derive(Clone, Debug)]
+pub struct RoleFiles {
+    /// Its root file system.
+    pub root: PathBuf,
+    /// Its stack's files.
+    pub stack: PathBuf,
 }
 
 impl SavedState {
-    /// Starts a QEMU that goes on where the state was saved.
+    /// Starts a QEMU that goes on where the state was saved, in the folder `work`, which has the slot already.
     ///
     /// # Errors
     /// Where QEMU cannot restore it.
-    pub fn restore(&self, guest: &Guest, files: &RunFiles, host: &Host) -> Result<Qemu> {
-        let files = Files {
-            kernel: &guest.kernel.image(),
-            initramfs: &self.initramfs(),
-            server: files.server,
-            client: files.client,
-            slot: files.slot,
-            console: files.console,
-        };
-        let mut command = machine::qemu(self.size, &files);
+    pub fn restore(
+        &self,
+        guest: &Guest,
+        server: &RoleFiles,
+        client: &RoleFiles,
+        work: &Path,
+        host: &Host,
+    ) -> Result<Qemu> {
+        for (file, name) in [
+            (&guest.kernel.image(), names::KERNEL),
+            (&self.initramfs(), names::INITRAMFS),
+            (&self.file(), names::STATE),
+            (&server.root, names::SERVER_ROOT),
+            (&server.stack, names::SERVER_STACK),
+            (&client.root, names::CLIENT_ROOT),
+            (&client.stack, names::CLIENT_STACK),
+        ] {
+            machine::link(file, work, name)?;
+        }
+        let mut command = machine::qemu(self.size, work);
         command.args(["-incoming", "defer"]);
+        bound_written_files(&mut command, LONGEST_CONSOLE);
         let mut qemu = Qemu::start(command, host.core, host.stop.clone(), host.patience)?;
         set_capability(&mut qemu)?;
-        qemu.execute("migrate-incoming", json!({ "uri": exec_uri("cat ", &self.file()) }))?;
+        // QEMU before 8.2 knows no `file:` migration.
+        qemu.execute("migrate-incoming", json!({ "uri": format!("exec:cat {}", names::STATE) }))?;
         qemu.wait_for_migration()?;
         qemu.execute("cont", json!({}))?;
         Ok(qemu)
+    }
+
+    /// Its folder in the cache.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Its name in the cache.
+    pub fn name(&self) -> String {
+        format!("{FOLDER}/{}", self.folder.file_name().unwrap_or_default().to_string_lossy())
     }
 
     fn file(&self) -> PathBuf {
@@ -170,7 +202,15 @@ fn set_capability(qemu: &mut Qemu) -> Result<()> {
     qemu.execute("migrate-set-capabilities", capabilities).map(drop)
 }
 
-/// QEMU before 8.2 knows no `file:` migration, so the state goes through a shell's `cat`, the path quoted for it.
-fn exec_uri(command: &str, path: &Path) -> String {
-    format!("exec:{command}'{}'", path.display().to_string().replace('\'', r"'\''"))
+/// What a guest writes to its console is the only file that grows as it likes. More than `most` bytes are dropped.
+fn bound_written_files(command: &mut Command, most: u64) {
+    let enter = move || {
+        setrlimit(Resource::RLIMIT_FSIZE, most, most)?;
+        // A write beyond it fails, instead of ending the process.
+        // SAFETY: the handler is one of the kernel's own.
+        unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) }?;
+        Ok(())
+    };
+    // SAFETY: two system calls, which are safe between fork and exec.
+    unsafe { command.pre_exec(enter) };
 }

@@ -1,0 +1,150 @@
+//! Folders in which things are made, and what killed processes left of them.
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+use tempfile::TempDir;
+
+use super::Cache;
+
+/// Prefix of folders in which a thing is being made. Each is locked by who makes it.
+const NEW: &str = ".new-";
+/// Of earlier versions, which did not lock them.
+const FORMER: &str = ".making-";
+/// No thing of an earlier version takes as long.
+const ABANDONED: Duration = Duration::from_secs(24 * 3600);
+/// Locked, shared, while a folder is made and not yet locked itself.
+const GATE: &str = ".gate";
+
+/// An empty folder, removed when this is dropped, and after the next start of quiclab where this process is killed.
+#[derive(Debug)]
+pub struct Scratch {
+    folder: TempDir,
+    /// Locked as long as it is open.
+    _lock: File,
+}
+
+impl Scratch {
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Keeps what is in the folder, wherever it was moved.
+    pub(super) fn keep(self) {
+        let _ = self.folder.keep();
+    }
+}
+
+impl Cache {
+    /// A folder in the cache for what is being made, so that it can be renamed into its place. `below` is a folder of the cache, or empty.
+    ///
+    /// # Errors
+    /// Where it cannot be made.
+    pub fn scratch(&self, below: &str) -> Result<Scratch> {
+        let parent = self.path(below);
+        fs::create_dir_all(&parent).with_context(|| parent.display().to_string())?;
+        let gate = self.gate()?;
+        gate.lock_shared().context(GATE)?;
+        let folder = tempfile::Builder::new().prefix(NEW).tempdir_in(&parent);
+        let folder = folder.with_context(|| parent.display().to_string())?;
+        let lock = File::open(folder.path()).with_context(|| folder.path().display().to_string())?;
+        lock.try_lock().with_context(|| folder.path().display().to_string())?;
+        Ok(Scratch { folder, _lock: lock })
+    }
+
+    /// Removes what processes left that were killed while they made something. Returns how many folders these were.
+    ///
+    /// # Errors
+    /// Where one cannot be removed.
+    pub fn remove_leftovers(&self) -> Result<usize> {
+        let candidates = self.candidates()?;
+        if candidates.is_empty() {
+            return Ok(0);
+        }
+        let gate = self.gate()?;
+        gate.lock().context(GATE)?;
+        let left: Vec<_> = candidates.into_iter().filter_map(|path| Some((left(&path)?, path))).collect();
+        drop(gate);
+        for (_lock, path) in &left {
+            fs::remove_dir_all(path).with_context(|| path.display().to_string())?;
+        }
+        Ok(left.len())
+    }
+
+    fn gate(&self) -> Result<File> {
+        let path = self.path(GATE);
+        File::options().create(true).append(true).open(&path).with_context(|| path.display().to_string())
+    }
+
+    /// Folders in which something is being made, or was.
+    fn candidates(&self) -> Result<Vec<PathBuf>> {
+        let root = self.path("");
+        let mut folders = vec![root.clone()];
+        folders.extend(subfolders(&root)?.into_iter().filter(|folder| !is_scratch(folder)));
+        let mut found = Vec::new();
+        for folder in folders {
+            found.extend(subfolders(&folder)?.into_iter().filter(|folder| is_scratch(folder)));
+        }
+        Ok(found)
+    }
+}
+
+/// A lock on a folder that nobody works in any more.
+fn left(path: &Path) -> Option<File> {
+    let file = File::open(path).ok()?;
+    let is_former = path.file_name()?.as_encoded_bytes().starts_with(FORMER.as_bytes());
+    let age = file.metadata().ok()?.modified().ok()?.elapsed().unwrap_or_default();
+    file.try_lock().ok()?;
+    (!is_former || age > ABANDONED).then_some(file)
+}
+
+fn is_scratch(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    name.starts_with(NEW.as_bytes()) || name.starts_with(FORMER.as_bytes())
+}
+
+/// The folders in a folder; none where it is not there.
+fn subfolders(folder: &Path) -> Result<Vec<PathBuf>> {
+    let Ok(entries) = fs::read_dir(folder) else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry.with_context(|| folder.display().to_string())?;
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            found.push(entry.path());
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_and_what_is_being_made_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path().to_path_buf());
+        let [root, image] = ["", "image"].map(|below| cache.scratch(below).unwrap());
+        let left = cache.scratch("image").unwrap();
+        let left_path = left.path().to_path_buf();
+        fs::write(left_path.join("half"), "made").unwrap();
+        // Killed: the lock is free, the folder is there.
+        let Scratch { folder: kept, _lock } = left;
+        let _ = kept.keep();
+        drop(_lock);
+        // Of an earlier version, which may be at work.
+        fs::create_dir(cache.path("image/.making-x")).unwrap();
+        assert_eq!(cache.remove_leftovers().unwrap(), 1);
+        assert!(root.path().is_dir() && image.path().is_dir() && !left_path.exists());
+        assert!(cache.path("image/.making-x").is_dir());
+        let day_ago = std::time::SystemTime::now() - 2 * ABANDONED;
+        File::open(cache.path("image/.making-x")).unwrap().set_modified(day_ago).unwrap();
+        assert_eq!(cache.remove_leftovers().unwrap(), 1);
+        assert_eq!(cache.remove_leftovers().unwrap(), 0);
+    }
+}
