@@ -282,6 +282,10 @@ pub struct VerifyArguments {
 /// Arguments of `quiclab doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorArguments {
+    /// Instead, read every record below this folder and compare its files with the lengths and hashes that were noted when it was
+    /// written; can be repeated
+    #[arg(long, value_name = "DIR")]
+    pub records: Vec<PathBuf>,
     #[command(flatten)]
     pub stacks: StackOptions,
     #[command(flatten)]
