@@ -135,6 +135,8 @@ struct Line {
     waiting: Vec<u8>,
     expected: Vec<Expected>,
     from: (Role, bool),
+    /// Which connection ID the datagram is for: packets to different ones are never in one datagram, RFC 9000 section 12.2.
+    destination: u8,
     /// A short header has no length: nothing can follow.
     is_full: bool,
 }
@@ -157,6 +159,7 @@ impl Line {
             waiting: Vec::new(),
             expected: Vec::new(),
             from: (Role::Client, false),
+            destination: 0,
             is_full: false,
         }
     }
@@ -213,10 +216,16 @@ impl Line {
             frames.push(0x01);
         }
         let place = (sender, step.has_moved && form == Form::OneRtt);
-        if !step.is_coalesced || self.is_full || self.from != place || self.waiting.len() > 40_000 {
+        let destination = match (form, sender) {
+            (Form::Initial | Form::ZeroRtt, Role::Client) => 0,
+            (Form::OneRtt, Role::Client) if step.has_later_id => 1,
+            _ => 2,
+        };
+        let has_room = !self.is_full && self.waiting.len() < 40_000;
+        if !(step.is_coalesced && has_room && self.from == place && self.destination == destination) {
             self.flush();
         }
-        self.from = place;
+        (self.from, self.destination) = (place, destination);
         if form == Form::OneRtt {
             self.is_updated[sender as usize] |= step.updates_keys;
         }
