@@ -55,15 +55,20 @@ deny: toolchains ## check licences and sources of all dependencies
 	for manifest in Cargo.toml stacks/*/Cargo.toml sans-io/*/Cargo.toml; do \
 		cargo deny --manifest-path $$manifest --config deny.toml --all-features check licenses bans sources; done
 
-# Uses the stable compiler with the unstable flags that the fuzzer needs. Inputs found go to crates/wire/fuzz/found and
-# crates/wire/fuzz/artifacts, which git ignores.
+# Uses the stable compiler with the unstable flags that the fuzzer needs. Inputs found go to fuzz/found and fuzz/artifacts of each
+# crate, which git ignores. FUZZ_TARGETS="crates/wire:qlog" chooses some.
+FUZZ_TARGETS ?= \
+	crates/wire:capture crates/wire:quic crates/wire:connection crates/wire:frames crates/wire:qlog crates/wire:key_log \
+	crates/experiment:experiment crates/experiment:manifest crates/record:record crates/testbed:oci
+FUZZ_OPTIONS ?= -rss_limit_mb=2048 -timeout=10
 .PHONY: fuzz
-fuzz: toolchains ## fuzz the readers, FUZZ_SECONDS (600) for each of five targets
+fuzz: toolchains ## fuzz everything that reads foreign bytes, FUZZ_SECONDS (600) for each target
 	command -v cargo-fuzz > /dev/null || (cd / && env -u RUSTFLAGS cargo install cargo-fuzz --locked)
-	cd crates/wire && for target in capture quic frames qlog key_log; do \
-		mkdir -p fuzz/found/$$target; \
-		env -u RUSTFLAGS RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer address $$target fuzz/found/$$target fuzz/corpus/$$target -- \
-			-max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -timeout=10 -print_final_stats=1; done
+	for each in $(FUZZ_TARGETS); do \
+		target=$${each##*:}; cd $(CURDIR)/$${each%%:*}; mkdir -p fuzz/found/$$target fuzz/corpus/$$target; \
+		env -u RUSTFLAGS RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer address --target-dir $(CURDIR)/target/fuzz $$target \
+			fuzz/found/$$target fuzz/corpus/$$target -- \
+			-max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 $(FUZZ_OPTIONS); done
 
 .PHONY: bench
 bench: test-setup build ## measure the cost of runs, quiclab analyze and the simulator, with limits and tshark for comparison

@@ -30,7 +30,7 @@ use quiclab_units::ByteCount;
 use quiclab_wire::{CaptureReader, Decompressed, DissectorSettings, Observed, Segment};
 use rayon::prelude::*;
 
-use crate::{analyze_plans, cli::AnalyzeArguments, output, progress::BytesProgress, signals};
+use crate::{analyze_plans, cli::AnalyzeArguments, folder, output, progress::BytesProgress, signals};
 
 /// Standard input, where a file's name is expected.
 const STANDARD_INPUT: &str = "-";
@@ -95,12 +95,12 @@ pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
         notes,
     };
     if let Some(path) = &arguments.html {
-        fs::write(path, render_analysis_html(&input)).with_context(|| path.display().to_string())?;
+        folder::write_at(path, render_analysis_html(&input))?;
         eprintln!("page with figures: {}", path.display());
     }
     if let Some((page, capture)) = ladder {
         let ladder = crate::ladder::read(capture, &key_log, dissector_settings(arguments))?;
-        fs::write(page, render_ladder_html(&ladder)).with_context(|| page.display().to_string())?;
+        folder::write_at(page, render_ladder_html(&ladder))?;
         eprintln!("page with handshakes: {}", page.display());
     }
     if arguments.output.json {

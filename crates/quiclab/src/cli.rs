@@ -245,6 +245,10 @@ pub struct DoctorArguments {
     /// Also read every file in the cache and compare it with the hash that was noted when it was made
     #[arg(long)]
     pub cache: bool,
+    /// Instead, read every record below this folder and compare its files with the lengths and hashes that were noted when it was
+    /// written; can be repeated
+    #[arg(long, value_name = "DIR")]
+    pub records: Vec<PathBuf>,
     #[command(flatten)]
     pub stacks: StackOptions,
     #[command(flatten)]

@@ -1,5 +1,7 @@
 //! `quiclab doctor`
 
+mod records;
+
 use std::{env, fs, path::Path, process::Command, sync::atomic::Ordering, thread};
 
 use anyhow::Result;
@@ -44,11 +46,14 @@ struct Check {
     needed_for: Option<String>,
 }
 
-/// Looks at this machine. Returns 0 where nothing is missing, 1 otherwise.
+/// Looks at this machine, or at records. Returns 0 where nothing is missing or damaged, 1 otherwise.
 ///
 /// # Errors
-/// Where the findings cannot be printed.
+/// Where a record cannot be read, or the findings cannot be printed.
 pub fn doctor(arguments: &DoctorArguments) -> Result<u8> {
+    if !arguments.records.is_empty() {
+        return records::check(&arguments.records, arguments.output.json);
+    }
     let mut checks = vec![emulator(), agent_check()];
     checks.extend(programs());
     checks.extend(resources());

@@ -31,9 +31,9 @@ pub fn write(into: &Path, figures: &[(String, String)]) -> Result<()> {
     fs::create_dir_all(into).with_context(|| into.display().to_string())?;
     for (name, svg) in figures {
         folder::write(into, &format!("{name}.svg"), svg)?;
-        let path = into.join(format!("{name}.pdf"));
-        let pdf = quiclab_report::pdf_of_svg(svg).with_context(|| path.display().to_string())?;
-        fs::write(&path, pdf).with_context(|| path.display().to_string())?;
+        let name = format!("{name}.pdf");
+        let pdf = quiclab_report::pdf_of_svg(svg).with_context(|| into.join(&name).display().to_string())?;
+        folder::write(into, &name, pdf)?;
     }
     eprintln!("{} figures, each as SVG and PDF: {}", figures.len(), into.display());
     Ok(())

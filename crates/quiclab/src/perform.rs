@@ -134,7 +134,12 @@ fn make_free(path: &Path, id: &str) -> Result<()> {
     if !path.join(RUN_FILE).is_file() {
         bail!("--record {}: found a folder that is not a record, expected an empty folder or none", path.display());
     }
-    let record = AnyRecord::load(path)?;
+    let record = match AnyRecord::load(path) {
+        Ok(record) => record,
+        // It is moved out of the way when the run is performed.
+        Err(error) if error.is_damage() => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
     let there = record.id();
     if there != id {
         bail!(

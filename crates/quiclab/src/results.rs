@@ -213,16 +213,21 @@ impl Results {
         RecordLock::take(&self.folder, "report", &self.stop)
     }
 
-    /// The name that the record `name` has here, and whether it is there: the identity at the end counts, so that a record is found under
-    /// another label as well. One that is not there keeps its name. `by_id` are the [records](Records::by_id) of this folder.
+    /// The name that the record `name` has here, and whether it is there and whole: the identity at the end counts, so that a record is found
+    /// under another label as well. One that is not there keeps its name. `by_id` are the [records](Records::by_id) of this folder. Who performs
+    /// the run of a damaged one moves it out of the way.
     ///
     /// # Errors
-    /// Where the record is there and cannot be read: it is never taken for one that is not there, and never replaced.
+    /// Where the record is there and cannot be read although it may be whole.
     pub fn find_in(&self, by_id: &BTreeMap<String, String>, name: &str) -> Result<(String, bool), RecordError> {
         let other = id_of_folder(name).and_then(|id| by_id.get(id)).map(String::as_str);
         let mut names = [Some(name), other].into_iter().flatten();
         let Some(found) = names.find(|name| self.records.contains(name)) else { return Ok((name.to_owned(), false)) };
-        self.records.load(found).map(|_| (found.to_owned(), true))
+        match self.records.load(found) {
+            Ok(_) => Ok((found.to_owned(), true)),
+            Err(error) if error.is_damage() => Ok((found.to_owned(), false)),
+            Err(error) => Err(error),
+        }
     }
 
     /// Writes the index.
@@ -359,7 +364,24 @@ impl Results {
                 index.command
             );
         }
-        let records = there.par_iter().map(|name| self.records.load(name)).collect::<Result<Vec<_>, _>>()?;
+        let loaded: Vec<_> = there.into_par_iter().map(|name| (self.records.load(&name), name)).collect();
+        let (mut there, mut records) = (Vec::new(), Vec::new());
+        for (record, name) in loaded {
+            match record {
+                Ok(record) => {
+                    there.push(name);
+                    records.push(record);
+                }
+                Err(error) if error.is_damage() => {
+                    eprintln!("quiclab: skipping the damaged record {name}: {error}");
+                    failures.push(FailureRow {
+                        folder: name,
+                        message: format!("the record is damaged: {}", error.brief()),
+                    });
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
         let runs = there.iter().zip(&records).map(|(name, record)| ReadRun {
             name: name.clone(),
             run: record.run(),

@@ -1,10 +1,10 @@
 //! `quiclab verify`
 
-use std::{collections::BTreeMap, fs, time::Duration};
+use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{AnyRun, RELEASE, run::Versions};
-use quiclab_record::{AnyRecord, Records, differences, layout::RUN_FILE};
+use quiclab_record::{AnyRecord, Contents, RecordError, Records, differences, layout::RUN_FILE};
 use quiclab_testbed::{
     laboratory::{Laboratory, Variables},
     perform::PerformError,
@@ -18,12 +18,17 @@ use crate::{
     output, signals,
 };
 
-/// Runs a record's run again. Returns 0 where every byte is the same, 1 where not.
+/// Runs a record's run again, unless the record is not what it was when it was written. Returns 0 where every byte is the same, 1 where not.
 ///
 /// # Errors
 /// Where the record cannot be read, this machine would run it with other versions, or the run fails.
 pub fn verify(arguments: &VerifyArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
+    let damage = damage(&arguments.record)?;
+    if !damage.is_empty() {
+        show(arguments, &damage, true)?;
+        return Ok(1);
+    }
     let record = AnyRecord::load(&arguments.record)?;
     let run = &record.run();
     let versions = record.versions();
@@ -58,6 +63,18 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8> {
     let is_same_release = versions.get(RELEASE) == here.get(RELEASE);
     show(arguments, &found, is_same_release)?;
     Ok(u8::from(!found.is_empty()))
+}
+
+/// The files of a record that are missing or were changed after they were written, and how.
+fn damage(record: &Path) -> Result<BTreeMap<String, String>> {
+    let changes = Contents::changes(record)?;
+    let place = format!("{}/", record.display());
+    let change = |change: RecordError| {
+        let brief = change.brief();
+        let brief = brief.strip_prefix(&place).unwrap_or(&brief).to_owned();
+        brief.split_once(": ").map_or((brief.clone(), String::new()), |(file, what)| (file.to_owned(), what.to_owned()))
+    };
+    Ok(changes.into_iter().map(change).collect())
 }
 
 /// What is wrong where the stack of a record is not there.

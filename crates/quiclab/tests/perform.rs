@@ -66,11 +66,13 @@ fn a_run_of_the_dry_run_leaves_the_record_that_run_would_leave() {
     let verify = || said(quiclab().arg("verify").arg(&copy).args(["--stacks", TEST_STACKS]));
     let verified = verify();
     assert_eq!(verified.status, Some(0), "{}{}", verified.output, verified.errors);
-    // A record of a testbed that this quiclab does not have. The name has the same length: a record knows how long its files are.
+    // A record of a testbed that this quiclab does not have.
     let file_of_copy = copy.join("run.toml");
     let text = fs::read_to_string(&file_of_copy).unwrap();
     assert!(text.contains("testbed = \"vm\""));
     fs::write(&file_of_copy, text.replace("testbed = \"vm\"", "testbed = \"zz\"")).unwrap();
+    assert_eq!(verify().status, Some(1), "the file was changed after it was written");
+    quiclab_record::Contents::write(&copy).unwrap();
     let verified = verify();
     assert_eq!(verified.status, Some(125));
     for part in ["run.toml", "found \"zz\", expected one of vm, sim"] {

@@ -87,15 +87,72 @@ fn records_are_kept_and_a_missing_or_damaged_one_is_noticed() {
     assert!(read(&out.join("report.json")) == whole && read(&out.join(&names[1]).join("metrics.json")) == kept);
     let left: Vec<_> = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(!left.iter().any(|name| name.to_string_lossy().starts_with('.')), "{left:?}");
-    // A file that was cut is named, and its record is not replaced.
+}
+
+#[test]
+fn a_damaged_record_is_named_and_not_counted_and_its_run_is_performed_again() {
+    let files = Bench::new(SMALL);
+    assert_eq!(run(&files, "out", &[]).status, Some(0));
+    let out = files.out("out");
+    let names = records(&out);
+    let report = read(&out.join("report.json"));
     let damaged = out.join(&names[3]).join("metrics.json");
-    fs::write(&damaged, &kept[..kept.len() / 2]).unwrap();
-    for result in [run(&files, "out", &[]), said(quiclab().arg("check").arg(&out))] {
-        assert_eq!(result.status, Some(125), "{}", result.errors);
-        assert!(result.errors.contains(&damaged.display().to_string()), "{}", result.errors);
-        assert!(result.errors.contains("hint: rm -r"), "{}", result.errors);
+    let whole = read(&damaged);
+    fs::write(&damaged, &whole[..whole.len() / 2]).unwrap();
+    // Reading names it and counts the others.
+    let expected = format!("{}: found {} bytes, expected {}", damaged.display(), whole.len() / 2, whole.len());
+    for verb in ["check", "report"] {
+        let result = said(quiclab().arg(verb).arg(&out));
+        assert!(result.errors.contains(&format!("skipping the damaged record {}", names[3])), "{}", result.errors);
+        assert!(result.errors.contains(&expected), "{}", result.errors);
+        assert_eq!(result.status, Some(0), "{verb}: {}", result.errors);
     }
-    assert_eq!(read(&damaged).len(), kept.len() / 2);
+    let counted: Value = serde_json::from_slice(&read(&out.join("report.json"))).unwrap();
+    let runs = counted["groups"].as_array().unwrap().iter().map(|group| group["runs"].as_array().unwrap().len());
+    assert_eq!(runs.sum::<usize>(), 3, "{counted}");
+    let listed = said(quiclab().args(["doctor", "--json", "--records"]).arg(&out));
+    assert_eq!(listed.status, Some(1), "{}", listed.errors);
+    let listed: Value = serde_json::from_str(&listed.output).unwrap();
+    assert_eq!((&listed["records"], listed["damaged"].as_array().unwrap().len()), (&4.into(), 1));
+    assert!(listed["damaged"][0]["damage"][0].as_str().unwrap().starts_with(&expected), "{listed}");
+    // Running performs it again, and keeps what is left of it.
+    let result = run(&files, "out", &[]);
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    assert!(result.errors.contains("3 of 4 runs have a record already"), "{}", result.errors);
+    assert!(result.errors.contains("the record is damaged: it was moved to "), "{}", result.errors);
+    assert_eq!(read(&out.join("damaged").join(&names[3]).join("metrics.json")).len(), whole.len() / 2);
+    assert!(read(&damaged) == whole && read(&out.join("report.json")) == report, "the same run, the same bytes");
+    // A byte that changes no length is found where hashes are checked.
+    let mut changed = whole.clone();
+    *changed.last_mut().unwrap() = b' ';
+    fs::write(&damaged, changed).unwrap();
+    assert_eq!(run(&files, "out", &[]).status, Some(0));
+    let listed = said(quiclab().args(["doctor", "--records"]).arg(&out));
+    assert_eq!(listed.status, Some(1), "{}", listed.errors);
+    assert!(listed.output.contains("metrics.json: found SHA-256 "), "{}", listed.output);
+    assert!(listed.output.ends_with("4 records, 1 damaged\n"), "{}", listed.output);
+    // What lacks every file is damaged too.
+    let folder = out.join(&names[0]);
+    fs::remove_dir_all(&folder).unwrap();
+    fs::create_dir(&folder).unwrap();
+    assert_eq!(run(&files, "out", &[]).status, Some(0));
+    assert_eq!(records(&out), names);
+    let result = said(quiclab().args(["doctor", "--records"]).arg(files.out("nowhere")));
+    assert!(result.status == Some(125) && !files.out("nowhere").exists(), "{}", result.errors);
+}
+
+#[test]
+fn a_record_of_a_newer_version_is_an_error_and_stays_where_it_is() {
+    let files = Bench::new(SMALL);
+    assert_eq!(run(&files, "out", &[]).status, Some(0));
+    let out = files.out("out");
+    let record = out.join(&records(&out)[0]);
+    let text = String::from_utf8(read(&record.join("run.toml"))).unwrap();
+    fs::write(record.join("run.toml"), text.replacen("schema = 2", "schema = 9", 1)).unwrap();
+    let result = run(&files, "out", &[]);
+    assert_eq!(result.status, Some(125), "{}", result.errors);
+    assert!(result.errors.contains("found schema 9"), "{}", result.errors);
+    assert!(record.is_dir() && !out.join("damaged").exists());
 }
 
 #[test]
@@ -170,6 +227,16 @@ fn perform_and_verify_repeat_a_run_byte_for_byte() {
     fs::write(again.join("metrics.json"), format!("{}{other}{}", &text[..digit], &text[digit + 1..])).unwrap();
     let result = verify(&again);
     assert_eq!((result.status, result.output.contains("metrics.json differs")), (Some(1), true), "{}", result.errors);
+    assert!(result.output.contains("changed after it was written"), "{}", result.output);
+    // Whoever changes the hash as well is found by repeating the run.
+    quiclab_record::Contents::write(&again).unwrap();
+    let result = verify(&again);
+    assert_eq!(
+        (result.status, result.output.contains("first difference at byte")),
+        (Some(1), true),
+        "{}",
+        result.output
+    );
     let result = said(quiclab().arg("diff").arg(&record).arg(&again));
     assert_eq!(result.status, Some(1), "{}", result.errors);
     for part in ["Models have no packets", "all series are the same", "1 metrics differ", "goodput_bps: A "] {

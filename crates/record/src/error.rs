@@ -5,11 +5,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::layout::DAMAGED_FOLDER;
+
 /// Why a record cannot be read or written. Each message names the file and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// A file that every record has is not there.
-    #[error("{}: the file is missing, so the record is not complete\n{}", path.display(), delete(folder))]
+    #[error("{}: the file is missing, so the record is not complete\n{}", path.display(), again(folder))]
     Missing {
         /// The file.
         path: PathBuf,
@@ -39,7 +41,7 @@ pub enum RecordError {
         source: io::Error,
     },
     /// A file is cut, damaged, or of another kind.
-    #[error("{}: {message}\n{}", path.display(), delete(folder))]
+    #[error("{}: {message}\n{}", path.display(), again(folder))]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -49,7 +51,7 @@ pub enum RecordError {
         folder: PathBuf,
     },
     /// A file has another length than when it was written.
-    #[error("{}: found {found} bytes, expected {expected}: the file was cut or changed after it was written\n{}", path.display(), delete(folder))]
+    #[error("{}: found {found} bytes, expected {expected}: the file was cut or changed after it was written\n{}", path.display(), again(folder))]
     Length {
         /// The file.
         path: PathBuf,
@@ -60,8 +62,20 @@ pub enum RecordError {
         /// The record's folder.
         folder: PathBuf,
     },
+    /// A file has its length, and other bytes than when it was written.
+    #[error("{}: found SHA-256 {found}, expected {expected}: the file was changed after it was written\n{}", path.display(), again(folder))]
+    Changed {
+        /// The file.
+        path: PathBuf,
+        /// Its hash.
+        found: String,
+        /// Its hash when it was written.
+        expected: String,
+        /// The record's folder.
+        folder: PathBuf,
+    },
     /// A file belongs to another run.
-    #[error("{}: found the run {found}, expected {expected}: the file belongs to another record\n{}", path.display(), delete(folder))]
+    #[error("{}: found the run {found}, expected {expected}: the file belongs to another record\n{}", path.display(), again(folder))]
     OtherRun {
         /// The file.
         path: PathBuf,
@@ -100,7 +114,7 @@ pub enum RecordError {
         made_by: Option<String>,
     },
     /// The capture cannot be measured.
-    #[error("{}: {message}\n{}", path.display(), delete(folder))]
+    #[error("{}: {message}\n{}", path.display(), again(folder))]
     Capture {
         /// The capture.
         path: PathBuf,
@@ -123,11 +137,38 @@ impl RecordError {
     /// The error of reading `path`, which is missing where the system says so.
     pub(crate) fn reading(path: &Path, folder: &Path, source: io::Error) -> Self {
         let (path, folder) = (path.to_path_buf(), folder.to_path_buf());
-        if source.kind() == io::ErrorKind::NotFound {
-            Self::Missing { path, folder }
-        } else {
-            Self::Read { path, source }
+        match source.kind() {
+            io::ErrorKind::NotFound => Self::Missing { path, folder },
+            io::ErrorKind::InvalidData => {
+                Self::Malformed { path, message: "found bytes that are not UTF-8".to_owned(), folder }
+            }
+            _ => Self::Read { path, source },
         }
+    }
+
+    /// True where the record itself is damaged: a file is missing, was cut or changed, or belongs to another record. Its run can be performed
+    /// again. False where the record may be whole: the disk or the permissions are at fault, or a newer version has written it.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Missing { .. }
+            | Self::Malformed { .. }
+            | Self::Length { .. }
+            | Self::Changed { .. }
+            | Self::OtherRun { .. }
+            | Self::Capture { .. } => true,
+            Self::NoRecord { .. }
+            | Self::Read { .. }
+            | Self::Write { .. }
+            | Self::OtherKind { .. }
+            | Self::Newer { .. }
+            | Self::NoExchange { .. } => false,
+        }
+    }
+
+    /// The message without its hint, for a list or another sentence.
+    pub fn brief(&self) -> String {
+        let message = self.to_string();
+        message.split("\nhint: ").next().unwrap_or_default().to_owned()
     }
 
     /// The error of writing `path`, for `map_err`.
@@ -137,8 +178,9 @@ impl RecordError {
     }
 }
 
-fn delete(folder: &Path) -> String {
-    format!("hint: rm -r {} deletes the record; the command that made it makes it again", folder.display())
+fn again(folder: &Path) -> String {
+    let kept = folder.parent().unwrap_or(Path::new("")).join(DAMAGED_FOLDER);
+    format!("hint: the command that made the record performs the run again and moves this one to {}", kept.display())
 }
 
 fn reader(made_by: Option<&str>) -> String {

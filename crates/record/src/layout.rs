@@ -8,7 +8,7 @@ pub const CAPTURE_FILE: &str = "wire.pcapng";
 pub const PATH_FILE: &str = "path.json";
 /// The metrics and the warnings.
 pub const METRICS_FILE: &str = "metrics.json";
-/// The names and lengths of all files.
+/// The names, lengths and hashes of all files.
 pub const CONTENTS_FILE: &str = "contents.json";
 /// What the server said: its logs, its output, its TLS secrets.
 pub const SERVER_FOLDER: &str = "server";
@@ -20,6 +20,9 @@ pub const FAILURE_FILE: &str = "failure.txt";
 pub const WRONG_FILES_FILE: &str = "files.txt";
 /// Of a failed run in a virtual machine: what its console printed.
 pub const CONSOLE_FILE: &str = "console";
+
+/// Folder beside records in which damaged ones are kept when their runs are performed again.
+pub const DAMAGED_FOLDER: &str = "damaged";
 
 /// Folder of an endpoint's qlog files, in the endpoint's folder.
 pub const QLOG_FOLDER: &str = "qlog";
@@ -42,7 +45,7 @@ pub const MODELS_PATH_SCHEMA: u32 = 1;
 /// Schema of the `metrics.json` of models that this version writes.
 pub const MODELS_METRICS_SCHEMA: u32 = 1;
 /// Schema of `contents.json` that this version writes.
-pub const CONTENTS_SCHEMA: u32 = 1;
+pub const CONTENTS_SCHEMA: u32 = 2;
 
 /// The files of a record of models, which has no packets and no endpoints.
 pub const MODELS_FILES: &[&str] = &[RUN_FILE, PATH_FILE, METRICS_FILE, CONTENTS_FILE, FAILURE_FILE];
@@ -117,8 +120,8 @@ pub const FILES: &[RecordFile] = &[
     },
     RecordFile {
         name: CONTENTS_FILE,
-        what: "Names and lengths of all other files, to detect missing or truncated ones. Required from schema 2 of \
-               `run.toml` on; older records have none.",
+        what: "Names, lengths and hashes of all other files, to detect missing, truncated and changed ones. Required \
+               from schema 2 of `run.toml` on; older records have none.",
         schema: Some(CONTENTS_SCHEMA),
         oldest_schema: Some(1),
         is_compared: false,

@@ -26,7 +26,7 @@ mod run_file;
 mod sender_log;
 
 pub use any_record::{AnyRecord, Measured, Seen};
-pub use contents::Contents;
+pub use contents::{Contents, FileFacts};
 pub use error::RecordError;
 pub use models::{BottleneckSeen, End, GroupSeen, ModelsMetrics, ModelsObserved, ModelsRecord};
 pub use observed::{

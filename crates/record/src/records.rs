@@ -10,9 +10,9 @@ use quiclab_experiment::{AnyRun, RELEASE, id_of_folder};
 
 use crate::{
     AnyRecord, Contents, Measured, Record, RecordError, RunFile, Seen,
-    layout::{FAILURE_FILE, FILES, METRICS_FILE, MODELS_FILES, PATH_FILE, RUN_FILE},
+    layout::{CONTENTS_FILE, DAMAGED_FOLDER, FAILURE_FILE, FILES, METRICS_FILE, MODELS_FILES, PATH_FILE, RUN_FILE},
     measure::measure_record,
-    replace::{put_all_in_place, put_in_place},
+    replace::{put_all_in_place, put_in_place, sync},
 };
 
 /// Prefix of folders that are not complete yet.
@@ -34,6 +34,8 @@ pub struct Records {
 pub struct Draft {
     aside: tempfile::TempDir,
     target: PathBuf,
+    /// It keeps the `contents.json` of the record whose files it has, so that damage to these stays visible.
+    is_adopted: bool,
 }
 
 impl Records {
@@ -110,9 +112,26 @@ impl Records {
     pub fn adopt(&self, name: &str, other: &Self, theirs: &str) -> Result<PathBuf, RecordError> {
         let theirs = other.folder.join(theirs);
         AnyRecord::load(&theirs)?;
-        let draft = self.begin(name)?;
+        let mut draft = self.begin(name)?;
         link_below(&theirs, draft.folder())?;
+        draft.is_adopted = draft.folder().join(CONTENTS_FILE).exists();
         draft.finish()
+    }
+
+    /// Moves the damaged record `name` out of the way, into [`DAMAGED_FOLDER`], and returns where it is now. For who holds the lock on its
+    /// [`key`].
+    ///
+    /// # Errors
+    /// Where it cannot be moved; it is then where it was.
+    pub fn set_aside(&self, name: &str) -> Result<PathBuf, RecordError> {
+        let folder = self.folder.join(DAMAGED_FOLDER);
+        fs::create_dir_all(&folder).map_err(RecordError::writing(&folder))?;
+        let numbers = (1..).map(|number| if number == 1 { name.to_owned() } else { format!("{name}~{number}") });
+        let mut places = numbers.map(|name| folder.join(name));
+        let place = places.find(|place| fs::symlink_metadata(place).is_err()).expect("some number is free");
+        fs::rename(self.folder.join(name), &place).map_err(RecordError::writing(&place))?;
+        [&folder, &self.folder].into_iter().try_for_each(|folder| sync(folder))?;
+        Ok(place)
     }
 
     /// A folder for the record `name`, under another name until it is complete. For who holds the lock on its [`key`].
@@ -124,7 +143,7 @@ impl Records {
             .prefix(&format!("{ASIDE}{}~", key(name)))
             .tempdir_in(&self.folder)
             .map_err(RecordError::writing(&self.folder))?;
-        Ok(Draft { aside, target: self.folder.join(name) })
+        Ok(Draft { aside, target: self.folder.join(name), is_adopted: false })
     }
 
     fn entries(&self) -> Result<Vec<String>, RecordError> {
@@ -266,7 +285,9 @@ impl Draft {
 
     /// Writes what comes last.
     fn seal(&self) -> Result<(), RecordError> {
-        Contents::write(self.folder())?;
+        if !self.is_adopted {
+            Contents::write(self.folder())?;
+        }
         // A temporary folder is for its owner's eyes only; a record is for everybody's.
         use std::os::unix::fs::PermissionsExt;
         fs::set_permissions(self.folder(), fs::Permissions::from_mode(0o755))
@@ -359,7 +380,7 @@ mod tests {
         assert_eq!(records.names().unwrap(), ["x-02-0000000000000000"]);
         let error = records.load("x-02-0000000000000000").unwrap_err().to_string();
         assert!(error.contains("x-02-0000000000000000/run.toml: the file is missing"), "{error}");
-        assert!(error.contains("hint: rm -r ") && error.contains("makes it again"), "{error}");
+        assert!(error.contains("hint: the command that made the record performs the run again"), "{error}");
     }
 
     #[test]

@@ -88,7 +88,8 @@ fn sync_below(folder: &Path) -> Result<(), RecordError> {
     sync(folder)
 }
 
-fn sync(path: &Path) -> Result<(), RecordError> {
+/// Writes a file or a folder to the disk.
+pub(crate) fn sync(path: &Path) -> Result<(), RecordError> {
     // The folder of a relative path with one part is the empty path.
     let opened = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     File::open(opened).and_then(|file| file.sync_all()).map_err(RecordError::writing(path))

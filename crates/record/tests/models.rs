@@ -107,7 +107,7 @@ fn a_record_of_models_is_read_back_and_a_damaged_file_is_named() {
         error
     };
     for name in ["run.toml", "path.json", "metrics.json", "contents.json"] {
-        assert!(error(name, &|path| fs::remove_file(path).unwrap()).contains("hint: rm -r"));
+        assert!(error(name, &|path| fs::remove_file(path).unwrap()).contains("hint: the command that made the record"));
     }
     // Of the same length, so that only its contents are wrong.
     let newer = |path: &Path| {

@@ -308,9 +308,19 @@ impl Laboratory {
     ) -> Result<Attempted, PerformError> {
         let Target { records, name, failures } = target;
         if records.contains(name) {
-            // One that cannot be read is an error, and is not replaced.
-            records.load(name).map_err(anyhow::Error::from)?;
-            return Ok(Attempted::WasThere);
+            match records.load(name) {
+                Ok(_) => return Ok(Attempted::WasThere),
+                Err(error) if error.is_damage() => {
+                    let kept = records.set_aside(name).map_err(anyhow::Error::from)?;
+                    self.supplies.say(&format!(
+                        "{}\n    the record is damaged: it was moved to {}, and its run is performed again",
+                        error.brief(),
+                        kept.display()
+                    ));
+                }
+                // It may be whole, so it stays where it is.
+                Err(error) => return Err(anyhow::Error::from(error).into()),
+            }
         }
         if has_waited && let Some(theirs) = records.by_id()?.get(&lock.id) {
             records.adopt(name, records, theirs)?;

@@ -40,6 +40,11 @@ fn datagrams_are_survived() {
 }
 
 #[test]
+fn connections_are_read_as_they_were_built() {
+    replay("connection");
+}
+
+#[test]
 fn frames_are_survived() {
     replay("frames");
 }

@@ -1,8 +1,8 @@
 //! What a comparison is shown as.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use quiclab_report::{
     Comparison, Key, Question, ReportInput, render_comparison_html, render_comparison_markdown,
     render_comparison_terminal,
@@ -10,7 +10,7 @@ use quiclab_report::{
 
 use serde_json::json;
 
-use crate::{cli::JudgeOptions, output};
+use crate::{cli::JudgeOptions, folder, output};
 
 /// Exit statuses above this have other meanings.
 const MOST_FAILURES: usize = 99;
@@ -39,14 +39,14 @@ pub fn show(
 ) -> Result<u8> {
     check(judge)?;
     if let Some(path) = &judge.html {
-        fs::write(path, render_comparison_html(comparison, inputs)).with_context(|| path.display().to_string())?;
+        folder::write_at(path, render_comparison_html(comparison, inputs))?;
         eprintln!("page with figures: {}", path.display());
     }
     match judge.markdown.as_deref() {
         Some(path) if path == Path::new(STANDARD_OUTPUT) => output::print(&render_comparison_markdown(comparison))?,
         markdown => {
             if let Some(path) = markdown {
-                fs::write(path, render_comparison_markdown(comparison)).with_context(|| path.display().to_string())?;
+                folder::write_at(path, render_comparison_markdown(comparison))?;
             }
             match judge.output.json {
                 true => output::print(&comparison.to_json())?,
@@ -67,7 +67,7 @@ pub fn show_no_verdict(reason: &str, question: &Question, judge: &JudgeOptions) 
     let text = format!("**No verdict.** {reason}\n");
     match judge.markdown.as_deref() {
         Some(path) if path == Path::new(STANDARD_OUTPUT) => output::print(&text)?,
-        Some(path) => fs::write(path, &text).with_context(|| path.display().to_string())?,
+        Some(path) => folder::write_at(path, &text)?,
         None => {}
     }
     if let Some(path) = &judge.html {
@@ -75,7 +75,7 @@ pub fn show_no_verdict(reason: &str, question: &Question, judge: &JudgeOptions) 
         let page = format!(
             "<!DOCTYPE html><meta charset=\"utf-8\"><title>No verdict</title><h1>No verdict</h1><pre>{escaped}</pre>\n"
         );
-        fs::write(path, page).with_context(|| path.display().to_string())?;
+        folder::write_at(path, page)?;
     }
     if judge.output.json {
         output::print(&(serde_json::to_string_pretty(&json!({ "verdict": null, "reason": reason }))? + "\n"))?;

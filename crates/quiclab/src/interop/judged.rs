@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context, Result};
 use quiclab_interop::{Case, End, EndpointFacts, Entry, Facts, FactsSettings, Verdict, judge};
 use quiclab_record::{
-    HostSeen, Outcome, ProcessEnd, TapRole,
+    Contents, HostSeen, Outcome, ProcessEnd, TapRole,
     layout::{CAPTURE_FILE, FAILURE_FILE, PATH_FILE, SENDER_TAP, WRONG_FILES_FILE},
     read_observed,
 };
@@ -17,13 +17,19 @@ use quiclab_wire::CaptureReader;
 use super::selection::Pairing;
 use crate::results::FAILURES_FOLDER;
 
-/// True where the run `name` has been performed, well or not. What only the testbed failed at has not.
+/// True where the run `name` has been performed, well or not. What only the testbed failed at has not, nor has one whose record is damaged: it
+/// is moved out of the way when the run is performed again.
 ///
 /// # Errors
 /// Where something is there that cannot be read.
 pub fn is_there(folder: &Path, name: &str) -> Result<bool> {
     let Some(place) = folder_of(folder, name) else { return Ok(false) };
-    Ok(!matches!(read_observed(&place, None)?.outcome, Outcome::TestbedFailed { .. }))
+    let observed = Contents::check(&place, None).and_then(|_| read_observed(&place, None));
+    match observed {
+        Ok(observed) => Ok(!matches!(observed.outcome, Outcome::TestbedFailed { .. })),
+        Err(error) if error.is_damage() => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn folder_of(folder: &Path, name: &str) -> Option<PathBuf> {

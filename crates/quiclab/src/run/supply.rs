@@ -196,10 +196,18 @@ impl<'a> Supply<'a> {
         };
         // Where another process is at work on it, it is waited for like any other.
         let Some(_lock) = RecordLock::try_take(self.results.records.folder(), name)? else { return Ok(false) };
-        if !self.results.records.contains(name) {
-            self.results.records.adopt(name, other, theirs)?;
+        if self.results.records.contains(name) {
+            // Another process has made it meanwhile, or it is damaged: whoever gets the job finds out.
+            return Ok(false);
         }
-        Ok(true)
+        match self.results.records.adopt(name, other, theirs) {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_damage() => {
+                progress::say(&format!("not using a damaged record of another experiment: {}", error.brief()));
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

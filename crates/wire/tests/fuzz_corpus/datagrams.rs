@@ -109,7 +109,7 @@ pub fn quic(input: &[u8]) {
 }
 
 /// Those of [`seal`] for 0; of the captures by name, counted from 1; behind the last one, all. Few keys make a fast target.
-fn keys(index: usize) -> &'static [u8] {
+pub fn keys(index: usize) -> &'static [u8] {
     static BEGINS: OnceLock<Vec<usize>> = OnceLock::new();
     let begins = BEGINS.get_or_init(|| (0..KEY_LOG.len()).filter(|at| KEY_LOG[*at..].starts_with(b"# ")).collect());
     match (begins.get(index), begins.get(index + 1)) {

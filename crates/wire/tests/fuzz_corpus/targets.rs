@@ -2,6 +2,7 @@
 //! A wrong answer panics as a crash does.
 #![allow(dead_code)]
 
+pub mod connection;
 pub mod datagrams;
 pub mod seal;
 
@@ -9,13 +10,20 @@ use std::io::Read;
 
 use quiclab_wire::{Capture, CaptureReader, ExtensionFrame, FrameError, KeyLog, QuicFrame, parse_frames, read_qlog};
 
+pub use connection::connection;
 pub use datagrams::quic;
 
 type Target = fn(&[u8]);
 
 /// All targets by the names of their corpora.
-pub const ALL: [(&str, Target); 5] =
-    [("capture", capture), ("quic", quic), ("frames", frames), ("qlog", qlog), ("key_log", key_log)];
+pub const ALL: [(&str, Target); 6] = [
+    ("capture", capture),
+    ("quic", quic),
+    ("connection", connection),
+    ("frames", frames),
+    ("qlog", qlog),
+    ("key_log", key_log),
+];
 
 /// Most bytes a compressed capture may become here: bombs cost time, and find nothing.
 const MAXIMUM_UNPACKED_BYTES: u64 = 8 * 1024 * 1024;
