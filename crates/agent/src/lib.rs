@@ -9,11 +9,13 @@
 pub mod capabilities;
 pub mod counters;
 pub mod cpu;
+pub mod devices;
 pub mod drop_list;
 pub mod endpoint;
 pub mod ethtool;
 pub mod hand_over;
 pub mod init;
+pub mod jail;
 pub mod namespace;
 pub mod netlink;
 pub mod qdisc;
@@ -24,3 +26,4 @@ pub mod settling;
 pub mod simulator;
 pub mod tap;
 pub mod topology;
+pub mod walls;
