@@ -156,7 +156,7 @@ impl Endpoint {
         let walls = root.walls();
         end.processes_left = walls.count_processes().context("looking for processes left behind")?;
         walls.end_processes()?;
-        end.stray_files = root.stray_files().context("looking for stray files")?;
+        end.stray_files = root.stray_files();
         Ok(end)
     }
 
@@ -199,24 +199,35 @@ fn used_by_children() -> Result<Usage> {
     Ok(nix::sys::resource::getrusage(UsageWho::RUSAGE_CHILDREN)?)
 }
 
-/// Every file below `folder`, as paths relative to it, in order.
-///
-/// # Errors
-/// Where a folder cannot be read.
-pub fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
+/// Hands every file below `folder` to `visit`, as a path relative to it, in no order and at most `most`. Answers what kept it from seeing
+/// others, if anything did.
+pub fn files_below(folder: &Path, most: usize, mut visit: impl FnMut(PathBuf)) -> Option<String> {
+    let mut missed = None;
     let mut folders = vec![folder.to_path_buf()];
+    let mut count = 0;
     while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(&next)? {
-            let entry = entry?;
-            let kind = entry.file_type()?;
+        let entries = match fs::read_dir(&next) {
+            Ok(entries) => entries,
+            Err(error) => {
+                missed.get_or_insert(error.to_string());
+                continue;
+            }
+        };
+        for entry in entries.flatten() {
+            count += 1;
+            if count > most {
+                return Some(format!("there are more than {most}"));
+            }
+            let Ok(kind) = entry.file_type() else { continue };
+            let path = entry.path();
             if kind.is_dir() {
-                folders.push(entry.path());
-            } else if kind.is_file() {
-                files.push(entry.path().strip_prefix(folder).map_err(io::Error::other)?.to_path_buf());
+                folders.push(path);
+            } else if kind.is_file()
+                && let Ok(file) = path.strip_prefix(folder)
+            {
+                visit(file.to_path_buf());
             }
         }
     }
-    files.sort();
-    Ok(files)
+    missed
 }

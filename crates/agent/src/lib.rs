@@ -7,6 +7,7 @@
 //! Does not know: experiment files, captures' contents, metrics.
 
 pub mod capabilities;
+pub mod clock;
 pub mod counters;
 pub mod cpu;
 pub mod devices;
@@ -16,6 +17,7 @@ pub mod ethtool;
 pub mod hand_over;
 pub mod init;
 pub mod jail;
+pub mod log_names;
 pub mod namespace;
 pub mod netlink;
 pub mod qdisc;

@@ -4,7 +4,9 @@
 //! one.
 
 use std::{
-    fs, io,
+    collections::BTreeSet,
+    fs,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
@@ -19,7 +21,7 @@ use quiclab_orders::{
     report::MOST_STRAY_FILES,
 };
 
-use crate::walls::Walls;
+use crate::{log_names::escaped, walls::Walls};
 
 /// Where the folders of the contract lie, outside of the roots.
 const SHARED: &str = "/shared";
@@ -28,6 +30,9 @@ pub(crate) const ROOTS: &str = "/roots";
 /// Folders below a root that an endpoint may write to.
 pub(crate) const ITS_OWN: &[&str] =
     &["dev", "proc", "sys", "tmp", "run", "var/tmp", "www", "downloads", "certs", "logs", "stack", "root"];
+
+/// More changes of a root file system are not looked at.
+const MOST_CHANGES: usize = 100_000;
 
 /// Options of folders in memory for passing files. They hold at most a quarter of the machine's memory each: what is in them cannot be
 /// taken back when memory runs out.
@@ -120,33 +125,36 @@ impl Root {
     }
 
     /// Files that were written outside of the endpoint's own folders, in order, at most [`MOST_STRAY_FILES`].
-    ///
-    /// # Errors
-    /// Where a folder cannot be read.
-    pub fn stray_files(&self) -> io::Result<Vec<String>> {
+    pub fn stray_files(&self) -> Vec<String> {
         // Without such a folder everything but its own folders is read-only.
-        let Some(changes) = &self.changes else { return Ok(Vec::new()) };
-        let mut files = Vec::new();
+        let Some(changes) = &self.changes else { return Vec::new() };
+        let mut files = BTreeSet::new();
         let mut folders = vec![changes.clone()];
+        let mut seen = 0;
         while let Some(next) = folders.pop() {
-            for entry in fs::read_dir(&next)? {
-                let entry = entry?;
+            // A folder nested too deep for a path has no name that could be told either.
+            for entry in fs::read_dir(&next).into_iter().flatten().flatten() {
+                seen += 1;
+                if seen > MOST_CHANGES {
+                    break;
+                }
                 let path = entry.path();
-                let relative = path.strip_prefix(changes).map_err(io::Error::other)?;
+                let Ok(relative) = path.strip_prefix(changes) else { continue };
                 if ITS_OWN.iter().any(|own| relative == Path::new(own)) || relative == Path::new("etc/hosts") {
                     continue;
                 }
-                if entry.file_type()?.is_dir() {
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     folders.push(path);
                 } else {
-                    let name: String = format!("/{}", relative.display()).chars().take(LONGEST_NAME).collect();
-                    files.push(name);
+                    files.insert(relative.to_owned());
+                    if files.len() > MOST_STRAY_FILES {
+                        files.pop_last();
+                    }
                 }
             }
         }
-        files.sort();
-        files.truncate(MOST_STRAY_FILES);
-        Ok(files)
+        let name = |path: &PathBuf| escaped(path.as_os_str().as_bytes()).chars().take(LONGEST_NAME).collect::<String>();
+        files.iter().map(|path| format!("/{}", name(path))).collect()
     }
 }
 

@@ -17,6 +17,7 @@ use quiclab_orders::{
 };
 
 use crate::{
+    clock::Difference,
     counters,
     cpu::Meter,
     endpoint::{Endpoint, First},
@@ -104,7 +105,9 @@ impl Running<'_> {
         let drop_list = self.topology.drop_to_server(&self.orders.network)?;
         self.open_taps()?;
         self.life.before_transfer()?;
+        let before = Difference::now()?;
         let transferred = self.transfer();
+        let after = Difference::now()?;
         self.life.after_transfer(&mut self.report)?;
         self.report.qdiscs = counters::qdiscs(self.topology)?;
         self.report.drops_to_server = drop_list.map(|list| list.counted()).transpose()?;
@@ -112,6 +115,7 @@ impl Running<'_> {
             self.report.taps.push(tap.stop()?);
         }
         self.report.outcome = transferred?;
+        after.check_since(before)?;
         Ok(())
     }
 

@@ -26,6 +26,7 @@ use quiclab_units::Time;
 use quiclab_wire::{CaptureWriter, Direction, PacketToWrite, TapDescription};
 
 use crate::{
+    arrived::Carried,
     contract::{SERVER_PORT, contents_seed, file_names},
     hash,
     vm::{observed::observed, path::StageNames},
@@ -106,6 +107,21 @@ pub enum RunFailure {
         /// Packets of these that are not in the capture.
         lost: u64,
     },
+    /// The client's files did not come over the network.
+    #[error(
+        "the client has all {arrived} bytes, but the server's packets carried {payload_bytes} past the tap {tap} \
+         ({packets} packets from port {SERVER_PORT}): the files came some other way than the network that is measured"
+    )]
+    ArrivedOtherwise {
+        /// Name of the tap.
+        tap: String,
+        /// Packets from the server's port that passed it.
+        packets: u64,
+        /// Bytes of UDP or TCP payload in them.
+        payload_bytes: u64,
+        /// Bytes that the client stored.
+        arrived: u64,
+    },
     /// The guest broke down.
     #[error("the guest left no results: {0}")]
     Guest(String),
@@ -185,7 +201,10 @@ impl Results {
         let seen = &self.observed;
         let end = |role| seen.host(role).end.as_ref().map_or_else(|| "unknown".into(), describe_end);
         let failure = match &seen.outcome {
-            Outcome::Done => return Ok(self.check_download(run)?.or_else(|| full_tap(seen))),
+            Outcome::Done => match self.check_download(run)?.or_else(|| full_tap(seen)) {
+                Some(failure) => return Ok(Some(failure)),
+                None => return self.arrived_otherwise(run),
+            },
             Outcome::Unsupported { role } => RunFailure::Unsupported(word(role)),
             Outcome::ServerEnded => RunFailure::ServerEnded(end(Role::Server)),
             Outcome::NeverListened => RunFailure::NeverListened,
@@ -217,6 +236,23 @@ impl Results {
             let contents = move || Ok(io::Cursor::new(self.read(&name)?));
             Ok(Some(Download { length: blob.length.saturating_add(cut), contents }))
         })
+    }
+
+    /// Whether what arrived did not pass one of the taps.
+    fn arrived_otherwise(&self, run: &Run) -> Result<Option<RunFailure>> {
+        for tap in &self.manifest.report.taps {
+            let ring = self.read(&format!("tap/{}", tap.name))?;
+            let mut carried = Carried::default();
+            ring::for_each_packet(&ring, tap.block_bytes as usize, |packet| {
+                if packet.outgoing {
+                    carried.add(packet.bytes);
+                }
+            })?;
+            if let Some(failure) = carried.too_little(run, &tap.name) {
+                return Ok(Some(failure));
+            }
+        }
+        Ok(None)
     }
 
     /// Writes what happened, whether the run went well or not: what the endpoints said, what was on the wire, and what is wrong with the
