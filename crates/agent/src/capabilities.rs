@@ -36,12 +36,12 @@ struct Sets {
 }
 
 impl Capabilities {
-    /// What an endpoint may have on a host that also does other work. With these it opens ports and raw sockets, changes the
-    /// interfaces and buffers of its own network, becomes another user, and owns the files it is given. None of these reaches beyond
-    /// its namespaces: it cannot load modules, restart, set clocks, make devices, mount, trace, or leave its root.
+    /// What an endpoint may have, in its own user namespace. With these it opens ports and raw sockets, changes the interfaces of its
+    /// own network, becomes another user, and owns the files it is given. It cannot load modules, restart, set clocks, make devices,
+    /// mount, trace, or leave its root.
     ///
-    /// `NET_ADMIN` is among them because the QUIC Interop Runner gives it to its endpoints, and for `SO_RCVBUFFORCE`.
-    pub const OF_GUESTS: Self = Self::of(&[
+    /// `NET_ADMIN` is among them because the QUIC Interop Runner gives it to its endpoints, and for `SO_TXTIME` with `CLOCK_TAI`.
+    pub const OF_ENDPOINTS: Self = Self::of(&[
         CHOWN,
         DAC_OVERRIDE,
         FOWNER,

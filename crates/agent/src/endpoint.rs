@@ -30,7 +30,7 @@ use quiclab_orders::{
     report::ProcessEnd,
 };
 
-use crate::{capabilities::Capabilities, namespace::Namespace, root::Root};
+use crate::{namespace::Namespace, root::Root};
 
 /// How often to look whether processes are gone.
 const POLL: Duration = Duration::from_millis(2);
@@ -39,15 +39,6 @@ const POLL: Duration = Duration::from_millis(2);
 pub struct Endpoint {
     child: Child,
     watch: OwnedFd,
-}
-
-/// What a started program is held to.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Its timers may be late by this.
-    pub timer_slack_ns: u64,
-    /// The only capabilities that it keeps; `None` where it keeps all.
-    pub capabilities: Option<Capabilities>,
 }
 
 /// What came first.
@@ -62,14 +53,23 @@ pub enum First {
 }
 
 impl Endpoint {
-    /// Starts `program` in `namespace` and `root`, with its output in its folder of logs.
+    /// Starts `program` in the network `namespace`, behind the walls of `root`, with its output in its folder of logs. Its timers may be
+    /// late by `timer_slack_ns`.
     ///
     /// # Errors
     /// Where the folder cannot be written or the program cannot be started.
-    pub fn start(program: &Program, limits: Limits, namespace: &Namespace, root: &Root) -> Result<Self> {
+    pub fn start(program: &Program, timer_slack_ns: u64, namespace: &Namespace, root: &Root) -> Result<Self> {
+        let walls = root.walls();
         let folder = root.outside(LOGS);
-        fs::create_dir_all(folder.join(QLOG)).with_context(|| folder.display().to_string())?;
-        let output = |name| File::create(folder.join(name)).with_context(|| format!("{}/{name}", folder.display()));
+        let qlog = folder.join(QLOG);
+        fs::create_dir_all(&qlog).with_context(|| qlog.display().to_string())?;
+        walls.give(&qlog)?;
+        let output = |name| -> Result<File> {
+            let path = folder.join(name);
+            let file = File::create(&path).with_context(|| path.display().to_string())?;
+            walls.give(&path)?;
+            Ok(file)
+        };
         let [executable, arguments @ ..] = &program.command[..] else {
             anyhow::bail!("{}: found no command, expected at least one word", namespace.name);
         };
@@ -84,23 +84,19 @@ impl Endpoint {
             .process_group(0);
         let new_root = CString::new(root.folder().as_os_str().as_encoded_bytes())?;
         let start_folder = CString::new(program.folder.as_str())?;
+        let entrance = walls.entrance();
         let enter = move || {
-            // SAFETY: three plain system calls, on strings that live as long as the closure.
-            let entered = unsafe {
-                libc::chroot(new_root.as_ptr()) == 0
-                    && libc::chdir(start_folder.as_ptr()) == 0
-                    && libc::prctl(libc::PR_SET_TIMERSLACK, limits.timer_slack_ns) == 0
-            };
-            if !entered {
+            // SAFETY: plain system call.
+            if unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, timer_slack_ns) } != 0 {
                 return Err(io::Error::last_os_error());
             }
-            // Last, because changing the root needs one.
-            limits.capabilities.map_or(Ok(()), Capabilities::keep_only)
+            entrance.enter(&new_root, &start_folder)
         };
         // SAFETY: between fork and exec the closure makes system calls and allocates nothing.
         unsafe { command.pre_exec(enter) };
-        // The child inherits its namespace: entering it here and coming back needs no work between fork and exec.
-        let child = namespace.inside(|| command.spawn().with_context(|| format!("starting {executable}")))?;
+        // The child inherits its namespaces: entering these here and coming back needs no work between fork and exec.
+        let start = || command.spawn().with_context(|| format!("starting {executable}"));
+        let child = namespace.inside(|| walls.among_processes(start))?;
         // SAFETY: plain system call; the child is ours and not yet reaped.
         let watch = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) };
         if watch < 0 {
@@ -135,33 +131,32 @@ impl Endpoint {
         Ok(nix::poll::poll(&mut watched, PollTimeout::ZERO)? > 0)
     }
 
-    /// Asks the process group to end, insists after a second, ends what else lives in `root`, and says how it ended and what
-    /// it left.
+    /// Asks the process group to end, insists after a second, ends what else lives behind the walls of `root`, and says how it ended
+    /// and what it left.
     ///
     /// # Errors
     /// What the kernel answers.
     pub fn end(mut self, root: &Root) -> Result<ProcessEnd> {
         let group = Pid::from_raw(self.child.id() as i32);
-        // What an endpoint leaves behind that has ended by itself; one that is told to end takes the others of its group along.
         let ended_by_itself = self.has_ended()?;
-        let left = if ended_by_itself { root.end_processes() } else { Ok(0) };
-        // No such group: it has ended by itself, and waiting says how.
-        let _ = killpg(group, Signal::SIGTERM);
-        let mut watched = [PollFd::new(self.watch.as_fd(), PollFlags::POLLIN)];
-        let patience = PollTimeout::try_from(Duration::from_secs(1)).unwrap_or(PollTimeout::MAX);
-        if nix::poll::poll(&mut watched, patience)? == 0 {
-            let _ = killpg(group, Signal::SIGKILL);
+        if !ended_by_itself {
+            let _ = killpg(group, Signal::SIGTERM);
+            let mut watched = [PollFd::new(self.watch.as_fd(), PollFlags::POLLIN)];
+            let patience = PollTimeout::try_from(Duration::from_secs(1)).unwrap_or(PollTimeout::MAX);
+            if nix::poll::poll(&mut watched, patience)? == 0 {
+                let _ = killpg(group, Signal::SIGKILL);
+            }
         }
         let mut end = self.reap()?;
-        let left = if ended_by_itself {
-            left
-        } else {
-            // What was told to end along with it may still be about to.
+        if !ended_by_itself {
+            // One that is told to end takes the others of its group along.
+            let _ = killpg(group, Signal::SIGKILL);
             wait_until_empty(group);
-            root.end_processes()
-        };
-        end.processes_left = left.context("looking for processes left behind")?;
-        end.stray_files = root.stray_files().context("looking for stray files")?;
+        }
+        let walls = root.walls();
+        end.processes_left = walls.count_processes().context("looking for processes left behind")?;
+        walls.end_processes()?;
+        end.stray_files = root.stray_files();
         Ok(end)
     }
 
@@ -170,7 +165,6 @@ impl Endpoint {
         let before = used_by_children()?;
         let status = self.child.wait()?;
         let after = used_by_children()?;
-        let _ = killpg(Pid::from_raw(self.child.id() as i32), Signal::SIGKILL);
         let used = |time: fn(&Usage) -> TimeVal| {
             (time(&after).num_microseconds() - time(&before).num_microseconds()) as u64 * 1000
         };
@@ -182,6 +176,14 @@ impl Endpoint {
             processes_left: 0,
             stray_files: Vec::new(),
         })
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        // As long as it is there, even as a zombie, its PID namespace cannot end.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -197,24 +199,35 @@ fn used_by_children() -> Result<Usage> {
     Ok(nix::sys::resource::getrusage(UsageWho::RUSAGE_CHILDREN)?)
 }
 
-/// Every file below `folder`, as paths relative to it, in order.
-///
-/// # Errors
-/// Where a folder cannot be read.
-pub fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
+/// Hands every file below `folder` to `visit`, as a path relative to it, in no order and at most `most`. Answers what kept it from seeing
+/// others, if anything did.
+pub fn files_below(folder: &Path, most: usize, mut visit: impl FnMut(PathBuf)) -> Option<String> {
+    let mut missed = None;
     let mut folders = vec![folder.to_path_buf()];
+    let mut count = 0;
     while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(&next)? {
-            let entry = entry?;
-            let kind = entry.file_type()?;
+        let entries = match fs::read_dir(&next) {
+            Ok(entries) => entries,
+            Err(error) => {
+                missed.get_or_insert(error.to_string());
+                continue;
+            }
+        };
+        for entry in entries.flatten() {
+            count += 1;
+            if count > most {
+                return Some(format!("there are more than {most}"));
+            }
+            let Ok(kind) = entry.file_type() else { continue };
+            let path = entry.path();
             if kind.is_dir() {
-                folders.push(entry.path());
-            } else if kind.is_file() {
-                files.push(entry.path().strip_prefix(folder).map_err(io::Error::other)?.to_path_buf());
+                folders.push(path);
+            } else if kind.is_file()
+                && let Ok(file) = path.strip_prefix(folder)
+            {
+                visit(file.to_path_buf());
             }
         }
     }
-    files.sort();
-    Ok(files)
+    missed
 }

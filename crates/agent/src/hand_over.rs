@@ -3,6 +3,7 @@
 use std::{
     fs::{self, File},
     io::{self, Read},
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
@@ -14,12 +15,21 @@ use quiclab_orders::{
     slot::MOST_LOGS,
 };
 
-use crate::{endpoint::files_below, root::shared, run::Finished};
+use crate::{
+    endpoint::files_below,
+    log_names::{LogNames, escaped},
+    root::shared,
+    run::Finished,
+};
 
 /// More of what an endpoint prints is not kept.
 const LONGEST_OUTPUT: u64 = 1 << 20;
-/// Of all names of one role's log files, in bytes: they stand in the manifest, where each byte may take six.
+/// Of all names of one role's log files, in bytes: they are in the manifest, once or twice.
 const LONGEST_NAMES: usize = 100 << 10;
+/// Files whose paths are longer than this are not kept. The record's own folder comes before them, and paths have an end.
+const LONGEST_NAME: usize = 1024;
+/// More files are not even looked at.
+const MOST_FILES: usize = 100_000;
 /// Written by the contract, and kept before other files.
 const FIRST: [&str; 2] = ["keys.log", "planned.csv"];
 
@@ -68,16 +78,25 @@ impl Finished<'_> {
             let files = logs(&folder, orders.log_limit_bytes, &mut lost);
             self.report.lost_logs.extend(lost.into_iter().map(|what| format!("{role}: {what}")));
             let mut left = orders.log_limit_bytes;
-            for file in files {
+            for (file, name) in files {
                 let is_output = OUTPUTS.iter().any(|output| file == Path::new(output));
                 // A file can be longer than the folder has room, where it has holes.
                 let most = if is_output { left.min(LONGEST_OUTPUT) } else { left };
-                let source = self.source(role, format!("{role}/{}", file.display()), folder.join(&file), most);
+                let source = self.source(role, format!("{role}/{name}"), folder.join(&file), most);
                 left -= source.as_ref().map_or(0, |source| source.length);
                 sources.extend(source);
             }
         }
         sources
+    }
+
+    /// Cuts a log to `room` bytes, and notes what is missing.
+    pub(crate) fn cut_to(&mut self, source: &mut Source, room: u64) {
+        let is_log = source.name.starts_with("server/") || source.name.starts_with("client/");
+        if is_log && source.length > room {
+            *self.report.cut.entry(source.name.clone()).or_default() += source.length - room;
+            source.length = room;
+        }
     }
 
     /// A file of which at most `most` bytes are kept; `None` where there is none. The report tells what was cut or cannot be read.
@@ -95,34 +114,47 @@ impl Finished<'_> {
     }
 }
 
-/// Paths of an endpoint's log files below its folder; notes what is not among them.
-fn logs(folder: &Path, limit_bytes: u64, lost: &mut Vec<String>) -> Vec<PathBuf> {
+/// Paths of an endpoint's log files below its folder, and their names in the results; notes what is not among them.
+fn logs(folder: &Path, limit_bytes: u64, lost: &mut Vec<String>) -> Vec<(PathBuf, String)> {
     if statvfs(folder).is_ok_and(|facts| facts.blocks_available() == 0) {
         lost.push(format!("the log folder is full at {limit_bytes} bytes; later output is missing"));
     }
-    let files = files_below(folder).unwrap_or_else(|error| {
-        lost.push(format!("the logs cannot be read: {error}"));
-        Vec::new()
-    });
+    let mut files = Vec::new();
+    let unreadable = files_below(folder, MOST_FILES, |file| files.push(file));
+    if let Some(error) = unreadable {
+        lost.push(format!("some logs cannot be read: {error}"));
+    }
     let (kept, left_out) = chosen(files);
     if left_out > 0 {
         lost.push(format!("{left_out} of {} log files were not kept", kept.len() + left_out));
     }
-    kept
+    let mut names = LogNames::default();
+    let named: Vec<_> = kept.into_iter().map(|file| (names.name(&file), file)).collect();
+    let mut renamed = named.iter().filter(|(name, file)| file.as_os_str() != name.as_str());
+    if let Some((example, _)) = renamed.next() {
+        lost.push(format!(
+            "the names of {} log files were changed, because they are not text or too long; the first one is now {example:?}",
+            renamed.count() + 1
+        ));
+    }
+    named.into_iter().map(|(name, file)| (file, name)).collect()
 }
 
 /// Those of an endpoint's log files that are kept, what the contract names first, and how many are not.
 fn chosen(mut files: Vec<PathBuf>) -> (Vec<PathBuf>, usize) {
+    files.sort();
     files.sort_by_key(|file| !OUTPUTS.iter().chain(&FIRST).any(|first| file == Path::new(first)));
     let all = files.len();
-    let mut bytes = 0;
-    let names_that_fit = files.iter().take_while(|file| {
-        bytes += file.as_os_str().len();
-        bytes <= LONGEST_NAMES
-    });
-    let kept = names_that_fit.count().min(MOST_LOGS);
-    files.truncate(kept);
-    (files, all - kept)
+    let (mut kept, mut bytes) = (Vec::new(), 0);
+    for file in files {
+        let length = escaped(file.as_os_str().as_bytes()).len();
+        if kept.len() < MOST_LOGS && length <= LONGEST_NAME && bytes + length <= LONGEST_NAMES {
+            bytes += length;
+            kept.push(file);
+        }
+    }
+    let left_out = all - kept.len();
+    (kept, left_out)
 }
 
 #[cfg(test)]
@@ -139,9 +171,13 @@ mod tests {
     }
 
     #[test]
-    fn long_names_are_left_out_with_what_is_behind_them() {
-        let long = |letter: &str| PathBuf::from(letter.repeat(LONGEST_NAMES / 2));
-        let (kept, left_out) = chosen(vec![long("a"), long("b"), "c".into()]);
-        assert_eq!((kept.len(), left_out), (2, 1));
+    fn names_that_are_too_long_alone_or_together_are_not_kept_and_others_are() {
+        let long = |number: usize| PathBuf::from(format!("{number:0>LONGEST_NAME$}"));
+        let mut files: Vec<_> = (0..200).map(long).collect();
+        files.push("0".repeat(LONGEST_NAME + 1).into());
+        files.push("z".into());
+        let (kept, left_out) = chosen(files);
+        assert_eq!((kept.len(), left_out), (LONGEST_NAMES / LONGEST_NAME, 202 - LONGEST_NAMES / LONGEST_NAME));
+        assert!(kept.iter().all(|file| file.as_os_str().len() <= LONGEST_NAME));
     }
 }

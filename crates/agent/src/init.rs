@@ -7,6 +7,7 @@ mod device;
 mod images;
 mod machine;
 mod marks;
+mod mounting;
 mod random;
 mod scheduler;
 mod send_sizes;
@@ -24,12 +25,19 @@ use anyhow::{Context, Result};
 use nix::mount::MsFlags;
 use quiclab_orders::places::{DOWNLOADS, WWW};
 
-use self::{device::Device, images::RoleDevices, settings::WholeMachine};
+use self::{
+    device::Device,
+    images::{DEVICES, RoleDevices},
+    settings::WholeMachine,
+};
 use crate::{
+    devices::mount_devices,
+    jail::Users,
     root::{make_shared, mount_new},
     run,
     settling::Settling,
     topology::Topology,
+    walls::Walls,
 };
 
 /// The NVDIMMs, in the order in which the testbed plugs them in.
@@ -42,6 +50,18 @@ struct Devices {
     client: RoleDevices,
 }
 
+/// What is ready before a run is known.
+struct Settled {
+    devices: Devices,
+    topology: Topology,
+    server: Walls,
+    client: Walls,
+}
+
+/// Who the endpoints' roots are outside of their user namespaces.
+const SERVER_USERS: Users = Users::From(100_000);
+const CLIENT_USERS: Users = Users::From(200_000);
+
 /// Modules in the order they are to be loaded, one path per line.
 const MODULE_LIST: &str = "/modules/list";
 
@@ -51,9 +71,9 @@ const MODULE_LIST: &str = "/modules/list";
 /// Anywhere else, before anything is changed.
 pub fn main() -> Result<()> {
     marks::check()?;
-    let result = settle().and_then(|(devices, topology)| {
+    let result = settle().and_then(|settled| {
         machine::stop_here().context("stopping to be saved")?;
-        perform(&devices, &topology)
+        perform(settled)
     });
     if let Err(error) = result {
         // The console is where the testbed looks when no results come.
@@ -64,7 +84,7 @@ pub fn main() -> Result<()> {
 }
 
 /// Mounts, modules, namespaces: everything that no setting changes.
-fn settle() -> Result<(Devices, Topology)> {
+fn settle() -> Result<Settled> {
     for (kind, target) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")] {
         mount_new(kind, kind, Path::new(target), MsFlags::empty(), "")?;
     }
@@ -78,7 +98,11 @@ fn settle() -> Result<(Devices, Topology)> {
     load_modules()?;
     let devices = find_devices()?;
     make_shared()?;
-    Ok((devices, Topology::build(Settling::Patient)?))
+    mount_devices(Path::new("/dev"), Path::new(DEVICES))?;
+    let (server, server_network) = Walls::raise("server", SERVER_USERS)?;
+    let (client, client_network) = Walls::raise("client", CLIENT_USERS)?;
+    let topology = Topology::build(server_network, client_network, Settling::Patient)?;
+    Ok(Settled { devices, topology, server, client })
 }
 
 /// The kernel numbers its block devices as it comes across them; their addresses follow the order of the slots.
@@ -125,14 +149,14 @@ fn load_modules() -> Result<()> {
     Ok(())
 }
 
-fn perform(devices: &Devices, topology: &Topology) -> Result<()> {
+fn perform(Settled { devices, topology, server, client }: Settled) -> Result<()> {
     let mut device = Device::open(Path::new(&devices.slot)).with_context(|| devices.slot.clone())?;
     let orders = device.read_orders()?;
     let life = WholeMachine::new(&orders)?;
-    let server = devices.server.mount("server", WWW, &topology.server, orders.log_limit_bytes)?;
-    let client = devices.client.mount("client", DOWNLOADS, &topology.client, orders.log_limit_bytes)?;
+    let server = devices.server.mount(WWW, &topology.server, server, orders.log_limit_bytes)?;
+    let client = devices.client.mount(DOWNLOADS, &topology.client, client, orders.log_limit_bytes)?;
     let roots = run::Roots { server: &server, client: &client };
-    let finished = run::perform(&orders, topology, &roots, &life);
+    let finished = run::perform(&orders, &topology, &roots, &life);
     device.hand_over(finished, &orders)?;
     std::io::stderr().flush()?;
     Ok(())

@@ -7,13 +7,17 @@
 //! Does not know: experiment files, captures' contents, metrics.
 
 pub mod capabilities;
+pub mod clock;
 pub mod counters;
 pub mod cpu;
+pub mod devices;
 pub mod drop_list;
 pub mod endpoint;
 pub mod ethtool;
 pub mod hand_over;
 pub mod init;
+pub mod jail;
+pub mod log_names;
 pub mod namespace;
 pub mod netlink;
 pub mod qdisc;
@@ -24,3 +28,4 @@ pub mod settling;
 pub mod simulator;
 pub mod tap;
 pub mod topology;
+pub mod walls;

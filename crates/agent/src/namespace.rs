@@ -26,6 +26,11 @@ impl Namespace {
         Ok(Self { name, handle })
     }
 
+    /// A namespace that something else has made.
+    pub fn of(name: &'static str, handle: OwnedFd) -> Self {
+        Self { name, handle }
+    }
+
     /// Runs `work` inside the namespace.
     ///
     /// # Errors

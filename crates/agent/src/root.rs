@@ -1,20 +1,27 @@
 //! The file system an endpoint lives in: read-only files, or an image with memory over it, and the folders of the contract.
 //!
-//! Each sees its own files and those of the contract. That keeps honest endpoints apart; one that looks for the other finds it:
-//! both are root, in one table of processes and with one device file system.
+//! Each sees its own files and those of the contract. Images come from strangers, so nothing is mounted or written through a link in
+//! one.
 
 use std::{
-    fs, io,
+    collections::BTreeSet,
+    fs,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result};
-use nix::mount::{MsFlags, mount};
+use anyhow::{Context, Result, ensure};
+use nix::{
+    errno::Errno,
+    mount::{MsFlags, mount},
+};
 use quiclab_orders::{
     addresses::{CLIENT_ADDRESS, CLIENT_ADDRESS_V6, SERVER_ADDRESS, SERVER_ADDRESS_V6},
     places::{CERTIFICATES, DOWNLOADS, LOGS, WWW},
     report::MOST_STRAY_FILES,
 };
+
+use crate::{log_names::escaped, walls::Walls};
 
 /// Where the folders of the contract lie, outside of the roots.
 const SHARED: &str = "/shared";
@@ -24,14 +31,21 @@ pub(crate) const ROOTS: &str = "/roots";
 pub(crate) const ITS_OWN: &[&str] =
     &["dev", "proc", "sys", "tmp", "run", "var/tmp", "www", "downloads", "certs", "logs", "stack", "root"];
 
+/// More changes of a root file system are not looked at.
+const MOST_CHANGES: usize = 100_000;
+
+/// Options of folders in memory for passing files. They hold at most a quarter of the machine's memory each: what is in them cannot be
+/// taken back when memory runs out.
+const SCRATCH: &str = "size=25%,mode=1777";
+
 /// More letters of a stray file's path are not told.
 const LONGEST_NAME: usize = 256;
 
-/// A mounted root.
-#[derive(Debug)]
+/// A mounted root, and the walls behind which it is seen.
 pub struct Root {
     folder: PathBuf,
     changes: Option<PathBuf>,
+    walls: Walls,
 }
 
 /// Makes the folders by which endpoints and agent exchange files.
@@ -55,26 +69,35 @@ pub fn shared(path: &str) -> PathBuf {
 }
 
 impl Root {
-    /// A root at `folder`; what is written outside of the endpoint's own folders turns up below `changes`, if there is such a
-    /// folder.
-    pub(crate) fn new(folder: PathBuf, changes: Option<PathBuf>) -> Self {
-        Self { folder, changes }
+    /// A root at `folder`, a mount point; what is written outside of the endpoint's own folders turns up below `changes`, if there is
+    /// such a folder.
+    pub(crate) fn new(folder: PathBuf, changes: Option<PathBuf>, walls: Walls) -> Self {
+        Self { folder, changes, walls }
     }
 
-    /// Mounts what every root has: the folders of the contract, of the shared ones only the certificates and `own`, and logs with
-    /// room for `log_limit_bytes`. A client that saw [`WWW`] would need no network.
+    /// Mounts what every root has: the processes of the PID namespace, the folder `devices`, the folders of the contract, of the shared
+    /// ones only the certificates, read-only, and `own`, and logs with room for `log_limit_bytes`. A client that saw [`WWW`], or a
+    /// server that could write where the client reads, would need no network.
     ///
     /// # Errors
     /// Where something cannot be mounted.
-    pub(crate) fn furnish(&self, own: &str, log_limit_bytes: u64) -> Result<()> {
+    pub(crate) fn furnish(&self, own: &str, devices: &Path, log_limit_bytes: u64) -> Result<()> {
+        bind(self.walls.processes(), &self.place("/proc")?)?;
+        bind(devices, &self.place("/dev")?)?;
         for path in ["/tmp", "/run", "/dev/shm"] {
-            mount_new("tmpfs", "tmpfs", &self.outside(path), MsFlags::empty(), "size=100%,mode=1777")?;
+            mount_new("tmpfs", "tmpfs", &self.place(path)?, MsFlags::MS_NODEV, SCRATCH)?;
         }
-        for path in [own, CERTIFICATES] {
-            bind(&shared(path), &self.outside(path))?;
-        }
+        bind(&shared(own), &self.place(own)?)?;
+        let certificates = self.place(CERTIFICATES)?;
+        bind(&shared(CERTIFICATES), &certificates)?;
+        make_read_only(&certificates)?;
         let limit = format!("size={log_limit_bytes},mode=1777");
-        mount_new("tmpfs", "logs", &self.outside(LOGS), MsFlags::empty(), &limit)
+        mount_new("tmpfs", "logs", &self.place(LOGS)?, MsFlags::MS_NODEV, &limit)
+    }
+
+    /// The walls round it.
+    pub fn walls(&self) -> &Walls {
+        &self.walls
     }
 
     /// Its folder, as the agent sees it.
@@ -87,53 +110,51 @@ impl Root {
         self.folder.join(path.trim_start_matches('/'))
     }
 
-    /// Files that were written outside of the endpoint's own folders, in order, at most [`MOST_STRAY_FILES`].
+    /// [`Root::outside`] of a path that is no link and leads through none: the agent would follow it to a place of its own.
     ///
     /// # Errors
-    /// Where a folder cannot be read.
-    pub fn stray_files(&self) -> io::Result<Vec<String>> {
+    /// Where there is one.
+    pub(crate) fn place(&self, path: &str) -> Result<PathBuf> {
+        let mut place = self.folder.clone();
+        for part in path.trim_start_matches('/').split('/') {
+            place.push(part);
+            let is_link = fs::symlink_metadata(&place).is_ok_and(|facts| facts.is_symlink());
+            ensure!(!is_link, "{path}: found a symbolic link in the endpoint's root file system, expected a folder");
+        }
+        Ok(place)
+    }
+
+    /// Files that were written outside of the endpoint's own folders, in order, at most [`MOST_STRAY_FILES`].
+    pub fn stray_files(&self) -> Vec<String> {
         // Without such a folder everything but its own folders is read-only.
-        let Some(changes) = &self.changes else { return Ok(Vec::new()) };
-        let mut files = Vec::new();
+        let Some(changes) = &self.changes else { return Vec::new() };
+        let mut files = BTreeSet::new();
         let mut folders = vec![changes.clone()];
+        let mut seen = 0;
         while let Some(next) = folders.pop() {
-            for entry in fs::read_dir(&next)? {
-                let entry = entry?;
+            // A folder nested too deep for a path has no name that could be told either.
+            for entry in fs::read_dir(&next).into_iter().flatten().flatten() {
+                seen += 1;
+                if seen > MOST_CHANGES {
+                    break;
+                }
                 let path = entry.path();
-                let relative = path.strip_prefix(changes).map_err(io::Error::other)?;
+                let Ok(relative) = path.strip_prefix(changes) else { continue };
                 if ITS_OWN.iter().any(|own| relative == Path::new(own)) || relative == Path::new("etc/hosts") {
                     continue;
                 }
-                if entry.file_type()?.is_dir() {
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     folders.push(path);
                 } else {
-                    let name: String = format!("/{}", relative.display()).chars().take(LONGEST_NAME).collect();
-                    files.push(name);
+                    files.insert(relative.to_owned());
+                    if files.len() > MOST_STRAY_FILES {
+                        files.pop_last();
+                    }
                 }
             }
         }
-        files.sort();
-        files.truncate(MOST_STRAY_FILES);
-        Ok(files)
-    }
-
-    /// Ends every process that lives in this root, and says how many there were.
-    ///
-    /// # Errors
-    /// Where the table of processes cannot be read.
-    pub fn end_processes(&self) -> io::Result<u32> {
-        let mut ended = 0;
-        for entry in fs::read_dir("/proc")? {
-            let entry = entry?;
-            let Some(process) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
-            // Kernel threads have no such link that could be read, and what has ended has none any more. An endpoint may have changed
-            // its root to a folder in it.
-            if fs::read_link(entry.path().join("root")).is_ok_and(|root| root.starts_with(&self.folder)) {
-                ended += 1;
-                let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(process), nix::sys::signal::Signal::SIGKILL);
-            }
-        }
-        Ok(ended)
+        let name = |path: &PathBuf| escaped(path.as_os_str().as_bytes()).chars().take(LONGEST_NAME).collect::<String>();
+        files.iter().map(|path| format!("/{}", name(path))).collect()
     }
 }
 
@@ -155,8 +176,40 @@ pub fn mount_new(kind: &str, source: &str, target: &Path, flags: MsFlags, option
         .with_context(|| format!("mounting {source} at {}", target.display()))
 }
 
+/// Binds a folder and all that is mounted below it.
 pub(crate) fn bind(source: &Path, target: &Path) -> Result<()> {
     fs::create_dir_all(target).with_context(|| target.display().to_string())?;
+    mount(Some(source), target, None::<&str>, MsFlags::MS_BIND | MsFlags::MS_REC, None::<&str>)
+        .with_context(|| format!("binding {} to {}", source.display(), target.display()))
+}
+
+/// Binds a file or a device to a new file.
+pub(crate) fn bind_file(source: &Path, target: &Path) -> Result<()> {
+    fs::File::create(target).with_context(|| target.display().to_string())?;
     mount(Some(source), target, None::<&str>, MsFlags::MS_BIND, None::<&str>)
         .with_context(|| format!("binding {} to {}", source.display(), target.display()))
+}
+
+/// Makes a mount read-only, but not those below it.
+pub(crate) fn make_read_only(target: &Path) -> Result<()> {
+    set_attributes(target, 0, libc::MOUNT_ATTR_RDONLY)
+}
+
+/// Sets attributes of a mount, and of those below it where `flags` are `AT_RECURSIVE`.
+pub(crate) fn set_attributes(target: &Path, flags: libc::c_int, attributes: u64) -> Result<()> {
+    let path = std::ffi::CString::new(target.as_os_str().as_encoded_bytes())?;
+    let attributes = libc::mount_attr { attr_set: attributes, attr_clr: 0, propagation: 0, userns_fd: 0 };
+    // SAFETY: the path and the attributes live as long as the call, and the size is that of the attributes.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            flags,
+            &raw const attributes,
+            size_of_val(&attributes),
+        )
+    };
+    Errno::result(result).with_context(|| format!("{}: limiting what can be done there", target.display()))?;
+    Ok(())
 }

@@ -17,10 +17,10 @@ use quiclab_orders::{
 };
 
 use crate::{
-    capabilities::Capabilities,
+    clock::Difference,
     counters,
     cpu::Meter,
-    endpoint::{Endpoint, First, Limits},
+    endpoint::{Endpoint, First},
     namespace::Namespace,
     root::{Root, shared},
     simulator,
@@ -57,11 +57,6 @@ pub fn perform<'a>(orders: &'a Orders, topology: &'a Topology, roots: &'a Roots,
 pub trait Life {
     /// Whose CPU time counts.
     fn meter(&self) -> Meter;
-
-    /// The only capabilities that endpoints keep; `None` where they keep all.
-    fn capabilities(&self) -> Option<Capabilities> {
-        None
-    }
 
     /// Before anything else.
     ///
@@ -113,7 +108,9 @@ impl Running<'_> {
         let drop_list = self.topology.drop_to_server(&self.orders.network)?;
         self.open_taps()?;
         self.life.before_transfer()?;
+        let before = Difference::now()?;
         let transferred = self.transfer();
+        let after = Difference::now()?;
         self.life.after_transfer(&mut self.report)?;
         self.report.qdiscs = counters::qdiscs(self.topology)?;
         self.report.drops_to_server = drop_list.map(|list| list.counted()).transpose()?;
@@ -121,6 +118,7 @@ impl Running<'_> {
             self.report.taps.push(tap.stop()?);
         }
         self.report.outcome = transferred?;
+        after.check_since(before)?;
         Ok(())
     }
 
@@ -161,8 +159,8 @@ impl Running<'_> {
                 simulator::answer(namespace)?;
             }
         }
-        let limits = self.limits();
-        let server = Endpoint::start(&orders.server, limits, &self.topology.server, self.roots.server)?;
+        let slack_ns = orders.timer_slack_ns;
+        let server = Endpoint::start(&orders.server, slack_ns, &self.topology.server, self.roots.server)?;
         let outcome = match wait_until_listening(&server, &self.topology.server, orders.listen)? {
             Readiness::Listens => self.exchange(&server)?,
             Readiness::Ended => Outcome::ServerEnded,
@@ -177,16 +175,12 @@ impl Running<'_> {
         Ok(outcome)
     }
 
-    fn limits(&self) -> Limits {
-        Limits { timer_slack_ns: self.orders.timer_slack_ns, capabilities: self.life.capabilities() }
-    }
-
     fn exchange(&mut self, server: &Endpoint) -> Result<Outcome> {
         sleep(Duration::from_nanos(self.orders.start_shift_ns));
         let used_before = self.life.meter().used()?;
         let start = Instant::now();
-        let limits = self.limits();
-        let client = Endpoint::start(&self.orders.client, limits, &self.topology.client, self.roots.client)?;
+        let slack_ns = self.orders.timer_slack_ns;
+        let client = Endpoint::start(&self.orders.client, slack_ns, &self.topology.client, self.roots.client)?;
         let first = client.wait_with(server, self.orders.transfer.timeout_ns)?;
         let elapsed = start.elapsed();
         self.report.client_lifetime_ns = Some(elapsed.as_nanos() as u64);

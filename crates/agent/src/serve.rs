@@ -9,8 +9,6 @@
 //! namespaces, so orders that concern the whole machine are refused.
 
 mod answer;
-mod devices;
-mod jail;
 mod roots;
 
 use std::{
@@ -28,9 +26,15 @@ use nix::{
 };
 use quiclab_orders::orders::Orders;
 
-use self::jail::{End, Jail};
-use crate::{capabilities::Capabilities, cpu::Meter, run};
+use crate::{
+    cpu::Meter,
+    jail::{End, Jail, Users},
+    run,
+};
 
+/// The namespaces that a run has to itself.
+const OWN: libc::c_int =
+    libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
 /// Longer orders are refused; certificates and file names are most of them.
 const LONGEST_ORDERS: usize = 16 << 20;
 /// Signals by which somebody asks this process to end.
@@ -57,7 +61,8 @@ pub fn main() -> Result<()> {
 
 /// Performs a run in namespaces of its own, whose process answers.
 fn perform(orders: &Orders, asked_to_end: BorrowedFd) -> Result<()> {
-    let jail = Jail::start(|| match inside(orders) {
+    let users = (!nix::unistd::getuid().is_root()).then_some(Users::Me);
+    let jail = Jail::start(OWN, users, || match inside(orders) {
         Ok(()) => 0,
         Err(error) => {
             eprintln!("quiclab-agent: {error:#}");
@@ -113,10 +118,6 @@ struct Guest;
 impl run::Life for Guest {
     fn meter(&self) -> Meter {
         Meter::Endpoints
-    }
-
-    fn capabilities(&self) -> Option<Capabilities> {
-        Some(Capabilities::OF_GUESTS)
     }
 }
 

@@ -74,16 +74,12 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Makes the namespaces and the links. It depends on no setting, so it can be part of a saved state.
+    /// Makes the wire and the links to the namespaces of the hosts. It depends on no setting, so it can be part of a saved state.
     ///
     /// # Errors
     /// Without root's capabilities, or where the kernel lacks veth, clsact, matchall or mirred.
-    pub fn build(settling: Settling) -> Result<Self> {
-        let topology = Self {
-            server: Namespace::create("server")?,
-            wire: Namespace::create("wire")?,
-            client: Namespace::create("client")?,
-        };
+    pub fn build(server: Namespace, client: Namespace, settling: Settling) -> Result<Self> {
+        let topology = Self { server, wire: Namespace::create("wire")?, client };
         topology.wire.inside(|| set_ipv6("disable_ipv6", "1"))?;
         for namespace in [&topology.server, &topology.client] {
             namespace.inside(|| silence_ipv6(settling))?;

@@ -102,6 +102,7 @@ fn orders_are_answered_one_after_the_other_and_lines_that_are_none_as_well() {
         receive_buffer_bytes: 1,
         send_buffer_bytes: 1,
         count_send_sizes: false,
+        tcp_hystart: None,
         thefts: None,
     });
     let failed = |answer: Answer| match answer.report.outcome {
@@ -200,6 +201,11 @@ fn nothing_is_left_when(marker: &str, end: impl FnOnce(&mut Servant)) {
     wait_until("the client to start", || processes_with(marker).len() == 2);
     let namespace = fs::read_link(format!("/proc/{}/ns/net", processes_with(marker)[0])).unwrap();
     assert_ne!(namespace, fs::read_link("/proc/self/ns/net").unwrap());
+    let session = |process: Option<&String>| {
+        nix::unistd::getsid(process.map(|number| nix::unistd::Pid::from_raw(number.parse().unwrap()))).unwrap()
+    };
+    let elsewhere = processes_with(marker).iter().all(|process| session(Some(process)) != session(None));
+    assert!(elsewhere, "an endpoint could type on the terminal of the agent's user");
     assert_eq!((mounts(), interfaces()), before, "while it runs nothing of it is seen outside");
     end(&mut servant);
     assert!(!servant.end().success());

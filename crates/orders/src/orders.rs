@@ -47,6 +47,9 @@ pub struct Machine {
     pub send_buffer_bytes: u64,
     /// Whether the kernel counts the lengths of what the server sends, before segmentation.
     pub count_send_sizes: bool,
+    /// Whether the kernel's CUBIC may end slow start by HyStart; `None`: as the kernel has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp_hystart: Option<bool>,
     /// CPU time that is taken away; `None`: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thefts: Option<Thefts>,

@@ -87,6 +87,21 @@ pub enum RunFailure {
         /// Packets of these that are not in the capture.
         lost: u64,
     },
+    /// The client's files did not come over the network.
+    #[error(
+        "the client has all {arrived} bytes, but the server's packets carried {payload_bytes} past the tap {tap} \
+         ({packets} packets from port {SERVER_PORT}): the files came some other way than the network that is measured"
+    )]
+    ArrivedOtherwise {
+        /// Name of the tap.
+        tap: String,
+        /// Packets from the server's port that passed it.
+        packets: u64,
+        /// Bytes of UDP or TCP payload in them.
+        payload_bytes: u64,
+        /// Bytes that the client stored.
+        arrived: u64,
+    },
     /// The guest broke down.
     #[error("the guest left no results: {0}")]
     Guest(String),

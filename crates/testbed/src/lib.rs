@@ -6,6 +6,7 @@
 //! [`laboratory`], then [`vm`]; `quiclab-record` is what a run leaves.
 //! Knows processes and files; does not know how an experiment expands or what a report looks like.
 
+mod arrived;
 pub mod cache;
 pub mod certificates;
 mod child;

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::{self, Read},
+    io::{self, Read, Seek, SeekFrom},
     os::{fd::AsRawFd, unix::fs::OpenOptionsExt},
     path::Path,
 };
@@ -73,7 +73,10 @@ impl Device {
             blobs.push(Blob { name, offset, length });
             offset += length;
         }
-        for source in finished.sources(orders) {
+        let end = self.file.seek(SeekFrom::End(0)).context("the length of the slot")?;
+        for mut source in finished.sources(orders) {
+            // Downloads come first. A log that does not fit is no reason to lose a run.
+            finished.cut_to(&mut source, end.saturating_sub(offset));
             let length =
                 self.write_at(offset, &mut source.open()?).with_context(|| format!("handing over {}", source.name))?;
             blobs.push(Blob { name: source.name, offset, length });

@@ -1,8 +1,7 @@
 //! The roots of the virtual machine's endpoints: images in NVDIMMs.
 
 use std::{
-    fs, io,
-    os::unix::fs::symlink,
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -10,10 +9,15 @@ use anyhow::{Context, Result};
 use nix::mount::MsFlags;
 use quiclab_orders::places::STACK;
 
+use super::mounting::mount_image;
 use crate::{
     namespace::Namespace,
     root::{ROOTS, Root, hosts_file, mount_new},
+    walls::Walls,
 };
+
+/// Where the devices that endpoints may use are, for both.
+pub const DEVICES: &str = "/devices";
 
 /// The block devices of one role.
 #[derive(Clone, Debug)]
@@ -25,53 +29,40 @@ pub struct RoleDevices {
 }
 
 impl RoleDevices {
-    /// Mounts the root of `role`, whose network is `namespace`, with room for `log_limit_bytes` in its logs and the shared folder
-    /// `own`.
+    /// Mounts the root of the endpoint in `namespace` and behind `walls`, with room for `log_limit_bytes` in its logs and the shared
+    /// folder `own`.
     ///
     /// # Errors
     /// Where something cannot be mounted.
-    pub fn mount(&self, role: &str, own: &str, namespace: &Namespace, log_limit_bytes: u64) -> Result<Root> {
-        let base = Path::new(ROOTS).join(role);
+    pub fn mount(&self, own: &str, namespace: &Namespace, walls: Walls, log_limit_bytes: u64) -> Result<Root> {
+        let base = Path::new(ROOTS).join(namespace.name);
         let [image, memory, folder] = ["image", "memory", "root"].map(|name| base.join(name));
-        mount_new("erofs", &self.image, &image, MsFlags::MS_RDONLY, "")?;
-        mount_new("tmpfs", "memory", &memory, MsFlags::empty(), "size=100%")?;
+        mount_image(&self.image, &image, walls.user_namespace())?;
+        mount_new("tmpfs", "memory", &memory, MsFlags::MS_NODEV, "size=50%")?;
         let [changes, work] = ["changes", "work"].map(|name| memory.join(name));
         for folder in [&changes, &work] {
             fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         }
+        // It becomes the root folder.
+        walls.give(&changes)?;
         let layers = format!("lowerdir={},upperdir={},workdir={}", image.display(), changes.display(), work.display());
-        mount_new("overlay", "overlay", &folder, MsFlags::empty(), &layers)?;
-        let root = Root::new(folder, Some(changes));
-        mount_new("proc", "proc", &root.outside("/proc"), MsFlags::empty(), "")?;
+        mount_new("overlay", "overlay", &folder, MsFlags::MS_NODEV, &layers)?;
+        let root = Root::new(folder, Some(changes), walls);
         // What it shows of the network is that of the namespace in which it is mounted.
-        namespace.inside(|| mount_new("sysfs", "sysfs", &root.outside("/sys"), MsFlags::empty(), ""))?;
-        mount_new("devtmpfs", "devtmpfs", &root.outside("/dev"), MsFlags::empty(), "")?;
-        link_descriptors(&root.outside("/dev"))?;
-        root.furnish(own, log_limit_bytes)?;
-        mount_new("erofs", &self.stack, &root.outside(STACK), MsFlags::MS_RDONLY, "")?;
-        write_hosts(root.outside("/etc"))?;
+        let flags = MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+        let system = root.place("/sys")?;
+        namespace.inside(|| mount_new("sysfs", "sysfs", &system, flags, ""))?;
+        root.furnish(own, Path::new(DEVICES), log_limit_bytes)?;
+        mount_image(&self.stack, &root.place(STACK)?, root.walls().user_namespace())?;
+        write_hosts(&root)?;
         Ok(root)
     }
 }
 
-fn link_descriptors(devices: &Path) -> Result<()> {
-    for (name, target) in [
-        ("fd", "/proc/self/fd"),
-        ("stdin", "/proc/self/fd/0"),
-        ("stdout", "/proc/self/fd/1"),
-        ("stderr", "/proc/self/fd/2"),
-    ] {
-        match symlink(target, devices.join(name)) {
-            // The device file system is one for both roots.
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error).context(name),
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-fn write_hosts(folder: PathBuf) -> Result<()> {
+fn write_hosts(root: &Root) -> Result<()> {
+    let folder = root.place("/etc")?;
     fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-    let path = folder.join("hosts");
-    fs::write(&path, hosts_file()).with_context(|| path.display().to_string())
+    let path: PathBuf = root.place("/etc/hosts")?;
+    fs::write(&path, hosts_file()).with_context(|| path.display().to_string())?;
+    root.walls().give(&path)
 }

@@ -11,6 +11,9 @@ use quiclab_orders::{
 use super::{random, send_sizes, thefts};
 use crate::{cpu::Meter, run::Life};
 
+/// One for all networks. Endpoints can read it.
+const TCP_HYSTART: &str = "/sys/module/tcp_cubic/parameters/hystart";
+
 /// The life of process 1.
 pub struct WholeMachine<'a> {
     machine: &'a Machine,
@@ -41,6 +44,9 @@ impl Life for WholeMachine<'_> {
 
     fn begin(&self) -> Result<()> {
         random::seed_pool(&self.machine.entropy)?;
+        if let Some(on) = self.machine.tcp_hystart {
+            fs::write(TCP_HYSTART, u8::from(on).to_string()).context(TCP_HYSTART)?;
+        }
         set_buffers(self.machine)
     }
 

@@ -17,12 +17,14 @@ use quiclab_orders::{
     places::{DOWNLOADS, STACK, WWW},
 };
 
-use super::devices::mount_devices;
 use crate::{
+    devices::mount_devices,
+    jail::Users,
     namespace::Namespace,
-    root::{ITS_OWN, ROOTS, Root, hosts_file, make_shared, mount_new, shared},
+    root::{ITS_OWN, ROOTS, Root, bind, hosts_file, make_read_only, make_shared, mount_new, set_attributes, shared},
     settling::Settling,
     topology::Topology,
+    walls::Walls,
 };
 
 /// Where the host's files are while the roots are being made.
@@ -50,16 +52,19 @@ pub fn build(orders: &Orders) -> Result<(Topology, Both)> {
     mount_new("proc", "proc", Path::new("/proc"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC, "")?;
     mount_devices(&Path::new(HOST).join("dev"), Path::new("/dev"))?;
     make_shared()?;
-    let topology = Topology::build(Settling::Hurried)?;
+    // Files of the host belong to its users, so those inside are the same. All that they could change there is read-only.
+    let (server_walls, server) = Walls::raise("server", Users::Same)?;
+    let (client_walls, client) = Walls::raise("client", Users::Same)?;
+    let topology = Topology::build(server, client, Settling::Hurried)?;
     let hosts = shared("/hosts");
     fs::write(&hosts, hosts_file()).with_context(|| hosts.display().to_string())?;
     let limit = orders.log_limit_bytes;
-    let root = |role: &str, own: &str, files: &Option<HostFiles>, namespace: &Namespace| {
-        root(role, own, &files.clone().unwrap_or_default(), namespace, &hosts, limit)
-            .with_context(|| format!("the {role}'s files"))
+    let root = |walls, own: &str, files: &Option<HostFiles>, namespace: &Namespace| {
+        root(walls, own, &files.clone().unwrap_or_default(), namespace, &hosts, limit)
+            .with_context(|| format!("the {}'s files", namespace.name))
     };
-    let server = root("server", WWW, &orders.server.host, &topology.server)?;
-    let client = root("client", DOWNLOADS, &orders.client.host, &topology.client)?;
+    let server = root(server_walls, WWW, &orders.server.host, &topology.server)?;
+    let client = root(client_walls, DOWNLOADS, &orders.client.host, &topology.client)?;
     umount2(HOST, MntFlags::MNT_DETACH).context(HOST)?;
     Ok((topology, Both { server, client }))
 }
@@ -76,7 +81,7 @@ fn leave_host() -> Result<()> {
 }
 
 fn root(
-    role: &str,
+    walls: Walls,
     own: &str,
     files: &HostFiles,
     namespace: &Namespace,
@@ -84,7 +89,7 @@ fn root(
     log_limit_bytes: u64,
 ) -> Result<Root> {
     let base = on_host(files.root.as_deref().unwrap_or("/"))?;
-    let root = Root::new(Path::new(ROOTS).join(role), None);
+    let root = Root::new(Path::new(ROOTS).join(namespace.name).join("root"), None, walls);
     mount_new("tmpfs", "root", root.folder(), MsFlags::empty(), "mode=755")?;
     for entry in fs::read_dir(&base).with_context(|| base.display().to_string())? {
         let entry = entry?;
@@ -100,11 +105,10 @@ fn root(
     if root.outside("/var/tmp").is_dir() {
         mount_new("tmpfs", "tmpfs", &root.outside("/var/tmp"), MsFlags::empty(), "mode=1777")?;
     }
-    mount_devices(&Path::new(HOST).join("dev"), &root.outside("/dev"))?;
     mount_new("tmpfs", "home", &root.outside("/root"), MsFlags::empty(), "mode=700")?;
-    mount_processes(&root.outside("/proc"))?;
+    protect_processes(root.walls().processes())?;
     mount_system(&root.outside("/sys"), namespace)?;
-    root.furnish(own, log_limit_bytes)?;
+    root.furnish(own, Path::new("/dev"), log_limit_bytes)?;
     match &files.stack {
         Some(folder) => bind_read_only(&on_host(folder)?, &root.outside(STACK))?,
         None => fs::create_dir(root.outside(STACK)).context(STACK)?,
@@ -136,10 +140,9 @@ fn mount_system(target: &Path, namespace: &Namespace) -> Result<()> {
     })
 }
 
-/// Mounts the table of processes. What is in it of the whole machine, such as `sys` and `sysrq-trigger`, can only be read: to write
-/// there, root needs no capability.
-fn mount_processes(target: &Path) -> Result<()> {
-    mount_new("proc", "proc", target, MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC, "")?;
+/// Protects what a table of processes shows of the whole machine, such as `sys` and `sysrq-trigger`: to write there, root needs no
+/// capability.
+fn protect_processes(target: &Path) -> Result<()> {
     for entry in fs::read_dir(target).with_context(|| target.display().to_string())? {
         let entry = entry?;
         let is_process = entry.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok());
@@ -157,37 +160,7 @@ fn mount_processes(target: &Path) -> Result<()> {
 
 /// Binds a folder and all that is mounted below it, for reading. Devices in it cannot be opened.
 fn bind_read_only(source: &Path, target: &Path) -> Result<()> {
-    bind_all(source, target)?;
+    bind(source, target)?;
     // Writing to a device does not change the file system it is on, so read-only is not enough.
     set_attributes(target, libc::AT_RECURSIVE, libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NODEV)
-}
-
-/// Makes a mount read-only, but not those below it.
-pub(super) fn make_read_only(target: &Path) -> Result<()> {
-    set_attributes(target, 0, libc::MOUNT_ATTR_RDONLY)
-}
-
-/// Sets attributes of a mount, and of those below it where `flags` are `AT_RECURSIVE`.
-fn set_attributes(target: &Path, flags: libc::c_int, attributes: u64) -> Result<()> {
-    let path = std::ffi::CString::new(target.as_os_str().as_encoded_bytes())?;
-    let attributes = libc::mount_attr { attr_set: attributes, attr_clr: 0, propagation: 0, userns_fd: 0 };
-    // SAFETY: the path and the attributes live as long as the call, and the size is that of the attributes.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_mount_setattr,
-            libc::AT_FDCWD,
-            path.as_ptr(),
-            flags,
-            &raw const attributes,
-            size_of_val(&attributes),
-        )
-    };
-    Errno::result(result).with_context(|| format!("{}: limiting what can be done there", target.display()))?;
-    Ok(())
-}
-
-fn bind_all(source: &Path, target: &Path) -> Result<()> {
-    fs::create_dir_all(target).with_context(|| target.display().to_string())?;
-    mount(Some(source), target, None::<&str>, MsFlags::MS_BIND | MsFlags::MS_REC, None::<&str>)
-        .with_context(|| format!("binding {} to {}", source.display(), target.display()))
 }

@@ -12,10 +12,13 @@ use etherparse::{
     IpDscp, IpEcn, IpHeaders, Ipv4Extensions, Ipv4Header, Ipv6Extensions, Ipv6FlowLabel, Ipv6Header, PacketBuilder,
     ip_number::UDP,
 };
+use quiclab_experiment::run::Run;
 use quiclab_record::{TapRole, TapSeen};
 use quiclab_sim::transfer::{Side, Sighting, Tap};
 use quiclab_units::Time;
 use quiclab_wire::{CaptureWriter, Direction, PacketToWrite, TapDescription};
+
+use crate::{arrived::Carried, collect::RunFailure};
 
 /// As of Linux.
 const HOP_LIMIT: u8 = 64;
@@ -43,6 +46,7 @@ struct Seen {
     role: TapRole,
     snap_length: Option<u32>,
     packets: u64,
+    carried: Carried,
 }
 
 struct Frame {
@@ -56,7 +60,7 @@ struct Frame {
 impl Frames {
     pub(super) fn new(server: Address, client: Address, begin: Time, snap_lengths: [Option<u32>; 2]) -> Self {
         let [sender, behind] = snap_lengths;
-        let seen = |role, snap_length| Seen { role, snap_length, packets: 0 };
+        let seen = |role, snap_length| Seen { role, snap_length, packets: 0, carried: Carried::default() };
         let taps = [seen(TapRole::Sender, sender), seen(TapRole::BehindBottleneck, behind)];
         Self { server, client, begin, taps, frames: Vec::new() }
     }
@@ -79,6 +83,9 @@ impl Frames {
         };
         let seen = &mut self.taps[tap];
         seen.packets += 1;
+        if sighting.from == Side::Server {
+            seen.carried.add(&bytes);
+        }
         let length = bytes.len();
         let kept = seen.snap_length.map_or(length, |most| length.min(most as usize));
         // Of the sender's packets: at its own card they go out, and behind the bottleneck they go on out of the wire's end.
@@ -104,6 +111,11 @@ impl Frames {
         }
         writer.finish()?;
         Ok(())
+    }
+
+    /// Whether what arrived did not pass one of the taps.
+    pub(super) fn arrived_otherwise(&self, run: &Run) -> Option<RunFailure> {
+        self.taps.iter().find_map(|tap| tap.carried.too_little(run, tap.role.interface_name()))
     }
 
     /// What the taps say of themselves.

@@ -174,7 +174,10 @@ impl Transferring<'_> {
             }
         }
         failure = failure.or(match outcome.end {
-            End::Done => self.wrong_file()?,
+            End::Done => {
+                let seen = settings.tap.enabled.then_some(&frames);
+                self.wrong_file()?.or_else(|| seen?.arrived_otherwise(self.run))
+            }
             End::Timeout => Some(RunFailure::ClientTimeout(settings.workload.timeout.to_string())),
             End::Stuck => Some(RunFailure::Simulation(
                 "both endpoints are waiting and no packet is in \

@@ -30,7 +30,7 @@ pub fn of_run(run: &Run, server: &StackManifest, client: &StackManifest, log_lim
     let certificates = certificates::make(run.seed, settings.workload.certificate)?.files();
     let file = |(name, text): (&str, String)| File { path: format!("{CERTIFICATES}/{name}"), text };
     Ok(Orders {
-        machine: Some(machine(run)),
+        machine: Some(machine(run, server)),
         start_shift_ns: run.start_shift.as_nanos(),
         network: network(settings)?,
         timer_slack_ns: settings.vm.timer_slack.as_nanos(),
@@ -54,13 +54,15 @@ pub fn of_run(run: &Run, server: &StackManifest, client: &StackManifest, log_lim
 }
 
 /// What is set on the whole guest.
-fn machine(run: &Run) -> Machine {
+fn machine(run: &Run, server: &StackManifest) -> Machine {
     let hosts = &run.settings.hosts;
     Machine {
         entropy: derive(run.seed, "entropy").to_vec(),
         receive_buffer_bytes: hosts.udp_receive_buffer.as_bytes(),
         send_buffer_bytes: hosts.udp_send_buffer.as_bytes(),
         count_send_sizes: run.settings.tap.send_sizes,
+        // An endpoint cannot change the kernel of both.
+        tcp_hystart: run.settings.stack.hystart.filter(|_| !server.is_quic()).map(|switch| switch == run::Switch::On),
         thefts: run.settings.vm.thefts().map(|thefts| Thefts {
             seed: derive(run.seed, "thefts").to_vec(),
             distribution: match thefts.distribution {

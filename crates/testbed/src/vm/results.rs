@@ -17,6 +17,7 @@ use quiclab_experiment::{
 };
 use quiclab_orders::{
     orders::Orders,
+    report::TapReport,
     results::{ROLES, read_manifest},
     ring,
     slot::{self, Manifest, SlotError},
@@ -29,7 +30,10 @@ use quiclab_units::Time;
 use quiclab_wire::{CaptureWriter, Direction, PacketToWrite, TapDescription};
 
 use super::{observed::observed, path::StageNames};
-use crate::collect::{Download, KEY_LOGS, RunFailure, check_downloads, describe_end, full_tap, secrets_of};
+use crate::{
+    arrived::Carried,
+    collect::{Download, KEY_LOGS, RunFailure, check_downloads, describe_end, full_tap, secrets_of},
+};
 
 /// More bytes of TLS secrets are not put into the capture. A connection has less than 2000.
 const MOST_SECRETS: usize = 16 << 20;
@@ -157,7 +161,10 @@ impl<S: Slot> Results<S> {
         let seen = &self.observed;
         let end = |role| seen.host(role).end.as_ref().map_or_else(|| "unknown".into(), describe_end);
         let failure = match &seen.outcome {
-            Outcome::Done => return Ok(self.check_download(run)?.or_else(|| full_tap(seen))),
+            Outcome::Done => match self.check_download(run)?.or_else(|| full_tap(seen)) {
+                Some(failure) => return Ok(Some(failure)),
+                None => return self.arrived_otherwise(run),
+            },
             Outcome::Unsupported { role } => RunFailure::Unsupported(word(role)),
             Outcome::ServerEnded => RunFailure::ServerEnded(end(Role::Server)),
             Outcome::NeverListened => RunFailure::NeverListened,
@@ -191,6 +198,22 @@ impl<S: Slot> Results<S> {
         })
     }
 
+    /// Whether what arrived did not pass one of the taps.
+    fn arrived_otherwise(&self, run: &Run) -> Result<Option<RunFailure>> {
+        for tap in &self.manifest.report.taps {
+            let mut carried = Carried::default();
+            ring::for_each_packet(&self.ring(&tap.name)?, block_bytes(tap), |packet| {
+                if packet.outgoing {
+                    carried.add(packet.bytes);
+                }
+            })?;
+            if let Some(failure) = carried.too_little(run, &tap.name) {
+                return Ok(Some(failure));
+            }
+        }
+        Ok(None)
+    }
+
     /// Writes what happened, whether the run went well or not: what the endpoints said, what was on the wire, and what is wrong with the
     /// client's files, if anything is.
     ///
@@ -213,12 +236,10 @@ impl<S: Slot> Results<S> {
     pub fn write_capture(&mut self, output: impl Write) -> Result<()> {
         let secrets = self.secrets()?;
         let taps = &self.manifest.report.taps;
-        let ring = |name: &str| self.blob(&format!("tap/{name}")).map_or(Ok(Vec::new()), |blob| read(&self.slot, blob));
-        let rings = taps.iter().map(|tap| ring(&tap.name)).collect::<Result<Vec<_>>>()?;
+        let rings = taps.iter().map(|tap| self.ring(&tap.name)).collect::<Result<Vec<_>>>()?;
         let mut packets = Vec::new();
         for (number, (tap, ring)) in (0..).zip(taps.iter().zip(&rings)) {
-            let block_bytes = usize::try_from(tap.block_bytes).unwrap_or(usize::MAX);
-            ring::for_each_packet(ring, block_bytes, |packet| packets.push((number, packet)))?;
+            ring::for_each_packet(ring, block_bytes(tap), |packet| packets.push((number, packet)))?;
         }
         // Stable: packets of one instant stay in the order of the taps, and of arrival within a tap.
         packets.sort_by_key(|(_, packet)| packet.time_ns);
@@ -255,9 +276,18 @@ impl<S: Slot> Results<S> {
         Ok(Some(secrets))
     }
 
+    /// The ring of a tap; empty where there is none.
+    fn ring(&self, tap: &str) -> Result<Vec<u8>> {
+        self.blob(&format!("tap/{tap}")).map_or(Ok(Vec::new()), |blob| read(&self.slot, blob))
+    }
+
     fn blob(&self, name: &str) -> Option<&slot::Blob> {
         self.manifest.blobs.iter().find(|blob| blob.name == name)
     }
+}
+
+fn block_bytes(tap: &TapReport) -> usize {
+    usize::try_from(tap.block_bytes).unwrap_or(usize::MAX)
 }
 
 /// The bytes of a blob. Blobs do not overlap, so that all together take no more memory than the slot.

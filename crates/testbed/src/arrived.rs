@@ -1,0 +1,132 @@
+//! Whether what arrived was on the wire.
+//!
+//! A client that has a file without packets that could have carried it got it some other way, and nothing that the taps saw says anything
+//! about its transfer. Bodies are bytes that nothing compresses, so the server's packets carry at least as many.
+
+use quiclab_experiment::run::Run;
+
+use crate::{collect::RunFailure, contract::SERVER_PORT};
+
+const ETHERNET_HEADER: usize = 14;
+const IPV6_HEADER: usize = 40;
+const UDP_HEADER: usize = 8;
+const ETHERTYPE_IPV4: u16 = 0x0800;
+const ETHERTYPE_IPV6: u16 = 0x86dd;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+/// Offset and "more fragments" in the word of the IPv4 header that holds both.
+const FRAGMENT_OFFSET: u16 = 0x1fff;
+
+/// What the server's packets carried past a tap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Carried {
+    /// Packets from the server's port.
+    pub packets: u64,
+    /// Bytes of UDP or TCP payload in them.
+    pub payload_bytes: u64,
+}
+
+impl Carried {
+    /// Takes in a frame on its way to the client, of which the first bytes are enough: up to the header of TCP.
+    pub fn add(&mut self, frame: &[u8]) {
+        if let Some(bytes) = payload_of_server(frame) {
+            self.packets += 1;
+            self.payload_bytes += bytes;
+        }
+    }
+
+    /// What is wrong with a run whose client has all its files, where this is what passed `tap`; `None` where this can have carried them.
+    pub fn too_little(self, run: &Run, tap: &str) -> Option<RunFailure> {
+        let arrived = run.settings.workload.all_bytes().as_bytes();
+        (self.payload_bytes < arrived || self.packets == 0).then(|| RunFailure::ArrivedOtherwise {
+            tap: tap.to_owned(),
+            packets: self.packets,
+            payload_bytes: self.payload_bytes,
+            arrived,
+        })
+    }
+}
+
+/// Length of the UDP or TCP payload of a packet from the server's port; `None` for other packets.
+fn payload_of_server(frame: &[u8]) -> Option<u64> {
+    let ip = frame.get(ETHERNET_HEADER..)?;
+    let (protocol, header, length) = match word(frame, ETHERNET_HEADER - 2)? {
+        ETHERTYPE_IPV4 => {
+            let header = usize::from(*ip.first()? & 0xf) * 4;
+            if word(ip, 6)? & FRAGMENT_OFFSET != 0 {
+                return None;
+            }
+            (*ip.get(9)?, header, usize::from(word(ip, 2)?).checked_sub(header)?)
+        }
+        ETHERTYPE_IPV6 => (*ip.get(6)?, IPV6_HEADER, usize::from(word(ip, 4)?)),
+        _ => return None,
+    };
+    let transport = ip.get(header..)?;
+    let own = match protocol {
+        UDP => UDP_HEADER,
+        TCP => usize::from(transport.get(12)? >> 4) * 4,
+        _ => return None,
+    };
+    if word(transport, 0)? != SERVER_PORT {
+        return None;
+    }
+    length.checked_sub(own).map(|bytes| bytes as u64)
+}
+
+fn word(bytes: &[u8], offset: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(bytes.get(offset..offset + 2)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use etherparse::PacketBuilder;
+
+    use super::*;
+
+    fn carried(frames: &[Vec<u8>]) -> (u64, u64) {
+        let mut carried = Carried::default();
+        frames.iter().for_each(|frame| carried.add(frame));
+        (carried.packets, carried.payload_bytes)
+    }
+
+    fn udp(from: u16, payload: usize) -> Vec<u8> {
+        let builder = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).udp(from, 50_000);
+        let mut bytes = Vec::new();
+        builder.write(&mut bytes, &vec![7; payload]).unwrap();
+        bytes
+    }
+
+    fn tcp(payload: usize) -> Vec<u8> {
+        let builder = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv6([1; 16], [2; 16], 64).tcp(443, 50_000, 1, 1000);
+        let builder = builder.options_raw(&[1; 12]).unwrap();
+        let mut bytes = Vec::new();
+        builder.write(&mut bytes, &vec![7; payload]).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn payload_of_udp_and_tcp_from_the_servers_port_counts() {
+        assert_eq!(carried(&[udp(443, 1200), udp(443, 1), udp(444, 500)]), (2, 1201));
+        assert_eq!(carried(&[tcp(1000), tcp(0)]), (2, 1000));
+    }
+
+    #[test]
+    fn what_is_cut_behind_the_headers_counts_whole_and_what_is_cut_before_does_not() {
+        let mut cut = udp(443, 1200);
+        cut.truncate(96);
+        assert_eq!(carried(&[cut.clone()]), (1, 1200));
+        for length in 0..34 {
+            cut.truncate(length);
+            assert_eq!(carried(&[cut.clone()]), (0, 0), "{length}");
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_no_packet_and_no_panic() {
+        for value in [0, 0x08, 0x45, 0x86, 0xff] {
+            for length in 0..100 {
+                assert_eq!(carried(&[vec![value; length]]), (0, 0));
+            }
+        }
+    }
+}
