@@ -351,7 +351,7 @@ impl Results {
             }
         }
         if not_run > 0 {
-            eprintln!(
+            tell!(
                 "quiclab: {}: {not_run} of {} runs have no record and are not counted\nhint: the original command \
                  performs the missing ones: {}",
                 self.folder.display(),
