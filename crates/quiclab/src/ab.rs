@@ -118,7 +118,7 @@ pub fn ab(arguments: &AbArguments) -> Result<u8> {
         if !comparison.is_decided(arguments.smallest_change / 100.0)
             && let Some(repetitions) = looks.next(runs)
         {
-            eprintln!("quiclab: not decided yet; continuing to {repetitions} repetitions on each side");
+            tell!("quiclab: not decided yet; continuing to {repetitions} repetitions on each side");
             continue;
         }
         comparison.notes = notes::notes(&bench, &pairing, &plans);
@@ -242,7 +242,7 @@ impl Bench<'_> {
         for (file, plans) in plans.iter().enumerate() {
             let plan = &plans[side];
             let arguments = self.run_arguments(side, file, Some(repetitions(plan)));
-            eprintln!("quiclab: {}, {}: {} runs", ["A", "B"][side], plan.experiment, plan.runs.len());
+            tell!("quiclab: {}, {}: {} runs", ["A", "B"][side], plan.experiment, plan.runs.len());
             let planned = Planned::of_transfers(plan, &arguments);
             let (results, _) = run::perform(&self.files[file], &planned, &arguments, &self.laboratories[side])?;
             results.report()?;

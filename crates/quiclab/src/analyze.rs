@@ -3,7 +3,7 @@
 mod pipeline;
 
 use std::{
-    fs::{self, File},
+    fs::File,
     io::{self, BufReader, Read},
     num::NonZeroUsize,
     path::{Path, PathBuf},
@@ -30,10 +30,15 @@ use quiclab_units::ByteCount;
 use quiclab_wire::{CaptureReader, Decompressed, DissectorSettings, Observed, Segment};
 use rayon::prelude::*;
 
-use crate::{analyze_plans, cli::AnalyzeArguments, folder, output, progress::BytesProgress, signals};
-
-/// Standard input, where a file's name is expected.
-const STANDARD_INPUT: &str = "-";
+use crate::{
+    analyze_plans,
+    cli::AnalyzeArguments,
+    folder,
+    given::{self, STANDARD_INPUT},
+    output,
+    progress::BytesProgress,
+    signals,
+};
 
 /// Analyzes captures. Returns 0, or 1 where a capture was cut off.
 ///
@@ -44,8 +49,7 @@ pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
     let mut notes = Vec::new();
     let mut key_log = Vec::new();
     for file in &arguments.keys {
-        let text = fs::read(file).with_context(|| format!("{}: the key log cannot be read", file.display()))?;
-        key_log.extend(text);
+        key_log.extend(given::read(file, given::MOST_KEY_LOG_BYTES).context("the key log cannot be read")?);
         key_log.push(b'\n');
     }
     let mut trace = match &arguments.parquet {
@@ -60,7 +64,9 @@ pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
     }
     let ladder =
         arguments.ladder.as_deref().map(|page| Ok::<_, anyhow::Error>((page, only_file(arguments)?))).transpose()?;
+    let reading = signals::reading();
     let plans = analyze_plans::read(arguments, &mut notes, trace.as_mut())?;
+    drop(reading);
     let threads = arguments.threads.map_or_else(rayon::current_num_threads, NonZeroUsize::get);
     let analyses: Vec<Result<CaptureAnalysis>> = match arguments.files.as_slice() {
         [file] => vec![analyze_file(file, arguments, &key_log, &plans, trace.as_mut(), threads, &stop)],
@@ -84,7 +90,7 @@ pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
     }
     if let (Some(trace), Some(folder)) = (trace, &arguments.parquet) {
         trace.finish()?;
-        eprintln!("packets, frames and events: {}", folder.display());
+        tell!("packets, frames and events: {}", folder.display());
     }
     let was_cut = captures.iter().any(|capture| capture.analysis.capture.truncation.is_some());
     let input = AnalysisInput {
@@ -96,12 +102,12 @@ pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
     };
     if let Some(path) = &arguments.html {
         folder::write_at(path, render_analysis_html(&input))?;
-        eprintln!("page with figures: {}", path.display());
+        tell!("page with figures: {}", path.display());
     }
     if let Some((page, capture)) = ladder {
         let ladder = crate::ladder::read(capture, &key_log, dissector_settings(arguments))?;
         folder::write_at(page, render_ladder_html(&ladder))?;
-        eprintln!("page with handshakes: {}", page.display());
+        tell!("page with handshakes: {}", page.display());
     }
     if arguments.output.json {
         output::print(&render_analysis_json(&input))?;
@@ -188,6 +194,8 @@ fn read(
     on_packet: &mut dyn FnMut(u64, &Segment, Option<&Observed>),
 ) -> Result<Option<CaptureAnalysis>> {
     let name = path.display();
+    // Opening a pipe waits for who writes, and so does looking at its first bytes.
+    let reading = signals::reading();
     let (input, length): (Box<dyn Read + Send>, Option<u64>) = if path == Path::new(STANDARD_INPUT) {
         (Box::new(io::stdin()), None)
     } else {
@@ -202,14 +210,14 @@ fn read(
     let progress = BytesProgress::new(&name.to_string(), length, arguments.files.len() == 1);
     let counted = progress.count(input);
     let decompressed = Decompressed::detect(counted).with_context(|| format!("{name}: cannot be read"))?;
+    drop(reading);
     let input: Box<dyn Read + Send> = if decompressed.is_plain() && length.is_some() {
         Box::new(crate::pipe::until(decompressed, stop.clone()))
     } else {
         // Half of the time of a compressed capture; and a pipe has nothing to read when it is asked.
         Box::new(crate::pipe::in_background(decompressed, stop.clone()))
     };
-    let reader = CaptureReader::new(input).with_context(|| name.to_string())?;
-    let analysis = pipeline::analyze(reader, task, sharing, on_packet);
+    let analysis = CaptureReader::new(input).and_then(|reader| pipeline::analyze(reader, task, sharing, on_packet));
     progress.finish();
     if stop.load(Ordering::Relaxed) {
         return Err(Interrupted::ByRequest.into());

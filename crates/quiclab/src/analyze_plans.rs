@@ -1,13 +1,13 @@
 //! Planned send times for `quiclab analyze`: from qlogs, and from an endpoint's own list.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use quiclab_metrics::{Plan, PlannedKey, PlannedTimes};
 use quiclab_trace::TraceWriter;
 use quiclab_wire::{ConnectionId, QlogEventKind, QlogPacket, QlogSpace, QlogSummary, Role, read_qlog};
 
-use crate::{analyze, cli::AnalyzeArguments};
+use crate::{analyze, cli::AnalyzeArguments, given};
 
 /// All plans named on the command line. `notes`: what is to be said about the files.
 ///
@@ -23,7 +23,7 @@ pub fn read(
         plans.extend(of_qlog(file, notes, trace.as_deref_mut())?);
     }
     if let Some(file) = &arguments.planned {
-        let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
+        let text = given::read_text(file, given::MOST_LIST_BYTES, "a list of times")?;
         let times = PlannedTimes::of_list(&text).with_context(|| file.display().to_string())?;
         plans.push(Plan { sender: Role::Server, original_destination_connection_id: None, times });
     }

@@ -35,7 +35,7 @@ fn list(as_json: bool) -> Result<u8> {
     } else {
         output::print(&(table(&things) + "\n"))?;
         let count = things.len();
-        eprintln!("quiclab: {}: {}, {count} things", cache.path("").display(), size(bytes));
+        tell!("quiclab: {}: {}, {count} things", cache.path("").display(), size(bytes));
     }
     Ok(0)
 }
@@ -55,7 +55,7 @@ fn prune(arguments: &CachePruneArguments) -> Result<u8> {
         let verb = if arguments.dry_run { "would remove" } else { "removed" };
         let line = |thing: &Thing| format!("{verb} {} ({})\n", thing.name, size(thing.bytes));
         output::print(&pruned.removed.iter().map(line).collect::<String>())?;
-        eprintln!("quiclab: {}", summary(&pruned, arguments));
+        tell!("quiclab: {}", summary(&pruned, arguments));
     }
     Ok(0)
 }

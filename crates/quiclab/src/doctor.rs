@@ -66,7 +66,7 @@ pub fn doctor(arguments: &DoctorArguments) -> Result<u8> {
         output::print(&(serde_json::to_string_pretty(&checks)? + "\n"))?;
     } else {
         output::print(&(table(&checks) + "\n"))?;
-        eprintln!("quiclab: {}", summary(&checks));
+        tell!("quiclab: {}", summary(&checks));
     }
     Ok(u8::from(missing > 0))
 }

@@ -35,6 +35,6 @@ pub fn write(into: &Path, figures: &[(String, String)]) -> Result<()> {
         let pdf = quiclab_report::pdf_of_svg(svg).with_context(|| into.join(&name).display().to_string())?;
         folder::write(into, &name, pdf)?;
     }
-    eprintln!("{} figures, each as SVG and PDF: {}", figures.len(), into.display());
+    tell!("{} figures, each as SVG and PDF: {}", figures.len(), into.display());
     Ok(())
 }

@@ -68,7 +68,7 @@ pub fn interop(arguments: &InteropArguments) -> Result<u8> {
         }
     }
     let all = selection.pairings.iter().filter(|pairing| pairing.record.is_some()).count();
-    eprintln!("quiclab: {all} runs; {} already have a result", all - jobs.len());
+    tell!("quiclab: {all} runs; {} already have a result", all - jobs.len());
     let workers = arguments.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
     let hosts = (0..workers).map(|worker| laboratory.host(worker, patience)).collect::<Result<Vec<_>>>()?;
     let tell = |job: &Job, _: &Performed| judged::in_words(cases[&job.name], &arguments.out.join(&job.name));
@@ -100,8 +100,8 @@ fn show(arguments: &InteropArguments, matrix: &Matrix) -> Result<u8> {
     } else {
         output::print(&render_interop_terminal(matrix, output::terminal_width()))?;
     }
-    eprintln!("page: {}", folder.join(PAGE_FILE).display());
-    eprintln!("records: {0}, and {0}/{FAILURES_FOLDER} for runs that failed", folder.display());
+    tell!("page: {}", folder.join(PAGE_FILE).display());
+    tell!("records: {0}, and {0}/{FAILURES_FOLDER} for runs that failed", folder.display());
     let is_failure = |verdict: &Verdict| matches!(verdict, Verdict::Failed { .. } | Verdict::CannotBeJudged { .. });
     let failed = matrix.entries.iter().filter(|entry| is_failure(&entry.verdict)).count();
     Ok(failed.min(99) as u8)

@@ -64,7 +64,7 @@ fn list(arguments: &KernelListArguments) -> Result<u8> {
 fn build(arguments: &KernelBuildArguments) -> Result<u8> {
     let laboratory = open(&arguments.stacks, signals::stop_flag()?)?;
     let start = Instant::now();
-    let say = |text: &str| eprintln!("quiclab: kernel {PATCHED_KERNEL}: {text}");
+    let say = |text: &str| tell!("quiclab: kernel {PATCHED_KERNEL}: {text}");
     let (kernel, built) = paced_kernel(&laboratory.supplies)?.build(
         &laboratory.supplies.cache,
         arguments.again,

@@ -1,5 +1,8 @@
 //! `quiclab`: one file per verb.
 
+#[macro_use]
+mod output;
+
 mod ab;
 mod analyze;
 mod analyze_plans;
@@ -13,12 +16,12 @@ mod diff;
 mod doctor;
 mod figure_files;
 mod folder;
+mod given;
 mod interop;
 mod kernel;
 mod laboratory;
 mod ladder;
 mod models;
-mod output;
 mod packets;
 mod perform;
 mod pipe;
@@ -82,11 +85,11 @@ fn main() -> ExitCode {
     match done {
         Ok(status) => ExitCode::from(status),
         Err(error) if signals::is_interruption(&error) => {
-            eprintln!("quiclab: interrupted{going_on}");
+            tell!("quiclab: interrupted{going_on}");
             ExitCode::from(signals::INTERRUPTED)
         }
         Err(error) => {
-            eprintln!("quiclab: {error:#}");
+            tell!("quiclab: {error:#}");
             ExitCode::from(CANNOT_WORK)
         }
     }

@@ -1,9 +1,21 @@
-//! Standard output carries data, standard error talk.
+//! Standard output carries data, standard error talk. Nothing that a capture, an endpoint or a file's name says reaches
+//! the terminal as it is: [`quiclab_units::shown`].
 
 use std::io::{self, Write};
 
 use anyhow::{Context, Result};
 use comfy_table::{ContentArrangement, Table, presets};
+use quiclab_units::shown_lines;
+
+/// As `eprintln!`, for all talk.
+macro_rules! tell {
+    ($($arguments:tt)*) => { $crate::output::tell_line(&format!($($arguments)*)) };
+}
+
+/// Says a line, or several, on standard error. One that nobody reads any more is no error.
+pub fn tell_line(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{}", shown_lines(text));
+}
 
 /// Prints data. A reader that has seen enough and closed the pipe is no error.
 ///
@@ -11,7 +23,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 /// Where it cannot be written.
 pub fn print(text: &str) -> Result<()> {
     let mut output = io::stdout().lock();
-    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
+    match output.write_all(shown_lines(text).as_bytes()).and_then(|()| output.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result.context("standard output"),
     }

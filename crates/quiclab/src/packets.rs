@@ -5,7 +5,7 @@ mod waiting;
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
+    fs::File,
     io::{self, BufWriter, StdoutLock, Write},
     ops::ControlFlow,
     path::{Path, PathBuf},
@@ -15,10 +15,10 @@ use anyhow::{Context, Result, bail};
 use quiclab_metrics::{Analysis, AnalysisSettings, PayloadKey, TapPlace};
 use quiclab_record::layout::{CAPTURE_FILE, RUN_FILE, SENDER_TAP};
 use quiclab_testbed::contract::SERVER_PORT;
-use quiclab_units::{Duration, Time};
+use quiclab_units::{Duration, Time, shown_lines};
 use quiclab_wire::{Capture, CaptureReader, Dissector, DissectorSettings, FlowProtocol, Observed, Role, Segment};
 
-use crate::{cli::PacketsArguments, diff::packets::content};
+use crate::{cli::PacketsArguments, diff::packets::content, given};
 use row::{HEADING, Row};
 use waiting::WaitingRows;
 
@@ -37,8 +37,7 @@ pub fn packets(arguments: &PacketsArguments) -> Result<u8> {
     let server_port = arguments.server_port.or(is_record.then_some(SERVER_PORT));
     let mut dissector = Dissector::new(DissectorSettings { server_port, interfaces_are_one_tap: false });
     for keys in &arguments.keys {
-        let text = fs::read(keys).with_context(|| format!("{}: the key log cannot be read", keys.display()))?;
-        dissector.add_keys(&text);
+        dissector.add_keys(&given::read(keys, given::MOST_KEY_LOG_BYTES).context("the key log cannot be read")?);
     }
     let mut listing = Listing::new(arguments, is_record);
     let mut printer = Printer::new(arguments, &name);
@@ -69,7 +68,7 @@ pub fn packets(arguments: &PacketsArguments) -> Result<u8> {
     let tap = listing.tap.map(|tap| tap_name(reader.summary(), tap as usize));
     printer.finish(tap.as_deref(), listing.last_ns)?;
     if let Some(cut) = reader.summary().truncation {
-        eprintln!(
+        tell!(
             "quiclab: warning: {name}: the capture is truncated in the middle of a record at byte {}: packets after \
              it are missing",
             cut.byte_offset
@@ -244,7 +243,7 @@ impl<'a> Printer<'a> {
     }
 
     fn write(&mut self, text: &str) -> Result<()> {
-        match self.output.write_all(text.as_bytes()) {
+        match self.output.write_all(shown_lines(text).as_bytes()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 self.is_closed = true;
                 Ok(())
@@ -290,12 +289,12 @@ impl<'a> Printer<'a> {
         }
         let tap = tap.unwrap_or("none");
         match last_ns {
-            None => eprintln!("{}: no packet at the tap", self.file),
+            None => tell!("{}: no packet at the tap", self.file),
             Some(last) if self.rows == 0 => {
                 let last = last as f64 / 1e9;
-                eprintln!("{}: no packet at that time; the packets at tap {tap} are from 0 to {last:.9} s", self.file);
+                tell!("{}: no packet at that time; the packets at tap {tap} are from 0 to {last:.9} s", self.file);
             }
-            Some(_) => eprintln!("{}: {} packets at tap {tap}; times since its first packet", self.file, self.rows),
+            Some(_) => tell!("{}: {} packets at tap {tap}; times since its first packet", self.file, self.rows),
         }
         Ok(())
     }

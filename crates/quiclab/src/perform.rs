@@ -62,9 +62,9 @@ pub fn perform(arguments: &PerformArguments) -> Result<u8> {
         Err(PerformError::Testbed(error)) => return Err(error),
         Err(PerformError::Run { failure, kept }) => {
             let kept = kept.map(|kept| kept.display().to_string());
-            eprintln!("quiclab: the run failed: {failure}");
+            tell!("quiclab: the run failed: {failure}");
             if let Some(kept) = &kept {
-                eprintln!("    more in {kept}");
+                tell!("    more in {kept}");
             }
             if arguments.output.json {
                 let all = json!({ "id": id, "record": null, "failure": failure.to_string(), "kept": kept });
@@ -82,11 +82,11 @@ fn told(arguments: &PerformArguments, laboratory: &Laboratory, id: &str, outcome
     let path = &arguments.record;
     let cost: Value = match &outcome {
         Outcome::Performed(performed) => {
-            eprintln!("quiclab: {}", tell_goodput(performed));
+            tell!("quiclab: {}", tell_goodput(performed));
             serde_json::to_value(cost(&path.display().to_string(), performed))?
         }
         Outcome::WasThere => {
-            eprintln!("quiclab: the record already exists");
+            tell!("quiclab: the record already exists");
             Value::Null
         }
     };

@@ -5,15 +5,18 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
-        mpsc::{Receiver, sync_channel},
+        mpsc::{Receiver, RecvTimeoutError, sync_channel},
     },
     thread,
+    time::Duration,
 };
 
 /// Bytes read at a time.
 const CHUNK_BYTES: usize = 1 << 20;
 /// Chunks that wait to be taken.
 const CHUNKS_AHEAD: usize = 4;
+/// How often a reader that has nothing to take looks whether it is to stop.
+const GLANCE: Duration = Duration::from_millis(50);
 
 /// What is read until somebody stops it.
 pub struct Stoppable<R> {
@@ -40,15 +43,17 @@ pub struct Pipe {
     chunks: Receiver<io::Result<Vec<u8>>>,
     current: Vec<u8>,
     position: usize,
+    stop: Arc<AtomicBool>,
 }
 
 /// Reads `input` to its end in a thread, a few chunks ahead, until `stop` is set: then it ends with an error. Errors come
 /// where they occurred.
 pub fn in_background(mut input: impl Read + Send + 'static, stop: Arc<AtomicBool>) -> Pipe {
     let (sender, chunks) = sync_channel(CHUNKS_AHEAD);
+    let stopped = stop.clone();
     thread::spawn(move || {
         loop {
-            if stop.load(Ordering::Relaxed) {
+            if stopped.load(Ordering::Relaxed) {
                 let _ = sender.send(Err(io::Error::other("stopped")));
                 return;
             }
@@ -80,18 +85,23 @@ pub fn in_background(mut input: impl Read + Send + 'static, stop: Arc<AtomicBool
             }
         }
     });
-    Pipe { chunks, current: Vec::new(), position: 0 }
+    Pipe { chunks, current: Vec::new(), position: 0, stop }
 }
 
 impl Read for Pipe {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.position == self.current.len() {
-            match self.chunks.recv() {
+            // The thread may wait for a pipe that says nothing: it is left behind then.
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(io::Error::other("stopped"));
+            }
+            match self.chunks.recv_timeout(GLANCE) {
                 Ok(chunk) => {
                     self.current = chunk?;
                     self.position = 0;
                 }
-                Err(_) => return Ok(0),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(0),
             }
         }
         let length = buffer.len().min(self.current.len() - self.position);
@@ -125,6 +135,20 @@ mod tests {
         let mut bytes = Vec::new();
         let error = pipe.read_to_end(&mut bytes).unwrap_err();
         assert_eq!((bytes.len(), error.kind()), (1_000, io::ErrorKind::UnexpectedEof));
+    }
+
+    #[test]
+    fn a_silent_input_is_left_when_it_is_to_stop() {
+        let (silent, _writer) = io::pipe().unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut pipe = in_background(silent, stop.clone());
+        let reading = thread::spawn(move || pipe.read(&mut [0]).unwrap_err().to_string());
+        thread::sleep(Duration::from_millis(100));
+        assert!(!reading.is_finished());
+        let start = std::time::Instant::now();
+        stop.store(true, Ordering::Relaxed);
+        assert_eq!(reading.join().unwrap(), "stopped");
+        assert!(start.elapsed() < Duration::from_millis(300), "{:?}", start.elapsed());
     }
 
     #[test]

@@ -37,6 +37,6 @@ pub fn prepare(arguments: &PrepareArguments) -> Result<u8> {
             }
         }
     }
-    eprintln!("quiclab: everything is ready");
+    tell!("quiclab: everything is ready");
     Ok(0)
 }

@@ -10,6 +10,7 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
+use quiclab_units::shown;
 
 /// The bar that is on the terminal, if one is: lines that are printed meanwhile must not run into it.
 static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
@@ -18,8 +19,8 @@ static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
 pub fn say(text: &str) {
     let shown = SHOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
     match shown {
-        Some(bar) => bar.suspend(|| eprintln!("quiclab: {text}")),
-        None => eprintln!("quiclab: {text}"),
+        Some(bar) => bar.suspend(|| tell!("quiclab: {text}")),
+        None => tell!("quiclab: {text}"),
     }
 }
 
@@ -106,15 +107,15 @@ impl Progress {
         match &self.bar {
             Some(bar) => {
                 if has_line {
-                    bar.suspend(|| eprintln!("{line}"));
+                    bar.suspend(|| tell!("{line}"));
                 }
                 bar.set_position(state.done as u64);
             }
-            None if has_line && left.is_empty() => eprintln!("{line}"),
-            None if has_line => eprintln!("{line}; {left}"),
+            None if has_line && left.is_empty() => tell!("{line}"),
+            None if has_line => tell!("{line}; {left}"),
             None if state.last_line.is_none_or(|time| time.elapsed() >= BETWEEN_LINES) => {
                 state.last_line = Some(Instant::now());
-                eprintln!("[{}/{}] {left}", state.done, state.total);
+                tell!("[{}/{}] {left}", state.done, state.total);
             }
             None => {}
         }
@@ -137,7 +138,7 @@ impl Progress {
             } else {
                 format!("running {}", state.running.join(", "))
             };
-            bar.set_message(format!("{left}{running}"));
+            bar.set_message(shown(&format!("{left}{running}")).into_owned());
         }
     }
 
@@ -174,7 +175,7 @@ impl BytesProgress {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
-        bar.set_message(name.to_owned());
+        bar.set_message(shown(name).into_owned());
         Self(Some(bar))
     }
 

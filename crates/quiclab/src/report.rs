@@ -26,7 +26,7 @@ pub fn report(arguments: &ReportArguments) -> Result<u8> {
         figure_files::write_all(into, &results, &written.input)?;
     }
     if !arguments.output.json {
-        eprintln!("page with figures: {}", written.page.display());
+        tell!("page with figures: {}", written.page.display());
     }
     Ok(0)
 }
@@ -42,7 +42,7 @@ fn report_models(arguments: &ReportArguments, record: ModelsRecord) -> Result<u8
         figure_files::write(figures, &report.figures())?;
     }
     print(&report, arguments)?;
-    eprintln!("the run over time: {}", written.display());
+    tell!("the run over time: {}", written.display());
     Ok(0)
 }
 
@@ -81,7 +81,7 @@ fn report_transfer(arguments: &ReportArguments, record: Record) -> Result<u8> {
         looks: None,
     };
     print(&AnyReport::Transfers(Box::new(input)), arguments)?;
-    eprintln!("the run over time: {}", written.display());
+    tell!("the run over time: {}", written.display());
     Ok(0)
 }
 

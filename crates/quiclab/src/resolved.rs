@@ -1,9 +1,6 @@
 //! A single run with every setting, as a file: what `quiclab run --dry-run --json` prints and `quiclab perform` reads.
 
-use std::{
-    io::{self, Read},
-    path::Path,
-};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{
@@ -15,7 +12,7 @@ use quiclab_testbed::testbed::TESTBED_VERSION;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::run::read_text;
+use crate::{given, run::read_text};
 
 /// Where the testbed's name stands, beside the keys of the run.
 const TESTBED: &str = "testbed";
@@ -41,8 +38,7 @@ impl ResolvedRun {
     /// Where it cannot be read, is something else, or has a key that is missing, unknown, or of a wrong type: the message names it.
     pub fn read(path: &Path) -> Result<Self> {
         if path == Path::new("-") {
-            let mut text = String::new();
-            io::stdin().read_to_string(&mut text).context("standard input")?;
+            let text = given::read_text(path, given::MOST_TEXT_BYTES, "TOML or JSON")?;
             return Self::parse("standard input", &text);
         }
         Self::parse(&path.display().to_string(), &read_text(path)?)

@@ -356,7 +356,7 @@ impl Results {
             }
         }
         if not_run > 0 {
-            eprintln!(
+            tell!(
                 "quiclab: {}: {not_run} of {} runs have no record and are not counted\nhint: the original command \
                  performs the missing ones: {}",
                 self.folder.display(),
@@ -373,7 +373,7 @@ impl Results {
                     records.push(record);
                 }
                 Err(error) if error.is_damage() => {
-                    eprintln!("quiclab: skipping the damaged record {name}: {error}");
+                    tell!("quiclab: skipping the damaged record {name}: {error}");
                     failures.push(FailureRow {
                         folder: name,
                         message: format!("the record is damaged: {}", error.brief()),

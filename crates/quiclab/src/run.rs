@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 
 use crate::{
     cli::RunArguments,
-    figure_files, laboratory, output,
+    figure_files, given, laboratory, output,
     planned::Planned,
     progress,
     resolved::ResolvedRun,
@@ -161,7 +161,7 @@ pub fn perform(
     let suffix = if is_usual { String::new() } else { format!("-{testbed}") };
     let folder = results_folder(&plan.experiment, &plan.substituted, &suffix, arguments);
     for note in &plan.notes {
-        eprintln!("quiclab: {}: {note}", plan.experiment);
+        tell!("quiclab: {}: {note}", plan.experiment);
     }
     let results = Results::create(&folder, laboratory.supplies.stop.clone())?;
     results.remove_leftovers()?;
@@ -195,7 +195,7 @@ fn show(results: &Results, done: &Done, arguments: &RunArguments, stop: &AtomicB
                 let names: Vec<_> = input.runs.iter().map(|run| run.folder.clone()).collect();
                 traces::write(results.records.folder(), &names, stop)?;
             }
-            AnyReport::Models(_) => eprintln!(
+            AnyReport::Models(_) => tell!(
                 "quiclab: --parquet: {} has flows of models, which have no packets to write; {RUNS_FILE} has its runs",
                 written.input.experiment()
             ),
@@ -218,9 +218,9 @@ fn show(results: &Results, done: &Done, arguments: &RunArguments, stop: &AtomicB
 }
 
 fn tell_end(page: &Path, failed: usize) {
-    eprintln!("page with figures: {}", page.display());
+    tell!("page with figures: {}", page.display());
     if failed > 0 {
-        eprintln!("quiclab: {failed} runs failed; the same command tries them again");
+        tell!("quiclab: {failed} runs failed; the same command tries them again");
     }
 }
 
@@ -295,17 +295,7 @@ pub fn read_experiment(path: &Path, profile: Option<&str>) -> Result<Experiment>
 /// # Errors
 /// Where it cannot be read, or is not UTF-8.
 pub fn read_text(path: &Path) -> Result<String> {
-    let name = path.display().to_string();
-    let bytes = fs::read(path).with_context(|| name.clone())?;
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok(text),
-        Err(error) => {
-            bail!(
-                "{name}: found bytes at offset {} that are not UTF-8, expected TOML",
-                error.utf8_error().valid_up_to()
-            )
-        }
-    }
+    given::read_text(path, given::MOST_TEXT_BYTES, "TOML")
 }
 
 fn workers(arguments: &RunArguments) -> usize {

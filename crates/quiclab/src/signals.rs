@@ -1,17 +1,50 @@
 //! Ctrl-C and a polite kill: everything is ended in order. The second one ends this process at once; the kernel then
-//! ends its virtual machines.
+//! ends its virtual machines. Where nothing is under way yet but reading what a user named, the first one does.
 
-use std::sync::{Arc, atomic::AtomicBool};
+use std::{
+    io::Read,
+    os::unix::net::UnixStream,
+    process,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
 
 use anyhow::{Context, Result};
 use quiclab_testbed::perform::Interrupted;
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
     flag,
+    low_level::pipe,
 };
 
 /// Exit status after an interruption, as shells have it for SIGINT.
 pub const INTERRUPTED: u8 = 130;
+/// How long a reader may take to end by itself: a read of a file comes back, one of a silent pipe does not.
+const GRACE: Duration = Duration::from_millis(100);
+/// How often it is looked whether a reader is left, once a signal has come.
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// How many readers there are.
+static READING: AtomicUsize = AtomicUsize::new(0);
+
+/// As long as it lives, a signal ends this process even if a read does not return.
+pub struct Reading;
+
+/// Begins to read what a user named, where nothing has to be ended in order.
+pub fn reading() -> Reading {
+    READING.fetch_add(1, Ordering::SeqCst);
+    Reading
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        READING.fetch_sub(1, Ordering::SeqCst);
+    }
+}
 
 /// A flag that is set by the first signal.
 ///
@@ -19,11 +52,35 @@ pub const INTERRUPTED: u8 = 130;
 /// What the kernel answers.
 pub fn stop_flag() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
+    let (mut woken, wakes) = UnixStream::pair().context("signal handler")?;
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         flag::register_conditional_shutdown(signal, i32::from(INTERRUPTED), stop.clone()).context("signal handler")?;
         flag::register(signal, stop.clone()).context("signal handler")?;
+        pipe::register(signal, wakes.try_clone().context("signal handler")?).context("signal handler")?;
     }
+    thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            if woken.read(&mut [0]).is_ok() {
+                end_readers();
+            }
+        })
+        .context("signal handler")?;
     Ok(stop)
+}
+
+/// Ends this process as soon as somebody reads and does not end by itself.
+fn end_readers() -> ! {
+    loop {
+        if READING.load(Ordering::SeqCst) > 0 {
+            thread::sleep(GRACE);
+            if READING.load(Ordering::SeqCst) > 0 {
+                tell!("quiclab: interrupted");
+                process::exit(i32::from(INTERRUPTED));
+            }
+        }
+        thread::sleep(GLANCE);
+    }
 }
 
 /// True for an error that comes from a signal.

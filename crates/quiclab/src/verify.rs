@@ -51,7 +51,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8> {
         AnyRun::Transfer(run) => run.settings.stack.name.as_str(),
         AnyRun::Models(run) => run.experiment.as_str(),
     };
-    eprintln!("quiclab: repeating {name}, repetition {}", run.repetition());
+    tell!("quiclab: repeating {name}, repetition {}", run.repetition());
     let (variables, failures) = (Variables::default(), scratch.path().join("failed"));
     let host = laboratory.host(0, patience)?;
     let performed = match laboratory.perform_with(run, &variables, &records, &failures, &host) {

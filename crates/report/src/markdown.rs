@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use quiclab_units::shown;
+
 use crate::{
     columns::{COLUMNS, main_columns},
     groups::{Group, name_alone, published_alone},
@@ -107,7 +109,7 @@ pub fn render_markdown_brief(input: &ReportInput) -> String {
 /// Text that Markdown would read as something else.
 pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::new();
-    for character in text.chars() {
+    for character in shown(text).chars() {
         if "\\`*_[]<>|#".contains(character) {
             escaped.push('\\');
         }

@@ -8,13 +8,16 @@ use quiclab_path::{
     random::Random,
     spec::{self, StageSpec, build},
 };
-use quiclab_units::{Duration, Time};
+use quiclab_units::{ByteCount, Duration, Time};
 
 pub mod host;
+mod limits;
 pub mod stack;
 
 use host::{Host, HostSettings, HostUse};
-use stack::{Datagram, Stack};
+use limits::Counted;
+pub use limits::Excess;
+use stack::{Buffer, Datagram, Stack};
 
 /// Bytes of a frame around the payload of a UDP datagram over IPv4: Ethernet without frame check sequence, IP, UDP.
 pub const FRAME_OVERHEAD: u64 = 14 + 20 + 8;
@@ -46,6 +49,8 @@ pub struct Transfer {
     pub seed: u64,
     /// Events after which the run ends.
     pub budget: u64,
+    /// What each side may send: the payloads of its datagrams, and 128 bytes for each. It bounds the memory that a run takes.
+    pub most_sent: ByteCount,
 }
 
 /// A side of the transfer.
@@ -124,6 +129,8 @@ pub enum End {
     Stuck,
     /// There were more events than the budget has.
     TooManyEvents,
+    /// A stack asked more of the simulator than it may.
+    Excess(Side, Excess),
     /// Somebody wanted it to end.
     Told,
 }
@@ -155,7 +162,7 @@ impl Transfer {
         let mut course = Course::new(self, observe);
         course.client.start(self.begin);
         let latest = self.begin + self.timeout;
-        let end = loop {
+        let mut end = loop {
             if let Some(end) = course.advance(latest, keep_on) {
                 break end;
             }
@@ -171,6 +178,10 @@ impl Transfer {
             let latest = course.now + SILENCE_PATIENCE.max(longest + longest);
             while course.packet_time().is_some() && course.advance(latest, keep_on).is_none() {
                 course.wake(Side::Server, server)?;
+            }
+            // A server that floods the wire then would leave a capture that is cut off.
+            if let Some((side, excess)) = course.excess {
+                end = End::Excess(side, excess);
             }
         }
         Ok(course.outcome(end))
@@ -199,6 +210,10 @@ struct Course<'a> {
     steps: u64,
     /// When the client was done.
     done: Option<Time>,
+    /// By side.
+    counted: [Counted; 2],
+    /// The first limit that was passed, and by whom.
+    excess: Option<(Side, Excess)>,
 }
 
 impl<'a> Course<'a> {
@@ -221,6 +236,8 @@ impl<'a> Course<'a> {
             events: 0,
             steps: 0,
             done: None,
+            counted: Default::default(),
+            excess: None,
         }
     }
 
@@ -239,6 +256,9 @@ impl<'a> Course<'a> {
 
     /// Goes on to the next time at which something happens, and moves packets. `Some`: it does not, and why.
     fn advance(&mut self, latest: Time, keep_on: &mut dyn FnMut() -> bool) -> Option<End> {
+        if let Some((side, excess)) = self.excess {
+            return Some(End::Excess(side, excess));
+        }
         let Some(now) = self.next_time() else { return Some(End::Stuck) };
         if now > latest {
             return Some(End::Timeout);
@@ -298,6 +318,11 @@ impl<'a> Course<'a> {
         let arrived = host.take_arrived(now);
         let answer = stack.handle(now, &arrived).map_err(|error| Failed { side, error })?;
         let is_done = answer.is_done;
+        let sent = answer.buffers.iter().flat_map(Buffer::lengths);
+        if let Some(excess) = self.counted[side as usize].add(now, arrived.len(), sent, self.transfer.most_sent) {
+            self.excess = self.excess.or(Some((side, excess)));
+            return Ok(false);
+        }
         host.accept(now, arrived.len(), answer);
         Ok(is_done)
     }

@@ -7,7 +7,7 @@ use quiclab_path::{
     token_bucket::RateSettings,
 };
 use quiclab_sim::transfer::{
-    End, FRAME_OVERHEAD, Failed, Outcome, Side, Sighting, Tap, Transfer,
+    End, Excess, FRAME_OVERHEAD, Failed, Outcome, Side, Sighting, Tap, Transfer,
     host::HostSettings,
     stack::{Answer, Buffer, Datagram, Stack},
 };
@@ -33,6 +33,10 @@ enum Toy {
     Server(Server),
     /// Sends so many datagrams less one each time, and wants to be called at once again.
     Busy(usize),
+    /// Wants to be called again after so many nanoseconds.
+    Restless(u64),
+    /// Sends nine datagrams when it is called first, and then a thousand every 25 ms.
+    Flood(Option<Time>),
     Broken,
 }
 
@@ -56,6 +60,15 @@ impl Stack for Toy {
             Self::Busy(events) => {
                 let buffers = (1..*events).map(|_| buffer(1)).collect();
                 Ok(Answer { is_done: false, next: Some(now), buffers })
+            }
+            Self::Restless(nanos) => {
+                let next = Some(now + Duration::from_nanos(*nanos));
+                Ok(Answer { is_done: false, next, buffers: Vec::new() })
+            }
+            Self::Flood(first) => {
+                let count = if first.replace(now).is_none() { 9 } else { 1000 };
+                let next = Some(now + Duration::from_millis(25));
+                Ok(Answer { is_done: false, next, buffers: vec![buffer(count)] })
             }
             Self::Broken => Err("broken"),
         }
@@ -91,6 +104,7 @@ fn transfer() -> Transfer {
         timeout: Duration::from_secs(10),
         seed: 1,
         budget: 1_000_000,
+        most_sent: ByteCount::from_bytes(1 << 40),
     }
 }
 
@@ -186,4 +200,36 @@ fn stacks_that_never_let_time_pass_are_ended_however_many_events_a_step_has() {
 fn a_stack_that_gives_up_is_named() {
     let failed = run(&transfer(), Toy::Broken, client(1)).0.unwrap_err();
     assert_eq!(failed, Failed { side: Side::Server, error: "broken" });
+}
+
+#[test]
+fn a_stack_that_asks_to_be_called_at_once_for_ever_is_ended_and_named() {
+    let outcome = run(&transfer(), server(1), Toy::Restless(0)).0.unwrap();
+    assert_eq!(outcome.end, End::Excess(Side::Client, Excess::CallsAtOnce));
+    assert!(outcome.events < 100_000, "{}", outcome.events);
+}
+
+#[test]
+fn a_stack_that_is_called_too_often_for_nothing_is_ended_and_one_that_looks_every_millisecond_is_not() {
+    let outcome = run(&transfer(), server(1), Toy::Restless(1)).0.unwrap();
+    assert_eq!(outcome.end, End::Excess(Side::Client, Excess::IdleCalls));
+    assert_eq!(run(&transfer(), server(1), Toy::Restless(1_000_000)).0.unwrap().end, End::Timeout);
+}
+
+#[test]
+fn what_a_side_may_send_is_bounded_to_the_byte() {
+    // Three datagrams of the server with 128 bytes each beside the payload.
+    let three = 3 * (PAYLOAD as u64 + 128);
+    for (most, end) in [(three, End::Done), (three - 1, End::Excess(Side::Server, Excess::SentBytes))] {
+        let bounded = Transfer { most_sent: ByteCount::from_bytes(most), ..transfer() };
+        assert_eq!(run(&bounded, server(3), client(3)).0.unwrap().end, end);
+    }
+}
+
+#[test]
+fn a_server_that_floods_the_wire_after_the_end_of_the_client_fails_the_run() {
+    // The client has all it wanted with the first of nine datagrams; the flood begins while the others are on the wire.
+    let bounded = Transfer { most_sent: ByteCount::from_bytes(1 << 20), ..transfer() };
+    let outcome = run(&bounded, Toy::Flood(Default::default()), client(1)).0.unwrap();
+    assert_eq!(outcome.end, End::Excess(Side::Server, Excess::SentBytes));
 }

@@ -26,3 +26,4 @@ pub mod stack;
 pub mod supplies;
 pub mod testbed;
 pub mod vm;
+pub mod wall;

@@ -2,7 +2,12 @@
 //!
 //! Read first: [`models`] for models, [`transfers`] for stacks, [`testbed`] for how these are performed.
 
+pub mod answer;
 mod capture;
+mod disk;
+mod foreign;
+#[cfg(test)]
+mod hostile;
 pub mod models;
 mod process;
 pub mod program;

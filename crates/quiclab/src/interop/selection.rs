@@ -96,7 +96,7 @@ fn chosen(names: &[String], role: Role, arguments: &InteropArguments, laboratory
     let (imported, missing) = implementations::with_role(file, role, laboratory)?;
     let role = quiclab_experiment::run::word(&role);
     if !missing.is_empty() {
-        eprintln!("quiclab: warning: skipping images that were not imported, as {role}: {}", missing.join(", "));
+        tell!("quiclab: warning: skipping images that were not imported, as {role}: {}", missing.join(", "));
     }
     if imported.is_empty() {
         bail!(

@@ -102,7 +102,7 @@ pub fn check(arguments: &StacksCheckArguments) -> Result<u8> {
     let count = |holds: Option<bool>| findings.iter().filter(|finding| finding.holds == holds).count();
     let (held, failed, not_tried) = (count(Some(true)), count(Some(false)), count(None));
     let not_tried = if not_tried == 0 { String::new() } else { format!(", {not_tried} not tried") };
-    eprintln!("quiclab: {held} claims pass, {failed} fail{not_tried}");
+    tell!("quiclab: {held} claims pass, {failed} fail{not_tried}");
     Ok(failed.min(99) as u8)
 }
 
@@ -180,7 +180,7 @@ fn suggest_a_try(name: &str, arguments: &StacksCheckArguments, laboratory: &Labo
         None if laboratory.supplies.is_imported(name) => return Ok(()),
         None => &laboratory.supplies.source(name)?.folder,
     };
-    eprintln!(
+    tell!(
         "hint: quiclab stacks try {} runs the same endpoints on this machine, without virtual machines",
         path.display()
     );

@@ -1,13 +1,13 @@
 //! The list of implementations of the QUIC Interop Runner: `implementations.json`.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Context, Result};
 use quiclab_experiment::stack::Role;
 use quiclab_testbed::laboratory::Laboratory;
 use serde::Deserialize;
 
-use crate::cli::RoleChoice;
+use crate::{cli::RoleChoice, given};
 
 /// An implementation.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -23,7 +23,7 @@ pub struct Implementation {
 /// # Errors
 /// Where it cannot be read, or is not such a list.
 pub fn read(file: &Path) -> Result<BTreeMap<String, Implementation>> {
-    let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    let text = given::read_text(file, given::MOST_TEXT_BYTES, "JSON")?;
     serde_json::from_str(&text).with_context(|| {
         format!("{}: expected {{\"NAME\": {{\"image\": ..., \"url\": ..., \"role\": \"both\"}}}}", file.display())
     })
@@ -66,6 +66,8 @@ pub fn with_role(file: &Path, role: Role, laboratory: &Laboratory) -> Result<(Ve
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

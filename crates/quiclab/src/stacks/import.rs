@@ -134,8 +134,17 @@ fn import_archive(laboratory: &Laboratory, archive: &Path, claims: &Claims, stop
             "--name {name}: found a stack of this name that is not an image, expected a new name\nhint: --name {name}-image"
         );
     }
+    let about = fs::metadata(archive).with_context(|| archive.display().to_string())?;
+    if !about.is_file() && !about.is_dir() {
+        bail!(
+            "{}: found no regular file, expected an archive, which is read more than once\nhint: write it to a file first",
+            archive.display()
+        );
+    }
     let cache = &laboratory.supplies.cache;
+    let reading = signals::reading();
     let key = key(archive, claims)?;
+    drop(reading);
     let is_current = |folder: &Path| fs::read_to_string(folder.join(KEY_FILE)).is_ok_and(|found| found == key);
     cache.replace(&format!("{IMPORTED}/{name}"), is_current, |folder| {
         let work = work_folder(cache)?;
@@ -181,7 +190,7 @@ fn key(archive: &Path, claims: &Claims) -> Result<String> {
 
 fn warn(image: &oci::Image, name: &str) {
     if !matches!(image.user.split(':').next(), Some("" | "0" | "root") | None) {
-        eprintln!("quiclab: warning: {name}: the image asks for user {:?} but runs as root", image.user);
+        tell!("quiclab: warning: {name}: the image asks for user {:?} but runs as root", image.user);
     }
 }
 

@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use quiclab_units::shown;
 use serde::Serialize;
 
 use super::regular;
@@ -85,12 +86,9 @@ fn end(path: &Path) -> std::io::Result<(Vec<String>, bool)> {
 
 /// What an endpoint prints must not move the cursor of whoever reads it.
 fn harmless(line: &str) -> String {
-    let shown = line.chars().take(MOST_CHARACTERS).map(|letter| match letter {
-        '\t' => ' ',
-        letter if letter.is_control() => char::REPLACEMENT_CHARACTER,
-        letter => letter,
-    });
-    let mut shown: String = shown.collect();
+    let cut: String =
+        line.chars().take(MOST_CHARACTERS).map(|letter| if letter == '\t' { ' ' } else { letter }).collect();
+    let mut shown = shown(&cut).into_owned();
     if line.chars().nth(MOST_CHARACTERS).is_some() {
         shown.push_str(" ...");
     }

@@ -105,7 +105,7 @@ pub fn trial(arguments: &StacksTryArguments) -> Result<u8> {
     let count = |holds: Option<bool>| findings.iter().filter(|finding| finding.holds == holds).count();
     let (held, failed, not_tried) = (count(Some(true)), count(Some(false)), count(None));
     let rest = if not_tried == 0 { String::new() } else { format!(", {not_tried} not tried") };
-    eprintln!("quiclab: {held} checks pass, {failed} fail{rest}; what the endpoints printed is in {}", out.display());
+    tell!("quiclab: {held} checks pass, {failed} fail{rest}; what the endpoints printed is in {}", out.display());
     Ok(failed.min(99) as u8)
 }
 
@@ -184,7 +184,7 @@ impl Files {
     fn build(cache: &Cache, source: &Source, again: bool, stop: &Arc<AtomicBool>) -> Result<Self> {
         let manifest = &source.manifest;
         if again || !has_files(cache, source)? {
-            eprintln!("quiclab: building {} {} (once; up to some minutes)", manifest.name, manifest.version);
+            tell!("quiclab: building {} {} (once; up to some minutes)", manifest.name, manifest.version);
         }
         let stack = prepare_files(cache, source, again, stop)?;
         let packages = packages(source);
@@ -193,7 +193,7 @@ impl Files {
             true => None,
             false => {
                 if Image::find(cache, &packages).is_none() {
-                    eprintln!("quiclab: building a root file system with {packages:?} (once; a minute or two)");
+                    tell!("quiclab: building a root file system with {packages:?} (once; a minute or two)");
                 }
                 Some(Image::prepare(cache, &packages, stop)?.file())
             }

@@ -38,6 +38,11 @@ pub struct Buffer {
 }
 
 impl Buffer {
+    /// The lengths of its datagrams.
+    pub(super) fn lengths(&self) -> impl Iterator<Item = usize> + '_ {
+        self.payload.chunks(self.segment).map(<[u8]>::len)
+    }
+
     /// Its datagrams.
     pub fn datagrams(&self) -> impl ExactSizeIterator<Item = Datagram> + '_ {
         self.payload.chunks(self.segment).map(|payload| Datagram { ecn: self.ecn, payload: payload.to_vec() })

@@ -22,32 +22,28 @@ use anyhow::{Context, Result};
 use nix::{
     fcntl::{FcntlArg, OFlag, fcntl},
     poll::{PollFd, PollFlags, PollTimeout, poll},
-    sys::{
-        resource::{Resource, setrlimit},
-        signal::{Signal, killpg},
-    },
+    sys::signal::{Signal, killpg},
     unistd::Pid,
 };
-use quiclab_sim::transfer::stack::{Answer, Buffer, Datagram, Stack};
+use quiclab_sim::transfer::stack::{Answer, Datagram, Stack};
 use quiclab_units::Time;
 
-use super::program::Program;
-use crate::child::{End, describe, end_with_parent, reap};
+use super::{
+    answer::{self, AnswerError},
+    disk::Watch,
+    program::Program,
+};
+use crate::{
+    child::{End, describe, reap},
+    wall::{Rooms, Wall},
+};
 
 /// How long a stack may take for an answer, and for its end.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
 /// How often waiting looks at the flag that ends it, in milliseconds.
 const GLANCE_MS: u16 = 50;
-/// The longest answer.
-const MOST_ANSWER_BYTES: usize = 16 << 20;
-/// The longest payload of a UDP datagram over IPv4, and the longest buffer.
-const MOST_BUFFER_BYTES: usize = 65_507;
-/// Address space of an endpoint.
-const MOST_MEMORY: u64 = 4 << 30;
-/// Bytes that a file of an endpoint may have beside those that are transferred.
+/// Bytes that the files of an endpoint may have beside those that are transferred.
 const MOST_LOG_BYTES: u64 = 1 << 30;
-/// What stands for no time.
-const NEVER: u64 = u64::MAX;
 
 /// What a process is started with.
 pub(super) struct Start<'a> {
@@ -61,6 +57,10 @@ pub(super) struct Start<'a> {
     pub(super) log: &'a Path,
     /// Bytes that are transferred.
     pub(super) transfer_bytes: u64,
+    /// Files that are transferred.
+    pub(super) transfer_files: u64,
+    /// When the run must be over.
+    pub(super) deadline: Instant,
     /// Ends everything.
     pub(super) stop: Arc<AtomicBool>,
 }
@@ -72,6 +72,9 @@ pub(super) struct Process {
     input: Option<ChildStdin>,
     output: ChildStdout,
     stop: Arc<AtomicBool>,
+    /// When the run must be over.
+    deadline: Instant,
+    disk: Watch,
     end: Option<End>,
     /// Lengths of the buffers that it sent, and how often.
     pub(super) buffers: BTreeMap<usize, u64>,
@@ -88,7 +91,13 @@ pub(super) enum ProcessError {
     Hanging,
     /// It answers nonsense.
     #[error("its answer: {0}")]
-    Answer(String),
+    Answer(#[from] AnswerError),
+    /// It fills the disk.
+    #[error("its folder: {0}, expected no more; it was ended")]
+    Disk(String),
+    /// The run takes longer than the host waits.
+    #[error("out of time")]
+    OutOfTime,
     /// Somebody wants to stop.
     #[error("interrupted")]
     Interrupted,
@@ -112,25 +121,32 @@ impl Process {
             .stderr(log)
             // Ctrl-C reaches quiclab, which then ends its endpoints in order.
             .process_group(0);
-        let most_file = start.transfer_bytes.saturating_add(MOST_LOG_BYTES);
+        // What it transfers is there at most twice: as it was given, and as it stored it.
+        let most_bytes = start.transfer_bytes.saturating_mul(2).saturating_add(MOST_LOG_BYTES);
+        let mut wall = Wall::around(&Rooms {
+            readable: start.program.files.iter().cloned().collect(),
+            own: start.folder.to_owned(),
+            file_bytes: start.transfer_bytes.saturating_add(MOST_LOG_BYTES),
+        })
+        .context("the walls round an endpoint")?;
         let parent = std::process::id();
         // SAFETY: system calls alone, which are safe between fork and exec.
         unsafe {
-            command.pre_exec(move || {
-                for (resource, limit) in [
-                    (Resource::RLIMIT_AS, MOST_MEMORY),
-                    (Resource::RLIMIT_FSIZE, most_file),
-                    (Resource::RLIMIT_CORE, 0),
-                ] {
-                    setrlimit(resource, limit, limit)?;
-                }
-                end_with_parent(parent, Signal::SIGKILL)
-            });
+            command.pre_exec(move || wall.enter(parent));
         }
         let mut child = command.spawn().with_context(|| program.display().to_string())?;
         let input = child.stdin.take().context("its standard input")?;
         let output = child.stdout.take().context("its standard output")?;
-        let process = Self { child, input: Some(input), output, stop: start.stop, end: None, buffers: BTreeMap::new() };
+        let process = Self {
+            child,
+            input: Some(input),
+            output,
+            stop: start.stop,
+            deadline: start.deadline,
+            disk: Watch::new(start.folder, start.transfer_files, most_bytes),
+            end: None,
+            buffers: BTreeMap::new(),
+        };
         process.input.iter().try_for_each(|input| do_not_block(input.as_fd()))?;
         do_not_block(process.output.as_fd())?;
         Ok(process)
@@ -148,18 +164,33 @@ impl Process {
                 return Ok(end);
             }
             self.end = reap(&self.child, libc::WNOHANG)?;
-            if self.end.is_none() {
+            if self.end.is_some() {
+                if let Some(too_much) = self.disk.look_now()? {
+                    return Err(ProcessError::Disk(too_much));
+                }
+            } else {
                 self.check(deadline)?;
                 thread::sleep(Duration::from_millis(1));
             }
         }
     }
 
-    fn check(&self, deadline: Instant) -> Result<(), ProcessError> {
+    /// Whether there is still time, and room on the disk.
+    fn check(&mut self, deadline: Instant) -> Result<(), ProcessError> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(ProcessError::Interrupted);
         }
-        if Instant::now() >= deadline { Err(ProcessError::Hanging) } else { Ok(()) }
+        let now = Instant::now();
+        if let Some(too_much) = self.disk.look(now)? {
+            return Err(ProcessError::Disk(too_much));
+        }
+        if now >= self.deadline {
+            Err(ProcessError::OutOfTime)
+        } else if now >= deadline {
+            Err(ProcessError::Hanging)
+        } else {
+            Ok(())
+        }
     }
 
     /// Its pipe is closed: why it ended.
@@ -210,17 +241,13 @@ impl Stack for Process {
 
     fn handle(&mut self, now: Time, arrived: &[Datagram]) -> Result<Answer, ProcessError> {
         let deadline = Instant::now() + ANSWER_PATIENCE;
-        self.write(&order(now, arrived)?, deadline)?;
+        self.check(deadline)?;
+        self.write(&answer::order(now, arrived)?, deadline)?;
         let mut length = [0; 4];
         self.read(&mut length, deadline)?;
-        let length = u32::from_le_bytes(length) as usize;
-        if length > MOST_ANSWER_BYTES {
-            let message = format!("found a length of {length} bytes, expected at most {MOST_ANSWER_BYTES}");
-            return Err(ProcessError::Answer(message));
-        }
-        let mut bytes = vec![0; length];
+        let mut bytes = vec![0; answer::length(length)?];
         self.read(&mut bytes, deadline)?;
-        let answer = answer(&bytes)?;
+        let answer = answer::answer(&bytes)?;
         for buffer in &answer.buffers {
             *self.buffers.entry(buffer.payload.len()).or_default() += 1;
         }
@@ -251,81 +278,6 @@ fn wait(descriptor: BorrowedFd, flags: PollFlags) -> io::Result<()> {
     }
 }
 
-fn order(now: Time, arrived: &[Datagram]) -> Result<Vec<u8>, ProcessError> {
-    let count = u16::try_from(arrived.len()).map_err(|_| {
-        ProcessError::Answer(format!("it has {} datagrams waiting, expected at most 65535", arrived.len()))
-    })?;
-    let mut bytes = vec![0; 4];
-    bytes.extend(now.as_nanos().to_le_bytes());
-    bytes.extend(count.to_le_bytes());
-    for datagram in arrived {
-        bytes.push(datagram.ecn);
-        bytes.extend((datagram.payload.len() as u32).to_le_bytes());
-        bytes.extend(&datagram.payload);
-    }
-    let length = (bytes.len() - 4) as u32;
-    bytes[..4].copy_from_slice(&length.to_le_bytes());
-    Ok(bytes)
-}
-
-/// An answer without its length.
-fn answer(bytes: &[u8]) -> Result<Answer, ProcessError> {
-    let mut parts = Parts(bytes);
-    let is_done = match parts.number::<1>()? {
-        0 => false,
-        1 => true,
-        other => return Err(ProcessError::Answer(format!("found state {other}, expected 0 or 1"))),
-    };
-    let next = parts.time()?;
-    let count = parts.number::<2>()?;
-    let mut buffers = Vec::new();
-    for number in 1..=count {
-        let ecn = parts.number::<1>()? as u8;
-        let segment = parts.number::<2>()? as usize;
-        let planned = parts.time()?;
-        let length = parts.number::<4>()? as usize;
-        let payload = parts.take(length)?.to_vec();
-        if ecn > 3 || segment == 0 || payload.is_empty() || payload.len() > MOST_BUFFER_BYTES {
-            return Err(ProcessError::Answer(format!(
-                "buffer {number}: found ECN {ecn}, datagrams of {segment} bytes and {length} bytes, expected ECN up to 3, a length from 1 and 1 to \
-                 {MOST_BUFFER_BYTES} bytes"
-            )));
-        }
-        buffers.push(Buffer { ecn, segment, planned, payload });
-    }
-    if !parts.0.is_empty() {
-        return Err(ProcessError::Answer(format!(
-            "found {} bytes after its last buffer, expected none",
-            parts.0.len()
-        )));
-    }
-    Ok(Answer { is_done, next, buffers })
-}
-
-/// What is left of an answer.
-struct Parts<'a>(&'a [u8]);
-
-impl<'a> Parts<'a> {
-    fn take(&mut self, count: usize) -> Result<&'a [u8], ProcessError> {
-        let Some((part, rest)) = self.0.split_at_checked(count) else {
-            let message = format!("found {} bytes where {count} are expected", self.0.len());
-            return Err(ProcessError::Answer(message));
-        };
-        self.0 = rest;
-        Ok(part)
-    }
-
-    /// A little-endian number of so many bytes, at most 8.
-    fn number<const BYTES: usize>(&mut self) -> Result<u64, ProcessError> {
-        Ok(self.take(BYTES)?.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
-    }
-
-    fn time(&mut self) -> Result<Option<Time>, ProcessError> {
-        let nanos = self.number::<8>()?;
-        Ok((nanos != NEVER).then_some(Time::from_nanos(nanos)))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -333,7 +285,8 @@ mod tests {
     /// A program that answers every order with these bytes, and reads on.
     fn process(script: &str) -> (tempfile::TempDir, Process) {
         let folder = tempfile::tempdir().unwrap();
-        let program = Program { command: ["/bin/sh", "-c", script].map(Into::into).into(), digest: String::new() };
+        let program =
+            Program { command: ["/bin/sh", "-c", script].map(Into::into).into(), files: None, digest: String::new() };
         let log = folder.path().join("stderr");
         let process = Process::start(Start {
             program: &program,
@@ -341,6 +294,8 @@ mod tests {
             folder: folder.path(),
             log: &log,
             transfer_bytes: 0,
+            transfer_files: 0,
+            deadline: Instant::now() + Duration::from_secs(60),
             stop: Arc::default(),
         });
         (folder, process.unwrap())
@@ -348,27 +303,6 @@ mod tests {
 
     fn handle(process: &mut Process) -> Result<Answer, ProcessError> {
         process.handle(Time::from_nanos(0), &[])
-    }
-
-    #[test]
-    fn an_answer_is_read_as_the_reference_has_it() {
-        let mut bytes = vec![1];
-        bytes.extend(77u64.to_le_bytes());
-        bytes.extend(1u16.to_le_bytes());
-        bytes.push(2);
-        bytes.extend(3u16.to_le_bytes());
-        bytes.extend(NEVER.to_le_bytes());
-        bytes.extend(4u32.to_le_bytes());
-        bytes.extend(b"abcd");
-        let read = answer(&bytes).unwrap();
-        let buffer = Buffer { ecn: 2, segment: 3, planned: None, payload: b"abcd".to_vec() };
-        assert_eq!(read, Answer { is_done: true, next: Some(Time::from_nanos(77)), buffers: vec![buffer.clone()] });
-        assert_eq!(buffer.datagrams().map(|datagram| datagram.payload.len()).collect::<Vec<_>>(), [3, 1]);
-        for cut in 0..bytes.len() {
-            assert!(matches!(answer(&bytes[..cut]), Err(ProcessError::Answer(_))), "{cut}");
-        }
-        bytes.push(0);
-        assert!(answer(&bytes).unwrap_err().to_string().contains("1 bytes after its last buffer"));
     }
 
     #[test]
@@ -380,7 +314,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_too_long_is_not_waited_for() {
-        let (_folder, mut process) = process(r"printf '\377\377\377\377'; cat > /dev/null");
+        let (_folder, mut process) = process(r"printf '\377\377\377\377'; exec cat > /dev/null");
         assert!(handle(&mut process).unwrap_err().to_string().contains("4294967295 bytes, expected at most 16777216"));
         assert!(process.finish().unwrap().status.success());
     }

@@ -26,6 +26,8 @@ const RUST_FLAGS: &[&str] = &["--cfg", "getrandom_backend=\"custom\""];
 pub struct Program {
     /// The program, and its arguments.
     pub command: Vec<PathBuf>,
+    /// The folder with all files of the build; `None` where the program is one of the system.
+    pub files: Option<PathBuf>,
     /// SHA-256 of the program.
     pub digest: String,
 }
@@ -57,7 +59,8 @@ impl Program {
         cache.verify(&folder, Care::Usual)?;
         let path = folder.join(DIGEST);
         let digest = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        Ok((Self { command: command(source, &folder), digest }, made))
+        let files = Some(folder.join(FILES));
+        Ok((Self { command: command(source, &folder), files, digest }, made))
     }
 }
 

@@ -56,12 +56,17 @@ impl Passed {
     }
 }
 
-/// What an endpoint that gave up makes of a run.
-pub(super) fn failure_of(side: Side, error: &ProcessError) -> RunFailure {
-    let role = match side {
+/// The role of a side, in words.
+pub(super) fn name_of(side: Side) -> &'static str {
+    match side {
         Side::Server => "server",
         Side::Client => "client",
-    };
+    }
+}
+
+/// What an endpoint that gave up makes of a run.
+pub(super) fn failure_of(side: Side, error: &ProcessError) -> RunFailure {
+    let role = name_of(side);
     match error {
         ProcessError::Ended(status) if status.code() == Some(127) => RunFailure::Unsupported(role.to_owned()),
         ProcessError::Ended(status) if side == Side::Client => {

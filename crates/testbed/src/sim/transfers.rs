@@ -19,7 +19,7 @@ use quiclab_orders::{
     contents::Contents,
 };
 use quiclab_record::{
-    Observed, Seen,
+    LostLog, Observed, Seen,
     layout::{CAPTURE_FILE, QLOG_FOLDER},
 };
 use quiclab_sim::transfer::{
@@ -30,9 +30,10 @@ use quiclab_units::{ByteCount, Duration, Time};
 
 use super::{
     capture::{Address, Frames},
+    foreign,
     process::{Process, ProcessError, Start},
     program::Program,
-    report::{Passed, failure_of, observed_of, observed_of_failure},
+    report::{Passed, failure_of, name_of, observed_of, observed_of_failure},
 };
 use crate::{
     certificates::{self, GUEST_EPOCH_SECONDS},
@@ -47,6 +48,11 @@ use crate::{
 const CLIENT_PORT: u16 = 49_152;
 /// More events than a transfer of 10 GB has: a stack that asks to be called again and again ends here.
 const MOST_EVENTS: u64 = 100_000_000;
+/// How often an endpoint may send everything, and bytes that it may send beside. Both bound the memory of a run; honest transfers stay far below.
+const MOST_TRANSMISSIONS: u64 = 4;
+const MOST_SENT_BESIDE: u64 = 128 << 20;
+/// Bytes of an endpoint's key log: of some 300 000 connections.
+const MOST_KEY_LOG_BYTES: u64 = 256 << 20;
 /// Bytes of the transferred contents that the identity of a run covers: many steps of the generator.
 const CONTENTS_BYTES: u64 = 4_096;
 /// Linux's own horizon of `fq`.
@@ -124,15 +130,15 @@ impl Transferring<'_> {
         let settings = &self.run.settings;
         self.fill_folders()?;
         let transfer = transfer(self.run)?;
-        let mut server = self.start(Role::Server)?;
-        let mut client = self.start(Role::Client)?;
+        let deadline = Instant::now() + self.host.patience;
+        let mut server = self.start(Role::Server, deadline)?;
+        let mut client = self.start(Role::Client, deadline)?;
         let snap_length = |bytes: Option<ByteCount>| bytes.map(|bytes| bytes.as_bytes() as u32);
         let snap_lengths = [settings.tap.snaplen, settings.tap.bottleneck_snaplen].map(snap_length);
         let [server_address, client_address] = addresses(settings.path.ip);
         let begin = Time::from_nanos(GUEST_EPOCH_SECONDS as u64 * 1_000_000_000);
         let mut frames = Frames::new(server_address, client_address, begin, snap_lengths);
         let mut passed = Passed::new(settings.path.ip);
-        let deadline = Instant::now() + self.host.patience;
         let is_stopped = || self.host.stop.load(Ordering::Relaxed);
         let result = transfer.run(
             &mut server,
@@ -147,13 +153,11 @@ impl Transferring<'_> {
         );
         let outcome = match result {
             Ok(outcome) => outcome,
-            Err(Failed { error: ProcessError::Interrupted, .. }) => {
-                return Err(Interrupted::ByRequest.into());
-            }
             Err(Failed { side, error }) => {
+                self.go_on_after(&error)?;
                 let failure = failure_of(side, &error);
-                let observed = observed_of_failure(&failure);
-                self.keep_logs()?;
+                let mut observed = observed_of_failure(&failure);
+                observed.lost_logs = self.keep_logs()?;
                 frames.write(&self.record.join(CAPTURE_FILE), self.secrets()?.as_deref())?;
                 return Ok((observed, Some(failure), HostUse::default()));
             }
@@ -169,8 +173,10 @@ impl Transferring<'_> {
             match process.finish() {
                 Ok(end) if end.status.success() || !is_done => ends.push(end),
                 Ok(end) => failure = failure.or(Some(failure_of(side, &ProcessError::Ended(end.status)))),
-                Err(ProcessError::Interrupted) => return Err(Interrupted::ByRequest.into()),
-                Err(error) => failure = failure.or(Some(failure_of(side, &error))),
+                Err(error) => {
+                    self.go_on_after(&error)?;
+                    failure = failure.or(Some(failure_of(side, &error)));
+                }
             }
         }
         failure = failure.or(match outcome.end {
@@ -178,6 +184,7 @@ impl Transferring<'_> {
                 let seen = settings.tap.enabled.then_some(&frames);
                 self.wrong_file()?.or_else(|| seen?.arrived_otherwise(self.run))
             }
+            End::Excess(side, excess) => Some(RunFailure::Simulation(format!("the {}: {excess}", name_of(side)))),
             End::Timeout => Some(RunFailure::ClientTimeout(settings.workload.timeout.to_string())),
             End::Stuck => Some(RunFailure::Simulation(
                 "both endpoints are waiting and no packet is in \
@@ -188,7 +195,7 @@ impl Transferring<'_> {
                 "more than {MOST_EVENTS} events: an endpoint asks to be called again and again"
             ))),
         });
-        self.keep_logs()?;
+        let lost_logs = self.keep_logs()?;
         frames.write(&self.record.join(CAPTURE_FILE), self.secrets()?.as_deref())?;
         let host_use = HostUse {
             cpu_seconds: ends.iter().map(|end| end.host_use.cpu_seconds).sum(),
@@ -196,7 +203,7 @@ impl Transferring<'_> {
         };
         let send_sizes = settings.tap.send_sizes.then(|| passed.lengths([&server.buffers, &client.buffers]));
         let taps = if settings.tap.enabled { frames.reports() } else { Vec::new() };
-        let observed = Observed { taps, send_sizes, ..observed_of(self.run, &outcome, &passed) };
+        let observed = Observed { taps, send_sizes, lost_logs, ..observed_of(self.run, &outcome, &passed) };
         Ok((observed, failure, host_use))
     }
 
@@ -226,7 +233,7 @@ impl Transferring<'_> {
         Ok(())
     }
 
-    fn start(&self, role: Role) -> Result<Process> {
+    fn start(&self, role: Role, deadline: Instant) -> Result<Process> {
         let (name, side) = match role {
             Role::Server => ("server", self.sides.server),
             Role::Client => ("client", self.sides.client),
@@ -253,23 +260,37 @@ impl Transferring<'_> {
             folder: &folder,
             log: &logs.join("stderr"),
             transfer_bytes: self.run.settings.workload.all_bytes().as_bytes(),
+            transfer_files: file_names(&self.run.settings.workload).len() as u64,
+            deadline,
             stop: self.host.stop.clone(),
         })
     }
 
-    /// Moves the endpoints' logs into the record.
-    fn keep_logs(&self) -> Result<()> {
-        for role in ["server", "client"] {
-            let (from, to) = (self.work.join(role).join("logs"), self.record.join(role));
+    /// An interruption ends everything; whatever else went wrong with an endpoint is the run's result.
+    fn go_on_after(&self, error: &ProcessError) -> Result<(), Interrupted> {
+        match error {
+            ProcessError::Interrupted => Err(Interrupted::ByRequest),
+            ProcessError::OutOfTime => Err(Interrupted::ByDeadline(self.host.patience)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Moves the endpoints' logs into the record. Says what is not kept of them.
+    fn keep_logs(&self) -> Result<Vec<LostLog>> {
+        let mut lost = Vec::new();
+        for (role, name) in [(Role::Server, "server"), (Role::Client, "client")] {
+            let (from, to) = (self.work.join(name).join("logs"), self.record.join(name));
+            let removed = foreign::remove_special_files(&from)?;
+            lost.extend(removed.into_iter().map(|what| LostLog { role, what }));
             fs::rename(&from, &to).with_context(|| to.display().to_string())?;
         }
-        Ok(())
+        Ok(lost)
     }
 
     /// What both endpoints logged of their TLS secrets.
     fn secrets(&self) -> Result<Option<Vec<u8>>> {
         let logs = KEY_LOGS.iter().map(|name| self.record.join(name)).filter(|path| path.is_file());
-        let read = |path: PathBuf| fs::read(&path).with_context(|| path.display().to_string());
+        let read = |path: PathBuf| foreign::read(&path, MOST_KEY_LOG_BYTES).with_context(|| path.display().to_string());
         Ok(secrets_of(&logs.map(read).collect::<Result<Vec<_>>>()?))
     }
 
@@ -277,7 +298,7 @@ impl Transferring<'_> {
     fn wrong_file(&self) -> Result<Option<RunFailure>> {
         check_downloads(self.run, |file| {
             let path = self.work.join("client/downloads").join(file);
-            let Ok(contents) = File::open(&path) else { return Ok(None) };
+            let Ok(contents) = foreign::open(&path) else { return Ok(None) };
             let length = contents.metadata().with_context(|| path.display().to_string())?.len();
             Ok(Some(Download { length, contents: move || Ok(contents) }))
         })
@@ -297,6 +318,11 @@ fn addresses(ip: IpVersion) -> [Address; 2] {
         Address { link: SERVER_MAC, socket: SocketAddr::new(server, SERVER_PORT) },
         Address { link: CLIENT_MAC, socket: SocketAddr::new(client, CLIENT_PORT) },
     ]
+}
+
+/// What each endpoint of a transfer of so many bytes may send: everything several times, and something beside.
+fn most_sent(transferred: ByteCount) -> ByteCount {
+    ByteCount::from_bytes(transferred.as_bytes().saturating_mul(MOST_TRANSMISSIONS).saturating_add(MOST_SENT_BESIDE))
 }
 
 /// What the simulator is told.
@@ -328,6 +354,7 @@ fn transfer(run: &Run) -> Result<Transfer> {
         timeout: run.settings.workload.timeout,
         seed: run.seed,
         budget: MOST_EVENTS,
+        most_sent: most_sent(run.settings.workload.all_bytes()),
     })
 }
 
@@ -353,7 +380,7 @@ mod tests {
 
     fn orders(run: &Run) -> String {
         let manifest = StackManifest::parse("stack.toml", MANIFEST).unwrap();
-        let program = Program { command: Vec::new(), digest: String::new() };
+        let program = Program { command: Vec::new(), files: None, digest: String::new() };
         let stack = Stack { manifest: &manifest, stack: &program };
         versions(run, Sides { server: stack, client: stack }).unwrap().remove("orders").unwrap()
     }

@@ -77,7 +77,7 @@ impl Capture {
                 PATIENCE.as_secs()
             );
         }
-        eprintln!("quiclab: packets are in {file}: quiclab analyze {file} --keys {keys}");
+        tell!("quiclab: packets are in {file}: quiclab analyze {file} --keys {keys}");
         Ok(())
     }
 

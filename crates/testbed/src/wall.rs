@@ -1,0 +1,145 @@
+//! Walls round a program of somebody else that runs on this machine as the user: docs/concepts/stacks-in-the-simulator.md.
+//!
+//! Three walls, each of which a host may lack: namespaces, in which there are no files of the user, no other processes and no network ([`namespaces`]);
+//! rules for files that hold without them ([`files`], Landlock); and system calls that such a program has no use for ([`system_calls`], seccomp). Limits on
+//! memory, file lengths and open files are always there. [`Wall::around`] prepares what a start needs, [`Wall::enter`] is called between fork and exec,
+//! and [`available`] says what this host has.
+
+mod files;
+mod limits;
+mod namespaces;
+mod system_calls;
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
+
+use nix::sys::signal::Signal;
+
+use crate::child::end_with_parent;
+
+/// Where programs and libraries of the system are, on any distribution.
+const SYSTEM: [&str; 13] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/nix/store",
+    "/gnu/store",
+    "/etc/alternatives",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+];
+/// Devices that hold nothing of anybody.
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// What a program may reach.
+#[derive(Clone, Debug)]
+pub(crate) struct Rooms {
+    /// Files and folders that it may read and execute, besides those of the system.
+    pub(crate) readable: Vec<PathBuf>,
+    /// The folder in which it may read, write and make files, and in which it starts.
+    pub(crate) own: PathBuf,
+    /// The most bytes of a file of it.
+    pub(crate) file_bytes: u64,
+}
+
+/// The walls round one program.
+pub(crate) struct Wall {
+    limits: limits::Limits,
+    namespaces: Option<namespaces::Namespaces>,
+    files: Option<files::Rules>,
+    calls: Option<system_calls::Filter>,
+}
+
+impl Wall {
+    /// Prepares the walls that this host has.
+    ///
+    /// # Errors
+    /// Where a path of `rooms` cannot be used.
+    pub(crate) fn around(rooms: &Rooms) -> io::Result<Self> {
+        let available = available();
+        let rooms = &Rooms { readable: canonical(&rooms.readable)?, own: rooms.own.canonicalize()?, ..rooms.clone() };
+        Ok(Self {
+            limits: limits::Limits::new(rooms.file_bytes, available.namespaces.is_ok()),
+            namespaces: available.namespaces.as_ref().ok().map(|()| namespaces::Namespaces::new(rooms)).transpose()?,
+            files: available.files.as_ref().ok().map(|()| files::Rules::new(rooms)).transpose()?,
+            calls: available.calls.as_ref().ok().map(|()| system_calls::Filter::new()).transpose()?,
+        })
+    }
+
+    /// Goes behind the walls. The process that comes back from here is the one to execute the program; where there are namespaces, it is a grandchild of
+    /// the one that was forked, which waits for its end and ends as it does. `parent`: the process that forked, by [`std::process::id`].
+    ///
+    /// # Safety
+    /// To be called between fork and exec only.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub(crate) unsafe fn enter(&mut self, parent: u32) -> io::Result<()> {
+        match &self.namespaces {
+            // SAFETY: as of this function.
+            Some(namespaces) => unsafe { namespaces.enter(parent)? },
+            None => end_with_parent(parent, Signal::SIGKILL)?,
+        }
+        self.limits.enter()?;
+        if let Some(files) = self.files.take() {
+            files.enter()?;
+        }
+        match &self.calls {
+            Some(calls) => calls.enter(),
+            None => Ok(()),
+        }
+    }
+}
+
+fn canonical(paths: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
+    paths.iter().map(|path| path.canonicalize()).collect()
+}
+
+/// What is there of `paths`.
+fn existing<'a, const COUNT: usize>(paths: [&'a str; COUNT]) -> impl Iterator<Item = &'a Path> {
+    paths.into_iter().map(Path::new).filter(|path| path.exists())
+}
+
+/// Which walls this host has; what it lacks, with the reason.
+#[derive(Clone, Debug)]
+pub struct Available {
+    /// Namespaces of users, mounts, processes, networks and interprocess communication.
+    pub namespaces: Result<(), String>,
+    /// Rules for files.
+    pub files: Result<(), String>,
+    /// A filter of system calls.
+    pub calls: Result<(), String>,
+}
+
+impl Available {
+    /// The walls that are missing, in words, each with its reason.
+    pub fn missing(&self) -> Vec<String> {
+        [("namespaces", &self.namespaces), ("Landlock", &self.files), ("seccomp", &self.calls)]
+            .into_iter()
+            .filter_map(|(name, wall)| wall.as_ref().err().map(|reason| format!("{name} ({reason})")))
+            .collect()
+    }
+
+    /// True where neither files of the user nor other processes nor the network can be reached.
+    pub fn is_closed(&self) -> bool {
+        self.calls.is_ok() && (self.namespaces.is_ok() || self.files.is_ok())
+    }
+}
+
+/// Which walls this host has. It is tried once for each process.
+pub fn available() -> &'static Available {
+    static AVAILABLE: OnceLock<Available> = OnceLock::new();
+    AVAILABLE.get_or_init(|| Available {
+        namespaces: namespaces::probe().map_err(|error| error.to_string()),
+        files: files::probe().map_err(|error| error.to_string()),
+        calls: system_calls::probe().map_err(|error| error.to_string()),
+    })
+}
