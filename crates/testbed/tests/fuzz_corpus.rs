@@ -44,6 +44,10 @@ fn forged_rings_are_survived() {
 fn every_corpus_has_a_target() {
     for entry in std::fs::read_dir(folder("")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
+        // Archives of images: only the fuzzer runs that target.
+        if name == "oci" {
+            continue;
+        }
         assert!(targets::ALL.iter().any(|(target, _)| *target == name), "{name}");
     }
 }
