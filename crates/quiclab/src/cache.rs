@@ -17,7 +17,7 @@ use crate::{
 /// As each action.
 pub fn cache(arguments: &CacheArguments) -> Result<u8> {
     match &arguments.action {
-        None => list(false),
+        None => list(arguments.output.json),
         Some(CacheAction::List(CacheListArguments { output })) => list(output.json),
         Some(CacheAction::Prune(arguments)) => prune(arguments),
         Some(CacheAction::Remove(arguments)) => remove(arguments),
@@ -34,8 +34,8 @@ fn list(as_json: bool) -> Result<u8> {
         output::print(&(serde_json::to_string_pretty(&all)? + "\n"))?;
     } else {
         output::print(&(table(&things) + "\n"))?;
-        let count = things.len();
-        tell!("quiclab: {}: {}, {count} things", cache.path("").display(), size(bytes));
+        let count = if let [_] = things[..] { "1 thing".to_owned() } else { format!("{} things", things.len()) };
+        tell!("quiclab: {}: {}, {count}", cache.path("").display(), size(bytes));
     }
     Ok(0)
 }

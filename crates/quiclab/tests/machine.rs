@@ -1,8 +1,8 @@
-//! What quiclab needs of the machine is missing, old, damaged or full.
+//! What quiclab needs of the machine is missing, old or full.
 
 mod common;
 
-use std::{fs, os::unix::fs::symlink, path::Path};
+use std::fs;
 
 use common::{Bench, TEST_STACKS, path_with, program, records, said};
 
@@ -71,44 +71,6 @@ fn an_image_that_cannot_be_made_is_told_with_what_mmdebstrap_said() {
     );
     let left = fs::read_dir(bench.out("cache/image")).unwrap().count();
     assert_eq!(left, 0, "a half-made image was left");
-}
-
-#[test]
-fn a_damaged_image_and_a_damaged_kernel_are_not_used() {
-    // A good run fills the cache; a copy of the cache, by links, then loses parts.
-    let bench = Bench::new(EXPERIMENT);
-    let good = said(&mut bench.run(TEST_STACKS, "out", &[]));
-    assert_eq!(good.status, Some(0), "{}", good.errors);
-    let cache = std::env::var("QUICLAB_CACHE").map_or_else(
-        |_| Path::new(&std::env::var("HOME").unwrap()).join(".cache/quiclab"),
-        |folder| Path::new(&folder).to_path_buf(),
-    );
-    for (kind, file) in [("image", "root.erofs"), ("kernel", "vmlinuz")] {
-        let copy = bench.out(&format!("cache-{kind}"));
-        for folder in ["image", "kernel", "stack", "state"] {
-            fs::create_dir_all(copy.join(folder)).unwrap();
-            for entry in fs::read_dir(cache.join(folder)).unwrap().flatten() {
-                let target = copy.join(folder).join(entry.file_name());
-                if folder != kind {
-                    symlink(entry.path(), &target).unwrap();
-                    continue;
-                }
-                fs::create_dir(&target).unwrap();
-                for part in fs::read_dir(entry.path()).unwrap().flatten() {
-                    let whole = part.file_name() != file;
-                    let to = target.join(part.file_name());
-                    if whole { symlink(part.path(), to).unwrap() } else { fs::write(to, "half").unwrap() }
-                }
-            }
-        }
-        let result = said(bench.run(TEST_STACKS, "out2", &[]).env("QUICLAB_CACHE", &copy));
-        assert_eq!(result.status, Some(125), "{kind}: {}", result.errors);
-        assert!(
-            result.errors.contains("is damaged") && result.errors.contains("hint: rm -r"),
-            "{kind}: {}",
-            result.errors
-        );
-    }
 }
 
 /// Runs the experiment with its results on a disk of `size`, which only that process sees.

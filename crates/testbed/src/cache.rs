@@ -4,6 +4,7 @@
 //! from making the same thing, another one from removing what a process uses. Sizes and hashes of its files are kept beside them: sizes are
 //! compared whenever it is looked for, hashes by [`Cache::verify`].
 
+mod former;
 mod holds;
 mod prune;
 mod scratch;

@@ -7,11 +7,13 @@ use super::Output;
 
 /// Arguments of `quiclab cache`.
 #[derive(Debug, Args)]
-#[command(after_help = CACHE_HELP)]
+#[command(after_help = CACHE_HELP, args_conflicts_with_subcommands = true)]
 pub struct CacheArguments {
     /// What to do [default: list]
     #[command(subcommand)]
     pub action: Option<CacheAction>,
+    #[command(flatten)]
+    pub output: Output,
 }
 
 const CACHE_HELP: &str = "\

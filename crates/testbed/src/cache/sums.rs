@@ -28,7 +28,7 @@ pub(super) const SUMS: &str = "sums";
 /// What is read at once.
 const CHUNK: usize = 1 << 18;
 /// Zeros that are hashed at once.
-const ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// What a file's facts are while nobody writes to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

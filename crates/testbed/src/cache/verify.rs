@@ -7,6 +7,7 @@
 use std::{
     collections::BTreeMap,
     fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, OnceLock, PoisonError},
     thread::{self, JoinHandle},
@@ -16,7 +17,7 @@ use std::{
 use anyhow::{Context, Result, anyhow};
 use serde::{Deserialize, Serialize};
 
-use super::{Cache, sums};
+use super::{Cache, former, sums};
 
 /// How long hashes are believed without reading the files again.
 const BELIEVED_SECONDS: i64 = 24 * 3600;
@@ -74,11 +75,16 @@ impl Cache {
             return Ok(());
         }
         let found = sums::of_folder(folder)?;
-        // An earlier version of quiclab kept no hashes: what the files were when they were first read counts.
+        // An earlier version of quiclab kept hashes of file systems alone: of all else, what was first read counts.
         let expected = match (sums::read(folder)?, stamp) {
             (Some(expected), _) => Some(expected),
             (None, Some(stamp)) => Some(stamp.into_sums()),
-            (None, None) => None,
+            (None, None) => {
+                if let Some(problem) = former::problem(folder)? {
+                    return Err(damage(problem));
+                }
+                None
+            }
         };
         if let Some(problem) = expected.and_then(|expected| difference(&expected, &found)) {
             return Err(damage(problem));
@@ -219,7 +225,9 @@ fn read_stamp(path: &Path) -> Option<Stamp> {
 fn write_stamp(path: &Path, stamp: &Stamp) -> Result<()> {
     let parent = path.parent().context("a stamp is in a folder")?;
     fs::create_dir_all(parent)?;
-    let file = tempfile::NamedTempFile::new_in(parent)?;
+    // Others may share the cache.
+    let readable = fs::Permissions::from_mode(0o644);
+    let file = tempfile::Builder::new().permissions(readable).tempfile_in(parent)?;
     serde_json::to_writer(file.as_file(), stamp)?;
     file.persist(path)?;
     Ok(())

@@ -116,6 +116,11 @@ impl<S: Slot> Results<S> {
         Ok(Self { slot, manifest, observed })
     }
 
+    /// What the guest says that there is.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
     /// What was seen of the run.
     pub fn observed(&self) -> &Observed {
         &self.observed
@@ -313,8 +318,8 @@ fn role_of(name: &str) -> Option<Role> {
     if server { Some(Role::Server) } else { client.then_some(Role::Client) }
 }
 
-/// Why a log cannot have its name in a record. Names come out of the guest, where untrusted programs chose them.
-fn problem_of(name: &str) -> Option<String> {
+/// Why a log cannot have its name in a record; `None` where it can. Names come out of the guest, where untrusted programs chose them.
+pub fn problem_of(name: &str) -> Option<String> {
     let parts = Path::new(name).components();
     if !parts.clone().all(|part| matches!(part, Component::Normal(_))) || name.contains('\0') || name.ends_with('/') {
         return Some("its name leads outside the record".to_owned());

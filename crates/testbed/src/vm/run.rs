@@ -114,13 +114,15 @@ impl Vm {
             Ok(results) if end.status.code() == Some(POWER_OFF_STATUS) => results,
             other => return broken(other.err().map(|error| format!("; {error}")).unwrap_or_default()),
         };
-        let failure = results.failure(run)?;
-        if let Err(error) = results.write_what_happened(place.draft, run) {
-            return match damaged_capture(&error) {
-                Some(why) => broken(format!("; {why}")),
-                None => Err(error),
-            };
-        }
+        let collected =
+            results.failure(run).and_then(|failure| results.write_what_happened(place.draft, run).map(|()| failure));
+        let failure = match collected {
+            Ok(failure) => failure,
+            Err(error) => match damaged_capture(&error) {
+                Some(why) => return broken(format!("; {why}")),
+                None => return Err(error),
+            },
+        };
         if failure.is_some() {
             keep_console()?;
         }
