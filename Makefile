@@ -70,6 +70,12 @@ fuzz: toolchains ## fuzz everything that reads foreign bytes, FUZZ_SECONDS (600)
 			fuzz/found/$$target fuzz/corpus/$$target -- \
 			-max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 $(FUZZ_OPTIONS); done
 
+# Another seed kills at other moments. KILLS_CASES="run-models,run-vm" chooses verbs.
+KILLS ?= 1000
+.PHONY: kills
+kills: test-setup build ## kill every verb that writes, KILLS (1000) times at random moments, and look at what is left
+	KILLS=$(KILLS) cargo test --release -p quiclab --test kills -- --ignored --nocapture
+
 .PHONY: bench
 bench: test-setup build ## measure the cost of runs, quiclab analyze and the simulator, with limits and tshark for comparison
 	cargo bench -p quiclab --bench cost
