@@ -76,6 +76,11 @@ KILLS ?= 1000
 kills: test-setup build ## kill every verb that writes, KILLS (1000) times at random moments, and look at what is left
 	KILLS=$(KILLS) cargo test --release -p quiclab --test kills -- --ignored --nocapture
 
+# DISK_FAULTS_STEP=5 tries every fifth call, DISK_FAULTS_CASES="run-vm" chooses verbs.
+.PHONY: disk-faults
+disk-faults: test-setup build ## let the disk fail at every call of run, perform, report and analyze --parquet in turn
+	cargo test --release -p quiclab --test disk_faults -- --ignored --nocapture
+
 .PHONY: bench
 bench: test-setup build ## measure the cost of runs, quiclab analyze and the simulator, with limits and tshark for comparison
 	cargo bench -p quiclab --bench cost
