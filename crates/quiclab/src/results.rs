@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs::{self, File},
+    io,
     ops::ControlFlow,
     path::{Path, PathBuf},
     sync::{Arc, atomic::AtomicBool},
@@ -198,6 +199,21 @@ impl Results {
     /// Where failures are kept.
     pub fn failures(&self) -> PathBuf {
         self.folder.join(FAILURES_FOLDER)
+    }
+
+    /// Removes what is kept of a failure of the run whose record is `name` and is there: the disk may have failed when the record was in its
+    /// place already.
+    ///
+    /// # Errors
+    /// Where it cannot be removed.
+    pub fn forget_failure(&self, name: &str) -> Result<()> {
+        let kept = self.failures().join(name);
+        match fs::remove_dir_all(&kept) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(error).with_context(|| kept.display().to_string())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Removes what killed processes left here. What other processes are writing stays.

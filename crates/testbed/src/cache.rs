@@ -5,6 +5,7 @@
 //! compared whenever it is looked for, hashes by [`Cache::verify`].
 
 mod holds;
+mod orphans;
 mod prune;
 mod scratch;
 mod sums;
