@@ -273,14 +273,14 @@ impl Results {
     pub fn report(&self) -> Result<Written> {
         let _lock = self.lock()?;
         let read = self.read(true)?;
-        folder::write(&self.folder, "report.md", &read.report.markdown())?;
-        folder::write(&self.folder, "report.json", &read.report.json())?;
+        folder::write(&self.folder, "report.md", read.report.markdown())?;
+        folder::write(&self.folder, "report.json", read.report.json())?;
         self.write_table(&read)?;
         let pages = match &read.report {
             AnyReport::Transfers(input) => self.write_run_pages(input)?,
             AnyReport::Models(_) => BTreeMap::new(),
         };
-        let page = folder::write(&self.folder, "report.html", &read.report.html(&pages))?;
+        let page = folder::write(&self.folder, "report.html", read.report.html(&pages))?;
         Ok(Written { input: read.report, page })
     }
 
