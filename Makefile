@@ -57,9 +57,8 @@ deny: toolchains ## check licences and sources of all dependencies
 
 # Uses the stable compiler with the unstable flags that the fuzzer needs. Inputs found go to fuzz/found and fuzz/artifacts of each
 # crate, which git ignores. FUZZ_TARGETS="crates/wire:qlog" chooses some.
-FUZZ_TARGETS ?= \
-	crates/wire:capture crates/wire:quic crates/wire:connection crates/wire:frames crates/wire:qlog crates/wire:key_log \
-	crates/experiment:experiment crates/experiment:manifest crates/record:record crates/testbed:oci
+FUZZ_TARGETS ?= $(foreach file,$(wildcard crates/*/fuzz/fuzz_targets/*.rs sans-io/*/fuzz/fuzz_targets/*.rs),\
+	$(patsubst %/fuzz/fuzz_targets/,%,$(dir $(file))):$(basename $(notdir $(file))))
 FUZZ_OPTIONS ?= -rss_limit_mb=2048 -timeout=10
 .PHONY: fuzz
 fuzz: toolchains ## fuzz everything that reads foreign bytes, FUZZ_SECONDS (600) for each target
@@ -69,6 +68,17 @@ fuzz: toolchains ## fuzz everything that reads foreign bytes, FUZZ_SECONDS (600)
 		env -u RUSTFLAGS RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer address --target-dir $(CURDIR)/target/fuzz $$target \
 			fuzz/found/$$target fuzz/corpus/$$target -- \
 			-max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 $(FUZZ_OPTIONS); done
+
+# Another seed kills at other moments. KILLS_CASES="run-models,run-vm" chooses verbs.
+KILLS ?= 1000
+.PHONY: kills
+kills: test-setup build ## kill every verb that writes, KILLS (1000) times at random moments, and look at what is left
+	KILLS=$(KILLS) cargo test --release -p quiclab --test kills -- --ignored --nocapture
+
+# DISK_FAULTS_STEP=5 tries every fifth call, DISK_FAULTS_CASES="run-vm" chooses verbs.
+.PHONY: disk-faults
+disk-faults: test-setup build ## let the disk fail at every call of run, perform, report and analyze --parquet in turn
+	cargo test --release -p quiclab --test disk_faults -- --ignored --nocapture
 
 .PHONY: bench
 bench: test-setup build ## measure the cost of runs, quiclab analyze and the simulator, with limits and tshark for comparison

@@ -7,6 +7,7 @@ use quiclab_experiment::{AnyRun, id_of_folder};
 use quiclab_record::{AnyRecord, Measured, Records, layout::RUN_FILE};
 use quiclab_testbed::{
     laboratory::{Laboratory, Outcome, Target},
+    lock::remove_leftovers,
     perform::PerformError,
     sim::testbed::NAME as SIMULATOR,
     testbed::refusal,
@@ -56,6 +57,7 @@ pub fn perform(arguments: &PerformArguments) -> Result<u8> {
     let records = Records::open(parent)?;
     make_free(&arguments.record, &id)?;
     let failures = parent.join(FAILURES_FOLDER);
+    remove_leftovers(parent, &failures)?;
     let target = Target { records: &records, name: &name, failures: &failures };
     let told = match laboratory.perform(&run, target, &laboratory.host(0, patience)?) {
         Ok(outcome) => told(arguments, &laboratory, &id, outcome)?,

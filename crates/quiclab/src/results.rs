@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs::{self, File},
+    io,
     ops::ControlFlow,
     path::{Path, PathBuf},
     sync::{Arc, atomic::AtomicBool},
@@ -200,6 +201,21 @@ impl Results {
         self.folder.join(FAILURES_FOLDER)
     }
 
+    /// Removes what is kept of a failure of the run whose record is `name` and is there: the disk may have failed when the record was in its
+    /// place already.
+    ///
+    /// # Errors
+    /// Where it cannot be removed.
+    pub fn forget_failure(&self, name: &str) -> Result<()> {
+        let kept = self.failures().join(name);
+        match fs::remove_dir_all(&kept) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(error).with_context(|| kept.display().to_string())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Removes what killed processes left here. What other processes are writing stays.
     ///
     /// # Errors
@@ -257,14 +273,14 @@ impl Results {
     pub fn report(&self) -> Result<Written> {
         let _lock = self.lock()?;
         let read = self.read(true)?;
-        folder::write(&self.folder, "report.md", &read.report.markdown())?;
-        folder::write(&self.folder, "report.json", &read.report.json())?;
+        folder::write(&self.folder, "report.md", read.report.markdown())?;
+        folder::write(&self.folder, "report.json", read.report.json())?;
         self.write_table(&read)?;
         let pages = match &read.report {
             AnyReport::Transfers(input) => self.write_run_pages(input)?,
             AnyReport::Models(_) => BTreeMap::new(),
         };
-        let page = folder::write(&self.folder, "report.html", &read.report.html(&pages))?;
+        let page = folder::write(&self.folder, "report.html", read.report.html(&pages))?;
         Ok(Written { input: read.report, page })
     }
 

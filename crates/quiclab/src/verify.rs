@@ -1,6 +1,6 @@
 //! `quiclab verify`
 
-use std::{collections::BTreeMap, fs, path::Path, time::Duration};
+use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{AnyRun, RELEASE, run::Versions};
@@ -43,9 +43,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8> {
     prepare_only(&laboratory, run, patience)?;
     let here = laboratory.versions(run)?;
     check_versions(versions, &here)?;
-    let scratch = laboratory.supplies.cache.path("verify");
-    fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
-    let scratch = tempfile::tempdir_in(&scratch).context("a folder for the second record")?;
+    let scratch = laboratory.supplies.cache.scratch("").context("a folder for the second record")?;
     let records = Records::open(scratch.path())?;
     let name = match run {
         AnyRun::Transfer(run) => run.settings.stack.name.as_str(),

@@ -6,6 +6,7 @@
 
 mod former;
 mod holds;
+mod orphans;
 mod prune;
 mod scratch;
 mod sums;

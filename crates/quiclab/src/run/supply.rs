@@ -178,6 +178,7 @@ impl<'a> Supply<'a> {
             state.records.insert(place, name.clone());
             if is_there {
                 state.there += 1;
+                self.results.forget_failure(&name)?;
             } else if self.adopt(&name)? {
                 state.adopted += 1;
             } else {

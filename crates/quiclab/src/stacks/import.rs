@@ -7,7 +7,6 @@ use std::{
     fs,
     path::{Path, PathBuf},
     sync::atomic::AtomicBool,
-    time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
@@ -15,7 +14,7 @@ use quiclab_experiment::{
     run::Http,
     stack::{StackManifest, TEST_CASES},
 };
-use quiclab_testbed::{cache::Cache, hash, laboratory::Laboratory, oci, stack::MANIFEST, supplies::IMPORTED};
+use quiclab_testbed::{hash, laboratory::Laboratory, oci, stack::MANIFEST, supplies::IMPORTED};
 use serde_json::json;
 
 use super::implementations::{Implementation, imported_name, name_to_import, read};
@@ -36,8 +35,6 @@ const OF_THE_CONTRACT: &[&str] =
 const MEMORY: &str = "1 GiB";
 /// Of an image with a single role: the stack that takes the other one.
 const PEER: &str = "quic-go";
-/// No import takes as long.
-const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 /// The longest name that fits into all paths.
 const LONGEST_NAME: usize = 60;
 
@@ -147,7 +144,7 @@ fn import_archive(laboratory: &Laboratory, archive: &Path, claims: &Claims, stop
     drop(reading);
     let is_current = |folder: &Path| fs::read_to_string(folder.join(KEY_FILE)).is_ok_and(|found| found == key);
     cache.replace(&format!("{IMPORTED}/{name}"), is_current, |folder| {
-        let work = work_folder(cache)?;
+        let work = cache.scratch("")?;
         let unpacked = oci::unpack(archive, work.path(), stop)?;
         warn(&unpacked.image, name);
         oci::pack(&unpacked, folder)?;
@@ -162,24 +159,10 @@ fn import_implementation(
     claims: &Claims,
     stop: &AtomicBool,
 ) -> Result<()> {
-    let work = work_folder(&laboratory.supplies.cache)?;
+    let work = laboratory.supplies.cache.scratch("")?;
     let archive: PathBuf = work.path().join("image.tar");
     save::save(&implementation.image, &archive, &claims.name, stop)?;
     import_archive(laboratory, &archive, claims, stop).map(drop)
-}
-
-/// In the cache, because images are large and `/tmp` may be in memory. What an import that was killed left there a day ago or
-/// earlier is removed.
-fn work_folder(cache: &Cache) -> Result<tempfile::TempDir> {
-    let parent = cache.path(".importing");
-    fs::create_dir_all(&parent).with_context(|| parent.display().to_string())?;
-    for entry in fs::read_dir(&parent).with_context(|| parent.display().to_string())?.flatten() {
-        let age = entry.metadata().and_then(|facts| facts.modified()).ok().and_then(|time| time.elapsed().ok());
-        if age.is_some_and(|age| age > ABANDONED) {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-    tempfile::tempdir_in(&parent).with_context(|| parent.display().to_string())
 }
 
 fn key(archive: &Path, claims: &Claims) -> Result<String> {

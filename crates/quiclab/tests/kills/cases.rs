@@ -33,6 +33,8 @@ const CAPTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../wire/tests/data/
 
 pub fn all() -> &'static [Case] {
     &[
+        // So few runs that each call of the system can be tried.
+        Case { name: "run-few", weight: 0, prepare: few_models, command: run, varies: &[] },
         Case { name: "run-models", weight: 20, prepare: models, command: run, varies: &[] },
         Case { name: "perform", weight: 10, prepare: resolved, command: perform, varies: &[] },
         Case { name: "report", weight: 10, prepare: results, command: report, varies: &[".pdf"] },
@@ -57,6 +59,10 @@ fn write(place: &Place, name: &str, text: &str) {
 
 fn models(place: &Place) {
     write(place, "experiment.toml", MODELS);
+}
+
+fn few_models(place: &Place) {
+    write(place, "experiment.toml", &MODELS.replace("repetitions = 6", "repetitions = 1"));
 }
 
 fn transfers(place: &Place) {
@@ -97,7 +103,7 @@ fn perform(place: &Place) -> Command {
 
 /// Results, whose report is made again and again.
 fn results(place: &Place) {
-    models(place);
+    few_models(place);
     let made = place.path("input/results");
     let done = said(place.quiclab(&["run", "input/experiment.toml", "--out"]).arg(&made));
     assert_eq!(done.status, Some(0), "{}", done.errors);

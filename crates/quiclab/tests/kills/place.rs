@@ -15,7 +15,10 @@ use sha2::{Digest, Sha256};
 use super::common::quiclab;
 
 /// Things of the cache that are made by slow downloads, and that no test changes: links to those of the other tests.
-const SHARED: [&str; 3] = ["kernel", "image", "build"];
+const SHARED: [&str; 4] = ["kernel", "image", "build", "program"];
+
+/// What is known of runs that failed, until they succeed.
+const FAILURES: &str = "out/made/failed";
 
 /// A folder with a cache, a folder for temporary files, and one for what a command makes.
 pub struct Place {
@@ -97,17 +100,23 @@ impl Place {
 
     /// Everything under its final name is what it is to be, and nothing is gone.
     pub fn check_whole(&self, before: &BTreeMap<String, String>) {
+        self.check_whole_except(&[], before);
+    }
+
+    /// The same, where some files say what has failed.
+    pub fn check_whole_except(&self, tells: &[&str], before: &BTreeMap<String, String>) {
+        let tells = |name: &str| tells.iter().any(|file| name.ends_with(file));
         let now = self.finished();
         for (name, hash) in before {
             let varies = self.whole.get(name).is_none_or(Option::is_none);
-            assert!(
-                now.get(name).is_some_and(|now| varies || now == hash),
-                "{name} was finished, and was lost or changed"
-            );
+            // The three files of a trace are never of two traces: the earlier ones are removed before the new ones get their names.
+            let is_replaced = name.ends_with(".parquet") && !now.contains_key(name);
+            let is_kept = now.get(name).is_some_and(|now| varies || now == hash);
+            assert!(is_kept || is_replaced, "{name} was finished, and was lost or changed");
         }
         for (name, hash) in &now {
             match self.whole.get(name) {
-                Some(Some(whole)) => assert!(whole == hash, "{name} is not what the command makes"),
+                Some(Some(whole)) => assert!(whole == hash || tells(name), "{name} is not what the command makes"),
                 Some(None) => {}
                 None => panic!("{name} is there, and the command makes no such file"),
             }
@@ -129,6 +138,8 @@ impl Place {
     /// Unfinished and temporary files, held locks, and mounts.
     pub fn leftovers(&self) -> Vec<String> {
         let mut found: Vec<_> = hidden(&self.path("out")).into_iter().chain(hidden(&self.path("input"))).collect();
+        let failures = fs::read_dir(self.path(FAILURES)).into_iter().flatten().flatten();
+        found.extend(failures.map(|entry| entry.path().display().to_string()));
         // Locks are files that stay; what counts is whether somebody has them.
         for name in hidden(&self.path("cache")).difference(&self.hidden) {
             let path = self.path("cache").join(name);
@@ -170,6 +181,9 @@ fn list(folder: &Path, name: &str, found: &mut BTreeMap<String, String>) {
             continue;
         }
         let name = format!("{name}/{below}");
+        if name.ends_with(FAILURES) {
+            continue;
+        }
         if entry.file_type().unwrap().is_dir() {
             list(&entry.path(), &name, found);
         } else {

@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result};
 use tempfile::TempDir;
 
-use super::Cache;
+use super::{Cache, orphans};
 
 /// Prefix of folders in which a thing is being made. Each is locked by who makes it.
 const NEW: &str = ".new-";
@@ -71,6 +71,7 @@ impl Cache {
         let left: Vec<_> = candidates.into_iter().filter_map(|path| Some((left(&path)?, path))).collect();
         drop(gate);
         for (_lock, path) in &left {
+            orphans::end(path);
             fs::remove_dir_all(path).with_context(|| path.display().to_string())?;
         }
         Ok(left.len())

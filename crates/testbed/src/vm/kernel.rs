@@ -144,8 +144,9 @@ fn cached(name: &str) -> String {
 }
 
 fn extract(package: &str, folder: &Path) -> Result<()> {
-    let unpacked = tempfile::tempdir()?;
-    let lists = PackageLists::fetch()?;
+    // In the folder that is being made: what is left of it where this process is killed is removed with that.
+    let unpacked = tempfile::tempdir_in(folder)?;
+    let lists = PackageLists::fetch(folder)?;
     let concrete = lists.concrete_package(package)?;
     // The archive's own signatures vouch for the file: apt-get checks them.
     command::output(lists.command("apt-get").args(["download", &concrete]).current_dir(unpacked.path()), "apt")
@@ -167,8 +168,9 @@ fn extract(package: &str, folder: &Path) -> Result<()> {
 pub(super) struct PackageLists(TempDir);
 
 impl PackageLists {
-    pub(super) fn fetch() -> Result<Self> {
-        let folder = tempfile::tempdir()?;
+    /// Lists in a temporary folder below `within`.
+    pub(super) fn fetch(within: &Path) -> Result<Self> {
+        let folder = tempfile::tempdir_in(within)?;
         for part in ["lists/partial", "cache/archives/partial"] {
             fs::create_dir_all(folder.path().join(part))?;
         }

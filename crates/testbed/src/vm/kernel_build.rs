@@ -226,7 +226,7 @@ impl Build<'_> {
     /// Of this version, or else of the newest that the archives have, which is returned.
     fn download(&self, version: &str) -> Result<(PathBuf, String)> {
         (self.say)(&format!("downloading {SOURCE} {version} (140 MB)"));
-        let lists = PackageLists::fetch()?;
+        let lists = PackageLists::fetch(self.work)?;
         let get = |what: &str| {
             self.run(lists.command("apt-get").args(["download", what]).current_dir(self.work), "apt")
                 .with_context(|| format!("downloading {what}"))

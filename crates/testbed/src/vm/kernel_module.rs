@@ -37,7 +37,7 @@ pub fn with_modules(cache: &Cache, kernel: &Kernel, sources: &Path) -> Result<Ke
     }
     let name = format!("kernel/modules-{}-{}", hasher.short(), Kernel::parts());
     let folder = cache.folder(&name, |folder| {
-        let modules = build(&kernel.version()?, sources)?;
+        let modules = build(&kernel.version()?, sources, folder)?;
         kernel.copy_to(folder)?;
         for (name, module) in MODULES.iter().zip(modules) {
             let file = format!("{name}.ko");
@@ -49,8 +49,8 @@ pub fn with_modules(cache: &Cache, kernel: &Kernel, sources: &Path) -> Result<Ke
     Ok(Kernel::at(folder))
 }
 
-/// Builds the modules for a kernel whose version is `PACKAGE VERSION`.
-fn build(version: &str, sources: &Path) -> Result<Vec<Vec<u8>>> {
+/// Builds the modules for a kernel whose version is `PACKAGE VERSION`, in a temporary folder below `within`.
+fn build(version: &str, sources: &Path, within: &Path) -> Result<Vec<Vec<u8>>> {
     let (image, version) = version.split_once(' ').context("the kernel's version has no package name")?;
     let Some(release) = image.strip_prefix("linux-image-") else {
         bail!(
@@ -58,9 +58,9 @@ fn build(version: &str, sources: &Path) -> Result<Vec<Vec<u8>>> {
              kernels, whose headers are packaged\nhint: kernel = \"6.1\""
         );
     };
-    let work = tempfile::tempdir()?;
+    let work = tempfile::tempdir_in(within)?;
     let tree = work.path().join("tree");
-    let lists = PackageLists::fetch()?;
+    let lists = PackageLists::fetch(within)?;
     let headers = format!("linux-headers-{release}");
     let archive = lists.download(&headers, version, work.path())?;
     let depends = command::run("dpkg-deb", &["-f".as_ref(), archive.as_os_str(), "Depends".as_ref()], "dpkg")?;

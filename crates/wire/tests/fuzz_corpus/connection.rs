@@ -129,6 +129,8 @@ struct Line {
     time: u64,
     /// The next packet number, by sender and packet number space.
     numbers: [[u32; 3]; 2],
+    /// The last ones that can have been read.
+    seen: [[u32; 3]; 2],
     is_updated: [bool; 2],
     /// Something that can change keys or connection IDs was sent: packets need not be opened any more.
     is_open_ended: bool,
@@ -154,6 +156,7 @@ impl Line {
             version: if connection.is_version_2 { VERSION_2 } else { VERSION_1 },
             time: 0,
             numbers: [[0; 3]; 2],
+            seen: [[0; 3]; 2],
             is_updated: [false; 2],
             is_open_ended: false,
             waiting: Vec::new(),
@@ -251,6 +254,13 @@ impl Line {
         }
         let number = &mut self.numbers[sender as usize][space(form)];
         *number += 1;
+        // RFC 9000 section 17.1: so many bytes that whoever has read the last one can tell which number it is.
+        let seen = &mut self.seen[sender as usize][space(form)];
+        let least_bytes = u8::from(*number - *seen > 100);
+        let (flags, number_bytes) = (flags & !3 | number_bytes.max(least_bytes), number_bytes.max(least_bytes));
+        if has_right_tag {
+            *seen = *number;
+        }
         let plain = Plain { flags: flags | (self.suite as u8) << 5, packet_number: *number, frames };
         let mut parsed = Vec::new();
         // As much padding as `seal` adds, so that there is a sample.
