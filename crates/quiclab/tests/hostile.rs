@@ -12,7 +12,7 @@ use common::{Bench, TEST_STACKS, said};
 use quiclab_wire::CaptureReader;
 
 /// What the endpoints do, by the "congestion control" of tests/stacks/hostile.
-const MANNERS: [&str; 7] = [
+const MANNERS: [&str; 8] = [
     "honest",
     "client-breaks-out",
     "server-breaks-out",
@@ -20,6 +20,7 @@ const MANNERS: [&str; 7] = [
     "client-names-logs",
     "server-fills-everything",
     "server-sends-past-the-tap",
+    "server-hides-packets",
 ];
 
 /// The folders of the records, and of the failed runs, by what the endpoints did.
@@ -61,7 +62,7 @@ fn endpoints_that_attack_end_with_a_failed_run_or_with_the_packets_of_honest_one
     let out = bench.out("out");
     let (good, failed) = (by_manner(&out), by_manner(&out.join("failed")));
     let names = |folders: &BTreeMap<String, PathBuf>| folders.keys().cloned().collect::<BTreeSet<_>>();
-    let expected_to_fail = ["client-forks", "server-sends-past-the-tap", "server-fills-everything"].map(str::to_owned);
+    let expected_to_fail = ["client-forks", "server-sends-past-the-tap", "server-hides-packets"].map(str::to_owned);
     assert_eq!(names(&failed), expected_to_fail.into(), "{}", result.errors);
     assert_eq!(good.len() + failed.len(), MANNERS.len(), "{}", result.errors);
     assert!(!result.errors.contains('\x1b'), "escape sequences reached the terminal: {:?}", result.errors);
@@ -77,6 +78,8 @@ fn endpoints_that_attack_end_with_a_failed_run_or_with_the_packets_of_honest_one
     let failure = |manner: &str| text(failed[manner].join("failure.txt"));
     let past = failure("server-sends-past-the-tap");
     assert!(past.contains("the client has all 65536 bytes, but the server's packets carried 0 past the tap"), "{past}");
+    let hidden = failure("server-hides-packets");
+    assert!(hidden.contains("passed the tap behind the bottleneck, but only "), "{hidden}");
     let forks = failure("client-forks");
     assert!(forks.contains("the client did not end within 2 s"), "{forks}");
     odd_names_are_kept(&good["client-names-logs"]);

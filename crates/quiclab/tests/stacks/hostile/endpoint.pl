@@ -38,6 +38,17 @@ if ($ENV{ROLE} eq 'server') {
     local $/;
     print $connection scalar <$file>;
     close $connection;
+    if ($manner eq 'server-hides-packets') {
+        # Past the queueing discipline, and with it past the tap at this interface.
+        socket(my $raw, 17, SOCK_RAW, unpack('S', pack 'n', 0x0800)) or die $!;
+        setsockopt($raw, 263, 20, pack 'l', 1) or die $!;
+        open my $card, '<', '/sys/class/net/eth0/ifindex' or die $!;
+        my $address = pack 'S n l S C C a8', 17, 0x0800, scalar <$card>, 0, 0, 6, "\2" x 6;
+        my $datagram = pack 'n n n n a100', 443, 50_000, 108, 0, 'hidden';
+        my $header = pack 'C C n n n C C n C4 C4', 0x45, 0, 128, 0, 0, 64, 17, 0, 193, 167, 100, 100, 193, 167, 0, 100;
+        my $frame = "\2" x 6 . "\4" x 6 . pack('n', 0x0800) . $header . $datagram;
+        for (1 .. 3) { send $raw, $frame, 0, $address or die $! }
+    }
     sleep 1000;
 }
 
