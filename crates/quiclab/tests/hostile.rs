@@ -23,6 +23,9 @@ const MANNERS: [&str; 8] = [
     "server-hides-packets",
 ];
 
+/// Longer frames carry data: Ethernet, IPv4, TCP and its options take less.
+const LONGEST_WITHOUT_DATA: u32 = 100;
+
 /// The folders of the records, and of the failed runs, by what the endpoints did.
 fn by_manner(folder: &Path) -> BTreeMap<String, PathBuf> {
     let entries = fs::read_dir(folder).map(|entries| entries.map(|entry| entry.unwrap().path()).collect());
@@ -39,13 +42,16 @@ fn text(path: PathBuf) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Each packet of a record at both taps: interface, link-layer address of its source, and length. TCP's first sequence numbers follow from the time, which differs
+/// Each packet with data of a record at both taps: interface, link-layer address of its source, and length. When a client ends decides about
+/// a last acknowledgment. TCP's first sequence numbers follow from the time, which differs
 /// because the endpoints' variables do.
 fn packets(record: &Path) -> Vec<(u32, [u8; 6], u32)> {
     let mut capture = CaptureReader::new(File::open(record.join("wire.pcapng")).unwrap()).unwrap();
     let mut packets = Vec::new();
     while let Some(frame) = capture.next_frame().unwrap() {
-        packets.push((frame.interface, frame.captured[6..12].try_into().unwrap(), frame.length));
+        if frame.length > LONGEST_WITHOUT_DATA {
+            packets.push((frame.interface, frame.captured[6..12].try_into().unwrap(), frame.length));
+        }
     }
     packets
 }
