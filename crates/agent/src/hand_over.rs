@@ -122,7 +122,7 @@ fn logs(folder: &Path, limit_bytes: u64, lost: &mut Vec<String>) -> Vec<(PathBuf
     let mut files = Vec::new();
     let unreadable = files_below(folder, MOST_FILES, |file| files.push(file));
     if let Some(error) = unreadable {
-        lost.push(format!("some logs cannot be read: {error}"));
+        lost.push(format!("some folders of logs cannot be read: {error}"));
     }
     let (kept, left_out) = chosen(files);
     if left_out > 0 {

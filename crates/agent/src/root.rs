@@ -34,9 +34,9 @@ pub(crate) const ITS_OWN: &[&str] =
 /// More changes of a root file system are not looked at.
 const MOST_CHANGES: usize = 100_000;
 
-/// Options of folders in memory for passing files. They hold at most a quarter of the machine's memory each: what is in them cannot be
+/// Folders in memory for what is passed on or goes away, with their room as a share of the machine's memory: what is in them cannot be
 /// taken back when memory runs out.
-const SCRATCH: &str = "size=25%,mode=1777";
+const SCRATCH: [(&str, &str); 3] = [("/tmp", "size=20%"), ("/run", "size=5%"), ("/dev/shm", "size=10%")];
 
 /// More letters of a stray file's path are not told.
 const LONGEST_NAME: usize = 256;
@@ -84,8 +84,8 @@ impl Root {
     pub(crate) fn furnish(&self, own: &str, devices: &Path, log_limit_bytes: u64) -> Result<()> {
         bind(self.walls.processes(), &self.place("/proc")?)?;
         bind(devices, &self.place("/dev")?)?;
-        for path in ["/tmp", "/run", "/dev/shm"] {
-            mount_new("tmpfs", "tmpfs", &self.place(path)?, MsFlags::MS_NODEV, SCRATCH)?;
+        for (path, room) in SCRATCH {
+            mount_new("tmpfs", "tmpfs", &self.place(path)?, MsFlags::MS_NODEV, &format!("{room},mode=1777"))?;
         }
         bind(&shared(own), &self.place(own)?)?;
         let certificates = self.place(CERTIFICATES)?;

@@ -102,6 +102,17 @@ pub enum RunFailure {
         /// Bytes that the client stored.
         arrived: u64,
     },
+    /// Packets of the server were not seen where it sends.
+    #[error(
+        "{behind} packets from port {SERVER_PORT} passed the tap behind the bottleneck, but only {sender} passed the tap \
+         at the sender: the server hid packets from it, for example by PACKET_QDISC_BYPASS"
+    )]
+    HiddenPackets {
+        /// Packets that passed the tap at the sender.
+        sender: u64,
+        /// Packets that passed the tap behind the bottleneck.
+        behind: u64,
+    },
     /// The guest broke down.
     #[error("the guest left no results: {0}")]
     Guest(String),

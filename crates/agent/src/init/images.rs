@@ -38,7 +38,7 @@ impl RoleDevices {
         let base = Path::new(ROOTS).join(namespace.name);
         let [image, memory, folder] = ["image", "memory", "root"].map(|name| base.join(name));
         mount_image(&self.image, &image, walls.user_namespace())?;
-        mount_new("tmpfs", "memory", &memory, MsFlags::MS_NODEV, "size=50%")?;
+        mount_new("tmpfs", "memory", &memory, MsFlags::MS_NODEV, "size=25%")?;
         let [changes, work] = ["changes", "work"].map(|name| memory.join(name));
         for folder in [&changes, &work] {
             fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;

@@ -16,6 +16,7 @@ use quiclab_experiment::{
     stack::Role,
 };
 use quiclab_orders::{
+    network::Discipline,
     orders::Orders,
     report::TapReport,
     results::{ROLES, read_manifest},
@@ -29,7 +30,7 @@ use quiclab_record::{
 use quiclab_units::Time;
 use quiclab_wire::{CaptureWriter, Direction, PacketToWrite, TapDescription};
 
-use super::{observed::observed, path::StageNames};
+use super::{disciplines::network, observed::observed, path::StageNames};
 use crate::{
     arrived::Carried,
     collect::{Download, KEY_LOGS, RunFailure, check_downloads, describe_end, full_tap, secrets_of},
@@ -205,6 +206,7 @@ impl<S: Slot> Results<S> {
 
     /// Whether what arrived did not pass one of the taps.
     fn arrived_otherwise(&self, run: &Run) -> Result<Option<RunFailure>> {
+        let mut packets = Vec::new();
         for tap in &self.manifest.report.taps {
             let mut carried = Carried::default();
             ring::for_each_packet(&self.ring(&tap.name)?, block_bytes(tap), |packet| {
@@ -215,8 +217,12 @@ impl<S: Slot> Results<S> {
             if let Some(failure) = carried.too_little(run, &tap.name) {
                 return Ok(Some(failure));
             }
+            packets.push(carried.packets);
         }
-        Ok(None)
+        // A socket that bypasses the queueing discipline bypasses the tap at the sender, too.
+        let &[sender, behind] = &packets[..] else { return Ok(None) };
+        let is_hidden = behind > sender && !may_duplicate(run)?;
+        Ok(is_hidden.then_some(RunFailure::HiddenPackets { sender, behind }))
     }
 
     /// Writes what happened, whether the run went well or not: what the endpoints said, what was on the wire, and what is wrong with the
@@ -338,6 +344,12 @@ pub fn problem_of(name: &str) -> Option<String> {
 fn is_about_the_name(error: &io::Error) -> bool {
     use io::ErrorKind::{AlreadyExists, InvalidFilename, InvalidInput, IsADirectory, NotADirectory};
     matches!(error.kind(), AlreadyExists | InvalidFilename | InvalidInput | IsADirectory | NotADirectory)
+}
+
+/// Whether a stage of the path towards the client copies packets.
+fn may_duplicate(run: &Run) -> Result<bool> {
+    let network = network(&run.settings)?;
+    Ok(network.to_client.iter().any(|one| matches!(one, Discipline::Netem(netem) if netem.duplicate.is_some())))
 }
 
 #[cfg(test)]

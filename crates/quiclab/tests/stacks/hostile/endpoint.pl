@@ -1,0 +1,88 @@
+# Sends a file over plain TCP as it should. Before (a server) or after (a client) it attacks what is around it, in the way that
+# QUICLAB_CCA names.
+use strict;
+use warnings;
+use IO::Socket::INET;
+
+my $manner = $ENV{QUICLAB_CCA};
+my $logs   = $ENV{LOGS};
+
+# Prints what the walls let through.
+sub break_out {
+    my ($goal) = @_;
+    require '/stack/attempts.pl';
+    attempt_everything($goal);
+}
+
+sub write_to {
+    my ($path, $bytes) = @_;
+    open my $file, '>:raw', $path or die "$path: $!";
+    print $file $bytes;
+    close $file;
+}
+
+if ($ENV{ROLE} eq 'server') {
+    break_out('/downloads') if $manner eq 'server-breaks-out';
+    if ($manner eq 'server-fills-everything') {
+        for my $folder ('/tmp', '/run', '/dev/shm', '/var/tmp', $logs) {
+            open my $file, '>:raw', "$folder/full" or die "$folder: $!";
+            while (syswrite $file, 'x' x (1 << 20)) { }
+            close $file;
+        }
+    }
+    my $listener = IO::Socket::INET->new(LocalPort => $ENV{QUICLAB_PORT}, Listen => 1, ReuseAddr => 1) or die $@;
+    my $elsewhere = IO::Socket::INET->new(LocalPort => 444, Listen => 1, ReuseAddr => 1) or die $@;
+    my $sender = $manner eq 'server-sends-past-the-tap' ? $elsewhere : $listener;
+    my $connection = $sender->accept;
+    open my $file, '<:raw', glob("$ENV{WWW}/*") or die $!;
+    local $/;
+    print $connection scalar <$file>;
+    close $connection;
+    if ($manner eq 'server-hides-packets') {
+        # Past the queueing discipline, and with it past the tap at this interface.
+        socket(my $raw, 17, SOCK_RAW, unpack('S', pack 'n', 0x0800)) or die $!;
+        setsockopt($raw, 263, 20, pack 'l', 1) or die $!;
+        open my $card, '<', '/sys/class/net/eth0/ifindex' or die $!;
+        my $address = pack 'S n l S C C a8', 17, 0x0800, scalar <$card>, 0, 0, 6, "\2" x 6;
+        my $datagram = pack 'n n n n a100', 443, 50_000, 108, 0, 'hidden';
+        my $header = pack 'C C n n n C C n C4 C4', 0x45, 0, 128, 0, 0, 64, 17, 0, 193, 167, 100, 100, 193, 167, 0, 100;
+        my $frame = "\2" x 6 . "\4" x 6 . pack('n', 0x0800) . $header . $datagram;
+        for (1 .. 3) { send $raw, $frame, 0, $address or die $! }
+    }
+    sleep 1000;
+}
+
+if ($manner eq 'client-forks') {
+    # A bomb: every process forks again and again.
+    for (1 .. 100_000) {
+        my $child = fork;
+        next if defined $child;
+        last;
+    }
+}
+my ($name) = $ENV{REQUESTS} =~ m{([^/]+)$};
+my $port = $manner eq 'server-sends-past-the-tap' ? 444 : $ENV{QUICLAB_PORT};
+my $connection = IO::Socket::INET->new(PeerAddr => "server:$port") or die $@;
+my $bytes = do { local $/; <$connection> };
+close $connection;
+write_to("$ENV{DOWNLOADS}/$name", $bytes);
+break_out('/www') if $manner eq 'client-breaks-out';
+if ($manner eq 'client-names-logs') {
+    write_to("$logs/" . "\xff" x 255, "long");
+    write_to("$logs/\xc3", "one");
+    write_to("$logs/\xfe", "other");
+    write_to("$logs/\e]0;owned\a\e[2J", "escape");
+    write_to("$logs/two\nlines", "newline");
+    write_to("$logs/%FF", "percent");
+    write_to("$logs/usual.txt", "usual");
+    symlink '/certs/priv.key', "$logs/key";
+    # Deeper than any path.
+    chdir $logs;
+    for (1 .. 40) {
+        my $folder = 'd' x 200;
+        mkdir $folder or last;
+        chdir $folder or last;
+    }
+    open my $file, '>', 'deep';
+    print "\e]0;owned\a\e[31mred\n";
+}
