@@ -59,7 +59,8 @@ deny: toolchains ## check licences and sources of all dependencies
 # crate, which git ignores. FUZZ_TARGETS="crates/wire:qlog" chooses some.
 FUZZ_TARGETS ?= \
 	crates/wire:capture crates/wire:quic crates/wire:connection crates/wire:frames crates/wire:qlog crates/wire:key_log \
-	crates/experiment:experiment crates/experiment:manifest crates/record:record crates/testbed:oci
+	crates/experiment:experiment crates/experiment:manifest crates/record:record crates/testbed:oci crates/testbed:program_answer \
+	sans-io/common-rust:http sans-io/common-rust:tls sans-io/common-rust:orders
 FUZZ_OPTIONS ?= -rss_limit_mb=2048 -timeout=10
 .PHONY: fuzz
 fuzz: toolchains ## fuzz everything that reads foreign bytes, FUZZ_SECONDS (600) for each target
