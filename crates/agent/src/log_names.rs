@@ -39,7 +39,9 @@ impl LogNames {
             }
             let next = self.shortened.len() + 1;
             let number = *self.shortened.entry(part.to_owned()).or_insert(next);
-            name.push_str(&escaped[..escaped.floor_char_boundary(KEPT_OF_PART)]);
+            let fits = |place: &usize| escaped.is_char_boundary(*place);
+            let kept = (0..=KEPT_OF_PART).rev().find(fits).unwrap_or(0);
+            name.push_str(&escaped[..kept]);
             name.push_str(&format!("%~{number}"));
         }
         name

@@ -37,7 +37,7 @@ fn report_models(arguments: &ReportArguments, record: ModelsRecord) -> Result<u8
     let report = report_of_one(record, command);
     let (folder, name) = run_page::place(&arguments.folder)?;
     fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-    let written = folder::write(&folder, &name, &report.html(&BTreeMap::new()))?;
+    let written = folder::write(&folder, &name, report.html(&BTreeMap::new()))?;
     if let Some(figures) = &arguments.figures {
         figure_files::write(figures, &report.figures())?;
     }

@@ -110,5 +110,5 @@ pub fn place(record: &Path) -> Result<(PathBuf, String)> {
 /// Where it cannot be written.
 pub fn write(page: &RunPage, folder: &Path, name: &str) -> Result<PathBuf> {
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    folder::write(folder, name, &quiclab_report::render_run_html(page))
+    folder::write(folder, name, quiclab_report::render_run_html(page))
 }

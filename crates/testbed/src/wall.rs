@@ -104,7 +104,7 @@ fn canonical(paths: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
 }
 
 /// What is there of `paths`.
-fn existing<'a, const COUNT: usize>(paths: [&'a str; COUNT]) -> impl Iterator<Item = &'a Path> {
+fn existing<const COUNT: usize>(paths: [&str; COUNT]) -> impl Iterator<Item = &Path> {
     paths.into_iter().map(Path::new).filter(|path| path.exists())
 }
 
