@@ -39,7 +39,8 @@ impl LogNames {
             }
             let next = self.shortened.len() + 1;
             let number = *self.shortened.entry(part.to_owned()).or_insert(next);
-            name.push_str(&escaped[..escaped.floor_char_boundary(KEPT_OF_PART)]);
+            let end = (0..=KEPT_OF_PART).rev().find(|end| escaped.is_char_boundary(*end)).unwrap_or(0);
+            name.push_str(&escaped[..end]);
             name.push_str(&format!("%~{number}"));
         }
         name
