@@ -103,6 +103,7 @@ impl Experiment {
                 None,
             ));
         }
+        self.refuse_too_many(size.unwrap_or(usize::MAX), overrides, !substituted.is_empty())?;
         let mut groups = Vec::new();
         let mut planned = BTreeMap::new();
         let mut repetitions = 1;
@@ -145,11 +146,7 @@ impl Experiment {
             return Err(self.error(None, "repetitions: found 0, expected at least 1".to_owned(), None));
         }
         if settings.len().checked_mul(repetitions as usize).is_none_or(|runs| runs > MOST_RUNS) {
-            let message = format!(
-                "found {} settings with {repetitions} repetitions each, expected at most {MOST_RUNS} runs",
-                settings.len()
-            );
-            return Err(self.error(None, message, None));
+            return Err(self.too_many(settings.len(), repetitions));
         }
         let mut runs = Vec::new();
         for repetition in 1..=repetitions {
@@ -176,6 +173,28 @@ impl Experiment {
             substituted,
             runs,
         })
+    }
+
+    /// Where every combination becomes a run, their number is known before the first is looked at.
+    fn refuse_too_many(&self, size: usize, overrides: &Overrides, is_substituted: bool) -> Result<(), ExperimentError> {
+        if self.leaves_unclaimed_out || is_substituted || !overrides.filters.is_empty() {
+            return Ok(());
+        }
+        let mut draft = Draft::default();
+        for assignment in &self.changes.assignments {
+            let _ = draft.set(&assignment.key, &assignment.value);
+        }
+        let repetitions = overrides.repetitions.unwrap_or(draft.repetitions);
+        if size.checked_mul(repetitions as usize).is_none_or(|runs| runs > MOST_RUNS) {
+            return Err(self.too_many(size, repetitions));
+        }
+        Ok(())
+    }
+
+    fn too_many(&self, settings: usize, repetitions: u32) -> ExperimentError {
+        let message =
+            format!("found {settings} settings with {repetitions} repetitions each, expected at most {MOST_RUNS} runs");
+        self.error(None, message, None)
     }
 
     /// The settings of one combination, or what a stack does not claim of it.

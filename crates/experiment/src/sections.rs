@@ -9,10 +9,14 @@ use crate::{
     error::{ExperimentError, Place, nearest},
     file::{Reader, Table},
     kind::Kind,
+    plan::MOST_RUNS,
     scenario::ALTERNATIVES,
     text::canonical,
     value::{inline, plain},
 };
+
+/// Values of an axis. Each is looked at by itself, with its place in the file.
+const MOST_VALUES: usize = 10_000;
 
 /// What a file, or one of its profiles, sets.
 #[derive(Clone, Debug, Default)]
@@ -160,6 +164,14 @@ impl Reader<'_> {
     }
 
     fn matrix(&self, table: &Table) -> Result<Vec<(String, Vec<Assignment>)>, ExperimentError> {
+        // Before the values are looked at one by one, which takes a while where there are many.
+        let mut lengths =
+            table.iter().map(|(_, value)| value.get_ref().as_array().map_or(1, |values| values.len().max(1)));
+        let size = lengths.try_fold(1, usize::checked_mul).filter(|size| *size <= MOST_RUNS);
+        if let (None, Some((key, _))) = (size, table.iter().next()) {
+            let message = format!("matrix: found more than {MOST_RUNS} combinations, expected fewer");
+            return Err(self.error(key, message, None));
+        }
         let mut axes: Vec<(String, Vec<Assignment>)> = Vec::new();
         for (key, value) in table.iter() {
             let name = self.kind.present_key(key.get_ref()).to_owned();
@@ -194,6 +206,10 @@ impl Reader<'_> {
                 return Err(self.error(value, message, None));
             }
         };
+        if values.len() > MOST_VALUES {
+            let message = format!("matrix.{name}: found {} values, expected at most {MOST_VALUES}", values.len());
+            return Err(self.error(key, message, None));
+        }
         values.iter().map(|value| self.assignment(name, key, value)).collect()
     }
 

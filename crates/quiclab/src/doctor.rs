@@ -18,6 +18,7 @@ use quiclab_testbed::{
         priority,
         testbed::agent,
     },
+    wall,
 };
 use serde::Serialize;
 
@@ -57,6 +58,7 @@ pub fn doctor(arguments: &DoctorArguments) -> Result<u8> {
     let mut checks = vec![emulator(), agent_check()];
     checks.extend(programs());
     checks.extend(resources());
+    checks.push(walls());
     checks.extend(prepared(arguments)?);
     if arguments.cache {
         checks.extend(cached()?);
@@ -141,6 +143,25 @@ fn resources() -> Vec<Check> {
         }
     }
     checks
+}
+
+/// What surrounds the programs of stacks without sockets, which run on this machine as the user.
+fn walls() -> Check {
+    let walls = wall::available();
+    let name = "walls of the simulator";
+    match &walls.missing()[..] {
+        [] => good(name, "namespaces, Landlock, seccomp".to_owned()),
+        missing if walls.is_closed() => {
+            good(name, format!("enough to keep programs away from files, processes and the network; without {}", missing.join(", ")))
+        }
+        missing => absent(
+            name,
+            format!("no {}", missing.join(", no ")),
+            "sysctl -w kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0, as far as there are such settings"
+                .to_owned(),
+            "running stacks without sockets that you do not trust".to_owned(),
+        ),
+    }
 }
 
 /// Toolchains and packages of the stacks (each is needed for that stack alone), and what is already in the cache.

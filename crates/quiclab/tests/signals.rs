@@ -144,5 +144,5 @@ fn verbs_that_run_end_while_their_file_is_a_silent_pipe() {
     in_folder(|pipe| words(&["perform", "-", "--stacks", TEST_STACKS, "--record", pipe]));
     in_folder(|pipe| words(&["prepare", pipe, "--stacks", TEST_STACKS]));
     in_folder(|pipe| words(&["ab", "misbehaving", "misbehaving", pipe, "--stacks", TEST_STACKS]));
-    in_folder(|pipe| words(&["stacks", "import", "--implementations", pipe]));
+    in_folder(|pipe| words(&["stacks", "import", "--implementations", pipe, "--stacks", TEST_STACKS]));
 }

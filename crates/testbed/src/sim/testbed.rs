@@ -1,5 +1,7 @@
 //! The simulator as a testbed.
 
+use std::sync::OnceLock;
+
 use anyhow::Result;
 use quiclab_experiment::run::Versions;
 
@@ -10,6 +12,7 @@ use crate::{
     stack::Source,
     supplies::Supplies,
     testbed::{Attempt, Built, Place, Task, Testbed},
+    wall,
 };
 
 /// Its name.
@@ -20,6 +23,8 @@ pub const NAME: &str = "sim";
 pub struct Simulator {
     /// The stacks that were built.
     programs: Shelf<Program>,
+    /// Missing walls are named once.
+    warning: OnceLock<()>,
 }
 
 impl Testbed for Simulator {
@@ -50,7 +55,10 @@ impl Testbed for Simulator {
         true
     }
 
-    fn prepare(&self, _: &Supplies, _: Task, _: &Host) -> Result<()> {
+    fn prepare(&self, supplies: &Supplies, task: Task, _: &Host) -> Result<()> {
+        if let Task::Transfer(..) = task {
+            self.warning.get_or_init(|| warn_of_missing_walls(supplies));
+        }
         Ok(())
     }
 
@@ -68,5 +76,17 @@ impl Testbed for Simulator {
             }
             Task::Models(run) => models::perform(run, host),
         }
+    }
+}
+
+/// Programs of stacks run on this machine as the user.
+fn warn_of_missing_walls(supplies: &Supplies) {
+    let walls = wall::available();
+    if !walls.is_closed() {
+        supplies.say(&format!(
+            "warning: stacks without sockets can read the files of this user and use the network: this machine lacks {}\nhint: use only programs \
+             that you trust, or see quiclab doctor",
+            walls.missing().join(", ")
+        ));
     }
 }
