@@ -20,6 +20,7 @@ use crate::needs::{Need, Subject, Unmet};
 use crate::output::RunMetrics;
 use crate::planned::{Plan, PlannedTimes, plan_of};
 use crate::series::MOST_POINTS;
+use crate::summed_up::{self, SummedUp};
 use crate::warnings::WarningCode;
 use crate::windows::Window;
 
@@ -245,16 +246,22 @@ impl Analysis {
         merged
     }
 
-    /// Every sender that sent anything: flows in the order of their first packets, the server before its client. `flows` are
-    /// those of the dissector.
-    pub fn finish(self, flows: &[Flow], capture: &Capture) -> Vec<DirectionAnalysis> {
+    /// Every sender that sent anything: flows in the order of their first packets, the server before its client, without
+    /// those that are summed up. `flows` are those of the dissector.
+    pub fn finish(self, flows: &[Flow], capture: &Capture) -> (Vec<DirectionAnalysis>, SummedUp) {
         let settings = self.settings;
+        let packets: Vec<u64> =
+            self.flows.iter().map(|meter| meter.directions.iter().map(DirectionMeter::packets).sum()).collect();
+        let (is_measured, summed_up) = summed_up::choose(&packets);
         let of_capture = unmet_of_capture(capture, self.frames);
         let late = late_flows(&self.flows, flows);
-        let add_flow = |index| unmet_of_flow(index, &self.flows, flows, &late, of_capture.clone());
-        let unmet: Vec<Unmet> = (0..self.flows.len()).map(add_flow).collect();
+        let unmet_of = |index: usize| {
+            is_measured[index].then(|| unmet_of_flow(index, &self.flows, flows, &late, of_capture.clone()))
+        };
+        let unmet: Vec<Option<Unmet>> = (0..self.flows.len()).map(unmet_of).collect();
         let mut all = Vec::new();
         for ((index, (meter, flow)), unmet) in self.flows.into_iter().zip(flows).enumerate().zip(unmet) {
+            let Some(unmet) = unmet else { continue };
             let FlowMeter { directions: [client, server], handshake, is_first, is_nearest, .. } = meter;
             let looks_like_quic = client.looks_like_quic() || server.looks_like_quic();
             let protocol = match flow.protocol() {
@@ -284,7 +291,7 @@ impl Analysis {
                 all.push(DirectionAnalysis { flow: index, sender, protocol, run, decryption, windows, pictures });
             }
         }
-        all
+        (all, summed_up)
     }
 }
 

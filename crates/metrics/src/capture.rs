@@ -10,6 +10,7 @@ use quiclab_wire::{
 };
 
 use crate::analysis::{Analysis, AnalysisSettings, DirectionAnalysis};
+use crate::summed_up::SummedUp;
 
 /// What is known of a flow besides its numbers.
 #[derive(Clone, Debug)]
@@ -62,10 +63,12 @@ impl FlowDescription {
 /// What was measured of a capture.
 #[derive(Clone, Debug)]
 pub struct CaptureAnalysis {
-    /// Every sender of every flow.
+    /// Every sender of every flow that is measured.
     pub directions: Vec<DirectionAnalysis>,
     /// In the order of their first packets; [`DirectionAnalysis::flow`] counts in it.
     pub flows: Vec<FlowDescription>,
+    /// Flows without directions, where there are very many.
+    pub summed_up: SummedUp,
     /// Interfaces, what was skipped, where the file was cut off. Without packets.
     pub capture: Capture,
     /// UDP datagrams and TCP segments measured.
@@ -158,12 +161,12 @@ fn put_together(parts: Vec<CapturePart>, capture: Capture) -> CaptureAnalysis {
     let mut order: Vec<usize> = (0..flows.len()).collect();
     order.sort_unstable_by_key(|flow| first_packets[*flow]);
     let flows = in_order(flows, &order);
-    let directions = Analysis::merge(analyses, &order).finish(&flows, &capture);
+    let (directions, summed_up) = Analysis::merge(analyses, &order).finish(&flows, &capture);
     let mut flows: Vec<FlowDescription> = flows.iter().map(FlowDescription::of).collect();
     for direction in &directions {
         flows[direction.flow].protocol = direction.protocol;
     }
-    CaptureAnalysis { directions, flows, capture, packets, other_packets, key_log_lines_not_understood }
+    CaptureAnalysis { directions, flows, summed_up, capture, packets, other_packets, key_log_lines_not_understood }
 }
 
 /// The items at the places of `order`, in that order. `order` has each place once.

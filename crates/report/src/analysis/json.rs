@@ -1,6 +1,7 @@
 //! The machine's view: docs/reference/analyze.md says what each field means.
 
 use quiclab_metrics::{DirectionAnalysis, RunMetrics, capture_warnings};
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::{AnalysisInput, AnalyzedCapture};
@@ -10,24 +11,39 @@ const SCHEMA: u32 = 2;
 
 /// One JSON object, indented.
 pub fn render_analysis_json(input: &AnalysisInput) -> String {
-    let flows: Vec<Value> = input
-        .captures
-        .iter()
-        .flat_map(|capture| capture.analysis.directions.iter().map(move |direction| flow(capture, direction)))
-        .collect();
-    let value = json!({
-        "schema": SCHEMA,
-        "settings": {
+    let whole = Whole {
+        captures: input.captures.iter().map(capture).collect(),
+        flows: Flows(&input.captures),
+        notes: &input.notes,
+        schema: SCHEMA,
+        settings: json!({
             "train_threshold_ns": input.train_threshold.as_nanos(),
             "window_ns": input.window.map(|window| window.as_nanos()),
             "response_bytes": input.response_bytes.map(|bytes| bytes.as_bytes()),
-        },
-        "captures": input.captures.iter().map(capture).collect::<Vec<_>>(),
-        "notes": input.notes,
-        "flows": flows,
-    });
+        }),
+    };
     // Strings, numbers and vectors of them alone.
-    serde_json::to_string_pretty(&value).expect("analyses hold only what JSON can say") + "\n"
+    serde_json::to_string_pretty(&whole).expect("analyses hold only what JSON can say") + "\n"
+}
+
+/// Keys in the order of the alphabet, as everywhere.
+#[derive(Serialize)]
+struct Whole<'a> {
+    captures: Vec<Value>,
+    flows: Flows<'a>,
+    notes: &'a [String],
+    schema: u32,
+    settings: Value,
+}
+
+/// One after the other, since all of them at once would take far more memory than their text.
+struct Flows<'a>(&'a [AnalyzedCapture]);
+
+impl Serialize for Flows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let all = self.0.iter().flat_map(|capture| capture.analysis.directions.iter().map(move |it| flow(capture, it)));
+        serializer.collect_seq(all)
+    }
 }
 
 fn capture(capture: &AnalyzedCapture) -> Value {
@@ -40,6 +56,10 @@ fn capture(capture: &AnalyzedCapture) -> Value {
         "file": capture.file,
         "packets": capture.analysis.packets,
         "other_packets": capture.analysis.other_packets,
+        "summed_up": {
+            "flows": capture.analysis.summed_up.flows(),
+            "packets": capture.analysis.summed_up.packets,
+        },
         "skipped_frames": skipped,
         "truncated_at_byte": summary.truncation.map(|cut| cut.byte_offset),
         "interfaces": summary.interfaces.iter().map(|interface| json!({

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets::UTF8_FULL_CONDENSED};
-use quiclab_metrics::DirectionAnalysis;
+use quiclab_metrics::{DirectionAnalysis, SummedUp};
 
 use super::tap::{is_behind, title, warned_places};
 use super::{AnalysisInput, AnalyzedCapture, cell};
@@ -15,6 +15,16 @@ const SIDE_BY_SIDE: usize = 4;
 const IN_BRIEF: [&str; 5] = ["packets_sent", "duration_ns", "packets_lost", "packets_retransmitted", "rtt_median_ns"];
 /// Senders listed; the largest.
 const MOST_LISTED: usize = 40;
+
+/// What is said of flows that are not measured one by one.
+fn summed_up(flows: &SummedUp) -> Option<String> {
+    let of_one =
+        (flows.flows_of_one_packet > 0).then(|| format!("{} flows of one packet each", flows.flows_of_one_packet));
+    let small = (flows.small_flows > 0).then(|| format!("{} of the smaller flows", flows.small_flows));
+    let all = [of_one, small].into_iter().flatten().collect::<Vec<_>>().join(" and ");
+    let hint = "--server-port selects one server";
+    (!all.is_empty()).then(|| format!("{all}, with {} packets, are counted but not measured; {hint}", flows.packets))
+}
 
 /// Tables and warnings. `width`: columns of the terminal; `None` where the output is none.
 pub fn render_analysis_terminal(input: &AnalysisInput, width: Option<u16>) -> String {
@@ -47,6 +57,9 @@ pub fn render_analysis_terminal(input: &AnalysisInput, width: Option<u16>) -> St
             analysis.packets,
             analysis.flows.len()
         );
+        if let Some(line) = summed_up(&analysis.summed_up) {
+            let _ = writeln!(text, "warning: {line}");
+        }
     }
     directions.sort_by_key(is_behind);
     if directions.len() > SIDE_BY_SIDE {
@@ -67,7 +80,7 @@ pub fn render_analysis_terminal(input: &AnalysisInput, width: Option<u16>) -> St
     if all > directions.len() {
         let _ = writeln!(
             text,
-            "the {} senders with the most bytes, of {all}; --json has all of them, --server-port selects one server",
+            "the {} senders with the most bytes, of {all} that were measured; --json has all of them, --server-port selects one server",
             directions.len()
         );
     }
