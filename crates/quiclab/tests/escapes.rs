@@ -103,7 +103,7 @@ fn markup_in_names_is_text_on_pages() {
 fn results(folder: &Path) {
     let text = HOSTILE.chars().map(|letter| format!("\\u{:04x}", letter as u32)).collect::<String>();
     let scenario = format!(
-        "name = \"tests/escapes\"\ntitle = \"x{text} <b>|\"\nsource = \"{text}\"\n[scenario]\nduration = \"1 s\"\n[flows]\ncount = 1\nrtt = \"20 ms\"\n"
+        "name = \"tests/escapes\"\ntitle = \"x{text} <b>|\"\nsource = \"{text}\"\n[scenario]\nduration = \"2 s\"\n[flows]\ncount = 1\nrtt = \"100 ms\"\n"
     );
     fs::write(folder.join("file.toml"), scenario).unwrap();
 }
