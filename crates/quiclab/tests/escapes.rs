@@ -117,7 +117,6 @@ fn what_an_experiment_says_is_escaped_in_reports_and_in_markdown() {
         command.args(arguments).current_dir(folder.path()).env("QUICLAB_CACHE", folder.path().join("cache"));
         command
     };
-    is_shown(&mut verb(&["run", "file.toml", "--dry-run"]));
     is_shown(&mut verb(&["run", "file.toml", "--out", "out"]));
     is_shown(&mut verb(&["report", "out"]));
     for arguments in
