@@ -71,7 +71,7 @@ fn fetch(http: &str, input: &[u8]) {
         ("ROLE", "client"),
         ("TESTCASE", "transfer"),
         ("QUICLAB_HTTP", http),
-        ("DOWNLOADS", &downloads),
+        ("DOWNLOADS", downloads.as_str()),
         ("REQUESTS", "https://server/file"),
     ];
     let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
