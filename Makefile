@@ -58,8 +58,7 @@ deny: toolchains ## check licences and sources of all dependencies
 # Uses the stable compiler with the unstable flags that the fuzzer needs. Inputs found go to fuzz/found and fuzz/artifacts of each
 # crate, which git ignores. FUZZ_TARGETS="crates/wire:qlog" chooses some.
 FUZZ_TARGETS ?= $(foreach file,$(wildcard crates/*/fuzz/fuzz_targets/*.rs sans-io/*/fuzz/fuzz_targets/*.rs),\
-	$(patsubst %/fuzz/fuzz_targets/,%,$(dir $(file))):$(basename $(notdir $(file)))) \
-	crates/testbed:program_answer sans-io/common-rust:http sans-io/common-rust:tls sans-io/common-rust:orders
+	$(patsubst %/fuzz/fuzz_targets/,%,$(dir $(file))):$(basename $(notdir $(file))))
 FUZZ_OPTIONS ?= -rss_limit_mb=2048 -timeout=10
 .PHONY: fuzz
 fuzz: toolchains ## fuzz everything that reads foreign bytes, FUZZ_SECONDS (600) for each target
