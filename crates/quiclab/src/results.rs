@@ -1,5 +1,7 @@
 //! The folder that `quiclab run` fills: records, failures, an index, and the report.
 
+mod index;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs::{self, File},
@@ -11,24 +13,24 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{
-    AnyRun, Expectation, Published, id_of_folder,
+    AnyRun, id_of_folder,
     run::{Settings, Versions},
-    scenario::{FigureSpec, Labels},
 };
 use quiclab_record::{
     AnyRecord, Measured, Record, RecordError, Records, RunFile, TapRole, congestion_windows,
     layout::{FAILURE_FILE, SENDER_TAP},
 };
-use quiclab_report::{AnyReport, FailureRow, Looks, ReportInput, RunRow, ScenarioReport};
+use quiclab_report::{AnyReport, FailureRow, ReportInput, RunRow, ScenarioReport};
 use quiclab_testbed::lock::{RecordLock, remove_leftovers};
 use quiclab_wire::{Capture, CaptureReader, Segment};
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
+
+use index::INDEX_FILE;
+pub use index::Index;
 
 use crate::{
     folder,
     models::{no_longer_read, row},
-    planned::Planned,
     run_page,
     runs_table::{self, TableRow},
 };
@@ -37,47 +39,6 @@ use crate::{
 pub const FAILURES_FOLDER: &str = "failed";
 /// Groups whose first run gets a page of its own with the report; `quiclab report RECORD` makes one of any run.
 const MOST_RUN_PAGES: usize = 24;
-/// What the records belong to.
-const INDEX_FILE: &str = "experiment.json";
-/// Version of the index.
-const SCHEMA: u32 = 2;
-
-/// What the report says besides the records.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Index {
-    schema: u32,
-    /// Kind of the runs, as in their `run.toml`. Indices of schema 1 were of transfers.
-    #[serde(default = "transfer")]
-    kind: String,
-    experiment: String,
-    title: String,
-    source: Option<String>,
-    command: String,
-    published: Vec<Published>,
-    #[serde(default)]
-    expectations: Vec<Expectation>,
-    /// Expectations about runs that are not in the plan, such as those that a profile leaves out.
-    #[serde(default)]
-    expectations_left_out: Vec<Expectation>,
-    /// Whether senders are ranked.
-    #[serde(default)]
-    ranking: bool,
-    /// The pictures that the file asks for.
-    #[serde(default)]
-    figures: Vec<FigureSpec>,
-    /// What settings, their values and groups of flows are called in figures and tables.
-    #[serde(default, skip_serializing_if = "is_empty")]
-    labels: Labels,
-    /// When claims were evaluated, where runs were repeated until all were decided.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    looks: Option<Looks>,
-    /// Names of the plan's records, in its order.
-    records: Vec<String>,
-    /// Stacks whose runs were skipped because they could not be built, and why.
-    #[serde(default)]
-    missing_stacks: BTreeMap<String, String>,
-}
 
 /// A folder of results.
 #[derive(Debug)]
@@ -111,58 +72,6 @@ pub struct Written {
     pub input: AnyReport,
     /// The page.
     pub page: PathBuf,
-}
-
-impl Index {
-    /// The index of a plan whose records have these names, without the runs of stacks that are missing.
-    pub fn new(
-        plan: &Planned,
-        command: String,
-        records: Vec<String>,
-        missing_stacks: BTreeMap<String, String>,
-    ) -> Self {
-        Self {
-            schema: SCHEMA,
-            kind: plan.kind.to_owned(),
-            experiment: plan.experiment.clone(),
-            title: plan.title.clone(),
-            source: plan.source.clone(),
-            command,
-            published: plan.published.clone(),
-            expectations: plan.expectations.clone(),
-            expectations_left_out: plan.expectations_left_out.clone(),
-            ranking: plan.ranking,
-            figures: plan.figures.clone(),
-            labels: plan.words.clone(),
-            looks: plan.looks,
-            records,
-            missing_stacks,
-        }
-    }
-
-    /// The index of a folder.
-    fn read(folder: &Path) -> Result<Self> {
-        let path = folder.join(INDEX_FILE);
-        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        let index: Self = serde_json::from_str(&text)
-            .with_context(|| format!("{}\nhint: quiclab run FILE --out DIR writes it again", path.display()))?;
-        if index.schema > SCHEMA {
-            bail!(
-                "{}: found schema {}, expected at most {SCHEMA}\nhint: use a newer version of quiclab",
-                path.display(),
-                index.schema
-            );
-        }
-        Ok(index)
-    }
-}
-
-fn is_empty(labels: &Labels) -> bool {
-    *labels == Labels::default()
-}
-
-fn transfer() -> String {
-    AnyRun::TRANSFER.to_owned()
 }
 
 impl Results {

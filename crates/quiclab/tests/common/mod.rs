@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test program uses its own part")]
 
+pub mod models;
+
 use std::{
     fs,
     os::unix::fs::PermissionsExt,

@@ -1,0 +1,107 @@
+//! The index of a results folder: which experiment its records belong to, and what the report says besides them.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use anyhow::{Context, Result, bail};
+use quiclab_experiment::{
+    AnyRun, Expectation, Published,
+    scenario::{FigureSpec, Labels},
+};
+use quiclab_report::Looks;
+use serde::{Deserialize, Serialize};
+
+use crate::planned::Planned;
+
+/// Its file.
+pub(super) const INDEX_FILE: &str = "experiment.json";
+/// Version of the index.
+const SCHEMA: u32 = 2;
+
+/// What the report says besides the records.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Index {
+    pub(super) schema: u32,
+    /// Kind of the runs, as in their `run.toml`. Indices of schema 1 were of transfers.
+    #[serde(default = "transfer")]
+    pub(super) kind: String,
+    pub(super) experiment: String,
+    pub(super) title: String,
+    pub(super) source: Option<String>,
+    pub(super) command: String,
+    pub(super) published: Vec<Published>,
+    #[serde(default)]
+    pub(super) expectations: Vec<Expectation>,
+    /// Expectations about runs that are not in the plan, such as those that a profile leaves out.
+    #[serde(default)]
+    pub(super) expectations_left_out: Vec<Expectation>,
+    /// Whether senders are ranked.
+    #[serde(default)]
+    pub(super) ranking: bool,
+    /// The pictures that the file asks for.
+    #[serde(default)]
+    pub(super) figures: Vec<FigureSpec>,
+    /// What settings, their values and groups of flows are called in figures and tables.
+    #[serde(default, skip_serializing_if = "is_empty")]
+    pub(super) labels: Labels,
+    /// When claims were evaluated, where runs were repeated until all were decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) looks: Option<Looks>,
+    /// Names of the plan's records, in its order.
+    pub(super) records: Vec<String>,
+    /// Stacks whose runs were skipped because they could not be built, and why.
+    #[serde(default)]
+    pub(super) missing_stacks: BTreeMap<String, String>,
+}
+
+impl Index {
+    /// The index of a plan whose records have these names, without the runs of stacks that are missing.
+    pub fn new(
+        plan: &Planned,
+        command: String,
+        records: Vec<String>,
+        missing_stacks: BTreeMap<String, String>,
+    ) -> Self {
+        Self {
+            schema: SCHEMA,
+            kind: plan.kind.to_owned(),
+            experiment: plan.experiment.clone(),
+            title: plan.title.clone(),
+            source: plan.source.clone(),
+            command,
+            published: plan.published.clone(),
+            expectations: plan.expectations.clone(),
+            expectations_left_out: plan.expectations_left_out.clone(),
+            ranking: plan.ranking,
+            figures: plan.figures.clone(),
+            labels: plan.words.clone(),
+            looks: plan.looks,
+            records,
+            missing_stacks,
+        }
+    }
+
+    /// The index of a folder.
+    pub(super) fn read(folder: &Path) -> Result<Self> {
+        let path = folder.join(INDEX_FILE);
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let index: Self = serde_json::from_str(&text)
+            .with_context(|| format!("{}\nhint: quiclab run FILE --out DIR writes it again", path.display()))?;
+        if index.schema > SCHEMA {
+            bail!(
+                "{}: found schema {}, expected at most {SCHEMA}\nhint: use a newer version of quiclab",
+                path.display(),
+                index.schema
+            );
+        }
+        Ok(index)
+    }
+}
+
+fn is_empty(labels: &Labels) -> bool {
+    *labels == Labels::default()
+}
+
+fn transfer() -> String {
+    AnyRun::TRANSFER.to_owned()
+}
