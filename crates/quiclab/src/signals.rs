@@ -6,7 +6,7 @@ use std::{
     os::unix::net::UnixStream,
     process,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
@@ -30,13 +30,26 @@ const GLANCE: Duration = Duration::from_millis(20);
 
 /// How many readers there are.
 static READING: AtomicUsize = AtomicUsize::new(0);
+/// Where the first signal can be waited for, until somebody does.
+static WOKEN: Mutex<Option<UnixStream>> = Mutex::new(None);
 
 /// As long as it lives, a signal ends this process even if a read does not return.
 pub struct Reading;
 
 /// Begins to read what a user named, where nothing has to be ended in order.
+///
+/// The thread that waits for signals is started here and not earlier: only a process with a single thread can change its user namespace.
 pub fn reading() -> Reading {
     READING.fetch_add(1, Ordering::SeqCst);
+    let unwatched = WOKEN.lock().map_or(None, |mut woken| woken.take());
+    if let Some(mut woken) = unwatched {
+        // Without it a read ends when it ends.
+        let _ = thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            if woken.read(&mut [0]).is_ok() {
+                end_readers();
+            }
+        });
+    }
     Reading
 }
 
@@ -52,20 +65,15 @@ impl Drop for Reading {
 /// What the kernel answers.
 pub fn stop_flag() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
-    let (mut woken, wakes) = UnixStream::pair().context("signal handler")?;
+    let (woken, wakes) = UnixStream::pair().context("signal handler")?;
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         flag::register_conditional_shutdown(signal, i32::from(INTERRUPTED), stop.clone()).context("signal handler")?;
         flag::register(signal, stop.clone()).context("signal handler")?;
         pipe::register(signal, wakes.try_clone().context("signal handler")?).context("signal handler")?;
     }
-    thread::Builder::new()
-        .name("signals".to_owned())
-        .spawn(move || {
-            if woken.read(&mut [0]).is_ok() {
-                end_readers();
-            }
-        })
-        .context("signal handler")?;
+    if let Ok(mut unwatched) = WOKEN.lock() {
+        *unwatched = Some(woken);
+    }
     Ok(stop)
 }
 

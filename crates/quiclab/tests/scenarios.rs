@@ -162,7 +162,7 @@ fn check_and_report_know_simulated_results() {
         "{}",
         result.output
     );
-    assert_eq!(result.output.matches(" | **fails** | utilisation: ").count(), 2, "{}", result.output);
+    assert_eq!(result.output.matches(" | **fails** | utilisation of the bottleneck: ").count(), 2, "{}", result.output);
     assert!(result.output.ends_with("\n\n0 of 2 expectations hold, 2 fail.\n"), "{}", result.output);
     let result = said(quiclab().arg("report").arg(files.out("out")).arg("--json"));
     let report: Value = serde_json::from_str(&result.output).unwrap();
@@ -179,7 +179,7 @@ fn check_and_report_know_simulated_results() {
     let (svg, pdf): (Vec<_>, Vec<_>) = drawn.partition(|name| name.ends_with(".svg"));
     assert!(svg.len() >= 7 && svg.len() == pdf.len(), "{svg:?}, {pdf:?}");
     let result = said(quiclab().arg("report").arg(files.out("out")).arg("--markdown"));
-    assert!(result.output.starts_with("| small | runs | utilisation |"), "{}", result.output);
+    assert!(result.output.starts_with("| small | runs | utilisation of the bottleneck |"), "{}", result.output);
 }
 
 #[test]
@@ -313,7 +313,7 @@ fn one_flow_does_what_another_simulator_and_linux_say() {
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let result = said(quiclab().arg("check").arg(folder.path()));
     assert_eq!(result.status, Some(0), "{}", result.output);
-    assert!(result.output.contains("48 of 48 expectations hold"), "{}", result.output);
+    assert!(result.output.contains("56 of 56 expectations hold"), "{}", result.output);
 }
 
 /// Long transfers are in the middle of one when the run ends: the record warns, and has no times. With a limit they all end.

@@ -89,7 +89,7 @@ pub fn records(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Command lines of all processes that have `needle` in them, this one left out.
+/// Command lines of all processes that have `needle` in them or in their working directory, this one left out.
 pub fn processes_with(needle: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
@@ -97,7 +97,9 @@ pub fn processes_with(needle: &str) -> Vec<String> {
         if name.parse::<u32>().is_ok_and(|number| number != std::process::id()) {
             let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
             let line = String::from_utf8_lossy(&line).replace('\0', " ");
-            if line.contains(needle) {
+            // Virtual machines work in the folder of their run, with names that are relative to it.
+            let folder = fs::read_link(entry.path().join("cwd")).unwrap_or_default();
+            if line.contains(needle) || folder.to_string_lossy().contains(needle) {
                 found.push(line);
             }
         }
