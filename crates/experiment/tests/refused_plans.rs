@@ -141,9 +141,9 @@ fn plans_without_end_are_refused() {
         "[stack]\nname = \"quiche\"\n[matrix]\n\"path.queue_limit_packets\" = [{0}]\n\"path.return_limit_packets\" = [{0}]\n",
         values(400)
     );
-    assert_eq!(error(&matrix), "x.toml:4:1: matrix: found more than 100000 combinations, expected fewer");
+    assert_eq!(error(&matrix), "x.toml:6:1: matrix: found more than 100000 combinations, expected fewer");
     let axis = format!("[stack]\nname = \"quiche\"\n[matrix]\n\"path.queue_limit_packets\" = [{}]\n", values(10_001));
-    assert_eq!(error(&axis), "x.toml:4:1: matrix.path.queue_limit_packets: found 10001 values, expected at most 10000");
+    assert_eq!(error(&axis), "x.toml:6:1: matrix.path.queue_limit_packets: found 10001 values, expected at most 10000");
     let repetitions = "[stack]\nname = \"quiche\"\n[workload]\nrepetitions = 4000000000\n";
     assert_eq!(
         error(repetitions),

@@ -41,6 +41,11 @@ fn forged_rings_are_survived() {
 }
 
 #[test]
+fn answers_of_programs_are_survived() {
+    replay("program_answer");
+}
+
+#[test]
 fn every_corpus_has_a_target() {
     for entry in std::fs::read_dir(folder("")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();

@@ -15,9 +15,12 @@ use quiclab_orders::{
     ring::{LEAST_PACKET, for_each_packet},
     slot::{MANIFEST_ROOM, Manifest},
 };
-use quiclab_testbed::vm::{
-    path::StageNames,
-    results::{Results, Slot, problem_of},
+use quiclab_testbed::{
+    sim::answer::{answer, length},
+    vm::{
+        path::StageNames,
+        results::{Results, Slot, problem_of},
+    },
 };
 use quiclab_wire::Capture;
 
@@ -26,7 +29,8 @@ pub use forged::results;
 type Target = fn(&[u8]);
 
 /// All targets by the names of their corpora.
-pub const ALL: [(&str, Target); 3] = [("slot", slot), ("ring", ring), ("results", results)];
+pub const ALL: [(&str, Target); 4] =
+    [("slot", slot), ("ring", ring), ("results", results), ("program_answer", program_answer)];
 
 /// Length of the slot of these runs.
 const SLOT_BYTES: u64 = MANIFEST_ROOM + (1 << 20);
@@ -135,4 +139,25 @@ pub fn ring(input: &[u8]) {
         assert!(packet.bytes.len() <= packet.original_length as usize);
     });
     assert!(packets * LEAST_PACKET <= ring.len() && bytes <= ring.len(), "{packets} packets of {bytes} bytes");
+}
+
+/// Answers of a program without sockets: whatever it says, what is read keeps the limits of the reference, and is all of what it said.
+pub fn program_answer(input: &[u8]) {
+    let Some((first, rest)) = input.split_first_chunk() else { return };
+    if let Ok(length) = length(*first) {
+        assert!(length <= 16 << 20);
+    }
+    let Ok(read) = answer(rest) else { return };
+    let mut datagrams = 0;
+    let mut bytes = 1 + 8 + 2;
+    for buffer in &read.buffers {
+        assert!(buffer.ecn < 4 && buffer.segment > 0);
+        assert!((1..=65_507).contains(&buffer.payload.len()));
+        assert!(buffer.datagrams().len() <= 128);
+        assert_eq!(buffer.datagrams().map(|one| one.payload).collect::<Vec<_>>().concat(), buffer.payload);
+        datagrams += buffer.datagrams().len();
+        bytes += 1 + 2 + 8 + 4 + buffer.payload.len();
+    }
+    assert!(datagrams <= 32_768);
+    assert_eq!(bytes, rest.len());
 }
