@@ -2,6 +2,7 @@
 
 use std::{
     fs::{self, File},
+    io::ErrorKind,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -70,11 +71,17 @@ impl Cache {
         gate.lock().context(GATE)?;
         let left: Vec<_> = candidates.into_iter().filter_map(|path| Some((left(&path)?, path))).collect();
         drop(gate);
+        let mut removed = 0;
         for (_lock, path) in &left {
             orphans::end(path);
-            fs::remove_dir_all(path).with_context(|| path.display().to_string())?;
+            match fs::remove_dir_all(path) {
+                Ok(()) => removed += 1,
+                // Whoever made it renamed or removed it after it was listed, and before it was locked here.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(error).with_context(|| path.display().to_string()),
+            }
         }
-        Ok(left.len())
+        Ok(removed)
     }
 
     fn gate(&self) -> Result<File> {
@@ -125,6 +132,31 @@ fn subfolders(folder: &Path) -> Result<Vec<PathBuf>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The folder is listed, then its maker renames it into its place and lets go of the lock, then it is opened: the lock is of a folder with
+    /// another name.
+    #[test]
+    fn a_folder_that_got_its_name_in_between_is_no_leftover() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path().to_path_buf());
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        let relaxed = std::sync::atomic::Ordering::Relaxed;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for number in 0..300 {
+                    let made = cache.scratch("").unwrap();
+                    fs::write(made.path().join("file"), "made").unwrap();
+                    fs::rename(made.path(), cache.path(&number.to_string())).unwrap();
+                    made.keep();
+                }
+                stop.store(true, relaxed);
+            });
+            while !stop.load(relaxed) {
+                cache.remove_leftovers().unwrap();
+            }
+        });
+        assert!((0..300).all(|number| cache.path(&number.to_string()).join("file").is_file()));
+    }
 
     #[test]
     fn what_a_killed_process_left_is_removed_and_what_is_being_made_is_not() {
