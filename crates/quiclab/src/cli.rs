@@ -1,6 +1,7 @@
 //! The command line.
 
 mod ab;
+mod advise;
 mod cache;
 mod import;
 mod packets;
@@ -24,6 +25,7 @@ use quiclab_testbed::testbed::TESTBEDS;
 use quiclab_units::{ByteCount, Duration};
 
 pub use ab::{AbArguments, Budget, JudgeOptions};
+pub use advise::{AdviseArguments, AdviseQuestion, InstantAckArguments};
 pub use cache::{CacheAction, CacheArguments, CacheListArguments, CachePruneArguments, CacheRemoveArguments};
 pub use import::{RoleChoice, StacksImportArguments};
 pub use packets::PacketsArguments;
@@ -62,6 +64,8 @@ pub enum Verb {
     Packets(PacketsArguments),
     /// Show how RTT samples change smoothed_rtt, rttvar and the probe timeout (RFC 9002)
     Pto(PtoArguments),
+    /// Answer a question about a deployment from a model: whether to send instant acknowledgments
+    Advise(AdviseArguments),
     /// Rebuild the report of a result folder
     Report(ReportArguments),
     /// Check an experiment's expectations against its results

@@ -4,6 +4,7 @@
 mod output;
 
 mod ab;
+mod advise;
 mod analyze;
 mod analyze_plans;
 mod beside;
@@ -60,7 +61,7 @@ fn main() -> ExitCode {
         }
     };
     let going_on = match cli.verb {
-        Verb::Analyze(_) | Verb::Cache(_) | Verb::Kernel(_) | Verb::Packets(_) => "",
+        Verb::Advise(_) | Verb::Analyze(_) | Verb::Cache(_) | Verb::Kernel(_) | Verb::Packets(_) => "",
         _ => "; finished runs are kept, and the same command continues from there",
     };
     let done = match cli.verb {
@@ -69,6 +70,7 @@ fn main() -> ExitCode {
         Verb::Analyze(arguments) => analyze::analyze(&arguments),
         Verb::Packets(arguments) => packets::packets(&arguments),
         Verb::Pto(arguments) => pto::pto(&arguments),
+        Verb::Advise(arguments) => advise::advise(&arguments),
         Verb::Report(arguments) => report::report(&arguments),
         Verb::Check(arguments) => check::check(&arguments),
         Verb::Ab(arguments) => ab::ab(&arguments),

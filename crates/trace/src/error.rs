@@ -1,10 +1,10 @@
-//! What can go wrong while a trace is written.
+//! What can go wrong while a trace is written, or a table is read.
 
 use std::path::PathBuf;
 
 use parquet::errors::ParquetError;
 
-/// Why a trace cannot be written. What was begun is removed; whole files of an earlier trace stay, unless noted.
+/// Why a trace cannot be written, or a table cannot be read. What was begun is removed; whole files of an earlier trace stay, unless noted.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The folder is not there and cannot be made.
@@ -28,6 +28,14 @@ pub enum TraceError {
     #[error("{}: cannot write: {source}\nhint: is the disk full?", path.display())]
     Write {
         /// The file, by its temporary name.
+        path: PathBuf,
+        /// What the library or the system said.
+        source: ParquetError,
+    },
+    /// A table of numbers cannot be read.
+    #[error("{}: cannot be read as a Parquet file of numbers", path.display())]
+    Read {
+        /// The file.
         path: PathBuf,
         /// What the library or the system said.
         source: ParquetError,

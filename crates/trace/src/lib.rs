@@ -16,6 +16,7 @@ mod column;
 mod error;
 mod events;
 mod frames;
+mod numbers;
 mod packets;
 mod partial;
 mod row;
@@ -24,5 +25,6 @@ mod table;
 mod writer;
 
 pub use error::TraceError;
+pub use numbers::{MOST_ROWS, read_numbers};
 pub use runs::{RUNS_SCHEMA, RUNS_SCHEMA_KEY, RunColumn, write_runs};
 pub use writer::{EVENTS_FILE, FRAMES_FILE, PACKETS_FILE, SCHEMA_KEY, SCHEMA_VERSION, TraceWriter};

@@ -1,0 +1,82 @@
+//! Arguments of `quiclab advise`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, builder::PossibleValuesParser};
+use quiclab_advise::QUIC_CLIENTS;
+use quiclab_units::{ByteCount, Duration, Rate};
+
+use super::{Output, parse_positive};
+
+/// Arguments of `quiclab advise`.
+#[derive(Debug, Args)]
+pub struct AdviseArguments {
+    /// The question
+    #[command(subcommand)]
+    pub question: AdviseQuestion,
+}
+
+/// What it answers.
+#[derive(Debug, Subcommand)]
+pub enum AdviseQuestion {
+    /// Should a server acknowledge the ClientHello at once, or wait until it has its certificate?
+    InstantAck(InstantAckArguments),
+}
+
+/// Arguments of `quiclab advise instant-ack`.
+#[derive(Debug, Args)]
+#[command(after_help = INSTANT_ACK_HELP)]
+pub struct InstantAckArguments {
+    /// Round-trip time between client and server
+    #[arg(long, value_name = "TIME", value_parser = parse_positive::<Duration>, required_unless_present = "samples")]
+    pub rtt: Option<Duration>,
+    /// From the ClientHello's arrival until the server has its certificate and can answer
+    #[arg(long, value_name = "TIME", required_unless_present = "samples")]
+    pub delay: Option<Duration>,
+    /// A Parquet file with a row for each client: columns rtt_ms and delay_ms. Prints the shares of clients that gain and lose
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["rtt", "delay"])]
+    pub samples: Option<PathBuf>,
+    /// Length of the certificate chain in DER
+    #[arg(long, value_name = "SIZE", default_value = "1212 B")]
+    pub cert_size: ByteCount,
+    /// Share of handshakes in which the client's second flight is lost, 0 to 1
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = parse_share)]
+    pub loss_client: f64,
+    /// Share of handshakes in which the server's first flight is lost, except its first datagram, 0 to 1
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = parse_share)]
+    pub loss_server: f64,
+    /// Probe timeout of the server before it has an RTT sample
+    #[arg(long, value_name = "TIME", default_value = "999 ms", value_parser = parse_positive::<Duration>)]
+    pub server_pto: Duration,
+    /// Probe timeout of the client before it has an RTT sample [default: 999 ms, or that of --client]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive::<Duration>, conflicts_with = "client")]
+    pub client_pto: Option<Duration>,
+    /// A client whose default timeout is taken from ReACKed QUICer, table 4
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(QUIC_CLIENTS.map(|client| client.name)))]
+    pub client: Option<String>,
+    /// Datagrams that the ClientHello takes: 2 with ML-KEM
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4))]
+    pub hello_datagrams: u32,
+    /// The instant acknowledgment is padded to 1200 B, which counts against the amplification limit
+    #[arg(long)]
+    pub padded: bool,
+    /// Rate of both directions [default: datagrams take no time]
+    #[arg(long, value_name = "RATE", value_parser = parse_positive::<Rate>)]
+    pub rate: Option<Rate>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+const INSTANT_ACK_HELP: &str = "\
+Examples:
+  quiclab advise instant-ack --rtt 9ms --delay 4ms --loss-client 0.01 --loss-server 0.01
+  quiclab advise instant-ack --rtt 9ms --delay 200ms --cert-size 5113B --client ngtcp2
+  quiclab advise instant-ack --samples clients.parquet --loss-client 0.02 --json
+
+Plays the handshake with both behaviours, by RFC 9002: \
+agrees with real stacks.";
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| format!("found {text:?}, expected a number from 0 to 1"))
+}
