@@ -23,7 +23,7 @@ pub use self::{
     kernel::Kernel,
     value::{PacketNumbers, SettingValue},
 };
-use crate::random::Random;
+use crate::{content::Payload, random::Random};
 
 /// One stage of one direction of a path. Written as a table: `stage`, `name`, and its settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,7 +41,7 @@ pub trait StageKind: Declared {
     ///
     /// # Errors
     /// Settings that do not go together.
-    fn part<P: Clone + 'static>(&self, random: Random) -> Result<Part<P>, String>;
+    fn part<P: Payload>(&self, random: Random) -> Result<Part<P>, String>;
 
     /// What the kernel's queueing disciplines make of it.
     fn kernel(&self) -> Kernel;
@@ -103,7 +103,7 @@ macro_rules! stages {
                 }
             }
 
-            pub(crate) fn part<P: Clone + 'static>(&self, random: Random) -> Result<Part<P>, String> {
+            pub(crate) fn part<P: Payload>(&self, random: Random) -> Result<Part<P>, String> {
                 match self {
                     $(Self::$variant(settings) => settings.part(random),)+
                 }

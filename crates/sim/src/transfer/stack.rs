@@ -59,3 +59,5 @@ pub struct Answer {
     /// What it sends, in this order.
     pub buffers: Vec<Buffer>,
 }
+
+impl quiclab_path::content::Payload for Datagram {}
