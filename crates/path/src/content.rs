@@ -64,7 +64,9 @@ pub struct Content {
     pub datagram: u64,
     /// The flight that it is part of.
     pub flight: Flight,
-    /// A probe, and its place among the probes of this sender.
+    /// The latest flight of its sender whose data it carries, for the first time or again; `None` where it carries none, or none was read.
+    pub data_flight: Option<u32>,
+    /// Whether it is a probe, and its place among the probes of this sender.
     pub probe: Probe,
     /// Its QUIC packets, in order.
     pub packets: Vec<ContentPacket>,

@@ -71,6 +71,7 @@ mod tests {
             connection: 1,
             datagram: 2,
             flight: Flight::Part { number: 1, datagram: 2 },
+            data_flight: Some(1),
             probe: Probe::No,
             packets: vec![
                 read(
