@@ -5,6 +5,7 @@
 
 mod data;
 mod describe;
+pub mod rule;
 
 pub use data::{Data, DataKind};
 
