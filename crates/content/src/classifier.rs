@@ -66,7 +66,8 @@ impl Classifier {
             return None;
         }
         let observed = self.dissector.on_segment(segment)?;
-        if observed.connection.protocol() != FlowProtocol::Quic {
+        // A version that is not known makes no flow of QUIC, and its first datagram counts all the same.
+        if observed.connection.protocol() != FlowProtocol::Quic && observed.packets.is_empty() {
             return None;
         }
         let reading = Reading::of(&observed, segment.payload_length);

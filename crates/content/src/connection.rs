@@ -44,6 +44,7 @@ struct Sender {
     flight_datagrams: u64,
     /// The latest flight of its peer of which it has received data.
     received_flight: u32,
+    /// Bytes of its longest datagram, apart from probes of the path MTU.
     longest: u32,
     sent: BTreeMap<DataKind, Sent>,
     control: BTreeMap<u64, u32>,
@@ -129,8 +130,6 @@ impl Connection {
 impl Sender {
     /// Where a datagram belongs that it sends in flight `number`.
     fn place(&mut self, number: u32, reading: &Reading) -> (Flight, Probe, Option<u32>) {
-        let is_longer = reading.length > self.longest.max(SMALLEST_MAXIMUM_DATAGRAM);
-        self.longest = self.longest.max(reading.length);
         let is_outside =
             |form: PacketForm| matches!(form, PacketForm::Retry | PacketForm::VersionNegotiation | PacketForm::Unknown);
         if !reading.packets.is_empty() && reading.packets.iter().all(|packet| is_outside(packet.form)) {
@@ -145,7 +144,10 @@ impl Sender {
         let is_ping = novelty.is_ack_eliciting && !novelty.repeats_data;
         // A PING beside a new acknowledgment asks the peer to answer now and then; one in a longer datagram than ever probes the MTU.
         let solicits = is_ping && acknowledges && has_one_rtt;
-        let probes_mtu = is_ping && is_longer && has_one_rtt;
+        let probes_mtu = is_ping && reading.length > self.longest.max(SMALLEST_MAXIMUM_DATAGRAM) && has_one_rtt;
+        if !probes_mtu {
+            self.longest = self.longest.max(reading.length);
+        }
         let is_part = novelty.has_new_data || solicits || (acknowledges && !novelty.is_ack_eliciting);
         if is_part && (novelty.has_new_data || reading.is_read()) {
             return (self.next_of_flight(number), Probe::No, novelty.data_flight);
@@ -179,14 +181,16 @@ impl Sender {
             }
         }
         for digest in &reading.control {
-            let flight = match self.control.get(digest) {
+            let flight = match digest.and_then(|digest| self.control.get(&digest)) {
                 Some(flight) => {
                     novelty.repeats_data = true;
                     *flight
                 }
                 None => {
                     novelty.has_new_data = true;
-                    if self.control.len() < MAXIMUM_CONTROL_FRAMES {
+                    if let Some(digest) = digest
+                        && self.control.len() < MAXIMUM_CONTROL_FRAMES
+                    {
                         self.control.insert(*digest, number);
                     }
                     number

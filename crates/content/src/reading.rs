@@ -13,8 +13,8 @@ pub(crate) struct Reading {
     pub(crate) length: u32,
     /// Packet numbers acknowledged: space, first, last.
     pub(crate) acknowledged: Vec<(usize, u64, u64)>,
-    /// Digests of the frames that are neither CRYPTO nor STREAM, as far as they carry something.
-    pub(crate) control: Vec<u64>,
+    /// The frames that are neither CRYPTO nor STREAM and carry something: a digest, or `None` where two of them never say the same.
+    pub(crate) control: Vec<Option<u64>>,
 }
 
 impl Reading {
@@ -51,15 +51,20 @@ impl Reading {
                 self.acknowledged.extend(ack.ranges.iter().map(|range| (space, *range.start(), *range.end())));
             }
             if is_control(frame) {
-                // The hasher's keys are constants: the same frame has the same digest in every process.
-                let mut hasher = DefaultHasher::new();
-                format!("{frame:?}").hash(&mut hasher);
-                self.control.push(hasher.finish());
+                let is_random = matches!(frame, QuicFrame::PathChallenge | QuicFrame::PathResponse);
+                self.control.push((!is_random).then(|| digest(frame)));
             }
         }
         let frames = frames.iter().map(content_frame).collect();
         self.packets.push(ContentPacket { form, number: packet.packet_number, is_read, frames });
     }
+}
+
+/// The hasher's keys are constants: the same frame has the same digest in every process.
+fn digest(frame: &QuicFrame) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    format!("{frame:?}").hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The packet number space of a form.
