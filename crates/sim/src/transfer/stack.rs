@@ -59,5 +59,3 @@ pub struct Answer {
     /// What it sends, in this order.
     pub buffers: Vec<Buffer>,
 }
-
-impl quiclab_path::content::Payload for Datagram {}
