@@ -1,7 +1,7 @@
 //! What each datagram of a connection holds, read where it enters a path: flights, probes, packets and frames, for rules that lose datagrams
 //! by their meaning.
 //!
-//! Contains: the [`Classifier`]. Does not contain: the rules, which are `quiclab_path::content::rule`; files, clocks.
+//! Contains: the [`Classifier`], and which bytes a run has [lost](Lost). Does not contain: the rules, which are `quiclab_path::content::rule`; files, clocks.
 //!
 //! The order of calls, by whoever moves packets through two pipelines:
 //!
@@ -16,7 +16,9 @@
 
 mod classifier;
 mod connection;
+mod lost;
 mod ranges;
 mod reading;
 
 pub use classifier::Classifier;
+pub use lost::{Difference, Lost};

@@ -51,22 +51,6 @@ impl RuleReport {
              change the rule, or {key}"
         ))
     }
-
-    /// What to look at before the run is trusted.
-    pub fn warnings(&self) -> Vec<String> {
-        let Self { rule, counts: MatchCounts { asked, matched, undecided }, .. } = self;
-        let mut warnings = Vec::new();
-        if *matched == 0 {
-            warnings.push(format!("drop = {rule:?} never matched: it was asked about {asked} datagrams"));
-        }
-        if *undecided > 0 {
-            warnings.push(format!(
-                "drop = {rule:?} could not be decided for {undecided} of {asked} datagrams, which passed: packets in them \
-                 could not be read"
-            ));
-        }
-        warnings
-    }
 }
 
 impl<P: Payload> Stage<P> for ContentLoss {
