@@ -95,11 +95,15 @@ pub enum WarningCode {
     ServerQueueDrops,
     /// Buffers of several packets whose packets were to be spaced came without a rate.
     SegmentsNotPaced,
+    /// A rule that loses datagrams by what they hold never matched.
+    RuleNeverMatched,
+    /// Such a rule could not be decided for some datagrams.
+    RuleUndecided,
 }
 
 impl WarningCode {
     /// All of them, in the order of declaration.
-    pub const ALL: [WarningCode; 46] = [
+    pub const ALL: [WarningCode; 48] = [
         WarningCode::NoFlow,
         WarningCode::SeveralFlows,
         WarningCode::CaptureTruncated,
@@ -146,6 +150,8 @@ impl WarningCode {
         WarningCode::PlannedTimesMissing,
         WarningCode::ServerQueueDrops,
         WarningCode::SegmentsNotPaced,
+        WarningCode::RuleNeverMatched,
+        WarningCode::RuleUndecided,
     ];
 
     /// The name in `metrics.json`. Never changes its meaning.
@@ -197,6 +203,8 @@ impl WarningCode {
             WarningCode::PlannedTimesMissing => "planned_times_missing",
             WarningCode::ServerQueueDrops => "server_queue_drops",
             WarningCode::SegmentsNotPaced => "segments_not_paced",
+            WarningCode::RuleNeverMatched => "rule_never_matched",
+            WarningCode::RuleUndecided => "rule_undecided",
         }
     }
 }

@@ -3,6 +3,7 @@
 use quiclab_units::Time;
 
 use crate::{
+    content::Payload,
     packet::Packet,
     probability::Probability,
     random::Random,
@@ -49,7 +50,7 @@ stage_settings! {
 }
 
 impl StageKind for BitErrorSettings {
-    fn part<P: Clone + 'static>(&self, random: Random) -> Result<Part<P>, String> {
+    fn part<P: Payload>(&self, random: Random) -> Result<Part<P>, String> {
         Ok(Part::Stage(Box::new(BitErrors::new(self.per_bit, random))))
     }
 

@@ -3,6 +3,7 @@
 use quiclab_units::{Duration, Time};
 
 use crate::{
+    content::Payload,
     fifo::Fifo,
     packet::Packet,
     random::Random,
@@ -63,7 +64,7 @@ stage_settings! {
 }
 
 impl StageKind for DelaySettings {
-    fn part<P: Clone + 'static>(&self, _random: Random) -> Result<Part<P>, String> {
+    fn part<P: Payload>(&self, _random: Random) -> Result<Part<P>, String> {
         Ok(Part::Stage(Box::new(Delay::new(self.delay))))
     }
 

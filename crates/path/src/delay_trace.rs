@@ -4,6 +4,7 @@ use quiclab_units::{Duration, Time};
 use toml::Value;
 
 use crate::{
+    content::Payload,
     fifo::Fifo,
     packet::Packet,
     random::Random,
@@ -149,7 +150,7 @@ impl SettingValue for Steps {
 }
 
 impl StageKind for DelayTraceSettings {
-    fn part<P: Clone + 'static>(&self, _random: Random) -> Result<Part<P>, String> {
+    fn part<P: Payload>(&self, _random: Random) -> Result<Part<P>, String> {
         let steps = DelaySteps::new(self.steps.0.clone(), self.length).map_err(|error| error.to_string())?;
         Ok(Part::Stage(Box::new(DelayTrace::new(steps))))
     }

@@ -5,6 +5,7 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 use quiclab_units::{Duration, Time};
 
 use crate::{
+    content::Payload,
     packet::Packet,
     random::Random,
     spec::{Kernel, StageKind, build::Part, declare::stage_settings, value::words},
@@ -201,7 +202,7 @@ stage_settings! {
 const FAR_OUT: u64 = 20;
 
 impl StageKind for UniformSettings {
-    fn part<P: Clone + 'static>(&self, random: Random) -> Result<Part<P>, String> {
+    fn part<P: Payload>(&self, random: Random) -> Result<Part<P>, String> {
         Ok(jitter(JitterDistribution::Uniform { mean: self.mean }, self.order, random))
     }
 
@@ -221,7 +222,7 @@ impl StageKind for UniformSettings {
 }
 
 impl StageKind for ExponentialSettings {
-    fn part<P: Clone + 'static>(&self, random: Random) -> Result<Part<P>, String> {
+    fn part<P: Payload>(&self, random: Random) -> Result<Part<P>, String> {
         Ok(jitter(JitterDistribution::Exponential { mean: self.mean }, self.order, random))
     }
 
@@ -235,7 +236,7 @@ impl StageKind for ExponentialSettings {
 }
 
 impl StageKind for NormalSettings {
-    fn part<P: Clone + 'static>(&self, random: Random) -> Result<Part<P>, String> {
+    fn part<P: Payload>(&self, random: Random) -> Result<Part<P>, String> {
         let Self { mean, deviation, order } = *self;
         Ok(jitter(JitterDistribution::Normal { mean, deviation }, order, random))
     }

@@ -1,10 +1,11 @@
 //! The path model: what lies between two hosts, as stages in a row that packets pass in one direction.
 //!
-//! Pure: time and random streams are arguments, so the simulator and a forwarder of real packets run the same stages. Does not know what a
-//! packet carries. Read first: [`pipeline::Pipeline`], then [`stage::Stage`]; a stage is a file, and a line here.
+//! Pure: time and random streams are arguments, so the simulator and a forwarder of real packets run the same stages. Does not read what a
+//! packet carries: whoever hands it in may say ([`content`]). Read first: [`pipeline::Pipeline`], then [`stage::Stage`]; a stage is a file, and a line here.
 
 pub mod bit_errors;
 pub mod clock;
+pub mod content;
 pub mod delay;
 pub mod delay_trace;
 pub mod duplicate;

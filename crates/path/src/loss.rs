@@ -1,6 +1,7 @@
 //! Loss that no queue causes.
 
 pub mod burst;
+pub mod content;
 pub mod independent;
 pub mod list;
 pub mod rule;

@@ -5,6 +5,7 @@ use std::{borrow::Cow, collections::VecDeque};
 use quiclab_units::{Duration, Time};
 
 use crate::{
+    loss::content::RuleReport,
     packet::Packet,
     stage::{Backlog, DropCause, Out, Stage},
     usage::Usage,
@@ -192,6 +193,11 @@ impl<P> Pipeline<P> {
             .map(|placed| placed.stage.name())
             .zip(self.accounts())
             .map(|(kind, (name, account))| (name, kind, account))
+    }
+
+    /// What the rules by content did, with the names of their stages.
+    pub fn rules(&self) -> impl Iterator<Item = (&str, RuleReport)> {
+        self.stages.iter().filter_map(|placed| Some((&*placed.name, placed.stage.rule()?)))
     }
 
     /// Lets every stage do what is due by `now`, each at its own time.

@@ -6,6 +6,7 @@ use quiclab_units::{Duration, Time};
 use toml::Value;
 
 use crate::{
+    content::Payload,
     packet::Packet,
     queue::QueueDiscipline,
     random::Random,
@@ -242,7 +243,7 @@ impl DeliveryTrace {
 }
 
 impl StageKind for RateTraceSettings {
-    fn part<P: Clone + 'static>(&self, _random: Random) -> Result<Part<P>, String> {
+    fn part<P: Payload>(&self, _random: Random) -> Result<Part<P>, String> {
         let trace = self.milliseconds.clone();
         Ok(Part::Rate(Box::new(move |queue| Box::new(TraceLink::new(trace, queue)))))
     }

@@ -3,6 +3,7 @@
 use quiclab_units::{Duration, Time};
 
 use crate::{
+    content::Payload,
     jitter::Travelling,
     packet::Packet,
     probability::Probability,
@@ -63,7 +64,7 @@ stage_settings! {
 }
 
 impl StageKind for ReorderSettings {
-    fn part<P: Clone + 'static>(&self, random: Random) -> Result<Part<P>, String> {
+    fn part<P: Payload>(&self, random: Random) -> Result<Part<P>, String> {
         Ok(Part::Stage(Box::new(Reorder::new(self.probability, self.hold, random))))
     }
 

@@ -23,7 +23,7 @@ pub use self::{
     kernel::Kernel,
     value::{PacketNumbers, SettingValue},
 };
-use crate::random::Random;
+use crate::{content::Payload, random::Random};
 
 /// One stage of one direction of a path. Written as a table: `stage`, `name`, and its settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,7 +41,7 @@ pub trait StageKind: Declared {
     ///
     /// # Errors
     /// Settings that do not go together.
-    fn part<P: Clone + 'static>(&self, random: Random) -> Result<Part<P>, String>;
+    fn part<P: Payload>(&self, random: Random) -> Result<Part<P>, String>;
 
     /// What the kernel's queueing disciplines make of it.
     fn kernel(&self) -> Kernel;
@@ -103,7 +103,7 @@ macro_rules! stages {
                 }
             }
 
-            pub(crate) fn part<P: Clone + 'static>(&self, random: Random) -> Result<Part<P>, String> {
+            pub(crate) fn part<P: Payload>(&self, random: Random) -> Result<Part<P>, String> {
                 match self {
                     $(Self::$variant(settings) => settings.part(random),)+
                 }
@@ -145,6 +145,7 @@ stages! {
     BurstLoss(crate::loss::burst::BurstLossSettings),
     ListedLoss(crate::loss::list::ListedLossSettings),
     RuleLoss(crate::loss::rule::RuleLossSettings),
+    ContentLoss(crate::loss::content::ContentLossSettings),
     Reorder(crate::reorder::ReorderSettings),
     Duplicate(crate::duplicate::DuplicateSettings),
     BitErrors(crate::bit_errors::BitErrorSettings),
@@ -279,6 +280,11 @@ pub fn read_list(tables: &[Table]) -> Result<Vec<StageSpec>, String> {
 /// One direction of a path as tables.
 pub fn write_list(stages: &[StageSpec]) -> Vec<Table> {
     stages.iter().map(StageSpec::write).collect()
+}
+
+/// Whether a stage asks what packets hold, so that somebody has to read them before they enter.
+pub fn needs_content(stages: &[StageSpec]) -> bool {
+    stages.iter().any(|stage| matches!(stage.settings, StageSettings::ContentLoss(_)))
 }
 
 /// An upper bound for the time that a packet spends on one direction of a path while nothing waits for a rate.

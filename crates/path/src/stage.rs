@@ -3,6 +3,7 @@
 use quiclab_units::{Duration, Time};
 
 use crate::{
+    loss::content::RuleReport,
     packet::{Ecn, Packet},
     usage::Usage,
 };
@@ -33,6 +34,11 @@ pub trait Stage<P> {
     /// What waits in it.
     fn backlog(&self) -> Backlog {
         Backlog::default()
+    }
+
+    /// Of a loss by content what its rule did; `None` of other stages.
+    fn rule(&self) -> Option<RuleReport> {
+        None
     }
 
     /// Of a link how it was used up to `now`, if everything due by then was done; `None` of other stages.
@@ -81,12 +87,22 @@ pub enum DropCause {
     TooLong,
     /// A rule asked for it.
     Rule,
+    /// A rule by what datagrams hold asked for it.
+    Content,
 }
 
 impl DropCause {
     /// Every cause.
-    pub const ALL: [Self; 7] =
-        [Self::QueueFull, Self::Early, Self::RandomLoss, Self::BurstLoss, Self::Listed, Self::TooLong, Self::Rule];
+    pub const ALL: [Self; 8] = [
+        Self::QueueFull,
+        Self::Early,
+        Self::RandomLoss,
+        Self::BurstLoss,
+        Self::Listed,
+        Self::TooLong,
+        Self::Rule,
+        Self::Content,
+    ];
 
     /// Its name in reports.
     pub const fn name(self) -> &'static str {
@@ -98,6 +114,7 @@ impl DropCause {
             Self::Listed => "listed",
             Self::TooLong => "too_long",
             Self::Rule => "rule",
+            Self::Content => "content",
         }
     }
 }

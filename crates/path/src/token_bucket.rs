@@ -4,6 +4,7 @@ use quiclab_units::{ByteCount, Time};
 
 use crate::{
     clock::{PositiveRate, SECOND},
+    content::Payload,
     link::Link,
     packet::Packet,
     queue::QueueDiscipline,
@@ -131,7 +132,7 @@ impl StageKind for RateSettings {
         }
     }
 
-    fn part<P: Clone + 'static>(&self, _random: Random) -> Result<Part<P>, String> {
+    fn part<P: Payload>(&self, _random: Random) -> Result<Part<P>, String> {
         let rate = self.rate;
         let Some(burst) = self.burst.map(ByteCount::as_bytes) else {
             return Ok(Part::Rate(Box::new(move |queue| Box::new(Link::new(rate, queue)))));

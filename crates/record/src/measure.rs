@@ -14,6 +14,7 @@ use quiclab_metrics::{
     AnalysisSettings, Observation, Plan, PlannedListError, PlannedTimes, RunMetrics, WarningCode, WindowChanges,
     analyze, measure,
 };
+use quiclab_path::spec::StageSettings;
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings};
 
 use crate::{
@@ -75,6 +76,7 @@ pub fn measure_record(folder: &Path, run: &Run, observed: &Observed) -> Result<R
     warn_of_planned_times(observed, unread, lost.as_deref(), &mut metrics);
     warn_of_send_times(run, observed, &mut metrics);
     warn_of_endpoints(observed, &mut metrics);
+    warn_of_rules(run, observed, &mut metrics);
     Ok(metrics)
 }
 
@@ -179,6 +181,36 @@ fn warn_of_send_times(run: &Run, observed: &Observed, metrics: &mut RunMetrics) 
     if hands_over && metrics.metrics.precision_samples.is_none() && !is_withheld {
         let message = "the stack writes no list of its planned send times: precision is not measured".to_owned();
         metrics.warn(WarningCode::PlannedTimesMissing, message);
+    }
+}
+
+/// Rules that lose datagrams by what they hold, and did not do what they are there for.
+fn warn_of_rules(run: &Run, observed: &Observed, metrics: &mut RunMetrics) {
+    let path = &run.settings.path;
+    let directions = [
+        ("to_client", path.stages_to_client(), &observed.path.to_client),
+        ("to_server", path.stages_to_server(), &observed.path.to_server),
+    ];
+    for (direction, stages, seen) in directions {
+        for stage in stages {
+            let StageSettings::ContentLoss(settings) = &stage.settings else { continue };
+            let Some(seen) = seen.iter().find(|seen| seen.name == stage.name) else { continue };
+            let rule = format!("path.{direction}.{}: drop = {:?}", stage.name, settings.drop.to_string());
+            let count = |name: &str| seen.counts.get(name).copied().unwrap_or(0);
+            let asked = count("asked");
+            if seen.all_drops() == 0 {
+                let message = format!("{rule} never matched; it was asked about {asked} datagrams");
+                metrics.warn(WarningCode::RuleNeverMatched, message);
+            }
+            if count("undecided") > 0 {
+                let message = format!(
+                    "{rule} could not be decided for {} of {asked} datagrams, which passed: packets in them could not be \
+                     read",
+                    count("undecided")
+                );
+                metrics.warn(WarningCode::RuleUndecided, message);
+            }
+        }
     }
 }
 

@@ -2,7 +2,10 @@
 //!
 //! The path is two lists of stages, one for each direction. Read first: [`Transfer::run`], then [`stack::Stack`].
 
+use std::rc::Rc;
+
 use quiclab_path::{
+    content::{Content, Direction},
     packet::{Ecn, Packet},
     pipeline::{Account, Pipeline},
     random::Random,
@@ -10,10 +13,12 @@ use quiclab_path::{
 };
 use quiclab_units::{ByteCount, Duration, Time};
 
+pub mod contents;
 pub mod host;
 mod limits;
 pub mod stack;
 
+use contents::{Carried, ContentReader, Losses};
 use host::{Host, HostSettings, HostUse};
 use limits::Counted;
 pub use limits::Excess;
@@ -101,6 +106,8 @@ pub struct Outcome {
     pub to_client: Vec<StageOutcome>,
     /// What became of the packets towards the server.
     pub to_server: Vec<StageOutcome>,
+    /// What was lost, where datagrams were read; nothing otherwise.
+    pub losses: Losses,
     /// True where nothing was on the wire at the end.
     pub is_silent: bool,
     /// Events that were handled.
@@ -159,7 +166,25 @@ impl Transfer {
         observe: &mut dyn FnMut(Sighting),
         keep_on: &mut dyn FnMut() -> bool,
     ) -> Result<Outcome, Failed<S::Error>> {
-        let mut course = Course::new(self, observe);
+        self.run_reading(server, client, observe, keep_on, None)
+    }
+
+    /// The same with somebody who reads datagrams, which a path needs that has rules by content.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    ///
+    /// # Panics
+    /// As [`Self::run`].
+    pub fn run_reading<'a, S: Stack>(
+        &'a self,
+        server: &mut S,
+        client: &mut S,
+        observe: &'a mut dyn FnMut(Sighting),
+        keep_on: &mut dyn FnMut() -> bool,
+        reader: Option<&'a mut dyn ContentReader>,
+    ) -> Result<Outcome, Failed<S::Error>> {
+        let mut course = Course::new(self, observe, reader);
         course.client.start(self.begin);
         let latest = self.begin + self.timeout;
         let mut end = loop {
@@ -197,10 +222,14 @@ impl Transfer {
 struct Course<'a> {
     transfer: &'a Transfer,
     observe: &'a mut dyn FnMut(Sighting),
+    reader: Option<&'a mut dyn ContentReader>,
+    /// What has arrived since stacks were called last.
+    delivered: Vec<Rc<Content>>,
+    losses: Losses,
     server: Host,
     client: Host,
-    to_client: Pipeline<Datagram>,
-    to_server: Pipeline<Datagram>,
+    to_client: Pipeline<Carried>,
+    to_server: Pipeline<Carried>,
     /// Says which bits flip.
     flips: Random,
     now: Time,
@@ -217,20 +246,37 @@ struct Course<'a> {
 }
 
 impl<'a> Course<'a> {
-    fn new(transfer: &'a Transfer, observe: &'a mut dyn FnMut(Sighting)) -> Self {
+    fn new(
+        transfer: &'a Transfer,
+        observe: &'a mut dyn FnMut(Sighting),
+        reader: Option<&'a mut dyn ContentReader>,
+    ) -> Self {
         let host = |settings: &HostSettings, name: &str| {
             Host::new(settings.clone(), transfer.overhead(), Random::new(transfer.seed, name))
         };
         let pipeline = |stages: &[StageSpec], direction: &str| {
-            build::pipeline(stages, transfer.seed, direction).expect("lists of stages are checked where they are read")
+            let mut pipeline = build::pipeline(stages, transfer.seed, direction)
+                .expect("lists of stages are checked where they are read");
+            if reader.is_some() {
+                pipeline.keep_dropped();
+            }
+            pipeline
         };
+        let pipelines = [Direction::ToClient, Direction::ToServer].map(|to| {
+            let stages = if to == Direction::ToClient { &transfer.to_client } else { &transfer.to_server };
+            pipeline(stages, to.name())
+        });
+        let [to_client, to_server] = pipelines;
         Self {
             transfer,
             observe,
+            reader,
+            delivered: Vec::new(),
+            losses: Losses::default(),
             server: host(&transfer.server, "server"),
             client: host(&transfer.client, "client"),
-            to_client: pipeline(&transfer.to_client, "to_client"),
-            to_server: pipeline(&transfer.to_server, "to_server"),
+            to_client,
+            to_server,
             flips: Random::new(transfer.seed, "flipped bits"),
             now: Time::from_nanos(0),
             events: 0,
@@ -279,28 +325,36 @@ impl<'a> Course<'a> {
         self.now = now;
         while let Some((time, datagram)) = self.server.poll_sent(now) {
             self.see(time, Tap::Sender, Side::Server, &datagram, None);
-            let packet = self.packet(datagram);
+            let packet = self.packet(time, Direction::ToClient, datagram);
             self.to_client.handle_packet(now, packet);
         }
         while let Some((time, packet)) = self.to_client.poll_packet(now) {
             let flipped = self.flipped_bit(&packet);
-            self.see(time, Tap::BehindBottleneck, Side::Server, &packet.payload, flipped);
+            self.see(time, Tap::BehindBottleneck, Side::Server, &packet.payload.datagram, flipped);
             // A flipped bit shows in a checksum.
             if flipped.is_none() {
+                self.delivered.extend(packet.payload.content.clone());
                 self.client.receive(now, received(packet));
             }
         }
         while let Some((time, datagram)) = self.client.poll_sent(now) {
             self.see(time, Tap::BehindBottleneck, Side::Client, &datagram, None);
-            let packet = self.packet(datagram);
+            let packet = self.packet(time, Direction::ToServer, datagram);
             self.to_server.handle_packet(now, packet);
         }
         while let Some((time, packet)) = self.to_server.poll_packet(now) {
             let flipped = self.flipped_bit(&packet);
-            self.see(time, Tap::Sender, Side::Client, &packet.payload, flipped);
+            self.see(time, Tap::Sender, Side::Client, &packet.payload.datagram, flipped);
             if flipped.is_none() {
+                self.delivered.extend(packet.payload.content.clone());
                 self.server.receive(now, received(packet));
             }
+        }
+        // Only now: what was sent above was handed over before this arrived.
+        if let Some(reader) = &mut self.reader {
+            self.delivered.drain(..).for_each(|content| reader.on_delivered(&content));
+            self.losses.take(&mut self.to_client, Direction::ToClient);
+            self.losses.take(&mut self.to_server, Direction::ToServer);
         }
     }
 
@@ -327,8 +381,9 @@ impl<'a> Course<'a> {
         Ok(is_done)
     }
 
-    fn packet(&mut self, datagram: Datagram) -> Packet<Datagram> {
+    fn packet(&mut self, time: Time, to: Direction, datagram: Datagram) -> Packet<Carried> {
         self.events += 1;
+        let content = self.reader.as_mut().and_then(|reader| reader.on_sent(time, to, &datagram)).map(Rc::new);
         let ecn = match datagram.ecn {
             0 => Ecn::NotCapable,
             3 => Ecn::CongestionExperienced,
@@ -336,11 +391,11 @@ impl<'a> Course<'a> {
         };
         // A datagram has 65 507 bytes at most.
         let bytes = (datagram.payload.len() as u64 + self.transfer.overhead()) as u32;
-        Packet::new(bytes, 0, ecn, datagram)
+        Packet::new(bytes, 0, ecn, Carried { datagram, content })
     }
 
     /// Which bit of a corrupt packet it is.
-    fn flipped_bit(&mut self, packet: &Packet<Datagram>) -> Option<u64> {
+    fn flipped_bit(&mut self, packet: &Packet<Carried>) -> Option<u64> {
         packet.is_corrupt.then(|| self.flips.up_to(u64::from(packet.bytes) * 8 - 1))
     }
 
@@ -348,9 +403,13 @@ impl<'a> Course<'a> {
         (self.observe)(Sighting { time, tap, from, datagram, flipped_bit });
     }
 
-    fn outcome(self, end: End) -> Outcome {
+    fn outcome(mut self, end: End) -> Outcome {
+        if self.reader.is_some() {
+            self.losses.take_rules(&self.to_client, Direction::ToClient);
+            self.losses.take_rules(&self.to_server, Direction::ToServer);
+        }
         let ended = self.done.unwrap_or(self.now);
-        let stages = |pipeline: &Pipeline<Datagram>| {
+        let stages = |pipeline: &Pipeline<Carried>| {
             let outcome = |(name, kind, account): (&str, _, _)| StageOutcome { name: name.to_owned(), kind, account };
             pipeline.stages().map(outcome).collect()
         };
@@ -362,14 +421,15 @@ impl<'a> Course<'a> {
             to_client: stages(&self.to_client),
             to_server: stages(&self.to_server),
             is_silent: self.packet_time().is_none(),
+            losses: self.losses,
             events: self.events,
         }
     }
 }
 
 /// What arrives of a packet, with the mark that a queue may have set.
-fn received(packet: Packet<Datagram>) -> Datagram {
-    let mut datagram = packet.payload;
+fn received(packet: Packet<Carried>) -> Datagram {
+    let mut datagram = packet.payload.datagram;
     if packet.ecn == Ecn::CongestionExperienced {
         datagram.ecn = 3;
     }

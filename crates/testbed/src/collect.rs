@@ -74,6 +74,16 @@ pub enum RunFailure {
         /// Of what there should be.
         expected: String,
     },
+    /// A rule of the path lost fewer or more datagrams than the experiment allows.
+    #[error("path.{direction}.{stage}: {fault}")]
+    LossRule {
+        /// Its direction, as in the settings.
+        direction: &'static str,
+        /// The name of its stage.
+        stage: String,
+        /// What was found and what was expected.
+        fault: String,
+    },
     /// More packets passed a tap than it has room for, so that nothing can be said of the whole transfer.
     #[error(
         "the tap {tap} had no room for {lost} of {seen} packets: there were more retransmissions than it \

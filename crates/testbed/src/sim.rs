@@ -4,6 +4,7 @@
 
 pub mod answer;
 mod capture;
+mod contents;
 mod disk;
 mod foreign;
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use quiclab_units::Time;
 
 use crate::{
+    content::Payload,
     packet::Packet,
     probability::Probability,
     random::Random,
@@ -92,7 +93,7 @@ impl BurstLossSettings {
 }
 
 impl StageKind for BurstLossSettings {
-    fn part<P: Clone + 'static>(&self, random: Random) -> Result<Part<P>, String> {
+    fn part<P: Payload>(&self, random: Random) -> Result<Part<P>, String> {
         Ok(Part::Stage(Box::new(BurstLoss::new(self.channel(), random))))
     }
 

@@ -3,6 +3,7 @@
 use quiclab_units::Time;
 
 use crate::{
+    content::Payload,
     packet::Packet,
     probability::Probability,
     random::Random,
@@ -47,7 +48,7 @@ stage_settings! {
 }
 
 impl StageKind for IndependentLossSettings {
-    fn part<P: Clone + 'static>(&self, random: Random) -> Result<Part<P>, String> {
+    fn part<P: Payload>(&self, random: Random) -> Result<Part<P>, String> {
         Ok(Part::Stage(Box::new(IndependentLoss::new(self.probability, random))))
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use quiclab_units::Time;
 
 use crate::{
+    content::Payload,
     packet::Packet,
     random::Random,
     spec::{Kernel, PacketNumbers, StageKind, build::Part, declare::stage_settings},
@@ -47,7 +48,7 @@ stage_settings! {
 }
 
 impl StageKind for ListedLossSettings {
-    fn part<P: Clone + 'static>(&self, _random: Random) -> Result<Part<P>, String> {
+    fn part<P: Payload>(&self, _random: Random) -> Result<Part<P>, String> {
         Ok(Part::Stage(Box::new(ListedLoss::new(self.packets.0.iter().map(|number| u64::from(*number)).collect()))))
     }
 

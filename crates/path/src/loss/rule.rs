@@ -3,6 +3,7 @@
 use quiclab_units::{ByteCount, Duration, Time};
 
 use crate::{
+    content::Payload,
     packet::Packet,
     random::Random,
     spec::{Kernel, StageKind, build::Part, declare::stage_settings},
@@ -60,7 +61,7 @@ impl RuleLossSettings {
 }
 
 impl StageKind for RuleLossSettings {
-    fn part<P: Clone + 'static>(&self, _random: Random) -> Result<Part<P>, String> {
+    fn part<P: Payload>(&self, _random: Random) -> Result<Part<P>, String> {
         let rule = self.clone();
         if (&rule.from, &rule.until, &rule.every, &rule.at_least) == (&None, &None, &None, &None) {
             return Err(

@@ -4,6 +4,7 @@ use quiclab_units::{ByteCount, Duration, Time};
 
 use super::{Limit, QueueDiscipline};
 use crate::{
+    content::Payload,
     fifo::Fifo,
     packet::Packet,
     random::Random,
@@ -190,7 +191,7 @@ pub(super) fn codel_settings(
 }
 
 impl StageKind for CoDelStageSettings {
-    fn part<P: Clone + 'static>(&self, _random: Random) -> Result<Part<P>, String> {
+    fn part<P: Payload>(&self, _random: Random) -> Result<Part<P>, String> {
         let settings = codel_settings(self.target, self.interval, self.largest_packet)?;
         Ok(Part::Queue(Box::new(CoDel::new(settings, self.limit))))
     }

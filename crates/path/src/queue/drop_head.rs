@@ -4,6 +4,7 @@ use quiclab_units::Time;
 
 use super::{Limit, QueueDiscipline};
 use crate::{
+    content::Payload,
     fifo::Fifo,
     packet::Packet,
     random::Random,
@@ -56,7 +57,7 @@ stage_settings! {
 }
 
 impl StageKind for DropHeadSettings {
-    fn part<P: Clone + 'static>(&self, _random: Random) -> Result<Part<P>, String> {
+    fn part<P: Payload>(&self, _random: Random) -> Result<Part<P>, String> {
         Ok(Part::Queue(Box::new(DropHead::new(self.limit))))
     }
 

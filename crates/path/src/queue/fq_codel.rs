@@ -9,6 +9,7 @@ use super::{
     codel::{CoDelSettings, Controller, KERNELS_CODEL, LARGEST_PACKET, codel_settings},
 };
 use crate::{
+    content::Payload,
     fifo::Fifo,
     packet::Packet,
     random::Random,
@@ -174,7 +175,7 @@ stage_settings! {
 const MOST_QUEUES: u32 = 65_536;
 
 impl StageKind for FqCoDelStageSettings {
-    fn part<P: Clone + 'static>(&self, mut random: Random) -> Result<Part<P>, String> {
+    fn part<P: Payload>(&self, mut random: Random) -> Result<Part<P>, String> {
         let quantum_bytes =
             u32::try_from(self.quantum.as_bytes()).ok().filter(|quantum| (1..1 << 20).contains(quantum));
         let quantum_bytes =

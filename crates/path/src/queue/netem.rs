@@ -4,6 +4,7 @@ use quiclab_units::{Duration, Time};
 
 use super::QueueDiscipline;
 use crate::{
+    content::Payload,
     fifo::Fifo,
     packet::Packet,
     random::Random,
@@ -100,7 +101,7 @@ stage_settings! {
 }
 
 impl StageKind for NetemSettings {
-    fn part<P: Clone + 'static>(&self, _random: Random) -> Result<Part<P>, String> {
+    fn part<P: Payload>(&self, _random: Random) -> Result<Part<P>, String> {
         Ok(Part::DelayLine(Netem::new(self.delay, u64::from(self.limit_packets))))
     }
 

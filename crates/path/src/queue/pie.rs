@@ -4,6 +4,7 @@ use quiclab_units::{ByteCount, Duration, Time};
 
 use super::{Limit, QueueDiscipline};
 use crate::{
+    content::Payload,
     fifo::Fifo,
     packet::Packet,
     probability::Probability,
@@ -189,7 +190,7 @@ stage_settings! {
 }
 
 impl StageKind for PieStageSettings {
-    fn part<P: Clone + 'static>(&self, random: Random) -> Result<Part<P>, String> {
+    fn part<P: Payload>(&self, random: Random) -> Result<Part<P>, String> {
         if self.update_interval == Duration::ZERO {
             return Err("update_interval: found 0 ns, expected more".to_owned());
         }

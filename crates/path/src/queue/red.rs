@@ -5,6 +5,7 @@ use quiclab_units::{Duration, Time};
 
 use super::{Limit, QueueDiscipline};
 use crate::{
+    content::Payload,
     fifo::Fifo,
     packet::Packet,
     random::Random,
@@ -181,7 +182,7 @@ stage_settings! {
 }
 
 impl StageKind for RedStageSettings {
-    fn part<P: Clone + 'static>(&self, random: Random) -> Result<Part<P>, String> {
+    fn part<P: Payload>(&self, random: Random) -> Result<Part<P>, String> {
         let settings = RedSettings {
             weight: self.weight,
             least_threshold: self.least_threshold,

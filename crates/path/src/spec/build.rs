@@ -2,6 +2,7 @@
 
 use super::StageSpec;
 use crate::{
+    content::Payload,
     pipeline::Pipeline,
     queue::{QueueDiscipline, netem::Netem},
     random::Random,
@@ -29,7 +30,7 @@ pub type BehindQueue<P> = Box<dyn FnOnce(Box<dyn QueueDiscipline<P>>) -> Box<dyn
 ///
 /// # Errors
 /// As [`super::read_list`].
-pub fn pipeline<P: Clone + 'static>(stages: &[StageSpec], seed: u64, direction: &str) -> Result<Pipeline<P>, String> {
+pub fn pipeline<P: Payload>(stages: &[StageSpec], seed: u64, direction: &str) -> Result<Pipeline<P>, String> {
     let mut built: Vec<(String, Box<dyn Stage<P>>)> = Vec::new();
     let mut waiting: Option<(&StageSpec, Part<P>)> = None;
     for (index, spec) in stages.iter().enumerate() {

@@ -6,9 +6,11 @@ use quiclab_experiment::{
     run::{IpVersion, QdiscKind, Run},
     stack::Role,
 };
-use quiclab_path::stage::DropCause;
+use quiclab_path::{content::Direction, stage::DropCause};
 use quiclab_record::{CpuUse, CpuUser, HostSeen, Observed, Outcome, PathSeen, ProcessEnd, StageSeen};
-use quiclab_sim::transfer::{self, End, FRAME_OVERHEAD, IPV6_MORE, Side, Sighting, StageOutcome, Tap, host::HostUse};
+use quiclab_sim::transfer::{
+    self, End, FRAME_OVERHEAD, IPV6_MORE, Side, Sighting, StageOutcome, Tap, contents::Losses, host::HostUse,
+};
 use quiclab_units::Duration;
 
 use super::process::ProcessError;
@@ -64,6 +66,14 @@ pub(super) fn name_of(side: Side) -> &'static str {
     }
 }
 
+/// The first rule of the path that lost fewer or more datagrams than the experiment allows.
+pub(super) fn loss_fault(losses: &Losses) -> Option<RunFailure> {
+    losses.rules.iter().find_map(|rule| {
+        let fault = rule.report.fault()?;
+        Some(RunFailure::LossRule { direction: rule.to.name(), stage: rule.stage.clone(), fault })
+    })
+}
+
 /// What an endpoint that gave up makes of a run.
 pub(super) fn failure_of(side: Side, error: &ProcessError) -> RunFailure {
     let role = name_of(side);
@@ -115,8 +125,8 @@ pub(super) fn observed_of(run: &Run, outcome: &transfer::Outcome, passed: &Passe
         server: host(&outcome.server, server_queue(run, outcome, passed).into_iter().collect()),
         client: host(&outcome.client, Vec::new()),
         path: PathSeen {
-            to_client: stages(&outcome.to_client, passed.to_client),
-            to_server: stages(&outcome.to_server, passed.to_server),
+            to_client: stages(outcome, Direction::ToClient, passed.to_client),
+            to_server: stages(outcome, Direction::ToServer, passed.to_server),
             offloads: BTreeMap::new(),
         },
         drained: outcome.is_silent,
@@ -141,9 +151,21 @@ fn server_queue(run: &Run, outcome: &transfer::Outcome, passed: &Passed) -> Opti
 }
 
 /// The stages of a direction, out of which `bytes` of frames came in the end.
-fn stages(outcomes: &[StageOutcome], bytes: u64) -> Vec<StageSeen> {
+fn stages(outcome: &transfer::Outcome, to: Direction, bytes: u64) -> Vec<StageSeen> {
+    let outcomes = match to {
+        Direction::ToClient => &outcome.to_client,
+        Direction::ToServer => &outcome.to_server,
+    };
     let seen = |(index, StageOutcome { name, kind, account }): (usize, &StageOutcome)| {
-        let counts = [("copied", account.copied), ("corrupted", account.corrupted), ("marked", account.marked)];
+        let rule = outcome.losses.rules.iter().find(|rule| rule.to == to && rule.stage == *name);
+        let rule = rule.map(|rule| rule.report.counts).unwrap_or_default();
+        let counts = [
+            ("asked", rule.asked),
+            ("copied", account.copied),
+            ("corrupted", account.corrupted),
+            ("marked", account.marked),
+            ("undecided", rule.undecided),
+        ];
         StageSeen {
             packets_passed: account.left,
             bytes_passed: (index + 1 == outcomes.len()).then_some(bytes),

@@ -18,22 +18,25 @@ use quiclab_orders::{
     addresses::{CLIENT_ADDRESS, CLIENT_ADDRESS_V6, CLIENT_MAC, SERVER_ADDRESS, SERVER_ADDRESS_V6, SERVER_MAC},
     contents::Contents,
 };
+use quiclab_path::spec;
 use quiclab_record::{
     LostLog, Observed, Seen,
     layout::{CAPTURE_FILE, QLOG_FOLDER},
 };
 use quiclab_sim::transfer::{
     End, Failed, Side, Transfer,
+    contents::ContentReader,
     host::{HostSettings, SendQueue},
 };
 use quiclab_units::{ByteCount, Duration, Time};
 
 use super::{
     capture::{Address, Frames},
+    contents::Reader,
     foreign,
     process::{Process, ProcessError, Start},
     program::Program,
-    report::{Passed, failure_of, name_of, observed_of, observed_of_failure},
+    report::{Passed, failure_of, loss_fault, name_of, observed_of, observed_of_failure},
 };
 use crate::{
     certificates::{self, GUEST_EPOCH_SECONDS},
@@ -59,6 +62,8 @@ const CONTENTS_BYTES: u64 = 4_096;
 const FQ_HORIZON: Duration = Duration::from_secs(10);
 /// By what they do, the files that decide about a record besides the simulator, the programs and the settings: see build.rs.
 const OWN_SOURCES: &str = env!("QUICLAB_SIM_TESTBED");
+/// By what it does, the code that says what datagrams hold: it decides where a path has rules about that.
+const CONTENT_SOURCES: &str = env!("QUICLAB_CONTENT");
 
 /// What a run between these stacks is made with: part of its identity.
 ///
@@ -81,6 +86,9 @@ pub fn versions(run: &Run, sides: Sides<Program>) -> Result<Versions> {
         ("simulator".into(), quiclab_sim::VERSION.into()),
         ("quiclab".into(), env!("CARGO_PKG_VERSION").into()),
     ]);
+    if reads_contents(&transfer(&first)?) {
+        versions.insert("content".into(), CONTENT_SOURCES.into());
+    }
     for (role, side) in sides.different() {
         versions.insert(format!("{role}.files"), side.stack.digest.clone());
         versions.insert(format!("{role}.version"), side.manifest.version.clone());
@@ -140,7 +148,9 @@ impl Transferring<'_> {
         let mut frames = Frames::new(server_address, client_address, begin, snap_lengths);
         let mut passed = Passed::new(settings.path.ip);
         let is_stopped = || self.host.stop.load(Ordering::Relaxed);
-        let result = transfer.run(
+        let mut reader =
+            reads_contents(&transfer).then(|| Reader::new([server_address.socket, client_address.socket], self.work));
+        let result = transfer.run_reading(
             &mut server,
             &mut client,
             &mut |sighting| {
@@ -150,6 +160,7 @@ impl Transferring<'_> {
                 }
             },
             &mut || !is_stopped() && Instant::now() < deadline,
+            reader.as_mut().map(|reader| reader as &mut dyn ContentReader),
         );
         let outcome = match result {
             Ok(outcome) => outcome,
@@ -195,6 +206,7 @@ impl Transferring<'_> {
                 "more than {MOST_EVENTS} events: an endpoint asks to be called again and again"
             ))),
         });
+        failure = failure.or(loss_fault(&outcome.losses));
         let lost_logs = self.keep_logs()?;
         frames.write(&self.record.join(CAPTURE_FILE), self.secrets()?.as_deref())?;
         let host_use = HostUse {
@@ -323,6 +335,11 @@ fn addresses(ip: IpVersion) -> [Address; 2] {
 /// What each endpoint of a transfer of so many bytes may send: everything several times, and something beside.
 fn most_sent(transferred: ByteCount) -> ByteCount {
     ByteCount::from_bytes(transferred.as_bytes().saturating_mul(MOST_TRANSMISSIONS).saturating_add(MOST_SENT_BESIDE))
+}
+
+/// Whether a rule of the path asks what datagrams hold.
+fn reads_contents(transfer: &Transfer) -> bool {
+    spec::needs_content(&transfer.to_client) || spec::needs_content(&transfer.to_server)
 }
 
 /// What the simulator is told.

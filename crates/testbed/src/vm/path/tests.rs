@@ -175,6 +175,7 @@ const EXAMPLES: &[&str] = &[
     r#"{ stage = "loss", model = "burst", to_bad = 0.1, to_good = 0.1 }"#,
     r#"{ stage = "loss", model = "list", packets = [1] }"#,
     r#"{ stage = "loss", model = "rule", every = 2 }"#,
+    r#"{ stage = "loss", model = "content", drop = "flight 2" }"#,
     r#"{ stage = "reorder", probability = 0.1, hold = "1 ms" }"#,
     r#"{ stage = "duplicate", probability = 0.1 }"#,
     r#"{ stage = "bit_errors", per_bit = 0.1 }"#,

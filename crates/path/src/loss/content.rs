@@ -1,0 +1,109 @@
+//! Loss by what a datagram holds.
+
+use quiclab_units::Time;
+
+use crate::{
+    content::{
+        Payload,
+        rule::{MatchCounts, Matcher, Rule},
+    },
+    packet::Packet,
+    random::Random,
+    spec::{Kernel, StageKind, build::Part, declare::stage_settings},
+    stage::{DropCause, Out, Stage},
+};
+
+/// Drops the datagrams that a rule means. Packets of which nobody has said what they hold pass.
+pub struct ContentLoss {
+    matcher: Matcher,
+    at_least: Option<u64>,
+    at_most: Option<u64>,
+}
+
+/// What a rule did in a pipeline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleReport {
+    /// The rule.
+    pub rule: String,
+    /// Its counts.
+    pub counts: MatchCounts,
+    /// How many datagrams it was to drop at least.
+    pub at_least: Option<u64>,
+    /// How many datagrams it was to drop at most.
+    pub at_most: Option<u64>,
+}
+
+impl RuleReport {
+    /// Why the run does not count: the rule dropped fewer or more datagrams than the experiment allows.
+    pub fn fault(&self) -> Option<String> {
+        let Self { rule, counts: MatchCounts { asked, matched, undecided }, .. } = self;
+        let (bound, key, hint) = match (self.at_least, self.at_most) {
+            (Some(least), _) if *matched < least => (
+                format!("at least {least}"),
+                "at_least_drops",
+                if *undecided > 0 { "; without their keys they cannot be read" } else { "" },
+            ),
+            (_, Some(most)) if *matched > most => (format!("at most {most}"), "at_most_drops", ""),
+            _ => return None,
+        };
+        Some(format!(
+            "drop = {rule:?}: dropped {matched} of {asked} datagrams ({undecided} undecided), expected {bound}{hint}; \
+             change the rule, or {key}"
+        ))
+    }
+}
+
+impl<P: Payload> Stage<P> for ContentLoss {
+    fn name(&self) -> &'static str {
+        "content-loss"
+    }
+
+    fn handle_packet(&mut self, _now: Time, packet: Packet<P>, out: &mut Out<P>) {
+        let is_meant = packet.payload.content().is_some_and(|content| self.matcher.matches(content));
+        if is_meant {
+            out.drop(packet, DropCause::Content);
+        } else {
+            out.pass(packet);
+        }
+    }
+
+    fn rule(&self) -> Option<RuleReport> {
+        Some(RuleReport {
+            rule: self.matcher.rule().to_string(),
+            counts: self.matcher.counts(),
+            at_least: self.at_least,
+            at_most: self.at_most,
+        })
+    }
+}
+
+stage_settings! {
+    /// Loses the QUIC datagrams that a rule means, by what they hold: a flight, a frame, a probe ([losses by meaning](losses.md)).
+    ContentLossSettings: "loss", model = "content" {
+        /// which datagrams are lost
+        drop: Rule,
+        /// the run fails if the rule drops fewer datagrams
+        at_least_drops: Option<u32>,
+        /// the run fails if the rule drops more datagrams
+        at_most_drops: Option<u32>,
+    }
+}
+
+impl StageKind for ContentLossSettings {
+    fn part<P: Payload>(&self, _random: Random) -> Result<Part<P>, String> {
+        if let (Some(least), Some(most)) = (self.at_least_drops, self.at_most_drops)
+            && most < least
+        {
+            return Err(format!("at_most_drops: found {most}, expected at_least_drops = {least} or more"));
+        }
+        Ok(Part::Stage(Box::new(ContentLoss {
+            matcher: Matcher::new(self.drop.clone()),
+            at_least: self.at_least_drops.map(u64::from),
+            at_most: self.at_most_drops.map(u64::from),
+        })))
+    }
+
+    fn kernel(&self) -> Kernel {
+        Kernel::Refused("it does not read QUIC packets".to_owned())
+    }
+}
