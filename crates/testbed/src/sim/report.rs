@@ -117,7 +117,7 @@ pub(super) fn observed_of(run: &Run, outcome: &transfer::Outcome, passed: &Passe
         path: PathSeen {
             to_client: stages(&outcome.to_client, passed.to_client),
             to_server: stages(&outcome.to_server, passed.to_server),
-            offloads: BTreeMap::new(),
+            ..PathSeen::default()
         },
         drained: outcome.is_silent,
         ..Observed::nothing(TESTBED, SERVER_PORT)

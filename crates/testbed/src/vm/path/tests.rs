@@ -117,7 +117,10 @@ fn what_the_kernel_does_not_do_exactly_is_refused_by_the_stages_name() {
     ] {
         let message = compile(&settings(stages)).unwrap_err();
         assert!(message.starts_with(&format!("path.to_client: stage {name:?}: ")), "{message}");
-        assert!(message.contains(why) && message.ends_with("hint: --testbed sim"), "{message}");
+        assert!(
+            message.contains(why) && message.ends_with("hint: path.forwarder = \"auto\", or --testbed sim"),
+            "{message}"
+        );
     }
 }
 
