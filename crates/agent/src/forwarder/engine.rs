@@ -203,9 +203,10 @@ impl<K: Clock, C: Cards> Engine<K, C> {
             way.reached = way.reached.max(now);
             while let Some((time, packet)) = way.pipeline.poll_packet(way.reached) {
                 let frame = travelled(packet, &mut self.flips);
+                // Sending takes as long as the receiving kernel's work with the frame.
+                self.latenesses.add(self.clock.now().as_nanos().saturating_sub(time.as_nanos()));
                 self.cards.send(way.to, &frame)?;
                 way.bytes_delivered += u64::from(frame.length());
-                self.latenesses.add(self.clock.now().as_nanos().saturating_sub(time.as_nanos()));
             }
             while let Some(dropped) = way.pipeline.poll_dropped() {
                 if self.drops.len() < MOST_DROPS {
