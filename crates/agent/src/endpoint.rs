@@ -5,7 +5,7 @@ use std::{
     fs::{self, File},
     io,
     os::{
-        fd::{AsFd, FromRawFd, OwnedFd},
+        fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd},
         unix::process::CommandExt,
     },
     path::{Path, PathBuf},
@@ -48,6 +48,8 @@ pub enum First {
     One,
     /// The second endpoint ended, the first did not.
     Other,
+    /// Neither ended, and the path between them failed.
+    Path,
     /// Neither ended in time.
     Neither,
 }
@@ -107,18 +109,21 @@ impl Endpoint {
         Ok(Self { child, watch })
     }
 
-    /// Waits until this endpoint or `other` ends, at most for `timeout_ns`.
+    /// Waits until this endpoint or `other` ends, or `path` becomes readable, at most for `timeout_ns`.
     ///
     /// # Errors
     /// What the kernel answers.
-    pub fn wait_with(&self, other: &Self, timeout_ns: u64) -> Result<First> {
-        let mut watched =
-            [PollFd::new(self.watch.as_fd(), PollFlags::POLLIN), PollFd::new(other.watch.as_fd(), PollFlags::POLLIN)];
+    pub fn wait_with(&self, other: &Self, path: Option<BorrowedFd>, timeout_ns: u64) -> Result<First> {
+        let watch = |descriptor| PollFd::new(descriptor, PollFlags::POLLIN);
+        let mut watched = vec![watch(self.watch.as_fd()), watch(other.watch.as_fd())];
+        watched.extend(path.map(watch));
         ppoll(&mut watched, Some(TimeSpec::nanoseconds(timeout_ns as i64)), None)?;
-        Ok(match watched.each_ref().map(|one| one.any().unwrap_or(false)) {
-            [true, _] => First::One,
-            [false, true] => First::Other,
-            [false, false] => First::Neither,
+        let is_first = |place: usize| watched.get(place).is_some_and(|one| one.any().unwrap_or(false));
+        Ok(match [is_first(0), is_first(1), is_first(2)] {
+            [true, ..] => First::One,
+            [_, true, _] => First::Other,
+            [_, _, true] => First::Path,
+            _ => First::Neither,
         })
     }
 

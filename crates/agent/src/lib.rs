@@ -14,6 +14,7 @@ pub mod devices;
 pub mod drop_list;
 pub mod endpoint;
 pub mod ethtool;
+pub mod forwarder;
 pub mod hand_over;
 pub mod init;
 pub mod jail;

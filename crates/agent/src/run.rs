@@ -21,6 +21,7 @@ use crate::{
     counters,
     cpu::Meter,
     endpoint::{Endpoint, First},
+    forwarder::Forwarder,
     namespace::Namespace,
     root::{Root, shared},
     simulator,
@@ -46,7 +47,7 @@ pub struct Finished<'a> {
 
 /// Does what the orders say. An agent that cannot do its work says so in the report.
 pub fn perform<'a>(orders: &'a Orders, topology: &'a Topology, roots: &'a Roots, life: &'a dyn Life) -> Finished<'a> {
-    let mut run = Running { orders, topology, roots, life, taps: Vec::new(), report: empty_report() };
+    let mut run = Running { orders, topology, roots, life, taps: Vec::new(), forwarder: None, report: empty_report() };
     if let Err(error) = run.everything() {
         run.report.outcome = Outcome::AgentFailed { error: format!("{error:#}") };
     }
@@ -97,6 +98,7 @@ struct Running<'a> {
     roots: &'a Roots<'a>,
     life: &'a dyn Life,
     taps: Vec<Tap>,
+    forwarder: Option<Forwarder>,
     report: Report,
 }
 
@@ -106,10 +108,12 @@ impl Running<'_> {
         self.lay_out_files()?;
         self.report.offloads = self.topology.shape(&self.orders.network)?.into_iter().collect();
         let drop_list = self.topology.drop_to_server(&self.orders.network)?;
+        self.open_forwarder()?;
         self.open_taps()?;
         self.life.before_transfer()?;
         let before = Difference::now()?;
         let transferred = self.transfer();
+        let forwarded = self.finish_forwarder();
         let after = Difference::now()?;
         self.life.after_transfer(&mut self.report)?;
         self.report.qdiscs = counters::qdiscs(self.topology)?;
@@ -117,9 +121,26 @@ impl Running<'_> {
         for tap in &self.taps {
             self.report.taps.push(tap.stop()?);
         }
+        forwarded?;
         self.report.outcome = transferred?;
         after.check_since(before)?;
         Ok(())
+    }
+
+    fn open_forwarder(&mut self) -> Result<()> {
+        if let Some(order) = &self.orders.network.forwarder {
+            self.topology.stop_forwarding()?;
+            self.forwarder = Some(Forwarder::open(order, &self.topology.wire)?);
+        }
+        Ok(())
+    }
+
+    /// What went wrong with the forwarder explains whatever else went wrong.
+    fn finish_forwarder(&mut self) -> Result<()> {
+        let Some(forwarder) = self.forwarder.take() else { return Ok(()) };
+        let (report, ended) = forwarder.finish();
+        self.report.forwarder = report;
+        ended
     }
 
     fn lay_out_files(&self) -> Result<()> {
@@ -176,12 +197,16 @@ impl Running<'_> {
     }
 
     fn exchange(&mut self, server: &Endpoint) -> Result<Outcome> {
+        if let Some(forwarder) = &mut self.forwarder {
+            forwarder.start()?;
+        }
         sleep(Duration::from_nanos(self.orders.start_shift_ns));
         let used_before = self.life.meter().used()?;
         let start = Instant::now();
         let slack_ns = self.orders.timer_slack_ns;
         let client = Endpoint::start(&self.orders.client, slack_ns, &self.topology.client, self.roots.client)?;
-        let first = client.wait_with(server, self.orders.transfer.timeout_ns)?;
+        let path = self.forwarder.as_ref().map(Forwarder::watch);
+        let first = client.wait_with(server, path, self.orders.transfer.timeout_ns)?;
         let elapsed = start.elapsed();
         self.report.client_lifetime_ns = Some(elapsed.as_nanos() as u64);
         self.report.cpu_use = Some(self.life.meter().used()?.since(&used_before, elapsed));
@@ -191,7 +216,8 @@ impl Running<'_> {
         let end = client.end(self.roots.client)?;
         let outcome = match (first, end.exit_code) {
             (First::Other, _) => Outcome::ServerEnded,
-            (First::Neither, _) => Outcome::ClientTimeout,
+            // Of a path that has failed the forwarder says why.
+            (First::Neither | First::Path, _) => Outcome::ClientTimeout,
             (First::One, Some(0)) => Outcome::Done,
             (First::One, Some(NOT_SUPPORTED)) => Outcome::Unsupported { role: "client".into() },
             (First::One, _) => Outcome::ClientFailed,
@@ -205,7 +231,8 @@ impl Running<'_> {
         let start = Instant::now();
         sleep(Duration::from_nanos(self.orders.network.longest_delay_ns));
         while start.elapsed() < DRAIN_LIMIT {
-            if counters::qdiscs(self.topology)?.iter().all(|queue| queue.backlog_packets == 0) {
+            let in_user_space = self.forwarder.as_ref().map_or(0, Forwarder::packets_waiting);
+            if in_user_space == 0 && counters::qdiscs(self.topology)?.iter().all(|queue| queue.backlog_packets == 0) {
                 self.report.drained = true;
                 return Ok(());
             }
@@ -286,6 +313,7 @@ pub(crate) fn empty_report() -> Report {
         cpu_use: None,
         qdiscs: Vec::new(),
         drops_to_server: None,
+        forwarder: None,
         thefts: None,
         offloads: Default::default(),
         taps: Vec::new(),

@@ -7,8 +7,8 @@
 //!             the server    netem /--- <- ---\
 //! ```
 //!
-//! The wire forwards by `tc mirred`, which costs least: no bridge, no routing, nothing decremented or learned. Both
-//! shaping disciplines of the published set-up stand in it, so neither host's socket accounting sees them, as with
+//! The wire forwards by `tc mirred`, which costs least: no bridge, no routing, nothing decremented or learned. Where a run wants stages
+//! that the kernel lacks, the agent forwards instead ([`crate::forwarder`]). Both shaping disciplines of the published set-up stand in it, so neither host's socket accounting sees them, as with
 //! separate machines.
 //!
 //! Addresses are those of the QUIC Interop Runner's network, whose endpoints route through a gateway: its address belongs to
@@ -145,6 +145,21 @@ impl Topology {
             offloads.push((format!("{}/{interface}", namespace.name), found));
         }
         Ok(offloads)
+    }
+
+    /// Takes back what makes the kernel forward packets, for somebody else to do it. Their queueing disciplines stay.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub fn stop_forwarding(&self) -> Result<()> {
+        self.wire.inside(|| {
+            let mut netlink = Netlink::open()?;
+            for interface in [TO_SERVER, TO_CLIENT] {
+                let message = RouteNetlinkMessage::DelQueueDiscipline(entrance(index(interface)?));
+                netlink.change(message).with_context(|| format!("taking clsact away from {interface}"))?;
+            }
+            Ok(())
+        })
     }
 
     /// Drops the packets that `network` lists on their way to the server, where they come out of the client's interface. `None`
@@ -316,11 +331,7 @@ fn up(netlink: &mut Netlink, interface: u32) -> Result<()> {
 
 /// Everything that comes in at `from` goes out at `to`, through its queueing discipline.
 fn forward(netlink: &mut Netlink, from: u32, to: u32) -> Result<()> {
-    let mut entrance = TcMessage::with_index(from as i32);
-    entrance.header.parent = TcHandle::CLSACT;
-    entrance.header.handle = TcHandle { major: u16::MAX, minor: 0 };
-    entrance.attributes.push(TcAttribute::Kind("clsact".to_owned()));
-    add_qdisc(netlink, entrance)?;
+    add_qdisc(netlink, entrance(from))?;
 
     let mut redirect = TcMirror::default();
     redirect.generic.action = TcActionType::Stolen;
@@ -345,6 +356,15 @@ fn forward(netlink: &mut Netlink, from: u32, to: u32) -> Result<()> {
     netlink
         .create(RouteNetlinkMessage::NewTrafficFilter(filter))
         .with_context(|| format!("redirect filter: the kernel has neither u32 nor matchall ({error:#})"))
+}
+
+/// What holds the filters for everything that comes in at `interface`.
+fn entrance(interface: u32) -> TcMessage {
+    let mut entrance = TcMessage::with_index(interface as i32);
+    entrance.header.parent = TcHandle::CLSACT;
+    entrance.header.handle = TcHandle { major: u16::MAX, minor: 0 };
+    entrance.attributes.push(TcAttribute::Kind("clsact".to_owned()));
+    entrance
 }
 
 /// A filter for everything that comes in at `interface`, which has a `clsact`.

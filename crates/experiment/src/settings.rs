@@ -25,7 +25,7 @@ pub use {
     capture::{Analysis, Tap},
     hosts::{Hosts, QdiscKind},
     identity::{IDENTITY_VERSION, RELEASE},
-    path::{IpVersion, Path},
+    path::{Forwarder, IpVersion, Path},
     reference::settings_reference,
     sim::Sim,
     stack::{Clock, DEFAULT, Gso, GsoRate, Http, Pacing, StackSettings, Switch},

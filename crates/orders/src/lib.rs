@@ -8,6 +8,7 @@
 
 pub mod addresses;
 pub mod contents;
+pub mod forwarder;
 pub mod network;
 pub mod orders;
 pub mod places;

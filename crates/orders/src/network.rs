@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::forwarder::Forwarder;
+
 /// The disciplines on the way between the hosts. Each list nests: the first one is the root of its interface, the next one its
 /// child, and so on. An empty list leaves the interface as the kernel made it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +20,10 @@ pub struct Network {
     /// Upper bound for the round trip of a packet without queueing: the delays of both directions added up. The agent waits
     /// this long, and until the queues are empty, before it reads the counters.
     pub longest_delay_ns: u64,
+    /// The agent moves packets in user space; `None`: the kernel does. Both interfaces of the wire can have disciplines of their own
+    /// all the same, which packets pass behind the forwarder's stages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forwarder: Option<Forwarder>,
 }
 
 /// A queueing discipline and its parameters. What is `None` is left to the kernel.

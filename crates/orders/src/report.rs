@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::forwarder::ForwarderReport;
+
 /// How a run went, as seen inside.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
@@ -22,6 +24,9 @@ pub struct Report {
     /// What [`crate::network::Network::drops_to_server`] did; `None` where it lists no packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drops_to_server: Option<ListedDrops>,
+    /// What the forwarder did; `None` where the kernel moved packets, or the forwarder never started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forwarder: Option<ForwarderReport>,
     /// Time that the CPU was taken away, from the server's start to the end of the transfer; `None` where the run asked for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thefts: Option<Taken>,

@@ -82,6 +82,16 @@ pub enum BlobError {
         /// What was ordered.
         most: u64,
     },
+    /// A report of a forwarder that was not ordered, or that no forwarder with these stages makes.
+    #[error("the forwarder's report: {what}: found {found}, expected {expected}")]
+    Forwarder {
+        /// Which part of it.
+        what: &'static str,
+        /// What it says.
+        found: String,
+        /// What it can say.
+        expected: String,
+    },
     /// Taps that were not ordered, or in another order.
     #[error("found the taps {found:?}, expected the first of {expected:?}")]
     Taps {
@@ -123,7 +133,11 @@ pub fn check(manifest: &Manifest, available: u64, orders: &Orders) -> Result<(),
     check_names(&manifest.blobs, orders)?;
     check_places(&manifest.blobs, available)?;
     check_lengths(&manifest.blobs, orders)?;
-    check_taps(manifest, orders)
+    check_taps(manifest, orders)?;
+    match &manifest.report.forwarder {
+        Some(report) => forwarder::check(report, orders),
+        None => Ok(()),
+    }
 }
 
 fn check_names(blobs: &[Blob], orders: &Orders) -> Result<(), BlobError> {
@@ -213,7 +227,7 @@ fn check_taps(manifest: &Manifest, orders: &Orders) -> Result<(), BlobError> {
 }
 
 /// The beginning of a name: guests choose names of any length.
-fn shortened(name: &str) -> String {
+pub(super) fn shortened(name: &str) -> String {
     const MOST: usize = 60;
     match name.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}...", &name[..end]),
@@ -221,5 +235,6 @@ fn shortened(name: &str) -> String {
     }
 }
 
+mod forwarder;
 #[cfg(test)]
 mod tests;

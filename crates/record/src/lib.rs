@@ -11,6 +11,7 @@
 mod any_record;
 mod contents;
 mod error;
+mod forwarded;
 mod json;
 pub mod layout;
 pub mod linux;
@@ -28,6 +29,7 @@ mod sender_log;
 pub use any_record::{AnyRecord, Measured, Seen};
 pub use contents::{Contents, FileFacts};
 pub use error::RecordError;
+pub use forwarded::{DropSeen, ForwarderSeen, LatenessSeen};
 pub use models::{BottleneckSeen, End, GroupSeen, ModelsMetrics, ModelsObserved, ModelsRecord};
 pub use observed::{
     CpuUse, CpuUser, HostSeen, LostLog, MOST_STRAY_FILES, Observed, Offloads, Outcome, PathSeen, ProcessEnd, StageSeen,

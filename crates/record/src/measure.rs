@@ -80,7 +80,7 @@ pub fn measure_record(folder: &Path, run: &Run, observed: &Observed) -> Result<R
     Ok(metrics)
 }
 
-/// Copies that the path towards the client made; `None` where it makes some and nobody counts them, as no kernel does.
+/// Copies that the path towards the client made; `None` where it makes some and nobody counts them, as no kernel's disciplines do.
 fn copies_to_client(run: &Run, observed: &Observed) -> Option<u64> {
     let stages = run.settings.path.stages_to_client();
     let makes_copies = stages.iter().any(|stage| stage.settings.declaration().stage == "duplicate");
@@ -88,7 +88,7 @@ fn copies_to_client(run: &Run, observed: &Observed) -> Option<u64> {
         return Some(0);
     }
     let counted = observed.path.to_client.iter().filter_map(|stage| stage.counts.get("copied"));
-    observed.kernel_release.is_none().then(|| counted.sum())
+    (observed.kernel_release.is_none() || observed.path.forwarder.is_some()).then(|| counted.sum())
 }
 
 /// The send times that the server planned, from its own list, if it wrote one; or what is wrong with that.

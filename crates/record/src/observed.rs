@@ -8,7 +8,11 @@ use quiclab_experiment::stack::Role;
 use quiclab_units::Duration;
 use serde::{Deserialize, Serialize};
 
-use crate::{layout::PATH_SCHEMA, nanoseconds};
+use crate::{
+    forwarded::{DropSeen, ForwarderSeen},
+    layout::PATH_SCHEMA,
+    nanoseconds,
+};
 
 /// More stray files than these are not named.
 pub const MOST_STRAY_FILES: usize = 20;
@@ -150,6 +154,20 @@ pub struct PathSeen {
     pub to_server: Vec<StageSeen>,
     /// Offloads of the cards on the path, by the name of the direction that they send into, as found after they were set.
     pub offloads: BTreeMap<String, Offloads>,
+    /// What moved packets in user space; `None` where the kernel or the simulator did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forwarder: Option<ForwarderSeen>,
+    /// The first packets that were dropped, in the order of time, where the testbed lists them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<DropSeen>,
+    /// Packets that were dropped beyond those.
+    #[serde(default, skip_serializing_if = "is_none_of_them")]
+    pub dropped_not_listed: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_none_of_them(count: &u64) -> bool {
+    *count == 0
 }
 
 /// What one stage of a path, or one queue of a host, did to packets.

@@ -10,8 +10,8 @@ use std::{
 use common::{NAME, data};
 use quiclab_experiment::stack::Role;
 use quiclab_record::{
-    Contents, CpuUse, CpuUser, HostSeen, LostLog, Observed, Offloads, Outcome, PathSeen, ProcessEnd, Record, StageSeen,
-    TapRole, TapSeen, Thefts, layout::FILES,
+    Contents, CpuUse, CpuUser, DropSeen, ForwarderSeen, HostSeen, LatenessSeen, LostLog, Observed, Offloads, Outcome,
+    PathSeen, ProcessEnd, Record, StageSeen, TapRole, TapSeen, Thefts, layout::FILES,
 };
 use quiclab_units::Duration;
 use serde_json::Value;
@@ -73,6 +73,23 @@ fn everything() -> Observed {
             to_client: vec![stage.clone()],
             to_server: vec![stage],
             offloads: BTreeMap::from([("to_client".to_owned(), offloads)]),
+            forwarder: Some(ForwarderSeen {
+                why: "codel".to_owned(),
+                is_realtime: true,
+                lateness: Some(LatenessSeen { packets: 1, median: time, percentile_99: time, largest: time }),
+            }),
+            dropped: vec![DropSeen {
+                time,
+                direction: "to_client".to_owned(),
+                stage: "rate".to_owned(),
+                cause: "early".to_owned(),
+                packet: 1,
+                bytes: 1,
+                connection: Some(1),
+                datagram: Some(1),
+                held: Some("CRYPTO".to_owned()),
+            }],
+            dropped_not_listed: 1,
         },
         taps: vec![TapSeen { role: TapRole::Sender, interface: 0, snaplen: None, packets_seen: 1, packets_lost: 0 }],
         thefts: Some(Thefts { count: 1, time }),

@@ -37,6 +37,9 @@ section! {
         to_server: StageList = StageList::Bottleneck, takes Stages, neutral StageList::Bottleneck, implied is_included;
         /// a file with both lists, beside the experiment file ([paths](path.md#paths-to-include))
         include: Option<String> = None, takes Included, neutral None;
+        /// what moves packets through the stages: the guest's kernel, or quiclab itself in user space, which does every stage
+        /// ([forwarder](../concepts/forwarder.md)). "auto" is the kernel where it does each stage of both lists exactly, and else user space
+        forwarder: Forwarder = Forwarder::Auto, takes word::<Forwarder>(), neutral Forwarder::Auto, on "vm";
         /// rate of the token bucket towards the client; counts frames with their Ethernet header, without check sequence
         rate: Rate = Rate::from_bits_per_second(40_000_000),
             takes rate().positive().whole(8, "a multiple of 8 bit/s"), when is_short_to_client;
@@ -132,6 +135,18 @@ impl Path {
 
 fn named(name: &str, settings: StageSettings) -> StageSpec {
     StageSpec { name: name.to_owned(), settings }
+}
+
+words! {
+    /// What moves packets through the stages of a path.
+    pub enum Forwarder {
+        /// The kernel where it does each stage exactly, or else user space.
+        Auto = "auto",
+        /// The kernel's queueing disciplines; what they do not do exactly is refused.
+        Kernel = "kernel",
+        /// The agent, in user space.
+        User = "user",
+    }
 }
 
 words! {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::{
+    forwarder::{Drop, Forwarder, ForwarderReport, MOST_DROPS, StageReport},
     orders::{Listen, Program, Tap, Transfer, Transport},
     report::{Outcome, Report, TapReport},
     slot::{ORDERS_MAGIC, header},
@@ -49,6 +50,7 @@ fn good() -> Manifest {
         cpu_use: None,
         qdiscs: Vec::new(),
         drops_to_server: None,
+        forwarder: None,
         thefts: None,
         offloads: Default::default(),
         taps: vec![tap("sender", 2), tap("behind-bottleneck", 0)],
@@ -176,4 +178,69 @@ fn a_slot_without_results_is_described_in_words() {
     assert_eq!(error, "the slot still holds the orders, so the agent has not handed over any results");
     let error = read(&slot(*b"\x1b[31m\0\0\xff", 2, b"{}"));
     assert_eq!(error, r#"offset 0 of the slot: found the bytes "\x1b[31m\x00\x00\xff", expected "QLRESLT1""#);
+}
+
+/// A stage that the forwarder was told, and what it says of it.
+fn with_forwarder(change: impl FnOnce(&mut ForwarderReport)) -> Result<(), BlobError> {
+    let mut orders = orders();
+    let rate = || vec!["stage = \"queue\"".to_owned(), "stage = \"rate\"".to_owned()];
+    orders.network.forwarder =
+        Some(Forwarder { to_client: rate(), to_server: Vec::new(), seed: 0, reads_packets_of_port: None });
+    let stage = StageReport {
+        name: "rate".into(),
+        kind: "token-bucket".into(),
+        entered: 2,
+        left: 1,
+        dropped: [("early".to_owned(), 1)].into(),
+        marked: 0,
+        copied: 0,
+        corrupted: 0,
+        waiting_packets: 0,
+        waiting_bytes: 0,
+    };
+    let drop = Drop {
+        time_ns: 0,
+        to_client: true,
+        stage: 0,
+        cause: "early".into(),
+        packet: 1,
+        bytes: 100,
+        connection: Some(1),
+        datagram: Some(1),
+        words: Some("Initial: CRYPTO".into()),
+    };
+    let mut report = ForwarderReport {
+        to_client: vec![stage],
+        to_server: Vec::new(),
+        bytes_delivered: [100, 0],
+        drops: vec![drop],
+        drops_not_listed: 0,
+        lateness: None,
+        is_realtime: true,
+    };
+    change(&mut report);
+    let mut manifest = good();
+    manifest.report.forwarder = Some(report);
+    check(&manifest, AVAILABLE, &orders)
+}
+
+#[test]
+fn a_forwarders_report_is_bounded_by_its_order() {
+    assert_eq!(with_forwarder(|_| ()), Ok(()));
+    let refused = |change: fn(&mut ForwarderReport), words: &str| {
+        let error = with_forwarder(change).unwrap_err().to_string();
+        assert!(error.starts_with("the forwarder's report: ") && error.contains(words), "{error}");
+    };
+    refused(|report| report.to_client = vec![report.to_client[0].clone(); 3], "found 3");
+    refused(|report| report.to_server = report.to_client.clone(), "expected at most 0");
+    refused(|report| report.to_client[0].name = "\u{1b}[31m".into(), "expected letters");
+    refused(|report| report.to_client[0].dropped = [("x".repeat(41), 1)].into(), "expected letters");
+    refused(|report| report.drops[0].stage = 1, "found 1");
+    refused(|report| report.drops[0].cause = "a b".into(), "expected letters");
+    refused(|report| report.drops[0].words = Some("x".repeat(401)), "found 401 bytes");
+    refused(|report| report.drops = vec![report.drops[0].clone(); MOST_DROPS + 1], "found 10001");
+    let mut manifest = good();
+    with_forwarder(|report| manifest.report.forwarder = Some(report.clone())).unwrap();
+    let error = check(&manifest, AVAILABLE, &orders()).unwrap_err().to_string();
+    assert!(error.contains("expected none"), "{error}");
 }

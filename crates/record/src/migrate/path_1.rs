@@ -170,6 +170,7 @@ impl Report {
             to_client: stages("to-client"),
             to_server: dropped.into_iter().chain(back).collect(),
             offloads: offloads.collect(),
+            ..PathSeen::default()
         }
     }
 

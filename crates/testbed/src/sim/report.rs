@@ -127,7 +127,7 @@ pub(super) fn observed_of(run: &Run, outcome: &transfer::Outcome, passed: &Passe
         path: PathSeen {
             to_client: stages(outcome, Direction::ToClient, passed.to_client),
             to_server: stages(outcome, Direction::ToServer, passed.to_server),
-            offloads: BTreeMap::new(),
+            ..PathSeen::default()
         },
         drained: outcome.is_silent,
         ..Observed::nothing(TESTBED, SERVER_PORT)

@@ -2,27 +2,50 @@
 
 use anyhow::{Context, Result};
 use quiclab_experiment::run;
-use quiclab_orders::network::{Clock, Discipline, Fq, Network};
-use quiclab_path::spec::longest_delay;
+use quiclab_orders::{
+    forwarder::Forwarder,
+    network::{Clock, Discipline, Fq, Network},
+};
+use quiclab_path::spec::{StageSpec, longest_delay};
 use quiclab_units::Duration;
 
-use super::path;
+use super::path::{self, Direction, Way};
 
 /// The network of a run.
 ///
 /// # Errors
-/// Where the kernel has no room for a value, or does not do exactly what a stage of the path asks for.
-pub fn network(settings: &run::Settings) -> Result<Network> {
-    let [to_client, to_server] = path::compile(settings).map_err(anyhow::Error::msg)?;
+/// Where the kernel has no room for a value, or is to move packets and does not do exactly what a stage of the path asks for.
+pub fn network(run: &run::Run) -> Result<Network> {
+    let settings = &run.settings;
+    let [stages_to_client, stages_to_server] = [settings.path.stages_to_client(), settings.path.stages_to_server()];
+    let ([to_client, to_server], forwarder) = match path::choose(settings).map_err(anyhow::Error::msg)? {
+        Way::Kernel(directions) => (directions, None),
+        Way::User { .. } => {
+            let behind = Direction { disciplines: path::batches_behind_forwarder(settings), ..Direction::default() };
+            let forwarder = Forwarder {
+                to_client: texts(&stages_to_client)?,
+                to_server: texts(&stages_to_server)?,
+                seed: run.seed,
+                reads_packets_of_port: None,
+            };
+            ([Direction::default(), behind], Some(forwarder))
+        }
+    };
     let disciplines = |direction: Vec<(String, Discipline)>| direction.into_iter().map(|(_, one)| one).collect();
-    let longest = longest_delay(&settings.path.stages_to_client()) + longest_delay(&settings.path.stages_to_server());
+    let longest = longest_delay(&stages_to_client) + longest_delay(&stages_to_server);
     Ok(Network {
         to_client: disciplines(to_client.disciplines),
         to_server: disciplines(to_server.disciplines),
         server: server(settings)?,
         drops_to_server: to_server.drops,
         longest_delay_ns: longest.as_nanos(),
+        forwarder,
     })
+}
+
+/// Stages as the forwarder reads them. TOML, because its numbers are read as they were written, to the last bit.
+fn texts(stages: &[StageSpec]) -> Result<Vec<String>> {
+    stages.iter().map(|stage| Ok(toml::to_string(stage)?)).collect()
 }
 
 /// The server's own disciplines, the outer one first; none where its interface has no queue at all.

@@ -6,6 +6,7 @@
 //! together.
 
 mod disciplines;
+mod forwarded;
 pub mod image;
 pub mod initramfs;
 pub mod kernel;

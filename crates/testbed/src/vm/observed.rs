@@ -12,7 +12,7 @@ use quiclab_record::{
 };
 use quiclab_units::Duration;
 
-use super::path::StageNames;
+use super::{forwarded, path::StageNames};
 use crate::contract::SERVER_PORT;
 
 /// What was seen of a run whose path has stages of these names.
@@ -42,6 +42,14 @@ pub fn observed(report: &Report, names: &StageNames) -> Observed {
 }
 
 fn path(report: &Report, names: &StageNames) -> PathSeen {
+    let by_kernel = path_of_kernel(report, names);
+    match &report.forwarder {
+        Some(forwarder) => forwarded::path(forwarder, names.why_in_user_space.as_deref(), by_kernel),
+        None => by_kernel,
+    }
+}
+
+fn path_of_kernel(report: &Report, names: &StageNames) -> PathSeen {
     let stages = |interface, direction, of_disciplines| {
         let mut seen = nested(report, "wire", interface, of_disciplines);
         for stage in &mut seen {
@@ -65,6 +73,7 @@ fn path(report: &Report, names: &StageNames) -> PathSeen {
         to_client: stages(TO_CLIENT, "to_client", &names.to_client),
         to_server: listed.into_iter().chain(back).collect(),
         offloads: found.collect(),
+        ..PathSeen::default()
     }
 }
 

@@ -32,7 +32,7 @@ pub fn of_run(run: &Run, server: &StackManifest, client: &StackManifest, log_lim
     Ok(Orders {
         machine: Some(machine(run, server)),
         start_shift_ns: run.start_shift.as_nanos(),
-        network: network(settings)?,
+        network: network(run)?,
         timer_slack_ns: settings.vm.timer_slack.as_nanos(),
         tap: settings.tap.enabled.then(|| tap(&settings.tap)),
         transfer: Transfer {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use quiclab_experiment::run::Settings;
+use quiclab_experiment::run::{Forwarder, Settings};
 use quiclab_orders::network::{BurstLoss, Discipline, Netem};
 use quiclab_path::{
     probability::Probability,
@@ -31,6 +31,43 @@ pub struct Direction {
     pub drops_name: Option<String>,
 }
 
+/// Who moves packets through the stages of a path.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Way {
+    /// The kernel, by these disciplines towards the client and towards the server.
+    Kernel([Direction; 2]),
+    /// The agent, in user space.
+    User {
+        /// Why not the kernel.
+        why: String,
+    },
+}
+
+/// Who moves packets in a run with these settings.
+///
+/// # Errors
+/// As [`compile`], where the settings ask for the kernel.
+pub fn choose(settings: &Settings) -> Result<Way, String> {
+    match settings.path.forwarder {
+        Forwarder::Kernel => compile(settings).map(Way::Kernel),
+        Forwarder::User => Ok(Way::User { why: "the run has path.forwarder = \"user\"".to_owned() }),
+        Forwarder::Auto => Ok(match compile(settings) {
+            Ok(directions) => Way::Kernel(directions),
+            Err(message) => Way::User { why: message.lines().next().unwrap_or_default().to_owned() },
+        }),
+    }
+}
+
+/// Lets packets leave towards the server in slots, where the forwarder has done everything else.
+pub fn batches_behind_forwarder(settings: &Settings) -> Vec<(String, Discipline)> {
+    let slot_ns = Some(settings.hosts.receive_coalescing.as_nanos()).filter(|slot_ns| *slot_ns > 0);
+    let slots = slot_ns.map(|_| Discipline::Netem(Netem { slot_ns, ..unlimited() }));
+    slots.into_iter().map(|slots| (COALESCING.to_owned(), slots)).collect()
+}
+
+/// What the discipline is called that lets packets leave in slots.
+const COALESCING: &str = "receive_coalescing";
+
 /// The disciplines towards the client and towards the server.
 ///
 /// # Errors
@@ -46,7 +83,7 @@ pub fn compile(settings: &Settings) -> Result<[Direction; 2], String> {
     if slot_ns > 0 {
         if to_server.disciplines.is_empty() {
             let line = Netem { limit_packets: UNLIMITED_PACKETS, ..Netem::default() };
-            to_server.disciplines.push(("receive_coalescing".to_owned(), Discipline::Netem(line)));
+            to_server.disciplines.push((COALESCING.to_owned(), Discipline::Netem(line)));
         }
         batch(&mut to_server, slot_ns)?;
     }
@@ -91,15 +128,23 @@ pub struct StageNames {
     pub chances: BTreeMap<(&'static str, String), &'static str>,
     /// Of all stages of both directions, in the order in which packets pass them.
     pub order: Vec<String>,
+    /// Why the agent moves packets in user space; `None` where the kernel does.
+    pub why_in_user_space: Option<String>,
 }
 
 impl StageNames {
     /// Of the path of a run.
     ///
     /// # Errors
-    /// As [`compile`].
+    /// As [`choose`].
     pub fn of(settings: &Settings) -> Result<Self, String> {
-        let [to_client, to_server] = compile(settings)?;
+        let ([to_client, to_server], why_in_user_space) = match choose(settings)? {
+            Way::Kernel(directions) => (directions, None),
+            Way::User { why } => {
+                let disciplines = batches_behind_forwarder(settings);
+                ([Direction::default(), Direction { disciplines, ..Direction::default() }], Some(why))
+            }
+        };
         let both = [("to_client", &to_client), ("to_server", &to_server)];
         let chances = both.into_iter().flat_map(|(key, direction)| {
             let by_chance = |(name, one): &(String, Discipline)| match one {
@@ -113,6 +158,7 @@ impl StageNames {
         let names = |direction: Vec<(String, Discipline)>| direction.into_iter().map(|(name, _)| name).collect();
         let [one, other] = [settings.path.stages_to_client(), settings.path.stages_to_server()];
         Ok(Self {
+            why_in_user_space,
             order: one.into_iter().chain(other).map(|stage| stage.name).collect(),
             chances,
             to_client: names(to_client.disciplines),
@@ -124,7 +170,8 @@ impl StageNames {
 
 fn refusal(list: &str, name: &str, why: &str) -> String {
     format!(
-        "{list}: stage {name:?}: the kernel of the virtual machine does not do exactly this: {why}\nhint: --testbed sim"
+        "{list}: stage {name:?}: the kernel of the virtual machine does not do exactly this: {why}\nhint: path.forwarder = \"auto\", or --testbed \
+         sim"
     )
 }
 

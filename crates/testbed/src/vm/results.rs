@@ -16,13 +16,13 @@ use quiclab_experiment::{
     stack::Role,
 };
 use quiclab_orders::{
-    network::Discipline,
     orders::Orders,
     report::TapReport,
     results::{ROLES, read_manifest},
     ring,
     slot::{self, Manifest, SlotError},
 };
+use quiclab_path::spec::StageSettings;
 use quiclab_record::{
     LostLog, Observed, Outcome,
     layout::{CAPTURE_FILE, WRONG_FILES_FILE},
@@ -30,7 +30,7 @@ use quiclab_record::{
 use quiclab_units::Time;
 use quiclab_wire::{CaptureWriter, Direction, PacketToWrite, TapDescription};
 
-use super::{disciplines::network, observed::observed, path::StageNames};
+use super::{observed::observed, path::StageNames};
 use crate::{
     arrived::Carried,
     collect::{Download, KEY_LOGS, RunFailure, check_downloads, describe_end, full_tap, secrets_of},
@@ -221,7 +221,7 @@ impl<S: Slot> Results<S> {
         }
         // A socket that bypasses the queueing discipline bypasses the tap at the sender, too.
         let &[sender, behind] = &packets[..] else { return Ok(None) };
-        let is_hidden = behind > sender && !may_duplicate(run)?;
+        let is_hidden = behind > sender && !may_duplicate(run);
         Ok(is_hidden.then_some(RunFailure::HiddenPackets { sender, behind }))
     }
 
@@ -347,9 +347,9 @@ fn is_about_the_name(error: &io::Error) -> bool {
 }
 
 /// Whether a stage of the path towards the client copies packets.
-fn may_duplicate(run: &Run) -> Result<bool> {
-    let network = network(&run.settings)?;
-    Ok(network.to_client.iter().any(|one| matches!(one, Discipline::Netem(netem) if netem.duplicate.is_some())))
+fn may_duplicate(run: &Run) -> bool {
+    let stages = run.settings.path.stages_to_client();
+    stages.iter().any(|stage| matches!(stage.settings, StageSettings::Duplicate(_)))
 }
 
 #[cfg(test)]

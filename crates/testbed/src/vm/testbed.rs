@@ -55,7 +55,7 @@ impl Testbed for VirtualMachines {
     }
 
     fn refuse(&self, run: &Run) -> Option<String> {
-        foreign_setting(&run.settings, self.name()).or_else(|| path::compile(&run.settings).err())
+        foreign_setting(&run.settings, self.name()).or_else(|| path::choose(&run.settings).err())
     }
 
     fn is_built(&self, supplies: &Supplies, source: &Source) -> Result<bool> {

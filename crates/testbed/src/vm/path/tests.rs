@@ -1,4 +1,4 @@
-use quiclab_experiment::run::StageList;
+use quiclab_experiment::run::{Run, StageList};
 use quiclab_path::spec::read_list;
 
 use super::*;
@@ -117,8 +117,51 @@ fn what_the_kernel_does_not_do_exactly_is_refused_by_the_stages_name() {
     ] {
         let message = compile(&settings(stages)).unwrap_err();
         assert!(message.starts_with(&format!("path.to_client: stage {name:?}: ")), "{message}");
-        assert!(message.contains(why) && message.ends_with("hint: --testbed sim"), "{message}");
+        assert!(
+            message.contains(why) && message.ends_with("hint: path.forwarder = \"auto\", or --testbed sim"),
+            "{message}"
+        );
     }
+}
+
+#[test]
+fn what_the_kernel_does_not_do_exactly_the_forwarder_does_and_says_why() {
+    let codel =
+        r#"{ stage = "queue", discipline = "codel", limit = "9 packets" }, { stage = "rate", rate = "8 Mbit/s" }"#;
+    let mut settings = settings(codel);
+    let Ok(Way::User { why }) = choose(&settings) else { panic!("the kernel does no exact CoDel") };
+    assert!(why.starts_with("path.to_client: stage \"queue\": ") && !why.contains("hint"), "{why}");
+    settings.path.forwarder = Forwarder::Kernel;
+    assert_eq!(choose(&settings), Err(compile(&settings).unwrap_err()));
+    let mut published = Settings::default();
+    assert_eq!(choose(&published), Ok(Way::Kernel(compile(&published).unwrap())));
+    published.path.forwarder = Forwarder::User;
+    assert!(matches!(choose(&published), Ok(Way::User { why }) if why.contains("path.forwarder = \"user\"")));
+}
+
+#[test]
+fn the_stages_that_the_forwarder_is_told_are_those_of_the_run() {
+    let codel = r#"{ stage = "loss", model = "independent", probability = 0.1234567890123456789 },
+        { stage = "queue", discipline = "codel", limit = "9 packets" }, { stage = "rate", rate = "8 Mbit/s" }"#;
+    let mut settings = settings(codel);
+    settings.hosts.receive_coalescing = quiclab_units::Duration::from_millis(1);
+    let stages = settings.path.stages_to_client();
+    let run = Run {
+        experiment: "x".to_owned(),
+        repetition: 1,
+        seed: 42,
+        start_shift: Default::default(),
+        settings,
+        label: String::new(),
+    };
+    let network = crate::vm::disciplines::network(&run).unwrap();
+    let forwarder = network.forwarder.unwrap();
+    let read: Vec<StageSpec> = forwarder.to_client.iter().map(|text| toml::from_str(text).unwrap()).collect();
+    assert_eq!((read, forwarder.seed), (stages, 42));
+    // What the kernel still does, behind the forwarder.
+    assert!(network.to_client.is_empty() && network.drops_to_server.is_empty());
+    let [Discipline::Netem(slots)] = &network.to_server[..] else { panic!("{:?}", network.to_server) };
+    assert_eq!((slots.slot_ns, slots.delay_ns), (Some(1_000_000), 0));
 }
 
 #[test]
@@ -202,9 +245,11 @@ fn row(kind: &quiclab_path::spec::StageDeclaration, example: &str) -> String {
         why.split('\n').next().unwrap_or_default().to_owned()
     };
     let answer = match &done[..] {
-        [Ok(_), Ok(_)] => "yes".to_owned(),
-        [Err((_, message)), Ok(_)] => format!("towards the server: {}", reason(message)),
-        [_, Err((_, message))] => format!("no: {}", reason(message)),
+        [Ok(_), Ok(_)] => "the kernel".to_owned(),
+        [Err((_, message)), Ok(_)] => {
+            format!("towards the server the kernel, towards the client user space; of the kernel: {}", reason(message))
+        }
+        [_, Err((_, message))] => format!("user space; of the kernel: {}", reason(message)),
         _ => unreachable!("two directions"),
     };
     let variant = kind.variant.map(|(key, word)| format!(", `{key} = {word:?}`")).unwrap_or_default();
@@ -216,7 +261,7 @@ fn the_reference_lists_every_stage_and_what_the_kernel_does_of_it() {
     let kinds = quiclab_path::spec::declarations();
     assert_eq!(kinds.len(), EXAMPLES.len());
     let rows: String = kinds.iter().zip(EXAMPLES).map(|(kind, example)| row(kind, example)).collect();
-    let testbeds = format!("| stage | `sim` | `vm` |\n|---|---|---|\n{rows}");
+    let testbeds = format!("| stage | `sim` | `vm`: who does it |\n|---|---|---|\n{rows}");
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/path.md");
     let text = std::fs::read_to_string(path).unwrap();
     let replaced = |text: &str, mark: &str, contents: &str| {

@@ -1,0 +1,308 @@
+//! The forwarder's loop: frames that came in enter the pipelines, frames that are due go out.
+//!
+//! Clock and cards are behind [`Clock`] and [`Cards`]. Frames enter at the times at which they came, not at which they are read, and what
+//! leaves was due at a time that the pipeline computed: so a forwarder that wakes up late sends late, and changes nothing else.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use anyhow::{Context, Result};
+use quiclab_orders::forwarder::{self as orders, Forwarder, ForwarderReport, MOST_DROPS, StageReport};
+use quiclab_path::{
+    packet::{Ecn, Packet},
+    pipeline::{Dropped, Pipeline},
+    random::Random,
+    spec::{StageSpec, build},
+    stage::DropCause,
+};
+use quiclab_units::{Duration, Time};
+
+use super::{
+    frame::{FlowKey, Frame},
+    lateness::Latenesses,
+};
+
+/// The time, counted from the forwarder's start.
+pub trait Clock {
+    /// Now.
+    fn now(&self) -> Time;
+}
+
+/// The cards towards both hosts.
+pub trait Cards {
+    /// Hands over frames that have come in, oldest first for each card. May leave some for the next call.
+    ///
+    /// # Errors
+    /// Where frames were lost, or are none that can be forwarded.
+    fn receive(&mut self, arrived: &mut Vec<Arrival>) -> Result<()>;
+
+    /// Sends a frame in this direction.
+    ///
+    /// # Errors
+    /// Where it cannot be sent.
+    fn send(&mut self, to: Direction, frame: &Frame) -> Result<()>;
+
+    /// Waits until a frame has come in, `at_most` has passed, or somebody asks the forwarder to end. True where that is so.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    fn wait(&mut self, at_most: Option<Duration>) -> Result<bool>;
+}
+
+/// Where a frame is going.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the server to the client.
+    ToClient,
+    /// From the client to the server.
+    ToServer,
+}
+
+impl Direction {
+    /// Both, in the order of [`ForwarderReport::bytes_delivered`].
+    pub const BOTH: [Self; 2] = [Self::ToClient, Self::ToServer];
+
+    /// The name from which random numbers follow, as in the simulator.
+    fn name(self) -> &'static str {
+        match self {
+            Self::ToClient => "to_client",
+            Self::ToServer => "to_server",
+        }
+    }
+}
+
+/// A frame that came in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// When.
+    pub time: Time,
+    /// Where it is going.
+    pub to: Direction,
+    /// The frame.
+    pub frame: Frame,
+}
+
+/// More flows are one.
+const MOST_FLOWS: usize = 1 << 16;
+
+/// Two pipelines between two cards.
+pub struct Engine<K, C> {
+    clock: K,
+    cards: C,
+    ways: [Way; 2],
+    /// Says which bits flip.
+    flips: Random,
+    flows: Flows,
+    latenesses: Latenesses,
+    drops: Vec<orders::Drop>,
+    drops_not_listed: u64,
+    arrived: Vec<Arrival>,
+    /// Packets in both pipelines, for others to see.
+    waiting: Arc<AtomicU64>,
+}
+
+/// One direction.
+struct Way {
+    to: Direction,
+    pipeline: Pipeline<Frame>,
+    /// Up to when its pipeline was brought. Its time never goes back.
+    reached: Time,
+    bytes_delivered: u64,
+}
+
+impl<K: Clock, C: Cards> Engine<K, C> {
+    /// Builds the pipelines as the simulator does. `waiting` always has the number of packets in them.
+    ///
+    /// # Errors
+    /// A stage that cannot be understood.
+    pub fn new(order: &Forwarder, clock: K, cards: C, waiting: Arc<AtomicU64>) -> Result<Self> {
+        let way = |to: Direction, texts: &[String]| -> Result<Way> {
+            let stages = texts.iter().map(|text| stage(text)).collect::<Result<Vec<_>>>()?;
+            let mut pipeline = build::pipeline(&stages, order.seed, to.name())
+                .map_err(anyhow::Error::msg)
+                .with_context(|| format!("the stages {}", to.name()))?;
+            pipeline.keep_dropped();
+            Ok(Way { to, pipeline, reached: Time::from_nanos(0), bytes_delivered: 0 })
+        };
+        Ok(Self {
+            clock,
+            cards,
+            ways: [way(Direction::ToClient, &order.to_client)?, way(Direction::ToServer, &order.to_server)?],
+            flips: Random::new(order.seed, "flipped bits"),
+            flows: Flows::default(),
+            latenesses: Latenesses::default(),
+            drops: Vec::new(),
+            drops_not_listed: 0,
+            arrived: Vec::new(),
+            waiting,
+        })
+    }
+
+    /// Forwards until somebody asks it to end.
+    ///
+    /// # Errors
+    /// As [`Cards`].
+    pub fn run(&mut self) -> Result<()> {
+        loop {
+            self.take_in()?;
+            self.let_out()?;
+            self.waiting.store(self.packets_waiting(), Ordering::Relaxed);
+            let next = self.ways.iter().filter_map(|way| way.pipeline.next_time()).min();
+            let at_most =
+                next.map(|next| Duration::from_nanos(next.as_nanos().saturating_sub(self.clock.now().as_nanos())));
+            if self.cards.wait(at_most)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Its cards.
+    pub fn cards(&self) -> &C {
+        &self.cards
+    }
+
+    /// What has happened so far.
+    pub fn report(&self, is_realtime: bool) -> ForwarderReport {
+        let [to_client, to_server] = self.ways.each_ref().map(|way| way.stages().collect());
+        ForwarderReport {
+            to_client,
+            to_server,
+            bytes_delivered: self.ways.each_ref().map(|way| way.bytes_delivered),
+            drops: self.drops.clone(),
+            drops_not_listed: self.drops_not_listed,
+            lateness: self.latenesses.summary(),
+            is_realtime,
+        }
+    }
+
+    /// Frames that came in enter their pipelines, in the order in which they came.
+    fn take_in(&mut self) -> Result<()> {
+        let mut arrived = std::mem::take(&mut self.arrived);
+        self.cards.receive(&mut arrived)?;
+        // Stable: of frames of one instant those to the client come first, and those of one card stay in their order.
+        arrived.sort_by_key(|arrival| arrival.time);
+        for Arrival { time, to, frame } in arrived.drain(..) {
+            let packet = Packet::new(frame.length(), self.flows.number(frame.flow()), frame.ecn(), frame);
+            let way = &mut self.ways[to as usize];
+            way.reached = way.reached.max(time);
+            way.pipeline.handle_packet(way.reached, packet);
+        }
+        self.arrived = arrived;
+        Ok(())
+    }
+
+    /// Frames that are due go out.
+    fn let_out(&mut self) -> Result<()> {
+        let now = self.clock.now();
+        for way in &mut self.ways {
+            way.reached = way.reached.max(now);
+            while let Some((time, packet)) = way.pipeline.poll_packet(way.reached) {
+                let frame = travelled(packet, &mut self.flips);
+                // Sending takes as long as the receiving kernel's work with the frame.
+                self.latenesses.add(self.clock.now().as_nanos().saturating_sub(time.as_nanos()));
+                self.cards.send(way.to, &frame)?;
+                way.bytes_delivered += u64::from(frame.length());
+            }
+            while let Some(dropped) = way.pipeline.poll_dropped() {
+                if self.drops.len() < MOST_DROPS {
+                    self.drops.push(way.drop_of(&dropped));
+                } else {
+                    self.drops_not_listed += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn packets_waiting(&self) -> u64 {
+        let in_way = |way: &Way| way.pipeline.accounts().map(|(_, account)| account.waiting.packets).sum::<u64>();
+        self.ways.iter().map(in_way).sum()
+    }
+}
+
+impl Way {
+    fn stages(&self) -> impl Iterator<Item = StageReport> {
+        self.pipeline.stages().map(|(name, kind, account)| StageReport {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            entered: account.entered,
+            left: account.left,
+            dropped: dropped_by_cause(|cause| account.dropped(cause)),
+            marked: account.marked,
+            copied: account.copied,
+            corrupted: account.corrupted,
+            waiting_packets: account.waiting.packets,
+            waiting_bytes: account.waiting.bytes,
+        })
+    }
+
+    fn drop_of(&self, dropped: &Dropped<Frame>) -> orders::Drop {
+        let stage = self.pipeline.accounts().position(|(name, _)| name == dropped.stage).unwrap_or_default();
+        orders::Drop {
+            time_ns: dropped.time.as_nanos(),
+            to_client: self.to == Direction::ToClient,
+            stage: stage as u32,
+            cause: dropped.cause.name().to_owned(),
+            packet: dropped.packet.number,
+            bytes: dropped.packet.bytes,
+            connection: None,
+            datagram: None,
+            words: None,
+        }
+    }
+}
+
+fn dropped_by_cause(count: impl Fn(DropCause) -> u64) -> BTreeMap<String, u64> {
+    let counts = DropCause::ALL.map(|cause| (cause.name().to_owned(), count(cause)));
+    counts.into_iter().filter(|(_, count)| *count > 0).collect()
+}
+
+/// The frame as the path leaves it: with the mark of a queue, and with a flipped bit.
+fn travelled(packet: Packet<Frame>, flips: &mut Random) -> Frame {
+    let mut frame = packet.payload;
+    if packet.ecn == Ecn::CongestionExperienced && frame.ecn() != packet.ecn {
+        frame.mark();
+    }
+    if packet.is_corrupt {
+        frame.flip(flips.up_to(u64::from(packet.bytes) * 8 - 1));
+    }
+    frame
+}
+
+/// A stage from its TOML table.
+fn stage(text: &str) -> Result<StageSpec> {
+    toml::from_str(text).with_context(|| format!("orders: the stage {text:?}"))
+}
+
+/// Numbers flows in the order in which they appear.
+#[derive(Debug, Default)]
+struct Flows {
+    numbers: BTreeMap<FlowKey, u64>,
+    last: Option<(FlowKey, u64)>,
+}
+
+impl Flows {
+    fn number(&mut self, key: FlowKey) -> u64 {
+        if let Some((last, number)) = self.last
+            && last == key
+        {
+            return number;
+        }
+        let next = self.numbers.len();
+        let number = match self.numbers.get(&key) {
+            Some(number) => *number,
+            None if next < MOST_FLOWS => *self.numbers.entry(key).or_insert(next as u64),
+            None => MOST_FLOWS as u64,
+        };
+        self.last = Some((key, number));
+        number
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,214 @@
+//! An Ethernet frame in the forwarder's hands: what the path needs to know of it, and the few bytes that the path changes.
+//!
+//! Hosts leave checksums of UDP and TCP to their cards. The kernel says so in a header of its own, `struct virtio_net_hdr`, which comes
+//! before each frame and goes out before it again; so such a frame passes as it came.
+
+use anyhow::{Result, ensure};
+use quiclab_path::packet::Ecn;
+
+/// Bytes of `struct virtio_net_hdr` (linux/virtio_net.h): flags, gso_type, and four 16-bit numbers: hdr_len, gso_size, csum_start, csum_offset.
+pub const VNET_HEADER: usize = 10;
+const NEEDS_CHECKSUM: u8 = 1;
+const CHECKSUM_START: usize = 6;
+const CHECKSUM_OFFSET: usize = 8;
+
+const ETHERNET: usize = 14;
+const IPV4: [u8; 2] = [0x08, 0x00];
+const IPV6: [u8; 2] = [0x86, 0xdd];
+const IPV6_HEADER: usize = 40;
+const UDP: u8 = 17;
+
+/// A frame and the kernel's header before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    buffer: Vec<u8>,
+}
+
+/// What tells a flow from others: protocol, addresses and ports.
+pub type FlowKey = [u8; 37];
+
+impl Frame {
+    /// A frame with its header, as a packet socket with `PACKET_VNET_HDR` hands it over.
+    ///
+    /// # Errors
+    /// A frame that is yet to be segmented, or none at all.
+    pub fn new(buffer: Vec<u8>) -> Result<Self> {
+        let frame = buffer.len().saturating_sub(VNET_HEADER);
+        ensure!(
+            frame >= ETHERNET,
+            "found {} bytes, expected a header of {VNET_HEADER} bytes and a frame",
+            buffer.len()
+        );
+        let kind = buffer[1];
+        ensure!(
+            kind == 0,
+            "found a frame of {frame} bytes that is yet to be segmented (gso_type {kind}), expected none; the path's stages would \
+             take it for one packet\nhint: segmentation offload must be off at both hosts' interfaces"
+        );
+        Ok(Self { buffer })
+    }
+
+    /// As the kernel takes it.
+    pub fn buffer(&self) -> &[u8] {
+        &self.buffer
+    }
+
+    /// The frame, from its Ethernet header on.
+    pub fn bytes(&self) -> &[u8] {
+        &self.buffer[VNET_HEADER..]
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.buffer[VNET_HEADER..]
+    }
+
+    /// Its length as stages count it.
+    pub fn length(&self) -> u32 {
+        self.bytes().len() as u32
+    }
+
+    /// Its mark; frames without IP have none.
+    pub fn ecn(&self) -> Ecn {
+        let bytes = self.bytes();
+        let bits = match (ip_version(bytes), bytes.get(ETHERNET + 1)) {
+            (Some(4), Some(byte)) => byte & 3,
+            (Some(6), Some(byte)) => byte >> 4 & 3,
+            _ => 0,
+        };
+        match bits {
+            0 => Ecn::NotCapable,
+            3 => Ecn::CongestionExperienced,
+            _ => Ecn::Capable,
+        }
+    }
+
+    /// Sets its mark to "congestion experienced".
+    pub fn mark(&mut self) {
+        let bytes = self.bytes_mut();
+        match ip_version(bytes) {
+            Some(4) => {
+                let header = ETHERNET + header_length(bytes);
+                let Some(header) = bytes.get_mut(ETHERNET..header) else { return };
+                header[1] |= 3;
+                header[10..12].fill(0);
+                let checksum = !folded(sum(header));
+                header[10..12].copy_from_slice(&checksum.to_be_bytes());
+            }
+            // The checksum of the layer above covers addresses, length and protocol, and not these bits.
+            Some(6) => bytes[ETHERNET + 1] |= 3 << 4,
+            _ => {}
+        }
+    }
+
+    /// Which flow it belongs to; frames of one kind without IP are one flow.
+    pub fn flow(&self) -> FlowKey {
+        let mut key = [0; 37];
+        let bytes = self.bytes();
+        let parts = match ip_version(bytes) {
+            Some(4) => {
+                let above = ETHERNET + header_length(bytes);
+                (bytes.get(ETHERNET + 9), bytes.get(ETHERNET + 12..ETHERNET + 20), bytes.get(above..above + 4))
+            }
+            Some(6) => {
+                let above = ETHERNET + IPV6_HEADER;
+                (bytes.get(ETHERNET + 6), bytes.get(ETHERNET + 8..above), bytes.get(above..above + 4))
+            }
+            _ => {
+                key[..2].copy_from_slice(&bytes[12..14]);
+                return key;
+            }
+        };
+        let (Some(protocol), Some(addresses), ports) = parts else { return key };
+        key[0] = *protocol;
+        key[1..=addresses.len()].copy_from_slice(addresses);
+        if let Some(ports) = ports {
+            key[33..].copy_from_slice(ports);
+        }
+        key
+    }
+
+    /// Flips a bit, counted from the frame's first one, so that the receiver's checksum rejects the frame: a checksum that was left to a
+    /// card is computed before.
+    ///
+    /// A real card rejects every frame with a flipped bit by its check sequence, which these interfaces do not have. A bit that no other
+    /// checksum covers is therefore replaced by one that the layer above IP covers, or IPv4's own.
+    pub fn flip(&mut self, bit: u64) {
+        self.complete_checksum();
+        let bytes = self.bytes_mut();
+        let first = match ip_version(bytes) {
+            Some(4) => ETHERNET,
+            Some(6) => ETHERNET + IPV6_HEADER,
+            _ => 0,
+        };
+        let bits = (bytes.len() as u64).saturating_sub(first as u64) * 8;
+        if bits == 0 {
+            return;
+        }
+        let bit = bit.checked_sub(first as u64 * 8).filter(|bit| *bit < bits).unwrap_or(bit % bits);
+        let flip = |bytes: &mut [u8], bit: u64| bytes[first + (bit / 8) as usize] ^= 0x80 >> (bit % 8);
+        flip(bytes, bit);
+        // A checksum of 0 says that there is none.
+        let field = udp_checksum(bytes);
+        if field.is_some_and(|field| bytes[field] == 0 && bytes[field + 1] == 0) {
+            flip(bytes, bit);
+            flip(bytes, bit ^ 1);
+        }
+    }
+
+    /// Computes the checksum that the sender left to its card, over the bytes that it names and what it has summed up of the others.
+    fn complete_checksum(&mut self) {
+        if self.buffer[0] & NEEDS_CHECKSUM == 0 {
+            return;
+        }
+        let number = |place: usize| usize::from(u16::from_ne_bytes([self.buffer[place], self.buffer[place + 1]]));
+        let (start, offset) = (number(CHECKSUM_START), number(CHECKSUM_OFFSET));
+        self.buffer[..VNET_HEADER].fill(0);
+        let bytes = self.bytes_mut();
+        let is_udp = udp_checksum(bytes) == Some(start + offset);
+        let Some(summed) = bytes.get_mut(start..).filter(|summed| summed.len() >= offset + 2) else { return };
+        let checksum = match !folded(sum(summed)) {
+            0 if is_udp => u16::MAX,
+            checksum => checksum,
+        };
+        summed[offset..offset + 2].copy_from_slice(&checksum.to_be_bytes());
+    }
+}
+
+fn ip_version(bytes: &[u8]) -> Option<u8> {
+    match bytes.get(12..14)?.try_into() {
+        Ok(IPV4) if bytes.len() >= ETHERNET + 20 => Some(4),
+        Ok(IPV6) if bytes.len() >= ETHERNET + IPV6_HEADER => Some(6),
+        _ => None,
+    }
+}
+
+/// Of IPv4, at least 20.
+fn header_length(bytes: &[u8]) -> usize {
+    (usize::from(bytes[ETHERNET] & 0xf) * 4).max(20)
+}
+
+/// Where UDP's checksum is.
+fn udp_checksum(bytes: &[u8]) -> Option<usize> {
+    let (protocol, above) = match ip_version(bytes)? {
+        4 => (bytes[ETHERNET + 9], ETHERNET + header_length(bytes)),
+        _ => (bytes[ETHERNET + 6], ETHERNET + IPV6_HEADER),
+    };
+    (protocol == UDP && bytes.len() >= above + 8).then_some(above + 6)
+}
+
+/// 16-bit words in network order, added up (RFC 1071).
+fn sum(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<2>();
+    let whole: u64 = words.iter().map(|word| u64::from(u16::from_be_bytes(*word))).sum();
+    whole + rest.first().map_or(0, |byte| u64::from(*byte) << 8)
+}
+
+fn folded(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

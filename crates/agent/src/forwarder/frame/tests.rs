@@ -1,0 +1,141 @@
+use super::*;
+
+const PAYLOAD: &[u8] = b"a datagram of odd length";
+
+/// A UDP datagram whose checksum is left to the card: the field holds the sum of the pseudo-header.
+pub(crate) fn datagram(is_ipv6: bool, ecn: u8, source_port: u16) -> Frame {
+    let length = (8 + PAYLOAD.len()) as u16;
+    let mut bytes = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
+    let (addresses, above) = if is_ipv6 {
+        bytes.extend(IPV6);
+        bytes.extend([0x60, ecn << 4, 0, 0]);
+        bytes.extend(length.to_be_bytes());
+        bytes.extend([UDP, 64]);
+        let addresses: Vec<u8> = (0..32).collect();
+        bytes.extend(&addresses);
+        (addresses, 54)
+    } else {
+        bytes.extend(IPV4);
+        let mut header = vec![0x45, ecn];
+        header.extend((20 + length).to_be_bytes());
+        header.extend([0, 1, 0x40, 0, 64, UDP, 0, 0, 193, 167, 100, 100, 193, 167, 0, 100]);
+        let checksum = !folded(sum(&header));
+        header[10..12].copy_from_slice(&checksum.to_be_bytes());
+        bytes.extend(&header);
+        (header[12..].to_vec(), 34)
+    };
+    bytes.extend(source_port.to_be_bytes());
+    bytes.extend(4433_u16.to_be_bytes());
+    bytes.extend(length.to_be_bytes());
+    let pseudo = folded(sum(&addresses) + u64::from(length) + u64::from(UDP));
+    bytes.extend(pseudo.to_be_bytes());
+    bytes.extend(PAYLOAD);
+    let mut buffer = vec![NEEDS_CHECKSUM, 0, 0, 0, 0, 0];
+    buffer.extend((above as u16).to_ne_bytes());
+    buffer.extend(6_u16.to_ne_bytes());
+    buffer.extend(bytes);
+    Frame::new(buffer).unwrap()
+}
+
+/// Whether a host takes the frame for whole: the checksums of IPv4 and of UDP, by the rule of RFC 768 and RFC 8200.
+fn is_accepted(frame: &Frame) -> bool {
+    assert_eq!(frame.buffer()[0], 0, "the checksum is still left to the card");
+    let bytes = frame.bytes();
+    let (addresses, above) = match &bytes[12..14] {
+        [8, 0] => {
+            if bytes[14] != 0x45 || folded(sum(&bytes[14..34])) != u16::MAX {
+                return false;
+            }
+            (&bytes[26..34], 34)
+        }
+        [0x86, 0xdd] => (&bytes[22..54], 54),
+        _ => return false,
+    };
+    let length = u16::from_be_bytes([bytes[above + 4], bytes[above + 5]]);
+    if bytes[above + 6..above + 8] == [0, 0] {
+        return true;
+    }
+    let Some(datagram) = bytes.get(above..above + usize::from(length)) else { return false };
+    folded(sum(addresses) + u64::from(length) + u64::from(UDP) + sum(datagram)) == u16::MAX
+}
+
+#[test]
+fn every_flipped_bit_is_found_by_a_checksum() {
+    for is_ipv6 in [false, true] {
+        let mut whole = datagram(is_ipv6, 2, 443);
+        whole.complete_checksum();
+        assert!(is_accepted(&whole));
+        for bit in 0..u64::from(whole.length()) * 8 {
+            let mut flipped = datagram(is_ipv6, 2, 443);
+            flipped.flip(bit);
+            let different: u32 =
+                flipped.bytes().iter().zip(whole.bytes()).map(|(one, other)| (one ^ other).count_ones()).sum();
+            assert_eq!(different, 1, "bit {bit}");
+            assert!(!is_accepted(&flipped), "bit {bit}");
+        }
+    }
+}
+
+#[test]
+fn a_checksum_that_would_become_none_is_left_alone() {
+    // A source port for which the checksum has a single bit.
+    let (mut frame, field) = (0..=u16::MAX)
+        .find_map(|port| {
+            let mut whole = datagram(false, 0, port);
+            whole.complete_checksum();
+            let field = udp_checksum(whole.bytes()).unwrap();
+            (whole.bytes()[field..field + 2] == [0, 1]).then(|| (datagram(false, 0, port), field))
+        })
+        .unwrap();
+    frame.flip(field as u64 * 8 + 15);
+    assert_eq!(frame.bytes()[field..field + 2], [0, 3]);
+    assert!(!is_accepted(&frame));
+}
+
+#[test]
+fn a_mark_changes_the_header_and_nothing_else() {
+    for is_ipv6 in [false, true] {
+        let mut frame = datagram(is_ipv6, 2, 443);
+        assert_eq!(frame.ecn(), Ecn::Capable);
+        frame.mark();
+        assert_eq!(frame.ecn(), Ecn::CongestionExperienced);
+        assert_eq!(frame.buffer()[0], NEEDS_CHECKSUM);
+        frame.complete_checksum();
+        assert!(is_accepted(&frame));
+        assert_eq!(datagram(is_ipv6, 0, 443).ecn(), Ecn::NotCapable);
+        assert_eq!(datagram(is_ipv6, 3, 443), frame_without_card(frame, is_ipv6));
+    }
+}
+
+/// The frame as the sender would have made it with that mark.
+fn frame_without_card(frame: Frame, is_ipv6: bool) -> Frame {
+    let mut made = datagram(is_ipv6, 3, 443);
+    let header = if is_ipv6 { 14..54 } else { 14..34 };
+    made.buffer[VNET_HEADER..][header.clone()].copy_from_slice(&frame.bytes()[header]);
+    made
+}
+
+#[test]
+fn flows_differ_by_addresses_and_ports_and_not_by_marks() {
+    let key = |is_ipv6, ecn, port| datagram(is_ipv6, ecn, port).flow();
+    assert_eq!(key(false, 0, 1), key(false, 3, 1));
+    assert_ne!(key(false, 0, 1), key(false, 0, 2));
+    assert_ne!(key(false, 0, 1), key(true, 0, 1));
+    assert_eq!(key(true, 0, 7), key(true, 1, 7));
+}
+
+#[test]
+fn frames_to_be_segmented_are_refused_and_short_ones_read_without_fault() {
+    let mut buffer = datagram(false, 0, 1).buffer().to_vec();
+    buffer[1] = 5;
+    let error = Frame::new(buffer).unwrap_err().to_string();
+    assert!(error.contains("gso_type 5") && error.contains("66 bytes"), "{error}");
+    assert!(Frame::new(vec![0; VNET_HEADER + ETHERNET - 1]).is_err());
+    let whole = datagram(false, 2, 1).buffer().to_vec();
+    for length in VNET_HEADER + ETHERNET..whole.len() {
+        let mut frame = Frame::new(whole[..length].to_vec()).unwrap();
+        let _ = (frame.ecn(), frame.flow());
+        frame.mark();
+        frame.flip(u64::from(frame.length()) * 8 - 1);
+    }
+}

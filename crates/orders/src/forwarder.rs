@@ -1,0 +1,115 @@
+//! The forwarder: the agent itself moves packets between the hosts, in user space, through stages of the path model.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What the forwarder is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Forwarder {
+    /// The stages towards the client, in order, each as a TOML table.
+    pub to_client: Vec<String>,
+    /// The stages towards the server.
+    pub to_server: Vec<String>,
+    /// The random numbers of all stages follow from it, as in the simulator.
+    pub seed: u64,
+    /// The server's port, where a stage asks what packets hold, so that the forwarder has to read them; `None` where no stage does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads_packets_of_port: Option<u16>,
+}
+
+/// What the forwarder did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ForwarderReport {
+    /// The stages towards the client, as the pipeline has them: a rate and its queue are one.
+    pub to_client: Vec<StageReport>,
+    /// The stages towards the server.
+    pub to_server: Vec<StageReport>,
+    /// Bytes of the frames that were delivered towards the client and towards the server.
+    pub bytes_delivered: [u64; 2],
+    /// The first packets that were dropped, in the order of time; at most [`MOST_DROPS`].
+    pub drops: Vec<Drop>,
+    /// Packets that were dropped beyond those.
+    pub drops_not_listed: u64,
+    /// How late packets left; `None` where none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lateness: Option<Lateness>,
+    /// Whether its thread ran with a real-time priority, before the endpoints.
+    pub is_realtime: bool,
+}
+
+/// More drops are counted and not listed.
+pub const MOST_DROPS: usize = 10_000;
+/// Bytes of all words of listed drops together. With it the list fits into the manifest of a slot.
+pub const MOST_DROP_WORDS: usize = 300 << 10;
+/// Bytes of the words of one drop.
+pub const LONGEST_DROP_WORDS: usize = 400;
+
+/// What one stage did with packets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StageReport {
+    /// Its name, unique within its direction.
+    pub name: String,
+    /// What implements it, such as `token-bucket`.
+    pub kind: String,
+    /// Packets that went in.
+    pub entered: u64,
+    /// Packets that came out.
+    pub left: u64,
+    /// Packets dropped, by cause; causes without packets are absent.
+    pub dropped: BTreeMap<String, u64>,
+    /// Packets marked instead of dropped.
+    pub marked: u64,
+    /// Copies made.
+    pub copied: u64,
+    /// Packets with a flipped bit.
+    pub corrupted: u64,
+    /// Packets that waited in it at the end.
+    pub waiting_packets: u64,
+    /// Bytes of their frames.
+    pub waiting_bytes: u64,
+}
+
+/// A packet that was dropped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Drop {
+    /// When, since the forwarder started.
+    pub time_ns: u64,
+    /// Whether it was on its way to the client; otherwise to the server.
+    pub to_client: bool,
+    /// Place of the stage in the list of its direction in [`ForwarderReport`].
+    pub stage: u32,
+    /// Why, such as `queue_full`.
+    pub cause: String,
+    /// Its place among the packets that entered this direction of the path, from 1.
+    pub packet: u64,
+    /// Length of its frame.
+    pub bytes: u32,
+    /// The connection that it belongs to, from 1; `None` where packets were not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection: Option<u32>,
+    /// Its place among its sender's datagrams on that connection, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagram: Option<u64>,
+    /// What it held, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
+}
+
+/// How much later than planned packets left the path. The median and the 99th percentile are exact to 1/32 of their value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lateness {
+    /// Packets that left.
+    pub packets: u64,
+    /// Half of them were at most this late.
+    pub median_ns: u64,
+    /// 99 of 100 were at most this late.
+    pub percentile_99_ns: u64,
+    /// The latest one.
+    pub largest_ns: u64,
+}

@@ -1,0 +1,60 @@
+//! What the forwarder says of itself, and the list of packets that a path dropped: parts of `path.json`.
+
+use quiclab_units::Duration;
+use serde::{Deserialize, Serialize};
+
+use crate::nanoseconds;
+
+/// What moved packets through the stages in user space.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ForwarderSeen {
+    /// Why packets were moved in user space and not by the kernel.
+    pub why: String,
+    /// Whether its thread ran with a real-time priority, before the endpoints.
+    pub is_realtime: bool,
+    /// How much later than planned packets left the path; `None` where none left.
+    pub lateness: Option<LatenessSeen>,
+}
+
+/// How much later than planned packets left the path. The median and the 99th percentile are exact to 1/32 of their value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LatenessSeen {
+    /// Packets that left.
+    pub packets: u64,
+    /// Half of them were at most this late.
+    #[serde(rename = "median_ns", with = "nanoseconds")]
+    pub median: Duration,
+    /// 99 of 100 were at most this late.
+    #[serde(rename = "percentile_99_ns", with = "nanoseconds")]
+    pub percentile_99: Duration,
+    /// The latest one.
+    #[serde(rename = "largest_ns", with = "nanoseconds")]
+    pub largest: Duration,
+}
+
+/// A packet that a stage dropped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DropSeen {
+    /// When, since the path's own start: when the server listened.
+    #[serde(rename = "time_ns", with = "nanoseconds")]
+    pub time: Duration,
+    /// Its direction, `to_client` or `to_server`.
+    pub direction: String,
+    /// Name of the stage.
+    pub stage: String,
+    /// Why, such as `queue_full`.
+    pub cause: String,
+    /// Its place among the packets that entered this direction of the path, from 1.
+    pub packet: u64,
+    /// Length of its frame.
+    pub bytes: u32,
+    /// The connection that it belongs to, from 1; `None` where packets were not read.
+    pub connection: Option<u32>,
+    /// Its place among its sender's datagrams on that connection, from 1.
+    pub datagram: Option<u64>,
+    /// What it held, in words.
+    pub held: Option<String>,
+}

@@ -1,0 +1,68 @@
+//! From what the forwarder in the guest answered to what a record says of the path.
+
+use std::collections::BTreeMap;
+
+use quiclab_orders::forwarder::{Drop, ForwarderReport, StageReport};
+use quiclab_record::{DropSeen, ForwarderSeen, LatenessSeen, PathSeen, StageSeen};
+use quiclab_units::{Duration, shown};
+
+/// The path of a run whose packets the agent moved, for this reason. Behind its stages the kernel may have disciplines.
+pub fn path(report: &ForwarderReport, why: Option<&str>, behind: PathSeen) -> PathSeen {
+    let [to_client, to_server] = report.bytes_delivered;
+    let stages = |reports: &[StageReport], bytes, behind: Vec<StageSeen>| {
+        let last = reports.len().saturating_sub(1);
+        let own = reports.iter().enumerate().map(|(index, one)| stage(one, (index == last).then_some(bytes)));
+        own.chain(behind).collect()
+    };
+    PathSeen {
+        to_client: stages(&report.to_client, to_client, behind.to_client),
+        to_server: stages(&report.to_server, to_server, behind.to_server),
+        offloads: behind.offloads,
+        forwarder: Some(ForwarderSeen {
+            why: why.unwrap_or("unknown").to_owned(),
+            is_realtime: report.is_realtime,
+            lateness: report.lateness.map(|late| LatenessSeen {
+                packets: late.packets,
+                median: Duration::from_nanos(late.median_ns),
+                percentile_99: Duration::from_nanos(late.percentile_99_ns),
+                largest: Duration::from_nanos(late.largest_ns),
+            }),
+        }),
+        dropped: report.drops.iter().map(|drop| dropped(drop, report)).collect(),
+        dropped_not_listed: report.drops_not_listed,
+    }
+}
+
+fn stage(report: &StageReport, bytes_passed: Option<u64>) -> StageSeen {
+    let counts = [("copied", report.copied), ("corrupted", report.corrupted), ("marked", report.marked)];
+    let counts: BTreeMap<_, _> =
+        counts.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count)).collect();
+    StageSeen {
+        packets_passed: report.left,
+        bytes_passed,
+        drops: report.dropped.clone(),
+        packets_waiting: report.waiting_packets,
+        bytes_waiting: report.waiting_bytes,
+        counts,
+        // As the simulator's records have it.
+        ..StageSeen::new(&report.name, &report.kind.replace('-', "_"))
+    }
+}
+
+fn dropped(drop: &Drop, report: &ForwarderReport) -> DropSeen {
+    let (direction, stages) = match drop.to_client {
+        true => ("to_client", &report.to_client),
+        false => ("to_server", &report.to_server),
+    };
+    DropSeen {
+        time: Duration::from_nanos(drop.time_ns),
+        direction: direction.to_owned(),
+        stage: stages.get(drop.stage as usize).map_or_else(|| drop.stage.to_string(), |stage| stage.name.clone()),
+        cause: drop.cause.clone(),
+        packet: drop.packet,
+        bytes: drop.bytes,
+        connection: drop.connection,
+        datagram: drop.datagram,
+        held: drop.words.as_deref().map(|words| shown(words).to_string()),
+    }
+}
