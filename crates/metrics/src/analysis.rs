@@ -15,7 +15,7 @@ use crate::congestion_window::LoggedEnd;
 use crate::decryption::DecryptionCounts;
 use crate::direction::{DirectionMeter, Pictures};
 use crate::goodput::Protection;
-use crate::handshake::HandshakeMeter;
+use crate::handshake::{HandshakeMeter, Handshakes, MOST_HANDSHAKES};
 use crate::needs::{Need, Subject, Unmet};
 use crate::output::RunMetrics;
 use crate::planned::{Plan, PlannedTimes, plan_of};
@@ -189,7 +189,7 @@ impl Analysis {
         let origin = *flow.origin.get_or_insert(segment.time);
         flow.last = segment.time;
         flow.is_closed |= observed.frames.iter().any(|frame| matches!(frame, QuicFrame::ConnectionClose { .. }));
-        flow.handshake.on_packet(segment, observed);
+        flow.handshake.on_packet(segment, observed, observed.flow < MOST_HANDSHAKES);
         let protection = if segment.is_tcp() {
             protection_of_segment(&flow.handshake, segment)
         } else {
@@ -248,7 +248,9 @@ impl Analysis {
 
     /// Every sender that sent anything: flows in the order of their first packets, the server before its client, without
     /// those that are summed up. `flows` are those of the dissector.
-    pub fn finish(self, flows: &[Flow], capture: &Capture) -> (Vec<DirectionAnalysis>, SummedUp) {
+    pub fn finish(mut self, flows: &[Flow], capture: &Capture) -> (Vec<DirectionAnalysis>, SummedUp) {
+        let logs = self.flows.iter_mut().map(|meter| meter.handshake.take_log()).collect();
+        let handshakes = Handshakes::new(logs, flows, capture);
         let settings = self.settings;
         let packets: Vec<u64> =
             self.flows.iter().map(|meter| meter.directions.iter().map(DirectionMeter::packets).sum()).collect();
@@ -281,6 +283,7 @@ impl Analysis {
                 let planned = plan.filter(|_| is_nearest[sender as usize] == Some(true)).map_or(0, PlannedTimes::len);
                 if sender == Role::Server {
                     handshake.finish(&mut run);
+                    handshakes.finish(index, &mut run);
                 }
                 let subject = Subject { sender, protocol, response_is_given: settings.response_bytes.is_some() };
                 let mut unmet = unmet.clone();

@@ -1,10 +1,28 @@
-//! `handshake_*`, `time_to_first_byte_ns`: how a connection begins, counted from the client's first packet at the tap.
+//! `handshake_*`, `time_to_first_byte_ns`: how a connection begins. Here: its steps, counted from the client's first packet at
+//! the tap. In the modules: what each end saw of it, from a short log of its datagrams.
+
+mod amplification;
+mod answers;
+mod detail;
+mod flights;
+mod joined;
+mod log;
+mod measures;
+mod probes;
+mod round_trips;
+mod times;
+mod view;
 
 use quiclab_units::Time;
 use quiclab_wire::{Decryption, Observed, QuicForm, QuicFrame, Role, Segment, TlsContentType, Transport};
 
 use crate::output::RunMetrics;
 use crate::warnings::WarningCode;
+
+pub use detail::{HandshakeDetail, HandshakeEstimate};
+pub(crate) use joined::{Handshakes, MOST_HANDSHAKES};
+pub(crate) use log::HandshakeLog;
+pub use view::HandshakeTaps;
 
 /// What is counted from the client's first packet.
 const HANDSHAKE_METRICS: [&str; 6] = [
@@ -38,7 +56,7 @@ impl FrameStep {
 }
 
 /// When each step was seen first.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct HandshakeMeter {
     begin: Option<Time>,
     first_reply: Option<Time>,
@@ -47,10 +65,16 @@ pub(crate) struct HandshakeMeter {
     confirmed: FrameStep,
     first_byte: FrameStep,
     first_one_rtt: Option<Time>,
+    /// Of QUIC, from a long header on.
+    log: Option<Box<HandshakeLog>>,
 }
 
 impl HandshakeMeter {
-    pub(crate) fn on_packet(&mut self, segment: &Segment, observed: &Observed) {
+    /// `is_logged`: whether this handshake is measured in detail.
+    pub(crate) fn on_packet(&mut self, segment: &Segment, observed: &Observed, is_logged: bool) {
+        if is_logged && !segment.is_tcp() {
+            self.log_datagram(segment, observed);
+        }
         if self.first_byte.time.is_some() && self.confirmed.time.is_some() {
             return;
         }
@@ -61,6 +85,20 @@ impl HandshakeMeter {
             }
             (Transport::Udp, sender) => self.on_datagram(sender, observed, time),
         }
+    }
+
+    fn log_datagram(&mut self, segment: &Segment, observed: &Observed) {
+        let is_over = self.first_byte.time.is_some() && self.confirmed.time.is_some();
+        let begins = || observed.packets.iter().any(|packet| packet.form == QuicForm::Initial);
+        if self.log.is_none() && (is_over || !begins()) {
+            return;
+        }
+        self.log.get_or_insert_default().on_datagram(segment, observed, is_over);
+    }
+
+    /// What was kept of the handshake.
+    pub(crate) fn take_log(&mut self) -> Option<Box<HandshakeLog>> {
+        self.log.take()
     }
 
     fn on_segment(&mut self, sender: Role, is_syn: bool, has_payload: bool, segment: &Segment, time: Time) {
@@ -168,3 +206,6 @@ impl HandshakeMeter {
 fn is_answer(frame: &QuicFrame) -> bool {
     matches!(frame, QuicFrame::Stream { stream, length, .. } if stream % 4 == 0 && *length > 0)
 }
+
+#[cfg(test)]
+mod tests;

@@ -227,6 +227,176 @@ metrics! {
     /// client's Finished). Needs keys.
     time_to_first_byte_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "as above" }
+    /// At the client: from its first Initial to its first Handshake packet with a CRYPTO frame, its Finished. The client's
+    /// times are those at the tap behind the bottleneck where there is one. Elsewhere they are those at the tap, plus the
+    /// time from the tap to the client and back where it counts; `handshake.estimated` names those. Needs keys.
+    #[serde(default)]
+    handshake_client_complete_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
+        needs: HANDSHAKE, null: "no Finished; TCP" }
+    /// At the client: to the first HANDSHAKE_DONE. Needs keys.
+    #[serde(default)]
+    handshake_client_confirmed_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
+        needs: HANDSHAKE, null: "no HANDSHAKE_DONE; it is not known how far from the client the tap is; TCP" }
+    /// Time to first byte at the client: to the server's first STREAM data on a bidirectional stream of the client. Needs
+    /// keys.
+    #[serde(default)]
+    handshake_client_first_byte_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
+        needs: HANDSHAKE, null: "no answer; it is not known how far from the client the tap is; TCP" }
+    /// At the server, whose handshake is then also confirmed: from the client's first Initial to its first Handshake packet
+    /// with a CRYPTO frame. Needs keys.
+    #[serde(default)]
+    handshake_server_complete_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
+        needs: HANDSHAKE, null: "no Finished; TCP" }
+    /// From the client's first Initial to the server's first ACK in an Initial packet, at the server's tap.
+    #[serde(default)]
+    handshake_first_ack_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
+        needs: HANDSHAKE, null: "no ACK in an Initial packet; TCP" }
+    /// Bytes of UDP payload of that datagram: 1200 or more if it is padded.
+    #[serde(default)]
+    handshake_first_ack_bytes: u64 { unit: "bytes", about: Handshake, better: Neither, step: UNIT,
+        needs: HANDSHAKE, null: "as above" }
+    /// Datagrams of the server with an ACK in an Initial packet before its ServerHello. 0: it waits. 1: it sends an instant
+    /// ACK; more than 1: it also acknowledges probes before the ServerHello.
+    #[serde(default)]
+    handshake_instant_acks: u64 { unit: "", about: Handshake, better: Neither, step: UNIT,
+        needs: HANDSHAKE, null: "no ServerHello; TCP" }
+    /// From the first ACK to the ServerHello; 0 if they are in one datagram.
+    #[serde(default)]
+    handshake_ack_to_hello_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
+        needs: HANDSHAKE, null: "no ServerHello, no ACK before it; TCP" }
+    /// From the arrival of the last datagram of the ClientHello at the server's tap to the departure of the ServerHello.
+    #[serde(default)]
+    handshake_server_processing_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
+        needs: HANDSHAKE, null: "no ServerHello; the tap is not known to be at the server; TCP" }
+    /// The client's first RTT sample (RFC 9002 section 5.1), recomputed from packets: the first ACK that newly acknowledges its
+    /// largest packet and something ack-eliciting. Needs keys if that ACK is not in an Initial packet.
+    #[serde(default)]
+    handshake_client_first_rtt_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
+        needs: HANDSHAKE, null: "no sample; it is not known how far from the client the tap is; TCP" }
+    /// The probe timeout after that sample: the sample plus the larger of twice the sample and 1 ms (RFC 9002 section 6.2.1),
+    /// without max_ack_delay.
+    #[serde(default)]
+    handshake_client_first_pto_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
+        needs: HANDSHAKE, null: "as above" }
+    /// Samples that the client could take in the datagrams of the handshake and up to 16 after it. Needs keys.
+    #[serde(default)]
+    handshake_client_rtt_samples: u64 { unit: "", about: Handshake, better: Neither, step: UNIT,
+        needs: HANDSHAKE, null: "as above" }
+    /// The timeout without a sample: from the client's last ack-eliciting Initial to the first datagram that only repeats or
+    /// asks for an answer (PING), where nothing came back in between.
+    #[serde(default)]
+    handshake_client_default_pto_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
+        needs: HANDSHAKE, null: "the server answered before that; TCP" }
+    /// The server's, likewise.
+    #[serde(default)]
+    handshake_server_first_rtt_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
+        needs: HANDSHAKE, null: "no sample; it is not known how far from the server the tap is; TCP" }
+    /// The server's, likewise.
+    #[serde(default)]
+    handshake_server_first_pto_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
+        needs: HANDSHAKE, null: "as above" }
+    /// The server's, likewise.
+    #[serde(default)]
+    handshake_server_rtt_samples: u64 { unit: "", about: Handshake, better: Neither, step: UNIT,
+        needs: HANDSHAKE, null: "as above" }
+    /// The server's, likewise, from the last datagram of its first flight.
+    #[serde(default)]
+    handshake_server_default_pto_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
+        needs: HANDSHAKE, null: "the client answered before that; TCP" }
+    /// ACK Delay of the server's first ACK frame in an Initial packet, as the frame reports it.
+    #[serde(default)]
+    handshake_server_initial_ack_delay_reported_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
+        needs: HANDSHAKE, null: "no such frame; TCP" }
+    /// The true one: from the arrival of the largest packet that it acknowledges to its departure.
+    #[serde(default)]
+    handshake_server_initial_ack_delay_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
+        needs: HANDSHAKE, null: "as above; the tap is not known to be at the server" }
+    /// ACK Delay of the server's first ACK frame in a Handshake packet, as the frame reports it. Needs keys.
+    #[serde(default)]
+    handshake_server_handshake_ack_delay_reported_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
+        needs: HANDSHAKE, null: "no such frame; TCP" }
+    /// The true one: from the arrival of the largest packet that it acknowledges to its departure.
+    #[serde(default)]
+    handshake_server_handshake_ack_delay_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
+        needs: HANDSHAKE, null: "as above; the tap is not known to be at the server" }
+    /// ACK Delay of the client's first ACK frame in an Initial packet, as the frame reports it.
+    #[serde(default)]
+    handshake_client_initial_ack_delay_reported_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
+        needs: HANDSHAKE, null: "no such frame; TCP" }
+    /// The true one: from the arrival of the largest packet that it acknowledges to its departure.
+    #[serde(default)]
+    handshake_client_initial_ack_delay_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
+        needs: HANDSHAKE, null: "as above; the tap is not known to be at the client" }
+    /// ACK Delay of the client's first ACK frame in a Handshake packet, as the frame reports it. Needs keys.
+    #[serde(default)]
+    handshake_client_handshake_ack_delay_reported_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
+        needs: HANDSHAKE, null: "no such frame; TCP" }
+    /// The true one: from the arrival of the largest packet that it acknowledges to its departure.
+    #[serde(default)]
+    handshake_client_handshake_ack_delay_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
+        needs: HANDSHAKE, null: "as above; the tap is not known to be at the client" }
+    /// Datagrams of the client that only repeat CRYPTO or STREAM bytes, or bring nothing ack-eliciting but PING in Initial and
+    /// Handshake packets, while no packet sent later was acknowledged: sent on a probe timeout, or to speed the handshake
+    /// up. Needs keys.
+    #[serde(default)]
+    handshake_client_probes: u64 { unit: "datagrams", about: Handshake, better: Lower, step: UNIT,
+        needs: HANDSHAKE, null: "no Initial packets; TCP" }
+    /// The server's, likewise.
+    #[serde(default)]
+    handshake_server_probes: u64 { unit: "datagrams", about: Handshake, better: Lower, step: UNIT,
+        needs: HANDSHAKE, null: "as above" }
+    /// Datagrams of the client with CRYPTO bytes that it had sent before in a packet that arrived: one that the tap at the
+    /// other end saw or that was ever acknowledged. Without a tap at the other end it is a lower bound. Needs keys.
+    #[serde(default)]
+    handshake_client_spurious_retransmissions: u64 { unit: "datagrams", about: Handshake, better: Lower, step: UNIT,
+        needs: HANDSHAKE, null: "as above" }
+    /// The server's, likewise.
+    #[serde(default)]
+    handshake_server_spurious_retransmissions: u64 { unit: "datagrams", about: Handshake, better: Lower, step: UNIT,
+        needs: HANDSHAKE, null: "as above" }
+    /// UDP payload that the server received before the client's address was validated (RFC 9000 section 8.1): before the
+    /// datagram with the first Handshake packet, or with a token.
+    #[serde(default)]
+    handshake_amplification_received_bytes: u64 { unit: "bytes", about: Handshake, better: Neither, step: UNIT,
+        needs: HANDSHAKE, null: "the tap is not known to be at the server; TCP" }
+    /// UDP payload that it sent by then. It may be three times the bytes received.
+    #[serde(default)]
+    handshake_amplification_sent_bytes: u64 { unit: "bytes", about: Handshake, better: Neither, step: UNIT,
+        needs: HANDSHAKE, null: "as above" }
+    /// The most by which the server exceeded the limit; 0 if it kept it.
+    #[serde(default)]
+    handshake_amplification_excess_bytes: u64 { unit: "bytes", about: Handshake, better: Lower, step: UNIT,
+        needs: HANDSHAKE, null: "as above" }
+    /// How long the limit held the server up: from the datagram that left less than 1200 bytes of it, to the first datagram
+    /// after the client raised or lifted it, if that one brings new CRYPTO bytes. Needs keys if there was such a wait.
+    #[serde(default)]
+    handshake_amplification_blocked_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
+        needs: HANDSHAKE, null: "as above" }
+    /// Datagrams of the ClientHello: those of the client with new CRYPTO bytes in Initial packets.
+    #[serde(default)]
+    handshake_client_flight_1_datagrams: u64 { unit: "datagrams", about: Handshake, better: Neither, step: UNIT,
+        needs: HANDSHAKE, null: "they were not all captured or read; TCP" }
+    /// QUIC packets in these datagrams.
+    #[serde(default)]
+    handshake_client_flight_1_packets: u64 { unit: "packets", about: Handshake, better: Neither, step: UNIT,
+        needs: HANDSHAKE, null: "as above" }
+    /// Datagrams of the server with new CRYPTO bytes in Initial and Handshake packets: ServerHello to Finished. Needs keys.
+    #[serde(default)]
+    handshake_server_flight_1_datagrams: u64 { unit: "datagrams", about: Handshake, better: Neither, step: UNIT,
+        needs: HANDSHAKE, null: "they were not all captured or read; TCP" }
+    /// QUIC packets in these datagrams.
+    #[serde(default)]
+    handshake_server_flight_1_packets: u64 { unit: "packets", about: Handshake, better: Neither, step: UNIT,
+        needs: HANDSHAKE, null: "as above" }
+    /// Datagrams of the client from its first answer to the ServerHello, with an ACK in an Initial packet or a Handshake packet,
+    /// to the last of its Finished and its first request. Needs keys.
+    #[serde(default)]
+    handshake_client_flight_2_datagrams: u64 { unit: "datagrams", about: Handshake, better: Neither, step: UNIT,
+        needs: HANDSHAKE, null: "they were not all captured or read; TCP" }
+    /// QUIC packets in these datagrams.
+    #[serde(default)]
+    handshake_client_flight_2_packets: u64 { unit: "packets", about: Handshake, better: Neither, step: UNIT,
+        needs: HANDSHAKE, null: "as above" }
     /// Standard deviation of (time at the tap - planned send time), joined by packet number or by CRC32c of the
     /// datagram; datagrams with the same CRC32c are skipped, with the warning `planned_times_not_joined`. The clocks
     /// can differ; the value includes their drift.

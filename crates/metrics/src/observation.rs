@@ -70,6 +70,7 @@ pub fn measure(analysis: &CaptureAnalysis, observation: &Observation) -> RunMetr
         run.metrics = measured.run.metrics.clone();
         run.distributions = measured.run.distributions.clone();
         run.slow_start = measured.run.slow_start.clone();
+        run.handshake = measured.run.handshake.clone();
         run.withheld = measured.run.withheld.clone();
         // What the capture as a whole is warned of stands in the flow's warnings too, with the metrics that it costs.
         run.warnings.retain(|warning| measured.run.warnings.iter().all(|other| other.code != warning.code));

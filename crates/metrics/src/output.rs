@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bursts::Burst;
+use crate::handshake::HandshakeDetail;
 use crate::metrics::Metrics;
 use crate::phases::SlowStart;
 use crate::warnings::WarningCode;
@@ -24,6 +25,10 @@ pub struct RunMetrics {
     /// Where slow start and steady state part, and why there. `None` without a flow, and in files of older versions.
     #[serde(default)]
     pub slow_start: Option<SlowStart>,
+    /// How the handshake was seen, and each end's estimates of the round-trip time. `None` without a handshake, for the client's
+    /// direction, and in files of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshake: Option<HandshakeDetail>,
     /// Metrics that are null because something that they need was not in the capture, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<Withheld>,
@@ -99,6 +104,7 @@ impl RunMetrics {
             metrics: Metrics::default(),
             distributions: Distributions::default(),
             slow_start: None,
+            handshake: None,
             withheld: Vec::new(),
             warnings: Vec::new(),
         }

@@ -16,6 +16,12 @@ const TELLING_BYTES: usize = 32;
 pub struct PayloadKey(u64, u32);
 
 impl PayloadKey {
+    /// Made up.
+    #[cfg(test)]
+    pub(crate) fn numbered(number: u64) -> PayloadKey {
+        PayloadKey(number, 0)
+    }
+
     /// `None` where too little of the payload was captured, or there is too little of it.
     pub fn of(segment: &Segment) -> Option<PayloadKey> {
         let telling = segment.payload.len().min(TELLING_BYTES);

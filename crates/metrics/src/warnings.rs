@@ -55,6 +55,8 @@ pub enum WarningCode {
     CaptureMissedPackets,
     /// Packets of the handshake could not be read, so that its times are not known.
     HandshakeUnread,
+    /// The server sent more than the anti-amplification limit allows.
+    AmplificationLimitExceeded,
     /// No acknowledgment of the peer was captured or could be read.
     AcknowledgmentsMissing,
     /// The capture begins after the connection did.
@@ -103,7 +105,7 @@ pub enum WarningCode {
 
 impl WarningCode {
     /// All of them, in the order of declaration.
-    pub const ALL: [WarningCode; 48] = [
+    pub const ALL: [WarningCode; 49] = [
         WarningCode::NoFlow,
         WarningCode::SeveralFlows,
         WarningCode::CaptureTruncated,
@@ -130,6 +132,7 @@ impl WarningCode {
         WarningCode::FramesUnknown,
         WarningCode::CaptureMissedPackets,
         WarningCode::HandshakeUnread,
+        WarningCode::AmplificationLimitExceeded,
         WarningCode::AcknowledgmentsMissing,
         WarningCode::CaptureBeganLate,
         WarningCode::ConnectionLost,
@@ -183,6 +186,7 @@ impl WarningCode {
             WarningCode::FramesUnknown => "frames_unknown",
             WarningCode::CaptureMissedPackets => "capture_missed_packets",
             WarningCode::HandshakeUnread => "handshake_unread",
+            WarningCode::AmplificationLimitExceeded => "amplification_limit_exceeded",
             WarningCode::AcknowledgmentsMissing => "acknowledgments_missing",
             WarningCode::CaptureBeganLate => "capture_began_late",
             WarningCode::ConnectionLost => "connection_lost",

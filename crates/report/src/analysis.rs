@@ -1,6 +1,7 @@
 //! What `quiclab analyze` shows of captures: the terminal's tables, JSON, a page.
 
 mod figures;
+mod handshake;
 mod html;
 mod json;
 mod tap;

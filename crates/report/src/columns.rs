@@ -1,5 +1,6 @@
 //! The columns of every table: a new one is an entry of [`COLUMNS`].
 
+mod handshake;
 pub(crate) mod phases;
 
 use quiclab_metrics::{Metrics, Summary};
@@ -32,6 +33,8 @@ pub(crate) enum Place {
     Detail,
     /// That of the phases of a transfer.
     Phase,
+    /// That of handshakes.
+    Handshake,
 }
 
 /// What stands where there is no value.
@@ -46,9 +49,14 @@ pub fn metric_names() -> impl Iterator<Item = &'static str> {
     COLUMNS.iter().map(|column| column.metric)
 }
 
-/// In the order of the tables: those of the whole flow, then those of its phases.
+/// In the order of the tables: those of the whole flow, of its handshake, of its phases.
 pub(crate) const COLUMNS: &[Column] =
-    &joined::<{ WHOLE.len() + 2 * phases::PHASED.len() }>(&[WHOLE, &phases::SLOW_START, &phases::STEADY]);
+    &joined::<{ WHOLE.len() + handshake::HANDSHAKE.len() + 2 * phases::PHASED.len() }>(&[
+        WHOLE,
+        handshake::HANDSHAKE,
+        &phases::SLOW_START,
+        &phases::STEADY,
+    ]);
 
 const fn joined<const ALL: usize>(parts: &[&[Column]]) -> [Column; ALL] {
     let mut all = [WHOLE[0]; ALL];
@@ -202,48 +210,6 @@ const WHOLE: &[Column] = &[
     detail("bytes_in_flight_mean", "mean bytes in flight", |metrics| metrics.bytes_in_flight_mean, 1.0, 0),
     detail("bytes_in_flight_max", "most bytes in flight", |metrics| count(metrics.bytes_in_flight_max), 1.0, 0),
     detail(
-        "handshake_first_reply_ns",
-        "handshake: first reply, ms",
-        |metrics| count(metrics.handshake_first_reply_ns),
-        MILLI_OF_NANO,
-        3,
-    ),
-    detail(
-        "handshake_server_hello_ns",
-        "handshake: ServerHello, ms",
-        |metrics| count(metrics.handshake_server_hello_ns),
-        MILLI_OF_NANO,
-        3,
-    ),
-    detail(
-        "handshake_first_one_rtt_ns",
-        "handshake: first 1-RTT packet, ms",
-        |metrics| count(metrics.handshake_first_one_rtt_ns),
-        MILLI_OF_NANO,
-        3,
-    ),
-    detail(
-        "handshake_client_finished_ns",
-        "handshake: client's Finished, ms",
-        |metrics| count(metrics.handshake_client_finished_ns),
-        MILLI_OF_NANO,
-        3,
-    ),
-    detail(
-        "handshake_confirmed_ns",
-        "handshake: confirmed, ms",
-        |metrics| count(metrics.handshake_confirmed_ns),
-        MILLI_OF_NANO,
-        3,
-    ),
-    detail(
-        "time_to_first_byte_ns",
-        "time to first byte, ms",
-        |metrics| count(metrics.time_to_first_byte_ns),
-        MILLI_OF_NANO,
-        3,
-    ),
-    detail(
         "precision_sd_ns",
         "precision (actual \u{2212} planned), ms",
         |metrics| metrics.precision_sd_ns,
@@ -258,7 +224,12 @@ pub(crate) fn main_columns() -> impl Iterator<Item = &'static Column> {
     COLUMNS.iter().filter(|column| matches!(column.place, Place::Brief | Place::Main))
 }
 
-/// Those of every metric of the whole flow; the phases have a table of their own.
+/// Those of the handshake.
+pub(crate) fn handshake_columns() -> impl Iterator<Item = &'static Column> {
+    handshake::HANDSHAKE.iter()
+}
+
+/// Those of every metric of the whole flow; handshake and phases have tables of their own.
 pub(crate) fn whole_columns() -> impl Iterator<Item = &'static Column> {
     WHOLE.iter()
 }

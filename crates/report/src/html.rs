@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plotly::Plot;
 use quiclab_experiment::{Expectation, Published};
+use quiclab_units::ByteCount;
 
 use crate::{
-    columns::{NOTHING, main_columns, whole_columns},
+    columns::{Column, NOTHING, handshake_columns, main_columns, whole_columns},
     figures::{FIGURES, Figure, Scene},
     findings::{Finding, findings},
     groups::{Group, GroupWarning, name_alone, published_alone},
@@ -44,7 +45,8 @@ pub fn render_html_with_pages(input: &ReportInput, pages: &BTreeMap<String, Stri
         @for ranking in rankings(input, &groups) { (ranking_table(&ranking)) }
         h2 { "Numbers" }
         (table(&groups, &alone))
-        (every_metric(&groups))
+        (side_by_side("Every metric", &groups, whole_columns(), false))
+        (side_by_side("Handshake", &groups, handshake_columns(), is_of_handshakes(&groups)))
         (phases::of_groups(&groups))
         (expectations(&findings(input), &input.expectations_left_out))
         @for figure in &figures { (picture(figure)) }
@@ -55,6 +57,9 @@ pub fn render_html_with_pages(input: &ReportInput, pages: &BTreeMap<String, Stri
     };
     page(&input.experiment, &body)
 }
+
+/// A transfer up to this fits into the first flights after the handshake.
+const SHORT_TRANSFER: ByteCount = ByteCount::from_bytes(20_000);
 
 /// A whole page that needs no network, with the library that draws its pictures.
 pub(crate) fn page(title: &str, body: &Markup) -> String {
@@ -247,28 +252,38 @@ fn ranking_table(ranking: &Ranking) -> Markup {
     }
 }
 
-/// Groups side by side, with a line for each metric that has a value.
-fn every_metric(groups: &[Group]) -> Markup {
+/// Whether the experiment's transfers are so short that the handshake is what it is about.
+fn is_of_handshakes(groups: &[Group]) -> bool {
+    groups.iter().all(|group| group.settings.workload.all_bytes() <= SHORT_TRANSFER)
+}
+
+/// Groups side by side, with a line for each of these metrics that has a value; nothing where none has.
+fn side_by_side(
+    title: &str,
+    groups: &[Group],
+    columns: impl Iterator<Item = &'static Column>,
+    is_open: bool,
+) -> Markup {
+    let summaries = |column| groups.iter().map(|group| group.summary(column)).collect::<Vec<_>>();
+    let rows: Vec<_> = columns.map(|column| (column, summaries(column))).collect();
+    let rows: Vec<_> = rows.into_iter().filter(|(_, summaries)| summaries.iter().any(Option::is_some)).collect();
     html! {
-        details {
-            summary { "Every metric" }
+        @if !rows.is_empty() { details open[is_open] {
+            summary { (title) }
             div.wide {
                 table {
                     thead { tr { th {} @for group in groups { th { (group.label) } } } }
                     tbody {
-                        @for column in whole_columns() {
-                            @let summaries: Vec<_> = groups.iter().map(|group| group.summary(column)).collect();
-                            @if summaries.iter().any(Option::is_some) {
-                                tr {
-                                    th { (column.heading) }
-                                    @for summary in &summaries { td { (column.cell(summary.as_ref())) } }
-                                }
+                        @for (column, summaries) in &rows {
+                            tr {
+                                th { (column.heading) }
+                                @for summary in summaries { td { (column.cell(summary.as_ref())) } }
                             }
                         }
                     }
                 }
             }
-        }
+        } }
     }
 }
 

@@ -1,12 +1,12 @@
 //! The page of captures.
 
 use maud::{Markup, html};
-use quiclab_metrics::{Burst, DirectionAnalysis};
+use quiclab_metrics::{Burst, DirectionAnalysis, RunMetrics};
 
 use super::figures::FIGURES;
 use super::tap::{is_behind, title, warned_places};
-use super::{AnalysisInput, AnalyzedCapture, cell};
-use crate::columns::{NOTHING, whole_columns};
+use super::{AnalysisInput, AnalyzedCapture, cell, handshake};
+use crate::columns::{Column, NOTHING, handshake_columns, whole_columns};
 use crate::html::{page, picture};
 use crate::phases;
 
@@ -32,7 +32,8 @@ pub fn render_analysis_html(input: &AnalysisInput) -> String {
         @for note in &input.notes { p.note { (note) } }
         (warnings(input, &directions))
         h2 { "Numbers" }
-        (table(&directions))
+        (table(&directions, whole_columns(), &|column, run| cell(column, &run.metrics)))
+        (handshakes(&directions))
         @if left_out > 0 {
             p.note { "The " (MOST_PICTURED) " senders with the most bytes; " (left_out) " more are in the JSON." }
         }
@@ -79,7 +80,22 @@ fn warnings(input: &AnalysisInput, directions: &[(&AnalyzedCapture, &DirectionAn
     }
 }
 
-fn table(directions: &[(&AnalyzedCapture, &DirectionAnalysis)]) -> Markup {
+fn handshakes(directions: &[(&AnalyzedCapture, &DirectionAnalysis)]) -> Markup {
+    let all: Vec<_> = directions.iter().filter(|(_, it)| handshake::has_one(&it.run.metrics)).copied().collect();
+    html! {
+        @if !all.is_empty() {
+            h2 { "Handshake" }
+            (table(&all, handshake_columns(), &handshake::value))
+            @for line in handshake::notes(&all) { p.note { (line) } }
+        }
+    }
+}
+
+fn table(
+    directions: &[(&AnalyzedCapture, &DirectionAnalysis)],
+    columns: impl Iterator<Item = &'static Column>,
+    value: &dyn Fn(&Column, &RunMetrics) -> Option<String>,
+) -> Markup {
     html! {
         div.wide {
             table.flows {
@@ -92,8 +108,8 @@ fn table(directions: &[(&AnalyzedCapture, &DirectionAnalysis)]) -> Markup {
                     }
                 }
                 tbody {
-                    @for column in whole_columns() {
-                        @let values: Vec<_> = directions.iter().map(|(_, it)| cell(column, &it.run.metrics)).collect();
+                    @for column in columns {
+                        @let values: Vec<_> = directions.iter().map(|(_, it)| value(column, &it.run)).collect();
                         @if values.iter().any(Option::is_some) {
                             tr {
                                 th { (column.heading) }

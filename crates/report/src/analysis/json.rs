@@ -99,6 +99,7 @@ fn flow(capture: &AnalyzedCapture, direction: &DirectionAnalysis) -> Value {
         "metrics": direction.run.metrics,
         "distributions": direction.run.distributions,
         "slow_start": direction.run.slow_start,
+        "handshake": direction.run.handshake,
         "quic_packets": {
             "verified": decryption.verified,
             "header_only": decryption.header_only,

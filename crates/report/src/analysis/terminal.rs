@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets::UTF8_FULL_CONDENSED};
-use quiclab_metrics::{DirectionAnalysis, SummedUp};
+use quiclab_metrics::{DirectionAnalysis, RunMetrics, SummedUp};
 
 use super::tap::{is_behind, title, warned_places};
-use super::{AnalysisInput, AnalyzedCapture, cell};
-use crate::columns::{COLUMNS, Column, NOTHING, Place, whole_columns};
+use super::{AnalysisInput, AnalyzedCapture, cell, handshake};
+use crate::columns::{COLUMNS, Column, NOTHING, Place, handshake_columns, whole_columns};
 
 /// Up to so many senders stand side by side with every metric; more stand below each other with the most important ones.
 const SIDE_BY_SIDE: usize = 4;
@@ -77,6 +77,16 @@ pub fn render_analysis_terminal(input: &AnalysisInput, width: Option<u16>) -> St
         table.set_width(width.unwrap_or(120));
         let _ = writeln!(text, "{table}");
     }
+    let handshakes: Vec<_> = directions.iter().filter(|(_, it)| handshake::has_one(&it.run.metrics)).copied().collect();
+    if !handshakes.is_empty() && handshakes.len() <= SIDE_BY_SIDE {
+        let mut table = beside_each_other("Handshake", &handshakes, handshake_columns(), &handshake::value);
+        table.load_preset(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_width(width.unwrap_or(120));
+        let _ = writeln!(text, "{table}");
+        for line in handshake::notes(&handshakes) {
+            let _ = writeln!(text, "{line}");
+        }
+    }
     if all > directions.len() {
         let _ = writeln!(
             text,
@@ -105,12 +115,22 @@ pub fn render_analysis_terminal(input: &AnalysisInput, width: Option<u16>) -> St
 }
 
 fn side_by_side(directions: &[(&AnalyzedCapture, &DirectionAnalysis)]) -> Table {
+    beside_each_other("", directions, whole_columns(), &|column, run| cell(column, &run.metrics))
+}
+
+/// A line for each of these metrics that has a value.
+fn beside_each_other(
+    name: &str,
+    directions: &[(&AnalyzedCapture, &DirectionAnalysis)],
+    columns: impl Iterator<Item = &'static Column>,
+    value: &dyn Fn(&Column, &RunMetrics) -> Option<String>,
+) -> Table {
     let mut table = Table::new();
     let titles = directions.iter().map(|(capture, direction)| Cell::new(title(capture, direction).join("\n")));
-    table.set_header(std::iter::once(Cell::new("")).chain(titles));
-    for column in whole_columns() {
+    table.set_header(std::iter::once(Cell::new(name)).chain(titles));
+    for column in columns {
         let values: Vec<Option<String>> =
-            directions.iter().map(|(_, direction)| cell(column, &direction.run.metrics)).collect();
+            directions.iter().map(|(_, direction)| value(column, &direction.run)).collect();
         if values.iter().all(Option::is_none) {
             continue;
         }

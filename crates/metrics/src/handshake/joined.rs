@@ -1,0 +1,61 @@
+//! The handshakes of a capture, each with what both taps of a record saw of it.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use quiclab_wire::{Capture, ConnectionId, Flow, Role};
+
+use super::log::HandshakeLog;
+use super::measures;
+use super::view::Views;
+use crate::output::RunMetrics;
+use crate::taps::TapPlace;
+
+/// Flows whose handshakes are measured: the first of a capture, as many as are measured at all.
+pub(crate) const MOST_HANDSHAKES: usize = 20_000;
+
+/// A connection, at whichever tap.
+type Name = (SocketAddr, SocketAddr, Option<ConnectionId>);
+
+/// The logs of all flows.
+pub(crate) struct Handshakes {
+    logs: Vec<Option<Box<HandshakeLog>>>,
+    /// By flow, the flow that is the same connection at the other tap.
+    twins: Vec<Option<usize>>,
+    /// By flow, where its tap is. `None` in captures that are not those of a record.
+    places: Vec<Option<TapPlace>>,
+}
+
+impl Handshakes {
+    /// `logs` are in the order of `flows`.
+    pub(crate) fn new(logs: Vec<Option<Box<HandshakeLog>>>, flows: &[Flow], capture: &Capture) -> Self {
+        let name = |flow: &Flow| -> Name {
+            (flow.address(Role::Server), flow.address(Role::Client), flow.original_destination_connection_id())
+        };
+        let places: Vec<_> = flows.iter().map(|flow| TapPlace::of(capture, flow.interface())).collect();
+        let mut seen: BTreeMap<(bool, Name), usize> = BTreeMap::new();
+        for (index, (flow, place)) in flows.iter().zip(&places).enumerate() {
+            if let (Some(place), Some(Some(_))) = (place, logs.get(index)) {
+                seen.entry((*place == TapPlace::Sender, name(flow))).or_insert(index);
+            }
+        }
+        let twin =
+            |(flow, place): (&Flow, &Option<TapPlace>)| seen.get(&((*place)? != TapPlace::Sender, name(flow))).copied();
+        let twins = flows.iter().zip(&places).map(twin).collect();
+        Handshakes { logs, twins, places }
+    }
+
+    /// Measures the handshake of a flow for its server.
+    pub(crate) fn finish(&self, flow: usize, run: &mut RunMetrics) {
+        let log = |flow: usize| self.logs.get(flow).filter(|_| flow < MOST_HANDSHAKES)?.as_deref();
+        let Some(own) = log(flow) else { return };
+        let twin = self.twins.get(flow).copied().flatten().and_then(log);
+        let views = match (self.places.get(flow).copied().flatten(), twin) {
+            (Some(TapPlace::Sender), Some(twin)) => Views::of_two_taps(twin, own),
+            (Some(TapPlace::BehindBottleneck), Some(twin)) => Views::of_two_taps(own, twin),
+            _ => Views::of_one_tap(own),
+        };
+        let is_cut = own.is_cut || twin.is_some_and(|twin| twin.is_cut);
+        measures::measure(&views, is_cut, run);
+    }
+}
