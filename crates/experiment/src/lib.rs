@@ -37,7 +37,7 @@ pub use file::Experiment;
 pub use folder_names::id_of_folder;
 pub use plan::{Overrides, Plan, labels};
 pub use published::{CURVES, Published};
-pub use resolve::server_test_case;
+pub use resolve::{first_acks, server_test_case};
 pub use settings::{
     IDENTITY_VERSION, PATCHED_KERNEL, RELEASE, changed_settings, foreign_setting, setting_about, setting_keys,
     setting_words, settings_reference, testbed_only,

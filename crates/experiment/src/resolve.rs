@@ -5,7 +5,7 @@ use quiclab_units::Duration;
 use crate::error::nearest_word;
 use crate::run::word as lowercase;
 use crate::settings::{
-    Clock, Draft, Gso, GsoRate, PATCHED_KERNEL, Pacing, QdiscKind, Settings, StackSettings, TRANSFER, Thefts,
+    Clock, Draft, FirstAck, Gso, GsoRate, PATCHED_KERNEL, Pacing, QdiscKind, Settings, StackSettings, TRANSFER, Thefts,
     Word as _, setting_words,
 };
 use crate::stack::{CONGESTION_CONTROL, CertificateDelay, StackManifest, common_http};
@@ -105,6 +105,9 @@ impl Draft {
             txtime_clock: (pacing == Pacing::Txtime).then(|| asked.txtime_clock.unwrap_or(needed_clock)),
             gso_rate: (gso == Gso::Paced).then(|| asked.gso_rate.unwrap_or(usual_rate)),
             hystart: asked.hystart,
+            first_ack: asked.first_ack,
+            default_pto: asked.default_pto,
+            client_default_pto: asked.client_default_pto,
             http,
         };
         claimed("stack.congestion_control", &stack.congestion_control, &server.congestion_control, server)?;
@@ -116,14 +119,21 @@ impl Draft {
         if let Some(rate) = stack.gso_rate {
             claimed("stack.gso_rate", &rate, &server.gso_rates, server)?;
         }
-        for (key, is_asked, can, expected) in [
-            ("stack.gso_segments", stack.gso_segments.is_some(), server.gso_segments, "\"all\""),
-            ("stack.hystart", stack.hystart.is_some(), server.hystart, "\"default\""),
+        let first_acks = first_acks(server);
+        for (key, is_asked, manifest, can, expected) in [
+            ("stack.gso_segments", stack.gso_segments.is_some(), server, server.gso_segments, "\"all\""),
+            ("stack.first_ack", stack.first_ack.is_some(), server, !first_acks.is_empty(), "\"default\""),
+            ("stack.hystart", stack.hystart.is_some(), server, server.hystart, "\"default\""),
+            ("stack.default_pto", stack.default_pto.is_some(), server, server.default_pto, "\"default\""),
+            ("stack.client_default_pto", stack.client_default_pto.is_some(), client, client.default_pto, "\"default\""),
         ] {
             if is_asked && !can {
-                let message = format!("found a value that {} does not support; expected {expected}", server.name);
+                let message = format!("found a value that {} does not support; expected {expected}", manifest.name);
                 return Err(Refusal { is_unclaimed: true, ..(key, message).into() });
             }
+        }
+        if let Some(first_ack) = stack.first_ack {
+            claimed("stack.first_ack", &first_ack, &first_acks, server)?;
         }
         if !common.contains(&http) {
             for manifest in [server, client] {
@@ -242,6 +252,13 @@ impl Draft {
 /// What a server is told where its client is told `test_case`: a server only follows a key update.
 pub fn server_test_case(test_case: &str) -> &str {
     if test_case == "keyupdate" { TRANSFER } else { test_case }
+}
+
+/// What a server can be asked to send before its ServerHello: what it has a switch for, and what it does by itself.
+pub fn first_acks(server: &StackManifest) -> Vec<FirstAck> {
+    let by_itself = server.certificate_delay.first_ack();
+    let by_itself = by_itself.filter(|own| !server.first_ack.contains(own));
+    server.first_ack.iter().copied().chain(by_itself).collect()
 }
 
 fn claimed<T: PartialEq + serde::Serialize>(

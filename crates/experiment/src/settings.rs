@@ -28,7 +28,7 @@ pub use {
     path::{Forwarder, IpVersion, Path},
     reference::settings_reference,
     sim::Sim,
-    stack::{Clock, DEFAULT, Gso, GsoRate, Http, Pacing, StackSettings, Switch},
+    stack::{Clock, DEFAULT, FirstAck, Gso, GsoRate, Http, Pacing, StackSettings, Switch},
     stages::StageList,
     takes::Word,
     vm::{PATCHED_KERNEL, TheftDistribution, Thefts, Vm},
@@ -296,11 +296,16 @@ impl Draft {
 impl Settings {
     /// The variables by which settings reach the endpoint of this role (docs/reference/endpoint-contract.md).
     pub fn environment(&self, role: Role) -> BTreeMap<String, String> {
-        let is_sender = role == Role::Server || self.stack.client == self.stack.server;
+        let is_server = role == Role::Server;
+        let is_of = |side: Side| match side {
+            Side::Both => true,
+            Side::Sender => is_server || self.stack.client == self.stack.server,
+            Side::Server => is_server,
+        };
         let variable = |setting: &Setting| {
             let variable = setting.variable?;
             let text = setting.text(self)?;
-            let is_set = variable.except != Some(text.as_str()) && (is_sender || variable.of == Side::Both);
+            let is_set = variable.except != Some(text.as_str()) && is_of(variable.of);
             let value = if text == "true" { "on".to_owned() } else { text };
             is_set.then(|| (variable.name.to_owned(), value))
         };

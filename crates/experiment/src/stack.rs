@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use quiclab_units::ByteCount;
 use serde::{Deserialize, Serialize};
 
-use crate::run::{Clock, Gso, GsoRate, Http, IpVersion, Pacing};
+use crate::run::{Clock, FirstAck, Gso, GsoRate, Http, IpVersion, Pacing};
 
 /// Values of `TESTCASE` that the endpoint contract knows.
 pub const TEST_CASES: &[&str] =
@@ -68,6 +68,12 @@ pub struct StackManifest {
     pub key_log: Vec<Role>,
     /// What it does while the certificate is not there yet.
     pub certificate_delay: CertificateDelay,
+    /// What its server can be asked to send before the ServerHello.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub first_ack: Vec<FirstAck>,
+    /// Whether the probe timeout before the first round-trip time can be set, in both roles.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub default_pto: bool,
     /// What it does beyond or below the contract.
     pub notes: String,
     /// The test cases of the contract it takes part in.
@@ -110,6 +116,17 @@ pub enum CertificateDelay {
     Wait,
     /// It acknowledges what comes.
     InstantAck,
+}
+
+impl CertificateDelay {
+    /// The same as a value of `stack.first_ack`.
+    pub fn first_ack(self) -> Option<FirstAck> {
+        match self {
+            Self::None => None,
+            Self::Wait => Some(FirstAck::Wait),
+            Self::InstantAck => Some(FirstAck::Instant),
+        }
+    }
 }
 
 /// Names of the contract's test cases, by role.

@@ -33,6 +33,9 @@ const SETTINGS: &[(&str, &str, &str, &str)] = &[
     ("stack.pacing", "\"txtime\"", "\"off\"", "off"),
     ("stack.txtime_clock", "\"monotonic\"", "\"tai\"", "tai"),
     ("stack.hystart", "\"default\"", "\"off\"", "off"),
+    ("stack.first_ack", "\"default\"", "\"wait\"", "wait"),
+    ("stack.default_pto", "\"default\"", "\"0.6 s\"", "600 ms"),
+    ("stack.client_default_pto", "\"default\"", "\"300 ms\"", "300 ms"),
     ("stack.http", "\"h3\"", "", ""),
     ("path.ip", "\"4\"", "", ""),
     // tests/paths.rs has lists of stages and included files.

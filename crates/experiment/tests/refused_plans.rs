@@ -55,6 +55,22 @@ fn what_the_stacks_cannot_do() {
             "x.toml:5:11: stack.hystart: found a value that ngtcp2 does not support; expected \"default\"",
         ),
         (
+            "[stack]\nname = \"ngtcp2\"\nfirst_ack = \"wait\"\n",
+            "x.toml:5:13: stack.first_ack: found a value that ngtcp2 does not support; expected \"default\"",
+        ),
+        (
+            "[stack]\nname = \"quiche\"\nfirst_ack = \"padded\"\n",
+            "x.toml:5:13: stack.first_ack: found \"padded\", which quiche does not support; expected one of \"instant\", \"wait\"",
+        ),
+        (
+            "[stack]\nname = \"ngtcp2\"\nclient = \"quic-go\"\nhttp = \"h3\"\ndefault_pto = \"1 s\"\n",
+            "x.toml:7:15: stack.default_pto: found a value that ngtcp2 does not support; expected \"default\"",
+        ),
+        (
+            "[stack]\nname = \"quiche\"\nclient = \"ngtcp2\"\nclient_default_pto = \"1 s\"\n",
+            "x.toml:6:22: stack.client_default_pto: found a value that ngtcp2 does not support; expected \"default\"",
+        ),
+        (
             "[stack]\nname = \"quiche-0.24\"\ntxtime_clock = \"tai\"\n[hosts]\nserver_qdisc = \"fq\"\n",
             "x.toml:5:16: stack.txtime_clock: found \"tai\" with hosts.server_qdisc = \"fq\"; expected \"monotonic\", because FQ interprets every send time on that clock and drops packets that are too far in the future",
         ),

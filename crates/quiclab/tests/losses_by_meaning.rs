@@ -33,7 +33,15 @@ fn lifetime(folder: &Path) -> u64 {
 #[test]
 fn the_clients_second_flight_is_lost_whole_and_each_stack_recovers() {
     let bench = Bench::new(EXAMPLE);
-    let result = run(&bench, &["--set", "path.to_server.loss.drop=flight 2,datagram 1000", "--set", "path.to_server.loss.at_least_drops=none"]);
+    let result = run(
+        &bench,
+        &[
+            "--set",
+            "path.to_server.loss.drop=flight 2,datagram 1000",
+            "--set",
+            "path.to_server.loss.at_least_drops=none",
+        ],
+    );
     assert_eq!(result.status, Some(0), "{}", result.errors);
     println!("{}", result.errors);
     for name in records(&bench.out("out")) {

@@ -1,14 +1,14 @@
 //! Certificates of one run, all of whose bytes follow from its seed.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use p256::{
     ecdsa::{DerSignature, SigningKey, signature::Signer},
     pkcs8::{EncodePrivateKey, LineEnding},
 };
 use quiclab_experiment::run::Certificate;
 use rcgen::{
-    BasicConstraints, CertificateParams, CustomExtension, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyIdMethod,
-    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData, SerialNumber, SignatureAlgorithm,
+    BasicConstraints, Certificate as Signed, CertificateParams, CustomExtension, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyIdMethod, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData, SerialNumber, SignatureAlgorithm,
 };
 use sha2::{Digest, Sha256};
 use time::{Duration, OffsetDateTime};
@@ -25,6 +25,14 @@ pub struct Certificates {
 }
 
 impl Certificates {
+    /// The length of each certificate of the chain in DER, leaf first, in bytes.
+    pub fn der_sizes(&self) -> Vec<usize> {
+        // A letter of base64 has six bits.
+        let digits = |text: &str| text.chars().filter(|letter| !letter.is_whitespace() && *letter != '=').count();
+        let certificates = self.chain.split("-----BEGIN CERTIFICATE-----").skip(1);
+        certificates.map(|text| digits(text.split("-----END").next().unwrap_or_default()) * 6 / 8).collect()
+    }
+
     /// The files by which an endpoint gets them, by name.
     pub fn files(self) -> [(&'static str, String); 3] {
         [("cert.pem", self.chain), ("priv.key", self.key), ("ca.pem", self.authority)]
@@ -37,9 +45,21 @@ pub const GUEST_EPOCH_SECONDS: i64 = 1_767_225_600;
 /// Names of the server, by the address they lead to.
 const NAMES: [&str; 4] = ["server", "server4", "server6", "server46"];
 /// Intermediate authorities of a large chain: as many as rustls accepts (webpki takes six). Each adds more than [`PADDING`] bytes.
-const INTERMEDIATES: u64 = 6;
+const INTERMEDIATES: usize = 6;
 /// Length of what makes an intermediate's certificate large, in bytes.
 const PADDING: usize = 1300;
+/// Up to this size, in bytes, a chain is a leaf alone. Such leaves exist: with several names and the proofs of certificate transparency.
+const LARGEST_LONE_LEAF: usize = 2000;
+/// What the leaf of a longer chain has, about.
+const USUAL_LEAF: usize = 1000;
+/// What an intermediate authority's certificate has, unless there are too many of them.
+const USUAL_INTERMEDIATE: usize = 1500;
+/// What it has without padding, about.
+const BARE_INTERMEDIATE: usize = 480;
+/// In which number the padding of a leaf is unlike that of an intermediate.
+const LEAF: u64 = 1 << 32;
+/// Tries to meet a size to the byte. A signature of ECDSA takes 70 to 72 bytes by chance, so each has a chance of a quarter or more.
+const TRIES: u64 = 256;
 
 /// Makes them for the server.
 ///
@@ -68,16 +88,15 @@ pub fn make_at(epoch: i64, seed: u64, kind: Certificate) -> Result<Certificates>
 
     let mut issuer = Issuer::new(authority, authority_key);
     let mut intermediates = Vec::new();
-    let count = if kind == Certificate::Large { INTERMEDIATES } else { 0 };
-    for number in 1..=count {
+    for (number, length) in (1..).zip(intermediate_paddings(kind)) {
         let name = format!("quiclab intermediate {number}");
         let key = Key::derive(seed, &name)?;
         let mut parameters = parameters(vec![], &name, seed.wrapping_add(2 * (number + 1)), &key)?;
         parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         parameters.use_authority_key_identifier_extension = true;
-        parameters.custom_extensions = vec![padding(seed, number)];
-        intermediates.push(parameters.signed_by(&key, &issuer)?.pem());
+        parameters.custom_extensions = vec![padding(seed, number, length)];
+        intermediates.push(parameters.signed_by(&key, &issuer)?);
         issuer = Issuer::new(parameters, key);
     }
 
@@ -87,9 +106,20 @@ pub fn make_at(epoch: i64, seed: u64, kind: Certificate) -> Result<Certificates>
     // No key usage, so any: kwik's TLS asks Java about every certificate as if it were for RSA key exchange.
     server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     server.use_authority_key_identifier_extension = true;
-    let certificate = server.signed_by(&server_key, &issuer)?;
+    let certificate = match kind {
+        Certificate::Small | Certificate::Large => server.signed_by(&server_key, &issuer)?,
+        Certificate::Size(size) => {
+            let others: usize = intermediates.iter().map(|one| one.der().len()).sum();
+            let room = usize::try_from(size.as_bytes())?.saturating_sub(others);
+            leaf_of(room, seed, |padding| {
+                server.custom_extensions = vec![padding];
+                Ok(server.signed_by(&server_key, &issuer)?)
+            })
+            .with_context(|| format!("workload.certificate: a chain of {size} cannot be made"))?
+        }
+    };
     // The leaf first, then each one's issuer.
-    let chain = std::iter::once(certificate.pem()).chain(intermediates.into_iter().rev()).collect();
+    let chain = std::iter::once(&certificate).chain(intermediates.iter().rev()).map(Signed::pem).collect();
     Ok(Certificates {
         chain,
         key: server_key.secret.to_pkcs8_pem(LineEnding::LF).context("private key")?.to_string(),
@@ -97,17 +127,58 @@ pub fn make_at(epoch: i64, seed: u64, kind: Certificate) -> Result<Certificates>
     })
 }
 
+/// The intermediate authorities of a chain, from the root: how many bytes the certificate of each is padded by.
+fn intermediate_paddings(kind: Certificate) -> Vec<usize> {
+    match kind {
+        Certificate::Small => vec![],
+        Certificate::Large => vec![PADDING; INTERMEDIATES],
+        Certificate::Size(size) => {
+            let size = usize::try_from(size.as_bytes()).unwrap_or(usize::MAX);
+            if size <= LARGEST_LONE_LEAF {
+                return vec![];
+            }
+            let room = size - USUAL_LEAF;
+            let count = room.div_ceil(USUAL_INTERMEDIATE).min(INTERMEDIATES);
+            vec![(room / count).saturating_sub(BARE_INTERMEDIATE); count]
+        }
+    }
+}
+
+/// The certificate of exactly `size` bytes that `sign` makes with one padding or another.
+fn leaf_of(size: usize, seed: u64, mut sign: impl FnMut(CustomExtension) -> Result<Signed>) -> Result<Signed> {
+    let mut length = 0;
+    let mut smallest = usize::MAX;
+    for number in (LEAF..).take(TRIES as usize) {
+        let certificate = sign(padding(seed, number, length))?;
+        let found = certificate.der().len();
+        if found == size {
+            return Ok(certificate);
+        }
+        smallest = smallest.min(found);
+        length = (length + size).saturating_sub(found);
+    }
+    bail!("the leaf has {smallest} bytes at least, and {size} are left for it")
+}
+
 /// An extension that nobody knows, full of bytes that no compression shortens: certificates may be compressed (RFC 8879).
-fn padding(seed: u64, number: u64) -> CustomExtension {
+fn padding(seed: u64, number: u64, length: usize) -> CustomExtension {
     // Below the arc for examples (RFC 5612 does the same for organisations): 2.999 is free for all.
     const EXAMPLE: &[u64] = &[2, 999, 1];
     let block = |part: u64| Sha256::digest([seed, number, part].map(u64::to_le_bytes).concat());
-    let bytes: Vec<u8> = (0..).flat_map(block).take(PADDING).collect();
-    // A DER octet string: tag, length in two bytes.
-    let mut content = vec![0x04, 0x82];
-    content.extend((PADDING as u16).to_be_bytes());
+    let bytes: Vec<u8> = (0..).flat_map(block).take(length).collect();
+    let mut content = vec![0x04];
+    content.extend(der_length(length));
     content.extend(bytes);
     CustomExtension::from_oid_content(EXAMPLE, content)
+}
+
+/// The length of a value in DER (ITU-T X.690, section 10.1): in one byte below 128, otherwise behind the number of its bytes.
+fn der_length(length: usize) -> Vec<u8> {
+    let bytes: Vec<u8> = length.to_be_bytes().into_iter().skip_while(|byte| *byte == 0).collect();
+    match length {
+        0..128 => vec![length as u8],
+        _ => [vec![0x80 | bytes.len() as u8], bytes].concat(),
+    }
 }
 
 fn parameters(
@@ -196,9 +267,38 @@ mod tests {
         assert!(bytes(Certificate::Small) < 1000, "{}", bytes(Certificate::Small));
     }
 
+    fn size(made: &Certificates) -> usize {
+        made.der_sizes().iter().sum()
+    }
+
+    fn sized(bytes: u64) -> Certificate {
+        Certificate::Size(quiclab_units::ByteCount::from_bytes(bytes))
+    }
+
+    #[test]
+    fn a_chain_has_the_size_that_was_asked_for_to_the_byte() {
+        // Where the lengths of lengths change, and those of the study of instant acknowledgments.
+        let around = [640, 895, 1023, 1212, 2000, 2001, 4096, 5113, 10_000, 65_536, 1 << 20];
+        for bytes in (500..=600).chain(around) {
+            let made = make(bytes, sized(bytes)).unwrap_or_else(|error| panic!("{bytes}: {error:#}"));
+            assert_eq!(size(&made) as u64, bytes);
+        }
+        for seed in 0..40 {
+            assert_eq!(size(&make(seed, sized(500)).unwrap()), 500, "seed {seed}");
+        }
+        assert_eq!(make(7, sized(5113)).unwrap(), make(7, sized(5113)).unwrap());
+    }
+
+    #[test]
+    fn a_chain_that_is_too_short_for_its_leaf_is_refused_with_the_shortest_length() {
+        let error = format!("{:#}", make(7, sized(390)).unwrap_err());
+        assert!(error.contains("a chain of 390 B cannot be made: the leaf has 40"), "{error}");
+        assert!(error.contains("bytes at least, and 390 are left for it"), "{error}");
+    }
+
     #[test]
     fn openssl_accepts_the_chains() {
-        for kind in [Certificate::Small, Certificate::Large] {
+        for kind in [Certificate::Small, Certificate::Large, sized(500), sized(1212), sized(5113), sized(65_536)] {
             accept(make(7, kind).unwrap());
         }
     }

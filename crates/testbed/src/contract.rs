@@ -14,6 +14,9 @@ use sha2::{Digest, Sha256};
 /// Port the server listens on.
 pub const SERVER_PORT: u16 = 443;
 
+/// The variable of `stack.first_ack`.
+const FIRST_ACK: &str = "QUICLAB_FIRST_ACK";
+
 /// Names of the transferred files, below the server's and the client's folder.
 pub fn file_names(workload: &Workload) -> Vec<String> {
     let size = workload.size.to_string().replace(' ', "");
@@ -72,12 +75,27 @@ pub(crate) fn environment(role: Role, run: &Run, stack: &StackManifest) -> BTree
         }
         set("QUICLAB_PORT", SERVER_PORT.to_string());
         if role == Role::Server && workload.certificate_delay != Duration::default() {
-            set("QUICLAB_CERT_DELAY", (workload.certificate_delay.as_nanos() / 1_000_000).to_string());
+            set("QUICLAB_CERT_DELAY", milliseconds(workload.certificate_delay));
+        }
+        let default_pto = match role {
+            Role::Server => settings.stack.default_pto,
+            Role::Client => settings.stack.client_default_pto,
+        };
+        if let Some(pto) = default_pto {
+            set("QUICLAB_DEFAULT_PTO", milliseconds(pto));
         }
         environment.extend(settings.environment(role));
+        // What a server does by itself it need have no switch for.
+        if settings.stack.first_ack.is_some_and(|first_ack| !stack.first_ack.contains(&first_ack)) {
+            environment.remove(FIRST_ACK);
+        }
     }
     environment.extend(stack.guest.environment.clone());
     environment
+}
+
+fn milliseconds(time: Duration) -> String {
+    (time.as_nanos() / 1_000_000).to_string()
 }
 
 /// A stream of its own for each purpose, so that none disturbs another.

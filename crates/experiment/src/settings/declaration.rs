@@ -61,6 +61,8 @@ pub(crate) enum Side {
     Both,
     /// The server, and a client of the same stack. Another stack's client is left at its own defaults.
     Sender,
+    /// The server alone.
+    Server,
 }
 
 /// Declares a section: a type, its default, and the list of its settings.

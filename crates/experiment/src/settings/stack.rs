@@ -1,11 +1,16 @@
 //! The stack, and how it is to behave.
 
+use quiclab_units::Duration;
+
 use super::{
     Draft, Settings,
     declaration::section,
     hosts::QdiscKind,
-    takes::{Takes as _, Text, count, word, words},
+    takes::{Quantity, Takes as _, Text, count, time, word, words},
 };
+
+/// The contract counts probe timeouts in milliseconds.
+const MILLISECOND: u64 = 1_000_000;
 
 /// What stands for "whatever the endpoint does by itself", of stacks that have no manifest to tell.
 pub const DEFAULT: &str = "default";
@@ -52,8 +57,34 @@ section! {
         /// let HyStart++ (RFC 9406), or the older HyStart in the kernel's CUBIC, end slow start; for stacks with a switch for it
         hystart: Option<Switch> = None, takes word::<Switch>().or(DEFAULT), neutral None,
             sets "QUICLAB_HYSTART" of Sender except "default";
+        /// what the server sends before its ServerHello, while it waits for its certificate: an acknowledgment at
+        /// once, the same in a datagram of full size, or nothing; "default" leaves it to the stack
+        first_ack: Option<FirstAck> = None, takes word::<FirstAck>().or(DEFAULT), neutral None,
+            sets "QUICLAB_FIRST_ACK" of Server except "default";
+        /// the server's probe timeout until it has measured a round-trip time, three times its initial RTT (RFC 9002,
+        /// section 6.2.2)
+        default_pto: Option<Duration> = None, takes pto().or(DEFAULT), neutral None;
+        /// the same, of the client
+        client_default_pto: Option<Duration> = None, takes pto().or(DEFAULT), neutral None;
         /// HTTP/3, HTTP/0.9 over QUIC, or HTTP/2 over TCP
         http: Http = Http::H3, takes word::<Http>(), default_said "the stack's", sets "QUICLAB_HTTP" of Both;
+    }
+}
+
+/// A probe timeout; a handshake is given up before the longest one.
+const fn pto() -> Quantity<Duration> {
+    time().at_least(Duration::from_millis(1)).at_most(Duration::from_secs(60)).whole(MILLISECOND, "whole milliseconds")
+}
+
+words! {
+    /// What a server sends while its certificate is not there yet.
+    pub enum FirstAck {
+        /// An acknowledgment at once, in a datagram as long as it needs.
+        Instant = "instant",
+        /// The same in a datagram of at least 1200 bytes.
+        Padded = "padded",
+        /// Nothing: the acknowledgment comes with the ServerHello.
+        Wait = "wait",
     }
 }
 

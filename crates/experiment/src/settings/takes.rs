@@ -27,7 +27,7 @@ impl Refused {
     }
 
     /// The same, where `words` are allowed: one that is near is taken for what was meant.
-    fn with_words(mut self, found: &Value, words: &[&str]) -> Self {
+    pub(crate) fn with_words(mut self, found: &Value, words: &[&str]) -> Self {
         let near = found.as_str().and_then(|text| nearest_word(text, words.iter().copied()));
         self.hint = self.hint.or(near.map(|near| format!("did you mean {near:?}?")));
         self

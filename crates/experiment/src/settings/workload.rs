@@ -1,11 +1,12 @@
 //! What is transferred.
 
 use quiclab_units::{ByteCount, Duration};
+use toml::Value;
 
 use super::{
     Draft, Settings, TRANSFER,
     declaration::section,
-    takes::{Takes as _, Text, count, size, time, word, words},
+    takes::{Quantity, Refused, Takes, Text, count, size, time},
 };
 
 /// More files than this do not fit into the variables of an endpoint.
@@ -14,6 +15,10 @@ const MOST_FILES: u32 = 2000;
 const LONGEST_NAME: u32 = 255;
 /// The contract counts certificate delays in milliseconds.
 const MILLISECOND: u64 = 1_000_000;
+/// A chain of certificates that can always be made, in bytes.
+const SMALLEST_CHAIN: u64 = 500;
+/// A longer one fits into no message of TLS: its length there has three bytes, and libraries stop earlier.
+const LARGEST_CHAIN: u64 = 1 << 20;
 
 section! {
     /// What is transferred.
@@ -28,8 +33,9 @@ section! {
         name_bytes: u32 = 1, takes count().at_most(LONGEST_NAME);
         /// maximum number of requests that the client has open at the same time
         streams: Option<u32> = None, takes count().or("all"), neutral None, sets "QUICLAB_STREAMS" of Both except "all";
-        /// the server's certificate chain: only its leaf, or with 6 intermediates, together over 9 kB
-        certificate: Certificate = Certificate::Small, takes word::<Certificate>();
+        /// the server's certificate chain: a size, that of all its certificates in DER; or only its leaf, or with 6
+        /// intermediates, together over 9 kB
+        certificate: Certificate = Certificate::Small, takes CertificateKinds;
         /// delay until the server's certificate is available
         certificate_delay: Duration = Duration::ZERO, takes time().whole(MILLISECOND, "whole milliseconds");
         /// virtual time after which the client is considered stuck
@@ -44,12 +50,60 @@ impl Workload {
     }
 }
 
-words! {
-    /// What a server's certificate chain is like.
-    pub enum Certificate {
-        /// The leaf alone, some 500 bytes.
-        Small = "small",
-        /// With intermediate authorities, over 9 kB: more than three times what a client sends first.
-        Large = "large",
+/// What a server's certificate chain is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Certificate {
+    /// The leaf alone, some 500 bytes.
+    Small,
+    /// With intermediate authorities, over 9 kB: more than three times what a client sends first.
+    Large,
+    /// Certificates of this many bytes in all (DER), as the TLS message carries them.
+    Size(ByteCount),
+}
+
+/// A size, or a word for one.
+struct CertificateKinds;
+
+impl CertificateKinds {
+    const WORDS: [(&'static str, Certificate); 2] = [("small", Certificate::Small), ("large", Certificate::Large)];
+
+    fn sizes() -> Quantity<ByteCount> {
+        size()
+            .at_least(ByteCount::from_bytes(SMALLEST_CHAIN))
+            .at_most(ByteCount::from_bytes(LARGEST_CHAIN))
+            .because("a leaf with its names, key and signature takes the former, and no TLS library accepts the latter")
+    }
+}
+
+impl Takes for CertificateKinds {
+    type Value = Certificate;
+
+    fn read(&self, value: &Value) -> Result<Certificate, Refused> {
+        let word = Self::WORDS.iter().find(|(word, _)| value.as_str() == Some(word));
+        if let Some((_, kind)) = word {
+            return Ok(*kind);
+        }
+        let size = Self::sizes().read(value).map_err(|refused| {
+            let message = format!("{}; or \"small\" or \"large\"", refused.message);
+            Refused { message, hint: refused.hint }.with_words(value, &self.words())
+        })?;
+        Ok(Certificate::Size(size))
+    }
+
+    fn write(&self, value: &Certificate) -> Option<Value> {
+        let text = match value {
+            Certificate::Small => "small".to_owned(),
+            Certificate::Large => "large".to_owned(),
+            Certificate::Size(size) => size.to_string(),
+        };
+        Some(Value::String(text))
+    }
+
+    fn describe(&self) -> String {
+        format!("{}, \"small\" or \"large\"", Self::sizes().describe())
+    }
+
+    fn words(&self) -> Vec<&'static str> {
+        Self::WORDS.map(|(word, _)| word).to_vec()
     }
 }

@@ -3,6 +3,7 @@
 
 pub mod claims;
 mod evidence;
+mod handshakes;
 mod qlogs;
 mod selection;
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use quiclab_experiment::stack::StackManifest;
+use quiclab_experiment::{first_acks, stack::StackManifest};
 use serde::Serialize;
 
 use crate::{cli::StacksListArguments, laboratory::open, output, signals};
@@ -68,6 +68,10 @@ fn everything(manifest: &StackManifest) -> String {
     row("qlog", if manifest.qlog { "yes" } else { "no" }.to_owned());
     row("key log", words(&manifest.key_log));
     row("certificate delay", words(&[manifest.certificate_delay]));
+    if manifest.is_quic() {
+        row("before ServerHello", words(&first_acks(manifest)));
+        row("default PTO", if manifest.default_pto { "can be set" } else { "the stack's" }.to_owned());
+    }
     let cases = |cases: &std::collections::BTreeSet<String>| cases.iter().cloned().collect::<Vec<_>>().join(", ");
     row("cases as server", cases(&manifest.test_cases.server));
     row("cases as client", cases(&manifest.test_cases.client));

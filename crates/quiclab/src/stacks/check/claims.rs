@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context, Result};
 use quiclab_experiment::{
     Experiment, Overrides,
-    run::{Clock, Gso, Pacing, Run, Switch, word},
+    run::{Clock, FirstAck, Gso, Pacing, Run, Switch, word},
     stack::{CONGESTION_CONTROL, CertificateDelay, Role, StackManifest},
 };
 use quiclab_interop::{CASES, Case};
@@ -22,6 +22,11 @@ const LONG: &str = "4 MiB";
 const SHORT: &str = "256 KiB";
 /// Of a delayed certificate: no other delay of a handshake is near it.
 pub const CERTIFICATE_DELAY: Duration = Duration::from_millis(200);
+/// Of a certificate chain: over three times what a client sends first, if that is one datagram.
+const CHAIN: &str = "5113 B";
+/// A probe timeout that is nobody's own, and a one-way delay at which it passes before an answer comes, and the usual one does not.
+const DEFAULT_PTO: Duration = Duration::from_millis(300);
+const LONG_DELAY: Duration = Duration::from_millis(400);
 /// Of small batches.
 const SEGMENTS: u32 = 2;
 /// The one test case that no case of interoperation has.
@@ -42,7 +47,11 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("QUICLAB_TXTIME_CLOCK", &["tai"]),
     ("QUICLAB_HYSTART", &["on", "off"]),
     ("QUICLAB_GSO_RATE", &[]),
+    (FIRST_ACK, &["instant", "padded", "wait"]),
 ];
+const FIRST_ACK: &str = "QUICLAB_FIRST_ACK";
+/// What only servers are asked for.
+pub const OF_SERVERS: [&str; 2] = ["QUICLAB_CERT_DELAY", FIRST_ACK];
 
 /// A claim, and the run that proves it.
 pub struct Proof {
@@ -85,6 +94,12 @@ pub enum Expected {
     },
     /// The certificate is late, and the server does meanwhile what is claimed.
     LateCertificate(CertificateDelay),
+    /// The certificate is late, and the server sends this before its ServerHello.
+    FirstAck(FirstAck),
+    /// The server's certificate chain arrives, of the size that was asked for.
+    Chain,
+    /// This role's first probe leaves after this time.
+    Probe(Role, Duration),
     /// This role answers 127.
     Refusal(Role),
 }
@@ -247,6 +262,37 @@ impl Proofs<'_> {
             let settings = [("workload.certificate_delay", value.as_str())];
             self.add("late-certificate", &claim, SHORT, &settings, expected)?;
         }
+        self.add_handshakes(manifest)
+    }
+
+    fn add_handshakes(&mut self, manifest: &StackManifest) -> Result<()> {
+        if !manifest.is_quic() || manifest.is_of_interop_runner() {
+            return Ok(());
+        }
+        let (chain, claim) = (quoted(CHAIN), format!("a certificate chain of {CHAIN} arrives"));
+        self.add("certificate-chain", &claim, SHORT, &[("workload.certificate", &chain)], Expected::Chain)?;
+        for first_ack in &manifest.first_ack {
+            let (delay, value) = (quoted(&CERTIFICATE_DELAY.to_string()), quoted(&word(first_ack)));
+            let settings = [("workload.certificate_delay", delay.as_str()), ("stack.first_ack", value.as_str())];
+            let claim = format!("before the ServerHello: {}", word(first_ack));
+            self.add(
+                &format!("first-ack-{}", word(first_ack)),
+                &claim,
+                SHORT,
+                &settings,
+                Expected::FirstAck(*first_ack),
+            )?;
+        }
+        let [pto, delay] = [DEFAULT_PTO, LONG_DELAY].map(|time| quoted(&time.to_string()));
+        for role in manifest.roles.iter().filter(|_| manifest.default_pto) {
+            let key = if *role == Role::Server { "stack.default_pto" } else { "stack.client_default_pto" };
+            let settings = [(key, &pto), ("path.delay_to_client", &delay), ("path.delay_to_server", &delay)];
+            let settings = settings.map(|(key, value)| (key, value.as_str()));
+            let claim =
+                format!("the {}'s probe timeout before it knows a round-trip time is {DEFAULT_PTO}", word(role));
+            let name = format!("default-pto-{}", word(role));
+            self.add(&name, &claim, SHORT, &settings, Expected::Probe(*role, DEFAULT_PTO))?;
+        }
         Ok(())
     }
 
@@ -298,7 +344,7 @@ impl Proofs<'_> {
         for (variable, value) in asked {
             for role in &manifest.roles {
                 // A client has nothing to do with what only a server is asked for.
-                if *role == Role::Client && variable == "QUICLAB_CERT_DELAY" {
+                if *role == Role::Client && OF_SERVERS.contains(&variable.as_str()) {
                     continue;
                 }
                 let only = BTreeMap::from([(variable.clone(), value.clone())]);
@@ -339,6 +385,12 @@ pub fn unclaimed(manifest: &StackManifest) -> Vec<(String, String)> {
     if manifest.certificate_delay == CertificateDelay::None && manifest.has(Role::Server) {
         asked.push(("QUICLAB_CERT_DELAY".into(), "200".into()));
     }
+    if !manifest.default_pto {
+        asked.push(("QUICLAB_DEFAULT_PTO".into(), "300".into()));
+    }
+    if !manifest.has(Role::Server) {
+        asked.retain(|(variable, _)| !OF_SERVERS.contains(&variable.as_str()));
+    }
     asked
 }
 
@@ -350,6 +402,7 @@ pub fn claimed(manifest: &StackManifest, variable: &str) -> BTreeSet<String> {
         "QUICLAB_PACING" => manifest.pacing.iter().map(word).collect(),
         "QUICLAB_HTTP" => manifest.http.iter().map(word).collect(),
         "QUICLAB_TXTIME_CLOCK" => manifest.txtime_clocks.iter().map(word).collect(),
+        FIRST_ACK => manifest.first_ack.iter().map(word).collect(),
         "QUICLAB_HYSTART" if manifest.hystart => ["on", "off"].map(str::to_owned).into(),
         "QUICLAB_HYSTART" | "QUICLAB_GSO_RATE" => BTreeSet::new(),
         _ => manifest.ip.iter().map(word).collect(),

@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use quiclab_experiment::{
-    run::{Gso, Pacing, Switch, word},
+    run::{Gso, Pacing, Run, Switch, word},
     stack::{CertificateDelay, Role},
 };
 use quiclab_interop::{Facts, FactsSettings, Verdict};
@@ -22,7 +22,7 @@ use quiclab_wire::CaptureReader;
 
 use super::{
     claims::{CERTIFICATE_DELAY, Expected, Proof},
-    qlogs,
+    handshakes, qlogs,
 };
 use crate::{interop::verdict_of, results::sent_by_server};
 
@@ -100,6 +100,9 @@ pub fn judge(proof: &Proof, ended: &Ended, proofs: &[Proof], all: &[Ended]) -> R
                 Expected::Segments(most) => small_batches(*most, folder),
                 Expected::Gso(gso) => segmentation(*gso, proof.run.settings.workload.all_bytes(), folder),
                 Expected::Pacing(pacing) => planned_times(*pacing, folder),
+                Expected::FirstAck(first_ack) => handshakes::first_ack(*first_ack, CERTIFICATE_DELAY, folder),
+                Expected::Chain => chain(&proof.run, folder),
+                Expected::Probe(role, pto) => handshakes::first_probe(*role, *pto, folder),
                 Expected::LateCertificate(delay) => late_certificate(*delay, folder),
                 Expected::Logs { keys, qlog, windows } => logs(keys, qlog, *windows, folder),
                 _ => transfer(folder),
@@ -280,6 +283,11 @@ fn late_certificate(delay: CertificateDelay, folder: &Path) -> Result<String> {
         }
     );
     Ok(found)
+}
+
+fn chain(run: &Run, folder: &Path) -> Result<String> {
+    let facts = facts(folder)?;
+    handshakes::chain(run, facts.connections.first().and_then(|first| first.tls.certificate_bytes))
 }
 
 fn metrics(folder: &Path) -> Result<RunMetrics> {

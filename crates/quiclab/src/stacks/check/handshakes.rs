@@ -1,0 +1,201 @@
+//! What a capture shows of how a handshake begins.
+
+use std::{fs::File, path::Path};
+
+use anyhow::{Context, Result, ensure};
+use quiclab_experiment::run::{FirstAck, Run, Workload};
+use quiclab_experiment::stack::Role;
+use quiclab_record::layout::{CAPTURE_FILE, SENDER_TAP};
+use quiclab_testbed::{certificates, contract::SERVER_PORT};
+use quiclab_units::Duration;
+use quiclab_wire::{
+    CaptureReader, Dissector, DissectorSettings, Observed, QuicForm, QuicFrame, Role as Sender, Segment,
+};
+
+/// Bytes of the shortest datagram that counts as padded (RFC 9000, section 14.1).
+const FULL: u32 = 1200;
+/// Datagrams so near to each other belong to one flight.
+const FLIGHT: Duration = Duration::from_millis(50);
+/// How much later than planned a probe may leave: the granularity of timers and the sender's work.
+const LATE: Duration = Duration::from_millis(30);
+
+/// A datagram with an Initial packet, or, of a server, a Handshake packet; times count from the client's first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Datagram {
+    sender: Sender,
+    time: Duration,
+    payload_bytes: u32,
+    /// An Initial packet in it has an ACK frame.
+    acknowledges: bool,
+    /// An Initial packet in it has a CRYPTO frame.
+    has_hello: bool,
+    /// Something in it must be acknowledged.
+    is_ack_eliciting: bool,
+}
+
+/// What the server sent before its ServerHello, while its certificate took `late`.
+pub fn first_ack(expected: FirstAck, late: Duration, folder: &Path) -> Result<String> {
+    judge_first_ack(expected, late, &beginning(folder)?)
+}
+
+fn judge_first_ack(expected: FirstAck, late: Duration, datagrams: &[Datagram]) -> Result<String> {
+    let of_server: Vec<_> = datagrams.iter().filter(|datagram| datagram.sender == Sender::Server).collect();
+    let hello = of_server.iter().position(|datagram| datagram.has_hello).context("found no ServerHello")?;
+    let at = |datagram: &Datagram| format!("{:.1} ms", datagram.time.as_nanos() as f64 / 1e6);
+    let mut found = format!("ServerHello after {}", at(of_server[hello]));
+    ensure!(of_server[hello].time >= late, "{found}; expected it after {late}");
+    match (expected, of_server[..hello].first()) {
+        (FirstAck::Wait, None) => Ok(format!("{found}, nothing before it")),
+        (FirstAck::Wait, Some(first)) => {
+            anyhow::bail!("{found}; expected nothing before it, found a datagram after {}", at(first))
+        }
+        (_, None) => anyhow::bail!("{found}; expected an acknowledgment before it"),
+        (_, Some(first)) => {
+            found.push_str(&format!(", an acknowledgment of {} bytes after {}", first.payload_bytes, at(first)));
+            ensure!(first.acknowledges, "{found}; expected an ACK frame in it");
+            ensure!(first.time < FLIGHT, "{found}; expected it within {FLIGHT}");
+            let is_full = first.payload_bytes >= FULL;
+            ensure!(
+                is_full == (expected == FirstAck::Padded),
+                "{found}; expected {} of {FULL} bytes",
+                match is_full {
+                    true => "a datagram of less than",
+                    false => "a datagram",
+                }
+            );
+            Ok(found)
+        }
+    }
+}
+
+/// The time until the first probe of this role, where its peer's answer takes longer than `pto`.
+pub fn first_probe(role: Role, pto: Duration, folder: &Path) -> Result<String> {
+    judge_first_probe(role, pto, &beginning(folder)?)
+}
+
+fn judge_first_probe(role: Role, pto: Duration, datagrams: &[Datagram]) -> Result<String> {
+    let sender = if role == Role::Server { Sender::Server } else { Sender::Client };
+    let mut own = datagrams.iter().filter(|datagram| datagram.sender == sender && datagram.is_ack_eliciting);
+    let mut last = own.next().context("found no packet that has to be acknowledged")?.time;
+    let probe = own.find(|datagram| {
+        let gap = since(last, datagram.time);
+        // The timer begins with the last packet of the flight.
+        last = if gap < FLIGHT { datagram.time } else { last };
+        gap >= FLIGHT
+    });
+    let probe = since(last, probe.context("found no probe")?.time);
+    let found = format!("the first probe came {:.1} ms after the flight before it", probe.as_nanos() as f64 / 1e6);
+    ensure!(probe >= pto && since(pto, probe) <= LATE, "{found}; expected {pto} to {LATE} more");
+    Ok(found)
+}
+
+fn since(earlier: Duration, later: Duration) -> Duration {
+    Duration::from_nanos(later.as_nanos().saturating_sub(earlier.as_nanos()))
+}
+
+/// The server's chain arrives with all of its certificates, and nothing else.
+pub fn chain(run: &Run, certificate_bytes: Option<u32>) -> Result<String> {
+    // A certificate has the length of itself and of its extensions beside it, the list its own, and a context that is empty (RFC 8446,
+    // section 4.4.2).
+    const BESIDE_EACH: usize = 3 + 2;
+    const BESIDE_ALL: usize = 1 + 3;
+    let Workload { certificate, .. } = run.settings.workload;
+    let chain = certificates::make(run.seed, certificate)?.der_sizes();
+    let expected = chain.iter().map(|bytes| bytes + BESIDE_EACH).sum::<usize>() + BESIDE_ALL;
+    let found = certificate_bytes.context("found no Certificate message")? as usize;
+    ensure!(found == expected, "the Certificate message has {found} bytes, expected {expected}");
+    Ok(format!("{} certificates of {} bytes in all", chain.len(), chain.iter().sum::<usize>()))
+}
+
+fn beginning(folder: &Path) -> Result<Vec<Datagram>> {
+    let mut reader = CaptureReader::new(File::open(folder.join(CAPTURE_FILE))?)?;
+    let mut dissector =
+        Dissector::new(DissectorSettings { server_port: Some(SERVER_PORT), interfaces_are_one_tap: true });
+    let mut datagrams = Vec::new();
+    let mut begin = None;
+    reader.dissect(&mut dissector, Some(SENDER_TAP), &mut |_, segment, observed| {
+        let Some(observed) = observed else { return };
+        let begin = *begin.get_or_insert(segment.time);
+        datagrams.extend(datagram(segment, observed, segment.time.checked_since(begin).unwrap_or_default()));
+    })?;
+    Ok(datagrams)
+}
+
+/// `None` for what is behind the handshake.
+fn datagram(segment: &Segment, observed: &Observed, time: Duration) -> Option<Datagram> {
+    let counts = |form| match observed.sender {
+        Sender::Client => form == QuicForm::Initial,
+        Sender::Server => matches!(form, QuicForm::Initial | QuicForm::Handshake),
+    };
+    let packets = || observed.packets.iter().filter(|packet| counts(packet.form));
+    packets().next()?;
+    let has = |is_it: fn(&QuicFrame) -> bool, of: fn(QuicForm) -> bool| {
+        packets()
+            .filter(|packet| of(packet.form))
+            .any(|packet| observed.frames[packet.frames.clone()].iter().any(is_it))
+    };
+    let initial = |form| form == QuicForm::Initial;
+    Some(Datagram {
+        sender: observed.sender,
+        time,
+        payload_bytes: segment.payload_length,
+        acknowledges: has(|frame| matches!(frame, QuicFrame::Ack(_)), initial),
+        has_hello: has(|frame| matches!(frame, QuicFrame::Crypto { .. }), initial),
+        is_ack_eliciting: has(QuicFrame::is_ack_eliciting, |_| true),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SILENT: Datagram = Datagram {
+        sender: Sender::Client,
+        time: Duration::ZERO,
+        payload_bytes: 1200,
+        acknowledges: false,
+        has_hello: true,
+        is_ack_eliciting: true,
+    };
+
+    fn at(milliseconds: u64, other: Datagram) -> Datagram {
+        Datagram { time: Duration::from_millis(milliseconds), ..other }
+    }
+
+    #[test]
+    fn an_acknowledgment_is_instant_padded_or_not_there() {
+        let late = Duration::from_millis(200);
+        let ack =
+            Datagram { sender: Sender::Server, payload_bytes: 50, acknowledges: true, has_hello: false, ..SILENT };
+        let full = Datagram { payload_bytes: FULL, ..ack };
+        let hello = Datagram { sender: Sender::Server, acknowledges: true, ..SILENT };
+        let sequences = [
+            (FirstAck::Instant, vec![SILENT, at(1, ack), at(201, hello)]),
+            (FirstAck::Padded, vec![SILENT, at(1, full), at(201, hello)]),
+            (FirstAck::Wait, vec![SILENT, at(201, hello)]),
+        ];
+        for (own, datagrams) in &sequences {
+            for (expected, _) in &sequences {
+                let judged = judge_first_ack(*expected, late, datagrams);
+                assert_eq!(judged.is_ok(), own == expected, "{own:?}, expected {expected:?}: {judged:?}");
+            }
+        }
+        assert!(judge_first_ack(FirstAck::Instant, late, &[SILENT, at(60, ack), at(201, hello)]).is_err());
+        assert!(judge_first_ack(FirstAck::Instant, late, &[SILENT, at(1, ack), at(199, hello)]).is_err());
+        assert!(judge_first_ack(FirstAck::Instant, late, &[SILENT, at(1, ack)]).is_err());
+    }
+
+    #[test]
+    fn a_probe_counts_from_the_last_packet_of_the_flight() {
+        let pto = Duration::from_millis(300);
+        let probe = |times: &[u64]| {
+            let datagrams: Vec<_> = times.iter().map(|time| at(*time, SILENT)).collect();
+            judge_first_probe(Role::Client, pto, &datagrams)
+        };
+        assert!(probe(&[0, 2, 302, 902]).is_ok());
+        assert!(probe(&[0, 2, 332]).is_ok());
+        for wrong in [&[0, 2, 301][..], &[0, 2, 333], &[0, 999], &[0, 2], &[]] {
+            assert!(probe(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}
