@@ -1,19 +1,21 @@
 //! A whole capture, packet by packet, in memory that does not grow with it.
 
+mod start;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::SocketAddr,
 };
 
 use quiclab_units::{ByteCount, Duration, Time};
-use quiclab_wire::{
-    Capture, Decryption, Flow, FlowProtocol, Observed, QuicForm, QuicFrame, Role, Segment, TlsContentType, Transport,
-};
+use quiclab_wire::{Capture, Flow, FlowProtocol, Observed, QuicFrame, Role, Segment};
 
+use self::start::Start;
 use crate::capture::in_order;
 use crate::congestion_window::LoggedEnd;
 use crate::decryption::DecryptionCounts;
 use crate::direction::{DirectionMeter, Pictures};
+use crate::first_packets::{KeptPacket, MOST_KEPT, PacketView};
 use crate::goodput::Protection;
 use crate::handshake::{HandshakeMeter, Handshakes, MOST_HANDSHAKES};
 use crate::needs::{Need, Subject, Unmet};
@@ -92,58 +94,33 @@ pub struct DirectionAnalysis {
 /// Flows of one address that are looked at for the rest of another.
 const MOST_LATE_FLOWS: usize = 1_000;
 
-/// How the capture of a flow begins, by its first packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Start {
-    /// With a SYN.
-    Beginning,
-    /// With an Initial packet of the client that could be read: the beginning where it is the ClientHello's.
-    ReadInitial,
-    /// With a later part of the handshake, before any data: the capture may have one direction only.
-    Answer,
-    /// With a packet that comes later in a connection.
-    Late,
-    /// So little was captured of it that nothing tells.
-    NotKnown,
-}
-
-impl Start {
-    fn of(segment: &Segment, observed: &Observed) -> Self {
-        if let Transport::Tcp { flags, .. } = segment.transport {
-            // Nothing comes before a TLS handshake but TCP's own.
-            let is_handshake = || segment.tls().is_some_and(|records| records.contains(TlsContentType::Handshake));
-            return match flags.syn {
-                true => Start::Beginning,
-                false if is_handshake() => Start::Answer,
-                false if segment.payload.is_empty() && segment.payload_length > 0 => Start::NotKnown,
-                false => Start::Late,
-            };
-        }
-        let Some(first) = observed.packets.first() else { return Start::NotKnown };
-        match (observed.sender, first.form) {
-            (Role::Client, QuicForm::Initial) if first.decryption == Decryption::Verified => Start::ReadInitial,
-            (Role::Client, QuicForm::Initial) => Start::NotKnown,
-            (Role::Server, QuicForm::Initial | QuicForm::Handshake | QuicForm::Retry) => Start::Answer,
-            (Role::Client, QuicForm::Handshake) | (_, QuicForm::OneRtt | QuicForm::ZeroRtt) => Start::Late,
-            _ => Start::NotKnown,
-        }
-    }
-}
-
 /// Both senders of a flow.
 struct FlowMeter {
-    directions: [DirectionMeter; 2],
+    senders: Senders,
     handshake: HandshakeMeter,
     start: Start,
     /// Whether a CONNECTION_CLOSE was seen.
     is_closed: bool,
-    origin: Option<Time>,
+    protocol: FlowProtocol,
+    /// Of its first packet.
+    origin: Time,
     last: Time,
     /// Whether it is the first flow at its interface.
     is_first: bool,
     /// By sender: whether its interface saw the connection's packets before all others did. Kept where there are plans.
     is_nearest: [Option<bool>; 2],
 }
+
+/// What is known of a flow's senders.
+enum Senders {
+    /// Their packets, of which there are few.
+    Kept(Vec<KeptPacket>),
+    /// By [`Role`].
+    Measured(Box<[DirectionMeter; 2]>),
+}
+
+/// A flow without packets to measure costs little: a capture may hold a million.
+const _: () = assert!(size_of::<FlowMeter>() <= 256);
 
 /// Feed it every packet in the order of the capture, then ask for the result.
 pub struct Analysis {
@@ -165,28 +142,19 @@ impl Analysis {
     pub fn on_packet(&mut self, segment: &Segment, observed: &Observed) {
         self.frames += 1;
         while self.flows.len() <= observed.flow {
-            let protocol = observed.connection.protocol();
-            let is_first = self.interfaces.insert(observed.connection.interface());
-            let direction = || DirectionMeter::new(&self.settings, protocol);
-            let start = Start::of(segment, observed);
-            let mut directions = [direction(), direction()];
-            if start == Start::Late {
-                directions.iter_mut().for_each(DirectionMeter::begin_late);
-            }
-            directions[Role::Server as usize].slow_start_log = self.settings.slow_start_log.filter(|_| is_first);
             self.flows.push(FlowMeter {
-                directions,
+                senders: Senders::Kept(Vec::new()),
                 handshake: HandshakeMeter::default(),
-                start,
+                start: Start::of(segment, observed),
                 is_closed: false,
-                origin: None,
+                protocol: observed.connection.protocol(),
+                origin: segment.time,
                 last: segment.time,
-                is_first,
+                is_first: self.interfaces.insert(observed.connection.interface()),
                 is_nearest: [None; 2],
             });
         }
         let flow = &mut self.flows[observed.flow];
-        let origin = *flow.origin.get_or_insert(segment.time);
         flow.last = segment.time;
         flow.is_closed |= observed.frames.iter().any(|frame| matches!(frame, QuicFrame::ConnectionClose { .. }));
         flow.handshake.on_packet(segment, observed, observed.flow < MOST_HANDSHAKES);
@@ -198,11 +166,6 @@ impl Analysis {
                 Some(false) => Protection::Other,
                 None => Protection::Uncertain,
             }
-        };
-        let [client, server] = &mut flow.directions;
-        let (own, peer) = match observed.sender {
-            Role::Client => (client, server),
-            Role::Server => (server, client),
         };
         let id = observed.connection.original_destination_connection_id();
         let plan = if self.settings.plans.is_empty() {
@@ -216,13 +179,28 @@ impl Analysis {
             });
             plan_of(&self.settings.plans, sender, flow.is_first, id).filter(|_| is_nearest)
         };
-        own.on_packet(segment, observed, protection, origin, plan);
-        peer.on_packet_of_peer(segment, observed);
+        let view = PacketView::of(segment, observed);
+        // Packets that were kept have lost what is compared with plans.
+        if let Senders::Kept(kept) = &mut flow.senders
+            && kept.len() < MOST_KEPT
+            && self.settings.plans.is_empty()
+            && view.is_small()
+        {
+            kept.reserve_exact(1);
+            kept.push(KeptPacket::of(&view, observed.sender, protection));
+            return;
+        }
+        let origin = flow.origin;
+        on_packet(flow.measure(&self.settings), &view, observed.sender, protection, origin, plan);
     }
 
     /// What a sender has in flight, after the packets so far. `None` where its ACKs cannot be read.
     pub fn bytes_in_flight(&self, flow: usize, sender: Role) -> Option<u64> {
-        self.flows.get(flow)?.directions[sender as usize].readable_bytes_in_flight()
+        let flow = self.flows.get(flow)?;
+        match &flow.senders {
+            Senders::Measured(directions) => directions[sender as usize].readable_bytes_in_flight(),
+            Senders::Kept(kept) => flow.meters_of(kept, &self.settings)[sender as usize].readable_bytes_in_flight(),
+        }
     }
 
     /// Packets seen.
@@ -252,19 +230,18 @@ impl Analysis {
         let logs = self.flows.iter_mut().map(|meter| meter.handshake.take_log()).collect();
         let handshakes = Handshakes::new(logs, flows, capture);
         let settings = self.settings;
-        let packets: Vec<u64> =
-            self.flows.iter().map(|meter| meter.directions.iter().map(DirectionMeter::packets).sum()).collect();
+        let packets: Vec<u64> = self.flows.iter().map(FlowMeter::packets).collect();
         let (is_measured, summed_up) = summed_up::choose(&packets);
         let of_capture = unmet_of_capture(capture, self.frames);
         let late = late_flows(&self.flows, flows);
-        let unmet_of = |index: usize| {
-            is_measured[index].then(|| unmet_of_flow(index, &self.flows, flows, &late, of_capture.clone()))
-        };
-        let unmet: Vec<Option<Unmet>> = (0..self.flows.len()).map(unmet_of).collect();
+        let mut meters = self.flows;
         let mut all = Vec::new();
-        for ((index, (meter, flow)), unmet) in self.flows.into_iter().zip(flows).enumerate().zip(unmet) {
-            let Some(unmet) = unmet else { continue };
-            let FlowMeter { directions: [client, server], handshake, is_first, is_nearest, .. } = meter;
+        for (index, flow) in flows.iter().enumerate().filter(|(index, _)| is_measured[*index]) {
+            let directions = meters[index].take_directions(&settings);
+            let unmet = unmet_of_flow(index, &directions, &meters, flows, &late, of_capture.clone());
+            let [client, server] = *directions;
+            let meter = &meters[index];
+            let (handshake, is_first, is_nearest) = (&meter.handshake, meter.is_first, meter.is_nearest);
             let looks_like_quic = client.looks_like_quic() || server.looks_like_quic();
             let protocol = match flow.protocol() {
                 FlowProtocol::Udp if looks_like_quic => FlowProtocol::Quic,
@@ -276,7 +253,7 @@ impl Analysis {
                     continue;
                 }
                 let mut run = RunMetrics::empty();
-                warn_of_flow(flow, protocol, &meter, &handshake, &mut run);
+                warn_of_flow(flow, protocol, &meter, handshake, &mut run);
                 let decryption = meter.decryption();
                 let id = flow.original_destination_connection_id();
                 let plan = plan_of(&settings.plans, sender, is_first, id);
@@ -318,6 +295,7 @@ fn unmet_of_capture(capture: &Capture, packets: u64) -> Unmet {
 /// What the capture does not show of one flow, beside what the file does not show of any.
 fn unmet_of_flow(
     index: usize,
+    directions: &[DirectionMeter; 2],
     meters: &[FlowMeter],
     flows: &[Flow],
     late: &BTreeMap<(u32, SocketAddr), Vec<usize>>,
@@ -325,11 +303,13 @@ fn unmet_of_flow(
 ) -> Unmet {
     let (meter, flow) = (&meters[index], &flows[index]);
     let has_hello = flow.tls_handshake().is_some_and(|tls| tls.offer.is_some());
-    if meter.start == Start::Late || (meter.start == Start::ReadInitial && !has_hello && !meter.has_unread_initials()) {
+    // A ClientHello may have been there that could not be read.
+    let has_unread_initials = directions[Role::Client as usize].has_unread_frames();
+    if meter.start == Start::Late || (meter.start == Start::ReadInitial && !has_hello && !has_unread_initials) {
         let reason = "the capture begins after the start of the connection, or lacks its first packets".to_owned();
         unmet.add(Need::Beginning, WarningCode::CaptureBeganLate, reason);
     }
-    for (role, direction) in Role::BOTH.into_iter().zip(&meter.directions) {
+    for (role, direction) in Role::BOTH.into_iter().zip(directions) {
         let (missed, seen) = direction.missed();
         let unit = if flow.protocol() == FlowProtocol::Tcp { "bytes" } else { "packets" };
         let reason = || {
@@ -396,10 +376,63 @@ fn continuation(
 }
 
 impl FlowMeter {
-    /// Whether a ClientHello may have been there that could not be read.
-    fn has_unread_initials(&self) -> bool {
-        self.directions[Role::Client as usize].has_unread_frames()
+    fn packets(&self) -> u64 {
+        match &self.senders {
+            Senders::Kept(kept) => kept.len() as u64,
+            Senders::Measured(directions) => directions.iter().map(DirectionMeter::packets).sum(),
+        }
     }
+
+    /// The meters of both senders, from now on for each packet.
+    fn measure(&mut self, settings: &AnalysisSettings) -> &mut [DirectionMeter; 2] {
+        if let Senders::Kept(kept) = &self.senders {
+            self.senders = Senders::Measured(self.meters_of(kept, settings));
+        }
+        match &mut self.senders {
+            Senders::Measured(directions) => directions,
+            Senders::Kept(_) => unreachable!("they were made above"),
+        }
+    }
+
+    /// Leaves the flow without packets.
+    fn take_directions(&mut self, settings: &AnalysisSettings) -> Box<[DirectionMeter; 2]> {
+        match std::mem::replace(&mut self.senders, Senders::Kept(Vec::new())) {
+            Senders::Measured(directions) => directions,
+            Senders::Kept(kept) => self.meters_of(&kept, settings),
+        }
+    }
+
+    /// What the meters show after the packets that were kept.
+    fn meters_of(&self, kept: &[KeptPacket], settings: &AnalysisSettings) -> Box<[DirectionMeter; 2]> {
+        let direction = || DirectionMeter::new(settings, self.protocol);
+        let mut directions = Box::new([direction(), direction()]);
+        if self.start == Start::Late {
+            directions.iter_mut().for_each(DirectionMeter::begin_late);
+        }
+        directions[Role::Server as usize].slow_start_log = settings.slow_start_log.filter(|_| self.is_first);
+        for packet in kept {
+            on_packet(&mut directions, &packet.view(), packet.sender, packet.protection, self.origin, None);
+        }
+        directions
+    }
+}
+
+/// A packet, for the meters of both ends.
+fn on_packet(
+    directions: &mut [DirectionMeter; 2],
+    view: &PacketView,
+    sender: Role,
+    protection: Protection,
+    origin: Time,
+    plan: Option<&PlannedTimes>,
+) {
+    let [client, server] = directions;
+    let (own, peer) = match sender {
+        Role::Client => (client, server),
+        Role::Server => (server, client),
+    };
+    own.on_packet(view, protection, origin, plan);
+    peer.on_packet_of_peer(view);
 }
 
 /// Over TCP and TLS the counterpart of a 1-RTT packet is a segment with payload behind the client's Finished.

@@ -171,6 +171,9 @@ fn put_together(parts: Vec<CapturePart>, capture: Capture) -> CaptureAnalysis {
 
 /// The items at the places of `order`, in that order. `order` has each place once.
 pub(crate) fn in_order<T>(items: Vec<T>, order: &[usize]) -> Vec<T> {
+    if order.is_sorted() {
+        return items;
+    }
     let mut items: Vec<Option<T>> = items.into_iter().map(Some).collect();
     order.iter().filter_map(|place| items[*place].take()).collect()
 }

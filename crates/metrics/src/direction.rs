@@ -5,13 +5,14 @@ mod doubts;
 use std::hash::Hasher;
 
 use quiclab_units::Time;
-use quiclab_wire::{Decryption, FlowProtocol, Observed, QuicForm, Role, Segment, Transport};
+use quiclab_wire::{Decryption, FlowProtocol, QuicForm, Role, Transport};
 use rustc_hash::FxHasher;
 
 use crate::analysis::AnalysisSettings;
 use crate::bursts::{BurstMeter, SentContext};
 use crate::congestion_window::LoggedEnd;
 use crate::decryption::DecryptionCounts;
+use crate::first_packets::{PacketView, TELLING_BYTES};
 use crate::goodput::{ProtectedMeter, Protection};
 use crate::needs::{MOST_UNMET, Need, Subject, Unmet};
 use crate::output::RunMetrics;
@@ -31,8 +32,6 @@ pub const LARGEST_FRAME_BYTES: u32 = 1514;
 const COPIES_REMEMBERED: usize = 8;
 /// Payloads shorter than this may repeat themselves.
 const SMALLEST_UNIQUE_PAYLOAD: usize = 21;
-/// Bytes at the front of a payload that tell it from others: behind the header they are encrypted.
-const TELLING_BYTES: usize = 64;
 
 /// What pictures are drawn from.
 #[derive(Clone, Debug, Default)]
@@ -134,42 +133,41 @@ impl DirectionMeter {
     /// A packet of this sender. `origin` is the flow's first packet.
     pub(crate) fn on_packet(
         &mut self,
-        segment: &Segment,
-        observed: &Observed,
+        seen: &PacketView,
         protection: Protection,
         origin: Time,
         plan: Option<&PlannedTimes>,
     ) {
-        let time = segment.time;
-        let (gap, begins_train) = self.packets.on_packet(time, segment.frame_length, segment.payload_length);
+        let time = seen.time;
+        let (gap, begins_train) = self.packets.on_packet(time, seen.frame_length, seen.payload_length);
         self.protected.on_packet(time, protection);
-        self.super_packets += u64::from(segment.frame_length > LARGEST_FRAME_BYTES);
+        self.super_packets += u64::from(seen.frame_length > LARGEST_FRAME_BYTES);
         let mut context = SentContext {
             time,
             gap,
             begins_train,
-            frame_bytes: segment.frame_length,
+            frame_bytes: seen.frame_length,
             bytes_in_flight_before: self.bytes_in_flight(),
             smoothed_rtt_ns: self.smoothed_rtt_ns(),
             ..SentContext::default()
         };
-        match segment.transport {
+        match seen.transport {
             Transport::Tcp { sequence_number, flags, .. } => {
                 if let Some(tcp) = &mut self.tcp {
-                    let effect = tcp.on_sent(sequence_number, flags, segment.payload_length, time, origin);
+                    let effect = tcp.on_sent(sequence_number, flags, seen.payload_length, time, origin);
                     context.is_retransmission = effect.is_retransmission;
                     context.before_first_acknowledgment = !tcp.has_acknowledged_data();
-                    if effect.is_retransmission && segment.payload_length > 0 {
+                    if effect.is_retransmission && seen.payload_length > 0 {
                         self.phases.on_retransmission(time);
                     }
                 }
             }
-            Transport::Udp => self.on_datagram(segment, observed, origin, plan, &mut context),
+            Transport::Udp => self.on_datagram(seen, origin, plan, &mut context),
         }
         if let Some(planned) = context.planned_ns {
             self.precision.on_packet(time.as_nanos(), planned);
         }
-        self.phases.on_packet(time, segment.frame_length, segment.payload_length);
+        self.phases.on_packet(time, seen.frame_length, seen.payload_length);
         context.is_steady = self.phases.is_steady();
         if let Some(bursts) = &mut self.bursts {
             bursts.on_sent(&context);
@@ -177,27 +175,20 @@ impl DirectionMeter {
         if self.windows.is_some() {
             let running = self.running();
             if let Some(windows) = &mut self.windows {
-                windows.on_packet(origin, time, segment.frame_length, segment.payload_length, running);
+                windows.on_packet(origin, time, seen.frame_length, seen.payload_length, running);
             }
         }
     }
 
-    fn on_datagram(
-        &mut self,
-        segment: &Segment,
-        observed: &Observed,
-        origin: Time,
-        plan: Option<&PlannedTimes>,
-        context: &mut SentContext,
-    ) {
-        if segment.payload.is_empty() {
+    fn on_datagram(&mut self, seen: &PacketView, origin: Time, plan: Option<&PlannedTimes>, context: &mut SentContext) {
+        if seen.payload.is_empty() {
             self.without_payload += 1;
             return;
         }
-        self.foreign += u64::from(observed.has_foreign_bytes && !observed.has_zero_padding);
-        self.count_copies(segment);
+        self.foreign += u64::from(seen.has_foreign_bytes && !seen.has_zero_padding);
+        self.count_copies(seen);
         let mut any = SentEffect::default();
-        for packet in observed.packets {
+        for packet in seen.packets {
             if packet.form == QuicForm::Retry && packet.decryption == Decryption::Failed {
                 self.bad_retries += 1;
             } else {
@@ -212,31 +203,31 @@ impl DirectionMeter {
             else {
                 continue;
             };
-            let frames = (packet.decryption == Decryption::Verified).then(|| &observed.frames[packet.frames.clone()]);
-            let effect = recovery.on_sent(space, number, segment.time, packet.length, frames, origin);
+            let frames = (packet.decryption == Decryption::Verified).then(|| &seen.frames[packet.frames.clone()]);
+            let effect = recovery.on_sent(space, number, seen.time, packet.length, frames, origin);
             any.is_retransmission |= effect.is_retransmission;
             any.carries_stream |= effect.carries_stream;
             if let Some((first, end)) = self.slow_start_log
                 && space == 2
                 && number >= first
             {
-                self.phases.on_log(segment.time, number, end);
+                self.phases.on_log(seen.time, number, end);
             }
             if space == 2 && context.planned_ns.is_none() && !effect.is_duplicate {
                 context.planned_ns = plan.and_then(|plan| plan.of(PlannedKey::PacketNumber(number)));
             }
         }
-        if let [packet] = observed.packets
+        if let [packet] = seen.packets
             && packet.form == QuicForm::OneRtt
         {
             self.short_headers += 1;
-            self.fixed_bits += u64::from(segment.payload[0] & 0x40 != 0);
+            self.fixed_bits += u64::from(seen.payload[0] & 0x40 != 0);
         }
         if context.planned_ns.is_none()
-            && segment.payload.len() == segment.payload_length as usize
+            && seen.payload.len() == seen.payload_length as usize
             && let Some(plan) = plan.filter(|plan| plan.has_checksums())
         {
-            context.planned_ns = plan.of(PlannedKey::DatagramChecksum(crc32c::crc32c(segment.payload)));
+            context.planned_ns = plan.of(PlannedKey::DatagramChecksum(crc32c::crc32c(seen.payload)));
         }
         context.is_retransmission = any.is_retransmission;
         context.before_first_acknowledgment =
@@ -244,44 +235,44 @@ impl DirectionMeter {
     }
 
     /// The same bytes again: no two protected packets are alike.
-    fn count_copies(&mut self, segment: &Segment) {
-        if segment.payload.len() < SMALLEST_UNIQUE_PAYLOAD {
+    fn count_copies(&mut self, datagram: &PacketView) {
+        if datagram.payload.len() < SMALLEST_UNIQUE_PAYLOAD {
             return;
         }
         let mut hasher = FxHasher::default();
-        hasher.write(&segment.payload[..segment.payload.len().min(TELLING_BYTES)]);
-        let seen = (hasher.finish(), segment.payload_length);
-        if self.recent.contains(&seen) {
+        hasher.write(&datagram.payload[..datagram.payload.len().min(TELLING_BYTES)]);
+        let telling = (hasher.finish(), datagram.payload_length);
+        if self.recent.contains(&telling) {
             self.copies += 1;
         } else {
-            self.recent[self.recent_at] = seen;
+            self.recent[self.recent_at] = telling;
             self.recent_at = (self.recent_at + 1) % COPIES_REMEMBERED;
         }
     }
 
     /// A packet of the peer: what it acknowledges.
-    pub(crate) fn on_packet_of_peer(&mut self, segment: &Segment, observed: &Observed) {
+    pub(crate) fn on_packet_of_peer(&mut self, seen: &PacketView) {
         let mut total = AckEffect::default();
-        match segment.transport {
+        match seen.transport {
             Transport::Tcp { acknowledgment_number, flags, .. } => {
                 if let Some(tcp) = self.tcp.as_mut().filter(|_| flags.ack) {
                     self.acks_of_peer_read = true;
-                    total.newly_acknowledged_bytes = tcp.on_acknowledgment(acknowledgment_number, segment.time);
+                    total.newly_acknowledged_bytes = tcp.on_acknowledgment(acknowledgment_number, seen.time);
                     total.newly_acknowledged_packets = u64::from(total.newly_acknowledged_bytes > 0);
                 }
             }
             Transport::Udp => {
-                let exponent = observed.connection.ack_delay_exponent(observed.sender);
-                for packet in observed.packets {
+                let exponent = seen.ack_delay_exponent;
+                for packet in seen.packets {
                     self.decryption_of_peer.count(packet.decryption);
                     if let Some(error) = &packet.frame_error {
                         self.unread_of_peer.count(error);
                     }
                     let (Some(space), Some(recovery)) = (space(packet.form), &mut self.recovery) else { continue };
-                    for frame in &observed.frames[packet.frames.clone()] {
+                    for frame in &seen.frames[packet.frames.clone()] {
                         if let Some(ack) = frame.acknowledgment() {
                             self.acks_of_peer_read = true;
-                            let effect = recovery.on_ack(space, ack, exponent, segment.time);
+                            let effect = recovery.on_ack(space, ack, exponent, seen.time);
                             total.newly_acknowledged_packets += effect.newly_acknowledged_packets;
                             total.newly_acknowledged_bytes += effect.newly_acknowledged_bytes;
                             total.newly_lost_bytes += effect.newly_lost_bytes;
@@ -295,7 +286,7 @@ impl DirectionMeter {
             self.phases.on_loss(loss);
         }
         if let Some(bursts) = &mut self.bursts {
-            bursts.on_packet_of_peer(segment.time, total);
+            bursts.on_packet_of_peer(seen.time, total);
         }
     }
 

@@ -18,6 +18,7 @@ mod decryption;
 mod direction;
 mod distance;
 mod drops;
+mod first_packets;
 mod flight;
 mod gaps;
 mod goodput;

@@ -202,7 +202,7 @@ impl Dissector {
         let packet = &packet[..packet.len().min(length)];
         let destination = ConnectionId::new(header.destination_connection_id);
         let source = ConnectionId::new(header.source_connection_id);
-        let Some(quic) = self.table.flow_mut(flow).quic.as_mut() else {
+        let Some(quic) = self.table.flow_mut(flow).quic_mut() else {
             return;
         };
         let mut row = match header.form {
@@ -240,7 +240,7 @@ impl Dissector {
         if sender == Role::Client
             && header.form == QuicForm::Initial
             && let Some(destination) = destination
-            && let Some(quic) = self.table.flow_mut(flow).quic.as_mut()
+            && let Some(quic) = self.table.flow_mut(flow).quic_mut()
             && quic.first_destination.is_none()
         {
             quic.first_destination = Some(destination);
@@ -274,7 +274,7 @@ impl Dissector {
     /// makes its first segment open. All but the last one are alike (udp(7), UDP_SEGMENT).
     fn segment_bytes(&mut self, flow: usize, sender: Role, packet: &[u8]) -> Option<usize> {
         let frames = self.buffers.frames.len();
-        let quic = self.table.flow_mut(flow).quic.as_mut()?;
+        let quic = self.table.flow_mut(flow).quic_mut()?;
         let last = quic.segment_bytes[sender as usize];
         let search = quic.segment_searches < MAXIMUM_SEGMENT_SEARCHES;
         let sizes = last.into_iter().chain((MINIMUM_SEGMENT_BYTES..=MAXIMUM_SEGMENT_BYTES).rev().filter(|_| search));
@@ -282,11 +282,11 @@ impl Dissector {
             let row = self.read_short(flow, sender, &packet[..bytes], bytes);
             self.buffers.frames.truncate(frames);
             if row.decryption == Decryption::Verified {
-                self.table.flow_mut(flow).quic.as_mut()?.segment_bytes[sender as usize] = Some(bytes);
+                self.table.flow_mut(flow).quic_mut()?.segment_bytes[sender as usize] = Some(bytes);
                 return Some(bytes);
             }
         }
-        self.table.flow_mut(flow).quic.as_mut()?.segment_searches += 1;
+        self.table.flow_mut(flow).quic_mut()?.segment_searches += 1;
         None
     }
 
@@ -294,16 +294,16 @@ impl Dissector {
         let id_bytes = self.table.id_bytes(flow, sender.peer(), packet);
         let mut row = QuicPacket::new(QuicForm::OneRtt, length);
         row.decryption = Decryption::NoKeys;
-        let Some(quic) = self.table.flow_mut(flow).quic.as_mut() else {
-            return row;
-        };
         // Nothing says where the packet number is: the length of this end's IDs was never seen.
         let tries = match id_bytes {
             Some(bytes) => usize::from(bytes)..usize::from(bytes) + 1,
             None if self.key_log.connections() > 0 => 0..21,
             None => 0..0,
         };
-        if length >= SMALLEST_SHORT_PACKET {
+        if length >= SMALLEST_SHORT_PACKET
+            && !tries.is_empty()
+            && let Some(quic) = self.table.flow_mut(flow).quic_mut()
+        {
             for bytes in tries {
                 let protected = ProtectedPacket { captured: packet, length, packet_number_offset: 1 + bytes };
                 row = quic.connection.on_short(sender, &protected, &self.key_log, &mut self.buffers);

@@ -37,8 +37,12 @@ pub struct Flow {
     pub(crate) roles_are_known: bool,
     /// SYN's sequence number of TCP.
     pub(crate) initial_sequence: Option<u32>,
+    /// `None` while nothing is known of it as a connection of QUIC: a scan has a flow for each packet.
     pub(crate) quic: Option<Box<QuicFlow>>,
 }
+
+/// A capture may hold a million.
+const _: () = assert!(size_of::<Flow>() <= 96);
 
 #[derive(Default)]
 pub(crate) struct QuicFlow {
@@ -67,6 +71,11 @@ impl Flow {
             initial_sequence: None,
             quic: None,
         }
+    }
+
+    /// What is known of it as a connection of QUIC; `None` for TCP.
+    pub(crate) fn quic_mut(&mut self) -> Option<&mut QuicFlow> {
+        (self.protocol != FlowProtocol::Tcp).then(|| &mut **self.quic.get_or_insert_default())
     }
 
     /// What it speaks.

@@ -152,7 +152,7 @@ impl FlowTable {
             client,
             roles_are_known: known,
             initial_sequence: None,
-            quic: (protocol != FlowProtocol::Tcp).then(Box::default),
+            quic: None,
         });
         self.remember(pair, index);
         index
@@ -207,7 +207,7 @@ impl FlowTable {
     }
 
     pub(crate) fn learn_id(&mut self, flow: usize, owner: Role, id: ConnectionId) {
-        if let Some(quic) = self.flows[flow].quic.as_mut() {
+        if let Some(quic) = self.flows[flow].quic_mut() {
             let bytes = id.as_bytes().len() as u8;
             let before = quic.id_bytes[owner as usize].replace(bytes);
             quic.id_bytes_differ[owner as usize] |= before.is_some_and(|before| before != bytes);
@@ -347,7 +347,7 @@ impl FlowTable {
             Role::Client => (segment.source, segment.destination),
             Role::Server => (segment.destination, segment.source),
         };
-        if let Some(quic) = moved.quic.as_mut() {
+        if let Some(quic) = moved.quic_mut() {
             quic.migrations += 1;
         }
         self.remember(pair, flow);
