@@ -95,6 +95,7 @@ pub fn results(input: &[u8]) {
         qdiscs: Vec::new(),
         drops_to_server: None,
         thefts: None,
+        forwarder: None,
         offloads: Default::default(),
         taps,
         send_sizes: None,

@@ -56,6 +56,7 @@ fn slot(blobs: &[(&str, &[u8])]) -> Vec<u8> {
         qdiscs: Vec::new(),
         drops_to_server: None,
         thefts: None,
+        forwarder: None,
         offloads: Default::default(),
         taps: taps.collect(),
         send_sizes: None,
