@@ -30,11 +30,31 @@ pub struct Expectation {
     pub runs: BTreeMap<String, String>,
     /// Which side of the number is right.
     pub bound: Bound,
-    /// In the unit of the metric; with `compared_with` a factor.
+    /// In the unit of the metric; with `compared_with` a factor, or in the unit of the metric where the difference counts.
     pub number: f64,
     /// Dotted settings of the runs that it is compared with; in all others they are like those of the claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compared_with: Option<BTreeMap<String, String>>,
+    /// How the two are compared. Only with `compared_with`.
+    #[serde(default, skip_serializing_if = "Compared::is_ratio")]
+    pub compared_as: Compared,
+}
+
+/// What of two means a bound is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Compared {
+    /// The first as a multiple of the second.
+    #[default]
+    Ratio,
+    /// The first minus the second.
+    Difference,
+}
+
+impl Compared {
+    fn is_ratio(&self) -> bool {
+        *self == Self::Ratio
+    }
 }
 
 /// Which side of a number is right.
@@ -156,17 +176,29 @@ impl Reader<'_> {
     fn expectation(&self, row: &Spanned<DeValue>) -> Result<Expectation, ExperimentError> {
         let table = self.table(row, "expect")?;
         let (mut runs, mut compared_with, mut bounds) = (BTreeMap::new(), None, Vec::new());
+        let mut compared_as = None;
         for (key, value) in table.iter() {
             let name = key.get_ref().as_ref();
             match name {
                 "claim" | "metric" | "source" => {}
                 "runs" => runs = self.matches(value, "expect.runs")?,
                 "compared_with" => compared_with = Some(self.matches(value, "expect.compared_with")?),
+                "as" => {
+                    compared_as = Some(match self.optional_text(table, "as")?.as_deref() {
+                        Some("ratio") => Compared::Ratio,
+                        Some("difference") => Compared::Difference,
+                        found => {
+                            let found = found.unwrap_or_default();
+                            let message = format!("expect.as: found {found:?}, expected \"ratio\" or \"difference\"");
+                            return Err(self.error(value, message, None));
+                        }
+                    });
+                }
                 _ => match Bound::ALL.into_iter().find(|bound| bound.key() == name) {
                     Some(bound) => bounds.push((bound, self.number(value, &format!("expect.{name}"))?)),
                     None => {
                         let message = format!("expect.{name}: found a key that does not exist");
-                        let hint = "a table has claim, source, metric, runs, one of at_least, at_most, above and below, and compared_with";
+                        let hint = "a table has claim, source, metric, runs, one of at_least, at_most, above and below, compared_with and as";
                         return Err(self.error(key, message, Some(hint.to_owned())));
                     }
                 },
@@ -184,8 +216,21 @@ impl Reader<'_> {
             );
             return Err(self.error(row, message, None));
         };
+        if compared_as.is_some() && compared_with.is_none() {
+            let message = "expect.as: found it without compared_with, expected both or neither".to_owned();
+            return Err(self.error(row, message, None));
+        }
         let source = self.optional_text(table, "source")?;
-        Ok(Expectation { claim: text("claim")?, source, metric: text("metric")?, runs, bound, number, compared_with })
+        Ok(Expectation {
+            claim: text("claim")?,
+            source,
+            metric: text("metric")?,
+            runs,
+            bound,
+            number,
+            compared_with,
+            compared_as: compared_as.unwrap_or_default(),
+        })
     }
 }
 

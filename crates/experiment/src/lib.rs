@@ -32,7 +32,7 @@ mod value;
 pub use any_run::AnyRun;
 pub use beside::ReadBeside;
 pub use error::ExperimentError;
-pub use expect::{Bound, Comparable, Expectation, Subject};
+pub use expect::{Bound, Comparable, Compared, Expectation, Subject};
 pub use file::Experiment;
 pub use folder_names::id_of_folder;
 pub use plan::{Overrides, Plan, labels};

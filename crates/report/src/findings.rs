@@ -9,7 +9,7 @@ mod quantity;
 mod tests;
 mod text;
 
-use quiclab_experiment::{Bound, Comparable, Expectation};
+use quiclab_experiment::{Bound, Comparable, Compared, Expectation};
 use quiclab_metrics::{Estimate, Summary};
 use serde::Serialize;
 
@@ -40,11 +40,14 @@ pub struct Finding {
     pub bound: Bound,
     /// In the unit of the metric, or a factor of `with`.
     pub number: f64,
+    /// Where there is `with`: whether `number` is a factor of it, or what lies between the two.
+    #[serde(skip_serializing_if = "is_ratio")]
+    pub compared_as: Compared,
     /// The runs it is compared with; `None` for a plain number.
     pub with: Option<Side>,
     /// What the verdict rests on; `None` where nothing was measured.
     pub judged_by: Option<Basis>,
-    /// Of the mean or, with `with`, of the difference `of.mean - number * with.mean`. `None` where a side has a single run.
+    /// Of the mean or, with `with`, of the difference `of.mean - number * with.mean`, or `of.mean - with.mean`. `None` where a side has a single run.
     pub interval: Option<Interval>,
     /// How often chance alone makes a difference like this (Student's or Welch's t-test, two-sided); `None` as for `interval`.
     pub p: Option<f64>,
@@ -204,13 +207,14 @@ fn evaluate<G: Repeated>(expectation: &Expectation, of: &G, with: Option<&G>, va
         },
         _ => None,
     };
-    let factor = expectation.number;
+    let is_difference = expectation.compared_as == Compared::Difference;
+    let factor = if is_difference { 1.0 } else { expectation.number };
     let estimate = match &other {
         None => Estimate::of_mean(&own, 0.0),
         Some(other) => Estimate::unpaired(other, &own, factor, 0.0),
     };
-    // A difference has to be on the right side of 0.
-    let limit = if right.is_some() { 0.0 } else { factor };
+    // Of a factor, the difference between the two sides has to be on the right side of 0.
+    let limit = if right.is_some() && !is_difference { 0.0 } else { expectation.number };
     let value = right.as_ref().map_or(left.mean, |right| left.mean - factor * right.mean);
     let interval = estimate.map(|estimate| {
         let (low, high) = estimate.interval(alpha);
@@ -238,8 +242,12 @@ fn side(group: &impl Repeated, values: &[f64]) -> Option<Side> {
     Some(Side { label: group.label().to_owned(), count, mean, standard_deviation })
 }
 
+fn is_ratio(compared: &Compared) -> bool {
+    *compared == Compared::Ratio
+}
+
 fn unmeasured<G: Repeated>(expectation: &Expectation, of: Option<&G>, why: &str) -> Finding {
-    let Expectation { claim, source, metric, bound, number, .. } = expectation;
+    let Expectation { claim, source, metric, bound, number, compared_as, .. } = expectation;
     let why = of.map_or_else(|| why.to_owned(), |group| format!("{}: {why}", group.label()));
     Finding {
         claim: claim.clone(),
@@ -249,6 +257,7 @@ fn unmeasured<G: Repeated>(expectation: &Expectation, of: Option<&G>, why: &str)
         of: None,
         bound: *bound,
         number: *number,
+        compared_as: *compared_as,
         with: None,
         judged_by: None,
         interval: None,

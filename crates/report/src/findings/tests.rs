@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
 
+use quiclab_experiment::Compared;
+
 use super::*;
 
 /// A group of runs with one metric, by repetition.
@@ -28,6 +30,7 @@ fn claim(bound: Bound, number: f64) -> Expectation {
         bound,
         number,
         compared_with: None,
+        compared_as: Compared::Ratio,
     }
 }
 
@@ -102,6 +105,22 @@ fn a_factor_scales_the_other_side_with_its_spread() {
     let Interval { low, high, .. } = found.interval.unwrap();
     let half = 4.302_652_730 * 2.0_f64.sqrt();
     assert!((low - (4.0 - half)).abs() < 1e-6 && (high - (4.0 + half)).abs() < 1e-6, "{low} to {high}");
+}
+
+/// The same numbers as above without a factor: [6, 8] minus [1, 2] is 5.5, with a standard error of sqrt(1.25).
+#[test]
+fn a_difference_has_the_bound_in_the_unit_of_the_metric() {
+    let difference = |bound, number| {
+        let claim = Expectation { compared_as: Compared::Difference, ..claim(bound, number) };
+        judge(&claim, &runs("of", &[6.0, 8.0]), Some(&runs("with", &[1.0, 2.0])), None)
+    };
+    let found = difference(Bound::Above, 5.4);
+    let Interval { low, high, .. } = found.interval.unwrap();
+    assert!((low.midpoint(high) - 5.5).abs() < 1e-9 && found.outcome == Outcome::Undecided, "{low} to {high}");
+    assert_eq!(difference(Bound::Above, low - 0.01).outcome, Outcome::Holds);
+    assert_eq!(difference(Bound::AtMost, high + 0.01).outcome, Outcome::Holds);
+    assert_eq!(difference(Bound::AtLeast, high + 0.01).outcome, Outcome::Fails);
+    assert!(found.numbers().contains("expected above 5.4 more than 1.5"), "{}", found.numbers());
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use quiclab_experiment::Compared;
+
 use super::{Basis, Finding, Interval, Outcome, Shown, Side};
 
 impl Outcome {
@@ -28,6 +30,9 @@ impl Finding {
             format!("{}: {}, expected {} ", shown.words, side(of, shown), self.bound.key().replace('_', " "));
         let _ = match &self.with {
             None => write!(text, "{}{}", shown.value(self.number), shown.unit_behind()),
+            Some(with) if self.compared_as == Compared::Difference => {
+                write!(text, "{}{} more than {}", shown.value(self.number), shown.unit_behind(), side(with, shown))
+            }
             Some(with) if self.number == 1.0 => write!(text, "{}", side(with, shown)),
             Some(with) => write!(text, "{} times {}", number(self.number), side(with, shown)),
         };

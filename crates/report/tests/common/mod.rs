@@ -86,6 +86,7 @@ fn expectation(claim: &str, runs: &[(&str, &str)], number: f64, compared_with: O
         bound: Bound::AtMost,
         number,
         compared_with: compared_with.map(settings),
+        compared_as: Default::default(),
     }
 }
 

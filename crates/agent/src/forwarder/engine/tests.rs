@@ -149,7 +149,10 @@ fn packets_fare_as_in_the_simulators_pipeline_however_late_the_forwarder_is() {
             assert_eq!((&*stage.name, stage.entered, stage.left), (name, account.entered, account.left));
             assert_eq!(stage.dropped.values().sum::<u64>(), account.all_dropped());
         }
-        assert_eq!(report.drops.len() as u64, report.to_client.iter().flat_map(|one| one.dropped.values()).sum::<u64>());
+        assert_eq!(
+            report.drops.len() as u64,
+            report.to_client.iter().flat_map(|one| one.dropped.values()).sum::<u64>()
+        );
         assert!(report.drops.is_sorted_by_key(|drop| drop.time_ns));
     }
 }
