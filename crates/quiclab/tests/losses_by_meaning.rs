@@ -107,6 +107,14 @@ fn the_clients_second_flight_is_lost_whole_and_each_stack_recovers() {
         assert_eq!(stage["drops"], serde_json::json!({ "content": lost.len() }), "{name}");
         assert_eq!(stage["counts"], serde_json::json!({ "asked": datagrams.len() }), "{name}");
         assert_eq!(rule_warnings(&folder), [""; 0], "{name}");
+        // Each drop is listed with what it held.
+        let dropped = json(&folder, "path.json")["path"]["dropped"].clone();
+        let held = dropped.as_array().unwrap().iter().map(|drop| drop["held"].as_str().unwrap());
+        for (number, held) in (1..).zip(held.clone()) {
+            assert!(held.contains(&format!("(flight 2, datagram {number}): ")), "{held}");
+        }
+        assert_eq!(held.clone().count(), lost.len(), "{name}");
+        assert!(held.clone().any(|held| held.contains("Handshake") && held.contains("CRYPTO 0..36")), "{dropped}");
         // The first request waits for a probe timeout of the client.
         let lifetime =
             |out: &str, name: &str| json(&bench.out(out).join(name), "path.json")["client_lifetime_ns"].as_u64();
