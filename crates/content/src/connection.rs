@@ -270,3 +270,6 @@ impl Sender {
         (self.datagrams, self.probes, self.longest) = kept;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,8 @@ mod data;
 mod describe;
 pub mod rule;
 
-pub use data::{Data, DataKind};
+pub use data::{Data, DataKind, NotData};
+pub use describe::data_of_words;
 
 /// What travels can say what it holds.
 pub trait Payload: Clone + 'static {

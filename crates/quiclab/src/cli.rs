@@ -226,8 +226,9 @@ pub struct DiffArguments {
 }
 
 const DIFF_HELP: &str = "\
-Compares the packets at the sender's tap in order, with times since the first one. Exit status: 0 all are equal; 1 they differ; 125 a \
-record could not be read.";
+Compares the packets at the sender's tap in order, with times since the first one. Where the records list what their paths dropped, it names the \
+CRYPTO and STREAM bytes that each lost, and whether they are the same. Exit status: 0 all packets are equal; 1 they differ; 125 a record could not \
+be read.";
 
 /// Arguments of `quiclab verify`.
 #[derive(Debug, Args)]

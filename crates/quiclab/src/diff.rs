@@ -1,6 +1,7 @@
 //! `quiclab diff`
 
 pub mod logs;
+mod losses;
 mod models;
 pub(crate) mod packets;
 
@@ -40,6 +41,7 @@ pub fn diff(arguments: &DiffArguments) -> Result<u8> {
             other.run().kind()
         ),
     };
+    let losses = losses::Losses::of(&records);
     let [one, other] = &records;
     let seen = [packets::read(one)?, packets::read(other)?];
     let [left, right] = &seen;
@@ -55,6 +57,7 @@ pub fn diff(arguments: &DiffArguments) -> Result<u8> {
             "one": paths[0].display().to_string(),
             "other": paths[1].display().to_string(),
             "made_with": made,
+            "lost": losses.json(),
             "packets": [left.len(), right.len()],
             "first_difference": at(parting),
             "first_difference_in_content": at(parting_content.map(|number| (number, Difference::Content))),
@@ -91,6 +94,7 @@ pub fn diff(arguments: &DiffArguments) -> Result<u8> {
             text.push_str(&logs::around(letter, record, packet)?);
         }
     }
+    text.push_str(&losses.text());
     output::print(&text)?;
     Ok(1)
 }

@@ -6,10 +6,15 @@ use quiclab_experiment::{
     run::{IpVersion, QdiscKind, Run},
     stack::Role,
 };
-use quiclab_path::{content::Direction, stage::DropCause};
-use quiclab_record::{CpuUse, CpuUser, HostSeen, Observed, Outcome, PathSeen, ProcessEnd, StageSeen};
+use quiclab_path::{
+    content::{Content, Direction},
+    stage::DropCause,
+};
+use quiclab_record::{CpuUse, CpuUser, DropSeen, HostSeen, Observed, Outcome, PathSeen, ProcessEnd, StageSeen};
 use quiclab_sim::transfer::{
-    self, End, FRAME_OVERHEAD, IPV6_MORE, Side, Sighting, StageOutcome, Tap, contents::Losses, host::HostUse,
+    self, End, FRAME_OVERHEAD, IPV6_MORE, Side, Sighting, StageOutcome, Tap,
+    contents::{Losses, LostDatagram},
+    host::HostUse,
 };
 use quiclab_units::Duration;
 
@@ -127,6 +132,8 @@ pub(super) fn observed_of(run: &Run, outcome: &transfer::Outcome, passed: &Passe
         path: PathSeen {
             to_client: stages(outcome, Direction::ToClient, passed.to_client),
             to_server: stages(outcome, Direction::ToServer, passed.to_server),
+            dropped: outcome.losses.datagrams.iter().map(drop_seen).collect(),
+            dropped_not_listed: outcome.losses.not_listed,
             ..PathSeen::default()
         },
         drained: outcome.is_silent,
@@ -177,6 +184,21 @@ fn stages(outcome: &transfer::Outcome, to: Direction, bytes: u64) -> Vec<StageSe
         }
     };
     outcomes.iter().enumerate().map(seen).collect()
+}
+
+/// A datagram that was dropped, in the words of a record.
+fn drop_seen(lost: &LostDatagram) -> DropSeen {
+    DropSeen {
+        time: Duration::from_nanos(lost.time.as_nanos()),
+        direction: lost.to.name().to_owned(),
+        stage: lost.stage.clone(),
+        cause: lost.cause.name().to_owned(),
+        packet: lost.packet,
+        bytes: lost.bytes,
+        connection: lost.content.as_ref().map(|content| content.connection),
+        datagram: lost.content.as_ref().map(|content| content.datagram),
+        held: lost.content.as_ref().map(Content::describe),
+    }
 }
 
 fn by_cause<const COUNT: usize>(drops: [(&str, u64); COUNT]) -> BTreeMap<String, u64> {
