@@ -1,8 +1,9 @@
 //! The forwarder: a thread that moves packets between the hosts in user space, through stages of the path model.
 //!
 //! It takes the place of the kernel's `tc mirred` and its disciplines where a stage has no exact discipline. What it does with packets is
-//! [`engine`]; how it gets them is [`packets`].
+//! [`engine`]; how it gets them is [`packets`]; what they hold is [`contents`].
 
+pub mod contents;
 pub mod engine;
 pub mod frame;
 pub mod lateness;
@@ -10,6 +11,7 @@ pub mod packets;
 
 use std::{
     os::fd::{AsFd, BorrowedFd},
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -33,6 +35,7 @@ const PRIORITY: libc::c_int = 60;
 /// A forwarder. Dropping it ends its thread.
 pub struct Forwarder {
     order: orders::Forwarder,
+    key_logs: Vec<PathBuf>,
     sockets: Option<Sockets>,
     thread: Option<JoinHandle<(Option<ForwarderReport>, Result<()>)>>,
     end: EventFd,
@@ -41,14 +44,15 @@ pub struct Forwarder {
 }
 
 impl Forwarder {
-    /// Opens its sockets in the namespace of the wire. Packets wait in them until it is started.
+    /// Opens its sockets in the namespace of the wire. Packets wait in them until it is started. The endpoints write `key_logs`.
     ///
     /// # Errors
     /// What the kernel answers.
-    pub fn open(order: &orders::Forwarder, wire: &Namespace) -> Result<Self> {
+    pub fn open(order: &orders::Forwarder, key_logs: Vec<PathBuf>, wire: &Namespace) -> Result<Self> {
         let signal = || EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC).context("eventfd");
         Ok(Self {
             order: order.clone(),
+            key_logs,
             sockets: Some(wire.inside(Sockets::open)?),
             thread: None,
             end: signal()?,
@@ -68,11 +72,11 @@ impl Forwarder {
             Ok(unsafe { EventFd::from_owned_fd(signal.as_fd().try_clone_to_owned()?) })
         };
         let (end, has_ended) = (signal(&self.end)?, signal(&self.has_ended)?);
-        let (order, waiting) = (self.order.clone(), self.waiting.clone());
+        let (order, key_logs, waiting) = (self.order.clone(), self.key_logs.clone(), self.waiting.clone());
         let clock = StampClock::start()?;
         let work = move || {
             let is_realtime = be_punctual();
-            let ended = forward(&order, PacketCards::new(sockets, clock, end), clock, waiting, is_realtime);
+            let ended = forward(&order, &key_logs, PacketCards::new(sockets, clock, end), clock, waiting, is_realtime);
             let _ = has_ended.write(1);
             ended
         };
@@ -112,12 +116,13 @@ impl Drop for Forwarder {
 /// The thread's work.
 fn forward(
     order: &orders::Forwarder,
+    key_logs: &[PathBuf],
     cards: PacketCards,
     clock: StampClock,
     waiting: Arc<AtomicU64>,
     is_realtime: bool,
 ) -> (Option<ForwarderReport>, Result<()>) {
-    let mut engine = match Engine::new(order, clock, cards, waiting) {
+    let mut engine = match Engine::new(order, key_logs, clock, cards, waiting) {
         Ok(engine) => engine,
         Err(error) => return (None, Err(error)),
     };

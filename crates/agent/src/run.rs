@@ -130,7 +130,12 @@ impl Running<'_> {
     fn open_forwarder(&mut self) -> Result<()> {
         if let Some(order) = &self.orders.network.forwarder {
             self.topology.stop_forwarding()?;
-            self.forwarder = Some(Forwarder::open(order, &self.topology.wire)?);
+            let both = [(&self.orders.server, self.roots.server), (&self.orders.client, self.roots.client)];
+            let key_logs = both
+                .into_iter()
+                .filter_map(|(program, root)| Some(root.outside(program.environment.get("SSLKEYLOGFILE")?)))
+                .collect();
+            self.forwarder = Some(Forwarder::open(order, key_logs, &self.topology.wire)?);
         }
         Ok(())
     }

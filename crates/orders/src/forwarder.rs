@@ -71,6 +71,21 @@ pub struct StageReport {
     pub waiting_packets: u64,
     /// Bytes of their frames.
     pub waiting_bytes: u64,
+    /// What its rule did; `None` where it has none that asks what packets hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<RuleCounts>,
+}
+
+/// Datagrams that a rule was asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuleCounts {
+    /// All of them.
+    pub asked: u64,
+    /// Those that it matched.
+    pub matched: u64,
+    /// Those of which it could not be decided, because a packet could not be read.
+    pub undecided: u64,
 }
 
 /// A packet that was dropped.

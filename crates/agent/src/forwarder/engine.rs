@@ -5,6 +5,7 @@
 
 use std::{
     collections::BTreeMap,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -12,8 +13,12 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use quiclab_orders::forwarder::{self as orders, Forwarder, ForwarderReport, MOST_DROPS, StageReport};
+use quiclab_orders::forwarder::{
+    self as orders, Forwarder, ForwarderReport, LONGEST_DROP_WORDS, MOST_DROP_WORDS, MOST_DROPS, RuleCounts,
+    StageReport,
+};
 use quiclab_path::{
+    content::Direction,
     packet::{Ecn, Packet},
     pipeline::{Dropped, Pipeline},
     random::Random,
@@ -23,6 +28,7 @@ use quiclab_path::{
 use quiclab_units::{Duration, Time};
 
 use super::{
+    contents::{Carried, Reader},
     frame::{FlowKey, Frame},
     lateness::Latenesses,
 };
@@ -54,28 +60,6 @@ pub trait Cards {
     fn wait(&mut self, at_most: Option<Duration>) -> Result<bool>;
 }
 
-/// Where a frame is going.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// From the server to the client.
-    ToClient,
-    /// From the client to the server.
-    ToServer,
-}
-
-impl Direction {
-    /// Both, in the order of [`ForwarderReport::bytes_delivered`].
-    pub const BOTH: [Self; 2] = [Self::ToClient, Self::ToServer];
-
-    /// The name from which random numbers follow, as in the simulator.
-    fn name(self) -> &'static str {
-        match self {
-            Self::ToClient => "to_client",
-            Self::ToServer => "to_server",
-        }
-    }
-}
-
 /// A frame that came in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
@@ -99,7 +83,11 @@ pub struct Engine<K, C> {
     flips: Random,
     flows: Flows,
     latenesses: Latenesses,
+    /// Reads frames where they enter, where a stage asks what they hold.
+    reader: Option<Reader>,
     drops: Vec<orders::Drop>,
+    /// Bytes of the words of `drops`.
+    drop_words: usize,
     drops_not_listed: u64,
     arrived: Vec<Arrival>,
     /// Packets in both pipelines, for others to see.
@@ -109,18 +97,18 @@ pub struct Engine<K, C> {
 /// One direction.
 struct Way {
     to: Direction,
-    pipeline: Pipeline<Frame>,
+    pipeline: Pipeline<Carried>,
     /// Up to when its pipeline was brought. Its time never goes back.
     reached: Time,
     bytes_delivered: u64,
 }
 
 impl<K: Clock, C: Cards> Engine<K, C> {
-    /// Builds the pipelines as the simulator does. `waiting` always has the number of packets in them.
+    /// Builds the pipelines as the simulator does. The endpoints write `key_logs`. `waiting` always has the number of packets in them.
     ///
     /// # Errors
     /// A stage that cannot be understood.
-    pub fn new(order: &Forwarder, clock: K, cards: C, waiting: Arc<AtomicU64>) -> Result<Self> {
+    pub fn new(order: &Forwarder, key_logs: &[PathBuf], clock: K, cards: C, waiting: Arc<AtomicU64>) -> Result<Self> {
         let way = |to: Direction, texts: &[String]| -> Result<Way> {
             let stages = texts.iter().map(|text| stage(text)).collect::<Result<Vec<_>>>()?;
             let mut pipeline = build::pipeline(&stages, order.seed, to.name())
@@ -136,7 +124,9 @@ impl<K: Clock, C: Cards> Engine<K, C> {
             flips: Random::new(order.seed, "flipped bits"),
             flows: Flows::default(),
             latenesses: Latenesses::default(),
+            reader: order.reads_packets_of_port.map(|port| Reader::new(port, key_logs)),
             drops: Vec::new(),
+            drop_words: 0,
             drops_not_listed: 0,
             arrived: Vec::new(),
             waiting,
@@ -187,7 +177,9 @@ impl<K: Clock, C: Cards> Engine<K, C> {
         // Stable: of frames of one instant those to the client come first, and those of one card stay in their order.
         arrived.sort_by_key(|arrival| arrival.time);
         for Arrival { time, to, frame } in arrived.drain(..) {
-            let packet = Packet::new(frame.length(), self.flows.number(frame.flow()), frame.ecn(), frame);
+            let content = self.reader.as_mut().and_then(|reader| reader.on_frame(time, to, &frame));
+            let (length, flow, ecn) = (frame.length(), self.flows.number(frame.flow()), frame.ecn());
+            let packet = Packet::new(length, flow, ecn, Carried { frame, content });
             let way = &mut self.ways[to as usize];
             way.reached = way.reached.max(time);
             way.pipeline.handle_packet(way.reached, packet);
@@ -202,15 +194,21 @@ impl<K: Clock, C: Cards> Engine<K, C> {
         for way in &mut self.ways {
             way.reached = way.reached.max(now);
             while let Some((time, packet)) = way.pipeline.poll_packet(way.reached) {
+                let content = packet.payload.content.clone().filter(|_| !packet.is_corrupt);
                 let frame = travelled(packet, &mut self.flips);
                 // Sending takes as long as the receiving kernel's work with the frame.
                 self.latenesses.add(self.clock.now().as_nanos().saturating_sub(time.as_nanos()));
                 self.cards.send(way.to, &frame)?;
                 way.bytes_delivered += u64::from(frame.length());
+                if let (Some(reader), Some(content)) = (&mut self.reader, content) {
+                    reader.on_delivered(&content);
+                }
             }
             while let Some(dropped) = way.pipeline.poll_dropped() {
-                if self.drops.len() < MOST_DROPS {
-                    self.drops.push(way.drop_of(&dropped));
+                if self.drops.len() < MOST_DROPS && self.drop_words < MOST_DROP_WORDS {
+                    let drop = way.drop_of(&dropped);
+                    self.drop_words += drop.words.as_ref().map_or(0, String::len);
+                    self.drops.push(drop);
                 } else {
                     self.drops_not_listed += 1;
                 }
@@ -228,6 +226,11 @@ impl<K: Clock, C: Cards> Engine<K, C> {
 impl Way {
     fn stages(&self) -> impl Iterator<Item = StageReport> {
         self.pipeline.stages().map(|(name, kind, account)| StageReport {
+            rule: self.pipeline.rules().find(|(stage, _)| *stage == name).map(|(_, report)| RuleCounts {
+                asked: report.counts.asked,
+                matched: report.counts.matched,
+                undecided: report.counts.undecided,
+            }),
             name: name.to_owned(),
             kind: kind.to_owned(),
             entered: account.entered,
@@ -241,8 +244,9 @@ impl Way {
         })
     }
 
-    fn drop_of(&self, dropped: &Dropped<Frame>) -> orders::Drop {
+    fn drop_of(&self, dropped: &Dropped<Carried>) -> orders::Drop {
         let stage = self.pipeline.accounts().position(|(name, _)| name == dropped.stage).unwrap_or_default();
+        let content = dropped.packet.payload.content.as_deref();
         orders::Drop {
             time_ns: dropped.time.as_nanos(),
             to_client: self.to == Direction::ToClient,
@@ -250,9 +254,9 @@ impl Way {
             cause: dropped.cause.name().to_owned(),
             packet: dropped.packet.number,
             bytes: dropped.packet.bytes,
-            connection: None,
-            datagram: None,
-            words: None,
+            connection: content.map(|content| content.connection),
+            datagram: content.map(|content| content.datagram),
+            words: content.map(|content| cut(content.describe())),
         }
     }
 }
@@ -262,9 +266,20 @@ fn dropped_by_cause(count: impl Fn(DropCause) -> u64) -> BTreeMap<String, u64> {
     counts.into_iter().filter(|(_, count)| *count > 0).collect()
 }
 
+/// Words of a bounded length: a datagram can hold hundreds of frames.
+fn cut(mut words: String) -> String {
+    const END: &str = "...";
+    if words.len() > LONGEST_DROP_WORDS {
+        let fits = |place: &usize| words.is_char_boundary(*place);
+        words.truncate((0..=LONGEST_DROP_WORDS - END.len()).rev().find(fits).unwrap_or(0));
+        words.push_str(END);
+    }
+    words
+}
+
 /// The frame as the path leaves it: with the mark of a queue, and with a flipped bit.
-fn travelled(packet: Packet<Frame>, flips: &mut Random) -> Frame {
-    let mut frame = packet.payload;
+fn travelled(packet: Packet<Carried>, flips: &mut Random) -> Frame {
+    let mut frame = packet.payload.frame;
     if packet.ecn == Ecn::CongestionExperienced && frame.ecn() != packet.ecn {
         frame.mark();
     }

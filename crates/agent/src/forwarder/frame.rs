@@ -24,8 +24,6 @@ pub struct Frame {
     buffer: Vec<u8>,
 }
 
-impl quiclab_path::content::Payload for Frame {}
-
 /// What tells a flow from others: protocol, addresses and ports.
 pub type FlowKey = [u8; 37];
 

@@ -14,16 +14,17 @@ use nix::{
     time::{ClockId, clock_gettime},
 };
 use quiclab_orders::addresses::{TO_CLIENT, TO_SERVER};
+use quiclab_path::content::Direction;
 use quiclab_units::{Duration, Time};
 
 use super::{
-    engine::{Arrival, Cards, Clock, Direction},
+    engine::{Arrival, Cards, Clock},
     frame::{Frame, VNET_HEADER},
 };
 use crate::topology::index;
 
 /// Frames that one call receives from a card.
-const BATCH: usize = 16;
+const BATCH: usize = 8;
 /// The largest frame that the kernel has, segmented or not, and the header before it.
 const MOST_BYTES: usize = VNET_HEADER + (1 << 16) + 64;
 /// Room for frames that came in and were not read yet. The kernel counts some 2 kB for each.

@@ -197,6 +197,7 @@ fn with_forwarder(change: impl FnOnce(&mut ForwarderReport)) -> Result<(), BlobE
         corrupted: 0,
         waiting_packets: 0,
         waiting_bytes: 0,
+        rule: None,
     };
     let drop = Drop {
         time_ns: 0,

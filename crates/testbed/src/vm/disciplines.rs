@@ -6,10 +6,11 @@ use quiclab_orders::{
     forwarder::Forwarder,
     network::{Clock, Discipline, Fq, Network},
 };
-use quiclab_path::spec::{StageSpec, longest_delay};
+use quiclab_path::spec::{StageSettings, StageSpec, longest_delay};
 use quiclab_units::Duration;
 
 use super::path::{self, Direction, Way};
+use crate::contract::SERVER_PORT;
 
 /// The network of a run.
 ///
@@ -22,11 +23,13 @@ pub fn network(run: &run::Run) -> Result<Network> {
         Way::Kernel(directions) => (directions, None),
         Way::User { .. } => {
             let behind = Direction { disciplines: path::batches_behind_forwarder(settings), ..Direction::default() };
+            let mut stages = stages_to_client.iter().chain(&stages_to_server);
+            let asks_for_content = stages.any(|stage| matches!(stage.settings, StageSettings::ContentLoss(_)));
             let forwarder = Forwarder {
                 to_client: texts(&stages_to_client)?,
                 to_server: texts(&stages_to_server)?,
                 seed: run.seed,
-                reads_packets_of_port: None,
+                reads_packets_of_port: asks_for_content.then_some(SERVER_PORT),
             };
             ([Direction::default(), behind], Some(forwarder))
         }

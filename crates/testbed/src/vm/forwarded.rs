@@ -2,9 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use quiclab_orders::forwarder::{Drop, ForwarderReport, StageReport};
+use quiclab_experiment::run::Run;
+use quiclab_orders::forwarder::{Drop, ForwarderReport, RuleCounts, StageReport};
+use quiclab_path::{content::rule::MatchCounts, loss::content::RuleReport, spec::StageSettings};
 use quiclab_record::{DropSeen, ForwarderSeen, LatenessSeen, PathSeen, StageSeen};
 use quiclab_units::{Duration, shown};
+
+use crate::collect::RunFailure;
 
 /// The path of a run whose packets the agent moved, for this reason. Behind its stages the kernel may have disciplines.
 pub fn path(report: &ForwarderReport, why: Option<&str>, behind: PathSeen) -> PathSeen {
@@ -33,8 +37,37 @@ pub fn path(report: &ForwarderReport, why: Option<&str>, behind: PathSeen) -> Pa
     }
 }
 
+/// The first rule of the path that lost fewer or more datagrams than the experiment allows.
+pub fn loss_fault(run: &Run, report: &ForwarderReport) -> Option<RunFailure> {
+    let path = &run.settings.path;
+    let both = [
+        ("to_client", path.stages_to_client(), &report.to_client),
+        ("to_server", path.stages_to_server(), &report.to_server),
+    ];
+    both.into_iter().find_map(|(direction, stages, reports)| {
+        stages.into_iter().find_map(|stage| {
+            let StageSettings::ContentLoss(settings) = &stage.settings else { return None };
+            let RuleCounts { asked, matched, undecided } = reports.iter().find(|one| one.name == stage.name)?.rule?;
+            let report = RuleReport {
+                rule: settings.drop.to_string(),
+                counts: MatchCounts { asked, matched, undecided },
+                at_least: settings.at_least_drops.map(u64::from),
+                at_most: settings.at_most_drops.map(u64::from),
+            };
+            Some(RunFailure::LossRule { direction, stage: stage.name, fault: report.fault()? })
+        })
+    })
+}
+
 fn stage(report: &StageReport, bytes_passed: Option<u64>) -> StageSeen {
-    let counts = [("copied", report.copied), ("corrupted", report.corrupted), ("marked", report.marked)];
+    let rule = report.rule.unwrap_or(RuleCounts { asked: 0, matched: 0, undecided: 0 });
+    let counts = [
+        ("asked", rule.asked),
+        ("copied", report.copied),
+        ("corrupted", report.corrupted),
+        ("marked", report.marked),
+        ("undecided", rule.undecided),
+    ];
     let counts: BTreeMap<_, _> =
         counts.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count)).collect();
     StageSeen {

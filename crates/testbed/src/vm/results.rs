@@ -30,7 +30,7 @@ use quiclab_record::{
 use quiclab_units::Time;
 use quiclab_wire::{CaptureWriter, Direction, PacketToWrite, TapDescription};
 
-use super::{observed::observed, path::StageNames};
+use super::{forwarded, observed::observed, path::StageNames};
 use crate::{
     arrived::Carried,
     collect::{Download, KEY_LOGS, RunFailure, check_downloads, describe_end, full_tap, secrets_of},
@@ -169,7 +169,7 @@ impl<S: Slot> Results<S> {
         let failure = match &seen.outcome {
             Outcome::Done => match self.check_download(run)?.or_else(|| full_tap(seen)) {
                 Some(failure) => return Ok(Some(failure)),
-                None => return self.arrived_otherwise(run),
+                None => return Ok(self.arrived_otherwise(run)?.or_else(|| self.loss_fault(run))),
             },
             Outcome::Unsupported { role } => RunFailure::Unsupported(word(role)),
             Outcome::ServerEnded => RunFailure::ServerEnded(end(Role::Server)),
@@ -188,6 +188,11 @@ impl<S: Slot> Results<S> {
                 failure: Box::new(failure),
             },
         }))
+    }
+
+    /// A rule of the path that did not do what the experiment wants of it.
+    fn loss_fault(&self, run: &Run) -> Option<RunFailure> {
+        forwarded::loss_fault(run, self.manifest.report.forwarder.as_ref()?)
     }
 
     /// What is wrong with the files that the client stored, if anything is.

@@ -68,7 +68,7 @@ fn arrival(micros: u64, to: Direction, port: u16) -> Arrival {
 fn forwarded(order: &Forwarder, memory: Memory, arrivals: Vec<Arrival>) -> (Rc<Memory>, ForwarderReport, Result<()>) {
     let memory = Rc::new(memory);
     memory.to_come.borrow_mut().extend(arrivals);
-    let mut engine = Engine::new(order, memory.clone(), memory.clone(), Arc::default()).unwrap();
+    let mut engine = Engine::new(order, &[], memory.clone(), memory.clone(), Arc::default()).unwrap();
     let ended = engine.run();
     let report = engine.report(true);
     (memory, report, ended)
@@ -125,9 +125,10 @@ fn burst() -> Vec<Arrival> {
 #[test]
 fn packets_fare_as_in_the_simulators_pipeline_however_late_the_forwarder_is() {
     let stages: Vec<_> = LOSSY.iter().map(|text| stage(text).unwrap()).collect();
-    let mut pipeline = build::pipeline::<Frame>(&stages, 7, "to_client").unwrap();
+    let mut pipeline = build::pipeline::<Carried>(&stages, 7, "to_client").unwrap();
     for arrival in burst() {
-        let packet = Packet::new(arrival.frame.length(), 0, arrival.frame.ecn(), arrival.frame);
+        let Arrival { time: _, to: _, frame } = arrival.clone();
+        let packet = Packet::new(frame.length(), 0, frame.ecn(), Carried { frame, content: None });
         pipeline.handle_packet(arrival.time, packet);
     }
     let end = Time::from_nanos(10_000_000_000);
@@ -181,7 +182,7 @@ fn a_card_that_fails_ends_the_forwarder_and_what_it_did_stays_known() {
 #[test]
 fn stages_that_nobody_knows_are_named() {
     let memory = Rc::new(Memory::default());
-    let error = Engine::new(&order(&["stage = \"wormhole\""], &[]), memory.clone(), memory, Arc::default());
+    let error = Engine::new(&order(&["stage = \"wormhole\""], &[]), &[], memory.clone(), memory, Arc::default());
     let error = format!("{:#}", error.err().unwrap());
     assert!(error.contains("wormhole"), "{error}");
 }
@@ -191,4 +192,14 @@ fn flows_are_numbered_in_the_order_in_which_they_appear() {
     let mut flows = Flows::default();
     let numbers = [5, 5, 9, 5, 9, 1].map(|port| flows.number(datagram(false, 0, port).flow()));
     assert_eq!(numbers, [0, 0, 1, 0, 1, 2]);
+}
+
+#[test]
+fn long_words_are_cut_between_characters() {
+    assert_eq!(cut("short".to_owned()), "short");
+    for words in ["x".repeat(1000), "ü".repeat(500), format!("x{}", "ü".repeat(500))] {
+        let found = cut(words.clone());
+        assert!(found.len() <= LONGEST_DROP_WORDS && found.len() >= LONGEST_DROP_WORDS - 2, "{}", found.len());
+        assert!(words.starts_with(found.strip_suffix("...").unwrap()));
+    }
 }

@@ -247,9 +247,12 @@ fn row(kind: &quiclab_path::spec::StageDeclaration, example: &str) -> String {
     let answer = match &done[..] {
         [Ok(_), Ok(_)] => "the kernel".to_owned(),
         [Err((_, message)), Ok(_)] => {
-            format!("towards the server the kernel, towards the client user space; of the kernel: {}", reason(message))
+            format!(
+                "towards the server the kernel, towards the client user space (not the kernel: {})",
+                reason(message)
+            )
         }
-        [_, Err((_, message))] => format!("user space; of the kernel: {}", reason(message)),
+        [_, Err((_, message))] => format!("user space (not the kernel: {})", reason(message)),
         _ => unreachable!("two directions"),
     };
     let variant = kind.variant.map(|(key, word)| format!(", `{key} = {word:?}`")).unwrap_or_default();

@@ -1,0 +1,142 @@
+//! What datagrams hold, for stages that ask for it. Keys come from the logs that the endpoints write while they run.
+
+use std::{
+    fs::File,
+    io::Read,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+    rc::Rc,
+};
+
+use quiclab_content::Classifier;
+use quiclab_path::content::{Content, Direction, Payload};
+use quiclab_units::Time;
+
+use super::frame::Frame;
+
+/// Bytes that are read of a key log at once: of some 60 connections. The rest follows with the next frame.
+const MOST_AT_ONCE: usize = 1 << 16;
+
+/// A frame on the path, with what it holds where somebody asks for it.
+#[derive(Clone, Debug)]
+pub struct Carried {
+    /// The frame.
+    pub frame: Frame,
+    /// What was read of it where it entered.
+    pub content: Option<Rc<Content>>,
+}
+
+impl Payload for Carried {
+    fn content(&self) -> Option<&Content> {
+        self.content.as_deref()
+    }
+}
+
+/// Reads frames with the keys that are known by then.
+pub struct Reader {
+    classifier: Classifier,
+    key_logs: Vec<KeyLog>,
+}
+
+impl Reader {
+    /// Of connections to servers on this port, whose endpoints log their keys at `key_logs`.
+    pub fn new(server_port: u16, key_logs: &[PathBuf]) -> Self {
+        let key_logs = key_logs.iter().map(|path| KeyLog::new(path)).collect();
+        Self { classifier: Classifier::new(server_port), key_logs }
+    }
+
+    /// What a frame holds that enters the path now.
+    pub fn on_frame(&mut self, time: Time, to: Direction, frame: &Frame) -> Option<Rc<Content>> {
+        for key_log in &mut self.key_logs {
+            if let Some(lines) = key_log.new_lines() {
+                self.classifier.add_keys(&lines);
+            }
+        }
+        self.classifier.on_frame(time, to, frame.bytes()).map(Rc::new)
+    }
+
+    /// A frame leaves the path whole.
+    pub fn on_delivered(&mut self, content: &Content) {
+        self.classifier.on_delivered(content);
+    }
+}
+
+/// A key log that grows. An endpoint writes it, and can put anything in its place.
+struct KeyLog {
+    path: PathBuf,
+    file: Option<File>,
+    /// The beginning of a line whose end is not there yet.
+    partial: Vec<u8>,
+}
+
+impl KeyLog {
+    fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), file: None, partial: Vec::new() }
+    }
+
+    /// The whole lines that were added since it was asked last. What cannot be read says nothing.
+    fn new_lines(&mut self) -> Option<Vec<u8>> {
+        if self.file.is_none() {
+            self.file = open(&self.path);
+        }
+        let file = self.file.as_mut()?;
+        let before = self.partial.len();
+        let mut bytes = std::mem::take(&mut self.partial);
+        bytes.resize(before + MOST_AT_ONCE, 0);
+        let count = file.read(&mut bytes[before..]).unwrap_or(0);
+        bytes.truncate(before + count);
+        let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        self.partial = bytes.split_off(end);
+        // A line without an end is not kept for ever.
+        if self.partial.len() >= MOST_AT_ONCE {
+            self.partial.clear();
+        }
+        (!bytes.is_empty()).then_some(bytes)
+    }
+}
+
+/// Opens a file, and nothing else that may be there: a link leads the agent elsewhere, and a pipe keeps it waiting.
+fn open(path: &Path) -> Option<File> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
+    let file = File::options().read(true).custom_flags(flags).open(path).ok()?;
+    file.metadata().is_ok_and(|facts| facts.is_file()).then_some(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, io::Write};
+
+    use super::*;
+
+    #[test]
+    fn a_key_log_gives_each_line_once_and_when_it_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys.log");
+        let mut log = KeyLog::new(&path);
+        assert_eq!(log.new_lines(), None);
+        let mut file = File::create(&path).unwrap();
+        file.write_all(b"one\ntw").unwrap();
+        assert_eq!(log.new_lines().unwrap(), b"one\n");
+        assert_eq!(log.new_lines(), None);
+        file.write_all(b"o\nthree\n").unwrap();
+        assert_eq!(log.new_lines().unwrap(), b"two\nthree\n");
+        file.write_all(&vec![b'x'; 3 * MOST_AT_ONCE]).unwrap();
+        for _ in 0..4 {
+            assert_eq!(log.new_lines(), None);
+            assert!(log.partial.len() < MOST_AT_ONCE);
+        }
+    }
+
+    #[test]
+    fn links_folders_and_pipes_are_no_key_logs() {
+        let folder = tempfile::tempdir().unwrap();
+        let [target, link, pipe] = ["target", "link", "pipe"].map(|name| folder.path().join(name));
+        fs::write(&target, "one\n").unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        for path in [link, pipe, folder.path().to_owned()] {
+            assert_eq!(KeyLog::new(&path).new_lines(), None, "{}", path.display());
+        }
+        assert!(KeyLog::new(&target).new_lines().is_some());
+    }
+}
