@@ -397,7 +397,7 @@ metrics! {
     #[serde(default)]
     handshake_client_flight_2_packets: u64 { unit: "packets", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "as above" }
-    /// The first `smoothed_rtt` in the client's qlog after it received a packet.
+    /// The first `smoothed_rtt` in the client's qlog that is a sample: not the initial RTT, which some stacks log before.
     #[serde(default)]
     handshake_client_logged_first_smoothed_rtt_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
         needs: &[], null: "`tap.qlog` was false; the stack does not log it" }

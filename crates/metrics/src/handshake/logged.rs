@@ -11,13 +11,15 @@ use crate::warnings::WarningCode;
 /// A stack sees a datagram later than the tap does.
 const TOLERATED_ONE_PART_OF: u64 = 10;
 
+/// Initial RTTs are at least this, and whole milliseconds: 333 ms in RFC 9002 section 6.2.2, 100 ms to 500 ms in stacks.
+const SMALLEST_INITIAL_RTT: Duration = Duration::from_millis(50);
+
 /// What one connection's qlog says of the round-trip time. Feed it the events in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoggedRoundTrips {
-    has_received: bool,
     smoothed_ns: Option<u64>,
     variance_ns: Option<u64>,
-    /// What was logged before anything was received: the initial RTT.
+    /// What was logged before the first sample.
     initial_ns: Option<u64>,
     first: Option<(u64, Option<u64>)>,
     updates: u64,
@@ -26,34 +28,23 @@ pub struct LoggedRoundTrips {
 impl LoggedRoundTrips {
     /// The next event.
     pub fn on_event(&mut self, kind: &QlogEventKind) {
-        match kind {
-            QlogEventKind::PacketReceived(_) => self.has_received = true,
-            QlogEventKind::Metrics(metrics) => self.on_metrics(metrics),
-            _ => {}
-        }
-    }
-
-    fn on_metrics(&mut self, metrics: &QlogMetrics) {
+        let QlogEventKind::Metrics(metrics) = kind else { return };
         let before = (self.smoothed_ns, self.variance_ns);
         self.smoothed_ns = metrics.smoothed_rtt_ns.filter(|rtt| *rtt > 0).or(self.smoothed_ns);
         self.variance_ns = metrics.rtt_variance_ns.or(self.variance_ns);
         let Some(smoothed) = self.smoothed_ns else { return };
-        if !self.has_received {
+        if let Some((first, variance)) = &mut self.first {
+            if *first == smoothed && self.updates == 1 {
+                // Some stacks log it in an event of its own.
+                *variance = variance.or(metrics.rtt_variance_ns);
+            }
+        } else if self.initial_ns == Some(smoothed) || (self.initial_ns.is_none() && is_initial(metrics)) {
             self.initial_ns = Some(smoothed);
             return;
-        }
-        if self.first.is_none() && self.initial_ns == Some(smoothed) {
-            return;
-        }
-        if self.first.is_none() {
+        } else {
             self.first = Some((smoothed, metrics.rtt_variance_ns));
-        } else if let Some((first, variance @ None)) = &mut self.first
-            && *first == smoothed
-        {
-            // Some stacks log it in an event of its own.
-            *variance = metrics.rtt_variance_ns;
         }
-        self.updates += u64::from(before != (self.smoothed_ns, self.variance_ns) || self.updates == 0);
+        self.updates += u64::from(before != (self.smoothed_ns, self.variance_ns));
     }
 
     /// Changes of `smoothed_rtt` or `rtt_variance`, as many as samples at most where each changes one of them.
@@ -116,10 +107,15 @@ impl LoggedRoundTrips {
     }
 }
 
+/// Whether the first `smoothed_rtt` of a log is the initial RTT, which some stacks log before they have a sample.
+fn is_initial(metrics: &QlogMetrics) -> bool {
+    let has_sample = metrics.latest_rtt_ns.is_some_and(|rtt| rtt > 0);
+    let is_round = |rtt: u64| rtt >= SMALLEST_INITIAL_RTT.as_nanos() && rtt.is_multiple_of(1_000_000);
+    !has_sample && metrics.smoothed_rtt_ns.is_some_and(is_round)
+}
+
 #[cfg(test)]
 mod tests {
-    use quiclab_wire::QlogPacket;
-
     use super::*;
 
     const MS: u64 = 1_000_000;
@@ -138,10 +134,6 @@ mod tests {
         log
     }
 
-    fn received() -> QlogEventKind {
-        QlogEventKind::PacketReceived(QlogPacket::default())
-    }
-
     fn measured(log: &LoggedRoundTrips, pto_of_packets_ms: u64) -> RunMetrics {
         let mut run = RunMetrics::empty();
         run.metrics.handshake_client_first_pto_ns = Some(pto_of_packets_ms * MS);
@@ -153,7 +145,6 @@ mod tests {
     fn the_initial_estimate_is_no_sample_and_repeats_are_no_updates() {
         let log = log(&[
             metrics(333, Some(166)),
-            received(),
             metrics(333, Some(166)),
             metrics(10, Some(5)),
             metrics(10, Some(5)),
@@ -167,16 +158,30 @@ mod tests {
         assert_eq!(run.warnings, Vec::new());
     }
 
+    /// As quic-go does, whose first sample is logged before the packet that brought it.
+    #[test]
+    fn a_round_first_sample_is_told_from_an_initial_estimate_by_its_latest_rtt() {
+        let sample = QlogEventKind::Metrics(QlogMetrics {
+            smoothed_rtt_ns: Some(100 * MS),
+            latest_rtt_ns: Some(100 * MS),
+            rtt_variance_ns: Some(50 * MS),
+            ..QlogMetrics::default()
+        });
+        let run = measured(&log(&[sample, metrics(101, Some(40))]), 300);
+        assert_eq!(run.metrics.handshake_client_logged_first_pto_ns, Some(300 * MS));
+        assert_eq!(run.metrics.handshake_client_logged_rtt_updates, Some(2));
+    }
+
     #[test]
     fn a_stack_that_does_not_log_the_variation_has_no_logged_timeout() {
-        let run = measured(&log(&[received(), metrics(10, None)]), 30);
+        let run = measured(&log(&[metrics(10, None)]), 30);
         assert_eq!(run.metrics.handshake_client_logged_first_smoothed_rtt_ns, Some(10 * MS));
         assert_eq!(run.metrics.handshake_client_logged_first_pto_ns, None);
     }
 
     #[test]
     fn a_timeout_that_differs_by_more_than_a_tenth_is_warned_of() {
-        let log = log(&[received(), metrics(10, Some(5))]);
+        let log = log(&[metrics(10, Some(5))]);
         assert_eq!(measured(&log, 33).warnings, Vec::new());
         assert_eq!(measured(&log, 34).warnings[0].code, "probe_timeout_differs");
     }
