@@ -7,6 +7,7 @@ mod detail;
 mod flights;
 mod joined;
 mod log;
+mod logged;
 mod measures;
 mod probes;
 mod round_trips;
@@ -22,6 +23,7 @@ use crate::warnings::WarningCode;
 pub use detail::{HandshakeDetail, HandshakeEstimate};
 pub(crate) use joined::{Handshakes, MOST_HANDSHAKES};
 pub(crate) use log::HandshakeLog;
+pub use logged::LoggedRoundTrips;
 pub use view::HandshakeTaps;
 
 /// What is counted from the client's first packet.

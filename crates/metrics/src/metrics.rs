@@ -397,6 +397,38 @@ metrics! {
     #[serde(default)]
     handshake_client_flight_2_packets: u64 { unit: "packets", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "as above" }
+    /// The first `smoothed_rtt` in the client's qlog that is a sample: not the initial RTT, which some stacks log before.
+    #[serde(default)]
+    handshake_client_logged_first_smoothed_rtt_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
+        needs: &[], null: "`tap.qlog` was false; the stack does not log it" }
+    /// The `rtt_variance` logged with it.
+    #[serde(default)]
+    handshake_client_logged_first_rttvar_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
+        needs: &[], null: "the same" }
+    /// The probe timeout that follows from the two: the first plus the larger of four times the second and 1 ms.
+    #[serde(default)]
+    handshake_client_logged_first_pto_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
+        needs: &[], null: "the same" }
+    /// Changes of `smoothed_rtt` or `rtt_variance` in that qlog. Compare the RTT samples that the connection allows.
+    #[serde(default)]
+    handshake_client_logged_rtt_updates: u64 { unit: "", about: Handshake, better: Neither, step: UNIT,
+        needs: &[], null: "the same" }
+    /// The server's, likewise.
+    #[serde(default)]
+    handshake_server_logged_first_smoothed_rtt_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
+        needs: &[], null: "`tap.qlog` was false; the stack does not log it" }
+    /// The server's, likewise.
+    #[serde(default)]
+    handshake_server_logged_first_rttvar_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
+        needs: &[], null: "the same" }
+    /// The server's, likewise.
+    #[serde(default)]
+    handshake_server_logged_first_pto_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
+        needs: &[], null: "the same" }
+    /// The server's, likewise.
+    #[serde(default)]
+    handshake_server_logged_rtt_updates: u64 { unit: "", about: Handshake, better: Neither, step: UNIT,
+        needs: &[], null: "the same" }
     /// Standard deviation of (time at the tap - planned send time), joined by packet number or by CRC32c of the
     /// datagram; datagrams with the same CRC32c are skipped, with the warning `planned_times_not_joined`. The clocks
     /// can differ; the value includes their drift.

@@ -57,6 +57,8 @@ pub enum WarningCode {
     HandshakeUnread,
     /// The server sent more than the anti-amplification limit allows.
     AmplificationLimitExceeded,
+    /// A stack's logged probe timeout is not the one that follows from its packets.
+    ProbeTimeoutDiffers,
     /// No acknowledgment of the peer was captured or could be read.
     AcknowledgmentsMissing,
     /// The capture begins after the connection did.
@@ -105,7 +107,7 @@ pub enum WarningCode {
 
 impl WarningCode {
     /// All of them, in the order of declaration.
-    pub const ALL: [WarningCode; 49] = [
+    pub const ALL: [WarningCode; 50] = [
         WarningCode::NoFlow,
         WarningCode::SeveralFlows,
         WarningCode::CaptureTruncated,
@@ -133,6 +135,7 @@ impl WarningCode {
         WarningCode::CaptureMissedPackets,
         WarningCode::HandshakeUnread,
         WarningCode::AmplificationLimitExceeded,
+        WarningCode::ProbeTimeoutDiffers,
         WarningCode::AcknowledgmentsMissing,
         WarningCode::CaptureBeganLate,
         WarningCode::ConnectionLost,
@@ -187,6 +190,7 @@ impl WarningCode {
             WarningCode::CaptureMissedPackets => "capture_missed_packets",
             WarningCode::HandshakeUnread => "handshake_unread",
             WarningCode::AmplificationLimitExceeded => "amplification_limit_exceeded",
+            WarningCode::ProbeTimeoutDiffers => "probe_timeout_differs",
             WarningCode::AcknowledgmentsMissing => "acknowledgments_missing",
             WarningCode::CaptureBeganLate => "capture_began_late",
             WarningCode::ConnectionLost => "connection_lost",

@@ -19,8 +19,8 @@ use quiclab_wire::{CaptureReader, Dissector, DissectorSettings};
 
 use crate::{
     MOST_STRAY_FILES, Observed, RecordError, TapRole,
-    layout::{CAPTURE_FILE, PLANNED_FILE, SERVER_FOLDER},
-    sender_log::{SenderLogs, sender_logs},
+    layout::{CAPTURE_FILE, CLIENT_FOLDER, PLANNED_FILE, SERVER_FOLDER},
+    sender_log::{SenderLogs, logged_round_trips, sender_logs},
 };
 pub use crate::{layout::SENDER_TAP, sender_log::congestion_windows};
 
@@ -73,6 +73,11 @@ pub fn measure_record(folder: &Path, run: &Run, observed: &Observed) -> Result<R
     };
     let mut metrics = measure(&analysis, &observation);
     measure_logs(run, &logs, lost.as_deref(), &mut metrics);
+    for (endpoint, role) in [(CLIENT_FOLDER, quiclab_wire::Role::Client), (SERVER_FOLDER, quiclab_wire::Role::Server)] {
+        if let Some(log) = logged_round_trips(folder, endpoint)? {
+            log.finish(role, &mut metrics);
+        }
+    }
     warn_of_planned_times(observed, unread, lost.as_deref(), &mut metrics);
     warn_of_send_times(run, observed, &mut metrics);
     warn_of_endpoints(observed, &mut metrics);

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use quiclab_metrics::SlowStartLog;
+use quiclab_metrics::{LoggedRoundTrips, SlowStartLog};
 use quiclab_wire::{QlogError, QlogEventKind, QlogMetrics, QlogPacket, QlogSpace, read_qlog};
 
 use crate::{
@@ -109,6 +109,21 @@ pub(crate) fn sender_logs(record: &Path) -> Result<SenderLogs, RecordError> {
         logs.unread.extend(empty);
     }
     Ok(logs)
+}
+
+/// What the qlogs of an endpoint say of its round-trip time: those of the connection with most updates. Files that cannot be read say
+/// nothing.
+pub(crate) fn logged_round_trips(record: &Path, endpoint: &str) -> Result<Option<LoggedRoundTrips>, RecordError> {
+    let mut longest: Option<LoggedRoundTrips> = None;
+    for file in qlog_files(&record.join(endpoint).join(QLOG_FOLDER))? {
+        let Ok(opened) = File::open(&file) else { continue };
+        let mut log = LoggedRoundTrips::default();
+        let read = read_qlog(BufReader::new(opened), &mut |event| log.on_event(&event.kind));
+        if read.is_ok() && log.updates() > longest.as_ref().map_or(0, LoggedRoundTrips::updates) {
+            longest = Some(log);
+        }
+    }
+    Ok(longest)
 }
 
 fn has_name_of_qlog(file: &Path) -> bool {

@@ -19,6 +19,9 @@ pub struct HandshakeDetail {
     /// Metrics that are not times of the end that they are about, but estimated from those at the tap.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub estimated: Vec<String>,
+    /// Metrics that are null because the tap is not known to be at the end that they are about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<String>,
     /// The client's samples of the round-trip time, the first 50.
     pub client_estimates: Vec<HandshakeEstimate>,
     /// The server's.
@@ -44,10 +47,11 @@ pub struct HandshakeEstimate {
 }
 
 impl HandshakeDetail {
-    pub(super) fn of(views: &Views, estimated: Vec<String>) -> Self {
+    pub(super) fn of(views: &Views, estimated: Vec<String>, elsewhere: Vec<String>) -> Self {
         HandshakeDetail {
             taps: views.taps,
             estimated,
+            elsewhere,
             client_estimates: list(views, Role::Client),
             server_estimates: list(views, Role::Server),
         }

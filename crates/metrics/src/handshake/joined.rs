@@ -53,7 +53,7 @@ impl Handshakes {
         let views = match (self.places.get(flow).copied().flatten(), twin) {
             (Some(TapPlace::Sender), Some(twin)) => Views::of_two_taps(twin, own),
             (Some(TapPlace::BehindBottleneck), Some(twin)) => Views::of_two_taps(own, twin),
-            _ => Views::of_one_tap(own),
+            (place, _) => Views::of_one_tap(own, place),
         };
         let is_cut = own.is_cut || twin.is_some_and(|twin| twin.is_cut);
         measures::measure(&views, is_cut, run);

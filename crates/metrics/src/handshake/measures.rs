@@ -16,19 +16,26 @@ use super::view::{HandshakeTaps, View, Views};
 use crate::output::{RunMetrics, Withheld};
 use crate::warnings::WarningCode;
 
-/// Why metrics are null, with their names.
-type Reasons = Vec<(String, &'static str)>;
+/// Which metrics are not what packets of their end show.
+#[derive(Default)]
+struct Doubts {
+    /// Why metrics are null, with their names.
+    unread: Vec<(String, &'static str)>,
+    /// Null, because the tap is elsewhere.
+    elsewhere: Vec<&'static str>,
+    /// Estimated, because the tap is elsewhere.
+    estimated: Vec<&'static str>,
+}
 
 /// Fills in the metrics, and says why others are null.
 pub(super) fn measure(views: &Views, is_cut: bool, run: &mut RunMetrics) {
-    let mut withheld = Reasons::new();
-    let mut estimated = Vec::new();
-    times(views, run, &mut withheld, &mut estimated);
-    answers(views, run, &mut withheld);
-    round_trips(views, run, &mut withheld, &mut estimated);
-    ack_delays(views, run, &mut withheld);
-    sent_again(views, run, &mut withheld);
-    limits(views, run, &mut withheld);
+    let mut doubts = Doubts::default();
+    times(views, run, &mut doubts);
+    answers(views, run, &mut doubts);
+    round_trips(views, run, &mut doubts);
+    ack_delays(views, run, &mut doubts);
+    sent_again(views, run, &mut doubts);
+    limits(views, run, &mut doubts);
     let metrics = &mut run.metrics;
     let flights = [first_of_client(&views.client), first_of_server(&views.server), second_of_client(&views.client)];
     [
@@ -41,21 +48,21 @@ pub(super) fn measure(views: &Views, is_cut: bool, run: &mut RunMetrics) {
         metrics.handshake_server_flight_1_packets,
         metrics.handshake_client_flight_2_packets,
     ] = flights.map(|flight| flight.map(|flight| flight.packets));
-    let estimated = estimated.into_iter().map(str::to_owned).collect();
-    run.handshake = Some(HandshakeDetail::of(views, estimated));
+    let names = |all: Vec<&str>| all.into_iter().map(str::to_owned).collect();
+    run.handshake = Some(HandshakeDetail::of(views, names(doubts.estimated), names(doubts.elsewhere)));
     let mut by_reason: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for (reason, name) in withheld {
+    for (reason, name) in doubts.unread {
         let reason = if is_cut { format!("{reason}; only its first datagrams were looked at") } else { reason };
         by_reason.entry(reason).or_default().push(name);
     }
-    // Without warnings: those of the packets that could not be read are there already, and where the tap is is no fault.
+    // Without warnings: those of the packets that could not be read are there already.
     for (reason, names) in by_reason {
         let metrics = names.into_iter().map(str::to_owned).collect();
         run.withheld.push(Withheld { reason, metrics });
     }
 }
 
-fn times(views: &Views, run: &mut RunMetrics, withheld: &mut Reasons, estimated: &mut Vec<&'static str>) {
+fn times(views: &Views, run: &mut RunMetrics, doubts: &mut Doubts) {
     let client = Steps::of(&views.client, true);
     let server = Steps::of(&views.server, false);
     let missing = views.client.way_and_back;
@@ -73,23 +80,23 @@ fn times(views: &Views, run: &mut RunMetrics, withheld: &mut Reasons, estimated:
     ];
     for (name, step, packets, is_arrival) in steps {
         if step.hidden_before > 0 {
-            withheld.push((format!("{packets} in the handshake could not be read"), name));
+            doubts.unread.push((format!("{packets} in the handshake could not be read"), name));
         } else if is_arrival && missing.is_none() && step.time.is_some() {
-            withheld.push((far("client"), name));
+            doubts.elsewhere.push(name);
         } else if is_arrival && !views.client.is_exact && step.time.is_some() {
-            estimated.push(name);
+            doubts.estimated.push(name);
         }
     }
 }
 
-fn answers(views: &Views, run: &mut RunMetrics, withheld: &mut Reasons) {
+fn answers(views: &Views, run: &mut RunMetrics, doubts: &mut Doubts) {
     let server = &views.server;
     let answers = first_answers(server.sent());
     let begin = Steps::of(server, false).begin;
     let since = |time: Option<Time>| Some(time?.checked_since(begin?)?.as_nanos());
     let [before_ack, before_hello] = answers.hidden_before;
     let metrics = &mut run.metrics;
-    let mut withhold = |name| withheld.push(("Initial packets of the server could not be read".to_owned(), name));
+    let mut withhold = |name| doubts.unread.push(("Initial packets of the server could not be read".to_owned(), name));
     if before_ack == 0 {
         metrics.handshake_first_ack_ns = since(answers.first_ack.map(|(time, _)| time));
         metrics.handshake_first_ack_bytes = answers.first_ack.map(|(_, bytes)| u64::from(bytes));
@@ -106,7 +113,7 @@ fn answers(views: &Views, run: &mut RunMetrics, withheld: &mut Reasons) {
     }
     if !server.is_exact {
         if answers.hello.is_some() {
-            withheld.push((far("server"), "handshake_server_processing_ns"));
+            doubts.elsewhere.push("handshake_server_processing_ns");
         }
     } else if before_hello == 0 {
         metrics.handshake_server_processing_ns = processing(server).map(Duration::as_nanos);
@@ -115,7 +122,7 @@ fn answers(views: &Views, run: &mut RunMetrics, withheld: &mut Reasons) {
     }
 }
 
-fn round_trips(views: &Views, run: &mut RunMetrics, withheld: &mut Reasons, estimated: &mut Vec<&'static str>) {
+fn round_trips(views: &Views, run: &mut RunMetrics, doubts: &mut Doubts) {
     let sides = [
         (
             Role::Client,
@@ -137,16 +144,16 @@ fn round_trips(views: &Views, run: &mut RunMetrics, withheld: &mut Reasons, esti
         let mut values = [None; 3];
         if samples.hidden_before > 0 {
             let reason = format!("packets of the {} in the handshake could not be read", side.peer().name());
-            withheld.extend([rtt, pto, count].map(|name| (reason.clone(), name)));
+            doubts.unread.extend([rtt, pto, count].map(|name| (reason.clone(), name)));
         } else if let Some((sample, estimate)) = first {
             values[0] = Some(sample.rtt.as_nanos());
             values[1] = Some(estimate.pto(Duration::ZERO).as_nanos());
             values[2] = Some(samples.list.len() as u64);
             if !view.is_exact {
-                estimated.extend([rtt, pto]);
+                doubts.estimated.extend([rtt, pto]);
             }
         } else if !samples.list.is_empty() {
-            withheld.extend([rtt, pto].map(|name| (far(side.name()), name)));
+            doubts.elsewhere.extend([rtt, pto]);
         }
         let default = default_timeout(view).ok().map(Duration::as_nanos);
         let metrics = &mut run.metrics;
@@ -171,18 +178,18 @@ fn round_trips(views: &Views, run: &mut RunMetrics, withheld: &mut Reasons, esti
     }
 }
 
-fn ack_delays(views: &Views, run: &mut RunMetrics, withheld: &mut Reasons) {
+fn ack_delays(views: &Views, run: &mut RunMetrics, doubts: &mut Doubts) {
     let mut of = |side: Role, form, names: [&'static str; 2]| -> [Option<u64>; 2] {
         let view: &View = views.of(side);
         let delay: AckDelay = first_ack_delay(view, form);
         if delay.hidden_before > 0 {
             let space = if form == QuicForm::Initial { "Initial" } else { "Handshake" };
             let reason = format!("{space} packets of the {} could not be read", side.name());
-            withheld.extend(names.map(|name| (reason.clone(), name)));
+            doubts.unread.extend(names.map(|name| (reason.clone(), name)));
             return [None; 2];
         }
         if !view.is_exact && delay.actual.is_some() {
-            withheld.push((far(side.name()), names[1]));
+            doubts.elsewhere.push(names[1]);
         }
         let actual = delay.actual.filter(|_| view.is_exact);
         [delay.reported, actual].map(|delay| delay.map(Duration::as_nanos))
@@ -206,7 +213,7 @@ fn ack_delays(views: &Views, run: &mut RunMetrics, withheld: &mut Reasons) {
         client_handshake;
 }
 
-fn sent_again(views: &Views, run: &mut RunMetrics, withheld: &mut Reasons) {
+fn sent_again(views: &Views, run: &mut RunMetrics, doubts: &mut Doubts) {
     let names = [
         ["handshake_client_probes", "handshake_client_spurious_retransmissions"],
         ["handshake_server_probes", "handshake_server_spurious_retransmissions"],
@@ -218,7 +225,7 @@ fn sent_again(views: &Views, run: &mut RunMetrics, withheld: &mut Reasons) {
         if found.hidden > 0 {
             let reason =
                 format!("{} Initial and Handshake packets of the {} could not be read", found.hidden, side.name());
-            withheld.extend(names[side as usize].map(|name| (reason.clone(), name)));
+            doubts.unread.extend(names[side as usize].map(|name| (reason.clone(), name)));
         }
         let sends = view.sent().any(|event| event.has_form(QuicForm::Initial));
         (sends && found.hidden == 0).then_some(found)
@@ -230,7 +237,7 @@ fn sent_again(views: &Views, run: &mut RunMetrics, withheld: &mut Reasons) {
     metrics.handshake_server_spurious_retransmissions = server.map(|found| found.spurious);
 }
 
-fn limits(views: &Views, run: &mut RunMetrics, withheld: &mut Reasons) {
+fn limits(views: &Views, run: &mut RunMetrics, doubts: &mut Doubts) {
     const NAMES: [&str; 4] = [
         "handshake_amplification_received_bytes",
         "handshake_amplification_sent_bytes",
@@ -239,7 +246,7 @@ fn limits(views: &Views, run: &mut RunMetrics, withheld: &mut Reasons) {
     ];
     let server = &views.server;
     if !server.is_exact {
-        withheld.extend(NAMES.map(|name| (far("server"), name)));
+        doubts.elsewhere.extend(NAMES);
         return;
     }
     let account = amplification(server);
@@ -248,7 +255,7 @@ fn limits(views: &Views, run: &mut RunMetrics, withheld: &mut Reasons) {
     metrics.handshake_amplification_sent_bytes = Some(account.sent);
     metrics.handshake_amplification_excess_bytes = Some(account.excess);
     if account.hidden > 0 {
-        withheld.push(("Handshake packets of the server could not be read".to_owned(), NAMES[3]));
+        doubts.unread.push(("Handshake packets of the server could not be read".to_owned(), NAMES[3]));
     } else {
         metrics.handshake_amplification_blocked_ns = Some(account.blocked.as_nanos());
     }
@@ -266,9 +273,4 @@ fn limits(views: &Views, run: &mut RunMetrics, withheld: &mut Reasons) {
 
 fn added(time: Duration, missing: Duration) -> u64 {
     time.as_nanos().saturating_add(missing.as_nanos())
-}
-
-/// Why a time of an end is not known.
-fn far(end: &str) -> String {
-    format!("the capture is not known to be at the {end}")
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::log::{Datagram, Frame, HandshakeLog, Packet};
 use super::round_trips::samples;
 use crate::payload_key::PayloadKey;
+use crate::taps::TapPlace;
 
 /// A tap is at an end where that end's answers take at most this share of the sum of both ends' answers: one divided by it.
 const NEAR_ONE_PART_OF: u64 = 5;
@@ -19,7 +20,7 @@ const NEAR_ONE_PART_OF: u64 = 5;
 pub enum HandshakeTaps {
     /// At both ends.
     Both,
-    /// At the server, which answers much faster than the client does there.
+    /// At the server: by the name of the interface, or since the server answers much faster there than the client does.
     Server,
     /// At the client.
     Client,
@@ -120,8 +121,9 @@ impl<'a> Views<'a> {
         }
     }
 
-    /// Of a connection that was captured in one place: where that is follows from how long each end takes to answer there.
-    pub(super) fn of_one_tap(log: &'a HandshakeLog) -> Self {
+    /// Of a connection that was captured in one place. Where that is follows from how long each end takes to answer there, if it is
+    /// not known.
+    pub(super) fn of_one_tap(log: &'a HandshakeLog, place: Option<TapPlace>) -> Self {
         let [mut client, mut server] = Role::BOTH.map(|side| View::of(side, log, None));
         // What the client waits for at the tap is what the server takes to answer, way included.
         let fastest = |view: &View| samples(view).list.iter().map(|sample| sample.rtt).min();
@@ -129,11 +131,13 @@ impl<'a> Views<'a> {
         let is_near = |own: Duration, other: Duration| {
             own.as_nanos().saturating_mul(NEAR_ONE_PART_OF) <= own.as_nanos().saturating_add(other.as_nanos())
         };
-        let taps = match (of_client, of_server) {
-            (Some(client), Some(server)) if is_near(client, server) => HandshakeTaps::Client,
-            (Some(client), Some(server)) if is_near(server, client) => HandshakeTaps::Server,
-            (Some(_), Some(_)) => HandshakeTaps::Between,
-            _ => HandshakeTaps::Unknown,
+        let taps = match (place, of_client, of_server) {
+            (Some(TapPlace::Sender), ..) => HandshakeTaps::Server,
+            (Some(TapPlace::BehindBottleneck), ..) => HandshakeTaps::Client,
+            (None, Some(client), Some(server)) if is_near(client, server) => HandshakeTaps::Client,
+            (None, Some(client), Some(server)) if is_near(server, client) => HandshakeTaps::Server,
+            (None, Some(_), Some(_)) => HandshakeTaps::Between,
+            (None, ..) => HandshakeTaps::Unknown,
         };
         client.is_exact = taps == HandshakeTaps::Client;
         server.is_exact = taps == HandshakeTaps::Server;

@@ -72,6 +72,14 @@ pub(super) const HANDSHAKE: &[Column] = &[
     plain!(handshake_server_flight_1_packets, "server's first flight, packets"),
     plain!(handshake_client_flight_2_datagrams, "client's second flight, datagrams"),
     plain!(handshake_client_flight_2_packets, "client's second flight, packets"),
+    milliseconds!(handshake_client_logged_first_smoothed_rtt_ns, "client: first smoothed_rtt in its qlog, ms"),
+    milliseconds!(handshake_client_logged_first_rttvar_ns, "client: first rttvar in its qlog, ms"),
+    milliseconds!(handshake_client_logged_first_pto_ns, "client: first PTO by its qlog, ms"),
+    plain!(handshake_client_logged_rtt_updates, "client: changes of the RTT in its qlog"),
+    milliseconds!(handshake_server_logged_first_smoothed_rtt_ns, "server: first smoothed_rtt in its qlog, ms"),
+    milliseconds!(handshake_server_logged_first_rttvar_ns, "server: first rttvar in its qlog, ms"),
+    milliseconds!(handshake_server_logged_first_pto_ns, "server: first PTO by its qlog, ms"),
+    plain!(handshake_server_logged_rtt_updates, "server: changes of the RTT in its qlog"),
 ];
 
 const fn column(
