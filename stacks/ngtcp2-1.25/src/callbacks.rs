@@ -36,6 +36,7 @@ pub fn table() -> ngtcp2_callbacks {
         stream_reset: Some(on_reset),
         stream_close2: Some(on_closed),
         extend_max_stream_data: Some(on_unblocked),
+        recv_tx_key: Some(on_key),
         handshake_confirmed: Some(on_confirmed),
         tls_early_data_rejected: Some(on_early_data_rejected),
         ..none
@@ -245,6 +246,16 @@ unsafe extern "C" fn on_unblocked(
 ) -> c_int {
     // SAFETY: see `shared`.
     unsafe { shared(state) }.application.borrow_mut().on_unblocked(stream);
+    0
+}
+
+unsafe extern "C" fn on_key(_quic: *mut ngtcp2_conn, level: ngtcp2_encryption_level, state: *mut c_void) -> c_int {
+    // SAFETY: see `shared`.
+    let shared = unsafe { shared(state) };
+    // Keys of the handshake follow from the ServerHello.
+    if let (Some(hold), ngtcp2_encryption_level_NGTCP2_ENCRYPTION_LEVEL_HANDSHAKE) = (&shared.hold, level) {
+        hold.on_answered();
+    }
     0
 }
 

@@ -15,6 +15,7 @@ use crate::{
     application::{Application, Quic},
     callbacks,
     glue::{explain, now, path, path_storage, random_cid, remote},
+    hold::Hold,
     settings::Settings,
     shared::Shared,
     tls::Tls,
@@ -71,6 +72,7 @@ impl Connection {
             routes: RefCell::new(vec![(scid, true)]),
             qlog: RefCell::new(transport::qlog(settings, &original)?),
             ticket: RefCell::default(),
+            hold: if matches!(start, Start::Server { .. }) { Hold::new(settings) } else { None },
             confirmed: Cell::new(false),
         });
         let state = ptr::from_ref(&*shared).cast_mut().cast();
@@ -191,8 +193,14 @@ impl Connection {
         }
     }
 
-    /// Time until ngtcp2 wants to be called again, in nanoseconds of CLOCK_MONOTONIC.
+    /// When something is to be done though nothing arrives, in nanoseconds of CLOCK_MONOTONIC.
     pub fn expiry(&self) -> u64 {
+        let expiry = self.library_expiry();
+        self.shared.hold.as_ref().map_or(expiry, |hold| hold.expiry(expiry))
+    }
+
+    /// When ngtcp2 wants to be called again.
+    fn library_expiry(&self) -> u64 {
         // SAFETY: the connection lives.
         unsafe { ngtcp2_conn_get_expiry2(self.quic()) }
     }
@@ -203,7 +211,7 @@ impl Connection {
     /// Where the connection has failed.
     pub fn advance(&mut self, socket: &mut Socket) -> Result<State> {
         let time = now();
-        if self.expiry() <= time {
+        if self.library_expiry() <= time {
             // SAFETY: the connection lives.
             match unsafe { ngtcp2_conn_handle_expiry(self.quic(), time) } {
                 0 => {}
@@ -216,6 +224,29 @@ impl Connection {
         if self.shared.note(opened) != 0 {
             return self.fail(socket, NGTCP2_ERR_CALLBACK_FAILURE);
         }
+        let resumes = |connection: &Self| connection.shared.hold.as_ref().is_some_and(Hold::resumes);
+        loop {
+            if resumes(self) {
+                // SAFETY: the connection lives. AWS-LC asks for the certificate again.
+                match unsafe { ngtcp2_conn_continue_handshake(self.quic(), now()) } {
+                    0 => {}
+                    code => return self.fail(socket, code),
+                }
+            }
+            if !self.shared.hold.as_ref().is_some_and(Hold::is_silent)
+                && let State::Over = self.write(socket)?
+            {
+                return Ok(State::Over);
+            }
+            // An instant acknowledgment has left, and its certificate was there all the time.
+            if !resumes(self) {
+                return Ok(State::Open);
+            }
+        }
+    }
+
+    /// Sends what may be sent.
+    fn write(&mut self, socket: &mut Socket) -> Result<State> {
         while !socket.is_full() {
             let time = now();
             let (mut storage, mut info) = (path_storage(), ngtcp2_pkt_info { ecn: 0 });
@@ -244,6 +275,9 @@ impl Connection {
                 break;
             }
             socket.send(Batch { bytes, segment, peer: remote(&storage)?, ecn: info.ecn })?;
+            if let Some(hold) = &self.shared.hold {
+                hold.on_sent();
+            }
         }
         Ok(State::Open)
     }

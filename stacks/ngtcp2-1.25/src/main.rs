@@ -12,6 +12,8 @@ mod client;
 mod connection;
 mod files;
 mod glue;
+mod handshake;
+mod hold;
 mod hq;
 mod server;
 mod settings;
@@ -25,10 +27,10 @@ mod udp;
 use std::process::ExitCode;
 
 use quiclab_contract::Role;
-use settings::{SUPPORT, Settings};
+use settings::{HANDSHAKE, SUPPORT, Settings};
 
 fn main() -> ExitCode {
-    quiclab_contract::main(&SUPPORT, run)
+    handshake::main(&SUPPORT, &HANDSHAKE, |contract, handshake| run(Settings { contract, handshake }))
 }
 
 fn run(settings: Settings) -> anyhow::Result<()> {

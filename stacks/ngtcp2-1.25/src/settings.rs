@@ -1,13 +1,29 @@
 //! What this endpoint can do.
 
+use std::ops::Deref;
+
 use quiclab_contract::{
-    Extras, Gso, Http, IpVersion, Pacing, Support,
+    Asked, Extras, Gso, Http, IpVersion, Pacing, SettingsError, Support,
     TestCase::{ChaCha20, Handshake, KeyUpdate, Resumption, Retry, Transfer, Version2, ZeroRtt},
-    no_rules,
 };
 
+use crate::handshake::{self, FirstAck};
+
+type Contract = quiclab_contract::Settings<CongestionControl>;
+
 /// Everything this endpoint was asked to do.
-pub type Settings = quiclab_contract::Settings<CongestionControl>;
+pub struct Settings {
+    pub contract: Contract,
+    pub handshake: handshake::Handshake,
+}
+
+impl Deref for Settings {
+    type Target = Contract;
+
+    fn deref(&self) -> &Contract {
+        &self.contract
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CongestionControl {
@@ -29,14 +45,26 @@ pub const SUPPORT: Support<CongestionControl> = Support {
     gso: &[Gso::On, Gso::Off],
     pacing: &[Pacing::User],
     ip: &[IpVersion::V4, IpVersion::V6],
-    certificate_delay: false,
+    certificate_delay: true,
     extras: Extras::NONE,
-    rules: no_rules,
+    rules,
 };
+
+/// What it can do about handshakes.
+pub const HANDSHAKE: handshake::Support =
+    handshake::Support { first_ack: &[FirstAck::Instant, FirstAck::Wait], default_pto: true };
+
+fn rules(settings: &mut Contract, asked: &Asked) -> Result<(), SettingsError> {
+    // AWS-LC asks for a certificate in resumed sessions too, which need none.
+    if !settings.certificate_delay.is_zero() && settings.test_case.takes_two_connections() {
+        return Err(asked.refusal("QUICLAB_CERT_DELAY", "0 with resumption and zerortt"));
+    }
+    Ok(())
+}
 
 #[cfg(test)]
 mod tests {
-    use quiclab_contract::testing::{assert_not_supported, parse};
+    use quiclab_contract::testing::{assert_not_supported, exit_status, parse};
 
     use super::*;
 
@@ -55,8 +83,10 @@ mod tests {
             ("QUICLAB_PACING", "off"),
             ("QUICLAB_PACING", "txtime"),
             ("QUICLAB_HTTP", "h3"),
-            ("QUICLAB_CERT_DELAY", "200"),
         ];
         assert_not_supported(&SUPPORT, &own);
+        let late = [("TESTCASE", "zerortt"), ("REQUESTS", "https://a/1 https://a/2"), ("QUICLAB_CERT_DELAY", "200")];
+        assert_eq!(exit_status(&SUPPORT, &late), 127);
+        assert_eq!(exit_status(&SUPPORT, &late[2..]), 0);
     }
 }

@@ -11,7 +11,7 @@ use anyhow::{Error, Result};
 use aws_lc_sys as ssl;
 use ngtcp2_sys::{NGTCP2_ERR_CALLBACK_FAILURE, ngtcp2_cid, ngtcp2_conn, ngtcp2_crypto_conn_ref};
 
-use crate::{application::Application, tls::Ticket};
+use crate::{application::Application, hold::Hold, tls::Ticket};
 
 /// What callbacks of ngtcp2 and AWS-LC can reach.
 pub struct Shared {
@@ -23,6 +23,8 @@ pub struct Shared {
     pub routes: RefCell<Vec<(ngtcp2_cid, bool)>>,
     pub qlog: RefCell<Option<BufWriter<File>>>,
     pub ticket: RefCell<Option<Ticket>>,
+    /// What a server waits for.
+    pub hold: Option<Hold>,
     /// True once the handshake is confirmed.
     pub confirmed: Cell<bool>,
 }

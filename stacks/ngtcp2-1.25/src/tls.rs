@@ -15,7 +15,7 @@ use aws_lc_sys as ssl;
 use ngtcp2_sys::{ngtcp2_crypto_boringssl_configure_client_context, ngtcp2_crypto_boringssl_configure_server_context};
 use quiclab_contract::{Role, TestCase};
 
-use crate::{settings::Settings, shared::Shared};
+use crate::{hold::Hold, settings::Settings, shared::Shared};
 
 /// The protocol's name behind its length.
 const ALPN: &[u8; 11] = b"\x0ahq-interop";
@@ -80,6 +80,7 @@ impl TlsContext {
             let outcome = ssl::SSL_CTX_use_PrivateKey_file(self.pointer, key_text.as_ptr(), ssl::SSL_FILETYPE_PEM);
             ensure!(outcome == 1, "CERTS: {} cannot be used", key.display());
             let offer = ptr::from_ref(ALPN).cast_mut();
+            ssl::SSL_CTX_set_cert_cb(self.pointer, Some(on_certificate), ptr::null_mut());
             ssl::SSL_CTX_set_alpn_select_cb(self.pointer, Some(on_alpn), offer.cast());
         }
         Ok(())
@@ -200,6 +201,13 @@ unsafe extern "C" fn on_key_log(_tls: *const ssl::SSL, line: *const c_char) {
         // Nobody to tell.
         let _ = file.write_all(&line);
     }
+}
+
+/// Asked for the server's certificate. 1: it is there; -1: AWS-LC asks again when ngtcp2 continues the handshake.
+unsafe extern "C" fn on_certificate(tls: *mut ssl::SSL, _argument: *mut c_void) -> c_int {
+    // SAFETY: `Connection` has put this there and lives as long as the SSL object.
+    let shared = unsafe { Shared::of_tls(tls) };
+    if shared.hold.as_ref().is_none_or(Hold::asks) { 1 } else { -1 }
 }
 
 /// Keeps the newest session of the connection. 1: the reference is kept.

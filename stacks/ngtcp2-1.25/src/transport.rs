@@ -1,6 +1,6 @@
 //! The QUIC configuration: ngtcp2's own values, plus what the settings ask for.
 
-use std::{ffi::c_int, fmt::Write as _, fs::File, io::BufWriter, mem};
+use std::{ffi::c_int, fmt::Write as _, fs::File, io::BufWriter, mem, time::Duration};
 
 use anyhow::{Context, Result};
 use ngtcp2_sys::*;
@@ -24,7 +24,7 @@ const SECOND: u64 = 1_000_000_000;
 const IDLE_TIMEOUT: u64 = 30 * SECOND;
 
 /// How long the peer may take to complete the handshake.
-const HANDSHAKE_TIMEOUT: u64 = 10 * SECOND;
+pub const HANDSHAKE_TIMEOUT: u64 = 10 * SECOND;
 
 /// Flow control windows, in bytes, as in ngtcp2's own programs: far above the bandwidth-delay products of interest.
 const CONNECTION_WINDOW: u64 = 24 * 1024 * 1024;
@@ -34,6 +34,11 @@ const SMALL_WINDOW: u64 = 256 * 1024;
 
 /// Most requests that a client may have open.
 const REQUESTS: u64 = 100;
+
+/// A time as ngtcp2 has it.
+pub fn nanoseconds(time: Duration) -> u64 {
+    time.as_nanos() as u64
+}
 
 /// ngtcp2's settings of a connection that begins now.
 pub fn settings(settings: &Settings, now: u64) -> ngtcp2_settings {
@@ -49,7 +54,10 @@ pub fn settings(settings: &Settings, now: u64) -> ngtcp2_settings {
         CongestionControl::Cubic => ngtcp2_cc_algo_NGTCP2_CC_ALGO_CUBIC,
         CongestionControl::Bbr => ngtcp2_cc_algo_NGTCP2_CC_ALGO_BBR,
     };
-    own.handshake_timeout = HANDSHAKE_TIMEOUT;
+    own.handshake_timeout = HANDSHAKE_TIMEOUT + nanoseconds(settings.certificate_delay);
+    if let Some(rtt) = settings.handshake.initial_rtt() {
+        own.initial_rtt = nanoseconds(rtt);
+    }
     own.max_window = CONNECTION_WINDOW;
     own.max_stream_window = STREAM_WINDOW;
     if settings.test_case == TestCase::Version2 {

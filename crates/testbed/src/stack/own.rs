@@ -113,6 +113,8 @@ fn manifest(name: &str, program: &str) -> Result<String> {
         "qlog": true,
         "key_log": ["client"],
         "certificate_delay": "wait",
+        "first_ack": ["instant", "padded", "wait"],
+        "default_pto": true,
         "notes": "Your own program without a manifest. It may be asked for anything, because what it supports is not \
                   known.",
         "test_cases": { "server": TEST_CASES, "client": TEST_CASES },

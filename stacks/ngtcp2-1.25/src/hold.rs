@@ -1,0 +1,79 @@
+//! A server's handshake that waits for its certificate.
+
+use std::cell::Cell;
+
+use crate::{
+    glue::now,
+    handshake::FirstAck,
+    settings::Settings,
+    transport::{HANDSHAKE_TIMEOUT, nanoseconds},
+};
+
+/// Holds the handshake at the certificate until it is due, and what the server sends until then.
+pub struct Hold {
+    /// When the certificate comes.
+    due: u64,
+    /// How long the server is silent at most, where the ClientHello never gets complete.
+    ends: u64,
+    first_ack: FirstAck,
+    /// True while AWS-LC waits for the certificate.
+    waits: Cell<bool>,
+    /// True once something was sent.
+    acknowledged: Cell<bool>,
+    /// True once there is a ServerHello.
+    answered: Cell<bool>,
+}
+
+impl Hold {
+    /// Of a server's connection that begins now; `None` where nothing was asked for.
+    pub fn new(settings: &Settings) -> Option<Self> {
+        let delay = nanoseconds(settings.certificate_delay);
+        let first_ack = match settings.handshake.first_ack {
+            None if delay == 0 => return None,
+            first_ack => first_ack.unwrap_or(FirstAck::Wait),
+        };
+        let due = now() + delay;
+        let [waits, acknowledged, answered] = [false; 3].map(Cell::new);
+        Some(Self { due, ends: due + HANDSHAKE_TIMEOUT, first_ack, waits, acknowledged, answered })
+    }
+
+    /// What AWS-LC is answered that asks for the certificate: true, it is there.
+    pub fn asks(&self) -> bool {
+        let is_there = self.is_there();
+        self.waits.set(!is_there);
+        is_there
+    }
+
+    /// True where AWS-LC is to ask again.
+    pub fn resumes(&self) -> bool {
+        self.waits.get() && self.is_there()
+    }
+
+    /// True while nothing may be sent.
+    pub fn is_silent(&self) -> bool {
+        self.first_ack == FirstAck::Wait && !self.answered.get() && now() < self.ends
+    }
+
+    /// When to look again, in nanoseconds of CLOCK_MONOTONIC; ngtcp2 itself wants to at `other`.
+    pub fn expiry(&self, other: u64) -> u64 {
+        match (self.is_silent(), self.waits.get()) {
+            (true, true) => self.due,
+            (true, false) => self.ends,
+            (false, true) => other.min(self.due),
+            (false, false) => other,
+        }
+    }
+
+    pub fn on_sent(&self) {
+        self.acknowledged.set(true);
+    }
+
+    pub fn on_answered(&self) {
+        self.answered.set(true);
+    }
+
+    /// An instant acknowledgment leaves before the certificate is used, even one that is there at once.
+    fn is_there(&self) -> bool {
+        now() >= self.due && (self.first_ack != FirstAck::Instant || self.acknowledged.get())
+    }
+}
