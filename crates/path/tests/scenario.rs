@@ -17,7 +17,7 @@ fn to_client(scenario: &str) -> Vec<StageSpec> {
     compile(scenario).unwrap().to_client
 }
 
-fn built(stages: &[StageSpec]) -> Pipeline<u64> {
+fn built(stages: &[StageSpec]) -> Pipeline<()> {
     pipeline(stages, SEED, "to_client").unwrap()
 }
 
@@ -25,7 +25,7 @@ fn built(stages: &[StageSpec]) -> Pipeline<u64> {
 fn arrivals(stages: &[StageSpec], count: u64, gap: u64) -> Vec<(u64, u64)> {
     let mut path = built(stages);
     for number in 0..count {
-        path.handle_packet(Time::from_nanos(number * gap), Packet::new(1250, 0, Ecn::NotCapable, number));
+        path.handle_packet(Time::from_nanos(number * gap), Packet::new(1250, 0, Ecn::NotCapable, ()));
     }
     let end = Time::from_nanos(count * gap + 3_600 * 1_000 * MILLISECOND);
     std::iter::from_fn(|| path.poll_packet(end)).map(|(time, packet)| (packet.number, time.as_nanos())).collect()

@@ -3,6 +3,7 @@
 use quiclab_units::Time;
 
 use crate::{
+    content::Payload,
     packet::Packet,
     probability::Probability,
     random::Random,
@@ -53,7 +54,7 @@ stage_settings! {
 }
 
 impl StageKind for LimitedLossSettings {
-    fn part<P: Clone + 'static>(&self, random: Random) -> Result<Part<P>, String> {
+    fn part<P: Payload>(&self, random: Random) -> Result<Part<P>, String> {
         Ok(Part::Stage(Box::new(LimitedLoss::new(self.probability, self.most_in_a_row, random))))
     }
 
