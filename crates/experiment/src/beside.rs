@@ -6,7 +6,7 @@ use std::path::Path;
 use toml::{Table, Value};
 
 use crate::{
-    settings::{INCLUDE, stages::LISTS, takes::Refused},
+    settings::{INCLUDE, SCENARIO, stages::LISTS, takes::Refused},
     value::inline,
 };
 
@@ -26,6 +26,7 @@ pub(crate) fn with_contents(key: &str, value: Value, file: &str, read: ReadBesid
     let read = |name: &str| read(file, name).map_err(|message| Refused::from(format!("{name}: {message}")));
     match value {
         Value::String(name) if key == INCLUDE && name != "none" => Ok(Value::Table(included(&name, &read)?)),
+        Value::String(text) if key == SCENARIO && text != "none" => Ok(Value::Table(scenario(&text)?)),
         Value::Array(stages) if LISTS.contains(&key) => with_traces(stages, "", &read),
         other => Ok(other),
     }
@@ -59,6 +60,16 @@ fn included(name: &str, read: &dyn Fn(&str) -> Result<String, Refused>) -> Resul
         Some(key) => Err(wrong(format!("{key}: unknown key; expected title, source, to_client, to_server"))),
         None => Ok(contents),
     }
+}
+
+/// A scenario of the interop runner, and its two lists.
+fn scenario(text: &str) -> Result<Table, Refused> {
+    let compiled = quiclab_path::scenario::compile(text).map_err(Refused::from)?;
+    let lists = compiled.tables().map(|stages| Value::Array(stages.into_iter().map(Value::Table).collect()));
+    let keys = LISTS.map(|list| list.trim_start_matches("path.").to_owned());
+    let mut contents = Table::from_iter([("scenario".to_owned(), Value::String(text.to_owned()))]);
+    contents.extend(keys.into_iter().zip(lists));
+    Ok(contents)
 }
 
 /// Stages with the contents of traces in place of `file`, which is below `folder`.

@@ -40,6 +40,8 @@ use takes::{Refused, Takes as _, Thousandths, count};
 
 /// The key of a path that is included. It names what path.to_client and path.to_server say, so it does not count towards the identity.
 pub(crate) const INCLUDE: &str = "path.include";
+/// The key of a scenario of the interop runner. As [`INCLUDE`], it names what the two lists say.
+pub(crate) const SCENARIO: &str = "path.scenario";
 /// The test case that is nothing but a transfer.
 pub(crate) const TRANSFER: &str = "transfer";
 /// Sections that belong to the testbed of their name. The others hold everywhere.
@@ -260,16 +262,16 @@ impl Draft {
             return Some(change.map(|change| self.stage_changes.push(change)));
         }
         let setting = find(key)?;
-        if let (INCLUDE, Value::Table(contents)) = (key, value) {
-            return Some(self.include(contents));
+        if let (INCLUDE | SCENARIO, Value::Table(contents)) = (key, value) {
+            return Some(self.include(setting.key, contents));
         }
         self.given.insert(setting.key);
         Some((setting.read)(self, value))
     }
 
-    /// Puts in what an included file says.
-    fn include(&mut self, contents: &Table) -> Result<(), Refused> {
-        self.given.insert(INCLUDE);
+    /// Puts in what an included file, or a scenario, says.
+    fn include(&mut self, source: &'static str, contents: &Table) -> Result<(), Refused> {
+        self.given.insert(source);
         for (key, value) in contents {
             let key = find(&format!("path.{key}")).ok_or_else(|| Refused::from(format!("{key}: unknown key")))?;
             (key.read)(self, value)?;

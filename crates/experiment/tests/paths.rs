@@ -140,7 +140,7 @@ fn what_is_wrong_with_a_stage_is_said_with_its_place() {
         (
             "\"independent\"",
             "\"random\"",
-            "model: found \"random\", expected one of \"independent\", \"burst\", \"list\", \"rule\"",
+            "model: found \"random\", expected one of \"independent\", \"limited\", \"burst\", \"list\", \"rule\"",
         ),
         ("probability =", "chance =", "stage 1 (loss): probability: missing, expected number from 0 to 1"),
         (
@@ -189,6 +189,47 @@ fn a_path_is_included_with_its_traces_and_is_part_of_the_run() {
     let set = [("path.include", "paths/slow.toml"), ("path.to_client.queue.limit", "20 packets")];
     let run = only(plan_beside("[stack]\nname = \"quiche\"", &set).unwrap());
     assert_eq!(run.settings.path.stages_to_client()[0].write()["limit"].as_str(), Some("20 packets"));
+}
+
+const SCENARIO: &str = "drop-rate --delay=15ms --bandwidth=10Mbps --queue=25 --rate_to_client=10 --rate_to_server=0";
+
+fn scenario(lines: &str) -> String {
+    format!("[stack]\nname = \"quiche\"\n[path]\nscenario = {SCENARIO:?}\n{lines}")
+}
+
+#[test]
+fn a_scenario_of_the_interop_runner_is_the_same_run_as_its_stages() {
+    let run = only(plan(&with(&scenario(""))).unwrap());
+    assert_eq!(setting_text(&run.settings, "path.scenario").as_deref(), Some(SCENARIO));
+    assert_eq!(Run::from_toml(&run.to_toml()).unwrap().settings, run.settings);
+    assert_eq!(run.settings.path.round_trip().to_string(), "30 ms");
+    let link = r#"{ stage = "queue", discipline = "drop_tail", limit = "26 packets" },
+        { stage = "rate", name = "link", rate = "10 Mbit/s" }, { stage = "delay", delay = "15 ms" }"#;
+    let loss = r#"{ stage = "loss", name = "drop-rate", model = "independent", probability = 0.1 }"#;
+    let stages = format!("[stack]\nname = \"quiche\"\n[path]\nto_client = [{link}, {loss}]\nto_server = [{link}]\n");
+    let written = only(plan(&with(&stages)).unwrap());
+    assert_eq!(written.settings.path.stages_to_client(), run.settings.path.stages_to_client());
+    assert_eq!(written.settings.path.stages_to_server(), run.settings.path.stages_to_server());
+    assert_eq!(written.id(&Versions::new()), run.id(&Versions::new()));
+}
+
+#[test]
+fn the_command_line_can_name_a_scenario_and_change_its_stages() {
+    let set = [("path.scenario", SCENARIO), ("path.to_client.drop-rate.probability", "0.2")];
+    let run = only(plan_beside("[stack]\nname = \"quiche\"", &set).unwrap());
+    assert_eq!(run.settings.path.stages_to_client()[3].write()["probability"].as_float(), Some(0.2));
+}
+
+#[test]
+fn a_scenario_stands_alone() {
+    for (lines, with) in [("to_server = []", "path.scenario"), ("rate = \"1 Mbit/s\"", "path.scenario")] {
+        let message = error(&scenario(lines));
+        assert!(message.contains(&format!("found a value in addition to {with}")), "{message}");
+    }
+    let both = plan_beside(&scenario("include = \"paths/slow.toml\""), &[]).unwrap_err();
+    assert!(both.contains("path.scenario: found a value in addition to path.include"), "{both}");
+    let message = error("[stack]\nname = \"quiche\"\n[path]\nscenario = \"rebind --delay=15ms\"");
+    assert!(message.contains("x.toml:6:12: path.scenario: rebind: not supported"), "{message}");
 }
 
 #[test]

@@ -20,6 +20,7 @@ pub mod queue;
 pub mod random;
 pub mod rate_trace;
 pub mod reorder;
+pub mod scenario;
 pub mod spec;
 pub mod stage;
 pub mod token_bucket;

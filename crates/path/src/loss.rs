@@ -3,5 +3,6 @@
 pub mod burst;
 pub mod content;
 pub mod independent;
+pub mod limited;
 pub mod list;
 pub mod rule;

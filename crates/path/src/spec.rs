@@ -142,6 +142,7 @@ stages! {
     FqCoDel(crate::queue::fq_codel::FqCoDelStageSettings),
     Pie(crate::queue::pie::PieStageSettings),
     IndependentLoss(crate::loss::independent::IndependentLossSettings),
+    LimitedLoss(crate::loss::limited::LimitedLossSettings),
     BurstLoss(crate::loss::burst::BurstLossSettings),
     ListedLoss(crate::loss::list::ListedLossSettings),
     RuleLoss(crate::loss::rule::RuleLossSettings),

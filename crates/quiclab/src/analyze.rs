@@ -26,7 +26,7 @@ use quiclab_report::{
 };
 use quiclab_testbed::perform::Interrupted;
 use quiclab_trace::TraceWriter;
-use quiclab_units::ByteCount;
+use quiclab_units::{ByteCount, ShowPath};
 use quiclab_wire::{CaptureReader, Decompressed, DissectorSettings, Observed, Segment};
 use rayon::prelude::*;
 
@@ -90,7 +90,7 @@ pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
     }
     if let (Some(trace), Some(folder)) = (trace, &arguments.parquet) {
         trace.finish()?;
-        tell!("packets, frames and events: {}", folder.display());
+        tell!("packets, frames and events: {}", folder.shown());
     }
     let was_cut = captures.iter().any(|capture| capture.analysis.capture.truncation.is_some());
     let input = AnalysisInput {
@@ -102,12 +102,12 @@ pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
     };
     if let Some(path) = &arguments.html {
         folder::write_at(path, render_analysis_html(&input))?;
-        tell!("page with figures: {}", path.display());
+        tell!("page with figures: {}", path.shown());
     }
     if let Some((page, capture)) = ladder {
         let ladder = crate::ladder::read(capture, &key_log, dissector_settings(arguments))?;
         folder::write_at(page, render_ladder_html(&ladder))?;
-        tell!("page with handshakes: {}", page.display());
+        tell!("page with handshakes: {}", page.shown());
     }
     if arguments.output.json {
         output::print(&render_analysis_json(&input))?;
@@ -193,7 +193,7 @@ fn read(
     stop: &Arc<AtomicBool>,
     on_packet: &mut dyn FnMut(u64, &Segment, Option<&Observed>),
 ) -> Result<Option<CaptureAnalysis>> {
-    let name = path.display();
+    let name = path.shown();
     // Opening a pipe waits for who writes, and so does looking at its first bytes.
     let reading = signals::reading();
     let (input, length): (Box<dyn Read + Send>, Option<u64>) = if path == Path::new(STANDARD_INPUT) {
@@ -240,6 +240,6 @@ fn response_of_record(capture: &Path) -> Result<Option<ByteCount>> {
 /// # Errors
 /// Where it cannot be opened.
 pub fn open(path: &Path) -> Result<BufReader<Decompressed<File>>> {
-    let file = File::open(path).with_context(|| format!("{}: cannot be opened", path.display()))?;
-    Ok(BufReader::new(Decompressed::detect(file).with_context(|| path.display().to_string())?))
+    let file = File::open(path).with_context(|| format!("{}: cannot be opened", path.shown()))?;
+    Ok(BufReader::new(Decompressed::detect(file).with_context(|| path.shown())?))
 }

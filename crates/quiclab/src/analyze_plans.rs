@@ -4,7 +4,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use quiclab_metrics::{Plan, PlannedKey, PlannedTimes};
+use quiclab_record::MOST_QLOG_BYTES;
 use quiclab_trace::TraceWriter;
+use quiclab_units::{Bounded, ShowPath};
 use quiclab_wire::{ConnectionId, QlogEventKind, QlogPacket, QlogSpace, QlogSummary, Role, read_qlog};
 
 use crate::{analyze, cli::AnalyzeArguments, given};
@@ -24,7 +26,7 @@ pub fn read(
     }
     if let Some(file) = &arguments.planned {
         let text = given::read_text(file, given::MOST_LIST_BYTES, "a list of times")?;
-        let times = PlannedTimes::of_list(&text).with_context(|| file.display().to_string())?;
+        let times = PlannedTimes::of_list(&text).with_context(|| file.shown())?;
         plans.push(Plan { sender: Role::Server, original_destination_connection_id: None, times });
     }
     Ok(plans)
@@ -38,11 +40,11 @@ struct TraceTimes {
 }
 
 fn of_qlog(file: &Path, notes: &mut Vec<String>, mut trace: Option<&mut TraceWriter>) -> Result<Vec<Plan>> {
-    let name = file.display();
+    let name = file.shown();
     let mut traces: Vec<TraceTimes> = Vec::new();
     let source = name.to_string();
     let mut written = Ok(());
-    let summary = read_qlog(analyze::open(file)?, &mut |event| {
+    let summary = read_qlog(Bounded::new(analyze::open(file)?, MOST_QLOG_BYTES), &mut |event| {
         if let (Some(trace), true) = (trace.as_deref_mut(), written.is_ok()) {
             written = trace.on_event(&source, &event);
         }

@@ -7,6 +7,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_report::{FINDINGS_HEAD, Finding, Outcome, findings_as_rows, render_findings};
+use quiclab_units::ShowPath;
 use serde_json::{Value, json};
 
 use crate::{cli::CheckArguments, models::is_former, output, results::Results};
@@ -28,7 +29,7 @@ pub fn check(arguments: &CheckArguments) -> Result<u8> {
         if places.len() == before {
             bail!(
                 "{}: found no results, expected those of an experiment\nhint: quiclab run FILE makes them",
-                folder.display()
+                folder.shown()
             );
         }
     }
@@ -54,7 +55,7 @@ pub fn check(arguments: &CheckArguments) -> Result<u8> {
             output::print(&findings_as_rows(&experiment, &found))?;
             continue;
         }
-        let mut text = format!("{experiment} ({})\n{}", place.display(), render_findings(&found));
+        let mut text = format!("{experiment} ({})\n{}", place.shown(), render_findings(&found));
         for claim in &left_out {
             text.push_str(&format!("{:<12}  {claim}\n", "skipped"));
         }
@@ -137,7 +138,7 @@ fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<()> {
         found.push(folder.to_path_buf());
         return Ok(());
     }
-    let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    let entries = fs::read_dir(folder).with_context(|| folder.shown())?;
     let mut below: Vec<_> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
     below.sort();
     match depth.checked_sub(1) {

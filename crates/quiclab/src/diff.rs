@@ -14,6 +14,7 @@ use std::{
 use anyhow::{Result, bail};
 use quiclab_experiment::RELEASE;
 use quiclab_record::AnyRecord;
+use quiclab_units::ShowPath;
 use serde_json::json;
 
 use crate::{cli::DiffArguments, output};
@@ -65,7 +66,7 @@ pub fn diff(arguments: &DiffArguments) -> Result<u8> {
         output::print(&(serde_json::to_string_pretty(&all)? + "\n"))?;
         return Ok(u8::from(parting.is_some()));
     }
-    let mut text = format!("A  {}\nB  {}\n", paths[0].display(), paths[1].display());
+    let mut text = format!("A  {}\nB  {}\n", paths[0].shown(), paths[1].shown());
     for (name, [left, right]) in &made {
         let _ = writeln!(text, "   {name}: A {left}, B {right}");
     }
@@ -106,7 +107,7 @@ fn two(paths: &[PathBuf]) -> Result<[&Path; 2]> {
     if let [one, other] = paths {
         return Ok([one, other]);
     }
-    let mut shown: Vec<_> = paths.iter().take(MOST_SHOWN).map(|path| format!("\n  {}", path.display())).collect();
+    let mut shown: Vec<_> = paths.iter().take(MOST_SHOWN).map(|path| format!("\n  {}", path.shown())).collect();
     if let Some(more) = paths.len().checked_sub(MOST_SHOWN).filter(|more| *more > 0) {
         shown.push(format!("\n  and {more} more"));
     }

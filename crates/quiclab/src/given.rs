@@ -6,7 +6,8 @@ use std::{
     path::Path,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use quiclab_units::{ShowPath, read_bounded};
 
 use crate::signals;
 
@@ -16,6 +17,8 @@ pub const STANDARD_INPUT: &str = "-";
 pub const MOST_TEXT_BYTES: u64 = 16 << 20;
 /// The longest key log: of some 500 000 connections.
 pub const MOST_KEY_LOG_BYTES: u64 = 256 << 20;
+/// The longest path or trace of delays or rates that an experiment names.
+pub const MOST_TRACE_BYTES: u64 = 256 << 20;
 /// The longest list of planned send times: some 50 million of them.
 pub const MOST_LIST_BYTES: u64 = 1 << 30;
 
@@ -28,18 +31,11 @@ pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
     let (name, input): (String, Box<dyn Read>) = if path == Path::new(STANDARD_INPUT) {
         ("standard input".to_owned(), Box::new(io::stdin()))
     } else {
-        let name = path.display().to_string();
+        let name = path.shown();
         let file = File::open(path).with_context(|| name.clone())?;
         (name, Box::new(file))
     };
-    let mut bytes = Vec::new();
-    input.take(most + 1).read_to_end(&mut bytes).with_context(|| name.clone())?;
-    if bytes.len() as u64 > most {
-        bail!(
-            "{name}: found more than {most} bytes, expected at most as many\nhint: split the file, or name another one"
-        );
-    }
-    Ok(bytes)
+    read_bounded(input, most).with_context(|| name.clone())
 }
 
 /// The same, of a text. `expected` is for messages, such as `TOML`.
@@ -49,7 +45,7 @@ pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
 pub fn read_text(path: &Path, most: u64, expected: &str) -> Result<String> {
     String::from_utf8(read(path, most)?).map_err(|error| {
         let place = error.utf8_error().valid_up_to();
-        anyhow::anyhow!("{}: found bytes at offset {place} that are not UTF-8, expected {expected}", path.display())
+        anyhow::anyhow!("{}: found bytes at offset {place} that are not UTF-8, expected {expected}", path.shown())
     })
 }
 

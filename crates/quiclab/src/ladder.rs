@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context, Result};
 use quiclab_metrics::{PayloadKey, TapPlace};
 use quiclab_report::{Ladder, LadderConnection, LadderDatagram, LadderTaps};
-use quiclab_units::Time;
+use quiclab_units::{ShowPath, Time};
 use quiclab_wire::{CaptureReader, Decompressed, Dissector, DissectorSettings, FlowProtocol, Observed, Role, Segment};
 
 use crate::diff::packets::packets_in_words;
@@ -31,7 +31,7 @@ const BEHIND_THE_END: usize = 4;
 /// # Errors
 /// Where it cannot be read.
 pub fn read(path: &Path, keys: &[u8], settings: DissectorSettings) -> Result<Ladder> {
-    let name = path.display().to_string();
+    let name = path.shown();
     let file = File::open(path).with_context(|| format!("{name}: cannot be opened"))?;
     let input = Decompressed::detect(file).with_context(|| name.clone())?;
     let mut reader = CaptureReader::new(input).with_context(|| name.clone())?;

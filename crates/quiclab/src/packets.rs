@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use quiclab_metrics::{Analysis, AnalysisSettings, PayloadKey, TapPlace};
 use quiclab_record::layout::{CAPTURE_FILE, RUN_FILE, SENDER_TAP};
 use quiclab_testbed::contract::SERVER_PORT;
-use quiclab_units::{Duration, Time, shown_lines};
+use quiclab_units::{Duration, ShowPath, Time, shown_lines};
 use quiclab_wire::{Capture, CaptureReader, Dissector, DissectorSettings, FlowProtocol, Observed, Role, Segment};
 
 use crate::{cli::PacketsArguments, diff::packets::content, given};
@@ -31,7 +31,7 @@ const SCHEMA: u32 = 1;
 /// Where the capture or a key log cannot be read, or has no such tap.
 pub fn packets(arguments: &PacketsArguments) -> Result<u8> {
     let (path, is_record) = capture_of(&arguments.path)?;
-    let name = path.display().to_string();
+    let name = path.shown();
     let file = File::open(&path).with_context(|| format!("{name}: cannot be opened"))?;
     let mut reader = CaptureReader::new(file).with_context(|| name.clone())?;
     let server_port = arguments.server_port.or(is_record.then_some(SERVER_PORT));
@@ -80,7 +80,7 @@ pub fn packets(arguments: &PacketsArguments) -> Result<u8> {
 
 /// The capture at `path`, and whether it is that of a record.
 fn capture_of(path: &Path) -> Result<(PathBuf, bool)> {
-    let name = path.display();
+    let name = path.shown();
     if path.is_dir() {
         let capture = path.join(CAPTURE_FILE);
         if capture.is_file() {

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, fs};
 use anyhow::{Context, Result, bail};
 use quiclab_record::{AnyRecord, ModelsRecord, Record, layout::RUN_FILE};
 use quiclab_report::{AnyReport, ReportInput, RunRow};
+use quiclab_units::ShowPath;
 
 use crate::{cli::ReportArguments, figure_files, folder, models::report_of_one, output, results::Results, run_page};
 
@@ -26,23 +27,23 @@ pub fn report(arguments: &ReportArguments) -> Result<u8> {
         figure_files::write_all(into, &results, &written.input)?;
     }
     if !arguments.output.json {
-        tell!("page with figures: {}", written.page.display());
+        tell!("page with figures: {}", written.page.shown());
     }
     Ok(0)
 }
 
 /// One record of models: its numbers, and a page with every series over time.
 fn report_models(arguments: &ReportArguments, record: ModelsRecord) -> Result<u8> {
-    let command = format!("quiclab report {}", arguments.folder.display());
+    let command = format!("quiclab report {}", arguments.folder.shown());
     let report = report_of_one(record, command);
     let (folder, name) = run_page::place(&arguments.folder)?;
-    fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    fs::create_dir_all(&folder).with_context(|| folder.shown())?;
     let written = folder::write(&folder, &name, report.html(&BTreeMap::new()))?;
     if let Some(figures) = &arguments.figures {
         figure_files::write(figures, &report.figures())?;
     }
     print(&report, arguments)?;
-    tell!("the run over time: {}", written.display());
+    tell!("the run over time: {}", written.shown());
     Ok(0)
 }
 
@@ -51,7 +52,7 @@ fn report_transfer(arguments: &ReportArguments, record: Record) -> Result<u8> {
     let Some(page) = run_page::read(&record)? else {
         bail!(
             "{}: found no packets of the server, expected a capture of a transfer\nhint: tap.enabled = true captures them",
-            arguments.folder.display()
+            arguments.folder.shown()
         );
     };
     let (folder, name) = run_page::place(&arguments.folder)?;
@@ -71,7 +72,7 @@ fn report_transfer(arguments: &ReportArguments, record: Record) -> Result<u8> {
         experiment: row.run.experiment.clone(),
         title: format!("one run, {}", row.folder),
         source: None,
-        command: format!("quiclab report {}", arguments.folder.display()),
+        command: format!("quiclab report {}", arguments.folder.shown()),
         ranking: false,
         runs: vec![row],
         failures: Vec::new(),
@@ -81,7 +82,7 @@ fn report_transfer(arguments: &ReportArguments, record: Record) -> Result<u8> {
         looks: None,
     };
     print(&AnyReport::Transfers(Box::new(input)), arguments)?;
-    tell!("the run over time: {}", written.display());
+    tell!("the run over time: {}", written.shown());
     Ok(0)
 }
 

@@ -27,6 +27,7 @@ use rayon::prelude::*;
 
 use index::INDEX_FILE;
 pub use index::Index;
+use quiclab_units::ShowPath;
 
 use crate::{
     folder,
@@ -93,7 +94,7 @@ impl Results {
         if !Self::are_in(folder) {
             bail!(
                 "{}: found no {INDEX_FILE}, expected a folder that quiclab run has filled\nhint: quiclab run FILE --out DIR",
-                folder.display()
+                folder.shown()
             );
         }
         // Who only reads has no handler of signals: the first one ends the process.
@@ -118,9 +119,7 @@ impl Results {
     pub fn forget_failure(&self, name: &str) -> Result<()> {
         let kept = self.failures().join(name);
         match fs::remove_dir_all(&kept) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(error).with_context(|| kept.display().to_string())
-            }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).with_context(|| kept.shown()),
             _ => Ok(()),
         }
     }
@@ -248,7 +247,7 @@ impl Results {
                 "{}: found flows of models, expected transfers between stacks\n\
                  hint: quiclab {verb} works on transfers only. quiclab diff compares two records of models; \
                  an [[expect]] with \"with\" compares settings over repetitions",
-                self.folder.display()
+                self.folder.shown()
             )
         })
     }
@@ -284,7 +283,7 @@ impl Results {
             tell!(
                 "quiclab: {}: {not_run} of {} runs have no record and are not counted\nhint: the original command \
                  performs the missing ones: {}",
-                self.folder.display(),
+                self.folder.shown(),
                 index.records.len(),
                 index.command
             );
@@ -395,7 +394,7 @@ impl Results {
     fn other_kind(&self, record: &AnyRecord) -> anyhow::Error {
         anyhow::anyhow!(
             "{}: found a record of a {}, expected what {INDEX_FILE} says\nhint: quiclab run FILE --out DIR writes {INDEX_FILE} again",
-            record.folder().display(),
+            record.folder().shown(),
             record.run().kind()
         )
     }
@@ -422,7 +421,7 @@ fn sent(record: &Record) -> Result<Vec<(u64, u64)>> {
 /// # Errors
 /// Where the capture cannot be read.
 pub fn sent_by_server(capture: &Path, tap: u32, server_port: u16) -> Result<Vec<(u64, u64)>> {
-    let place = || capture.display().to_string();
+    let place = || capture.shown();
     let mut reader = CaptureReader::new(File::open(capture).with_context(place)?).with_context(place)?;
     let mut sent = Vec::new();
     let (mut first, mut bytes) = (None, 0);

@@ -11,11 +11,12 @@ use quiclab_metrics::{
     AnalysisSettings, SenderLogMeter, SeriesPoint, TIMELINE_POINTS, TimelineMeter, analyze as analyze_capture,
 };
 use quiclab_record::{
-    Record, TapRole,
+    MOST_QLOG_BYTES, Record, TapRole,
     layout::{QLOG_FOLDER, SENDER_TAP, SERVER_FOLDER},
     qlog_files,
 };
 use quiclab_report::RunPage;
+use quiclab_units::{Bounded, ShowPath};
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, Role, read_qlog};
 
 use crate::{diff::packets::refuse_cut, folder, results::Results};
@@ -32,7 +33,7 @@ pub fn read(record: &Record) -> Result<Option<RunPage>> {
     if !path.is_file() {
         return Ok(None);
     }
-    let place = || path.display().to_string();
+    let place = || path.shown();
     let sender_tap = record.observed.interface_of(TapRole::Sender).unwrap_or(SENDER_TAP);
     let train_threshold = record.run.run.settings.analysis.train_threshold;
     let reader = CaptureReader::new(File::open(&path).with_context(place)?).with_context(place)?;
@@ -85,10 +86,10 @@ pub fn read(record: &Record) -> Result<Option<RunPage>> {
 fn sender_log(record: &Path) -> Result<Option<SenderLogMeter>> {
     let mut best: Option<SenderLogMeter> = None;
     for file in qlog_files(&record.join(SERVER_FOLDER).join(QLOG_FOLDER))? {
-        let log = File::open(&file).with_context(|| file.display().to_string())?;
+        let log = File::open(&file).with_context(|| file.shown())?;
         let mut meter = SenderLogMeter::default();
         // A log that is cut or damaged is shown up to there; the metrics warn of it.
-        let _ = read_qlog(BufReader::new(log), &mut |event| meter.on_event(&event));
+        let _ = read_qlog(BufReader::new(Bounded::new(log, MOST_QLOG_BYTES)), &mut |event| meter.on_event(&event));
         if meter.values() > best.as_ref().map_or(0, SenderLogMeter::values) {
             best = Some(meter);
         }
@@ -98,7 +99,7 @@ fn sender_log(record: &Path) -> Result<Option<SenderLogMeter>> {
 
 /// Where the page of a record belongs: in the folder of results that it is part of, or beside it.
 pub fn place(record: &Path) -> Result<(PathBuf, String)> {
-    let record = fs::canonicalize(record).with_context(|| record.display().to_string())?;
+    let record = fs::canonicalize(record).with_context(|| record.shown())?;
     let name = format!("{}.html", record.file_name().unwrap_or_default().to_string_lossy());
     let parent = record.parent().unwrap_or(Path::new("."));
     Ok(if Results::are_in(parent) { (parent.join(PAGES_FOLDER), name) } else { (parent.to_owned(), name) })
@@ -109,6 +110,6 @@ pub fn place(record: &Path) -> Result<(PathBuf, String)> {
 /// # Errors
 /// Where it cannot be written.
 pub fn write(page: &RunPage, folder: &Path, name: &str) -> Result<PathBuf> {
-    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    fs::create_dir_all(folder).with_context(|| folder.shown())?;
     folder::write(folder, name, quiclab_report::render_run_html(page))
 }

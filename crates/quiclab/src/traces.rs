@@ -12,6 +12,7 @@ use quiclab_record::{
 };
 use quiclab_testbed::lock::RecordLock;
 use quiclab_trace::{PACKETS_FILE, TraceWriter};
+use quiclab_units::ShowPath;
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, read_qlog};
 use rayon::prelude::*;
 
@@ -57,11 +58,11 @@ fn write_one(record: &Path, into: &Path) -> Result<()> {
         });
         written?;
         if let Err(error) = read {
-            progress::say(&format!("skipping {} from here on: not a qlog: {error}", file.display()));
+            progress::say(&format!("skipping {} from here on: not a qlog: {error}", file.shown()));
         }
     }
     let path = record.join(CAPTURE_FILE);
-    let place = || path.display().to_string();
+    let place = || path.shown();
     let reader = CaptureReader::new(File::open(&path).with_context(place)?).with_context(place)?;
     let settings = DissectorSettings { server_port: Some(observed.server_port), interfaces_are_one_tap: false };
     let dissector = Dissector::new(settings);

@@ -10,6 +10,7 @@ use quiclab_testbed::{
     perform::PerformError,
     testbed::testbed_of,
 };
+use quiclab_units::ShowPath;
 use serde_json::json;
 
 use crate::{
@@ -32,11 +33,11 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8> {
     let record = AnyRecord::load(&arguments.record)?;
     let run = &record.run();
     let versions = record.versions();
-    let testbed = testbed_of(versions).with_context(|| arguments.record.join(RUN_FILE).display().to_string())?;
+    let testbed = testbed_of(versions).with_context(|| arguments.record.join(RUN_FILE).shown())?;
     let laboratory = open_for(run, testbed, &arguments.stacks, stop)?;
     for name in run.stacks() {
         if laboratory.supplies.source(name).is_err() {
-            bail!("{}: {}", arguments.record.display(), missing_stack(name, &laboratory));
+            bail!("{}: {}", arguments.record.shown(), missing_stack(name, &laboratory));
         }
     }
     let patience = Duration::from_secs(arguments.wall_timeout);
@@ -66,7 +67,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8> {
 /// The files of a record that are missing or were changed after they were written, and how.
 fn damage(record: &Path) -> Result<BTreeMap<String, String>> {
     let changes = Contents::changes(record)?;
-    let place = format!("{}/", record.display());
+    let place = format!("{}/", record.shown());
     let change = |change: RecordError| {
         let brief = change.brief();
         let brief = brief.strip_prefix(&place).unwrap_or(&brief).to_owned();
@@ -109,7 +110,7 @@ fn check_versions(recorded: &Versions, here: &Versions) -> Result<()> {
 }
 
 fn show(arguments: &VerifyArguments, found: &BTreeMap<String, String>, is_same_release: bool) -> Result<()> {
-    let record = arguments.record.display();
+    let record = arguments.record.shown();
     if arguments.output.json {
         let all = json!({ "record": record.to_string(), "same": found.is_empty(), "differences": found });
         return output::print(&(serde_json::to_string_pretty(&all)? + "\n"));

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    RecordError,
+    RecordError, bounded,
     layout::{CONTENTS_FILE, CONTENTS_SCHEMA},
 };
 
@@ -76,7 +76,7 @@ impl Contents {
     /// Where it cannot be read, or is damaged.
     fn read(folder: &Path, made_by: Option<&str>) -> Result<Option<Self>, RecordError> {
         let path = folder.join(CONTENTS_FILE);
-        let text = match fs::read_to_string(&path) {
+        let text = match bounded::read_text(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             text => text.map_err(|error| RecordError::reading(&path, folder, error))?,
         };

@@ -5,13 +5,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use quiclab_units::ShowPath;
+
 use crate::layout::DAMAGED_FOLDER;
 
 /// Why a record cannot be read or written. Each message names the file and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// A file that every record has is not there.
-    #[error("{}: the file is missing, so the record is not complete\n{}", path.display(), again(folder))]
+    #[error("{}: the file is missing, so the record is not complete\n{}", path.shown(), again(folder))]
     Missing {
         /// The file.
         path: PathBuf,
@@ -19,13 +21,13 @@ pub enum RecordError {
         folder: PathBuf,
     },
     /// There is no record at all.
-    #[error("{}: found no {}, expected the folder of a record\nhint: a record is a folder that quiclab run has written, with {0} in it", folder.display(), crate::layout::RUN_FILE)]
+    #[error("{}: found no {}, expected the folder of a record\nhint: a record is a folder that quiclab run has written, with {0} in it", folder.shown(), crate::layout::RUN_FILE)]
     NoRecord {
         /// The folder.
         folder: PathBuf,
     },
     /// A file cannot be read.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}", path.shown())]
     Read {
         /// The file or folder.
         path: PathBuf,
@@ -33,7 +35,7 @@ pub enum RecordError {
         source: io::Error,
     },
     /// A file cannot be written.
-    #[error("{}: cannot be written: {source}{}", path.display(), room_hint(source))]
+    #[error("{}: cannot be written: {source}{}", path.shown(), room_hint(source))]
     Write {
         /// The file or folder.
         path: PathBuf,
@@ -41,7 +43,7 @@ pub enum RecordError {
         source: io::Error,
     },
     /// A file is cut, damaged, or of another kind.
-    #[error("{}: {message}\n{}", path.display(), again(folder))]
+    #[error("{}: {message}\n{}", path.shown(), again(folder))]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -51,7 +53,7 @@ pub enum RecordError {
         folder: PathBuf,
     },
     /// A file has another length than when it was written.
-    #[error("{}: found {found} bytes, expected {expected}: the file was cut or changed after it was written\n{}", path.display(), again(folder))]
+    #[error("{}: found {found} bytes, expected {expected}: the file was cut or changed after it was written\n{}", path.shown(), again(folder))]
     Length {
         /// The file.
         path: PathBuf,
@@ -63,7 +65,7 @@ pub enum RecordError {
         folder: PathBuf,
     },
     /// A file has its length, and other bytes than when it was written.
-    #[error("{}: found SHA-256 {found}, expected {expected}: the file was changed after it was written\n{}", path.display(), again(folder))]
+    #[error("{}: found SHA-256 {found}, expected {expected}: the file was changed after it was written\n{}", path.shown(), again(folder))]
     Changed {
         /// The file.
         path: PathBuf,
@@ -75,7 +77,7 @@ pub enum RecordError {
         folder: PathBuf,
     },
     /// A file belongs to another run.
-    #[error("{}: found the run {found}, expected {expected}: the file belongs to another record\n{}", path.display(), again(folder))]
+    #[error("{}: found the run {found}, expected {expected}: the file belongs to another record\n{}", path.shown(), again(folder))]
     OtherRun {
         /// The file.
         path: PathBuf,
@@ -87,7 +89,7 @@ pub enum RecordError {
         folder: PathBuf,
     },
     /// The record is of a run of another kind.
-    #[error("{}: found a record of a {found}, expected one of a {expected}", path.display())]
+    #[error("{}: found a record of a {found}, expected one of a {expected}", path.shown())]
     OtherKind {
         /// The file.
         path: PathBuf,
@@ -99,7 +101,7 @@ pub enum RecordError {
     /// A newer version has written a file.
     #[error(
         "{}: found schema {found}, but quiclab {} reads schemas {oldest} to {newest}\nhint: {}",
-        path.display(), env!("CARGO_PKG_VERSION"), reader(made_by.as_deref())
+        path.shown(), env!("CARGO_PKG_VERSION"), reader(made_by.as_deref())
     )]
     Newer {
         /// The file.
@@ -114,7 +116,7 @@ pub enum RecordError {
         made_by: Option<String>,
     },
     /// The capture cannot be measured.
-    #[error("{}: {message}\n{}", path.display(), again(folder))]
+    #[error("{}: {message}\n{}", path.shown(), again(folder))]
     Capture {
         /// The capture.
         path: PathBuf,
@@ -124,7 +126,7 @@ pub enum RecordError {
         folder: PathBuf,
     },
     /// The file system cannot swap two folders in one step.
-    #[error("{}: its file system cannot replace a folder in one step: {source}\nhint: rm -r {0}, or use --out to move to another file system", path.display())]
+    #[error("{}: its file system cannot replace a folder in one step: {source}\nhint: rm -r {0}, or use --out to move to another file system", path.shown())]
     NoExchange {
         /// The folder that was to be replaced.
         path: PathBuf,
@@ -180,7 +182,7 @@ impl RecordError {
 
 fn again(folder: &Path) -> String {
     let kept = folder.parent().unwrap_or(Path::new("")).join(DAMAGED_FOLDER);
-    format!("hint: the command that made the record performs the run again and moves this one to {}", kept.display())
+    format!("hint: the command that made the record performs the run again and moves this one to {}", kept.shown())
 }
 
 fn reader(made_by: Option<&str>) -> String {

@@ -9,6 +9,7 @@
 //! ([`ModelsRecord`]). docs/reference/record.md describes every file and field.
 
 mod any_record;
+mod bounded;
 mod contents;
 mod error;
 mod forwarded;
@@ -27,6 +28,7 @@ mod run_file;
 mod sender_log;
 
 pub use any_record::{AnyRecord, Measured, Seen};
+pub use bounded::MOST_QLOG_BYTES;
 pub use contents::{Contents, FileFacts};
 pub use error::RecordError;
 pub use forwarded::{DropSeen, ForwarderSeen, LatenessSeen};

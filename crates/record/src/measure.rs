@@ -1,10 +1,6 @@
 //! From the files of a record to its metrics, and what to look at before trusting them.
 
-use std::{
-    collections::BTreeMap,
-    fs::{self, File},
-    path::Path,
-};
+use std::{collections::BTreeMap, fs::File, path::Path};
 
 use quiclab_experiment::{
     run::{Pacing, Run},
@@ -18,7 +14,7 @@ use quiclab_path::spec::StageSettings;
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings};
 
 use crate::{
-    MOST_STRAY_FILES, Observed, RecordError, TapRole,
+    MOST_STRAY_FILES, Observed, RecordError, TapRole, bounded,
     layout::{CAPTURE_FILE, CLIENT_FOLDER, PLANNED_FILE, SERVER_FOLDER},
     sender_log::{SenderLogs, logged_round_trips, sender_logs},
 };
@@ -102,7 +98,7 @@ fn planned(folder: &Path) -> Result<(Option<Plan>, Option<PlannedListError>), Re
     if !path.is_file() {
         return Ok((None, None));
     }
-    let text = fs::read(&path).map_err(|error| RecordError::reading(&path, folder, error))?;
+    let text = bounded::read(&path).map_err(|error| RecordError::reading(&path, folder, error))?;
     Ok(match PlannedTimes::of_list(&String::from_utf8_lossy(&text)) {
         Ok(times) => {
             let sender = quiclab_wire::Role::Server;

@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -11,7 +10,7 @@ use quiclab_metrics::{Warning, Withheld};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    RecordError, RunFile, json,
+    RecordError, RunFile, bounded, json,
     layout::{METRICS_FILE, MODELS_METRICS_SCHEMA, MODELS_PATH_SCHEMA, PATH_FILE},
     record::check_identity,
 };
@@ -119,7 +118,7 @@ impl ModelsRecord {
         check_identity(folder, schema, &run.id, made_by.as_deref())?;
         let text = |name: &str| {
             let path = folder.join(name);
-            let text = fs::read_to_string(&path).map_err(|error| RecordError::reading(&path, folder, error))?;
+            let text = bounded::read_text(&path).map_err(|error| RecordError::reading(&path, folder, error))?;
             Ok::<_, RecordError>((path, text))
         };
         let (path, seen) = text(PATH_FILE)?;

@@ -1,15 +1,12 @@
 //! A complete record, as it is read.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use quiclab_experiment::id_of_folder;
 use quiclab_metrics::{RunMetrics, SCHEMA};
 
 use crate::{
-    Contents, Observed, RecordError, RunFile, json,
+    Contents, Observed, RecordError, RunFile, bounded, json,
     layout::{CAPTURE_FILE, CONTENTS_FILE, METRICS_FILE, PATH_FILE, PATH_SCHEMA, RUN_FILE},
     measure::measure_record,
     migrate,
@@ -49,7 +46,7 @@ impl Record {
             return Err(RecordError::Missing { path: capture, folder: folder.to_path_buf() });
         }
         let path = folder.join(METRICS_FILE);
-        let text = fs::read_to_string(&path).map_err(|error| RecordError::reading(&path, folder, error))?;
+        let text = bounded::read_text(&path).map_err(|error| RecordError::reading(&path, folder, error))?;
         let metrics = if json::schema_of(&text, &path, folder, SCHEMA, made_by)? < u64::from(SCHEMA) {
             measure_record(folder, &run.run, &observed)?
         } else {
@@ -114,7 +111,7 @@ pub(crate) fn check_identity(
 /// Where it is missing, damaged, or newer than this version.
 pub fn read_observed(folder: &Path, made_by: Option<&str>) -> Result<Observed, RecordError> {
     let path = folder.join(PATH_FILE);
-    let text = fs::read_to_string(&path).map_err(|error| RecordError::reading(&path, folder, error))?;
+    let text = bounded::read_text(&path).map_err(|error| RecordError::reading(&path, folder, error))?;
     let schema = json::schema_of(&text, &path, folder, PATH_SCHEMA, made_by)?;
     let read = if schema < u64::from(PATH_SCHEMA) {
         serde_json::from_str(&text).and_then(migrate::path_file)

@@ -9,7 +9,7 @@ use std::{
 use quiclab_experiment::{AnyRun, RELEASE, id_of_folder};
 
 use crate::{
-    AnyRecord, Contents, Measured, Record, RecordError, RunFile, Seen,
+    AnyRecord, Contents, Measured, Record, RecordError, RunFile, Seen, bounded,
     layout::{CONTENTS_FILE, DAMAGED_FOLDER, FAILURE_FILE, FILES, METRICS_FILE, MODELS_FILES, PATH_FILE, RUN_FILE},
     measure::measure_record,
     replace::{put_all_in_place, put_in_place, sync},
@@ -80,7 +80,7 @@ impl Records {
 
     /// The identity in a record's `run.toml`, of any kind of run; `None` if there is none.
     fn id_inside(&self, name: &str) -> Option<String> {
-        let text = fs::read_to_string(self.folder.join(name).join(RUN_FILE)).ok()?;
+        let text = bounded::read_text(&self.folder.join(name).join(RUN_FILE)).ok()?;
         let file: toml::Table = toml::from_str(&text).ok()?;
         Some(file.get("id")?.as_str()?.to_owned())
     }

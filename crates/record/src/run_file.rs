@@ -1,6 +1,6 @@
 //! `run.toml`: the run as resolved, and what it was made with.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use quiclab_experiment::{
     AnyRun,
@@ -10,7 +10,7 @@ use quiclab_experiment::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
-    RecordError,
+    RecordError, bounded,
     layout::{RUN_FILE, RUN_SCHEMA},
     migrate,
 };
@@ -83,7 +83,7 @@ impl RunFile {
     /// Where `run.toml` is missing, or no TOML.
     pub(crate) fn kind_in(folder: &Path) -> Result<String, RecordError> {
         let path = folder.join(RUN_FILE);
-        let text = fs::read_to_string(&path).map_err(|error| RecordError::reading(&path, folder, error))?;
+        let text = bounded::read_text(&path).map_err(|error| RecordError::reading(&path, folder, error))?;
         let table: toml::Table = toml::from_str(&text).map_err(|error| RecordError::Malformed {
             path,
             message: in_one_line(&error),
@@ -110,7 +110,7 @@ impl<R: RecordedRun> RunFile<R> {
     /// The same, and the schema in which the file was written.
     pub(crate) fn read_with_schema(folder: &Path) -> Result<(Self, u64), RecordError> {
         let path = folder.join(RUN_FILE);
-        let text = fs::read_to_string(&path).map_err(|error| RecordError::reading(&path, folder, error))?;
+        let text = bounded::read_text(&path).map_err(|error| RecordError::reading(&path, folder, error))?;
         let malformed =
             |message: String| RecordError::Malformed { path: path.clone(), message, folder: folder.to_path_buf() };
         let table: toml::Table = toml::from_str(&text).map_err(|error| malformed(in_one_line(&error)))?;

@@ -7,10 +7,11 @@ use std::{
 };
 
 use quiclab_metrics::{LoggedRoundTrips, SlowStartLog};
+use quiclab_units::{Bounded, ShowPath};
 use quiclab_wire::{QlogError, QlogEventKind, QlogMetrics, QlogPacket, QlogSpace, read_qlog};
 
 use crate::{
-    RecordError,
+    MOST_QLOG_BYTES, RecordError,
     layout::{QLOG_FOLDER, SERVER_FOLDER},
 };
 
@@ -69,7 +70,7 @@ pub(crate) fn sender_logs(record: &Path) -> Result<SenderLogs, RecordError> {
     let mut logs = SenderLogs::default();
     let mut empty = Vec::new();
     for file in qlog_files(&record.join(SERVER_FOLDER).join(QLOG_FOLDER))? {
-        let name = file.strip_prefix(record).unwrap_or(&file).display().to_string();
+        let name = file.strip_prefix(record).unwrap_or(&file).shown();
         let opened = match File::open(&file) {
             Ok(opened) => opened,
             Err(error) => {
@@ -78,7 +79,7 @@ pub(crate) fn sender_logs(record: &Path) -> Result<SenderLogs, RecordError> {
             }
         };
         let mut log = WindowLog::default();
-        let read = read_qlog(BufReader::new(opened), &mut |event| match event.kind {
+        let read = read_qlog(BufReader::new(Bounded::new(opened, MOST_QLOG_BYTES)), &mut |event| match event.kind {
             QlogEventKind::Metrics(QlogMetrics { congestion_window_bytes: Some(bytes), .. }) => {
                 log.slow_start.on_window(bytes);
                 log.windows.push((event.time_ns, bytes));

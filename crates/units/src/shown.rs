@@ -4,7 +4,7 @@
 //! direction of writing, so that a line reads as something else. They are shown as the escapes that JSON has, such as `\u001b`, so that the same
 //! functions serve texts and JSON, in which all of them can be only within strings.
 
-use std::{borrow::Cow, fmt::Write};
+use std::{borrow::Cow, fmt::Write, path::Path};
 
 /// `text` in one line: without any character that is not simply a letter, a sign or a space.
 pub fn shown(text: &str) -> Cow<'_, str> {
@@ -14,6 +14,18 @@ pub fn shown(text: &str) -> Cow<'_, str> {
 /// The same of a text that has lines and tabs of its own: a whole message, a table, a page, or JSON.
 pub fn shown_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |letter| is_hidden(letter) && letter != '\n' && letter != '\t')
+}
+
+/// The name of a file in a message. `Path::display` would let a name with a line break pass as two lines of ours.
+pub trait ShowPath {
+    /// The name in one line.
+    fn shown(&self) -> String;
+}
+
+impl ShowPath for Path {
+    fn shown(&self) -> String {
+        shown(&self.to_string_lossy()).into_owned()
+    }
 }
 
 fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
@@ -74,6 +86,11 @@ mod tests {
     fn lines_are_kept_only_where_they_are_meant() {
         assert_eq!(shown("a\n\tb"), r"a\n\tb");
         assert_eq!(shown_lines("a\n\tb\r\n"), "a\n\tb\\r\n");
+    }
+
+    #[test]
+    fn the_name_of_a_file_is_one_line() {
+        assert_eq!(Path::new("a\nerror: b").shown(), r"a\nerror: b");
     }
 
     #[test]

@@ -23,7 +23,7 @@ where
         let value = (setting.value)(settings)?;
         let is_neutral = setting.neutral.and_then(|neutral| neutral()).as_ref() == Some(&value);
         let key = setting.formerly.last().copied().unwrap_or(setting.key);
-        (!is_neutral && setting.key != super::INCLUDE).then(|| (key, inline(&value)))
+        (!is_neutral && ![super::INCLUDE, super::SCENARIO].contains(&setting.key)).then(|| (key, inline(&value)))
     });
     counted.collect()
 }

@@ -12,7 +12,7 @@ use quiclab_path::{
 use super::{
     Draft, Settings,
     declaration::section,
-    stages::{Included, StageList, Stages},
+    stages::{Included, Scenario, StageList, Stages},
     takes::{PacketNumbers, Word as _, count, rate, size, time, word, words},
 };
 
@@ -40,6 +40,9 @@ section! {
         /// what moves packets through the stages: the guest's kernel, or quiclab itself in user space, which does every stage
         /// ([forwarder](../concepts/forwarder.md)). "auto" is the kernel where it does each stage of both lists exactly, and else user space
         forwarder: Forwarder = Forwarder::Auto, takes word::<Forwarder>(), neutral Forwarder::Auto, on "vm";
+        /// a scenario of the QUIC Interop Runner's network simulator, such as
+        /// "simple-p2p --delay=15ms --bandwidth=10Mbps --queue=25" ([scenarios](path.md#scenarios-of-the-interop-runner))
+        scenario: Option<String> = None, takes Scenario, neutral None;
         /// rate of the token bucket towards the client; counts frames with their Ethernet header, without check sequence
         rate: Rate = Rate::from_bits_per_second(40_000_000),
             takes rate().positive().whole(8, "a multiple of 8 bit/s"), when is_short_to_client;
@@ -64,7 +67,7 @@ section! {
 }
 
 fn is_included(settings: &Settings) -> bool {
-    settings.path.include.is_some()
+    settings.path.include.is_some() || settings.path.scenario.is_some()
 }
 
 fn is_short_to_client(settings: &Settings) -> bool {

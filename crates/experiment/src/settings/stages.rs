@@ -4,7 +4,7 @@ use quiclab_path::spec::{self, SettingDeclaration, StageSpec};
 use toml::{Table, Value};
 
 use super::{
-    Draft, Settings,
+    Draft, INCLUDE, SCENARIO, Settings,
     takes::{Refused, Takes},
 };
 
@@ -65,6 +65,33 @@ impl Takes for Stages {
 
     fn words(&self) -> Vec<&'static str> {
         vec![BOTTLENECK]
+    }
+}
+
+/// A scenario of the interop runner. Its stages take its place in the lists when the experiment is read.
+pub(crate) struct Scenario;
+
+impl Takes for Scenario {
+    type Value = Option<String>;
+
+    fn read(&self, value: &Value) -> Result<Option<String>, Refused> {
+        match value.as_str() {
+            Some("none") => Ok(None),
+            Some(text) => Ok(Some(text.to_owned())),
+            None => Err(Refused::expected(value, "a scenario of the interop runner, or \"none\"")),
+        }
+    }
+
+    fn write(&self, text: &Option<String>) -> Option<Value> {
+        Some(Value::String(text.clone().unwrap_or_else(|| "none".to_owned())))
+    }
+
+    fn describe(&self) -> String {
+        "a scenario, or \"none\"".to_owned()
+    }
+
+    fn words(&self) -> Vec<&'static str> {
+        vec!["none"]
     }
 }
 
@@ -205,16 +232,21 @@ impl Draft {
             &["path.rate", "path.burst", "path.delay_to_client", "path.queue_limit_packets", "path.queue_bdp"];
         const TO_SERVER: &[&str] = &["path.delay_to_server", "path.return_limit_packets", "path.drops_to_server"];
         let path = &self.settings.path;
+        if self.names_path(INCLUDE) && self.names_path(SCENARIO) {
+            return Err((SCENARIO, format!("found a value in addition to {INCLUDE}; expected one of the two")));
+        }
         for (list, value, short_form) in
             [(LISTS[0], &path.to_client, TO_CLIENT), (LISTS[1], &path.to_server, TO_SERVER)]
         {
-            if self.settings.path.include.is_some() && self.is_given(list) {
-                let message = "found a value in addition to path.include; expected one of the two".to_owned();
-                return Err((list, message));
+            if let Some(source) = [INCLUDE, SCENARIO].into_iter().find(|source| self.names_path(source))
+                && self.is_given(list)
+            {
+                return Err((list, format!("found a value in addition to {source}; expected one of the two")));
             }
             let Some(key) = short_form.iter().find(|key| self.is_given(key)) else { continue };
             if !value.is_bottleneck() {
-                let source = if self.is_given(list) { list } else { "path.include" };
+                let source = [INCLUDE, SCENARIO].into_iter().find(|source| self.names_path(source));
+                let source = source.filter(|_| !self.is_given(list)).unwrap_or(list);
                 let message = format!(
                     "found a value in addition to {source}; expected one of the two, because this key is part of a \
                      short form of {list}"
@@ -226,5 +258,11 @@ impl Draft {
             change.apply(&mut self.settings)?;
         }
         Ok(())
+    }
+
+    /// Whether this key, of a file or of a scenario, says what the lists are.
+    fn names_path(&self, source: &str) -> bool {
+        let name = if source == INCLUDE { &self.settings.path.include } else { &self.settings.path.scenario };
+        name.is_some()
     }
 }

@@ -11,6 +11,8 @@ use quiclab_report::{Comparison, Key, ReportInput, RunRow, SeenTrain, TrainDiffe
 use quiclab_wire::{QlogEventKind, QlogSpace, read_qlog};
 
 use super::train_search::first_lonely;
+use quiclab_units::ShowPath;
+
 use crate::analyze;
 use sender::{Sender, Train};
 
@@ -61,7 +63,7 @@ fn difference(label: &str, runs: [&RunRow; 2], out: &Path) -> Result<Option<Trai
         has: ["A", "B"][lonely.side],
         first_packet: lonely.first + 1,
         sides: [seen(0)?, seen(1)?],
-        more: format!("quiclab diff {} {}", records[0].folder.display(), records[1].folder.display()),
+        more: format!("quiclab diff {} {}", records[0].folder.shown(), records[1].folder.shown()),
     }))
 }
 
@@ -72,9 +74,9 @@ fn record(out: &Path, side: &str, run: &RunRow) -> Result<Record> {
     if own.is_dir() {
         return Ok(Record::load(&own)?);
     }
-    let entries = std::fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
+    let entries = std::fs::read_dir(&folder).with_context(|| folder.shown())?;
     let below = entries.flatten().map(|entry| entry.path().join(&run.folder)).find(|path| path.is_dir());
-    Ok(Record::load(&below.with_context(|| format!("{}: found no record {}", folder.display(), run.folder))?)?)
+    Ok(Record::load(&below.with_context(|| format!("{}: found no record {}", folder.shown(), run.folder))?)?)
 }
 
 fn shown(record: &Record, train: &Train) -> Result<SeenTrain> {
@@ -123,7 +125,7 @@ fn logged(record: &Record, number: u64) -> Result<Logged> {
             _ => {}
         };
         // A log that ends in the middle has what comes before.
-        read_qlog(analyze::open(&file)?, &mut on_event).with_context(|| file.display().to_string())?;
+        read_qlog(analyze::open(&file)?, &mut on_event).with_context(|| file.shown())?;
         if let Some(found) = found {
             return Ok(found);
         }

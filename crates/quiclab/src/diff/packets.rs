@@ -10,6 +10,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use quiclab_record::{Record, layout::SENDER_TAP};
 use quiclab_testbed::contract::SERVER_PORT;
+use quiclab_units::ShowPath;
 use quiclab_wire::{
     CaptureReader, Decryption, Dissector, DissectorSettings, Observed, QuicForm, QuicFrame, QuicPacket, Segment,
     Transport,
@@ -63,7 +64,7 @@ impl Difference {
 /// Where its capture cannot be read.
 pub fn read(record: &Record) -> Result<Vec<SeenPacket>> {
     let path = record.capture();
-    let place = || path.display().to_string();
+    let place = || path.shown();
     let mut reader = CaptureReader::new(File::open(&path).with_context(place)?).with_context(place)?;
     let settings = DissectorSettings { server_port: Some(SERVER_PORT), ..DissectorSettings::default() };
     let mut dissector = Dissector::new(settings);
@@ -97,7 +98,7 @@ pub fn refuse_cut(path: &Path, truncation: Option<quiclab_wire::Truncation>) -> 
             "{}: the capture is truncated in the middle of a record at byte {}, expected a complete one\nhint: \
              quiclab packets and quiclab analyze show the rest; remove the record's folder, and quiclab run repeats \
              the run",
-            path.display(),
+            path.shown(),
             cut.byte_offset
         );
     }

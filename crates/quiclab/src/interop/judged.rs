@@ -15,6 +15,8 @@ use quiclab_record::{
 use quiclab_wire::CaptureReader;
 
 use super::selection::Pairing;
+use quiclab_units::ShowPath;
+
 use crate::results::FAILURES_FOLDER;
 
 /// True where the run `name` has been performed, well or not. What only the testbed failed at has not, nor has one whose record is damaged: it
@@ -94,13 +96,13 @@ pub fn in_words(case: &Case, place: &Path) -> String {
 pub fn verdict_of(case: &Case, place: &Path) -> Result<Verdict> {
     let observed = read_observed(place, None)?;
     let capture = place.join(CAPTURE_FILE);
-    let file = File::open(&capture).with_context(|| capture.display().to_string())?;
-    let reader = CaptureReader::new(file).with_context(|| capture.display().to_string())?;
+    let file = File::open(&capture).with_context(|| capture.shown())?;
+    let reader = CaptureReader::new(file).with_context(|| capture.shown())?;
     let settings = FactsSettings {
         server_port: Some(observed.server_port),
         tap: Some(observed.interface_of(TapRole::Sender).unwrap_or(SENDER_TAP)),
     };
-    let facts = Facts::read(reader, &[], &settings).with_context(|| capture.display().to_string())?;
+    let facts = Facts::read(reader, &[], &settings).with_context(|| capture.shown())?;
     let files_ok = match fs::read_to_string(place.join(WRONG_FILES_FILE)) {
         Ok(wrong) => Err(wrong.trim().to_owned()),
         Err(_) => Ok(()),

@@ -1,6 +1,7 @@
 //! How taps are called, and which warnings stand beside them.
 
 use quiclab_metrics::{DirectionAnalysis, RunMetrics, TapPlace, Warning, WarningCode, capture_warnings};
+use quiclab_units::shown;
 
 use super::{AnalysisInput, AnalyzedCapture, endpoints};
 
@@ -67,7 +68,7 @@ pub(super) fn warned_places(
         let mut run = RunMetrics::empty();
         capture_warnings(&capture.analysis.capture, &mut run);
         let warnings: Vec<_> = run.warnings.into_iter().map(|warning| (Vec::new(), warning)).collect();
-        places.push(WarnedPlace { place: capture.file.clone(), warnings, note: None });
+        places.push(WarnedPlace { place: shown(&capture.file).into_owned(), warnings, note: None });
         let mut interfaces: Vec<_> = capture.analysis.flows.iter().map(|flow| flow.interface).collect();
         interfaces.sort_unstable();
         interfaces.dedup();
@@ -88,8 +89,8 @@ fn of_tap<'a>(
     directions: impl Iterator<Item = &'a DirectionAnalysis>,
 ) -> WarnedPlace {
     let place = match tap(capture, interface) {
-        Some(tap) => format!("{}, {tap}", capture.file),
-        None => capture.file.clone(),
+        Some(tap) => format!("{}, {tap}", shown(&capture.file)),
+        None => shown(&capture.file).into_owned(),
     };
     let summary = &capture.analysis.capture;
     let snap_length = summary.interfaces.get(interface as usize).and_then(|interface| interface.snap_length);

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets::UTF8_FULL_CONDENSED};
 use quiclab_metrics::{DirectionAnalysis, RunMetrics, SummedUp};
+use quiclab_units::shown;
 
 use super::tap::{is_behind, title, warned_places};
 use super::{AnalysisInput, AnalyzedCapture, cell, handshake};
@@ -53,7 +54,7 @@ pub fn render_analysis_terminal(input: &AnalysisInput, width: Option<u16>) -> St
         let _ = writeln!(
             text,
             "{}: {} packets in {} flows{other}{skipped}",
-            capture.file,
+            shown(&capture.file),
             analysis.packets,
             analysis.flows.len()
         );

@@ -4,7 +4,7 @@
 //! user interrupts, and when QEMU dies. What would be left to the library is a handful of commands, each a line of JSON.
 
 use std::{
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader, Read, Write},
     os::unix::process::CommandExt,
     process::{Child, ChildStdin, Command, Stdio},
     sync::{
@@ -33,6 +33,8 @@ use crate::{
 
 /// How often waiting looks at the flag that ends it.
 const GLANCE: Duration = Duration::from_millis(100);
+/// So much of what QEMU printed is read when it has ended.
+const MOST_WORDS: u64 = 1 << 20;
 
 /// A QEMU process. It is killed when this is dropped, and when this process dies in any way.
 pub struct Qemu {
@@ -196,7 +198,7 @@ impl Qemu {
         let ended = self.reap().map_or_else(|error| error.to_string(), |end| describe(end.status));
         let mut text = String::new();
         if let Some(errors) = self.child.stderr.take() {
-            let _ = std::io::Read::read_to_string(&mut BufReader::new(errors), &mut text);
+            let _ = BufReader::new(errors).take(MOST_WORDS).read_to_string(&mut text);
         }
         format!("{ended}; {}", crate::command::tail(&text))
     }

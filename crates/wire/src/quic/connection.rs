@@ -46,6 +46,7 @@ pub(crate) struct Buffers {
 #[derive(Default)]
 pub(crate) struct Connection {
     initial_ids: Vec<ConnectionId>,
+    /// From the second packet on that they opened.
     initial_keys: Vec<(u32, ConnectionId, [Keys; 2])>,
     client_random: Option<ClientRandom>,
     server_name: Option<String>,
@@ -57,7 +58,7 @@ pub(crate) struct Connection {
     handshake: [Option<Box<Keys>>; 2],
     one_rtt: [Option<Box<OneRttKeys>>; 2],
     largest: [[Option<u64>; 3]; 2],
-    crypto: [[CryptoStream; 2]; 2],
+    crypto: [[Option<Box<CryptoStream>>; 2]; 2],
     parameters: [Option<TransportParameters>; 2],
     reset_tokens: [Vec<[u8; 16]>; 2],
     key_updates: [u64; 2],
@@ -65,7 +66,7 @@ pub(crate) struct Connection {
 }
 
 /// Every flow of UDP has one, QUIC or not: a capture may hold a million.
-const _: () = assert!(size_of::<Connection>() <= 1024);
+const _: () = assert!(size_of::<Connection>() <= 512);
 
 impl Connection {
     /// Value of the ClientHello's random, once it was seen.
@@ -210,8 +211,12 @@ impl Connection {
                 && let Some(keys) = made
                 && self.initial_keys.len() < 2 * MAXIMUM_INITIAL_IDS
             {
-                self.initial_keys.push((header.version, id, keys));
-                if !self.initial_ids.contains(&id) && self.initial_ids.len() < MAXIMUM_INITIAL_IDS {
+                let is_known = self.initial_ids.contains(&id);
+                // They take most of a connection's memory, and of a scan no second packet comes.
+                if is_known || self.initial_ids.len() == MAXIMUM_INITIAL_IDS {
+                    self.initial_keys.push((header.version, id, keys));
+                } else {
+                    self.initial_ids.reserve_exact(1);
                     self.initial_ids.push(id);
                 }
             }
@@ -416,7 +421,7 @@ impl Connection {
         for frame in &buffers.frames[row.frames.clone()] {
             match (frame, space) {
                 (QuicFrame::Crypto { offset, data }, Space::Initial | Space::Handshake) => {
-                    let stream = &mut self.crypto[sender as usize][space as usize];
+                    let stream = self.crypto[sender as usize][space as usize].get_or_insert_default();
                     for hello in stream.on_data(*offset, &payload[data.clone()]) {
                         let tls = self.tls.get_or_insert_default();
                         match hello {

@@ -93,11 +93,13 @@ pub(crate) struct TransportParameters {
 /// grows with the bytes that were captured, not with the offsets that they claim.
 #[derive(Default)]
 pub(crate) struct CryptoStream {
-    /// From offset 0, without a gap.
+    /// Offset of the first byte that is kept: those before it were read.
+    start: usize,
+    /// From there, without a gap.
     bytes: Vec<u8>,
     /// Pieces behind a gap, by offset.
     pieces: BTreeMap<usize, Vec<u8>>,
-    /// Offset of the first message that has not been read.
+    /// Where in `bytes` the first message begins that has not been read.
     read: usize,
     finished: bool,
 }
@@ -113,7 +115,7 @@ impl CryptoStream {
             return messages;
         }
         let data = &data[..data.len().min(MAXIMUM_BUFFERED_BYTES - begin)];
-        if begin > self.bytes.len() {
+        if begin > self.end() {
             let is_longer = self.pieces.get(&begin).is_none_or(|piece| piece.len() < data.len());
             if is_longer && (self.pieces.len() < MAXIMUM_PIECES || self.pieces.contains_key(&begin)) {
                 self.pieces.insert(begin, data.to_vec());
@@ -121,19 +123,28 @@ impl CryptoStream {
             return messages;
         }
         self.append(begin, data);
-        while let Some(piece) = self.pieces.first_entry().filter(|piece| *piece.key() <= self.bytes.len()) {
-            let (begin, data) = piece.remove_entry();
+        while let Some((&begin, _)) = self.pieces.first_key_value().filter(|(begin, _)| **begin <= self.end()) {
+            let data = self.pieces.remove(&begin).unwrap_or_default();
             self.append(begin, &data);
         }
         while let Some(message) = self.next_message() {
             messages.extend(message);
         }
+        if self.read == self.bytes.len() {
+            self.start += std::mem::take(&mut self.read);
+            self.bytes = Vec::new();
+        }
         messages
+    }
+
+    /// Offset behind the last byte without a gap before it.
+    fn end(&self) -> usize {
+        self.start + self.bytes.len()
     }
 
     /// What of a piece is new, where it begins within the bytes at hand or directly behind them.
     fn append(&mut self, begin: usize, data: &[u8]) {
-        self.bytes.extend_from_slice(data.get(self.bytes.len() - begin..).unwrap_or_default());
+        self.bytes.extend_from_slice(data.get(self.end() - begin..).unwrap_or_default());
     }
 
     /// `Some(None)` for a message of no interest; `None` where the next one is not whole.
@@ -160,6 +171,7 @@ impl CryptoStream {
         if kind == FINISHED || matches!(message, Some(Hello::Server { .. } | Hello::Certificate { .. })) {
             self.finished = true;
             self.bytes = Vec::new();
+            self.read = 0;
             self.pieces.clear();
         }
         Some(message)

@@ -9,6 +9,8 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{run::word, stack::Role};
+use quiclab_record::MOST_QLOG_BYTES;
+use quiclab_units::Bounded;
 use quiclab_wire::{QlogEventKind, QlogPacket, read_qlog};
 
 /// How many bytes of a file that is no qlog are shown.
@@ -93,12 +95,13 @@ fn events(file: &Path) -> Result<Events> {
     File::open(file)?.take(SHOWN_BYTES as u64).read_to_end(&mut start)?;
     let mut events = Events::default();
     let is_numbered = |packet: &QlogPacket| packet.packet_number.is_some();
-    let read = read_qlog(BufReader::new(File::open(file)?), &mut |event| match event.kind {
-        QlogEventKind::PacketSent(packet) if is_numbered(&packet) => events.sent += 1,
-        QlogEventKind::PacketReceived(packet) if is_numbered(&packet) => events.received += 1,
-        QlogEventKind::Metrics(metrics) if metrics.congestion_window_bytes.is_some() => events.windows += 1,
-        _ => {}
-    });
+    let read =
+        read_qlog(BufReader::new(Bounded::new(File::open(file)?, MOST_QLOG_BYTES)), &mut |event| match event.kind {
+            QlogEventKind::PacketSent(packet) if is_numbered(&packet) => events.sent += 1,
+            QlogEventKind::PacketReceived(packet) if is_numbered(&packet) => events.received += 1,
+            QlogEventKind::Metrics(metrics) if metrics.congestion_window_bytes.is_some() => events.windows += 1,
+            _ => {}
+        });
     match read {
         Ok(_) => Ok(events),
         // What was read before the damage is no less true.

@@ -1,0 +1,152 @@
+//! The scenarios of the QUIC Interop Runner's network simulator, as stages: `drop-rate --delay=15ms --bandwidth=10Mbps --queue=25
+//! --rate_to_client=10 --rate_to_server=10`. Source: <https://github.com/quic-interop/quic-network-simulator>, `sim/scenarios`.
+//!
+//! There a direction is a queue, a link with one packet more in its device, a delay, and at the receiver a model of errors. What the options mean is what
+//! the simulator does with them, also where its documentation says less. Read first: [`compile`].
+
+mod options;
+
+use quiclab_units::Duration;
+
+use self::options::Options;
+use crate::{
+    delay::DelaySettings,
+    loss::{
+        independent::IndependentLossSettings, limited::LimitedLossSettings, list::ListedLossSettings,
+        rule::RuleLossSettings,
+    },
+    probability::Probability,
+    queue::{Limit, drop_tail::DropTailSettings},
+    spec::{PacketNumbers, StageSettings, StageSpec, write_list},
+    token_bucket::RateSettings,
+};
+
+/// What a scenario does in each direction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// The stages from server to client, in order.
+    pub to_client: Vec<StageSpec>,
+    /// The stages from client to server, in order.
+    pub to_server: Vec<StageSpec>,
+}
+
+impl Scenario {
+    /// Both lists as tables: to the client, to the server.
+    pub fn tables(&self) -> [Vec<toml::Table>; 2] {
+        [write_list(&self.to_client), write_list(&self.to_server)]
+    }
+}
+
+/// The scenarios that become stages.
+const SCENARIOS: [&str; 4] = ["simple-p2p", "drop-rate", "droplist", "blackhole"];
+/// The simulator's device holds so many packets besides the one that it sends and those in the queue.
+const DEVICE_PACKETS: u64 = 1;
+/// Outages of one blackhole: each is a stage.
+const MOST_OUTAGES: u64 = 100;
+
+/// From what the runner writes to stages.
+///
+/// # Errors
+/// The option, and what is wrong with it; scenarios that stages cannot express.
+pub fn compile(text: &str) -> Result<Scenario, String> {
+    let (name, mut options) = Options::read(text)?;
+    if let Some(why) = why_refused(name) {
+        return Err(format!("{name}: not supported: {why}"));
+    }
+    if !SCENARIOS.contains(&name) {
+        return Err(format!("found the scenario {name:?}, expected one of {}", SCENARIOS.join(", ")));
+    }
+    let link = link(&mut options)?;
+    let errors = match name {
+        "drop-rate" => ["to_client", "to_server"].map(|direction| drop_rate(&mut options, direction)),
+        "droplist" => ["to_client", "to_server"].map(|direction| droplist(&mut options, direction)),
+        "blackhole" => blackhole(&mut options)?.map(Ok),
+        _ => [Ok(Vec::new()), Ok(Vec::new())],
+    };
+    options.finish(name)?;
+    let [to_client, to_server] = errors;
+    let direction = |errors| [link.clone(), errors].concat();
+    Ok(Scenario { to_client: direction(to_client?), to_server: direction(to_server?) })
+}
+
+fn why_refused(name: &str) -> Option<&'static str> {
+    match name {
+        "corrupt-rate" => Some(
+            "it changes a byte of a datagram and makes its UDP checksum right again, and no stage does; a stage \
+             \"bit_errors\" damages packets so that the checksum tells",
+        ),
+        "rebind" => Some("it changes addresses and ports of packets, and no stage does"),
+        "tcp-cross-traffic" => {
+            Some("use scenario = \"simple-p2p ...\", and a scenario file with a flow of TCP beside the one of QUIC")
+        }
+        "udp-cross-traffic" => Some("no model sends packets at a constant rate through the same queue"),
+        _ => None,
+    }
+}
+
+/// Queue, link and delay of one direction; both are alike.
+fn link(options: &mut Options) -> Result<Vec<StageSpec>, String> {
+    let delay = options.time("delay")?;
+    let rate = options.rate("bandwidth")?;
+    let limit = Limit::Packets(options.number("queue", 1..=1_000_000)? + DEVICE_PACKETS);
+    let mut stages = vec![
+        stage("queue", StageSettings::DropTail(DropTailSettings { limit })),
+        stage("link", StageSettings::Rate(RateSettings { rate, burst: None })),
+    ];
+    if delay > Duration::ZERO {
+        stages.push(stage("delay", StageSettings::Delay(DelaySettings { delay })));
+    }
+    Ok(stages)
+}
+
+/// The simulator counts the packets that it dropped in a row, and lets one pass when they are more than the burst.
+fn drop_rate(options: &mut Options, direction: &str) -> Result<Vec<StageSpec>, String> {
+    let percent = options.number(&format!("rate_{direction}"), 0..=100)?;
+    let burst = options.optional_number(&format!("burst_{direction}"), 0..=1_000_000)?;
+    let probability = Probability::try_from(percent as f64 / 100.0).map_err(|error| error.to_string())?;
+    let settings = match burst {
+        _ if percent == 0 => return Ok(Vec::new()),
+        None => StageSettings::IndependentLoss(IndependentLossSettings { probability }),
+        Some(burst) => {
+            let most_in_a_row = u32::try_from(burst + 1).map_err(|error| error.to_string())?;
+            StageSettings::LimitedLoss(LimitedLossSettings { probability, most_in_a_row })
+        }
+    };
+    Ok(vec![stage("drop-rate", settings)])
+}
+
+fn droplist(options: &mut Options, direction: &str) -> Result<Vec<StageSpec>, String> {
+    let numbers = options.list(&format!("drops_{direction}"))?;
+    let settings = || StageSettings::ListedLoss(ListedLossSettings { packets: PacketNumbers(numbers.clone()) });
+    Ok(if numbers.is_empty() { Vec::new() } else { vec![stage("droplist", settings())] })
+}
+
+/// By direction: to the client, to the server.
+fn blackhole(options: &mut Options) -> Result<[Vec<StageSpec>; 2], String> {
+    let (on, off) = (options.time("on")?, options.time("off")?);
+    let repeat = options.optional_number("repeat", 1..=MOST_OUTAGES)?.unwrap_or(1);
+    let is_in = match options.optional("direction") {
+        None | Some("both") => [true, true],
+        Some("toclient") => [true, false],
+        Some("toserver") => [false, true],
+        Some(other) => {
+            return Err(format!("--direction: found {other:?}, expected one of both, toclient, toserver"));
+        }
+    };
+    if off == Duration::ZERO {
+        return Err("--off: found no time, expected a time such as 2s".to_owned());
+    }
+    let mut outages = Vec::new();
+    let mut begin = on;
+    for number in 1..=repeat {
+        let end = begin + off;
+        let settings = RuleLossSettings { from: Some(begin), until: Some(end), every: None, at_least: None };
+        outages.push(stage(&format!("blackhole-{number}"), StageSettings::RuleLoss(settings)));
+        begin = end + on;
+    }
+    Ok(is_in.map(|is_in| if is_in { outages.clone() } else { Vec::new() }))
+}
+
+fn stage(name: &str, settings: StageSettings) -> StageSpec {
+    StageSpec { name: name.to_owned(), settings }
+}
