@@ -80,7 +80,19 @@ fn namespaces_hide_files_processes_and_networks_alone() {
     let gone = "No such file or directory";
     alone.refuses(&["read", secret.to_str().unwrap()], gone);
     alone.refuses(&["read", "/etc/passwd"], gone);
+    // Where the earlier root would be if it were still mounted over this one.
+    alone.refuses(&["read", "/../etc/passwd"], gone);
     alone.refuses(&["read", "/proc/self/environ"], gone);
+    let key = std::process::id().cast_signed();
+    // SAFETY: system calls; the memory is not used.
+    let words = unsafe {
+        let memory = libc::shmget(key, 4096, libc::IPC_CREAT | libc::IPC_EXCL | 0o600);
+        assert!(memory >= 0, "{}", std::io::Error::last_os_error());
+        let words = alone.words(&["attach", &key.to_string()]);
+        libc::shmctl(memory, libc::IPC_RMID, std::ptr::null_mut());
+        words
+    };
+    assert!(words.contains(gone), "{words}");
     let mut other = Command::new("/bin/sleep").arg("1000").spawn().unwrap();
     let words = alone.words(&["kill", &other.id().to_string()]);
     let is_alive = other.try_wait().unwrap().is_none();
