@@ -56,7 +56,8 @@ deny: toolchains ## check licences and sources of all dependencies
 		cargo deny --manifest-path $$manifest --config deny.toml --all-features check licenses bans sources; done
 
 # Uses the stable compiler with the unstable flags that the fuzzer needs. Inputs found go to fuzz/found and fuzz/artifacts of each
-# crate, which git ignores. FUZZ_TARGETS="crates/wire:qlog" chooses some.
+# crate, which git ignores. FUZZ_TARGETS="crates/wire:qlog" chooses some. cargo-fuzz sets RUSTFLAGS, which hides those of
+# sans-io/common-rust/.cargo/config.toml.
 FUZZ_TARGETS ?= $(foreach file,$(wildcard crates/*/fuzz/fuzz_targets/*.rs sans-io/*/fuzz/fuzz_targets/*.rs),\
 	$(patsubst %/fuzz/fuzz_targets/,%,$(dir $(file))):$(basename $(notdir $(file))))
 FUZZ_OPTIONS ?= -rss_limit_mb=2048 -timeout=10
@@ -65,7 +66,8 @@ fuzz: toolchains ## fuzz everything that reads foreign bytes, FUZZ_SECONDS (600)
 	command -v cargo-fuzz > /dev/null || (cd / && env -u RUSTFLAGS cargo install cargo-fuzz --locked)
 	for each in $(FUZZ_TARGETS); do \
 		target=$${each##*:}; cd $(CURDIR)/$${each%%:*}; mkdir -p fuzz/found/$$target fuzz/corpus/$$target; \
-		env -u RUSTFLAGS RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer address --target-dir $(CURDIR)/target/fuzz $$target \
+		case $$each in sans-io/*) flags='--cfg getrandom_backend="custom"';; *) flags=;; esac; \
+		RUSTFLAGS="$$flags" RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer address --target-dir $(CURDIR)/target/fuzz $$target \
 			fuzz/found/$$target fuzz/corpus/$$target -- \
 			-max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 $(FUZZ_OPTIONS); done
 

@@ -17,6 +17,17 @@ pub struct Difference {
 /// The shorter of some readings is taken, because others may have been interrupted.
 const READINGS: usize = 3;
 
+/// Does `work`, and finds out whether the clock was set meanwhile. `now` reads the difference: [`Difference::now`].
+///
+/// # Errors
+/// Where the clocks cannot be read. The second result is that of [`Difference::check_since`].
+pub fn watched<T>(mut now: impl FnMut() -> Result<Difference>, work: impl FnOnce() -> T) -> Result<(T, Result<()>)> {
+    let before = now()?;
+    let done = work();
+    let after = now()?;
+    Ok((done, after.check_since(before)))
+}
+
 impl Difference {
     /// The difference now.
     ///
@@ -70,6 +81,16 @@ mod tests {
         let before = Difference::now().unwrap();
         std::thread::sleep(std::time::Duration::from_millis(2));
         Difference::now().unwrap().check_since(before).unwrap();
+    }
+
+    #[test]
+    fn a_clock_that_is_set_during_the_work_is_found_after_it() {
+        let mut differences = [1_000, 5_000].into_iter().map(|at| Difference { least_ns: at, most_ns: at + 100 });
+        let mut found = || Ok(differences.next().unwrap());
+        let (done, clock) = watched(&mut found, || "done").unwrap();
+        assert_eq!(done, "done");
+        assert!(clock.unwrap_err().to_string().contains("set forward by 3900 ns"));
+        assert!(watched(Difference::now, || ()).unwrap().1.is_ok());
     }
 
     #[test]

@@ -17,7 +17,7 @@ use quiclab_orders::{
 };
 
 use crate::{
-    clock::Difference,
+    clock::{self, Difference},
     counters,
     cpu::Meter,
     endpoint::{Endpoint, First},
@@ -111,10 +111,8 @@ impl Running<'_> {
         self.open_forwarder()?;
         self.open_taps()?;
         self.life.before_transfer()?;
-        let before = Difference::now()?;
-        let transferred = self.transfer();
-        let forwarded = self.finish_forwarder();
-        let after = Difference::now()?;
+        let ((transferred, forwarded), clock) =
+            clock::watched(Difference::now, || (self.transfer(), self.finish_forwarder()))?;
         self.life.after_transfer(&mut self.report)?;
         self.report.qdiscs = counters::qdiscs(self.topology)?;
         self.report.drops_to_server = drop_list.map(|list| list.counted()).transpose()?;
@@ -123,8 +121,7 @@ impl Running<'_> {
         }
         forwarded?;
         self.report.outcome = transferred?;
-        after.check_since(before)?;
-        Ok(())
+        clock
     }
 
     fn open_forwarder(&mut self) -> Result<()> {

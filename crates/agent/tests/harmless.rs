@@ -117,6 +117,28 @@ for name in ['/tmp', '/proc/1/root']:
 }
 
 #[test]
+fn an_endpoint_has_namespaces_and_limits_of_its_own() {
+    let script = "
+import os
+for kind in ['ipc', 'mnt', 'net', 'pid', 'user', 'uts']:
+    print(kind, os.readlink('/proc/self/ns/' + kind))
+for line in open('/proc/self/status'):
+    if line.startswith('NoNewPrivs'):
+        print('privileges', line.split()[1])
+for line in open('/proc/self/limits'):
+    if line.startswith('Max processes'):
+        print('processes', line.split()[3])
+";
+    let said = said(script);
+    let said: std::collections::BTreeMap<_, _> = said.lines().filter_map(|line| line.split_once(' ')).collect();
+    for kind in ["ipc", "mnt", "net", "pid", "user", "uts"] {
+        let own = std::fs::read_link(format!("/proc/self/ns/{kind}")).unwrap();
+        assert_ne!(said[kind], own.to_str().unwrap(), "{kind}: that of the tests");
+    }
+    assert_eq!((said["privileges"], said["processes"]), ("1", "256"));
+}
+
+#[test]
 fn an_endpoint_can_mark_packets_and_open_raw_sockets_and_low_ports() {
     let script = "
 import socket

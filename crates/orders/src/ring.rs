@@ -233,11 +233,9 @@ mod tests {
         for next in [0_u32, 1, 67, 86] {
             let mut forged = with(&good, PACKET_NEXT, next);
             forged[BLOCK_PACKETS..BLOCK_PACKETS + 4].copy_from_slice(&u32::MAX.to_ne_bytes());
-            let mut visited = 0;
-            let error = for_each_packet(&forged, forged.len(), |_| visited += 1).unwrap_err();
+            let error = for_each_packet(&forged, forged.len(), |_| panic!("a packet of a forged ring")).unwrap_err();
             let found = next as usize;
             assert_eq!(error.problem, RingProblem::Overlap { found, expected: 87 }, "{error}");
-            assert_eq!(visited, 0);
         }
         let mut many = good.clone();
         many[BLOCK_PACKETS..BLOCK_PACKETS + 4].copy_from_slice(&u32::MAX.to_ne_bytes());

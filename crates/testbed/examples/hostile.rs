@@ -64,13 +64,14 @@ fn main() {
         "abort" => std::process::abort(),
         "allocate" => {
             let mut all: Vec<Vec<u8>> = Vec::new();
-            loop {
+            while all.len() < 256 {
                 let mut more = Vec::new();
                 if let Err(error) = more.try_reserve_exact(64 << 20) {
                     done(Err(format!("after {} MiB: {error}", all.len() * 64)));
                 }
                 all.push(more);
             }
+            done(Ok(()));
         }
         "memfd" => {
             // SAFETY: a live string.
@@ -118,6 +119,42 @@ fn main() {
         "tcp" => done(tried(TcpStream::connect(first))),
         "listen" => done(tried(TcpListener::bind("127.0.0.1:0"))),
         "unix" => done(tried(UnixDatagram::unbound())),
+        // A system call by its number, with zeros for arguments.
+        "call" => {
+            let number: libc::c_long = first.parse().unwrap();
+            // SAFETY: the tests choose calls that write nothing where a pointer is zero.
+            let result = unsafe { libc::syscall(number, 0, 0, 0, 0, 0, 0) };
+            done(if result < 0 { Err(io::Error::last_os_error().to_string()) } else { Ok(()) });
+        }
+        // Memory that somebody shares under this number.
+        "attach" => {
+            let key: libc::key_t = first.parse().unwrap();
+            // SAFETY: a system call.
+            let result = unsafe { libc::shmget(key, 0, 0) };
+            done(if result < 0 { Err(io::Error::last_os_error().to_string()) } else { Ok(()) });
+        }
+        // Characters for the terminal of whoever started it.
+        "type" => {
+            // SAFETY: a live byte.
+            let result = unsafe { libc::ioctl(0, libc::TIOCSTI, c"x".as_ptr()) };
+            done(if result < 0 { Err(io::Error::last_os_error().to_string()) } else { Ok(()) });
+        }
+        "open" => {
+            let mut all = Vec::new();
+            loop {
+                match fs::File::open("/dev/null") {
+                    Ok(_) if all.len() > 5_000 => done(Ok(())),
+                    Ok(file) => all.push(file),
+                    Err(error) => done(Err(format!("after {}: {error}", all.len()))),
+                }
+            }
+        }
+        // More bytes in a file than a test allows.
+        "grow" => {
+            // SAFETY: ignoring a signal, so that the error shows.
+            unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+            done(tried(fs::write(format!("{}/long", env::var("LOGS").unwrap()), vec![0; 2 << 20])));
+        }
         "files" => {
             for number in 0..20_000 {
                 let _ = fs::write(format!("{}/{number}", env::var("LOGS").unwrap()), "");

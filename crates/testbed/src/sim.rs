@@ -8,7 +8,7 @@ mod contents;
 mod disk;
 mod foreign;
 #[cfg(test)]
-mod hostile;
+pub(crate) mod hostile;
 pub mod models;
 mod process;
 pub mod program;

@@ -143,3 +143,6 @@ pub fn available() -> &'static Available {
         calls: system_calls::probe().map_err(|error| error.to_string()),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -37,7 +37,7 @@ pub fn all() -> &'static [Case] {
         Case { name: "run-few", weight: 0, prepare: few_models, command: run, varies: &[] },
         Case { name: "run-models", weight: 20, prepare: models, command: run, varies: &[] },
         Case { name: "perform", weight: 10, prepare: resolved, command: perform, varies: &[] },
-        Case { name: "report", weight: 10, prepare: results, command: report, varies: &[".pdf"] },
+        Case { name: "report", weight: 10, prepare: results, command: report, varies: &[] },
         Case { name: "analyze-parquet", weight: 20, prepare: |_| {}, command: analyze, varies: &[] },
         Case { name: "stacks-import", weight: 15, prepare: image, command: import, varies: &[] },
         Case { name: "stacks-build", weight: 10, prepare: |_| {}, command: build, varies: &["/made", "/from"] },

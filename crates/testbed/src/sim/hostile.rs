@@ -3,7 +3,7 @@
 use std::{
     fs,
     net::TcpListener,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -47,6 +47,11 @@ impl Trial {
     }
 
     fn run(&self, client: &[&str]) -> Result<Attempt> {
+        self.run_in(self.place.path(), client)
+    }
+
+    /// `place`: another name of the folder.
+    fn run_in(&self, place: &Path, client: &[&str]) -> Result<Attempt> {
         let manifest = StackManifest::parse("stack.toml", MANIFEST).unwrap();
         let program = |arguments: &[&str]| {
             let words = arguments.iter().map(PathBuf::from);
@@ -62,7 +67,7 @@ impl Trial {
         let (experiment, label) = ("x".to_owned(), String::new());
         let (start_shift, settings) = (quiclab_units::Duration::default(), Settings::default());
         let run = Run { experiment, repetition: 1, seed: 1, start_shift, settings, label };
-        let [draft, work] = ["record", "work"].map(|name| self.place.path().join(name));
+        let [draft, work] = ["record", "work"].map(|name| place.join(name));
         let host = Host { core: 0, stop: self.stop.clone(), patience: self.patience };
         perform(&run, sides, Place { draft: &draft, work: &work }, &host)
     }
@@ -83,7 +88,7 @@ impl Trial {
 }
 
 /// The program, which cargo builds with the tests.
-fn hostile() -> PathBuf {
+pub(crate) fn hostile() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     let path = tests.ancestors().nth(2).unwrap().join("examples/hostile");
     assert!(path.is_file(), "{}: not built; cargo build -p quiclab-testbed --examples", path.display());
@@ -204,6 +209,17 @@ fn a_program_reads_files_of_the_system_and_none_of_the_user() {
     assert!(Trial::attempt(&["read", "certificates/ca.pem"]).contains("it was possible"));
     assert!(Trial::attempt(&["read", "/dev/urandom"]).contains("it was possible"));
     assert!(Trial::attempt(&["write", "logs/mine"]).contains("it was possible"));
+}
+
+#[test]
+fn a_program_finds_its_folders_where_a_symbolic_link_leads_to_them() {
+    let trial = Trial::new();
+    let folder = tempfile::tempdir().unwrap();
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(trial.place.path(), &link).unwrap();
+    let failure = trial.run_in(&link, &["grow"]).unwrap().failure.expect("a run that fails").to_string();
+    // It could write where `LOGS` says.
+    assert!(failure.contains("exit status 3"), "{failure}");
 }
 
 #[test]

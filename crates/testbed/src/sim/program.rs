@@ -57,6 +57,8 @@ impl Program {
             fs::write(folder.join(DIGEST), digest).context(DIGEST)
         })?;
         cache.verify(&folder, Care::Usual)?;
+        // Behind the walls there are no symbolic links of the user, such as one on the way to the cache.
+        let folder = folder.canonicalize().with_context(|| folder.display().to_string())?;
         let path = folder.join(DIGEST);
         let digest = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let files = Some(folder.join(FILES));

@@ -116,7 +116,9 @@ fn decided(run: &Run) -> Result<[Vec<u8>; 4]> {
 /// # Errors
 /// Where something cannot be written or started, or an interruption.
 pub fn perform(run: &Run, sides: Sides<Program>, place: Place, host: &Host) -> Result<Attempt> {
-    let transfer = Transferring { run, sides, work: place.work, record: place.draft, host };
+    // Behind the walls there are no symbolic links of the user.
+    let work = &place.work.canonicalize().with_context(|| place.work.display().to_string())?;
+    let transfer = Transferring { run, sides, work, record: place.draft, host };
     let (observed, failure, host_use) = transfer.transfer()?;
     Ok(Attempt { failure, seen: Some(Seen::Transfer(Box::new(observed))), host_use })
 }

@@ -1,11 +1,16 @@
+use etherparse::PacketBuilder;
+use quiclab_experiment::run::Settings;
 use quiclab_orders::{
+    contents::Contents,
     orders::{Listen, Program, Tap, Transfer, Transport},
     report::{self, Report, TapReport},
     slot::{Blob, MANIFEST_ROOM, RESULTS_MAGIC, header},
 };
+use quiclab_units::ByteCount;
 use quiclab_wire::Capture;
 
 use super::*;
+use crate::contract::{SERVER_PORT, contents_seed, file_names};
 
 const BLOCK_BYTES: usize = 4096;
 
@@ -109,6 +114,62 @@ fn captures_and_logs_come_out_of_the_slot() {
     assert_eq!(capture.interfaces.len(), 2);
     assert_eq!(capture.skipped.values().sum::<u64>(), 3, "zeros are no packets of QUIC");
     assert!(written.windows(7).any(|window| window == b"secret\n"));
+}
+
+/// Why a run of 8 bytes failed whose client has them, where these payloads of the server, in bytes, passed the taps.
+fn failure(sender: &[usize], behind: &[usize]) -> Option<RunFailure> {
+    let run = {
+        let (experiment, label) = ("x".to_owned(), String::new());
+        let mut settings = Settings::default();
+        settings.workload.size = ByteCount::from_bytes(8);
+        Run { experiment, repetition: 1, seed: 1, start_shift: Default::default(), settings, label }
+    };
+    let name = file_names(&run.settings.workload).remove(0);
+    let mut contents = Vec::new();
+    Contents::new(contents_seed(&run), 8).read_to_end(&mut contents).unwrap();
+    let [sender, behind] = [sender, behind].map(ring_of_server);
+    let download = format!("download/{name}");
+    let blobs: [(&str, &[u8]); 3] =
+        [("tap/sender", &sender), ("tap/behind-bottleneck", &behind), (&download, &contents)];
+    let bytes = slot(&blobs);
+    let mut orders = orders();
+    orders.transfer.names = vec![name];
+    Results::open(&bytes[..], &orders, &StageNames::default()).unwrap().failure(&run).unwrap()
+}
+
+/// A block of a ring with a datagram of the server for each payload.
+fn ring_of_server(payloads: &[usize]) -> Vec<u8> {
+    let mut block = ring(&vec![(1, 42, 42); payloads.len()]);
+    for (number, payload) in payloads.iter().enumerate() {
+        let at = 48 + number * 256;
+        let mut frame = Vec::new();
+        let packet = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64);
+        packet.udp(SERVER_PORT, 50_000).write(&mut frame, &vec![7; *payload]).unwrap();
+        // `PACKET_OUTGOING`, in the address behind the header.
+        block[at + 58] = 4;
+        // The headers are captured.
+        block[at + 82..at + 82 + 42].copy_from_slice(&frame[..42]);
+    }
+    block
+}
+
+#[test]
+fn files_that_the_packets_cannot_have_carried_fail_the_run() {
+    assert_eq!(failure(&[8], &[8]), None);
+    assert_eq!(failure(&[3, 5], &[8]), None);
+    let otherwise = |tap: &str, packets, payload_bytes| {
+        Some(RunFailure::ArrivedOtherwise { tap: tap.into(), packets, payload_bytes, arrived: 8 })
+    };
+    assert_eq!(failure(&[7], &[8]), otherwise("sender", 1, 7));
+    assert_eq!(failure(&[8], &[3, 4]), otherwise("behind-bottleneck", 2, 7));
+    assert_eq!(failure(&[], &[]), otherwise("sender", 0, 0));
+}
+
+#[test]
+fn a_server_that_sends_past_its_tap_fails_the_run() {
+    assert_eq!(failure(&[8], &[4, 4]), Some(RunFailure::HiddenPackets { sender: 1, behind: 2 }));
+    // The bottleneck may drop some.
+    assert_eq!(failure(&[4, 4, 8], &[8]), None);
 }
 
 #[test]
