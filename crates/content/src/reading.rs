@@ -89,9 +89,11 @@ fn form(form: QuicForm) -> PacketForm {
     }
 }
 
-/// Frames that say something once, and are repeated only when they were lost.
+/// Frames that say something once, and are repeated only when they were lost. IMMEDIATE_ACK only asks to be acknowledged, as PING does.
 fn is_control(frame: &QuicFrame) -> bool {
-    frame.acknowledgment().is_none()
+    // By its name, since drafts gave it two numbers.
+    frame.name() != "immediate_ack"
+        && frame.acknowledgment().is_none()
         && !matches!(
             frame,
             QuicFrame::Padding { .. } | QuicFrame::Ping | QuicFrame::Crypto { .. } | QuicFrame::Stream { .. }
