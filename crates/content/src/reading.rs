@@ -46,6 +46,8 @@ impl Reading {
                 Decryption::NotProtected => form != PacketForm::Unknown,
                 Decryption::HeaderOnly | Decryption::NoKeys | Decryption::Failed => false,
             };
+        // Of what makes no sense in the end, nothing counts.
+        let frames = if is_read { frames } else { &[] };
         for frame in frames {
             if let (Some(space), Some(ack)) = (space(form), frame.acknowledgment()) {
                 self.acknowledged.extend(ack.ranges.iter().map(|range| (space, *range.start(), *range.end())));
