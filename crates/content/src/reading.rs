@@ -46,6 +46,8 @@ impl Reading {
                 Decryption::NotProtected => form != PacketForm::Unknown,
                 Decryption::HeaderOnly | Decryption::NoKeys | Decryption::Failed => false,
             };
+        // Of what makes no sense in the end, nothing counts.
+        let frames = if is_read { frames } else { &[] };
         for frame in frames {
             if let (Some(space), Some(ack)) = (space(form), frame.acknowledgment()) {
                 self.acknowledged.extend(ack.ranges.iter().map(|range| (space, *range.start(), *range.end())));
@@ -89,9 +91,11 @@ fn form(form: QuicForm) -> PacketForm {
     }
 }
 
-/// Frames that say something once, and are repeated only when they were lost.
+/// Frames that say something once, and are repeated only when they were lost. IMMEDIATE_ACK only asks to be acknowledged, as PING does.
 fn is_control(frame: &QuicFrame) -> bool {
-    frame.acknowledgment().is_none()
+    // By its name, since drafts gave it two numbers.
+    frame.name() != "immediate_ack"
+        && frame.acknowledgment().is_none()
         && !matches!(
             frame,
             QuicFrame::Padding { .. } | QuicFrame::Ping | QuicFrame::Crypto { .. } | QuicFrame::Stream { .. }

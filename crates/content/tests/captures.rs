@@ -27,12 +27,11 @@ fn a_client_hello_of_two_datagrams_is_one_flight() {
             "client datagram 1 (flight 1, datagram 1): Initial 0 [CRYPTO 0..63, CRYPTO 66..1234]",
             "client datagram 2 (flight 1, datagram 2): Initial 1 [PADDING, CRYPTO 63..66, CRYPTO 1234..1516]",
             "server datagram 1 (flight 1, datagram 1): Initial 0 [ACK 1, PADDING, CRYPTO 0..1178]",
-            "server datagram 2 (flight 1, datagram 2): Handshake 1 [CRYPTO 0..621], 1-RTT 2 [NEW_CONNECTION_ID, \
-             NEW_CONNECTION_ID, NEW_CONNECTION_ID]",
+            "server datagram 2 (flight 1, datagram 2): Handshake 1 [CRYPTO 0..621], 1-RTT 2 [NEW_CONNECTION_ID x3]",
             "server datagram 3 (flight 1, datagram 3): 1-RTT 3 [STREAM 3 0..10]",
             "client datagram 3 (flight 2, datagram 1): Initial 2 [ACK 0, PADDING]",
             "client datagram 4 (flight 2, datagram 2): Handshake 3 [ACK 1, CRYPTO 0..36], 1-RTT 4 [ACK 3, \
-             NEW_CONNECTION_ID, NEW_CONNECTION_ID, RETIRE_CONNECTION_ID, NEW_CONNECTION_ID]",
+             NEW_CONNECTION_ID x2, RETIRE_CONNECTION_ID, NEW_CONNECTION_ID]",
             "client datagram 5 (flight 2, datagram 3): 1-RTT 5 [STREAM 0 0..38 FIN, STREAM 2 0..8]",
         ]
     );

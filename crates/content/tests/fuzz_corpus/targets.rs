@@ -136,15 +136,23 @@ fn forged() -> Content {
     }
 }
 
-/// What was seen of each direction of each connection: datagrams, probes, and how many datagrams the latest flight has.
+/// What was seen of each direction of each connection.
 #[derive(Default)]
-struct Seen(BTreeMap<(u32, Direction), (u64, u64, (u32, u64))>);
+struct Seen(BTreeMap<(u32, Direction), Counts>);
+
+#[derive(Default)]
+struct Counts {
+    datagrams: u64,
+    probes: u64,
+    /// The latest flight, and how many datagrams it has.
+    flight: (u32, u64),
+}
 
 impl Seen {
     /// What holds of every content.
     fn check(&mut self, content: &Content, to: Direction) {
         assert!(content.connection > 0 && content.direction == to);
-        let (datagrams, probes, flight) = self.0.entry((content.connection, to)).or_default();
+        let Counts { datagrams, probes, flight } = self.0.entry((content.connection, to)).or_default();
         *datagrams += 1;
         assert_eq!(content.datagram, *datagrams);
         if let Probe::Number(number) = content.probe {
