@@ -8,8 +8,9 @@ use common::{Answer, CLIENT, SEED, SERVER, SIZE, Servant, orders, perform, wait_
 use quiclab_orders::{
     addresses::{CLIENT_ADDRESS, SERVER_ADDRESS},
     contents::Contents,
+    forwarder::Forwarder,
     network::Discipline,
-    orders::{HostFiles, Machine},
+    orders::{HostFiles, Machine, Orders},
     report::{CpuUser, Outcome},
     ring::for_each_packet,
 };
@@ -70,6 +71,51 @@ fn a_transfer_over_a_token_bucket_is_captured_and_takes_its_time() {
     }
     let off = report.offloads.values().all(|found| !found.tcp_segmentation && !found.generic_segmentation);
     assert!(off && report.offloads.len() == 4, "{:?}", report.offloads);
+}
+
+/// Orders for a transfer whose packets the agent moves through `to_client`.
+fn forwarded(to_client: &[&str]) -> Orders {
+    let mut orders = orders(SERVER, CLIENT);
+    orders.network.longest_delay_ns = 10_000_000;
+    orders.network.forwarder = Some(Forwarder {
+        to_client: to_client.iter().map(|text| (*text).to_owned()).collect(),
+        to_server: vec!["stage = \"delay\"\nname = \"back\"\ndelay = \"5 ms\"\n".to_owned()],
+        seed: 1,
+        reads_packets_of_port: None,
+    });
+    orders
+}
+
+#[test]
+fn packets_that_the_agent_moves_in_user_space_are_delayed_lost_and_counted() {
+    let answer = perform(&forwarded(&[
+        "stage = \"loss\"\nname = \"holes\"\nmodel = \"rule\"\nevery = 40\n",
+        "stage = \"delay\"\nname = \"there\"\ndelay = \"5 ms\"\n",
+    ]));
+    let report = &answer.report;
+    assert_eq!(report.outcome, Outcome::Done, "{}", text(&answer, "client/stderr"));
+    assert_eq!(answer.blobs["download/file"], contents());
+    let forwarder = report.forwarder.as_ref().unwrap();
+    let [sent, behind] = [0, 1].map(|tap| packets(&answer, tap).into_iter().filter(|one| one.1).collect::<Vec<_>>());
+    let [holes, there] = &forwarder.to_client[..] else { panic!("{forwarder:?}") };
+    assert_eq!((holes.entered, there.left), (sent.len() as u64, behind.len() as u64));
+    assert_eq!(holes.dropped, [("rule".to_owned(), sent.len() as u64 / 40)].into());
+    assert_eq!(forwarder.drops.len() as u64, holes.entered - there.left);
+    assert!(sent.len() > 700 && report.drained && report.qdiscs.is_empty(), "{report:?}");
+    // The first packet of the server passes, and no packet is early.
+    assert!(behind[0].0 - sent[0].0 >= 5_000_000, "{:?} {:?}", sent[0], behind[0]);
+    assert_eq!(forwarder.lateness.unwrap().packets, there.left + forwarder.to_server[0].left);
+}
+
+#[test]
+fn a_forwarder_that_fails_fails_the_run_at_once_and_its_capture_is_kept() {
+    let answer = perform(&forwarded(&["stage = \"wormhole\"\nname = \"x\"\n"]));
+    let Outcome::AgentFailed { error } = &answer.report.outcome else { panic!("{:?}", answer.report.outcome) };
+    assert!(error.starts_with("the forwarder, which moves packets in user space, has failed"), "{error}");
+    assert!(error.contains("wormhole"), "{error}");
+    assert_eq!(answer.report.taps.len(), 2);
+    assert!(packets(&answer, 1).iter().all(|packet| !packet.1), "nothing was forwarded");
+    assert!(answer.report.client_lifetime_ns < Some(20_000_000_000), "{:?}", answer.report.client_lifetime_ns);
 }
 
 #[test]
