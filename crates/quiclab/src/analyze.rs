@@ -65,21 +65,22 @@ pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
     let ladder =
         arguments.ladder.as_deref().map(|page| Ok::<_, anyhow::Error>((page, only_file(arguments)?))).transpose()?;
     let reading = signals::reading();
-    let plans = analyze_plans::read(arguments, &mut notes, trace.as_mut())?;
+    let logs = analyze_plans::read(arguments, &mut notes, trace.as_mut())?;
     drop(reading);
     let threads = arguments.threads.map_or_else(rayon::current_num_threads, NonZeroUsize::get);
     let analyses: Vec<Result<CaptureAnalysis>> = match arguments.files.as_slice() {
-        [file] => vec![analyze_file(file, arguments, &key_log, &plans, trace.as_mut(), threads, &stop)],
+        [file] => vec![analyze_file(file, arguments, &key_log, &logs.plans, trace.as_mut(), threads, &stop)],
         files => {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
             let each = threads / files.len();
-            let analyze = |file: &PathBuf| analyze_file(file, arguments, &key_log, &plans, None, each, &stop);
+            let analyze = |file: &PathBuf| analyze_file(file, arguments, &key_log, &logs.plans, None, each, &stop);
             pool.install(|| files.par_iter().map(analyze).collect())
         }
     };
     let mut captures = Vec::new();
     for (file, analysis) in arguments.files.iter().zip(analyses) {
-        let analysis = analysis?;
+        let mut analysis = analysis?;
+        logs.add_to(&mut analysis);
         if analysis.key_log_lines_not_understood > 0 {
             notes.push(format!(
                 "{} lines of the key logs are not of the format `LABEL client_random secret` (SSLKEYLOGFILE)",

@@ -119,7 +119,8 @@ pub(crate) fn logged_round_trips(record: &Path, endpoint: &str) -> Result<Option
     for file in qlog_files(&record.join(endpoint).join(QLOG_FOLDER))? {
         let Ok(opened) = File::open(&file) else { continue };
         let mut log = LoggedRoundTrips::default();
-        let read = read_qlog(BufReader::new(opened), &mut |event| log.on_event(&event.kind));
+        let input = BufReader::new(Bounded::new(opened, MOST_QLOG_BYTES));
+        let read = read_qlog(input, &mut |event| log.on_event(&event.kind));
         if read.is_ok() && log.updates() > longest.as_ref().map_or(0, LoggedRoundTrips::updates) {
             longest = Some(log);
         }

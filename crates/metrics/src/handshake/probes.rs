@@ -92,6 +92,11 @@ pub(super) fn repeats(view: &View, peer: Option<&View>) -> Repeats {
             losses.on_packet(packet, event.is_sent);
         }
         if !event.is_sent {
+            // RFC 9000 section 17.2.5.2 and 6.2: the client begins again.
+            if event.has_form(QuicForm::Retry) || event.has_form(QuicForm::VersionNegotiation) {
+                sent = SentBytes::default();
+                safe = Default::default();
+            }
             continue;
         }
         let of_handshake = |packet: &&Packet| matches!(packet.form, QuicForm::Initial | QuicForm::Handshake);
