@@ -13,7 +13,7 @@ use crate::{handshake::FirstAck, settings::Settings};
 pub struct Hold {
     /// When the certificate comes.
     due: Instant,
-    /// `None` leaves it to quiche, which acknowledges what arrives.
+    /// `None` leaves it to quiche, which acknowledges what arrives, in datagrams of 1200 bytes.
     first_ack: Option<FirstAck>,
     /// True once BoringSSL has the whole ClientHello, and asks for the certificate.
     asked: AtomicBool,
@@ -38,7 +38,7 @@ impl Hold {
     pub fn asks(&self) -> bool {
         self.asked.store(true, Relaxed);
         // An instant acknowledgment leaves before the certificate is used, even one that is there at once.
-        self.is_due() && (self.first_ack != Some(FirstAck::Instant) || self.acknowledged.load(Relaxed))
+        self.is_due() && (self.first_ack != Some(FirstAck::Padded) || self.acknowledged.load(Relaxed))
     }
 
     /// True while nothing may be sent. Sending asks for the certificate again, so the ServerHello is in what is sent first.

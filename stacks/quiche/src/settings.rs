@@ -85,7 +85,7 @@ pub const SUPPORT: Support<CongestionControl> = Support {
 
 /// What it can do about handshakes.
 pub const HANDSHAKE: handshake::Support = match cfg!(feature = "boring") {
-    true => handshake::Support { first_ack: &[FirstAck::Instant, FirstAck::Wait], default_pto: true },
+    true => handshake::Support { first_ack: &[FirstAck::Padded, FirstAck::Wait], default_pto: true },
     false => handshake::Support { first_ack: &[], default_pto: false },
 };
 
