@@ -17,9 +17,12 @@ pub struct Support {
 
 /// What a server sends while its certificate is not there yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code, reason = "no stack has all of them")]
 pub enum FirstAck {
     /// An acknowledgment at once.
     Instant,
+    /// The same in a datagram of at least 1200 bytes.
+    Padded,
     /// Nothing before the ServerHello.
     Wait,
 }
@@ -28,6 +31,7 @@ impl FirstAck {
     fn name(self) -> &'static str {
         match self {
             Self::Instant => "instant",
+            Self::Padded => "padded",
             Self::Wait => "wait",
         }
     }

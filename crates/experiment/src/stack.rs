@@ -119,12 +119,11 @@ pub enum CertificateDelay {
 }
 
 impl CertificateDelay {
-    /// The same as a value of `stack.first_ack`.
+    /// The same as a value of `stack.first_ack`, where it says enough: not whether acknowledgments are padded.
     pub fn first_ack(self) -> Option<FirstAck> {
         match self {
-            Self::None => None,
+            Self::None | Self::InstantAck => None,
             Self::Wait => Some(FirstAck::Wait),
-            Self::InstantAck => Some(FirstAck::Instant),
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use std::{
     net::{IpAddr, SocketAddr},
-    time::Instant,
+    sync::Arc,
 };
 
 use anyhow::Result;
 use quiclab_contract::TestCase;
 
-use crate::{settings::Settings, transport};
+use crate::{hold::Hold, settings::Settings, transport};
 
 /// Makes connections of first packets.
 pub struct Acceptor<'a> {
@@ -22,8 +22,8 @@ pub struct Acceptor<'a> {
 pub enum First {
     /// Send this datagram back and forget the client.
     Answer(Vec<u8>),
-    /// A new connection, and the time its certificate comes where it is late.
-    Connection(Box<quiche::Connection>, Option<Instant>),
+    /// A new connection, and what it waits for.
+    Connection(Box<quiche::Connection>, Option<Arc<Hold>>),
     Ignore,
 }
 
@@ -34,12 +34,12 @@ impl<'a> Acceptor<'a> {
     /// Where it cannot be used.
     #[cfg(feature = "boring")]
     pub fn new(settings: &'a Settings) -> Result<Self> {
-        // Without a delay the context is quiche's own, as in its example server.
-        let (mut transport, certificate) = if settings.certificate_delay.is_zero() {
-            (quiche::Config::new(quiche::PROTOCOL_VERSION)?, None)
-        } else {
+        // Where nothing is held the context is quiche's own, as in its example server.
+        let (mut transport, certificate) = if Hold::is_asked_for(settings) {
             let (config, certificate) = crate::tls::DelayedCertificate::config(quiche::PROTOCOL_VERSION)?;
             (config, Some(certificate))
+        } else {
+            (quiche::Config::new(quiche::PROTOCOL_VERSION)?, None)
         };
         transport::configure(&mut transport, settings)?;
         Ok(Self { settings, transport, certificate })
@@ -97,9 +97,9 @@ impl<'a> Acceptor<'a> {
         transport::log(&mut quic, self.settings)?;
         #[cfg(feature = "boring")]
         if let Some(certificate) = &self.certificate {
-            let due = Instant::now() + self.settings.certificate_delay;
-            certificate.set_due(&mut quic, due);
-            return Ok(First::Connection(Box::new(quic), Some(due)));
+            let hold = Arc::new(Hold::new(self.settings));
+            certificate.hold(&mut quic, hold.clone());
+            return Ok(First::Connection(Box::new(quic), Some(hold)));
         }
         Ok(First::Connection(Box::new(quic), None))
     }

@@ -11,6 +11,9 @@ mod batch;
 mod client;
 mod clock;
 mod control;
+#[cfg_attr(not(feature = "boring"), allow(dead_code, reason = "older releases have neither"))]
+mod handshake;
+mod hold;
 mod http;
 mod plan;
 mod planned;
@@ -29,10 +32,14 @@ mod udp;
 use std::process::ExitCode;
 
 use quiclab_contract::Role;
+use settings::{HANDSHAKE, SUPPORT, Settings};
 
 fn main() -> ExitCode {
-    quiclab_contract::main(&settings::SUPPORT, |settings| match settings.role {
-        Role::Server => server::run(&settings),
-        Role::Client => client::run(&settings),
+    handshake::main(&SUPPORT, &HANDSHAKE, |contract, handshake| {
+        let settings = Settings { contract, handshake };
+        match settings.role {
+            Role::Server => server::run(&settings),
+            Role::Client => client::run(&settings),
+        }
     })
 }

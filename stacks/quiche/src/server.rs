@@ -1,16 +1,13 @@
 //! The server: answers GET requests from a folder until it is killed.
 
-use std::{
-    collections::BTreeMap,
-    net::SocketAddr,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::{Result, ensure};
 use quiche::h3;
 
 use crate::{
     accept::{Acceptor, First},
+    hold::Hold,
     http::Http,
     response::Response,
     settings::{Settings, planned},
@@ -52,8 +49,10 @@ struct Server<'a> {
 
 struct Connection {
     quic: quiche::Connection,
-    /// When the certificate comes; `None`: it is there.
-    certificate_due: Option<Instant>,
+    /// What its handshake waits for.
+    hold: Option<Arc<Hold>>,
+    /// True until its certificate has come.
+    is_waiting: bool,
     /// `None` until requests can come.
     http: Option<Http>,
     /// Beginnings of HTTP/0.9 requests, by stream.
@@ -115,7 +114,7 @@ impl Server<'_> {
                     socket.send_stateless(&answer, peer);
                     return Ok(());
                 }
-                First::Connection(quic, certificate_due) => self.insert(dcid.to_vec(), *quic, certificate_due),
+                First::Connection(quic, hold) => self.insert(dcid.to_vec(), *quic, hold),
             },
         };
         if let Some(connection) = self.connections.get_mut(&id) {
@@ -125,11 +124,13 @@ impl Server<'_> {
         Ok(())
     }
 
-    fn insert(&mut self, first: Id, quic: quiche::Connection, certificate_due: Option<Instant>) -> Id {
+    fn insert(&mut self, first: Id, quic: quiche::Connection, hold: Option<Arc<Hold>>) -> Id {
         let id = quic.source_id().to_vec();
         self.first_ids.insert(first, id.clone());
         let (requests, responses) = (BTreeMap::new(), BTreeMap::new());
-        self.connections.insert(id.clone(), Connection { quic, certificate_due, http: None, requests, responses });
+        let is_waiting = hold.is_some();
+        let connection = Connection { quic, hold, is_waiting, http: None, requests, responses };
+        self.connections.insert(id.clone(), connection);
         id
     }
 
@@ -138,10 +139,17 @@ impl Server<'_> {
     fn send(&mut self, socket: &mut Socket) -> Result<bool> {
         let mut more = false;
         for connection in self.connections.values_mut() {
+            let hold = connection.hold.as_ref();
+            if hold.is_some_and(|hold| hold.is_silent()) {
+                continue;
+            }
             match socket.send_from(&mut connection.quic)? {
-                Sent::Nothing => {}
+                Sent::Nothing => continue,
                 Sent::Batch => more = true,
                 Sent::Blocked => return Ok(false),
+            }
+            if let Some(hold) = hold {
+                hold.on_sent();
             }
         }
         Ok(more)
@@ -151,9 +159,10 @@ impl Server<'_> {
 impl Connection {
     /// Time until something is to be done though nothing arrives. Sending asks for a late certificate again.
     fn timeout(&mut self) -> Option<Duration> {
-        let certificate = self.certificate_due.map(|due| due.saturating_duration_since(Instant::now()));
+        let hold = self.hold.as_ref().filter(|_| self.is_waiting);
+        let certificate = hold.map(|hold| hold.remaining().unwrap_or_default());
         if certificate == Some(Duration::ZERO) {
-            self.certificate_due = None;
+            self.is_waiting = false;
         }
         self.quic.timeout().into_iter().chain(certificate).min()
     }

@@ -1,16 +1,32 @@
 //! What this endpoint can do.
 
-use std::path::PathBuf;
+use std::{ops::Deref, path::PathBuf};
 
 use quiclab_contract::{
     Asked, Clock, Extras, Gso, GsoRate, Http, IpVersion, Pacing, Role, SettingsError, Support,
     TestCase::{self, ChaCha20, Handshake, Http3, Resumption, Retry, Transfer, ZeroRtt},
 };
 
-use crate::control::kernel_takes_rates;
+use crate::{
+    control::kernel_takes_rates,
+    handshake::{self, FirstAck},
+};
+
+type Contract = quiclab_contract::Settings<CongestionControl>;
 
 /// Everything this endpoint was asked to do.
-pub type Settings = quiclab_contract::Settings<CongestionControl>;
+pub struct Settings {
+    pub contract: Contract,
+    pub handshake: handshake::Handshake,
+}
+
+impl Deref for Settings {
+    type Target = Contract;
+
+    fn deref(&self) -> &Contract {
+        &self.contract
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CongestionControl {
@@ -67,9 +83,15 @@ pub const SUPPORT: Support<CongestionControl> = Support {
     rules,
 };
 
+/// What it can do about handshakes.
+pub const HANDSHAKE: handshake::Support = match cfg!(feature = "boring") {
+    true => handshake::Support { first_ack: &[FirstAck::Padded, FirstAck::Wait], default_pto: true },
+    false => handshake::Support { first_ack: &[], default_pto: false },
+};
+
 const SERVER: &[TestCase] = &[Handshake, Transfer, Retry, ChaCha20, Resumption, ZeroRtt, Http3];
 
-fn rules(settings: &mut Settings, asked: &Asked) -> Result<(), SettingsError> {
+fn rules(settings: &mut Contract, asked: &Asked) -> Result<(), SettingsError> {
     // The callback that is held back is asked for resumed sessions too, which need no certificate.
     if !settings.certificate_delay.is_zero() && settings.test_case.takes_two_connections() {
         return Err(asked.refusal("QUICLAB_CERT_DELAY", "0 with resumption and zerortt"));
@@ -97,7 +119,7 @@ fn rules(settings: &mut Settings, asked: &Asked) -> Result<(), SettingsError> {
 }
 
 /// Where a server writes the planned send time of each packet; `None`: nowhere.
-pub fn planned(settings: &Settings) -> Option<PathBuf> {
+pub fn planned(settings: &Contract) -> Option<PathBuf> {
     let plans = settings.role == Role::Server && settings.pacing == Pacing::TxTime;
     settings.logs.as_ref().filter(|_| plans).map(|folder| folder.join("planned.csv"))
 }

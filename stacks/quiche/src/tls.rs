@@ -2,7 +2,7 @@
 //!
 //! A release of quiche that brings a BoringSSL of its own has no way to it; the settings are refused there.
 
-use std::time::Instant;
+use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use boring::{
@@ -10,6 +10,8 @@ use boring::{
     ssl::{SelectCertError, Ssl, SslContextBuilder, SslMethod, SslRef},
 };
 use foreign_types::ForeignTypeRef;
+
+use crate::hold::Hold;
 
 /// TLS_CHACHA20_POLY1305_SHA256, RFC 8446, appendix B.4.
 const CHACHA20_POLY1305_SHA256: u16 = 0x1303;
@@ -30,7 +32,7 @@ pub fn offer_chacha20_only(quic: &mut quiche::Connection) -> Result<()> {
 
 /// Holds the server's certificate back, connection by connection, while quiche goes on: it acknowledges what arrives.
 pub struct DelayedCertificate {
-    due: Index<Ssl, Instant>,
+    hold: Index<Ssl, Arc<Hold>>,
 }
 
 impl DelayedCertificate {
@@ -39,19 +41,19 @@ impl DelayedCertificate {
     /// # Errors
     /// Where BoringSSL is out of memory.
     pub fn config(version: u32) -> Result<(quiche::Config, Self)> {
-        let due = Ssl::new_ex_index::<Instant>()?;
+        let index = Ssl::new_ex_index::<Arc<Hold>>()?;
         let mut builder = SslContextBuilder::new(SslMethod::tls())?;
         // Asked again whenever quiche sends or receives.
-        builder.set_select_certificate_callback(move |hello| match hello.ssl().ex_data(due) {
-            Some(due) if Instant::now() < *due => Err(SelectCertError::RETRY),
+        builder.set_select_certificate_callback(move |hello| match hello.ssl().ex_data(index) {
+            Some(hold) if !hold.asks() => Err(SelectCertError::RETRY),
             _ => Ok(()),
         });
-        Ok((quiche::Config::with_boring_ssl_ctx_builder(version, builder)?, Self { due }))
+        Ok((quiche::Config::with_boring_ssl_ctx_builder(version, builder)?, Self { hold: index }))
     }
 
-    /// Sets when the certificate of a new connection comes.
-    pub fn set_due(&self, quic: &mut quiche::Connection, due: Instant) {
+    /// Sets what a new connection waits for.
+    pub fn hold(&self, quic: &mut quiche::Connection, hold: Arc<Hold>) {
         let ssl: &mut SslRef = quic.as_mut();
-        ssl.set_ex_data(self.due, due);
+        ssl.set_ex_data(self.hold, hold);
     }
 }

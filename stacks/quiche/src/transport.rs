@@ -53,6 +53,11 @@ pub fn configure(config: &mut quiche::Config, settings: &Settings) -> Result<()>
         config.enable_early_data();
     }
 
+    #[cfg(feature = "boring")]
+    if let Some(rtt) = settings.handshake.initial_rtt() {
+        config.set_initial_rtt(rtt);
+    }
+
     config.set_max_idle_timeout(IDLE_TIMEOUT_MS);
     config.set_max_recv_udp_payload_size(MAX_UDP_PAYLOAD);
     config.set_max_send_udp_payload_size(MAX_UDP_PAYLOAD);

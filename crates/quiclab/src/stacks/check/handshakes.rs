@@ -59,10 +59,10 @@ fn judge_first_ack(expected: FirstAck, late: Duration, datagrams: &[Datagram]) -
             let is_full = first.payload_bytes >= FULL;
             ensure!(
                 is_full == (expected == FirstAck::Padded),
-                "{found}; expected {} of {FULL} bytes",
+                "{found}; expected {} {FULL} bytes",
                 match is_full {
-                    true => "a datagram of less than",
-                    false => "a datagram",
+                    true => "less than",
+                    false => "at least",
                 }
             );
             Ok(found)
