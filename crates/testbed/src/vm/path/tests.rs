@@ -215,6 +215,7 @@ const EXAMPLES: &[&str] = &[
     r#"{ stage = "queue", discipline = "fq_codel" }, { stage = "rate", rate = "8 Mbit/s", burst = "2 kB" }"#,
     r#"{ stage = "queue", discipline = "pie", limit = "9 packets" }, { stage = "rate", rate = "8 Mbit/s" }"#,
     r#"{ stage = "loss", model = "independent", probability = 0.1 }"#,
+    r#"{ stage = "loss", model = "limited", probability = 0.1, most_in_a_row = 2 }"#,
     r#"{ stage = "loss", model = "burst", to_bad = 0.1, to_good = 0.1 }"#,
     r#"{ stage = "loss", model = "list", packets = [1] }"#,
     r#"{ stage = "loss", model = "rule", every = 2 }"#,
