@@ -43,6 +43,7 @@ const SETTINGS: &[(&str, &str, &str, &str)] = &[
     ("path.to_server", "\"bottleneck\"", "[]", "[]"),
     ("path.include", "\"none\"", "", ""),
     ("path.scenario", "\"none\"", "", ""),
+    ("path.forwarder", "\"auto\"", "\"user\"", "user"),
     ("path.rate", "\"40 Mbit/s\"", "\"0.5 Gbit/s\"", "500 Mbit/s"),
     ("path.burst", "\"1535 B\"", "\"1536 B\"", "1536 B"),
     ("path.delay_to_client", "\"20 ms\"", "\"20000001 ns\"", "20000001 ns"),

@@ -11,7 +11,7 @@ use quiclab_units::{ByteCount, Duration, Time};
 use quiclab_wire::{Capture, Flow, FlowProtocol, Observed, QuicFrame, Role, Segment};
 
 use self::start::Start;
-use crate::capture::in_order;
+use crate::capture::{append, in_order};
 use crate::congestion_window::LoggedEnd;
 use crate::decryption::DecryptionCounts;
 use crate::direction::{DirectionMeter, Pictures};
@@ -218,7 +218,7 @@ impl Analysis {
             merged.frames += part.frames;
             merged.interfaces.extend(part.interfaces);
             merged.nearest.extend(part.nearest);
-            flows.extend(part.flows);
+            append(&mut flows, part.flows);
         }
         merged.flows = in_order(flows, order);
         merged

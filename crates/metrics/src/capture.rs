@@ -154,7 +154,7 @@ fn put_together(parts: Vec<CapturePart>, capture: Capture) -> CaptureAnalysis {
     let mut analyses = Vec::new();
     let mut first_packets = Vec::new();
     for part in parts {
-        flows.extend(part.dissector.into_flows());
+        append(&mut flows, part.dissector.into_flows());
         analyses.push(part.analysis);
         first_packets.extend(part.first_packets);
     }
@@ -167,6 +167,11 @@ fn put_together(parts: Vec<CapturePart>, capture: Capture) -> CaptureAnalysis {
         flows[direction.flow].protocol = direction.protocol;
     }
     CaptureAnalysis { directions, flows, summed_up, capture, packets, other_packets, key_log_lines_not_understood }
+}
+
+/// Adds items without holding the first ones twice.
+pub(crate) fn append<T>(to: &mut Vec<T>, items: Vec<T>) {
+    if to.is_empty() { *to = items } else { to.extend(items) }
 }
 
 /// The items at the places of `order`, in that order. `order` has each place once.

@@ -70,6 +70,19 @@ fn names_of_files_are_escaped_in_messages() {
 }
 
 #[test]
+fn the_name_of_a_file_is_one_line_of_a_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = "a\nwarning: all is well\n.pcap";
+    fs::write(folder.path().join(name), "no capture").unwrap();
+    fs::write(folder.path().join(format!("b{name}")), capture("eth0")).unwrap();
+    for name in [name.to_owned(), format!("b{name}"), format!("missing{name}")] {
+        let text = printed(quiclab().arg("analyze").arg(&name).current_dir(folder.path()));
+        assert!(text.contains(r"a\nwarning: all is well\n.pcap"), "{text}");
+        assert!(!text.lines().any(|line| line.starts_with("warning: all is well")), "{text}");
+    }
+}
+
+#[test]
 fn what_a_capture_says_is_escaped_in_tables_and_stays_itself_in_json() {
     let folder = tempfile::tempdir().unwrap();
     let name = format!("eth{HOSTILE}");
