@@ -93,6 +93,7 @@ fn fail_at_each_call(case: &Case, step: u64) -> Vec<(Fault, Tally)> {
             place.check_whole(&before);
             assert_eq!((place.missing(), place.leftovers()), (Vec::new(), Vec::new()), "the next start after {what}");
         }
+        eprintln!("{}: {fault:?}: {tally:?}", case.name);
         tallies.push((fault, tally));
     }
     tallies
@@ -102,13 +103,15 @@ fn fail_at_each_call(case: &Case, step: u64) -> Vec<(Fault, Tally)> {
 fn check(ended: &Ended, fault: Fault, what: &str) {
     let code = ended.status.code().unwrap_or_else(|| panic!("ended by a signal: {what}"));
     assert!(!ended.errors.contains("panicked") && code != 101, "{what}");
-    if code == 0 || ended.failed.is_none() {
-        return;
-    }
+    let Some((program, _)) = ended.failed.as_ref().filter(|_| code != 0) else { return };
     let words = match fault {
         Fault::NoSpace => "No space left on device",
         Fault::InputOutput | Fault::Sync => "Input/output error",
-        Fault::ShortWrite => panic!("a short write is no error: {what}"),
+        // quiclab continues it. Not every program that it starts does: mkfs.erofs says that its image was truncated.
+        Fault::ShortWrite => {
+            assert!(!program.ends_with("quiclab"), "a short write is no error: {what}");
+            return;
+        }
     };
     assert!(ended.errors.contains(words), "the message does not say what failed: {what}");
 }

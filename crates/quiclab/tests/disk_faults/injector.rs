@@ -103,8 +103,8 @@ pub struct Ended {
     pub status: ExitStatus,
     /// Calls that the fault concerns.
     pub calls: u64,
-    /// The call that failed first, in words.
-    pub failed: Option<String>,
+    /// The call that failed first: whose it was, and what it was in words.
+    pub failed: Option<(PathBuf, String)>,
     pub errors: String,
 }
 
@@ -173,7 +173,7 @@ struct Tracer {
     fault: Fault,
     number: u64,
     calls: u64,
-    failed: Option<String>,
+    failed: Option<(PathBuf, String)>,
 }
 
 impl Tracer {
@@ -245,7 +245,8 @@ impl Tracer {
         if !is_due {
             return;
         }
-        self.failed.get_or_insert_with(|| format!("call {number} ({kind:?}) on {}", path.display()));
+        let program = fs::read_link(format!("/proc/{process}/exe")).unwrap_or_default();
+        self.failed.get_or_insert_with(|| (program, format!("call {number} ({kind:?}) on {}", path.display())));
         match self.fault {
             Fault::ShortWrite => registers.rdx = (registers.rdx / 2).max(1),
             Fault::NoSpace => fail(&mut registers, libc::ENOSPC),
