@@ -165,7 +165,7 @@ pub struct PathSeen {
     pub dropped_not_listed: u64,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
 fn is_none_of_them(count: &u64) -> bool {
     *count == 0
 }
