@@ -9,6 +9,8 @@
 
 mod client;
 mod get;
+#[allow(dead_code, reason = "nothing here chooses what is sent before a ServerHello")]
+mod handshake;
 #[cfg_attr(feature = "noq", path = "library_noq.rs")]
 mod library;
 mod server;
@@ -21,10 +23,10 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use quiclab_contract::Role;
-use settings::{SUPPORT, Settings};
+use settings::{HANDSHAKE, SUPPORT, Settings};
 
 fn main() -> ExitCode {
-    quiclab_contract::main(&SUPPORT, run)
+    handshake::main(&SUPPORT, &HANDSHAKE, |contract, handshake| run(Settings { contract, handshake }))
 }
 
 /// Plays the role on this thread; dropping the runtime ends every connection's log.

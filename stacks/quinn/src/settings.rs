@@ -1,15 +1,29 @@
 //! What this endpoint can do.
 
+use std::ops::Deref;
+
 use quiclab_contract::{
     Extras, Gso, Http, IpVersion, Pacing, Support,
     TestCase::{ChaCha20, Handshake, Http3, Resumption, Retry, Transfer, ZeroRtt},
     no_rules,
 };
 
-use crate::library;
+use crate::{handshake, library};
 
 /// Everything this endpoint was asked to do.
-pub type Settings = quiclab_contract::Settings<CongestionControl>;
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub contract: quiclab_contract::Settings<CongestionControl>,
+    pub handshake: handshake::Handshake,
+}
+
+impl Deref for Settings {
+    type Target = quiclab_contract::Settings<CongestionControl>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.contract
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CongestionControl {
@@ -36,6 +50,9 @@ pub const SUPPORT: Support<CongestionControl> = Support {
     extras: Extras::NONE,
     rules: no_rules,
 };
+
+/// What it can do about handshakes.
+pub const HANDSHAKE: handshake::Support = handshake::Support { first_ack: &[], default_pto: true };
 
 #[cfg(test)]
 mod tests {

@@ -39,6 +39,9 @@ pub fn config(settings: &Settings) -> Result<Arc<TransportConfig>> {
         .congestion_controller_factory(controller)
         .enable_segmentation_offload(settings.gso.is_on())
         .stream_receive_window(STREAM_WINDOW);
+    if let Some(rtt) = settings.handshake.initial_rtt() {
+        config.initial_rtt(rtt);
+    }
     if settings.qlog.is_some() {
         let (title, writer) = qlog(settings)?;
         library::log_events(&mut config, &title, writer);
