@@ -126,7 +126,7 @@ fn a_blackhole_can_have_a_direction() {
 fn every_scenario_can_be_written_and_read_as_stages() {
     for text in [
         format!("simple-p2p {LINK}"),
-        format!("simple-p2p --delay=0ms --bandwidth=1.5Mb/s --queue=1"),
+        "simple-p2p --delay=0ms --bandwidth=1.5Mb/s --queue=1".to_owned(),
         format!("drop-rate {LINK} --rate_to_client=10 --rate_to_server=20 --burst_to_client=3 --burst_to_server=0"),
         format!("droplist {LINK} --drops_to_client=1,3,4"),
         format!("blackhole {LINK} --on=5s --off=2s --repeat=3"),
