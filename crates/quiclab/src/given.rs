@@ -58,9 +58,9 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "12345678").unwrap();
         assert_eq!(read(file.path(), 8).unwrap(), b"12345678");
-        let error = read(file.path(), 7).unwrap_err().to_string();
+        let error = format!("{:#}", read(file.path(), 7).unwrap_err());
         assert!(error.starts_with(&format!("{}: found more than 7 bytes", file.path().display())), "{error}");
-        let error = read(Path::new("/dev/zero"), MOST_TEXT_BYTES).unwrap_err().to_string();
+        let error = format!("{:#}", read(Path::new("/dev/zero"), MOST_TEXT_BYTES).unwrap_err());
         assert!(error.starts_with("/dev/zero: found more than 16777216 bytes"), "{error}");
     }
 }
