@@ -16,9 +16,11 @@
 
 mod classifier;
 mod connection;
+mod key_log;
 mod lost;
 mod ranges;
 mod reading;
 
 pub use classifier::Classifier;
+pub use key_log::KeyLogLines;
 pub use lost::{Difference, Lost};

@@ -2,20 +2,16 @@
 
 use std::{
     fs::File,
-    io::Read,
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     rc::Rc,
 };
 
-use quiclab_content::Classifier;
+use quiclab_content::{Classifier, KeyLogLines};
 use quiclab_path::content::{Content, Direction, Payload};
 use quiclab_units::Time;
 
 use super::frame::Frame;
-
-/// Bytes that are read of a key log at once: of some 60 connections. The rest follows with the next frame.
-const MOST_AT_ONCE: usize = 1 << 16;
 
 /// A frame on the path, with what it holds where somebody asks for it.
 #[derive(Clone, Debug)]
@@ -65,33 +61,20 @@ impl Reader {
 struct KeyLog {
     path: PathBuf,
     file: Option<File>,
-    /// The beginning of a line whose end is not there yet.
-    partial: Vec<u8>,
+    lines: KeyLogLines,
 }
 
 impl KeyLog {
     fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), file: None, partial: Vec::new() }
+        Self { path: path.to_owned(), file: None, lines: KeyLogLines::default() }
     }
 
-    /// The whole lines that were added since it was asked last. What cannot be read says nothing.
+    /// The whole lines that were added since it was asked last.
     fn new_lines(&mut self) -> Option<Vec<u8>> {
         if self.file.is_none() {
             self.file = open(&self.path);
         }
-        let file = self.file.as_mut()?;
-        let before = self.partial.len();
-        let mut bytes = std::mem::take(&mut self.partial);
-        bytes.resize(before + MOST_AT_ONCE, 0);
-        let count = file.read(&mut bytes[before..]).unwrap_or(0);
-        bytes.truncate(before + count);
-        let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        self.partial = bytes.split_off(end);
-        // A line without an end is not kept for ever.
-        if self.partial.len() >= MOST_AT_ONCE {
-            self.partial.clear();
-        }
-        (!bytes.is_empty()).then_some(bytes)
+        self.lines.read(self.file.as_mut()?)
     }
 }
 
@@ -104,28 +87,9 @@ fn open(path: &Path) -> Option<File> {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, io::Write};
+    use std::fs;
 
     use super::*;
-
-    #[test]
-    fn a_key_log_gives_each_line_once_and_when_it_is_whole() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("keys.log");
-        let mut log = KeyLog::new(&path);
-        assert_eq!(log.new_lines(), None);
-        let mut file = File::create(&path).unwrap();
-        file.write_all(b"one\ntw").unwrap();
-        assert_eq!(log.new_lines().unwrap(), b"one\n");
-        assert_eq!(log.new_lines(), None);
-        file.write_all(b"o\nthree\n").unwrap();
-        assert_eq!(log.new_lines().unwrap(), b"two\nthree\n");
-        file.write_all(&vec![b'x'; 3 * MOST_AT_ONCE]).unwrap();
-        for _ in 0..4 {
-            assert_eq!(log.new_lines(), None);
-            assert!(log.partial.len() < MOST_AT_ONCE);
-        }
-    }
 
     #[test]
     fn links_folders_and_pipes_are_no_key_logs() {

@@ -2,21 +2,17 @@
 
 use std::{
     fs::File,
-    io::Read,
     net::SocketAddr,
     path::{Path, PathBuf},
 };
 
-use quiclab_content::Classifier;
+use quiclab_content::{Classifier, KeyLogLines};
 use quiclab_path::content::{Content, Direction};
 use quiclab_sim::transfer::{contents::ContentReader, stack::Datagram};
 use quiclab_units::Time;
 use quiclab_wire::{Segment, Transport};
 
 use super::foreign;
-
-/// Bytes that are read of a key log at once: of some 60 connections. The rest follows with the next datagram.
-const MOST_KEYS_AT_ONCE: u64 = 1 << 16;
 
 /// Reads datagrams with the keys that are known by then.
 pub(super) struct Reader {
@@ -74,56 +70,19 @@ impl ContentReader for Reader {
 struct KeyLog {
     path: PathBuf,
     file: Option<File>,
-    /// The beginning of a line whose end is not there yet.
-    partial: Vec<u8>,
+    lines: KeyLogLines,
 }
 
 impl KeyLog {
     fn new(path: PathBuf) -> Self {
-        Self { path, file: None, partial: Vec::new() }
+        Self { path, file: None, lines: KeyLogLines::default() }
     }
 
-    /// The whole lines that were added since it was asked last. What cannot be read says nothing.
+    /// The whole lines that were added since it was asked last.
     fn new_lines(&mut self) -> Option<Vec<u8>> {
         if self.file.is_none() {
             self.file = foreign::open(&self.path).ok();
         }
-        let mut bytes = std::mem::take(&mut self.partial);
-        let before = bytes.len() as u64;
-        // A line without an end is not kept for ever.
-        let room = MOST_KEYS_AT_ONCE.saturating_sub(before);
-        let _ = self.file.as_mut()?.take(room).read_to_end(&mut bytes);
-        let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        self.partial = bytes.split_off(end);
-        if self.partial.len() as u64 >= MOST_KEYS_AT_ONCE {
-            self.partial.clear();
-        }
-        (!bytes.is_empty()).then_some(bytes)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::Write;
-
-    use super::*;
-
-    #[test]
-    fn a_key_log_gives_each_line_once_and_when_it_is_whole() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("keys.log");
-        let mut log = KeyLog::new(path.clone());
-        assert_eq!(log.new_lines(), None);
-        let mut file = File::create(&path).unwrap();
-        file.write_all(b"one\ntw").unwrap();
-        assert_eq!(log.new_lines().unwrap(), b"one\n");
-        assert_eq!(log.new_lines(), None);
-        file.write_all(b"o\nthree\n").unwrap();
-        assert_eq!(log.new_lines().unwrap(), b"two\nthree\n");
-        file.write_all(&vec![b'x'; 3 * MOST_KEYS_AT_ONCE as usize]).unwrap();
-        for _ in 0..4 {
-            assert_eq!(log.new_lines(), None);
-            assert!((log.partial.len() as u64) < MOST_KEYS_AT_ONCE);
-        }
+        self.lines.read(self.file.as_mut()?)
     }
 }
