@@ -203,11 +203,12 @@ fn every_queue_discipline_and_every_named_path_carries_a_transfer() {
 }
 
 #[test]
-fn a_stage_that_the_virtual_machine_cannot_do_is_refused_before_anything_is_built() {
+fn a_stage_that_the_kernel_cannot_do_is_refused_before_anything_is_built() {
     let bench = Bench::new("");
     let mut command = quiclab();
     command.arg("run").arg(format!("{EXPERIMENTS}/examples/bit-errors.toml"));
     command.args(["--stacks", concat!(env!("CARGO_MANIFEST_DIR"), "/../../stacks")]).arg("--out").arg(bench.out("out"));
+    command.args(["--set", "path.forwarder=kernel"]);
     let result = said(&mut command);
     assert_ne!(result.status, Some(0));
     assert!(

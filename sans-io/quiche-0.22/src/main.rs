@@ -24,6 +24,11 @@ mod transport;
 mod accept;
 #[path = "../vm/batch.rs"]
 mod batch;
+/// What a late certificate would need.
+mod hold {
+    /// This release holds no connection.
+    pub enum Hold {}
+}
 #[path = "../vm/http.rs"]
 mod http;
 // There is no kernel that paces a batch.
