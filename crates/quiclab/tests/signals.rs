@@ -4,7 +4,7 @@ mod common;
 
 use std::{
     fs::{self, File, OpenOptions},
-    os::unix::fs::OpenOptionsExt,
+    os::unix::{fs::OpenOptionsExt, process::CommandExt},
     path::Path,
     process::{Child, Command, Stdio},
     thread,
@@ -46,7 +46,15 @@ fn wait_until_it_sleeps(child: &mut Child, command: &Command) {
 
 /// Starts `quiclab` with a standard input that stays open and says nothing, and returns how long it lives after a signal.
 fn end_after(signal: i32, command: &mut Command) -> (Duration, Option<i32>) {
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let as_in_a_terminal = || {
+        // A shell without job control starts what it puts into the background with SIGINT ignored, and children inherit that.
+        // SAFETY: plain system calls.
+        unsafe { [libc::SIGINT, libc::SIGTERM].map(|signal| libc::signal(signal, libc::SIG_DFL)) };
+        Ok(())
+    };
+    // SAFETY: what runs in the child before the program is async-signal-safe.
+    let mut child = unsafe { command.pre_exec(as_in_a_terminal) }.spawn().unwrap();
     wait_until_it_sleeps(&mut child, command);
     let start = Instant::now();
     // SAFETY: plain system call on our own child.
