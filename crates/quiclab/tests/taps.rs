@@ -114,7 +114,9 @@ fn a_tap_that_is_cut_on_purpose_is_one_note_and_no_warning() {
     let qlog = data("ngtcp2-qlog.sqlog").display().to_string();
     let result = run(&["analyze", &capture.path(), "--qlog", &qlog, "--response-size", "40 kB"]);
     assert_eq!(result.status, Some(0), "{}", result.errors);
-    let warnings: Vec<_> = result.output.lines().filter(|line| line.starts_with("warning")).collect();
+    // What this qlog says of round trips has nothing to do with the taps.
+    let of_taps = |line: &&str| line.starts_with("warning") && !line.ends_with("(probe_timeout_differs)");
+    let warnings: Vec<_> = result.output.lines().filter(of_taps).collect();
     assert!(warnings.is_empty(), "{warnings:?}");
     assert_eq!(result.output.matches("keeps the first 128 bytes of each packet").count(), 1, "{}", result.output);
     assert!(result.output.contains("at the sender's tap") && result.output.contains("tap behind"), "{}", result.output);
