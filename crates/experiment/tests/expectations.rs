@@ -75,7 +75,7 @@ fn mistakes_are_told_with_their_place() {
         (
             "over = 1\n",
             "x.toml:6:1: expect.over: found a key that does not exist\nhint: a table has claim, source, metric, runs, one of at_least, \
-             at_most, above and below, and compared_with",
+             at_most, above and below, compared_with and as",
         ),
     ] {
         assert_eq!(error(lines), expected);

@@ -111,7 +111,7 @@ fn a_newer_schema_is_refused_with_the_version_that_reads_it() {
     for (file, from, to) in [
         ("run.toml", "id = ", "schema = 99\nid = "),
         ("path.json", "{", "{\"schema\": 99,"),
-        ("metrics.json", "\"schema\": 4", "\"schema\": 99"),
+        ("metrics.json", "\"schema\": 5", "\"schema\": 99"),
     ] {
         let error = newer(file, from, to);
         for part in [file, "found schema 99", "reads schemas 1 to", "use quiclab 7.8.9"] {

@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 
 use common::{NAME, copy_of_record};
 use quiclab_experiment::{run::Run, stack::Role};
-use quiclab_metrics::RunMetrics;
+use quiclab_metrics::{RunMetrics, Withheld};
 use quiclab_record::{LostLog, Observed, Record, measure::measure_record};
 
 const OF_WINDOWS: [&str; 2] = ["congestion_window_reductions", "congestion_window_restorations"];
@@ -48,7 +48,9 @@ fn reason(metrics: &RunMetrics, names: &[&str], code: &str) -> String {
 fn a_readable_log_gives_the_numbers() {
     let metrics = measured(|folder, _, _| write_qlog(folder, "a.sqlog", QLOG));
     assert_eq!(metrics.metrics.congestion_window_reductions, Some(1));
-    assert!(metrics.withheld.is_empty(), "{:?}", metrics.withheld);
+    // What the cut tap behind the bottleneck does not show of the handshake is another matter.
+    let of_logs = |one: &&Withheld| !one.metrics.iter().all(|name| name.starts_with("handshake_client_"));
+    assert_eq!(metrics.withheld.iter().find(of_logs), None);
 }
 
 #[test]
