@@ -49,8 +49,10 @@ fn end_after(signal: i32, command: &mut Command) -> (Duration, Option<i32>) {
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let as_in_a_terminal = || {
         // A shell without job control starts what it puts into the background with SIGINT ignored, and children inherit that.
-        // SAFETY: plain system calls.
-        unsafe { [libc::SIGINT, libc::SIGTERM].map(|signal| libc::signal(signal, libc::SIG_DFL)) };
+        for signal in [libc::SIGINT, libc::SIGTERM] {
+            // SAFETY: a plain system call.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
         Ok(())
     };
     // SAFETY: what runs in the child before the program is async-signal-safe.
