@@ -44,6 +44,8 @@ type settings struct {
 	streams int
 	// How long the server's certificate takes to come.
 	certificateDelay time.Duration
+	// All that the client offers, one of groups; empty: what crypto/tls offers.
+	keyExchange string
 	// UDP port the server listens on.
 	port int
 }
@@ -115,6 +117,7 @@ func parseSettings(environment []string) (*settings, error) {
 		network:          "udp" + value("QUICLAB_IP", choices["QUICLAB_IP"][0]),
 		streams:          streams,
 		certificateDelay: time.Duration(milliseconds) * time.Millisecond,
+		keyExchange:      variables["QUICLAB_KEY_EXCHANGE"],
 		port:             port,
 	}, nil
 }

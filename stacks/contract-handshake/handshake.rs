@@ -1,6 +1,7 @@
-//! The variables of handshakes, `QUICLAB_FIRST_ACK` and `QUICLAB_DEFAULT_PTO`, for the stacks that can honour them.
+//! The variables of handshakes, `QUICLAB_FIRST_ACK`, `QUICLAB_DEFAULT_PTO` and `QUICLAB_KEY_EXCHANGE`, for the stacks that can
+//! honour them.
 //!
-//! Not part of the crate `quiclab-contract`, which answers 127 to both, so that stacks without them are not built again when
+//! Not part of the crate `quiclab-contract`, which answers 127 to them, so that stacks without them are not built again when
 //! something changes here. The others have a link to this file, and its [`main`] instead of that crate's.
 
 use std::{env, fmt::Display, process::ExitCode, time::Duration};
@@ -13,6 +14,33 @@ pub struct Support {
     pub first_ack: &'static [FirstAck],
     /// True: the probe timeout before the first round-trip time can be set.
     pub default_pto: bool,
+    /// What a client can be limited to.
+    pub key_exchanges: &'static [KeyExchange],
+}
+
+/// A key exchange, by its name in TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code, reason = "not every stack has both")]
+pub enum KeyExchange {
+    /// Its key share has 32 bytes.
+    X25519,
+    /// With ML-KEM; its key share has 1216 bytes.
+    X25519MlKem768,
+}
+
+impl KeyExchange {
+    /// As in the registry of TLS, which is also what BoringSSL and its forks call it.
+    #[allow(dead_code, reason = "rustls has types of its own")]
+    pub fn group(self) -> &'static str {
+        match self {
+            Self::X25519 => "X25519",
+            Self::X25519MlKem768 => "X25519MLKEM768",
+        }
+    }
+
+    fn name(self) -> String {
+        self.group().to_ascii_lowercase()
+    }
 }
 
 /// What a server sends while its certificate is not there yet.
@@ -76,6 +104,8 @@ pub struct Handshake {
     pub first_ack: Option<FirstAck>,
     /// The probe timeout before the first round-trip time.
     pub default_pto: Option<Duration>,
+    /// All that a client offers.
+    pub key_exchange: Option<KeyExchange>,
 }
 
 impl Handshake {
@@ -102,6 +132,11 @@ impl Handshake {
                     if support.default_pto { "milliseconds, a whole number, 1 to 60000" } else { "no such setting" };
                 if self.default_pto.is_none() { refused(supported) } else { Ok(true) }
             }
+            "QUICLAB_KEY_EXCHANGE" => {
+                self.key_exchange = support.key_exchanges.iter().find(|one| one.name() == value).copied();
+                let names: Vec<_> = support.key_exchanges.iter().map(|one| one.name()).collect();
+                if self.key_exchange.is_none() { refused(&names.join(", ")) } else { Ok(true) }
+            }
             _ => Ok(false),
         }
     }
@@ -111,8 +146,8 @@ impl Handshake {
 mod tests {
     use super::*;
 
-    const ALL: Support = Support { first_ack: &[FirstAck::Instant, FirstAck::Wait], default_pto: true };
-    const NONE: Support = Support { first_ack: &[], default_pto: false };
+    const ALL: Support = Support { first_ack: &[FirstAck::Instant, FirstAck::Wait], default_pto: true, key_exchanges: &[KeyExchange::X25519] };
+    const NONE: Support = Support { first_ack: &[], default_pto: false, key_exchanges: &[] };
 
     fn set(support: &Support, name: &str, value: &str) -> Result<Handshake, String> {
         let mut own = Handshake::default();

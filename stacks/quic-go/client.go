@@ -160,10 +160,11 @@ func clientTLS(settings *settings) (*tls.Config, error) {
 		protocol = hqProtocol
 	}
 	tlsConfig := &tls.Config{
-		RootCAs:    trusted,
-		ServerName: settings.requests[0].Hostname(),
-		NextProtos: []string{protocol},
-		MinVersion: tls.VersionTLS13,
+		RootCAs:          trusted,
+		ServerName:       settings.requests[0].Hostname(),
+		NextProtos:       []string{protocol},
+		MinVersion:       tls.VersionTLS13,
+		CurvePreferences: groups[settings.keyExchange],
 	}
 	return tlsConfig, logKeys(settings, tlsConfig)
 }

@@ -2,11 +2,12 @@ package main
 
 // choices are the values of a setting that this endpoint can honour; the first one is used where nothing is asked.
 var choices = map[string][]string{
-	"QUICLAB_CCA":    {"reno"},
-	"QUICLAB_GSO":    {"on", "off"},
-	"QUICLAB_HTTP":   {"h3", "hq"},
-	"QUICLAB_IP":     {"4", "6"},
-	"QUICLAB_PACING": {"user"},
+	"QUICLAB_CCA":          {"reno"},
+	"QUICLAB_GSO":          {"on", "off"},
+	"QUICLAB_HTTP":         {"h3", "hq"},
+	"QUICLAB_IP":           {"4", "6"},
+	"QUICLAB_KEY_EXCHANGE": {"x25519", "x25519mlkem768"},
+	"QUICLAB_PACING":       {"user"},
 }
 
 // testCases are the values of TESTCASE that each role can honour. A server has no v2: quic-go does not change a connection's

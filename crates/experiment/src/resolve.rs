@@ -108,6 +108,7 @@ impl Draft {
             first_ack: asked.first_ack,
             default_pto: asked.default_pto,
             client_default_pto: asked.client_default_pto,
+            client_key_exchange: asked.client_key_exchange,
             http,
         };
         claimed("stack.congestion_control", &stack.congestion_control, &server.congestion_control, server)?;
@@ -126,6 +127,13 @@ impl Draft {
             ("stack.hystart", stack.hystart.is_some(), server, server.hystart, "\"default\""),
             ("stack.default_pto", stack.default_pto.is_some(), server, server.default_pto, "\"default\""),
             ("stack.client_default_pto", stack.client_default_pto.is_some(), client, client.default_pto, "\"default\""),
+            (
+                "stack.client_key_exchange",
+                stack.client_key_exchange.is_some(),
+                client,
+                !client.key_exchanges.is_empty(),
+                "\"default\"",
+            ),
         ] {
             if is_asked && !can {
                 let message = format!("found a value that {} does not support; expected {expected}", manifest.name);
@@ -134,6 +142,9 @@ impl Draft {
         }
         if let Some(first_ack) = stack.first_ack {
             claimed("stack.first_ack", &first_ack, &first_acks, server)?;
+        }
+        if let Some(exchange) = stack.client_key_exchange {
+            claimed("stack.client_key_exchange", &exchange, &client.key_exchanges, client)?;
         }
         if !common.contains(&http) {
             for manifest in [server, client] {

@@ -10,8 +10,9 @@ use crate::folder_names;
 pub use crate::hosts::{FairQueueing, Qdisc};
 use crate::settings::canonical_text;
 pub use crate::settings::{
-    Analysis, Certificate, Clock, DEFAULT, FirstAck, Forwarder, Gso, GsoRate, Hosts, Http, IpVersion, Pacing, Path,
-    QdiscKind, Settings, Sim, StackSettings, StageList, Switch, Tap, TheftDistribution, Thefts, Vm, Word, Workload,
+    Analysis, Certificate, Clock, DEFAULT, FirstAck, Forwarder, Gso, GsoRate, Hosts, Http, IpVersion, KeyExchange,
+    Pacing, Path, QdiscKind, Settings, Sim, StackSettings, StageList, Switch, Tap, TheftDistribution, Thefts, Vm, Word,
+    Workload,
 };
 
 /// One transfer on one testbed, with every setting that can change its outcome.

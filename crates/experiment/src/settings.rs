@@ -28,7 +28,7 @@ pub use {
     path::{Forwarder, IpVersion, Path},
     reference::settings_reference,
     sim::Sim,
-    stack::{Clock, DEFAULT, FirstAck, Gso, GsoRate, Http, Pacing, StackSettings, Switch},
+    stack::{Clock, DEFAULT, FirstAck, Gso, GsoRate, Http, KeyExchange, Pacing, StackSettings, Switch},
     stages::StageList,
     takes::Word,
     vm::{PATCHED_KERNEL, TheftDistribution, Thefts, Vm},
@@ -303,6 +303,7 @@ impl Settings {
             Side::Both => true,
             Side::Sender => is_server || self.stack.client == self.stack.server,
             Side::Server => is_server,
+            Side::Client => !is_server,
         };
         let variable = |setting: &Setting| {
             let variable = setting.variable?;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use quiclab_units::ByteCount;
 use serde::{Deserialize, Serialize};
 
-use crate::run::{Clock, FirstAck, Gso, GsoRate, Http, IpVersion, Pacing};
+use crate::run::{Clock, FirstAck, Gso, GsoRate, Http, IpVersion, KeyExchange, Pacing};
 
 /// Values of `TESTCASE` that the endpoint contract knows.
 pub const TEST_CASES: &[&str] =
@@ -74,6 +74,9 @@ pub struct StackManifest {
     /// Whether the probe timeout before the first round-trip time can be set, in both roles.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub default_pto: bool,
+    /// The key exchanges to which its client can be limited.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub key_exchanges: Vec<KeyExchange>,
     /// What it does beyond or below the contract.
     pub notes: String,
     /// The test cases of the contract it takes part in.

@@ -36,6 +36,7 @@ const SETTINGS: &[(&str, &str, &str, &str)] = &[
     ("stack.first_ack", "\"default\"", "\"wait\"", "wait"),
     ("stack.default_pto", "\"default\"", "\"0.6 s\"", "600 ms"),
     ("stack.client_default_pto", "\"default\"", "\"300 ms\"", "300 ms"),
+    ("stack.client_key_exchange", "\"default\"", "\"x25519\"", "x25519"),
     ("stack.http", "\"h3\"", "", ""),
     ("path.ip", "\"4\"", "", ""),
     // tests/paths.rs has lists of stages and included files.

@@ -71,6 +71,10 @@ fn what_the_stacks_cannot_do() {
             "x.toml:6:22: stack.client_default_pto: found a value that ngtcp2 does not support; expected \"default\"",
         ),
         (
+            "[stack]\nname = \"quiche\"\nclient = \"ngtcp2\"\nclient_key_exchange = \"x25519\"\n",
+            "x.toml:6:23: stack.client_key_exchange: found a value that ngtcp2 does not support; expected \"default\"",
+        ),
+        (
             "[stack]\nname = \"quiche-0.24\"\ntxtime_clock = \"tai\"\n[hosts]\nserver_qdisc = \"fq\"\n",
             "x.toml:5:16: stack.txtime_clock: found \"tai\" with hosts.server_qdisc = \"fq\"; expected \"monotonic\", because FQ interprets every send time on that clock and drops packets that are too far in the future",
         ),

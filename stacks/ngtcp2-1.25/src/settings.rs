@@ -7,7 +7,7 @@ use quiclab_contract::{
     TestCase::{ChaCha20, Handshake, KeyUpdate, Resumption, Retry, Transfer, Version2, ZeroRtt},
 };
 
-use crate::handshake::{self, FirstAck};
+use crate::handshake::{self, FirstAck, KeyExchange};
 
 type Contract = quiclab_contract::Settings<CongestionControl>;
 
@@ -51,8 +51,11 @@ pub const SUPPORT: Support<CongestionControl> = Support {
 };
 
 /// What it can do about handshakes.
-pub const HANDSHAKE: handshake::Support =
-    handshake::Support { first_ack: &[FirstAck::Instant, FirstAck::Wait], default_pto: true };
+pub const HANDSHAKE: handshake::Support = handshake::Support {
+    first_ack: &[FirstAck::Instant, FirstAck::Wait],
+    default_pto: true,
+    key_exchanges: &[KeyExchange::X25519, KeyExchange::X25519MlKem768],
+};
 
 fn rules(settings: &mut Contract, asked: &Asked) -> Result<(), SettingsError> {
     // AWS-LC asks for a certificate in resumed sessions too, which need none.

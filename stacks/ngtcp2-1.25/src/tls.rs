@@ -55,6 +55,12 @@ impl TlsContext {
             let outcome = unsafe { ssl::SSL_CTX_set_ciphersuites(pointer, CHACHA20.as_ptr()) };
             ensure!(outcome == 1, "SSL_CTX_set_ciphersuites failed");
         }
+        if let Some(exchange) = settings.handshake.key_exchange {
+            let group = CString::new(exchange.group())?;
+            // SAFETY: the context lives, the text ends in a zero.
+            let outcome = unsafe { ssl::SSL_CTX_set1_groups_list(pointer, group.as_ptr()) };
+            ensure!(outcome == 1, "SSL_CTX_set1_groups_list failed");
+        }
         if settings.test_case == TestCase::ZeroRtt {
             // SAFETY: the context lives.
             unsafe { ssl::SSL_CTX_set_early_data_enabled(pointer, 1) };

@@ -67,6 +67,10 @@ impl Client<'_> {
         if settings.test_case == quiclab_contract::TestCase::ChaCha20 {
             crate::tls::offer_chacha20_only(&mut quic)?;
         }
+        #[cfg(feature = "boring")]
+        if let Some(exchange) = settings.handshake.key_exchange {
+            crate::tls::offer_key_exchange(&mut quic, exchange)?;
+        }
         if let Some(session) = session {
             quic.set_session(session).context("resuming a session")?;
         }

@@ -9,7 +9,7 @@ use quiclab_contract::{
 
 use crate::{
     control::kernel_takes_rates,
-    handshake::{self, FirstAck},
+    handshake::{self, FirstAck, KeyExchange},
 };
 
 type Contract = quiclab_contract::Settings<CongestionControl>;
@@ -85,8 +85,12 @@ pub const SUPPORT: Support<CongestionControl> = Support {
 
 /// What it can do about handshakes.
 pub const HANDSHAKE: handshake::Support = match cfg!(feature = "boring") {
-    true => handshake::Support { first_ack: &[FirstAck::Padded, FirstAck::Wait], default_pto: true },
-    false => handshake::Support { first_ack: &[], default_pto: false },
+    true => handshake::Support {
+        first_ack: &[FirstAck::Padded, FirstAck::Wait],
+        default_pto: true,
+        key_exchanges: &[KeyExchange::X25519, KeyExchange::X25519MlKem768],
+    },
+    false => handshake::Support { first_ack: &[], default_pto: false, key_exchanges: &[] },
 };
 
 const SERVER: &[TestCase] = &[Handshake, Transfer, Retry, ChaCha20, Resumption, ZeroRtt, Http3];

@@ -1,4 +1,5 @@
-//! What is set in BoringSSL itself, below quiche: a cipher suite, and a certificate that takes its time.
+//! What is set in BoringSSL itself, below quiche: a cipher suite, a key exchange, and a certificate that takes its
+//! time.
 //!
 //! A release of quiche that brings a BoringSSL of its own has no way to it; the settings are refused there.
 
@@ -11,7 +12,7 @@ use boring::{
 };
 use foreign_types::ForeignTypeRef;
 
-use crate::hold::Hold;
+use crate::{handshake::KeyExchange, hold::Hold};
 
 /// TLS_CHACHA20_POLY1305_SHA256, RFC 8446, appendix B.4.
 const CHACHA20_POLY1305_SHA256: u16 = 0x1303;
@@ -28,6 +29,15 @@ pub fn offer_chacha20_only(quic: &mut quiche::Connection) -> Result<()> {
         unsafe { boring_sys::SSL_set1_tls13_ciphers(ssl.as_ptr(), suites.as_ptr(), std::ptr::null(), suites.len()) };
     ensure!(done == 1, "BoringSSL refuses TLS_CHACHA20_POLY1305_SHA256");
     Ok(())
+}
+
+/// Makes `quic`, which has sent nothing yet, offer one key exchange and no other.
+///
+/// # Errors
+/// Where BoringSSL refuses.
+pub fn offer_key_exchange(quic: &mut quiche::Connection, exchange: KeyExchange) -> Result<()> {
+    let ssl: &mut SslRef = quic.as_mut();
+    Ok(ssl.set_curves_list(exchange.group())?)
 }
 
 /// Holds the server's certificate back, connection by connection, while quiche goes on: it acknowledges what arrives.

@@ -8,7 +8,10 @@ use quiclab_contract::{
     no_rules,
 };
 
-use crate::{handshake, library};
+use crate::{
+    handshake::{self, KeyExchange},
+    library,
+};
 
 /// Everything this endpoint was asked to do.
 #[derive(Clone, Debug)]
@@ -52,7 +55,7 @@ pub const SUPPORT: Support<CongestionControl> = Support {
 };
 
 /// What it can do about handshakes.
-pub const HANDSHAKE: handshake::Support = handshake::Support { first_ack: &[], default_pto: true };
+pub const HANDSHAKE: handshake::Support = handshake::Support { first_ack: &[], default_pto: true, key_exchanges: &[KeyExchange::X25519] };
 
 #[cfg(test)]
 mod tests {

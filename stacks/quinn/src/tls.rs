@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use quiclab_contract::{Http, TestCase, hq};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use rustls::{
-    CipherSuite, KeyLogFile, RootCertStore,
+    CipherSuite, KeyLogFile, NamedGroup, RootCertStore,
     crypto::{CryptoProvider, ring},
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
     quic::Suite,
@@ -70,11 +70,16 @@ fn alpn(settings: &Settings) -> Vec<Vec<u8>> {
     }]
 }
 
-/// ring's cipher suites and groups; of the suites only ChaCha20 where the test case says so.
+/// ring's cipher suites and groups; of the suites only ChaCha20 where the test case says so, of the groups only X25519 where a client is
+/// to offer nothing else.
 fn provider(settings: &Settings) -> Arc<CryptoProvider> {
     let mut provider = ring::default_provider();
     if settings.test_case == TestCase::ChaCha20 {
         provider.cipher_suites.retain(|suite| suite.suite() == CipherSuite::TLS13_CHACHA20_POLY1305_SHA256);
+    }
+    // That is the only one that can be asked for.
+    if settings.handshake.key_exchange.is_some() {
+        provider.kx_groups.retain(|group| group.name() == NamedGroup::X25519);
     }
     Arc::new(provider)
 }

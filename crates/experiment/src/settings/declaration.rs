@@ -63,6 +63,8 @@ pub(crate) enum Side {
     Sender,
     /// The server alone.
     Server,
+    /// The client alone.
+    Client,
 }
 
 /// Declares a section: a type, its default, and the list of its settings.

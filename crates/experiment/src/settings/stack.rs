@@ -66,6 +66,10 @@ section! {
         default_pto: Option<Duration> = None, takes pto().or(DEFAULT), neutral None;
         /// the same, of the client
         client_default_pto: Option<Duration> = None, takes pto().or(DEFAULT), neutral None;
+        /// the only key exchange that the client offers; with "x25519" a ClientHello fits into one datagram, with
+        /// "x25519mlkem768" it takes two; "default" leaves it to the stack
+        client_key_exchange: Option<KeyExchange> = None, takes word::<KeyExchange>().or(DEFAULT), neutral None,
+            sets "QUICLAB_KEY_EXCHANGE" of Client except "default";
         /// HTTP/3, HTTP/0.9 over QUIC, or HTTP/2 over TCP
         http: Http = Http::H3, takes word::<Http>(), default_said "the stack's", sets "QUICLAB_HTTP" of Both;
     }
@@ -74,6 +78,16 @@ section! {
 /// A probe timeout; a handshake is given up before the longest one.
 const fn pto() -> Quantity<Duration> {
     time().at_least(Duration::from_millis(1)).at_most(Duration::from_secs(60)).whole(MILLISECOND, "whole milliseconds")
+}
+
+words! {
+    /// A key exchange, by its name in TLS (IANA, TLS Supported Groups).
+    pub enum KeyExchange {
+        /// Elliptic curves only; a key share of 32 bytes.
+        X25519 = "x25519",
+        /// Together with ML-KEM (FIPS 203); a key share of 1216 bytes.
+        X25519MlKem768 = "x25519mlkem768",
+    }
 }
 
 words! {

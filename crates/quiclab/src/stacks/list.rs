@@ -70,6 +70,11 @@ fn everything(manifest: &StackManifest) -> String {
     row("certificate delay", words(&[manifest.certificate_delay]));
     if manifest.is_quic() {
         row("before ServerHello", words(&first_acks(manifest)));
+        let exchanges = &manifest.key_exchanges;
+        row(
+            "key exchange",
+            if exchanges.is_empty() { "the stack's".to_owned() } else { or(words(exchanges), "the stack's") },
+        );
         row("default PTO", if manifest.default_pto { "can be set" } else { "the stack's" }.to_owned());
     }
     let cases = |cases: &std::collections::BTreeSet<String>| cases.iter().cloned().collect::<Vec<_>>().join(", ");

@@ -115,6 +115,7 @@ fn manifest(name: &str, program: &str) -> Result<String> {
         "certificate_delay": "wait",
         "first_ack": ["instant", "padded", "wait"],
         "default_pto": true,
+        "key_exchanges": ["x25519", "x25519mlkem768"],
         "notes": "Your own program without a manifest. It may be asked for anything, because what it supports is not \
                   known.",
         "test_cases": { "server": TEST_CASES, "client": TEST_CASES },

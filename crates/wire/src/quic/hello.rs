@@ -23,6 +23,7 @@ const COMPRESSED_CERTIFICATE: u8 = 25;
 // Extensions, RFC 8446 section 4.2. Transport parameters have two numbers: RFC 9001 section 8.2, and the drafts before it.
 const SERVER_NAME: u16 = 0;
 const PRE_SHARED_KEY: u16 = 41;
+const SUPPORTED_GROUPS: u16 = 10;
 const EARLY_DATA: u16 = 42;
 const TRANSPORT_PARAMETERS: u16 = 0x39;
 const DRAFT_TRANSPORT_PARAMETERS: u16 = 0xffa5;
@@ -64,6 +65,8 @@ pub(crate) enum Hello {
 pub struct ClientOffer {
     /// Numbers of TLS, in the client's order; with those that mean nothing (RFC 8701).
     pub cipher_suites: Vec<u16>,
+    /// The groups for key exchange that it supports, likewise (RFC 8446, section 4.2.7).
+    pub groups: Vec<u16>,
     /// A `pre_shared_key` extension: the client wants to resume a session.
     pub pre_shared_key: bool,
     /// An `early_data` extension: 0-RTT packets may follow.
@@ -185,19 +188,23 @@ fn client_hello(body: &[u8]) -> Option<Hello> {
     fields.take_with_length_byte()?;
     let suites_bytes = fields.u16()?;
     let suites = fields.take(usize::from(suites_bytes))?;
-    let cipher_suites = suites.chunks_exact(2).map(|number| u16::from_be_bytes([number[0], number[1]])).collect();
-    let mut offer = ClientOffer { cipher_suites, ..ClientOffer::default() };
+    let mut offer = ClientOffer { cipher_suites: numbers(suites), ..ClientOffer::default() };
     fields.take_with_length_byte()?;
     let mut server_name = None;
     let mut parameters = None;
     for_each_extension(&mut fields, |kind, data| match kind {
         SERVER_NAME => server_name = parse_server_name(data),
+        SUPPORTED_GROUPS => offer.groups = numbers(data.get(2..).unwrap_or_default()),
         PRE_SHARED_KEY => offer.pre_shared_key = true,
         EARLY_DATA => offer.early_data = true,
         TRANSPORT_PARAMETERS | DRAFT_TRANSPORT_PARAMETERS => parameters = Some(transport_parameters(data)),
         _ => {}
     });
     Some(Hello::Client { random, server_name, parameters, offer })
+}
+
+fn numbers(list: &[u8]) -> Vec<u16> {
+    list.chunks_exact(2).map(|number| u16::from_be_bytes([number[0], number[1]])).collect()
 }
 
 fn server_hello(body: &[u8]) -> Option<Hello> {
@@ -360,9 +367,14 @@ mod tests {
         let mut body = vec![3, 3];
         body.extend([9; 32]);
         body.extend([0, 0, 4, 0x1a, 0x1a, 0x13, 0x03, 1, 0]);
-        body.extend([0, 8, 0, 42, 0, 0, 0, 41, 0, 0]);
+        body.extend([0, 18, 0, 10, 0, 6, 0, 4, 0x11, 0xec, 0, 0x1d, 0, 42, 0, 0, 0, 41, 0, 0]);
         let found = CryptoStream::default().on_data(0, &message(CLIENT_HELLO, &body));
-        let offer = ClientOffer { cipher_suites: vec![0x1a1a, 0x1303], pre_shared_key: true, early_data: true };
+        let offer = ClientOffer {
+            cipher_suites: vec![0x1a1a, 0x1303],
+            groups: vec![0x11ec, 0x1d],
+            pre_shared_key: true,
+            early_data: true,
+        };
         assert_eq!(found, [Hello::Client { random: [9; 32], server_name: None, parameters: None, offer }]);
     }
 

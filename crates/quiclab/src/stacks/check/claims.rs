@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context, Result};
 use quiclab_experiment::{
     Experiment, Overrides,
-    run::{Clock, FirstAck, Gso, Pacing, Run, Switch, word},
+    run::{Clock, FirstAck, Gso, KeyExchange, Pacing, Run, Switch, word},
     stack::{CONGESTION_CONTROL, CertificateDelay, Role, StackManifest},
 };
 use quiclab_interop::{CASES, Case};
@@ -48,8 +48,11 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("QUICLAB_HYSTART", &["on", "off"]),
     ("QUICLAB_GSO_RATE", &[]),
     (FIRST_ACK, &["instant", "padded", "wait"]),
+    (KEY_EXCHANGE, &["x25519", "x25519mlkem768"]),
 ];
 const FIRST_ACK: &str = "QUICLAB_FIRST_ACK";
+/// What only clients are asked for.
+const KEY_EXCHANGE: &str = "QUICLAB_KEY_EXCHANGE";
 /// What only servers are asked for.
 pub const OF_SERVERS: [&str; 2] = ["QUICLAB_CERT_DELAY", FIRST_ACK];
 
@@ -100,6 +103,8 @@ pub enum Expected {
     Chain,
     /// This role's first probe leaves after this time.
     Probe(Role, Duration),
+    /// The client offers this key exchange alone.
+    KeyExchange(KeyExchange),
     /// This role answers 127.
     Refusal(Role),
 }
@@ -293,6 +298,12 @@ impl Proofs<'_> {
             let name = format!("default-pto-{}", word(role));
             self.add(&name, &claim, SHORT, &settings, Expected::Probe(*role, DEFAULT_PTO))?;
         }
+        for exchange in &manifest.key_exchanges {
+            let (name, value) = (format!("key-exchange-{}", word(exchange)), quoted(&word(exchange)));
+            let claim = format!("the client offers no other key exchange than {}", word(exchange));
+            let settings = [("stack.client_key_exchange", value.as_str())];
+            self.add(&name, &claim, SHORT, &settings, Expected::KeyExchange(*exchange))?;
+        }
         Ok(())
     }
 
@@ -343,8 +354,12 @@ impl Proofs<'_> {
     fn add_refusals_of(&mut self, manifest: &StackManifest, asked: Vec<(String, String)>) -> Result<()> {
         for (variable, value) in asked {
             for role in &manifest.roles {
-                // A client has nothing to do with what only a server is asked for.
-                if *role == Role::Client && OF_SERVERS.contains(&variable.as_str()) {
+                // A client has nothing to do with what only a server is asked for, and the other way round.
+                let of_other = match role {
+                    Role::Client => OF_SERVERS.contains(&variable.as_str()),
+                    Role::Server => variable == KEY_EXCHANGE,
+                };
+                if of_other {
                     continue;
                 }
                 let only = BTreeMap::from([(variable.clone(), value.clone())]);
@@ -388,6 +403,9 @@ pub fn unclaimed(manifest: &StackManifest) -> Vec<(String, String)> {
     if !manifest.default_pto {
         asked.push(("QUICLAB_DEFAULT_PTO".into(), "300".into()));
     }
+    if !manifest.has(Role::Client) {
+        asked.retain(|(variable, _)| variable != KEY_EXCHANGE);
+    }
     if !manifest.has(Role::Server) {
         asked.retain(|(variable, _)| !OF_SERVERS.contains(&variable.as_str()));
     }
@@ -403,6 +421,7 @@ pub fn claimed(manifest: &StackManifest, variable: &str) -> BTreeSet<String> {
         "QUICLAB_HTTP" => manifest.http.iter().map(word).collect(),
         "QUICLAB_TXTIME_CLOCK" => manifest.txtime_clocks.iter().map(word).collect(),
         FIRST_ACK => manifest.first_ack.iter().map(word).collect(),
+        KEY_EXCHANGE => manifest.key_exchanges.iter().map(word).collect(),
         "QUICLAB_HYSTART" if manifest.hystart => ["on", "off"].map(str::to_owned).into(),
         "QUICLAB_HYSTART" | "QUICLAB_GSO_RATE" => BTreeSet::new(),
         _ => manifest.ip.iter().map(word).collect(),

@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use quiclab_experiment::{
-    run::{Gso, Pacing, Run, Switch, word},
+    run::{Gso, KeyExchange, Pacing, Run, Switch, word},
     stack::{CertificateDelay, Role},
 };
 use quiclab_interop::{Facts, FactsSettings, Verdict};
@@ -103,6 +103,7 @@ pub fn judge(proof: &Proof, ended: &Ended, proofs: &[Proof], all: &[Ended]) -> R
                 Expected::FirstAck(first_ack) => handshakes::first_ack(*first_ack, CERTIFICATE_DELAY, folder),
                 Expected::Chain => chain(&proof.run, folder),
                 Expected::Probe(role, pto) => handshakes::first_probe(*role, *pto, folder),
+                Expected::KeyExchange(exchange) => key_exchange(*exchange, folder),
                 Expected::LateCertificate(delay) => late_certificate(*delay, folder),
                 Expected::Logs { keys, qlog, windows } => logs(keys, qlog, *windows, folder),
                 _ => transfer(folder),
@@ -283,6 +284,11 @@ fn late_certificate(delay: CertificateDelay, folder: &Path) -> Result<String> {
         }
     );
     Ok(found)
+}
+
+fn key_exchange(exchange: KeyExchange, folder: &Path) -> Result<String> {
+    let facts = facts(folder)?;
+    handshakes::key_exchange(exchange, facts.connections.first().and_then(|first| first.tls.offer.as_ref()))
 }
 
 fn chain(run: &Run, folder: &Path) -> Result<String> {

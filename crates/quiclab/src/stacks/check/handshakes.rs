@@ -3,13 +3,13 @@
 use std::{fs::File, path::Path};
 
 use anyhow::{Context, Result, ensure};
-use quiclab_experiment::run::{FirstAck, Run, Workload};
+use quiclab_experiment::run::{FirstAck, KeyExchange, Run, Workload};
 use quiclab_experiment::stack::Role;
 use quiclab_record::layout::{CAPTURE_FILE, SENDER_TAP};
 use quiclab_testbed::{certificates, contract::SERVER_PORT};
 use quiclab_units::Duration;
 use quiclab_wire::{
-    CaptureReader, Dissector, DissectorSettings, Observed, QuicForm, QuicFrame, Role as Sender, Segment,
+    CaptureReader, ClientOffer, Dissector, DissectorSettings, Observed, QuicForm, QuicFrame, Role as Sender, Segment,
 };
 
 /// Bytes of the shortest datagram that counts as padded (RFC 9000, section 14.1).
@@ -33,6 +33,21 @@ struct Datagram {
     has_hello: bool,
     /// Something in it must be acknowledged.
     is_ack_eliciting: bool,
+}
+
+/// What the client offered in its first ClientHello.
+pub fn key_exchange(expected: KeyExchange, offer: Option<&ClientOffer>) -> Result<String> {
+    let offer = offer.context("no ClientHello could be read")?;
+    let number = match expected {
+        KeyExchange::X25519 => 0x001d,
+        KeyExchange::X25519MlKem768 => 0x11ec,
+    };
+    // RFC 8701 reserves those of two equal bytes that end with 0xa, which mean nothing.
+    let named = offer.groups.iter().filter(|group| *group & 0x0f0f != 0x0a0a || *group >> 8 != *group & 0xff);
+    let named: Vec<_> = named.map(|group| format!("0x{group:04x}")).collect();
+    let found = format!("the ClientHello has the groups {}", named.join(", "));
+    ensure!(named == [format!("0x{number:04x}")], "{found}; expected 0x{number:04x} alone");
+    Ok(found)
 }
 
 /// What the server sent before its ServerHello, while its certificate took `late`.
