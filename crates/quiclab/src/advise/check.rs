@@ -48,6 +48,8 @@ struct Point {
 #[derive(Debug, Serialize)]
 struct Checked {
     margin_ns: u64,
+    /// What is added to it, in round trips.
+    margin_rtts: f64,
     points: Vec<Point>,
     /// Of the points outside the margin.
     agreeing_share: Option<f64>,
@@ -94,7 +96,13 @@ pub fn check(arguments: &AdviseCheckArguments) -> Result<u8> {
         );
     }
     let agreeing_share = agreeing_share(&points.iter().map(|point| point.agreement).collect::<Vec<_>>());
-    let checked = Checked { margin_ns: arguments.margin.as_nanos(), points, agreeing_share, skipped };
+    let checked = Checked {
+        margin_ns: arguments.margin.as_nanos(),
+        margin_rtts: arguments.margin_rtts,
+        points,
+        agreeing_share,
+        skipped,
+    };
     if arguments.output.json {
         output::print(&(serde_json::to_string_pretty(&checked)? + "\n"))?;
     } else {
@@ -146,8 +154,8 @@ fn point([wait, instant]: &[Vec<RunRow>; 2], arguments: &AdviseCheckArguments) -
         [handshake(&question, FirstAck::Wait, loss)?.first_byte_ns, handshake(&question, kind, loss)?.first_byte_ns];
     let model_gain_ns = model_wait_ns.zip(model_instant_ns).map(|(wait, instant)| wait as i64 - instant as i64);
     let measured_gain_ns = (measured_wait_ns - measured_instant_ns).round() as i64;
-    let agreement =
-        model_gain_ns.map_or(Agreement::Differs, |model| Agreement::of(model, measured_gain_ns, arguments.margin));
+    let margin = arguments.margin + nanoseconds(question.rtt.as_nanos() as f64 * arguments.margin_rtts);
+    let agreement = model_gain_ns.map_or(Agreement::Differs, |model| Agreement::of(model, measured_gain_ns, margin));
     Ok(Point {
         client: settings.stack.client.clone(),
         server: settings.stack.server.clone(),
@@ -259,8 +267,9 @@ fn text(checked: &Checked, arguments: &AdviseCheckArguments) -> String {
     };
     format!(
         "{table}\nTimes in ms. Delay is the measured time between ClientHello and ServerHello.\n{share}; {} points have gains below the \
-         margin of {} ms.\n{skipped}",
+         margin of {} ms and {} round trips.\n{skipped}",
         count(Agreement::WithinMargin),
         milliseconds(Some(checked.margin_ns as f64)),
+        checked.margin_rtts,
     )
 }

@@ -96,9 +96,13 @@ pub struct AdviseCheckArguments {
     /// Folders of results, or folders that hold some, whose runs have stack.first_ack = "wait" and "instant" (or "padded")
     #[arg(value_name = "FOLDER", required = true)]
     pub folders: Vec<PathBuf>,
-    /// A point whose measured and computed gains are both below this does not count
+    /// A point whose measured and computed gains are both below --margin and --margin-rtts together does not count
     #[arg(long, value_name = "TIME", default_value = "5 ms")]
     pub margin: Duration,
+    /// The part of the margin that grows with the round-trip time. The default is what a pacer takes to send three datagrams of an initial window of
+    /// ten; the model has no pacing
+    #[arg(long, value_name = "RTTS", default_value_t = 0.25, value_parser = parse_share)]
+    pub margin_rtts: f64,
     /// Share of the other points whose signs must agree, 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.95, value_parser = parse_share)]
     pub at_least: f64,
