@@ -294,11 +294,18 @@ impl Server {
         datagrams
     }
 
-    /// The beginning of what is not acknowledged, in as many datagrams as a timeout sends.
+    /// What a timeout sends: the beginning of what is not acknowledged, then what was never sent, if anything (RFC 9002, section 6.2.4), or more of
+    /// the former.
     fn repeat(&mut self, now: Time) -> Vec<FromServer> {
         let mut repeated = self.acknowledged.clone();
         let mut datagrams = Vec::new();
         for _ in 0..PROBES {
+            if !datagrams.is_empty() && self.sent < self.flight_bytes {
+                let Some(datagram) = self.carry(self.sent..self.flight_bytes, now) else { break };
+                self.sent = datagram.flight.as_ref().map_or(self.sent, |range| range.end);
+                datagrams.push(datagram);
+                continue;
+            }
             let Some(range) = repeated.first_gap(0..self.sent, ROOM_BYTES) else { break };
             let Some(datagram) = self.carry(range, now) else { break };
             repeated.insert(datagram.flight.clone().unwrap_or_default());

@@ -16,8 +16,8 @@ pub struct Curves {
     pub x: String,
     /// What the axis beside them is, with its unit.
     pub y: String,
-    /// Whether the axis below is logarithmic.
-    pub is_logarithmic: bool,
+    /// Whether the axis below, and the one beside, is logarithmic.
+    pub is_logarithmic: [bool; 2],
     /// Names and points.
     pub curves: Vec<(String, Vec<(f64, f64)>)>,
 }
@@ -30,9 +30,11 @@ pub fn render_curves_svg(curves: &Curves) -> String {
         let line = Scatter::<f64, f64>::new(x, y).name(style::name(name)).mode(Mode::Lines).line(style::line(place));
         plot.add_trace(line);
     }
-    let x = style::axis(&curves.x);
-    let x = if curves.is_logarithmic { x.type_(AxisType::Log) } else { x };
-    plot.set_layout(style::curve_layout(x, style::axis(&curves.y), curves.curves.len()));
+    let [x, y] = [(&curves.x, curves.is_logarithmic[0]), (&curves.y, curves.is_logarithmic[1])].map(|(title, is_log)| {
+        let axis = style::axis(title);
+        if is_log { axis.type_(AxisType::Log) } else { axis }
+    });
+    plot.set_layout(style::curve_layout(x, y, curves.curves.len()));
     let (id, title) = ("curves".to_owned(), curves.title.clone());
     svg(&Figure { id, title, caption: String::new(), plot })
 }
@@ -47,7 +49,7 @@ mod tests {
             title: "PTO".to_owned(),
             x: "samples".to_owned(),
             y: "PTO, ms".to_owned(),
-            is_logarithmic: false,
+            is_logarithmic: [false; 2],
             curves: vec![
                 ("a < b".to_owned(), vec![(1.0, 27.0), (2.0, 22.5)]),
                 ("c".to_owned(), vec![(1.0, 39.0), (2.0, 36.0)]),

@@ -44,6 +44,13 @@ struct Point {
     records: [String; 2],
 }
 
+impl Point {
+    /// Where it is in the table.
+    fn place(&self) -> (&str, &str, Loss, u64, u64, u64) {
+        (&self.server, &self.client, self.loss, self.certificate_bytes, self.rtt_ns, self.delay_ns)
+    }
+}
+
 /// All points, and how many agree.
 #[derive(Debug, Serialize)]
 struct Checked {
@@ -95,6 +102,7 @@ pub fn check(arguments: &AdviseCheckArguments) -> Result<u8> {
             arguments.folders.iter().map(|folder| folder.shown()).collect::<Vec<_>>().join(", ")
         );
     }
+    points.sort_by(|a, b| a.place().cmp(&b.place()));
     let agreeing_share = agreeing_share(&points.iter().map(|point| point.agreement).collect::<Vec<_>>());
     let checked = Checked {
         margin_ns: arguments.margin.as_nanos(),
@@ -272,4 +280,86 @@ fn text(checked: &Checked, arguments: &AdviseCheckArguments) -> String {
         milliseconds(Some(checked.margin_ns as f64)),
         checked.margin_rtts,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use quiclab_experiment::run::{Run, Versions};
+    use quiclab_metrics::RunMetrics;
+
+    use super::*;
+    use crate::cli::{AdviseQuestion, Cli, Verb};
+
+    /// As a record of experiments/advise/server-flight.toml has it: 150 ms, a chain of 9000 B.
+    const RUN: &str = include_str!("check_run.toml");
+
+    fn arguments(line: &str) -> AdviseCheckArguments {
+        let Ok(Cli { verb: Verb::Advise(advise) }) = Cli::try_parse_from(line.split(' ')) else { panic!("{line}") };
+        let AdviseQuestion::Check(arguments) = advise.question else { panic!("{line}") };
+        arguments
+    }
+
+    fn row(text: &str, first_byte_ms: u64) -> RunRow {
+        let mut metrics = RunMetrics::empty();
+        metrics.metrics.handshake_client_first_byte_ns = Some(first_byte_ms * 1_000_000);
+        metrics.metrics.handshake_server_processing_ns = Some(6_000_000);
+        metrics.metrics.handshake_client_flight_1_datagrams = Some(2);
+        RunRow {
+            folder: format!("run-{first_byte_ms}"),
+            run: Run::from_toml(text).unwrap(),
+            versions: Versions::default(),
+            metrics,
+            packets: None,
+            congestion_window: None,
+        }
+    }
+
+    fn pair(text: &str, times: [u64; 2]) -> [Vec<RunRow>; 2] {
+        [
+            vec![row(text, times[0])],
+            vec![row(&text.replace("first_ack = \"wait\"", "first_ack = \"instant\""), times[1])],
+        ]
+    }
+
+    #[test]
+    fn a_pair_of_runs_becomes_a_question_with_what_was_measured() {
+        let arguments = arguments("quiclab advise check results");
+        let text = RUN.replace("9 kB", "1212 B").replace("149500 us", "39500 us");
+        let found = point(&pair(&text, [278, 388]), &arguments).unwrap();
+        assert_eq!((found.loss, found.rtt_ns, found.delay_ns), (Loss::ServerFlightRest, 40_000_000, 6_000_000));
+        assert_eq!((found.hello_datagrams, found.certificate_bytes), (2, 1212));
+        assert_eq!((found.measured_gain_ns, found.agreement), (-110_000_000, Agreement::Agrees));
+        let turned = point(&pair(&text, [388, 278]), &arguments).unwrap();
+        assert_eq!((turned.measured_gain_ns, turned.agreement), (110_000_000, Agreement::Differs));
+    }
+
+    #[test]
+    fn the_margin_has_a_part_that_grows_with_the_round_trip_time() {
+        let none = without_loss();
+        let at = |gain: u64, line: &str| point(&pair(&none, [400 + gain, 400]), &arguments(line)).unwrap().agreement;
+        assert_eq!(at(42, "quiclab advise check x"), Agreement::WithinMargin);
+        assert_eq!(at(43, "quiclab advise check x"), Agreement::Differs);
+        assert_eq!(at(6, "quiclab advise check x --margin-rtts 0"), Agreement::Differs);
+    }
+
+    fn without_loss() -> String {
+        let start = RUN.find("[[settings.path.to_client]]").unwrap();
+        let end = start + 1 + RUN[start + 1..].find("[[settings.path.to_client]]").unwrap();
+        format!("{}{}", &RUN[..start], &RUN[end..])
+    }
+
+    #[test]
+    fn what_the_model_does_not_have_is_no_point() {
+        let arguments = arguments("quiclab advise check results");
+        for (from, to, part) in [
+            ("flight 1 after datagram 1 and crypto", "datagram 3", "datagram 3"),
+            ("certificate = \"9 kB\"", "certificate = \"small\"", "not a size"),
+        ] {
+            let error = point(&pair(&RUN.replace(from, to), [1, 2]), &arguments).unwrap_err();
+            assert!(error.to_string().contains(part), "{error}");
+        }
+        let lonely = [vec![row(RUN, 1)], vec![]];
+        assert!(point(&lonely, &arguments).unwrap_err().to_string().contains("stack.first_ack"));
+    }
 }

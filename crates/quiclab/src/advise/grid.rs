@@ -153,7 +153,7 @@ fn draw(path: &Path, points: &[Point]) -> Result<()> {
         title: "What an instant ACK gains of the client's first PTO".to_owned(),
         x: "round-trip time, ms".to_owned(),
         y: "gain, round trips".to_owned(),
-        is_logarithmic: true,
+        is_logarithmic: [true; 2],
         curves,
     });
     std::fs::write(path, svg).with_context(|| path.display().to_string())
