@@ -30,10 +30,11 @@ pub fn render_curves_svg(curves: &Curves) -> String {
         let line = Scatter::<f64, f64>::new(x, y).name(style::name(name)).mode(Mode::Lines).line(style::line(place));
         plot.add_trace(line);
     }
-    let [x, y] = [(&curves.x, curves.is_logarithmic[0]), (&curves.y, curves.is_logarithmic[1])].map(|(title, is_log)| {
-        let axis = style::axis(title);
-        if is_log { axis.type_(AxisType::Log) } else { axis }
-    });
+    let [x, y] =
+        [(&curves.x, curves.is_logarithmic[0]), (&curves.y, curves.is_logarithmic[1])].map(|(title, is_log)| {
+            let axis = style::axis(title);
+            if is_log { axis.type_(AxisType::Log) } else { axis }
+        });
     plot.set_layout(style::curve_layout(x, y, curves.curves.len()));
     let (id, title) = ("curves".to_owned(), curves.title.clone());
     svg(&Figure { id, title, caption: String::new(), plot })
