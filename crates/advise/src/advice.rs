@@ -28,6 +28,16 @@ pub enum Choice {
     Either,
 }
 
+impl Choice {
+    fn of(gain_ns: Option<f64>) -> Self {
+        match gain_ns {
+            Some(gain) if gain > NO_DIFFERENCE_NS => Self::Instant,
+            Some(gain) if gain < -NO_DIFFERENCE_NS => Self::Wait,
+            _ => Self::Either,
+        }
+    }
+}
+
 /// What both ways lead to where a certain flight is lost.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Scenario {
@@ -41,6 +51,13 @@ pub struct Scenario {
     pub instant: Handshake,
     /// By how much the first byte arrives earlier with an instant acknowledgment; negative: later.
     pub gain_ns: Option<i64>,
+}
+
+impl Scenario {
+    /// What to do if every handshake were like this.
+    pub fn choice(&self) -> Choice {
+        Choice::of(self.gain_ns.map(|gain| gain as f64))
+    }
 }
 
 /// The whole answer.
@@ -81,11 +98,7 @@ pub fn advice(question: &Question, instant: FirstAck, losses: Losses) -> Result<
         .filter(|scenario| scenario.share > 0.0)
         .map(|scenario| Some(scenario.share * scenario.gain_ns? as f64))
         .sum::<Option<f64>>();
-    let choice = match mean_gain_ns {
-        Some(gain) if gain > NO_DIFFERENCE_NS => Choice::Instant,
-        Some(gain) if gain < -NO_DIFFERENCE_NS => Choice::Wait,
-        _ => Choice::Either,
-    };
+    let choice = Choice::of(mean_gain_ns);
     let first_pto_gain_ns = difference(scenarios[0].wait.first_pto_ns, scenarios[0].instant.first_pto_ns);
     Ok(Advice { choice, mean_gain_ns, first_pto_gain_ns, scenarios })
 }

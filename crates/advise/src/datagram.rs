@@ -59,10 +59,8 @@ pub struct FromServer {
     pub flight: Option<Range<u64>>,
     /// First bytes of the response.
     pub has_response: bool,
-    /// Sent by an expired timer, or because of a declared loss.
+    /// Sent by an expired timer, because of a declared loss, or because the client repeated its ClientHello.
     pub is_repeat: bool,
-    /// It belongs to what the server sends at first, before the client has answered.
-    pub is_first_burst: bool,
 }
 
 /// When a timer expires: after `pto`, doubled `count` times.

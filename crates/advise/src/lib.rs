@@ -9,6 +9,7 @@
 //! Read first: [`Question`], then [`handshake`].
 
 mod advice;
+mod agreement;
 mod client;
 mod datagram;
 mod play;
@@ -17,5 +18,6 @@ mod ranges;
 mod server;
 
 pub use advice::{Advice, Choice, Losses, Scenario, advice};
+pub use agreement::{Agreement, agreeing_share};
 pub use play::{Event, EventKind, Handshake, handshake};
 pub use question::{FirstAck, Loss, NamedClient, QUIC_CLIENTS, Question, QuestionError};

@@ -199,7 +199,8 @@ impl Play<'_> {
             self.event(now, if datagram.is_repeat { EventKind::ServerRepeats } else { EventKind::ServerSends });
             let is_first = !std::mem::replace(&mut self.has_server_begun, true);
             let arrival = self.passes(0, datagram.bytes, now);
-            if self.loss == Loss::ServerFlightRest && datagram.is_first_burst && !is_first {
+            let is_flight = datagram.flight.is_some() && !datagram.is_repeat;
+            if self.loss == Loss::ServerFlightRest && is_flight && !is_first {
                 self.event(now, EventKind::LostToClient);
             } else {
                 self.put(arrival, Arrival::AtClient(datagram));

@@ -21,6 +21,9 @@ pub struct Question {
     pub server_pto: Duration,
     /// Datagrams of 1200 B that the ClientHello takes; 2 with ML-KEM. At least 1.
     pub hello_datagrams: u32,
+    /// Whether the server repeats its flight once, without waiting for its timeout, when the client repeats a part of its ClientHello (RFC 9002,
+    /// section 6.2.3).
+    pub repeats_flight: bool,
     /// Rate of both directions; `None`: datagrams take no time.
     pub rate: Option<Rate>,
 }
@@ -29,7 +32,7 @@ pub struct Question {
 const DEFAULT_PTO: Duration = Duration::from_nanos(INITIAL_RTT.as_nanos() * 3);
 
 impl Question {
-    /// With the timeouts of RFC 9002 and a ClientHello of one datagram.
+    /// With the timeouts of RFC 9002, a ClientHello of one datagram, and a server that repeats its flight early, as ngtcp2 and quic-go do.
     pub fn new(rtt: Duration, delay: Duration, certificate: ByteCount) -> Self {
         Self {
             rtt,
@@ -38,6 +41,7 @@ impl Question {
             client_pto: DEFAULT_PTO,
             server_pto: DEFAULT_PTO,
             hello_datagrams: 1,
+            repeats_flight: true,
             rate: None,
         }
     }
@@ -109,7 +113,7 @@ impl FirstAck {
 pub enum Loss {
     /// Nothing.
     None,
-    /// What the server sends at first, except its first datagram.
+    /// What the server sends of its first flight for the first time, except its first datagram.
     ServerFlightRest,
     /// What the client answers to the ServerHello, up to its first request, once.
     ClientSecondFlight,

@@ -34,6 +34,8 @@ pub struct Server {
     /// Before the first sample.
     default_pto: Duration,
     hello: BTreeSet<u32>,
+    /// Whether it still repeats its flight when a part of the ClientHello is repeated: once, as RFC 9002 section 6.2.3 recommends.
+    may_repeat_early: bool,
     /// Numbers of the client's datagrams, by space.
     received: [BTreeSet<u64>; 2],
     received_bytes: u64,
@@ -72,6 +74,7 @@ impl Server {
             estimate: RttEstimate::default(),
             default_pto: question.server_pto,
             hello: BTreeSet::new(),
+            may_repeat_early: question.repeats_flight,
             received: [BTreeSet::new(), BTreeSet::new()],
             received_bytes: 0,
             sent_bytes: 0,
@@ -99,8 +102,9 @@ impl Server {
         self.is_validated |= datagram.has_handshake;
         let space = if datagram.has_handshake { Space::Handshake } else { Space::Initial };
         self.received[space as usize].insert(datagram.number);
+        let mut is_repeated_hello = false;
         if let Some(part) = datagram.hello {
-            self.hello.insert(part);
+            is_repeated_hello = !self.hello.insert(part);
             if self.hello.len() == self.hello_datagrams as usize {
                 self.ready_at.get_or_insert(now + self.delay);
             }
@@ -117,6 +121,10 @@ impl Server {
         // RFC 9002, section 6.2.2.1: a timeout that the limit held back is made up for before anything new is sent.
         let is_overdue = self.is_ready && self.timeout().is_some_and(|time| time <= now);
         let mut answers = if is_overdue { self.expire(now) } else { Vec::new() };
+        if is_repeated_hello && answers.is_empty() && self.sent > 0 && !self.is_done && self.may_repeat_early {
+            self.may_repeat_early = false;
+            answers = self.repeat(now);
+        }
         answers.extend(self.send(now));
         if answers.is_empty() && datagram.is_eliciting && (self.is_ready || self.first_ack != FirstAck::Wait) {
             let is_first = self.next_number == 0;
@@ -131,9 +139,7 @@ impl Server {
     /// It has its certificate.
     pub fn ready(&mut self, now: Time) -> Vec<FromServer> {
         self.is_ready = true;
-        let mut sent = self.send(now);
-        sent.iter_mut().for_each(|datagram| datagram.is_first_burst = true);
-        sent
+        self.send(now)
     }
 
     fn budget(&self) -> u64 {
@@ -282,16 +288,29 @@ impl Server {
             return self.send(now);
         }
         self.timeouts += 1;
+        let datagrams = self.repeat(now);
+        self.probes += datagrams.len() as u32;
+        self.last_eliciting = now;
+        datagrams
+    }
+
+    /// What a timeout sends: the beginning of what is not acknowledged, then what was never sent, if anything (RFC 9002, section 6.2.4), or more of
+    /// the former.
+    fn repeat(&mut self, now: Time) -> Vec<FromServer> {
         let mut repeated = self.acknowledged.clone();
         let mut datagrams = Vec::new();
         for _ in 0..PROBES {
+            if !datagrams.is_empty() && self.sent < self.flight_bytes {
+                let Some(datagram) = self.carry(self.sent..self.flight_bytes, now) else { break };
+                self.sent = datagram.flight.as_ref().map_or(self.sent, |range| range.end);
+                datagrams.push(datagram);
+                continue;
+            }
             let Some(range) = repeated.first_gap(0..self.sent, ROOM_BYTES) else { break };
             let Some(datagram) = self.carry(range, now) else { break };
             repeated.insert(datagram.flight.clone().unwrap_or_default());
-            self.probes += 1;
             datagrams.push(FromServer { is_repeat: true, ..datagram });
         }
-        self.last_eliciting = now;
         datagrams
     }
 }

@@ -1,12 +1,15 @@
 //! `quiclab advise`
 
+mod check;
+mod grid;
+
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use comfy_table::CellAlignment;
 use quiclab_advise::{Advice, Choice, FirstAck, Handshake, Losses, QUIC_CLIENTS, Question, advice};
 use quiclab_trace::read_numbers;
-use quiclab_units::Duration;
+use quiclab_units::{ByteCount, Duration};
 use serde::Serialize;
 
 use crate::{
@@ -21,6 +24,7 @@ use crate::{
 pub fn advise(arguments: &AdviseArguments) -> Result<u8> {
     match &arguments.question {
         AdviseQuestion::InstantAck(arguments) => instant_ack(arguments),
+        AdviseQuestion::Check(arguments) => check::check(arguments),
     }
 }
 
@@ -37,10 +41,12 @@ fn instant_ack(arguments: &InstantAckArguments) -> Result<u8> {
     if let Some(path) = &arguments.samples {
         return of_samples(arguments, path, kind, losses);
     }
-    let (Some(rtt), Some(delay)) = (arguments.rtt, arguments.delay) else {
-        bail!("--rtt, --delay: found neither, expected both, or --samples");
+    let ([rtt], [delay], [size], None) =
+        (&arguments.rtt[..], &arguments.delay[..], &arguments.cert_size[..], &arguments.svg)
+    else {
+        return grid::grid(arguments, kind, losses);
     };
-    let question = question(arguments, rtt, delay);
+    let question = question(arguments, *rtt, *delay, *size);
     let advice = advice(&question, kind, losses)?;
     if arguments.output.json {
         output::print(&(serde_json::to_string_pretty(&advice)? + "\n"))?;
@@ -50,13 +56,14 @@ fn instant_ack(arguments: &InstantAckArguments) -> Result<u8> {
     Ok(0)
 }
 
-fn question(arguments: &InstantAckArguments, rtt: Duration, delay: Duration) -> Question {
-    let mut question = Question::new(rtt, delay, arguments.cert_size);
+fn question(arguments: &InstantAckArguments, rtt: Duration, delay: Duration, size: ByteCount) -> Question {
+    let mut question = Question::new(rtt, delay, size);
     let named = QUIC_CLIENTS.iter().find(|client| Some(client.name) == arguments.client.as_deref());
     question.client_pto =
         arguments.client_pto.or(named.map(|client| client.default_pto)).unwrap_or(question.client_pto);
     question.server_pto = arguments.server_pto;
     question.hello_datagrams = arguments.hello_datagrams;
+    question.repeats_flight = !arguments.no_early_repeat;
     question.rate = arguments.rate;
     question
 }
@@ -156,6 +163,9 @@ struct Shares {
 const COLUMNS: [&str; 2] = ["rtt_ms", "delay_ms"];
 
 fn of_samples(arguments: &InstantAckArguments, path: &Path, kind: FirstAck, losses: Losses) -> Result<u8> {
+    let [size] = arguments.cert_size[..] else {
+        bail!("--cert-size: found {} sizes, expected one with --samples", arguments.cert_size.len());
+    };
     let rows = match read_numbers(path, &COLUMNS)? {
         Ok(rows) => rows,
         Err(found) => {
@@ -172,7 +182,7 @@ fn of_samples(arguments: &InstantAckArguments, path: &Path, kind: FirstAck, loss
         if row[0] < 0.0 || row[1] < 0.0 {
             bail!("{}: found rtt_ms = {}, delay_ms = {}, expected no negative times", place(), row[0], row[1]);
         }
-        let advice = advice(&question(arguments, rtt, delay), kind, losses).with_context(place)?;
+        let advice = advice(&question(arguments, rtt, delay, size), kind, losses).with_context(place)?;
         let Some(gain) = advice.mean_gain_ns else { bail!("{}: a handshake did not end within 120 s", place()) };
         gains.push((advice.choice, gain));
     }

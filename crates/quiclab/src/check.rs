@@ -24,14 +24,7 @@ const DEEPEST: usize = 6;
 pub fn check(arguments: &CheckArguments) -> Result<u8> {
     let mut places = Vec::new();
     for folder in &arguments.folders {
-        let before = places.len();
-        find(folder, DEEPEST, &mut places)?;
-        if places.len() == before {
-            bail!(
-                "{}: found no results, expected those of an experiment\nhint: quiclab run FILE makes them",
-                folder.shown()
-            );
-        }
+        places.extend(find_results(folder)?);
     }
     let mut all = Vec::new();
     let mut counts = Counts::default();
@@ -133,6 +126,22 @@ impl Counts {
 }
 
 /// Folders with results at `folder` or below it, in order of name.
+/// The folders of results at or below a folder, by name.
+///
+/// # Errors
+/// Where there are none, or a folder cannot be read.
+pub fn find_results(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut places = Vec::new();
+    find(folder, DEEPEST, &mut places)?;
+    if places.is_empty() {
+        bail!(
+            "{}: found no results, expected those of an experiment\nhint: quiclab run FILE makes them",
+            folder.shown()
+        );
+    }
+    Ok(places)
+}
+
 fn find(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<()> {
     if Results::are_in(folder) || is_former(folder) {
         found.push(folder.to_path_buf());

@@ -25,12 +25,12 @@ use quiclab_testbed::testbed::TESTBEDS;
 use quiclab_units::{ByteCount, Duration};
 
 pub use ab::{AbArguments, Budget, JudgeOptions};
-pub use advise::{AdviseArguments, AdviseQuestion, InstantAckArguments};
+pub use advise::{AdviseArguments, AdviseCheckArguments, AdviseQuestion, InstantAckArguments};
 pub use cache::{CacheAction, CacheArguments, CacheListArguments, CachePruneArguments, CacheRemoveArguments};
 pub use import::{RoleChoice, StacksImportArguments};
 pub use packets::PacketsArguments;
 pub use perform::PerformArguments;
-pub use pto::PtoArguments;
+pub use pto::{PtoArguments, SampleArgument};
 pub use run::{MOST_REPETITIONS, RunArguments};
 pub use set::SetOptions;
 pub use stacks_check::StacksCheckArguments;

@@ -34,6 +34,40 @@ fn a_file_of_clients_gives_shares() {
     assert_eq!(shares["mean_gain_ns"], 30e6 / 4.0);
 }
 
+/// ReACKed QUICer, figure 4 and table 2.
+#[test]
+fn several_values_give_a_row_for_each_combination() {
+    let folder = tempfile::tempdir().unwrap();
+    let picture = folder.path().join("gain.svg");
+    let rows = answer(&[
+        "--rtt",
+        "1ms,9ms,100ms",
+        "--delay",
+        "1ms,9ms,25ms",
+        "--server-pto",
+        "200ms",
+        "--svg",
+        picture.to_str().unwrap(),
+    ]);
+    let rows = rows.as_array().unwrap();
+    assert_eq!(rows.len(), 9);
+    for row in rows {
+        let [rtt, delay] = ["rtt_ns", "delay_ns"].map(|key| row[key].as_u64().unwrap());
+        assert_eq!(row["first_pto_gain_rtts"], 3.0 * delay as f64 / rtt as f64);
+        assert_eq!(row["needless_probes"].as_i64().unwrap() > 0, delay >= 3 * rtt, "{rtt} {delay}");
+        assert_eq!(row["choices"][2], "instant");
+    }
+    let svg = std::fs::read_to_string(picture).unwrap();
+    assert!(svg.contains("delay 25 ms") && svg.contains("needless probes"), "{svg}");
+}
+
+#[test]
+fn a_folder_without_results_cannot_be_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let result = said(quiclab().args(["advise", "check"]).arg(folder.path()));
+    assert!(result.status == Some(125) && result.errors.contains("found no results"), "{}", result.errors);
+}
+
 #[test]
 fn what_is_missing_or_impossible_is_named() {
     for (arguments, part) in [

@@ -8,6 +8,7 @@ mod analysis;
 mod any_report;
 mod columns;
 mod comparison;
+mod curves;
 mod figures;
 mod findings;
 mod groups;
@@ -37,6 +38,7 @@ pub use comparison::{
     SideNumbers, TrainDifference, Verdict, render_comparison_html, render_comparison_markdown,
     render_comparison_terminal, settings_key,
 };
+pub use curves::{Curves, render_curves_svg};
 pub use findings::{
     Basis, FINDINGS_HEAD, Finding, Interval, Looks, Outcome, Side, findings, findings_as_rows, render_findings,
 };

@@ -21,24 +21,30 @@ pub struct AdviseArguments {
 pub enum AdviseQuestion {
     /// Should a server acknowledge the ClientHello at once, or wait until it has its certificate?
     InstantAck(InstantAckArguments),
+    /// Does the model of instant-ack agree with measured handshakes?
+    Check(AdviseCheckArguments),
 }
 
 /// Arguments of `quiclab advise instant-ack`.
 #[derive(Debug, Args)]
 #[command(after_help = INSTANT_ACK_HELP)]
 pub struct InstantAckArguments {
-    /// Round-trip time between client and server
-    #[arg(long, value_name = "TIME", value_parser = parse_positive::<Duration>, required_unless_present = "samples")]
-    pub rtt: Option<Duration>,
+    /// Round-trip time between client and server. With several values, separated by commas, here or in --delay and --cert-size, the
+    /// answer is a table with a row for each combination
+    #[arg(
+        long, value_name = "TIME", value_delimiter = ',', value_parser = parse_positive::<Duration>,
+        required_unless_present = "samples"
+    )]
+    pub rtt: Vec<Duration>,
     /// From the ClientHello's arrival until the server has its certificate and can answer
-    #[arg(long, value_name = "TIME", required_unless_present = "samples")]
-    pub delay: Option<Duration>,
+    #[arg(long, value_name = "TIME", value_delimiter = ',', required_unless_present = "samples")]
+    pub delay: Vec<Duration>,
     /// A Parquet file with a row for each client: columns rtt_ms and delay_ms. Prints the shares of clients that gain and lose
     #[arg(long, value_name = "FILE", conflicts_with_all = ["rtt", "delay"])]
     pub samples: Option<PathBuf>,
     /// Length of the certificate chain in DER
-    #[arg(long, value_name = "SIZE", default_value = "1212 B")]
-    pub cert_size: ByteCount,
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', default_value = "1212 B")]
+    pub cert_size: Vec<ByteCount>,
     /// Share of handshakes in which the client's second flight is lost, 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = parse_share)]
     pub loss_client: f64,
@@ -60,6 +66,12 @@ pub struct InstantAckArguments {
     /// The instant acknowledgment is padded to 1200 B, which counts against the amplification limit
     #[arg(long)]
     pub padded: bool,
+    /// The server waits for its timeout when the client repeats its ClientHello, instead of repeating its flight once (RFC 9002, section 6.2.3)
+    #[arg(long)]
+    pub no_early_repeat: bool,
+    /// Draw what an instant ACK gains of the first probe timeout over the round-trip time, and write it to this SVG file
+    #[arg(long, value_name = "FILE", conflicts_with = "samples")]
+    pub svg: Option<PathBuf>,
     /// Rate of both directions [default: datagrams take no time]
     #[arg(long, value_name = "RATE", value_parser = parse_positive::<Rate>)]
     pub rate: Option<Rate>,
@@ -71,10 +83,43 @@ const INSTANT_ACK_HELP: &str = "\
 Examples:
   quiclab advise instant-ack --rtt 9ms --delay 4ms --loss-client 0.01 --loss-server 0.01
   quiclab advise instant-ack --rtt 9ms --delay 200ms --cert-size 5113B --client ngtcp2
+  quiclab advise instant-ack --rtt 1ms,9ms,20ms,100ms,300ms --delay 1ms,9ms,25ms --svg gain.svg
   quiclab advise instant-ack --samples clients.parquet --loss-client 0.02 --json
 
 Plays the handshake with both behaviours, by RFC 9002: docs/guides/instant-ack.md says what the model leaves out and how well it \
 agrees with real stacks.";
+
+/// Arguments of `quiclab advise check`.
+#[derive(Debug, Args)]
+#[command(after_help = CHECK_HELP)]
+pub struct AdviseCheckArguments {
+    /// Folders of results, or folders that hold some, whose runs have stack.first_ack = "wait" and "instant" (or "padded")
+    #[arg(value_name = "FOLDER", required = true)]
+    pub folders: Vec<PathBuf>,
+    /// A point whose measured and computed gains are both below --margin and --margin-rtts together does not count
+    #[arg(long, value_name = "TIME", default_value = "5 ms")]
+    pub margin: Duration,
+    /// The part of the margin that grows with the round-trip time. The default is what a pacer takes to send three datagrams of an initial window of
+    /// ten; the model has no pacing
+    #[arg(long, value_name = "RTTS", default_value_t = 0.25, value_parser = parse_share)]
+    pub margin_rtts: f64,
+    /// Share of the other points whose signs must agree, 0 to 1
+    #[arg(long, value_name = "SHARE", default_value_t = 0.95, value_parser = parse_share)]
+    pub at_least: f64,
+    /// As for instant-ack
+    #[arg(long)]
+    pub no_early_repeat: bool,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+const CHECK_HELP: &str = "\
+Examples:
+  quiclab run experiments/advise --profile quick
+  quiclab advise check results/advise
+
+Pairs the runs that differ only in stack.first_ack, plays each handshake in the model with the path, the certificate, the default timeouts and the \
+measured processing time of the run, and compares the signs of the gains in time to the first byte. Exit status 1 if too few agree.";
 
 fn parse_share(text: &str) -> Result<f64, String> {
     let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));

@@ -1,6 +1,6 @@
 //! Arguments of `quiclab pto`.
 
-use std::str::FromStr;
+use std::{fmt, path::PathBuf, str::FromStr};
 
 use clap::Args;
 use quiclab_metrics::INITIAL_RTT;
@@ -18,6 +18,13 @@ pub struct PtoArguments {
     /// Round-trip times in the order in which they were measured, each [N×]RTT[/ACK_DELAY]: 9ms, 13ms/4ms, 50x9ms
     #[arg(value_name = "SAMPLE", required = true)]
     pub samples: Vec<SampleArgument>,
+    /// Another sequence to show beside the first, its samples separated by spaces in one argument; can be repeated. The table then has only the
+    /// timeouts
+    #[arg(long, value_name = "SAMPLES")]
+    pub compare: Vec<Samples>,
+    /// Draw the timeouts, and write them to this SVG file
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
     /// Round-trip time that is assumed before the first sample
     #[arg(long, value_name = "TIME", default_value_t = INITIAL_RTT, value_parser = parse_positive::<Duration>)]
     pub initial_rtt: Duration,
@@ -33,6 +40,7 @@ const PTO_HELP: &str = "\
 Examples:
   quiclab pto 50x9ms              a path of 9 ms whose server answers at once
   quiclab pto 13ms 49x9ms         the same path; the server waited 4 ms for its certificate
+  quiclab pto 50x9ms --compare \"13ms 49x9ms\" --svg pto.svg
   quiclab pto 9ms 10ms/1ms 12ms/25ms --max-ack-delay 25ms --json
 
 Rows are the state after each sample, computed as RFC 9002 (sections 5 and 6.2.1) says; the first row is that without samples.";
@@ -46,6 +54,19 @@ pub struct SampleArgument {
     pub rtt: Duration,
     /// What the peer says it waited.
     pub ack_delay: Duration,
+}
+
+impl fmt::Display for SampleArgument {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        if self.count > 1 {
+            write!(f, "{}x", self.count)?;
+        }
+        write!(f, "{}", self.rtt.to_string().replace(' ', ""))?;
+        if self.ack_delay > Duration::ZERO {
+            write!(f, "/{}", self.ack_delay.to_string().replace(' ', ""))?;
+        }
+        Ok(())
+    }
 }
 
 impl FromStr for SampleArgument {
@@ -65,6 +86,23 @@ impl FromStr for SampleArgument {
             return Err("round-trip time: found 0, expected more than 0".to_owned());
         }
         Ok(Self { count, rtt, ack_delay })
+    }
+}
+
+/// A sequence of samples in one argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Samples(pub Vec<SampleArgument>);
+
+impl FromStr for Samples {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let samples = text.split_whitespace().map(str::parse).collect::<Result<Vec<_>, _>>()?;
+        if samples.is_empty() {
+            Err("found nothing, expected samples such as \"13ms 49x9ms\"".to_owned())
+        } else {
+            Ok(Self(samples))
+        }
     }
 }
 
