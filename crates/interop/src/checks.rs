@@ -17,11 +17,23 @@ pub(crate) struct Reasons {
     failures: Vec<String>,
     /// What was looked for in frames and not found, while frames of that sender could not be read.
     doubts: Vec<String>,
+    /// Who does not do it, as far as packets show.
+    unsupported: Option<Role>,
 }
 
 impl Reasons {
     pub(crate) fn push(&mut self, reason: String) {
         self.failures.push(reason);
+    }
+
+    /// Packets show that this end does not do what the case is about, which is optional. The first one counts.
+    pub(crate) fn is_not_supported_by(&mut self, role: Role) {
+        self.unsupported.get_or_insert(role);
+    }
+
+    /// Who does not do what the case is about.
+    pub(crate) fn unsupported(&self) -> Option<Role> {
+        self.unsupported
     }
 
     /// Whether something failed for certain.

@@ -6,28 +6,31 @@ use common::{
     ALL, NO_KEYS, assert_cannot_be_judged, assert_fails, assert_passes, facts, read, read_with, remade, remade_at,
     verdict, well,
 };
-use quiclab_interop::{CASES, End, EndpointFacts, Facts, FactsSettings, ValidatedBy, Verdict, case_named, judge};
+use quiclab_interop::{
+    CASES, End, EndpointFacts, Facts, FactsSettings, SenderFacts, ValidatedBy, Verdict, case_named, judge,
+};
+use quiclab_units::Duration;
 use quiclab_wire::{QuicForm, Role, VERSION_2};
 
 /// Captures and the cases they pass; all other cases fail on them. The captures of loopback have one connection with the
 /// usual settings but for what their name says.
 const PASSED: [(&str, &[&str]); 16] = [
-    ("ipv6", &["handshake", "transfer", "ipv6"]),
-    ("retry", &["transfer", "retry"]),
-    ("chacha20", &["handshake", "transfer", "chacha20"]),
-    ("aes256", &["handshake", "transfer"]),
-    ("key-update", &["handshake", "transfer", "keyupdate"]),
-    ("version-2", &["handshake", "transfer", "v2"]),
-    ("version-negotiation", &["handshake", "transfer"]),
+    ("ipv6", &["handshake", "transfer", "http3", "ecn", "transferloss", "ipv6"]),
+    ("retry", &["transfer", "retry", "http3", "transferloss"]),
+    ("chacha20", &["handshake", "transfer", "chacha20", "http3", "ecn", "transferloss"]),
+    ("aes256", &["handshake", "transfer", "http3", "ecn", "transferloss"]),
+    ("key-update", &["handshake", "transfer", "http3", "keyupdate", "ecn", "transferloss"]),
+    ("version-2", &["handshake", "transfer", "http3", "ecn", "transferloss", "v2"]),
+    ("version-negotiation", &["handshake", "transfer", "http3", "ecn", "transferloss"]),
     ("zero-rtt", &["resumption", "zerortt"]),
-    ("migration", &["handshake", "transfer"]),
-    ("ngtcp2", &["handshake", "transfer"]),
-    ("quiche", &["handshake", "transfer"]),
-    ("quic-go", &["handshake", "transfer"]),
-    ("super-packets", &["handshake", "transfer"]),
+    ("migration", &["handshake", "transfer", "http3", "ecn", "transferloss"]),
+    ("ngtcp2", &["handshake", "transfer", "http3", "ecn", "transferloss"]),
+    ("quiche", &["handshake", "transfer", "http3", "transferloss"]),
+    ("quic-go", &["handshake", "transfer", "http3", "ecn", "transferloss"]),
+    ("super-packets", &["handshake", "transfer", "http3", "ecn", "transferloss"]),
     ("tcp-tls", &[]),
-    ("multiplexing", &["handshake", "transfer", "multiplexing"]),
-    ("large-certificate", &["handshake", "transfer", "amplificationlimit"]),
+    ("multiplexing", &["handshake", "transfer", "multiplexing", "http3", "ecn", "transferloss"]),
+    ("large-certificate", &["handshake", "transfer", "http3", "ecn", "amplificationlimit", "transferloss"]),
 ];
 
 #[test]
@@ -42,6 +45,63 @@ fn a_capture_passes_the_cases_it_shows_and_no_other() {
         let expected: Vec<&str> = CASES.iter().map(|case| case.name).filter(|name| passed.contains(name)).collect();
         assert_eq!(found, expected, "{capture}");
     }
+}
+
+#[test]
+fn a_transfer_without_control_streams_is_no_http3() {
+    let mut facts = facts("ipv6");
+    assert_passes("http3", &facts);
+    for sender in Role::BOTH {
+        let mut without = facts.clone();
+        without.connections[0].senders[sender as usize].unidirectional_streams = 0;
+        assert_fails("http3", &without, &["control stream of the", sender.name(), "RFC 9114"]);
+    }
+    facts.connections.push(facts.connections[0].clone());
+    assert_fails("http3", &facts, &["expected 1 handshake, found 2"]);
+}
+
+#[test]
+fn a_blackhole_is_seen_as_two_seconds_of_silence() {
+    let mut facts = facts("ipv6");
+    facts.connections[0].senders[Role::Client as usize].longest_silence = Duration::from_millis(2_000);
+    assert_passes("blackhole", &facts);
+    facts.connections[0].senders[Role::Client as usize].longest_silence = Duration::from_millis(1_999);
+    assert_fails("blackhole", &facts, &["no packet of the client arrived", "found 1999 ms"]);
+}
+
+/// Both ends of this capture mark, and report.
+#[test]
+fn both_ends_must_mark_and_report_marks() {
+    let used = facts("ipv6");
+    assert_passes("ecn", &used);
+    for sender in Role::BOTH {
+        let of = |facts: &mut Facts, change: fn(&mut SenderFacts)| {
+            change(&mut facts.connections[0].senders[sender as usize]);
+        };
+        let mut facts = used.clone();
+        of(&mut facts, |sent| sent.ecn_datagrams = [50, 0, 0, 0]);
+        assert_fails("ecn", &facts, &["ECT(0) or ECT(1)", sender.name(), "found neither"]);
+        of(&mut facts, |sent| sent.ecn_datagrams = [49, 1, 0, 0]);
+        assert_passes("ecn", &facts);
+        of(&mut facts, |sent| sent.ecn_datagrams = [0, 0, 49, 1]);
+        assert_fails("ecn", &facts, &[sender.name(), "congestion experienced", "found 1"]);
+        let mut facts = used.clone();
+        of(&mut facts, |sent| sent.acks_with_ecn_counts = 0);
+        assert_fails("ecn", &facts, &["ECN counts", "13.4.1", sender.name(), "found none"]);
+        of(&mut facts, |sent| sent.ecn_datagrams = [50, 0, 0, 0]);
+        assert_eq!(verdict("ecn", &facts), Verdict::Unsupported { role: sender });
+    }
+}
+
+/// Who reports marks is seen in ACK frames alone.
+#[test]
+fn whether_marks_were_reported_is_not_known_without_keys() {
+    let mut facts = read(&remade("ipv6", NO_KEYS, |_| 1));
+    // Those of Initial packets can be read.
+    facts.connections[0].senders.iter_mut().for_each(|sent| sent.acks_with_ecn_counts = 0);
+    assert_cannot_be_judged("ecn", &facts, &["ECN counts", "could not be read"]);
+    facts.connections[0].senders[Role::Server as usize].ecn_datagrams = [50, 0, 0, 0];
+    assert_fails("ecn", &facts, &["server", "found neither"]);
 }
 
 #[test]
