@@ -5,14 +5,19 @@ mod blackhole;
 mod chacha20;
 mod ecn;
 mod handshake;
+mod handshakecorruption;
+mod handshakeloss;
 mod http3;
 mod ipv6;
 mod keyupdate;
 mod longrtt;
 mod multiplexing;
+mod rebind_addr;
+mod rebind_port;
 mod resumption;
 mod retry;
 mod transfer;
+mod transfercorruption;
 mod transferloss;
 mod v2;
 mod zerortt;
@@ -38,7 +43,12 @@ pub const CASES: &[Case] = &[
     keyupdate::CASE,
     ecn::CASE,
     amplificationlimit::CASE,
+    handshakeloss::CASE,
     transferloss::CASE,
+    handshakecorruption::CASE,
+    transfercorruption::CASE,
+    rebind_port::CASE,
+    rebind_addr::CASE,
     ipv6::CASE,
     v2::CASE,
 ];
@@ -188,7 +198,12 @@ mod tests {
             ("keyupdate", "U"),
             ("ecn", "E"),
             ("amplificationlimit", "A"),
+            ("handshakeloss", "L1"),
             ("transferloss", "L2"),
+            ("handshakecorruption", "C1"),
+            ("transfercorruption", "C2"),
+            ("rebind-port", "BP"),
+            ("rebind-addr", "BA"),
             ("ipv6", "6"),
             ("v2", "V2"),
         ];

@@ -15,22 +15,25 @@ use quiclab_wire::{QuicForm, Role, VERSION_2};
 /// Captures and the cases they pass; all other cases fail on them. The captures of loopback have one connection with the
 /// usual settings but for what their name says.
 const PASSED: [(&str, &[&str]); 16] = [
-    ("ipv6", &["handshake", "transfer", "http3", "ecn", "transferloss", "ipv6"]),
-    ("retry", &["transfer", "retry", "http3", "transferloss"]),
-    ("chacha20", &["handshake", "transfer", "chacha20", "http3", "ecn", "transferloss"]),
-    ("aes256", &["handshake", "transfer", "http3", "ecn", "transferloss"]),
-    ("key-update", &["handshake", "transfer", "http3", "keyupdate", "ecn", "transferloss"]),
-    ("version-2", &["handshake", "transfer", "http3", "ecn", "transferloss", "v2"]),
-    ("version-negotiation", &["handshake", "transfer", "http3", "ecn", "transferloss"]),
+    ("ipv6", &["handshake", "transfer", "http3", "ecn", "transferloss", "transfercorruption", "ipv6"]),
+    ("retry", &["transfer", "retry", "http3", "transferloss", "transfercorruption"]),
+    ("chacha20", &["handshake", "transfer", "chacha20", "http3", "ecn", "transferloss", "transfercorruption"]),
+    ("aes256", &["handshake", "transfer", "http3", "ecn", "transferloss", "transfercorruption"]),
+    ("key-update", &["handshake", "transfer", "http3", "keyupdate", "ecn", "transferloss", "transfercorruption"]),
+    ("version-2", &["handshake", "transfer", "http3", "ecn", "transferloss", "transfercorruption", "v2"]),
+    ("version-negotiation", &["handshake", "transfer", "http3", "ecn", "transferloss", "transfercorruption"]),
     ("zero-rtt", &["resumption", "zerortt"]),
-    ("migration", &["handshake", "transfer", "http3", "ecn", "transferloss"]),
-    ("ngtcp2", &["handshake", "transfer", "http3", "ecn", "transferloss"]),
-    ("quiche", &["handshake", "transfer", "http3", "transferloss"]),
-    ("quic-go", &["handshake", "transfer", "http3", "ecn", "transferloss"]),
-    ("super-packets", &["handshake", "transfer", "http3", "ecn", "transferloss"]),
+    ("migration", &["handshake", "transfer", "http3", "ecn", "transferloss", "transfercorruption", "rebind-port"]),
+    ("ngtcp2", &["handshake", "transfer", "http3", "ecn", "transferloss", "transfercorruption"]),
+    ("quiche", &["handshake", "transfer", "http3", "transferloss", "transfercorruption"]),
+    ("quic-go", &["handshake", "transfer", "http3", "ecn", "transferloss", "transfercorruption"]),
+    ("super-packets", &["handshake", "transfer", "http3", "ecn", "transferloss", "transfercorruption"]),
     ("tcp-tls", &[]),
-    ("multiplexing", &["handshake", "transfer", "multiplexing", "http3", "ecn", "transferloss"]),
-    ("large-certificate", &["handshake", "transfer", "http3", "ecn", "amplificationlimit", "transferloss"]),
+    ("multiplexing", &["handshake", "transfer", "multiplexing", "http3", "ecn", "transferloss", "transfercorruption"]),
+    (
+        "large-certificate",
+        &["handshake", "transfer", "http3", "ecn", "amplificationlimit", "transferloss", "transfercorruption"],
+    ),
 ];
 
 #[test]
@@ -45,6 +48,53 @@ fn a_capture_passes_the_cases_it_shows_and_no_other() {
         let expected: Vec<&str> = CASES.iter().map(|case| case.name).filter(|name| passed.contains(name)).collect();
         assert_eq!(found, expected, "{capture}");
     }
+}
+
+/// The client of this capture moved to another address by itself, and the server validated it.
+#[test]
+fn a_server_validates_the_new_address_of_a_client() {
+    let moved = facts("migration");
+    let [first, second] = &moved.connections[0].paths[..] else { panic!("{:?}", moved.connections[0].paths) };
+    assert_eq!((first.server_begins_with_challenge, second.server_begins_with_challenge), (Some(false), Some(true)));
+    assert!(second.challenges_answered > 0 && second.client_begins_with_new_id == Some(true));
+    assert_passes("rebind-port", &moved);
+    let mut silent = moved.clone();
+    silent.connections[0].paths[1].server_begins_with_challenge = Some(false);
+    assert_fails("rebind-port", &silent, &["PATH_CHALLENGE", "section 9.3", "first datagram"]);
+    let mut deaf = moved.clone();
+    deaf.connections[0].paths[1].challenges_answered = 0;
+    assert_fails("rebind-port", &deaf, &["PATH_RESPONSE", "found none"]);
+    let mut unmoved = moved.clone();
+    unmoved.connections[0].paths.truncate(1);
+    assert_fails("rebind-port", &unmoved, &["more than one port", "the transfer ended before"]);
+    let mut elsewhere = moved.clone();
+    elsewhere.connections[0].paths[1].client.set_ip("10.0.0.77".parse().unwrap());
+    assert_passes("rebind-addr", &elsewhere);
+    let own = moved.connections[0].paths[0].client.ip();
+    elsewhere.connections[0].paths[1].client.set_ip(own);
+    assert_fails("rebind-addr", &elsewhere, &["more than one address"]);
+}
+
+#[test]
+fn challenges_cannot_be_seen_without_keys() {
+    let facts = read(&remade("migration", NO_KEYS, |_| 1));
+    assert_cannot_be_judged("rebind-port", &facts, &["more than one port", "could not be read"]);
+}
+
+#[test]
+fn every_file_of_a_lossy_path_has_its_connection() {
+    let one = facts("ipv6").connections.remove(0);
+    let mut facts = Facts { connections: vec![one; 50], ..Facts::default() };
+    for case in ["handshakeloss", "handshakecorruption"] {
+        assert_passes(case, &facts);
+    }
+    facts.connections[7].completed = None;
+    assert_fails("handshakeloss", &facts, &["handshake of connection 8 did not complete"]);
+    facts.connections.remove(7);
+    assert_fails("handshakeloss", &facts, &["expected 50 handshakes, found 49"]);
+    facts.connections.push(facts.connections[0].clone());
+    facts.connections[9].senders[Role::Server as usize].handshake_versions = [VERSION_2].into();
+    assert_fails("handshakeloss", &facts, &["of connection 10"]);
 }
 
 #[test]

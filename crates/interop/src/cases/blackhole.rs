@@ -11,8 +11,8 @@ use crate::facts::Facts;
 pub(super) const CASE: Case = Case {
     name: "blackhole",
     abbreviation: "B",
-    description: "A file of 10 MiB arrives complete over one connection although the path drops everything for 2 s.",
-    files: files(1, 10 * MIB),
+    description: "A file of 7 MiB arrives complete over one connection although the path drops everything for 2 s.",
+    files: files(1, 7 * MIB),
     scenario: Some("blackhole --delay=15ms --bandwidth=10Mbps --queue=25 --on=5s --off=2s"),
     time_limit: Duration::from_secs(60),
     judge,
