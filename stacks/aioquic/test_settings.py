@@ -33,7 +33,8 @@ class Parsing(unittest.TestCase):
     def test_what_it_cannot_do_is_refused_and_not_ignored(self):
         for changes in [
             {"TESTCASE": ""},
-            {"TESTCASE": "multiconnect"},
+            {"TESTCASE": "nonsense"},
+            {"TESTCASE": "multiconnect", "ROLE": "server"},
             {"TESTCASE": "keyupdate", "ROLE": "server"},
             {"TESTCASE": "http3", "QUICLAB_HTTP": "hq"},
             {"QUICLAB_CCA": "bbr"},

@@ -70,7 +70,7 @@ func TestARequestOfHTTP09NamesAFile(t *testing.T) {
 
 func TestWhatItCannotDoIsRefusedAndNotIgnored(t *testing.T) {
 	for _, change := range []string{
-		"TESTCASE=multiconnect",
+		"TESTCASE=nonsense",
 		"TESTCASE=",
 		"QUICLAB_CCA=nonsense",
 		"QUICLAB_CCA=",

@@ -51,12 +51,12 @@ set -- --quiet --cc="$cca"
 case $ROLE-${TESTCASE-} in
 *-handshake | *-transfer | *-http3 | server-resumption | server-zerortt) ;;
 server-retry) set -- "$@" --validate-addr ;;
-client-retry | client-resumption | client-zerortt) ;;
+client-retry | client-resumption | client-zerortt | client-multiconnect) ;;
 *-chacha20) set -- "$@" --ciphers=NORMAL:-VERS-ALL:+VERS-TLS1.3:-CIPHER-ALL:+CHACHA20-POLY1305 ;;
 client-keyupdate) set -- "$@" --key-update=1us ;; # counted from when the handshake is confirmed
 server-v2) set -- "$@" --preferred-versions=v2,v1 --available-versions=v2,v1 ;;
 client-v2) set -- "$@" --version=v1 --preferred-versions=v2,v1 --available-versions=v2,v1 ;;
-*) refuse "TESTCASE: found '${TESTCASE-}'" 'handshake, transfer, retry, chacha20, keyupdate (client), resumption, zerortt, v2, http3' ;;
+*) refuse "TESTCASE: found '${TESTCASE-}'" 'handshake, transfer, retry, chacha20, keyupdate (client), resumption, zerortt, v2, http3, multiconnect (client)' ;;
 esac
 
 if [ "$ROLE" = server ]; then
@@ -113,6 +113,7 @@ resumption | zerortt)
 	[ "$TESTCASE" = zerortt ] || set -- "$@" --disable-early-data
 	[ -z "$rest" ] || fetch "$@" --session-file="$scratch.session" --tp-file="$scratch.parameters" "$address" "$port" $rest
 	;;
+multiconnect) for url in $REQUESTS; do fetch "$@" "$address" "$port" "$url"; done ;;
 *) fetch "$@" "$address" "$port" $REQUESTS ;;
 esac
 

@@ -26,7 +26,7 @@ type client struct {
 	tlsConfig *tls.Config
 }
 
-// fetchAll fetches every URL over one connection, or over two where the test case resumes a session, and stores the bodies. A
+// fetchAll fetches every URL over one connection, or over two where the test case resumes a session, or each over its own (multiconnect), and stores the bodies. A
 // server that does not answer is given up after twice quic-go's handshake idle timeout (10 s), a silent one after its idle
 // timeout (30 s).
 func fetchAll(settings *settings) error {
@@ -48,11 +48,24 @@ func fetchAll(settings *settings) error {
 	if settings.testCase == "resumption" || settings.testCase == "zerortt" {
 		return client.resume()
 	}
-	connection, err := client.dial(client.transport.Dial)
+	if settings.testCase == "multiconnect" {
+		for i := range settings.requests {
+			if err := client.fetchOnce(settings.requests[i : i+1]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return client.fetchOnce(settings.requests)
+}
+
+// fetchOnce fetches the URLs over a new connection.
+func (c *client) fetchOnce(requests []*url.URL) error {
+	connection, err := c.dial(c.transport.Dial)
 	if err != nil {
 		return err
 	}
-	return client.fetchOver(connection, settings.requests, nil)
+	return c.fetchOver(connection, requests, nil)
 }
 
 // dial opens a connection by Transport.Dial or Transport.DialEarly.

@@ -7,6 +7,7 @@ pub mod contents;
 pub mod engine;
 pub mod frame;
 pub mod lateness;
+pub mod nat;
 pub mod packets;
 
 use std::{

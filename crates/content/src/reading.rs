@@ -53,7 +53,7 @@ impl Reading {
                 self.acknowledged.extend(ack.ranges.iter().map(|range| (space, *range.start(), *range.end())));
             }
             if is_control(frame) {
-                let is_random = matches!(frame, QuicFrame::PathChallenge | QuicFrame::PathResponse);
+                let is_random = matches!(frame, QuicFrame::PathChallenge { .. } | QuicFrame::PathResponse { .. });
                 self.control.push((!is_random).then(|| digest(frame)));
             }
         }

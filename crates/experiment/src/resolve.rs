@@ -260,9 +260,10 @@ impl Draft {
     }
 }
 
-/// What a server is told where its client is told `test_case`: a server only follows a key update.
+/// What a server is told where its client is told `test_case`: a server only follows a key update, and does not care how many
+/// connections there are.
 pub fn server_test_case(test_case: &str) -> &str {
-    if test_case == "keyupdate" { TRANSFER } else { test_case }
+    if ["keyupdate", "multiconnect"].contains(&test_case) { TRANSFER } else { test_case }
 }
 
 /// What a server can be asked to send before its ServerHello: what it has a switch for, and what it does by itself.

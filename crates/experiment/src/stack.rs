@@ -8,8 +8,18 @@ use serde::{Deserialize, Serialize};
 use crate::run::{Clock, FirstAck, Gso, GsoRate, Http, IpVersion, KeyExchange, Pacing};
 
 /// Values of `TESTCASE` that the endpoint contract knows.
-pub const TEST_CASES: &[&str] =
-    &["transfer", "handshake", "retry", "chacha20", "keyupdate", "resumption", "zerortt", "v2", "http3"];
+pub const TEST_CASES: &[&str] = &[
+    "transfer",
+    "handshake",
+    "retry",
+    "chacha20",
+    "keyupdate",
+    "resumption",
+    "zerortt",
+    "v2",
+    "http3",
+    "multiconnect",
+];
 
 /// Names of congestion control algorithms that an endpoint can be asked for without knowing it.
 pub const CONGESTION_CONTROL: &[&str] = &["cubic", "reno", "bbr", "bbr2", "bbr3", "copa"];

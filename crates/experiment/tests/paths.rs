@@ -228,8 +228,8 @@ fn a_scenario_stands_alone() {
     }
     let both = plan_beside(&scenario("include = \"paths/slow.toml\""), &[]).unwrap_err();
     assert!(both.contains("path.scenario: found a value in addition to path.include"), "{both}");
-    let message = error("[stack]\nname = \"quiche\"\n[path]\nscenario = \"rebind --delay=15ms\"");
-    assert!(message.contains("x.toml:6:12: path.scenario: rebind: not supported"), "{message}");
+    let message = error("[stack]\nname = \"quiche\"\n[path]\nscenario = \"tcp-cross-traffic --delay=15ms\"");
+    assert!(message.contains("x.toml:6:12: path.scenario: tcp-cross-traffic: not supported"), "{message}");
 }
 
 #[test]

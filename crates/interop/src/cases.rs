@@ -1,15 +1,24 @@
 //! The cases: what each of them needs, and how it is judged.
 
 mod amplificationlimit;
+mod blackhole;
 mod chacha20;
+mod ecn;
 mod handshake;
+mod handshakecorruption;
+mod handshakeloss;
+mod http3;
 mod ipv6;
 mod keyupdate;
 mod longrtt;
 mod multiplexing;
+mod rebind_addr;
+mod rebind_port;
 mod resumption;
 mod retry;
 mod transfer;
+mod transfercorruption;
+mod transferloss;
 mod v2;
 mod zerortt;
 
@@ -29,8 +38,17 @@ pub const CASES: &[Case] = &[
     retry::CASE,
     resumption::CASE,
     zerortt::CASE,
+    http3::CASE,
+    blackhole::CASE,
     keyupdate::CASE,
+    ecn::CASE,
     amplificationlimit::CASE,
+    handshakeloss::CASE,
+    transferloss::CASE,
+    handshakecorruption::CASE,
+    transfercorruption::CASE,
+    rebind_port::CASE,
+    rebind_addr::CASE,
     ipv6::CASE,
     v2::CASE,
 ];
@@ -54,8 +72,10 @@ pub struct Case {
     pub client_test_case: &'static str,
     /// What the client asks for.
     pub files: Files,
-    /// What lies between the endpoints.
+    /// What lies between the endpoints, where no scenario says so.
     pub path: PathNeeds,
+    /// What the runner passes to its network simulator (docs/reference/path.md), where `path` does not express it.
+    pub scenario: Option<&'static str>,
     /// IP version of the whole connection.
     pub ip: IpVersion,
     /// Whether the server has a certificate chain of 9 kB or more: longer than what three client datagrams of 1200 bytes
@@ -111,6 +131,7 @@ const PLAIN: Case = Case {
     client_test_case: "transfer",
     files: files(1, 1),
     path: PathNeeds::DEFAULT,
+    scenario: None,
     ip: IpVersion::V4,
     large_certificate: false,
     time_limit: Duration::from_secs(60),
@@ -172,8 +193,17 @@ mod tests {
             ("retry", "S"),
             ("resumption", "R"),
             ("zerortt", "Z"),
+            ("http3", "3"),
+            ("blackhole", "B"),
             ("keyupdate", "U"),
+            ("ecn", "E"),
             ("amplificationlimit", "A"),
+            ("handshakeloss", "L1"),
+            ("transferloss", "L2"),
+            ("handshakecorruption", "C1"),
+            ("transfercorruption", "C2"),
+            ("rebind-port", "BP"),
+            ("rebind-addr", "BA"),
             ("ipv6", "6"),
             ("v2", "V2"),
         ];

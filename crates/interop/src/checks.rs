@@ -17,11 +17,23 @@ pub(crate) struct Reasons {
     failures: Vec<String>,
     /// What was looked for in frames and not found, while frames of that sender could not be read.
     doubts: Vec<String>,
+    /// Who does not do it, as far as packets show.
+    unsupported: Option<Role>,
 }
 
 impl Reasons {
     pub(crate) fn push(&mut self, reason: String) {
         self.failures.push(reason);
+    }
+
+    /// Packets show that this end does not do what the case is about, which is optional. The first one counts.
+    pub(crate) fn is_not_supported_by(&mut self, role: Role) {
+        self.unsupported.get_or_insert(role);
+    }
+
+    /// Who does not do what the case is about.
+    pub(crate) fn unsupported(&self) -> Option<Role> {
+        self.unsupported
     }
 
     /// Whether something failed for certain.
@@ -111,6 +123,18 @@ pub(crate) fn connections<'a, const COUNT: usize>(
     facts: &'a Facts,
     reasons: &mut Reasons,
 ) -> Option<[&'a ConnectionFacts; COUNT]> {
+    counted(facts, COUNT as u64, reasons)?.try_into().ok()
+}
+
+/// So many handshakes, all of them complete and of the right version.
+pub(crate) fn version_1_connections(facts: &Facts, count: u64, reasons: &mut Reasons) {
+    let connections = counted(facts, count, reasons).unwrap_or_default();
+    for (number, connection) in connections.iter().enumerate() {
+        version_1_or_compatible(connection, &format!(" of connection {}", number + 1), reasons);
+    }
+}
+
+fn counted<'a>(facts: &'a Facts, count: u64, reasons: &mut Reasons) -> Option<Vec<&'a ConnectionFacts>> {
     let found: Vec<&ConnectionFacts> = facts.handshakes().collect();
     for (number, connection) in found.iter().enumerate() {
         let whose = if found.len() == 1 { String::new() } else { format!(" of connection {}", number + 1) };
@@ -126,15 +150,14 @@ pub(crate) fn connections<'a, const COUNT: usize>(
             )
         });
     }
-    let handshakes = found.len();
-    let unanswered = facts.connections.len() - handshakes;
-    let connections = <[&ConnectionFacts; COUNT]>::try_from(found).ok();
-    reasons.need(connections, || {
+    let handshakes = found.len() as u64;
+    let unanswered = facts.connections.len() as u64 - handshakes;
+    reasons.need((handshakes == count).then_some(found), || {
         let others = match unanswered {
             0 => String::new(),
             count => format!("; {count} more were not answered with an Initial packet"),
         };
-        format!("expected {COUNT} {}, found {handshakes}{others}", if COUNT == 1 { "handshake" } else { "handshakes" })
+        format!("expected {count} {}, found {handshakes}{others}", if count == 1 { "handshake" } else { "handshakes" })
     })
 }
 

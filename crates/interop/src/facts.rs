@@ -2,6 +2,7 @@
 
 mod amplification;
 mod connection;
+mod paths;
 mod retry;
 mod sender;
 
@@ -11,6 +12,7 @@ use quiclab_wire::{Capture, CaptureError, CaptureReader, Dissector, DissectorSet
 
 pub use amplification::{AddressValidation, AmplificationFacts, ValidatedBy};
 pub use connection::{Completion, ConnectionFacts};
+pub use paths::PathFacts;
 pub use retry::RetryFacts;
 pub use sender::{CloseFacts, SenderFacts};
 

@@ -48,9 +48,9 @@ pub enum Verdict {
         /// Sentences that say what was looked for, and what could not be read; at least one.
         reasons: Vec<String>,
     },
-    /// An endpoint does not do it, and said so.
+    /// An endpoint does not do it: it said so, or its packets show it.
     Unsupported {
-        /// Which one; the server where both said so.
+        /// Which one; the server where neither does it.
         role: Role,
     },
 }
@@ -79,6 +79,9 @@ pub fn judge(case: &Case, facts: &Facts, endpoints: &EndpointFacts) -> Verdict {
     case.judge(facts, &mut reasons);
     if let Err(what) = &endpoints.files_ok {
         reasons.push(format!("files: {what}"));
+    }
+    if let Some(role) = reasons.unsupported().filter(|_| !reasons.has_failures()) {
+        return Verdict::Unsupported { role };
     }
     match (reasons.has_failures(), reasons.has_doubts()) {
         (false, false) => Verdict::Succeeded,

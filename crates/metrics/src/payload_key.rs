@@ -56,6 +56,7 @@ mod tests {
             destination: address,
             payload_length: length,
             payload,
+            ecn: 0,
             transport: Transport::Udp,
         })
     }

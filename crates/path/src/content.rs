@@ -10,11 +10,23 @@ pub mod rule;
 pub use data::{Data, DataKind, NotData};
 pub use describe::data_of_words;
 
+use crate::edits::Translation;
+
 /// What travels can say what it holds.
 pub trait Payload: Clone + 'static {
     /// What it holds; `None` where nobody has looked. A rule that asks for the content then does not match.
     fn content(&self) -> Option<&Content> {
         None
+    }
+
+    /// Bytes of UDP payload, where one of them may become another; `None` where there is no UDP datagram or nobody holds its bytes.
+    fn bytes_to_corrupt(&self) -> Option<u32> {
+        None
+    }
+
+    /// What an address translator has to do with it.
+    fn translation(&self) -> Translation {
+        Translation::None
     }
 }
 

@@ -1,5 +1,7 @@
 //! What travels: its length, its flow, its mark, and whatever the caller attached to it.
 
+use crate::edits::Edits;
+
 /// The two bits of Explicit Congestion Notification (RFC 3168, section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
@@ -25,6 +27,8 @@ pub struct Packet<P> {
     pub number: u64,
     /// True once a bit of it was flipped on the way.
     pub is_corrupt: bool,
+    /// Changes of its bytes; see [`Packet::edits_mut`].
+    pub edits: Option<Box<Edits>>,
     /// What the path does not look at.
     pub payload: P,
 }
@@ -32,6 +36,11 @@ pub struct Packet<P> {
 impl<P> Packet<P> {
     /// A packet that has not entered a path yet: unmarked, whole, without a number.
     pub fn new(bytes: u32, flow: u64, ecn: Ecn, payload: P) -> Self {
-        Self { bytes, flow, ecn, number: 0, is_corrupt: false, payload }
+        Self { bytes, flow, ecn, number: 0, is_corrupt: false, edits: None, payload }
+    }
+
+    /// The changes of its bytes, for a stage to add one.
+    pub fn edits_mut(&mut self) -> &mut Edits {
+        self.edits.get_or_insert_default()
     }
 }

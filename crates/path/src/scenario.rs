@@ -10,6 +10,7 @@ use quiclab_units::Duration;
 
 use self::options::Options;
 use crate::{
+    corrupt::CorruptSettings,
     delay::DelaySettings,
     loss::{
         independent::IndependentLossSettings, limited::LimitedLossSettings, list::ListedLossSettings,
@@ -17,6 +18,7 @@ use crate::{
     },
     probability::Probability,
     queue::{Limit, drop_tail::DropTailSettings},
+    rebind::RebindSettings,
     spec::{PacketNumbers, StageSettings, StageSpec, write_list},
     token_bucket::RateSettings,
 };
@@ -38,7 +40,7 @@ impl Scenario {
 }
 
 /// The scenarios that become stages.
-const SCENARIOS: [&str; 4] = ["simple-p2p", "drop-rate", "droplist", "blackhole"];
+const SCENARIOS: [&str; 6] = ["simple-p2p", "drop-rate", "corrupt-rate", "droplist", "blackhole", "rebind"];
 /// The simulator's device holds so many packets besides the one that it sends and those in the queue.
 const DEVICE_PACKETS: u64 = 1;
 /// Outages of one blackhole: each is a stage.
@@ -59,6 +61,8 @@ pub fn compile(text: &str) -> Result<Scenario, String> {
     let link = link(&mut options)?;
     let errors = match name {
         "drop-rate" => ["to_client", "to_server"].map(|direction| drop_rate(&mut options, direction)),
+        "corrupt-rate" => ["to_client", "to_server"].map(|direction| corrupt_rate(&mut options, direction)),
+        "rebind" => rebind(&mut options)?.map(Ok),
         "droplist" => ["to_client", "to_server"].map(|direction| droplist(&mut options, direction)),
         "blackhole" => blackhole(&mut options)?.map(Ok),
         _ => [Ok(Vec::new()), Ok(Vec::new())],
@@ -71,11 +75,6 @@ pub fn compile(text: &str) -> Result<Scenario, String> {
 
 fn why_refused(name: &str) -> Option<&'static str> {
     match name {
-        "corrupt-rate" => Some(
-            "it changes a byte of a datagram and makes its UDP checksum right again, and no stage does; a stage \
-             \"bit_errors\" damages packets so that the checksum tells",
-        ),
-        "rebind" => Some("it changes addresses and ports of packets, and no stage does"),
         "tcp-cross-traffic" => {
             Some("use scenario = \"simple-p2p ...\", and a scenario file with a flow of TCP beside the one of QUIC")
         }
@@ -113,6 +112,28 @@ fn drop_rate(options: &mut Options, direction: &str) -> Result<Vec<StageSpec>, S
         }
     };
     Ok(vec![stage("drop-rate", settings)])
+}
+
+/// As [`drop_rate`], with a byte changed among the first ones: the simulator draws its place from 0 to 50.
+fn corrupt_rate(options: &mut Options, direction: &str) -> Result<Vec<StageSpec>, String> {
+    let percent = options.number(&format!("rate_{direction}"), 0..=100)?;
+    let burst = options.optional_number(&format!("burst_{direction}"), 0..=1_000_000)?;
+    if percent == 0 {
+        return Ok(Vec::new());
+    }
+    let probability = Probability::try_from(percent as f64 / 100.0).map_err(|error| error.to_string())?;
+    let most_in_a_row = burst.map(|burst| u32::try_from(burst + 1)).transpose().map_err(|error| error.to_string())?;
+    let settings = CorruptSettings { probability, most_in_a_row, first_bytes: 51 };
+    Ok(vec![stage("corrupt-rate", StageSettings::Corrupt(settings))])
+}
+
+/// The same in both directions: an address translator at the client's side of the server.
+fn rebind(options: &mut Options) -> Result<[Vec<StageSpec>; 2], String> {
+    let first = options.time("first-rebind")?;
+    let every = options.optional_time("rebind-freq")?.filter(|every| *every > Duration::ZERO);
+    let address = options.flag("rebind-addr")?;
+    let stages = || vec![stage("rebind", StageSettings::Rebind(RebindSettings { first, every, address }))];
+    Ok([stages(), stages()])
 }
 
 fn droplist(options: &mut Options, direction: &str) -> Result<Vec<StageSpec>, String> {

@@ -54,6 +54,11 @@ pub trait StageKind: Declared {
         Ok(())
     }
 
+    /// Whether it changes bytes, which only whoever forwards real packets can do.
+    fn changes_bytes(&self) -> bool {
+        false
+    }
+
     /// For how long it can hold a packet while nothing waits for a rate; an upper bound where there is one.
     fn longest_delay(&self) -> Duration {
         Duration::ZERO
@@ -116,6 +121,13 @@ macro_rules! stages {
                 }
             }
 
+            /// Whether it changes bytes, which only whoever forwards real packets can do.
+            pub fn changes_bytes(&self) -> bool {
+                match self {
+                    $(Self::$variant(settings) => settings.changes_bytes(),)+
+                }
+            }
+
             /// For how long it can hold a packet while nothing waits for a rate.
             pub fn longest_delay(&self) -> Duration {
                 match self {
@@ -150,6 +162,8 @@ stages! {
     Reorder(crate::reorder::ReorderSettings),
     Duplicate(crate::duplicate::DuplicateSettings),
     BitErrors(crate::bit_errors::BitErrorSettings),
+    Corrupt(crate::corrupt::CorruptSettings),
+    Rebind(crate::rebind::RebindSettings),
 }
 
 /// Its numbers are finite, so each equals itself.

@@ -3,6 +3,7 @@
 use quiclab_units::{Duration, Time};
 
 use crate::{
+    edits::ByteChange,
     loss::content::RuleReport,
     packet::{Ecn, Packet},
     usage::Usage,
@@ -89,11 +90,13 @@ pub enum DropCause {
     Rule,
     /// A rule by what datagrams hold asked for it.
     Content,
+    /// It was sent to an address or a port that an address translator has given up.
+    Rebound,
 }
 
 impl DropCause {
     /// Every cause.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::QueueFull,
         Self::Early,
         Self::RandomLoss,
@@ -102,6 +105,7 @@ impl DropCause {
         Self::TooLong,
         Self::Rule,
         Self::Content,
+        Self::Rebound,
     ];
 
     /// Its name in reports.
@@ -115,6 +119,7 @@ impl DropCause {
             Self::TooLong => "too_long",
             Self::Rule => "rule",
             Self::Content => "content",
+            Self::Rebound => "rebound",
         }
     }
 }
@@ -165,6 +170,13 @@ impl<P> Out<P> {
     pub fn pass_corrupted(&mut self, mut packet: Packet<P>) {
         self.fates.corrupted += 1;
         packet.is_corrupt = true;
+        self.passed.push(packet);
+    }
+
+    /// A packet with another byte leaves the stage now.
+    pub fn pass_changed(&mut self, mut packet: Packet<P>, change: ByteChange) {
+        self.fates.corrupted += 1;
+        packet.edits_mut().bytes.push(change);
         self.passed.push(packet);
     }
 

@@ -130,6 +130,9 @@ fn every_scenario_can_be_written_and_read_as_stages() {
         format!("drop-rate {LINK} --rate_to_client=10 --rate_to_server=20 --burst_to_client=3 --burst_to_server=0"),
         format!("droplist {LINK} --drops_to_client=1,3,4"),
         format!("blackhole {LINK} --on=5s --off=2s --repeat=3"),
+        format!("corrupt-rate {LINK} --rate_to_client=30 --rate_to_server=2 --burst_to_client=3"),
+        format!("rebind {LINK} --first-rebind=1s"),
+        format!("rebind {LINK} --first-rebind=1s --rebind-freq=5s --rebind-addr"),
     ] {
         let scenario = compile(&text).unwrap();
         let [to_client, to_server] = scenario.tables().map(|tables| quiclab_path::spec::read_list(&tables).unwrap());
@@ -163,8 +166,12 @@ fn what_cannot_be_done_is_refused_with_the_option_and_what_is_expected() {
         ("blackhole --delay=15ms --bandwidth=10Mbps --queue=25 --on=1s", "--off: missing"),
         ("blackhole --delay=15ms --bandwidth=10Mbps --queue=25 --on=1s --off=0s", "--off: found no time"),
         ("blackhole --delay=15ms --bandwidth=10Mbps --queue=25 --on=1s --off=1s --direction=up", "--direction: found"),
-        ("corrupt-rate --delay=15ms", "corrupt-rate: not supported"),
-        ("rebind --delay=15ms", "rebind: not supported"),
+        ("corrupt-rate --delay=15ms --bandwidth=10Mbps --queue=25 --rate_to_client=x", "--rate_to_client: found \"x\""),
+        ("rebind --delay=15ms --bandwidth=10Mbps --queue=25", "--first-rebind: missing"),
+        (
+            "rebind --delay=15ms --bandwidth=10Mbps --queue=25 --first-rebind=1s --rebind-addr=no",
+            "--rebind-addr: found \"no\"",
+        ),
         ("tcp-cross-traffic --delay=15ms", "tcp-cross-traffic: not supported"),
         ("udp-cross-traffic --delay=15ms", "udp-cross-traffic: not supported"),
     ];

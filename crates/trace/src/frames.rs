@@ -141,8 +141,8 @@ impl<'a> FrameRow<'a> {
                 self.reordering_threshold = Some(reordering_threshold);
             }
             QuicFrame::Ping
-            | QuicFrame::PathChallenge
-            | QuicFrame::PathResponse
+            | QuicFrame::PathChallenge { .. }
+            | QuicFrame::PathResponse { .. }
             | QuicFrame::HandshakeDone
             | QuicFrame::ImmediateAck => {}
         }

@@ -68,6 +68,7 @@ fn write(ranges: u64) {
             destination: SocketAddr::from(([10, 0, 0, 1], 5000)),
             payload_length: 1200,
             payload: &[],
+            ecn: 0,
             transport: Transport::Udp,
         };
         let observed = Observed {

@@ -66,6 +66,9 @@ pub struct Segment<'a> {
     pub payload_length: u32,
     /// As many of them as were kept.
     pub payload: &'a [u8],
+    /// The two bits of Explicit Congestion Notification in the IP header, RFC 3168 section 5: 0 for none, 1 for ECT(1), 2 for ECT(0), 3
+    /// for "congestion experienced".
+    pub ecn: u8,
     /// UDP or TCP.
     pub transport: Transport<'a>,
 }
@@ -184,6 +187,7 @@ impl<'a> Frame<'a> {
             destination: SocketAddr::new(ip.destination, destination_port),
             payload_length,
             payload,
+            ecn: ip.ecn,
             transport,
         })
     }
@@ -225,7 +229,7 @@ impl<'a> Frame<'a> {
 
     /// `None` for ARP.
     fn ip_header(&self, net: &LaxNetSlice) -> Option<IpHeader> {
-        let (start, length, source, destination, is_fragment) = match net {
+        let (start, length, source, destination, ecn, is_fragment) = match net {
             LaxNetSlice::Ipv4(ip) => {
                 let header = ip.header();
                 (
@@ -233,6 +237,7 @@ impl<'a> Frame<'a> {
                     usize::from(header.total_len()),
                     IpAddr::V4(header.source_addr()),
                     IpAddr::V4(header.destination_addr()),
+                    header.ecn().value(),
                     ip.is_payload_fragmented(),
                 )
             }
@@ -247,6 +252,7 @@ impl<'a> Frame<'a> {
                     length,
                     IpAddr::V6(header.source_addr()),
                     IpAddr::V6(header.destination_addr()),
+                    header.ecn().value(),
                     ip.is_payload_fragmented(),
                 )
             }
@@ -257,7 +263,7 @@ impl<'a> Frame<'a> {
             0 => self.length as usize,
             length => start + length,
         };
-        Some(IpHeader { end, source, destination, is_fragment })
+        Some(IpHeader { end, source, destination, ecn, is_fragment })
     }
 
     /// Offset in the frame of a slice of it.
@@ -283,6 +289,7 @@ struct IpHeader {
     end: usize,
     source: IpAddr,
     destination: IpAddr,
+    ecn: u8,
     is_fragment: bool,
 }
 

@@ -20,6 +20,7 @@ fn dissect(dissector: &mut Dissector, sender: Role, payload: &[u8], length: usiz
         destination,
         payload_length: length as u32,
         payload,
+        ecn: 0,
         transport: Transport::Udp,
     };
     dissector.on_segment(&segment).unwrap().packets.to_vec()

@@ -1,4 +1,5 @@
-"""The client: fetches all URLs over one connection, or over two where the test case is about sessions."""
+"""The client: fetches all URLs over one connection, or over two where the test case is about sessions,
+or each over its own (multiconnect)."""
 
 import asyncio
 import dataclasses
@@ -28,6 +29,10 @@ async def fetch_all(settings, logger):
     configuration = transport.configuration(settings, logger)
     configuration.load_verify_locations(cafile=os.path.join(settings.certs, "ca.pem"))
     configuration.server_name = settings.host
+    if settings.test_case == "multiconnect":
+        for request in settings.requests:
+            await connect(settings, configuration, [request])
+        return
     if settings.test_case not in TWO_CONNECTIONS:
         await connect(settings, configuration, settings.requests)
         return

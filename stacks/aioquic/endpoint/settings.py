@@ -3,7 +3,7 @@
 import dataclasses
 import urllib.parse
 
-TEST_CASES = ("handshake", "transfer", "http3", "retry", "chacha20", "keyupdate", "resumption", "zerortt", "v2")
+TEST_CASES = ("handshake", "transfer", "http3", "retry", "chacha20", "keyupdate", "resumption", "zerortt", "v2", "multiconnect")
 # The values of a setting that this endpoint can honour; the first one is used where nothing is asked.
 CHOICES = {
     "QUICLAB_CCA": ("reno", "cubic"),
@@ -85,8 +85,8 @@ class Settings:
         role = environment.get("ROLE", "")
         if role not in ("server", "client"):
             raise NotUnderstood(f"ROLE: found {role!r}, expected server or client")
-        if role == "server" and test_case == "keyupdate":
-            raise NotSupported("TESTCASE: found 'keyupdate', a server is told transfer instead")
+        if role == "server" and test_case in ("keyupdate", "multiconnect"):
+            raise NotSupported(f"TESTCASE: found {test_case!r}, a server is given transfer instead")
         host, host_port, requests = parse_requests(environment.get("REQUESTS", "")) if role == "client" else ("", 0, ())
         if role == "client" and test_case in TWO_CONNECTIONS and len(requests) < 2:
             raise NotUnderstood(f"REQUESTS: found 1 URL, expected at least 2 for {test_case}")

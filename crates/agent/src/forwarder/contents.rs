@@ -8,7 +8,10 @@ use std::{
 };
 
 use quiclab_content::{Classifier, KeyLogLines};
-use quiclab_path::content::{Content, Direction, Payload};
+use quiclab_path::{
+    content::{Content, Direction, Payload},
+    edits::Translation,
+};
 use quiclab_units::Time;
 
 use super::frame::Frame;
@@ -20,11 +23,21 @@ pub struct Carried {
     pub frame: Frame,
     /// What was read of it where it entered.
     pub content: Option<Rc<Content>>,
+    /// What an address translator has to do with it.
+    pub translation: Translation,
 }
 
 impl Payload for Carried {
     fn content(&self) -> Option<&Content> {
         self.content.as_deref()
+    }
+
+    fn bytes_to_corrupt(&self) -> Option<u32> {
+        self.frame.bytes_to_corrupt()
+    }
+
+    fn translation(&self) -> Translation {
+        self.translation
     }
 }
 

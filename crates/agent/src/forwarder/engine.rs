@@ -19,6 +19,7 @@ use quiclab_orders::forwarder::{
 };
 use quiclab_path::{
     content::Direction,
+    edits::Translation,
     packet::{Ecn, Packet},
     pipeline::{Dropped, Pipeline},
     random::Random,
@@ -29,8 +30,9 @@ use quiclab_units::{Duration, Time};
 
 use super::{
     contents::{Carried, Reader},
-    frame::{FlowKey, Frame},
+    frame::{FlowKey, Frame, Side},
     lateness::Latenesses,
+    nat::Nat,
 };
 
 /// The time, counted from the forwarder's start.
@@ -81,6 +83,8 @@ pub struct Engine<K, C> {
     ways: [Way; 2],
     /// Says which bits flip.
     flips: Random,
+    /// Where a stage translates addresses.
+    nat: Option<Nat>,
     flows: Flows,
     latenesses: Latenesses,
     /// Reads frames where they enter, where a stage asks what they hold.
@@ -109,9 +113,9 @@ impl<K: Clock, C: Cards> Engine<K, C> {
     /// # Errors
     /// A stage that cannot be understood.
     pub fn new(order: &Forwarder, key_logs: &[PathBuf], clock: K, cards: C, waiting: Arc<AtomicU64>) -> Result<Self> {
+        let read = |texts: &[String]| texts.iter().map(|text| stage(text)).collect::<Result<Vec<_>>>();
         let way = |to: Direction, texts: &[String]| -> Result<Way> {
-            let stages = texts.iter().map(|text| stage(text)).collect::<Result<Vec<_>>>()?;
-            let mut pipeline = build::pipeline(&stages, order.seed, to.name())
+            let mut pipeline = build::pipeline(&read(texts)?, order.seed, to.name())
                 .map_err(anyhow::Error::msg)
                 .with_context(|| format!("the stages {}", to.name()))?;
             pipeline.keep_dropped();
@@ -122,6 +126,7 @@ impl<K: Clock, C: Cards> Engine<K, C> {
             cards,
             ways: [way(Direction::ToClient, &order.to_client)?, way(Direction::ToServer, &order.to_server)?],
             flips: Random::new(order.seed, "flipped bits"),
+            nat: Nat::of(&read(&order.to_server)?, order.seed),
             flows: Flows::default(),
             latenesses: Latenesses::default(),
             reader: order.reads_packets_of_port.map(|port| Reader::new(port, key_logs)),
@@ -179,7 +184,8 @@ impl<K: Clock, C: Cards> Engine<K, C> {
         for Arrival { time, to, frame } in arrived.drain(..) {
             let content = self.reader.as_mut().and_then(|reader| reader.on_frame(time, to, &frame));
             let (length, flow, ecn) = (frame.length(), self.flows.number(frame.flow()), frame.ecn());
-            let packet = Packet::new(length, flow, ecn, Carried { frame, content });
+            let translation = self.nat.as_ref().map_or(Translation::None, |nat| translation(nat, to, &frame));
+            let packet = Packet::new(length, flow, ecn, Carried { frame, content, translation });
             let way = &mut self.ways[to as usize];
             way.reached = way.reached.max(time);
             way.pipeline.handle_packet(way.reached, packet);
@@ -194,8 +200,8 @@ impl<K: Clock, C: Cards> Engine<K, C> {
         for way in &mut self.ways {
             way.reached = way.reached.max(now);
             while let Some((time, packet)) = way.pipeline.poll_packet(way.reached) {
-                let content = packet.payload.content.clone().filter(|_| !packet.is_corrupt);
-                let frame = travelled(packet, &mut self.flips);
+                let content = packet.payload.content.clone().filter(|_| is_whole(&packet));
+                let frame = travelled(packet, &mut self.flips, self.nat.as_mut())?;
                 // Sending takes as long as the receiving kernel's work with the frame.
                 self.latenesses.add(self.clock.now().as_nanos().saturating_sub(time.as_nanos()));
                 self.cards.send(way.to, &frame)?;
@@ -277,16 +283,45 @@ fn cut(mut words: String) -> String {
     words
 }
 
-/// The frame as the path leaves it: with the mark of a queue, and with a flipped bit.
-fn travelled(packet: Packet<Carried>, flips: &mut Random) -> Frame {
-    let mut frame = packet.payload.frame;
+/// Whether nothing that the sender wrote has changed.
+fn is_whole(packet: &Packet<Carried>) -> bool {
+    !packet.is_corrupt && packet.edits.as_ref().is_none_or(|edits| edits.bytes.is_empty())
+}
+
+/// What an address translator has to do with a frame.
+fn translation(nat: &Nat, to: Direction, frame: &Frame) -> Translation {
+    match (to, frame.end(Side::Destination)) {
+        (_, None) => Translation::None,
+        (Direction::ToServer, Some(_)) => Translation::Outward,
+        (Direction::ToClient, Some(destination)) => Translation::Inward(nat.binding_of(destination)),
+    }
+}
+
+/// The frame as the path leaves it: with the mark of a queue, with changed bytes and addresses, and with a flipped bit.
+fn travelled(packet: Packet<Carried>, flips: &mut Random, nat: Option<&mut Nat>) -> Result<Frame> {
+    let Carried { mut frame, translation, .. } = packet.payload;
     if packet.ecn == Ecn::CongestionExperienced && frame.ecn() != packet.ecn {
         frame.mark();
+    }
+    let edits = packet.edits.unwrap_or_default();
+    for change in edits.bytes {
+        frame.change_byte(change);
+    }
+    if let Some(nat) = nat {
+        match (translation, edits.binding, frame.end(Side::Source), frame.end(Side::Destination)) {
+            (Translation::Outward, Some(binding), Some(source), _) => {
+                frame.set_end(Side::Source, nat.outward(source, binding)?);
+            }
+            (Translation::Inward(_), _, _, Some(destination)) => {
+                frame.set_end(Side::Destination, nat.owner_of(destination));
+            }
+            _ => {}
+        }
     }
     if packet.is_corrupt {
         frame.flip(flips.up_to(u64::from(packet.bytes) * 8 - 1));
     }
-    frame
+    Ok(frame)
 }
 
 /// A stage from its TOML table.

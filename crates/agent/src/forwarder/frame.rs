@@ -3,8 +3,12 @@
 //! Hosts leave checksums of UDP and TCP to their cards. The kernel says so in a header of its own, `struct virtio_net_hdr`, which comes
 //! before each frame and goes out before it again; so such a frame passes as it came.
 
+mod rewrite;
+
 use anyhow::{Result, ensure};
 use quiclab_path::packet::Ecn;
+
+pub use rewrite::Side;
 
 /// Bytes of `struct virtio_net_hdr` (linux/virtio_net.h): flags, gso_type, and four 16-bit numbers: hdr_len, gso_size, csum_start, csum_offset.
 pub const VNET_HEADER: usize = 10;
@@ -87,12 +91,8 @@ impl Frame {
         let bytes = self.bytes_mut();
         match ip_version(bytes) {
             Some(4) => {
-                let header = ETHERNET + header_length(bytes);
-                let Some(header) = bytes.get_mut(ETHERNET..header) else { return };
-                header[1] |= 3;
-                header[10..12].fill(0);
-                let checksum = !folded(sum(header));
-                header[10..12].copy_from_slice(&checksum.to_be_bytes());
+                bytes[ETHERNET + 1] |= 3;
+                renew_header_checksum(bytes);
             }
             // The checksum of the layer above covers addresses, length and protocol, and not these bits.
             Some(6) => bytes[ETHERNET + 1] |= 3 << 4,
@@ -180,6 +180,18 @@ fn ip_version(bytes: &[u8]) -> Option<u8> {
         Ok(IPV6) if bytes.len() >= ETHERNET + IPV6_HEADER => Some(6),
         _ => None,
     }
+}
+
+/// Computes the checksum of the IPv4 header again; IPv6 has none.
+fn renew_header_checksum(bytes: &mut [u8]) {
+    if ip_version(bytes) != Some(4) {
+        return;
+    }
+    let end = ETHERNET + header_length(bytes);
+    let Some(header) = bytes.get_mut(ETHERNET..end) else { return };
+    header[10..12].fill(0);
+    let checksum = !folded(sum(header));
+    header[10..12].copy_from_slice(&checksum.to_be_bytes());
 }
 
 /// Of IPv4, at least 20.

@@ -209,6 +209,7 @@ fn segment(flags: u8, time: u64, payload: &[u8]) -> Segment<'_> {
         destination,
         payload_length,
         payload,
+        ecn: 0,
         transport: Transport::Udp,
     }
 }

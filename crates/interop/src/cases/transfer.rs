@@ -14,6 +14,6 @@ pub(super) const CASE: Case = Case {
 };
 
 /// Data is judged by the files; packets show that it took one connection.
-fn judge(_case: &Case, facts: &Facts, reasons: &mut Reasons) {
+pub(super) fn judge(_case: &Case, facts: &Facts, reasons: &mut Reasons) {
     one_connection(facts, reasons);
 }

@@ -6,6 +6,7 @@ use quiclab_units::Time;
 use quiclab_wire::{ConnectionId, Decryption, Flow, Observed, QuicForm, QuicFrame, Role, Segment, TlsHandshake};
 
 use super::amplification::{AmplificationFacts, AmplificationMeter};
+use super::paths::{PathFacts, PathMeter};
 use super::retry::{RetryFacts, RetryMeter};
 use super::sender::{SenderFacts, SenderMeter};
 
@@ -45,6 +46,8 @@ pub struct ConnectionFacts {
     pub senders: [SenderFacts; 2],
     /// How often an address changed.
     pub migrations: u64,
+    /// Its paths, in the order of their first datagrams; at most 64.
+    pub paths: Vec<PathFacts>,
 }
 
 impl ConnectionFacts {
@@ -67,6 +70,7 @@ pub(super) struct ConnectionMeter {
     client_sent_one_rtt: bool,
     retry: RetryMeter,
     amplification: AmplificationMeter,
+    paths: PathMeter,
     senders: [SenderMeter; 2],
 }
 
@@ -79,6 +83,7 @@ impl ConnectionMeter {
             client_sent_one_rtt: false,
             retry: RetryMeter::default(),
             amplification: AmplificationMeter::default(),
+            paths: PathMeter::default(),
             senders: Default::default(),
         }
     }
@@ -91,6 +96,7 @@ impl ConnectionMeter {
         self.senders[observed.sender as usize].on_datagram(segment, observed);
         self.retry.on_datagram(segment, observed);
         self.amplification.on_datagram(segment, observed);
+        self.paths.on_datagram(segment, observed);
         if self.completed.is_none() {
             self.completed = self.completion(observed).map(|by| (segment.time, by));
         }
@@ -126,6 +132,7 @@ impl ConnectionMeter {
             tls: flow.tls_handshake().cloned().unwrap_or_default(),
             senders: [client.finish(flow, Role::Client), server.finish(flow, Role::Server)],
             migrations: flow.migrations(),
+            paths: self.paths.finish(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use quiclab_units::{Duration, Time};
 use quiclab_wire::{Decryption, Flow, Observed, QuicForm, QuicFrame, QuicPacket, Role, Segment};
 
 /// Different CONNECTION_CLOSE frames kept of one sender: an honest one has one or two.
@@ -62,6 +63,14 @@ pub struct SenderFacts {
     pub initial_max_streams_bidi: Option<u64>,
     /// Different CONNECTION_CLOSE frames, at most 16.
     pub closes: BTreeSet<CloseFacts>,
+    /// Datagrams by the ECN bits of their IP header (RFC 3168 section 5): none, ECT(1), ECT(0), "congestion experienced".
+    pub ecn_datagrams: [u64; 4],
+    /// ACK frames with ECN counts, RFC 9000 section 19.3.2.
+    pub acks_with_ecn_counts: u64,
+    /// Unidirectional streams that it opened, as far as there are STREAM frames of them.
+    pub unidirectional_streams: u64,
+    /// The longest time between two of its datagrams.
+    pub longest_silence: Duration,
 }
 
 impl SenderFacts {
@@ -82,6 +91,8 @@ impl SenderFacts {
 #[derive(Default)]
 pub(super) struct SenderMeter {
     facts: SenderFacts,
+    last: Option<Time>,
+    unidirectional_streams: BTreeSet<u64>,
     request_streams: BTreeSet<u64>,
     request_streams_in_zero_rtt: BTreeSet<u64>,
 }
@@ -90,6 +101,10 @@ impl SenderMeter {
     pub(super) fn on_datagram(&mut self, segment: &Segment, observed: &Observed) {
         self.facts.datagrams += 1;
         self.facts.bytes += u64::from(segment.payload_length);
+        self.facts.ecn_datagrams[usize::from(segment.ecn & 3)] += 1;
+        let silence = self.last.map_or(0, |last| segment.time.as_nanos().saturating_sub(last.as_nanos()));
+        self.facts.longest_silence = self.facts.longest_silence.max(Duration::from_nanos(silence));
+        self.last = Some(segment.time);
         for packet in observed.packets {
             if packet.decryption == Decryption::Failed {
                 self.facts.packets_not_authentic += 1;
@@ -142,6 +157,11 @@ impl SenderMeter {
                     let end = offset.saturating_add(data.len() as u64);
                     facts.handshake_crypto_bytes = facts.handshake_crypto_bytes.max(end);
                 }
+                (QuicFrame::Ack(ack), _) => facts.acks_with_ecn_counts += u64::from(ack.ecn.is_some()),
+                // RFC 9000 section 2.1: bit 1 is set in the numbers of unidirectional streams.
+                (QuicFrame::Stream { stream, .. }, _) if stream & 2 != 0 => {
+                    self.unidirectional_streams.insert(*stream);
+                }
                 // RFC 9000 section 2.1: the client's bidirectional streams.
                 (QuicFrame::Stream { stream, length, .. }, form) if stream % 4 == 0 => {
                     self.request_streams.insert(*stream);
@@ -164,6 +184,7 @@ impl SenderMeter {
 
     pub(super) fn finish(self, flow: &Flow, sender: Role) -> SenderFacts {
         SenderFacts {
+            unidirectional_streams: self.unidirectional_streams.len() as u64,
             request_streams: self.request_streams.len() as u64,
             request_streams_in_zero_rtt: self.request_streams_in_zero_rtt.len() as u64,
             key_updates: flow.key_updates(sender),

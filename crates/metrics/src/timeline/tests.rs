@@ -36,6 +36,7 @@ impl Bench {
             payload_length: 1000,
             // The tap behind the bottleneck keeps less.
             payload: if interface == SENDER { &payload } else { &payload[..80] },
+            ecn: 0,
             transport: Transport::Udp,
         };
         let observed = Observed {
@@ -114,6 +115,7 @@ fn of_a_segment_that_is_sent_again_the_first_copy_was_dropped() {
             destination,
             payload_length,
             payload: &payload,
+            ecn: 0,
             transport,
         };
         PayloadKey::of(&segment).unwrap()

@@ -6,6 +6,10 @@ use quiclab_units::{Duration, Rate};
 
 use crate::clock::PositiveRate;
 
+const TIME: &str = "a time of less than a day, such as 15ms";
+/// What ns-3 takes an option for that has no value.
+const SET: &str = "true";
+
 /// The options of one scenario. Each is taken once; what is left over is not known.
 pub(super) struct Options<'a> {
     left: Vec<(&'a str, &'a str)>,
@@ -19,7 +23,7 @@ impl<'a> Options<'a> {
         let name = words.next().ok_or("found no scenario, expected one such as \"simple-p2p --delay=15ms ...\"")?;
         let mut left: Vec<(&str, &str)> = Vec::new();
         for word in words {
-            let option = word.strip_prefix("--").and_then(|option| option.split_once('='));
+            let option = word.strip_prefix("--").map(|option| option.split_once('=').unwrap_or((option, SET)));
             let Some((key, value)) = option.filter(|(key, value)| !key.is_empty() && !value.is_empty()) else {
                 return Err(format!("found {word:?}, expected an option such as --delay=15ms"));
             };
@@ -42,11 +46,24 @@ impl<'a> Options<'a> {
     }
 
     pub(super) fn time(&mut self, key: &str) -> Result<Duration, String> {
-        const EXAMPLE: &str = "a time of less than a day, such as 15ms";
-        let text = self.required(key, EXAMPLE)?;
+        self.optional_time(key)?.ok_or_else(|| format!("--{key}: missing, expected {TIME}"))
+    }
+
+    pub(super) fn optional_time(&mut self, key: &str) -> Result<Option<Duration>, String> {
+        let Some(text) = self.optional(key) else { return Ok(None) };
         let time: Option<Duration> = text.parse().ok();
         time.filter(|time| *time < Duration::from_secs(24 * 3600))
-            .ok_or_else(|| format!("--{key}: found {text:?}, expected {EXAMPLE}"))
+            .map(Some)
+            .ok_or_else(|| format!("--{key}: found {text:?}, expected {TIME}"))
+    }
+
+    /// Whether it is given, and not as `false`.
+    pub(super) fn flag(&mut self, key: &str) -> Result<bool, String> {
+        match self.optional(key) {
+            None | Some("false") => Ok(false),
+            Some(SET) => Ok(true),
+            Some(other) => Err(format!("--{key}: found {other:?}, expected true or false")),
+        }
     }
 
     /// Of ns-3: `10Mbps` or `10Mb/s`, with k, M and G.

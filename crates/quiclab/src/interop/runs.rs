@@ -33,17 +33,13 @@ pub fn run_of(
 
 fn text_of(case: &Case, server: &str, client: &str, seed: u64) -> String {
     let files = case.files;
-    let path = &case.path;
-    // The limit counts delay line and queue together.
-    let in_flight = path.rate.as_bits_per_second() * path.delay.as_nanos() / 1_000_000_000 / PACKET_BITS;
-    let drops: Vec<_> = path.drops_to_server.iter().map(u64::to_string).collect();
+    let between = path_of(case);
     format!(
         "name = {EXPERIMENT:?}\ntitle = {title:?}\nseed = {seed}\n\
          [stack]\nname = {server:?}\nserver = {server:?}\nclient = {client:?}\n\
          [workload]\ntest_case = {test_case:?}\nsize = \"{size}\"\nfiles = {count}\nname_bytes = {name_bytes}\n\
          certificate = {certificate:?}\ntimeout = \"{timeout}\"\n\
-         [path]\nip = {ip:?}\nrate = \"{rate}\"\ndelay_to_client = \"{delay}\"\ndelay_to_server = \"{delay}\"\n\
-         queue_limit_packets = {limit}\ndrops_to_server = [{drops}]\n",
+         [path]\nip = {ip:?}\n{between}\n",
         title = case.description,
         test_case = case.client_test_case,
         size = files.size,
@@ -52,6 +48,20 @@ fn text_of(case: &Case, server: &str, client: &str, seed: u64) -> String {
         certificate = if case.large_certificate { "large" } else { "small" },
         timeout = case.time_limit,
         ip = word(&case.ip),
+    )
+}
+
+fn path_of(case: &Case) -> String {
+    if let Some(scenario) = case.scenario {
+        return format!("scenario = {scenario:?}");
+    }
+    let path = &case.path;
+    // The limit counts delay line and queue together.
+    let in_flight = path.rate.as_bits_per_second() * path.delay.as_nanos() / 1_000_000_000 / PACKET_BITS;
+    let drops: Vec<_> = path.drops_to_server.iter().map(u64::to_string).collect();
+    format!(
+        "rate = \"{rate}\"\ndelay_to_client = \"{delay}\"\ndelay_to_server = \"{delay}\"\n\
+         queue_limit_packets = {limit}\ndrops_to_server = [{drops}]",
         rate = path.rate,
         delay = path.delay,
         limit = in_flight + u64::from(path.queue_packets),

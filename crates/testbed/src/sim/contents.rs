@@ -56,6 +56,7 @@ impl ContentReader for Reader {
             destination,
             payload_length: length,
             payload: &datagram.payload,
+            ecn: 0,
             transport: Transport::Udp,
         };
         self.classifier.on_segment(to, &segment)

@@ -3,7 +3,10 @@
 use std::sync::OnceLock;
 
 use anyhow::Result;
-use quiclab_experiment::run::Versions;
+use quiclab_experiment::{
+    foreign_setting,
+    run::{Run, Settings, Versions},
+};
 
 use super::{models, program::Program, transfers};
 use crate::{
@@ -38,6 +41,10 @@ impl Testbed for Simulator {
 
     fn stacks_folder(&self) -> &'static str {
         "sans-io"
+    }
+
+    fn refuse(&self, run: &Run) -> Option<String> {
+        foreign_setting(&run.settings, self.name()).or_else(|| stage_with_bytes(&run.settings))
     }
 
     fn is_built(&self, supplies: &Supplies, source: &Source) -> Result<bool> {
@@ -80,6 +87,18 @@ impl Testbed for Simulator {
 }
 
 /// Programs of stacks run on this machine as the user.
+/// Why the simulator cannot run a path: its packets have no headers, and nobody there computes checksums.
+fn stage_with_bytes(settings: &Settings) -> Option<String> {
+    let path = &settings.path;
+    let both = [("path.to_client", path.stages_to_client()), ("path.to_server", path.stages_to_server())];
+    let found = both.iter().find_map(|(list, stages)| {
+        stages.iter().find(|stage| stage.settings.changes_bytes()).map(|stage| (*list, stage.name.clone()))
+    });
+    found.map(|(list, name)| {
+        format!("{list}: stage {name:?}: the simulator does not change bytes of packets\nhint: --testbed vm does")
+    })
+}
+
 fn warn_of_missing_walls(supplies: &Supplies) {
     let walls = wall::available();
     if !walls.is_closed() {

@@ -10,7 +10,7 @@ use quiclab_experiment::run::{Forwarder, Settings};
 use quiclab_orders::network::{BurstLoss, Discipline, Netem};
 use quiclab_path::{
     probability::Probability,
-    spec::{Kernel, StageSpec},
+    spec::{Kernel, StageSettings, StageSpec},
 };
 
 /// A netem that never is full.
@@ -48,6 +48,7 @@ pub enum Way {
 /// # Errors
 /// As [`compile`], where the settings ask for the kernel.
 pub fn choose(settings: &Settings) -> Result<Way, String> {
+    check_rebind(settings)?;
     match settings.path.forwarder {
         Forwarder::Kernel => compile(settings).map(Way::Kernel),
         Forwarder::User => Ok(Way::User { why: "the run has path.forwarder = \"user\"".to_owned() }),
@@ -56,6 +57,23 @@ pub fn choose(settings: &Settings) -> Result<Way, String> {
             Err(message) => Way::User { why: message.lines().next().unwrap_or_default().to_owned() },
         }),
     }
+}
+
+/// An address translator sees both directions.
+fn check_rebind(settings: &Settings) -> Result<(), String> {
+    let of = |stages: Vec<StageSpec>| -> Vec<StageSettings> {
+        let settings = stages.into_iter().map(|stage| stage.settings);
+        settings.filter(|settings| matches!(settings, StageSettings::Rebind(_))).collect()
+    };
+    let [to_client, to_server] = [of(settings.path.stages_to_client()), of(settings.path.stages_to_server())];
+    if to_client != to_server || to_client.len() > 1 {
+        return Err(format!(
+            "path: found {} stages \"rebind\" in to_client and {} in to_server, expected none, or one in each with the same settings",
+            to_client.len(),
+            to_server.len()
+        ));
+    }
+    Ok(())
 }
 
 /// Lets packets leave towards the server in slots, where the forwarder has done everything else.

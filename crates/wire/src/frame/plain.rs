@@ -18,6 +18,7 @@ const IPV6_HEADER_BYTES: usize = 40;
 struct Ip<'a> {
     source: IpAddr,
     destination: IpAddr,
+    ecn: u8,
     protocol: etherparse::IpNumber,
     /// On the wire, from the header's length field.
     length: usize,
@@ -72,6 +73,7 @@ pub(super) fn segment<'a>(frame: &Frame<'a>) -> Option<Segment<'a>> {
         destination: SocketAddr::new(ip.destination, destination_port),
         payload_length: (length - header_bytes) as u32,
         payload: &ip.captured[header_bytes..ip.captured.len().min(length)],
+        ecn: ip.ecn,
         transport,
     })
 }
@@ -87,6 +89,7 @@ fn ipv4(packet: &[u8]) -> Option<Ip<'_>> {
     Some(Ip {
         source: IpAddr::V4(header.source_addr()),
         destination: IpAddr::V4(header.destination_addr()),
+        ecn: header.ecn().value(),
         protocol: header.protocol(),
         length,
         captured: &captured[..captured.len().min(length)],
@@ -104,6 +107,7 @@ fn ipv6(packet: &[u8]) -> Option<Ip<'_>> {
     Some(Ip {
         source: IpAddr::V6(header.source_addr()),
         destination: IpAddr::V6(header.destination_addr()),
+        ecn: header.ecn().value(),
         protocol: header.next_header(),
         length,
         captured: &captured[..captured.len().min(length)],

@@ -115,9 +115,15 @@ pub enum QuicFrame {
         sequence: u64,
     },
     /// PATH_CHALLENGE
-    PathChallenge,
+    PathChallenge {
+        /// What a response repeats.
+        data: [u8; 8],
+    },
     /// PATH_RESPONSE
-    PathResponse,
+    PathResponse {
+        /// That of the challenge.
+        data: [u8; 8],
+    },
     /// CONNECTION_CLOSE
     ConnectionClose {
         /// Error code.
@@ -199,8 +205,8 @@ impl QuicFrame {
             }
             QuicFrame::NewConnectionId { .. } => 0x18,
             QuicFrame::RetireConnectionId { .. } => 0x19,
-            QuicFrame::PathChallenge => 0x1a,
-            QuicFrame::PathResponse => 0x1b,
+            QuicFrame::PathChallenge { .. } => 0x1a,
+            QuicFrame::PathResponse { .. } => 0x1b,
             QuicFrame::ConnectionClose { by_application, .. } => {
                 if *by_application {
                     0x1d
@@ -235,8 +241,8 @@ impl QuicFrame {
             QuicFrame::StreamsBlocked { .. } => "streams_blocked",
             QuicFrame::NewConnectionId { .. } => "new_connection_id",
             QuicFrame::RetireConnectionId { .. } => "retire_connection_id",
-            QuicFrame::PathChallenge => "path_challenge",
-            QuicFrame::PathResponse => "path_response",
+            QuicFrame::PathChallenge { .. } => "path_challenge",
+            QuicFrame::PathResponse { .. } => "path_response",
             QuicFrame::ConnectionClose { .. } => "connection_close",
             QuicFrame::HandshakeDone => "handshake_done",
             QuicFrame::ImmediateAck => "immediate_ack",
@@ -377,14 +383,8 @@ fn parse_frame(frame_type: u64, fields: &mut Fields) -> Option<QuicFrame> {
             reset_token: fields.take(16)?.try_into().ok()?,
         },
         0x19 => QuicFrame::RetireConnectionId { sequence: integer(fields)? },
-        0x1a => {
-            fields.take(8)?;
-            QuicFrame::PathChallenge
-        }
-        0x1b => {
-            fields.take(8)?;
-            QuicFrame::PathResponse
-        }
+        0x1a => QuicFrame::PathChallenge { data: fields.take(8)?.try_into().ok()? },
+        0x1b => QuicFrame::PathResponse { data: fields.take(8)?.try_into().ok()? },
         0x1c | 0x1d => {
             let error = integer(fields)?;
             if frame_type == 0x1c {

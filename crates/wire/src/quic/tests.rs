@@ -46,6 +46,7 @@ fn walk(captured: &[u8], payload_length: usize) -> Walked {
         destination: "10.0.0.2:443".parse().unwrap(),
         payload_length: payload_length as u32,
         payload: captured,
+        ecn: 0,
         transport: Transport::Udp,
     };
     let mut dissector = Dissector::default();

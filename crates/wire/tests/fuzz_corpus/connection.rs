@@ -303,6 +303,7 @@ impl Line {
             destination,
             payload_length: length,
             payload: &payload,
+            ecn: 0,
             transport: Transport::Udp,
         });
         let observed = observed.expect("it has the server's port");

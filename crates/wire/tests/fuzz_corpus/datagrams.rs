@@ -168,6 +168,7 @@ fn on_datagram(dissector: &mut Dissector, flags: u8, kind: Kind, bytes: &[u8], p
         destination,
         payload_length,
         payload,
+        ecn: 0,
         transport,
     };
     let _ = segment.to_packet();

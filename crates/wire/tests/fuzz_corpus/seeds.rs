@@ -306,6 +306,7 @@ pub fn assert_sealed_packets_are_opened() {
                     destination,
                     payload_length: length,
                     payload: &payload,
+                    ecn: 0,
                     transport: Transport::Udp,
                 });
                 let observed = observed.unwrap();

@@ -1,3 +1,5 @@
+mod edits;
+
 use std::{
     cell::{Cell, RefCell},
     collections::VecDeque,
@@ -128,13 +130,18 @@ fn packets_fare_as_in_the_simulators_pipeline_however_late_the_forwarder_is() {
     let mut pipeline = build::pipeline::<Carried>(&stages, 7, "to_client").unwrap();
     for arrival in burst() {
         let Arrival { time: _, to: _, frame } = arrival.clone();
-        let packet = Packet::new(frame.length(), 0, frame.ecn(), Carried { frame, content: None });
+        let packet = Packet::new(
+            frame.length(),
+            0,
+            frame.ecn(),
+            Carried { frame, content: None, translation: Translation::None },
+        );
         pipeline.handle_packet(arrival.time, packet);
     }
     let end = Time::from_nanos(10_000_000_000);
     let mut flips = Random::new(7, "flipped bits");
     let expected: Vec<_> = std::iter::from_fn(|| pipeline.poll_packet(end))
-        .map(|(time, packet)| (time.as_nanos(), travelled(packet, &mut flips)))
+        .map(|(time, packet)| (time.as_nanos(), travelled(packet, &mut flips, None).unwrap()))
         .collect();
     for late_ns in [0, 1_000, 250_000] {
         let (memory, report, ended) = forwarded(&order(&LOSSY, &[]), Memory { late_ns, ..Memory::default() }, burst());

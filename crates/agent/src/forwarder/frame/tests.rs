@@ -1,6 +1,6 @@
 use super::*;
 
-const PAYLOAD: &[u8] = b"a datagram of odd length";
+pub(super) const PAYLOAD: &[u8] = b"a datagram of odd length";
 
 /// A UDP datagram whose checksum is left to the card: the field holds the sum of the pseudo-header.
 pub(crate) fn datagram(is_ipv6: bool, ecn: u8, source_port: u16) -> Frame {
@@ -38,7 +38,7 @@ pub(crate) fn datagram(is_ipv6: bool, ecn: u8, source_port: u16) -> Frame {
 }
 
 /// Whether a host takes the frame for whole: the checksums of IPv4 and of UDP, by the rule of RFC 768 and RFC 8200.
-fn is_accepted(frame: &Frame) -> bool {
+pub(super) fn is_accepted(frame: &Frame) -> bool {
     assert_eq!(frame.buffer()[0], 0, "the checksum is still left to the card");
     let bytes = frame.bytes();
     let (addresses, above) = match &bytes[12..14] {

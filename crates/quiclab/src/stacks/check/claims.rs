@@ -29,8 +29,8 @@ const DEFAULT_PTO: Duration = Duration::from_millis(300);
 const LONG_DELAY: Duration = Duration::from_millis(400);
 /// Of small batches.
 const SEGMENTS: u32 = 2;
-/// The one test case that no case of interoperation has.
-const HTTP3: &str = "http3";
+/// The case of interoperation that proves a test case of another name, `multiconnect`.
+const MANY_CONNECTIONS: &str = "handshakeloss";
 /// A test case that nobody has; drawn once, by hand.
 const NO_TEST_CASE: &str = "t7f3a9c1e";
 
@@ -139,12 +139,6 @@ pub fn of(name: &str, stacks: &BTreeMap<String, StackManifest>) -> Result<Vec<Pr
         let speaks = |other: &StackManifest| other.ip.contains(ip) && other.http.contains(&manifest.default.http);
         let name = format!("ip-{}", word(ip));
         proofs.add_spoken(&name, &format!("it speaks IPv{}", word(ip)), manifest, ("path.ip", &word(ip)), &speaks)?;
-    }
-    // Of the contract, and no case of interoperation.
-    if manifest.test_cases.server.union(&manifest.test_cases.client).any(|case| case == HTTP3) {
-        let speaks =
-            |other: &StackManifest| other.test_cases.server.union(&other.test_cases.client).any(|case| case == HTTP3);
-        proofs.add_spoken("case-http3", "test case http3", manifest, ("workload.test_case", HTTP3), &speaks)?;
     }
     if manifest.has(Role::Server) {
         proofs.add_sender_claims(manifest)?;
@@ -311,7 +305,7 @@ impl Proofs<'_> {
     /// that claims the other role.
     fn add_cases(&mut self, manifest: &StackManifest) -> Result<()> {
         // The others take no more than a transfer, and are no claim: they show how well a stack does, in `quiclab interop`.
-        for case in CASES.iter().filter(|case| case.name == case.client_test_case) {
+        for case in CASES.iter().filter(|case| case.name == case.client_test_case || case.name == MANY_CONNECTIONS) {
             let serves = |stack: &StackManifest| {
                 stack.has(Role::Server) && stack.test_cases.server.contains(case.server_test_case())
             };

@@ -33,6 +33,23 @@ fn the_published_bottleneck_is_a_bucket_with_a_delay_line_inside() {
 }
 
 #[test]
+fn rebind_is_in_both_lists_with_the_same_settings_or_in_none() {
+    let stages = |text: &str| settings(text).path.to_client;
+    let of = |to_client: &str, to_server: &str| {
+        let mut settings = settings(to_client);
+        settings.path.to_server = stages(to_server);
+        choose(&settings)
+    };
+    let rebind = r#"{ stage = "rebind", first = "1 s" }"#;
+    assert!(matches!(of(rebind, rebind), Ok(Way::User { .. })));
+    for other in ["", r#"{ stage = "rebind", first = "1 s", address = true }"#] {
+        assert!(of(rebind, other).unwrap_err().contains("with the same settings"), "{other}");
+    }
+    let twice = r#"{ stage = "rebind", first = "1 s" }, { stage = "rebind", name = "again", first = "2 s" }"#;
+    assert!(of(twice, twice).unwrap_err().contains("found 2 stages"));
+}
+
+#[test]
 fn impairments_stand_around_the_bucket_and_delays_outermost() {
     let found = to_client(
         r#"{ stage = "loss", model = "independent", probability = 0.5 },
@@ -223,6 +240,8 @@ const EXAMPLES: &[&str] = &[
     r#"{ stage = "reorder", probability = 0.1, hold = "1 ms" }"#,
     r#"{ stage = "duplicate", probability = 0.1 }"#,
     r#"{ stage = "bit_errors", per_bit = 0.1 }"#,
+    r#"{ stage = "corrupt", probability = 0.1 }"#,
+    r#"{ stage = "rebind", first = "1 s" }"#,
 ];
 
 /// The row of a kind of stage, of which a list is an example.
@@ -257,7 +276,8 @@ fn row(kind: &quiclab_path::spec::StageDeclaration, example: &str) -> String {
         _ => unreachable!("two directions"),
     };
     let variant = kind.variant.map(|(key, word)| format!(", `{key} = {word:?}`")).unwrap_or_default();
-    format!("| `{}`{variant} | yes | {answer} |\n", kind.stage)
+    let in_simulator = if stages.iter().any(|stage| stage.settings.changes_bytes()) { "no" } else { "yes" };
+    format!("| `{}`{variant} | {in_simulator} | {answer} |\n", kind.stage)
 }
 
 #[test]
