@@ -55,7 +55,8 @@ pub fn build(orders: &Orders) -> Result<(Topology, Both)> {
     // Files of the host belong to its users, so those inside are the same. All that they could change there is read-only.
     let (server_walls, server) = Walls::raise("server", Users::Same)?;
     let (client_walls, client) = Walls::raise("client", Users::Same)?;
-    let topology = Topology::build(server, client, Settling::Hurried)?;
+    let settling = if orders.has_ipv6 { Settling::Hurried } else { Settling::WithoutIpv6 };
+    let topology = Topology::build(server, client, settling)?;
     let hosts = shared("/hosts");
     fs::write(&hosts, hosts_file()).with_context(|| hosts.display().to_string())?;
     let limit = orders.log_limit_bytes;
