@@ -31,6 +31,8 @@ pub(crate) const ROOTS: &str = "/roots";
 pub(crate) const ITS_OWN: &[&str] =
     &["dev", "proc", "sys", "tmp", "run", "var/tmp", "www", "downloads", "certs", "logs", "stack", "root"];
 
+/// From linux/mount.h.
+pub(crate) const MOVE_MOUNT_F_EMPTY_PATH: libc::c_uint = 4;
 /// More changes of a root file system are not looked at.
 const MOST_CHANGES: usize = 100_000;
 

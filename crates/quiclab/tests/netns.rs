@@ -77,7 +77,7 @@ fn a_transfer_in_namespaces_has_the_goodput_of_one_in_the_virtual_machine() {
 fn settings_of_the_virtual_machine_are_refused_by_name() {
     let bench = Bench::new(&format!("{EXPERIMENT}vm.nanoseconds_per_instruction = 2\n"));
     let result = said(&mut bench.run(TEST_STACKS, "out", &["--testbed", "netns"]));
-    assert_eq!(result.status, Some(2), "{}", result.errors);
+    assert_eq!(result.status, Some(125), "{}", result.errors);
     assert!(result.errors.contains("vm.nanoseconds_per_instruction"), "{}", result.errors);
     assert!(result.errors.contains("hint: --testbed vm"), "{}", result.errors);
 }
