@@ -155,3 +155,37 @@ fn nothing_is_left_when_quiclab_is_killed_at_any_moment() {
     // The kills came while there was something to leave behind: a network for each of three, and walls round two endpoints.
     assert!(most_namespaces >= 5, "{most_namespaces} namespaces");
 }
+
+#[test]
+fn endpoints_that_attack_find_the_walls_of_the_virtual_machine_here_too() {
+    let bench = Bench::new(
+        r#"
+name = "tests/netns-hostile"
+title = "Endpoints that attack, on this machine"
+stack.name = "hostile"
+workload.size = "64 KiB"
+workload.timeout = "4 s"
+[matrix]
+"stack.congestion_control" = ["client-breaks-out", "server-breaks-out", "client-forks", "server-hides-packets"]
+"#,
+    );
+    let result = said(&mut bench.run(TEST_STACKS, "out", &["--testbed", "netns"]));
+    let out = bench.out("out");
+    let of = |folder: &Path, manner: &str| {
+        let name = records(folder).into_iter().find(|name| name.contains(manner));
+        folder.join(name.unwrap_or_else(|| panic!("{manner}: no record; {}", result.errors)))
+    };
+    for (role, manner) in [("client", "client-breaks-out"), ("server", "server-breaks-out")] {
+        let said = fs::read_to_string(of(&out, manner).join(role).join("stdout")).unwrap();
+        let tried = said.lines().filter(|line| line.starts_with("tried ")).count();
+        let other: Vec<_> = said.lines().filter(|line| !line.starts_with("tried ")).collect();
+        assert!(tried > 40, "{said}");
+        // Buffers belong to the whole machine. The rest needs more users than whoever is not root has.
+        let usual = ["could not have a buffer of 50 MiB", "could not become another user", "could not read what only root may read"];
+        assert!(other.iter().all(|line| usual.contains(line)), "{manner}: {other:?}");
+    }
+    for (manner, why) in [("client-forks", "did not end within 4 s"), ("server-hides-packets", "the server hid packets")] {
+        let line = result.errors.lines().find(|line| line.contains(manner) && line.contains(why));
+        assert!(line.is_some(), "{manner}: {}", result.errors);
+    }
+}

@@ -36,6 +36,9 @@ const FIRST: &str = "/tmp";
 /// The roots of both endpoints, where they are not this process's own user: as in a virtual machine.
 const FIRST_USERS: [u32; 2] = [100_000, 200_000];
 
+/// Room for what is exchanged besides files that are transferred, and for copies that are too long.
+const SHARED_ROOM: u64 = 64 << 20;
+
 /// The bits of a file's mode by which anyone may write.
 const WRITABLE: u32 = 0o222;
 
@@ -55,7 +58,10 @@ pub fn build(orders: &Orders) -> Result<(Topology, Both)> {
     leave_host()?;
     mount_new("proc", "proc", Path::new("/proc"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC, "")?;
     mount_devices(&Path::new(HOST).join("dev"), Path::new("/dev"))?;
-    make_shared()?;
+    let transfer = &orders.transfer;
+    let files = (transfer.names.len() as u64).saturating_mul(transfer.size_bytes);
+    // The server's files, the client's copies, and certificates.
+    make_shared(&files.saturating_mul(2).saturating_add(SHARED_ROOM).to_string())?;
     let [server_users, client_users] = users()?;
     let (server_walls, server) = Walls::raise("server", server_users)?;
     let (client_walls, client) = Walls::raise("client", client_users)?;

@@ -13,6 +13,9 @@ use quiclab_orders::probe::Probe;
 
 use crate::{command, hash, vm::testbed::agent};
 
+/// What drops packets by their number. Only root can load it.
+pub(super) const PROGRAMS: &str = "eBPF for ordinary users";
+
 /// What is known of this machine.
 #[derive(Clone, Debug)]
 pub struct Facts {
@@ -28,7 +31,7 @@ pub struct Facts {
     pub socket_buffers: String,
     /// Whether runs are in a user namespace, because this process is not root.
     pub is_in_user_namespace: bool,
-    /// Queueing disciplines that the kernel lacks, by its own names for them.
+    /// Queueing disciplines that the kernel lacks, by its own names for them, and [`PROGRAMS`] where they cannot be loaded.
     pub missing: BTreeSet<String>,
 }
 
@@ -48,7 +51,7 @@ impl Facts {
             cpus: cpus(),
             socket_buffers: format!("{} {}", limit("rmem_default")?, limit("wmem_default")?),
             is_in_user_namespace,
-            missing: missing_disciplines.into_iter().collect(),
+            missing: missing_disciplines.into_iter().chain(is_in_user_namespace.then(|| PROGRAMS.to_owned())).collect(),
             agent,
         })
     }

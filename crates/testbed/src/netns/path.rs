@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use quiclab_experiment::run::{Run, Settings};
 
-use super::host::Facts;
+use super::host::{Facts, PROGRAMS};
 use crate::vm::{
     disciplines::network_by,
     path::{Direction, Way, choose_with, compile},
@@ -30,6 +30,10 @@ pub(super) fn choose(settings: &Settings, missing: &BTreeSet<String>) -> Result<
 
 /// The first stage that the kernel has no discipline for.
 fn lacked<'a>(directions: &'a [Direction; 2], missing: &BTreeSet<String>) -> Option<(&'a str, &'static str)> {
+    let lists = directions.iter().find_map(|direction| direction.drops_name.as_deref());
+    if let Some(stage) = lists.filter(|_| missing.contains(PROGRAMS)) {
+        return Some((stage, PROGRAMS));
+    }
     let all = directions.iter().flat_map(|direction| &direction.disciplines);
     all.map(|(stage, one)| (stage.as_str(), one.name())).find(|(_, kind)| missing.contains(*kind))
 }
@@ -75,6 +79,13 @@ mod tests {
         let missing = BTreeSet::from(["netem".to_owned()]);
         let Ok(Way::User { why }) = choose(&settings, &missing) else { panic!("expected user space") };
         assert!(why.starts_with("this machine's kernel has no netem"), "{why}");
+        let mut listed = settings.clone();
+        listed.path.drops_to_server = vec![3];
+        assert!(matches!(choose(&listed, &has_all), Ok(Way::Kernel(_))));
+        let for_users = BTreeSet::from([PROGRAMS.to_owned()]);
+        assert!(matches!(choose(&settings, &for_users), Ok(Way::Kernel(_))));
+        let Ok(Way::User { why }) = choose(&listed, &for_users) else { panic!("expected user space") };
+        assert!(why.contains("has no eBPF for ordinary users"), "{why}");
         let mut asks = settings;
         asks.path.forwarder = Forwarder::Kernel;
         let error = choose(&asks, &missing).unwrap_err();
