@@ -97,7 +97,7 @@ fn settle() -> Result<Settled> {
     scheduler::set_slices()?;
     load_modules()?;
     let devices = find_devices()?;
-    make_shared()?;
+    make_shared("100%")?;
     mount_devices(Path::new("/dev"), Path::new(DEVICES))?;
     let (server, server_network) = Walls::raise("server", SERVER_USERS)?;
     let (client, client_network) = Walls::raise("client", CLIENT_USERS)?;

@@ -3,6 +3,7 @@
 use std::{
     fmt, fs, io,
     os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+    sync::atomic::{AtomicI32, Ordering},
 };
 
 use anyhow::{Context, Result};
@@ -66,7 +67,10 @@ impl Users {
         let Self::From(_) = self else { return Ok(()) };
         setresuid(0.into(), 0.into(), 0.into()).context("becoming root again")?;
         let (_, hard) = getrlimit(Resource::RLIMIT_NPROC)?;
-        setrlimit(Resource::RLIMIT_NPROC, hard, hard).context("lifting the limit of processes")
+        setrlimit(Resource::RLIMIT_NPROC, hard, hard).context("lifting the limit of processes")?;
+        // The kernel has forgotten it: it does with every change of users.
+        end_with_parent();
+        Ok(())
     }
 }
 
@@ -75,6 +79,8 @@ pub struct Jail {
     process: libc::pid_t,
     watch: OwnedFd,
     has_ended: bool,
+    /// As long as it is open, the process knows that this one lives.
+    lives: OwnedFd,
 }
 
 /// How the process ended.
@@ -135,7 +141,7 @@ impl Jail {
         )? as libc::pid_t;
         // SAFETY: the descriptor is new and ours.
         let watch = unsafe { OwnedFd::from_raw_fd(watch) };
-        let jail = Self { process, watch, has_ended: false };
+        let jail = Self { process, watch, has_ended: false, lives: begin };
         if let Some([user_map, group_map]) = maps {
             // Without privileges the kernel asks for this before it takes a map of groups.
             let denied = (users == Some(Users::Me)).then(|| ("setgroups", "deny".to_owned()));
@@ -144,7 +150,7 @@ impl Jail {
                 fs::write(&path, text).context(path)?;
             }
         }
-        write(&begin, &[1]).context("beginning the run")?;
+        write(&jail.lives, &[1]).context("beginning the run")?;
         Ok(jail)
     }
 
@@ -202,13 +208,32 @@ impl Drop for Jail {
     }
 }
 
+/// In a child: a pipe whose other end the parent alone holds.
+static PARENT_LIVES: AtomicI32 = AtomicI32::new(-1);
+
+/// In a child: makes it end with its parent, and ends it where the parent has ended already. The process that was started first has no such
+/// parent.
+fn end_with_parent() {
+    let lives = PARENT_LIVES.load(Ordering::Relaxed);
+    if lives < 0 {
+        return;
+    }
+    let mut watched = libc::pollfd { fd: lives, events: 0, revents: 0 };
+    // SAFETY: plain system calls, one of them with a value that outlives it.
+    unsafe {
+        let is_set = libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0;
+        libc::poll(&raw mut watched, 1, 0);
+        if !is_set || watched.revents & libc::POLLHUP != 0 {
+            libc::_exit(1);
+        }
+    }
+}
+
 /// In the child: ends with the parent, leaves its terminal, takes signals again, and waits until the parent has said who it is.
 /// False where the parent has ended.
 fn prepared(may_begin: &OwnedFd) -> bool {
-    // SAFETY: plain system call.
-    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
-        return false;
-    }
+    PARENT_LIVES.store(may_begin.as_raw_fd(), Ordering::Relaxed);
+    end_with_parent();
     // A session of its own: no program in it can type on the terminal of whoever started the agent.
     // SAFETY: plain system call.
     if unsafe { libc::setsid() } == -1 {

@@ -1,7 +1,8 @@
 //! The agent: on a Linux kernel it builds the topology, starts the endpoints, captures, and collects.
 //!
 //! It has two lives. [`init`] is process 1 of the virtual testbed's guest and owns the whole machine. [`serve`] runs on a host,
-//! takes orders on standard input, works in namespaces of its own, and leaves nothing behind. What both do is [`run`].
+//! takes orders on standard input, works in namespaces of its own, and leaves nothing behind. What both do is [`run`]. Besides, [`probe`] says
+//! what a host allows.
 //!
 //! Read first: `quiclab_orders` (what the agent is told, and what it answers), [`run`] (what it does, in order).
 //! Does not know: experiment files, captures' contents, metrics.
@@ -21,6 +22,7 @@ pub mod jail;
 pub mod log_names;
 pub mod namespace;
 pub mod netlink;
+pub mod probe;
 pub mod qdisc;
 pub mod root;
 pub mod run;

@@ -31,6 +31,8 @@ pub(crate) const ROOTS: &str = "/roots";
 pub(crate) const ITS_OWN: &[&str] =
     &["dev", "proc", "sys", "tmp", "run", "var/tmp", "www", "downloads", "certs", "logs", "stack", "root"];
 
+/// From linux/mount.h.
+pub(crate) const MOVE_MOUNT_F_EMPTY_PATH: libc::c_uint = 4;
 /// More changes of a root file system are not looked at.
 const MOST_CHANGES: usize = 100_000;
 
@@ -48,12 +50,12 @@ pub struct Root {
     walls: Walls,
 }
 
-/// Makes the folders by which endpoints and agent exchange files.
+/// Makes the folders by which endpoints and agent exchange files, with this room, such as `100%` of the memory.
 ///
 /// # Errors
 /// Where they cannot be made.
-pub fn make_shared() -> Result<()> {
-    mount_new("tmpfs", "shared", Path::new(SHARED), MsFlags::empty(), "size=100%")?;
+pub fn make_shared(room: &str) -> Result<()> {
+    mount_new("tmpfs", "shared", Path::new(SHARED), MsFlags::empty(), &format!("size={room}"))?;
     for folder in [WWW, DOWNLOADS, CERTIFICATES] {
         let path = shared(folder);
         fs::create_dir_all(&path).with_context(|| path.display().to_string())?;

@@ -9,6 +9,8 @@
 //! namespaces, so orders that concern the whole machine are refused.
 
 mod answer;
+mod limits;
+mod owned;
 mod roots;
 
 use std::{
@@ -49,6 +51,7 @@ pub fn main() -> Result<()> {
     ENDING.into_iter().for_each(|signal| signals.add(signal));
     signals.thread_block().context("blocking signals")?;
     let asked_to_end = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC).context("signalfd")?;
+    limits::set()?;
     let mut input = Input::default();
     while let Some(line) = input.line(asked_to_end.as_fd())? {
         match understood(&line) {

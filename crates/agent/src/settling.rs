@@ -32,6 +32,8 @@ pub enum Settling {
     Patient,
     /// With shorter pauses between the reports, and until they have come.
     Hurried,
+    /// Not at all: the hosts have no IPv6, whose groups are the only ones to be reported.
+    WithoutIpv6,
 }
 
 impl Settling {
@@ -42,6 +44,7 @@ impl Settling {
     pub fn wait(self, hosts: [&Namespace; 2]) -> Result<()> {
         match self {
             Self::Patient => sleep(Duration::from_secs(20)),
+            Self::WithoutIpv6 => {}
             Self::Hurried => {
                 for host in hosts {
                     host.inside(wait_for_reports)?;

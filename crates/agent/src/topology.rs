@@ -197,6 +197,9 @@ pub fn index(interface: &str) -> Result<u32> {
 /// Nothing of IPv6 may put packets on the wire that nobody asked for: no addresses but those given, no search for duplicates
 /// of them, no routers.
 fn silence_ipv6(settling: Settling) -> Result<()> {
+    if settling == Settling::WithoutIpv6 {
+        return set_ipv6("disable_ipv6", "1");
+    }
     if settling == Settling::Hurried {
         for version in ["mldv1", "mldv2"] {
             set_ipv6(&format!("{version}_unsolicited_report_interval"), HURRIED_REPORT_MS)?;
@@ -266,6 +269,9 @@ fn host(
         let interface = index(HOST_INTERFACE)?;
         up(&mut netlink, interface)?;
         for (address, gateway) in addresses.into_iter().zip(gateways) {
+            if address.is_ipv6() && settling == Settling::WithoutIpv6 {
+                continue;
+            }
             let message = RouteNetlinkMessage::NewAddress(assign(interface, address));
             netlink.create(message).with_context(|| format!("address {address}"))?;
             // A neighbour known from the start needs no ARP and no neighbour discovery on the wire.

@@ -204,17 +204,19 @@ pub fn changed_settings(settings: &Settings) -> impl Iterator<Item = (&'static s
     all().filter(changed).filter_map(|setting| Some((setting.key, setting.text(settings)?)))
 }
 
-/// The settings that only one testbed has, and that are not at their defaults: key and testbed. Every other testbed refuses such a run.
+/// The settings that not every testbed has, and that are not at their defaults: key, and the testbeds that have it, with ", " between them.
+/// Every other testbed refuses such a run.
 pub fn testbed_only(settings: &Settings) -> impl Iterator<Item = (&'static str, &'static str)> {
     all().filter_map(|setting| Some((setting.key, setting.needed_testbed(settings)?)))
 }
 
 /// What is wrong with settings on `testbed`: the first that only another one has. `None` where all is well.
 pub fn foreign_setting(settings: &Settings, testbed: &str) -> Option<String> {
-    let (key, needed) = testbed_only(settings).find(|(_, needed)| *needed != testbed)?;
+    let (key, needed) = testbed_only(settings).find(|(_, needed)| needed.split(", ").all(|one| one != testbed))?;
+    let first = needed.split(", ").next().unwrap_or(needed);
     let found = find(key).and_then(|setting| setting.text(settings)).unwrap_or_default();
     Some(format!(
-        "{key}: found {found:?}, which the testbed {testbed} does not have; expected the default\nhint: --testbed {needed}"
+        "{key}: found {found:?}, which the testbed {testbed} does not have; expected the default\nhint: --testbed {first}"
     ))
 }
 
@@ -229,12 +231,12 @@ impl<D, S> Declaration<D, S> {
         self.what.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
     }
 
-    /// The only testbed that has it; `None` for one that holds everywhere.
+    /// The only testbeds that have it, with ", " between them; `None` for one that holds everywhere.
     pub(crate) fn testbed(&self) -> Option<&'static str> {
         self.only_on.or_else(|| TESTBED_SECTIONS.into_iter().find(|testbed| *testbed == self.section()))
     }
 
-    /// The only testbed that can do what the value asks for.
+    /// The only testbeds that can do what the value asks for.
     fn needed_testbed(&self, settings: &S) -> Option<&'static str> {
         let value = (self.value)(settings)?;
         if Some(&value) == (self.default)().as_ref() {

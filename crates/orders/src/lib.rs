@@ -12,6 +12,7 @@ pub mod forwarder;
 pub mod network;
 pub mod orders;
 pub mod places;
+pub mod probe;
 pub mod report;
 pub mod results;
 pub mod ring;

@@ -17,6 +17,10 @@ pub struct Orders {
     pub start_shift_ns: u64,
     /// The network between the two hosts.
     pub network: Network,
+    /// Whether the hosts have IPv6 as well as IPv4. Without it nothing has to be waited for before a run: a kernel tells multicast groups
+    /// when an interface gets an address, up to a second later. Only `serve` accepts `false`.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub has_ipv6: bool,
     /// By how much the endpoints' timers may be late (`PR_SET_TIMERSLACK`).
     pub timer_slack_ns: u64,
     /// What is captured; `None` captures nothing.
@@ -33,6 +37,15 @@ pub struct Orders {
     pub listen: Listen,
     /// Most bytes that each endpoint may write into its folder of logs.
     pub log_limit_bytes: u64,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_yes(has: &bool) -> bool {
+    *has
 }
 
 /// What holds for a whole machine and not only for the namespaces of a run.

@@ -13,7 +13,8 @@ use std::{
 
 use anyhow::{Result, bail};
 use quiclab_experiment::RELEASE;
-use quiclab_record::AnyRecord;
+use quiclab_record::{AnyRecord, Record};
+use quiclab_testbed::testbed::is_sample;
 use quiclab_units::ShowPath;
 use serde_json::json;
 
@@ -58,6 +59,7 @@ pub fn diff(arguments: &DiffArguments) -> Result<u8> {
             "one": paths[0].display().to_string(),
             "other": paths[1].display().to_string(),
             "made_with": made,
+            "samples": samples_among(&records),
             "lost": losses.json(),
             "packets": [left.len(), right.len()],
             "first_difference": at(parting),
@@ -67,6 +69,7 @@ pub fn diff(arguments: &DiffArguments) -> Result<u8> {
         return Ok(u8::from(parting.is_some()));
     }
     let mut text = format!("A  {}\nB  {}\n", paths[0].shown(), paths[1].shown());
+    text.push_str(samples(samples_among(&records)));
     for (name, [left, right]) in &made {
         let _ = writeln!(text, "   {name}: A {left}, B {right}");
     }
@@ -122,6 +125,21 @@ fn two(paths: &[PathBuf]) -> Result<[&Path; 2]> {
 }
 
 /// Settings and versions by which two records differ, by name. The release of quiclab is not one of them: it changes no outcome.
+/// Which of both records are samples.
+fn samples_among(records: &[Record; 2]) -> [bool; 2] {
+    records.each_ref().map(|record| is_sample(&record.run.versions))
+}
+
+/// What it means for a comparison of packets that records are samples.
+fn samples(which: [bool; 2]) -> &'static str {
+    match which {
+        [false, false] => "",
+        [true, true] => "   both are samples of real time: chance alone makes their packets differ; quiclab compare judges many runs\n",
+        [true, false] => "   A is a sample of real time, B is exact: chance alone makes their packets differ\n",
+        [false, true] => "   A is exact, B is a sample of real time: chance alone makes their packets differ\n",
+    }
+}
+
 fn made_with(one: &AnyRecord, other: &AnyRecord) -> BTreeMap<String, [String; 2]> {
     let [left, right] = [one, other].map(AnyRecord::run);
     let mut made = left.settings_differences(&right);

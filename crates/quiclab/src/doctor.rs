@@ -8,6 +8,7 @@ use anyhow::Result;
 use quiclab_experiment::PATCHED_KERNEL;
 use quiclab_testbed::{
     cache::{Cache, Care, Damage},
+    netns::host::Facts,
     perform::Interrupted,
     stack::is_installed,
     vm::{
@@ -59,6 +60,7 @@ pub fn doctor(arguments: &DoctorArguments) -> Result<u8> {
     checks.extend(programs());
     checks.extend(resources());
     checks.push(walls());
+    checks.push(real_time());
     checks.extend(prepared(arguments)?);
     if arguments.cache {
         checks.extend(cached()?);
@@ -161,6 +163,31 @@ fn walls() -> Check {
                 .to_owned(),
             "running stacks without sockets that you do not trust".to_owned(),
         ),
+    }
+}
+
+/// What runs in real time need: namespaces, and queueing disciplines of this machine's kernel.
+fn real_time() -> Check {
+    let name = "--testbed netns";
+    let needed_for = "runs in real time";
+    match Facts::find() {
+        Ok(facts) => {
+            let way = if facts.is_in_user_namespace { "in a user namespace, without root" } else { "as root" };
+            let missing: Vec<_> = facts.missing.into_iter().collect();
+            good(name, match &missing[..] {
+                [] => format!("works {way}"),
+                missing => format!(
+                    "works {way}; the kernel has no {}: quiclab moves packets itself where a path needs them, and refuses server_qdisc \
+                     with them",
+                    missing.join(", ")
+                ),
+            })
+        }
+        Err(error) => {
+            let text = format!("{error:#}");
+            let remedy = text.split_once("hint: ").map_or("run as root", |(_, hint)| hint).to_owned();
+            absent(name, first_line(&error), remedy, needed_for.to_owned())
+        }
     }
 }
 

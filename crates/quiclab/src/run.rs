@@ -166,7 +166,7 @@ pub fn perform(
     let results = Results::create(&folder, laboratory.supplies.stop.clone())?;
     results.remove_leftovers()?;
     let patience = Duration::from_secs(arguments.wall_timeout);
-    let hosts = (0..workers(arguments)).map(|worker| laboratory.host(worker, patience)).collect::<Result<Vec<_>>>()?;
+    let hosts = (0..workers(arguments, laboratory)).map(|worker| laboratory.host(worker, patience)).collect::<Result<Vec<_>>>()?;
     let is_shared = arguments.out.is_none() || arguments.file.is_dir();
     let supply = Supply::new(plan, laboratory, &results, is_shared, patience)?;
     let (done, ()) = perform_all(laboratory, &hosts, &results, &|_, performed| tell_goodput(performed), |feed| {
@@ -298,9 +298,13 @@ pub fn read_text(path: &Path) -> Result<String> {
     given::read_text(path, given::MOST_TEXT_BYTES, "TOML")
 }
 
-fn workers(arguments: &RunArguments) -> usize {
-    let cores = || thread::available_parallelism().map_or(1, usize::from);
-    arguments.jobs.map_or_else(cores, usize::from)
+/// How many runs are performed at the same time: where time is real, one, unless somebody asks for more.
+fn workers(arguments: &RunArguments, laboratory: &Laboratory) -> usize {
+    let usual = || match laboratory.testbed.is_exact() {
+        true => thread::available_parallelism().map_or(1, usize::from),
+        false => 1,
+    };
+    arguments.jobs.map_or_else(usual, usize::from)
 }
 
 fn show_plans(plans: &[Planning], arguments: &RunArguments) -> Result<u8> {

@@ -8,7 +8,7 @@ use quiclab_record::{AnyRecord, Contents, RecordError, Records, differences, lay
 use quiclab_testbed::{
     laboratory::{Laboratory, Variables},
     perform::PerformError,
-    testbed::testbed_of,
+    testbed::{is_sample, testbed_of},
 };
 use quiclab_units::ShowPath;
 use serde_json::json;
@@ -33,6 +33,13 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8> {
     let record = AnyRecord::load(&arguments.record)?;
     let run = &record.run();
     let versions = record.versions();
+    if is_sample(versions) {
+        bail!(
+            "{}: found a run in real time, whose packets are never the same twice; expected one in virtual time, which can be repeated \
+             byte for byte\nhint: run the experiment again, and let quiclab compare say which metrics differ by more than their spread",
+            arguments.record.join(RUN_FILE).shown()
+        );
+    }
     let testbed = testbed_of(versions).with_context(|| arguments.record.join(RUN_FILE).shown())?;
     let laboratory = open_for(run, testbed, &arguments.stacks, stop)?;
     for name in run.stacks() {

@@ -24,6 +24,7 @@ use anyhow::{Context, Result, anyhow};
 
 pub use prune::{Pruned, Thing};
 pub use scratch::Scratch;
+pub(crate) use sums::TREE;
 pub use verify::{Care, Damage, Verifying};
 
 /// Lists the files of a cached thing with their sizes.

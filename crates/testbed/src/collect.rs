@@ -28,7 +28,7 @@ pub enum RunFailure {
     #[error("the {0} exited with 127: it does not support the settings of the run")]
     Unsupported(String),
     /// The client did not end.
-    #[error("the client did not end within {0} of virtual time\nhint: workload.timeout")]
+    #[error("the client did not end within {0}\nhint: workload.timeout")]
     ClientTimeout(String),
     /// The client failed.
     #[error("the client ended with {0}")]
@@ -130,7 +130,7 @@ pub enum RunFailure {
     #[error("{0}")]
     Simulation(String),
     /// The agent broke down, or could not start an endpoint.
-    #[error("the agent in the guest failed: {0}")]
+    #[error("the agent failed: {0}")]
     Agent(String),
 }
 

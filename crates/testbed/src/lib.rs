@@ -1,7 +1,7 @@
 //! Where a run happens, and the record it leaves.
 //!
-//! [`testbed::Testbed`] says what a testbed can do, [`testbed::TESTBEDS`] lists them: [`vm`], QEMU in virtual time, and [`sim`], models
-//! and stacks without sockets in virtual time. Beside them [`loopback`], in real time and without measurements, for endpoints that are being
+//! [`testbed::Testbed`] says what a testbed can do, [`testbed::TESTBEDS`] lists them: [`vm`], QEMU in virtual time, [`sim`], models
+//! and stacks without sockets in virtual time, and [`netns`], namespaces of this machine in real time. Beside them [`loopback`], in real time and without measurements, for endpoints that are being
 //! written. A [`laboratory::Laboratory`] is a testbed with its stacks: it builds, prepares and performs. Read first: [`testbed`],
 //! [`laboratory`], then [`vm`]; `quiclab-record` is what a run leaves.
 //! Knows processes and files; does not know how an experiment expands or what a report looks like.
@@ -17,6 +17,7 @@ pub mod hash;
 pub mod laboratory;
 pub mod lock;
 pub mod loopback;
+pub mod netns;
 pub mod oci;
 pub mod perform;
 mod shelf;

@@ -1,7 +1,7 @@
 //! What every testbed can do, and the list of those there are.
 //!
-//! A new testbed is a folder beside `vm/` and `sim/` with a type that implements [`Testbed`], and a line in [`TESTBEDS`]. The next
-//! ones are network namespaces of this host (`netns/`) and hosts over ssh (`hosts/`).
+//! A new testbed is a folder beside `vm/`, `sim/` and `netns/` with a type that implements [`Testbed`], and a line in [`TESTBEDS`]. The next
+//! one is hosts over ssh (`hosts/`).
 
 use std::{fmt::Debug, path::Path, sync::Arc};
 
@@ -16,6 +16,7 @@ use quiclab_record::Seen;
 
 use crate::{
     collect::RunFailure,
+    netns::Namespaces,
     perform::{Host, HostUse},
     sim::testbed::Simulator,
     stack::{Made, Source},
@@ -25,10 +26,14 @@ use crate::{
 
 /// Every testbed. The first one is the default.
 pub const TESTBEDS: &[fn() -> Arc<dyn Testbed>] =
-    &[|| Arc::new(VirtualMachines::default()), || Arc::new(Simulator::default())];
+    &[|| Arc::new(VirtualMachines::default()), || Arc::new(Simulator::default()), || Arc::new(Namespaces::default())];
 
 /// The name of the testbed in a run's versions.
 pub const TESTBED_VERSION: &str = "testbed";
+/// The clock of a run, in its versions; where it is not there, time is virtual, and the same run gives the same bytes again.
+pub const CLOCK_VERSION: &str = "clock";
+/// The clock of runs in real time. A record of such a run is a sample.
+pub const WALL_CLOCK: &str = "wall";
 
 /// A place where runs happen. It keeps what it has built and prepared, and is shared by all workers.
 pub trait Testbed: Debug + Send + Sync {
@@ -44,6 +49,12 @@ pub trait Testbed: Debug + Send + Sync {
     /// Whether it also runs stacks that were imported as container images.
     fn runs_images(&self) -> bool {
         false
+    }
+
+    /// Whether the same run gives the same bytes again. Where time is real it does not: a repetition is a sample, and runs
+    /// that share the machine disturb each other.
+    fn is_exact(&self) -> bool {
+        true
     }
 
     /// Why it cannot do exactly what `run` asks for, and which testbed can; `None` where it can. Called before anything is built.
@@ -210,6 +221,11 @@ pub fn testbed_of(versions: &Versions) -> Result<Arc<dyn Testbed>> {
     }
 }
 
+/// Whether a record made with these versions is a sample: made in real time, so that repeating its run gives other bytes.
+pub fn is_sample(versions: &Versions) -> bool {
+    versions.get(CLOCK_VERSION).is_some_and(|clock| clock == WALL_CLOCK)
+}
+
 /// The names of all testbeds.
 pub fn names() -> Vec<&'static str> {
     TESTBEDS.iter().map(|make| make().name()).collect()
@@ -235,7 +251,7 @@ mod tests {
         let of = |name: &str| testbed_of(&Versions::from([(TESTBED_VERSION.to_owned(), name.to_owned())]));
         assert_eq!(of("sim").unwrap().name(), "sim");
         let error = format!("{:#}", of("moon").unwrap_err());
-        for part in ["\"moon\"", "vm, sim", "this version of quiclab"] {
+        for part in ["\"moon\"", "vm, sim, netns", "this version of quiclab"] {
             assert!(error.contains(part), "{error}");
         }
         let error = testbed_of(&Versions::new()).unwrap_err().to_string();

@@ -13,11 +13,12 @@ use std::{
 use anyhow::{Context, Result};
 use nix::errno::Errno;
 
+use crate::root::MOVE_MOUNT_F_EMPTY_PATH;
+
 /// From linux/mount.h.
 const FSCONFIG_SET_FLAG: libc::c_uint = 0;
 const FSCONFIG_SET_STRING: libc::c_uint = 1;
 const FSCONFIG_CMD_CREATE: libc::c_uint = 6;
-const MOVE_MOUNT_F_EMPTY_PATH: libc::c_uint = 4;
 
 /// Mounts the erofs on the block device `device` at `target`, which is made if it is not there, for reading. Its files belong to the users
 /// of `user_namespace`.

@@ -17,11 +17,12 @@ use quiclab_orders::{
     places::{DOWNLOADS, STACK, WWW},
 };
 
+use super::owned::bind_read_only;
 use crate::{
     devices::mount_devices,
     jail::Users,
     namespace::Namespace,
-    root::{ITS_OWN, ROOTS, Root, bind, hosts_file, make_read_only, make_shared, mount_new, set_attributes, shared},
+    root::{ITS_OWN, ROOTS, Root, hosts_file, make_read_only, make_shared, mount_new, shared},
     settling::Settling,
     topology::Topology,
     walls::Walls,
@@ -31,6 +32,12 @@ use crate::{
 const HOST: &str = "/host";
 /// Where the new root is mounted first. Every host has it.
 const FIRST: &str = "/tmp";
+
+/// The roots of both endpoints, where they are not this process's own user: as in a virtual machine.
+const FIRST_USERS: [u32; 2] = [100_000, 200_000];
+
+/// Room for what is exchanged besides files that are transferred, and for copies that are too long.
+const SHARED_ROOM: u64 = 64 << 20;
 
 /// The bits of a file's mode by which anyone may write.
 const WRITABLE: u32 = 0o222;
@@ -51,11 +58,15 @@ pub fn build(orders: &Orders) -> Result<(Topology, Both)> {
     leave_host()?;
     mount_new("proc", "proc", Path::new("/proc"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC, "")?;
     mount_devices(&Path::new(HOST).join("dev"), Path::new("/dev"))?;
-    make_shared()?;
-    // Files of the host belong to its users, so those inside are the same. All that they could change there is read-only.
-    let (server_walls, server) = Walls::raise("server", Users::Same)?;
-    let (client_walls, client) = Walls::raise("client", Users::Same)?;
-    let topology = Topology::build(server, client, Settling::Hurried)?;
+    let transfer = &orders.transfer;
+    let files = (transfer.names.len() as u64).saturating_mul(transfer.size_bytes);
+    // The server's files, the client's copies, and certificates.
+    make_shared(&files.saturating_mul(2).saturating_add(SHARED_ROOM).to_string())?;
+    let [server_users, client_users] = users()?;
+    let (server_walls, server) = Walls::raise("server", server_users)?;
+    let (client_walls, client) = Walls::raise("client", client_users)?;
+    let settling = if orders.has_ipv6 { Settling::Hurried } else { Settling::WithoutIpv6 };
+    let topology = Topology::build(server, client, settling)?;
     let hosts = shared("/hosts");
     fs::write(&hosts, hosts_file()).with_context(|| hosts.display().to_string())?;
     let limit = orders.log_limit_bytes;
@@ -67,6 +78,17 @@ pub fn build(orders: &Orders) -> Result<(Topology, Both)> {
     let client = root(client_walls, DOWNLOADS, &orders.client.host, &topology.client)?;
     umount2(HOST, MntFlags::MNT_DETACH).context(HOST)?;
     Ok((topology, Both { server, client }))
+}
+
+/// Who the endpoints' roots are outside of their user namespaces. Root's own processes cannot be limited, so where this process has all
+/// users of the machine, they are others. Where it is a user who is root of a namespace, there is nobody else to be.
+fn users() -> Result<[Users; 2]> {
+    let map = fs::read_to_string("/proc/self/uid_map").context("/proc/self/uid_map")?;
+    Ok(if has_all_users(&map) { [Users::From(FIRST_USERS[0]), Users::From(FIRST_USERS[1])] } else { [Users::Same; 2] })
+}
+
+fn has_all_users(map: &str) -> bool {
+    map.split_ascii_whitespace().eq(["0", "0", "4294967295"])
 }
 
 /// Moves this process into an empty file system in memory, with the host's files at [`HOST`].
@@ -90,6 +112,7 @@ fn root(
 ) -> Result<Root> {
     let base = on_host(files.root.as_deref().unwrap_or("/"))?;
     let root = Root::new(Path::new(ROOTS).join(namespace.name).join("root"), None, walls);
+    let users = root.walls().owner().map(|_| root.walls().user_namespace());
     mount_new("tmpfs", "root", root.folder(), MsFlags::empty(), "mode=755")?;
     for entry in fs::read_dir(&base).with_context(|| base.display().to_string())? {
         let entry = entry?;
@@ -98,7 +121,7 @@ fn root(
         if kind.is_symlink() {
             symlink(fs::read_link(&from)?, &to).with_context(|| to.display().to_string())?;
         } else if kind.is_dir() && !ITS_OWN.iter().any(|name| entry.file_name() == *name) {
-            bind_read_only(&from, &to)?;
+            bind_read_only(&from, &to, users)?;
         }
     }
     // `/var` is there read-only, and so is what is mounted below it.
@@ -106,11 +129,12 @@ fn root(
         mount_new("tmpfs", "tmpfs", &root.outside("/var/tmp"), MsFlags::empty(), "mode=1777")?;
     }
     mount_new("tmpfs", "home", &root.outside("/root"), MsFlags::empty(), "mode=700")?;
+    root.walls().give(&root.outside("/root"))?;
     protect_processes(root.walls().processes())?;
     mount_system(&root.outside("/sys"), namespace)?;
     root.furnish(own, Path::new("/dev"), log_limit_bytes)?;
     match &files.stack {
-        Some(folder) => bind_read_only(&on_host(folder)?, &root.outside(STACK))?,
+        Some(folder) => bind_read_only(&on_host(folder)?, &root.outside(STACK), users)?,
         None => fs::create_dir(root.outside(STACK)).context(STACK)?,
     }
     // A mount, because the folder around it is read-only.
@@ -158,9 +182,3 @@ fn protect_processes(target: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Binds a folder and all that is mounted below it, for reading. Devices in it cannot be opened.
-fn bind_read_only(source: &Path, target: &Path) -> Result<()> {
-    bind(source, target)?;
-    // Writing to a device does not change the file system it is on, so read-only is not enough.
-    set_attributes(target, libc::AT_RECURSIVE, libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NODEV)
-}

@@ -57,6 +57,7 @@ pub fn orders(server: &str, client: &str) -> Orders {
         machine: None,
         start_shift_ns: 0,
         network: Network::default(),
+        has_ipv6: true,
         timer_slack_ns: 50_000,
         tap: Some(Tap { snaplen_bytes: Some(128), bottleneck_snaplen_bytes: Some(128), room_bytes: 0 }),
         transfer: Transfer { names: vec!["file".to_owned()], size_bytes: SIZE, seed: SEED, timeout_ns: 60_000_000_000 },

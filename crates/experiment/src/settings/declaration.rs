@@ -27,7 +27,7 @@ pub(crate) struct Setting<D, S> {
     /// The value that stands for what versions did that did not have this setting yet: it is left out of a run's identity, so that adding a
     /// setting changes no identities.
     pub(crate) neutral: Option<fn() -> Option<Value>>,
-    /// The only testbed that has it, where that does not follow from its section.
+    /// The only testbeds that have it, with ", " between them, where that does not follow from its section.
     pub(crate) only_on: Option<&'static str>,
     /// Values that a single testbed has: the value's text, and the testbed.
     pub(crate) values_on: &'static [(&'static str, &'static str)],
@@ -75,7 +75,7 @@ pub(crate) enum Side {
 /// - `neutral VALUE`: what earlier versions did, which had no such setting ([`Setting::neutral`]);
 /// - `formerly [KEY, ...]`: former keys, the latest first;
 /// - `sets VARIABLE of Side except TEXT`: the variable of the endpoints;
-/// - `on TESTBED`: the only testbed that has it; sections that are named after a testbed need no such word;
+/// - `on "TESTBED, ..."`: the only testbeds that have it; sections that are named after a testbed need no such word;
 /// - `values_on [(TEXT, TESTBED), ...]`: values that a single testbed has;
 /// - `when CONDITION`: other settings beside which it has a meaning;
 /// - `implied CONDITION`: others from which its value follows.

@@ -33,28 +33,28 @@ section! {
     /// Settings of the hosts.
     pub struct Hosts as hosts {
         /// queueing discipline of the server's interface; "etf" drops packets without a send time, so it needs pacing "txtime"
-        server_qdisc: QdiscKind = QdiscKind::None, takes word::<QdiscKind>(), values_on [("fq_codel", "vm")];
+        server_qdisc: QdiscKind = QdiscKind::None, takes word::<QdiscKind>(), values_on [("fq_codel", "vm, netns")];
         /// maximum number of packets of one flow in the queue; this setting and the next six apply to "fq" only
-        fq_flow_limit_packets: u32 = 10_000, takes count(), on "vm", when has_fq;
+        fq_flow_limit_packets: u32 = 10_000, takes count(), on "vm, netns", when has_fq;
         /// maximum number of packets in the queue; "default" is the kernel's, here and below
-        fq_limit_packets: Option<u32> = None, takes count().or("default"), neutral None, on "vm", when has_fq;
+        fq_limit_packets: Option<u32> = None, takes count().or("default"), neutral None, on "vm, netns", when has_fq;
         /// bytes that a flow can send before the next one's turn
         fq_quantum: Option<ByteCount> = None, takes size().positive().at_most(LARGEST_QUANTUM).or("default"),
-            neutral None, on "vm", when has_fq;
+            neutral None, on "vm, netns", when has_fq;
         /// the same for a new flow
         fq_initial_quantum: Option<ByteCount> = None, takes size().positive().at_most(LARGEST_CREDIT).or("default"),
-            neutral None, on "vm", when has_fq;
+            neutral None, on "vm, netns", when has_fq;
         /// maximum rate of a flow, whatever the send times of its packets
         fq_maximum_rate: Option<Rate> = None,
             takes rate().at_least(SLOWEST_FLOW).at_most(FASTEST_FLOW).whole(8, "a multiple of 8 bit/s").or("default"),
-            neutral None, on "vm", when has_fq;
+            neutral None, on "vm, netns", when has_fq;
         /// how far in the future a send time can be; packets beyond that are dropped
         fq_horizon: Option<Duration> = None,
             takes time().positive().at_most(FARTHEST_HORIZON).whole(1000, "whole microseconds").or("default"),
             neutral None, when has_fq;
         /// how late its timer can fire
         fq_timer_slack: Option<Duration> = None, takes time().at_most(LONGEST_FQ_SLACK).or("default"),
-            neutral None, on "vm", when has_fq;
+            neutral None, on "vm, netns", when has_fq;
         /// how long before its send time a packet is dequeued; this setting and the next two apply to "etf" only
         etf_delta: Duration = Duration::from_micros(200),
             takes time().positive().at_most(LONGEST_ETF_DELTA).because("the kernel keeps it in a signed 32-bit number of nanoseconds"),

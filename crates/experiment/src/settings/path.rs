@@ -39,7 +39,7 @@ section! {
         include: Option<String> = None, takes Included, neutral None;
         /// what moves packets through the stages: the guest's kernel, or quiclab itself in user space, which does every stage
         /// ([forwarder](../concepts/forwarder.md)). "auto" is the kernel where it does each stage of both lists exactly, and else user space
-        forwarder: Forwarder = Forwarder::Auto, takes word::<Forwarder>(), neutral Forwarder::Auto, on "vm";
+        forwarder: Forwarder = Forwarder::Auto, takes word::<Forwarder>(), neutral Forwarder::Auto, on "vm, netns";
         /// a scenario of the QUIC Interop Runner's network simulator, such as
         /// "simple-p2p --delay=15ms --bandwidth=10Mbps --queue=25" ([scenarios](path.md#scenarios-of-the-interop-runner))
         scenario: Option<String> = None, takes Scenario, neutral None;

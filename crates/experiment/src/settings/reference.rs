@@ -44,10 +44,10 @@ fn row(setting: &Setting) -> String {
     };
     let mut what = setting.about();
     if let Some(testbed) = setting.only_on {
-        what.push_str(&format!(". Only with `--testbed {testbed}`"));
+        what.push_str(&format!(". Only with `--testbed {}`", testbed.replace(", ", "` or `--testbed ")));
     }
     for (value, testbed) in setting.values_on {
-        what.push_str(&format!(". {value:?} only with `--testbed {testbed}`"));
+        what.push_str(&format!(". {value:?} only with `--testbed {}`", testbed.replace(", ", "` or `--testbed ")));
     }
     if !formerly.is_empty() {
         let keys: Vec<_> = formerly.iter().map(|key| format!("`{key}`")).collect();

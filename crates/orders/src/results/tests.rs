@@ -21,6 +21,7 @@ fn orders() -> Orders {
         machine: None,
         start_shift_ns: 0,
         network: Default::default(),
+        has_ipv6: true,
         timer_slack_ns: 0,
         tap: Some(Tap { snaplen_bytes: None, bottleneck_snaplen_bytes: None, room_bytes: 0 }),
         transfer: Transfer { names: vec!["file".into()], size_bytes: 5000, seed: 0, timeout_ns: 0 },

@@ -36,7 +36,7 @@ pub struct RunArguments {
     /// Where to run it [default: vm for transfers between stacks, sim for flows of models, which run nowhere else]
     #[arg(long, value_name = "TESTBED", value_parser = testbeds())]
     pub testbed: Option<String>,
-    /// Number of virtual machines or simulations in parallel; does not affect results [default: one per core]
+    /// Number of runs in parallel; does not affect results in virtual time [default: one per core, and one in real time]
     #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
     /// Folder for the records and the report [default: results/EXPERIMENT, followed by -PROFILE, by what --set and --stack change, and

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Output, StackOptions};
+use super::{Output, StackOptions, testbeds};
 
 /// Arguments of `quiclab stacks check`.
 #[derive(Debug, Args)]
@@ -19,7 +19,10 @@ pub struct StacksCheckArguments {
     /// Print the names of the claims without checking them
     #[arg(long)]
     pub list: bool,
-    /// Number of virtual machines in parallel; does not affect results [default: one per core]
+    /// Where to run them; claims that a testbed cannot check are listed and not tried [default: vm]
+    #[arg(long, value_name = "TESTBED", value_parser = testbeds())]
+    pub testbed: Option<String>,
+    /// Number of runs in parallel; does not affect results in virtual time [default: one per core, and one in real time]
     #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
     /// Folder for the results of the runs, with a folder for each stack and claim

@@ -1,4 +1,4 @@
-//! `quiclab stacks check`: proves in the virtual testbed what a stack's manifest claims, and that the stack refuses everything
+//! `quiclab stacks check`: proves, on the virtual testbed or another one, what a stack's manifest claims, and that the stack refuses everything
 //! else.
 
 pub mod claims;
@@ -20,7 +20,12 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::{
-    cli::StacksCheckArguments, laboratory::open, output, progress::Progress, results::FAILURES_FOLDER, signals,
+    cli::StacksCheckArguments,
+    laboratory::{named, open_on},
+    output,
+    progress::Progress,
+    results::FAILURES_FOLDER,
+    signals,
 };
 
 use super::said::{self, Said};
@@ -73,7 +78,7 @@ impl Finding {
 /// An unknown name, a build that fails, a missing program, or an interruption.
 pub fn check(arguments: &StacksCheckArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
-    let laboratory = open(&arguments.stacks, stop.clone())?;
+    let laboratory = open_on(named(arguments.testbed.as_deref())?, &arguments.stacks, stop.clone())?;
     let names: Vec<_> = match &arguments.names[..] {
         [] => laboratory.supplies.usual().map(|manifest| manifest.name.clone()).collect(),
         names => names.to_vec(),
@@ -89,7 +94,8 @@ pub fn check(arguments: &StacksCheckArguments) -> Result<u8> {
         bail!("--list: cannot be combined with --claim; the list has every claim");
     }
     let mut findings = Vec::new();
-    for (name, selected) in names.iter().zip(selected) {
+    for (name, mut selected) in names.iter().zip(selected) {
+        findings.extend(set_aside(name, &mut selected, arguments, &laboratory)?);
         if !selected.is_empty() {
             findings.extend(check_one(name, &selected, arguments, &laboratory)?);
         }
@@ -105,6 +111,28 @@ pub fn check(arguments: &StacksCheckArguments) -> Result<u8> {
     let not_tried = if not_tried == 0 { String::new() } else { format!(", {not_tried} not tried") };
     tell!("quiclab: {held} claims pass, {failed} fail{not_tried}");
     Ok(failed.min(99) as u8)
+}
+
+/// The claims that the testbed cannot check, taken out of those that are checked.
+fn set_aside(
+    name: &str,
+    selected: &mut Selected,
+    arguments: &StacksCheckArguments,
+    laboratory: &Laboratory,
+) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    for (proof, why) in selected.set_aside(&*laboratory.testbed) {
+        if selected.reports(&proof) {
+            findings.push(Finding { found: why, ..Finding::of(name, &proof) });
+        }
+    }
+    if let Some(first) = findings.first()
+        && !arguments.output.json
+    {
+        let (testbed, why) = (laboratory.testbed.name(), first.found.lines().next().unwrap_or_default());
+        output::print(&format!("---- {name}: {} claims cannot be checked with --testbed {testbed}: {why}\n", findings.len()))?;
+    }
+    Ok(findings)
 }
 
 fn check_one(
@@ -124,7 +152,11 @@ fn check_one(
         finding.say(arguments)?;
         return Ok(vec![finding]);
     }
-    let workers = arguments.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from);
+    let usual = || match laboratory.testbed.is_exact() {
+        true => thread::available_parallelism().map_or(1, usize::from),
+        false => 1,
+    };
+    let workers = arguments.jobs.map_or_else(usual, usize::from);
     let hosts = (0..workers).map(|worker| laboratory.host(worker, patience)).collect::<Result<Vec<_>>>()?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build().context("threads")?;
     let progress = Progress::new(proofs.len(), workers);

@@ -20,6 +20,7 @@ const KINDS: &[(&str, &str)] = &[
     (IMPORTED, "imported stack"),
     ("kernel", "kernel"),
     ("own", "your own program"),
+    ("plain", "root file system or stack, as plain files"),
     ("program", "stack of the simulator"),
     ("stack", "built stack"),
     ("state", "saved state of a guest"),

@@ -25,6 +25,8 @@ use crate::hash::Hasher;
 
 /// Name of the list, in the folder of the thing.
 pub(super) const SUMS: &str = "sums";
+/// A folder of a thing whose files have no hashes: they were taken out of another thing that has them, and links among them lead out of it.
+pub(crate) const TREE: &str = "tree";
 /// What is read at once.
 const CHUNK: usize = 1 << 18;
 /// Zeros that are hashed at once.
@@ -74,6 +76,9 @@ pub(super) fn files(folder: &Path) -> Result<BTreeMap<PathBuf, Facts>> {
         for entry in fs::read_dir(&place).with_context(|| place.display().to_string())? {
             let entry = entry?;
             let path = below.join(entry.file_name());
+            if below.as_os_str().is_empty() && path == Path::new(TREE) {
+                continue;
+            }
             if entry.file_type()?.is_dir() {
                 folders.push(path);
             } else if !(below.as_os_str().is_empty() && is_list(&path)) {

@@ -17,9 +17,17 @@ use crate::contract::SERVER_PORT;
 /// # Errors
 /// Where the kernel has no room for a value, or is to move packets and does not do exactly what a stage of the path asks for.
 pub fn network(run: &run::Run) -> Result<Network> {
+    network_by(run, path::choose(&run.settings).map_err(anyhow::Error::msg)?)
+}
+
+/// The network of a run whose packets are moved in this way.
+///
+/// # Errors
+/// Where the kernel has no room for a value.
+pub fn network_by(run: &run::Run, way: Way) -> Result<Network> {
     let settings = &run.settings;
     let [stages_to_client, stages_to_server] = [settings.path.stages_to_client(), settings.path.stages_to_server()];
-    let ([to_client, to_server], forwarder) = match path::choose(settings).map_err(anyhow::Error::msg)? {
+    let ([to_client, to_server], forwarder) = match way {
         Way::Kernel(directions) => (directions, None),
         Way::User { .. } => {
             let behind = Direction { disciplines: path::batches_behind_forwarder(settings), ..Direction::default() };

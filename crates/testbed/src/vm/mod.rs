@@ -5,7 +5,7 @@
 //! reads what a guest left; [`testbed`] puts it
 //! together.
 
-mod disciplines;
+pub mod disciplines;
 mod forwarded;
 pub mod image;
 pub mod initramfs;

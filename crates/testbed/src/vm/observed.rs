@@ -15,8 +15,8 @@ use quiclab_units::Duration;
 use super::{forwarded, path::StageNames};
 use crate::contract::SERVER_PORT;
 
-/// What was seen of a run whose path has stages of these names.
-pub fn observed(report: &Report, names: &StageNames) -> Observed {
+/// What was seen of a run on `testbed` whose path has stages of these names.
+pub fn observed(testbed: &str, report: &Report, names: &StageNames) -> Observed {
     let host = |namespace: &str, end: &Option<report::ProcessEnd>| HostSeen {
         end: end.as_ref().map(process_end),
         // Both hosts are the one guest.
@@ -37,7 +37,7 @@ pub fn observed(report: &Report, names: &StageNames) -> Observed {
         cut_files: report.cut.clone(),
         lost_logs: report.lost_logs.iter().map(|text| lost_log(text)).collect(),
         drained: report.drained,
-        ..Observed::nothing("vm", SERVER_PORT)
+        ..Observed::nothing(testbed, SERVER_PORT)
     }
 }
 

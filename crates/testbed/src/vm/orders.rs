@@ -6,12 +6,12 @@ use quiclab_experiment::{
     stack::{Contract, Role, StackManifest},
 };
 use quiclab_orders::{
+    network::Network,
     orders::{File, Listen, Machine, Orders, Program, Tap, TheftDistribution, Thefts, Transfer, Transport},
     places::{CERTIFICATES, LOGS},
 };
 use quiclab_units::{ByteCount, Duration};
 
-use super::disciplines::network;
 use crate::{
     certificates,
     contract::{SERVER_PORT, contents_seed, derive, environment, file_names},
@@ -20,19 +20,26 @@ use crate::{
 /// How long a server may take until it listens, in virtual time. Slow ones take some seconds.
 const LISTEN_PATIENCE: Duration = Duration::from_secs(60);
 
-/// Everything the agent needs to know of a run between a server and a client of these stacks, where each may log as much as
-/// `log_limit`.
+/// Everything the agent needs to know of a run between a server and a client of these stacks over `network`, where each may log as much
+/// as `log_limit`.
 ///
 /// # Errors
-/// Where the seed gives no certificates, or the guest's kernel has no room for a value.
-pub fn of_run(run: &Run, server: &StackManifest, client: &StackManifest, log_limit: ByteCount) -> Result<Orders> {
+/// Where the seed gives no certificates.
+pub fn of_run(
+    run: &Run,
+    network: Network,
+    server: &StackManifest,
+    client: &StackManifest,
+    log_limit: ByteCount,
+) -> Result<Orders> {
     let settings = &run.settings;
     let certificates = certificates::make(run.seed, settings.workload.certificate)?.files();
     let file = |(name, text): (&str, String)| File { path: format!("{CERTIFICATES}/{name}"), text };
     Ok(Orders {
         machine: Some(machine(run, server)),
         start_shift_ns: run.start_shift.as_nanos(),
-        network: network(run)?,
+        network,
+        has_ipv6: true,
         timer_slack_ns: settings.vm.timer_slack.as_nanos(),
         tap: settings.tap.enabled.then(|| tap(&settings.tap)),
         transfer: Transfer {

@@ -43,11 +43,22 @@ pub enum Way {
     },
 }
 
-/// Who moves packets in a run with these settings.
+/// Who moves packets in a run with these settings, where the kernel has every discipline.
 ///
 /// # Errors
 /// As [`compile`], where the settings ask for the kernel.
 pub fn choose(settings: &Settings) -> Result<Way, String> {
+    choose_with(settings, &compile)
+}
+
+/// The same on a machine whose kernel does what `compile` says.
+///
+/// # Errors
+/// Those of `compile`, where the settings ask for the kernel.
+pub fn choose_with(
+    settings: &Settings,
+    compile: &dyn Fn(&Settings) -> Result<[Direction; 2], String>,
+) -> Result<Way, String> {
     check_rebind(settings)?;
     match settings.path.forwarder {
         Forwarder::Kernel => compile(settings).map(Way::Kernel),
@@ -156,7 +167,12 @@ impl StageNames {
     /// # Errors
     /// As [`choose`].
     pub fn of(settings: &Settings) -> Result<Self, String> {
-        let ([to_client, to_server], why_in_user_space) = match choose(settings)? {
+        Ok(Self::by(settings, choose(settings)?))
+    }
+
+    /// Of the path of a run whose packets are moved in this way.
+    pub fn by(settings: &Settings, way: Way) -> Self {
+        let ([to_client, to_server], why_in_user_space) = match way {
             Way::Kernel(directions) => (directions, None),
             Way::User { why } => {
                 let disciplines = batches_behind_forwarder(settings);
@@ -175,14 +191,14 @@ impl StageNames {
         let chances = chances.collect();
         let names = |direction: Vec<(String, Discipline)>| direction.into_iter().map(|(name, _)| name).collect();
         let [one, other] = [settings.path.stages_to_client(), settings.path.stages_to_server()];
-        Ok(Self {
+        Self {
             why_in_user_space,
             order: one.into_iter().chain(other).map(|stage| stage.name).collect(),
             chances,
             to_client: names(to_client.disciplines),
             to_server: names(to_server.disciplines),
             drops: to_server.drops_name,
-        })
+        }
     }
 }
 

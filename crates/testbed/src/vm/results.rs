@@ -106,14 +106,14 @@ pub struct Results<S = File> {
 }
 
 impl<S: Slot> Results<S> {
-    /// Finds the results of a run with these orders in the slot. `names` are those of the stages of its path.
+    /// Finds the results of a run with these orders on `testbed` in the slot. `names` are those of the stages of its path.
     ///
     /// # Errors
     /// Where there are none, or they cannot be those of this run.
-    pub fn open(slot: S, orders: &Orders, names: &StageNames) -> Result<Self, SlotError> {
+    pub fn open(testbed: &str, slot: S, orders: &Orders, names: &StageNames) -> Result<Self, SlotError> {
         let available = slot.length()?;
         let manifest = read_manifest(&mut FromStart { slot: &slot, left: available, offset: 0 }, available, orders)?;
-        let observed = observed(&manifest.report, names);
+        let observed = observed(testbed, &manifest.report, names);
         Ok(Self { slot, manifest, observed })
     }
 

@@ -17,6 +17,7 @@ use quiclab_record::{Seen, layout::CONSOLE_FILE};
 use quiclab_units::ByteCount;
 
 use super::{
+    disciplines::network,
     machine::{Needs, Size, names},
     orders,
     path::StageNames,
@@ -52,7 +53,7 @@ impl Vm {
         let first = Run { seed: 0, start_shift: Default::default(), ..run.clone() };
         let orders = slot::encode_orders(&orders_of(&first, sides, size)?)?;
         let mut versions = Versions::from([
-            ("testbed".into(), "vm".into()),
+            ("testbed".into(), super::testbed::NAME.into()),
             // What the guest is told beyond the settings follows from this program's code: certificates, names, variables.
             ("orders".into(), hash::Hasher::default().part(&orders).short()),
             ("qemu".into(), self.guest.qemu_version.clone()),
@@ -109,7 +110,7 @@ impl Vm {
             Ok(Attempt { failure: Some(RunFailure::Guest(said)), seen: None, host_use: end.host_use })
         };
         let opened =
-            File::open(&slot_path).map_err(SlotError::from).and_then(|slot| Results::open(slot, &orders, &names));
+            File::open(&slot_path).map_err(SlotError::from).and_then(|slot| Results::open(super::testbed::NAME, slot, &orders, &names));
         let mut results = match opened {
             Ok(results) if end.status.code() == Some(POWER_OFF_STATUS) => results,
             other => return broken(other.err().map(|error| format!("; {error}")).unwrap_or_default()),
@@ -148,7 +149,11 @@ impl Vm {
 }
 
 impl Side<'_, BuiltStack> {
-    fn add_versions(&self, role: &str, versions: &mut Versions) -> Result<()> {
+    /// Adds what the stack in this role is made of.
+    ///
+    /// # Errors
+    /// Where a part cannot be read.
+    pub(crate) fn add_versions(&self, role: &str, versions: &mut Versions) -> Result<()> {
         let Self { manifest, stack } = self;
         let mut add = |what: &str, value: String| versions.insert(format!("{role}.{what}"), value);
         add("files", stack.digest()?);
@@ -168,7 +173,7 @@ impl Side<'_, BuiltStack> {
 fn orders_of(run: &Run, sides: Sides<BuiltStack>, size: Size) -> Result<Orders> {
     // Captures, the client's copy and both endpoints' logs share the slot.
     let log_limit = ByteCount::from_bytes(size.slot_bytes / 8);
-    orders::of_run(run, sides.server.manifest, sides.client.manifest, log_limit)
+    orders::of_run(run, network(run)?, sides.server.manifest, sides.client.manifest, log_limit)
 }
 
 /// The machine that has room for a run.

@@ -25,6 +25,9 @@ use crate::{
     testbed::{Attempt, Built, Place, Task, Testbed},
 };
 
+/// Its name.
+pub const NAME: &str = "vm";
+
 /// Folder of what is made for kernels, beside that of the stacks.
 const KERNELS: &str = "kernel";
 
@@ -39,7 +42,7 @@ pub struct VirtualMachines {
 
 impl Testbed for VirtualMachines {
     fn name(&self) -> &'static str {
-        "vm"
+        NAME
     }
 
     fn about(&self) -> &'static str {

@@ -48,6 +48,7 @@ pub fn orders() -> Orders {
         machine: None,
         start_shift_ns: 0,
         network: Default::default(),
+        has_ipv6: true,
         timer_slack_ns: 0,
         tap: Some(Tap { snaplen_bytes: Some(100), bottleneck_snaplen_bytes: None, room_bytes: 0 }),
         transfer: Transfer { names: vec!["a".into(), "b".into()], size_bytes: 10_000, seed: 0, timeout_ns: 0 },
@@ -95,7 +96,7 @@ pub fn slot(input: &[u8]) {
 
 /// Reads everything of a slot that a run reads. What was accepted keeps within its bounds.
 pub fn read(slot: Sparse) {
-    let Ok(mut results) = Results::open(slot, &orders(), &StageNames::default()) else { return };
+    let Ok(mut results) = Results::open("vm", slot, &orders(), &StageNames::default()) else { return };
     check_bounds(results.manifest());
     let mut capture = Vec::new();
     if results.write_capture(&mut capture).is_ok() {

@@ -2,6 +2,7 @@
 
 use anyhow::{Result, bail};
 use quiclab_experiment::error::nearest;
+use quiclab_testbed::testbed::Testbed;
 use serde_json::json;
 
 use super::claims::{Expected, Proof};
@@ -21,6 +22,19 @@ impl Selected {
     /// True where nothing is run.
     pub fn is_empty(&self) -> bool {
         self.proofs.is_empty()
+    }
+
+    /// Takes out what `testbed` refuses, with its reason.
+    pub fn set_aside(&mut self, testbed: &dyn Testbed) -> Vec<(Proof, String)> {
+        let (mut refused, mut kept) = (Vec::new(), Vec::new());
+        for proof in self.proofs.drain(..) {
+            match testbed.refuse(&proof.run) {
+                Some(why) => refused.push((proof, why)),
+                None => kept.push(proof),
+            }
+        }
+        self.proofs = kept;
+        refused
     }
 
     /// True for what was asked for, false for what is only run to compare with.

@@ -26,6 +26,7 @@ fn orders() -> Orders {
         machine: None,
         start_shift_ns: 0,
         network: Default::default(),
+        has_ipv6: true,
         timer_slack_ns: 0,
         tap: Some(Tap { snaplen_bytes: None, bottleneck_snaplen_bytes: None, room_bytes: 0 }),
         transfer: Transfer { names: vec!["file".into()], size_bytes: 8, seed: 0, timeout_ns: 0 },
@@ -77,7 +78,7 @@ fn slot(blobs: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 fn open(bytes: &[u8]) -> Result<Results<&[u8]>, SlotError> {
-    Results::open(bytes, &orders(), &StageNames::default())
+    Results::open("vm", bytes, &orders(), &StageNames::default())
 }
 
 /// A block of a ring with packets of these times, lengths on the wire and captured lengths.
@@ -134,7 +135,7 @@ fn failure(sender: &[usize], behind: &[usize]) -> Option<RunFailure> {
     let bytes = slot(&blobs);
     let mut orders = orders();
     orders.transfer.names = vec![name];
-    Results::open(&bytes[..], &orders, &StageNames::default()).unwrap().failure(&run).unwrap()
+    Results::open("vm", &bytes[..], &orders, &StageNames::default()).unwrap().failure(&run).unwrap()
 }
 
 /// A block of a ring with a datagram of the server for each payload.

@@ -1,0 +1,127 @@
+//! Performs one run: orders to the agent, its answer to the files of a record.
+
+use std::fs::File;
+
+use anyhow::{Result, bail};
+use quiclab_experiment::run::{IpVersion, Run, Versions};
+use quiclab_orders::{
+    orders::{HostFiles, Orders},
+    slot::{self, SlotError},
+};
+use quiclab_record::Seen;
+use quiclab_units::ByteCount;
+
+use super::{
+    NAME,
+    host::Facts,
+    path::choose,
+    plain::PlainStack,
+    servant::{Answer, ask},
+};
+use crate::{
+    collect::RunFailure,
+    hash,
+    perform::{Host, Side, Sides},
+    stack::BuiltStack,
+    testbed::{Attempt, CLOCK_VERSION, Place, TESTBED_VERSION, WALL_CLOCK},
+    vm::{
+        disciplines::network_by,
+        orders,
+        path::StageNames,
+        results::{Results, damaged_capture},
+    },
+};
+
+/// Most bytes that each endpoint may log. They are in memory until the run ends.
+const LOG_LIMIT: ByteCount = ByteCount::from_bytes(256 << 20);
+/// Name of the file with the agent's answer.
+const SLOT: &str = "slot";
+
+/// What a run between these stacks is made with: part of its identity.
+///
+/// # Errors
+/// Where a part cannot be read.
+pub(super) fn versions(run: &Run, sides: Sides<PlainStack>, facts: &Facts) -> Result<Versions> {
+    // As on the virtual testbed, repetitions are made with the same versions.
+    let first = Run { seed: 0, start_shift: Default::default(), ..run.clone() };
+    let orders = slot::encode_orders(&orders_of(&first, sides, facts)?)?;
+    let mut versions = Versions::from([
+        (TESTBED_VERSION.into(), NAME.into()),
+        (CLOCK_VERSION.into(), WALL_CLOCK.into()),
+        ("orders".into(), hash::Hasher::default().part(&orders).short()),
+        ("agent".into(), facts.agent_digest.clone()),
+        ("kernel".into(), facts.kernel.clone()),
+        ("cpus".into(), facts.cpus.clone()),
+        ("socket_buffers".into(), facts.socket_buffers.clone()),
+        ("quiclab".into(), env!("CARGO_PKG_VERSION").into()),
+    ]);
+    let Sides { server, client } = sides;
+    let sides = Sides { server: built(server), client: built(client) };
+    for (role, side) in sides.different() {
+        side.add_versions(role, &mut versions)?;
+    }
+    Ok(versions)
+}
+
+/// Performs `run` and writes what happened.
+///
+/// # Errors
+/// Where the agent cannot be started, something cannot be written, or an interruption.
+pub(super) fn perform(
+    run: &Run,
+    sides: Sides<PlainStack>,
+    facts: &Facts,
+    place: Place,
+    host: &Host,
+) -> Result<Attempt> {
+    let mut orders = orders_of(run, sides, facts)?;
+    orders.server.host = Some(files(sides.server.stack));
+    orders.client.host = Some(files(sides.client.stack));
+    let slot_path = place.work.join(SLOT);
+    let broken = |why, host_use| Attempt { failure: Some(RunFailure::Agent(why)), seen: None, host_use };
+    let host_use = match ask(&facts.agent, &orders, place.work, &slot_path, host)? {
+        Answer::Results(host_use) => host_use,
+        Answer::Broken(why, host_use) => return Ok(broken(why, host_use)),
+    };
+    let way = choose(&run.settings, &facts.missing).map_err(anyhow::Error::msg)?;
+    let names = StageNames::by(&run.settings, way);
+    let opened = File::open(&slot_path).map_err(SlotError::from);
+    let mut results = match opened.and_then(|slot| Results::open(NAME, slot, &orders, &names)) {
+        Ok(results) => results,
+        Err(error) => return Ok(broken(error.to_string(), host_use)),
+    };
+    let collected =
+        results.failure(run).and_then(|failure| results.write_what_happened(place.draft, run).map(|()| failure));
+    let failure = match collected {
+        Ok(failure) => failure,
+        Err(error) => match damaged_capture(&error) {
+            Some(why) => return Ok(broken(why, host_use)),
+            None => return Err(error),
+        },
+    };
+    Ok(Attempt { failure, seen: Some(Seen::Transfer(Box::new(results.observed().clone()))), host_use })
+}
+
+/// What the agent is told, without the places of files on this machine, which change nothing.
+fn orders_of(run: &Run, sides: Sides<PlainStack>, facts: &Facts) -> Result<Orders> {
+    let way = choose(&run.settings, &facts.missing).map_err(anyhow::Error::msg)?;
+    let network = network_by(run, way)?;
+    let orders = orders::of_run(run, network, sides.server.manifest, sides.client.manifest, LOG_LIMIT)?;
+    if orders.machine.as_ref().is_some_and(|machine| machine.tcp_hystart.is_some()) {
+        bail!(
+            "stack.hystart: {} is TCP in the kernel, where this holds for the whole machine; expected the default\nhint: --testbed vm",
+            sides.server.manifest.name
+        );
+    }
+    // What holds for a whole machine is not changed on one that does other things as well.
+    Ok(Orders { machine: None, has_ipv6: run.settings.path.ip == IpVersion::V6, ..orders })
+}
+
+fn files(stack: &PlainStack) -> HostFiles {
+    let text = |path: &std::path::Path| Some(path.display().to_string());
+    HostFiles { root: text(&stack.root), stack: text(&stack.files) }
+}
+
+fn built<'a>(side: Side<'a, PlainStack>) -> Side<'a, BuiltStack> {
+    Side { manifest: side.manifest, stack: &side.stack.built }
+}

@@ -1,0 +1,104 @@
+//! Namespaces of this machine as a testbed.
+
+use std::sync::OnceLock;
+
+use anyhow::{Context, Result, anyhow};
+use quiclab_experiment::{
+    foreign_setting,
+    run::{Run, Versions},
+};
+
+use super::{
+    host::Facts,
+    path,
+    plain::PlainStack,
+    run::{perform, versions},
+};
+use crate::{
+    perform::Host,
+    shelf::Shelf,
+    stack::{BuiltStack, Source},
+    supplies::Supplies,
+    testbed::{Attempt, Built, Place, Task, Testbed},
+};
+
+/// Its name.
+pub const NAME: &str = "netns";
+
+/// Real stacks on this machine's kernel, in namespaces, in real time.
+#[derive(Debug, Default)]
+pub struct Namespaces {
+    /// The stacks that were built.
+    stacks: Shelf<PlainStack>,
+    /// This machine, or why it will not do.
+    facts: OnceLock<Result<Facts, String>>,
+}
+
+impl Testbed for Namespaces {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn about(&self) -> &'static str {
+        "Real stacks on this machine's kernel, in network namespaces, in real time"
+    }
+
+    fn stacks_folder(&self) -> &'static str {
+        "stacks"
+    }
+
+    fn runs_images(&self) -> bool {
+        true
+    }
+
+    fn is_exact(&self) -> bool {
+        false
+    }
+
+    fn refuse(&self, run: &Run) -> Option<String> {
+        foreign_setting(&run.settings, NAME).or_else(|| match self.facts() {
+            Ok(facts) => path::refuse(run, facts),
+            Err(error) => Some(format!("{error:#}")),
+        })
+    }
+
+    fn check_machine(&self) -> Result<()> {
+        self.facts().map(drop)
+    }
+
+    fn is_built(&self, supplies: &Supplies, source: &Source) -> Result<bool> {
+        Ok(match BuiltStack::find(&supplies.cache, source)? {
+            Some(built) => PlainStack::is_there(&supplies.cache, &built)?,
+            None => false,
+        })
+    }
+
+    fn build(&self, supplies: &Supplies, source: &Source, again: bool) -> Result<Built> {
+        let stack = BuiltStack::prepare(&supplies.cache, source, again, &supplies.stop)?;
+        let built = Built { digest: stack.digest()?, made: stack.made.clone() };
+        self.stacks.insert(&source.manifest.name, PlainStack::prepare(&supplies.cache, stack)?);
+        Ok(built)
+    }
+
+    fn prepare(&self, _: &Supplies, _: Task, _: &Host) -> Result<()> {
+        self.check_machine()
+    }
+
+    fn versions(&self, task: Task) -> Result<Versions> {
+        let (run, manifests) = task.transfer()?;
+        versions(run, self.stacks.of(run)?.sides(manifests), self.facts()?)
+    }
+
+    fn perform(&self, task: Task, place: Place, host: &Host) -> Result<Attempt> {
+        let (run, manifests) = task.transfer()?;
+        perform(run, self.stacks.of(run)?.sides(manifests), self.facts()?, place, host)
+    }
+}
+
+impl Namespaces {
+    /// This machine; looked at once.
+    fn facts(&self) -> Result<&Facts> {
+        let facts = self.facts.get_or_init(|| Facts::find().map_err(|error| format!("{error:#}")));
+        facts.as_ref().map_err(|why| anyhow!("{why}")).context("--testbed netns")
+    }
+}
