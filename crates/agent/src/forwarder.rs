@@ -3,12 +3,14 @@
 //! It takes the place of the kernel's `tc mirred` and its disciplines where a stage has no exact discipline. What it does with packets is
 //! [`engine`]; how it gets them is [`packets`]; what they hold is [`contents`].
 
+pub mod busiest;
 pub mod contents;
 pub mod engine;
 pub mod frame;
 pub mod lateness;
 pub mod nat;
 pub mod packets;
+pub mod socket;
 
 use std::{
     os::fd::{AsFd, BorrowedFd},
@@ -77,7 +79,8 @@ impl Forwarder {
         let clock = StampClock::start()?;
         let work = move || {
             let is_realtime = be_punctual();
-            let ended = forward(&order, &key_logs, PacketCards::new(sockets, clock, end), clock, waiting, is_realtime);
+            let cards = PacketCards::new(sockets, clock, end, order.real_time);
+            let ended = forward(&order, &key_logs, cards, clock, waiting, is_realtime);
             let _ = has_ended.write(1);
             ended
         };
@@ -127,7 +130,7 @@ fn forward(
         Ok(engine) => engine,
         Err(error) => return (None, Err(error)),
     };
-    let ended = engine.run().and_then(|()| engine.cards().check_losses());
+    let ended = engine.run().and_then(|()| engine.cards().check_losses(engine.busiest()));
     (Some(engine.report(is_realtime)), ended)
 }
 
