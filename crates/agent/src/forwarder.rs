@@ -10,6 +10,7 @@ pub mod frame;
 pub mod lateness;
 pub mod nat;
 pub mod packets;
+pub mod ring;
 pub mod socket;
 
 use std::{
@@ -56,7 +57,7 @@ impl Forwarder {
         Ok(Self {
             order: order.clone(),
             key_logs,
-            sockets: Some(wire.inside(Sockets::open)?),
+            sockets: Some(wire.inside(|| Sockets::open(order.real_time))?),
             thread: None,
             end: signal()?,
             has_ended: signal()?,

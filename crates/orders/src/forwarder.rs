@@ -30,11 +30,17 @@ pub struct RealTime {
     /// The forwarder sleeps until this long before a packet is due, and watches the clock from then on; with 0 it only sleeps. Watching
     /// keeps a core busy, and sleeping makes packets later by the time in which the kernel wakes up a thread.
     pub spin_ns: u64,
+    /// Bytes of the longest frame that can come in, super-packets included. The shorter it is, the more frames have room while the
+    /// forwarder does not run: 32,768 of 1514 bytes, 960 super-packets. A longer frame fails the run.
+    pub largest_frame_bytes: u32,
 }
+
+/// Bytes of the longest super-packet: the longest packet of IP and its Ethernet header.
+pub const LARGEST_SUPER_PACKET_BYTES: u32 = 65_535 + 40 + 14;
 
 impl Default for RealTime {
     fn default() -> Self {
-        Self { spin_ns: 50_000 }
+        Self { spin_ns: 50_000, largest_frame_bytes: LARGEST_SUPER_PACKET_BYTES }
     }
 }
 

@@ -19,12 +19,13 @@ use super::{
     busiest::BusyRate,
     engine::{Arrival, Cards, Clock},
     frame::Frame,
-    socket::{MOST_BYTES, Socket},
+    socket::{MOST_BYTES, MOST_RECEIVED, Socket},
 };
 
-/// Frames that one call receives from a card in virtual time, and on a real clock.
+/// Frames that one call receives from a card without a ring.
 const BATCH: usize = 8;
-const REAL_BATCH: usize = 32;
+/// While it watches the clock it looks once in so many turns whether it is to end.
+const TURNS: u32 = 64;
 
 /// `CLOCK_REALTIME`, by which the kernel stamps frames, counted from an instant. The agent fails a run in which somebody sets it.
 #[derive(Clone, Copy, Debug)]
@@ -71,28 +72,29 @@ pub struct PacketCards {
     end: EventFd,
     /// How long before a departure it stops to sleep.
     spin: Duration,
-    batch: usize,
+    turn: u32,
     buffers: Vec<u8>,
     /// Whether frames may wait in the socket at the server's side and at the client's.
     is_ready: [bool; 2],
 }
 
 impl Sockets {
-    /// Opens them in the calling thread's namespace, which is the wire's.
+    /// Opens them in the calling thread's namespace, which is the wire's. On a real clock they receive by rings.
     ///
     /// # Errors
     /// Without `CAP_NET_RAW`, or where the kernel lacks an option.
-    pub fn open() -> Result<Self> {
-        Ok(Self { towards_client: Socket::open(TO_CLIENT)?, towards_server: Socket::open(TO_SERVER)? })
+    pub fn open(real_time: Option<RealTime>) -> Result<Self> {
+        let open = |interface| Socket::open(interface, real_time.map(|real_time| real_time.largest_frame_bytes));
+        Ok(Self { towards_client: open(TO_CLIENT)?, towards_server: open(TO_SERVER)? })
     }
 }
 
 impl PacketCards {
     /// Reads `sockets` until `end` is written to.
     pub fn new(sockets: Sockets, clock: StampClock, end: EventFd, real_time: Option<RealTime>) -> Self {
-        let batch = if real_time.is_some() { REAL_BATCH } else { BATCH };
         let spin = Duration::from_nanos(real_time.map_or(0, |real_time| real_time.spin_ns));
-        Self { sockets, clock, end, spin, batch, buffers: vec![0; batch * MOST_BYTES], is_ready: [true; 2] }
+        let batch = if real_time.is_some() { 0 } else { BATCH };
+        Self { sockets, clock, end, spin, turn: 0, buffers: vec![0; batch * MOST_BYTES], is_ready: [true; 2] }
     }
 
     /// Makes sure that no frame found its socket full. `busiest` is the rate that was carried.
@@ -117,8 +119,9 @@ impl PacketCards {
 
 impl Cards for PacketCards {
     fn receive(&mut self, arrived: &mut Vec<Arrival>) -> Result<()> {
-        let Self { sockets, clock, batch, buffers, is_ready, .. } = self;
-        let both = [(&sockets.towards_server, Direction::ToClient), (&sockets.towards_client, Direction::ToServer)];
+        let Self { sockets, clock, buffers, is_ready, .. } = self;
+        let both =
+            [(&mut sockets.towards_server, Direction::ToClient), (&mut sockets.towards_client, Direction::ToServer)];
         for ((socket, to), is_ready) in both.into_iter().zip(is_ready) {
             if *is_ready {
                 let count = socket
@@ -128,7 +131,7 @@ impl Cards for PacketCards {
                         Ok(())
                     })
                     .with_context(|| socket.interface)?;
-                *is_ready = count == *batch;
+                *is_ready = count == if socket.has_ring() { MOST_RECEIVED } else { BATCH };
             }
         }
         Ok(())
@@ -143,11 +146,16 @@ impl Cards for PacketCards {
     }
 
     fn wait(&mut self, at_most: Option<Duration>) -> Result<bool> {
-        let Self { sockets, end, spin, is_ready, .. } = self;
+        let Self { sockets, end, spin, turn, is_ready, .. } = self;
         // A batch that was full may have left others.
         let at_most = if is_ready.contains(&true) { Some(Duration::ZERO) } else { at_most };
         // Near a departure it returns at once, to be called again.
         let at_most = at_most.map(|time| Duration::from_nanos(time.as_nanos().saturating_sub(spin.as_nanos())));
+        *turn = turn.wrapping_add(1);
+        if at_most == Some(Duration::ZERO) && sockets.towards_server.has_ring() && !turn.is_multiple_of(TURNS) {
+            *is_ready = [true; 2];
+            return Ok(false);
+        }
         let mut watched = [
             PollFd::new(sockets.towards_server.as_fd(), PollFlags::POLLIN),
             PollFd::new(sockets.towards_client.as_fd(), PollFlags::POLLIN),

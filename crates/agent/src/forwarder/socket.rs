@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use nix::sys::time::TimeSpec;
 use quiclab_offload::header::HEADER_BYTES;
 
-use super::{engine::MOST_TOGETHER, frame::Frame};
+use super::{engine::MOST_TOGETHER, frame::Frame, ring::Ring};
 use crate::topology::index;
 
 /// The largest frame that the kernel has, segmented or not, and the header before it.
@@ -30,6 +30,8 @@ struct Control([u8; CONTROL_BYTES]);
 pub struct Socket {
     /// Its interface.
     pub interface: &'static str,
+    // Before the socket, which its memory belongs to.
+    ring: Option<Ring>,
     socket: OwnedFd,
 }
 
@@ -40,11 +42,11 @@ impl AsFd for Socket {
 }
 
 impl Socket {
-    /// Opens it in the calling thread's namespace.
+    /// Opens it in the calling thread's namespace. With the length of the largest frame it receives by a ring, else by system calls.
     ///
     /// # Errors
     /// Without `CAP_NET_RAW`, or where the kernel lacks an option.
-    pub fn open(interface: &'static str) -> Result<Self> {
+    pub fn open(interface: &'static str, largest_frame_bytes: Option<u32>) -> Result<Self> {
         let opened = || -> Result<Self> {
             let flags = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
             // Protocol 0: nothing arrives before all options are set.
@@ -54,7 +56,7 @@ impl Socket {
                 return Err(io::Error::last_os_error()).context("packet socket");
             }
             // SAFETY: the descriptor is new and ours.
-            let one = Self { interface, socket: unsafe { OwnedFd::from_raw_fd(socket) } };
+            let mut one = Self { interface, ring: None, socket: unsafe { OwnedFd::from_raw_fd(socket) } };
             one.set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1).context("PACKET_VNET_HDR")?;
             one.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1).context("PACKET_IGNORE_OUTGOING")?;
             one.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1).context("SO_TIMESTAMPNS")?;
@@ -64,6 +66,7 @@ impl Socket {
                     .or_else(|_| one.set(libc::SOL_SOCKET, usual, ROOM_BYTES))
                     .context("socket buffer")?;
             }
+            one.ring = largest_frame_bytes.map(|largest| Ring::new(&one.socket, largest)).transpose()?;
             one.bind(index(interface)?)?;
             Ok(one)
         };
@@ -93,16 +96,24 @@ impl Socket {
         Ok(())
     }
 
-    /// Visits frames that wait, each with its kernel header and the time at which it came: as many as `buffers` has room for, of
-    /// [`MOST_BYTES`] each, and [`MOST_RECEIVED`] at most. Answers how many there were.
+    /// Whether it is known without a system call when a frame waits.
+    pub fn has_ring(&self) -> bool {
+        self.ring.is_some()
+    }
+
+    /// Visits frames that wait, each with its kernel header and the time at which it came: [`MOST_RECEIVED`] at most, and without a ring
+    /// as many as `buffers` has room for, of [`MOST_BYTES`] each. Answers how many there were.
     ///
     /// # Errors
     /// What the kernel answers, or `visit`.
     pub fn receive(
-        &self,
+        &mut self,
         buffers: &mut [u8],
         mut visit: impl FnMut(Option<TimeSpec>, &[u8]) -> Result<()>,
     ) -> Result<usize> {
+        if let Some(ring) = &mut self.ring {
+            return ring.receive(MOST_RECEIVED, visit);
+        }
         let most = (buffers.len() / MOST_BYTES).min(MOST_RECEIVED);
         // Uninitialised, because initialising room for a large batch takes longer than receiving one frame.
         let mut controls: [MaybeUninit<Control>; MOST_RECEIVED] = [const { MaybeUninit::uninit() }; MOST_RECEIVED];
