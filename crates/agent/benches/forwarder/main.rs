@@ -40,8 +40,8 @@ fn main() -> Result<()> {
         "", "delay error at 1 Gbit/s of 1514 B", "super-packets, 64 kB", "packets of 1514 B"
     );
     println!(
-        "{:46} {:>10} {:>11} {:>11}   {:>10} {:>11}   {:>12} {:>11}",
-        "", "median", "99.9 %", "not seen", "Gbit/s", "not moved", "packets/s", "not moved"
+        "{:46} {:>10} {:>11} {:>11}   {:>10} {:>11}   {:>12} {:>11} {:>9}",
+        "", "median", "99.9 %", "not seen", "Gbit/s", "not moved", "packets/s", "not moved", "CPU each"
     );
     let own = |delay, spin_ns| Forwarding { delay, real_time: RealTime { spin_ns, ..RealTime::default() } };
     let wire = &topology.wire;

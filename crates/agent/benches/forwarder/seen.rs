@@ -25,6 +25,8 @@ const KEPT: u32 = 64;
 /// A measurement that goes on.
 pub struct Seen {
     start: Instant,
+    /// CPU time of what moves packets.
+    cpu_ns: u64,
     before: Counters,
     until: Option<(Duration, Counters)>,
     /// Where packets come in and where they come out, where delays are measured.
@@ -49,7 +51,7 @@ impl Seen {
             Ok::<_, anyhow::Error>([open(entrance, interface)?, open(&topology.client, HOST_INTERFACE)?])
         });
         let taps = taps.transpose()?;
-        Ok(Self { start: Instant::now(), before: counters(&topology.client)?, until: None, taps })
+        Ok(Self { start: Instant::now(), cpu_ns: cpu_ns()?, before: counters(&topology.client)?, until: None, taps })
     }
 
     /// The sender has stopped: what comes from now on says nothing about a rate.
@@ -81,7 +83,15 @@ impl Seen {
         let packets = (until.packets - self.before.packets) as f64 / seconds;
         Ok(match load.frames {
             crate::load::Frames::SuperPackets => format!("   {:>10.2} {missing:>9.1} %", bits / 1e9),
-            crate::load::Frames::Packets => format!("   {packets:>12.0} {missing:>9.1} %"),
+            crate::load::Frames::Packets => {
+                // Of a kernel and of another program it is not known.
+                let moved = after.packets - self.before.packets;
+                let cpu = match cpu_ns()?.saturating_sub(self.cpu_ns) {
+                    0 => "-".to_owned(),
+                    cpu => format!("{:.2} us", cpu as f64 / 1000.0 / moved as f64),
+                };
+                format!("   {packets:>12.0} {missing:>9.1} % {cpu:>9}")
+            }
         })
     }
 }
@@ -95,6 +105,20 @@ fn counters(client: &Namespace) -> Result<Counters> {
         let mut next = || numbers.next().context("a counter is missing")?.context("a counter is no number");
         Ok(Counters { bytes: next()?, packets: next()? })
     })
+}
+
+/// CPU time of all threads of this process except its first, which does not move packets, and those that have ended.
+fn cpu_ns() -> Result<u64> {
+    let first = std::process::id().to_string();
+    let mut sum = 0;
+    for entry in fs::read_dir("/proc/self/task").context("threads")? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy() != first {
+            let text = fs::read_to_string(entry.path().join("schedstat")).context("CPU time of a thread")?;
+            sum += text.split_ascii_whitespace().next().context("CPU time of a thread")?.parse::<u64>()?;
+        }
+    }
+    Ok(sum)
 }
 
 /// When packets passed a tap, by their numbers.

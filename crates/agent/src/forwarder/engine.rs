@@ -57,6 +57,9 @@ pub trait Cards {
     /// Where one cannot be sent.
     fn send(&mut self, to: Direction, frames: &[Frame]) -> Result<()>;
 
+    /// Takes back a frame that was sent, to use its memory again.
+    fn take_back(&mut self, _frame: Frame) {}
+
     /// Waits until a frame has come in, `at_most` has passed, or somebody asks the forwarder to end. True where that is so.
     ///
     /// # Errors
@@ -290,6 +293,7 @@ impl<K: Clock, C: Cards> Engine<K, C> {
         for (place, (frame, (time, content))) in (0..).zip(self.due.drain(..).zip(self.due_facts.drain(..))) {
             self.latenesses.add((start + took * place / frames).saturating_sub(time.as_nanos()));
             bytes += u64::from(frame.length());
+            self.cards.take_back(frame);
             if let (Some(reader), Some(content)) = (&mut self.reader, content) {
                 reader.on_delivered(&content);
             }

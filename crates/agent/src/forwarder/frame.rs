@@ -59,6 +59,11 @@ impl Frame {
         Ok(packets.unwrap_or_else(|| vec![self]))
     }
 
+    /// Its memory.
+    pub fn into_buffer(self) -> Vec<u8> {
+        self.buffer
+    }
+
     /// As the kernel takes it.
     pub fn buffer(&self) -> &[u8] {
         &self.buffer

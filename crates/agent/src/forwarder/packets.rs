@@ -24,6 +24,9 @@ use super::{
 
 /// Frames that one call receives from a card without a ring.
 const BATCH: usize = 8;
+/// Frames whose memory is kept on a real clock, each for this length at most: those of a path of 10 ms at 1 Gbit/s.
+const MOST_SPARE: usize = 1000;
+const MOST_SPARE_BYTES: usize = 2048;
 /// While it watches the clock it looks once in so many turns whether it is to end.
 const TURNS: u32 = 64;
 
@@ -74,6 +77,8 @@ pub struct PacketCards {
     spin: Duration,
     turn: u32,
     buffers: Vec<u8>,
+    /// Memory of frames that were sent, for those to come.
+    spare: Vec<Vec<u8>>,
     /// Whether frames may wait in the socket at the server's side and at the client's.
     is_ready: [bool; 2],
 }
@@ -94,7 +99,16 @@ impl PacketCards {
     pub fn new(sockets: Sockets, clock: StampClock, end: EventFd, real_time: Option<RealTime>) -> Self {
         let spin = Duration::from_nanos(real_time.map_or(0, |real_time| real_time.spin_ns));
         let batch = if real_time.is_some() { 0 } else { BATCH };
-        Self { sockets, clock, end, spin, turn: 0, buffers: vec![0; batch * MOST_BYTES], is_ready: [true; 2] }
+        Self {
+            sockets,
+            clock,
+            end,
+            spin,
+            turn: 0,
+            buffers: vec![0; batch * MOST_BYTES],
+            spare: Vec::new(),
+            is_ready: [true; 2],
+        }
     }
 
     /// Makes sure that no frame found its socket full. `busiest` is the rate that was carried.
@@ -119,7 +133,7 @@ impl PacketCards {
 
 impl Cards for PacketCards {
     fn receive(&mut self, arrived: &mut Vec<Arrival>) -> Result<()> {
-        let Self { sockets, clock, buffers, is_ready, .. } = self;
+        let Self { sockets, clock, buffers, spare, is_ready, .. } = self;
         let both =
             [(&mut sockets.towards_server, Direction::ToClient), (&mut sockets.towards_client, Direction::ToServer)];
         for ((socket, to), is_ready) in both.into_iter().zip(is_ready) {
@@ -127,7 +141,10 @@ impl Cards for PacketCards {
                 let count = socket
                     .receive(buffers, |stamp, bytes| {
                         let time = stamp.map_or_else(|| clock.now(), |stamp| clock.time_of(stamp));
-                        arrived.push(Arrival { time, to, frame: Frame::new(bytes.to_vec())? });
+                        let mut buffer = spare.pop().unwrap_or_default();
+                        buffer.clear();
+                        buffer.extend_from_slice(bytes);
+                        arrived.push(Arrival { time, to, frame: Frame::new(buffer)? });
                         Ok(())
                     })
                     .with_context(|| socket.interface)?;
@@ -143,6 +160,16 @@ impl Cards for PacketCards {
             Direction::ToServer => &self.sockets.towards_server,
         };
         socket.send(frames)
+    }
+
+    fn take_back(&mut self, frame: Frame) {
+        let buffer = frame.into_buffer();
+        if self.sockets.towards_client.has_ring()
+            && self.spare.len() < MOST_SPARE
+            && buffer.capacity() <= MOST_SPARE_BYTES
+        {
+            self.spare.push(buffer);
+        }
     }
 
     fn wait(&mut self, at_most: Option<Duration>) -> Result<bool> {
