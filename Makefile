@@ -88,6 +88,12 @@ bench: test-setup build ## measure the cost of runs, quiclab analyze and the sim
 	cargo bench -p quiclab --bench analyze
 	cargo bench -p quiclab-sim --bench dumbbell
 
+# On a machine that is not idle: make bench-forwarder UNDISTURBED="chrt -f 50"
+.PHONY: bench-forwarder
+bench-forwarder: toolchains ## measure the forwarder in real time beside tc mirred, plain sockets and TUN: a minute, two idle cores
+	cargo bench -p quiclab-agent --bench forwarder --no-run
+	$(UNDISTURBED) cargo bench -p quiclab-agent --bench forwarder
+
 .PHONY: bench-ns3
 bench-ns3: toolchains ## compare the simulator with ns-3 on the same dumbbell: about two minutes
 	$(call require,$(NS3_PACKAGES))

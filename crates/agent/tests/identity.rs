@@ -11,8 +11,15 @@ use std::{
 };
 
 /// The agent's crates. Nothing else is in the copy, so nothing else can decide about its bytes.
-const CRATES: &[&str] =
-    &["crates/agent", "crates/content", "crates/orders", "crates/path", "crates/units", "crates/wire"];
+const CRATES: &[&str] = &[
+    "crates/agent",
+    "crates/content",
+    "crates/offload",
+    "crates/orders",
+    "crates/path",
+    "crates/units",
+    "crates/wire",
+];
 
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()

@@ -82,6 +82,7 @@ fn forwarded(to_client: &[&str]) -> Orders {
         to_server: vec!["stage = \"delay\"\nname = \"back\"\ndelay = \"5 ms\"\n".to_owned()],
         seed: 1,
         reads_packets_of_port: None,
+        real_time: None,
     });
     orders
 }

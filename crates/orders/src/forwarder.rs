@@ -17,6 +17,31 @@ pub struct Forwarder {
     /// The server's port, where a stage asks what packets hold, so that the forwarder has to read them; `None` where no stage does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reads_packets_of_port: Option<u16>,
+    /// How it keeps up with a real clock. `None` in virtual time: each frame is sent by itself, and a super-packet fails the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub real_time: Option<RealTime>,
+}
+
+/// How a forwarder keeps up with a real clock. Super-packets (UDP and TCP, IPv4 and IPv6) pass whole or are cut into packets, as the stages
+/// of their direction need, and frames that are due together are sent by one system call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RealTime {
+    /// The forwarder sleeps until this long before a packet is due, and watches the clock from then on; with 0 it only sleeps. Watching
+    /// keeps a core busy, and sleeping makes packets later by the time in which the kernel wakes up a thread.
+    pub spin_ns: u64,
+    /// Bytes of the longest frame that can come in, super-packets included. The shorter it is, the more frames have room while the
+    /// forwarder does not run: 32,768 of 1514 bytes, 960 super-packets. A longer frame fails the run.
+    pub largest_frame_bytes: u32,
+}
+
+/// Bytes of the longest super-packet: the longest packet of IP and its Ethernet header.
+pub const LARGEST_SUPER_PACKET_BYTES: u32 = 65_535 + 40 + 14;
+
+impl Default for RealTime {
+    fn default() -> Self {
+        Self { spin_ns: 50_000, largest_frame_bytes: LARGEST_SUPER_PACKET_BYTES }
+    }
 }
 
 /// What the forwarder did.
@@ -38,6 +63,21 @@ pub struct ForwarderReport {
     pub lateness: Option<Lateness>,
     /// Whether its thread ran with a real-time priority, before the endpoints.
     pub is_realtime: bool,
+    /// Super-packets that came in; `None` where none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub super_packets: Option<SuperPackets>,
+}
+
+/// Frames of many packets each, which hosts leave to their cards to cut.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SuperPackets {
+    /// Those that passed whole. Stages and [`Lateness`] count each as one packet.
+    pub whole: u64,
+    /// Those that were cut where they came in.
+    pub cut: u64,
+    /// The packets that they became.
+    pub packets: u64,
 }
 
 /// More drops are counted and not listed.
@@ -115,7 +155,7 @@ pub struct Drop {
     pub words: Option<String>,
 }
 
-/// How much later than planned packets left the path. The median and the 99th percentile are exact to 1/32 of their value.
+/// How much later than planned packets left the path, in nanoseconds. A super-packet that passed whole counts as one. The median and the 99th percentile are exact to 1/32 of their value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lateness {

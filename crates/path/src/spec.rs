@@ -302,6 +302,12 @@ pub fn needs_content(stages: &[StageSpec]) -> bool {
     stages.iter().any(|stage| matches!(stage.settings, StageSettings::ContentLoss(_)))
 }
 
+/// Whether a stage treats packets one by one, so that somebody has to cut super-packets (many packets in one frame) before they enter.
+/// Where none does, all packets of a super-packet leave together, as they came.
+pub fn needs_packets(stages: &[StageSpec]) -> bool {
+    !stages.iter().all(|stage| matches!(stage.settings, StageSettings::Delay(_) | StageSettings::DelayTrace(_)))
+}
+
 /// An upper bound for the time that a packet spends on one direction of a path while nothing waits for a rate.
 pub fn longest_delay(stages: &[StageSpec]) -> Duration {
     stages.iter().fold(Duration::ZERO, |sum, stage| sum + stage.settings.longest_delay())

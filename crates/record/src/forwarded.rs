@@ -17,6 +17,23 @@ pub struct ForwarderSeen {
     pub lateness: Option<LatenessSeen>,
 }
 
+/// 99 of 100 packets must not leave the forwarder later than this: 1 % of a delay of 20 ms.
+const LATEST: Duration = Duration::from_micros(200);
+
+impl ForwarderSeen {
+    /// What to look at before trusting the run, where packets left so late that the path was another one.
+    pub fn why_late(&self) -> Option<String> {
+        let LatenessSeen { packets, median, percentile_99, largest } = self.lateness?;
+        (percentile_99 > LATEST).then(|| {
+            let priority = if self.is_realtime { "with" } else { "without" };
+            format!(
+                "of {packets} packets 1 % left the forwarder {percentile_99} late or later, expected less than {LATEST} (median \
+                 {median}, largest {largest}); its thread ran {priority} real-time priority"
+            )
+        })
+    }
+}
+
 /// How much later than planned packets left the path. The median and the 99th percentile are exact to 1/32 of their value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -57,4 +74,26 @@ pub struct DropSeen {
     pub datagram: Option<u64>,
     /// What it held, in words.
     pub held: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn forwarder(percentile_99_ns: u64) -> ForwarderSeen {
+        let [median, percentile_99, largest] = [3_500, percentile_99_ns, 900_000].map(Duration::from_nanos);
+        let lateness = Some(LatenessSeen { packets: 1000, median, percentile_99, largest });
+        ForwarderSeen { why: String::new(), is_realtime: false, lateness }
+    }
+
+    #[test]
+    fn a_forwarder_is_late_beyond_200_microseconds_and_says_how_late() {
+        assert_eq!(forwarder(200_000).why_late(), None);
+        let message = forwarder(200_001).why_late().unwrap();
+        for words in ["of 1000 packets", "200001 ns late", "less than 200 us", "3500 ns", "900 us", "without real-time"]
+        {
+            assert!(message.contains(words), "{message}");
+        }
+        assert_eq!(ForwarderSeen { lateness: None, ..forwarder(1) }.why_late(), None);
+    }
 }

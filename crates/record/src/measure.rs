@@ -14,7 +14,7 @@ use quiclab_path::spec::StageSettings;
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings};
 
 use crate::{
-    MOST_STRAY_FILES, Observed, RecordError, TapRole, bounded,
+    ForwarderSeen, MOST_STRAY_FILES, Observed, RecordError, TapRole, bounded,
     layout::{CAPTURE_FILE, CLIENT_FOLDER, PLANNED_FILE, SERVER_FOLDER},
     sender_log::{SenderLogs, logged_round_trips, sender_logs},
 };
@@ -78,6 +78,7 @@ pub fn measure_record(folder: &Path, run: &Run, observed: &Observed) -> Result<R
     warn_of_send_times(run, observed, &mut metrics);
     warn_of_endpoints(observed, &mut metrics);
     warn_of_rules(run, observed, &mut metrics);
+    warn_of_lateness(observed, &mut metrics);
     Ok(metrics)
 }
 
@@ -212,6 +213,13 @@ fn warn_of_rules(run: &Run, observed: &Observed, metrics: &mut RunMetrics) {
                 metrics.warn(WarningCode::RuleUndecided, message);
             }
         }
+    }
+}
+
+/// A forwarder that let packets go later than the path planned.
+fn warn_of_lateness(observed: &Observed, metrics: &mut RunMetrics) {
+    if let Some(message) = observed.path.forwarder.as_ref().and_then(ForwarderSeen::why_late) {
+        metrics.warn(WarningCode::ForwarderLate, message);
     }
 }
 

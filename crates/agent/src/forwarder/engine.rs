@@ -6,29 +6,31 @@
 use std::{
     collections::BTreeMap,
     path::PathBuf,
+    rc::Rc,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use quiclab_orders::forwarder::{
     self as orders, Forwarder, ForwarderReport, LONGEST_DROP_WORDS, MOST_DROP_WORDS, MOST_DROPS, RuleCounts,
-    StageReport,
+    StageReport, SuperPackets,
 };
 use quiclab_path::{
-    content::Direction,
+    content::{Content, Direction},
     edits::Translation,
     packet::{Ecn, Packet},
     pipeline::{Dropped, Pipeline},
     random::Random,
-    spec::{StageSpec, build},
+    spec::{StageSpec, build, needs_packets},
     stage::DropCause,
 };
 use quiclab_units::{Duration, Time};
 
 use super::{
+    busiest::{Busiest, BusyRate},
     contents::{Carried, Reader},
     frame::{FlowKey, Frame, Side},
     lateness::Latenesses,
@@ -49,11 +51,14 @@ pub trait Cards {
     /// Where frames were lost, or are none that can be forwarded.
     fn receive(&mut self, arrived: &mut Vec<Arrival>) -> Result<()>;
 
-    /// Sends a frame in this direction.
+    /// Sends frames in this direction, the first one first.
     ///
     /// # Errors
-    /// Where it cannot be sent.
-    fn send(&mut self, to: Direction, frame: &Frame) -> Result<()>;
+    /// Where one cannot be sent.
+    fn send(&mut self, to: Direction, frames: &[Frame]) -> Result<()>;
+
+    /// Takes back a frame that was sent, to use its memory again.
+    fn take_back(&mut self, _frame: Frame) {}
 
     /// Waits until a frame has come in, `at_most` has passed, or somebody asks the forwarder to end. True where that is so.
     ///
@@ -75,6 +80,8 @@ pub struct Arrival {
 
 /// More flows are one.
 const MOST_FLOWS: usize = 1 << 16;
+/// Frames that are handed to a card together on a real clock.
+pub const MOST_TOGETHER: usize = 32;
 
 /// Two pipelines between two cards.
 pub struct Engine<K, C> {
@@ -87,6 +94,9 @@ pub struct Engine<K, C> {
     nat: Option<Nat>,
     flows: Flows,
     latenesses: Latenesses,
+    busiest: Busiest,
+    super_packets: SuperPackets,
+    is_real_time: bool,
     /// Reads frames where they enter, where a stage asks what they hold.
     reader: Option<Reader>,
     drops: Vec<orders::Drop>,
@@ -94,6 +104,9 @@ pub struct Engine<K, C> {
     drop_words: usize,
     drops_not_listed: u64,
     arrived: Vec<Arrival>,
+    /// Frames that are due, when each was, and what it holds.
+    due: Vec<Frame>,
+    due_facts: Vec<(Time, Option<Rc<Content>>)>,
     /// Packets in both pipelines, for others to see.
     waiting: Arc<AtomicU64>,
 }
@@ -105,6 +118,8 @@ struct Way {
     /// Up to when its pipeline was brought. Its time never goes back.
     reached: Time,
     bytes_delivered: u64,
+    /// Whether super-packets are cut before they enter.
+    needs_packets: bool,
 }
 
 impl<K: Clock, C: Cards> Engine<K, C> {
@@ -114,26 +129,35 @@ impl<K: Clock, C: Cards> Engine<K, C> {
     /// A stage that cannot be understood.
     pub fn new(order: &Forwarder, key_logs: &[PathBuf], clock: K, cards: C, waiting: Arc<AtomicU64>) -> Result<Self> {
         let read = |texts: &[String]| texts.iter().map(|text| stage(text)).collect::<Result<Vec<_>>>();
+        let nat = Nat::of(&read(&order.to_server)?, order.seed);
         let way = |to: Direction, texts: &[String]| -> Result<Way> {
-            let mut pipeline = build::pipeline(&read(texts)?, order.seed, to.name())
+            let stages = read(texts)?;
+            let mut pipeline = build::pipeline(&stages, order.seed, to.name())
                 .map_err(anyhow::Error::msg)
                 .with_context(|| format!("the stages {}", to.name()))?;
             pipeline.keep_dropped();
-            Ok(Way { to, pipeline, reached: Time::from_nanos(0), bytes_delivered: 0 })
+            // Datagrams are read before they enter and their addresses are translated in both directions.
+            let needs_packets = needs_packets(&stages) || order.reads_packets_of_port.is_some() || nat.is_some();
+            Ok(Way { to, pipeline, reached: Time::from_nanos(0), bytes_delivered: 0, needs_packets })
         };
         Ok(Self {
             clock,
             cards,
             ways: [way(Direction::ToClient, &order.to_client)?, way(Direction::ToServer, &order.to_server)?],
             flips: Random::new(order.seed, "flipped bits"),
-            nat: Nat::of(&read(&order.to_server)?, order.seed),
+            nat,
             flows: Flows::default(),
             latenesses: Latenesses::default(),
+            busiest: Busiest::default(),
+            super_packets: SuperPackets::default(),
+            is_real_time: order.real_time.is_some(),
             reader: order.reads_packets_of_port.map(|port| Reader::new(port, key_logs)),
             drops: Vec::new(),
             drop_words: 0,
             drops_not_listed: 0,
             arrived: Vec::new(),
+            due: Vec::new(),
+            due_facts: Vec::new(),
             waiting,
         })
     }
@@ -161,6 +185,11 @@ impl<K: Clock, C: Cards> Engine<K, C> {
         &self.cards
     }
 
+    /// The highest rate that it has carried.
+    pub fn busiest(&self) -> Option<BusyRate> {
+        self.busiest.rate()
+    }
+
     /// What has happened so far.
     pub fn report(&self, is_realtime: bool) -> ForwarderReport {
         let [to_client, to_server] = self.ways.each_ref().map(|way| way.stages().collect());
@@ -172,6 +201,7 @@ impl<K: Clock, C: Cards> Engine<K, C> {
             drops_not_listed: self.drops_not_listed,
             lateness: self.latenesses.summary(),
             is_realtime,
+            super_packets: Some(self.super_packets).filter(|counts| *counts != SuperPackets::default()),
         }
     }
 
@@ -182,34 +212,48 @@ impl<K: Clock, C: Cards> Engine<K, C> {
         // Stable: of frames of one instant those to the client come first, and those of one card stay in their order.
         arrived.sort_by_key(|arrival| arrival.time);
         for Arrival { time, to, frame } in arrived.drain(..) {
-            let content = self.reader.as_mut().and_then(|reader| reader.on_frame(time, to, &frame));
-            let (length, flow, ecn) = (frame.length(), self.flows.number(frame.flow()), frame.ecn());
-            let translation = self.nat.as_ref().map_or(Translation::None, |nat| translation(nat, to, &frame));
-            let packet = Packet::new(length, flow, ecn, Carried { frame, content, translation });
-            let way = &mut self.ways[to as usize];
-            way.reached = way.reached.max(time);
-            way.pipeline.handle_packet(way.reached, packet);
+            if !frame.is_super_packet() {
+                self.enter(time, to, frame);
+            } else if !self.is_real_time {
+                bail!(
+                    "found a frame of {} bytes that is yet to be segmented, expected none; the path's stages would take it for one \
+                     packet\nhint: segmentation offload must be off at both hosts' interfaces",
+                    frame.length()
+                );
+            } else if self.ways[to as usize].needs_packets {
+                let packets = frame.cut()?;
+                self.super_packets.cut += 1;
+                self.super_packets.packets += packets.len() as u64;
+                packets.into_iter().for_each(|packet| self.enter(time, to, packet));
+            } else {
+                self.super_packets.whole += 1;
+                self.enter(time, to, frame);
+            }
         }
         self.arrived = arrived;
         Ok(())
     }
 
+    fn enter(&mut self, time: Time, to: Direction, frame: Frame) {
+        let content = self.reader.as_mut().and_then(|reader| reader.on_frame(time, to, &frame));
+        let (length, flow, ecn) = (frame.length(), self.flows.number(frame.flow()), frame.ecn());
+        let translation = self.nat.as_ref().map_or(Translation::None, |nat| translation(nat, to, &frame));
+        let packet = Packet::new(length, flow, ecn, Carried { frame, content, translation });
+        let way = &mut self.ways[to as usize];
+        way.reached = way.reached.max(time);
+        way.pipeline.handle_packet(way.reached, packet);
+    }
+
     /// Frames that are due go out.
     fn let_out(&mut self) -> Result<()> {
         let now = self.clock.now();
-        for way in &mut self.ways {
+        for index in 0..self.ways.len() {
+            let way = &mut self.ways[index];
             way.reached = way.reached.max(now);
-            while let Some((time, packet)) = way.pipeline.poll_packet(way.reached) {
-                let content = packet.payload.content.clone().filter(|_| is_whole(&packet));
-                let frame = travelled(packet, &mut self.flips, self.nat.as_mut())?;
-                // Sending takes as long as the receiving kernel's work with the frame.
-                self.latenesses.add(self.clock.now().as_nanos().saturating_sub(time.as_nanos()));
-                self.cards.send(way.to, &frame)?;
-                way.bytes_delivered += u64::from(frame.length());
-                if let (Some(reader), Some(content)) = (&mut self.reader, content) {
-                    reader.on_delivered(&content);
-                }
+            while self.take_due(index)? {
+                self.send_due(index)?;
             }
+            let way = &mut self.ways[index];
             while let Some(dropped) = way.pipeline.poll_dropped() {
                 if self.drops.len() < MOST_DROPS && self.drop_words < MOST_DROP_WORDS {
                     let drop = way.drop_of(&dropped);
@@ -220,6 +264,42 @@ impl<K: Clock, C: Cards> Engine<K, C> {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Takes frames that are due from a pipeline: one in virtual time, several on a real clock. False where none is.
+    fn take_due(&mut self, index: usize) -> Result<bool> {
+        let most = if self.is_real_time { MOST_TOGETHER } else { 1 };
+        let way = &mut self.ways[index];
+        while self.due.len() < most
+            && let Some((time, packet)) = way.pipeline.poll_packet(way.reached)
+        {
+            let content = packet.payload.content.clone().filter(|_| is_whole(&packet));
+            self.due.push(travelled(packet, &mut self.flips, self.nat.as_mut())?);
+            self.due_facts.push((time, content));
+        }
+        Ok(!self.due.is_empty())
+    }
+
+    fn send_due(&mut self, index: usize) -> Result<()> {
+        let way = &mut self.ways[index];
+        let nanoseconds = || self.clock.now().as_nanos();
+        let start = nanoseconds();
+        self.cards.send(way.to, &self.due)?;
+        // Sending takes as long as the receiving kernel's work with the frame, so the last of many frames leaves later than the first.
+        let frames = self.due.len() as u64;
+        let took = if frames > 1 { nanoseconds().saturating_sub(start) } else { 0 };
+        let mut bytes = 0;
+        for (place, (frame, (time, content))) in (0..).zip(self.due.drain(..).zip(self.due_facts.drain(..))) {
+            self.latenesses.add((start + took * place / frames).saturating_sub(time.as_nanos()));
+            bytes += u64::from(frame.length());
+            self.cards.take_back(frame);
+            if let (Some(reader), Some(content)) = (&mut self.reader, content) {
+                reader.on_delivered(&content);
+            }
+        }
+        way.bytes_delivered += bytes;
+        self.busiest.add(start, frames, bytes);
         Ok(())
     }
 

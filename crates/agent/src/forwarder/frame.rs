@@ -6,17 +6,15 @@
 mod rewrite;
 
 use anyhow::{Result, ensure};
+use quiclab_offload::{
+    SuperPacket,
+    checksum::complete_ipv4,
+    header::{ETHERNET_BYTES as ETHERNET, HEADER_BYTES as VNET_HEADER, complete_checksum, is_super_packet},
+};
 use quiclab_path::packet::Ecn;
 
 pub use rewrite::Side;
 
-/// Bytes of `struct virtio_net_hdr` (linux/virtio_net.h): flags, gso_type, and four 16-bit numbers: hdr_len, gso_size, csum_start, csum_offset.
-pub const VNET_HEADER: usize = 10;
-const NEEDS_CHECKSUM: u8 = 1;
-const CHECKSUM_START: usize = 6;
-const CHECKSUM_OFFSET: usize = 8;
-
-const ETHERNET: usize = 14;
 const IPV4: [u8; 2] = [0x08, 0x00];
 const IPV6: [u8; 2] = [0x86, 0xdd];
 const IPV6_HEADER: usize = 40;
@@ -35,7 +33,7 @@ impl Frame {
     /// A frame with its header, as a packet socket with `PACKET_VNET_HDR` hands it over.
     ///
     /// # Errors
-    /// A frame that is yet to be segmented, or none at all.
+    /// Where there is none.
     pub fn new(buffer: Vec<u8>) -> Result<Self> {
         let frame = buffer.len().saturating_sub(VNET_HEADER);
         ensure!(
@@ -43,13 +41,27 @@ impl Frame {
             "found {} bytes, expected a header of {VNET_HEADER} bytes and a frame",
             buffer.len()
         );
-        let kind = buffer[1];
-        ensure!(
-            kind == 0,
-            "found a frame of {frame} bytes that is yet to be segmented (gso_type {kind}), expected none; the path's stages would \
-             take it for one packet\nhint: segmentation offload must be off at both hosts' interfaces"
-        );
         Ok(Self { buffer })
+    }
+
+    /// Whether it is a super-packet, which a card or the kernel is yet to cut into packets.
+    pub fn is_super_packet(&self) -> bool {
+        is_super_packet(&self.buffer)
+    }
+
+    /// The packets of a super-packet, with their checksums left to a card; of another frame itself.
+    ///
+    /// # Errors
+    /// A super-packet that cannot be cut.
+    pub fn cut(self) -> Result<Vec<Self>> {
+        let packets =
+            SuperPacket::read(&self.buffer)?.map(|whole| whole.packets().map(|buffer| Self { buffer }).collect());
+        Ok(packets.unwrap_or_else(|| vec![self]))
+    }
+
+    /// Its memory.
+    pub fn into_buffer(self) -> Vec<u8> {
+        self.buffer
     }
 
     /// As the kernel takes it.
@@ -155,22 +167,9 @@ impl Frame {
         }
     }
 
-    /// Computes the checksum that the sender left to its card, over the bytes that it names and what it has summed up of the others.
+    /// Computes the checksum that the sender left to its card.
     fn complete_checksum(&mut self) {
-        if self.buffer[0] & NEEDS_CHECKSUM == 0 {
-            return;
-        }
-        let number = |place: usize| usize::from(u16::from_ne_bytes([self.buffer[place], self.buffer[place + 1]]));
-        let (start, offset) = (number(CHECKSUM_START), number(CHECKSUM_OFFSET));
-        self.buffer[..VNET_HEADER].fill(0);
-        let bytes = self.bytes_mut();
-        let is_udp = udp_checksum(bytes) == Some(start + offset);
-        let Some(summed) = bytes.get_mut(start..).filter(|summed| summed.len() >= offset + 2) else { return };
-        let checksum = match !folded(sum(summed)) {
-            0 if is_udp => u16::MAX,
-            checksum => checksum,
-        };
-        summed[offset..offset + 2].copy_from_slice(&checksum.to_be_bytes());
+        complete_checksum(&mut self.buffer);
     }
 }
 
@@ -188,10 +187,9 @@ fn renew_header_checksum(bytes: &mut [u8]) {
         return;
     }
     let end = ETHERNET + header_length(bytes);
-    let Some(header) = bytes.get_mut(ETHERNET..end) else { return };
-    header[10..12].fill(0);
-    let checksum = !folded(sum(header));
-    header[10..12].copy_from_slice(&checksum.to_be_bytes());
+    if let Some(header) = bytes.get_mut(ETHERNET..end) {
+        complete_ipv4(header);
+    }
 }
 
 /// Of IPv4, at least 20.
@@ -206,20 +204,6 @@ fn udp_checksum(bytes: &[u8]) -> Option<usize> {
         _ => (bytes[ETHERNET + 6], ETHERNET + IPV6_HEADER),
     };
     (protocol == UDP && bytes.len() >= above + 8).then_some(above + 6)
-}
-
-/// 16-bit words in network order, added up (RFC 1071).
-fn sum(bytes: &[u8]) -> u64 {
-    let (words, rest) = bytes.as_chunks::<2>();
-    let whole: u64 = words.iter().map(|word| u64::from(u16::from_be_bytes(*word))).sum();
-    whole + rest.first().map_or(0, |byte| u64::from(*byte) << 8)
-}
-
-fn folded(mut sum: u64) -> u16 {
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
 }
 
 #[cfg(test)]

@@ -1,36 +1,34 @@
 //! The forwarder's cards on Linux: a packet socket at each interface of the wire.
 
-use std::{
-    io,
-    mem::{size_of, zeroed},
-    os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd},
-    ptr,
-};
+use std::os::fd::AsFd;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use nix::{
     poll::{PollFd, PollFlags, ppoll},
     sys::{eventfd::EventFd, time::TimeSpec},
     time::{ClockId, clock_gettime},
 };
-use quiclab_orders::addresses::{TO_CLIENT, TO_SERVER};
+use quiclab_orders::{
+    addresses::{TO_CLIENT, TO_SERVER},
+    forwarder::RealTime,
+};
 use quiclab_path::content::Direction;
 use quiclab_units::{Duration, Time};
 
 use super::{
+    busiest::BusyRate,
     engine::{Arrival, Cards, Clock},
-    frame::{Frame, VNET_HEADER},
+    frame::Frame,
+    socket::{MOST_BYTES, MOST_RECEIVED, Socket},
 };
-use crate::topology::index;
 
-/// Frames that one call receives from a card.
+/// Frames that one call receives from a card without a ring.
 const BATCH: usize = 8;
-/// The largest frame that the kernel has, segmented or not, and the header before it.
-const MOST_BYTES: usize = VNET_HEADER + (1 << 16) + 64;
-/// Room for frames that came in and were not read yet. The kernel counts some 2 kB for each.
-const ROOM_BYTES: libc::c_int = 64 << 20;
-/// Room for the time stamp of a frame.
-const CONTROL_BYTES: usize = 64;
+/// Frames whose memory is kept on a real clock, each for this length at most: those of a path of 10 ms at 1 Gbit/s.
+const MOST_SPARE: usize = 1000;
+const MOST_SPARE_BYTES: usize = 2048;
+/// While it watches the clock it looks once in so many turns whether it is to end.
+const TURNS: u32 = 64;
 
 /// `CLOCK_REALTIME`, by which the kernel stamps frames, counted from an instant. The agent fails a run in which somebody sets it.
 #[derive(Clone, Copy, Debug)]
@@ -75,44 +73,58 @@ pub struct PacketCards {
     sockets: Sockets,
     clock: StampClock,
     end: EventFd,
+    /// How long before a departure it stops to sleep.
+    spin: Duration,
+    turn: u32,
     buffers: Vec<u8>,
+    /// Memory of frames that were sent, for those to come.
+    spare: Vec<Vec<u8>>,
     /// Whether frames may wait in the socket at the server's side and at the client's.
     is_ready: [bool; 2],
 }
 
-struct Socket {
-    interface: &'static str,
-    socket: OwnedFd,
-}
-
 impl Sockets {
-    /// Opens them in the calling thread's namespace, which is the wire's.
+    /// Opens them in the calling thread's namespace, which is the wire's. On a real clock they receive by rings.
     ///
     /// # Errors
     /// Without `CAP_NET_RAW`, or where the kernel lacks an option.
-    pub fn open() -> Result<Self> {
-        Ok(Self { towards_client: Socket::open(TO_CLIENT)?, towards_server: Socket::open(TO_SERVER)? })
+    pub fn open(real_time: Option<RealTime>) -> Result<Self> {
+        let open = |interface| Socket::open(interface, real_time.map(|real_time| real_time.largest_frame_bytes));
+        Ok(Self { towards_client: open(TO_CLIENT)?, towards_server: open(TO_SERVER)? })
     }
 }
 
 impl PacketCards {
     /// Reads `sockets` until `end` is written to.
-    pub fn new(sockets: Sockets, clock: StampClock, end: EventFd) -> Self {
-        Self { sockets, clock, end, buffers: vec![0; BATCH * MOST_BYTES], is_ready: [true; 2] }
+    pub fn new(sockets: Sockets, clock: StampClock, end: EventFd, real_time: Option<RealTime>) -> Self {
+        let spin = Duration::from_nanos(real_time.map_or(0, |real_time| real_time.spin_ns));
+        let batch = if real_time.is_some() { 0 } else { BATCH };
+        Self {
+            sockets,
+            clock,
+            end,
+            spin,
+            turn: 0,
+            buffers: vec![0; batch * MOST_BYTES],
+            spare: Vec::new(),
+            is_ready: [true; 2],
+        }
     }
 
-    /// Makes sure that no frame found its socket full.
+    /// Makes sure that no frame found its socket full. `busiest` is the rate that was carried.
     ///
     /// # Errors
     /// Where some did.
-    pub fn check_losses(&self) -> Result<()> {
+    pub fn check_losses(&self, busiest: Option<BusyRate>) -> Result<()> {
         for socket in [&self.sockets.towards_server, &self.sockets.towards_client] {
             let lost = socket.lost()?;
             let interface = socket.interface;
+            let carried = busiest.map_or("nothing".to_owned(), |rate| rate.to_string());
             ensure!(
                 lost == 0,
-                "{interface}: {lost} frames found the forwarder's socket full: it cannot keep up with the endpoints\nhint: a lower \
-                 rate, or path.forwarder = \"kernel\" with stages that the kernel has"
+                "{interface}: {lost} frames found the forwarder's socket full: it cannot keep up with the endpoints. In its busiest \
+                 tenth of a second it carried {carried}\nhint: a lower rate, or path.forwarder = \"kernel\" with stages that the \
+                 kernel has"
             );
         }
         Ok(())
@@ -121,40 +133,59 @@ impl PacketCards {
 
 impl Cards for PacketCards {
     fn receive(&mut self, arrived: &mut Vec<Arrival>) -> Result<()> {
-        let Self { sockets, clock, buffers, is_ready, .. } = self;
-        let both = [(&sockets.towards_server, Direction::ToClient), (&sockets.towards_client, Direction::ToServer)];
+        let Self { sockets, clock, buffers, spare, is_ready, .. } = self;
+        let both =
+            [(&mut sockets.towards_server, Direction::ToClient), (&mut sockets.towards_client, Direction::ToServer)];
         for ((socket, to), is_ready) in both.into_iter().zip(is_ready) {
             if *is_ready {
                 let count = socket
                     .receive(buffers, |stamp, bytes| {
                         let time = stamp.map_or_else(|| clock.now(), |stamp| clock.time_of(stamp));
-                        arrived.push(Arrival { time, to, frame: Frame::new(bytes.to_vec())? });
+                        let mut buffer = spare.pop().unwrap_or_default();
+                        buffer.clear();
+                        buffer.extend_from_slice(bytes);
+                        arrived.push(Arrival { time, to, frame: Frame::new(buffer)? });
                         Ok(())
                     })
                     .with_context(|| socket.interface)?;
-                *is_ready = count == BATCH;
+                *is_ready = count == if socket.has_ring() { MOST_RECEIVED } else { BATCH };
             }
         }
         Ok(())
     }
 
-    fn send(&mut self, to: Direction, frame: &Frame) -> Result<()> {
+    fn send(&mut self, to: Direction, frames: &[Frame]) -> Result<()> {
         let socket = match to {
             Direction::ToClient => &self.sockets.towards_client,
             Direction::ToServer => &self.sockets.towards_server,
         };
-        socket.send(frame.buffer()).with_context(|| {
-            format!("{}: sending a frame of {} bytes from user space", socket.interface, frame.length())
-        })
+        socket.send(frames)
+    }
+
+    fn take_back(&mut self, frame: Frame) {
+        let buffer = frame.into_buffer();
+        if self.sockets.towards_client.has_ring()
+            && self.spare.len() < MOST_SPARE
+            && buffer.capacity() <= MOST_SPARE_BYTES
+        {
+            self.spare.push(buffer);
+        }
     }
 
     fn wait(&mut self, at_most: Option<Duration>) -> Result<bool> {
-        let Self { sockets, end, is_ready, .. } = self;
+        let Self { sockets, end, spin, turn, is_ready, .. } = self;
         // A batch that was full may have left others.
         let at_most = if is_ready.contains(&true) { Some(Duration::ZERO) } else { at_most };
+        // Near a departure it returns at once, to be called again.
+        let at_most = at_most.map(|time| Duration::from_nanos(time.as_nanos().saturating_sub(spin.as_nanos())));
+        *turn = turn.wrapping_add(1);
+        if at_most == Some(Duration::ZERO) && sockets.towards_server.has_ring() && !turn.is_multiple_of(TURNS) {
+            *is_ready = [true; 2];
+            return Ok(false);
+        }
         let mut watched = [
-            PollFd::new(sockets.towards_server.socket.as_fd(), PollFlags::POLLIN),
-            PollFd::new(sockets.towards_client.socket.as_fd(), PollFlags::POLLIN),
+            PollFd::new(sockets.towards_server.as_fd(), PollFlags::POLLIN),
+            PollFd::new(sockets.towards_client.as_fd(), PollFlags::POLLIN),
             PollFd::new(end.as_fd(), PollFlags::POLLIN),
         ];
         let time = at_most.map(|time| TimeSpec::from_duration(std::time::Duration::from_nanos(time.as_nanos())));
@@ -166,158 +197,4 @@ impl Cards for PacketCards {
         *is_ready = [from_server, from_client];
         Ok(is_to_end)
     }
-}
-
-impl Socket {
-    fn open(interface: &'static str) -> Result<Self> {
-        let opened = || -> Result<Self> {
-            let flags = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-            // Protocol 0: nothing arrives before all options are set.
-            // SAFETY: plain system call.
-            let socket = unsafe { libc::socket(libc::AF_PACKET, flags, 0) };
-            if socket < 0 {
-                return Err(io::Error::last_os_error()).context("packet socket");
-            }
-            // SAFETY: the descriptor is new and ours.
-            let one = Self { interface, socket: unsafe { OwnedFd::from_raw_fd(socket) } };
-            one.set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1).context("PACKET_VNET_HDR")?;
-            one.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1).context("PACKET_IGNORE_OUTGOING")?;
-            one.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1).context("SO_TIMESTAMPNS")?;
-            for (forced, usual) in [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)] {
-                // Who is not the machine's own root gets what the machine allows.
-                one.set(libc::SOL_SOCKET, forced, ROOM_BYTES)
-                    .or_else(|_| one.set(libc::SOL_SOCKET, usual, ROOM_BYTES))
-                    .context("socket buffer")?;
-            }
-            one.bind(index(interface)?)?;
-            Ok(one)
-        };
-        opened().with_context(|| format!("the forwarder's socket at {interface}"))
-    }
-
-    fn set(&self, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
-        let length = size_of::<libc::c_int>() as libc::socklen_t;
-        // SAFETY: the value is as long as said.
-        let result =
-            unsafe { libc::setsockopt(self.socket.as_raw_fd(), level, option, (&raw const value).cast(), length) };
-        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-    }
-
-    fn bind(&self, interface: u32) -> Result<()> {
-        // SAFETY: all zeros is a valid value of this plain struct.
-        let mut address: libc::sockaddr_ll = unsafe { zeroed() };
-        address.sll_family = libc::AF_PACKET as u16;
-        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-        address.sll_ifindex = interface as i32;
-        let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-        // SAFETY: the address is as long as said.
-        let result = unsafe { libc::bind(self.socket.as_raw_fd(), (&raw const address).cast(), length) };
-        if result != 0 {
-            return Err(io::Error::last_os_error()).context("bind");
-        }
-        Ok(())
-    }
-
-    /// Visits up to [`BATCH`] frames that wait, each with its kernel header and the time at which it came. Answers how many there were.
-    fn receive(
-        &self,
-        buffers: &mut [u8],
-        mut visit: impl FnMut(Option<TimeSpec>, &[u8]) -> Result<()>,
-    ) -> Result<usize> {
-        #[repr(C, align(8))]
-        #[derive(Clone, Copy)]
-        struct Control([u8; CONTROL_BYTES]);
-        let mut controls = [Control([0; CONTROL_BYTES]); BATCH];
-        // SAFETY: all zeros is a valid value of these plain structs.
-        let (mut pieces, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
-            unsafe { (zeroed(), zeroed()) };
-        let places = buffers.chunks_exact_mut(MOST_BYTES).zip(&mut controls).zip(pieces.iter_mut().zip(&mut messages));
-        for ((buffer, control), (piece, message)) in places {
-            *piece = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: MOST_BYTES };
-            message.msg_hdr.msg_iov = piece;
-            message.msg_hdr.msg_iovlen = 1;
-            message.msg_hdr.msg_control = control.0.as_mut_ptr().cast();
-            message.msg_hdr.msg_controllen = CONTROL_BYTES as _;
-        }
-        let received = loop {
-            // SAFETY: every message points to a buffer and room for control data that live until after the call, as long as said.
-            let result = unsafe {
-                libc::recvmmsg(
-                    self.socket.as_raw_fd(),
-                    messages.as_mut_ptr(),
-                    BATCH as libc::c_uint,
-                    libc::MSG_DONTWAIT as _,
-                    ptr::null_mut(),
-                )
-            };
-            if result >= 0 {
-                break result as usize;
-            }
-            match io::Error::last_os_error() {
-                error if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
-                error if error.kind() == io::ErrorKind::Interrupted => {}
-                error => return Err(error).context("receiving frames"),
-            }
-        };
-        for (message, buffer) in messages[..received].iter().zip(buffers.chunks_exact(MOST_BYTES)) {
-            let length = message.msg_len as usize;
-            if message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 || length > MOST_BYTES {
-                bail!("found a frame of more than {} bytes, expected none", MOST_BYTES - VNET_HEADER);
-            }
-            visit(stamp(&message.msg_hdr), &buffer[..length])?;
-        }
-        Ok(received)
-    }
-
-    fn send(&self, bytes: &[u8]) -> io::Result<()> {
-        loop {
-            // SAFETY: the buffer is as long as said.
-            let sent =
-                unsafe { libc::send(self.socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_DONTWAIT) };
-            if sent >= 0 {
-                return Ok(());
-            }
-            match io::Error::last_os_error() {
-                error if error.kind() == io::ErrorKind::Interrupted => {}
-                error => return Err(error),
-            }
-        }
-    }
-
-    /// Frames that found the socket full since this was last asked.
-    fn lost(&self) -> Result<u32> {
-        // SAFETY: all zeros is a valid value of this plain struct.
-        let mut statistics: libc::tpacket_stats = unsafe { zeroed() };
-        let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
-        // SAFETY: the buffer is as long as said.
-        let result = unsafe {
-            libc::getsockopt(
-                self.socket.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                (&raw mut statistics).cast(),
-                &raw mut length,
-            )
-        };
-        if result != 0 {
-            return Err(io::Error::last_os_error()).context("statistics of the forwarder's socket");
-        }
-        Ok(statistics.tp_drops)
-    }
-}
-
-/// When the kernel saw a frame.
-fn stamp(message: &libc::msghdr) -> Option<TimeSpec> {
-    // SAFETY: the kernel has written the control data that `message` points to, and its length.
-    let mut next = unsafe { libc::CMSG_FIRSTHDR(message).as_ref() };
-    while let Some(control) = next {
-        if control.cmsg_level == libc::SOL_SOCKET && control.cmsg_type == libc::SCM_TIMESTAMPNS {
-            // SAFETY: control data of this type is a timespec.
-            let time: libc::timespec = unsafe { ptr::read_unaligned(libc::CMSG_DATA(control).cast()) };
-            return Some(TimeSpec::new(time.tv_sec, time.tv_nsec));
-        }
-        // SAFETY: as above.
-        next = unsafe { libc::CMSG_NXTHDR(message, control).as_ref() };
-    }
-    None
 }

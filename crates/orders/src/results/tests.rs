@@ -185,8 +185,13 @@ fn a_slot_without_results_is_described_in_words() {
 fn with_forwarder(change: impl FnOnce(&mut ForwarderReport)) -> Result<(), BlobError> {
     let mut orders = orders();
     let rate = || vec!["stage = \"queue\"".to_owned(), "stage = \"rate\"".to_owned()];
-    orders.network.forwarder =
-        Some(Forwarder { to_client: rate(), to_server: Vec::new(), seed: 0, reads_packets_of_port: None });
+    orders.network.forwarder = Some(Forwarder {
+        to_client: rate(),
+        to_server: Vec::new(),
+        seed: 0,
+        reads_packets_of_port: None,
+        real_time: None,
+    });
     let stage = StageReport {
         name: "rate".into(),
         kind: "token-bucket".into(),
@@ -219,6 +224,7 @@ fn with_forwarder(change: impl FnOnce(&mut ForwarderReport)) -> Result<(), BlobE
         drops_not_listed: 0,
         lateness: None,
         is_realtime: true,
+        super_packets: None,
     };
     change(&mut report);
     let mut manifest = good();

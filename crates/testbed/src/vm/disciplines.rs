@@ -38,6 +38,7 @@ pub fn network_by(run: &run::Run, way: Way) -> Result<Network> {
                 to_server: texts(&stages_to_server)?,
                 seed: run.seed,
                 reads_packets_of_port: asks_for_content.then_some(SERVER_PORT),
+                real_time: None,
             };
             ([Direction::default(), behind], Some(forwarder))
         }

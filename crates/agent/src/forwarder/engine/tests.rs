@@ -9,7 +9,7 @@ use std::{
 use anyhow::bail;
 
 use super::*;
-use crate::forwarder::frame::tests::datagram;
+use crate::forwarder::frame::tests::{datagram, super_packet};
 
 /// Two cards in memory and their clock, which goes on only while the forwarder waits.
 #[derive(Default)]
@@ -20,6 +20,8 @@ struct Memory {
     sent: RefCell<Vec<(u64, Direction, Frame)>>,
     /// By how much each waking up is late.
     late_ns: u64,
+    /// How long sending a frame takes.
+    sending_ns: u64,
     fails_after: Option<usize>,
 }
 
@@ -38,11 +40,14 @@ impl Cards for Rc<Memory> {
         Ok(())
     }
 
-    fn send(&mut self, to: Direction, frame: &Frame) -> Result<()> {
-        if self.fails_after == Some(self.sent.borrow().len()) {
-            bail!("the card is gone");
+    fn send(&mut self, to: Direction, frames: &[Frame]) -> Result<()> {
+        for frame in frames {
+            if self.fails_after == Some(self.sent.borrow().len()) {
+                bail!("the card is gone");
+            }
+            self.sent.borrow_mut().push((self.now.get(), to, frame.clone()));
+            self.now.set(self.now.get() + self.sending_ns);
         }
-        self.sent.borrow_mut().push((self.now.get(), to, frame.clone()));
         Ok(())
     }
 
@@ -59,7 +64,18 @@ const DELAY: &str = "stage = \"delay\"\nname = \"delay\"\ndelay = \"20 ms\"\n";
 
 fn order(to_client: &[&str], to_server: &[&str]) -> Forwarder {
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-    Forwarder { to_client: texts(to_client), to_server: texts(to_server), seed: 7, reads_packets_of_port: None }
+    Forwarder {
+        to_client: texts(to_client),
+        to_server: texts(to_server),
+        seed: 7,
+        reads_packets_of_port: None,
+        real_time: None,
+    }
+}
+
+fn real(mut order: Forwarder) -> Forwarder {
+    order.real_time = Some(orders::RealTime::default());
+    order
 }
 
 fn arrival(micros: u64, to: Direction, port: u16) -> Arrival {
@@ -208,5 +224,61 @@ fn long_words_are_cut_between_characters() {
         let found = cut(words.clone());
         assert!(found.len() <= LONGEST_DROP_WORDS && found.len() >= LONGEST_DROP_WORDS - 2, "{}", found.len());
         assert!(words.starts_with(found.strip_suffix("...").unwrap()));
+    }
+}
+
+fn super_packets() -> Vec<Arrival> {
+    [1_000, 2_000]
+        .map(|time| Arrival {
+            time: Time::from_nanos(time),
+            to: Direction::ToClient,
+            frame: super_packet(&[7; 2500], 1000),
+        })
+        .to_vec()
+}
+
+#[test]
+fn super_packets_pass_stages_that_only_delay_whole() {
+    for stages in [&[][..], &[DELAY]] {
+        let (memory, report, ended) = forwarded(&real(order(stages, &[LOSSY[0]])), Memory::default(), super_packets());
+        ended.unwrap();
+        let sent = memory.sent.borrow();
+        assert_eq!(sent.iter().map(|sent| &sent.2).collect::<Vec<_>>(), vec![&super_packet(&[7; 2500], 1000); 2]);
+        let counts = orders::SuperPackets { whole: 2, cut: 0, packets: 0 };
+        assert_eq!((report.super_packets, report.lateness.unwrap().packets), (Some(counts), 2));
+    }
+}
+
+#[test]
+fn super_packets_are_cut_where_a_stage_treats_packets_one_by_one() {
+    let second = "stage = \"loss\"\nname = \"loss\"\nmodel = \"list\"\npackets = [2, 6]\n";
+    let (memory, report, ended) = forwarded(&real(order(&[second], &[])), Memory::default(), super_packets());
+    ended.unwrap();
+    let [first, _, last]: [Frame; 3] = super_packet(&[7; 2500], 1000).cut().unwrap().try_into().unwrap();
+    let middle = super_packet(&[7; 2500], 1000).cut().unwrap().remove(1);
+    let sent: Vec<_> = memory.sent.borrow().iter().map(|sent| sent.2.clone()).collect();
+    assert_eq!(sent, [first.clone(), last, first, middle]);
+    assert_eq!(report.super_packets, Some(orders::SuperPackets { whole: 0, cut: 2, packets: 6 }));
+    assert_eq!((report.to_client[0].entered, report.to_client[0].left), (6, 4));
+}
+
+#[test]
+fn in_virtual_time_a_super_packet_ends_the_forwarder() {
+    let (memory, report, ended) = forwarded(&order(&[], &[]), Memory::default(), super_packets());
+    let error = ended.unwrap_err().to_string();
+    assert!(error.contains("2542 bytes that is yet to be segmented") && error.contains("hint: "), "{error}");
+    assert_eq!((memory.sent.borrow().len(), report.super_packets), (0, None));
+}
+
+#[test]
+fn of_frames_that_are_sent_together_each_is_later_than_the_one_before() {
+    let burst = || (0..40).map(|_| arrival(0, Direction::ToClient, 1)).collect();
+    let memory = || Memory { sending_ns: 1_000, ..Memory::default() };
+    for (order, virtual_time) in [(order(&[], &[]), true), (real(order(&[], &[])), false)] {
+        let (_, report, ended) = forwarded(&order, memory(), burst());
+        ended.unwrap();
+        let lateness = report.lateness.unwrap();
+        assert_eq!((lateness.packets, lateness.largest_ns), (40, 39_000), "{virtual_time}");
+        assert!((19_000..=20_000).contains(&lateness.median_ns), "{lateness:?}");
     }
 }

@@ -2,9 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use quiclab_offload::checksum::{folded, sum};
 use quiclab_path::edits::ByteChange;
 
-use super::{ETHERNET, Frame, folded, ip_version, renew_header_checksum, sum, udp_checksum};
+use super::{ETHERNET, Frame, ip_version, renew_header_checksum, udp_checksum};
 
 const UDP_HEADER: usize = 8;
 /// Fields of the IPv4 header.

@@ -1,3 +1,8 @@
+use quiclab_offload::{
+    checksum::{folded, sum},
+    header::{NEEDS_CHECKSUM, of_super_packet, with_partial_checksum},
+};
+
 use super::*;
 
 pub(super) const PAYLOAD: &[u8] = b"a datagram of odd length";
@@ -30,9 +35,7 @@ pub(crate) fn datagram(is_ipv6: bool, ecn: u8, source_port: u16) -> Frame {
     let pseudo = folded(sum(&addresses) + u64::from(length) + u64::from(UDP));
     bytes.extend(pseudo.to_be_bytes());
     bytes.extend(PAYLOAD);
-    let mut buffer = vec![NEEDS_CHECKSUM, 0, 0, 0, 0, 0];
-    buffer.extend((above as u16).to_ne_bytes());
-    buffer.extend(6_u16.to_ne_bytes());
+    let mut buffer = with_partial_checksum(above, 6).to_vec();
     buffer.extend(bytes);
     Frame::new(buffer).unwrap()
 }
@@ -63,7 +66,7 @@ pub(super) fn is_accepted(frame: &Frame) -> bool {
 fn every_flipped_bit_is_found_by_a_checksum() {
     for is_ipv6 in [false, true] {
         let mut whole = datagram(is_ipv6, 2, 443);
-        whole.complete_checksum();
+        complete_checksum(&mut whole.buffer);
         assert!(is_accepted(&whole));
         for bit in 0..u64::from(whole.length()) * 8 {
             let mut flipped = datagram(is_ipv6, 2, 443);
@@ -82,7 +85,7 @@ fn a_checksum_that_would_become_none_is_left_alone() {
     let (mut frame, field) = (0..=u16::MAX)
         .find_map(|port| {
             let mut whole = datagram(false, 0, port);
-            whole.complete_checksum();
+            complete_checksum(&mut whole.buffer);
             let field = udp_checksum(whole.bytes()).unwrap();
             (whole.bytes()[field..field + 2] == [0, 1]).then(|| (datagram(false, 0, port), field))
         })
@@ -100,7 +103,7 @@ fn a_mark_changes_the_header_and_nothing_else() {
         frame.mark();
         assert_eq!(frame.ecn(), Ecn::CongestionExperienced);
         assert_eq!(frame.buffer()[0], NEEDS_CHECKSUM);
-        frame.complete_checksum();
+        complete_checksum(&mut frame.buffer);
         assert!(is_accepted(&frame));
         assert_eq!(datagram(is_ipv6, 0, 443).ecn(), Ecn::NotCapable);
         assert_eq!(datagram(is_ipv6, 3, 443), frame_without_card(frame, is_ipv6));
@@ -124,12 +127,43 @@ fn flows_differ_by_addresses_and_ports_and_not_by_marks() {
     assert_eq!(key(true, 0, 7), key(true, 1, 7));
 }
 
+/// A super-packet of UDP with datagrams of `segment_bytes`.
+pub(crate) fn super_packet(payload: &[u8], segment_bytes: u16) -> Frame {
+    let mut frame = datagram(false, 2, 443);
+    let bytes = &mut frame.buffer;
+    bytes.truncate(VNET_HEADER + 42);
+    bytes.extend(payload);
+    let length = (8 + payload.len()) as u16;
+    bytes[..VNET_HEADER].copy_from_slice(&of_super_packet(5, segment_bytes, 34, 6));
+    let frame = &mut bytes[VNET_HEADER..];
+    frame[16..18].copy_from_slice(&(20 + length).to_be_bytes());
+    frame[38..40].copy_from_slice(&length.to_be_bytes());
+    let pseudo = folded(sum(&frame[26..34]) + u64::from(length) + u64::from(UDP));
+    frame[40..42].copy_from_slice(&pseudo.to_be_bytes());
+    complete_ipv4(&mut frame[14..34]);
+    Frame::new(bytes.clone()).unwrap()
+}
+
 #[test]
-fn frames_to_be_segmented_are_refused_and_short_ones_read_without_fault() {
-    let mut buffer = datagram(false, 0, 1).buffer().to_vec();
-    buffer[1] = 5;
-    let error = Frame::new(buffer).unwrap_err().to_string();
-    assert!(error.contains("gso_type 5") && error.contains("66 bytes"), "{error}");
+fn a_super_packet_becomes_packets_that_a_host_accepts_and_a_packet_stays() {
+    let payload: Vec<u8> = (0..=255).cycle().take(2500).collect();
+    let whole = super_packet(&payload, 1000);
+    assert!(whole.is_super_packet());
+    let mut packets = whole.cut().unwrap();
+    assert_eq!(packets.iter().map(|packet| packet.length() - 42).collect::<Vec<_>>(), [1000, 1000, 500]);
+    let payloads: Vec<u8> = packets.iter().flat_map(|packet| packet.bytes()[42..].to_vec()).collect();
+    assert_eq!(payloads, payload);
+    for packet in &mut packets {
+        assert!(!packet.is_super_packet() && packet.ecn() == Ecn::Capable);
+        complete_checksum(&mut packet.buffer);
+        assert!(is_accepted(packet));
+    }
+    let packet = datagram(true, 0, 1);
+    assert_eq!(packet.clone().cut().unwrap(), [packet]);
+}
+
+#[test]
+fn short_frames_are_read_without_fault() {
     assert!(Frame::new(vec![0; VNET_HEADER + ETHERNET - 1]).is_err());
     let whole = datagram(false, 2, 1).buffer().to_vec();
     for length in VNET_HEADER + ETHERNET..whole.len() {
