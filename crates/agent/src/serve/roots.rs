@@ -181,4 +181,3 @@ fn protect_processes(target: &Path) -> Result<()> {
     }
     Ok(())
 }
-
