@@ -6,11 +6,11 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_report::{FINDINGS_HEAD, Finding, Outcome, findings_as_rows, render_findings};
+use quiclab_report::{AnyReport, FINDINGS_HEAD, Finding, Outcome, findings_as_rows, render_findings};
 use quiclab_units::ShowPath;
 use serde_json::{Value, json};
 
-use crate::{cli::CheckArguments, models::is_former, output, results::Results};
+use crate::{cli::CheckArguments, compare::are_samples, models::is_former, output, results::Results};
 
 /// Exit statuses above this have other meanings.
 const MOST_FAILURES: usize = 99;
@@ -85,6 +85,15 @@ struct Judged {
 
 fn judge(place: &Path) -> Result<Judged> {
     let report = Results::open(place)?.measured()?;
+    if let AnyReport::Transfers(input) = &report
+        && are_samples(input)
+    {
+        tell!(
+            "quiclab: {}: its runs are samples of real time, so that chance and the machine can decide about an expectation; \
+             more repetitions make it surer",
+            report.experiment()
+        );
+    }
     Ok(Judged {
         experiment: report.experiment().to_owned(),
         findings: report.findings(),

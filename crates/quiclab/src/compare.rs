@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
-use quiclab_report::{Comparison, Question, settings_key};
+use quiclab_report::{Comparison, Question, ReportInput, settings_key};
+use quiclab_testbed::testbed::is_sample;
 
 use crate::{ab, cli::CompareArguments, results::Results};
 
@@ -18,6 +19,17 @@ pub fn compare(arguments: &CompareArguments) -> Result<u8> {
         Results::open(inputs[0])?.measured_transfers("compare")?,
         Results::open(inputs[1])?.measured_transfers("compare")?,
     ];
+    match [&one, &other].map(are_samples) {
+        [false, false] => {}
+        [true, true] => tell!("quiclab: both sides are samples of real time: their spread is that of the machine"),
+        [first, _] => {
+            let (sample, exact) = if first { (&names[0], &names[1]) } else { (&names[1], &names[0]) };
+            tell!(
+                "quiclab: {sample} is of real time, {exact} of virtual time: repetitions of the one are samples, of the other seeds, and \
+                 metrics can differ because the machines do"
+            );
+        }
+    }
     let question = Question {
         names,
         conditions: arguments.judge.fail_if.clone(),
@@ -33,4 +45,9 @@ pub fn compare(arguments: &CompareArguments) -> Result<u8> {
         );
     };
     ab::show(&comparison, Some(([&one, &other], [&settings_key, &settings_key])), &arguments.judge)
+}
+
+/// Whether any of the runs was made in real time.
+pub fn are_samples(input: &ReportInput) -> bool {
+    input.runs.iter().any(|run| is_sample(&run.versions))
 }

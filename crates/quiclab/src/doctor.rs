@@ -174,14 +174,17 @@ fn real_time() -> Check {
         Ok(facts) => {
             let way = if facts.is_in_user_namespace { "in a user namespace, without root" } else { "as root" };
             let missing: Vec<_> = facts.missing.into_iter().collect();
-            good(name, match &missing[..] {
-                [] => format!("works {way}"),
-                missing => format!(
-                    "works {way}; the kernel has no {}: quiclab moves packets itself where a path needs them, and refuses server_qdisc \
+            good(
+                name,
+                match &missing[..] {
+                    [] => format!("works {way}"),
+                    missing => format!(
+                        "works {way}; the kernel has no {}: quiclab moves packets itself where a path needs them, and refuses server_qdisc \
                      with them",
-                    missing.join(", ")
-                ),
-            })
+                        missing.join(", ")
+                    ),
+                },
+            )
         }
         Err(error) => {
             let text = format!("{error:#}");

@@ -46,7 +46,10 @@ fn a_transfer_in_namespaces_has_the_goodput_of_one_in_the_virtual_machine() {
     let [usual, found] =
         [&exact, &sample].map(|record| json(record, "metrics.json")["metrics"]["goodput_wire_bps"].as_f64().unwrap());
     // Real time on a busy machine: what the rate limits is the same, but for a stall.
-    assert!((0.75..1.1).contains(&(found / usual)), "{found} bit/s in namespaces, {usual} bit/s in the virtual machine");
+    assert!(
+        (0.75..1.1).contains(&(found / usual)),
+        "{found} bit/s in namespaces, {usual} bit/s in the virtual machine"
+    );
 
     let run = fs::read_to_string(sample.join("run.toml")).unwrap();
     for line in ["testbed = \"netns\"", "clock = \"wall\"", "kernel = ", "cpus = ", "socket_buffers = "] {
@@ -69,6 +72,8 @@ fn a_transfer_in_namespaces_has_the_goodput_of_one_in_the_virtual_machine() {
 
     let verified = said(common::quiclab().arg("verify").arg(&sample).args(["--stacks", TEST_STACKS]));
     assert!(verified.errors.contains("found a run in real time"), "{}", verified.errors);
+    let compared = said(common::quiclab().arg("compare").args(["vm", "netns"].map(|testbed| bench.out(testbed))));
+    assert!(compared.errors.contains("repetitions of the one are samples"), "{}", compared.errors);
     let differs = said(common::quiclab().arg("diff").args([&exact, &sample]));
     assert!(differs.output.contains("A is exact, B is a sample of real time"), "{}{}", differs.output, differs.errors);
 }
@@ -95,7 +100,8 @@ fn descendants(root: u32) -> BTreeMap<u32, String> {
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let Some(process) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
         let Ok(text) = fs::read_to_string(entry.path().join("stat")) else { continue };
-        let parent = text.rsplit_once(')').and_then(|(_, rest)| rest.split_ascii_whitespace().nth(1)?.parse::<u32>().ok());
+        let parent =
+            text.rsplit_once(')').and_then(|(_, rest)| rest.split_ascii_whitespace().nth(1)?.parse::<u32>().ok());
         parents.insert(process, parent.unwrap_or(0));
     }
     let mut found = BTreeSet::from([root]);
@@ -181,10 +187,16 @@ workload.timeout = "4 s"
         let other: Vec<_> = said.lines().filter(|line| !line.starts_with("tried ")).collect();
         assert!(tried > 40, "{said}");
         // Buffers belong to the whole machine. The rest needs more users than whoever is not root has.
-        let usual = ["could not have a buffer of 50 MiB", "could not become another user", "could not read what only root may read"];
+        let usual = [
+            "could not have a buffer of 50 MiB",
+            "could not become another user",
+            "could not read what only root may read",
+        ];
         assert!(other.iter().all(|line| usual.contains(line)), "{manner}: {other:?}");
     }
-    for (manner, why) in [("client-forks", "did not end within 4 s"), ("server-hides-packets", "the server hid packets")] {
+    for (manner, why) in
+        [("client-forks", "did not end within 4 s"), ("server-hides-packets", "the server hid packets")]
+    {
         let line = result.errors.lines().find(|line| line.contains(manner) && line.contains(why));
         assert!(line.is_some(), "{manner}: {}", result.errors);
     }

@@ -130,7 +130,10 @@ fn set_aside(
         && !arguments.output.json
     {
         let (testbed, why) = (laboratory.testbed.name(), first.found.lines().next().unwrap_or_default());
-        output::print(&format!("---- {name}: {} claims cannot be checked with --testbed {testbed}: {why}\n", findings.len()))?;
+        output::print(&format!(
+            "---- {name}: {} claims cannot be checked with --testbed {testbed}: {why}\n",
+            findings.len()
+        ))?;
     }
     Ok(findings)
 }

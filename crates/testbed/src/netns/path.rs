@@ -17,7 +17,8 @@ use crate::vm::{
 /// Where the settings ask for the kernel, and it cannot.
 pub(super) fn choose(settings: &Settings, missing: &BTreeSet<String>) -> Result<Way, String> {
     choose_with(settings, &|settings| {
-        let directions = compile(settings).map_err(|error| error.replace("the kernel of the virtual machine", "a kernel"))?;
+        let directions =
+            compile(settings).map_err(|error| error.replace("the kernel of the virtual machine", "a kernel"))?;
         match lacked(&directions, missing) {
             None => Ok(directions),
             Some((stage, kind)) => Err(format!(

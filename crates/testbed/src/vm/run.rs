@@ -109,8 +109,9 @@ impl Vm {
             keep_console()?;
             Ok(Attempt { failure: Some(RunFailure::Guest(said)), seen: None, host_use: end.host_use })
         };
-        let opened =
-            File::open(&slot_path).map_err(SlotError::from).and_then(|slot| Results::open(super::testbed::NAME, slot, &orders, &names));
+        let opened = File::open(&slot_path)
+            .map_err(SlotError::from)
+            .and_then(|slot| Results::open(super::testbed::NAME, slot, &orders, &names));
         let mut results = match opened {
             Ok(results) if end.status.code() == Some(POWER_OFF_STATUS) => results,
             other => return broken(other.err().map(|error| format!("; {error}")).unwrap_or_default()),
