@@ -103,11 +103,13 @@ pub enum WarningCode {
     RuleNeverMatched,
     /// Such a rule could not be decided for some datagrams.
     RuleUndecided,
+    /// The forwarder sent packets much later than planned.
+    ForwarderLate,
 }
 
 impl WarningCode {
     /// All of them, in the order of declaration.
-    pub const ALL: [WarningCode; 50] = [
+    pub const ALL: [WarningCode; 51] = [
         WarningCode::NoFlow,
         WarningCode::SeveralFlows,
         WarningCode::CaptureTruncated,
@@ -158,6 +160,7 @@ impl WarningCode {
         WarningCode::SegmentsNotPaced,
         WarningCode::RuleNeverMatched,
         WarningCode::RuleUndecided,
+        WarningCode::ForwarderLate,
     ];
 
     /// The name in `metrics.json`. Never changes its meaning.
@@ -213,6 +216,7 @@ impl WarningCode {
             WarningCode::SegmentsNotPaced => "segments_not_paced",
             WarningCode::RuleNeverMatched => "rule_never_matched",
             WarningCode::RuleUndecided => "rule_undecided",
+            WarningCode::ForwarderLate => "forwarder_late",
         }
     }
 }

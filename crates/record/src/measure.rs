@@ -11,6 +11,7 @@ use quiclab_metrics::{
     analyze, measure,
 };
 use quiclab_path::spec::StageSettings;
+use quiclab_units::Duration;
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings};
 
 use crate::{
@@ -22,6 +23,9 @@ pub use crate::{layout::SENDER_TAP, sender_log::congestion_windows};
 
 /// Share of the buffers that may come without a rate.
 const MOST_UNPACED: f64 = 0.05;
+/// A forwarder of which more than one packet in 100 is later than this changes what is measured: packets that belong apart may get into one train
+/// ([`quiclab_metrics::DEFAULT_TRAIN_THRESHOLD`]).
+const FORWARDER_LATE: Duration = Duration::from_micros(100);
 /// The metrics that only the sender's own log has.
 const OF_WINDOWS: [&str; 2] = ["congestion_window_reductions", "congestion_window_restorations"];
 /// The metrics that only the sender's list of planned send times has.
@@ -78,6 +82,7 @@ pub fn measure_record(folder: &Path, run: &Run, observed: &Observed) -> Result<R
     warn_of_send_times(run, observed, &mut metrics);
     warn_of_endpoints(observed, &mut metrics);
     warn_of_rules(run, observed, &mut metrics);
+    warn_of_lateness(observed, &mut metrics);
     Ok(metrics)
 }
 
@@ -212,6 +217,19 @@ fn warn_of_rules(run: &Run, observed: &Observed, metrics: &mut RunMetrics) {
                 metrics.warn(WarningCode::RuleUndecided, message);
             }
         }
+    }
+}
+
+/// A forwarder that could not keep to its plan.
+fn warn_of_lateness(observed: &Observed, metrics: &mut RunMetrics) {
+    let Some(lateness) = observed.path.forwarder.as_ref().and_then(|forwarder| forwarder.lateness) else { return };
+    if lateness.percentile_99 > FORWARDER_LATE {
+        let message = format!(
+            "the forwarder sent one of 100 packets more than {} later than planned, and the latest one {} later: delays and gaps \
+             on the path are longer than the experiment says by that much",
+            lateness.percentile_99, lateness.largest
+        );
+        metrics.warn(WarningCode::ForwarderLate, message);
     }
 }
 
