@@ -7,12 +7,16 @@ use toml::{Spanned, de::DeValue};
 
 use crate::{
     error::ExperimentError,
-    file::Reader,
+    file::{Reader, Table},
     run::Settings,
     settings::{all, find},
     text::setting_text,
     value::{inline, plain},
 };
+
+/// What takes the place of a metric where the claim is that the same information was lost: the CRYPTO and STREAM bytes that one run lost and the
+/// other, of the same seed, did not lose equally often.
+pub const LOST_BYTES: &str = "lost_bytes";
 
 /// A sentence about the results, and the numbers by which it is judged: the mean of `metric` over the repetitions of some runs against
 /// [`Expectation::number`], or against so many times the mean of other runs.
@@ -24,7 +28,7 @@ pub struct Expectation {
     /// Where the claim comes from, such as the section and sentence of a paper; `None` where the file does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Name of the metric.
+    /// Name of the metric, or [`LOST_BYTES`].
     pub metric: String,
     /// Dotted settings that a run must have for the claim to be about it. Empty: it is about every run.
     pub runs: BTreeMap<String, String>,
@@ -107,6 +111,11 @@ impl Bound {
 }
 
 impl Expectation {
+    /// Whether it is about what the path lost, and not about a metric.
+    pub fn is_of_losses(&self) -> bool {
+        self.metric == LOST_BYTES
+    }
+
     /// Which of these settings the claim is about, and with which of them each is compared.
     pub fn subjects<S: Comparable>(&self, all: &[&S]) -> Vec<Subject> {
         let about = (0..all.len()).filter(|place| has(all[*place], &self.runs));
@@ -177,10 +186,19 @@ impl Reader<'_> {
         let table = self.table(row, "expect")?;
         let (mut runs, mut compared_with, mut bounds) = (BTreeMap::new(), None, Vec::new());
         let mut compared_as = None;
+        let mut is_of_losses = false;
         for (key, value) in table.iter() {
             let name = key.get_ref().as_ref();
             match name {
                 "claim" | "metric" | "source" => {}
+                "losses" => {
+                    let found = self.optional_text(table, "losses")?.unwrap_or_default();
+                    if found != "equal" {
+                        let message = format!("expect.losses: found {found:?}, expected \"equal\"");
+                        return Err(self.error(value, message, None));
+                    }
+                    is_of_losses = true;
+                }
                 "runs" => runs = self.matches(value, "expect.runs")?,
                 "compared_with" => compared_with = Some(self.matches(value, "expect.compared_with")?),
                 "as" => {
@@ -198,7 +216,7 @@ impl Reader<'_> {
                     Some(bound) => bounds.push((bound, self.number(value, &format!("expect.{name}"))?)),
                     None => {
                         let message = format!("expect.{name}: found a key that does not exist");
-                        let hint = "a table has claim, source, metric, runs, one of at_least, at_most, above and below, compared_with and as";
+                        let hint = "a table has claim, source, metric, runs, one of at_least, at_most, above and below, compared_with, as and losses";
                         return Err(self.error(key, message, Some(hint.to_owned())));
                     }
                 },
@@ -209,6 +227,10 @@ impl Reader<'_> {
             self.error(row, message, None)
         };
         let text = |key: &str| self.optional_text(table, key)?.ok_or_else(|| missing(key));
+        if is_of_losses {
+            self.losses_alone(table, row, &bounds, compared_as.is_some())?;
+            bounds = vec![bounds.first().copied().unwrap_or((Bound::AtMost, 0.0))];
+        }
         let [(bound, number)] = bounds[..] else {
             let message = format!(
                 "expect: found {} of at_least, at_most, above and below, expected one",
@@ -224,13 +246,45 @@ impl Reader<'_> {
         Ok(Expectation {
             claim: text("claim")?,
             source,
-            metric: text("metric")?,
+            metric: if is_of_losses { LOST_BYTES.to_owned() } else { text("metric")? },
             runs,
             bound,
             number,
             compared_with,
             compared_as: compared_as.unwrap_or_default(),
         })
+    }
+}
+
+impl Reader<'_> {
+    /// What goes with `losses`: runs to compare with, and perhaps how many bytes may differ.
+    fn losses_alone(
+        &self,
+        table: &Table,
+        row: &Spanned<DeValue>,
+        bounds: &[(Bound, f64)],
+        has_as: bool,
+    ) -> Result<(), ExperimentError> {
+        let refused = |key: &str, message: &str| {
+            let at = table.get(key).unwrap_or(row);
+            Err(self.error(at, format!("expect.{key}: {message}"), None))
+        };
+        if table.contains_key("metric") {
+            return refused("metric", "found in addition to losses, expected one of the two");
+        }
+        if has_as {
+            return refused("as", "found with losses, which are compared byte by byte");
+        }
+        if !table.contains_key("compared_with") {
+            return refused("compared_with", "missing; losses = \"equal\" needs the runs to compare with");
+        }
+        match bounds {
+            [] => Ok(()),
+            [(Bound::AtMost, number)] if *number >= 0.0 && number.fract() == 0.0 => Ok(()),
+            [(bound, _), ..] => {
+                refused(bound.key(), "found with losses, expected at_most = the bytes that may differ, or none of them")
+            }
+        }
     }
 }
 

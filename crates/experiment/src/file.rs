@@ -11,6 +11,7 @@ use crate::{
     expect::Expectation,
     kind::{Kind, TRANSFERS},
     published::Published,
+    scenario::FigureSpec,
     sections::{Changes, Origin},
     text::quoted,
     value::{inline, plain},
@@ -39,6 +40,8 @@ pub struct Experiment {
     pub published: Vec<Published>,
     /// What must hold, in the order of the file.
     pub expectations: Vec<Expectation>,
+    /// The figures that the report has besides the usual ones, in the order of the file.
+    pub figures: Vec<FigureSpec>,
     pub(crate) file: String,
     pub(crate) read: ReadBeside,
     pub(crate) changes: Changes,
@@ -116,6 +119,7 @@ impl<'a> Reader<'a> {
             ranking: root.get("ranking").map_or(Ok(false), |value| self.truth(value, "ranking"))?,
             published: root.get("published").map_or(Ok(Vec::new()), |published| self.published(published))?,
             expectations: root.get("expect").map_or(Ok(Vec::new()), |expect| self.expectations(expect))?,
+            figures: self.figures(root)?,
             file: self.file.to_owned(),
             read: self.read,
             changes: self.all_changes(root, profile)?,

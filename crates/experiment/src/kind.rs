@@ -25,6 +25,8 @@ pub(crate) struct Kind {
     pub(crate) present: fn(&str) -> Option<&'static str>,
     /// Keys of earlier versions.
     pub(crate) former_keys: fn() -> Vec<&'static str>,
+    /// Whether runs have series over time, and groups of flows, which figures can show.
+    pub(crate) has_series: bool,
     /// The page that lists all keys.
     pub(crate) reference: &'static str,
 }
@@ -43,7 +45,7 @@ impl Kind {
 
 /// Transfers between stacks.
 pub(crate) static TRANSFERS: Kind = Kind {
-    top: &["name", "title", "source", "seed", "unclaimed", "ranking", "matrix", "profile", "published", "expect"],
+    top: &["name", "title", "source", "seed", "unclaimed", "ranking", "matrix", "profile", "published", "expect", "figure"],
     sections: &["workload", "stack", "path", "hosts", "tap", "analysis", "vm", "sim"],
     named_section: None,
     repetitions: "workload.repetitions",
@@ -51,6 +53,7 @@ pub(crate) static TRANSFERS: Kind = Kind {
     check: |key, value| Draft::default().set(key, value),
     present: |key| find(key).map(|setting| setting.key),
     former_keys: || all().flat_map(|setting| setting.formerly).copied().collect(),
+    has_series: false,
     reference: "docs/reference/experiment-file.md",
 };
 
@@ -64,5 +67,6 @@ pub(crate) static SCENARIOS: Kind = Kind {
     check: |key, value| scenario::check(key, value).map(|result| result.map_err(Refused::from)),
     present: |_| None,
     former_keys: Vec::new,
+    has_series: true,
     reference: "docs/reference/scenario-file.md",
 };

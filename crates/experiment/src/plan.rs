@@ -16,6 +16,7 @@ use crate::{
     published::Published,
     resolve::Refusal,
     run::{Run, Settings, word},
+    scenario::FigureSpec,
     sections::{Assignment, Origin},
     set,
     settings::{Draft, find, setting_keys, stages},
@@ -43,6 +44,8 @@ pub struct Plan {
     pub published: Vec<Published>,
     /// What must hold.
     pub expectations: Vec<Expectation>,
+    /// The figures that the report has besides the usual ones.
+    pub figures: Vec<FigureSpec>,
     /// Whether the report ranks senders.
     pub ranking: bool,
     /// Combinations of the matrix that were left out because a stack does not claim them.
@@ -166,6 +169,7 @@ impl Experiment {
             source: self.source.clone(),
             published: self.published.clone(),
             expectations: self.expectations.clone(),
+            figures: self.figures.clone(),
             ranking: self.ranking,
             left_out: left_out.counts().values().sum(),
             left_out_because: left_out.counts(),

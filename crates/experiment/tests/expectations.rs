@@ -75,9 +75,32 @@ fn mistakes_are_told_with_their_place() {
         (
             "over = 1\n",
             "x.toml:6:1: expect.over: found a key that does not exist\nhint: a table has claim, source, metric, runs, one of at_least, \
-             at_most, above and below, compared_with and as",
+             at_most, above and below, compared_with, as and losses",
         ),
     ] {
         assert_eq!(error(lines), expected);
     }
+}
+
+#[test]
+fn equal_losses_are_a_number_of_bytes_that_may_differ() {
+    let both = "runs = { \"hosts.server_qdisc\" = \"fq\" }\ncompared_with = { \"hosts.server_qdisc\" = \"none\" }\n";
+    let expectation = |lines: &str| {
+        let expect = format!("[[expect]]\nclaim = \"c\"\nlosses = \"equal\"\n{both}{lines}");
+        plan(&with(&format!("{MATRIX}{expect}"))).unwrap().expectations.remove(0)
+    };
+    let found = expectation("");
+    assert!(found.is_of_losses());
+    assert_eq!((found.bound, found.number), (Bound::AtMost, 0.0));
+    assert_eq!(expectation("at_most = 3\n").number, 3.0);
+    for (lines, expected) in [
+        ("losses = \"same\"\n", "expect.losses: found \"same\", expected \"equal\""),
+        ("losses = \"equal\"\n", "expect.compared_with: missing; losses = \"equal\" needs the runs to compare with"),
+        ("losses = \"equal\"\nmetric = \"m\"\n", "expect.metric: found in addition to losses"),
+    ] {
+        let message = error(&format!("claim = \"c\"\n{lines}"));
+        assert!(message.contains(expected), "{message}");
+    }
+    let message = error(&format!("claim = \"c\"\nlosses = \"equal\"\nabove = 1\n{both}"));
+    assert!(message.contains("expect.above: found with losses, expected at_most"), "{message}");
 }

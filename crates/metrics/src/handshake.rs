@@ -8,9 +8,11 @@ mod flights;
 mod joined;
 mod log;
 mod logged;
+mod marks;
 mod measures;
 mod probes;
 mod round_trips;
+mod timer;
 mod times;
 mod view;
 
@@ -24,6 +26,7 @@ pub use detail::{HandshakeDetail, HandshakeEstimate};
 pub(crate) use joined::{Handshakes, MOST_HANDSHAKES};
 pub(crate) use log::HandshakeLog;
 pub use logged::LoggedRoundTrips;
+pub use marks::{HandshakeEvent, HandshakeMark, HandshakeMarkMeter, HandshakeMarks};
 pub use view::HandshakeTaps;
 
 /// What is counted from the client's first packet.

@@ -64,7 +64,10 @@ pub use direction::{LARGEST_FRAME_BYTES, Pictures};
 pub use distance::distribution_distance;
 pub use gaps::SHORT_GAP;
 pub use goodput::PROCESS_DIFFERENCE_LIMIT;
-pub use handshake::{HandshakeDetail, HandshakeEstimate, HandshakeTaps, LoggedRoundTrips};
+pub use handshake::{
+    HandshakeDetail, HandshakeEstimate, HandshakeEvent, HandshakeMark, HandshakeMarkMeter, HandshakeMarks, HandshakeTaps,
+    LoggedRoundTrips,
+};
 pub use inference::{Estimate, alpha_at_look, failures_by_chance, holm};
 pub use log_bins::BINS_PER_DECADE;
 pub use metric::{Better, Metric, Theme, find_metric};

@@ -245,7 +245,7 @@ impl Bench<'_> {
             tell!("quiclab: {}, {}: {} runs", ["A", "B"][side], plan.experiment, plan.runs.len());
             let planned = Planned::of_transfers(plan, &arguments);
             let (results, _) = run::perform(&self.files[file], &planned, &arguments, &self.laboratories[side])?;
-            results.report()?;
+            results.report(crate::results::Ladders::Usual)?;
             let input = results.measured_transfers("ab")?;
             match &mut all {
                 None => all = Some(input),

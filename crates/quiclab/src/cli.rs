@@ -158,6 +158,9 @@ pub struct ReportArguments {
     /// Print a Markdown table of five columns, for a pull request
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
+    /// Write a page with the handshake of each run, whatever the experiment is about and however many runs there are
+    #[arg(long)]
+    pub ladders: bool,
     /// Also write each figure to this folder, as an SVG and as a PDF file
     #[arg(long, value_name = "FOLDER")]
     pub figures: Option<PathBuf>,

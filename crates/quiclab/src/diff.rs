@@ -1,7 +1,7 @@
 //! `quiclab diff`
 
 pub mod logs;
-mod losses;
+pub mod losses;
 mod models;
 pub(crate) mod packets;
 

@@ -1,5 +1,9 @@
 //! Handshakes of a capture, for the page that shows them.
 
+mod dropped;
+mod logged;
+mod marks;
+pub mod pages;
 mod steps;
 
 use std::{
@@ -11,8 +15,8 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use quiclab_metrics::{PayloadKey, TapPlace};
-use quiclab_report::{Ladder, LadderConnection, LadderDatagram, LadderTaps};
+use quiclab_metrics::{HandshakeMarkMeter, PayloadKey, TapPlace};
+use quiclab_report::{Ladder, LadderConnection, LadderDatagram, LadderMark, LadderTaps};
 use quiclab_units::{ShowPath, Time};
 use quiclab_wire::{CaptureReader, Decompressed, Dissector, DissectorSettings, FlowProtocol, Observed, Role, Segment};
 
@@ -38,16 +42,23 @@ pub fn read(path: &Path, keys: &[u8], settings: DissectorSettings) -> Result<Lad
     let mut dissector = Dissector::new(settings);
     dissector.add_keys(keys);
     let mut connections = Connections::default();
+    let mut meter = HandshakeMarkMeter::default();
     reader
         .for_each_segment(None, &mut |_, segment, capture| {
             dissector.add_secrets(&capture.secrets);
             let place = TapPlace::of(capture, segment.interface);
             if let Some(observed) = dissector.on_segment(segment) {
+                meter.on_packet(segment, &observed);
                 connections.on_segment(segment, &observed, place);
             }
             ControlFlow::Continue(())
         })
         .with_context(|| name.clone())?;
+    for found in meter.finish(dissector.flows(), reader.summary()) {
+        if let Some(connection) = connections.open.iter_mut().find(|one| one.addresses == found.addresses) {
+            connection.marks = marks::in_words(&found.marks, connection.start);
+        }
+    }
     Ok(connections.finish(name))
 }
 
@@ -66,6 +77,7 @@ struct Connection {
     start: Time,
     taps: LadderTaps,
     datagrams: Vec<LadderDatagram>,
+    marks: Vec<LadderMark>,
     /// What passed its first tap and not yet the second, with its place.
     under_way: BTreeMap<(Role, PayloadKey), Vec<usize>>,
     /// Whether all of a datagram was read: one tap may keep more of it than the other.
@@ -113,6 +125,7 @@ impl Connections {
             start: segment.time,
             taps: if place.is_some() { LadderTaps::Two } else { LadderTaps::One },
             datagrams: Vec::new(),
+            marks: Vec::new(),
             under_way: BTreeMap::new(),
             complete: Vec::new(),
             steps: Steps::default(),
@@ -125,11 +138,12 @@ impl Connections {
     fn finish(self, title: String) -> Ladder {
         let connections = self.open.into_iter().map(|connection| LadderConnection {
             name: format!("{} to {}", connection.addresses[0], connection.addresses[1]),
+            marks: marks::within(connection.marks, &connection.datagrams),
             datagrams: connection.datagrams,
             left_out: connection.left_out,
             taps: connection.taps,
         });
-        Ladder { title, connections: connections.collect(), connections_left_out: self.left_out.len() }
+        Ladder { title, connections: connections.collect(), connections_left_out: self.left_out.len(), run: None }
     }
 }
 
@@ -171,6 +185,7 @@ impl Connection {
             sender,
             sent_ns: time_ns,
             arrived_ns: is_second.then_some(time_ns),
+            dropped_by: None,
             bytes: segment.payload_length,
             packets: packets_in_words(observed),
             steps: self.steps.of(observed),

@@ -23,6 +23,7 @@ mod kernel;
 mod laboratory;
 mod ladder;
 mod models;
+mod moved;
 mod packets;
 mod perform;
 mod pipe;

@@ -32,7 +32,7 @@ pub struct Planned {
     pub expectations_left_out: Vec<Expectation>,
     /// Whether senders are ranked.
     pub ranking: bool,
-    /// The pictures that the file asks for; transfers always have the same ones.
+    /// The pictures that the file asks for; those of transfers come before the usual ones.
     pub figures: Vec<FigureSpec>,
     /// What settings, their values and groups of flows are called in figures and tables.
     pub words: Labels,
@@ -67,7 +67,7 @@ impl Planned {
             expectations,
             expectations_left_out,
             ranking: plan.ranking,
-            figures: Vec::new(),
+            figures: plan.figures.clone(),
             words: Labels::default(),
             looks: None,
             substituted: plan.substituted.clone(),

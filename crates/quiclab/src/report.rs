@@ -1,13 +1,14 @@
 //! `quiclab report`
 
-use std::{collections::BTreeMap, fs};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, Result, bail};
 use quiclab_record::{AnyRecord, ModelsRecord, Record, layout::RUN_FILE};
-use quiclab_report::{AnyReport, ReportInput, RunRow};
+use quiclab_report::{AnyReport, ReportInput, RunPage, RunRow};
 use quiclab_units::ShowPath;
 
-use crate::{cli::ReportArguments, figure_files, folder, models::report_of_one, output, results::Results, run_page};
+use crate::{
+    cli::ReportArguments, diff::losses::lost, figure_files, folder, ladder::pages::{self, LADDERS_FOLDER}, models::report_of_one, output, results::{Ladders, Results}, run_page};
 
 /// Makes the report of a folder again and prints its table, or the page of one record.
 ///
@@ -21,7 +22,7 @@ pub fn report(arguments: &ReportArguments) -> Result<u8> {
         };
     }
     let results = Results::open(&arguments.folder)?;
-    let written = results.report()?;
+    let written = results.report(if arguments.ladders { Ladders::All } else { Ladders::Usual })?;
     print(&written.input, arguments)?;
     if let Some(into) = &arguments.figures {
         figure_files::write_all(into, &results, &written.input)?;
@@ -56,6 +57,8 @@ fn report_transfer(arguments: &ReportArguments, record: Record) -> Result<u8> {
         );
     };
     let (folder, name) = run_page::place(&arguments.folder)?;
+    let ladder = write_ladder(&record, &folder, &name)?;
+    let page = RunPage { ladder, ..page };
     let written = run_page::write(&page, &folder, &name)?;
     if let Some(figures) = &arguments.figures {
         figure_files::write(figures, &[(format!("run-{}", page.record), quiclab_report::render_run_svg(&page))])?;
@@ -67,6 +70,8 @@ fn report_transfer(arguments: &ReportArguments, record: Record) -> Result<u8> {
         metrics: record.metrics,
         packets: None,
         congestion_window: None,
+        lost: lost(&record.observed.path),
+        path: page.path,
     };
     let input = ReportInput {
         experiment: row.run.experiment.clone(),
@@ -80,10 +85,29 @@ fn report_transfer(arguments: &ReportArguments, record: Record) -> Result<u8> {
         expectations: Vec::new(),
         expectations_left_out: Vec::new(),
         looks: None,
+        figures: Vec::new(),
+        ladders: BTreeMap::new(),
     };
     print(&AnyReport::Transfers(Box::new(input)), arguments)?;
     tell!("the run over time: {}", written.shown());
     Ok(0)
+}
+
+/// Writes the handshake of a record where its page goes, or beside that in a folder of results; gives the link from the page. `None` where there is
+/// none.
+fn write_ladder(record: &Record, folder: &Path, name: &str) -> Result<Option<String>> {
+    let Some(ladder) = pages::of_record(record)? else { return Ok(None) };
+    let is_of_results = folder.ends_with(run_page::PAGES_FOLDER);
+    let (into, name, link) = match folder.parent().filter(|_| is_of_results) {
+        Some(results) => (results.join(LADDERS_FOLDER), name.to_owned(), format!("../{LADDERS_FOLDER}/{name}")),
+        None => {
+            let name = format!("{}-handshake.html", name.trim_end_matches(".html"));
+            (folder.to_owned(), name.clone(), name)
+        }
+    };
+    let written = pages::write(&ladder, &into, &name)?;
+    tell!("its handshake, datagram by datagram: {}", written.shown());
+    Ok(Some(link))
 }
 
 fn print(report: &AnyReport, arguments: &ReportArguments) -> Result<()> {

@@ -20,7 +20,7 @@ use quiclab_record::{
     AnyRecord, Measured, Record, RecordError, Records, RunFile, TapRole, congestion_windows,
     layout::{FAILURE_FILE, SENDER_TAP},
 };
-use quiclab_report::{AnyReport, FailureRow, ReportInput, RunRow, ScenarioReport};
+use quiclab_report::{AnyReport, FailureRow, Ladder, ReportInput, RunPage, RunRow, ScenarioReport, is_of_handshakes};
 use quiclab_testbed::lock::{RecordLock, remove_leftovers};
 use quiclab_wire::{Capture, CaptureReader, Segment};
 use rayon::prelude::*;
@@ -30,8 +30,11 @@ pub use index::Index;
 use quiclab_units::ShowPath;
 
 use crate::{
+    diff::losses::lost,
     folder,
+    ladder::pages::{self, LADDERS_FOLDER},
     models::{no_longer_read, row},
+    moved,
     run_page,
     runs_table::{self, TableRow},
 };
@@ -40,6 +43,18 @@ use crate::{
 pub const FAILURES_FOLDER: &str = "failed";
 /// Groups whose first run gets a page of its own with the report; `quiclab report RECORD` makes one of any run.
 const MOST_RUN_PAGES: usize = 24;
+
+/// Ladders of handshakes that are written without being asked for: of the first runs of the plan.
+const MOST_LADDERS: usize = 200;
+
+/// Of which runs a report writes the handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ladders {
+    /// Of the first [`MOST_LADDERS`], and only where handshakes are what the experiment is about.
+    Usual,
+    /// Of every run.
+    All,
+}
 
 /// A folder of results.
 #[derive(Debug)]
@@ -178,14 +193,17 @@ impl Results {
     ///
     /// # Errors
     /// Where a record cannot be read or the report not written.
-    pub fn report(&self) -> Result<Written> {
+    pub fn report(&self, ladders: Ladders) -> Result<Written> {
         let _lock = self.lock()?;
-        let read = self.read(true)?;
+        let mut read = self.read(true)?;
         folder::write(&self.folder, "report.md", read.report.markdown())?;
         folder::write(&self.folder, "report.json", read.report.json())?;
         self.write_table(&read)?;
-        let pages = match &read.report {
-            AnyReport::Transfers(input) => self.write_run_pages(input)?,
+        let pages = match &mut read.report {
+            AnyReport::Transfers(input) => {
+                input.ladders = self.write_ladders(input, ladders)?;
+                self.write_run_pages(input)?
+            }
             AnyReport::Models(_) => BTreeMap::new(),
         };
         let page = folder::write(&self.folder, "report.html", read.report.html(&pages))?;
@@ -222,11 +240,41 @@ impl Results {
         let folder = self.folder.join(run_page::PAGES_FOLDER);
         let written = pictured.into_par_iter().map(|run| {
             let Some(page) = run_page::read(&Record::load(&self.folder.join(&run.folder))?)? else { return Ok(None) };
+            let ladder = input.ladders.get(&run.folder).map(|ladder| format!("../{ladder}"));
+            let page = RunPage { ladder, ..page };
             let name = format!("{}.html", run.folder);
             run_page::write(&page, &folder, &name)?;
             Ok(Some((run.folder.clone(), format!("{}/{name}", run_page::PAGES_FOLDER))))
         });
         Ok(written.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+
+    /// Writes pages with the handshakes of runs, also of those that failed; gives where they are, by name of the record.
+    fn write_ladders(&self, input: &ReportInput, ladders: Ladders) -> Result<BTreeMap<String, String>> {
+        let most = match ladders {
+            Ladders::All => usize::MAX,
+            Ladders::Usual if is_of_handshakes(input) => MOST_LADDERS,
+            Ladders::Usual => return Ok(BTreeMap::new()),
+        };
+        let folder = self.folder.join(LADDERS_FOLDER);
+        let write = |name: &String, ladder: Option<Ladder>| -> Result<_> {
+            let Some(ladder) = ladder else { return Ok(None) };
+            let file = format!("{name}.html");
+            pages::write(&ladder, &folder, &file)?;
+            Ok(Some((name.clone(), format!("{LADDERS_FOLDER}/{file}"))))
+        };
+        let runs: Vec<_> = input.runs.iter().take(most).map(|run| &run.folder).collect();
+        let of_runs = runs.into_par_iter().map(|name| {
+            let record = Record::load(&self.folder.join(name))?;
+            write(name, pages::of_record(&record)?)
+        });
+        let mut written = of_runs.collect::<Result<Vec<_>>>()?;
+        for failure in input.failures.iter().take(most) {
+            // The capture of a run that failed may end anywhere.
+            let ladder = pages::of_failure(&self.failures().join(&failure.folder), &failure.message).ok().flatten();
+            written.push(write(&failure.folder, ladder)?);
+        }
+        Ok(written.into_iter().flatten().collect())
     }
 
     /// What a report is made of, without what only pictures need, for which captures and logs are read.
@@ -341,6 +389,8 @@ impl Results {
             }
             runs.push(RunRow {
                 folder: name_of(&record.folder),
+                lost: lost(&record.observed.path),
+                path: Some(moved::summary(&record.run.run, &record.observed)),
                 run: record.run.run,
                 versions: record.run.versions,
                 metrics: record.metrics,
@@ -360,6 +410,8 @@ impl Results {
             expectations: index.expectations,
             expectations_left_out: index.expectations_left_out,
             looks: index.looks,
+            figures: index.figures,
+            ladders: BTreeMap::new(),
         })
     }
 

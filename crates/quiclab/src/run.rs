@@ -35,7 +35,7 @@ use crate::{
     planned::Planned,
     progress,
     resolved::ResolvedRun,
-    results::{Index, Results},
+    results::{Index, Ladders, Results},
     runs_table::RUNS_FILE,
     schedule::{Done, perform_all, tell_goodput},
     signals, traces,
@@ -190,7 +190,7 @@ pub fn perform(
 
 /// Prints the report of an experiment; as JSON it is returned.
 fn show(results: &Results, done: &Done, arguments: &RunArguments, stop: &AtomicBool) -> Result<Option<Value>> {
-    let written = results.report()?;
+    let written = results.report(Ladders::Usual)?;
     if arguments.parquet {
         match &written.input {
             AnyReport::Transfers(input) => {
@@ -262,11 +262,19 @@ fn overrides(arguments: &RunArguments) -> Overrides {
 pub fn plan_transfers(file: &str, text: &str, arguments: &RunArguments, laboratory: &Laboratory) -> Result<Plan> {
     let experiment = Experiment::parse_beside(file, text, arguments.profile.as_deref(), crate::beside::read)?;
     for expectation in &experiment.expectations {
-        if Metrics::default().value(&expectation.metric).is_none() {
+        if !expectation.is_of_losses() && Metrics::default().value(&expectation.metric).is_none() {
             bail!(
                 "{file}: expect.metric: found {:?} with the claim {:?}, expected the name of a metric\nhint: docs/reference/metrics.md lists them",
                 expectation.metric,
                 expectation.claim
+            );
+        }
+    }
+    for figure in &experiment.figures {
+        if let Some(wrong) = figure.y.iter().find(|name| Metrics::default().value(name).is_none()) {
+            bail!(
+                "{file}: figure.y: found {wrong:?} in {:?}, expected the name of a metric\nhint: docs/reference/metrics.md lists them",
+                figure.title
             );
         }
     }

@@ -19,7 +19,7 @@ use quiclab_report::RunPage;
 use quiclab_units::{Bounded, ShowPath};
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, Role, read_qlog};
 
-use crate::{diff::packets::refuse_cut, folder, results::Results};
+use crate::{diff::packets::refuse_cut, folder, moved, results::Results};
 
 /// Where pages of single runs are, in a folder of results.
 pub const PAGES_FOLDER: &str = "runs";
@@ -79,6 +79,8 @@ pub fn read(record: &Record) -> Result<Option<RunPage>> {
         lost_ns: flow.pictures.lost.iter().filter(|_| acks_are_known).map(|(time, _)| time + start).collect(),
         log,
         timeline,
+        path: Some(moved::summary(&record.run.run, &record.observed)),
+        ladder: None,
     }))
 }
 

@@ -19,7 +19,7 @@ use quiclab_experiment::run::{Settings, Sim};
 use quiclab_metrics::{Distributions, distribution_distance, failures_by_chance, find_metric, holm};
 use serde::Serialize;
 
-use crate::{columns::COLUMNS, groups::Group, input::ReportInput};
+use crate::{columns::COLUMNS, findings::notes_on_losses, groups::Group, input::ReportInput, moved::PathSummary};
 pub use condition::{Condition, ConditionOutcome, Judgement};
 pub use html::render_comparison_html;
 pub use markdown::render_comparison_markdown;
@@ -144,6 +144,10 @@ impl Comparison {
             }
             pairs.push(pair);
         }
+        // Only where datagrams are lost for what they hold: a queue drops others in every run.
+        let has_rules = |group: &Group| group.runs.iter().any(|run| run.path.as_ref().is_some_and(PathSummary::has_rules));
+        let of_rules = paired.iter().filter(|pair| pair.iter().any(|group| has_rules(group)));
+        let notes = of_rules.filter_map(|[left, right]| notes_on_losses(&left.label, *left, *right, ["A", "B"])).collect();
         for is_primary in [true, false] {
             correct(&mut pairs, is_primary, alpha);
         }
@@ -165,7 +169,7 @@ impl Comparison {
             names: question.names.clone(),
             made_by: [made_by(one), made_by(other)],
             alpha,
-            notes: Vec::new(),
+            notes,
             verdict,
             conditions,
             failures,

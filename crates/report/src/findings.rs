@@ -3,12 +3,14 @@
 //! A claim is judged by an interval: that of the mean, or of the difference of two means. docs/reference/experiment-file.md says how.
 
 mod looks;
+mod losses;
 mod markdown;
 mod quantity;
 #[cfg(test)]
 mod tests;
 mod text;
 
+use quiclab_content::Lost;
 use quiclab_experiment::{Bound, Comparable, Compared, Expectation};
 use quiclab_metrics::{Estimate, Summary};
 use serde::Serialize;
@@ -16,6 +18,8 @@ use serde::Serialize;
 use crate::{groups::Group, input::ReportInput};
 
 pub use looks::Looks;
+pub use losses::FoundLosses;
+pub(crate) use losses::notes_on_losses;
 pub use markdown::{FINDINGS_HEAD, findings_as_rows};
 pub(crate) use quantity::{Shown, name_and_unit};
 pub(crate) use text::number;
@@ -54,6 +58,9 @@ pub struct Finding {
     /// Which evaluation decided, counted from 1, where runs were repeated until claims were decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub look: Option<u32>,
+    /// Of a claim that the same was lost: what was. `None` of a claim about a metric, and where that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub losses: Option<FoundLosses>,
     /// The verdict.
     pub outcome: Outcome,
     /// How the metric is shown to people.
@@ -96,6 +103,8 @@ pub enum Basis {
     Interval,
     /// The values alone: one side has a single run, and nothing is known of chance.
     OneRun,
+    /// Every pair of runs with the same seed.
+    EveryPair,
 }
 
 /// The verdict on an expectation.
@@ -119,6 +128,11 @@ pub(crate) trait Repeated {
 
     /// A metric of every run that has it, with the number of the run's repetition.
     fn repetitions(&self, metric: &str) -> Vec<(u32, f64)>;
+
+    /// What the path of every run lost, with the number of the run's repetition; `None` where that is not known.
+    fn losses(&self) -> Vec<(u32, Option<&Lost>)> {
+        Vec::new()
+    }
 }
 
 impl Repeated for Group<'_> {
@@ -130,6 +144,10 @@ impl Repeated for Group<'_> {
         let value =
             |run: &&crate::input::RunRow| Some((run.run.repetition, run.metrics.metrics.value(metric).flatten()?));
         self.runs.iter().filter_map(value).collect()
+    }
+
+    fn losses(&self) -> Vec<(u32, Option<&Lost>)> {
+        self.runs.iter().map(|run| (run.run.repetition, run.lost.as_ref())).collect()
     }
 }
 
@@ -157,6 +175,7 @@ pub(crate) fn judge_all<G: Repeated, S: Comparable>(
             let of = &groups[subject.of];
             let finding = match subject.with.as_deref() {
                 None => judge(expectation, of, None, looks),
+                Some([one]) if expectation.is_of_losses() => losses::judge(expectation, of, &groups[*one]),
                 Some([one]) => judge(expectation, of, Some(&groups[*one]), looks),
                 Some([]) => unmeasured(expectation, Some(of), "no run to compare with"),
                 Some(_) => unmeasured(expectation, Some(of), "several groups of runs to compare with, expected one"),
@@ -263,6 +282,7 @@ fn unmeasured<G: Repeated>(expectation: &Expectation, of: Option<&G>, why: &str)
         interval: None,
         p: None,
         look: None,
+        losses: None,
         outcome: Outcome::NotMeasured(why),
         groups: Vec::new(),
     }

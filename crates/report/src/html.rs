@@ -12,10 +12,12 @@ use crate::{
     figures::{FIGURES, Figure, Scene},
     findings::{Finding, findings},
     groups::{Group, GroupWarning, name_alone, published_alone},
-    input::{FailureRow, ReportInput},
+    input::{FailureRow, ReportInput, RunRow},
+    moved,
     notes::{notes, tells_clients},
     phases,
     ranking::{CRITERIA, Ranking, rankings},
+    scenario::transfer_figures,
     warned::{of_runs, warned},
 };
 
@@ -32,7 +34,8 @@ pub fn render_html_with_pages(input: &ReportInput, pages: &BTreeMap<String, Stri
     let groups = Group::all(input);
     let alone = published_alone(input, &groups);
     let scene = Scene { groups: &groups, alone: &alone };
-    let figures: Vec<_> = FIGURES.iter().filter_map(|draw| draw(&scene)).collect();
+    let asked = transfer_figures(input, &groups);
+    let figures: Vec<_> = asked.into_iter().chain(FIGURES.iter().filter_map(|draw| draw(&scene))).collect();
     let body = html! {
         h1 { (input.title) }
         p.lead {
@@ -40,20 +43,22 @@ pub fn render_html_with_pages(input: &ReportInput, pages: &BTreeMap<String, Stri
             @if let Some(source) = &input.source { " \u{b7} after " (source) }
             " \u{b7} made by " code { (input.command) }
         }
-        (failures(&input.failures))
+        (failures(&input.failures, &input.ladders))
         (warnings(&groups))
         @for ranking in rankings(input, &groups) { (ranking_table(&ranking)) }
         h2 { "Numbers" }
         (table(&groups, &alone))
         (side_by_side("Every metric", &groups, whole_columns(), false))
-        (side_by_side("Handshake", &groups, handshake_columns(), is_of_handshakes(&groups)))
+        (side_by_side("Handshake", &groups, handshake_columns(), is_of_handshakes(input)))
+        (moved::of_groups(&groups))
         (phases::of_groups(&groups))
         (expectations(&findings(input), &input.expectations_left_out))
         @for figure in &figures { (picture(figure)) }
         h2 { "Settings" }
         @for group in &groups { (settings(group)) }
         h2 { "Records" }
-        (records(&groups, pages))
+        (ladders(input))
+        (records(&groups, pages, &input.ladders))
     };
     page(&input.experiment, &body)
 }
@@ -96,12 +101,19 @@ pub(crate) fn plotly_script() -> String {
     sources[..end].to_owned()
 }
 
-pub(crate) fn failures(failures: &[FailureRow]) -> Markup {
+pub(crate) fn failures(failures: &[FailureRow], ladders: &BTreeMap<String, String>) -> Markup {
     html! {
         @if !failures.is_empty() {
             section.failed {
                 h2 { "Failed runs: " (failures.len()) }
-                ul { @for failure in failures { li { code { (failure.folder) } ": " (failure.message) } } }
+                ul {
+                    @for failure in failures {
+                        li {
+                            code { (failure.folder) } ": " (failure.message)
+                            @if let Some(page) = ladders.get(&failure.folder) { " " a href=(page) { "handshake" } }
+                        }
+                    }
+                }
             }
         }
     }
@@ -253,8 +265,8 @@ fn ranking_table(ranking: &Ranking) -> Markup {
 }
 
 /// Whether the experiment's transfers are so short that the handshake is what it is about.
-fn is_of_handshakes(groups: &[Group]) -> bool {
-    groups.iter().all(|group| group.settings.workload.all_bytes() <= SHORT_TRANSFER)
+pub fn is_of_handshakes(input: &ReportInput) -> bool {
+    input.runs.iter().all(|run| run.run.settings.workload.all_bytes() <= SHORT_TRANSFER)
 }
 
 /// Groups side by side, with a line for each of these metrics that has a value; nothing where none has.
@@ -320,7 +332,40 @@ fn settings(group: &Group) -> Markup {
     }
 }
 
-fn records(groups: &[Group], pages: &BTreeMap<String, String>) -> Markup {
+/// Links to the ladders, a row for each group of runs.
+fn ladders(input: &ReportInput) -> Markup {
+    let groups = Group::all(input);
+    let link = |run: &RunRow| Some((run.run.repetition, input.ladders.get(&run.folder)?));
+    let rows: Vec<(&str, Vec<_>)> = groups
+        .iter()
+        .map(|group| (group.label.as_str(), group.runs.iter().filter_map(|run| link(run)).collect::<Vec<_>>()))
+        .filter(|(_, links)| !links.is_empty())
+        .collect();
+    let missing = input.runs.len() - input.runs.iter().filter(|run| input.ladders.contains_key(&run.folder)).count();
+    html! {
+        @if !rows.is_empty() {
+            h2 { "Handshakes, datagram by datagram" }
+            div.wide {
+                table {
+                    thead { tr { th {} th { "repetition" } } }
+                    tbody {
+                        @for (label, links) in &rows {
+                            tr {
+                                th { (label) }
+                                td.text { @for (repetition, page) in links { a href=(page) { (repetition) } " " } }
+                            }
+                        }
+                    }
+                }
+            }
+            @if missing > 0 {
+                p.note { (missing) " runs have no such page. " code { "quiclab report DIR --ladders" } " writes one for each run." }
+            }
+        }
+    }
+}
+
+fn records(groups: &[Group], pages: &BTreeMap<String, String>, ladders: &BTreeMap<String, String>) -> Markup {
     html! {
         @if !pages.is_empty() {
             p {
@@ -340,7 +385,10 @@ fn records(groups: &[Group], pages: &BTreeMap<String, String>) -> Markup {
                     tbody {
                         @for run in groups.iter().flat_map(|group| &group.runs) {
                             tr {
-                                th { a href=(run.folder) { (run.folder) } }
+                                th {
+                                    a href=(run.folder) { (run.folder) }
+                                    @if let Some(page) = ladders.get(&run.folder) { " " a href=(page) { "handshake" } }
+                                }
                                 td { (run.run.seed) }
                                 @for column in main_columns() {
                                     @let value = (column.value)(&run.metrics.metrics);

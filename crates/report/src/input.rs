@@ -1,12 +1,16 @@
 //! What a report is made of.
 
+use std::collections::BTreeMap;
+
+use quiclab_content::Lost;
 use quiclab_experiment::{
     Expectation, Published,
     run::{Run, Versions},
+    scenario::FigureSpec,
 };
 use quiclab_metrics::RunMetrics;
 
-use crate::findings::Looks;
+use crate::{findings::Looks, moved::PathSummary};
 
 /// Everything a report shows. Equal inputs give equal bytes.
 #[derive(Clone, Debug)]
@@ -33,6 +37,10 @@ pub struct ReportInput {
     pub expectations_left_out: Vec<Expectation>,
     /// When the results were evaluated, where runs were repeated until claims were decided; `None`: once.
     pub looks: Option<Looks>,
+    /// The figures that the file asks for besides the usual ones.
+    pub figures: Vec<FigureSpec>,
+    /// Where the pages with ladders of handshakes are, by name of the record.
+    pub ladders: BTreeMap<String, String>,
 }
 
 /// One run that went well.
@@ -52,6 +60,10 @@ pub struct RunRow {
     /// The server's congestion window by its own log: nanoseconds since its log began, and bytes. `None` where it logged none, or the
     /// report draws no picture of this run.
     pub congestion_window: Option<Vec<(u64, u64)>>,
+    /// The CRYPTO and STREAM bytes that the path lost; `None` where packets were dropped and the record does not list them.
+    pub lost: Option<Lost>,
+    /// What the path did with packets; `None` where the record does not say.
+    pub path: Option<PathSummary>,
 }
 
 /// One run that did not.

@@ -1,15 +1,18 @@
 //! The ladder of a handshake: both sides, each datagram between them with its frames in words, and what never arrived.
 
 mod draw;
+mod run;
 #[cfg(test)]
 mod tests;
 
-use maud::{PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 use quiclab_wire::Role;
 
 use crate::html::page_with;
 
-const STYLE: &str = ".ladder svg { max-width: 100%; height: auto; }";
+pub use run::LadderRun;
+
+const STYLE: &str = ".ladder { overflow-x: auto; } .ladder svg { max-width: 100%; min-width: 60rem; height: auto; }";
 
 /// Handshakes of one capture.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +23,8 @@ pub struct Ladder {
     pub connections: Vec<LadderConnection>,
     /// Connections behind the last one that is drawn.
     pub connections_left_out: usize,
+    /// What the record of the run says; `None` of a capture alone.
+    pub run: Option<LadderRun>,
 }
 
 /// The handshake of one connection.
@@ -29,6 +34,8 @@ pub struct LadderConnection {
     pub name: String,
     /// In the order in which they were sent, as far as that was seen.
     pub datagrams: Vec<LadderDatagram>,
+    /// What else happened at its ends, in the order of time.
+    pub marks: Vec<LadderMark>,
     /// Datagrams behind the last one that is drawn.
     pub left_out: usize,
     /// Where it was captured.
@@ -45,6 +52,36 @@ pub enum LadderTaps {
     Two,
 }
 
+/// Something that happened at one end: a timer expired, data had to wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LadderMark {
+    /// At which end.
+    pub side: Role,
+    /// When: nanoseconds since the first datagram.
+    pub time_ns: u64,
+    /// Until when it lasted; `None` of a moment.
+    pub until_ns: Option<u64>,
+    /// What it is.
+    pub kind: LadderMarkKind,
+    /// In words.
+    pub words: String,
+}
+
+/// What kind of thing happened at an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LadderMarkKind {
+    /// A sample of the round-trip time.
+    Sample,
+    /// A probe timeout by RFC 9002, recomputed from packets.
+    Timeout,
+    /// A probe timeout that the stack logged.
+    LoggedTimeout,
+    /// A datagram that was sent on a timeout.
+    Probe,
+    /// It waited for its amplification limit.
+    Blocked,
+}
+
 /// One datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LadderDatagram {
@@ -54,6 +91,8 @@ pub struct LadderDatagram {
     pub sent_ns: u64,
     /// When it passed the other one. `None`: it did not or, with one tap, nobody knows.
     pub arrived_ns: Option<u64>,
+    /// What dropped it, in words; `None` where it was not dropped, or the record does not say.
+    pub dropped_by: Option<String>,
     /// Bytes of its UDP payload.
     pub bytes: u32,
     /// Each of its QUIC packets, with its frames, in words.
@@ -65,7 +104,7 @@ pub struct LadderDatagram {
 /// The page. It needs no network and no scripts.
 pub fn render_ladder_html(ladder: &Ladder) -> String {
     let body = html! {
-        h1 { "Handshakes of " (ladder.title) }
+        @if let Some(run) = &ladder.run { (run::head(&ladder.title, run)) } @else { h1 { "Handshakes of " (ladder.title) } }
         @if ladder.connections.is_empty() {
             p { "No QUIC connection begins in this capture." }
         }
@@ -89,6 +128,20 @@ pub fn render_ladder_html(ladder: &Ladder) -> String {
         @if ladder.connections_left_out > 0 {
             p.note { (ladder.connections_left_out) " later connections are not drawn." }
         }
+        @if ladder.connections.iter().any(|connection| !connection.marks.is_empty()) { (legend()) }
+        @if let Some(run) = &ladder.run { (run::numbers(run)) }
     };
     page_with(&ladder.title, STYLE, &html! {}, &body)
+}
+
+/// What the marks at the sides mean.
+fn legend() -> Markup {
+    html! {
+        p.note {
+            "Marks at the sides: " b { "RTT" } ", the first sample of the round-trip time. " b { "timer" } ", a probe timeout as RFC 9002 \
+             computes it from the packets (with max_ack_delay for 1-RTT packets); a stack whose timer differs probes at another time. "
+            b { "probe" } ", a datagram that only repeats data or asks for an acknowledgment while nothing showed a loss. "
+            b { "blocked" } ", time in which the server had data left and less than a datagram of its amplification limit."
+        }
+    }
 }

@@ -18,6 +18,7 @@ mod interop;
 mod json;
 mod ladder;
 mod markdown;
+mod moved;
 mod notes;
 mod pdf;
 mod phases;
@@ -40,13 +41,16 @@ pub use comparison::{
 };
 pub use curves::{Curves, render_curves_svg};
 pub use findings::{
-    Basis, FINDINGS_HEAD, Finding, Interval, Looks, Outcome, Side, findings, findings_as_rows, render_findings,
+    Basis, FINDINGS_HEAD, Finding, FoundLosses, Interval, Looks, Outcome, Side, findings, findings_as_rows, render_findings,
 };
-pub use html::{render_html, render_html_with_pages};
+pub use html::{is_of_handshakes, render_html, render_html_with_pages};
 pub use input::{FailureRow, ReportInput, RunRow};
 pub use interop::{RunnerInfo, render_interop_html, render_interop_json, render_interop_terminal};
 pub use json::render_json;
-pub use ladder::{Ladder, LadderConnection, LadderDatagram, LadderTaps, render_ladder_html};
+pub use ladder::{
+    Ladder, LadderConnection, LadderDatagram, LadderMark, LadderMarkKind, LadderRun, LadderTaps, render_ladder_html,
+};
+pub use moved::{DropSummary, Lateness, Mover, PathSummary, RuleSummary, StageSummary};
 pub use markdown::{render_markdown, render_markdown_brief};
 pub use pdf::{PdfError, pdf_of_svg};
 pub use scenario::{

@@ -5,6 +5,7 @@ mod html;
 mod json;
 mod markdown;
 mod terminal;
+mod transfers;
 
 use std::collections::BTreeMap;
 
@@ -25,6 +26,7 @@ pub use html::render_scenario_html;
 pub use json::render_scenario_json;
 pub use markdown::render_scenario_markdown;
 pub use terminal::render_scenario_terminal;
+pub(crate) use transfers::transfer_figures;
 
 /// Everything the report of a scenario shows. Equal inputs give equal bytes.
 #[derive(Clone, Debug)]

@@ -14,6 +14,7 @@ use crate::{
     figures::{FIGURES, Figure, Scene},
     groups::{Group, published_alone},
     input::ReportInput,
+    scenario::transfer_figures,
 };
 use scale::Scale;
 use traces::Trace;
@@ -33,7 +34,8 @@ pub fn render_figures(input: &ReportInput) -> Vec<(String, String)> {
     let groups = Group::all(input);
     let alone = published_alone(input, &groups);
     let scene = Scene { groups: &groups, alone: &alone };
-    FIGURES.iter().filter_map(|draw| draw(&scene)).map(|figure| (figure.id.clone(), svg(&figure))).collect()
+    let asked = transfer_figures(input, &groups).into_iter();
+    asked.chain(FIGURES.iter().filter_map(|draw| draw(&scene))).map(|figure| (figure.id.clone(), svg(&figure))).collect()
 }
 
 /// Where the curves are.

@@ -5,6 +5,7 @@ mod draw;
 mod html;
 
 use quiclab_experiment::run::Run;
+use crate::moved::PathSummary;
 use quiclab_metrics::{RunMetrics, SenderLog, SeriesPoint, Timeline};
 
 pub use html::render_run_html;
@@ -30,6 +31,10 @@ pub struct RunPage {
     pub lost_ns: Vec<u64>,
     /// The sender's own log. `None`: it wrote none.
     pub log: Option<SenderLog>,
+    /// What the path did with packets; `None` where the record does not say.
+    pub path: Option<PathSummary>,
+    /// Where the page with the run's handshake is; `None` where there is none.
+    pub ladder: Option<String>,
 }
 
 /// The figure of [`render_run_html`] alone, as an SVG file.

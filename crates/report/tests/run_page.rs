@@ -41,6 +41,8 @@ fn page() -> RunPage {
             pacing_rate_bps: vec![point(0, 12_000_000)],
             aligned_by: 5,
         }),
+        path: None,
+        ladder: None,
     }
 }
 

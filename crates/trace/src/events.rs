@@ -54,6 +54,7 @@ impl<'a> EventRow<'a> {
                 congestion_state = Some(new.as_str());
                 "congestion_state_updated"
             }
+            QlogEventKind::LossTimer { .. } => "loss_timer_updated",
             QlogEventKind::Other(name) => name,
         };
         let none = (QlogPacket::default(), QlogMetrics::default());

@@ -2,8 +2,12 @@
 
 use std::net::SocketAddr;
 
+use quiclab_units::Duration;
+
 use crate::keylog::ClientRandom;
-use crate::quic::{CipherSuite, Connection, ConnectionId, DEFAULT_ACK_DELAY_EXPONENT, TlsHandshake};
+use crate::quic::{
+    CipherSuite, Connection, ConnectionId, DEFAULT_ACK_DELAY_EXPONENT, DEFAULT_MAX_ACK_DELAY_MS, TlsHandshake,
+};
 use crate::role::Role;
 
 /// What a flow speaks.
@@ -150,5 +154,12 @@ impl Flow {
     /// By which the ACK delays that a sender reports are shifted to become µs, RFC 9000 section 18.2.
     pub fn ack_delay_exponent(&self, sender: Role) -> u8 {
         self.quic.as_ref().map_or(DEFAULT_ACK_DELAY_EXPONENT, |quic| quic.connection.ack_delay_exponent(sender))
+    }
+
+    /// The longest that a sender delays ACKs of 1-RTT packets by (RFC 9000 section 18.2): what it says or, where that could not be read, what
+    /// holds where an endpoint does not say.
+    pub fn max_ack_delay(&self, sender: Role) -> Duration {
+        let default = DEFAULT_MAX_ACK_DELAY_MS;
+        Duration::from_millis(self.quic.as_ref().map_or(default, |quic| quic.connection.max_ack_delay_ms(sender)))
     }
 }

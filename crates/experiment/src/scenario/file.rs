@@ -77,15 +77,13 @@ impl Scenario {
 
 impl Reader<'_> {
     /// All `[[figure]]` tables.
-    fn figures(&self, root: &Table) -> Result<Vec<FigureSpec>, ExperimentError> {
+    pub(crate) fn figures(&self, root: &Table) -> Result<Vec<FigureSpec>, ExperimentError> {
         let Some(value) = root.get("figure") else { return Ok(Vec::new()) };
         match value.get_ref() {
             DeValue::Array(rows) => rows.iter().map(|row| self.figure(row)).collect(),
             _ => Err(self.error(
                 value,
-                "figure: found something other than a list, expected [[figure]] \
-                                        tables"
-                    .to_owned(),
+                "figure: found something other than a list, expected [[figure]] tables".to_owned(),
                 None,
             )),
         }

@@ -7,6 +7,8 @@ pub enum Quantity {
     Rate,
     /// Seconds.
     Time,
+    /// Nanoseconds; shown in ms.
+    Nanoseconds,
     /// Packets.
     Packets,
     /// Segments.
@@ -56,6 +58,7 @@ pub fn quantity_of(name: &str) -> Quantity {
     let suffixes = [
         ("_bps", Quantity::Rate),
         ("_s", Quantity::Time),
+        ("_ns", Quantity::Nanoseconds),
         ("_packets", Quantity::Packets),
         ("_segments", Quantity::Segments),
     ];
@@ -72,7 +75,7 @@ pub fn metric_in_words(name: &str) -> String {
     if let Some((_, words)) = WORDS.iter().find(|(name, _)| *name == base) {
         return (*words).to_owned();
     }
-    let suffix = ["_bps", "_s", "_packets", "_segments"].into_iter().find_map(|suffix| base.strip_suffix(suffix));
+    let suffix = ["_bps", "_s", "_ns", "_packets", "_segments"].into_iter().find_map(|suffix| base.strip_suffix(suffix));
     suffix.unwrap_or(base).replace('_', " ")
 }
 
@@ -87,6 +90,7 @@ impl Quantity {
         match self {
             Self::Rate => "Mbit/s",
             Self::Time => "s",
+            Self::Nanoseconds => "ms",
             Self::Packets => "packets",
             Self::Segments => "segments",
             Self::Count | Self::Plain => "",
@@ -95,7 +99,10 @@ impl Quantity {
 
     /// What a value is divided by to be in that unit.
     pub fn divisor(self) -> f64 {
-        if self == Self::Rate { 1e6 } else { 1.0 }
+        match self {
+            Self::Rate | Self::Nanoseconds => 1e6,
+            _ => 1.0,
+        }
     }
 
     /// The unit in a message.
@@ -117,6 +124,7 @@ mod tests {
         for (name, expected) in [
             ("goodput_bps.paced", Quantity::Rate),
             ("first_loss_s", Quantity::Time),
+            ("handshake_client_first_byte_ns", Quantity::Nanoseconds),
             ("drops_packets", Quantity::Packets),
             ("window_segments.all", Quantity::Segments),
             ("timeouts.all", Quantity::Count),

@@ -192,6 +192,24 @@ pub(crate) fn stage_text(settings: &Settings, key: &str) -> Option<String> {
     Some(super::text_of(&value))
 }
 
+/// The text of a list without these settings of its stages, by their keys; `None` where `key` is no list, or none with stages.
+pub(crate) fn list_without(settings: &Settings, key: &str, without: &[&str]) -> Option<String> {
+    let list = match LISTS.iter().position(|list| *list == key)? {
+        0 => &settings.path.to_client,
+        _ => &settings.path.to_server,
+    };
+    let StageList::Stages(stages) = list else { return None };
+    let table = |stage: &StageSpec| {
+        let mut table = stage.write();
+        let own = without.iter().filter_map(|key| parts(key)).filter(|(list, name, _)| *list == key && *name == stage.name);
+        for (_, _, setting) in own {
+            table.remove(setting);
+        }
+        super::text_of(&Value::Table(table))
+    };
+    Some(stages.iter().map(table).collect::<Vec<_>>().join(", "))
+}
+
 /// The stage settings in which several lists differ that have the same stages, such as `loss.probability=0.01` for one of them; `None`
 /// where they have other stages.
 pub(crate) fn told_apart(lists: &[&StageList]) -> Option<Vec<String>> {

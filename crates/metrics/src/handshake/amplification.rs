@@ -24,6 +24,8 @@ pub(super) struct Amplification {
     pub(super) excess: u64,
     /// How long the server had CRYPTO data left and not enough of its limit for a datagram.
     pub(super) blocked: Duration,
+    /// Each of these waits: from when, and until when.
+    pub(super) waits: Vec<(Time, Time)>,
     /// Waits that may have been such: the packets that would tell could not be read.
     pub(super) hidden: u64,
 }
@@ -43,6 +45,7 @@ pub(super) fn amplification(server: &View) -> Amplification {
             if let Some(since) = waits.take() {
                 match is_new {
                     Some(true) => {
+                        account.waits.push((since, event.time));
                         let wait = event.time.checked_since(since).unwrap_or_default();
                         account.blocked = Duration::from_nanos(account.blocked.as_nanos() + wait.as_nanos());
                     }

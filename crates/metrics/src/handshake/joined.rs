@@ -47,15 +47,26 @@ impl Handshakes {
 
     /// Measures the handshake of a flow for its server.
     pub(crate) fn finish(&self, flow: usize, run: &mut RunMetrics) {
-        let log = |flow: usize| self.logs.get(flow).filter(|_| flow < MOST_HANDSHAKES)?.as_deref();
-        let Some(own) = log(flow) else { return };
-        let twin = self.twins.get(flow).copied().flatten().and_then(log);
-        let views = match (self.places.get(flow).copied().flatten(), twin) {
+        let Some(views) = self.views(flow) else { return };
+        let is_cut = self.log(flow).is_some_and(|log| log.is_cut) || self.twin(flow).is_some_and(|twin| twin.is_cut);
+        measures::measure(&views, is_cut, run);
+    }
+
+    /// What each end of a flow saw; `None` where no handshake of it was kept.
+    pub(super) fn views(&self, flow: usize) -> Option<Views<'_>> {
+        let own = self.log(flow)?;
+        Some(match (self.places.get(flow).copied().flatten(), self.twin(flow)) {
             (Some(TapPlace::Sender), Some(twin)) => Views::of_two_taps(twin, own),
             (Some(TapPlace::BehindBottleneck), Some(twin)) => Views::of_two_taps(own, twin),
             (place, _) => Views::of_one_tap(own, place),
-        };
-        let is_cut = own.is_cut || twin.is_some_and(|twin| twin.is_cut);
-        measures::measure(&views, is_cut, run);
+        })
+    }
+
+    fn log(&self, flow: usize) -> Option<&HandshakeLog> {
+        self.logs.get(flow).filter(|_| flow < MOST_HANDSHAKES)?.as_deref()
+    }
+
+    fn twin(&self, flow: usize) -> Option<&HandshakeLog> {
+        self.log(self.twins.get(flow).copied().flatten()?)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use quiclab_units::Time;
 use quiclab_wire::QuicForm;
 
 use super::log::{Frame, Packet};
@@ -72,6 +73,30 @@ pub(super) struct Repeats {
     pub(super) hidden: u64,
 }
 
+/// When datagrams were sent that only repeat or ask for an answer, while no acknowledgment of a later packet had made a loss likely.
+pub(super) fn probes(view: &View) -> Vec<(Time, Sent)> {
+    let mut sent = SentBytes::default();
+    let mut losses = Losses::default();
+    let mut probes = Vec::new();
+    for event in &view.events {
+        for packet in event.packets {
+            losses.on_packet(packet, event.is_sent);
+        }
+        if !event.is_sent {
+            // RFC 9000 section 17.2.5.2 and 6.2: the client begins again.
+            if event.has_form(QuicForm::Retry) || event.has_form(QuicForm::VersionNegotiation) {
+                sent = SentBytes::default();
+            }
+            continue;
+        }
+        let what = sent.on_event(event);
+        if matches!(what, Sent::Again | Sent::Ping) && !losses.are_likely() {
+            probes.push((event.time, what));
+        }
+    }
+    probes
+}
+
 /// `arrived`: what the peer saw, where it was captured there.
 pub(super) fn repeats(view: &View, peer: Option<&View>) -> Repeats {
     let arrived: Option<BTreeSet<_>> =
@@ -82,29 +107,19 @@ pub(super) fn repeats(view: &View, peer: Option<&View>) -> Repeats {
         let is_acknowledged = acknowledged.get(usize::from(name.0)).is_some_and(|numbers| contains(numbers, name.1));
         is_acknowledged || arrived.as_ref().is_some_and(|arrived| arrived.contains(&name))
     };
-    let mut repeats = Repeats::default();
-    let mut sent = SentBytes::default();
-    let mut losses = Losses::default();
+    let mut repeats = Repeats { probes: probes(view).len() as u64, ..Repeats::default() };
     // CRYPTO data in packets that arrived.
     let mut safe: [RangeSet; 3] = Default::default();
     for event in &view.events {
-        for packet in event.packets {
-            losses.on_packet(packet, event.is_sent);
-        }
         if !event.is_sent {
-            // RFC 9000 section 17.2.5.2 and 6.2: the client begins again.
+            // As in [`probes`].
             if event.has_form(QuicForm::Retry) || event.has_form(QuicForm::VersionNegotiation) {
-                sent = SentBytes::default();
                 safe = Default::default();
             }
             continue;
         }
         let of_handshake = |packet: &&Packet| matches!(packet.form, QuicForm::Initial | QuicForm::Handshake);
         repeats.hidden += event.packets.iter().filter(of_handshake).filter(|packet| packet.is_hidden()).count() as u64;
-        let what = sent.on_event(event);
-        if matches!(what, Sent::Again | Sent::Ping) && !losses.are_likely() {
-            repeats.probes += 1;
-        }
         let mut is_spurious = false;
         for packet in event.packets {
             let Some(safe) = packet.space().and_then(|space| safe.get_mut(usize::from(space))) else { continue };

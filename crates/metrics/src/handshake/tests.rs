@@ -1,9 +1,10 @@
 //! Handshakes made by hand, with the answers in closed form.
 
-use quiclab_units::Time;
+use quiclab_units::{Duration, Time};
 use quiclab_wire::{QuicForm, Role};
 
 use super::log::{Datagram, Frame, HandshakeLog, Packet};
+use super::marks::{HandshakeEvent, HandshakeMark, marks};
 use super::measures::measure;
 use super::view::{HandshakeTaps, Views};
 use crate::metrics::Metrics;
@@ -383,4 +384,94 @@ fn without_keys_the_initial_packets_say_what_they_can() {
         assert_eq!(run.metrics.value(name), Some(None), "{name}");
         assert!(reasons.contains(&name), "{name}: {reasons:?}");
     }
+}
+
+/// What happened at an end, with times in microseconds.
+fn marks_of(datagrams: &[Flying], side: Role) -> Vec<(u64, HandshakeEvent)> {
+    let (client, server) = (log(datagrams, Client), log(datagrams, Server));
+    let all = marks(&Views::of_two_taps(&client, &server), [Duration::from_millis(25); 2]);
+    let own = all.into_iter().filter(|mark| mark.side == side);
+    own.map(|HandshakeMark { time, what, .. }| (time.as_nanos() / 1_000, what)).collect()
+}
+
+fn us(microseconds: u64) -> Duration {
+    Duration::from_micros(microseconds)
+}
+
+/// The client has everything acknowledged at 9.3 ms, and so has to see to it that the server is not stuck: its timer runs from then.
+#[test]
+fn a_client_with_nothing_in_flight_has_a_timer_from_the_last_acknowledgment_on() {
+    let first = HandshakeEvent::FirstSample { rtt: us(9_200), pto: us(27_600) };
+    assert_eq!(marks_of(&handshake(true), Client), [(9_300, first)]);
+    // The server's flight is lost: nothing comes before the timer expires, and the client probes 0.2 ms later.
+    let mut late = handshake(true);
+    late.truncate(3);
+    late.push(flying(Client, 37_100, 1200, || vec![packet(Initial, 2, vec![Frame::Ping])]));
+    let due = HandshakeEvent::TimeoutDue { pto: us(27_600), space: "Initial", doubled: 0 };
+    let probe = HandshakeEvent::Probe { waited: Some(us(37_000)), has_sample: true };
+    assert_eq!(marks_of(&late, Client), [(9_300, first), (36_900, due), (37_100, probe)]);
+}
+
+/// RFC 9002 section 6.2.1: a timeout doubles the next one.
+#[test]
+fn every_probe_doubles_the_next_timeout_and_two_datagrams_of_one_timeout_are_one() {
+    let mut all = handshake(true);
+    all.truncate(5);
+    // The Finished is lost three times.
+    all.push(lost(flying(Client, 34_500, 1200, || {
+        vec![packet(Initial, 2, vec![ack(0, 1, 0)]), packet(Handshake, 0, vec![ack(0, 1, 296), crypto(0, 52)])]
+    })));
+    // 34.5 + 27.6 = 62.1 ms by the first sample alone; no other one comes.
+    all.push(lost(flying(Client, 62_100, 100, || vec![packet(Handshake, 1, vec![crypto(0, 52)])])));
+    all.push(lost(flying(Client, 62_150, 100, || vec![packet(Handshake, 2, vec![crypto(0, 52)])])));
+    all.push(lost(flying(Client, 200_000, 100, || vec![packet(Handshake, 3, vec![crypto(0, 52)])])));
+    let found = marks_of(&all, Client);
+    let probes: Vec<_> = found.iter().filter(|(_, what)| matches!(what, HandshakeEvent::Probe { .. })).map(|(time, _)| *time).collect();
+    assert_eq!(probes, [62_100, 200_000]);
+    // From 62.15 ms, twice 27.6 ms.
+    let due = HandshakeEvent::TimeoutDue { pto: us(55_200), space: "Handshake", doubled: 1 };
+    assert!(found.contains(&(117_350, due)), "{found:?}");
+}
+
+#[test]
+fn a_timeout_before_any_sample_is_known_by_its_probe_only() {
+    let all = vec![
+        lost(flying(Client, 0, 1200, || vec![packet(Initial, 0, vec![crypto(0, 1100)])])),
+        flying(Client, 300_000, 1200, || vec![packet(Initial, 1, vec![crypto(0, 1100)])]),
+    ];
+    let probe = HandshakeEvent::Probe { waited: Some(us(300_000)), has_sample: false };
+    assert_eq!(marks_of(&all, Client), [(300_000, probe)]);
+}
+
+/// Packets of application data wait for the peer's max_ack_delay as well, and only once the handshake is confirmed.
+#[test]
+fn the_timeout_of_application_data_has_the_peer_s_max_ack_delay() {
+    let mut all = handshake(true);
+    // The server's answer at 39.5 ms, HANDSHAKE_DONE with it, is not acknowledged. The server's samples leave smoothed_rtt 9.3875 ms, rttvar 3.55 ms.
+    all.push(flying(Client, 150_000, 100, || vec![packet(OneRtt, 1, vec![ack(0, 0, 0)])]));
+    let pto = us(25_000 + 9_387 + 4 * 3_550);
+    let found = marks_of(&all, Server);
+    let due = found.iter().find_map(|(time, what)| match what {
+        HandshakeEvent::TimeoutDue { pto, space: "1-RTT", doubled: 0 } => Some((*time, *pto)),
+        _ => None,
+    });
+    let (time, found) = due.expect("a timeout of 1-RTT packets");
+    assert_eq!((time, found.as_nanos() / 1_000), (39_500 + pto.as_nanos() / 1_000, pto.as_nanos() / 1_000));
+}
+
+/// The client's request of 34.5 ms is lost; HANDSHAKE_DONE comes long after its timeout, and sets the timer.
+#[test]
+fn there_is_no_timer_for_application_data_before_the_handshake_is_confirmed() {
+    let mut all = handshake(true);
+    all.truncate(5);
+    all.push(flying(Client, 34_500, 1200, || {
+        vec![packet(Initial, 2, vec![ack(0, 1, 0)]), packet(Handshake, 0, vec![ack(0, 1, 296), crypto(0, 52)])]
+    }));
+    all.push(lost(flying(Client, 34_600, 100, || vec![packet(OneRtt, 0, vec![stream(40)])])));
+    all.push(flying(Server, 39_200, 100, || vec![packet(Handshake, 2, vec![ack(0, 0, 0)])]));
+    all.push(flying(Server, 195_500, 100, || vec![packet(OneRtt, 0, vec![Frame::HandshakeDone])]));
+    all.push(flying(Client, 300_000, 100, || vec![packet(OneRtt, 1, vec![ack(0, 0, 0)])]));
+    let found = marks_of(&all, Client);
+    let due: Vec<_> = found.iter().filter(|(_, what)| matches!(what, HandshakeEvent::TimeoutDue { .. })).collect();
+    assert!(matches!(due[..], [(200_000, HandshakeEvent::TimeoutDue { space: "1-RTT", .. })]), "{found:?}");
 }

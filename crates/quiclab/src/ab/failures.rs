@@ -42,6 +42,8 @@ mod tests {
             expectations: Vec::new(),
             expectations_left_out: Vec::new(),
             looks: None,
+            figures: Vec::new(),
+            ladders: std::collections::BTreeMap::new(),
         }
     }
 

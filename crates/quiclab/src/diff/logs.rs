@@ -74,6 +74,7 @@ fn in_words(event: &QlogEvent) -> String {
         QlogEventKind::PacketLost(packet) => format!("packet_lost {}", packet_in_words(packet)),
         QlogEventKind::Metrics(metrics) => format!("metrics_updated {}", metrics_in_words(metrics)),
         QlogEventKind::CongestionState { new } => format!("congestion_state_updated {new}"),
+        QlogEventKind::LossTimer { event, timer } => format!("loss_timer_updated {timer} {event}"),
         QlogEventKind::Other(name) => name.clone(),
     };
     format!("{:>14.6} ms  {what}", event.time_ns as f64 / 1e6)

@@ -82,8 +82,8 @@ fn shown(text: &mut String, letter: &str, lines: &[String]) {
     }
 }
 
-/// `None` where packets were dropped and the record does not list them.
-fn lost(path: &PathSeen) -> Option<Lost> {
+/// What a path lost; `None` where packets were dropped and the record does not list them.
+pub fn lost(path: &PathSeen) -> Option<Lost> {
     let drops: u64 = path.to_client.iter().chain(&path.to_server).map(|stage| stage.drops.values().sum::<u64>()).sum();
     if path.dropped.is_empty() && drops > 0 {
         return None;

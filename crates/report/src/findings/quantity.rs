@@ -1,5 +1,7 @@
 //! What a metric is called in a verdict, and the unit of its numbers.
 
+use quiclab_experiment::LOST_BYTES;
+
 use crate::columns::COLUMNS;
 
 use super::number;
@@ -18,6 +20,10 @@ pub(crate) struct Shown {
 impl Shown {
     /// A metric of a run of stacks: as the tables have it. The name itself where no table has it.
     pub fn of_metric(metric: &str) -> Self {
+        if metric == LOST_BYTES {
+            let words = "lost CRYPTO and STREAM bytes".to_owned();
+            return Self { words, unit: "bytes".to_owned(), divisor: 1.0 };
+        }
         let Some(column) = COLUMNS.iter().find(|column| column.metric == metric) else {
             return Self { words: metric.to_owned(), unit: String::new(), divisor: 1.0 };
         };

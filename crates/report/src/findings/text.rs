@@ -25,6 +25,9 @@ impl Finding {
             return why.clone();
         }
         let Some(of) = &self.of else { return String::new() };
+        if let (Some(losses), Some(with)) = (&self.losses, &self.with) {
+            return format!("{}: {}", self.shown.words, losses.in_words([&of.label, &with.label]));
+        }
         let shown = &self.shown;
         let mut text =
             format!("{}: {}, expected {} ", shown.words, side(of, shown), self.bound.key().replace('_', " "));

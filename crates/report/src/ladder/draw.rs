@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use quiclab_wire::Role;
 
-use super::{LadderConnection, LadderDatagram, LadderTaps};
+use super::{LadderConnection, LadderDatagram, LadderMark, LadderMarkKind, LadderTaps};
 use crate::svg::escaped;
 
 const WIDTH: f64 = 1100.0;
@@ -27,7 +27,7 @@ const LOST: &str = "#C00000";
 /// The picture of one connection, as a whole SVG.
 pub(super) fn svg(connection: &LadderConnection) -> String {
     let datagrams = &connection.datagrams;
-    let heights = Heights::of(datagrams);
+    let heights = Heights::of(datagrams, &connection.marks);
     let height = heights.bottom + 40.0;
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height:.0}\" width=\"{WIDTH}\" height=\"{height:.0}\" role=\"img\">\
@@ -53,6 +53,9 @@ pub(super) fn svg(connection: &LadderConnection) -> String {
     for (datagram, place) in &places {
         words(&mut text, datagram, **place);
     }
+    for (mark, place) in connection.marks.iter().zip(&heights.marks) {
+        draw_mark(&mut text, mark, *place);
+    }
     text.push_str("</svg>");
     text
 }
@@ -65,42 +68,75 @@ struct Place {
     arrived: Option<f64>,
 }
 
+/// What happens at a time, in the order in which things of one time are drawn.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    Arrival,
+    End,
+    Before,
+    Departure,
+    Behind,
+}
+
 /// Where times are on the picture: what is further down is later, not to scale.
 struct Heights {
     places: Vec<Place>,
+    /// Where each mark begins and ends.
+    marks: Vec<(f64, f64)>,
     bottom: f64,
 }
 
 impl Heights {
     /// Departures and arrivals in the order of time, each with room for its text.
-    fn of(datagrams: &[LadderDatagram]) -> Self {
-        let sent = datagrams.iter().enumerate().map(|(number, one)| (one.sent_ns, false, number));
-        let arrived = datagrams.iter().enumerate().filter_map(|(number, one)| Some((one.arrived_ns?, true, number)));
-        let mut events: Vec<_> = sent.chain(arrived).collect();
+    fn of(datagrams: &[LadderDatagram], marks: &[LadderMark]) -> Self {
+        let sent = datagrams.iter().enumerate().map(|(number, one)| (one.sent_ns, What::Departure, number));
+        let arrived = datagrams.iter().enumerate().filter_map(|(number, one)| Some((one.arrived_ns?, What::Arrival, number)));
+        // A probe is marked above the datagram that it is, a sample below the one that brought it.
+        let begun = marks.iter().enumerate().map(|(number, mark)| {
+            (mark.time_ns, if mark.kind == LadderMarkKind::Probe { What::Before } else { What::Behind }, number)
+        });
+        let ended = marks.iter().enumerate().filter_map(|(number, mark)| Some((mark.until_ns?, What::End, number)));
+        let mut events: Vec<_> = sent.chain(arrived).chain(begun).chain(ended).collect();
         events.sort_unstable();
         let mut places = vec![Place::default(); datagrams.len()];
+        let mut places_of_marks = vec![(0.0, 0.0); marks.len()];
         let mut free = [TOP; 2];
         let mut before: Option<(u64, f64)> = None;
-        for (time_ns, is_arrival, number) in events {
-            let datagram = &datagrams[number];
+        for (time_ns, what, number) in events {
             let lowest = before.map_or(TOP, |(earlier, y)| {
                 let pause = (time_ns - earlier) as f64 / 1e6 * PER_MILLISECOND;
                 y + pause.min(HIGHEST_PAUSE)
             });
-            let side = if is_arrival { datagram.sender.peer() } else { datagram.sender };
+            let side = match what {
+                What::Arrival => datagrams[number].sender.peer(),
+                What::Departure => datagrams[number].sender,
+                What::Before | What::Behind | What::End => marks[number].side,
+            };
             let y = lowest.max(free[side as usize]);
-            let height = if is_arrival {
-                places[number].arrived = Some(y);
-                LINE
-            } else {
-                places[number].sent = y;
-                let lines = datagram.packets.len() + usize::from(!datagram.steps.is_empty());
-                lines.max(1) as f64 * LINE + PADDING
+            let height = match what {
+                What::Arrival => {
+                    places[number].arrived = Some(y);
+                    LINE
+                }
+                What::Departure => {
+                    places[number].sent = y;
+                    let datagram = &datagrams[number];
+                    let lines = datagram.packets.len() + usize::from(!datagram.steps.is_empty());
+                    lines.max(1) as f64 * LINE + PADDING
+                }
+                What::Before | What::Behind => {
+                    places_of_marks[number] = (y, y);
+                    LINE + 2.0
+                }
+                What::End => {
+                    places_of_marks[number].1 = y;
+                    0.0
+                }
             };
             free[side as usize] = y + height;
             before = Some((time_ns, y));
         }
-        Self { places, bottom: free[0].max(free[1]) }
+        Self { places, marks: places_of_marks, bottom: free[0].max(free[1]) }
     }
 }
 
@@ -125,11 +161,13 @@ fn arrow(text: &mut String, datagram: &LadderDatagram, place: Place, taps: Ladde
         let _ = write!(
             text,
             "<path d=\"M{:.1} {:.1}l10 10m0 -10l-10 10\" stroke=\"{LOST}\" stroke-width=\"2\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\" style=\"fill: {LOST}\">lost</text>",
+             <text x=\"{:.1}\" y=\"{:.1}\" style=\"fill: {LOST}\" text-anchor=\"{}\" paint-order=\"stroke\" stroke=\"#fff\" stroke-width=\"3\">lost{}</text>",
             end_x - 5.0,
             end_y - 5.0,
-            end_x + 10.0,
-            end_y + 4.0
+            if is_client { end_x + 10.0 } else { end_x - 10.0 },
+            end_y + 4.0,
+            if is_client { "start" } else { "end" },
+            datagram.dropped_by.as_ref().map_or_else(String::new, |by| format!(": {}", escaped(by)))
         );
     } else {
         let back = if is_client { -8.0 } else { 8.0 };
@@ -181,4 +219,39 @@ fn time(text: &mut String, role: Role, time_ns: u64, y: f64) {
         y + 4.0,
         time_ns as f64 / 1e6
     );
+}
+
+/// A mark at a side: a dot or, of what lasted, a bar, and its words.
+fn draw_mark(text: &mut String, mark: &LadderMark, (begin, end): (f64, f64)) {
+    let (ink, word) = match mark.kind {
+        LadderMarkKind::Sample => ("#006B4E", "RTT"),
+        LadderMarkKind::Timeout => ("#7A3DB8", "timer"),
+        LadderMarkKind::LoggedTimeout => ("#7A3DB8", "timer in qlog"),
+        LadderMarkKind::Probe => ("#B8006B", "probe"),
+        LadderMarkKind::Blocked => ("#8A5A00", "blocked"),
+    };
+    let is_client = mark.side == Role::Client;
+    let (x, words_x, anchor) = if is_client {
+        (CLIENT_X, CLIENT_X + 14.0, "start")
+    } else {
+        (SERVER_X, SERVER_X - 14.0, "end")
+    };
+    let _ = if mark.until_ns.is_some() {
+        write!(
+            text,
+            "<rect x=\"{:.1}\" y=\"{begin:.1}\" width=\"8\" height=\"{:.1}\" fill=\"{ink}\" fill-opacity=\"0.45\"/>",
+            x - 4.0,
+            (end - begin).max(4.0)
+        )
+    } else {
+        write!(text, "<circle cx=\"{x}\" cy=\"{begin:.1}\" r=\"4\" fill=\"{ink}\"/>")
+    };
+    let y = begin + 4.0;
+    let _ = write!(
+        text,
+        "<text x=\"{words_x}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" style=\"fill: {ink}\" paint-order=\"stroke\" stroke=\"#fff\" \
+         stroke-width=\"3\"><tspan style=\"font-weight: 600\">{word}</tspan> {}</text>",
+        escaped(&mark.words)
+    );
+    time(text, mark.side, mark.time_ns, begin);
 }

@@ -1,5 +1,7 @@
 //! The page of a scenario.
 
+use std::collections::BTreeMap;
+
 use maud::{Markup, html};
 use quiclab_experiment::scenario::Labels;
 
@@ -17,7 +19,7 @@ pub fn render_scenario_html(report: &ScenarioReport) -> String {
             " \u{b7} made by " code { (report.command) }
             " \u{b7} simulator " code { (report.simulator) }
         }
-        (failures(&report.failures))
+        (failures(&report.failures, &BTreeMap::new()))
         @if let Some(warning) = unfinished(report) {
             section.warnings { h2 { "Check these warnings before you trust the numbers" } ul { li { (warning) } } }
         }

@@ -10,6 +10,8 @@ use crate::timeline::axis::{label, round_step};
 /// Between the cells and the bar of colours, and of the bar, in pixels.
 const GAP: f64 = 18.0;
 const BAR: f64 = 16.0;
+/// A cell without a value.
+const MISSING: &str = "#e4e4e4";
 /// Right of the area, where there is a bar: its numbers and its title.
 pub(super) const SPACE: f64 = 110.0;
 
@@ -52,9 +54,10 @@ impl Cells {
         for (row, values) in self.rows.iter().enumerate() {
             // Names of the vertical axis are numbered from the top.
             let middle = y.y((self.rows.len() - 1 - row) as f64, area);
-            for (column, value) in values.iter().enumerate().filter(|(_, value)| value.is_finite()) {
+            for (column, value) in values.iter().enumerate() {
                 let left = x.x(column as f64, area) - width / 2.0;
-                let fill = self.fill((value - self.low) / (self.high - self.low));
+                let is_known = value.is_finite();
+                let fill = if is_known { self.fill((value - self.low) / (self.high - self.low)) } else { MISSING.to_owned() };
                 let _ = write!(
                     text,
                     "<rect x=\"{:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{:.2}\" fill=\"{fill}\"/>",

@@ -7,6 +7,7 @@ use quiclab_metrics::{MOST_DROPS, TIMELINE_POINTS};
 use super::{RunPage, render_run_svg};
 use crate::columns::{COLUMNS, NOTHING};
 use crate::html::page_with;
+use crate::moved;
 use crate::notes::QLOG_NOTE;
 
 const STYLE: &str = include_str!("timeline.css");
@@ -21,6 +22,7 @@ pub fn render_run_html(page: &RunPage) -> String {
         h1 { (page.record) }
         p.lead {
             code { (page.run.experiment) } " \u{b7} server: " (stack.server) " \u{b7} client: " (stack.client) " \u{b7} seed " (page.run.seed)
+            @if let Some(ladder) = &page.ladder { " \u{b7} " a href=(ladder) { "the handshake, datagram by datagram" } }
         }
         (warnings(page))
         h2 { "Over time" }
@@ -34,6 +36,7 @@ pub fn render_run_html(page: &RunPage) -> String {
             }
         }
         @for note in notes(page) { p.note { (note) } }
+        @if let Some(path) = &page.path { (moved::of_run(path)) }
         (bursts(page))
         details { summary { "Every metric" } (metrics(page)) }
         details { summary { "Settings" } pre { (settings_text(&page.run.settings)) } }

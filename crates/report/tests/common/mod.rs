@@ -71,6 +71,8 @@ fn row(stack: &str, gso: &str, repetition: u32, goodput_wire_bps: Option<f64>) -
         versions: Versions::from([("qemu".to_owned(), "7.2".to_owned())]),
         metrics,
         congestion_window: None,
+        lost: None,
+        path: None,
         packets: (repetition == 1).then(|| vec![(0, 1500), (300_000, 3000), (310_000, 4500)]),
     }
 }
@@ -138,6 +140,8 @@ pub fn input() -> ReportInput {
         ],
         expectations_left_out: Vec::new(),
         looks: None,
+        figures: Vec::new(),
+        ladders: BTreeMap::new(),
     }
 }
 

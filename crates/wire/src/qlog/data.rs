@@ -50,6 +50,7 @@ pub(super) fn kind(name: String, data: Option<&RawValue>, context: &mut Context)
             metrics(text, context).map(QlogEventKind::Metrics)
         }
         "congestion_state_updated" => congestion_state(text),
+        "loss_timer_updated" => loss_timer(text),
         _ => return QlogEventKind::Other(name),
     };
     kind.unwrap_or_else(|| {
@@ -191,6 +192,17 @@ fn congestion_state(text: &str) -> Option<QlogEventKind> {
     }
     let state: StateText = serde_json::from_str(text).ok()?;
     Some(QlogEventKind::CongestionState { new: state.new })
+}
+
+fn loss_timer(text: &str) -> Option<QlogEventKind> {
+    #[derive(Deserialize)]
+    struct TimerText {
+        event_type: String,
+        #[serde(default)]
+        timer_type: String,
+    }
+    let timer: TimerText = serde_json::from_str(text).ok()?;
+    Some(QlogEventKind::LossTimer { event: timer.event_type, timer: timer.timer_type })
 }
 
 fn parse_space(name: &str) -> Option<QlogSpace> {

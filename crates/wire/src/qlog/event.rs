@@ -27,6 +27,13 @@ pub enum QlogEventKind {
         /// Its name, as the stack has it.
         new: String,
     },
+    /// A loss timer was set, cancelled, or has expired.
+    LossTimer {
+        /// `set`, `expired` or `cancelled`, as the stack has it.
+        event: String,
+        /// `pto` or `ack`, as the stack has it; empty where it does not say.
+        timer: String,
+    },
     /// Any other event: `category:event`, or the name alone where there is no category.
     Other(String),
 }

@@ -1,7 +1,7 @@
 //! One QUIC connection: its keys, its packet number spaces, what its handshake says.
 
 use super::frames::{QuicFrame, parse_frames};
-use super::hello::{CryptoStream, DEFAULT_ACK_DELAY_EXPONENT, Hello, TransportParameters};
+use super::hello::{CryptoStream, DEFAULT_ACK_DELAY_EXPONENT, DEFAULT_MAX_ACK_DELAY_MS, Hello, TransportParameters};
 use super::keys::{
     Keys, NotOpened, OneRttKeys, Opened, ProtectedPacket, SMALLEST_SHORT_PACKET, open, open_payload, suites_of,
 };
@@ -111,6 +111,11 @@ impl Connection {
     /// By which ACK delays of this sender are shifted.
     pub(crate) fn ack_delay_exponent(&self, sender: Role) -> u8 {
         self.parameters[sender as usize].map_or(DEFAULT_ACK_DELAY_EXPONENT, |it| it.ack_delay_exponent)
+    }
+
+    /// The longest that this sender delays ACKs of 1-RTT packets by, in milliseconds.
+    pub(crate) fn max_ack_delay_ms(&self, sender: Role) -> u64 {
+        self.parameters[sender as usize].map_or(DEFAULT_MAX_ACK_DELAY_MS, |it| it.max_ack_delay_ms)
     }
 
     /// Whether the client's first Initial is of this connection: its keys open it.

@@ -10,6 +10,8 @@ use crate::keylog::ClientRandom;
 
 /// draft-ferrieux-hamchaoui-quic-lossbits, which LSQUIC keeps.
 const LOSS_BITS: u64 = 0x1057;
+/// `max_ack_delay` where an endpoint does not say, in milliseconds, RFC 9000 section 18.2.
+pub(crate) const DEFAULT_MAX_ACK_DELAY_MS: u64 = 25;
 /// `ack_delay_exponent` where an endpoint does not say, RFC 9000 section 18.2.
 pub const DEFAULT_ACK_DELAY_EXPONENT: u8 = 3;
 
@@ -86,6 +88,7 @@ pub struct ServerChoice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TransportParameters {
     pub(crate) ack_delay_exponent: u8,
+    pub(crate) max_ack_delay_ms: u64,
     pub(crate) stateless_reset_token: Option<[u8; 16]>,
     pub(crate) initial_max_streams_bidi: Option<u64>,
     /// 1: it sends loss bits where its peer takes them; 0: it takes them.
@@ -260,6 +263,7 @@ fn parse_server_name(data: &[u8]) -> Option<String> {
 fn transport_parameters(data: &[u8]) -> TransportParameters {
     let mut parameters = TransportParameters {
         ack_delay_exponent: DEFAULT_ACK_DELAY_EXPONENT,
+        max_ack_delay_ms: DEFAULT_MAX_ACK_DELAY_MS,
         stateless_reset_token: None,
         initial_max_streams_bidi: None,
         loss_bits: None,
@@ -280,6 +284,11 @@ fn transport_parameters(data: &[u8]) -> TransportParameters {
                 if let Some(exponent) = exponent.filter(|exponent| *exponent <= 20) {
                     parameters.ack_delay_exponent = exponent as u8;
                 }
+            }
+            0x0b => {
+                let delay = Fields::new(value).take_variable_length_integer();
+                // Values of 2^14 and above are invalid.
+                parameters.max_ack_delay_ms = delay.filter(|delay| *delay < 1 << 14).unwrap_or(DEFAULT_MAX_ACK_DELAY_MS);
             }
             LOSS_BITS => parameters.loss_bits = Fields::new(value).take_variable_length_integer(),
             _ => {}
@@ -406,6 +415,9 @@ mod tests {
         assert_eq!(transport_parameters(&data).ack_delay_exponent, 5);
         assert_eq!(transport_parameters(&data).initial_max_streams_bidi, Some(100));
         assert_eq!(transport_parameters(&data).loss_bits, None);
+        assert_eq!(transport_parameters(&data).max_ack_delay_ms, 25);
+        assert_eq!(transport_parameters(&[0x0b, 0x01, 20]).max_ack_delay_ms, 20);
+        assert_eq!(transport_parameters(&[0x0b, 0x04, 0x80, 0, 0x40, 0]).max_ack_delay_ms, 25);
         assert_eq!(transport_parameters(&[0x50, 0x57, 0x01, 0x01]).loss_bits, Some(1));
         assert_eq!(transport_parameters(&[0x0a, 0x01, 21]).ack_delay_exponent, DEFAULT_ACK_DELAY_EXPONENT);
     }

@@ -40,6 +40,9 @@ impl Reader<'_> {
                 }
             }
         }
+        if !self.kind.has_series && !table.contains_key("x") {
+            return Err(missing("x", "the key of a setting"));
+        }
         if figure.title.is_empty() {
             return Err(missing("title", "a text"));
         }
@@ -57,8 +60,12 @@ impl Reader<'_> {
             let at = table.get(key).unwrap_or(row);
             Err(self.error(at, format!("figure.{key}: {message}"), None))
         };
+        if figure.x == TIME && !self.kind.has_series {
+            return refused("x", "found \"time\", expected the key of a setting: transfers have no series over time");
+        }
         if figure.x != TIME && !self.kind.knows(&figure.x) {
-            return refused("x", &format!("found {:?}, expected {TIME:?} or the key of a setting", figure.x));
+            let time = if self.kind.has_series { "\"time\" or " } else { "" };
+            return refused("x", &format!("found {:?}, expected {time}the key of a setting", figure.x));
         }
         match (figure.kind, &figure.by) {
             (FigureKind::Curves, Some(_)) => {
@@ -160,7 +167,7 @@ impl Reader<'_> {
         })?;
         let side = |key: &str| {
             let side = get(key)?;
-            if setting == GROUPS {
+            if setting == GROUPS && self.kind.has_series {
                 return self.figure_text(side, &format!("compare.{key}"));
             }
             let at = table.get("setting").unwrap_or(value);

@@ -25,6 +25,8 @@ use crate::{
 const SEQUENTIAL: [&str; 4] = ["#F7FBFF", "#C6DBEF", "#8DBEDC", "#4A98C9"];
 /// From below to above the middle, in the same way.
 const DIVERGING: [&str; 5] = ["#DF7A36", "#F6C9A4", "#FFFFFF", "#B5D8EC", "#4A98C9"];
+/// Behind the cells: what shows where one has no value.
+const MISSING: &str = "#e4e4e4";
 /// Of a cell's height, of a picture with few of them, and of all around the cells, in pixels.
 const CELL: usize = 44;
 const LEAST_HEIGHT: usize = 400;
@@ -96,12 +98,32 @@ fn draw_part(
         texts.1.push(style::name(&up.words[row]));
         texts.2.push(number_in_cell(value));
     }
+    if let Some(text) = missing(&cells, &across, &up) {
+        plot.add_trace(text);
+    }
     let text = Scatter::new(texts.0, texts.1).mode(Mode::Text).text_array(texts.2).text_font(Font::new().size(12));
     plot.add_trace(text.show_legend(false).hover_info(HoverInfo::Skip).name(""));
     let [x, y] = [&across.title, &up.title].map(|title| style::axis(&style::name(title)).type_(AxisType::Category));
-    plot.set_layout(style::layout(x, y).height(LEAST_HEIGHT.max(up.words.len() * CELL + AROUND)));
+    plot.set_layout(style::layout(x, y).height(LEAST_HEIGHT.max(up.words.len() * CELL + AROUND))
+        .plot_background_color(MISSING));
     let most = members.iter().map(|member| member.runs.len()).max().unwrap_or(0);
     Some(Figure { id, title, caption: words::caption(spec, most, false), plot })
+}
+
+/// A word in each cell without a value, so that none of them is taken for one near the middle of the colours.
+fn missing(cells: &[Vec<Option<f64>>], across: &Values, up: &Values) -> Option<Box<Scatter<String, String>>> {
+    let (mut x, mut y) = (Vec::new(), Vec::new());
+    for (row, values) in cells.iter().enumerate() {
+        for (column, _) in values.iter().enumerate().filter(|(_, value)| value.is_none()) {
+            x.push(style::name(&across.words[column]));
+            y.push(style::name(&up.words[row]));
+        }
+    }
+    let words = vec!["no value".to_owned(); x.len()];
+    let font = Font::new().size(11).color("#666666");
+    let text = Scatter::new(x, y).mode(Mode::Text).text_array(words).text_font(font);
+    let is_any = cells.iter().flatten().any(Option::is_none);
+    is_any.then(|| text.show_legend(false).hover_info(HoverInfo::Skip).name(""))
 }
 
 /// The value of a cell.

@@ -1,0 +1,70 @@
+//! What a record says of its path, for reports.
+
+use quiclab_experiment::run::{Forwarder, Run};
+use quiclab_path::spec::{StageSettings, StageSpec};
+use quiclab_record::{Observed, StageSeen};
+use quiclab_report::{DropSummary, Lateness, Mover, PathSummary, RuleSummary, StageSummary};
+/// The testbed without a kernel.
+const SIMULATOR: &str = "sim";
+
+/// The path of a run.
+pub fn summary(run: &Run, observed: &Observed) -> PathSummary {
+    let path = &run.settings.path;
+    let directions = [
+        ("to_client", path.stages_to_client(), &observed.path.to_client),
+        ("to_server", path.stages_to_server(), &observed.path.to_server),
+    ];
+    let stages = directions.iter().flat_map(|(direction, asked, seen)| {
+        seen.iter().map(move |stage| stage_summary(direction, asked.iter().find(|one| one.name == stage.name), stage))
+    });
+    let drops = observed.path.dropped.iter().map(|drop| DropSummary {
+        time_ns: drop.time.as_nanos(),
+        place: format!("{}.{}", drop.direction, drop.stage),
+        cause: drop.cause.clone(),
+        held: drop.held.clone().filter(|held| !held.is_empty()),
+    });
+    PathSummary {
+        mover: mover(run, observed),
+        stages: stages.collect(),
+        drops: drops.collect(),
+        drops_not_listed: observed.path.dropped_not_listed,
+    }
+}
+
+fn mover(run: &Run, observed: &Observed) -> Mover {
+    if let Some(seen) = &observed.path.forwarder {
+        let lateness = seen.lateness.map(|late| Lateness {
+            packets: late.packets,
+            median_ns: late.median.as_nanos(),
+            percentile_99_ns: late.percentile_99.as_nanos(),
+            largest_ns: late.largest.as_nanos(),
+        });
+        return Mover::Forwarder { why: seen.why.clone(), is_realtime: seen.is_realtime, lateness };
+    }
+    if observed.testbed == SIMULATOR {
+        return Mover::Simulator;
+    }
+    Mover::Kernel(match run.settings.path.forwarder {
+        Forwarder::Kernel => "path.forwarder = \"kernel\" asks for it".to_owned(),
+        _ => "its queueing disciplines do every stage exactly".to_owned(),
+    })
+}
+
+fn stage_summary(direction: &str, asked: Option<&StageSpec>, seen: &StageSeen) -> StageSummary {
+    let count = |name: &str| seen.counts.get(name).copied();
+    let rule = asked.and_then(|stage| match &stage.settings {
+        StageSettings::ContentLoss(settings) => Some(RuleSummary {
+            text: settings.drop.to_string(),
+            asked: count("asked"),
+            undecided: count("undecided").unwrap_or(0),
+        }),
+        _ => None,
+    });
+    StageSummary {
+        place: format!("{direction}.{}", seen.name),
+        kind: seen.kind.clone(),
+        rule,
+        passed: seen.packets_passed,
+        drops: seen.drops.clone(),
+    }
+}

@@ -1,0 +1,123 @@
+//! What moved a run's packets between the hosts, and what became of them there.
+
+mod html;
+
+use std::collections::BTreeMap;
+
+pub(crate) use html::{of_groups, of_run};
+
+/// What became of the packets of one run on the path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathSummary {
+    /// What moved them.
+    pub mover: Mover,
+    /// The stages that they passed, those towards the client first.
+    pub stages: Vec<StageSummary>,
+    /// The first packets that were dropped, in the order of time; empty where the record does not list them.
+    pub drops: Vec<DropSummary>,
+    /// Packets that were dropped beyond those.
+    pub drops_not_listed: u64,
+}
+
+/// What moved packets through the stages of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mover {
+    /// The kernel's queueing disciplines, and why.
+    Kernel(String),
+    /// quiclab itself, in user space.
+    Forwarder {
+        /// Why.
+        why: String,
+        /// Whether its thread ran with a real-time priority.
+        is_realtime: bool,
+        /// How much later than planned packets left; `None` where none did.
+        lateness: Option<Lateness>,
+    },
+    /// The simulator.
+    Simulator,
+}
+
+/// How much later than planned packets left, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lateness {
+    /// Packets that left.
+    pub packets: u64,
+    /// Of half of them, at most.
+    pub median_ns: u64,
+    /// Of 99 of 100, at most.
+    pub percentile_99_ns: u64,
+    /// Of the latest one.
+    pub largest_ns: u64,
+}
+
+/// One stage of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StageSummary {
+    /// Its direction and its name: `to_client.loss`.
+    pub place: String,
+    /// What implements it, such as `drop_tail`.
+    pub kind: String,
+    /// The rule by which it drops datagrams for what they hold; `None` where it has none.
+    pub rule: Option<RuleSummary>,
+    /// Packets that left it.
+    pub passed: u64,
+    /// Packets that it dropped, by cause.
+    pub drops: BTreeMap<String, u64>,
+}
+
+/// A rule, and how often it matched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleSummary {
+    /// The rule, as experiment files have it.
+    pub text: String,
+    /// Datagrams that it was asked about; `None` where that was not counted.
+    pub asked: Option<u64>,
+    /// Datagrams of which it could not be decided.
+    pub undecided: u64,
+}
+
+/// A packet that was dropped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DropSummary {
+    /// When, since the path's own start.
+    pub time_ns: u64,
+    /// The stage, as [`StageSummary::place`].
+    pub place: String,
+    /// Why, such as `queue_full`.
+    pub cause: String,
+    /// What it held, in words; `None` where it was not read.
+    pub held: Option<String>,
+}
+
+impl PathSummary {
+    /// Whether some stage drops datagrams for what they hold.
+    pub fn has_rules(&self) -> bool {
+        self.stages.iter().any(|stage| stage.rule.is_some())
+    }
+}
+
+impl Mover {
+    /// A word for it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Kernel(_) => "kernel",
+            Self::Forwarder { .. } => "forwarder",
+            Self::Simulator => "simulator",
+        }
+    }
+
+    /// Why it was this one; nothing of the simulator, which has no other.
+    pub fn why(&self) -> &str {
+        match self {
+            Self::Kernel(why) | Self::Forwarder { why, .. } => why,
+            Self::Simulator => "",
+        }
+    }
+}
+
+impl StageSummary {
+    /// Packets that it dropped.
+    pub fn all_drops(&self) -> u64 {
+        self.drops.values().sum()
+    }
+}
