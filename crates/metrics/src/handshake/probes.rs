@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use quiclab_wire::QuicForm;
 
 use super::log::{Frame, Packet};
-use super::view::{Event, View};
+use super::view::View;
 use crate::ranges::RangeSet;
 
 /// What a datagram brings that was not sent before.
@@ -29,9 +29,10 @@ pub(super) struct SentBytes {
 }
 
 impl SentBytes {
-    pub(super) fn on_event(&mut self, event: &Event) -> Sent {
+    /// Packets of one datagram.
+    pub(super) fn on_packets<'a>(&mut self, packets: impl IntoIterator<Item = &'a Packet>) -> Sent {
         let (mut is_new, mut is_again, mut is_ping) = (false, false, false);
-        for packet in event.packets {
+        for packet in packets {
             let Some(space) = packet.space() else { continue };
             for frame in &packet.frames {
                 let (sent, offset, end) = match frame {
@@ -101,7 +102,7 @@ pub(super) fn repeats(view: &View, peer: Option<&View>) -> Repeats {
         }
         let of_handshake = |packet: &&Packet| matches!(packet.form, QuicForm::Initial | QuicForm::Handshake);
         repeats.hidden += event.packets.iter().filter(of_handshake).filter(|packet| packet.is_hidden()).count() as u64;
-        let what = sent.on_event(event);
+        let what = sent.on_packets(event.packets);
         if matches!(what, Sent::Again | Sent::Ping) && !losses.are_likely() {
             repeats.probes += 1;
         }
