@@ -106,7 +106,7 @@ impl LoggedRoundTrips {
                     WarningCode::ProbeTimeoutDiffers,
                     format!(
                         "the {}'s qlog begins with a probe timeout of {:.3} ms (smoothed_rtt and rttvar), its packets with \
-                         {:.3} ms by RFC 9002: it computes differently, or logs a later sample first",
+                         {:.3} ms by RFC 9002: it computes differently, logs a later sample first, or its sample includes its own work",
                         end.name(),
                         milliseconds(logged),
                         milliseconds(packets)
