@@ -242,7 +242,10 @@ mod tests {
         let hello = Datagram { sender: Sender::Server, acknowledged: Some(2), ..SILENT };
         let sequences = [
             (CertificateDelay::Wait, vec![SILENT, at(1, second), at(140, probe), at(201, hello)]),
-            (CertificateDelay::WaitAfterHello, vec![SILENT, at(1, second), at(2, half), at(140, probe), at(201, hello)]),
+            (
+                CertificateDelay::WaitAfterHello,
+                vec![SILENT, at(1, second), at(2, half), at(140, probe), at(201, hello)],
+            ),
             (CertificateDelay::InstantAck, vec![SILENT, at(1, second), at(2, half), at(3, whole), at(201, hello)]),
             (CertificateDelay::InstantAck, vec![SILENT, at(1, half), at(201, hello)]),
         ];
