@@ -131,7 +131,7 @@ fn super_packet(is_ipv4: bool, is_tcp: bool, payload: usize, segment_bytes: u16,
         buffer.extend(length.to_be_bytes());
         buffer.extend(pseudo.to_be_bytes());
     }
-    buffer.extend((0..payload).map(|place| (place * 31 >> 3) as u8));
+    buffer.extend((0..payload).map(|place| ((place * 31) >> 3) as u8));
     Frame::new(buffer).unwrap()
 }
 

@@ -127,6 +127,8 @@ pub enum CertificateDelay {
     None,
     /// It sends nothing.
     Wait,
+    /// It acknowledges the first datagrams of a ClientHello that takes several, and sends nothing once it has the whole.
+    WaitAfterHello,
     /// It acknowledges what comes.
     InstantAck,
 }
@@ -135,7 +137,7 @@ impl CertificateDelay {
     /// The same as a value of `stack.first_ack`, where it says enough: not whether acknowledgments are padded.
     pub fn first_ack(self) -> Option<FirstAck> {
         match self {
-            Self::None | Self::InstantAck => None,
+            Self::None | Self::WaitAfterHello | Self::InstantAck => None,
             Self::Wait => Some(FirstAck::Wait),
         }
     }

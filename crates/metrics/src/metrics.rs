@@ -299,7 +299,7 @@ metrics! {
     #[serde(default)]
     handshake_server_rtt_samples: u64 { unit: "", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "as above" }
-    /// The server's, likewise, from the last datagram of its first flight.
+    /// The server's, likewise, from the last ack-eliciting Initial or Handshake packet of its first flight.
     #[serde(default)]
     handshake_server_default_pto_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "the client answered before that; TCP" }

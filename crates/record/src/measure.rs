@@ -11,7 +11,6 @@ use quiclab_metrics::{
     analyze, measure,
 };
 use quiclab_path::spec::StageSettings;
-use quiclab_units::Duration;
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings};
 
 use crate::{
@@ -23,8 +22,6 @@ pub use crate::{layout::SENDER_TAP, sender_log::congestion_windows};
 
 /// Share of the buffers that may come without a rate.
 const MOST_UNPACED: f64 = 0.05;
-/// A forwarder of which more than one packet in 100 is later than this changes what is measured: packets that belong apart may get into one train
-/// ([`quiclab_metrics::DEFAULT_TRAIN_THRESHOLD`]).
 /// The metrics that only the sender's own log has.
 const OF_WINDOWS: [&str; 2] = ["congestion_window_reductions", "congestion_window_restorations"];
 /// The metrics that only the sender's list of planned send times has.

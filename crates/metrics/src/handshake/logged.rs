@@ -33,6 +33,11 @@ impl LoggedRoundTrips {
         self.smoothed_ns = metrics.smoothed_rtt_ns.filter(|rtt| *rtt > 0).or(self.smoothed_ns);
         self.variance_ns = metrics.rtt_variance_ns.or(self.variance_ns);
         let Some(smoothed) = self.smoothed_ns else { return };
+        if self.was_initial() && is_first_sample(metrics) {
+            self.initial_ns = self.first.take().map(|(initial, _)| initial);
+            self.first = Some((smoothed, metrics.rtt_variance_ns));
+            return;
+        }
         if let Some((first, variance)) = &mut self.first {
             if *first == smoothed && self.updates == 1 {
                 // Some stacks log it in an event of its own.
@@ -45,6 +50,11 @@ impl LoggedRoundTrips {
             self.first = Some((smoothed, metrics.rtt_variance_ns));
         }
         self.updates += u64::from(before != (self.smoothed_ns, self.variance_ns));
+    }
+
+    /// Whether the only estimate so far can be the initial one, logged as if it were a sample: quinn does.
+    fn was_initial(&self) -> bool {
+        self.updates == 1 && self.initial_ns.is_none() && self.first.is_some_and(|(first, _)| is_round(first))
     }
 
     /// Changes of `smoothed_rtt` or `rtt_variance`, as many as samples at most where each changes one of them.
@@ -96,7 +106,7 @@ impl LoggedRoundTrips {
                     WarningCode::ProbeTimeoutDiffers,
                     format!(
                         "the {}'s qlog begins with a probe timeout of {:.3} ms (smoothed_rtt and rttvar), its packets with \
-                         {:.3} ms by RFC 9002: it computes differently, or logs a later sample first",
+                         {:.3} ms by RFC 9002: it computes differently, logs a later sample first, or its sample includes its own work",
                         end.name(),
                         milliseconds(logged),
                         milliseconds(packets)
@@ -110,8 +120,17 @@ impl LoggedRoundTrips {
 /// Whether the first `smoothed_rtt` of a log is the initial RTT, which some stacks log before they have a sample.
 fn is_initial(metrics: &QlogMetrics) -> bool {
     let has_sample = metrics.latest_rtt_ns.is_some_and(|rtt| rtt > 0);
-    let is_round = |rtt: u64| rtt >= SMALLEST_INITIAL_RTT.as_nanos() && rtt.is_multiple_of(1_000_000);
     !has_sample && metrics.smoothed_rtt_ns.is_some_and(is_round)
+}
+
+fn is_round(rtt_ns: u64) -> bool {
+    rtt_ns >= SMALLEST_INITIAL_RTT.as_nanos() && rtt_ns.is_multiple_of(1_000_000)
+}
+
+/// Only a first sample is the estimate, and twice its deviation (RFC 9002, section 5.3).
+fn is_first_sample(metrics: &QlogMetrics) -> bool {
+    let (Some(smoothed), Some(variance)) = (metrics.smoothed_rtt_ns, metrics.rtt_variance_ns) else { return false };
+    metrics.latest_rtt_ns == Some(smoothed) && smoothed.abs_diff(variance.saturating_mul(2)) <= smoothed / 1000
 }
 
 #[cfg(test)]
@@ -170,6 +189,24 @@ mod tests {
         let run = measured(&log(&[sample, metrics(101, Some(40))]), 300);
         assert_eq!(run.metrics.handshake_client_logged_first_pto_ns, Some(300 * MS));
         assert_eq!(run.metrics.handshake_client_logged_rtt_updates, Some(2));
+    }
+
+    /// As quinn and noq do.
+    #[test]
+    fn an_initial_estimate_that_is_logged_as_a_sample_is_not_the_first() {
+        let sample = |rtt_ns: u64| {
+            QlogEventKind::Metrics(QlogMetrics {
+                smoothed_rtt_ns: Some(rtt_ns),
+                latest_rtt_ns: Some(rtt_ns),
+                min_rtt_ns: Some(rtt_ns),
+                rtt_variance_ns: Some(rtt_ns / 2),
+                ..QlogMetrics::default()
+            })
+        };
+        let run = measured(&log(&[sample(333 * MS), sample(43_448_540), metrics(44, Some(16))]), 130);
+        assert_eq!(run.metrics.handshake_client_logged_first_smoothed_rtt_ns, Some(43_448_540));
+        assert_eq!(run.metrics.handshake_client_logged_rtt_updates, Some(2));
+        assert_eq!(run.warnings, Vec::new());
     }
 
     #[test]

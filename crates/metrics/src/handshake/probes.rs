@@ -6,7 +6,7 @@ use quiclab_units::Time;
 use quiclab_wire::QuicForm;
 
 use super::log::{Frame, Packet};
-use super::view::{Event, View};
+use super::view::View;
 use crate::ranges::RangeSet;
 
 /// What a datagram brings that was not sent before.
@@ -30,9 +30,10 @@ pub(super) struct SentBytes {
 }
 
 impl SentBytes {
-    pub(super) fn on_event(&mut self, event: &Event) -> Sent {
+    /// Packets of one datagram.
+    pub(super) fn on_packets<'a>(&mut self, packets: impl IntoIterator<Item = &'a Packet>) -> Sent {
         let (mut is_new, mut is_again, mut is_ping) = (false, false, false);
-        for packet in event.packets {
+        for packet in packets {
             let Some(space) = packet.space() else { continue };
             for frame in &packet.frames {
                 let (sent, offset, end) = match frame {
@@ -89,7 +90,7 @@ pub(super) fn probes(view: &View) -> Vec<(Time, Sent)> {
             }
             continue;
         }
-        let what = sent.on_event(event);
+        let what = sent.on_packets(event.packets);
         if matches!(what, Sent::Again | Sent::Ping) && !losses.are_likely() {
             probes.push((event.time, what));
         }

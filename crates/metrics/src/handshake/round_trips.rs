@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use quiclab_units::{Duration, Time};
 use quiclab_wire::QuicForm;
 
-use super::log::Frame;
+use super::log::{Frame, Packet};
 use super::probes::{Sent, SentBytes};
 use super::view::View;
 use crate::rtt_estimate::RttEstimate;
@@ -87,8 +87,10 @@ pub(super) fn estimates(samples: &[Sample], missing: Duration) -> Vec<(Sample, R
     samples.iter().map(after).collect()
 }
 
-/// From the last ack-eliciting packet of the first flight to the first datagram that repeats it or only asks for an answer, where
-/// nothing of the peer came in between.
+/// From the last ack-eliciting Initial or Handshake packet of the first flight to the first that repeats it or only asks for an answer,
+/// where nothing of the peer came in between.
+///
+/// Early data has no part in it: no timer is armed for it before the handshake is confirmed (RFC 9002, section 6.2.1).
 ///
 /// # Errors
 /// Why it is not known.
@@ -102,10 +104,12 @@ pub(super) fn default_timeout(view: &View) -> Result<Duration, &'static str> {
             }
             continue;
         }
-        if event.has_form(QuicForm::OneRtt) || event.packets.iter().any(|packet| packet.is_hidden()) {
-            return Err("packets before the first probe could not be read, or are no packets of the handshake");
+        let of_handshake = |packet: &&Packet| matches!(packet.form, QuicForm::Initial | QuicForm::Handshake);
+        let packets = || event.packets.iter().filter(of_handshake);
+        if packets().any(Packet::is_hidden) {
+            return Err("packets before the first probe could not be read");
         }
-        let what = sent.on_event(event);
+        let what = sent.on_packets(packets());
         match (last, what) {
             (Some(last), Sent::Again | Sent::Ping) => {
                 return event.time.checked_since(last).ok_or("times run backwards");

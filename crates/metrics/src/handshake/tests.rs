@@ -276,6 +276,26 @@ fn the_timeout_before_any_sample_is_seen_where_nothing_comes_back() {
     );
 }
 
+/// The server's settings of HTTP/3 leave beside its Finished, before there is a sample.
+#[test]
+fn early_data_of_the_server_does_not_hide_its_timeout_before_any_sample() {
+    let all = [
+        flying(Client, 0, 1200, || vec![packet(Initial, 0, vec![crypto(0, 500)])]),
+        lost(flying(Server, 5_000, 1200, || {
+            vec![packet(Initial, 0, vec![ack(0, 0, 0), crypto(0, 90)]), packet(Handshake, 0, vec![crypto(0, 900)])]
+        })),
+        lost(flying(Server, 5_100, 600, || {
+            vec![packet(Handshake, 1, vec![crypto(900, 500)]), packet(OneRtt, 0, vec![stream(10)])]
+        })),
+        // Of its own; the timer counts from the last Handshake packet.
+        lost(flying(Server, 6_000, 60, || vec![packet(OneRtt, 1, vec![Frame::Other])])),
+        flying(Server, 205_100, 1200, || {
+            vec![packet(Initial, 1, vec![crypto(0, 90)]), packet(Handshake, 2, vec![crypto(0, 900)])]
+        }),
+    ];
+    assert_eq!(both(&all).metrics.handshake_server_default_pto_ns, Some(200_000_000));
+}
+
 /// A datagram that is retransmitted because a later one was acknowledged is no probe.
 #[test]
 fn what_is_sent_again_after_a_loss_was_noticed_is_no_probe() {

@@ -22,6 +22,8 @@ const LONG: &str = "4 MiB";
 const SHORT: &str = "256 KiB";
 /// Of a delayed certificate: no other delay of a handshake is near it.
 pub const CERTIFICATE_DELAY: Duration = Duration::from_millis(200);
+/// A path on which the datagrams of a ClientHello arrive one by one, with time to answer the first.
+const SLOW: &str = r#""simple-p2p --delay=20ms --bandwidth=2Mbps --queue=25""#;
 /// Of a certificate chain: over three times what a client sends first, if that is one datagram.
 const CHAIN: &str = "5113 B";
 /// A probe timeout that is nobody's own, and a one-way delay at which it passes before an answer comes, and the usual one does not.
@@ -258,7 +260,7 @@ impl Proofs<'_> {
             let value = quoted(&CERTIFICATE_DELAY.to_string());
             let expected = Expected::LateCertificate(manifest.certificate_delay);
             let claim = format!("a late certificate: {}", word(&manifest.certificate_delay));
-            let settings = [("workload.certificate_delay", value.as_str())];
+            let settings = [("workload.certificate_delay", value.as_str()), ("path.scenario", SLOW)];
             self.add("late-certificate", &claim, SHORT, &settings, expected)?;
         }
         self.add_handshakes(manifest)

@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context, Result};
 use quiclab_experiment::{
     run::{Gso, KeyExchange, Pacing, Run, Switch, word},
-    stack::{CertificateDelay, Role},
+    stack::Role,
 };
 use quiclab_interop::{Facts, FactsSettings, Verdict};
 use quiclab_metrics::RunMetrics;
@@ -104,7 +104,7 @@ pub fn judge(proof: &Proof, ended: &Ended, proofs: &[Proof], all: &[Ended]) -> R
                 Expected::Chain => chain(&proof.run, folder),
                 Expected::Probe(role, pto) => handshakes::first_probe(*role, *pto, folder),
                 Expected::KeyExchange(exchange) => key_exchange(*exchange, folder),
-                Expected::LateCertificate(delay) => late_certificate(*delay, folder),
+                Expected::LateCertificate(delay) => handshakes::late_certificate(*delay, CERTIFICATE_DELAY, folder),
                 Expected::Logs { keys, qlog, windows } => logs(keys, qlog, *windows, folder),
                 _ => transfer(folder),
             };
@@ -262,28 +262,6 @@ fn planned_times(pacing: Pacing, folder: &Path) -> Result<String> {
     let lines = text.lines().count().saturating_sub(1);
     anyhow::ensure!(lines > 0, "planned.csv is empty");
     Ok(format!("{lines} planned send times"))
-}
-
-fn late_certificate(delay: CertificateDelay, folder: &Path) -> Result<String> {
-    let metrics = metrics(folder)?.metrics;
-    let first = metrics.handshake_first_reply_ns.context("found no reply of the server")?;
-    let hello = metrics.handshake_server_hello_ns.context("found no ServerHello")?;
-    let late = CERTIFICATE_DELAY.as_nanos();
-    let found =
-        format!("first reply after {:.1} ms, ServerHello after {:.1} ms", first as f64 / 1e6, hello as f64 / 1e6);
-    let holds = match delay {
-        CertificateDelay::InstantAck => first < late && hello >= late,
-        _ => first >= late && hello >= late,
-    };
-    anyhow::ensure!(
-        holds,
-        "{found}; expected the ServerHello after {CERTIFICATE_DELAY}, and {}",
-        match delay {
-            CertificateDelay::InstantAck => "an earlier reply",
-            _ => "no earlier reply",
-        }
-    );
-    Ok(found)
 }
 
 fn key_exchange(exchange: KeyExchange, folder: &Path) -> Result<String> {

@@ -4,12 +4,12 @@ use std::{fs::File, path::Path};
 
 use anyhow::{Context, Result, ensure};
 use quiclab_experiment::run::{FirstAck, KeyExchange, Run, Workload};
-use quiclab_experiment::stack::Role;
+use quiclab_experiment::stack::{CertificateDelay, Role};
 use quiclab_record::layout::{CAPTURE_FILE, SENDER_TAP};
 use quiclab_testbed::{certificates, contract::SERVER_PORT};
 use quiclab_units::Duration;
 use quiclab_wire::{
-    CaptureReader, ClientOffer, Dissector, DissectorSettings, Observed, QuicForm, QuicFrame, Role as Sender, Segment,
+    Ack, CaptureReader, ClientOffer, Dissector, DissectorSettings, Observed, QuicForm, QuicFrame, Role as Sender, Segment,
 };
 
 /// Bytes of the shortest datagram that counts as padded (RFC 9000, section 14.1).
@@ -27,8 +27,10 @@ struct Datagram {
     sender: Sender,
     time: Duration,
     payload_bytes: u32,
-    /// An Initial packet in it has an ACK frame.
-    acknowledges: bool,
+    /// Largest number of its Initial packets.
+    number: Option<u64>,
+    /// Largest Initial packet that an ACK frame in an Initial packet of it acknowledges.
+    acknowledged: Option<u64>,
     /// An Initial packet in it has a CRYPTO frame.
     has_hello: bool,
     /// Something in it must be acknowledged.
@@ -69,7 +71,7 @@ fn judge_first_ack(expected: FirstAck, late: Duration, datagrams: &[Datagram]) -
         (_, None) => anyhow::bail!("{found}; expected an acknowledgment before it"),
         (_, Some(first)) => {
             found.push_str(&format!(", an acknowledgment of {} bytes after {}", first.payload_bytes, at(first)));
-            ensure!(first.acknowledges, "{found}; expected an ACK frame in it");
+            ensure!(first.acknowledged.is_some(), "{found}; expected an ACK frame in it");
             ensure!(first.time < FLIGHT, "{found}; expected it within {FLIGHT}");
             let is_full = first.payload_bytes >= FULL;
             ensure!(
@@ -83,6 +85,39 @@ fn judge_first_ack(expected: FirstAck, late: Duration, datagrams: &[Datagram]) -
             Ok(found)
         }
     }
+}
+
+/// What the server acknowledged while its certificate took `late`.
+pub fn late_certificate(expected: CertificateDelay, late: Duration, folder: &Path) -> Result<String> {
+    judge_late_certificate(expected, late, &beginning(folder)?)
+}
+
+fn judge_late_certificate(expected: CertificateDelay, late: Duration, datagrams: &[Datagram]) -> Result<String> {
+    let hello = datagrams.iter().position(|datagram| datagram.sender == Sender::Server && datagram.has_hello);
+    let (before, rest) = datagrams.split_at(hello.context("found no ServerHello")?);
+    let milliseconds = |datagram: &Datagram| format!("{:.1} ms", datagram.time.as_nanos() as f64 / 1e6);
+    let found = format!("ServerHello after {}", milliseconds(&rest[0]));
+    ensure!(rest[0].time >= late, "{found}; expected it after {late}");
+
+    let of_client = before.iter().filter(|datagram| datagram.sender == Sender::Client && datagram.has_hello);
+    let whole = of_client.filter(|datagram| datagram.time < FLIGHT).filter_map(|datagram| datagram.number).max();
+    let is_of_whole = |datagram: &Datagram| datagram.acknowledged.is_some_and(|number| Some(number) >= whole);
+    let replies = || before.iter().filter(|datagram| datagram.sender == Sender::Server);
+    let (behaviour, reply) = match (replies().find(|reply| is_of_whole(reply)), replies().next()) {
+        (Some(reply), _) => (CertificateDelay::InstantAck, Some(reply)),
+        (None, Some(reply)) => (CertificateDelay::WaitAfterHello, Some(reply)),
+        (None, None) => (CertificateDelay::Wait, None),
+    };
+    let describe = |behaviour| match behaviour {
+        CertificateDelay::None => "no certificate",
+        CertificateDelay::Wait => "nothing before it",
+        CertificateDelay::WaitAfterHello => "before it an acknowledgment of a part of the ClientHello only",
+        CertificateDelay::InstantAck => "before it an acknowledgment of the whole ClientHello",
+    };
+    let at = reply.map(|reply| format!(" after {}", milliseconds(reply))).unwrap_or_default();
+    let found = format!("{found}, {}{at}", describe(behaviour));
+    ensure!(behaviour == expected, "{found}; expected {}", describe(expected));
+    Ok(found)
 }
 
 /// The time until the first probe of this role, where its peer's answer takes longer than `pto`.
@@ -159,7 +194,12 @@ fn datagram(segment: &Segment, observed: &Observed, time: Duration) -> Option<Da
         sender: observed.sender,
         time,
         payload_bytes: segment.payload_length,
-        acknowledges: has(|frame| matches!(frame, QuicFrame::Ack(_)), initial),
+        number: packets().filter(|packet| initial(packet.form)).filter_map(|packet| packet.packet_number).max(),
+        acknowledged: packets()
+            .filter(|packet| initial(packet.form))
+            .flat_map(|packet| &observed.frames[packet.frames.clone()])
+            .filter_map(|frame| frame.acknowledgment().map(Ack::largest))
+            .max(),
         has_hello: has(|frame| matches!(frame, QuicFrame::Crypto { .. }), initial),
         is_ack_eliciting: has(QuicFrame::is_ack_eliciting, |_| true),
     })
@@ -173,7 +213,8 @@ mod tests {
         sender: Sender::Client,
         time: Duration::ZERO,
         payload_bytes: 1200,
-        acknowledges: false,
+        number: Some(0),
+        acknowledged: None,
         has_hello: true,
         is_ack_eliciting: true,
     };
@@ -186,9 +227,9 @@ mod tests {
     fn an_acknowledgment_is_instant_padded_or_not_there() {
         let late = Duration::from_millis(200);
         let ack =
-            Datagram { sender: Sender::Server, payload_bytes: 50, acknowledges: true, has_hello: false, ..SILENT };
+            Datagram { sender: Sender::Server, payload_bytes: 50, acknowledged: Some(0), has_hello: false, ..SILENT };
         let full = Datagram { payload_bytes: FULL, ..ack };
-        let hello = Datagram { sender: Sender::Server, acknowledges: true, ..SILENT };
+        let hello = Datagram { sender: Sender::Server, acknowledged: Some(0), ..SILENT };
         let sequences = [
             (FirstAck::Instant, vec![SILENT, at(1, ack), at(201, hello)]),
             (FirstAck::Padded, vec![SILENT, at(1, full), at(201, hello)]),
@@ -203,6 +244,34 @@ mod tests {
         assert!(judge_first_ack(FirstAck::Instant, late, &[SILENT, at(60, ack), at(201, hello)]).is_err());
         assert!(judge_first_ack(FirstAck::Instant, late, &[SILENT, at(1, ack), at(199, hello)]).is_err());
         assert!(judge_first_ack(FirstAck::Instant, late, &[SILENT, at(1, ack)]).is_err());
+    }
+
+    #[test]
+    fn an_acknowledgment_of_half_a_client_hello_is_no_instant_ack() {
+        let late = Duration::from_millis(200);
+        let second = Datagram { number: Some(1), ..SILENT };
+        let half = Datagram { sender: Sender::Server, acknowledged: Some(0), has_hello: false, ..SILENT };
+        let whole = Datagram { acknowledged: Some(1), ..half };
+        // A probe, and the late answer to it.
+        let probe = Datagram { number: Some(2), ..SILENT };
+        let hello = Datagram { sender: Sender::Server, acknowledged: Some(2), ..SILENT };
+        let sequences = [
+            (CertificateDelay::Wait, vec![SILENT, at(1, second), at(140, probe), at(201, hello)]),
+            (
+                CertificateDelay::WaitAfterHello,
+                vec![SILENT, at(1, second), at(2, half), at(140, probe), at(201, hello)],
+            ),
+            (CertificateDelay::InstantAck, vec![SILENT, at(1, second), at(2, half), at(3, whole), at(201, hello)]),
+            (CertificateDelay::InstantAck, vec![SILENT, at(1, half), at(201, hello)]),
+        ];
+        for (own, datagrams) in &sequences {
+            for expected in [CertificateDelay::Wait, CertificateDelay::WaitAfterHello, CertificateDelay::InstantAck] {
+                let judged = judge_late_certificate(expected, late, datagrams);
+                assert_eq!(judged.is_ok(), *own == expected, "{own:?}, expected {expected:?}: {judged:?}");
+            }
+        }
+        assert!(judge_late_certificate(CertificateDelay::Wait, late, &[SILENT, at(199, hello)]).is_err());
+        assert!(judge_late_certificate(CertificateDelay::Wait, late, &[SILENT]).is_err());
     }
 
     #[test]
