@@ -166,7 +166,9 @@ pub fn perform(
     let results = Results::create(&folder, laboratory.supplies.stop.clone())?;
     results.remove_leftovers()?;
     let patience = Duration::from_secs(arguments.wall_timeout);
-    let hosts = (0..workers(arguments, laboratory)).map(|worker| laboratory.host(worker, patience)).collect::<Result<Vec<_>>>()?;
+    let hosts = (0..workers(arguments, laboratory))
+        .map(|worker| laboratory.host(worker, patience))
+        .collect::<Result<Vec<_>>>()?;
     let is_shared = arguments.out.is_none() || arguments.file.is_dir();
     let supply = Supply::new(plan, laboratory, &results, is_shared, patience)?;
     let (done, ()) = perform_all(laboratory, &hosts, &results, &|_, performed| tell_goodput(performed), |feed| {

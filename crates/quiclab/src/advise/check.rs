@@ -312,6 +312,8 @@ mod tests {
             metrics,
             packets: None,
             congestion_window: None,
+            lost: None,
+            path: None,
         }
     }
 
