@@ -45,7 +45,19 @@ impl Kind {
 
 /// Transfers between stacks.
 pub(crate) static TRANSFERS: Kind = Kind {
-    top: &["name", "title", "source", "seed", "unclaimed", "ranking", "matrix", "profile", "published", "expect", "figure"],
+    top: &[
+        "name",
+        "title",
+        "source",
+        "seed",
+        "unclaimed",
+        "ranking",
+        "matrix",
+        "profile",
+        "published",
+        "expect",
+        "figure",
+    ],
     sections: &["workload", "stack", "path", "hosts", "tap", "analysis", "vm", "sim"],
     named_section: None,
     repetitions: "workload.repetitions",

@@ -11,7 +11,7 @@ use quiclab_experiment::{
     scenario::{CompareAs, FigureKind},
 };
 
-const FILE: &str = "[[path.to_client]]\nstage = \"loss\"\nmodel = \"random\"\nprobability = 0.1\n\
+const FILE: &str = "[[path.to_client]]\nstage = \"loss\"\nmodel = \"independent\"\nprobability = 0.1\n\
                     [[path.to_client]]\nstage = \"delay\"\ndelay = \"9 ms\"\n";
 const AXES: [&str; 2] = ["stack.name", "path.to_client.delay.delay"];
 
@@ -53,7 +53,10 @@ fn what_follows_from_the_axes_is_left_out() {
     let found = settings("\"stack.name\" = [\"quiche\", \"quic-go\"]\n");
     assert_eq!(found.len(), 2);
     for settings in found {
-        assert_eq!(settings.keys().map(String::as_str).collect::<Vec<_>>(), ["path.to_client.delay.delay", "stack.name"]);
+        assert_eq!(
+            settings.keys().map(String::as_str).collect::<Vec<_>>(),
+            ["path.to_client.delay.delay", "stack.name"]
+        );
     }
 }
 
@@ -64,8 +67,8 @@ fn a_list_of_stages_is_compared_without_the_stage_setting_of_an_axis() {
          \"stack.name\" = [\"quiche\"]\n",
     );
     let rest: Vec<_> = found.iter().map(|settings| settings["path.to_client"].clone()).collect();
-    assert_eq!((&rest[0], &rest[2]), (&rest[1], &rest[3]), "the delay is an axis");
-    assert_ne!(rest[0], rest[2], "the loss is none");
+    assert_eq!((&rest[0], &rest[1]), (&rest[2], &rest[3]), "the delay is an axis");
+    assert_ne!(rest[0], rest[1], "the loss is none");
     let delays: Vec<_> = found.iter().map(|settings| settings[AXES[1]].as_str()).collect();
-    assert_eq!(delays, ["9 ms", "20 ms", "9 ms", "20 ms"]);
+    assert_eq!(delays, ["9 ms", "9 ms", "20 ms", "20 ms"]);
 }

@@ -65,8 +65,8 @@ pub use distance::distribution_distance;
 pub use gaps::SHORT_GAP;
 pub use goodput::PROCESS_DIFFERENCE_LIMIT;
 pub use handshake::{
-    HandshakeDetail, HandshakeEstimate, HandshakeEvent, HandshakeMark, HandshakeMarkMeter, HandshakeMarks, HandshakeTaps,
-    LoggedRoundTrips,
+    HandshakeDetail, HandshakeEstimate, HandshakeEvent, HandshakeMark, HandshakeMarkMeter, HandshakeMarks,
+    HandshakeTaps, LoggedRoundTrips,
 };
 pub use inference::{Estimate, alpha_at_look, failures_by_chance, holm};
 pub use log_bins::BINS_PER_DECADE;

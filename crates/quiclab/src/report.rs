@@ -8,7 +8,15 @@ use quiclab_report::{AnyReport, ReportInput, RunPage, RunRow};
 use quiclab_units::ShowPath;
 
 use crate::{
-    cli::ReportArguments, diff::losses::lost, figure_files, folder, ladder::pages::{self, LADDERS_FOLDER}, models::report_of_one, output, results::{Ladders, Results}, run_page};
+    cli::ReportArguments,
+    diff::losses::lost,
+    figure_files, folder,
+    ladder::pages::{self, LADDERS_FOLDER},
+    models::report_of_one,
+    output,
+    results::{Ladders, Results},
+    run_page,
+};
 
 /// Makes the report of a folder again and prints its table, or the page of one record.
 ///

@@ -34,8 +34,7 @@ use crate::{
     folder,
     ladder::pages::{self, LADDERS_FOLDER},
     models::{no_longer_read, row},
-    moved,
-    run_page,
+    moved, run_page,
     runs_table::{self, TableRow},
 };
 

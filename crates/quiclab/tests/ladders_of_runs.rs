@@ -36,7 +36,13 @@ fn every_run_about_handshakes_has_a_ladder_with_what_was_lost_and_why() {
         let drops = drops["path"]["dropped"].as_array().unwrap().len();
         assert!(drops > 0);
         assert_eq!(page.matches(">lost: to_server.loss, by its rule &quot;flight 2&quot;<").count(), drops, "{name}");
-        for part in ["ClientHello", ">timer</tspan> probe timeout for ", ">probe</tspan> ", ">RTT</tspan> first sample ", "The simulator moved the packets"] {
+        for part in [
+            "ClientHello",
+            ">timer</tspan> probe timeout for ",
+            ">probe</tspan> ",
+            ">RTT</tspan> first sample ",
+            "The simulator moved the packets",
+        ] {
             assert!(page.contains(part), "{name}: no {part}");
         }
     }
@@ -55,7 +61,8 @@ fn a_failed_run_has_a_ladder_where_its_capture_was_kept() {
     let more = ["--set", "path.to_server.loss.at_least_drops=1000"];
     let result = said(bench.run(SANS_IO, "out", &["--testbed", "sim"]).args(SHORT).args(more));
     assert_ne!(result.status, Some(0));
-    let failed: Vec<_> = fs::read_dir(bench.out("out").join("failed")).unwrap().map(|one| one.unwrap().file_name()).collect();
+    let failed: Vec<_> =
+        fs::read_dir(bench.out("out").join("failed")).unwrap().map(|one| one.unwrap().file_name()).collect();
     let page = text(&bench.out("out").join(format!("ladders/{}.html", failed[0].display())));
     assert!(page.contains("This run failed") && page.contains("ClientHello"), "{page}");
 }
@@ -118,5 +125,9 @@ fn a_map_of_two_settings_is_the_first_figure_of_the_report() {
     assert!(figures.join("figure-1-first-byte.pdf").is_file());
     let bad = Bench::new(&format!("{}{}", example(), EQUAL.replace("handshake_client_first_byte_ns", "first_byte")));
     let result = said(bad.run(SANS_IO, "bad", &["--testbed", "sim"]).args(SHORT));
-    assert!(result.errors.contains("figure.y: found \"first_byte\" in \"First byte\", expected the name of a metric"), "{}", result.errors);
+    assert!(
+        result.errors.contains("figure.y: found \"first_byte\" in \"First byte\", expected the name of a metric"),
+        "{}",
+        result.errors
+    );
 }

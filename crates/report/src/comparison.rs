@@ -145,9 +145,11 @@ impl Comparison {
             pairs.push(pair);
         }
         // Only where datagrams are lost for what they hold: a queue drops others in every run.
-        let has_rules = |group: &Group| group.runs.iter().any(|run| run.path.as_ref().is_some_and(PathSummary::has_rules));
+        let has_rules =
+            |group: &Group| group.runs.iter().any(|run| run.path.as_ref().is_some_and(PathSummary::has_rules));
         let of_rules = paired.iter().filter(|pair| pair.iter().any(|group| has_rules(group)));
-        let notes = of_rules.filter_map(|[left, right]| notes_on_losses(&left.label, *left, *right, ["A", "B"])).collect();
+        let notes =
+            of_rules.filter_map(|[left, right]| notes_on_losses(&left.label, *left, *right, ["A", "B"])).collect();
         for is_primary in [true, false] {
             correct(&mut pairs, is_primary, alpha);
         }

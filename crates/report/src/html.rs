@@ -347,7 +347,7 @@ fn ladders(input: &ReportInput) -> Markup {
             h2 { "Handshakes, datagram by datagram" }
             div.wide {
                 table {
-                    thead { tr { th {} th { "repetition" } } }
+                    thead { tr { th {} th.text { "repetition" } } }
                     tbody {
                         @for (label, links) in &rows {
                             tr {

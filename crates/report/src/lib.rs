@@ -41,7 +41,8 @@ pub use comparison::{
 };
 pub use curves::{Curves, render_curves_svg};
 pub use findings::{
-    Basis, FINDINGS_HEAD, Finding, FoundLosses, Interval, Looks, Outcome, Side, findings, findings_as_rows, render_findings,
+    Basis, FINDINGS_HEAD, Finding, FoundLosses, Interval, Looks, Outcome, Side, findings, findings_as_rows,
+    render_findings,
 };
 pub use html::{is_of_handshakes, render_html, render_html_with_pages};
 pub use input::{FailureRow, ReportInput, RunRow};
@@ -50,8 +51,8 @@ pub use json::render_json;
 pub use ladder::{
     Ladder, LadderConnection, LadderDatagram, LadderMark, LadderMarkKind, LadderRun, LadderTaps, render_ladder_html,
 };
-pub use moved::{DropSummary, Lateness, Mover, PathSummary, RuleSummary, StageSummary};
 pub use markdown::{render_markdown, render_markdown_brief};
+pub use moved::{DropSummary, Lateness, Mover, PathSummary, RuleSummary, StageSummary};
 pub use pdf::{PdfError, pdf_of_svg};
 pub use scenario::{
     ScenarioReport, ScenarioRow, render_scenario_figures, render_scenario_html, render_scenario_json,

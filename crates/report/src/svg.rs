@@ -35,7 +35,10 @@ pub fn render_figures(input: &ReportInput) -> Vec<(String, String)> {
     let alone = published_alone(input, &groups);
     let scene = Scene { groups: &groups, alone: &alone };
     let asked = transfer_figures(input, &groups).into_iter();
-    asked.chain(FIGURES.iter().filter_map(|draw| draw(&scene))).map(|figure| (figure.id.clone(), svg(&figure))).collect()
+    asked
+        .chain(FIGURES.iter().filter_map(|draw| draw(&scene)))
+        .map(|figure| (figure.id.clone(), svg(&figure)))
+        .collect()
 }
 
 /// Where the curves are.

@@ -4,8 +4,8 @@ pub(crate) mod axis;
 mod draw;
 mod html;
 
-use quiclab_experiment::run::Run;
 use crate::moved::PathSummary;
+use quiclab_experiment::run::Run;
 use quiclab_metrics::{RunMetrics, SenderLog, SeriesPoint, Timeline};
 
 pub use html::render_run_html;

@@ -56,7 +56,10 @@ fn runs_that_lost_the_same_bytes_in_every_pair_hold() {
     let found = findings(&input(both(), both(), 0.0)).remove(0);
     assert_eq!(found.outcome, Outcome::Holds);
     let text = found.numbers();
-    assert!(text.starts_with("lost CRYPTO and STREAM bytes: the same in all 2 pairs of runs with the same seed"), "{text}");
+    assert!(
+        text.starts_with("lost CRYPTO and STREAM bytes: the same in all 2 pairs of runs with the same seed"),
+        "{text}"
+    );
     assert!(text.ends_with("client handshake crypto 0..36, client stream 0 0..20"), "{text}");
 }
 
@@ -72,7 +75,10 @@ fn one_pair_that_lost_something_else_fails_and_both_losses_are_named() {
     let json: serde_json::Value = serde_json::from_str(&render_json(&found)).unwrap();
     let losses = &json["expectations"][0]["losses"];
     assert_eq!((losses["pairs"].as_u64(), losses["unequal"].as_u64()), (Some(2), Some(1)));
-    assert_eq!(losses["differences"][0], "client stream 0 0..20: lost 0 times by quiche, gso=off, once by quiche, gso=on");
+    assert_eq!(
+        losses["differences"][0],
+        "client stream 0 0..20: lost 0 times by quiche, gso=off, once by quiche, gso=on"
+    );
 }
 
 #[test]
@@ -129,14 +135,22 @@ fn a_comparison_notes_losses_that_differ_where_rules_lose_datagrams() {
         }
         input
     };
-    let question =
-        Question { names: ["a", "b"].map(str::to_owned), conditions: vec![], metrics: vec![], alpha: 0.05, not_judged: BTreeMap::new() };
+    let question = Question {
+        names: ["a", "b"].map(str::to_owned),
+        conditions: vec![],
+        metrics: vec![],
+        alpha: 0.05,
+        not_judged: BTreeMap::new(),
+    };
     let notes = |one: &[&str], other: &[&str], has_rules| {
         let (one, other) = (side(one, has_rules), side(other, has_rules));
         Comparison::of(&one, &other, [&settings_key, &settings_key], &question).unwrap().notes
     };
     let found = notes(&[FINISHED], &[FINISHED, REQUEST], true);
-    assert!(found[0].contains("A and B did not lose the same CRYPTO and STREAM bytes; in repetition 1 A lost client"), "{found:?}");
+    assert!(
+        found[0].contains("A and B did not lose the same CRYPTO and STREAM bytes; in repetition 1 A lost client"),
+        "{found:?}"
+    );
     assert_eq!(notes(&[FINISHED], &[FINISHED], true), Vec::<String>::new());
     assert_eq!(notes(&[FINISHED], &[REQUEST], false), Vec::<String>::new(), "a queue drops others in every run");
 }

@@ -75,7 +75,8 @@ pub fn metric_in_words(name: &str) -> String {
     if let Some((_, words)) = WORDS.iter().find(|(name, _)| *name == base) {
         return (*words).to_owned();
     }
-    let suffix = ["_bps", "_s", "_ns", "_packets", "_segments"].into_iter().find_map(|suffix| base.strip_suffix(suffix));
+    let suffix =
+        ["_bps", "_s", "_ns", "_packets", "_segments"].into_iter().find_map(|suffix| base.strip_suffix(suffix));
     suffix.unwrap_or(base).replace('_', " ")
 }
 

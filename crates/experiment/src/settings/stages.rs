@@ -201,7 +201,8 @@ pub(crate) fn list_without(settings: &Settings, key: &str, without: &[&str]) -> 
     let StageList::Stages(stages) = list else { return None };
     let table = |stage: &StageSpec| {
         let mut table = stage.write();
-        let own = without.iter().filter_map(|key| parts(key)).filter(|(list, name, _)| *list == key && *name == stage.name);
+        let own =
+            without.iter().filter_map(|key| parts(key)).filter(|(list, name, _)| *list == key && *name == stage.name);
         for (_, _, setting) in own {
             table.remove(setting);
         }

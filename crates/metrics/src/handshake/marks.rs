@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use quiclab_units::{Duration, Time};
 use quiclab_wire::{Capture, Flow, Observed, Role, Segment};
 
+use super::HandshakeMeter;
 use super::amplification::amplification;
 use super::joined::{Handshakes, MOST_HANDSHAKES};
 use super::log::Frame;
@@ -13,7 +14,6 @@ use super::probes::probes;
 use super::round_trips::{estimates, samples};
 use super::timer::Timer;
 use super::view::{View, Views};
-use super::HandshakeMeter;
 
 /// Something that happened at one end of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -446,7 +446,8 @@ fn every_probe_doubles_the_next_timeout_and_two_datagrams_of_one_timeout_are_one
     all.push(lost(flying(Client, 62_150, 100, || vec![packet(Handshake, 2, vec![crypto(0, 52)])])));
     all.push(lost(flying(Client, 200_000, 100, || vec![packet(Handshake, 3, vec![crypto(0, 52)])])));
     let found = marks_of(&all, Client);
-    let probes: Vec<_> = found.iter().filter(|(_, what)| matches!(what, HandshakeEvent::Probe { .. })).map(|(time, _)| *time).collect();
+    let probes: Vec<_> =
+        found.iter().filter(|(_, what)| matches!(what, HandshakeEvent::Probe { .. })).map(|(time, _)| *time).collect();
     assert_eq!(probes, [62_100, 200_000]);
     // From 62.15 ms, twice 27.6 ms.
     let due = HandshakeEvent::TimeoutDue { pto: us(55_200), space: "Handshake", doubled: 1 };

@@ -87,7 +87,9 @@ impl Timer {
     pub(super) fn due(&self) -> Option<Due> {
         let estimate = self.estimate.filter(|_| !self.has_expired)?;
         let of_space = |(number, space): (usize, &Space)| {
-            let is_armed = !space.is_discarded && !space.in_flight.is_empty() && (number != ONE_RTT || self.confirmed_at.is_some());
+            let is_armed = !space.is_discarded
+                && !space.in_flight.is_empty()
+                && (number != ONE_RTT || self.confirmed_at.is_some());
             let start = space.last_eliciting.filter(|_| is_armed)?;
             if number != ONE_RTT {
                 return Some(self.at(start, estimate.pto(Duration::ZERO), SPACES[number]));
@@ -116,7 +118,11 @@ impl Timer {
     pub(super) fn on_event(&mut self, event: &Event) {
         for packet in event.packets {
             let Some(space) = packet.space().map(usize::from).filter(|space| *space <= ONE_RTT) else { continue };
-            if event.is_sent { self.on_sent(space, packet, event.time) } else { self.on_received(space, packet, event.time) }
+            if event.is_sent {
+                self.on_sent(space, packet, event.time)
+            } else {
+                self.on_received(space, packet, event.time)
+            }
         }
         // RFC 9001 section 4.9.1: a client drops Initial keys when it first sends a Handshake packet, a server when it first receives one.
         let drops_initial = event.has_form(QuicForm::Handshake) && event.is_sent == (self.side == Role::Client);

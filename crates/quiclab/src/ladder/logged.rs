@@ -58,7 +58,8 @@ pub(super) fn add(ladder: &mut Ladder, record: &Path) {
             let Ok(log) = File::open(&file) else { continue };
             let mut timeouts = Timeouts::default();
             // A log that is cut or damaged is used up to there; the metrics warn of it.
-            let _ = read_qlog(BufReader::new(Bounded::new(log, MOST_QLOG_BYTES)), &mut |event| timeouts.on_event(&event));
+            let _ =
+                read_qlog(BufReader::new(Bounded::new(log, MOST_QLOG_BYTES)), &mut |event| timeouts.on_event(&event));
             connection.marks.extend(timeouts.marks(side, first.sent_ns));
         }
     }

@@ -74,7 +74,11 @@ mod tests {
     fn times_count_from_the_first_datagram_and_have_their_reason() {
         let pto = Duration::from_millis(54);
         let marks = [
-            HandshakeMark { side: Role::Client, time: ms(64), what: HandshakeEvent::TimeoutDue { pto, space: "Initial", doubled: 1 } },
+            HandshakeMark {
+                side: Role::Client,
+                time: ms(64),
+                what: HandshakeEvent::TimeoutDue { pto, space: "Initial", doubled: 1 },
+            },
             HandshakeMark { side: Role::Server, time: ms(70), what: HandshakeEvent::Blocked { until: ms(75) } },
         ];
         let found = in_words(&marks, ms(10));

@@ -56,12 +56,8 @@ fn of_run(
     dropped::name(&mut ladder, run, observed);
     logged::add(&mut ladder, folder);
     ladder.title = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    ladder.run = Some(LadderRun {
-        run: run.clone(),
-        metrics: metrics.cloned(),
-        path: moved::summary(run, observed),
-        failure,
-    });
+    ladder.run =
+        Some(LadderRun { run: run.clone(), metrics: metrics.cloned(), path: moved::summary(run, observed), failure });
     Ok(Some(ladder))
 }
 

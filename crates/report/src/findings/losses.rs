@@ -37,7 +37,9 @@ pub(super) fn judge<G: Repeated>(expectation: &Expectation, of: &G, with: &G) ->
         let Some((_, other)) = others.iter().find(|(number, _)| *number == repetition) else { continue };
         let (own, other) = match (known(own, of.label()), known(*other, with.label())) {
             (Ok(own), Ok(other)) => (own, other),
-            (Err(why), _) | (_, Err(why)) => return unmeasured(expectation, Some(of), &format!("repetition {repetition}: {why}")),
+            (Err(why), _) | (_, Err(why)) => {
+                return unmeasured(expectation, Some(of), &format!("repetition {repetition}: {why}"));
+            }
         };
         let differences = own.differences(other);
         let differing: u64 = differences.iter().map(bytes_of).sum();
@@ -125,7 +127,10 @@ impl FoundLosses {
         let [own, others] = self.lost.each_ref().map(|lost: &Vec<String>| list(lost));
         if self.unequal == 0 {
             let what = if self.lost[0] == self.lost[1] { own } else { format!("{own}, or {others}") };
-            return format!("the same in {}{pairs} with the same seed ({one}, {other}): {what}", if self.pairs == 1 { "one " } else { "all " });
+            return format!(
+                "the same in {}{pairs} with the same seed ({one}, {other}): {what}",
+                if self.pairs == 1 { "one " } else { "all " }
+            );
         }
         format!(
             "not the same in {} of {pairs} with the same seed; in repetition {} {one} lost {own}, {other} lost {others}",

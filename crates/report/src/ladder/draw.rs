@@ -90,7 +90,8 @@ impl Heights {
     /// Departures and arrivals in the order of time, each with room for its text.
     fn of(datagrams: &[LadderDatagram], marks: &[LadderMark]) -> Self {
         let sent = datagrams.iter().enumerate().map(|(number, one)| (one.sent_ns, What::Departure, number));
-        let arrived = datagrams.iter().enumerate().filter_map(|(number, one)| Some((one.arrived_ns?, What::Arrival, number)));
+        let arrived =
+            datagrams.iter().enumerate().filter_map(|(number, one)| Some((one.arrived_ns?, What::Arrival, number)));
         // A probe is marked above the datagram that it is, a sample below the one that brought it.
         let begun = marks.iter().enumerate().map(|(number, mark)| {
             (mark.time_ns, if mark.kind == LadderMarkKind::Probe { What::Before } else { What::Behind }, number)
@@ -231,11 +232,8 @@ fn draw_mark(text: &mut String, mark: &LadderMark, (begin, end): (f64, f64)) {
         LadderMarkKind::Blocked => ("#8A5A00", "blocked"),
     };
     let is_client = mark.side == Role::Client;
-    let (x, words_x, anchor) = if is_client {
-        (CLIENT_X, CLIENT_X + 14.0, "start")
-    } else {
-        (SERVER_X, SERVER_X - 14.0, "end")
-    };
+    let (x, words_x, anchor) =
+        if is_client { (CLIENT_X, CLIENT_X + 14.0, "start") } else { (SERVER_X, SERVER_X - 14.0, "end") };
     let _ = if mark.until_ns.is_some() {
         write!(
             text,

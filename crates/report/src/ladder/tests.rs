@@ -12,7 +12,12 @@ fn page(taps: LadderTaps) -> String {
         datagram(Role::Server, 200_000_000, Some(210_000_000), "ServerHello"),
     ];
     let connection = LadderConnection { name: "a to b".to_owned(), datagrams, marks: Vec::new(), left_out: 4, taps };
-    render_ladder_html(&Ladder { title: "x.pcapng".to_owned(), connections: vec![connection], connections_left_out: 2, run: None })
+    render_ladder_html(&Ladder {
+        title: "x.pcapng".to_owned(),
+        connections: vec![connection],
+        connections_left_out: 2,
+        run: None,
+    })
 }
 
 fn crosses(page: &str) -> usize {
@@ -53,7 +58,9 @@ fn what_dropped_a_datagram_and_what_happened_at_the_ends_is_at_its_time() {
     let datagrams = vec![datagram(Role::Client, 0, Some(10_000_000), "ClientHello"), lost];
     let connection = LadderConnection { datagrams, marks, taps: LadderTaps::Two, ..LadderConnection::default() };
     let page = render_ladder_html(&Ladder { connections: vec![connection], ..Ladder::default() });
-    for part in ["lost: to_client.loss (flight 1)<", "timer</tspan> 27.000 ms<", "blocked</tspan> 18.000 ms<", ">27.000 ms<"] {
+    for part in
+        ["lost: to_client.loss (flight 1)<", "timer</tspan> 27.000 ms<", "blocked</tspan> 18.000 ms<", ">27.000 ms<"]
+    {
         assert!(page.contains(part), "no {part} in {page}");
     }
     // 18 ms are 36 pixels.

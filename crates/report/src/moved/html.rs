@@ -19,7 +19,7 @@ pub(crate) fn of_run(path: &PathSummary) -> Markup {
             div.wide {
                 table {
                     thead { tr {
-                        th { "stage" } th { "kind" } @if has_rules { th { "drops datagrams that are" } th { "asked about" } th { "not decided" } }
+                        th.text { "stage" } th { "kind" } @if has_rules { th { "drops" } th { "asked about" } th { "not decided" } }
                         th { "passed" } th { "dropped" }
                     } }
                     tbody {
@@ -52,7 +52,7 @@ fn dropped(path: &PathSummary) -> Markup {
                 summary { "Dropped packets" }
                 div.wide {
                     table {
-                        thead { tr { th { "at, ms" } th { "stage" } th { "cause" } th { "held" } } }
+                        thead { tr { th { "at, ms" } th.text { "stage" } th { "cause" } th.text { "held" } } }
                         tbody {
                             @for drop in path.drops.iter().take(MOST_DROPS) {
                                 tr {
@@ -74,9 +74,12 @@ fn dropped(path: &PathSummary) -> Markup {
 
 /// A table with a row for each group of runs; nothing where no record says what its path did.
 pub(crate) fn of_groups(groups: &[Group]) -> Markup {
-    let rows: Vec<_> = groups.iter().map(|group| (group, paths(group))).filter(|(_, paths)| !paths.is_empty()).collect();
-    let has_forwarder = rows.iter().flat_map(|(_, paths)| paths).any(|path| matches!(path.mover, Mover::Forwarder { .. }));
-    let has_drops = rows.iter().flat_map(|(_, paths)| paths).any(|path| path.stages.iter().any(|stage| stage.all_drops() > 0));
+    let rows: Vec<_> =
+        groups.iter().map(|group| (group, paths(group))).filter(|(_, paths)| !paths.is_empty()).collect();
+    let has_forwarder =
+        rows.iter().flat_map(|(_, paths)| paths).any(|path| matches!(path.mover, Mover::Forwarder { .. }));
+    let has_drops =
+        rows.iter().flat_map(|(_, paths)| paths).any(|path| path.stages.iter().any(|stage| stage.all_drops() > 0));
     html! {
         @if has_forwarder || has_drops {
             details {
@@ -85,7 +88,7 @@ pub(crate) fn of_groups(groups: &[Group]) -> Markup {
                     table {
                         thead { tr {
                             th {} th { "moved by" } @if has_forwarder { th { "late, 99 of 100 at most, \u{b5}s" } }
-                            th { "packets dropped in each run, by stage" }
+                            th.text { "packets dropped in each run, by stage" }
                         } }
                         tbody {
                             @for (group, paths) in &rows {
@@ -166,7 +169,8 @@ fn mover(mover: &Mover) -> String {
         Mover::Kernel(why) => format!("The kernel moved the packets between the hosts: {why}."),
         Mover::Simulator => "The simulator moved the packets between the hosts.".to_owned(),
         Mover::Forwarder { why, is_realtime, .. } => {
-            let priority = if *is_realtime { "" } else { " It had no real-time priority, so endpoints could delay it." };
+            let priority =
+                if *is_realtime { "" } else { " It had no real-time priority, so endpoints could delay it." };
             format!("quiclab's forwarder moved the packets between the hosts in user space: {why}.{priority}")
         }
     }
@@ -185,7 +189,8 @@ fn late(late: &Lateness) -> String {
 
 /// `3 (content)`, or only 0.
 fn drops(stage: &StageSummary) -> String {
-    let causes: Vec<_> = stage.drops.iter().map(|(cause, count)| format!("{count} ({})", cause.replace('_', " "))).collect();
+    let causes: Vec<_> =
+        stage.drops.iter().map(|(cause, count)| format!("{count} ({})", cause.replace('_', " "))).collect();
     if causes.is_empty() { "0".to_owned() } else { causes.join(", ") }
 }
 

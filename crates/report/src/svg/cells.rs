@@ -57,7 +57,8 @@ impl Cells {
             for (column, value) in values.iter().enumerate() {
                 let left = x.x(column as f64, area) - width / 2.0;
                 let is_known = value.is_finite();
-                let fill = if is_known { self.fill((value - self.low) / (self.high - self.low)) } else { MISSING.to_owned() };
+                let fill =
+                    if is_known { self.fill((value - self.low) / (self.high - self.low)) } else { MISSING.to_owned() };
                 let _ = write!(
                     text,
                     "<rect x=\"{:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{:.2}\" fill=\"{fill}\"/>",

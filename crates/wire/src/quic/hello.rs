@@ -288,7 +288,8 @@ fn transport_parameters(data: &[u8]) -> TransportParameters {
             0x0b => {
                 let delay = Fields::new(value).take_variable_length_integer();
                 // Values of 2^14 and above are invalid.
-                parameters.max_ack_delay_ms = delay.filter(|delay| *delay < 1 << 14).unwrap_or(DEFAULT_MAX_ACK_DELAY_MS);
+                parameters.max_ack_delay_ms =
+                    delay.filter(|delay| *delay < 1 << 14).unwrap_or(DEFAULT_MAX_ACK_DELAY_MS);
             }
             LOSS_BITS => parameters.loss_bits = Fields::new(value).take_variable_length_integer(),
             _ => {}

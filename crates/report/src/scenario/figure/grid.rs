@@ -104,8 +104,9 @@ fn draw_part(
     let text = Scatter::new(texts.0, texts.1).mode(Mode::Text).text_array(texts.2).text_font(Font::new().size(12));
     plot.add_trace(text.show_legend(false).hover_info(HoverInfo::Skip).name(""));
     let [x, y] = [&across.title, &up.title].map(|title| style::axis(&style::name(title)).type_(AxisType::Category));
-    plot.set_layout(style::layout(x, y).height(LEAST_HEIGHT.max(up.words.len() * CELL + AROUND))
-        .plot_background_color(MISSING));
+    plot.set_layout(
+        style::layout(x, y).height(LEAST_HEIGHT.max(up.words.len() * CELL + AROUND)).plot_background_color(MISSING),
+    );
     let most = members.iter().map(|member| member.runs.len()).max().unwrap_or(0);
     Some(Figure { id, title, caption: words::caption(spec, most, false), plot })
 }
