@@ -39,6 +39,7 @@ fn event(event: &QlogEvent) -> Value {
         QlogEventKind::PacketLost(_) => ("packet_lost", None),
         QlogEventKind::Metrics(metrics) => ("metrics_updated", Some(metrics)),
         QlogEventKind::CongestionState { .. } => ("congestion_state_updated", None),
+        QlogEventKind::LossTimer { .. } => ("loss_timer_updated", None),
         QlogEventKind::Other(name) => (name.as_str(), None),
     };
     let smoothed_rtt_ns = metrics.and_then(|metrics| metrics.smoothed_rtt_ns);
