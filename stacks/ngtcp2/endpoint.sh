@@ -113,7 +113,7 @@ resumption | zerortt)
 	[ "$TESTCASE" = zerortt ] || set -- "$@" --disable-early-data
 	[ -z "$rest" ] || fetch "$@" --session-file="$scratch.session" --tp-file="$scratch.parameters" "$address" "$port" $rest
 	;;
-multiconnect) for url in $REQUESTS; do fetch "$@" "$address" "$port" "$url"; done ;;
+multiconnect) for url in $REQUESTS; do fetch --handshake-timeout=60s "$@" "$address" "$port" "$url"; done ;; # the last option counts
 *) fetch "$@" "$address" "$port" $REQUESTS ;;
 esac
 

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/qlog"
@@ -59,6 +60,9 @@ func quicConfig(settings *settings) *quic.Config {
 	switch settings.testCase {
 	case "zerortt":
 		config.Allow0RTT = true
+	case "multiconnect":
+		// Packets may be lost. quic-go gives a handshake up after twice this.
+		config.HandshakeIdleTimeout = 30 * time.Second
 	case "v2":
 		// The first one is the one that the client begins with.
 		config.Versions = []quic.Version{quic.Version2, quic.Version1}

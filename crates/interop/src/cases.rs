@@ -4,6 +4,7 @@ mod amplificationlimit;
 mod blackhole;
 mod chacha20;
 mod ecn;
+mod goodput;
 mod handshake;
 mod handshakecorruption;
 mod handshakeloss;
@@ -24,6 +25,7 @@ mod zerortt;
 
 use quiclab_experiment::{run::IpVersion, server_test_case};
 use quiclab_units::{ByteCount, Duration, Rate};
+use quiclab_wire::Role;
 
 use crate::checks::Reasons;
 use crate::facts::Facts;
@@ -51,6 +53,7 @@ pub const CASES: &[Case] = &[
     rebind_addr::CASE,
     ipv6::CASE,
     v2::CASE,
+    goodput::CASE,
 ];
 
 /// The case of this name; `None` where there is none.
@@ -83,6 +86,8 @@ pub struct Case {
     pub large_certificate: bool,
     /// After this a client that has not ended has failed.
     pub time_limit: Duration,
+    /// Whether it measures something, which takes long. It runs only when it is asked for by name.
+    pub is_measurement: bool,
     judge: fn(&Case, &Facts, &mut Reasons),
 }
 
@@ -135,6 +140,7 @@ const PLAIN: Case = Case {
     ip: IpVersion::V4,
     large_certificate: false,
     time_limit: Duration::from_secs(60),
+    is_measurement: false,
     judge: |_, _, _| {},
 };
 
@@ -154,6 +160,18 @@ impl Case {
     /// How many files the client asks for.
     pub fn file_count(&self) -> u64 {
         u64::from(self.files.count)
+    }
+
+    /// The goodput in kbit/s of a measurement: the bytes of its files, over the time from the server's first datagram with a 1-RTT packet to
+    /// its last one. `None` for other cases, and where there is not one connection with two such datagrams.
+    pub fn goodput_kbps(&self, facts: &Facts) -> Option<u64> {
+        let mut handshakes = facts.handshakes();
+        let (Some(connection), None) = (handshakes.next(), handshakes.next()) else { return None };
+        let (first, last) = connection.sent(Role::Server).one_rtt_times.filter(|_| self.is_measurement)?;
+        let elapsed_ns = last.as_nanos() - first.as_nanos();
+        let bits = u128::from(self.files.size.as_bytes()) * u128::from(self.file_count()) * 8;
+        // Bits in a nanosecond are Gbit/s.
+        (bits * 1_000_000).checked_div(u128::from(elapsed_ns)).and_then(|kbps| u64::try_from(kbps).ok())
     }
 
     pub(crate) fn judge(&self, facts: &Facts, reasons: &mut Reasons) {
@@ -206,6 +224,7 @@ mod tests {
             ("rebind-addr", "BA"),
             ("ipv6", "6"),
             ("v2", "V2"),
+            ("goodput", "G"),
         ];
         assert_eq!(expected.map(|(name, _)| letters(name)), expected.map(|(_, letters)| letters));
         assert_eq!(CASES.len(), expected.len());

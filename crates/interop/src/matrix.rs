@@ -26,6 +26,9 @@ pub struct Entry {
     pub record: Option<String>,
     /// From the start of the client to its end; `None` where it never started.
     pub elapsed_ns: Option<u64>,
+    /// Of a measurement that succeeded: its goodput.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goodput_kbps: Option<u64>,
 }
 
 impl Entry {
@@ -110,6 +113,11 @@ impl Matrix {
         self.clients.iter().flat_map(|client| self.servers.iter().flat_map(|server| self.pair(server, client)))
     }
 
+    /// The measurements that succeeded, in the order of [`Matrix::in_order`].
+    pub fn measured(&self) -> impl Iterator<Item = (&Entry, u64)> {
+        self.in_order().filter_map(|entry| Some((entry, entry.goodput_kbps?)))
+    }
+
     /// As text, which [`Matrix::from_json`] reads.
     pub fn to_json(&self) -> String {
         // No map with other keys than text, no float: nothing that JSON could not hold.
@@ -141,7 +149,7 @@ mod tests {
 
     fn entry(server: &str, client: &str, case: &str, verdict: Verdict) -> Entry {
         let (server, client, case) = (server.to_owned(), client.to_owned(), case.to_owned());
-        Entry { server, client, case, verdict, record: None, elapsed_ns: Some(5) }
+        Entry { server, client, case, verdict, record: None, elapsed_ns: Some(5), goodput_kbps: None }
     }
 
     fn matrix() -> Matrix {

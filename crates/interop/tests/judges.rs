@@ -42,7 +42,7 @@ fn a_capture_passes_the_cases_it_shows_and_no_other() {
         let facts = facts(capture);
         let found: Vec<&str> = CASES
             .iter()
-            .filter(|case| judge(case, &facts, &well()) == Verdict::Succeeded)
+            .filter(|case| !case.is_measurement && judge(case, &facts, &well()) == Verdict::Succeeded)
             .map(|case| case.name)
             .collect();
         let expected: Vec<&str> = CASES.iter().map(|case| case.name).filter(|name| passed.contains(name)).collect();
@@ -95,6 +95,24 @@ fn every_file_of_a_lossy_path_has_its_connection() {
     facts.connections.push(facts.connections[0].clone());
     facts.connections[9].senders[Role::Server as usize].handshake_versions = [VERSION_2].into();
     assert_fails("handshakeloss", &facts, &["of connection 10"]);
+}
+
+#[test]
+fn goodput_is_the_files_over_the_time_of_the_servers_one_rtt_packets() {
+    let goodput = case_named("goodput").unwrap();
+    let mut facts = facts("ipv6");
+    assert_passes("goodput", &facts);
+    let (first, last) = facts.connections[0].sent(Role::Server).one_rtt_times.unwrap();
+    assert!(first > facts.connections[0].began && last > first);
+    // 10 MiB in 8.5 s.
+    let later = quiclab_units::Time::from_nanos(first.as_nanos() + 8_500_000_000);
+    facts.connections[0].senders[Role::Server as usize].one_rtt_times = Some((first, later));
+    assert_eq!(goodput.goodput_kbps(&facts), Some(9_868));
+    assert_eq!(case_named("transfer").unwrap().goodput_kbps(&facts), None, "no measurement");
+    facts.connections[0].senders[Role::Server as usize].one_rtt_times = Some((first, first));
+    assert_eq!(goodput.goodput_kbps(&facts), None);
+    facts.connections.push(facts.connections[0].clone());
+    assert_eq!(goodput.goodput_kbps(&facts), None, "two connections");
 }
 
 #[test]

@@ -358,7 +358,7 @@ pub struct InteropArguments {
     /// Clients, separated by commas [default: every QUIC stack with a client]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub client: Vec<String>,
-    /// Test cases, separated by commas, such as handshake,retry [default: all]
+    /// Test cases, separated by commas, such as handshake,retry [default: all but measurements]
     #[arg(long, value_name = "CASE", value_delimiter = ',')]
     pub case: Vec<String>,
     /// Without names, run only the imported images of this implementations.json of the QUIC Interop Runner

@@ -11,7 +11,7 @@ const RETRY: &str = "expected a Retry packet (RFC 9000 section 17.2.5), found no
 fn entry(server: &str, client: &str, case: &str, verdict: Verdict) -> Entry {
     let record = Some(format!("{server}_{client}/{case}"));
     let (server, client, case) = (server.to_owned(), client.to_owned(), case.to_owned());
-    Entry { server, client, case, verdict, record, elapsed_ns: Some(1_250_000_000) }
+    Entry { server, client, case, verdict, record, elapsed_ns: Some(1_250_000_000), goodput_kbps: None }
 }
 
 /// Of twelve: five succeeded, two failed, four not supported, one not run.
@@ -131,4 +131,27 @@ fn equal_matrices_give_equal_bytes_and_an_empty_one_is_shown() {
     assert!(render_interop_terminal(&empty, None).contains("nothing to run"));
     assert!(render_interop_html(&empty).contains("nothing to run"));
     assert!(render_interop_json(&empty, &RunnerInfo::default()).contains("\"results\": []"));
+}
+
+#[test]
+fn measurements_are_in_every_form_beside_the_cases() {
+    let mut matrix = matrix();
+    matrix.cases.push("goodput".to_owned());
+    let mut measured = entry("quiche", "quic-go", "goodput", Verdict::Succeeded);
+    measured.goodput_kbps = Some(9_321);
+    matrix.entries.push(measured);
+    let result: serde_json::Value =
+        serde_json::from_str(&render_interop_json(&matrix, &RunnerInfo::default())).unwrap();
+    let expected =
+        serde_json::json!([{ "abbr": "G", "name": "goodput", "result": "succeeded", "details": "9321 kbps" }]);
+    assert_eq!(result["measurements"][0], expected);
+    assert_eq!(result["measurements"][1], serde_json::json!([]));
+    assert!(
+        result["results"][0].as_array().unwrap().iter().all(|case| case["name"] != "goodput"),
+        "{}",
+        result["results"][0]
+    );
+    let terminal = render_interop_terminal(&matrix, None);
+    assert!(terminal.contains("goodput, server quiche, client quic-go: 9321 kbit/s"), "{terminal}");
+    assert!(render_interop_html(&matrix).contains("9321 kbit/s"));
 }

@@ -16,6 +16,8 @@ from .settings import TWO_CONNECTIONS
 
 # Seconds that a server which does not answer is given, and a session ticket.
 PATIENCE = 10.0
+# The same for a handshake where packets are lost (multiconnect).
+LOSSY_PATIENCE = 60.0
 # Bytes of a body that are collected before they are written.
 WRITE_BUFFER = 256 * 1024
 
@@ -99,11 +101,12 @@ class Fetching(QuicConnectionProtocol):
         self.all_fetched = self._loop.create_future()
 
     async def patiently(self, future, otherwise):
+        patience = LOSSY_PATIENCE if self.settings.test_case == "multiconnect" else PATIENCE
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(patience):
                 await future
         except TimeoutError:
-            raise Failed(f"{otherwise} after {PATIENCE:.0f} s") from None
+            raise Failed(f"{otherwise} after {patience:.0f} s") from None
 
     def start(self):
         """Opens as many requests as may be open at once; aioquic holds back what the server does not allow yet."""

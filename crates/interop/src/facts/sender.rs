@@ -69,6 +69,8 @@ pub struct SenderFacts {
     pub acks_with_ecn_counts: u64,
     /// Unidirectional streams that it opened, as far as there are STREAM frames of them.
     pub unidirectional_streams: u64,
+    /// Times of its first and its last datagram with a 1-RTT packet; `None` where it sent none.
+    pub one_rtt_times: Option<(Time, Time)>,
     /// The longest time between two of its datagrams.
     pub longest_silence: Duration,
 }
@@ -105,6 +107,10 @@ impl SenderMeter {
         let silence = self.last.map_or(0, |last| segment.time.as_nanos().saturating_sub(last.as_nanos()));
         self.facts.longest_silence = self.facts.longest_silence.max(Duration::from_nanos(silence));
         self.last = Some(segment.time);
+        if observed.packets.iter().any(|packet| packet.form == QuicForm::OneRtt) {
+            let (first, _) = self.facts.one_rtt_times.unwrap_or((segment.time, segment.time));
+            self.facts.one_rtt_times = Some((first, segment.time.max(first)));
+        }
         for packet in observed.packets {
             if packet.decryption == Decryption::Failed {
                 self.facts.packets_not_authentic += 1;

@@ -45,12 +45,12 @@ fn folder_of(folder: &Path, name: &str) -> Option<PathBuf> {
 
 /// What came of a pairing.
 pub fn entry(pairing: &Pairing, folder: &Path) -> Entry {
-    let (verdict, elapsed_ns) = match (&pairing.run, &pairing.record) {
-        (Err(role), _) => (Verdict::Unsupported { role: *role }, None),
+    let judged = match (&pairing.run, &pairing.record) {
+        (Err(role), _) => Judged::of(Verdict::Unsupported { role: *role }),
         (Ok(_), Some(name)) => {
-            verdict(pairing, folder, name).unwrap_or_else(|error| (failed(format!("{error:#}")), None))
+            judged(pairing, folder, name).unwrap_or_else(|error| Judged::of(failed(format!("{error:#}"))))
         }
-        (Ok(_), None) => (failed("it was not run".to_owned()), None),
+        (Ok(_), None) => Judged::of(failed("it was not run".to_owned())),
     };
     let places = pairing.record.iter().flat_map(|name| [name.clone(), format!("{FAILURES_FOLDER}/{name}")]);
     let record = places.into_iter().find(|place| folder.join(place).is_dir());
@@ -58,9 +58,23 @@ pub fn entry(pairing: &Pairing, folder: &Path) -> Entry {
         server: pairing.server.clone(),
         client: pairing.client.clone(),
         case: pairing.case.name.to_owned(),
-        verdict,
+        verdict: judged.verdict,
         record,
-        elapsed_ns,
+        elapsed_ns: judged.elapsed_ns,
+        goodput_kbps: judged.goodput_kbps,
+    }
+}
+
+/// A verdict, and what was measured.
+struct Judged {
+    verdict: Verdict,
+    elapsed_ns: Option<u64>,
+    goodput_kbps: Option<u64>,
+}
+
+impl Judged {
+    fn of(verdict: Verdict) -> Self {
+        Judged { verdict, elapsed_ns: None, goodput_kbps: None }
     }
 }
 
@@ -68,14 +82,17 @@ fn failed(reason: String) -> Verdict {
     Verdict::Failed { reasons: vec![reason] }
 }
 
-fn verdict(pairing: &Pairing, folder: &Path, name: &str) -> Result<(Verdict, Option<u64>)> {
+fn judged(pairing: &Pairing, folder: &Path, name: &str) -> Result<Judged> {
     let Some(place) = folder_of(folder, name) else {
         // The testbed itself failed, and may have said why.
         let message = fs::read_to_string(folder.join(FAILURES_FOLDER).join(name).join(FAILURE_FILE));
-        return Ok((failed(message.map_or_else(|_| "it was not run".to_owned(), |text| text.trim().to_owned())), None));
+        let reason = message.map_or_else(|_| "it was not run".to_owned(), |text| text.trim().to_owned());
+        return Ok(Judged::of(failed(reason)));
     };
-    let observed = read_observed(&place, None)?;
-    Ok((verdict_of(pairing.case, &place)?, observed.client_lifetime.map(|time| time.as_nanos())))
+    let elapsed_ns = read_observed(&place, None)?.client_lifetime.map(|time| time.as_nanos());
+    let (verdict, facts) = verdict_and_facts(pairing.case, &place)?;
+    let goodput_kbps = pairing.case.goodput_kbps(&facts).filter(|_| verdict == Verdict::Succeeded);
+    Ok(Judged { verdict, elapsed_ns, goodput_kbps })
 }
 
 /// The verdict on the run whose files are in `place`, for people who watch.
@@ -94,6 +111,10 @@ pub fn in_words(case: &Case, place: &Path) -> String {
 /// # Errors
 /// Where a file cannot be read.
 pub fn verdict_of(case: &Case, place: &Path) -> Result<Verdict> {
+    verdict_and_facts(case, place).map(|(verdict, _)| verdict)
+}
+
+fn verdict_and_facts(case: &Case, place: &Path) -> Result<(Verdict, Facts)> {
     let observed = read_observed(place, None)?;
     let capture = place.join(CAPTURE_FILE);
     let file = File::open(&capture).with_context(|| capture.shown())?;
@@ -108,7 +129,7 @@ pub fn verdict_of(case: &Case, place: &Path) -> Result<Verdict> {
         Err(_) => Ok(()),
     };
     let endpoints = EndpointFacts { client: end(&observed.client), server: end(&observed.server), files_ok };
-    Ok(judge(case, &facts, &endpoints))
+    Ok((judge(case, &facts, &endpoints), facts))
 }
 
 fn end(host: &HostSeen) -> End {

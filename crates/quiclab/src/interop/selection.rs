@@ -127,7 +127,11 @@ fn cases(names: &[String]) -> Result<Vec<&'static Case>> {
         let known = CASES.iter().map(|case| case.name).collect::<Vec<_>>().join(", ");
         bail!("--case {name}: found no such case, expected one of {known}");
     }
-    Ok(CASES.iter().filter(|case| names.is_empty() || names.iter().any(|name| name == case.name)).collect())
+    let is_chosen = |case: &&Case| match names {
+        [] => !case.is_measurement,
+        names => names.iter().any(|name| name == case.name),
+    };
+    Ok(CASES.iter().filter(is_chosen).collect())
 }
 
 /// The run, or the role that does not claim what the case needs; the server where neither does.

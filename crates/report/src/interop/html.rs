@@ -26,6 +26,7 @@ pub fn render_interop_html(matrix: &Matrix) -> String {
         p.note { (legend(", ")) "; a letter links to its record and shows the details." }
         h2 { "Cases" }
         (cases(matrix))
+        (measurements(matrix))
         (failures(matrix))
     };
     page_with("interoperation", STYLE, &PreEscaped(String::new()), &body)
@@ -124,6 +125,24 @@ fn cases(matrix: &Matrix) -> Markup {
                             th { (case) }
                             @for count in counts(matrix, |_, _, of| of == case) { td { (count) } }
                             td.text { (description(case)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn measurements(matrix: &Matrix) -> Markup {
+    html! {
+        @if matrix.measured().next().is_some() {
+            h2 { "Measurements" }
+            div.wide {
+                table.cases {
+                    thead { tr { th.text { "measurement" } th.text { "server" } th.text { "client" } th { "goodput" } } }
+                    tbody {
+                        @for (entry, kbps) in matrix.measured() {
+                            tr { th { (entry.case) } td.text { (entry.server) } td.text { (entry.client) } td { (kbps) " kbit/s" } }
                         }
                     }
                 }

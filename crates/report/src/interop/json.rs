@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use quiclab_interop::{Matrix, Verdict};
+use quiclab_interop::{Entry, Matrix, Verdict, case_named};
 use serde_json::{Map, Value, json};
 
 use super::{description, letters};
@@ -32,7 +32,7 @@ pub fn render_interop_json(matrix: &Matrix, info: &RunnerInfo) -> String {
     let pairs = || matrix.clients.iter().flat_map(|client| matrix.servers.iter().map(move |server| (server, client)));
     let results: Vec<Vec<Value>> = pairs()
         .map(|(server, client)| {
-            let cases = matrix.cases.iter().map(|case| {
+            let cases = matrix.cases.iter().filter(|case| !is_measurement(case)).map(|case| {
                 // The runner has no word for what cannot be judged: its readers see a case that was not run.
                 let is_known = |verdict: &&Verdict| !matches!(verdict, Verdict::CannotBeJudged { .. });
                 let verdict = matrix.entry(server, client, case).map(|entry| &entry.verdict).filter(is_known);
@@ -42,7 +42,18 @@ pub fn render_interop_json(matrix: &Matrix, info: &RunnerInfo) -> String {
             cases.collect()
         })
         .collect();
-    let measurements: Vec<[Value; 0]> = pairs().map(|_| []).collect();
+    let measurements: Vec<Vec<Value>> = pairs()
+        .map(|(server, client)| {
+            let names = matrix.cases.iter().filter(|case| is_measurement(case));
+            let entries = names.filter_map(|case| matrix.entry(server, client, case));
+            let measurement = |entry: &Entry| {
+                let details = entry.goodput_kbps.map_or_else(String::new, |kbps| format!("{kbps} kbps"));
+                let result = entry.verdict.name();
+                json!({ "abbr": letters(&entry.case), "name": entry.case, "result": result, "details": details })
+            };
+            entries.map(measurement).collect()
+        })
+        .collect();
     let result = json!({
         "start_time": matrix.begin_unix_s,
         "end_time": matrix.end_unix_s,
@@ -57,4 +68,8 @@ pub fn render_interop_json(matrix: &Matrix, info: &RunnerInfo) -> String {
         "measurements": measurements,
     });
     format!("{result:#}\n")
+}
+
+fn is_measurement(case: &str) -> bool {
+    case_named(case).is_some_and(|case| case.is_measurement)
 }

@@ -31,6 +31,9 @@ pub fn render_interop_terminal(matrix: &Matrix, width: Option<u16>) -> String {
     }
     let all = count_words(counts(matrix, |_, _, _| true));
     let mut text = format!("{pairs}\n{}\n{cases}\n{all}\n", legend("   "));
+    for (entry, kbps) in matrix.measured() {
+        let _ = writeln!(text, "{}, server {}, client {}: {kbps} kbit/s", entry.case, entry.server, entry.client);
+    }
     for (stack, why) in &matrix.left_out {
         let _ = writeln!(text, "SKIPPED {stack}: {why}");
     }
