@@ -1,6 +1,7 @@
 //! The folder that `quiclab run` fills: records, failures, an index, and the report.
 
 mod index;
+mod ladders;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,19 +21,19 @@ use quiclab_record::{
     AnyRecord, Measured, Record, RecordError, Records, RunFile, TapRole, congestion_windows,
     layout::{FAILURE_FILE, SENDER_TAP},
 };
-use quiclab_report::{AnyReport, FailureRow, Ladder, ReportInput, RunPage, RunRow, ScenarioReport, is_of_handshakes};
+use quiclab_report::{AnyReport, FailureRow, ReportInput, RunPage, RunRow, ScenarioReport};
 use quiclab_testbed::lock::{RecordLock, remove_leftovers};
 use quiclab_wire::{Capture, CaptureReader, Segment};
 use rayon::prelude::*;
 
 use index::INDEX_FILE;
 pub use index::Index;
+pub use ladders::Ladders;
 use quiclab_units::ShowPath;
 
 use crate::{
     diff::losses::lost,
     folder,
-    ladder::pages::{self, LADDERS_FOLDER},
     models::{no_longer_read, row},
     moved, run_page,
     runs_table::{self, TableRow},
@@ -42,18 +43,6 @@ use crate::{
 pub const FAILURES_FOLDER: &str = "failed";
 /// Groups whose first run gets a page of its own with the report; `quiclab report RECORD` makes one of any run.
 const MOST_RUN_PAGES: usize = 24;
-
-/// Ladders of handshakes that are written without being asked for: of the first runs of the plan.
-const MOST_LADDERS: usize = 200;
-
-/// Of which runs a report writes the handshake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ladders {
-    /// Of the first [`MOST_LADDERS`], and only where handshakes are what the experiment is about.
-    Usual,
-    /// Of every run.
-    All,
-}
 
 /// A folder of results.
 #[derive(Debug)]
@@ -246,34 +235,6 @@ impl Results {
             Ok(Some((run.folder.clone(), format!("{}/{name}", run_page::PAGES_FOLDER))))
         });
         Ok(written.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
-    }
-
-    /// Writes pages with the handshakes of runs, also of those that failed; gives where they are, by name of the record.
-    fn write_ladders(&self, input: &ReportInput, ladders: Ladders) -> Result<BTreeMap<String, String>> {
-        let most = match ladders {
-            Ladders::All => usize::MAX,
-            Ladders::Usual if is_of_handshakes(input) => MOST_LADDERS,
-            Ladders::Usual => return Ok(BTreeMap::new()),
-        };
-        let folder = self.folder.join(LADDERS_FOLDER);
-        let write = |name: &String, ladder: Option<Ladder>| -> Result<_> {
-            let Some(ladder) = ladder else { return Ok(None) };
-            let file = format!("{name}.html");
-            pages::write(&ladder, &folder, &file)?;
-            Ok(Some((name.clone(), format!("{LADDERS_FOLDER}/{file}"))))
-        };
-        let runs: Vec<_> = input.runs.iter().take(most).map(|run| &run.folder).collect();
-        let of_runs = runs.into_par_iter().map(|name| {
-            let record = Record::load(&self.folder.join(name))?;
-            write(name, pages::of_record(&record)?)
-        });
-        let mut written = of_runs.collect::<Result<Vec<_>>>()?;
-        for failure in input.failures.iter().take(most) {
-            // The capture of a run that failed may end anywhere.
-            let ladder = pages::of_failure(&self.failures().join(&failure.folder), &failure.message).ok().flatten();
-            written.push(write(&failure.folder, ladder)?);
-        }
-        Ok(written.into_iter().flatten().collect())
     }
 
     /// What a report is made of, without what only pictures need, for which captures and logs are read.
