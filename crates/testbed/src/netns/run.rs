@@ -1,8 +1,11 @@
 //! Performs one run: orders to the agent, its answer to the files of a record.
 
-use std::fs::File;
+use std::{
+    fs::{self, File},
+    path::Path,
+};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use quiclab_experiment::run::{IpVersion, Run, Versions};
 use quiclab_orders::{
     orders::{HostFiles, Orders},
@@ -75,8 +78,8 @@ pub(super) fn perform(
     host: &Host,
 ) -> Result<Attempt> {
     let mut orders = orders_of(run, sides, facts)?;
-    orders.server.host = Some(files(sides.server.stack));
-    orders.client.host = Some(files(sides.client.stack));
+    orders.server.host = Some(files(sides.server.stack)?);
+    orders.client.host = Some(files(sides.client.stack)?);
     let slot_path = place.work.join(SLOT);
     let broken = |why, host_use| Attempt { failure: Some(RunFailure::Agent(why)), seen: None, host_use };
     let host_use = match ask(&facts.agent, &orders, place.work, &slot_path, host)? {
@@ -117,9 +120,14 @@ fn orders_of(run: &Run, sides: Sides<PlainStack>, facts: &Facts) -> Result<Order
     Ok(Orders { machine: None, has_ipv6: run.settings.path.ip == IpVersion::V6, ..orders })
 }
 
-fn files(stack: &PlainStack) -> HostFiles {
-    let text = |path: &std::path::Path| Some(path.display().to_string());
-    HostFiles { root: text(&stack.root), stack: text(&stack.files) }
+/// Where the agent finds the files of a stack. It looks for them from another root, where links and relative paths lead elsewhere.
+fn files(stack: &PlainStack) -> Result<HostFiles> {
+    let text = |path: &Path| -> Result<Option<String>> {
+        let path = fs::canonicalize(path).with_context(|| path.display().to_string())?;
+        let text = path.to_str().with_context(|| format!("{}: expected a path in UTF-8", path.display()))?;
+        Ok(Some(text.to_owned()))
+    };
+    Ok(HostFiles { root: text(&stack.root)?, stack: text(&stack.files)? })
 }
 
 fn built<'a>(side: Side<'a, PlainStack>) -> Side<'a, BuiltStack> {
