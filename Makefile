@@ -90,9 +90,11 @@ bench: test-setup build ## measure the cost of runs, quiclab analyze and the sim
 
 # On a machine that is not idle: make bench-forwarder UNDISTURBED="chrt -f 50"
 .PHONY: bench-forwarder
-bench-forwarder: toolchains ## measure the forwarder in real time beside tc mirred, plain sockets and TUN: a minute, two idle cores
+bench-forwarder: toolchains ## measure the forwarder in real time beside tc mirred, plain sockets, TUN and rattan; needs two idle cores
+	cargo build --release --locked --manifest-path bench/rattan/Cargo.toml --target-dir target/rattan
 	cargo bench -p quiclab-agent --bench forwarder --no-run
-	$(UNDISTURBED) cargo bench -p quiclab-agent --bench forwarder
+	FORWARDER_OTHER=$(CURDIR)/target/rattan/x86_64-unknown-linux-gnu/release/rattan-delay \
+		$(UNDISTURBED) cargo bench -p quiclab-agent --bench forwarder
 
 .PHONY: bench-ns3
 bench-ns3: toolchains ## compare the simulator with ns-3 on the same dumbbell: about two minutes
