@@ -3,6 +3,7 @@
 mod ab;
 mod advise;
 mod cache;
+mod handshakes;
 mod import;
 mod packets;
 mod perform;
@@ -27,6 +28,7 @@ use quiclab_units::{ByteCount, Duration};
 pub use ab::{AbArguments, Budget, JudgeOptions};
 pub use advise::{AdviseArguments, AdviseCheckArguments, AdviseQuestion, InstantAckArguments};
 pub use cache::{CacheAction, CacheArguments, CacheListArguments, CachePruneArguments, CacheRemoveArguments};
+pub use handshakes::HandshakesArguments;
 pub use import::{RoleChoice, StacksImportArguments};
 pub use packets::PacketsArguments;
 pub use perform::PerformArguments;
@@ -58,6 +60,8 @@ pub enum Verb {
     Run(RunArguments),
     /// Perform a single run whose settings are all resolved
     Perform(PerformArguments),
+    /// Perform many handshakes in the simulator without records, and measure each
+    Handshakes(HandshakesArguments),
     /// Measure captures made anywhere: pcap or pcapng, QUIC or TCP
     Analyze(AnalyzeArguments),
     /// List the packets of a record or a capture: all of them, or those around a time

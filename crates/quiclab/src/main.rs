@@ -18,6 +18,7 @@ mod doctor;
 mod figure_files;
 mod folder;
 mod given;
+mod handshakes;
 mod interop;
 mod kernel;
 mod laboratory;
@@ -62,12 +63,18 @@ fn main() -> ExitCode {
         }
     };
     let going_on = match cli.verb {
-        Verb::Advise(_) | Verb::Analyze(_) | Verb::Cache(_) | Verb::Kernel(_) | Verb::Packets(_) => "",
+        Verb::Advise(_)
+        | Verb::Analyze(_)
+        | Verb::Cache(_)
+        | Verb::Handshakes(_)
+        | Verb::Kernel(_)
+        | Verb::Packets(_) => "",
         _ => "; finished runs are kept, and the same command continues from there",
     };
     let done = match cli.verb {
         Verb::Run(arguments) => run::run(&arguments),
         Verb::Perform(arguments) => perform::perform(&arguments),
+        Verb::Handshakes(arguments) => handshakes::handshakes(&arguments),
         Verb::Analyze(arguments) => analyze::analyze(&arguments),
         Verb::Packets(arguments) => packets::packets(&arguments),
         Verb::Pto(arguments) => pto::pto(&arguments),

@@ -1,6 +1,6 @@
 //! From the files of a record to its metrics, and what to look at before trusting them.
 
-use std::{collections::BTreeMap, fs::File, path::Path};
+use std::{collections::BTreeMap, fs::File, io::Read, path::Path};
 
 use quiclab_experiment::{
     run::{Pacing, Run},
@@ -11,7 +11,7 @@ use quiclab_metrics::{
     analyze, measure,
 };
 use quiclab_path::spec::StageSettings;
-use quiclab_wire::{CaptureReader, Dissector, DissectorSettings};
+use quiclab_wire::{CaptureError, CaptureReader, Dissector, DissectorSettings};
 
 use crate::{
     ForwarderSeen, MOST_STRAY_FILES, Observed, RecordError, TapRole, bounded,
@@ -32,7 +32,6 @@ const OF_PLANNED_TIMES: [&str; 2] = ["precision_sd_ns", "precision_samples"];
 /// # Errors
 /// Where the capture or the folder of logs cannot be read.
 pub fn measure_record(folder: &Path, run: &Run, observed: &Observed) -> Result<RunMetrics, RecordError> {
-    let response_bytes = Some(run.settings.workload.all_bytes());
     let (plan, unread) = planned(folder)?;
     let logs = sender_logs(folder)?;
     let lost = lost_logs(observed);
@@ -40,34 +39,15 @@ pub fn measure_record(folder: &Path, run: &Run, observed: &Observed) -> Result<R
     let is_complete = logs.unread.is_empty() && lost.is_none();
     let log = logs.longest.as_ref().filter(|_| is_complete);
     let settings = AnalysisSettings {
-        train_threshold: run.settings.analysis.train_threshold,
-        response_bytes,
         plans: plan.into_iter().collect(),
         slow_start_log: log.and_then(|log| log.slow_start.first_packet_behind()),
         ..AnalysisSettings::default()
     };
-    let dissector =
-        Dissector::new(DissectorSettings { server_port: Some(observed.server_port), interfaces_are_one_tap: false });
     let path = folder.join(CAPTURE_FILE);
     let unreadable =
         |message: String| RecordError::Capture { path: path.clone(), message, folder: folder.to_path_buf() };
     let file = File::open(&path).map_err(|error| RecordError::reading(&path, folder, error))?;
-    let reader = CaptureReader::new(file).map_err(|error| unreadable(error.to_string()))?;
-    let analysis =
-        analyze(reader, dissector, settings, &mut |_, _, _| {}).map_err(|error| unreadable(error.to_string()))?;
-    let losses = observed.taps.iter().map(|tap| (tap.role.interface_name().to_owned(), tap.packets_lost));
-    let observation = Observation {
-        sender_tap: observed.interface_of(TapRole::Sender).unwrap_or(SENDER_TAP),
-        bottleneck_tap: observed.interface_of(TapRole::BehindBottleneck),
-        response_bytes,
-        client_lifetime: observed.client_lifetime,
-        queue_drops_packets: observed.drops_to_client(),
-        path_copies_packets: copies_to_client(run, observed),
-        capture_losses_packets: losses.collect::<BTreeMap<_, _>>(),
-        cpu_busy_share: observed.busy_share(),
-        ..Observation::of_port(observed.server_port)
-    };
-    let mut metrics = measure(&analysis, &observation);
+    let mut metrics = measure_packets(file, settings, run, observed).map_err(|error| unreadable(error.to_string()))?;
     measure_logs(run, &logs, lost.as_deref(), &mut metrics);
     for (endpoint, role) in [(CLIENT_FOLDER, quiclab_wire::Role::Client), (SERVER_FOLDER, quiclab_wire::Role::Server)] {
         if let Some(log) = logged_round_trips(folder, endpoint)? {
@@ -80,6 +60,42 @@ pub fn measure_record(folder: &Path, run: &Run, observed: &Observed) -> Result<R
     warn_of_rules(run, observed, &mut metrics);
     warn_of_lateness(observed, &mut metrics);
     Ok(metrics)
+}
+
+/// Measures a capture without a record: what needs the endpoints' logs is null.
+///
+/// # Errors
+/// Where the capture cannot be read.
+pub fn measure_capture(capture: impl Read, run: &Run, observed: &Observed) -> Result<RunMetrics, CaptureError> {
+    measure_packets(capture, AnalysisSettings::default(), run, observed)
+}
+
+/// What the packets alone say; `settings` has what only the logs know.
+fn measure_packets(
+    capture: impl Read,
+    settings: AnalysisSettings,
+    run: &Run,
+    observed: &Observed,
+) -> Result<RunMetrics, CaptureError> {
+    let response_bytes = Some(run.settings.workload.all_bytes());
+    let settings =
+        AnalysisSettings { train_threshold: run.settings.analysis.train_threshold, response_bytes, ..settings };
+    let dissector =
+        Dissector::new(DissectorSettings { server_port: Some(observed.server_port), interfaces_are_one_tap: false });
+    let analysis = analyze(CaptureReader::new(capture)?, dissector, settings, &mut |_, _, _| {})?;
+    let losses = observed.taps.iter().map(|tap| (tap.role.interface_name().to_owned(), tap.packets_lost));
+    let observation = Observation {
+        sender_tap: observed.interface_of(TapRole::Sender).unwrap_or(SENDER_TAP),
+        bottleneck_tap: observed.interface_of(TapRole::BehindBottleneck),
+        response_bytes,
+        client_lifetime: observed.client_lifetime,
+        queue_drops_packets: observed.drops_to_client(),
+        path_copies_packets: copies_to_client(run, observed),
+        capture_losses_packets: losses.collect::<BTreeMap<_, _>>(),
+        cpu_busy_share: observed.busy_share(),
+        ..Observation::of_port(observed.server_port)
+    };
+    Ok(measure(&analysis, &observation))
 }
 
 /// Copies that the path towards the client made; `None` where it makes some and nobody counts them, as no kernel's disciplines do.

@@ -16,8 +16,9 @@ use crate::{
     collect::RunFailure,
     lock::RecordLock,
     perform::{Host, HostUse, Interrupted, PerformError, Performed},
+    sim::transfers::HandshakeSeen,
     supplies::{StackRequest, Supplies},
-    testbed::{Built, Manifests, Place, Task, Testbed},
+    testbed::{Built, Manifests, Place, Task, Testbed, refusal},
 };
 
 /// A testbed, and the stacks that it runs.
@@ -241,6 +242,26 @@ impl Laboratory {
         let variables = Variables::default();
         let Some((lock, has_waited)) = self.lock(run, &variables, target, host, waits)? else { return Ok(None) };
         self.perform_locked(run, &variables, target, host, lock, has_waited).map(Some)
+    }
+
+    /// Performs `run`, which was prepared, `count` times with other seeds and without records, and hands over what was measured of each. Returns
+    /// the CPU seconds of the endpoints.
+    ///
+    /// # Errors
+    /// As [`Testbed::handshakes`], and where the setting asks for what the testbed lacks.
+    pub fn handshakes(
+        &self,
+        run: &AnyRun,
+        count: u64,
+        patience: Duration,
+        each: &mut dyn FnMut(HandshakeSeen) -> Result<()>,
+    ) -> Result<f64> {
+        if let Some(message) = refusal(&*self.testbed, run) {
+            bail!("{message}");
+        }
+        let manifests = self.manifests(run, &Variables::default())?;
+        let scratch = self.supplies.cache.scratch("").context("a folder for the endpoints")?;
+        self.testbed.handshakes(task(run, &manifests)?, scratch.path(), &self.host(0, patience)?, count, each)
     }
 
     /// Performs `run`, which was prepared, with other variables in the endpoints' environments, into a folder of records that has none

@@ -18,7 +18,7 @@ use crate::{
     collect::RunFailure,
     netns::Namespaces,
     perform::{Host, HostUse},
-    sim::testbed::Simulator,
+    sim::{testbed::Simulator, transfers::HandshakeSeen},
     stack::{Made, Source},
     supplies::Supplies,
     vm::testbed::VirtualMachines,
@@ -116,6 +116,22 @@ pub trait Testbed: Debug + Send + Sync {
     /// # Errors
     /// Where the testbed itself fails, or is interrupted. A run that fails is an [`Attempt`] all the same.
     fn perform(&self, task: Task, place: Place, host: &Host) -> Result<Attempt>;
+
+    /// Performs the transfer of `task` many times with other seeds, without records, and hands over what was measured of each. `work` is an empty
+    /// folder. Returns the CPU seconds of the endpoints.
+    ///
+    /// # Errors
+    /// Where this testbed starts its endpoints for every run, an endpoint fails, or an interruption.
+    fn handshakes(
+        &self,
+        _task: Task,
+        _work: &Path,
+        _host: &Host,
+        _count: u64,
+        _each: &mut dyn FnMut(HandshakeSeen) -> Result<()>,
+    ) -> Result<f64> {
+        bail!("the testbed {} cannot perform several handshakes with the same processes", self.name())
+    }
 }
 
 /// A run, and what else it takes to perform it.

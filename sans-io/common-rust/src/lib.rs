@@ -20,7 +20,7 @@ use contract::{FAILED, Settings, Support};
 /// The endpoint contract, which programs use by this name: they have no link to it of their own.
 pub use quiclab_contract as contract;
 pub use random::Seed;
-pub use serve::{Endpoint, serve};
+pub use serve::{Endpoint, serve, serve_each};
 pub use wire::{Answer, Buffer, Order, Received};
 
 /// The whole of a program's `main`: that of [`contract::main`], with `QUICLAB_SEED`, which only sans-IO endpoints have.

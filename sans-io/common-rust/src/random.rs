@@ -59,6 +59,11 @@ impl Seed {
         Ok(Self { bytes, role: role.to_owned() })
     }
 
+    /// The seed of the endpoint that is started anew after this one, for the `number`-th time.
+    pub fn next(&self, number: u64) -> Self {
+        Self { bytes: self.key(&format!("anew {number}")), role: self.role.clone() }
+    }
+
     /// A generator for one purpose: it gives the same from run to run, whatever others are used for.
     pub fn stream(&self, purpose: &str) -> ChaCha20Rng {
         ChaCha20Rng::from_seed(self.key(purpose))
@@ -83,6 +88,11 @@ impl fmt::Debug for Seed {
 
 /// What the crate getrandom gives, of whoever asks; `None`: nobody has asked yet.
 static AMBIENT: Mutex<Option<ChaCha20Rng>> = Mutex::new(None);
+
+/// What libraries get from the crate getrandom follows from this seed from now on.
+pub fn begin(seed: &Seed) {
+    *AMBIENT.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(seed.stream("getrandom"));
+}
 
 /// Fills `bytes` with what libraries get from the crate getrandom.
 ///
@@ -139,6 +149,14 @@ mod tests {
         assert_ne!(first(&client, "tls"), first(&client, "quic"));
         assert_ne!(first(&client, "tls"), first(&seed("server"), "tls"));
         assert_ne!(client.key("tls"), client.key("quic"));
+    }
+
+    #[test]
+    fn each_start_has_a_seed_of_its_own() {
+        let first = seed("client");
+        let [second, third] = [first.next(1), first.next(1).next(2)];
+        assert_eq!(second.bytes, seed("client").next(1).bytes);
+        assert!(first.bytes != second.bytes && second.bytes != third.bytes && second.bytes != seed("server").next(1).bytes);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
     contract::Role,
+    random::{self, Seed},
     wire::{Answer, Order, Received},
 };
 
@@ -17,27 +18,81 @@ pub trait Endpoint {
     /// # Errors
     /// Where the endpoint fails, and with it the run.
     fn handle(&mut self, now_ns: u64, datagrams: Vec<Received>) -> Result<Answer>;
+
+    /// Called once, when no order follows.
+    ///
+    /// # Errors
+    /// Where the endpoint cannot store what it has to.
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
 }
+
+/// The time in an order that starts the endpoint anew.
+const ANEW: u64 = u64::MAX;
 
 /// Answers orders until standard input ends. A client has to be done then.
 ///
 /// # Errors
-/// Those of the endpoint, bytes that are no orders, an answer beyond the limits, an end before a client is done.
+/// Those of the endpoint, bytes that are no orders, an answer beyond the limits, an end before a client is done, the order that starts an endpoint
+/// anew.
 pub fn serve(role: Role, endpoint: &mut impl Endpoint) -> Result<()> {
     let input = BufReader::with_capacity(256 * 1024, io::stdin().lock());
-    // Not standard output itself, which looks for the ends of lines.
     let output = BufWriter::with_capacity(256 * 1024, io::stdout().lock());
-    let is_done = exchange(endpoint, input, output)?;
-    ensure!(is_done || role == Role::Server, "orders ended before all files were there");
+    match exchange(endpoint, input, output)? {
+        End::Input { is_done } => ensure!(is_done || role == Role::Server, "orders ended before all files were there"),
+        End::Anew => bail!("found the order that starts an endpoint anew, which this one cannot do"),
+    }
     Ok(())
 }
 
-/// True where the last answer said that all is done.
-fn exchange(endpoint: &mut impl Endpoint, mut input: impl Read, mut output: impl Write) -> Result<bool> {
+/// The same for endpoints that can be started anew. `make` makes the endpoint, and another one with another seed whenever an order says so.
+///
+/// # Errors
+/// As of [`serve`], but for that order.
+pub fn serve_each<E: Endpoint>(role: Role, seed: &Seed, mut make: impl FnMut(&Seed) -> Result<E>) -> Result<()> {
+    let mut input = BufReader::with_capacity(256 * 1024, io::stdin().lock());
+    // Not standard output itself, which looks for the ends of lines.
+    let mut output = BufWriter::with_capacity(256 * 1024, io::stdout().lock());
+    let mut seed = seed.clone();
+    for number in 1.. {
+        let mut endpoint = make(&seed)?;
+        let end = exchange(&mut endpoint, &mut input, &mut output)?;
+        endpoint.finish()?;
+        match end {
+            End::Input { is_done } => {
+                ensure!(is_done || role == Role::Server, "orders ended before all files were there");
+                break;
+            }
+            End::Anew => {
+                drop(endpoint);
+                seed = seed.next(number);
+                random::begin(&seed);
+                output.write_all(&Answer::default().to_bytes()?).context("writing an answer")?;
+                output.flush().context("writing an answer")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How an exchange of orders and answers ends.
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    /// The input ends; whether the last answer said that all is done.
+    Input { is_done: bool },
+    /// An order, which is not answered yet, starts the endpoint anew.
+    Anew,
+}
+
+fn exchange(endpoint: &mut impl Endpoint, mut input: impl Read, mut output: impl Write) -> Result<End> {
     let mut is_done = false;
     let mut last_ns = 0;
     while let Some(bytes) = read_order(&mut input).context("reading an order")? {
         let order = Order::parse(&bytes).context("reading an order")?;
+        if order.now_ns == ANEW && order.datagrams.is_empty() {
+            return Ok(End::Anew);
+        }
         ensure!(!is_done, "found an order after the last answer");
         ensure!(order.now_ns >= last_ns, "order: found {} ns after {last_ns} ns", order.now_ns);
         last_ns = order.now_ns;
@@ -46,7 +101,7 @@ fn exchange(endpoint: &mut impl Endpoint, mut input: impl Read, mut output: impl
         output.write_all(&answer.to_bytes().context("writing an answer")?).context("writing an answer")?;
         output.flush().context("writing an answer")?;
     }
-    Ok(is_done)
+    Ok(End::Input { is_done })
 }
 
 /// What follows the length; `None`: the input ends.
@@ -91,7 +146,16 @@ mod tests {
 
     fn run(input: &[u8], count: usize) -> (Result<bool>, Vec<u8>) {
         let mut output = Vec::new();
-        (exchange(&mut Counter(count), input, &mut output), output)
+        let end = exchange(&mut Counter(count), input, &mut output);
+        (end.map(|end| end == End::Input { is_done: true }), output)
+    }
+
+    #[test]
+    fn an_order_at_the_end_of_time_starts_anew_even_behind_the_last_answer() {
+        let bytes = orders(&[5, ANEW, 0]);
+        let mut input = &bytes[..];
+        assert_eq!(exchange(&mut Counter(1), &mut input, Vec::new()).unwrap(), End::Anew);
+        assert_eq!(exchange(&mut Counter(2), &mut input, Vec::new()).unwrap(), End::Input { is_done: false });
     }
 
     #[test]

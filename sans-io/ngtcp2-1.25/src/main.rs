@@ -30,6 +30,6 @@ fn main() -> ExitCode {
         let role = settings.role;
         // ngtcp2 names it nowhere, not even in its qlog.
         eprintln!("congestion control handed to ngtcp2: {:?}", settings.congestion_control);
-        quiclab_sans_io::serve(role, &mut Peer::new(settings, &seed)?)
+        quiclab_sans_io::serve_each(role, &seed, |seed| Peer::new(settings.clone(), seed))
     })
 }

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use endpoint::Quinn;
-use quiclab_sans_io::{Seed, serve};
+use quiclab_sans_io::{Seed, serve_each};
 use settings::{SUPPORT, Settings};
 
 fn main() -> ExitCode {
@@ -27,5 +27,5 @@ fn main() -> ExitCode {
 /// Plays the role; dropping the endpoint ends every connection's log.
 fn run(settings: Settings, seed: Seed) -> Result<()> {
     let role = settings.role;
-    serve(role, &mut Quinn::new(settings, &seed)?)
+    serve_each(role, &seed, |seed| Quinn::new(settings.clone(), seed))
 }

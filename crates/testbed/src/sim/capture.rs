@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::BufWriter,
+    io::{BufWriter, Write},
     net::{IpAddr, SocketAddr},
     path::Path,
 };
@@ -96,10 +96,15 @@ impl Frames {
 
     /// Writes the capture.
     pub(super) fn write(&self, path: &Path, secrets: Option<&[u8]>) -> Result<()> {
+        let file = File::create(path).with_context(|| path.display().to_string())?;
+        self.write_to(BufWriter::with_capacity(1 << 20, file), secrets)
+    }
+
+    /// The same, to where the caller says.
+    pub(super) fn write_to(&self, output: impl Write, secrets: Option<&[u8]>) -> Result<()> {
         let describe = |tap: &Seen| TapDescription { name: tap.role.interface_name(), snap_length: tap.snap_length };
         let taps: Vec<_> = self.taps.iter().map(describe).collect();
-        let file = File::create(path).with_context(|| path.display().to_string())?;
-        let mut writer = CaptureWriter::new(BufWriter::with_capacity(1 << 20, file), &taps, secrets)?;
+        let mut writer = CaptureWriter::new(output, &taps, secrets)?;
         for frame in &self.frames {
             writer.write_packet(&PacketToWrite {
                 time: frame.time,

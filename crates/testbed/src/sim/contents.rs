@@ -33,6 +33,11 @@ impl Reader {
             key_logs: [key_log("server"), key_log("client")],
         }
     }
+
+    /// Another connection begins; keys that were read are not read again.
+    pub(super) fn forget(&mut self) {
+        self.classifier = Classifier::new(self.server.port());
+    }
 }
 
 impl ContentReader for Reader {

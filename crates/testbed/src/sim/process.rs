@@ -152,6 +152,15 @@ impl Process {
         Ok(process)
     }
 
+    /// Lets it begin anew, as if it had just been started with another seed.
+    ///
+    /// # Errors
+    /// As of [`Stack::handle`].
+    pub(super) fn start_anew(&mut self) -> Result<(), ProcessError> {
+        self.buffers.clear();
+        self.handle(Time::from_nanos(u64::MAX), &[]).map(drop)
+    }
+
     /// Tells it that this is the end, and waits for its own.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! The simulator as a testbed.
 
-use std::sync::OnceLock;
+use std::{path::Path, sync::OnceLock};
 
 use anyhow::Result;
 use quiclab_experiment::{
@@ -8,7 +8,11 @@ use quiclab_experiment::{
     run::{Run, Settings, Versions},
 };
 
-use super::{models, program::Program, transfers};
+use super::{
+    models,
+    program::Program,
+    transfers::{self, HandshakeSeen},
+};
 use crate::{
     perform::Host,
     shelf::Shelf,
@@ -74,6 +78,18 @@ impl Testbed for Simulator {
             Task::Transfer(run, manifests) => transfers::versions(run, self.programs.of(run)?.sides(manifests)),
             Task::Models(run) => Ok(models::versions(run)),
         }
+    }
+
+    fn handshakes(
+        &self,
+        task: Task,
+        work: &Path,
+        host: &Host,
+        count: u64,
+        each: &mut dyn FnMut(HandshakeSeen) -> Result<()>,
+    ) -> Result<f64> {
+        let (run, manifests) = task.transfer()?;
+        transfers::handshakes(run, self.programs.of(run)?.sides(manifests), work, host, count, each)
     }
 
     fn perform(&self, task: Task, place: Place, host: &Host) -> Result<Attempt> {

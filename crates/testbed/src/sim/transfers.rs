@@ -1,5 +1,7 @@
 //! A transfer between real stacks without sockets, over the simulator's path: from a run to its record.
 
+mod handshakes;
+
 use std::{
     fs::{self, File},
     io::{self, Read},
@@ -29,6 +31,9 @@ use quiclab_sim::transfer::{
     host::{HostSettings, SendQueue},
 };
 use quiclab_units::{ByteCount, Duration, Time};
+
+pub use handshakes::HandshakeSeen;
+pub(super) use handshakes::handshakes;
 
 use super::{
     capture::{Address, Frames},

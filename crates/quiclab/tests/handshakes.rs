@@ -1,0 +1,74 @@
+//! `quiclab handshakes`, by its output.
+
+mod common;
+
+use std::{fs, process::Command};
+
+use common::{Bench, Said, quiclab, said};
+use quiclab_trace::read_numbers;
+use serde_json::Value;
+
+const SANS_IO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sans-io");
+const LOST_FLIGHT: &str = r#"
+name = "lost"
+title = "Lost"
+[workload]
+size = "1 kB"
+repetitions = 1
+[stack]
+name = "quinn"
+[tap]
+bottleneck_snaplen = "full"
+[[path.to_client]]
+stage = "delay"
+delay = "10 ms"
+[[path.to_server]]
+stage = "loss"
+model = "content"
+drop = "flight 2"
+at_least_drops = 1
+[[path.to_server]]
+stage = "delay"
+delay = "10 ms"
+"#;
+
+fn handshakes(bench: &Bench, more: &[&str]) -> Said {
+    let mut command: Command = quiclab();
+    command.arg("handshakes").arg(bench.file()).args(["--stacks", SANS_IO]).args(more);
+    said(&mut command)
+}
+
+#[test]
+fn each_handshake_is_measured_as_in_a_run_and_the_next_one_has_another_seed() {
+    let bench = Bench::new(LOST_FLIGHT);
+    let folder = tempfile::tempdir().unwrap();
+    let files = ["one", "two"].map(|name| folder.path().join(format!("{name}.parquet")));
+    for file in &files {
+        let result = handshakes(&bench, &["--count", "20", "--json", "--parquet", file.to_str().unwrap()]);
+        assert_eq!(result.status, Some(0), "{}", result.errors);
+        let groups: Value = serde_json::from_str(&result.output).unwrap();
+        assert_eq!((&groups[0]["handshakes"], &groups[0]["failed"]), (&20.into(), &0.into()));
+        assert!(groups[0]["probes"][0].as_f64().unwrap() >= 1.0, "{groups}");
+    }
+    assert!(fs::read(&files[0]).unwrap() == fs::read(&files[1]).unwrap(), "two fresh processes differ");
+    let names = ["seed", "handshake_client_first_byte_ns", "handshake_client_rtt_samples"];
+    let rows = read_numbers(&files[0], &names).unwrap().unwrap();
+    assert_eq!(rows.len(), 20);
+    assert!(rows.windows(2).all(|pair| pair[1][0] == pair[0][0] + 1.0));
+    let result = said(bench.run(SANS_IO, "out", &["--testbed", "sim"]).arg("--json"));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    let report: Value = serde_json::from_str(&result.output).unwrap();
+    let metrics = &report["report"]["groups"][0]["runs"][0]["metrics"];
+    assert_eq!(metrics["handshake_client_first_byte_ns"].as_f64().unwrap(), rows[0][1]);
+    assert_eq!(metrics["handshake_client_rtt_samples"].as_f64().unwrap(), rows[0][2]);
+}
+
+#[test]
+fn a_rule_that_never_matches_fails_each_handshake() {
+    let bench = Bench::new(&LOST_FLIGHT.replace("flight 2", "retry"));
+    let result = handshakes(&bench, &["--count", "3", "--json"]);
+    assert_eq!(result.status, Some(1), "{}", result.errors);
+    let groups: Value = serde_json::from_str(&result.output).unwrap();
+    assert_eq!(groups[0]["failed"], 3);
+    assert!(groups[0]["first_failure"].as_str().unwrap().contains("at_least_drops"), "{groups}");
+}

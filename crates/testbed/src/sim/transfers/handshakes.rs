@@ -1,0 +1,158 @@
+//! Many handshakes with the same two processes: nothing is started, and no record is written, between one and the next.
+
+use std::{fs::File, io::Read, path::Path, sync::atomic::Ordering, time::Instant};
+
+use anyhow::{Result, bail};
+use quiclab_experiment::{run::Run, stack::Role};
+use quiclab_metrics::RunMetrics;
+use quiclab_record::{Observed, measure::measure_capture};
+use quiclab_sim::transfer::{End, Failed, Side, contents::ContentReader};
+use quiclab_units::Time;
+
+use super::{
+    Frames, GUEST_EPOCH_SECONDS, Passed, Process, Program, Reader, Transferring, addresses, failure_of, foreign,
+    loss_fault, observed_of, reads_contents, transfer,
+};
+use crate::{
+    collect::secrets_of,
+    perform::{Host, Interrupted, Sides},
+};
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub struct HandshakeSeen {
+    /// The path's seed.
+    pub seed: u64,
+    /// Why it does not count, if it does not.
+    pub failure: Option<String>,
+    /// What was measured: as in a record, from the packets at both taps.
+    pub metrics: RunMetrics,
+}
+
+/// Performs `count` transfers of the settings of `run`, each with a new connection, with seeds that follow on that of `run`. `each` gets what was
+/// measured; taps keep whole packets, as nothing is stored. Returns the CPU seconds of both endpoints.
+///
+/// # Errors
+/// Where an endpoint fails or cannot be started anew, or an interruption.
+pub(in crate::sim) fn handshakes(
+    run: &Run,
+    sides: Sides<Program>,
+    work: &Path,
+    host: &Host,
+    count: u64,
+    each: &mut dyn FnMut(HandshakeSeen) -> Result<()>,
+) -> Result<f64> {
+    let work = &work.canonicalize()?;
+    let transferring = Transferring { run, sides, work, record: work, host };
+    transferring.fill_folders()?;
+    let deadline = Instant::now() + host.patience;
+    let mut bench = Bench {
+        server: transferring.start(Role::Server, deadline)?,
+        client: transferring.start(Role::Client, deadline)?,
+        reader: Reader::new(addresses(run.settings.path.ip).map(|address| address.socket), work),
+        key_logs: ["server", "client"].map(|role| NewBytes::new(&work.join(role).join("logs/keys.log"))),
+        host,
+        deadline,
+    };
+    for number in 0..count {
+        let run = Run { seed: run.seed + number, ..run.clone() };
+        if number > 0 {
+            bench.start_anew()?;
+        }
+        each(bench.handshake(&run)?)?;
+    }
+    let mut seconds = 0.0;
+    for (side, process) in [(Side::Client, &mut bench.client), (Side::Server, &mut bench.server)] {
+        match process.finish() {
+            Ok(end) => seconds += end.host_use.cpu_seconds,
+            Err(error) => bail!("{}", failure_of(side, &error)),
+        }
+    }
+    Ok(seconds)
+}
+
+/// The two endpoints and what is kept of them.
+struct Bench<'a> {
+    server: Process,
+    client: Process,
+    reader: Reader,
+    key_logs: [NewBytes; 2],
+    host: &'a Host,
+    deadline: Instant,
+}
+
+impl Bench<'_> {
+    fn start_anew(&mut self) -> Result<()> {
+        for (side, process) in [(Side::Server, &mut self.server), (Side::Client, &mut self.client)] {
+            if let Err(error) = process.start_anew() {
+                bail!("{}\nhint: the program may not know the order that starts it anew", failure_of(side, &error));
+            }
+        }
+        self.reader.forget();
+        Ok(())
+    }
+
+    fn handshake(&mut self, run: &Run) -> Result<HandshakeSeen> {
+        let settings = &run.settings;
+        let transfer = transfer(run)?;
+        let [server, client] = addresses(settings.path.ip);
+        let begin = Time::from_nanos(GUEST_EPOCH_SECONDS as u64 * 1_000_000_000);
+        let mut frames = Frames::new(server, client, begin, [None; 2]);
+        let mut passed = Passed::new(settings.path.ip);
+        let stop = &self.host.stop;
+        let deadline = self.deadline;
+        let result = transfer.run_reading(
+            &mut self.server,
+            &mut self.client,
+            &mut |sighting| {
+                passed.add(&sighting);
+                frames.add(&sighting);
+            },
+            &mut || !stop.load(Ordering::Relaxed) && Instant::now() < deadline,
+            reads_contents(&transfer).then_some(&mut self.reader as &mut dyn ContentReader),
+        );
+        let outcome = match result {
+            Ok(outcome) => outcome,
+            Err(Failed { side, error }) => bail!("{}", failure_of(side, &error)),
+        };
+        let failure = match outcome.end {
+            End::Done => loss_fault(&outcome.losses).map(|failure| failure.to_string()),
+            End::Told if stop.load(Ordering::Relaxed) => return Err(Interrupted::ByRequest.into()),
+            End::Told => return Err(Interrupted::ByDeadline(self.host.patience).into()),
+            End::Timeout => Some(format!("the client was not done within {}", settings.workload.timeout)),
+            End::Stuck => Some("both endpoints are waiting and no packet is in transit".to_owned()),
+            End::Excess(..) | End::TooManyEvents => Some(format!("{:?}", outcome.end)),
+        };
+        let secrets = secrets_of(&self.key_logs.each_mut().map(NewBytes::read));
+        let mut capture = Vec::new();
+        frames.write_to(&mut capture, secrets.as_deref())?;
+        let observed = Observed { taps: frames.reports(), ..observed_of(run, &outcome, &passed) };
+        let metrics = measure_capture(&capture[..], run, &observed)?;
+        Ok(HandshakeSeen { seed: run.seed, failure, metrics })
+    }
+}
+
+/// A file that grows.
+struct NewBytes {
+    path: std::path::PathBuf,
+    file: Option<File>,
+}
+
+impl NewBytes {
+    fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), file: None }
+    }
+
+    /// What was added since it was asked last; nothing where it cannot be read.
+    fn read(&mut self) -> Vec<u8> {
+        if self.file.is_none() {
+            self.file = foreign::open(&self.path).ok();
+        }
+        let mut bytes = Vec::new();
+        if let Some(file) = &mut self.file {
+            // What was read before an error counts.
+            let _ = file.read_to_end(&mut bytes);
+        }
+        bytes
+    }
+}
