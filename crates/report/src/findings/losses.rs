@@ -56,8 +56,7 @@ pub(super) fn judge<G: Repeated>(expectation: &Expectation, of: &G, with: &G) ->
         }
         unequal += usize::from(!holds);
     }
-    let (Some(found), Some(Summary { count, mean, standard_deviation, .. })) = (found, Summary::of(bytes))
-    else {
+    let (Some(found), Some(Summary { count, mean, standard_deviation, .. })) = (found, Summary::of(bytes)) else {
         return unmeasured(expectation, Some(of), "no run with the same seed to compare with");
     };
     let side = |label: &str| Side { label: label.to_owned(), count, mean, standard_deviation };

@@ -9,7 +9,8 @@ use quiclab_record::layout::{CAPTURE_FILE, SENDER_TAP};
 use quiclab_testbed::{certificates, contract::SERVER_PORT};
 use quiclab_units::Duration;
 use quiclab_wire::{
-    Ack, CaptureReader, ClientOffer, Dissector, DissectorSettings, Observed, QuicForm, QuicFrame, Role as Sender, Segment,
+    Ack, CaptureReader, ClientOffer, Dissector, DissectorSettings, Observed, QuicForm, QuicFrame, Role as Sender,
+    Segment,
 };
 
 /// Bytes of the shortest datagram that counts as padded (RFC 9000, section 14.1).
