@@ -36,9 +36,6 @@ use crate::namespace::Namespace;
 /// Above all other threads with `SCHED_FIFO` that the kernel has not made itself: endpoints never keep packets from moving on.
 const PRIORITY: libc::c_int = 60;
 
-/// The shortest time that a thread can ask the scheduler for.
-const SLICE_NS: u64 = 100_000;
-
 /// A forwarder. Dropping it ends its thread.
 pub struct Forwarder {
     order: orders::Forwarder,
@@ -138,46 +135,12 @@ fn forward(
     (Some(engine.report(is_realtime)), ended)
 }
 
-/// Makes the calling thread run before all others, and its timers exact. False where it may not; then it is at least woken up sooner.
+/// Makes the calling thread run before all others, and its timers exact. False where it may not.
 fn be_punctual() -> bool {
     let parameters = libc::sched_param { sched_priority: PRIORITY };
     // SAFETY: plain system calls for the calling thread, with a parameter that lives as long.
-    let is_realtime = unsafe {
+    unsafe {
         libc::prctl(libc::PR_SET_TIMERSLACK, 1);
         libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0
-    };
-    if !is_realtime {
-        ask_for_short_slices();
-    }
-    is_realtime
-}
-
-/// Who asks for less time at once gets it earlier (Linux 6.12 and later; others take no notice).
-fn ask_for_short_slices() {
-    /// `struct sched_attr` (linux/sched/types.h).
-    #[repr(C)]
-    struct Attributes {
-        size: u32,
-        policy: u32,
-        flags: u64,
-        nice: i32,
-        priority: u32,
-        runtime: u64,
-        deadline: u64,
-        period: u64,
-    }
-    // SAFETY: plain system calls for the calling thread, with attributes of the length that they say.
-    unsafe {
-        let attributes = Attributes {
-            size: size_of::<Attributes>() as u32,
-            policy: libc::SCHED_OTHER as u32,
-            flags: 0,
-            nice: libc::getpriority(libc::PRIO_PROCESS, 0),
-            priority: 0,
-            runtime: SLICE_NS,
-            deadline: 0,
-            period: 0,
-        };
-        libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0);
     }
 }

@@ -8,7 +8,7 @@ use common::{Answer, CLIENT, SEED, SERVER, SIZE, Servant, orders, perform, wait_
 use quiclab_orders::{
     addresses::{CLIENT_ADDRESS, SERVER_ADDRESS},
     contents::Contents,
-    forwarder::Forwarder,
+    forwarder::{Forwarder, RealTime},
     network::Discipline,
     orders::{HostFiles, Machine, Orders},
     report::{CpuUser, Outcome},
@@ -104,6 +104,29 @@ fn packets_that_the_agent_moves_in_user_space_are_delayed_lost_and_counted() {
     assert_eq!(forwarder.drops.len() as u64, holes.entered - there.left);
     assert!(sent.len() > 700 && report.drained && report.qdiscs.is_empty(), "{report:?}");
     // The first packet of the server passes, and no packet is early.
+    assert!(behind[0].0 - sent[0].0 >= 5_000_000, "{:?} {:?}", sent[0], behind[0]);
+    assert_eq!(forwarder.lateness.unwrap().packets, there.left + forwarder.to_server[0].left);
+}
+
+#[test]
+fn packets_that_the_agent_moves_in_real_time_are_delayed_lost_and_counted() {
+    let mut orders = forwarded(&[
+        "stage = \"loss\"\nname = \"holes\"\nmodel = \"rule\"\nevery = 40\n",
+        "stage = \"delay\"\nname = \"there\"\ndelay = \"5 ms\"\n",
+    ]);
+    let real_time = RealTime { largest_frame_bytes: 1514, ..RealTime::default() };
+    orders.network.forwarder.as_mut().unwrap().real_time = Some(real_time);
+    let answer = perform(&orders);
+    let report = &answer.report;
+    assert_eq!(report.outcome, Outcome::Done, "{}", text(&answer, "client/stderr"));
+    assert_eq!(answer.blobs["download/file"], contents());
+    let forwarder = report.forwarder.as_ref().unwrap();
+    let [sent, behind] = [0, 1].map(|tap| packets(&answer, tap).into_iter().filter(|one| one.1).collect::<Vec<_>>());
+    let [holes, there] = &forwarder.to_client[..] else { panic!("{forwarder:?}") };
+    assert_eq!((holes.entered, there.left), (sent.len() as u64, behind.len() as u64));
+    assert_eq!(holes.dropped, [("rule".to_owned(), sent.len() as u64 / 40)].into());
+    // Segmentation is off at all interfaces.
+    assert_eq!(forwarder.super_packets, None);
     assert!(behind[0].0 - sent[0].0 >= 5_000_000, "{:?} {:?}", sent[0], behind[0]);
     assert_eq!(forwarder.lateness.unwrap().packets, there.left + forwarder.to_server[0].left);
 }

@@ -31,7 +31,7 @@ pub struct RealTime {
     /// keeps a core busy, and sleeping makes packets later by the time in which the kernel wakes up a thread.
     pub spin_ns: u64,
     /// Bytes of the longest frame that can come in, super-packets included. The shorter it is, the more frames have room while the
-    /// forwarder does not run: 32,768 of 1514 bytes, 960 super-packets. A longer frame fails the run.
+    /// forwarder does not run: 40,320 of 1514 bytes, 960 super-packets. A longer frame fails the run.
     pub largest_frame_bytes: u32,
 }
 

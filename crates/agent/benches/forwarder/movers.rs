@@ -216,7 +216,7 @@ fn tap_device(mac: [u8; 6]) -> Result<File> {
 }
 
 /// Another program that moves packets in both directions: it runs in the namespace of the wire, gets the names of both interfaces and the
-/// delay in microseconds as arguments, and is killed at the end.
+/// delay in microseconds as arguments, and is killed at the end. It may mount what it likes.
 pub struct Other(String);
 
 impl Other {
@@ -235,9 +235,11 @@ impl Other {
         command.args([TO_SERVER, TO_CLIENT, &delay.as_micros().to_string()]);
         // SAFETY: only system calls between fork and exec.
         unsafe {
-            command.pre_exec(move || match libc::setns(handle, libc::CLONE_NEWNET) {
-                0 => Ok(()),
-                _ => Err(io::Error::last_os_error()),
+            command.pre_exec(move || {
+                if libc::setns(handle, libc::CLONE_NEWNET) != 0 || libc::unshare(libc::CLONE_NEWNS) != 0 {
+                    return Err(io::Error::last_os_error());
+                }
+                Ok(())
             })
         };
         let child = command.spawn().with_context(|| self.0.clone())?;

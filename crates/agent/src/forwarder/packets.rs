@@ -73,7 +73,7 @@ pub struct PacketCards {
     sockets: Sockets,
     clock: StampClock,
     end: EventFd,
-    /// How long before a departure it stops to sleep.
+    /// How long before a departure it stops sleeping.
     spin: Duration,
     turn: u32,
     buffers: Vec<u8>,

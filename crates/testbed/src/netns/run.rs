@@ -8,6 +8,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::run::{IpVersion, Run, Versions};
 use quiclab_orders::{
+    forwarder::RealTime,
     orders::{HostFiles, Orders},
     slot::{self, SlotError},
 };
@@ -37,6 +38,8 @@ use crate::{
 
 /// Most bytes that each endpoint may log. They are in memory until the run ends.
 const LOG_LIMIT: ByteCount = ByteCount::from_bytes(256 << 20);
+/// The agent switches segmentation offload off at all interfaces, whose MTU is 1500 bytes, so nothing is longer than a packet.
+const LARGEST_FRAME_BYTES: u32 = 1514;
 /// Name of the file with the agent's answer.
 const SLOT: &str = "slot";
 
@@ -108,7 +111,10 @@ pub(super) fn perform(
 /// What the agent is told, without the places of files on this machine, which change nothing.
 fn orders_of(run: &Run, sides: Sides<PlainStack>, facts: &Facts) -> Result<Orders> {
     let way = choose(&run.settings, &facts.missing).map_err(anyhow::Error::msg)?;
-    let network = network_by(run, way)?;
+    let mut network = network_by(run, way)?;
+    if let Some(forwarder) = &mut network.forwarder {
+        forwarder.real_time = Some(RealTime { largest_frame_bytes: LARGEST_FRAME_BYTES, ..RealTime::default() });
+    }
     let orders = orders::of_run(run, network, sides.server.manifest, sides.client.manifest, LOG_LIMIT)?;
     if orders.machine.as_ref().is_some_and(|machine| machine.tcp_hystart.is_some()) {
         bail!(
