@@ -68,6 +68,9 @@ fn a_failed_run_has_a_ladder_where_its_capture_was_kept() {
 }
 
 const EQUAL: &str = "
+[stack]
+name = \"quinn\"
+
 [tap]
 bottleneck_snaplen = \"full\"
 
@@ -97,14 +100,14 @@ fn example() -> String {
 #[test]
 fn equal_losses_hold_for_the_same_flight_and_fail_for_others_with_the_bytes_named() {
     let bench = Bench::new(&format!("{}{EQUAL}", example()));
-    let result = run(&bench, "same", &SHORT);
+    let result = run(&bench, "same", &[]);
     assert!(result.output.contains("holds         the same is lost"), "{}", result.output);
     assert!(result.output.contains("with the same seed"), "{}", result.output);
     // One run loses a datagram, the other one nothing that it could.
     let other = EQUAL.replace("path.to_client.delay.delay", "path.to_server.loss.drop");
     let other = other.replace("\"10 ms\"", "\"flight 2\"").replace("\"20 ms\"", "\"datagram 1\"");
     let bench = Bench::new(&format!("{}{other}", example()));
-    let result = said(bench.run(SANS_IO, "other", &["--testbed", "sim"]).args(SHORT));
+    let result = said(&mut bench.run(SANS_IO, "other", &["--testbed", "sim"]));
     assert!(result.output.contains("FAILS         the same is lost"), "{}", result.output);
     assert!(result.output.contains("lost client initial crypto 0.."), "{}", result.output);
     let result = said(quiclab().arg("check").arg(bench.out("other")).arg("--json"));
@@ -116,7 +119,7 @@ fn equal_losses_hold_for_the_same_flight_and_fail_for_others_with_the_bytes_name
 #[test]
 fn a_map_of_two_settings_is_the_first_figure_of_the_report() {
     let bench = Bench::new(&format!("{}{EQUAL}", example()));
-    run(&bench, "out", &SHORT);
+    run(&bench, "out", &[]);
     let figures = bench.out("figures");
     let result = said(quiclab().arg("report").arg(bench.out("out")).arg("--figures").arg(&figures));
     assert_eq!(result.status, Some(0), "{}", result.errors);
@@ -124,7 +127,7 @@ fn a_map_of_two_settings_is_the_first_figure_of_the_report() {
     assert!(svg.contains("time to first byte at the client, ms") && svg.contains(">quinn<"), "{svg}");
     assert!(figures.join("figure-1-first-byte.pdf").is_file());
     let bad = Bench::new(&format!("{}{}", example(), EQUAL.replace("handshake_client_first_byte_ns", "first_byte")));
-    let result = said(bad.run(SANS_IO, "bad", &["--testbed", "sim"]).args(SHORT));
+    let result = said(&mut bad.run(SANS_IO, "bad", &["--testbed", "sim"]));
     assert!(
         result.errors.contains("figure.y: found \"first_byte\" in \"First byte\", expected the name of a metric"),
         "{}",

@@ -133,7 +133,9 @@ fn timeouts(view: &View, side: Role, max_ack_delay: Duration, add: &mut dyn FnMu
     let mut next_estimate = after_each.iter().peekable();
     let mut last_eliciting: Option<Time> = None;
     for event in &view.events {
-        if let Some(due) = timer.due().filter(|due| due.time < event.time) {
+        // What is sent at that very time is sent because of it, as in the simulator.
+        let has_expired = |time: Time| time < event.time || (event.is_sent && time == event.time);
+        if let Some(due) = timer.due().filter(|due| has_expired(due.time)) {
             add(due.time, HandshakeEvent::TimeoutDue { pto: due.pto, space: due.space, doubled: due.doubled });
             timer.on_expiry();
         }

@@ -94,7 +94,15 @@ impl Heights {
             datagrams.iter().enumerate().filter_map(|(number, one)| Some((one.arrived_ns?, What::Arrival, number)));
         // A probe is marked above the datagram that it is, a sample below the one that brought it.
         let begun = marks.iter().enumerate().map(|(number, mark)| {
-            (mark.time_ns, if mark.kind == LadderMarkKind::Probe { What::Before } else { What::Behind }, number)
+            (
+                mark.time_ns,
+                if matches!(mark.kind, LadderMarkKind::Probe | LadderMarkKind::Timeout) {
+                    What::Before
+                } else {
+                    What::Behind
+                },
+                number,
+            )
         });
         let ended = marks.iter().enumerate().filter_map(|(number, mark)| Some((mark.until_ns?, What::End, number)));
         let mut events: Vec<_> = sent.chain(arrived).chain(begun).chain(ended).collect();
