@@ -1,4 +1,4 @@
-//! The handshakes of an experiment's runs, in the simulator: pages with ladders, equal losses, maps of two settings.
+//! The handshakes of an experiment's runs, in the simulator: pages with ladders, maps of two settings.
 
 mod common;
 
@@ -67,7 +67,7 @@ fn a_failed_run_has_a_ladder_where_its_capture_was_kept() {
     assert!(page.contains("This run failed") && page.contains("ClientHello"), "{page}");
 }
 
-const EQUAL: &str = "
+const MAP: &str = "
 [stack]
 name = \"quinn\"
 
@@ -76,12 +76,6 @@ bottleneck_snaplen = \"full\"
 
 [matrix]
 \"path.to_client.delay.delay\" = [\"10 ms\", \"20 ms\"]
-
-[[expect]]
-claim = \"the same is lost\"
-losses = \"equal\"
-runs = { \"path.to_client.delay.delay\" = \"20 ms\" }
-compared_with = { \"path.to_client.delay.delay\" = \"10 ms\" }
 
 [[figure]]
 title = \"First byte\"
@@ -98,27 +92,8 @@ fn example() -> String {
 }
 
 #[test]
-fn equal_losses_hold_for_the_same_flight_and_fail_for_others_with_the_bytes_named() {
-    let bench = Bench::new(&format!("{}{EQUAL}", example()));
-    let result = run(&bench, "same", &[]);
-    assert!(result.output.contains("holds         the same is lost"), "{}", result.output);
-    assert!(result.output.contains("with the same seed"), "{}", result.output);
-    // One run loses a datagram, the other one nothing that it could.
-    let other = EQUAL.replace("path.to_client.delay.delay", "path.to_server.loss.drop");
-    let other = other.replace("\"10 ms\"", "\"flight 2\"").replace("\"20 ms\"", "\"datagram 1\"");
-    let bench = Bench::new(&format!("{}{other}", example()));
-    let result = said(&mut bench.run(SANS_IO, "other", &["--testbed", "sim"]));
-    assert!(result.output.contains("FAILS         the same is lost"), "{}", result.output);
-    assert!(result.output.contains("lost client initial crypto 0.."), "{}", result.output);
-    let result = said(quiclab().arg("check").arg(bench.out("other")).arg("--json"));
-    assert_eq!(result.status, Some(1));
-    let json: Value = serde_json::from_str(&result.output).unwrap();
-    assert_eq!(json["results"][0]["expectations"][0]["losses"]["unequal"], 1, "{json}");
-}
-
-#[test]
 fn a_map_of_two_settings_is_the_first_figure_of_the_report() {
-    let bench = Bench::new(&format!("{}{EQUAL}", example()));
+    let bench = Bench::new(&format!("{}{MAP}", example()));
     run(&bench, "out", &[]);
     let figures = bench.out("figures");
     let result = said(quiclab().arg("report").arg(bench.out("out")).arg("--figures").arg(&figures));
@@ -126,7 +101,7 @@ fn a_map_of_two_settings_is_the_first_figure_of_the_report() {
     let svg = text(&figures.join("figure-1-first-byte.svg"));
     assert!(svg.contains("time to first byte at the client, ms") && svg.contains(">quinn<"), "{svg}");
     assert!(figures.join("figure-1-first-byte.pdf").is_file());
-    let bad = Bench::new(&format!("{}{}", example(), EQUAL.replace("handshake_client_first_byte_ns", "first_byte")));
+    let bad = Bench::new(&format!("{}{}", example(), MAP.replace("handshake_client_first_byte_ns", "first_byte")));
     let result = said(&mut bad.run(SANS_IO, "bad", &["--testbed", "sim"]));
     assert!(
         result.errors.contains("figure.y: found \"first_byte\" in \"First byte\", expected the name of a metric"),
