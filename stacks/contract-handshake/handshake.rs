@@ -146,7 +146,11 @@ impl Handshake {
 mod tests {
     use super::*;
 
-    const ALL: Support = Support { first_ack: &[FirstAck::Instant, FirstAck::Wait], default_pto: true, key_exchanges: &[KeyExchange::X25519] };
+    const ALL: Support = Support {
+        first_ack: &[FirstAck::Instant, FirstAck::Wait],
+        default_pto: true,
+        key_exchanges: &[KeyExchange::X25519],
+    };
     const NONE: Support = Support { first_ack: &[], default_pto: false, key_exchanges: &[] };
 
     fn set(support: &Support, name: &str, value: &str) -> Result<Handshake, String> {

@@ -156,7 +156,9 @@ mod tests {
         let first = seed("client");
         let [second, third] = [first.next(1), first.next(1).next(2)];
         assert_eq!(second.bytes, seed("client").next(1).bytes);
-        assert!(first.bytes != second.bytes && second.bytes != third.bytes && second.bytes != seed("server").next(1).bytes);
+        assert!(
+            first.bytes != second.bytes && second.bytes != third.bytes && second.bytes != seed("server").next(1).bytes
+        );
     }
 
     #[test]

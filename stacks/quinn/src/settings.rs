@@ -55,7 +55,8 @@ pub const SUPPORT: Support<CongestionControl> = Support {
 };
 
 /// What it can do about handshakes.
-pub const HANDSHAKE: handshake::Support = handshake::Support { first_ack: &[], default_pto: true, key_exchanges: &[KeyExchange::X25519] };
+pub const HANDSHAKE: handshake::Support =
+    handshake::Support { first_ack: &[], default_pto: true, key_exchanges: &[KeyExchange::X25519] };
 
 #[cfg(test)]
 mod tests {

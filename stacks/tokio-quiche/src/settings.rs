@@ -1,7 +1,7 @@
 //! What this endpoint can do.
 
 use quiclab_contract::{
-    Extras, Asked, Gso, Http, IpVersion, Pacing, SettingsError, Support,
+    Asked, Extras, Gso, Http, IpVersion, Pacing, SettingsError, Support,
     TestCase::{ChaCha20, Handshake, Http3, Resumption, Retry, Transfer, ZeroRtt},
 };
 
