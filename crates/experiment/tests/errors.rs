@@ -135,7 +135,7 @@ fn values_just_outside_their_range_are_refused_and_those_just_inside_are_not() {
         ("hosts", "fq_timer_slack", "\"4294967295 ns\"", "\"4294967296 ns\""),
         ("hosts", "receive_coalescing", "\"86400 s\"", "\"86401 s\""),
         ("vm", "nanoseconds_per_instruction", "64", "128"),
-        ("tap", "snaplen", "\"96 B\"", "\"95 B\""),
+        ("tap", "snaplen", "\"128 B\"", "\"127 B\""),
         ("tap", "bottleneck_snaplen", "\"65535 B\"", "\"65536 B\""),
         ("tap", "room", "\"1 B\"", "\"0 B\""),
         ("analysis", "train_threshold", "\"1 ns\"", "\"0 ns\""),
@@ -180,7 +180,7 @@ fn values_that_are_not_allowed() {
         ("[workload]\ntimeout = \"0 s\"\n", "x.toml:4:11: workload.timeout: found \"0 s\", expected more than 0"),
         (
             "[tap]\nsnaplen = \"5 B\"\n",
-            "x.toml:4:11: tap.snaplen: found \"5 B\", expected 96 B to 65535 B, or \"full\"",
+            "x.toml:4:11: tap.snaplen: found \"5 B\", expected 128 B to 65535 B, or \"full\"",
         ),
         (
             "[tap]\nsnaplen = 5\n",

@@ -12,7 +12,7 @@ static STACKS: LazyLock<BTreeMap<String, StackManifest>> = LazyLock::new(common:
 /// Every kind of table and value there is, the baseline of this repository before it.
 const VALID: &str = concat!(
     include_str!("../../../experiments/quic-steps/baseline.toml"),
-    "[profile.other]\nkernel = \"6.12\"\n[profile.other.matrix]\n\"tap.snaplen\" = [\"full\", \"96 B\"] # \u{b5}\n"
+    "[profile.other]\nkernel = \"6.12\"\n[profile.other.matrix]\n\"tap.snaplen\" = [\"full\", \"128 B\"] # \u{b5}\n"
 );
 
 fn try_it(text: &str) {

@@ -7,11 +7,12 @@ use rustc_hash::FxHasher;
 
 /// Payloads shorter than this may repeat themselves.
 const SMALLEST_UNIQUE_BYTES: usize = 21;
-/// Bytes at the front that are looked at: as many as the shortest snap length (96 B) keeps behind the headers of IPv6.
-const TELLING_BYTES: usize = 32;
+/// Bytes at the front that are looked at: as many as the shortest snap length (128 B) keeps behind the headers of IPv6. They reach behind
+/// a long header with two connection IDs of 20 bytes, in which two packets of a flight differ by nothing that is visible.
+const TELLING_BYTES: usize = 64;
 
 /// Finds the same datagram at another tap: a hash of the first bytes of the payload, and its length on the wire. Behind a
-/// QUIC header they are encrypted, so no two packets share them; a TCP segment that is sent again has the key of the first.
+/// QUIC header they are encrypted, so no two packets share them, unless a token makes the header of an Initial packet longer; a TCP segment that is sent again has the key of the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PayloadKey(u64, u32);
 
@@ -65,11 +66,25 @@ mod tests {
     fn a_cut_copy_has_the_key_of_the_whole_packet() {
         let payload: Vec<u8> = (0..100).collect();
         assert!(key(&payload, 100).is_some());
-        assert_eq!(key(&payload[..40], 100), key(&payload, 100));
+        assert_eq!(key(&payload[..66], 100), key(&payload, 100));
         assert_ne!(key(&payload[1..], 99), key(&payload, 100));
-        assert_ne!(key(&payload[..40], 101), key(&payload, 100), "another length is another packet");
-        assert_eq!(key(&payload[..30], 100), None, "cut too short to be compared");
+        assert_ne!(key(&payload[..66], 101), key(&payload, 100), "another length is another packet");
+        assert_eq!(key(&payload[..63], 100), None, "cut too short to be compared");
         assert!(key(&payload[..30], 30).is_some(), "short, but whole");
         assert_eq!(key(&payload[..20], 20), None, "too short to be unique");
+    }
+
+    /// Two Handshake packets of a flight, with the longest connection IDs: the first byte, version, both IDs and the length are the same.
+    #[test]
+    fn packets_with_long_connection_ids_differ() {
+        let mut one = vec![0xed, 0, 0, 0, 1, 20];
+        one.extend([7; 20]);
+        one.push(20);
+        one.extend([8; 20]);
+        one.extend([0x44, 0x80]);
+        let mut other = one.clone();
+        one.extend([1; 60]);
+        other.extend([2; 60]);
+        assert_ne!(key(&one, 1200), key(&other, 1200));
     }
 }

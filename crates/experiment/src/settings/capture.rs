@@ -9,7 +9,7 @@ use super::{
 };
 
 /// Ethernet, IPv6 and TCP headers with options: below this a packet cannot be told from another.
-const SHORTEST_SNAP: ByteCount = ByteCount::from_bytes(96);
+const SHORTEST_SNAP: ByteCount = ByteCount::from_bytes(128);
 const LONGEST_SNAP: ByteCount = ByteCount::from_bytes(65_535);
 
 section! {
