@@ -25,10 +25,14 @@ impl ForwarderSeen {
     pub fn why_late(&self) -> Option<String> {
         let LatenessSeen { packets, median, percentile_99, largest } = self.lateness?;
         (percentile_99 > LATEST).then(|| {
+            let milliseconds = |time: Duration| format!("{:.3} ms", time.as_nanos() as f64 / 1e6);
             let priority = if self.is_realtime { "with" } else { "without" };
             format!(
-                "of {packets} packets 1 % left the forwarder {percentile_99} late or later, expected less than {LATEST} (median \
-                 {median}, largest {largest}); its thread ran {priority} real-time priority"
+                "of {packets} packets 1 % left the forwarder {} late or later, expected less than {LATEST} (median {}, largest \
+                 {}); its thread ran {priority} real-time priority",
+                milliseconds(percentile_99),
+                milliseconds(median),
+                milliseconds(largest)
             )
         })
     }
@@ -90,7 +94,8 @@ mod tests {
     fn a_forwarder_is_late_beyond_200_microseconds_and_says_how_late() {
         assert_eq!(forwarder(200_000).why_late(), None);
         let message = forwarder(200_001).why_late().unwrap();
-        for words in ["of 1000 packets", "200001 ns late", "less than 200 us", "3500 ns", "900 us", "without real-time"]
+        for words in
+            ["of 1000 packets", "0.200 ms late", "less than 200 us", "0.004 ms", "0.900 ms", "without real-time"]
         {
             assert!(message.contains(words), "{message}");
         }
