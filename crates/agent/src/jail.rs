@@ -17,9 +17,6 @@ use nix::{
     unistd::{getgid, getuid, pipe2, read, setresuid, write},
 };
 
-/// Users of one namespace, from 0: as many as images of Debian know.
-const USERS: u32 = 1 << 16;
-
 /// Who the users of a new user namespace are outside of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Users {
@@ -32,6 +29,8 @@ pub enum Users {
 }
 
 impl Users {
+    /// Users of one namespace, from 0: as many as images of Debian know.
+    pub const NUMBER: u32 = 1 << 16;
     /// Most processes and threads of a namespace whose users are nobody outside.
     pub const PROCESSES: u64 = 256;
 
@@ -49,7 +48,7 @@ impl Users {
         Ok(match self {
             Self::Me => [format!("0 {} 1", getuid()), format!("0 {} 1", getgid())],
             Self::Same => [same("/proc/self/uid_map")?, same("/proc/self/gid_map")?],
-            Self::From(first) => [format!("0 {first} {USERS}"), format!("0 {first} {USERS}")],
+            Self::From(first) => [format!("0 {first} {}", Self::NUMBER), format!("0 {first} {}", Self::NUMBER)],
         })
     }
 

@@ -65,7 +65,8 @@ pub fn main() -> Result<()> {
 /// Performs a run in namespaces of its own, whose process answers.
 fn perform(orders: &Orders, asked_to_end: BorrowedFd) -> Result<()> {
     let users = (!nix::unistd::getuid().is_root()).then_some(Users::Me);
-    let jail = Jail::start(OWN, users, || match inside(orders) {
+    let agent = std::process::id();
+    let jail = Jail::start(OWN, users, || match inside(orders, agent) {
         Ok(()) => 0,
         Err(error) => {
             eprintln!("quiclab-agent: {error:#}");
@@ -94,8 +95,8 @@ fn perform(orders: &Orders, asked_to_end: BorrowedFd) -> Result<()> {
 }
 
 /// The run itself, as process 1 of the new namespaces.
-fn inside(orders: &Orders) -> Result<()> {
-    let (topology, roots) = match roots::build(orders) {
+fn inside(orders: &Orders, agent: u32) -> Result<()> {
+    let (topology, roots) = match roots::build(orders, agent) {
         Ok(built) => built,
         Err(error) => return answer::write(&answer::failed(&error), &mut io::stdout()),
     };

@@ -33,8 +33,11 @@ const HOST: &str = "/host";
 /// Where the new root is mounted first. Every host has it.
 const FIRST: &str = "/tmp";
 
-/// The roots of both endpoints, where they are not this process's own user: as in a virtual machine.
-const FIRST_USERS: [u32; 2] = [100_000, 200_000];
+/// Users of a host from here on belong to nobody: accounts, subordinate users and containers end before.
+const FIRST_USER: u32 = 0x7000_0000;
+/// So many agents at a time have users that no other has. The kernel counts a user's processes on the whole host, so with common ones the
+/// processes of one run would be missing in another.
+const AGENTS: u32 = 8192;
 
 /// Room for what is exchanged besides files that are transferred, and for copies that are too long.
 const SHARED_ROOM: u64 = 64 << 20;
@@ -52,9 +55,11 @@ pub struct Both {
 
 /// Makes networks and roots, in a mount namespace that nobody else uses.
 ///
+/// `agent`: the process on the host that performs the run.
+///
 /// # Errors
 /// Where something cannot be made or mounted.
-pub fn build(orders: &Orders) -> Result<(Topology, Both)> {
+pub fn build(orders: &Orders, agent: u32) -> Result<(Topology, Both)> {
     leave_host()?;
     mount_new("proc", "proc", Path::new("/proc"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC, "")?;
     mount_devices(&Path::new(HOST).join("dev"), Path::new("/dev"))?;
@@ -62,7 +67,7 @@ pub fn build(orders: &Orders) -> Result<(Topology, Both)> {
     let files = (transfer.names.len() as u64).saturating_mul(transfer.size_bytes);
     // The server's files, the client's copies, and certificates.
     make_shared(&files.saturating_mul(2).saturating_add(SHARED_ROOM).to_string())?;
-    let [server_users, client_users] = users()?;
+    let [server_users, client_users] = users(agent)?;
     let (server_walls, server) = Walls::raise("server", server_users)?;
     let (client_walls, client) = Walls::raise("client", client_users)?;
     let settling = if orders.has_ipv6 { Settling::Hurried } else { Settling::WithoutIpv6 };
@@ -82,9 +87,10 @@ pub fn build(orders: &Orders) -> Result<(Topology, Both)> {
 
 /// Who the endpoints' roots are outside of their user namespaces. Root's own processes cannot be limited, so where this process has all
 /// users of the machine, they are others. Where it is a user who is root of a namespace, there is nobody else to be.
-fn users() -> Result<[Users; 2]> {
+fn users(agent: u32) -> Result<[Users; 2]> {
     let map = fs::read_to_string("/proc/self/uid_map").context("/proc/self/uid_map")?;
-    Ok(if has_all_users(&map) { [Users::From(FIRST_USERS[0]), Users::From(FIRST_USERS[1])] } else { [Users::Same; 2] })
+    let first = FIRST_USER + agent % AGENTS * 2 * Users::NUMBER;
+    Ok(if has_all_users(&map) { [Users::From(first), Users::From(first + Users::NUMBER)] } else { [Users::Same; 2] })
 }
 
 fn has_all_users(map: &str) -> bool {
