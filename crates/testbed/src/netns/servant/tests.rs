@@ -11,7 +11,7 @@ fn orders() -> Orders {
     let program = serde_json::json!({ "command": [], "environment": {}, "folder": "/", "awaits_simulator": false });
     let orders = serde_json::json!({
         "start_shift_ns": 0, "timer_slack_ns": 1, "tap": null, "files": [], "log_limit_bytes": 100,
-        "network": { "to_client": [], "to_server": [], "server": [], "longest_delay_ns": 0 },
+        "network": { "to_client": [], "to_server": [], "server": [], "drops_to_server": [], "longest_delay_ns": 0 },
         "transfer": { "names": ["file"], "size_bytes": 10, "seed": 1, "timeout_ns": 1 },
         "server": program, "client": program, "listen": { "transport": "udp", "port": 4433, "timeout_ns": 1 }
     });
