@@ -96,6 +96,15 @@ bench-forwarder: toolchains ## measure the forwarder in real time beside tc mirr
 	FORWARDER_OTHER=$(CURDIR)/target/rattan/x86_64-unknown-linux-gnu/release/rattan-delay \
 		$(UNDISTURBED) cargo bench -p quiclab-agent --bench forwarder
 
+.PHONY: iperf3
+iperf3: toolchains ## compare TCP through the forwarder with iperf3 through the same path
+	$(call require,iperf3)
+	cargo test --release -p quiclab-agent --test iperf3 -- --ignored --nocapture
+
+.PHONY: bench-handshakes
+bench-handshakes: toolchains ## measure handshakes in the simulator by stack and part, beside their cryptography alone
+	cargo bench -p quiclab --bench handshakes
+
 .PHONY: bench-ns3
 bench-ns3: toolchains ## compare the simulator with ns-3 on the same dumbbell: about two minutes
 	$(call require,$(NS3_PACKAGES))
@@ -154,6 +163,10 @@ kernel: kernel-setup build ## build kernel 6.1-paced, with paced segmentation of
 test-kernel: test-setup kernel ## the tests that need kernel 6.1-paced, which make test skips: 5 minutes, and the time to build it
 	cargo test --release -p quiclab --test paced --test kernel -- --ignored
 
+.PHONY: test-hosts
+test-hosts: test-setup build ## the test of runs between hosts over ssh, which make test skips without root and openssh-server
+	cargo test --release -p quiclab --test hosts -- --nocapture
+
 .PHONY: check-stacks
 check-stacks: stacks ## check the claims of every stack in virtual machines: about 20 minutes on 2 cores
 	$(QUICLAB) stacks check -j $(JOBS)
@@ -173,6 +186,11 @@ test-stacks: stacks-setup ## run the stacks' own tests: up to an hour
 	cd stacks/kwik && mvn -q -B test
 	cd stacks/aioquic && python3 test_settings.py
 	cd stacks/lsquic && npm ci --ignore-scripts --no-audit --no-fund && node_modules/@oven/bun-linux-x64-baseline/bin/bun test
+
+.PHONY: test-sans-io
+test-sans-io: stacks-setup ## run the tests of the stacks in the simulator, and handshakes with each: about ten minutes
+	for stack in quinn ngtcp2-1.25 quiche-0.22; do (cd sans-io/$$stack && env -u RUSTFLAGS cargo test --release --locked); done
+	cargo test --release -p quiclab --test handshakes -- --ignored
 
 # Needs no virtual machines, so it is quick while you write an endpoint.
 .PHONY: contract

@@ -172,12 +172,7 @@ impl Network {
         variables: &[(&str, &str)],
     ) -> Outcome {
         let run = folder.run(name);
-        let mut requests = Vec::new();
-        for (name, content) in files {
-            fs::write(run.join("www").join(name), content).unwrap();
-            requests.push(format!("https://server:443/{name}"));
-        }
-        let requests = requests.join(" ");
+        let requests = store(&run, files);
         let variables = [variables, &[("REQUESTS", requests.as_str())]].concat();
         let outcome = self.run(folder, &run, &variables);
         for (name, content) in files {
@@ -192,16 +187,55 @@ impl Network {
         self.exchange(folder, run, variables).1
     }
 
+    /// Runs `name` with connections one after the other between the same two processes, each started anew, in which the client fetches `files`: the
+    /// packets of each.
+    pub fn connections(
+        &self,
+        folder: &Folder,
+        name: &str,
+        files: &[(&str, Vec<u8>)],
+        count: usize,
+    ) -> Vec<Vec<Packet>> {
+        let run = folder.run(name);
+        let requests = store(&run, files);
+        let mut ends = Self::ends(folder, &run, &[("REQUESTS", requests.as_str())]);
+        let mut packets = Vec::new();
+        for number in 0..count {
+            if number > 0 {
+                ends.iter_mut().for_each(End::start_anew);
+            }
+            packets.push(self.play(&mut ends).expect("both endpoints go on").packets);
+            for (name, content) in files {
+                // Each connection has to bring it again.
+                let path = run.join("downloads").join(name);
+                assert!(fs::read(&path).unwrap() == *content, "{name}");
+                fs::remove_file(path).unwrap();
+            }
+        }
+        assert_eq!(ends.map(End::finish), [0, 0]);
+        packets
+    }
+
     fn exchange(&self, folder: &Folder, run: &Path, variables: &[(&str, &str)]) -> (Option<Outcome>, [i32; 2]) {
-        let mut ends = ["client", "server"].map(|role| End::new(folder.start(run, role, variables), role));
+        let mut ends = Self::ends(folder, run, variables);
+        let outcome = self.play(&mut ends);
+        (outcome, ends.map(End::finish))
+    }
+
+    fn ends(folder: &Folder, run: &Path, variables: &[(&str, &str)]) -> [End; 2] {
+        ["client", "server"].map(|role| End::new(folder.start(run, role, variables), role))
+    }
+
+    /// Until the client is done. `None`: one of them has ended.
+    fn play(&self, ends: &mut [End; 2]) -> Option<Outcome> {
         let mut outcome = Outcome { packets: Vec::new(), lost: 0, end_ns: 0 };
         let mut numbers = [0, 0];
-        let end = loop {
+        loop {
             let Some((now, index)) = (0..2).filter_map(|index| Some((ends[index].due()?, index))).min() else {
                 panic!("nothing is to be done any more");
             };
             assert!(now < LIMIT_NS, "not done in time");
-            let Some(answer) = ends[index].call(now) else { break None };
+            let Some(answer) = ends[index].call(now) else { return None };
             for buffer in answer.buffers {
                 let leaves_ns = buffer.planned.map_or(now, |planned| planned.max(now));
                 let is_part = buffer.payload.len() > usize::from(buffer.segment);
@@ -222,11 +256,20 @@ impl Network {
             }
             if answer.is_done {
                 outcome.end_ns = now;
-                break Some(outcome);
+                return Some(outcome);
             }
-        };
-        (end, ends.map(End::finish))
+        }
     }
+}
+
+/// Stores what the server has, and says what the client asks for.
+fn store(run: &Path, files: &[(&str, Vec<u8>)]) -> String {
+    let mut requests = Vec::new();
+    for (name, content) in files {
+        fs::write(run.join("www").join(name), content).unwrap();
+        requests.push(format!("https://server:443/{name}"));
+    }
+    requests.join(" ")
 }
 
 struct End {
@@ -264,6 +307,15 @@ impl End {
         let answer = Answer::parse(&bytes).unwrap();
         self.timer = answer.next;
         Some(answer)
+    }
+
+    /// The order that starts an endpoint anew: docs/reference/sans-io-endpoint.md.
+    fn start_anew(&mut self) {
+        self.arrivals.clear();
+        self.calls_now = 0;
+        let answer = self.call(u64::MAX).expect("an answer");
+        assert_eq!(answer, Answer::default());
+        (self.timer, self.now) = (Some(0), 0);
     }
 
     fn finish(mut self) -> i32 {

@@ -35,6 +35,7 @@ class Parsing(unittest.TestCase):
             {"TESTCASE": ""},
             {"TESTCASE": "nonsense"},
             {"TESTCASE": "multiconnect", "ROLE": "server"},
+            {"TESTCASE": "connectionmigration", "ROLE": "server"},
             {"TESTCASE": "keyupdate", "ROLE": "server"},
             {"TESTCASE": "http3", "QUICLAB_HTTP": "hq"},
             {"QUICLAB_CCA": "bbr"},

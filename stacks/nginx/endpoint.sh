@@ -58,7 +58,7 @@ scratch=${TMPDIR-/tmp}/quiclab-nginx.$$
 # One process, no log of requests, everything about sending as nginx has it by default, but for the bytes of a stream that may be
 # unacknowledged: 64 KiB by default, which is a window of flow control.
 {
-	printf 'daemon off;\nmaster_process off;\npid %s.pid;\nerror_log stderr warn;\n' "$scratch"
+	printf 'user root root;\ndaemon off;\nmaster_process off;\npid %s.pid;\nerror_log stderr warn;\n' "$scratch"
 	printf 'events { worker_connections 1024; }\nhttp {\naccess_log off;\ndefault_type application/octet-stream;\n'
 	for kind in client_body proxy fastcgi uwsgi scgi; do
 		printf '%s_temp_path %s.%s;\n' "$kind" "$scratch" "$kind"

@@ -21,8 +21,8 @@ while IFS= read -r rest || [ -n "$rest" ]; do
 	while :; do
 		case $rest in *QUICLAB_*) rest=${rest#*QUICLAB_} ;; *) break ;; esac
 		case $rest in
-		CCA=* | CERT_DELAY=* | GSO=* | HTTP=* | IP=* | PACING=* | PORT=* | STREAMS=*) ;;
-		*) refuse "QUICLAB_${rest%%=*}: found a setting unknown here" 'CCA, CERT_DELAY, GSO, HTTP, IP, PACING, PORT, STREAMS' ;;
+		CCA=* | CERT_DELAY=* | GSO=* | HTTP=* | IP=* | MTU=* | PACING=* | PORT=* | STREAMS=*) ;;
+		*) refuse "QUICLAB_${rest%%=*}: found a setting unknown here" 'CCA, CERT_DELAY, GSO, HTTP, IP, MTU, PACING, PORT, STREAMS' ;;
 		esac
 	done
 done </proc/self/environ
@@ -45,6 +45,12 @@ downloads=${DOWNLOADS-/downloads}
 certs=${CERTS-/certs}
 scratch=${LOGS:-/tmp}/gtlsclient
 set -- --quiet --cc="$cca"
+# What the headers of IP and UDP leave of a packet.
+case ${QUICLAB_MTU-} in
+'') ;;
+*[!0-9]*) refuse "QUICLAB_MTU: found '$QUICLAB_MTU'" 'numbers' ;;
+*) [ $ip = 4 ] && headers=28 || headers=48; set -- "$@" --max-udp-payload-size=$((QUICLAB_MTU - headers)) ;;
+esac
 [ -z "${QLOGDIR-}" ] || set -- "$@" --qlog-dir="$QLOGDIR"
 
 # The programs' own defaults but for the cipher suites and versions.
@@ -55,12 +61,33 @@ client-retry | client-resumption | client-zerortt | client-multiconnect) ;;
 *-chacha20) set -- "$@" --ciphers=NORMAL:-VERS-ALL:+VERS-TLS1.3:-CIPHER-ALL:+CHACHA20-POLY1305 ;;
 client-keyupdate) set -- "$@" --key-update=1us ;; # counted from when the handshake is confirmed
 server-v2) set -- "$@" --preferred-versions=v2,v1 --available-versions=v2,v1 ;;
+# The address is the host's own, at another port.
+server-connectionmigration) ;;
+# To the server's preferred address by itself, if there is one; otherwise, and later, to another port of its own.
+client-connectionmigration) set -- "$@" --change-local-addr=500ms ;;
 client-v2) set -- "$@" --version=v1 --preferred-versions=v2,v1 --available-versions=v2,v1 ;;
-*) refuse "TESTCASE: found '${TESTCASE-}'" 'handshake, transfer, retry, chacha20, keyupdate (client), resumption, zerortt, v2, http3, multiconnect (client)' ;;
+*) refuse "TESTCASE: found '${TESTCASE-}'" 'handshake, transfer, retry, chacha20, keyupdate (client), resumption, zerortt, v2, http3, multiconnect (client), connectionmigration' ;;
 esac
+
+# find_address HOST: puts its first address of the IP version, from /etc/hosts, into $address.
+find_address() {
+	address=
+	while read -r number names; do
+		case $ip$number in ?'#'* | 4*:*) continue ;; 4*.* | 6*:*) ;; *) continue ;; esac
+		for name in $names; do [ "$name" != "$1" ] || address=${address:-$number}; done
+	done </etc/hosts
+}
 
 if [ "$ROLE" = server ]; then
 	case $ip in 4) any=0.0.0.0 ;; 6) any=:: ;; esac
+	if [ "$TESTCASE" = connectionmigration ]; then
+		find_address "server$ip"
+		[ -n "$address" ] || fail "/etc/hosts: found no IPv$ip address of server$ip, expected one to prefer"
+		case $ip in
+		4) set -- "$@" --preferred-ipv4-addr="$address:$((port + 1))" ;;
+		6) set -- "$@" --preferred-ipv6-addr="[$address]:$((port + 1))" ;;
+		esac
+	fi
 	exec gtlsserver "$@" --mime-types-file=/dev/null --htdocs="$www" "$any" "$port" "$certs/priv.key" "$certs/cert.pem"
 fi
 
@@ -82,11 +109,7 @@ port=443
 case $authority in *:*) port=${authority##*:} ;; esac
 
 # gtlsclient has no option for the IP version, so it is told the address.
-address=
-while read -r number names; do
-	case $ip$number in ?'#'* | 4*:*) continue ;; 4*.* | 6*:*) ;; *) continue ;; esac
-	for name in $names; do [ "$name" != "$host" ] || address=${address:-$number}; done
-done </etc/hosts
+find_address "$host"
 [ -n "$address" ] || fail "REQUESTS: found host $host, expected one that has an IPv$ip address in /etc/hosts"
 
 # gtlsclient exits with 0 whatever happens, but when quiet it writes to stderr only what went wrong. It does not verify the

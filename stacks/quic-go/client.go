@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
@@ -77,6 +78,26 @@ func (c *client) dial(by func(context.Context, net.Addr, *tls.Config, *quic.Conf
 	return connection, nil
 }
 
+// migrateAfter is when a client leaves its path: some round trips after the handshake, within the transfer.
+const migrateAfter = 500 * time.Millisecond
+
+// migrate opens another port, validates the path from there, and moves the connection to it.
+func (c *client) migrate(connection *quic.Conn) error {
+	socket, err := net.ListenUDP(c.settings.network, nil)
+	if err != nil {
+		return err
+	}
+	// Nobody closes it: the connection lives on it from now on, and the process ends with the connection.
+	path, err := connection.AddPath(&quic.Transport{Conn: socket})
+	if err != nil {
+		return fmt.Errorf("%w: connection migration: %w", errNotSupported, err)
+	}
+	if err := path.Probe(connection.Context()); err != nil {
+		return fmt.Errorf("validating a new path: %w", err)
+	}
+	return path.Switch()
+}
+
 // fetchOver fetches the URLs, each on its own stream, settings.streams of them at the same time. Then it calls done, where
 // that is not nil, and closes the connection.
 func (c *client) fetchOver(connection *quic.Conn, requests []*url.URL, done func() error) error {
@@ -87,6 +108,13 @@ func (c *client) fetchOver(connection *quic.Conn, requests []*url.URL, done func
 		fetch = c.fetchH3
 	}
 	one := fetch(connection)
+
+	moved := make(chan error, 1)
+	if c.settings.testCase == "connectionmigration" {
+		time.AfterFunc(migrateAfter, func() { moved <- c.migrate(connection) })
+	} else {
+		moved <- nil
+	}
 
 	failures := make([]error, len(requests))
 	places := make(chan struct{}, min(c.settings.streams, len(requests)))
@@ -102,6 +130,9 @@ func (c *client) fetchOver(connection *quic.Conn, requests []*url.URL, done func
 	}
 	running.Wait()
 	if err := errors.Join(failures...); err != nil {
+		return err
+	}
+	if err := <-moved; err != nil {
 		return err
 	}
 	if err := checkOffload(c.settings, connection); err != nil {

@@ -14,5 +14,5 @@ var choices = map[string][]string{
 // version (RFC 9368, section 2.3), it takes the one that the client begins with.
 var testCases = map[string][]string{
 	"server": {"handshake", "transfer", "retry", "chacha20", "resumption", "zerortt", "http3"},
-	"client": {"handshake", "transfer", "retry", "chacha20", "keyupdate", "resumption", "zerortt", "v2", "http3", "multiconnect"},
+	"client": {"handshake", "transfer", "retry", "chacha20", "keyupdate", "resumption", "zerortt", "v2", "http3", "multiconnect", "connectionmigration"},
 }

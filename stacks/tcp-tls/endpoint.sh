@@ -26,8 +26,8 @@ while IFS= read -r rest || [ -n "$rest" ]; do
 	while :; do
 		case $rest in *QUICLAB_*) rest=${rest#*QUICLAB_} ;; *) break ;; esac
 		case $rest in
-		CCA=* | CERT_DELAY=* | GSO=* | HTTP=* | HYSTART=* | IP=* | PACING=* | PORT=* | STREAMS=*) ;;
-		*) refuse "QUICLAB_${rest%%=*}: found a setting unknown here" 'CCA, CERT_DELAY, GSO, HTTP, HYSTART, IP, PACING, PORT, STREAMS' ;;
+		CCA=* | CCA_SET=* | CERT_DELAY=* | GSO=* | HTTP=* | HYSTART=* | IP=* | PACING=* | PORT=* | STREAMS=*) ;;
+		*) refuse "QUICLAB_${rest%%=*}: found a setting unknown here" 'CCA, CCA_SET, CERT_DELAY, GSO, HTTP, HYSTART, IP, PACING, PORT, STREAMS' ;;
 		esac
 	done
 done </proc/self/environ
@@ -45,10 +45,10 @@ case ${ROLE-} in server | client) ;; *) fail "ROLE: found '${ROLE-}', expected s
 case $ROLE${QUICLAB_CERT_DELAY-0} in client* | server0) ;; *) refuse "QUICLAB_CERT_DELAY: found '$QUICLAB_CERT_DELAY'" 0 ;; esac
 case ${QUICLAB_STREAMS-1} in '' | 0* | *[!0-9]*) refuse "QUICLAB_STREAMS: found '$QUICLAB_STREAMS'" 'whole numbers from 1' ;; esac
 
-# One setting for the whole network namespace, so it is touched only where it differs.
+# One setting for the whole network namespace, so it is touched only where it differs. Where this user may not, the routes have it.
 control=/proc/sys/net/ipv4/tcp_congestion_control
 read -r current <$control || fail "$control: cannot be read"
-if [ "$current" != "$cca" ]; then
+if [ "$current" != "$cca" ] && [ "${QUICLAB_CCA_SET-}" != route ]; then
 	{ printf '%s\n' "$cca" >$control; } 2>/dev/null || refuse "QUICLAB_CCA: found $cca" "what this kernel has: $current"
 fi
 
@@ -74,7 +74,7 @@ esac
 if [ "$ROLE" = server ]; then
 	# One process, no log of requests, everything about sending as nginx has it by default.
 	{
-		printf 'daemon off;\nmaster_process off;\npid %s.pid;\nerror_log stderr warn;\n' "$scratch"
+		printf 'user root root;\ndaemon off;\nmaster_process off;\npid %s.pid;\nerror_log stderr warn;\n' "$scratch"
 		printf 'events { worker_connections 64; }\nhttp {\naccess_log off;\ndefault_type application/octet-stream;\n'
 		for kind in client_body proxy fastcgi uwsgi scgi; do
 			printf '%s_temp_path %s.%s;\n' "$kind" "$scratch" "$kind"

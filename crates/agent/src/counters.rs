@@ -29,9 +29,17 @@ pub fn qdiscs(topology: &Topology) -> Result<Vec<QdiscCounters>> {
         (&topology.wire, &[TO_SERVER, TO_CLIENT]),
         (&topology.client, &[HOST_INTERFACE]),
     ] {
-        all.extend(namespace.inside(|| in_namespace(namespace, interfaces))?);
+        all.extend(at(namespace, interfaces)?);
     }
     Ok(all)
+}
+
+/// The counters of the disciplines at these interfaces of a namespace.
+///
+/// # Errors
+/// What the kernel answers.
+pub(crate) fn at(namespace: &Namespace, interfaces: &[&str]) -> Result<Vec<QdiscCounters>> {
+    namespace.inside(|| in_namespace(namespace, interfaces))
 }
 
 fn in_namespace(namespace: &Namespace, interfaces: &[&str]) -> Result<Vec<QdiscCounters>> {

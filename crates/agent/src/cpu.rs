@@ -27,7 +27,7 @@ pub struct Used {
 }
 
 /// The kernel counts CPU time in hundredths of a second (`USER_HZ`), whatever its own tick is.
-const TICK_NS: u64 = 10_000_000;
+pub const TICK_NS: u64 = 10_000_000;
 
 impl Meter {
     /// The CPU time up to now.
@@ -157,7 +157,7 @@ mod tests {
         let mut child = status.unwrap();
         // It is still there as a zombie until it is waited for.
         let start = std::time::Instant::now();
-        while fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap().contains(") R") {
+        while !fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap().contains(") Z") {
             assert!(start.elapsed() < Duration::from_secs(60));
             std::thread::sleep(Duration::from_millis(5));
         }

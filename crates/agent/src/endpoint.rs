@@ -17,6 +17,7 @@ use std::{
 use anyhow::{Context, Result};
 use nix::{
     poll::{PollFd, PollFlags, PollTimeout, ppoll},
+    sched::CpuSet,
     sys::{
         resource::{Usage, UsageWho},
         signal::{Signal, killpg},
@@ -56,11 +57,18 @@ pub enum First {
 
 impl Endpoint {
     /// Starts `program` in the network `namespace`, behind the walls of `root`, with its output in its folder of logs. Its timers may be
-    /// late by `timer_slack_ns`.
+    /// late by `timer_slack_ns`. It
+    /// runs on `cpus`, or anywhere if there are none.
     ///
     /// # Errors
     /// Where the folder cannot be written or the program cannot be started.
-    pub fn start(program: &Program, timer_slack_ns: u64, namespace: &Namespace, root: &Root) -> Result<Self> {
+    pub fn start(
+        program: &Program,
+        timer_slack_ns: u64,
+        cpus: &[u32],
+        namespace: &Namespace,
+        root: &Root,
+    ) -> Result<Self> {
         let walls = root.walls();
         let folder = root.outside(LOGS);
         let qlog = folder.join(QLOG);
@@ -87,10 +95,14 @@ impl Endpoint {
         let new_root = CString::new(root.folder().as_os_str().as_encoded_bytes())?;
         let start_folder = CString::new(program.folder.as_str())?;
         let entrance = walls.entrance();
+        let cpus = cpu_set(cpus)?;
         let enter = move || {
             // SAFETY: plain system call.
             if unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, timer_slack_ns) } != 0 {
                 return Err(io::Error::last_os_error());
+            }
+            if let Some(cpus) = &cpus {
+                nix::sched::sched_setaffinity(Pid::from_raw(0), cpus)?;
             }
             entrance.enter(&new_root, &start_folder)
         };
@@ -125,6 +137,16 @@ impl Endpoint {
             [_, _, true] => First::Path,
             _ => First::Neither,
         })
+    }
+
+    /// Number of its first process, as the agent sees it.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Readable as soon as the process has ended.
+    pub fn watch(&self) -> BorrowedFd<'_> {
+        self.watch.as_fd()
     }
 
     /// True where the process has ended.
@@ -190,6 +212,18 @@ impl Drop for Endpoint {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A set of CPUs for the kernel; `None` of an empty list.
+///
+/// # Errors
+/// A number that no kernel has.
+pub fn cpu_set(cpus: &[u32]) -> Result<Option<CpuSet>> {
+    let mut set = CpuSet::new();
+    for cpu in cpus {
+        set.set(*cpu as usize).with_context(|| format!("found CPU {cpu}, expected less than {}", CpuSet::count()))?;
+    }
+    Ok((!cpus.is_empty()).then_some(set))
 }
 
 /// Until a process group has no member any more, a second at most.

@@ -11,6 +11,7 @@ const ETHTOOL_GTSO: u32 = 0x1e;
 const ETHTOOL_STSO: u32 = 0x1f;
 const ETHTOOL_GGSO: u32 = 0x23;
 const ETHTOOL_SGSO: u32 = 0x24;
+const ETHTOOL_SGRO: u32 = 0x2c;
 const ETHTOOL_GTXCSUM: u32 = 0x16;
 const ETHTOOL_GSTRINGS: u32 = 0x1b;
 const ETHTOOL_GFEATURES: u32 = 0x3a;
@@ -22,6 +23,37 @@ const MAX_FEATURES: usize = 256;
 const MAX_BLOCKS: usize = MAX_FEATURES / 32;
 const UDP_SEGMENTATION: &str = "tx-udp-segmentation";
 
+/// What an interface does with super-packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Segmentation {
+    /// It carries none.
+    Off,
+    /// It carries those of TCP and UDP.
+    On,
+    /// The same, and puts packets together that come in.
+    OnAndReceive,
+}
+
+/// Switches on what `segmentation` says, and says what is set then.
+///
+/// # Errors
+/// Where the interface is not there or refuses.
+pub fn set_segmentation(interface: &str, segmentation: Segmentation) -> Result<Offloads> {
+    if segmentation == Segmentation::Off {
+        return switch_segmentation_off(interface);
+    }
+    let ethtool = Ethtool::open(interface)?;
+    ethtool.set_value(ETHTOOL_SGSO, 1).context("gso on")?;
+    ethtool.set_value(ETHTOOL_STSO, 1).context("tso on")?;
+    if let Some(index) = ethtool.feature_index(UDP_SEGMENTATION)? {
+        ethtool.set_feature(index, true).context("tx-udp-segmentation on")?;
+    }
+    if segmentation == Segmentation::OnAndReceive {
+        ethtool.set_value(ETHTOOL_SGRO, 1).context("gro on")?;
+    }
+    ethtool.offloads()
+}
+
 /// Switches off every offload by which an interface would carry packets larger than its MTU, and says what is set then.
 ///
 /// A veth carries GSO super-packets unsegmented, and a tap on it would see one packet where a wire has ten.
@@ -32,19 +64,14 @@ pub fn switch_segmentation_off(interface: &str) -> Result<Offloads> {
     let ethtool = Ethtool::open(interface)?;
     ethtool.set_value(ETHTOOL_STSO, 0).context("tso off")?;
     ethtool.set_value(ETHTOOL_SGSO, 0).context("gso off")?;
-    let udp_segmentation = ethtool.feature_index(UDP_SEGMENTATION)?;
-    if let Some(index) = udp_segmentation {
+    if let Some(index) = ethtool.feature_index(UDP_SEGMENTATION)? {
         ethtool.set_feature(index, false).context("tx-udp-segmentation off")?;
     }
-    Ok(Offloads {
-        transmit_checksum: ethtool.value(ETHTOOL_GTXCSUM)? != 0,
-        tcp_segmentation: ethtool.value(ETHTOOL_GTSO)? != 0,
-        generic_segmentation: ethtool.value(ETHTOOL_GGSO)? != 0,
-        udp_segmentation: udp_segmentation.map(|index| ethtool.feature(index)).transpose()?.unwrap_or(false),
-    })
+    ethtool.offloads()
 }
 
-struct Ethtool {
+/// What the ioctl needs.
+pub(crate) struct Ethtool {
     socket: std::os::fd::OwnedFd,
     name: CString,
 }
@@ -80,14 +107,45 @@ struct SetFeatures {
 }
 
 impl Ethtool {
-    fn open(interface: &str) -> Result<Self> {
+    /// Asks about an interface of the calling thread's namespace.
+    ///
+    /// # Errors
+    /// Where there is no socket to be had.
+    pub(crate) fn open(interface: &str) -> Result<Self> {
         let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
         Ok(Self { socket, name: CString::new(interface)? })
     }
 
+    fn offloads(&self) -> Result<Offloads> {
+        let udp_segmentation = self.feature_index(UDP_SEGMENTATION)?;
+        Ok(Offloads {
+            transmit_checksum: self.value(ETHTOOL_GTXCSUM)? != 0,
+            tcp_segmentation: self.value(ETHTOOL_GTSO)? != 0,
+            generic_segmentation: self.value(ETHTOOL_GGSO)? != 0,
+            udp_segmentation: udp_segmentation.map(|index| self.feature(index)).transpose()?.unwrap_or(false),
+        })
+    }
+
+    /// Makes one call.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    ///
     /// # Safety
     /// `data` must point to what the command in its first field expects.
-    unsafe fn call(&self, data: *mut libc::c_void) -> io::Result<()> {
+    pub(crate) unsafe fn call(&self, data: *mut libc::c_void) -> io::Result<()> {
+        // SAFETY: as the caller promises.
+        unsafe { self.request(SIOCETHTOOL, data) }
+    }
+
+    /// Makes another request about the interface than those of ethtool.
+    ///
+    /// # Errors
+    /// What the driver answers.
+    ///
+    /// # Safety
+    /// `data` must point to what the request expects.
+    pub(crate) unsafe fn request(&self, request_code: libc::c_ulong, data: *mut libc::c_void) -> io::Result<()> {
         // SAFETY: ifreq is plain data, for which all zeros is valid.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         for (to, from) in request.ifr_name.iter_mut().zip(self.name.as_bytes_with_nul()) {
@@ -95,7 +153,7 @@ impl Ethtool {
         }
         request.ifr_ifru.ifru_data = data.cast();
         // SAFETY: the request and what it points to outlive the call.
-        match unsafe { libc::ioctl(self.socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) } {
+        match unsafe { libc::ioctl(self.socket.as_raw_fd(), request_code as _, &raw mut request) } {
             0.. => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }

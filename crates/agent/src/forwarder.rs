@@ -24,7 +24,11 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow};
-use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::{
+    sched::{CpuSet, sched_setaffinity},
+    sys::eventfd::{EfdFlags, EventFd},
+    unistd::Pid,
+};
 use quiclab_orders::forwarder::{self as orders, ForwarderReport};
 
 use self::{
@@ -45,6 +49,7 @@ pub struct Forwarder {
     end: EventFd,
     has_ended: EventFd,
     waiting: Arc<AtomicU64>,
+    cpus: Option<CpuSet>,
 }
 
 impl Forwarder {
@@ -62,7 +67,13 @@ impl Forwarder {
             end: signal()?,
             has_ended: signal()?,
             waiting: Arc::default(),
+            cpus: None,
         })
+    }
+
+    /// Lets its thread run on these CPUs only.
+    pub fn run_on(&mut self, cpus: Option<CpuSet>) {
+        self.cpus = cpus;
     }
 
     /// Starts the thread, and its time.
@@ -78,7 +89,12 @@ impl Forwarder {
         let (end, has_ended) = (signal(&self.end)?, signal(&self.has_ended)?);
         let (order, key_logs, waiting) = (self.order.clone(), self.key_logs.clone(), self.waiting.clone());
         let clock = StampClock::start()?;
+        let cpus = self.cpus;
         let work = move || {
+            if let Some(Err(error)) = cpus.map(|cpus| sched_setaffinity(Pid::from_raw(0), &cpus)) {
+                let _ = has_ended.write(1);
+                return (None, Err(anyhow!(error).context("hosts.forwarder_cpus")));
+            }
             let is_realtime = be_punctual();
             let cards = PacketCards::new(sockets, clock, end, order.real_time);
             let ended = forward(&order, &key_logs, cards, clock, waiting, is_realtime);
@@ -132,7 +148,9 @@ fn forward(
         Err(error) => return (None, Err(error)),
     };
     let ended = engine.run().and_then(|()| engine.cards().check_losses(engine.busiest()));
-    (Some(engine.report(is_realtime)), ended)
+    let report = engine.report(is_realtime);
+    engine.into_cards().close();
+    (Some(report), ended)
 }
 
 /// Makes the calling thread run before all others, and its timers exact. False where it may not.

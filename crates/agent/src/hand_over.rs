@@ -10,8 +10,9 @@ use std::{
 use anyhow::{Context, Result};
 use nix::sys::statvfs::statvfs;
 use quiclab_orders::{
+    activity::ACTIVITY,
     orders::Orders,
-    places::{DOWNLOADS, LOGS, OUTPUTS},
+    places::{DOWNLOADS, OUTPUTS},
     slot::MOST_LOGS,
 };
 
@@ -55,13 +56,22 @@ impl Source {
     }
 }
 
-impl Finished<'_> {
-    /// The captures: name of the blob, and its bytes.
+impl Finished {
+    /// The captures, and what the hosts did: name of the blob, and its bytes.
     pub(crate) fn captures(&self) -> impl Iterator<Item = (String, &[u8])> {
-        self.taps.iter().zip(&self.report.taps).map(|(tap, report)| {
-            let length = report.block_bytes * report.blocks_used;
+        let activity = self.activity.iter().map(|bytes| (ACTIVITY.to_owned(), &bytes[..]));
+        let captures = self.taps.iter().zip(&self.report.taps).map(|(tap, report)| {
+            let length = report.bytes_used().unwrap_or(0);
             (format!("tap/{}", report.name), &tap.pages()[..length as usize])
-        })
+        });
+        captures.chain(activity)
+    }
+
+    /// Closes the taps side by side and does not wait.
+    pub(crate) fn close_taps(&mut self) {
+        for tap in self.taps.drain(..) {
+            std::thread::spawn(move || drop(tap));
+        }
     }
 
     /// The files that are kept: downloads first, then the endpoints' logs. The report tells what is not among them.
@@ -72,8 +82,7 @@ impl Finished<'_> {
             let path = shared(DOWNLOADS).join(name);
             sources.extend(self.source("client", format!("download/{name}"), path, longest));
         }
-        for (role, root) in [("server", self.roots.server), ("client", self.roots.client)] {
-            let folder = root.outside(LOGS);
+        for (role, folder) in self.logs.clone() {
             let mut lost = Vec::new();
             let files = logs(&folder, orders.log_limit_bytes, &mut lost);
             self.report.lost_logs.extend(lost.into_iter().map(|what| format!("{role}: {what}")));

@@ -7,16 +7,20 @@
 //! Read first: `quiclab_orders` (what the agent is told, and what it answers), [`run`] (what it does, in order).
 //! Does not know: experiment files, captures' contents, metrics.
 
+pub mod activity;
+mod bpf;
 pub mod capabilities;
 pub mod clock;
 pub mod counters;
 pub mod cpu;
+pub mod cross_traffic;
 pub mod devices;
 pub mod drop_list;
 pub mod endpoint;
 pub mod ethtool;
 pub mod forwarder;
 pub mod hand_over;
+pub mod host;
 pub mod init;
 pub mod jail;
 pub mod log_names;

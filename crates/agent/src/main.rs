@@ -19,10 +19,12 @@ fn life(arguments: &[String]) -> Result<()> {
         // The kernel passes on what its command line has behind `--`, and before that the words that it does not know itself.
         [.., life] if life == "init" => quiclab_agent::init::main(),
         [life] if life == "serve" => quiclab_agent::serve::main(),
+        [life, options @ ..] if life == "host" => quiclab_agent::host::main(options),
         [life] if life == "probe" => quiclab_agent::probe::main(),
         _ => bail!(
-            "found the arguments {arguments:?}, expected one of three; nothing was changed here\n  \
+            "found the arguments {arguments:?}, expected one of four; nothing was changed here\n  \
              quiclab-agent serve   performs runs in namespaces of this host: orders as lines of JSON on standard input\n  \
+             quiclab-agent host    performs its part of runs between hosts, as quiclab run --testbed hosts asks over ssh\n  \
              quiclab-agent probe   prints what this machine's kernel allows and has, as JSON\n  \
              quiclab-agent init    process 1 of a virtual machine that quiclab has started"
         ),

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
 };
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
@@ -30,6 +30,14 @@ impl Netlink {
     /// What the kernel answers.
     pub fn create(&mut self, message: RouteNetlinkMessage) -> Result<()> {
         self.request(message, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL).map(drop)
+    }
+
+    /// Asks for something that is there to be replaced.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub fn replace(&mut self, message: RouteNetlinkMessage) -> Result<()> {
+        self.request(message, NLM_F_ACK | NLM_F_REPLACE).map(drop)
     }
 
     /// Asks for something to be changed.

@@ -22,6 +22,15 @@ use crate::{
 /// # Errors
 /// Where the kernel allows no namespaces, or standard output fails.
 pub fn main() -> Result<()> {
+    println!("{}", serde_json::to_string(&look()?)?);
+    Ok(())
+}
+
+/// What there is.
+///
+/// # Errors
+/// Where the kernel allows no namespaces.
+pub(crate) fn look() -> Result<Probe> {
     let users = (!nix::unistd::getuid().is_root()).then_some(Users::Me);
     let (mut answer, said) = std::io::pipe().context("pipe")?;
     let kinds = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
@@ -43,8 +52,7 @@ pub fn main() -> Result<()> {
         end => anyhow::bail!("the process in new namespaces ended with {end}"),
     }
     ensure!(!line.is_empty(), "the process in new namespaces said nothing");
-    println!("{line}");
-    Ok(())
+    serde_json::from_str(&line).with_context(|| format!("the process in new namespaces: found {line:?}"))
 }
 
 /// The disciplines that a run may ask for and that this kernel lacks.

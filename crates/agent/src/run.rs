@@ -3,29 +3,33 @@
 use std::{
     fs::{self, File},
     io::BufWriter,
-    thread::sleep,
+    path::PathBuf,
+    thread::{self, sleep},
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use quiclab_orders::{
+    activity::Activity,
     addresses::{HOST_INTERFACE, TO_CLIENT},
     contents::Contents,
     orders::{Listen, Orders, Transport},
-    places::WWW,
-    report::{Outcome, Report},
+    places::{LOGS, WWW},
+    report::{Outcome, Report, TapReport},
 };
 
 use crate::{
+    activity::{self, ROLES, Sampler, Watched, events::Events},
     clock::{self, Difference},
     counters,
     cpu::Meter,
-    endpoint::{Endpoint, First},
+    cross_traffic::CrossTraffic,
+    endpoint::{Endpoint, First, cpu_set},
     forwarder::Forwarder,
     namespace::Namespace,
     root::{Root, shared},
     simulator,
-    tap::Tap,
+    tap::{Keeps, Tap},
     topology::Topology,
 };
 
@@ -39,19 +43,33 @@ const DRAIN_POLL: Duration = Duration::from_millis(50);
 const DRAIN_LIMIT: Duration = Duration::from_secs(5);
 
 /// What is still open when the endpoints have ended.
-pub struct Finished<'a> {
+pub struct Finished {
     pub(crate) report: Report,
     pub(crate) taps: Vec<Tap>,
-    pub(crate) roots: &'a Roots<'a>,
+    /// What the hosts did, as JSON.
+    pub(crate) activity: Option<Vec<u8>>,
+    /// The folders with logs, by role.
+    pub(crate) logs: Vec<(&'static str, PathBuf)>,
 }
 
 /// Does what the orders say. An agent that cannot do its work says so in the report.
-pub fn perform<'a>(orders: &'a Orders, topology: &'a Topology, roots: &'a Roots, life: &'a dyn Life) -> Finished<'a> {
-    let mut run = Running { orders, topology, roots, life, taps: Vec::new(), forwarder: None, report: empty_report() };
+pub fn perform<'a>(orders: &'a Orders, topology: &'a Topology, roots: &'a Roots, life: &'a dyn Life) -> Finished {
+    let mut run = Running {
+        orders,
+        topology,
+        roots,
+        life,
+        taps: Vec::new(),
+        activity: None,
+        forwarder: None,
+        report: empty_report(),
+    };
     if let Err(error) = run.everything() {
         run.report.outcome = Outcome::AgentFailed { error: format!("{error:#}") };
     }
-    Finished { report: run.report, taps: run.taps, roots }
+    let activity = run.activity.and_then(|activity| serde_json::to_vec(&activity).ok());
+    let logs = [("server", roots.server), ("client", roots.client)].map(|(role, root)| (role, root.outside(LOGS)));
+    Finished { report: run.report, taps: run.taps, activity, logs: logs.into() }
 }
 
 /// What the agent's surroundings add to a run.
@@ -98,6 +116,7 @@ struct Running<'a> {
     roots: &'a Roots<'a>,
     life: &'a dyn Life,
     taps: Vec<Tap>,
+    activity: Option<Activity>,
     forwarder: Option<Forwarder>,
     report: Report,
 }
@@ -116,9 +135,7 @@ impl Running<'_> {
         self.life.after_transfer(&mut self.report)?;
         self.report.qdiscs = counters::qdiscs(self.topology)?;
         self.report.drops_to_server = drop_list.map(|list| list.counted()).transpose()?;
-        for tap in &self.taps {
-            self.report.taps.push(tap.stop()?);
-        }
+        self.report.taps = stop_all(&mut self.taps)?;
         forwarded?;
         self.report.outcome = transferred?;
         clock
@@ -132,7 +149,9 @@ impl Running<'_> {
                 .into_iter()
                 .filter_map(|(program, root)| Some(root.outside(program.environment.get("SSLKEYLOGFILE")?)))
                 .collect();
-            self.forwarder = Some(Forwarder::open(order, key_logs, &self.topology.wire)?);
+            let mut forwarder = Forwarder::open(order, key_logs, &self.topology.wire)?;
+            forwarder.run_on(cpu_set(&self.orders.cpus.forwarder)?);
+            self.forwarder = Some(forwarder);
         }
         Ok(())
     }
@@ -146,31 +165,24 @@ impl Running<'_> {
     }
 
     fn lay_out_files(&self) -> Result<()> {
-        for file in &self.orders.files {
-            let path = shared(&file.path);
-            fs::write(&path, &file.text).with_context(|| path.display().to_string())?;
-        }
-        let transfer = &self.orders.transfer;
-        for (seed, name) in (transfer.seed..).zip(&transfer.names) {
-            let path = shared(WWW).join(name);
-            let file = File::create(&path).with_context(|| path.display().to_string())?;
-            let mut file = BufWriter::with_capacity(1 << 16, file);
-            let mut contents = Contents::new(seed, transfer.size_bytes);
-            std::io::copy(&mut contents, &mut file).context("making a file to transfer")?;
-            file.into_inner().context("making a file to transfer")?;
-        }
-        Ok(())
+        lay_out_files(self.orders)
     }
 
     fn open_taps(&mut self) -> Result<()> {
         let Some(tap) = &self.orders.tap else { return Ok(()) };
         let transfer = &self.orders.transfer;
         let size = (transfer.size_bytes * transfer.names.len() as u64).max(tap.room_bytes);
+        let headers_of_cross_traffic = self.orders.cross_traffic.is_some() && !self.orders.network.super_packets;
         for (name, namespace, interface, kept) in [
             ("sender", &self.topology.server, HOST_INTERFACE, tap.snaplen_bytes),
             ("behind-bottleneck", &self.topology.wire, TO_CLIENT, tap.bottleneck_snaplen_bytes),
         ] {
-            self.taps.push(namespace.inside(|| Tap::open(name, interface, kept, ring_bytes(size, kept)))?);
+            let super_packets = self.orders.network.super_packets;
+            // What is cut off cannot be cut into packets.
+            let kept = kept.filter(|_| !super_packets);
+            let keeps = Keeps { bytes: kept, headers_of_cross_traffic };
+            let open = || Tap::open(name, interface, keeps, ring_bytes(size, kept), super_packets);
+            self.taps.push(namespace.inside(open)?);
         }
         Ok(())
     }
@@ -183,9 +195,14 @@ impl Running<'_> {
             }
         }
         let slack_ns = orders.timer_slack_ns;
-        let server = Endpoint::start(&orders.server, slack_ns, &self.topology.server, self.roots.server)?;
+        let server =
+            Endpoint::start(&orders.server, slack_ns, &orders.cpus.server, &self.topology.server, self.roots.server)?;
+        let mut events = Events::default();
+        if orders.sampling.is_some() {
+            events.attach(ROLES[0], server.process());
+        }
         let outcome = match wait_until_listening(&server, &self.topology.server, orders.listen)? {
-            Readiness::Listens => self.exchange(&server)?,
+            Readiness::Listens => self.exchange(&server, events)?,
             Readiness::Ended => Outcome::ServerEnded,
             Readiness::Neither => Outcome::NeverListened,
         };
@@ -198,22 +215,42 @@ impl Running<'_> {
         Ok(outcome)
     }
 
-    fn exchange(&mut self, server: &Endpoint) -> Result<Outcome> {
+    fn exchange(&mut self, server: &Endpoint, events: Events) -> Result<Outcome> {
         if let Some(forwarder) = &mut self.forwarder {
             forwarder.start()?;
         }
+        let mut cross_traffic = self.start_cross_traffic()?;
         sleep(Duration::from_nanos(self.orders.start_shift_ns));
+        let sampling = self.orders.sampling;
+        let hosts = [(&self.topology.server, self.roots.server), (&self.topology.client, self.roots.client)];
+        let watched = ROLES.into_iter().zip(hosts);
+        let watched: Vec<_> =
+            watched.map(|(role, (network, root))| Watched { role, network, walls: root.walls() }).collect();
+        let sampler = sampling.map(|sampling| Sampler::start(sampling, &watched, events));
         let used_before = self.life.meter().used()?;
         let start = Instant::now();
         let slack_ns = self.orders.timer_slack_ns;
-        let client = Endpoint::start(&self.orders.client, slack_ns, &self.topology.client, self.roots.client)?;
+        let cpus = &self.orders.cpus.client;
+        let client = Endpoint::start(&self.orders.client, slack_ns, cpus, &self.topology.client, self.roots.client)?;
+        if let Some(Ok(sampler)) = &sampler {
+            sampler.watch_client(client.process());
+        }
         let path = self.forwarder.as_ref().map(Forwarder::watch);
         let first = client.wait_with(server, path, self.orders.transfer.timeout_ns)?;
         let elapsed = start.elapsed();
         self.report.client_lifetime_ns = Some(elapsed.as_nanos() as u64);
         self.report.cpu_use = Some(self.life.meter().used()?.since(&used_before, elapsed));
+        // What cannot be sampled keeps no run from its results.
+        let sampled = sampler.map(|sampler| sampler.and_then(Sampler::finish));
+        self.activity = sampled.map(|sampled| sampled.unwrap_or_else(|error| activity::nothing(&error)));
+        if let Some(cross_traffic) = &mut cross_traffic {
+            cross_traffic.stop_source(self.report.cross_traffic.get_or_insert_default())?;
+        }
         if first == First::One {
             self.drain()?;
+        }
+        if let Some(cross_traffic) = &mut cross_traffic {
+            cross_traffic.stop_sink(self.report.cross_traffic.get_or_insert_default())?;
         }
         let end = client.end(self.roots.client)?;
         let outcome = match (first, end.exit_code) {
@@ -226,6 +263,13 @@ impl Running<'_> {
         };
         self.report.client = Some(end);
         Ok(outcome)
+    }
+
+    fn start_cross_traffic(&self) -> Result<Option<CrossTraffic>> {
+        let Some(order) = &self.orders.cross_traffic else { return Ok(None) };
+        let mut cross_traffic = CrossTraffic::open(order, self.topology)?;
+        cross_traffic.start()?;
+        Ok(Some(cross_traffic))
     }
 
     /// Lets what is under way arrive, so that the counters and the taps can agree.
@@ -244,16 +288,46 @@ impl Running<'_> {
     }
 }
 
-/// Exit status by which an endpoint says that it does not support what it was asked.
-const NOT_SUPPORTED: i32 = 127;
+/// Stops taps side by side: with each the kernel waits until all CPUs have let go of the packets in their hands.
+pub(crate) fn stop_all(taps: &mut [Tap]) -> Result<Vec<TapReport>> {
+    thread::scope(|scope| {
+        let stopping: Vec<_> = taps.iter_mut().map(|tap| scope.spawn(move || tap.stop())).collect();
+        let panicked = |_| Err(anyhow!("the thread that stops a tap panicked"));
+        stopping.into_iter().map(|thread| thread.join().unwrap_or_else(panicked)).collect()
+    })
+}
 
-enum Readiness {
+/// Writes the files that both endpoints see, and those that the server serves.
+///
+/// # Errors
+/// Where one cannot be written.
+pub(crate) fn lay_out_files(orders: &Orders) -> Result<()> {
+    for file in &orders.files {
+        let path = shared(&file.path);
+        fs::write(&path, &file.text).with_context(|| path.display().to_string())?;
+    }
+    let transfer = &orders.transfer;
+    for (seed, name) in (transfer.seed..).zip(&transfer.names) {
+        let path = shared(WWW).join(name);
+        let file = File::create(&path).with_context(|| path.display().to_string())?;
+        let mut file = BufWriter::with_capacity(1 << 16, file);
+        let mut contents = Contents::new(seed, transfer.size_bytes);
+        std::io::copy(&mut contents, &mut file).context("making a file to transfer")?;
+        file.into_inner().context("making a file to transfer")?;
+    }
+    Ok(())
+}
+
+/// Exit status by which an endpoint says that it does not support what it was asked.
+pub(crate) const NOT_SUPPORTED: i32 = 127;
+
+pub(crate) enum Readiness {
     Listens,
     Ended,
     Neither,
 }
 
-fn wait_until_listening(server: &Endpoint, namespace: &Namespace, listen: Listen) -> Result<Readiness> {
+pub(crate) fn wait_until_listening(server: &Endpoint, namespace: &Namespace, listen: Listen) -> Result<Readiness> {
     let start = Instant::now();
     while start.elapsed() < Duration::from_nanos(listen.timeout_ns) {
         if namespace.inside(|| is_bound(listen))? {
@@ -294,7 +368,7 @@ fn has_local_port(table: &str, port: u16) -> bool {
 
 /// Room for everything a transfer of `size` puts on the wire, both ways and with retransmissions; what does not fit is
 /// counted as lost by the capture.
-fn ring_bytes(size: u64, snaplen: Option<u32>) -> u64 {
+pub(crate) fn ring_bytes(size: u64, snaplen: Option<u32>) -> u64 {
     /// Ring header, alignment and link headers of one packet.
     const PER_PACKET: u64 = 128;
     /// A generous floor for handshakes, and for small packets against the other direction.
@@ -316,6 +390,7 @@ pub(crate) fn empty_report() -> Report {
         qdiscs: Vec::new(),
         drops_to_server: None,
         forwarder: None,
+        cross_traffic: None,
         thefts: None,
         offloads: Default::default(),
         taps: Vec::new(),

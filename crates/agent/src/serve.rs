@@ -8,10 +8,10 @@
 //! away. It ends with its run, with this process, and when nobody reads standard output any more. Nothing is changed outside of the
 //! namespaces, so orders that concern the whole machine are refused.
 
-mod answer;
-mod limits;
+pub(crate) mod answer;
+pub(crate) mod limits;
 mod owned;
-mod roots;
+pub(crate) mod roots;
 
 use std::{
     io::{self, Read},

@@ -41,7 +41,7 @@ impl Settling {
     ///
     /// # Errors
     /// Where the kernel's counters cannot be read.
-    pub fn wait(self, hosts: [&Namespace; 2]) -> Result<()> {
+    pub fn wait(self, hosts: &[&Namespace]) -> Result<()> {
         match self {
             Self::Patient => sleep(Duration::from_secs(20)),
             Self::WithoutIpv6 => {}

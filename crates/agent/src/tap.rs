@@ -11,10 +11,16 @@ use std::{
 use anyhow::{Context, Result};
 use quiclab_orders::{report::TapReport, ring};
 
+mod filter;
+mod mirror;
+
 use crate::topology::index;
+pub use filter::Keeps;
 
 /// Bytes of a block of the ring; the kernel fills one after the other.
 pub const BLOCK_BYTES: usize = 1 << 20;
+/// What is handed over ends at a multiple of this.
+const PAGE_BYTES: usize = 4096;
 /// The kernel closes a block that is not full after this long; it need not, because the ring is read when all is over.
 const RETIRE_MILLISECONDS: u32 = 60_000;
 
@@ -22,17 +28,33 @@ const RETIRE_MILLISECONDS: u32 = 60_000;
 pub struct Tap {
     name: String,
     snaplen: Option<u32>,
+    has_headers: bool,
     socket: OwnedFd,
     ring: NonNull<u8>,
     bytes: usize,
 }
 
 impl Tap {
-    /// Starts to capture at `interface` of the calling thread's namespace.
+    /// Starts to capture at `interface` of the calling thread's namespace. Where there are `super_packets`, each frame has the kernel's header
+    /// before it, which says how it is to be cut.
     ///
     /// # Errors
     /// Without `CAP_NET_RAW`, or where the ring does not fit into memory.
-    pub fn open(name: &str, interface: &str, snaplen: Option<u32>, ring_bytes: u64) -> Result<Self> {
+    pub fn open(name: &str, interface: &str, keeps: Keeps, ring_bytes: u64, super_packets: bool) -> Result<Self> {
+        let program = filter::program(keeps);
+        Self::open_by(name, interface, keeps, ring_bytes, super_packets, &program, |_| Ok(()))
+    }
+
+    /// The same with this program for the kernel's filter, and with what `prepare` does to the socket.
+    fn open_by(
+        name: &str,
+        interface: &str,
+        keeps: Keeps,
+        ring_bytes: u64,
+        super_packets: bool,
+        program: &[libc::sock_filter],
+        prepare: impl FnOnce(&OwnedFd) -> Result<()>,
+    ) -> Result<Self> {
         // Protocol 0: nothing arrives before the filter and the ring are in place.
         // SAFETY: plain system call.
         let socket = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
@@ -42,12 +64,14 @@ impl Tap {
         // SAFETY: the descriptor is new and ours.
         let socket = unsafe { OwnedFd::from_raw_fd(socket) };
         let set = |level, option, value: &dyn AsBytes| set_option(&socket, level, option, value.as_bytes());
-        if let Some(snaplen) = snaplen {
-            let program = [libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: snaplen }];
-            let filter = libc::sock_fprog { len: 1, filter: program.as_ptr().cast_mut() };
+        if !program.is_empty() {
+            let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
             set(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &Plain(filter)).context("snap length")?;
         }
         set(libc::SOL_PACKET, libc::PACKET_VERSION, &Plain(libc::tpacket_versions::TPACKET_V3 as libc::c_int))?;
+        if super_packets {
+            set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, &Plain::<libc::c_int>(1)).context("PACKET_VNET_HDR")?;
+        }
         let blocks = (ring_bytes as usize).div_ceil(BLOCK_BYTES).max(2);
         let frame = 2048;
         let request = libc::tpacket_req3 {
@@ -68,8 +92,15 @@ impl Tap {
         if ring == libc::MAP_FAILED {
             return Err(io::Error::last_os_error()).context("capture ring");
         }
-        let tap =
-            Self { name: name.to_owned(), snaplen, socket, ring: NonNull::new(ring.cast()).context("ring")?, bytes };
+        let tap = Self {
+            name: name.to_owned(),
+            snaplen: keeps.bytes,
+            has_headers: super_packets,
+            socket,
+            ring: NonNull::new(ring.cast()).context("ring")?,
+            bytes,
+        };
+        prepare(&tap.socket)?;
         tap.bind(index(interface)?, libc::ETH_P_ALL as u16).with_context(|| format!("tap at {interface}"))?;
         Ok(tap)
     }
@@ -79,6 +110,11 @@ impl Tap {
     /// # Errors
     /// What the kernel answers.
     pub fn stop(&self) -> Result<TapReport> {
+        // Bound to nothing, a socket keeps its protocol and may see packets of every interface.
+        let nothing = [libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: 0 }];
+        let filter = libc::sock_fprog { len: 1, filter: nothing.as_ptr().cast_mut() };
+        set_option(&self.socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, Plain(filter).as_bytes())
+            .context("ending a capture")?;
         self.bind(0, 0).context("ending a capture")?;
         // SAFETY: all zeros is a valid value of this plain struct.
         let mut statistics: libc::tpacket_stats_v3 = unsafe { std::mem::zeroed() };
@@ -96,13 +132,20 @@ impl Tap {
         if result != 0 {
             return Err(io::Error::last_os_error()).context("capture statistics");
         }
+        let used = self.pages().chunks(BLOCK_BYTES).take_while(|block| ring::holds_packets(block));
+        let (mut blocks_used, mut last) = (0, None);
+        used.for_each(|block| (blocks_used, last) = (blocks_used + 1, Some(block)));
         Ok(TapReport {
             name: self.name.clone(),
             snaplen: self.snaplen,
+            no_hardware_stamps: None,
+            has_headers: self.has_headers,
             packets_seen: u64::from(statistics.tp_packets),
             packets_lost: u64::from(statistics.tp_drops),
             block_bytes: BLOCK_BYTES as u64,
-            blocks_used: self.pages().chunks(BLOCK_BYTES).take_while(|block| ring::holds_packets(block)).count() as u64,
+            blocks_used,
+            last_block_bytes: last
+                .map(|block| (ring::used_bytes(block).next_multiple_of(PAGE_BYTES).min(BLOCK_BYTES)) as u64),
         })
     }
 
@@ -125,6 +168,9 @@ impl Tap {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 }
+
+// SAFETY: the memory belongs to the tap alone.
+unsafe impl Send for Tap {}
 
 impl Drop for Tap {
     fn drop(&mut self) {

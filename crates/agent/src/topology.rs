@@ -26,7 +26,9 @@ use netlink_packet_route::{
     address::{AddressAttribute, AddressHeaderFlags, AddressMessage},
     link::{InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage},
     neighbour::{NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState},
-    route::{RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType},
+    route::{
+        RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
+    },
     tc::{
         TcAction, TcActionAttribute, TcActionMirrorOption, TcActionOption, TcActionType, TcAttribute,
         TcFilterMatchAllOption, TcFilterU32Option, TcHandle, TcMessage, TcMirror, TcMirrorActionType, TcOption,
@@ -39,22 +41,22 @@ use quiclab_orders::{
         CLIENT_ADDRESS, CLIENT_ADDRESS_V6, CLIENT_MAC, HOST_INTERFACE, SERVER_ADDRESS, SERVER_ADDRESS_V6, SERVER_MAC,
         TO_CLIENT, TO_SERVER,
     },
-    network::Network,
+    network::{Discipline, Network},
     report::Offloads,
 };
 
 use crate::{
     drop_list::DropList,
-    ethtool,
+    ethtool::{self, Segmentation},
     namespace::Namespace,
     netlink::Netlink,
     qdisc,
     settling::{HURRIED_REPORT_MS, Settling},
 };
 
-const SERVER_GATEWAYS: [IpAddr; 2] =
+pub(crate) const SERVER_GATEWAYS: [IpAddr; 2] =
     [IpAddr::V4(Ipv4Addr::new(193, 167, 100, 2)), IpAddr::V6(Ipv6Addr::new(0xfd00, 0xcafe, 0xcafe, 0x100, 0, 0, 0, 2))];
-const CLIENT_GATEWAYS: [IpAddr; 2] =
+pub(crate) const CLIENT_GATEWAYS: [IpAddr; 2] =
     [IpAddr::V4(Ipv4Addr::new(193, 167, 0, 2)), IpAddr::V6(Ipv6Addr::new(0xfd00, 0xcafe, 0xcafe, 0, 0, 0, 0, 2))];
 /// EtherType "all protocols", in the upper half of `tcm_info` goes the priority.
 const ALL_PROTOCOLS: u32 = 0x0003_u16.to_be() as u32;
@@ -114,7 +116,7 @@ impl Topology {
             SERVER_MAC,
             settling,
         )?;
-        settling.wait([&topology.server, &topology.client])?;
+        settling.wait(&[&topology.server, &topology.client])?;
         Ok(topology)
     }
 
@@ -128,11 +130,12 @@ impl Topology {
             (&self.wire, TO_SERVER, &network.to_server),
             (&self.server, HOST_INTERFACE, &network.server),
         ] {
-            namespace.inside(|| {
-                let mut netlink = Netlink::open()?;
-                let mut messages = qdisc::nested(index(interface)?, disciplines).into_iter();
-                messages.try_for_each(|message| add_qdisc(&mut netlink, message))
-            })?;
+            install(namespace, interface, disciplines)?;
+        }
+        if let Some(algorithm) = &network.tcp_congestion_control {
+            for (namespace, gateways) in [(&self.server, SERVER_GATEWAYS), (&self.client, CLIENT_GATEWAYS)] {
+                namespace.inside(|| set_congestion_control(algorithm, gateways))?;
+            }
         }
         let mut offloads = Vec::new();
         for (namespace, interface) in [
@@ -141,7 +144,15 @@ impl Topology {
             (&self.wire, TO_CLIENT),
             (&self.client, HOST_INTERFACE),
         ] {
-            let found = namespace.inside(|| ethtool::switch_segmentation_off(interface))?;
+            let segmentation = match (network.super_packets, interface) {
+                (false, _) => Segmentation::Off,
+                (true, HOST_INTERFACE) => Segmentation::OnAndReceive,
+                (true, _) => Segmentation::On,
+            };
+            let found = namespace.inside(|| {
+                set_mtu(interface, network.mtu)?;
+                ethtool::set_segmentation(interface, segmentation)
+            })?;
             offloads.push((format!("{}/{interface}", namespace.name), found));
         }
         Ok(offloads)
@@ -152,14 +163,7 @@ impl Topology {
     /// # Errors
     /// What the kernel answers.
     pub fn stop_forwarding(&self) -> Result<()> {
-        self.wire.inside(|| {
-            let mut netlink = Netlink::open()?;
-            for interface in [TO_SERVER, TO_CLIENT] {
-                let message = RouteNetlinkMessage::DelQueueDiscipline(entrance(index(interface)?));
-                netlink.change(message).with_context(|| format!("taking clsact away from {interface}"))?;
-            }
-            Ok(())
-        })
+        stop_forwarding(&self.wire)
     }
 
     /// Drops the packets that `network` lists on their way to the server, where they come out of the client's interface. `None`
@@ -168,22 +172,63 @@ impl Topology {
     /// # Errors
     /// Where the kernel lacks bpf(2) or the filter `bpf`.
     pub fn drop_to_server(&self, network: &Network) -> Result<Option<DropList>> {
-        if network.drops_to_server.is_empty() {
-            return Ok(None);
-        }
-        let install = || {
-            let list = DropList::load(&network.drops_to_server)?;
-            let filter = entrance_filter(index(TO_CLIENT)?, DROP_PRIORITY, DropList::FILTER, list.options());
-            let message = RouteNetlinkMessage::NewTrafficFilter(filter);
-            Netlink::open()?.create(message).with_context(|| format!("filter {}", DropList::FILTER))?;
-            Ok(list)
-        };
-        let installed = self.wire.inside(install);
-        installed.map(Some).context(
-            "path.drops_to_server: cannot drop packets by number; hint: path.drops_to_server \
-                                     = []",
-        )
+        drop_to_server(&self.wire, network)
     }
+}
+
+/// Installs nested disciplines at an interface.
+///
+/// # Errors
+/// Where the kernel lacks one or refuses its parameters.
+pub(crate) fn install(namespace: &Namespace, interface: &str, disciplines: &[Discipline]) -> Result<()> {
+    namespace.inside(|| {
+        let mut netlink = Netlink::open()?;
+        let mut messages = qdisc::nested(index(interface)?, disciplines).into_iter();
+        messages.try_for_each(|message| add_qdisc(&mut netlink, message))
+    })
+}
+
+/// Switches segmentation off at an interface. Answers its name in reports, and the offloads found afterwards.
+///
+/// # Errors
+/// What the kernel answers.
+pub(crate) fn switch_segmentation_off(namespace: &Namespace, interface: &str) -> Result<(String, Offloads)> {
+    let found = namespace.inside(|| ethtool::switch_segmentation_off(interface))?;
+    Ok((format!("{}/{interface}", namespace.name), found))
+}
+
+/// [`Topology::stop_forwarding`] of a wire.
+///
+/// # Errors
+/// What the kernel answers.
+pub(crate) fn stop_forwarding(wire: &Namespace) -> Result<()> {
+    wire.inside(|| {
+        let mut netlink = Netlink::open()?;
+        for interface in [TO_SERVER, TO_CLIENT] {
+            let message = RouteNetlinkMessage::DelQueueDiscipline(entrance(index(interface)?));
+            netlink.change(message).with_context(|| format!("taking clsact away from {interface}"))?;
+        }
+        Ok(())
+    })
+}
+
+/// [`Topology::drop_to_server`] at a wire.
+///
+/// # Errors
+/// Where the kernel lacks bpf(2) or the filter `bpf`.
+pub(crate) fn drop_to_server(wire: &Namespace, network: &Network) -> Result<Option<DropList>> {
+    if network.drops_to_server.is_empty() {
+        return Ok(None);
+    }
+    let install = || {
+        let list = DropList::load(&network.drops_to_server)?;
+        let filter = entrance_filter(index(TO_CLIENT)?, DROP_PRIORITY, DropList::FILTER, list.options());
+        let message = RouteNetlinkMessage::NewTrafficFilter(filter);
+        Netlink::open()?.create(message).with_context(|| format!("filter {}", DropList::FILTER))?;
+        Ok(list)
+    };
+    let installed = wire.inside(install);
+    installed.map(Some).context("path.drops_to_server: cannot drop packets by number; hint: path.drops_to_server = []")
 }
 
 /// Index of an interface of the calling thread's namespace.
@@ -196,7 +241,7 @@ pub fn index(interface: &str) -> Result<u32> {
 
 /// Nothing of IPv6 may put packets on the wire that nobody asked for: no addresses but those given, no search for duplicates
 /// of them, no routers.
-fn silence_ipv6(settling: Settling) -> Result<()> {
+pub(crate) fn silence_ipv6(settling: Settling) -> Result<()> {
     if settling == Settling::WithoutIpv6 {
         return set_ipv6("disable_ipv6", "1");
     }
@@ -219,7 +264,7 @@ fn silence_ipv6(settling: Settling) -> Result<()> {
 }
 
 /// For the interfaces there are and for those to come.
-fn set_ipv6(name: &str, value: &str) -> Result<()> {
+pub(crate) fn set_ipv6(name: &str, value: &str) -> Result<()> {
     for entry in fs::read_dir("/proc/sys/net/ipv6/conf").context("IPv6 of this kernel")? {
         let path = entry?.path().join(name);
         match fs::write(&path, value) {
@@ -233,7 +278,7 @@ fn set_ipv6(name: &str, value: &str) -> Result<()> {
     Ok(())
 }
 
-fn veth(name: &str, peer: &Namespace, peer_mac: [u8; 6]) -> LinkMessage {
+pub(crate) fn veth(name: &str, peer: &Namespace, peer_mac: [u8; 6]) -> LinkMessage {
     let mut other_end = LinkMessage::default();
     other_end.attributes = vec![
         LinkAttribute::IfName(HOST_INTERFACE.to_owned()),
@@ -255,7 +300,7 @@ fn veth(name: &str, peer: &Namespace, peer_mac: [u8; 6]) -> LinkMessage {
 }
 
 /// Brings up a host: its addresses, and everything else by way of the gateways, which is the `peer`.
-fn host(
+pub(crate) fn host(
     namespace: &Namespace,
     addresses: [IpAddr; 2],
     gateways: [IpAddr; 2],
@@ -327,7 +372,35 @@ fn family(address: IpAddr) -> AddressFamily {
     if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
 }
 
-fn up(netlink: &mut Netlink, interface: u32) -> Result<()> {
+/// Makes TCP use this algorithm for all connections by way of these gateways. A route can have any algorithm that the kernel has, also where
+/// a socket of an ordinary user may not choose it.
+fn set_congestion_control(algorithm: &str, gateways: [IpAddr; 2]) -> Result<()> {
+    let mut netlink = Netlink::open()?;
+    let interface = index(HOST_INTERFACE)?;
+    for gateway in gateways {
+        let mut route = default_route(interface, gateway);
+        route.attributes.push(RouteAttribute::Metrics(vec![RouteMetric::CcAlgo(algorithm.to_owned())]));
+        match netlink.replace(RouteNetlinkMessage::NewRoute(route)) {
+            // Without IPv6 there is no route to replace.
+            Err(_) if gateway.is_ipv6() => {}
+            result => result.with_context(|| format!("TCP with {algorithm} by way of {gateway}"))?,
+        }
+    }
+    Ok(())
+}
+
+/// Sets the largest packet of an interface, and makes sure that it has it; `None` leaves what the kernel gave it.
+fn set_mtu(interface: &str, mtu: Option<u32>) -> Result<()> {
+    let Some(mtu) = mtu else { return Ok(()) };
+    let mut message = LinkMessage::default();
+    message.header.index = index(interface)?;
+    message.attributes = vec![LinkAttribute::Mtu(mtu)];
+    Netlink::open()?
+        .change(RouteNetlinkMessage::SetLink(message))
+        .with_context(|| format!("path.mtu: {interface} takes no packets of {mtu} bytes"))
+}
+
+pub(crate) fn up(netlink: &mut Netlink, interface: u32) -> Result<()> {
     let mut message = LinkMessage::default();
     message.header.index = interface;
     message.header.flags = LinkFlags::Up;
@@ -336,7 +409,7 @@ fn up(netlink: &mut Netlink, interface: u32) -> Result<()> {
 }
 
 /// Everything that comes in at `from` goes out at `to`, through its queueing discipline.
-fn forward(netlink: &mut Netlink, from: u32, to: u32) -> Result<()> {
+pub(crate) fn forward(netlink: &mut Netlink, from: u32, to: u32) -> Result<()> {
     add_qdisc(netlink, entrance(from))?;
 
     let mut redirect = TcMirror::default();
@@ -365,7 +438,7 @@ fn forward(netlink: &mut Netlink, from: u32, to: u32) -> Result<()> {
 }
 
 /// What holds the filters for everything that comes in at `interface`.
-fn entrance(interface: u32) -> TcMessage {
+pub(crate) fn entrance(interface: u32) -> TcMessage {
     let mut entrance = TcMessage::with_index(interface as i32);
     entrance.header.parent = TcHandle::CLSACT;
     entrance.header.handle = TcHandle { major: u16::MAX, minor: 0 };
@@ -375,8 +448,13 @@ fn entrance(interface: u32) -> TcMessage {
 
 /// A filter for everything that comes in at `interface`, which has a `clsact`.
 fn entrance_filter(interface: u32, priority: u32, kind: &str, options: Vec<TcOption>) -> TcMessage {
+    filter_at(TcHandle::MIN_INGRESS, interface, priority, kind, options)
+}
+
+/// A filter for everything that passes an end of the `clsact` of `interface`: `TcHandle::MIN_INGRESS` or `MIN_EGRESS`.
+pub(crate) fn filter_at(end: u16, interface: u32, priority: u32, kind: &str, options: Vec<TcOption>) -> TcMessage {
     let mut filter = TcMessage::with_index(interface as i32);
-    filter.header.parent = TcHandle { major: u16::MAX, minor: TcHandle::MIN_INGRESS };
+    filter.header.parent = TcHandle { major: u16::MAX, minor: end };
     filter.header.info = (priority << 16) | ALL_PROTOCOLS;
     filter.attributes = vec![TcAttribute::Kind(kind.to_owned()), TcAttribute::Options(options)];
     filter

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use quiclab_path::scenario::CrossTraffic;
 use toml::{Table, Value};
 
 use crate::{
@@ -69,6 +70,19 @@ fn scenario(text: &str) -> Result<Table, Refused> {
     let keys = LISTS.map(|list| list.trim_start_matches("path.").to_owned());
     let mut contents = Table::from_iter([("scenario".to_owned(), Value::String(text.to_owned()))]);
     contents.extend(keys.into_iter().zip(lists));
+    let mut set = |key: &str, value: String| contents.insert(key.to_owned(), Value::String(value));
+    match compiled.cross_traffic {
+        None => {}
+        Some(CrossTraffic::Tcp) => {
+            set("cross_traffic", "tcp".to_owned());
+        }
+        Some(CrossTraffic::Udp { rate, datagram, start }) => {
+            set("cross_traffic", "udp".to_owned());
+            set("cross_rate", rate.to_string());
+            set("cross_datagram", datagram.to_string());
+            set("cross_start", start.to_string());
+        }
+    }
     Ok(contents)
 }
 

@@ -9,7 +9,7 @@ use crate::{
     error::ExperimentError,
     file::{Reader, Table},
     run::Settings,
-    settings::{all, find},
+    settings::{all, find, stages::list_unless},
     text::setting_text,
     value::{inline, plain},
 };
@@ -158,7 +158,9 @@ impl Comparable for Settings {
         let other_stack = self.stack.name != other.stack.name;
         let is_own = |key: &str| other_stack && key.starts_with("stack.") && key != "stack.name";
         all().map(|setting| setting.key).filter(|key| !is_named(key) && !is_own(key)).all(|key| {
-            match (setting_text(self, key), setting_text(other, key)) {
+            // Of a list of stages, what a claim names is a setting of one stage.
+            let text = |settings| list_unless(settings, key, is_named).or_else(|| setting_text(settings, key));
+            match (text(self), text(other)) {
                 (Some(one), Some(other)) => one == other,
                 _ => true,
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     run::Settings,
-    settings::{setting_keys, stages::list_without},
+    settings::{setting_keys, stages::list_unless},
     text::{setting_text, setting_texts},
 };
 
@@ -19,7 +19,9 @@ pub fn figure_settings(all: &[&Settings], axes: &[&str]) -> Vec<BTreeMap<String,
     let texts: Vec<Vec<Option<String>>> = all.iter().map(|settings| setting_texts(settings)).collect();
     for (number, key) in setting_keys().iter().enumerate().filter(|(_, key)| !axes.contains(key)) {
         // A list of stages is compared without the settings of its stages that are axes.
-        let text = |place: usize| list_without(all[place], key, axes).or_else(|| texts[place][number].clone());
+        let text = |place: usize| {
+            list_unless(all[place], key, &|key| axes.contains(&key)).or_else(|| texts[place][number].clone())
+        };
         let values: Vec<Option<String>> = (0..all.len()).map(text).collect();
         let mut by_place: BTreeMap<&BTreeMap<String, String>, &Option<String>> = BTreeMap::new();
         let differs = places.iter().zip(&values).any(|(place, value)| *by_place.entry(place).or_insert(value) != value);

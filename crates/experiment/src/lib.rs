@@ -20,6 +20,7 @@ mod plan;
 mod published;
 pub mod quantity;
 mod reading;
+mod repetitions;
 mod resolve;
 pub mod run;
 pub mod scenario;
@@ -39,6 +40,7 @@ pub use file::Experiment;
 pub use folder_names::id_of_folder;
 pub use plan::{Overrides, Plan, labels};
 pub use published::{CURVES, Published};
+pub use repetitions::{Repetitions, Until};
 pub use resolve::{first_acks, server_test_case};
 pub use settings::{
     IDENTITY_VERSION, PATCHED_KERNEL, RELEASE, changed_settings, foreign_setting, setting_about, setting_keys,

@@ -14,6 +14,7 @@ use crate::{
     left_out::{LeftOut, Unclaimed},
     own_stacks::unused,
     published::Published,
+    repetitions::{Repetitions, Until},
     resolve::Refusal,
     run::{Run, Settings, word},
     scenario::FigureSpec,
@@ -57,6 +58,9 @@ pub struct Plan {
     pub substituted: Vec<String>,
     /// The stacks of [`Overrides::own_stacks`] that no run has.
     pub unused: Vec<String>,
+    /// Where runs are repeated until a metric is known well enough; the runs are then those of the first look. `None` where
+    /// [`Overrides::repetitions`] says how many there are.
+    pub until: Option<Until>,
     /// The runs: all groups' first repetition, then all groups' second, and so on, so that every group shows early.
     pub runs: Vec<Run>,
 }
@@ -109,7 +113,7 @@ impl Experiment {
         self.refuse_too_many(size.unwrap_or(usize::MAX), overrides, !substituted.is_empty())?;
         let mut groups = Vec::new();
         let mut planned = BTreeMap::new();
-        let mut repetitions = 1;
+        let mut repetitions = Repetitions::Fixed(1);
         let mut left_out = LeftOut::default();
         for combination in combinations(&self.changes.matrix) {
             let mut draft = Draft::default();
@@ -118,7 +122,7 @@ impl Experiment {
                 // Each was checked when the file was read.
                 let _ = draft.set(&assignment.key, &assignment.value);
             }
-            repetitions = draft.repetitions;
+            repetitions = draft.repetitions.clone();
             let settings = match self.resolve(draft, stacks, all)? {
                 Ok(settings) => settings,
                 // What was asked for by name is not left out, unless the file wants that.
@@ -144,7 +148,11 @@ impl Experiment {
         // What tells a run apart does not depend on a filter, so that its folder has one name.
         let labels: BTreeMap<_, _> = groups.iter().map(settings_text).zip(folder_names::labels(&groups)).collect();
         let settings = self.filter(groups, &overrides.filters)?;
-        let repetitions = overrides.repetitions.unwrap_or(repetitions);
+        let until = match &repetitions {
+            Repetitions::Until(until) if overrides.repetitions.is_none() => Some(until.clone()),
+            _ => None,
+        };
+        let repetitions = overrides.repetitions.unwrap_or(repetitions.first());
         if repetitions == 0 {
             return Err(self.error(None, "repetitions: found 0, expected at least 1".to_owned(), None));
         }
@@ -175,6 +183,7 @@ impl Experiment {
             left_out_because: left_out.counts(),
             unused: unused(&overrides.own_stacks, &runs),
             substituted,
+            until,
             runs,
         })
     }
@@ -188,7 +197,7 @@ impl Experiment {
         for assignment in &self.changes.assignments {
             let _ = draft.set(&assignment.key, &assignment.value);
         }
-        let repetitions = overrides.repetitions.unwrap_or(draft.repetitions);
+        let repetitions = overrides.repetitions.unwrap_or(draft.repetitions.first());
         if size.checked_mul(repetitions as usize).is_none_or(|runs| runs > MOST_RUNS) {
             return Err(self.too_many(size, repetitions));
         }

@@ -1,6 +1,7 @@
 //! From settings with gaps to settings without, and what does not go together.
 
-use quiclab_units::Duration;
+use quiclab_path::spec::StageSettings;
+use quiclab_units::{ByteCount, Duration};
 
 use crate::error::nearest_word;
 use crate::run::word as lowercase;
@@ -49,6 +50,7 @@ impl Draft {
         self.check_hosts()?;
         self.settle_path()?;
         self.settings.path.queue_limit_packets = self.queue_limit_packets()?;
+        self.check_buckets()?;
         let settings = self.into_settings();
         if settings.needs_modules() && settings.vm.kernel == PATCHED_KERNEL {
             let message = format!(
@@ -60,6 +62,25 @@ impl Draft {
             return Err(Refusal { hint, ..("vm.kernel", message).into() });
         }
         Ok(settings)
+    }
+
+    /// A bucket that is smaller than a frame never lets it through.
+    fn check_buckets(&self) -> Result<(), Refusal> {
+        let path = &self.settings.path;
+        let frame = ByteCount::from_bytes(path.largest_frame_bytes().into());
+        for stage in path.stages_to_client().into_iter().chain(path.stages_to_server()) {
+            let StageSettings::Rate(rate) = &stage.settings else { continue };
+            if let Some(burst) = rate.burst.filter(|burst| *burst < frame) {
+                let message = format!(
+                    "found {} with a bucket of {burst} in the stage {:?}; expected an MTU whose frames, with an Ethernet header of \
+                     14 bytes, fit into the bucket",
+                    path.mtu, stage.name
+                );
+                let hint = Some(format!("path.burst = \"{frame}\" or more"));
+                return Err(Refusal { hint, ..("path.mtu", message).into() });
+            }
+        }
+        Ok(())
     }
 
     /// What the delay line holds, and the queue behind it.
@@ -181,11 +202,6 @@ impl Draft {
     }
 
     fn check_hosts(&self) -> Result<(), Refusal> {
-        if self.settings.hosts.etf_launch_time {
-            let message = "found true; expected false, because LaunchTime needs a network card, and the virtual \
-                           testbed has none";
-            return Err(("hosts.etf_launch_time", message.to_owned()).into());
-        }
         if let Some(Thefts { interval, length, .. }) = self.settings.vm.thefts()
             && length > interval
         {
@@ -260,10 +276,10 @@ impl Draft {
     }
 }
 
-/// What a server is told where its client is told `test_case`: a server only follows a key update, and does not care how many
-/// connections there are.
+/// What a server is told where its client is told `test_case`: a server only follows a key update or a migration, and does not care how
+/// many connections there are. One that claims `connectionmigration` is told it, and offers a preferred address.
 pub fn server_test_case(test_case: &str) -> &str {
-    if ["keyupdate", "multiconnect"].contains(&test_case) { TRANSFER } else { test_case }
+    if ["keyupdate", "multiconnect", "connectionmigration"].contains(&test_case) { TRANSFER } else { test_case }
 }
 
 /// What a server can be asked to send before its ServerHello: what it has a switch for, and what it does by itself.

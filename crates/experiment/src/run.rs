@@ -10,9 +10,9 @@ use crate::folder_names;
 pub use crate::hosts::{FairQueueing, Qdisc};
 use crate::settings::canonical_text;
 pub use crate::settings::{
-    Analysis, Certificate, Clock, DEFAULT, FirstAck, Forwarder, Gso, GsoRate, Hosts, Http, IpVersion, KeyExchange,
-    Pacing, Path, QdiscKind, Settings, Sim, StackSettings, StageList, Switch, Tap, TheftDistribution, Thefts, Vm, Word,
-    Workload,
+    Analysis, Certificate, Clock, CpuList, CrossControl, CrossTraffic, DEFAULT, FirstAck, Forwarder, Gso, GsoRate,
+    Hosts, Http, IpVersion, KeyExchange, Offloads, Pacing, Path, QdiscKind, Settings, Sim, StackSettings, StageList,
+    Switch, Tap, TheftDistribution, Thefts, Vm, Word, Workload,
 };
 
 /// One transfer on one testbed, with every setting that can change its outcome.
@@ -39,6 +39,16 @@ pub struct Run {
 /// What a run was made with, from the testbed: name to identity (a hash or a version), such as `qemu` to `7.2`. Part of the
 /// run's identity.
 pub type Versions = BTreeMap<String, String>;
+
+/// The clock of a run, in its versions; where it is not there, time is virtual, and the same run gives the same bytes again.
+pub const CLOCK_VERSION: &str = "clock";
+/// The clock of runs in real time. A record of such a run is a sample.
+pub const WALL_CLOCK: &str = "wall";
+
+/// Whether a record made with these versions is a sample: made in real time, so that repeating its run gives other bytes.
+pub fn is_sample(versions: &Versions) -> bool {
+    versions.get(CLOCK_VERSION).is_some_and(|clock| clock == WALL_CLOCK)
+}
 
 impl Run {
     /// The run as TOML, as it stands in a record.

@@ -2,6 +2,7 @@
 //! (`settings/declaration.rs`).
 
 mod capture;
+mod cpus;
 mod declaration;
 mod hosts;
 mod identity;
@@ -17,15 +18,17 @@ mod workload;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use quiclab_units::ByteCount;
 use toml::{Table, Value};
 
 pub(crate) use declaration::{Setting as Declaration, Side};
 pub(crate) use identity::canonical_text;
 pub use {
     capture::{Analysis, Tap},
-    hosts::{Hosts, QdiscKind},
+    cpus::CpuList,
+    hosts::{Hosts, Offloads, QdiscKind},
     identity::{IDENTITY_VERSION, RELEASE},
-    path::{Forwarder, IpVersion, Path},
+    path::{CrossControl, CrossTraffic, Forwarder, IpVersion, Path},
     reference::settings_reference,
     sim::Sim,
     stack::{Clock, DEFAULT, FirstAck, Gso, GsoRate, Http, KeyExchange, Pacing, StackSettings, Switch},
@@ -35,13 +38,15 @@ pub use {
     workload::{Certificate, Workload},
 };
 
-use crate::{stack::Role, value::inline};
+use crate::{repetitions::Repetitions, stack::Role, value::inline};
 use takes::{Refused, Takes as _, Thousandths, count};
 
 /// The key of a path that is included. It names what path.to_client and path.to_server say, so it does not count towards the identity.
 pub(crate) const INCLUDE: &str = "path.include";
 /// The key of a scenario of the interop runner. As [`INCLUDE`], it names what the two lists say.
 pub(crate) const SCENARIO: &str = "path.scenario";
+/// A short transfer can meet a lot of cross traffic.
+const LEAST_ROOM_BESIDE_CROSS_TRAFFIC: u64 = 8 << 20;
 /// The test case that is nothing but a transfer.
 pub(crate) const TRANSFER: &str = "transfer";
 /// Sections that belong to the testbed of their name. The others hold everywhere.
@@ -77,7 +82,7 @@ pub struct Settings {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Draft {
     pub(crate) settings: Settings,
-    pub(crate) repetitions: u32,
+    pub(crate) repetitions: Repetitions,
     /// What the queue holds beside the delay line, in thousandths of a bandwidth-delay product.
     pub(crate) queue_thousandths: Option<u32>,
     /// Keys of the settings that were set. The others may be left to the stack's manifest.
@@ -90,7 +95,7 @@ impl Default for Draft {
     fn default() -> Self {
         Self {
             settings: Settings::default(),
-            repetitions: 1,
+            repetitions: Repetitions::Fixed(1),
             queue_thousandths: None,
             given: BTreeSet::new(),
             stage_changes: Vec::new(),
@@ -131,14 +136,16 @@ const fn of_plan(
 
 const REPETITIONS: &[Setting] = &[of_plan(
     "workload.repetitions",
-    &["number of runs of each combination, each with a different seed"],
-    || count().describe(),
+    &[
+        "number of runs of each combination, each with a different seed; or [until a metric is known well enough](#repeating-until-a-metric-is-known)",
+    ],
+    Repetitions::describe,
     || count().write(&1),
     |draft, value| {
-        draft.repetitions = count().read(value)?;
+        draft.repetitions = Repetitions::read(value)?;
         Ok(())
     },
-    |draft| draft.repetitions = 1,
+    |draft| draft.repetitions = Repetitions::Fixed(1),
 )];
 
 const QUEUE_BDP: &[Setting] = &[of_plan(
@@ -298,6 +305,15 @@ impl Draft {
 }
 
 impl Settings {
+    /// The transfer that the taps must have room for. Beside cross traffic, of which they keep headers, it is twice as large.
+    pub fn tap_room(&self) -> ByteCount {
+        let of_transfer = match self.path.cross_traffic {
+            CrossTraffic::None => self.workload.all_bytes().as_bytes(),
+            _ => (self.workload.all_bytes().as_bytes().saturating_mul(2)).max(LEAST_ROOM_BESIDE_CROSS_TRAFFIC),
+        };
+        ByteCount::from_bytes(of_transfer.max(self.tap.room.unwrap_or_default().as_bytes()))
+    }
+
     /// The variables by which settings reach the endpoint of this role (docs/reference/endpoint-contract.md).
     pub fn environment(&self, role: Role) -> BTreeMap<String, String> {
         let is_server = role == Role::Server;
@@ -381,7 +397,7 @@ mod tests {
 
     #[test]
     fn a_value_of_some_testbeds_is_a_value() {
-        let are_testbeds = |names: &str| names.split(", ").all(|name| ["vm", "netns", "sim"].contains(&name));
+        let are_testbeds = |names: &str| names.split(", ").all(|name| ["vm", "netns", "hosts", "sim"].contains(&name));
         for setting in all() {
             for (word, testbed) in setting.values_on {
                 assert!((setting.words)().contains(word), "{}: {word}", setting.key);

@@ -19,6 +19,7 @@ pub const TEST_CASES: &[&str] = &[
     "v2",
     "http3",
     "multiconnect",
+    "connectionmigration",
 ];
 
 /// Names of congestion control algorithms that an endpoint can be asked for without knowing it.
@@ -67,6 +68,9 @@ pub struct StackManifest {
     /// Whether HyStart++ can be switched on and off.
     #[serde(default)]
     pub hystart: bool,
+    /// Whether both roles take the largest packet of the path.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mtu: bool,
     /// IP versions.
     pub ip: Vec<IpVersion>,
     /// Whether both roles write qlog.

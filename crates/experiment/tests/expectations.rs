@@ -46,6 +46,19 @@ fn other_stacks_may_do_by_themselves_what_they_do() {
 }
 
 #[test]
+fn a_setting_of_a_stage_can_differ_between_the_runs_that_are_compared() {
+    let file = "[path]\n[[path.to_client]]\nstage = \"delay\"\ndelay = \"1 ms\"\n[[path.to_client]]\nstage = \"loss\"\nmodel = \"independent\"\nprobability = 0.01\n\
+        [matrix]\n\"path.to_client.delay.delay\" = [\"1 ms\", \"9 ms\"]\n\"path.to_client.loss.probability\" = [0.01, 0.02]\n\
+        [[expect]]\nclaim = \"it is so\"\nmetric = \"drops_packets\"\nabove = 1\n\
+        runs = { \"path.to_client.delay.delay\" = \"9 ms\" }\ncompared_with = { \"path.to_client.delay.delay\" = \"1 ms\" }\n";
+    let plan = plan(&format!("name = \"x\"\ntitle = \"X\"\n[stack]\nname = \"quiche\"\n{file}")).unwrap();
+    let settings: Vec<&Settings> = plan.runs.iter().map(|run| &run.settings).collect();
+    // Runs 2 and 3 have the longer delay; the loss is the same as in runs 0 and 1.
+    let expected = [Subject { of: 2, with: Some(vec![0]) }, Subject { of: 3, with: Some(vec![1]) }];
+    assert_eq!(plan.expectations[0].subjects(&settings), expected);
+}
+
+#[test]
 fn too_few_settings_leave_it_open_what_is_meant() {
     let lines = "runs = { \"stack.name\" = \"ngtcp2\", \"hosts.server_qdisc\" = \"fq\" }\nabove = 1.5\ncompared_with = { \"stack.name\" = \"quiche\" }\n";
     // The queueing discipline is named by `runs`, so it may be any here.

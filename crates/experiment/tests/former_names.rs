@@ -104,9 +104,12 @@ fn a_setting_of_one_testbed_is_named_with_that_testbed_unless_it_is_at_its_defau
     }
     assert_eq!(testbed_only(&run("").settings).next(), None);
     let of = |lines: &str| testbed_only(&run(lines).settings).collect::<Vec<_>>();
-    assert_eq!(of("hosts.server_qdisc = \"fq_codel\""), [("hosts.server_qdisc", "vm, netns")]);
+    assert_eq!(of("hosts.server_qdisc = \"fq_codel\""), [("hosts.server_qdisc", "vm, netns, hosts")]);
     assert_eq!(of("hosts.server_qdisc = \"fq\"\nhosts.fq_horizon = \"1 s\""), []);
-    assert_eq!(of("hosts.server_qdisc = \"fq\"\nhosts.fq_quantum = \"1 kB\""), [("hosts.fq_quantum", "vm, netns")]);
+    assert_eq!(
+        of("hosts.server_qdisc = \"fq\"\nhosts.fq_quantum = \"1 kB\""),
+        [("hosts.fq_quantum", "vm, netns, hosts")]
+    );
     assert_eq!(of("stack.gso = \"paced\""), [("stack.gso", "vm")]);
 }
 

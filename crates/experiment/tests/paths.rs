@@ -5,7 +5,7 @@ mod common;
 use common::{plan, stacks, with};
 use quiclab_experiment::{
     Experiment, Overrides, Plan,
-    run::{Path, Run, Versions},
+    run::{CrossTraffic, Path, Run, Versions},
     setting_text,
 };
 
@@ -229,7 +229,32 @@ fn a_scenario_stands_alone() {
     let both = plan_beside(&scenario("include = \"paths/slow.toml\""), &[]).unwrap_err();
     assert!(both.contains("path.scenario: found a value in addition to path.include"), "{both}");
     let message = error("[stack]\nname = \"quiche\"\n[path]\nscenario = \"tcp-cross-traffic --delay=15ms\"");
-    assert!(message.contains("x.toml:6:12: path.scenario: tcp-cross-traffic: not supported"), "{message}");
+    assert!(message.contains("x.toml:6:12: path.scenario: --bandwidth: missing"), "{message}");
+}
+
+const CROSS: &str = "udp-cross-traffic --delay=15ms --bandwidth=10Mbps --queue=25 --crossdatarate=8Mbps";
+
+#[test]
+fn a_scenario_with_cross_traffic_is_the_plain_one_with_settings_of_its_own() {
+    let with_scenario =
+        |text: &str, lines: &str| format!("[stack]\nname = \"quiche\"\n[path]\nscenario = \"{text}\"\n{lines}");
+    let plain = CROSS.replace("udp-cross-traffic", "simple-p2p").replace(" --crossdatarate=8Mbps", "");
+    let run = |text: &str, lines: &str| only(plan_beside(&with_scenario(text, lines), &[]).unwrap());
+    let by_scenario = run(CROSS, "");
+    let lines =
+        "cross_traffic = \"udp\"\ncross_rate = \"8 Mbit/s\"\ncross_datagram = \"512 B\"\ncross_start = \"20 s\"";
+    assert_eq!(by_scenario.id(&Versions::new()), run(&plain, lines).id(&Versions::new()));
+    assert_ne!(by_scenario.id(&Versions::new()), run(&plain, "").id(&Versions::new()));
+    let default = run(&plain, "cross_traffic = \"none\"");
+    assert_eq!(
+        default.id(&Versions::new()),
+        run(&plain, "").id(&Versions::new()),
+        "the default has no part in the identity"
+    );
+    let tcp = run(&CROSS.replace("udp-", "tcp-").replace(" --crossdatarate=8Mbps", ""), "");
+    assert_eq!(tcp.settings.path.cross_traffic, CrossTraffic::Tcp);
+    let message = plan_beside(&with_scenario(CROSS, "cross_rate = \"1 Mbit/s\""), &[]).unwrap_err();
+    assert!(message.contains("path.cross_rate: found a value in addition to path.scenario"), "{message}");
 }
 
 #[test]

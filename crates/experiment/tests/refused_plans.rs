@@ -84,11 +84,6 @@ fn what_the_stacks_cannot_do() {
              packet whose send time is on another clock",
         ),
         (
-            "[stack]\nname = \"quiche-0.24\"\n[hosts]\nserver_qdisc = \"etf\"\netf_launch_time = true\n",
-            "x.toml:7:19: hosts.etf_launch_time: found true; expected false, because LaunchTime needs a network card, \
-             and the virtual testbed has none",
-        ),
-        (
             "[stack]\nname = \"quiche-0.24\"\n[vm]\ntheft_length = \"2 ms\"\n",
             "x.toml:6:16: vm.theft_length: found 2 ms with vm.theft_interval = \"1 ms\"; expected at most that, so \
              that at least half of the time remains",

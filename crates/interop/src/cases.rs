@@ -3,6 +3,8 @@
 mod amplificationlimit;
 mod blackhole;
 mod chacha20;
+mod connectionmigration;
+mod crosstraffic;
 mod ecn;
 mod goodput;
 mod handshake;
@@ -51,9 +53,11 @@ pub const CASES: &[Case] = &[
     transfercorruption::CASE,
     rebind_port::CASE,
     rebind_addr::CASE,
+    connectionmigration::CASE,
     ipv6::CASE,
     v2::CASE,
     goodput::CASE,
+    crosstraffic::CASE,
 ];
 
 /// The case of this name; `None` where there is none.
@@ -86,6 +90,8 @@ pub struct Case {
     pub large_certificate: bool,
     /// After this a client that has not ended has failed.
     pub time_limit: Duration,
+    /// Whether the server can go on at another port, so that packets of other ports count as well.
+    pub server_can_move: bool,
     /// Whether it measures something, which takes long. It runs only when it is asked for by name.
     pub is_measurement: bool,
     judge: fn(&Case, &Facts, &mut Reasons),
@@ -140,6 +146,7 @@ const PLAIN: Case = Case {
     ip: IpVersion::V4,
     large_certificate: false,
     time_limit: Duration::from_secs(60),
+    server_can_move: false,
     is_measurement: false,
     judge: |_, _, _| {},
 };
@@ -225,6 +232,8 @@ mod tests {
             ("ipv6", "6"),
             ("v2", "V2"),
             ("goodput", "G"),
+            ("connectionmigration", "CM"),
+            ("crosstraffic", "C"),
         ];
         assert_eq!(expected.map(|(name, _)| letters(name)), expected.map(|(_, letters)| letters));
         assert_eq!(CASES.len(), expected.len());

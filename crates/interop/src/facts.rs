@@ -2,6 +2,7 @@
 
 mod amplification;
 mod connection;
+mod cross_traffic;
 mod paths;
 mod retry;
 mod sender;
@@ -12,6 +13,7 @@ use quiclab_wire::{Capture, CaptureError, CaptureReader, Dissector, DissectorSet
 
 pub use amplification::{AddressValidation, AmplificationFacts, ValidatedBy};
 pub use connection::{Completion, ConnectionFacts};
+pub use cross_traffic::CrossTrafficFacts;
 pub use paths::PathFacts;
 pub use retry::RetryFacts;
 pub use sender::{CloseFacts, SenderFacts};
@@ -33,6 +35,8 @@ pub struct FactsSettings {
 pub struct Facts {
     /// In the order of their first packets.
     pub connections: Vec<ConnectionFacts>,
+    /// Data of TCP connections beside them, whatever their ports; `None` where there was none.
+    pub cross_traffic: Option<CrossTrafficFacts>,
     /// Where the capture stops in the middle of a record, in the uncompressed file. `None` where it ends as it should.
     pub capture_cut_at_byte: Option<u64>,
     /// Frames that were not understood and may have held packets.
@@ -57,7 +61,9 @@ impl Facts {
         });
         dissector.add_keys(key_log);
         let mut meters: Vec<ConnectionMeter> = Vec::new();
+        let mut cross_traffic = None;
         reader.dissect(&mut dissector, settings.tap, &mut |_, segment, observed| {
+            CrossTrafficFacts::add(&mut cross_traffic, segment);
             let Some(observed) = observed else { return };
             while meters.len() <= observed.flow {
                 meters.push(ConnectionMeter::new(segment.time));
@@ -70,13 +76,14 @@ impl Facts {
             .filter(|(_, flow)| flow.protocol() == FlowProtocol::Quic)
             .map(|(meter, flow)| meter.finish(flow))
             .collect();
-        Ok(Facts { connections, ..Facts::of_capture(&reader.into_summary()) })
+        Ok(Facts { connections, cross_traffic, ..Facts::of_capture(&reader.into_summary()) })
     }
 
     fn of_capture(capture: &Capture) -> Facts {
         let hidden = capture.skipped.iter().filter(|(reason, _)| reason.may_hide_packets());
         Facts {
             connections: Vec::new(),
+            cross_traffic: None,
             capture_cut_at_byte: capture.truncation.map(|cut| cut.byte_offset),
             frames_not_understood: hidden.map(|(_, frames)| frames).sum(),
         }

@@ -15,8 +15,8 @@ mod verdict;
 
 pub use cases::{CASES, Case, Files, PathNeeds, case_named};
 pub use facts::{
-    AddressValidation, AmplificationFacts, CloseFacts, Completion, ConnectionFacts, Facts, FactsSettings, PathFacts,
-    RetryFacts, SenderFacts, ValidatedBy,
+    AddressValidation, AmplificationFacts, CloseFacts, Completion, ConnectionFacts, CrossTrafficFacts, Facts,
+    FactsSettings, PathFacts, RetryFacts, SenderFacts, ValidatedBy,
 };
 pub use matrix::{Entry, Matrix, MatrixError, SCHEMA};
 pub use verdict::{EXIT_NOT_SUPPORTED, End, EndpointFacts, Verdict, judge};

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{NO_KEYS, assert_cannot_be_judged, assert_fails, assert_passes, facts, read, remade, verdict};
-use quiclab_interop::{Facts, SenderFacts, Verdict, case_named};
+use quiclab_interop::{CrossTrafficFacts, Facts, SenderFacts, Verdict, case_named};
 use quiclab_units::Duration;
 use quiclab_wire::{Role, VERSION_2};
 
@@ -30,6 +30,48 @@ fn a_server_validates_the_new_address_of_a_client() {
     let own = moved.connections[0].paths[0].client.ip();
     elsewhere.connections[0].paths[1].client.set_ip(own);
     assert_fails("rebind-addr", &elsewhere, &["more than one address"]);
+}
+
+/// The same capture, with more datagrams than it has.
+#[test]
+fn a_client_that_moves_takes_a_new_connection_id_and_is_validated() {
+    let mut moved = facts("migration");
+    assert_fails("connectionmigration", &moved, &["at least 100 datagrams", "of 1 others"]);
+    moved.connections[0].paths[1].server_datagrams = 100;
+    assert_passes("connectionmigration", &moved);
+    let mut known = moved.clone();
+    known.connections[0].paths[1].client_begins_with_new_id = Some(false);
+    assert_fails("connectionmigration", &known, &["new destination connection ID", "section 9.5"]);
+    let mut deaf = moved.clone();
+    deaf.connections[0].paths[1].challenges_answered = 0;
+    assert_fails("connectionmigration", &deaf, &["expected the server to validate", "section 9.3"]);
+    let mut preferred = moved.clone();
+    let first = preferred.connections[0].paths[0].clone();
+    let path = &mut preferred.connections[0].paths[1];
+    (path.client, path.server) = (first.client, std::net::SocketAddr::new(first.server.ip(), 4434));
+    path.challenges_answered = 0;
+    (path.client_challenges, path.client_challenges_answered) = (1, 0);
+    assert_fails("connectionmigration", &preferred, &["preferred address", "section 9.6.2", "found 1 PATH_CHALLENGE"]);
+    preferred.connections[0].paths[1].client_challenges_answered = 1;
+    assert_passes("connectionmigration", &preferred);
+}
+
+#[test]
+fn a_transfer_beside_tcp_shares_the_link_with_it_most_of_the_time() {
+    let mut alone = facts("ipv6");
+    assert_eq!(alone.cross_traffic, None);
+    assert_fails("crosstraffic", &alone, &["data of a TCP connection", "found it for 0 ms"]);
+    let (first, last) = alone.connections[0].sent(Role::Server).one_rtt_times.unwrap();
+    let after = |percent: u64| {
+        quiclab_units::Time::from_nanos(first.as_nanos() + (last.as_nanos() - first.as_nanos()) * percent / 100)
+    };
+    let beside = |first, last| Some(CrossTrafficFacts { segments: 9, bytes: 9_000, first, last });
+    alone.cross_traffic = beside(after(5), after(96));
+    assert_passes("crosstraffic", &alone);
+    alone.cross_traffic = beside(after(5), after(94));
+    assert_fails("crosstraffic", &alone, &["at least 90 %"]);
+    let tcp = facts("tcp-tls").cross_traffic.unwrap();
+    assert!(tcp.segments > 1 && tcp.bytes > tcp.segments && tcp.last > tcp.first);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use self::unmet::{late_flows, unmet_of_capture, unmet_of_flow};
 use crate::capture::{append, in_order};
 use crate::congestion_window::LoggedEnd;
 use crate::decryption::DecryptionCounts;
-use crate::direction::{DirectionMeter, Pictures};
+use crate::direction::{DirectionMeter, LARGEST_FRAME_BYTES, Pictures};
 use crate::first_packets::{KeptPacket, MOST_KEPT, PacketView};
 use crate::goodput::Protection;
 use crate::handshake::{HandshakeMeter, Handshakes, MOST_HANDSHAKES};
@@ -50,6 +50,8 @@ pub struct AnalysisSettings {
     /// Number of the first 1-RTT packet that the server sent after slow start by its own log
     /// ([`SlowStartLog`](crate::SlowStartLog)), and what the log says. Taken for the first flow at each interface.
     pub slow_start_log: Option<(u64, LoggedEnd)>,
+    /// Largest Ethernet frame of the path, without VLAN tag and frame check sequence. A longer one is a super-packet.
+    pub largest_frame_bytes: u32,
 }
 
 impl AnalysisSettings {
@@ -70,6 +72,7 @@ impl Default for AnalysisSettings {
             picture_points: MOST_POINTS,
             plans: Vec::new(),
             slow_start_log: None,
+            largest_frame_bytes: LARGEST_FRAME_BYTES,
         }
     }
 }
@@ -83,6 +86,8 @@ pub struct DirectionAnalysis {
     pub sender: Role,
     /// What the flow speaks.
     pub protocol: FlowProtocol,
+    /// Packets that the tap saw of it, even where the number of packets sent is withheld.
+    pub packets: u64,
     /// Metrics, distributions, warnings.
     pub run: RunMetrics,
     /// How many QUIC packets could be read how far.
@@ -256,7 +261,7 @@ impl Analysis {
                 }
                 let mut run = RunMetrics::empty();
                 warn_of_flow(flow, protocol, &meter, handshake, &mut run);
-                let decryption = meter.decryption();
+                let (packets, decryption) = (meter.packets(), meter.decryption());
                 let id = flow.original_destination_connection_id();
                 let plan = plan_of(&settings.plans, sender, is_first, id);
                 let planned = plan.filter(|_| is_nearest[sender as usize] == Some(true)).map_or(0, PlannedTimes::len);
@@ -270,7 +275,16 @@ impl Analysis {
                 let reason = || format!("{copied} of the {}'s {of} packets are copies of others", sender.peer().name());
                 unmet.add_share(Need::NoPeerCopies, WarningCode::PacketsDuplicated, copied, of, &reason);
                 let (pictures, windows) = meter.finish(subject, unmet, &settings, planned, &mut run);
-                all.push(DirectionAnalysis { flow: index, sender, protocol, run, decryption, windows, pictures });
+                all.push(DirectionAnalysis {
+                    flow: index,
+                    sender,
+                    protocol,
+                    packets,
+                    run,
+                    decryption,
+                    windows,
+                    pictures,
+                });
             }
         }
         (all, summed_up)

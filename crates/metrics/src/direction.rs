@@ -66,6 +66,7 @@ pub(crate) struct DirectionMeter {
     /// Of the peer's packets.
     decryption_of_peer: DecryptionCounts,
     super_packets: u64,
+    largest_frame_bytes: u32,
     without_payload: u64,
     foreign: u64,
     unread: UnreadFrames,
@@ -102,6 +103,7 @@ impl DirectionMeter {
             decryption: DecryptionCounts::default(),
             decryption_of_peer: DecryptionCounts::default(),
             super_packets: 0,
+            largest_frame_bytes: settings.largest_frame_bytes,
             without_payload: 0,
             foreign: 0,
             unread: UnreadFrames::default(),
@@ -141,7 +143,7 @@ impl DirectionMeter {
         let time = seen.time;
         let (gap, begins_train) = self.packets.on_packet(time, seen.frame_length, seen.payload_length);
         self.protected.on_packet(time, protection);
-        self.super_packets += u64::from(seen.frame_length > LARGEST_FRAME_BYTES);
+        self.super_packets += u64::from(seen.frame_length > self.largest_frame_bytes);
         let mut context = SentContext {
             time,
             gap,

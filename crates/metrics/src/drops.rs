@@ -8,7 +8,10 @@ use crate::output::RunMetrics;
 use crate::warnings::WarningCode;
 
 pub(crate) fn measure(analysis: &CaptureAnalysis, observation: &Observation, run: &mut RunMetrics) {
-    let by_counters = observation.queue_drops_packets;
+    let by_counters = observation
+        .queue_drops_packets
+        .zip(observation.other_drops_packets)
+        .and_then(|(all, others)| all.checked_sub(others));
     let by_taps = difference_of_taps(analysis, observation);
     if let (Some(counters), Some(taps)) = (by_counters, by_taps)
         && i128::from(counters) != i128::from(taps)
@@ -24,21 +27,25 @@ pub(crate) fn measure(analysis: &CaptureAnalysis, observation: &Observation, run
     run.metrics.drops_packets = match (by_counters, by_taps) {
         (Some(counters), _) => Some(counters),
         (None, None) if observation.bottleneck_tap.is_some() && observation.path_copies_packets.is_none() => {
-            let reason = "the bottleneck's counters are missing, and how many packets the path copied is unknown, so the \
+            let reason = "the bottleneck's counters do not tell, and how many packets the path copied is unknown, so the \
                           difference between the taps does not tell the drops";
             run.withhold(WarningCode::DropsFromTaps, reason, &["drops_packets"]);
             None
         }
         (None, Some(_)) if observation.capture_losses_packets.values().any(|lost| *lost > 0) => {
-            let reason = "the bottleneck's counters are missing, and the captures around it lost packets themselves";
+            let reason = "the bottleneck's counters do not tell, and the captures around it lost packets themselves";
             run.withhold(WarningCode::CaptureLostPackets, reason, &["drops_packets"]);
             None
         }
         (None, Some(taps)) => {
+            let missing = match observation.queue_drops_packets {
+                None => "are missing",
+                Some(_) => "do not tell how many packets of other traffic they dropped",
+            };
             run.warn(
                 WarningCode::DropsFromTaps,
                 format!(
-                    "the bottleneck's counters are missing; {taps} is the difference between the taps around it, \
+                    "the bottleneck's counters {missing}; {taps} is the difference between the taps around it, \
                      which counts packets in transit as dropped"
                 ),
             );
@@ -58,7 +65,7 @@ fn difference_of_taps(analysis: &CaptureAnalysis, observation: &Observation) -> 
             let flow = &analysis.flows[direction.flow];
             direction.sender == Role::Server && flow.interface == tap && flow.server.port() == observation.server_port
         });
-        directions.map(|direction| direction.run.metrics.packets_sent.unwrap_or(0) as i64).sum()
+        directions.map(|direction| direction.packets as i64).sum()
     };
     Some(towards_client(observation.sender_tap) + copies - towards_client(bottleneck_tap))
 }

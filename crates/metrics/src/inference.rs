@@ -7,11 +7,13 @@ mod failures;
 mod holm;
 mod looks;
 mod power;
+mod precision;
 
 pub use estimate::Estimate;
 pub use failures::failures_by_chance;
 pub use holm::holm;
 pub use looks::alpha_at_look;
+pub use precision::Precision;
 
 #[cfg(test)]
-mod simulation;
+pub(crate) mod simulation;

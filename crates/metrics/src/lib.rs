@@ -23,6 +23,7 @@ mod flight;
 mod gaps;
 mod goodput;
 mod handshake;
+mod host;
 mod inference;
 mod log_bins;
 mod marks;
@@ -39,6 +40,7 @@ mod phases;
 mod planned;
 mod ranges;
 mod recovery;
+mod repeated;
 mod rtt;
 mod rtt_estimate;
 mod samples;
@@ -68,7 +70,8 @@ pub use handshake::{
     HandshakeDetail, HandshakeEstimate, HandshakeEvent, HandshakeMark, HandshakeMarkMeter, HandshakeMarks,
     HandshakeTaps, LoggedRoundTrips,
 };
-pub use inference::{Estimate, alpha_at_look, failures_by_chance, holm};
+pub use host::{BatchSizes, EndpointUse, HOST_METRICS, HostUse};
+pub use inference::{Estimate, Precision, alpha_at_look, failures_by_chance, holm};
 pub use log_bins::BINS_PER_DECADE;
 pub use metric::{Better, Metric, Theme, find_metric};
 pub use metrics::{METRICS, Metrics};
@@ -80,6 +83,7 @@ pub use payload_key::PayloadKey;
 pub use phases::{SlowStart, SlowStartEnd};
 pub use planned::{Plan, PlannedKey, PlannedListError, PlannedTimes};
 pub use recovery::PACKET_THRESHOLD;
+pub use repeated::{Drift, FEWEST_FOR_OUTLIERS, Modes, dip, outliers};
 pub use rtt_estimate::{GRANULARITY, INITIAL_RTT, RttEstimate};
 pub use series::SeriesPoint;
 pub use statistics::Summary;

@@ -58,7 +58,6 @@ pub struct Metric {
 macro_rules! metrics {
     ($(
         $(#[doc = $line:literal])+
-        $(#[serde($serde:ident)])?
         $name:ident: $kind:ty {
             unit: $unit:literal, about: $theme:expr, better: $better:expr, step: $step:expr, $(judged: $primary:ident,)?
             needs: $needs:expr, null: $null:literal
@@ -70,7 +69,6 @@ macro_rules! metrics {
         pub struct Metrics {
             $(
                 $(#[doc = $line])+
-                $(#[serde($serde)])?
                 pub $name: Option<$kind>,
             )+
             /// Pacing in slow start: `slow_start_*`. The whole flow where slow start did not end.

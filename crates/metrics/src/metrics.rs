@@ -100,7 +100,6 @@ metrics! {
     burst_share_application_pause: f64 { unit: "0 to 1", about: Pacing, better: Neither, step: THOUSANDTH,
         needs: CAUSES, null: "no bursty packets" }
     /// The pacer's bucket was full, and the train emptied it. Needs keys.
-    #[serde(default)]
     burst_share_bucket: f64 { unit: "0 to 1", about: Pacing, better: Neither, step: THOUSANDTH,
         needs: CAUSES, null: "no bursty packets" }
     /// ACKs freed that much window at once. Needs keys.
@@ -112,13 +111,11 @@ metrics! {
     /// Packets that the pacer's token bucket holds: the constant maximum length of the trains that follow a pause and
     /// were ended by the pacer, not by the congestion window. [Bursts](../concepts/bursts.md#a-full-bucket) has the
     /// rule. Needs keys.
-    #[serde(default)]
     pacing_bucket_packets: u64 { unit: "packets", about: Pacing, better: Neither, step: UNIT,
         needs: CAUSES,
         null: "fewer than five trains show it; the length is not constant, or is that of the sender's batches \
             at line rate" }
     /// From the flow's first packet to the end of slow start; see [below](#slow-start-and-after-it).
-    #[serde(default)]
     slow_start_end_ns: u64 { unit: "ns", about: Other, better: Neither, step: UNIT,
         needs: SLOW_START_END, null: "it did not end, or the end is not known" }
     /// Response bytes × 8, divided by the time from the first to the last packet of the flow with 1-RTT protection
@@ -176,12 +173,10 @@ metrics! {
     bytes_in_flight_mean: f64 { unit: "bytes", about: Other, better: Neither, step: UNIT,
         needs: RECOVERY, null: "like `bytes_in_flight_max`" }
     /// Updates of the congestion window in the server's qlog that are more than a tenth below the previous value.
-    #[serde(default)]
     congestion_window_reductions: u64 { unit: "times", about: Loss, better: Neither, step: UNIT,
         needs: &[], null: "`tap.qlog` was false; the stack logs no window" }
     /// Updates that jump from below nine tenths of the window before the last reduction to at least that window: the
     /// sender considered the loss spurious.
-    #[serde(default)]
     congestion_window_restorations: u64 { unit: "times", about: Loss, better: Neither, step: UNIT,
         needs: &[], null: "the same" }
     /// RTT samples: ACKs that newly acknowledge their largest packet and something ack-eliciting (RFC 9002 section
@@ -230,203 +225,156 @@ metrics! {
     /// At the client: from its first Initial to its first Handshake packet with a CRYPTO frame, its Finished. The client's
     /// times are those at the tap behind the bottleneck where there is one. Elsewhere they are those at the tap, plus the
     /// time from the tap to the client and back where it counts; `handshake.estimated` names those. Needs keys.
-    #[serde(default)]
     handshake_client_complete_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "no Finished; TCP" }
     /// At the client: to the first HANDSHAKE_DONE. Needs keys.
-    #[serde(default)]
     handshake_client_confirmed_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "no HANDSHAKE_DONE; it is not known how far from the client the tap is; TCP" }
     /// Time to first byte at the client: to the server's first STREAM data on a bidirectional stream of the client. Needs
     /// keys.
-    #[serde(default)]
     handshake_client_first_byte_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "no answer; it is not known how far from the client the tap is; TCP" }
     /// At the server, whose handshake is then also confirmed: from the client's first Initial to its first Handshake packet
     /// with a CRYPTO frame. Needs keys.
-    #[serde(default)]
     handshake_server_complete_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "no Finished; TCP" }
     /// From the client's first Initial to the server's first ACK in an Initial packet, at the server's tap.
-    #[serde(default)]
     handshake_first_ack_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "no ACK in an Initial packet; TCP" }
     /// Bytes of UDP payload of that datagram: 1200 or more if it is padded.
-    #[serde(default)]
     handshake_first_ack_bytes: u64 { unit: "bytes", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "as above" }
     /// Datagrams of the server with an ACK in an Initial packet before its ServerHello. 0: it waits. 1: it sends an instant
     /// ACK; more than 1: it also acknowledges probes before the ServerHello.
-    #[serde(default)]
     handshake_instant_acks: u64 { unit: "", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "no ServerHello; TCP" }
     /// From the first ACK to the ServerHello; 0 if they are in one datagram.
-    #[serde(default)]
     handshake_ack_to_hello_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "no ServerHello, no ACK before it; TCP" }
     /// From the arrival of the last datagram of the ClientHello at the server's tap to the departure of the ServerHello.
-    #[serde(default)]
     handshake_server_processing_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "no ServerHello; the tap is not known to be at the server; TCP" }
     /// The client's first RTT sample (RFC 9002 section 5.1), recomputed from packets: the first ACK that newly acknowledges its
     /// largest packet and something ack-eliciting. Needs keys if that ACK is not in an Initial packet.
-    #[serde(default)]
     handshake_client_first_rtt_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "no sample; it is not known how far from the client the tap is; TCP" }
     /// The probe timeout after that sample: the sample plus the larger of twice the sample and 1 ms (RFC 9002 section 6.2.1),
     /// without max_ack_delay.
-    #[serde(default)]
     handshake_client_first_pto_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "as above" }
     /// Samples that the client could take in the datagrams of the handshake and up to 16 after it. Needs keys.
-    #[serde(default)]
     handshake_client_rtt_samples: u64 { unit: "", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "as above" }
     /// The timeout without a sample: from the client's last ack-eliciting Initial to the first datagram that only repeats or
     /// asks for an answer (PING), where nothing came back in between.
-    #[serde(default)]
     handshake_client_default_pto_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "the server answered before that; TCP" }
     /// The server's, likewise.
-    #[serde(default)]
     handshake_server_first_rtt_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "no sample; it is not known how far from the server the tap is; TCP" }
     /// The server's, likewise.
-    #[serde(default)]
     handshake_server_first_pto_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "as above" }
     /// The server's, likewise.
-    #[serde(default)]
     handshake_server_rtt_samples: u64 { unit: "", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "as above" }
     /// The server's, likewise, from the last ack-eliciting Initial or Handshake packet of its first flight.
-    #[serde(default)]
     handshake_server_default_pto_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "the client answered before that; TCP" }
     /// ACK Delay of the server's first ACK frame in an Initial packet, as the frame reports it.
-    #[serde(default)]
     handshake_server_initial_ack_delay_reported_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "no such frame; TCP" }
     /// The true one: from the arrival of the largest packet that it acknowledges to its departure.
-    #[serde(default)]
     handshake_server_initial_ack_delay_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "as above; the tap is not known to be at the server" }
     /// ACK Delay of the server's first ACK frame in a Handshake packet, as the frame reports it. Needs keys.
-    #[serde(default)]
     handshake_server_handshake_ack_delay_reported_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "no such frame; TCP" }
     /// The true one: from the arrival of the largest packet that it acknowledges to its departure.
-    #[serde(default)]
     handshake_server_handshake_ack_delay_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "as above; the tap is not known to be at the server" }
     /// ACK Delay of the client's first ACK frame in an Initial packet, as the frame reports it.
-    #[serde(default)]
     handshake_client_initial_ack_delay_reported_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "no such frame; TCP" }
     /// The true one: from the arrival of the largest packet that it acknowledges to its departure.
-    #[serde(default)]
     handshake_client_initial_ack_delay_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "as above; the tap is not known to be at the client" }
     /// ACK Delay of the client's first ACK frame in a Handshake packet, as the frame reports it. Needs keys.
-    #[serde(default)]
     handshake_client_handshake_ack_delay_reported_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "no such frame; TCP" }
     /// The true one: from the arrival of the largest packet that it acknowledges to its departure.
-    #[serde(default)]
     handshake_client_handshake_ack_delay_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "as above; the tap is not known to be at the client" }
     /// Datagrams of the client that only repeat CRYPTO or STREAM bytes, or bring nothing ack-eliciting but PING in Initial and
     /// Handshake packets, while no packet sent later was acknowledged: sent on a probe timeout, or to speed the handshake
     /// up. Needs keys.
-    #[serde(default)]
     handshake_client_probes: u64 { unit: "datagrams", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "no Initial packets; TCP" }
     /// The server's, likewise.
-    #[serde(default)]
     handshake_server_probes: u64 { unit: "datagrams", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "as above" }
     /// Datagrams of the client with CRYPTO bytes that it had sent before in a packet that arrived: one that the tap at the
     /// other end saw or that was ever acknowledged. Without a tap at the other end it is a lower bound. Needs keys.
-    #[serde(default)]
     handshake_client_spurious_retransmissions: u64 { unit: "datagrams", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "as above" }
     /// The server's, likewise.
-    #[serde(default)]
     handshake_server_spurious_retransmissions: u64 { unit: "datagrams", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "as above" }
     /// UDP payload that the server received before the client's address was validated (RFC 9000 section 8.1): before the
     /// datagram with the first Handshake packet, or with a token.
-    #[serde(default)]
     handshake_amplification_received_bytes: u64 { unit: "bytes", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "the tap is not known to be at the server; TCP" }
     /// UDP payload that it sent by then. It may be three times the bytes received.
-    #[serde(default)]
     handshake_amplification_sent_bytes: u64 { unit: "bytes", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "as above" }
     /// The most by which the server exceeded the limit; 0 if it kept it.
-    #[serde(default)]
     handshake_amplification_excess_bytes: u64 { unit: "bytes", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "as above" }
     /// How long the limit held the server up: from the datagram that left less than 1200 bytes of it, to the first datagram
     /// after the client raised or lifted it, if that one brings new CRYPTO bytes. Needs keys if there was such a wait.
-    #[serde(default)]
     handshake_amplification_blocked_ns: u64 { unit: "ns", about: Handshake, better: Lower, step: UNIT,
         needs: HANDSHAKE, null: "as above" }
     /// Datagrams of the ClientHello: those of the client with new CRYPTO bytes in Initial packets.
-    #[serde(default)]
     handshake_client_flight_1_datagrams: u64 { unit: "datagrams", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "they were not all captured or read; TCP" }
     /// QUIC packets in these datagrams.
-    #[serde(default)]
     handshake_client_flight_1_packets: u64 { unit: "packets", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "as above" }
     /// Datagrams of the server with new CRYPTO bytes in Initial and Handshake packets: ServerHello to Finished. Needs keys.
-    #[serde(default)]
     handshake_server_flight_1_datagrams: u64 { unit: "datagrams", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "they were not all captured or read; TCP" }
     /// QUIC packets in these datagrams.
-    #[serde(default)]
     handshake_server_flight_1_packets: u64 { unit: "packets", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "as above" }
     /// Datagrams of the client from its first answer to the ServerHello, with an ACK in an Initial packet or a Handshake packet,
     /// to the last of its Finished and its first request. Needs keys.
-    #[serde(default)]
     handshake_client_flight_2_datagrams: u64 { unit: "datagrams", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "they were not all captured or read; TCP" }
     /// QUIC packets in these datagrams.
-    #[serde(default)]
     handshake_client_flight_2_packets: u64 { unit: "packets", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "as above" }
     /// The first `smoothed_rtt` in the client's qlog that is a sample: not the initial RTT, which some stacks log before.
-    #[serde(default)]
     handshake_client_logged_first_smoothed_rtt_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
         needs: &[], null: "`tap.qlog` was false; the stack does not log it" }
     /// The `rtt_variance` logged with it.
-    #[serde(default)]
     handshake_client_logged_first_rttvar_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
         needs: &[], null: "the same" }
     /// The probe timeout that follows from the two: the first plus the larger of four times the second and 1 ms.
-    #[serde(default)]
     handshake_client_logged_first_pto_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
         needs: &[], null: "the same" }
     /// Changes of `smoothed_rtt` or `rtt_variance` in that qlog. Compare the RTT samples that the connection allows.
-    #[serde(default)]
     handshake_client_logged_rtt_updates: u64 { unit: "", about: Handshake, better: Neither, step: UNIT,
         needs: &[], null: "the same" }
     /// The server's, likewise.
-    #[serde(default)]
     handshake_server_logged_first_smoothed_rtt_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
         needs: &[], null: "`tap.qlog` was false; the stack does not log it" }
     /// The server's, likewise.
-    #[serde(default)]
     handshake_server_logged_first_rttvar_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
         needs: &[], null: "the same" }
     /// The server's, likewise.
-    #[serde(default)]
     handshake_server_logged_first_pto_ns: u64 { unit: "ns", about: Handshake, better: Neither, step: UNIT,
         needs: &[], null: "the same" }
     /// The server's, likewise.
-    #[serde(default)]
     handshake_server_logged_rtt_updates: u64 { unit: "", about: Handshake, better: Neither, step: UNIT,
         needs: &[], null: "the same" }
     /// Standard deviation of (time at the tap - planned send time), joined by packet number or by CRC32c of the
@@ -448,6 +396,58 @@ metrics! {
     /// CPU time of both endpoints as a share of one CPU, 1 at most.
     cpu_busy_share: f64 { unit: "0 to 1", about: Other, better: Neither, step: THOUSANDTH,
         needs: &[], null: "it was not measured, or is not between 0 and 1" }
+    /// CPU time of the server's processes, user and system, from the client's start to its end, divided by the response bytes
+    /// in units of 10^9. This metric and those below exist where time is real.
+    server_cpu_s_per_gb: f64 { unit: "s/GB", about: Other, better: Lower, step: THOUSANDTH,
+        needs: &[], null: "what the hosts did was not sampled (`host.json`)" }
+    /// The client's, likewise, from its start to its end.
+    client_cpu_s_per_gb: f64 { unit: "s/GB", about: Other, better: Lower, step: THOUSANDTH,
+        needs: &[], null: "what the hosts did was not sampled (`host.json`)" }
+    /// Cycles of the processor for the server's processes, kernel included, divided by the response bytes.
+    server_cycles_per_byte: f64 { unit: "1/byte", about: Other, better: Lower, step: THOUSANDTH,
+        needs: &[], null: "the machine has no such counter, or this user may not read it" }
+    /// The client's, likewise.
+    client_cycles_per_byte: f64 { unit: "1/byte", about: Other, better: Lower, step: THOUSANDTH,
+        needs: &[], null: "as above" }
+    /// Of the core of the machine that was idle least while the client lived: the share of that time in which it was not.
+    /// Other programs, interrupts and time stolen by a hypervisor count too.
+    busiest_core_share: f64 { unit: "0 to 1", about: Other, better: Neither, step: THOUSANDTH,
+        needs: &[], null: "what the hosts did was not sampled (`host.json`)" }
+    /// System calls of the server's processes, divided by the response bytes in units of 10^6.
+    server_system_calls_per_mb: f64 { unit: "1/MB", about: Other, better: Lower, step: THOUSANDTH,
+        needs: &[], null: "only root may count them" }
+    /// The client's, likewise.
+    client_system_calls_per_mb: f64 { unit: "1/MB", about: Other, better: Lower, step: THOUSANDTH,
+        needs: &[], null: "as above" }
+    /// Times that a thread of the server gave up its core or lost it, while the client lived. Of a thread that ended, up to a
+    /// step before its end.
+    server_context_switches: u64 { unit: "times", about: Other, better: Lower, step: UNIT,
+        needs: &[], null: "what the hosts did was not sampled (`host.json`)" }
+    /// The client's, likewise.
+    client_context_switches: u64 { unit: "times", about: Other, better: Lower, step: UNIT,
+        needs: &[], null: "what the hosts did was not sampled (`host.json`)" }
+    /// Datagrams that reached the server's host and found the receive buffer of their UDP socket full.
+    server_receive_buffer_drops: u64 { unit: "datagrams", about: Other, better: Lower, step: UNIT,
+        needs: &[], null: "what the hosts did was not sampled (`host.json`)" }
+    /// The client's, likewise.
+    client_receive_buffer_drops: u64 { unit: "datagrams", about: Other, better: Lower, step: UNIT,
+        needs: &[], null: "what the hosts did was not sampled (`host.json`)" }
+    /// Packets in the largest buffer that the server's kernel gave to its interface, before segmentation: what one call with GSO
+    /// or TCP sent at once.
+    server_send_batch_max_packets: u64 { unit: "packets", about: Other, better: Neither, step: UNIT,
+        needs: &[], null: "only root may count them" }
+    /// Mean over the server's packets: how many were in the same buffer.
+    server_send_batch_mean_packets: f64 { unit: "packets", about: Other, better: Neither, step: THOUSANDTH,
+        needs: &[], null: "as above" }
+    /// Packets in the largest buffer that the client's kernel took from its interface, behind any merging (GRO).
+    client_receive_batch_max_packets: u64 { unit: "packets", about: Other, better: Neither, step: UNIT,
+        needs: &[], null: "as above" }
+    /// Mean over these packets: how many were in the same buffer.
+    client_receive_batch_mean_packets: f64 { unit: "packets", about: Other, better: Neither, step: THOUSANDTH,
+        needs: &[], null: "as above" }
+    /// CPU time of quiclab's own sampling, as a share of one CPU.
+    sampler_cpu_share: f64 { unit: "0 to 1", about: Other, better: Neither, step: THOUSANDTH,
+        needs: &[], null: "what the hosts did was not sampled (`host.json`)" }
 }
 
 impl Metrics {

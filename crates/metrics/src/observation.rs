@@ -27,6 +27,8 @@ pub struct Observation {
     pub client_lifetime: Option<Duration>,
     /// Packets dropped towards the client by the bottleneck's own counters.
     pub queue_drops_packets: Option<u64>,
+    /// Packets among them that were not from the server's port: other traffic over the same path.
+    pub other_drops_packets: Option<u64>,
     /// Copies of packets that the path itself made towards the client, which the tap behind it counts as well.
     pub path_copies_packets: Option<u64>,
     /// Packets that the capture itself lost, by name of the tap. A tap that did not say is absent.
@@ -46,6 +48,7 @@ impl Observation {
             response_bytes: None,
             client_lifetime: None,
             queue_drops_packets: None,
+            other_drops_packets: Some(0),
             path_copies_packets: None,
             capture_losses_packets: BTreeMap::new(),
             cpu_busy_share: None,
@@ -107,7 +110,7 @@ fn candidates<'a>(analysis: &'a CaptureAnalysis, observation: &Observation) -> V
                 && flow.interface == observation.sender_tap
         })
         .collect();
-    candidates.sort_by_key(|direction| (std::cmp::Reverse(direction.run.metrics.packets_sent), direction.flow));
+    candidates.sort_by_key(|direction| (std::cmp::Reverse(direction.packets), direction.flow));
     candidates
 }
 
@@ -124,10 +127,8 @@ fn warn_of_others(
     if let [measured, others @ ..] = candidates
         && !others.is_empty()
     {
-        let others: Vec<String> = others
-            .iter()
-            .map(|other| format!("{} ({} packets)", name(other), other.run.metrics.packets_sent.unwrap_or(0)))
-            .collect();
+        let others: Vec<String> =
+            others.iter().map(|other| format!("{} ({} packets)", name(other), other.packets)).collect();
         run.warn(
             WarningCode::SeveralFlows,
             format!(

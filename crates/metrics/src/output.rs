@@ -10,7 +10,7 @@ use crate::warnings::WarningCode;
 
 /// Version of the layout. Changes when a field changes its meaning, its unit or its name, or was measured wrongly: files with an older
 /// one are measured again.
-pub const SCHEMA: u32 = 5;
+pub const SCHEMA: u32 = 6;
 
 /// The whole file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -43,6 +43,8 @@ pub struct TimelineBurst {
 /// What the server of a record sent, over time. All times are nanoseconds since the first packet at the sender's tap.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
+    /// The first packet at the sender's tap, by the capture's clock. `None`: there is none.
+    pub first_packet: Option<Time>,
     /// Of the last packet at the sender's tap.
     pub duration_ns: u64,
     /// The server's packets at the sender's tap.
@@ -54,6 +56,8 @@ pub struct Timeline {
     pub queue_delay_ns: Vec<SeriesPoint>,
     /// The smallest time between the taps. `None`: no packet was seen at both.
     pub smallest_crossing_ns: Option<u64>,
+    /// Why times between the taps are not shown although both saw packets; `None` where they are, or there are none.
+    pub no_crossing: Option<String>,
     /// Send times of packets that never came to the second tap, ascending; at most [`MOST_DROPS`]. Empty where that saw
     /// none.
     pub drops_ns: Vec<u64>,
@@ -71,6 +75,15 @@ pub struct Timeline {
     pub server_start_ns: BTreeMap<usize, u64>,
     /// By flow: times of the server's 1-RTT packets by packet number, the first ones.
     pub numbers: BTreeMap<usize, BTreeMap<u64, u64>>,
+}
+
+impl Timeline {
+    /// Takes away the times between the taps, which mean nothing for this reason.
+    pub fn withhold_crossing(&mut self, reason: String) {
+        self.queue_delay_ns.clear();
+        self.smallest_crossing_ns = None;
+        self.no_crossing = Some(reason);
+    }
 }
 
 /// Feed it every packet of a record.
@@ -109,6 +122,7 @@ impl TimelineMeter {
         let is_behind = self.bottleneck_tap == Some(segment.interface);
         if segment.interface == self.sender_tap {
             self.start.get_or_insert(segment.time);
+            self.timeline.first_packet = self.start;
         }
         let (Some(start), Some(observed)) = (self.start, observed) else { return };
         let time_ns = segment.time.checked_since(start).map_or(0, Duration::as_nanos);

@@ -105,11 +105,17 @@ pub enum WarningCode {
     RuleUndecided,
     /// The forwarder let packets go later than the path planned.
     ForwarderLate,
+    /// In real time: the machine did other things when the run began.
+    MachineNotQuiet,
+    /// In real time: something outside of the machine slowed the run down.
+    MachineDisturbed,
+    /// On several hosts: their clocks drifted apart, or it is not known how far.
+    ClocksDrifted,
 }
 
 impl WarningCode {
     /// All of them, in the order of declaration.
-    pub const ALL: [WarningCode; 51] = [
+    pub const ALL: [WarningCode; 54] = [
         WarningCode::NoFlow,
         WarningCode::SeveralFlows,
         WarningCode::CaptureTruncated,
@@ -161,6 +167,9 @@ impl WarningCode {
         WarningCode::RuleNeverMatched,
         WarningCode::RuleUndecided,
         WarningCode::ForwarderLate,
+        WarningCode::MachineNotQuiet,
+        WarningCode::MachineDisturbed,
+        WarningCode::ClocksDrifted,
     ];
 
     /// The name in `metrics.json`. Never changes its meaning.
@@ -217,6 +226,9 @@ impl WarningCode {
             WarningCode::RuleNeverMatched => "rule_never_matched",
             WarningCode::RuleUndecided => "rule_undecided",
             WarningCode::ForwarderLate => "forwarder_late",
+            WarningCode::MachineNotQuiet => "machine_not_quiet",
+            WarningCode::MachineDisturbed => "machine_disturbed",
+            WarningCode::ClocksDrifted => "clocks_drifted",
         }
     }
 }

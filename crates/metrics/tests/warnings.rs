@@ -4,7 +4,7 @@ mod common;
 
 use common::{
     CLIENT_PORT, Made, ONE_RTT, SERVER_PORT, analyzed, capture, capture_of_response, codes, connection_at, handshake,
-    measure_capture, packets_at, pcap_in_any_order, pcapng, server_packets,
+    measure_capture, packets_at, pcap_in_any_order, pcapng, server_packets, sorted,
 };
 use quiclab_metrics::{AnalysisSettings, Metrics, Observation, RunMetrics, measure};
 use quiclab_units::{ByteCount, Duration};
@@ -205,6 +205,28 @@ fn drops_are_the_queues_count_and_the_taps_must_agree() {
     assert_eq!((none.metrics.drops_packets, codes(&none)), (Some(0), NONE.to_vec()));
 }
 
+/// As behind a path that changes bytes: packets of which the tap kept the beginning have wrong numbers, and seem to be missing.
+#[test]
+fn packets_that_seem_to_be_missing_behind_the_bottleneck_are_no_drops() {
+    let data = |number: u32| Made::tcp_data_from_server(10 + u64::from(number), 1 + 1000 * number, &[7; 1000]);
+    let at_sender = (0..10).map(data);
+    let behind = (0..7).map(|number| data(number).at_second_tap());
+    let acknowledgment = Made::tcp_ack_from_client(30, 1_000_000).at_second_tap();
+    let mut packets: Vec<Made> = at_sender.chain(behind).collect();
+    packets.push(acknowledgment);
+    let capture = analyzed(&pcapng(&sorted(packets)), AnalysisSettings::default());
+    let behind = capture.directions.iter().find(|one| capture.flows[one.flow].interface == 1 && one.packets == 7);
+    assert_eq!(behind.expect("the server's packets behind the bottleneck").run.metrics.packets_sent, None);
+    let observation = |drops| Observation {
+        bottleneck_tap: Some(1),
+        queue_drops_packets: Some(drops),
+        path_copies_packets: Some(0),
+        ..Observation::of_port(SERVER_PORT)
+    };
+    assert!(!codes(&measure(&capture, &observation(3))).contains(&"drops_disagree"));
+    assert!(codes(&measure(&capture, &observation(4))).contains(&"drops_disagree"));
+}
+
 #[test]
 fn copies_that_the_path_made_are_no_negative_drops() {
     // Ten sent, three dropped, two copied.
@@ -219,6 +241,37 @@ fn copies_that_the_path_made_are_no_negative_drops() {
     assert_eq!((run.metrics.drops_packets, codes(&run)), (None, vec!["drops_from_taps"]));
     let run = drops_with_copies(10, 9, None, Some(2));
     assert_eq!((run.metrics.drops_packets, codes(&run)), (Some(3), vec!["drops_from_taps"]));
+}
+
+#[test]
+fn drops_of_other_traffic_are_no_drops_of_the_flow() {
+    let sent = (0..10).map(|n| Made::udp_from_server(n, ONE_RTT));
+    let arrived = (0..7).map(|n| Made::udp_from_server(1_000 + n, ONE_RTT).at_second_tap());
+    let capture = capture(&sent.chain(arrived).collect::<Vec<_>>());
+    let run = |others| {
+        measure(
+            &capture,
+            &Observation {
+                bottleneck_tap: Some(1),
+                queue_drops_packets: Some(5),
+                other_drops_packets: others,
+                path_copies_packets: Some(0),
+                ..Observation::of_port(SERVER_PORT)
+            },
+        )
+    };
+    for (others, drops, expected) in [
+        (Some(2), Some(3), NONE.to_vec()),
+        (Some(0), Some(5), vec!["drops_disagree"]),
+        (Some(1), Some(4), vec!["drops_disagree"]),
+        (Some(5), Some(0), vec!["drops_disagree"]),
+        // More of the others than of all: the counters say nothing. Nor do they where that number is unknown.
+        (Some(6), Some(3), vec!["drops_from_taps"]),
+        (None, Some(3), vec!["drops_from_taps"]),
+    ] {
+        let run = run(others);
+        assert_eq!((run.metrics.drops_packets, codes(&run)), (drops, expected), "{others:?}");
+    }
 }
 
 #[test]

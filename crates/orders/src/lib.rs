@@ -6,9 +6,12 @@
 //! Read first: [`orders`] and [`network`] (what the agent is told), [`report`] (what it answers), [`slot`] (how both travel
 //! in and out of a virtual machine), [`results`] (how the host reads what comes out).
 
+pub mod activity;
 pub mod addresses;
 pub mod contents;
+pub mod cross_traffic;
 pub mod forwarder;
+pub mod hosts;
 pub mod network;
 pub mod orders;
 pub mod places;

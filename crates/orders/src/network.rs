@@ -24,6 +24,16 @@ pub struct Network {
     /// all the same, which packets pass behind the forwarder's stages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forwarder: Option<Forwarder>,
+    /// Largest IP packet of all four interfaces; `None`: 1500 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u32>,
+    /// The algorithm of TCP for all connections between the hosts; `None`: what the kernel or a socket chooses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp_congestion_control: Option<String>,
+    /// Whether the interfaces carry super-packets, and hosts put packets together when they receive them. The taps then note how each frame is
+    /// to be cut ([`TapReport::has_headers`](crate::report::TapReport::has_headers)).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub super_packets: bool,
 }
 
 /// A queueing discipline and its parameters. What is `None` is left to the kernel.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::network::Network;
+use crate::{activity::Sampling, cross_traffic::CrossTraffic, network::Network};
 
 /// One run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +37,37 @@ pub struct Orders {
     pub listen: Listen,
     /// Most bytes that each endpoint may write into its folder of logs.
     pub log_limit_bytes: u64,
+    /// Who runs on which CPUs.
+    #[serde(default, skip_serializing_if = "Cpus::is_any")]
+    pub cpus: Cpus,
+    /// Traffic beside that of the endpoints; `None`: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cross_traffic: Option<CrossTraffic>,
+    /// How what the hosts do is sampled; `None`: not at all, as where time is virtual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<Sampling>,
+}
+
+/// CPUs by the kernel's numbers; empty lists leave it to the kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cpus {
+    /// Where the server runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub server: Vec<u32>,
+    /// Where the client runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub client: Vec<u32>,
+    /// Where the forwarder's thread runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forwarder: Vec<u32>,
+}
+
+impl Cpus {
+    /// Whether everything may run everywhere.
+    pub fn is_any(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 fn yes() -> bool {

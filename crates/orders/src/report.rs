@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::forwarder::ForwarderReport;
+use crate::{cross_traffic::CrossTrafficReport, forwarder::ForwarderReport};
 
 /// How a run went, as seen inside.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,6 +27,9 @@ pub struct Report {
     /// What the forwarder did; `None` where the kernel moved packets, or the forwarder never started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forwarder: Option<ForwarderReport>,
+    /// What became of the traffic beside that of the endpoints; `None` where there was none, or it never started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cross_traffic: Option<CrossTrafficReport>,
     /// Time that the CPU was taken away, from the server's start to the end of the transfer; `None` where the run asked for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thefts: Option<Taken>,
@@ -197,4 +200,22 @@ pub struct TapReport {
     pub block_bytes: u64,
     /// Blocks that hold packets.
     pub blocks_used: u64,
+    /// Bytes of the last of them that are handed over, because nothing is behind them; `None` for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_block_bytes: Option<u64>,
+    /// Whether each frame has the kernel's header `struct virtio_net_hdr` before it, because some are super-packets.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_headers: bool,
+    /// Why the kernel and not the network card stamped the packets; `None` where that was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_hardware_stamps: Option<String>,
+}
+
+impl TapReport {
+    /// Length of the capture as it is handed over; `None` where it cannot be.
+    pub fn bytes_used(&self) -> Option<u64> {
+        let last = self.last_block_bytes.filter(|_| self.blocks_used > 0);
+        let missing = self.block_bytes.checked_sub(last.unwrap_or(self.block_bytes))?;
+        self.block_bytes.checked_mul(self.blocks_used)?.checked_sub(missing)
+    }
 }

@@ -6,6 +6,7 @@
 use std::{collections::BTreeSet, io::Read};
 
 use crate::{
+    activity::{ACTIVITY, MOST_ACTIVITY_BYTES},
     orders::Orders,
     slot::{BLOCK, Blob, MANIFEST_ROOM, MOST_LOGS, Manifest, RESULTS_MAGIC, SlotError, read_json},
 };
@@ -100,8 +101,16 @@ pub enum BlobError {
         /// What was ordered.
         expected: Vec<&'static str>,
     },
+    /// A capture with headers that were not ordered, or without those that were.
+    #[error("tap/{name}: found has_headers = {found}, expected {}", !found)]
+    Headers {
+        /// The tap.
+        name: String,
+        /// What it says.
+        found: bool,
+    },
     /// A capture whose length is not that of its blocks.
-    #[error("tap/{name}: found {found} bytes, expected {blocks} blocks of {block_bytes} bytes")]
+    #[error("tap/{name}: found {found} bytes, expected those of {blocks} blocks of {block_bytes} bytes")]
     Capture {
         /// The tap.
         name: String,
@@ -141,7 +150,8 @@ pub fn check(manifest: &Manifest, available: u64, orders: &Orders) -> Result<(),
 }
 
 fn check_names(blobs: &[Blob], orders: &Orders) -> Result<(), BlobError> {
-    let most = TAPS.len() + orders.transfer.names.len() + ROLES.len() * MOST_LOGS;
+    let most =
+        TAPS.len() + orders.transfer.names.len() + ROLES.len() * MOST_LOGS + usize::from(orders.sampling.is_some());
     if blobs.len() > most {
         return Err(BlobError::TooMany { found: blobs.len(), most });
     }
@@ -151,6 +161,7 @@ fn check_names(blobs: &[Blob], orders: &Orders) -> Result<(), BlobError> {
         let is_ordered = match blob.name.split_once('/') {
             Some(("tap", tap)) => orders.tap.is_some() && TAPS.contains(&tap),
             Some(("download", file)) => downloads.contains(file),
+            _ if blob.name == ACTIVITY => orders.sampling.is_some(),
             Some((role, _)) => ROLES.contains(&role),
             None => false,
         };
@@ -195,6 +206,9 @@ fn check_lengths(blobs: &[Blob], orders: &Orders) -> Result<(), BlobError> {
     if let Some(blob) = too_long {
         return Err(BlobError::TooLong { what: blob.name.clone(), found: blob.length, most });
     }
+    if let Some(blob) = blobs.iter().find(|blob| blob.name == ACTIVITY && blob.length > MOST_ACTIVITY_BYTES) {
+        return Err(BlobError::TooLong { what: blob.name.clone(), found: blob.length, most: MOST_ACTIVITY_BYTES });
+    }
     for role in ROLES {
         let is_of_role = |blob: &&Blob| blob.name.split('/').next() == Some(role);
         // They do not overlap, so that the sum is no more than the slot.
@@ -215,11 +229,14 @@ fn check_taps(manifest: &Manifest, orders: &Orders) -> Result<(), BlobError> {
         let found = taps.iter().take(TAPS.len() + 1).map(|tap| shortened(&tap.name)).collect();
         return Err(BlobError::Taps { found, expected: expected.to_vec() });
     }
+    if let Some(tap) = taps.iter().find(|tap| tap.has_headers != orders.network.super_packets) {
+        return Err(BlobError::Headers { name: tap.name.clone(), found: tap.has_headers });
+    }
     for tap in taps {
         let name = format!("tap/{}", tap.name);
         let found = manifest.blobs.iter().find(|blob| blob.name == name).map_or(0, |blob| blob.length);
         let (blocks, block_bytes) = (tap.blocks_used, tap.block_bytes);
-        if block_bytes.checked_mul(blocks) != Some(found) {
+        if tap.bytes_used() != Some(found) {
             return Err(BlobError::Capture { name: tap.name.clone(), found, blocks, block_bytes });
         }
     }

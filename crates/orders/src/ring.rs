@@ -14,6 +14,8 @@ pub struct RingPacket<'a> {
     pub outgoing: bool,
     /// The first bytes of it.
     pub bytes: &'a [u8],
+    /// What is before the frame: its `struct virtio_net_hdr`, where the tap asked for it.
+    pub header: &'a [u8],
 }
 
 /// Why a ring could not be read.
@@ -78,11 +80,15 @@ pub enum RingProblem {
 const BLOCK_HEADER: usize = 48;
 const BLOCK_PACKETS: usize = 12;
 const BLOCK_FIRST_PACKET: usize = 16;
+const BLOCK_LENGTH: usize = 20;
 const PACKET_NEXT: usize = 0;
 const PACKET_SECONDS: usize = 4;
 const PACKET_NANOSECONDS: usize = 8;
 const PACKET_CAPTURED: usize = 12;
 const PACKET_LENGTH: usize = 16;
+const PACKET_STATUS: usize = 20;
+/// `TP_STATUS_TS_RAW_HARDWARE`.
+const STAMPED_BY_HARDWARE: u32 = 1 << 31;
 const PACKET_MAC: usize = 24;
 /// `TPACKET_ALIGN(sizeof(struct tpacket3_hdr))`: behind it stands the `sockaddr_ll`.
 const PACKET_ADDRESS: usize = 48;
@@ -90,12 +96,19 @@ const ADDRESS_PACKET_TYPE: usize = 10;
 const PACKET_OUTGOING: u8 = 4;
 /// `TPACKET3_HDRLEN`: the header and the `sockaddr_ll`.
 const PACKET_HEADER: usize = PACKET_ADDRESS + 20;
+/// `sizeof(struct virtio_net_hdr)`.
+const FRAME_HEADER: usize = 10;
 /// No packet takes less of a block, so a ring has fewer packets than its length divided by this.
 pub const LEAST_PACKET: usize = PACKET_HEADER;
 
 /// True where a block has been written to.
 pub fn holds_packets(block: &[u8]) -> bool {
     read_u32(block, BLOCK_PACKETS).is_some_and(|count| count > 0)
+}
+
+/// Bytes of a block that have been written to, from its start; all of them where it says that there are more.
+pub fn used_bytes(block: &[u8]) -> usize {
+    read_u32(block, BLOCK_LENGTH).map_or(block.len(), |bytes| block.len().min(bytes as usize))
 }
 
 /// Hands every packet of a ring to `visit`, in the order of arrival. Packets follow each other in a block and do not overlap, so there are
@@ -107,6 +120,85 @@ pub fn for_each_packet<'a>(
     ring: &'a [u8],
     block_bytes: usize,
     mut visit: impl FnMut(RingPacket<'a>),
+) -> Result<(), RingError> {
+    for_each_place(ring, block_bytes, |_, packet| visit(packet))
+}
+
+/// Makes a capture of the other end of a link one of this end: what came in there is what left here, and each time is later by what `shift_ns`
+/// answers for it. Times outside of what a ring can hold become the nearest ones that it can.
+///
+/// # Errors
+/// As [`for_each_packet`]; then nothing is changed.
+pub fn move_to_other_end(ring: &mut [u8], block_bytes: usize, shift_ns: impl Fn(u64) -> i64) -> Result<(), RingError> {
+    change(ring, block_bytes, shift_ns, true)
+}
+
+/// The same at this end of the link: only the times change.
+///
+/// # Errors
+/// As [`for_each_packet`]; then nothing is changed.
+pub fn move_in_time(ring: &mut [u8], block_bytes: usize, shift_ns: impl Fn(u64) -> i64) -> Result<(), RingError> {
+    change(ring, block_bytes, shift_ns, false)
+}
+
+/// Says of each packet anew, by its bytes, whether the host at the tap sent it.
+///
+/// # Errors
+/// As [`for_each_packet`]; then nothing is changed.
+pub fn set_directions(
+    ring: &mut [u8],
+    block_bytes: usize,
+    is_outgoing: impl Fn(&[u8]) -> bool,
+) -> Result<(), RingError> {
+    let mut places = Vec::new();
+    for_each_place(ring, block_bytes, |place, packet| places.push((place, is_outgoing(packet.bytes))))?;
+    for (place, outgoing) in places {
+        ring[place + PACKET_ADDRESS + ADDRESS_PACKET_TYPE] = if outgoing { PACKET_OUTGOING } else { 0 };
+    }
+    Ok(())
+}
+
+/// Packets whose time is not that of the network card.
+///
+/// # Errors
+/// As [`for_each_packet`].
+pub fn without_hardware_stamps(ring: &[u8], block_bytes: usize) -> Result<u64, RingError> {
+    let mut without = 0;
+    for_each_place(ring, block_bytes, |place, _| {
+        let status = read_u32(ring, place + PACKET_STATUS).unwrap_or(0);
+        without += u64::from(status & STAMPED_BY_HARDWARE == 0);
+    })?;
+    Ok(without)
+}
+
+fn change(
+    ring: &mut [u8],
+    block_bytes: usize,
+    shift_ns: impl Fn(u64) -> i64,
+    is_other_end: bool,
+) -> Result<(), RingError> {
+    let mut places = Vec::new();
+    for_each_place(ring, block_bytes, |place, packet| places.push((place, packet.time_ns, packet.outgoing)))?;
+    for (place, time_ns, outgoing) in places {
+        let time_ns = time_ns.saturating_add_signed(shift_ns(time_ns));
+        let seconds = u32::try_from(time_ns / 1_000_000_000).unwrap_or(u32::MAX);
+        let mut write = |offset: usize, value: u32| {
+            ring[place + offset..place + offset + 4].copy_from_slice(&value.to_ne_bytes());
+        };
+        write(PACKET_SECONDS, seconds);
+        write(PACKET_NANOSECONDS, (time_ns % 1_000_000_000) as u32);
+        if is_other_end {
+            ring[place + PACKET_ADDRESS + ADDRESS_PACKET_TYPE] = if outgoing { 0 } else { PACKET_OUTGOING };
+        }
+    }
+    Ok(())
+}
+
+/// [`for_each_packet`] with where each packet begins in the ring.
+fn for_each_place<'a>(
+    ring: &'a [u8],
+    block_bytes: usize,
+    mut visit: impl FnMut(usize, RingPacket<'a>),
 ) -> Result<(), RingError> {
     for (number, block) in ring.chunks(block_bytes.max(1)).enumerate() {
         let at = |packet| move |problem| RingError { block: number, packet, problem };
@@ -125,7 +217,7 @@ pub fn for_each_packet<'a>(
             if !is_last && next < parsed.end {
                 return Err(at(packet)(RingProblem::Overlap { found: next, expected: parsed.end }));
             }
-            visit(parsed.packet);
+            visit(number * block_bytes.max(1) + offset, parsed.packet);
             offset = offset.saturating_add(next);
         }
     }
@@ -161,6 +253,7 @@ fn parse(rest: &[u8]) -> Result<(usize, Parsed<'_>), Option<RingProblem>> {
         original_length,
         outgoing: header[PACKET_ADDRESS + ADDRESS_PACKET_TYPE] == PACKET_OUTGOING,
         bytes: rest.get(start..end).ok_or(None)?,
+        header: rest.get(start - FRAME_HEADER..start).ok_or(None)?,
     };
     Ok((field(PACKET_NEXT)? as usize, Parsed { packet, end }))
 }
@@ -210,6 +303,44 @@ mod tests {
                 (1_700_000_000_000_000_002, b"second".to_vec(), false)
             ]
         );
+    }
+
+    #[test]
+    fn a_capture_of_the_other_end_has_other_times_and_directions_and_the_same_bytes() {
+        let one = block(&[(1_700_000_000_999_999_999, b"first", true), (1_700_000_001_000_000_000, b"second", false)]);
+        let mut bytes = [one.clone(), one].concat();
+        let block_bytes = bytes.len() / 2;
+        let packets = |bytes: &[u8]| {
+            let mut found = Vec::new();
+            let visit = |packet: RingPacket| found.push((packet.time_ns, packet.outgoing, packet.bytes.to_vec()));
+            for_each_packet(bytes, block_bytes, visit).unwrap();
+            found
+        };
+        move_to_other_end(&mut bytes, block_bytes, |_| 2).unwrap();
+        let first = [
+            (1_700_000_001_000_000_001, false, b"first".to_vec()),
+            (1_700_000_001_000_000_002, true, b"second".to_vec()),
+        ];
+        assert_eq!(packets(&bytes), [first.clone(), first].concat());
+        move_to_other_end(&mut bytes, block_bytes, |_| -3).unwrap();
+        assert_eq!(packets(&bytes)[0].0, 1_700_000_000_999_999_998);
+        let directions: Vec<bool> = packets(&bytes).iter().map(|packet| packet.1).collect();
+        move_in_time(&mut bytes, block_bytes, |time| if time < 1_700_000_000_999_999_999 { 5 } else { 7 }).unwrap();
+        let times: Vec<u64> = packets(&bytes)[..2].iter().map(|packet| packet.0).collect();
+        assert_eq!(times, [1_700_000_001_000_000_003, 1_700_000_001_000_000_006]);
+        assert_eq!(packets(&bytes).iter().map(|packet| packet.1).collect::<Vec<_>>(), directions);
+    }
+
+    #[test]
+    fn directions_follow_from_the_bytes_and_stamps_from_the_status() {
+        let mut bytes = block(&[(1, b"server", false), (2, b"client", true)]);
+        set_directions(&mut bytes, 4096, |packet| packet.starts_with(b"server")).unwrap();
+        let mut found = Vec::new();
+        for_each_packet(&bytes, 4096, |packet| found.push(packet.outgoing)).unwrap();
+        assert_eq!(found, [true, false]);
+        assert_eq!(without_hardware_stamps(&bytes, 4096).unwrap(), 2);
+        let stamped = with(&bytes, PACKET_STATUS, STAMPED_BY_HARDWARE | 1);
+        assert_eq!(without_hardware_stamps(&stamped, 4096).unwrap(), 1);
     }
 
     #[test]

@@ -24,6 +24,11 @@ pub trait Payload: Clone + 'static {
         None
     }
 
+    /// Whether it is a control message of the network (ICMP), and no packet of a flow.
+    fn is_control_message(&self) -> bool {
+        false
+    }
+
     /// What an address translator has to do with it.
     fn translation(&self) -> Translation {
         Translation::None

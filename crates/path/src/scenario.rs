@@ -6,7 +6,7 @@
 
 mod options;
 
-use quiclab_units::Duration;
+use quiclab_units::{ByteCount, Duration, Rate};
 
 use self::options::Options;
 use crate::{
@@ -30,6 +30,24 @@ pub struct Scenario {
     pub to_client: Vec<StageSpec>,
     /// The stages from client to server, in order.
     pub to_server: Vec<StageSpec>,
+    /// Other traffic from server to client over the same stages.
+    pub cross_traffic: Option<CrossTraffic>,
+}
+
+/// Traffic beside the flow of the endpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CrossTraffic {
+    /// A TCP connection that always has something to send, from the beginning.
+    Tcp,
+    /// Datagrams at a constant rate.
+    Udp {
+        /// Of their payload.
+        rate: Rate,
+        /// Payload of each.
+        datagram: ByteCount,
+        /// When they begin.
+        start: Duration,
+    },
 }
 
 impl Scenario {
@@ -39,8 +57,21 @@ impl Scenario {
     }
 }
 
-/// The scenarios that become stages.
-const SCENARIOS: [&str; 6] = ["simple-p2p", "drop-rate", "corrupt-rate", "droplist", "blackhole", "rebind"];
+/// The scenarios there are.
+const SCENARIOS: [&str; 8] = [
+    "simple-p2p",
+    "drop-rate",
+    "corrupt-rate",
+    "droplist",
+    "blackhole",
+    "rebind",
+    "tcp-cross-traffic",
+    "udp-cross-traffic",
+];
+/// Payload of a datagram of the simulator's constant-rate source (`ns3::OnOffApplication`, PacketSize).
+const CROSS_DATAGRAM: ByteCount = ByteCount::from_bytes(512);
+/// The simulator's source of datagrams starts after this time.
+const CROSS_DATAGRAMS_START: Duration = Duration::from_secs(20);
 /// The simulator's device holds so many packets besides the one that it sends and those in the queue.
 const DEVICE_PACKETS: u64 = 1;
 /// Outages of one blackhole: each is a stage.
@@ -52,9 +83,6 @@ const MOST_OUTAGES: u64 = 100;
 /// The option, and what is wrong with it; scenarios that stages cannot express.
 pub fn compile(text: &str) -> Result<Scenario, String> {
     let (name, mut options) = Options::read(text)?;
-    if let Some(why) = why_refused(name) {
-        return Err(format!("{name}: not supported: {why}"));
-    }
     if !SCENARIOS.contains(&name) {
         return Err(format!("found the scenario {name:?}, expected one of {}", SCENARIOS.join(", ")));
     }
@@ -67,20 +95,19 @@ pub fn compile(text: &str) -> Result<Scenario, String> {
         "blackhole" => blackhole(&mut options)?.map(Ok),
         _ => [Ok(Vec::new()), Ok(Vec::new())],
     };
+    let cross_traffic = match name {
+        "tcp-cross-traffic" => Some(CrossTraffic::Tcp),
+        "udp-cross-traffic" => Some(CrossTraffic::Udp {
+            rate: Rate::from_bits_per_second(options.rate("crossdatarate")?.as_bits_per_second()),
+            datagram: CROSS_DATAGRAM,
+            start: CROSS_DATAGRAMS_START,
+        }),
+        _ => None,
+    };
     options.finish(name)?;
     let [to_client, to_server] = errors;
     let direction = |errors| [link.clone(), errors].concat();
-    Ok(Scenario { to_client: direction(to_client?), to_server: direction(to_server?) })
-}
-
-fn why_refused(name: &str) -> Option<&'static str> {
-    match name {
-        "tcp-cross-traffic" => {
-            Some("use scenario = \"simple-p2p ...\", and a scenario file with a flow of TCP beside the one of QUIC")
-        }
-        "udp-cross-traffic" => Some("no model sends packets at a constant rate through the same queue"),
-        _ => None,
-    }
+    Ok(Scenario { to_client: direction(to_client?), to_server: direction(to_server?), cross_traffic })
 }
 
 /// Queue, link and delay of one direction; both are alike.

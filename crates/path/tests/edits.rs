@@ -122,3 +122,33 @@ fn the_options_of_rebind_are_settings_of_both_directions() {
     let message = StageSpec::read(&too_often).unwrap_err();
     assert!(message.starts_with("every: found") && message.contains("expected at least"), "{message}");
 }
+
+#[derive(Clone, Debug)]
+struct Message {
+    is_control: bool,
+}
+
+impl Payload for Message {
+    fn is_control_message(&self) -> bool {
+        self.is_control
+    }
+}
+
+/// The simulator looks at UDP alone. A client that starts while messages about an earlier one pass must not lose more in a row than is said.
+#[test]
+fn control_messages_pass_a_limited_loss_and_do_not_end_a_run_of_losses() {
+    let stages = last("drop-rate --rate_to_client=90 --burst_to_client=3 --rate_to_server=0");
+    let mut path = pipeline::<Message>(&stages, 7, "to_client").unwrap();
+    let time = Time::from_nanos(0);
+    let mut passes = |is_control| {
+        path.handle_packet(time, Packet::new(1250, 0, Ecn::NotCapable, Message { is_control }));
+        path.poll_packet(time).is_some()
+    };
+    let (mut in_a_row, mut longest) = (0, 0);
+    for _ in 0..5_000 {
+        assert!(passes(true));
+        in_a_row = if passes(false) { 0 } else { in_a_row + 1 };
+        longest = longest.max(in_a_row);
+    }
+    assert_eq!(longest, 4);
+}

@@ -4,10 +4,10 @@ use quiclab_path::{
     packet::{Ecn, Packet},
     pipeline::Pipeline,
     random::Random,
-    scenario::compile,
+    scenario::{CrossTraffic, compile},
     spec::{StageSpec, build::pipeline},
 };
-use quiclab_units::Time;
+use quiclab_units::{ByteCount, Duration, Rate, Time};
 
 const LINK: &str = "--delay=15ms --bandwidth=10Mbps --queue=25";
 const MILLISECOND: u64 = 1_000_000;
@@ -141,6 +141,24 @@ fn every_scenario_can_be_written_and_read_as_stages() {
 }
 
 #[test]
+fn cross_traffic_is_beside_the_stages_of_the_plain_scenario() {
+    let plain = compile(&format!("simple-p2p {LINK}")).unwrap();
+    let tcp = compile(&format!("tcp-cross-traffic {LINK}")).unwrap();
+    let udp = compile(&format!("udp-cross-traffic {LINK} --crossdatarate=8Mbps")).unwrap();
+    assert_eq!(plain.cross_traffic, None);
+    for scenario in [&tcp, &udp] {
+        assert_eq!((&scenario.to_client, &scenario.to_server), (&plain.to_client, &plain.to_server));
+    }
+    assert_eq!(tcp.cross_traffic, Some(CrossTraffic::Tcp));
+    let expected = CrossTraffic::Udp {
+        rate: Rate::from_bits_per_second(8_000_000),
+        datagram: ByteCount::from_bytes(512),
+        start: Duration::from_secs(20),
+    };
+    assert_eq!(udp.cross_traffic, Some(expected));
+}
+
+#[test]
 fn what_cannot_be_done_is_refused_with_the_option_and_what_is_expected() {
     let refused = |text: &str| compile(text).unwrap_err();
     let cases = [
@@ -172,8 +190,11 @@ fn what_cannot_be_done_is_refused_with_the_option_and_what_is_expected() {
             "rebind --delay=15ms --bandwidth=10Mbps --queue=25 --first-rebind=1s --rebind-addr=no",
             "--rebind-addr: found \"no\"",
         ),
-        ("tcp-cross-traffic --delay=15ms", "tcp-cross-traffic: not supported"),
-        ("udp-cross-traffic --delay=15ms", "udp-cross-traffic: not supported"),
+        ("udp-cross-traffic --delay=15ms --bandwidth=10Mbps --queue=25", "--crossdatarate: missing"),
+        (
+            "tcp-cross-traffic --delay=15ms --bandwidth=10Mbps --queue=25 --crossdatarate=1Mbps",
+            "--crossdatarate: unknown option",
+        ),
     ];
     for (text, begin) in cases {
         let message = refused(text);

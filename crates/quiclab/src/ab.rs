@@ -24,10 +24,14 @@ use quiclab_experiment::{
     settings_text,
 };
 use quiclab_report::{Comparison, Question, ReportInput};
-use quiclab_testbed::{laboratory::Laboratory, perform::Interrupted};
+use quiclab_testbed::{
+    laboratory::Laboratory,
+    perform::Interrupted,
+    testbed::{default_testbed, testbed},
+};
 
 use crate::{
-    cli::{AbArguments, MOST_REPETITIONS, Output, RunArguments, SetOptions, StackOptions},
+    cli::{AbArguments, MOST_REPETITIONS, Output, RunArguments, SetOptions, StackOptions, WAIT_FOR_QUIET},
     laboratory::open as open_laboratory,
     planned::Planned,
     run, signals,
@@ -50,6 +54,7 @@ const USUAL: &str = include_str!("ab/usual.toml");
 pub fn ab(arguments: &AbArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
     show::check(&arguments.judge)?;
+    refuse_real_time(arguments)?;
     let request = Request::parse(arguments)?;
     let sides = request.sides(arguments)?;
     let out = arguments.out.clone().unwrap_or_else(|| Path::new("results/ab").join(sides::folder_name(&sides)));
@@ -185,9 +190,12 @@ impl Bench<'_> {
             filter: arguments.filter.clone(),
             set: SetOptions { settings },
             testbed: None,
+            hosts: None,
             jobs: arguments.jobs,
             out: Some(out),
             wall_timeout: arguments.wall_timeout,
+            wait_for_quiet: WAIT_FOR_QUIET,
+            no_wait: false,
             parquet: false,
             figures: None,
             dry_run: false,
@@ -257,6 +265,19 @@ impl Bench<'_> {
         }
         all.context("no file was given")
     }
+}
+
+/// A and B are run one after the other. In virtual time that changes nothing; in real time the machine changes meanwhile.
+fn refuse_real_time(arguments: &AbArguments) -> Result<()> {
+    let Some(name) = &arguments.testbed else { return Ok(()) };
+    if testbed(name)?.is_exact() {
+        bail!("--testbed {name}: found a testbed, expected none, because ab runs on {}", default_testbed().name());
+    }
+    bail!(
+        "--testbed {name}: found a testbed in real time, expected none: ab runs A first and then B, so the difference would contain what the \
+         machine changed meanwhile\nhint: put both into one experiment, for example stack.gso = [\"on\", \"off\"] in [matrix] with an [[expect]]; \
+         quiclab run --testbed {name} interleaves its runs"
+    );
 }
 
 /// How often a plan repeats its runs.

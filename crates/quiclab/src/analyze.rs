@@ -37,7 +37,7 @@ use crate::{
     given::{self, STANDARD_INPUT},
     output,
     progress::BytesProgress,
-    signals,
+    samples, signals,
 };
 
 /// Analyzes captures. Returns 0, or 1 where a capture was cut off.
@@ -89,9 +89,12 @@ pub fn analyze(arguments: &AnalyzeArguments) -> Result<u8> {
         }
         captures.push(AnalyzedCapture { file: file.display().to_string(), analysis });
     }
-    if let (Some(trace), Some(folder)) = (trace, &arguments.parquet) {
+    if let (Some(mut trace), Some(folder)) = (trace, &arguments.parquet) {
+        if let Some(record) = arguments.files.first().and_then(|file| record_of(file)) {
+            samples::add(record, &mut trace)?;
+        }
         trace.finish()?;
-        tell!("packets, frames and events: {}", folder.shown());
+        tell!("packets, frames, events and samples: {}", folder.shown());
     }
     let was_cut = captures.iter().any(|capture| capture.analysis.capture.truncation.is_some());
     let input = AnalysisInput {
@@ -231,9 +234,13 @@ fn read(
 /// # Errors
 /// Where the record's run cannot be read.
 fn response_of_record(capture: &Path) -> Result<Option<ByteCount>> {
-    let folder = capture.parent().filter(|folder| capture.ends_with(CAPTURE_FILE) && folder.join(RUN_FILE).is_file());
-    let Some(folder) = folder else { return Ok(None) };
+    let Some(folder) = record_of(capture) else { return Ok(None) };
     Ok(Some(RunFile::<quiclab_experiment::run::Run>::read(folder)?.run.settings.workload.all_bytes()))
+}
+
+/// The record that a capture is part of; `None` where it is part of none.
+fn record_of(capture: &Path) -> Option<&Path> {
+    capture.parent().filter(|folder| capture.ends_with(CAPTURE_FILE) && folder.join(RUN_FILE).is_file())
 }
 
 /// Opens a file that may be compressed.

@@ -32,7 +32,7 @@ pub fn check(arguments: &CheckArguments) -> Result<u8> {
         output::print(FINDINGS_HEAD)?;
     }
     for place in &places {
-        let Judged { experiment, findings: found, left_out, failed_runs } = judge(place)?;
+        let Judged { experiment, findings: found, left_out, failed_runs, warnings } = judge(place)?;
         found.iter().for_each(|finding| counts.add(finding, arguments.strict));
         if arguments.output.json {
             all.push(json!({
@@ -41,6 +41,7 @@ pub fn check(arguments: &CheckArguments) -> Result<u8> {
                 "expectations": found,
                 "left_out": left_out,
                 "failed_runs": failed_runs,
+                "warnings": warnings.iter().map(|(of, message)| json!({ "of": of, "message": message })).collect::<Vec<_>>(),
             }));
             continue;
         }
@@ -51,6 +52,9 @@ pub fn check(arguments: &CheckArguments) -> Result<u8> {
         let mut text = format!("{experiment} ({})\n{}", place.shown(), render_findings(&found));
         for claim in &left_out {
             text.push_str(&format!("{:<12}  {claim}\n", "skipped"));
+        }
+        for (of, message) in &warnings {
+            text.push_str(&format!("{:<12}  {of}: {message}\n", "warning"));
         }
         if found.is_empty() && left_out.is_empty() {
             text.push_str("it has no expectations\n");
@@ -81,13 +85,14 @@ struct Judged {
     /// Claims about runs that are not part of its plan.
     left_out: Vec<String>,
     failed_runs: usize,
+    /// Of runs in real time: what to look at before trusting a verdict.
+    warnings: Vec<(String, String)>,
 }
 
 fn judge(place: &Path) -> Result<Judged> {
     let report = Results::open(place)?.measured()?;
-    if let AnyReport::Transfers(input) = &report
-        && are_samples(input)
-    {
+    let is_of_samples = matches!(&report, AnyReport::Transfers(input) if are_samples(input));
+    if is_of_samples {
         tell!(
             "quiclab: {}: its runs are samples of real time, so that chance and the machine can decide about an expectation; \
              more repetitions make it surer",
@@ -99,6 +104,7 @@ fn judge(place: &Path) -> Result<Judged> {
         findings: report.findings(),
         left_out: report.claims_left_out(),
         failed_runs: report.failures().len(),
+        warnings: if is_of_samples { report.warnings() } else { Vec::new() },
     })
 }
 

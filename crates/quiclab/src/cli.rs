@@ -33,7 +33,7 @@ pub use import::{RoleChoice, StacksImportArguments};
 pub use packets::PacketsArguments;
 pub use perform::PerformArguments;
 pub use pto::{PtoArguments, SampleArgument};
-pub use run::{MOST_REPETITIONS, RunArguments};
+pub use run::{MOST_REPETITIONS, RunArguments, WAIT_FOR_QUIET};
 pub use set::SetOptions;
 pub use stacks_check::StacksCheckArguments;
 pub use stacks_try::StacksTryArguments;
@@ -261,6 +261,9 @@ pub struct DoctorArguments {
     /// written; can be repeated
     #[arg(long, value_name = "DIR")]
     pub records: Vec<PathBuf>,
+    /// Instead, look at the hosts that this file names for --testbed hosts: over ssh, and by packets between them
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["records", "cache"])]
+    pub hosts: Option<PathBuf>,
     #[command(flatten)]
     pub stacks: StackOptions,
     #[command(flatten)]

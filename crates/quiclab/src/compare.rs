@@ -19,17 +19,6 @@ pub fn compare(arguments: &CompareArguments) -> Result<u8> {
         Results::open(inputs[0])?.measured_transfers("compare")?,
         Results::open(inputs[1])?.measured_transfers("compare")?,
     ];
-    match [&one, &other].map(are_samples) {
-        [false, false] => {}
-        [true, true] => tell!("quiclab: both sides are samples of real time: their spread is that of the machine"),
-        [first, _] => {
-            let (sample, exact) = if first { (&names[0], &names[1]) } else { (&names[1], &names[0]) };
-            tell!(
-                "quiclab: {sample} is of real time, {exact} of virtual time: repetitions of the one are samples, of the other seeds, and \
-                 metrics can differ because the machines do"
-            );
-        }
-    }
     let question = Question {
         names,
         conditions: arguments.judge.fail_if.clone(),

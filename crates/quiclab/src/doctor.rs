@@ -1,5 +1,6 @@
 //! `quiclab doctor`
 
+mod hosts;
 mod records;
 
 use std::{env, fs, path::Path, process::Command, sync::atomic::Ordering, thread};
@@ -56,6 +57,10 @@ pub fn doctor(arguments: &DoctorArguments) -> Result<u8> {
     if !arguments.records.is_empty() {
         return records::check(&arguments.records, arguments.output.json);
     }
+    if let Some(file) = &arguments.hosts {
+        let checks = hosts::check(file)?;
+        return show(&checks, arguments.output.json, &hosts::summary(&checks));
+    }
     let mut checks = vec![emulator(), agent_check()];
     checks.extend(programs());
     checks.extend(resources());
@@ -65,14 +70,17 @@ pub fn doctor(arguments: &DoctorArguments) -> Result<u8> {
     if arguments.cache {
         checks.extend(cached()?);
     }
-    let missing = checks.iter().filter(|check| !check.good).count();
-    if arguments.output.json {
-        output::print(&(serde_json::to_string_pretty(&checks)? + "\n"))?;
+    show(&checks, arguments.output.json, &summary(&checks))
+}
+
+fn show(checks: &[Check], is_json: bool, summary: &str) -> Result<u8> {
+    if is_json {
+        output::print(&(serde_json::to_string_pretty(checks)? + "\n"))?;
     } else {
-        output::print(&(table(&checks) + "\n"))?;
-        tell!("quiclab: {}", summary(&checks));
+        output::print(&(table(checks) + "\n"))?;
+        tell!("quiclab: {summary}");
     }
-    Ok(u8::from(missing > 0))
+    Ok(u8::from(checks.iter().any(|check| !check.good)))
 }
 
 fn emulator() -> Check {

@@ -9,7 +9,10 @@ use quiclab_experiment::{AnyRun, Overrides};
 use quiclab_metrics::Metrics;
 use quiclab_testbed::{
     laboratory::Laboratory,
-    sim::{testbed::NAME, transfers::HandshakeSeen},
+    sim::{
+        testbed::NAME,
+        transfers::{HandshakeCosts, HandshakeSeen},
+    },
     testbed::testbed,
 };
 use quiclab_trace::{RunColumn, write_runs};
@@ -34,7 +37,11 @@ struct Group {
     probes: [Option<f64>; 2],
     /// Of quiclab and both endpoints.
     cpu_seconds: f64,
+    /// What they were used for, except making folders, starting processes and writing the table.
+    cpu_seconds_by_part: HandshakeCosts,
     handshakes_per_cpu_second: f64,
+    /// Calls of both endpoints.
+    orders: u64,
 }
 
 /// Performs handshakes in the simulator and prints what came of them. Returns 1 where one failed.
@@ -89,7 +96,7 @@ fn group(
     let mut probes = [Vec::new(), Vec::new()];
     let (mut failed, mut first_failure) = (0, None);
     let before = cpu_seconds()?;
-    let of_endpoints = laboratory.handshakes(run, arguments.count, patience, &mut |seen: HandshakeSeen| {
+    let costs = laboratory.handshakes(run, arguments.count, patience, &mut |seen: HandshakeSeen| {
         failed += u64::from(seen.failure.is_some());
         let metrics = &seen.metrics.metrics;
         first_bytes.extend(metrics.handshake_client_first_byte_ns.map(|time| time as f64));
@@ -101,8 +108,8 @@ fn group(
         first_failure = first_failure.take().or(seen.failure);
         Ok(())
     });
-    let of_endpoints = of_endpoints.with_context(|| name.clone())?;
-    let cpu_seconds = cpu_seconds()? - before + of_endpoints;
+    let costs = costs.with_context(|| name.clone())?;
+    let cpu_seconds = cpu_seconds()? - before + costs.client + costs.server;
     first_bytes.sort_by(f64::total_cmp);
     // Nearest rank.
     let percentile = |percent: usize| first_bytes[(percent * first_bytes.len()).div_ceil(100).max(1) - 1];
@@ -115,7 +122,9 @@ fn group(
         first_byte_ns: (!first_bytes.is_empty()).then(|| [5, 50, 95].map(percentile)),
         probes: [mean(&probes[0]), mean(&probes[1])],
         cpu_seconds,
+        cpu_seconds_by_part: costs,
         handshakes_per_cpu_second: arguments.count as f64 / cpu_seconds.max(1e-9),
+        orders: costs.orders,
     })
 }
 
@@ -137,9 +146,15 @@ fn text(groups: &[Group]) -> String {
         "probes: client",
         "server",
         "per CPU second",
+        "CPU ms each: client",
+        "server",
+        "simulation",
+        "measurement",
     ]);
     let number = |value: Option<f64>, scale: f64| value.map_or("-".to_owned(), |value| format!("{:.3}", value / scale));
     for group in groups {
+        let costs = &group.cpu_seconds_by_part;
+        let cost = |seconds: f64| format!("{:.3}", 1e3 * seconds / group.handshakes as f64);
         let time = |place: usize| number(group.first_byte_ns.map(|times| times[place]), 1e6);
         table.add_row([
             group.name.clone(),
@@ -151,6 +166,10 @@ fn text(groups: &[Group]) -> String {
             number(group.probes[0], 1.0),
             number(group.probes[1], 1.0),
             format!("{:.0}", group.handshakes_per_cpu_second),
+            cost(costs.client),
+            cost(costs.server),
+            cost(costs.simulation),
+            cost(costs.measurement),
         ]);
     }
     table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));

@@ -1,6 +1,7 @@
 //! Opens testbeds with the stacks that the command line asks for.
 
 use std::{
+    path::Path,
     slice,
     sync::{Arc, atomic::AtomicBool},
     time::Duration,
@@ -9,6 +10,7 @@ use std::{
 use anyhow::{Result, bail};
 use quiclab_experiment::AnyRun;
 use quiclab_testbed::{
+    hosts::{Hosts, NAME},
     laboratory::Laboratory,
     supplies::StackRequest,
     testbed::{Testbed, default_testbed, testbed},
@@ -66,4 +68,16 @@ pub fn prepare_only(laboratory: &Laboratory, run: &AnyRun, patience: Duration) -
 /// Where there is none of that name.
 pub fn named(name: Option<&str>) -> Result<Arc<dyn Testbed>> {
     name.map_or_else(|| Ok(default_testbed()), testbed)
+}
+
+/// The same, with the hosts that `--hosts` names.
+///
+/// # Errors
+/// Where another testbed is to use hosts.
+pub fn named_with(name: Option<&str>, hosts: Option<&Path>) -> Result<Arc<dyn Testbed>> {
+    match (name, hosts) {
+        (Some(NAME), Some(file)) => Ok(Arc::new(Hosts::of(file))),
+        (_, Some(_)) => bail!("--hosts: found the testbed {}, expected --testbed {NAME}", name.unwrap_or("vm")),
+        (name, None) => named(name),
+    }
 }

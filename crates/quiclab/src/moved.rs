@@ -2,7 +2,7 @@
 
 use quiclab_experiment::run::{Forwarder, Run};
 use quiclab_path::spec::{StageSettings, StageSpec};
-use quiclab_record::{Observed, StageSeen};
+use quiclab_record::{ClocksSeen, Observed, StageSeen, StampsSeen};
 use quiclab_report::{DropSummary, Lateness, Mover, PathSummary, RuleSummary, StageSummary};
 /// The testbed without a kernel.
 const SIMULATOR: &str = "sim";
@@ -25,10 +25,22 @@ pub fn summary(run: &Run, observed: &Observed) -> PathSummary {
     });
     PathSummary {
         mover: mover(run, observed),
+        clocks: clocks(observed),
         stages: stages.collect(),
         drops: drops.collect(),
         drops_not_listed: observed.path.dropped_not_listed,
     }
+}
+
+/// Clocks of several hosts, and what stamped the packets there.
+fn clocks(observed: &Observed) -> Vec<String> {
+    let clocks = observed.clocks.iter().flat_map(ClocksSeen::in_words);
+    let stamps = observed.taps.iter().filter_map(|tap| {
+        let StampsSeen { by, why } = tap.stamps.as_ref()?;
+        let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+        Some(format!("Packets at the tap {} have {by} time stamps{why}.", tap.role.interface_name()))
+    });
+    clocks.chain(stamps).collect()
 }
 
 fn mover(run: &Run, observed: &Observed) -> Mover {

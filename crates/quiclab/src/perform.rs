@@ -39,7 +39,8 @@ pub fn perform(arguments: &PerformArguments) -> Result<u8> {
     if let Some(message) = refusal(&*testbed, &run) {
         bail!("{file}: {message}");
     }
-    let laboratory = open_for(&run, testbed, &arguments.stacks, stop)?;
+    let mut laboratory = open_for(&run, testbed, &arguments.stacks, stop)?;
+    laboratory.supplies.waits_for_turn = !arguments.no_wait;
     for name in run.stacks() {
         laboratory.supplies.source(name).with_context(|| format!("{file}: settings"))?;
     }

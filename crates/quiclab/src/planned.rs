@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 use quiclab_experiment::{
-    AnyRun, Expectation, Overrides, Plan, Published,
+    AnyRun, Expectation, Overrides, Plan, Published, Until,
     scenario::{Compare, FigureSpec, GROUPS, Labels, Scenario, ScenarioPlan, TIME, scenario_labels},
 };
 use quiclab_report::Looks;
@@ -38,6 +38,8 @@ pub struct Planned {
     pub words: Labels,
     /// When claims are evaluated, where runs are repeated until all are decided.
     pub looks: Option<Looks>,
+    /// Where runs are repeated until a metric is known well enough.
+    pub until: Option<Until>,
     /// The user's own stacks that take the place of those in the file.
     pub substituted: Vec<String>,
     /// What a user should know before anything is run: a sentence each.
@@ -70,6 +72,7 @@ impl Planned {
             figures: plan.figures.clone(),
             words: Labels::default(),
             looks: None,
+            until: plan.until.clone(),
             substituted: plan.substituted.clone(),
             notes: notes(plan, arguments),
             kind: AnyRun::TRANSFER,
@@ -98,6 +101,7 @@ impl Planned {
             figures: scenario.figures,
             words: scenario.labels,
             looks: None,
+            until: None,
             substituted: Vec::new(),
             notes,
             kind: AnyRun::MODELS,

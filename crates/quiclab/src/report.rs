@@ -75,6 +75,7 @@ fn report_transfer(arguments: &ReportArguments, record: Record) -> Result<u8> {
         folder: page.record,
         run: record.run.run,
         versions: record.run.versions,
+        started_unix_ms: record.observed.machine.as_ref().map(|machine| machine.started_unix_ms),
         metrics: record.metrics,
         packets: None,
         congestion_window: None,
@@ -93,6 +94,7 @@ fn report_transfer(arguments: &ReportArguments, record: Record) -> Result<u8> {
         expectations: Vec::new(),
         expectations_left_out: Vec::new(),
         looks: None,
+        until: None,
         figures: Vec::new(),
         ladders: BTreeMap::new(),
     };

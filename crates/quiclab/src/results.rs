@@ -353,6 +353,7 @@ impl Results {
                 path: Some(moved::summary(&record.run.run, &record.observed)),
                 run: record.run.run,
                 versions: record.run.versions,
+                started_unix_ms: record.observed.machine.as_ref().map(|machine| machine.started_unix_ms),
                 metrics: record.metrics,
                 packets,
                 congestion_window,
@@ -370,6 +371,7 @@ impl Results {
             expectations: index.expectations,
             expectations_left_out: index.expectations_left_out,
             looks: index.looks,
+            until: index.until,
             figures: index.figures,
             ladders: BTreeMap::new(),
         })

@@ -1,6 +1,8 @@
 //! `quiclab run`
 
 mod folder;
+mod narrow;
+pub mod order;
 mod supply;
 mod until;
 pub mod words;
@@ -41,6 +43,8 @@ use crate::{
     signals, traces,
 };
 use folder::{command_line, results_folder};
+use narrow::perform_until_narrow;
+use order::Order;
 use supply::Supply;
 use until::{looks, perform_until_decided};
 use words::in_words;
@@ -69,11 +73,13 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
     let mut failed = 0;
     let mut shown = Vec::new();
     for ((file, text), (planned, laboratory)) in files.iter().zip(&texts).zip(&plans) {
-        let (results, done) = if arguments.until_decided {
-            let again = |repetitions| {
-                let arguments = RunArguments { reps: Some(repetitions), ..arguments.clone() };
-                Ok(plan(file, text, &arguments, &laboratories)?.0)
-            };
+        let again = |repetitions| {
+            let arguments = RunArguments { reps: Some(repetitions), ..arguments.clone() };
+            Ok(plan(file, text, &arguments, &laboratories)?.0)
+        };
+        let (results, done) = if let Some(until) = &planned.until {
+            perform_until_narrow(file, until, again, arguments, laboratory, &stop)?
+        } else if arguments.until_decided {
             perform_until_decided(file, looks(planned, arguments), again, arguments, laboratory, &stop)?
         } else {
             perform(file, planned, arguments, laboratory)?
@@ -106,8 +112,10 @@ impl Laboratories<'_> {
     /// For transfers between stacks.
     fn of_stacks(&self) -> Result<&Laboratory> {
         opened(&self.of_stacks, || {
-            let testbed = laboratory::named(self.arguments.testbed.as_deref())?;
-            laboratory::open_on(testbed, &self.arguments.stacks, self.stop.clone())
+            let testbed = laboratory::named_with(self.arguments.testbed.as_deref(), self.arguments.hosts.as_deref())?;
+            let mut laboratory = laboratory::open_on(testbed, &self.arguments.stacks, self.stop.clone())?;
+            laboratory.supplies.waits_for_turn = !self.arguments.no_wait;
+            Ok(laboratory)
         })
     }
 
@@ -166,11 +174,13 @@ pub fn perform(
     let results = Results::create(&folder, laboratory.supplies.stop.clone())?;
     results.remove_leftovers()?;
     let patience = Duration::from_secs(arguments.wall_timeout);
+    let wait_for_quiet = Duration::from_secs(arguments.wait_for_quiet);
+    let order = if laboratory.testbed.is_exact() { None } else { Order::of(&plan.runs) };
     let hosts = (0..workers(arguments, laboratory))
-        .map(|worker| laboratory.host(worker, patience))
+        .map(|worker| Ok(laboratory.host(worker, patience)?.waiting_for_quiet(wait_for_quiet)))
         .collect::<Result<Vec<_>>>()?;
     let is_shared = arguments.out.is_none() || arguments.file.is_dir();
-    let supply = Supply::new(plan, laboratory, &results, is_shared, patience)?;
+    let supply = Supply::new(plan, laboratory, &results, is_shared, patience)?.ordered(order);
     let (done, ()) = perform_all(laboratory, &hosts, &results, &|_, performed| tell_goodput(performed), |feed| {
         let ready = supply.supply(feed)?;
         // The first of several evaluations covers less than an earlier command's last one.
@@ -182,7 +192,7 @@ pub fn perform(
                 folder.display()
             ));
         }
-        let index = Index::new(plan, command_line(file, arguments), ready.records, ready.missing);
+        let index = Index::new(plan, command_line(file, arguments), ready.records, ready.missing, order);
         results.write_index(&index)
     })?;
     Ok((results, done))
@@ -286,6 +296,20 @@ pub fn plan_transfers(file: &str, text: &str, arguments: &RunArguments, laborato
     }
     let overrides = Overrides { own_stacks: laboratory.supplies.own.clone(), ..overrides(arguments) };
     let plan = experiment.plan(&laboratory.supplies.manifests(), &overrides)?;
+    if let Some(until) = &plan.until {
+        if Metrics::default().value(&until.metric).is_none() {
+            bail!(
+                "{file}: workload.repetitions: found {:?}, expected the name of a metric\nhint: docs/reference/metrics.md lists them",
+                until.metric
+            );
+        }
+        if arguments.until_decided {
+            bail!(
+                "{file}: found --until-decided and workload.repetitions with \"until\", expected one of the two\nhint: --reps N repeats a fixed \
+                 number of times before the first decision"
+            );
+        }
+    }
     if let Some(message) = plan.runs.iter().find_map(|run| laboratory.testbed.refuse(run)) {
         bail!("{file}: {message}");
     }

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use quiclab_metrics::{
-    AnalysisSettings, SenderLogMeter, SeriesPoint, TIMELINE_POINTS, TimelineMeter, analyze as analyze_capture,
+    AnalysisSettings, SenderLogMeter, SeriesPoint, TIMELINE_POINTS, Timeline, TimelineMeter, analyze as analyze_capture,
 };
 use quiclab_record::{
     MOST_QLOG_BYTES, Record, TapRole,
@@ -16,10 +16,10 @@ use quiclab_record::{
     qlog_files,
 };
 use quiclab_report::RunPage;
-use quiclab_units::{Bounded, ShowPath};
+use quiclab_units::{Bounded, Duration, ShowPath};
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, Role, read_qlog};
 
-use crate::{diff::packets::refuse_cut, folder, moved, results::Results};
+use crate::{diff::packets::refuse_cut, folder, host_pictures, moved, results::Results};
 
 /// Where pages of single runs are, in a folder of results.
 pub const PAGES_FOLDER: &str = "runs";
@@ -53,7 +53,9 @@ pub fn read(record: &Record) -> Result<Option<RunPage>> {
         analyze_capture(reader, dissector, settings, &mut |_, segment, observed| meter.on_packet(segment, observed))
             .with_context(place)?;
     refuse_cut(&path, analysis.capture.truncation)?;
-    let timeline = meter.finish();
+    let mut timeline = meter.finish();
+    withhold_crossing(record, &mut timeline);
+    let origin = timeline.first_packet;
     // The flow that was measured: the server's largest one at the sender's tap.
     let flow = analysis
         .directions
@@ -80,8 +82,18 @@ pub fn read(record: &Record) -> Result<Option<RunPage>> {
         log,
         timeline,
         path: Some(moved::summary(&record.run.run, &record.observed)),
+        host: host_pictures::read(&record.folder, origin)?,
         ladder: None,
     }))
+}
+
+/// On several hosts, times between the taps are those of two clocks.
+fn withhold_crossing(record: &Record, timeline: &mut Timeline) {
+    let shortest = timeline.smallest_crossing_ns.map(Duration::from_nanos);
+    let reason = record.observed.clocks.as_ref().zip(shortest);
+    if let Some(reason) = reason.and_then(|(clocks, shortest)| clocks.why_not_between_taps(shortest)) {
+        timeline.withhold_crossing(reason);
+    }
 }
 
 /// The log of the server's that tells most of its window and rate. `None` where none does.

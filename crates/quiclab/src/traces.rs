@@ -16,7 +16,7 @@ use quiclab_units::ShowPath;
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, read_qlog};
 use rayon::prelude::*;
 
-use crate::{analyze::open, progress};
+use crate::{analyze::open, progress, samples};
 
 /// The folder of all traces, in that of the records.
 pub const TRACES_FOLDER: &str = "trace";
@@ -61,6 +61,7 @@ fn write_one(record: &Path, into: &Path) -> Result<()> {
             progress::say(&format!("skipping {} from here on: not a qlog: {error}", file.shown()));
         }
     }
+    samples::add(record, &mut trace)?;
     let path = record.join(CAPTURE_FILE);
     let place = || path.shown();
     let reader = CaptureReader::new(File::open(&path).with_context(place)?).with_context(place)?;

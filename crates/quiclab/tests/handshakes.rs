@@ -40,7 +40,18 @@ fn handshakes(bench: &Bench, more: &[&str]) -> Said {
 
 #[test]
 fn each_handshake_is_measured_as_in_a_run_and_the_next_one_has_another_seed() {
-    let bench = Bench::new(LOST_FLIGHT);
+    check_handshakes("quinn");
+}
+
+#[test]
+#[ignore = "builds two more stacks: make test-sans-io"]
+fn each_handshake_of_the_other_stacks_is_measured_as_in_a_run() {
+    check_handshakes("ngtcp2-1.25");
+    check_handshakes("quiche-0.22");
+}
+
+fn check_handshakes(stack: &str) {
+    let bench = Bench::new(&LOST_FLIGHT.replace("quinn", stack));
     let folder = tempfile::tempdir().unwrap();
     let files = ["one", "two"].map(|name| folder.path().join(format!("{name}.parquet")));
     for file in &files {
@@ -49,6 +60,9 @@ fn each_handshake_is_measured_as_in_a_run_and_the_next_one_has_another_seed() {
         let groups: Value = serde_json::from_str(&result.output).unwrap();
         assert_eq!((&groups[0]["handshakes"], &groups[0]["failed"]), (&20.into(), &0.into()));
         assert!(groups[0]["probes"][0].as_f64().unwrap() >= 1.0, "{groups}");
+        let parts =
+            ["client", "server", "simulation", "measurement"].map(|part| &groups[0]["cpu_seconds_by_part"][part]);
+        assert!(parts.iter().all(|seconds| seconds.as_f64().unwrap() > 0.0), "{groups}");
     }
     assert!(fs::read(&files[0]).unwrap() == fs::read(&files[1]).unwrap(), "two fresh processes differ");
     let names = ["seed", "handshake_client_first_byte_ns", "handshake_client_rtt_samples"];

@@ -1,122 +1,252 @@
-//! What differs between hosts: queueing disciplines with their parameters, clocks of send times, and noise.
+//! Runs on several hosts over ssh: three network namespaces with a real sshd in each. Needs root and OpenSSH's server.
 
 mod common;
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
-use common::{Bench, REAL_STACKS, TEST_STACKS, quiclab, records, said};
+use common::{Bench, TEST_STACKS, hosts::Machines, quiclab, records, said};
 use serde_json::Value;
 
-fn json(path: &Path) -> Value {
-    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+/// A transfer that is limited by its rate: 2 MiB at 20 Mbit/s take nearly a second.
+const EXPERIMENT: &str = r#"
+name = "tests/hosts"
+title = "A transfer between hosts"
+stack.name = "misbehaving"
+workload.size = "2 MiB"
+path.rate = "20 Mbit/s"
+path.delay_to_client = "5 ms"
+path.delay_to_server = "5 ms"
+"#;
+
+fn only_record(folder: &Path) -> PathBuf {
+    let names = records(folder);
+    let [name] = &names[..] else { panic!("expected one record, found {names:?}") };
+    folder.join(name)
 }
 
-/// The records of an experiment with quiche 0.24, `path.json` and the metrics, by the value of `key` in `run.toml`.
-fn performed(bench: &Bench, key: &str) -> BTreeMap<String, (Value, Value)> {
-    let result = said(&mut bench.run(REAL_STACKS, "out", &[]));
+fn json(record: &Path, file: &str) -> Value {
+    serde_json::from_slice(&fs::read(record.join(file)).unwrap()).unwrap()
+}
+
+fn on_hosts(hosts: &Path) -> [&str; 4] {
+    ["--testbed", "hosts", "--hosts", hosts.to_str().unwrap()]
+}
+
+#[test]
+fn a_transfer_between_three_hosts_is_a_record_like_others_and_leaves_nothing_there() {
+    let Some(machines) = Machines::new() else { return };
+    let before = machines.states();
+    let bench = Bench::new(EXPERIMENT);
+    let hosts = machines.inventory(&["server", "wire", "client"], "keep = false");
+    let result = said(&mut bench.run(TEST_STACKS, "out", &on_hosts(&hosts)));
     assert_eq!(result.status, Some(0), "{}", result.errors);
-    let of = |name: String| {
-        let folder = bench.out("out").join(name);
-        let settings = fs::read_to_string(folder.join("run.toml")).unwrap();
-        let value = settings.lines().find_map(|line| line.strip_prefix(&format!("{key} = "))).unwrap_or("none");
-        (value.trim_matches('"').to_owned(), (json(&folder.join("path.json")), json(&folder.join("metrics.json"))))
-    };
-    records(&bench.out("out")).into_iter().map(of).collect()
-}
-
-#[test]
-fn thefts_take_the_time_that_was_asked_for_and_are_repeated_with_the_run() {
-    let bench = Bench::new(
-        "name = \"noise\"\ntitle = \"Thefts of CPU time\"\n[stack]\nname = \"quiche-0.24\"\n[workload]\nsize = \"512 KiB\"\n\
-         [hosts]\nreceive_coalescing = \"1 ms\"\n[vm]\ntheft_interval = \"4 ms\"\ntheft_length = \"1 ms\"\ntimer_slack = \"1 ms\"\n\
-         nanoseconds_per_instruction = 2\n[matrix]\n\"vm.theft_distribution\" = [\"constant\", \"exponential\", \"pareto\"]\n",
-    );
-    let runs = performed(&bench, "theft_distribution");
-    assert_eq!(runs.len(), 3);
-    for (distribution, (path, metrics)) in &runs {
-        let [count, time] = ["count", "time_ns"].map(|name| path["thefts"][name].as_u64().unwrap());
-        let mean = time as f64 / count as f64;
-        // Some two hundred draws; of a constant every one is the same.
-        let tolerance = if distribution == "constant" { 1.0 } else { 300_000.0 };
-        assert!(count > 50 && (mean - 1e6).abs() < tolerance, "{distribution}: {count} thefts of {mean} ns");
-        let busy = metrics["metrics"]["cpu_busy_share"].as_f64().unwrap();
-        assert!(busy > 0.2, "{distribution}: a fifth of the time is taken, and the machine was busy {busy}");
+    let record = only_record(&bench.out("out"));
+    let goodput = json(&record, "metrics.json")["metrics"]["goodput_wire_bps"].as_f64().unwrap();
+    assert!((12e6..20e6).contains(&goodput), "{goodput}");
+    let path = json(&record, "path.json");
+    assert_eq!(path["testbed"], "hosts");
+    let taps = path["taps"].as_array().unwrap();
+    assert_eq!(taps.len(), 2, "{path}");
+    clocks_were_compared_before_and_after(&path);
+    stamps_are_software_and_the_reason_is_the_card(taps);
+    both_hosts_were_sampled(&record);
+    machines.wait_for(&before);
+    for role in ["server", "wire", "client"] {
+        assert!(!machines.folder.path().join(format!("on-{role}/quiclab-agent")).exists(), "{role}");
     }
-    let record = records(&bench.out("out")).remove(0);
-    let verified = said(quiclab().arg("verify").arg(bench.out("out").join(record)).args(["--stacks", REAL_STACKS]));
-    assert_eq!(verified.status, Some(0), "{}{}", verified.output, verified.errors);
+}
+
+/// Three namespaces of one kernel have one clock, so the truth is known: offset and drift are 0.
+fn clocks_were_compared_before_and_after(path: &Value) {
+    let client = &path["clocks"]["compared"]["client"];
+    assert_eq!(client["correction"], "linear", "{path}");
+    for offset in [&client["before"], &client["after"]] {
+        let [ahead, uncertainty, exchanges] =
+            ["server_ahead_ns", "uncertainty_ns", "exchanges"].map(|key| &offset[key]);
+        assert!(ahead.as_i64().unwrap().unsigned_abs() <= uncertainty.as_u64().unwrap(), "{offset}");
+        assert!((1..=200).contains(&exchanges.as_u64().unwrap()), "{offset}");
+    }
+    let [before, after] = ["before", "after"].map(|when| client[when]["at_ns"].as_u64().unwrap());
+    // 2 MiB at 20 Mbit/s were between them.
+    assert!(after - before > 800_000_000, "{client}");
+    // A path of 10 ms would show: after the run the packets passed nothing that shapes.
+    assert!(client["after"]["uncertainty_ns"].as_u64().unwrap() < 4_000_000, "{client}");
+    let kept = path["clocks"]["kept"].as_object().unwrap();
+    assert_eq!(kept.keys().map(String::as_str).collect::<Vec<_>>(), ["client", "server", "wire"]);
+}
+
+fn stamps_are_software_and_the_reason_is_the_card(taps: &[Value]) {
+    for tap in taps {
+        assert_eq!(tap["stamps"]["by"], "software", "{tap}");
+        let why = tap["stamps"]["why"].as_str().unwrap();
+        assert!(why.contains("eth1 (driver veth) does not stamp packets"), "{why}");
+    }
+}
+
+fn both_hosts_were_sampled(record: &Path) {
+    let host = json(record, "host.json");
+    let sums = |of: &str, kind: &str, counter: &str| -> u64 {
+        let series = host["series"].as_array().unwrap().iter();
+        let own = series.filter(|series| series["of"] == of && series["kind"] == kind);
+        own.flat_map(|series| series["counters"][counter].as_array().unwrap())
+            .map(|count| count.as_u64().unwrap())
+            .sum()
+    };
+    for role in ["server", "client"] {
+        assert!(sums(role, "endpoint", "cpu_ns") > 0, "{role}");
+        assert!(host["system_calls"][role].as_object().is_some_and(|calls| calls.contains_key("read")), "{role}");
+    }
+    // 2 MiB in segments of at most 1448 bytes, from one host to the other.
+    let packets = |of: &str, sent: bool| -> u64 {
+        let batches = host["batches"].as_array().unwrap().iter();
+        let own = batches.filter(|batches| batches["of"] == of && batches["sent"] == sent);
+        let sizes = own.flat_map(|batches| batches["packets"].as_object().unwrap());
+        sizes.map(|(size, count)| size.parse::<u64>().unwrap() * count.as_u64().unwrap()).sum()
+    };
+    assert!(packets("server", true) > 1400 && packets("client", false) > 1400, "{}", host["batches"]);
+    assert!(sums("server_machine", "core", "idle_ns") > 0 && sums("client_machine", "core", "idle_ns") > 0);
+    let metrics = &json(record, "metrics.json")["metrics"];
+    for name in ["server_cpu_s_per_gb", "client_cpu_s_per_gb", "busiest_core_share", "sampler_cpu_share"] {
+        assert!(metrics[name].as_f64().is_some_and(|value| value > 0.0), "{name}: {}", metrics[name]);
+    }
 }
 
 #[test]
-fn the_maximum_rate_of_fq_holds_the_server_back() {
-    let bench = Bench::new(
-        "name = \"fq\"\ntitle = \"FQ at half the rate of the bottleneck\"\n[stack]\nname = \"quiche-0.24\"\n[workload]\nsize = \"512 KiB\"\n\
-         [hosts]\nserver_qdisc = \"fq\"\nfq_limit_packets = 5000\nfq_quantum = \"3 KiB\"\nfq_initial_quantum = \"15 KiB\"\n\
-         fq_horizon = \"2 s\"\nfq_timer_slack = \"1 us\"\n[matrix]\n\"hosts.fq_maximum_rate\" = [\"default\", \"8 Mbit/s\"]\n",
-    );
-    let runs = performed(&bench, "fq_maximum_rate");
-    let goodput = |key: &str| runs[key].1["metrics"]["goodput_wire_bps"].as_f64().unwrap();
-    // FQ counts frames, and lets the handshake and the first quantum of bytes pass at once.
+fn a_sniffer_at_a_mirror_port_captures_what_the_server_sends_and_its_clock_is_known() {
+    let Some(machines) = Machines::new() else { return };
+    machines.mirror_the_server();
+    let before = machines.states();
+    let bench = Bench::new(EXPERIMENT);
+    let hosts = machines.inventory(&["server", "wire", "client", "sniffer"], "");
+    let result = said(&mut bench.run(TEST_STACKS, "out", &on_hosts(&hosts)));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    let record = only_record(&bench.out("out"));
+    let goodput = json(&record, "metrics.json")["metrics"]["goodput_wire_bps"].as_f64().unwrap();
+    assert!((12e6..20e6).contains(&goodput), "{goodput}");
+    let path = json(&record, "path.json");
+    let taps = path["taps"].as_array().unwrap();
+    let seen = |tap: usize| taps[tap]["packets_seen"].as_u64().unwrap();
+    assert!(taps.len() == 2 && seen(0) >= seen(1) && seen(1) > 1000, "{taps:?}");
+    assert_eq!((&taps[0]["role"], &taps[0]["stamps"]["by"]), (&"sender".into(), &"software".into()));
+    let sniffer = &path["clocks"]["compared"]["sniffer"];
+    for offset in [&sniffer["before"], &sniffer["after"]] {
+        let [ahead, uncertainty] = ["server_ahead_ns", "uncertainty_ns"].map(|key| &offset[key]);
+        // The mirror's own delay is an error that its packets cannot show.
+        let most = uncertainty.as_u64().unwrap() + 100_000;
+        assert!(ahead.as_i64().unwrap().unsigned_abs() <= most, "{offset}");
+    }
+    machines.wait_for(&before);
+}
+
+/// What is kept of a TCP segment by default is too little to find it at the other tap. How well clocks are known depends on the machine.
+#[test]
+fn the_page_shows_times_between_the_taps_where_the_clocks_are_known_to_a_tenth_of_them_and_says_why_not_otherwise() {
+    let Some(machines) = Machines::new() else { return };
+    let without_delay = EXPERIMENT.replace("\"5 ms\"", "\"0 ms\"");
+    let bench = Bench::new(&(without_delay + "tap.bottleneck_snaplen = \"full\"\n"));
+    let hosts = machines.inventory(&["server", "wire", "client"], "");
+    let result = said(&mut bench.run(TEST_STACKS, "out", &on_hosts(&hosts)));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    let page = |record: &Path| {
+        let result = said(quiclab().arg("report").arg(record));
+        assert_eq!(result.status, Some(0), "{}", result.errors);
+        let name = format!("{}.html", record.file_name().unwrap().to_str().unwrap());
+        let place = [record.parent().unwrap().join("runs").join(&name), record.parent().unwrap().join(&name)];
+        place.iter().find_map(|place| fs::read_to_string(place).ok()).unwrap()
+    };
+    let record = only_record(&bench.out("out"));
+    let html = page(&record);
+    let uncertainty = json(&record, "path.json")["clocks"]["compared"]["client"]["uncertainty_ns"].as_f64().unwrap();
+    let shown = html.split_once("minus its smallest value, ").and_then(|(_, rest)| rest.split_once(" ms"));
+    match shown {
+        // The page has whole microseconds.
+        Some((smallest, _)) => {
+            assert!(10.0 * uncertainty <= smallest.parse::<f64>().unwrap() * 1e6 + 1e3, "{uncertainty}")
+        }
+        None => assert!(html.contains("expected an error of at most a tenth of it"), "{uncertainty}"),
+    }
     assert!(
-        goodput("8 Mbit/s") < 8.5e6 && goodput("default") > 10e6,
-        "{} and {}",
-        goodput("8 Mbit/s"),
-        goodput("default")
+        html.contains("The clock of the client's host was") && html.contains("have software time stamps"),
+        "no clocks"
     );
-    let fq = |key: &str| {
-        let queue = &runs[key].0["server"]["queues"][0];
-        assert_eq!(queue["kind"], "fq");
-        queue["counts"].clone()
+}
+
+#[test]
+fn a_sniffer_that_sees_nothing_fails_the_run_and_says_what_to_do() {
+    let Some(machines) = Machines::new() else { return };
+    machines.mirror_the_server();
+    machines.inside("server", &["tc", "qdisc", "delete", "dev", "eth1", "clsact"]);
+    let bench = Bench::new(EXPERIMENT);
+    let hosts = machines.inventory(&["server", "wire", "client", "sniffer"], "");
+    let result = said(&mut bench.run(TEST_STACKS, "out", &on_hosts(&hosts)));
+    assert_ne!(result.status, Some(0), "{}", result.output);
+    let text = result.errors;
+    assert!(text.contains("sniffer (sniffer): found none of the packets between server and client"), "{text}");
+    assert!(text.contains("mirrors the port of the server"), "{text}");
+}
+
+#[test]
+fn launch_time_is_refused_before_the_run_where_the_card_does_not_offer_it() {
+    let Some(machines) = Machines::new() else { return };
+    let bench = Bench::new(&EXPERIMENT.replace("stack.name = \"misbehaving\"\n", "").replace(
+        "workload.size",
+        "stack.name = \"misbehaving\"\nstack.pacing = \"txtime\"\nstack.txtime_clock = \"tai\"\nhosts.server_qdisc = \"etf\"\n\
+         hosts.etf_launch_time = true\nworkload.size",
+    ));
+    let hosts = machines.inventory(&["server", "wire", "client"], "");
+    let result = said(&mut bench.run(TEST_STACKS, "out", &on_hosts(&hosts)));
+    assert_ne!(result.status, Some(0), "{}", result.output);
+    let text = result.errors;
+    assert!(text.contains("hosts.etf_launch_time: found true"), "{text}");
+    assert!(text.contains("interface \"eth1\"") && text.contains("names no PTP clock"), "{text}");
+    assert!(records(&bench.out("out")).is_empty());
+}
+
+#[test]
+fn doctor_says_of_each_host_what_it_has_and_of_one_without_ssh_what_to_do() {
+    let Some(mut machines) = Machines::new() else { return };
+    let before = machines.states();
+    let hosts = machines.inventory(&["server", "wire", "client"], "");
+    let doctor = |hosts: &Path| said(quiclab().arg("doctor").arg("--hosts").arg(hosts).arg("--json"));
+    let result = doctor(&hosts);
+    assert_eq!(result.status, Some(0), "{}{}", result.output, result.errors);
+    let found = |output: &str| -> BTreeMap<String, Value> {
+        let checks: Vec<Value> = serde_json::from_str(output).unwrap();
+        checks.into_iter().map(|check| (check["name"].as_str().unwrap().to_owned(), check)).collect()
     };
-    assert!(fq("8 Mbit/s")["throttled"].as_u64().unwrap() > 100, "{}", fq("8 Mbit/s"));
-}
-
-#[test]
-fn the_horizon_of_fq_drops_what_is_planned_beyond_it_and_the_run_says_so() {
-    let bench = Bench::new(
-        "name = \"fq\"\ntitle = \"FQ that looks hardly ahead\"\n[stack]\nname = \"quiche-0.24\"\n[workload]\nsize = \"512 KiB\"\n\
-         [hosts]\nserver_qdisc = \"fq\"\nfq_horizon = \"100 us\"\n",
-    );
-    let runs = performed(&bench, "fq_horizon");
-    let (path, metrics) = &runs["100 us"];
-    let fq = &path["server"]["queues"][0];
-    assert!(fq["kind"] == "fq" && fq["drops"]["horizon"].as_u64().unwrap() > 0, "{fq}");
-    let warnings = metrics["warnings"].to_string();
-    assert!(warnings.contains("server_queue_drops"), "{warnings}");
-}
-
-#[test]
-fn etf_sends_at_the_time_that_was_planned_also_as_a_deadline() {
-    let bench = Bench::new(
-        "name = \"etf\"\ntitle = \"ETF\"\n[stack]\nname = \"quiche-0.24\"\ngso = \"off\"\n[workload]\nsize = \"1 MiB\"\n\
-         [hosts]\nserver_qdisc = \"etf\"\n[matrix]\n\"hosts.etf_deadline\" = [false, true]\n",
-    );
-    let runs = performed(&bench, "etf_deadline");
-    assert_eq!(runs.len(), 2);
-    let metric = |key: &str, name: &str| runs[key].1["metrics"][name].as_f64().unwrap();
-    // Released 0.2 ms before its time, always; as a deadline at once, however long before.
-    let precision = metric("false", "precision_sd_ns");
-    assert!(precision < 100_000.0, "{precision}");
-    assert!(metric("true", "precision_sd_ns") > 2.0 * precision, "{}", metric("true", "precision_sd_ns"));
-    for key in ["false", "true"] {
-        assert!(metric(key, "precision_samples") > 0.95 * metric(key, "packets_sent"), "{key}");
-    }
-}
-
-#[test]
-fn a_stack_whose_packets_etf_drops_is_told_why_it_failed() {
-    let bench = Bench::new(
-        "name = \"etf\"\ntitle = \"A stack that claims send times and hands none over\"\n[stack]\nname = \"misbehaving\"\n\
-         congestion_control = \"not-at-all\"\npacing = \"txtime\"\n[workload]\nsize = \"64 KiB\"\ntimeout = \"5 s\"\n[matrix]\n\
-         \"hosts.server_qdisc\" = [\"etf\", \"fq\"]\n",
-    );
-    let result = said(&mut bench.run(TEST_STACKS, "out", &[]));
-    assert_eq!(result.status, Some(1), "{}", result.errors);
-    for part in ["etf at the server dropped", "and passed 0", "it drops packets without a send time on its clock"] {
-        assert!(result.errors.contains(part), "lacks {part:?}: {}", result.errors);
-    }
-    // FQ sends what has no time at once; the run says that nobody knows what was planned.
-    let [record] = &records(&bench.out("out"))[..] else { panic!("one record") };
-    let metrics = fs::read_to_string(bench.out("out").join(record).join("metrics.json")).unwrap();
-    assert!(metrics.contains("planned_times_missing"), "{metrics}");
+    let checks = found(&result.output);
+    let says = |name: &str, part: &str| {
+        let check = checks.get(name).unwrap_or_else(|| panic!("{name}: {checks:?}"));
+        let text = check["found"].as_str().unwrap();
+        assert!(text.contains(part), "{name}: {text}");
+    };
+    says("server (server): ssh", "round trip");
+    says("server (server): root", "yes");
+    says("wire (wire): agent", "copied just now");
+    says("wire (wire): interface eth2", "up, MTU 1500, 10000 Mbit/s, driver veth");
+    says("client (client): time stamps of eth1", "software");
+    says("client (client): LaunchTime of eth1", "names no PTP clock");
+    says("client (client): clock", "set by");
+    says("packets between the hosts", "came back");
+    let again = found(&doctor(&hosts).output);
+    assert!(again["wire (wire): agent"]["found"].as_str().unwrap().contains("was there already"));
+    machines.inside("wire", &["ip", "link", "set", "eth2", "down"]);
+    machines.stop_serving("client");
+    let result = said(quiclab().arg("doctor").arg("--hosts").arg(&hosts).arg("--json"));
+    assert_eq!(result.status, Some(1), "{}", result.output);
+    let checks = found(&result.output);
+    let refused = &checks["client (client): ssh"];
+    assert_eq!(refused["good"], false);
+    assert!(refused["found"].as_str().unwrap().contains("Connection refused"), "{refused}");
+    assert!(refused["remedy"].as_str().unwrap().contains("no ssh server answers there"), "{refused}");
+    let down = &checks["wire (wire): interface eth2"];
+    assert!(down["remedy"].as_str().unwrap().contains("ip link set eth2 up"), "{down}");
+    assert_eq!(checks["server (server): ssh"]["good"], true);
+    assert!(checks["packets between the hosts"]["found"].as_str().unwrap().contains("not tried"));
+    machines.inside("wire", &["ip", "link", "set", "eth2", "up"]);
+    machines.wait_for(&before);
 }

@@ -7,6 +7,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::{Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, Instant},
 };
@@ -37,9 +38,10 @@ fn json(record: &Path, file: &str) -> Value {
 
 #[test]
 fn a_transfer_in_namespaces_has_the_goodput_of_one_in_the_virtual_machine() {
+    let _turn = in_turn();
     let bench = Bench::new(EXPERIMENT);
     for testbed in ["vm", "netns"] {
-        let result = said(&mut bench.run(TEST_STACKS, testbed, &["--testbed", testbed]));
+        let result = said(&mut bench.run(TEST_STACKS, testbed, &["--testbed", testbed, "--wait-for-quiet", "0"]));
         assert_eq!(result.status, Some(0), "{testbed}: {}", result.errors);
     }
     let [exact, sample] = ["vm", "netns"].map(|testbed| only_record(&bench.out(testbed)));
@@ -70,10 +72,41 @@ fn a_transfer_in_namespaces_has_the_goodput_of_one_in_the_virtual_machine() {
         assert!(sample.join(file).exists(), "{file} is missing");
     }
 
+    // What the hosts did is sampled in real time, and no metric of it is null without a reason.
+    assert!(!exact.join("host.json").exists());
+    let host = json(&sample, "host.json");
+    let reference =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/record.md")).unwrap();
+    let kinds: BTreeSet<&str> =
+        host["series"].as_array().unwrap().iter().filter_map(|series| series["kind"].as_str()).collect();
+    assert!(["core", "endpoint", "thread", "udp"].iter().all(|kind| kinds.contains(kind)), "{kinds:?}");
+    for series in host["series"].as_array().unwrap() {
+        for counter in series["counters"].as_object().unwrap().keys() {
+            assert!(reference.contains(&format!("`{counter}`")), "{counter} is not in the reference");
+        }
+    }
+    for (record, is_sampled) in [(&exact, false), (&sample, true)] {
+        let measured = json(record, "metrics.json");
+        let withheld: Vec<&str> = measured["withheld"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|it| it["metrics"].as_array().unwrap())
+            .filter_map(Value::as_str)
+            .collect();
+        for metric in quiclab_metrics::HOST_METRICS {
+            assert_eq!(measured["metrics"][metric].is_null(), withheld.contains(metric), "{metric}");
+        }
+        let cpu = measured["metrics"]["server_cpu_s_per_gb"].as_f64();
+        assert_eq!(cpu.is_some_and(|cpu| cpu > 0.0), is_sampled, "{cpu:?}");
+    }
+    let page = said(common::quiclab().arg("report").arg(&sample));
+    assert_eq!(page.status, Some(0), "{}", page.errors);
+
     let verified = said(common::quiclab().arg("verify").arg(&sample).args(["--stacks", TEST_STACKS]));
     assert!(verified.errors.contains("found a run in real time"), "{}", verified.errors);
     let compared = said(common::quiclab().arg("compare").args(["vm", "netns"].map(|testbed| bench.out(testbed))));
-    assert!(compared.errors.contains("repetitions of the one are samples"), "{}", compared.errors);
+    assert!(compared.output.contains("B is a sample of real time"), "{}{}", compared.output, compared.errors);
     let differs = said(common::quiclab().arg("diff").args([&exact, &sample]));
     assert!(differs.output.contains("A is exact, B is a sample of real time"), "{}{}", differs.output, differs.errors);
 }
@@ -81,7 +114,7 @@ fn a_transfer_in_namespaces_has_the_goodput_of_one_in_the_virtual_machine() {
 #[test]
 fn settings_of_the_virtual_machine_are_refused_by_name() {
     let bench = Bench::new(&format!("{EXPERIMENT}vm.nanoseconds_per_instruction = 2\n"));
-    let result = said(&mut bench.run(TEST_STACKS, "out", &["--testbed", "netns"]));
+    let result = said(&mut bench.run(TEST_STACKS, "out", &["--testbed", "netns", "--wait-for-quiet", "0"]));
     assert_eq!(result.status, Some(125), "{}", result.errors);
     assert!(result.errors.contains("vm.nanoseconds_per_instruction"), "{}", result.errors);
     assert!(result.errors.contains("hint: --testbed vm"), "{}", result.errors);
@@ -129,17 +162,19 @@ fn all_processes() -> Vec<u32> {
 
 #[test]
 fn nothing_is_left_when_quiclab_is_killed_at_any_moment() {
+    let _turn = in_turn();
     let bench = Bench::new(EXPERIMENT);
     let mounts = || fs::read_to_string("/proc/self/mountinfo").unwrap();
     let interfaces = || fs::read_dir("/sys/class/net").unwrap().count();
     let before = (mounts(), interfaces());
-    let whole = said(&mut bench.run(TEST_STACKS, "whole", &["--testbed", "netns"]));
+    let whole = said(&mut bench.run(TEST_STACKS, "whole", &["--testbed", "netns", "--wait-for-quiet", "0"]));
     assert_eq!(whole.status, Some(0), "{}", whole.errors);
     let mut most_namespaces = 0;
     // NETNS_KILLS = 100 takes some minutes.
     let kills = std::env::var("NETNS_KILLS").map_or(6, |text| text.parse().unwrap());
     for kill in 0..kills {
-        let mut command: Command = bench.run(TEST_STACKS, &format!("killed-{kill}"), &["--testbed", "netns"]);
+        let mut command: Command =
+            bench.run(TEST_STACKS, &format!("killed-{kill}"), &["--testbed", "netns", "--wait-for-quiet", "0"]);
         let mut quiclab = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let start = Instant::now();
         let agent_runs = || !descendants(quiclab.id()).is_empty();
@@ -164,6 +199,7 @@ fn nothing_is_left_when_quiclab_is_killed_at_any_moment() {
 
 #[test]
 fn endpoints_that_attack_find_the_walls_of_the_virtual_machine_here_too() {
+    let _turn = in_turn();
     let bench = Bench::new(
         r#"
 name = "tests/netns-hostile"
@@ -175,7 +211,7 @@ workload.timeout = "4 s"
 "stack.congestion_control" = ["client-breaks-out", "server-breaks-out", "client-forks", "server-hides-packets"]
 "#,
     );
-    let result = said(&mut bench.run(TEST_STACKS, "out", &["--testbed", "netns"]));
+    let result = said(&mut bench.run(TEST_STACKS, "out", &["--testbed", "netns", "--wait-for-quiet", "0"]));
     let out = bench.out("out");
     let of = |folder: &Path, manner: &str| {
         let name = records(folder).into_iter().find(|name| name.contains(manner));
@@ -199,5 +235,96 @@ workload.timeout = "4 s"
     {
         let line = result.errors.lines().find(|line| line.contains(manner) && line.contains(why));
         assert!(line.is_some(), "{manner}: {}", result.errors);
+    }
+}
+
+#[test]
+fn a_second_quiclab_waits_for_its_turn_and_says_whose_it_is() {
+    let _turn = in_turn();
+    let bench = Bench::new(EXPERIMENT);
+    let mut command = bench.run(TEST_STACKS, "first", &["--testbed", "netns", "--reps", "4"]);
+    let mut first = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let turn = || {
+        let folder = bench.out("first");
+        folder.is_dir() && fs::read_dir(folder).unwrap().flatten().any(|entry| entry.file_name() != ".lock")
+    };
+    wait_until("the first one to perform a run", turn);
+    let holder = format!("process {} in ", first.id());
+    let mut tries = 0;
+    let refused = wait_for(|| {
+        tries += 1;
+        let refused =
+            said(&mut bench.run(TEST_STACKS, &format!("refused-{tries}"), &["--testbed", "netns", "--no-wait"]));
+        refused.errors.contains(&holder).then_some(refused)
+    });
+    assert_ne!(refused.status, Some(0));
+    assert!(refused.errors.contains("hint: without --no-wait this one waits for its end"), "{}", refused.errors);
+    let second = bench.run(TEST_STACKS, "third", &["--testbed", "netns"]).stderr(Stdio::piped()).spawn().unwrap();
+    // Whoever has the turn loses it with its life.
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let second = second.wait_with_output().unwrap();
+    let errors = String::from_utf8(second.stderr).unwrap();
+    assert_eq!(second.status.code(), Some(0), "{errors}");
+    assert_eq!(records(&bench.out("third")).len(), 1);
+}
+
+/// What `look` finds, which must be within a minute.
+fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(start.elapsed() < Duration::from_secs(60), "waited too long");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Tests that perform runs here take turns, as their processes would, so that none waits when it is to be killed.
+fn in_turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[test]
+fn super_packets_and_jumbo_frames_are_measured_as_packets() {
+    let _turn = in_turn();
+    let settings = "hosts.offloads = \"on\"\npath.mtu = 4000\npath.burst = \"16 KiB\"\nhosts.server_cpus = \"0\"\ntap.snaplen = \"128 B\"\n";
+    let experiment = format!("{EXPERIMENT}{settings}").replace("\"misbehaving\"", "\"tcp-tls\"");
+    let bench = Bench::new(&experiment.replace("stack.name", "stack.congestion_control = \"cubic\"\nstack.name"));
+    let result = said(&mut bench.run(common::REAL_STACKS, "out", &["--testbed", "netns"]));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    let record = only_record(&bench.out("out"));
+    let (path, metrics) = (json(&record, "path.json"), json(&record, "metrics.json"));
+    let taps = path["taps"].as_array().unwrap();
+    assert!(taps[0]["super_packets"].as_u64().unwrap() > 50, "{taps:?}");
+    // The bottleneck treats packets one by one, so none is left behind it.
+    assert_eq!(taps[1]["super_packets"], 0, "{taps:?}");
+    assert!(path["path"]["forwarder"]["super_packets"]["cut"].as_u64().unwrap() > 50, "{path}");
+    assert!(path["path"]["forwarder"]["why"].as_str().unwrap().contains("hosts.offloads"), "{path}");
+    // 2 MiB in packets of at most 3948 bytes of payload.
+    let packets = metrics["metrics"]["packets_sent"].as_u64().unwrap();
+    assert!((532..800).contains(&packets), "{packets} packets");
+    let codes = metrics["warnings"].to_string();
+    assert!(!codes.contains("before segmentation"), "{codes}");
+}
+
+#[test]
+fn what_this_machine_does_not_have_is_refused_with_what_to_do() {
+    for (line, expected) in [
+        ("hosts.server_cpus = \"8191\"", "hosts.server_cpus: found 8191"),
+        ("hosts.udp_receive_buffer = \"3001 B\"", "sysctl -w net.core.rmem_default=3001"),
+        ("hosts.busy_poll = \"977 us\"", "sysctl -w net.core.busy_poll=977"),
+        (
+            "hosts.offloads = \"on\"\npath.forwarder = \"kernel\"",
+            "hosts.offloads: found \"on\" with stages of the path",
+        ),
+        ("path.mtu = 9000", "path.mtu: found 9000 with a bucket of 1535 B"),
+    ] {
+        let bench = Bench::new(&format!("{EXPERIMENT}{line}\n"));
+        let result = said(&mut bench.run(TEST_STACKS, "out", &["--testbed", "netns"]));
+        assert_eq!(result.status, Some(125), "{line}: {}", result.errors);
+        assert!(result.errors.contains(expected), "{line}: {}", result.errors);
     }
 }

@@ -300,7 +300,15 @@ fn a_single_record_is_reported_over_time_with_the_drops_between_its_taps() {
     fs::create_dir(&record).unwrap();
     fs::rename(made.path(), record.join("wire.pcapng")).unwrap();
     fs::write(record.join("run.toml"), RUN).unwrap();
-    let tap = |role, interface| TapSeen { role, interface, snaplen: None, packets_seen: 0, packets_lost: 0 };
+    let tap = |role, interface| TapSeen {
+        role,
+        interface,
+        snaplen: None,
+        packets_seen: 0,
+        packets_lost: 0,
+        super_packets: None,
+        stamps: None,
+    };
     let taps = vec![tap(TapRole::Sender, 0), tap(TapRole::BehindBottleneck, 1)];
     let observed = Observed { taps, ..Observed::nothing("vm", 443) };
     fs::write(record.join("path.json"), observed.to_json()).unwrap();

@@ -15,6 +15,21 @@ pub struct ForwarderSeen {
     pub is_realtime: bool,
     /// How much later than planned packets left the path; `None` where none left.
     pub lateness: Option<LatenessSeen>,
+    /// Super-packets that came in; `None` where none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub super_packets: Option<SuperPacketsSeen>,
+}
+
+/// Frames of many packets each, as the forwarder met them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SuperPacketsSeen {
+    /// Those that passed whole. Stages and [`LatenessSeen`] count each as one packet.
+    pub whole: u64,
+    /// Those that were cut where they came in.
+    pub cut: u64,
+    /// The packets that they became.
+    pub packets: u64,
 }
 
 /// 99 of 100 packets must not leave the forwarder later than this: 1 % of a delay of 20 ms.
@@ -87,7 +102,7 @@ mod tests {
     fn forwarder(percentile_99_ns: u64) -> ForwarderSeen {
         let [median, percentile_99, largest] = [3_500, percentile_99_ns, 900_000].map(Duration::from_nanos);
         let lateness = Some(LatenessSeen { packets: 1000, median, percentile_99, largest });
-        ForwarderSeen { why: String::new(), is_realtime: false, lateness }
+        ForwarderSeen { why: String::new(), is_realtime: false, lateness, super_packets: None }
     }
 
     #[test]

@@ -6,6 +6,8 @@ pub const RUN_FILE: &str = "run.toml";
 pub const CAPTURE_FILE: &str = "wire.pcapng";
 /// What was seen of the run besides the packets: [`Observed`](crate::Observed).
 pub const PATH_FILE: &str = "path.json";
+/// What the hosts did over time: [`HostActivity`](crate::HostActivity). Only records of testbeds in real time have it.
+pub const HOST_FILE: &str = "host.json";
 /// The metrics and the warnings.
 pub const METRICS_FILE: &str = "metrics.json";
 /// The names, lengths and hashes of all files.
@@ -40,6 +42,8 @@ pub const BOTTLENECK_TAP: u32 = 1;
 pub const RUN_SCHEMA: u32 = 2;
 /// Schema of `path.json` that this version writes.
 pub const PATH_SCHEMA: u32 = 2;
+/// Schema of `host.json` that this version writes.
+pub const HOST_SCHEMA: u32 = 1;
 /// Schema of the `path.json` of models that this version writes.
 pub const MODELS_PATH_SCHEMA: u32 = 1;
 /// Schema of the `metrics.json` of models that this version writes.
@@ -63,7 +67,7 @@ pub struct RecordFile {
     pub oldest_schema: Option<u32>,
     /// Whether `quiclab verify` compares it, byte for byte.
     pub is_compared: bool,
-    /// Whether every record has it. The others belong to failed runs.
+    /// Whether every record has it. The others belong to failed runs, and `host.json` to runs in real time.
     pub is_required: bool,
 }
 
@@ -109,6 +113,15 @@ pub const FILES: &[RecordFile] = &[
         oldest_schema: Some(1),
         is_compared: true,
         is_required: true,
+    },
+    RecordFile {
+        name: HOST_FILE,
+        what: "What the hosts did over time: CPU time by thread and core, context switches, system calls, drops at \
+               sockets. Only of runs in real time.",
+        schema: Some(HOST_SCHEMA),
+        oldest_schema: Some(1),
+        is_compared: false,
+        is_required: false,
     },
     RecordFile {
         name: METRICS_FILE,

@@ -10,12 +10,15 @@
 
 mod any_record;
 mod bounded;
+mod clocks;
 mod contents;
 mod error;
 mod forwarded;
+mod host;
 mod json;
 pub mod layout;
 pub mod linux;
+mod machine;
 pub mod measure;
 mod migrate;
 mod models;
@@ -29,13 +32,16 @@ mod sender_log;
 
 pub use any_record::{AnyRecord, Measured, Seen};
 pub use bounded::MOST_QLOG_BYTES;
+pub use clocks::{ClockSeen, ClocksSeen, Correction, OffsetSeen, TimekeepingSeen};
 pub use contents::{Contents, FileFacts};
 pub use error::RecordError;
-pub use forwarded::{DropSeen, ForwarderSeen, LatenessSeen};
+pub use forwarded::{DropSeen, ForwarderSeen, LatenessSeen, SuperPacketsSeen};
+pub use host::{HostActivity, HostBatches, HostMissing, HostSeries};
+pub use machine::{FrequencySeen, MachineSeen, MachineWindow, TemperatureSeen};
 pub use models::{BottleneckSeen, End, GroupSeen, ModelsMetrics, ModelsObserved, ModelsRecord};
 pub use observed::{
-    CpuUse, CpuUser, HostSeen, LostLog, MOST_STRAY_FILES, Observed, Offloads, Outcome, PathSeen, ProcessEnd, StageSeen,
-    TapRole, TapSeen, Thefts,
+    CpuUse, CpuUser, CrossTrafficSeen, HostSeen, LostLog, MOST_STRAY_FILES, Observed, Offloads, Outcome, PathSeen,
+    ProcessEnd, StageSeen, StampsSeen, TapRole, TapSeen, Thefts,
 };
 pub use record::{Record, read_observed};
 pub use records::{ASIDE, Draft, Records, differences, key, link_below};

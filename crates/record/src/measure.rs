@@ -14,7 +14,7 @@ use quiclab_path::spec::StageSettings;
 use quiclab_wire::{CaptureError, CaptureReader, Dissector, DissectorSettings};
 
 use crate::{
-    ForwarderSeen, MOST_STRAY_FILES, Observed, RecordError, TapRole, bounded,
+    ClocksSeen, ForwarderSeen, MOST_STRAY_FILES, Observed, RecordError, TapRole, bounded, host,
     layout::{CAPTURE_FILE, CLIENT_FOLDER, PLANNED_FILE, SERVER_FOLDER},
     sender_log::{SenderLogs, logged_round_trips, sender_logs},
 };
@@ -54,11 +54,16 @@ pub fn measure_record(folder: &Path, run: &Run, observed: &Observed) -> Result<R
             log.finish(role, &mut metrics);
         }
     }
+    host::measure(folder, observed, run.settings.workload.all_bytes(), &mut metrics)?;
     warn_of_planned_times(observed, unread, lost.as_deref(), &mut metrics);
     warn_of_send_times(run, observed, &mut metrics);
     warn_of_endpoints(observed, &mut metrics);
     warn_of_rules(run, observed, &mut metrics);
     warn_of_lateness(observed, &mut metrics);
+    warn_of_machine(observed, &mut metrics);
+    for message in observed.clocks.iter().flat_map(ClocksSeen::warnings) {
+        metrics.warn(WarningCode::ClocksDrifted, message);
+    }
     Ok(metrics)
 }
 
@@ -78,8 +83,13 @@ fn measure_packets(
     observed: &Observed,
 ) -> Result<RunMetrics, CaptureError> {
     let response_bytes = Some(run.settings.workload.all_bytes());
-    let settings =
-        AnalysisSettings { train_threshold: run.settings.analysis.train_threshold, response_bytes, ..settings };
+    let largest_frame_bytes = run.settings.path.largest_frame_bytes();
+    let settings = AnalysisSettings {
+        train_threshold: run.settings.analysis.train_threshold,
+        response_bytes,
+        largest_frame_bytes,
+        ..settings
+    };
     let dissector =
         Dissector::new(DissectorSettings { server_port: Some(observed.server_port), interfaces_are_one_tap: false });
     let analysis = analyze(CaptureReader::new(capture)?, dissector, settings, &mut |_, _, _| {})?;
@@ -91,6 +101,7 @@ fn measure_packets(
         client_lifetime: observed.client_lifetime,
         queue_drops_packets: observed.drops_to_client(),
         path_copies_packets: copies_to_client(run, observed),
+        other_drops_packets: observed.cross_traffic.map_or(Some(0), |seen| seen.drops_packets()),
         capture_losses_packets: losses.collect::<BTreeMap<_, _>>(),
         cpu_busy_share: observed.busy_share(),
         ..Observation::of_port(observed.server_port)
@@ -236,6 +247,17 @@ fn warn_of_rules(run: &Run, observed: &Observed, metrics: &mut RunMetrics) {
 fn warn_of_lateness(observed: &Observed, metrics: &mut RunMetrics) {
     if let Some(message) = observed.path.forwarder.as_ref().and_then(ForwarderSeen::why_late) {
         metrics.warn(WarningCode::ForwarderLate, message);
+    }
+}
+
+/// A machine that did other things as well.
+fn warn_of_machine(observed: &Observed, metrics: &mut RunMetrics) {
+    let Some(machine) = &observed.machine else { return };
+    if let Some(message) = machine.why_not_quiet() {
+        metrics.warn(WarningCode::MachineNotQuiet, message);
+    }
+    if let Some(message) = machine.why_disturbed() {
+        metrics.warn(WarningCode::MachineDisturbed, message);
     }
 }
 

@@ -9,8 +9,10 @@ use quiclab_units::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    clocks::ClocksSeen,
     forwarded::{DropSeen, ForwarderSeen},
     layout::PATH_SCHEMA,
+    machine::MachineSeen,
     nanoseconds,
 };
 
@@ -40,8 +42,17 @@ pub struct Observed {
     pub client: HostSeen,
     /// What became of the packets between the hosts.
     pub path: PathSeen,
+    /// Traffic beside that of the endpoints; `None` where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cross_traffic: Option<CrossTrafficSeen>,
     /// The taps, in the order of the capture's interfaces.
     pub taps: Vec<TapSeen>,
+    /// What else the machine did; `None` where time was virtual, or the machine could not be looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<MachineSeen>,
+    /// How far apart the hosts' clocks were; `None` where one clock stamped everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<ClocksSeen>,
     /// Time that was taken from the CPU; `None` where the run did not ask for it.
     pub thefts: Option<Thefts>,
     /// Lengths of what the hosts' kernels were given to send, in bytes with Ethernet header and before segmentation, and how often each
@@ -192,6 +203,34 @@ pub struct StageSeen {
     pub counts: BTreeMap<String, u64>,
 }
 
+/// What became of the traffic from the server's host to the client's beside that of the endpoints, as their kernels counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CrossTrafficSeen {
+    /// Datagrams, or TCP segments with data, that were sent. Retransmissions count.
+    pub packets_sent: u64,
+    /// Payload bytes of the datagrams; of TCP those that were acknowledged.
+    pub bytes_sent: u64,
+    /// Datagrams, or TCP segments with data, that arrived.
+    pub packets_received: u64,
+    /// Payload bytes of the datagrams; of TCP those that were new.
+    pub bytes_received: u64,
+    /// TCP segments that were sent again; `None` of datagrams.
+    pub retransmissions: Option<u64>,
+    /// From the first packet until the last was handed over.
+    #[serde(rename = "lifetime_ns", with = "nanoseconds")]
+    pub lifetime: Duration,
+    /// True where nothing of it was on its way when it was counted, so that what did not arrive was dropped.
+    pub is_complete: bool,
+}
+
+impl CrossTrafficSeen {
+    /// Packets that the path dropped; `None` where some may still have been on their way.
+    pub fn drops_packets(&self) -> Option<u64> {
+        self.packets_sent.checked_sub(self.packets_received).filter(|_| self.is_complete)
+    }
+}
+
 /// What a tap says of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -206,6 +245,22 @@ pub struct TapSeen {
     pub packets_seen: u64,
     /// Packets of these that are not in the capture, because there was no room.
     pub packets_lost: u64,
+    /// Super-packets that passed it, whose packets are in the capture; `None` where the interfaces carry none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub super_packets: Option<u64>,
+    /// What stamped the packets, and why; `None` where it is the kernel or the simulator, on one host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stamps: Option<StampsSeen>,
+}
+
+/// What stamped the packets of a tap.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StampsSeen {
+    /// `hardware` (the network card) or `software` (the kernel).
+    pub by: String,
+    /// Why not the card; empty where it was.
+    pub why: String,
 }
 
 /// Where a tap was.
@@ -266,7 +321,10 @@ impl Observed {
             server: HostSeen::default(),
             client: HostSeen::default(),
             path: PathSeen::default(),
+            cross_traffic: None,
             taps: Vec::new(),
+            machine: None,
+            clocks: None,
             thefts: None,
             send_sizes: None,
             cut_files: BTreeMap::new(),

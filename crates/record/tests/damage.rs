@@ -89,7 +89,7 @@ fn a_foreign_file_is_named() {
     assert!(error.starts_with("path.json: found JSON that is not an object"), "{error}");
     let error = error_after(same_length("path.json", "{\"schema\": 2, \"flavour\": 3}"));
     assert!(error.starts_with("path.json: unknown field `flavour`"), "{error}");
-    let error = error_after(same_length("metrics.json", "{\"schema\": 5, \"flavour\": 3}"));
+    let error = error_after(same_length("metrics.json", "{\"schema\": 6, \"flavour\": 3}"));
     assert!(error.starts_with("metrics.json: unknown field `flavour`"), "{error}");
     let error = error_after(|record| {
         let text = fs::read_to_string(record.join("run.toml")).unwrap();

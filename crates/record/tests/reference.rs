@@ -10,8 +10,10 @@ use std::{
 use common::{NAME, data};
 use quiclab_experiment::stack::Role;
 use quiclab_record::{
-    Contents, CpuUse, CpuUser, DropSeen, ForwarderSeen, HostSeen, LatenessSeen, LostLog, Observed, Offloads, Outcome,
-    PathSeen, ProcessEnd, Record, StageSeen, TapRole, TapSeen, Thefts, layout::FILES,
+    ClockSeen, ClocksSeen, Contents, CpuUse, CpuUser, CrossTrafficSeen, DropSeen, ForwarderSeen, FrequencySeen,
+    HostActivity, HostBatches, HostMissing, HostSeen, HostSeries, LatenessSeen, LostLog, MachineSeen, MachineWindow,
+    Observed, Offloads, OffsetSeen, Outcome, PathSeen, ProcessEnd, Record, StageSeen, StampsSeen, SuperPacketsSeen,
+    TapRole, TapSeen, TemperatureSeen, Thefts, TimekeepingSeen, layout::FILES,
 };
 use quiclab_units::Duration;
 use serde_json::Value;
@@ -42,6 +44,14 @@ fn every_file_is_in_the_reference_as_the_code_has_it() {
 /// What was seen of a run in which everything could be seen.
 fn everything() -> Observed {
     let time = Duration::from_nanos(1);
+    let window = MachineWindow {
+        length: time,
+        cpus: 1,
+        others: Some(time),
+        steal: Some(time),
+        waiting: Some(time),
+        throttles: Some(1),
+    };
     let stage = StageSeen { bytes_passed: Some(1), ..StageSeen::new("rate", "tbf") };
     let offloads = Offloads {
         transmit_checksum: true,
@@ -63,6 +73,7 @@ fn everything() -> Observed {
         queues: vec![stage.clone()],
         offloads: Some(offloads),
     };
+    let offset = OffsetSeen { at_ns: 1, server_ahead_ns: 1, uncertainty: time, exchanges: 1 };
     Observed {
         kernel_release: Some("6.1".to_owned()),
         outcome: Outcome::Unsupported { role: Role::Client },
@@ -77,6 +88,7 @@ fn everything() -> Observed {
                 why: "codel".to_owned(),
                 is_realtime: true,
                 lateness: Some(LatenessSeen { packets: 1, median: time, percentile_99: time, largest: time }),
+                super_packets: Some(SuperPacketsSeen { whole: 1, cut: 1, packets: 1 }),
             }),
             dropped: vec![DropSeen {
                 time,
@@ -91,7 +103,56 @@ fn everything() -> Observed {
             }],
             dropped_not_listed: 1,
         },
-        taps: vec![TapSeen { role: TapRole::Sender, interface: 0, snaplen: None, packets_seen: 1, packets_lost: 0 }],
+        cross_traffic: Some(CrossTrafficSeen {
+            packets_sent: 1,
+            bytes_sent: 1,
+            packets_received: 1,
+            bytes_received: 1,
+            retransmissions: Some(1),
+            lifetime: time,
+            is_complete: true,
+        }),
+        taps: vec![TapSeen {
+            role: TapRole::Sender,
+            interface: 0,
+            snaplen: None,
+            packets_seen: 1,
+            packets_lost: 0,
+            super_packets: Some(1),
+            stamps: Some(StampsSeen { by: "software".to_owned(), why: "x".to_owned() }),
+        }],
+        machine: Some(MachineSeen {
+            started_unix_ms: 1,
+            not_quiet: vec!["busy".to_owned()],
+            waited: time,
+            longest_wait: time,
+            load_1_minute: Some(1.0),
+            before: window,
+            during: Some(window),
+            frequency: Some(FrequencySeen {
+                lowest_khz: 1,
+                highest_khz: 1,
+                allowed_khz: Some(1),
+                hardware_khz: Some(1),
+                governors: vec!["performance".to_owned()],
+            }),
+            hottest: Some(TemperatureSeen { sensor: "x".to_owned(), millidegrees: 1, limit_millidegrees: None }),
+        }),
+        clocks: Some(ClocksSeen {
+            compared: BTreeMap::from([(
+                "client".to_owned(),
+                ClockSeen::of(offset, Some(OffsetSeen { at_ns: 2, ..offset }), time),
+            )]),
+            kept: BTreeMap::from([(
+                "server".to_owned(),
+                TimekeepingSeen {
+                    is_synchronised: true,
+                    largest_error: time,
+                    kept_by: vec!["ptp4l".to_owned()],
+                    ptp_clocks: vec!["ptp0: x".to_owned()],
+                },
+            )]),
+        }),
         thefts: Some(Thefts { count: 1, time }),
         send_sizes: Some(BTreeMap::new()),
         lost_logs: vec![LostLog { role: Role::Server, what: "all".to_owned() }],
@@ -101,7 +162,14 @@ fn everything() -> Observed {
 
 /// The dotted keys of a value; where a host, a stage or the offloads of a card occur again, they are left out.
 fn walk(value: &Value, place: &str, found: &mut BTreeSet<String>) {
-    let occurs_again = ["client.", "path.to_server[]", "server.queues[]", "server.offloads."];
+    let occurs_again = [
+        "client.",
+        "path.to_server[]",
+        "server.queues[]",
+        "server.offloads.",
+        "machine.during.",
+        "clocks.compared.*.after.",
+    ];
     if occurs_again.iter().any(|prefix| place.starts_with(prefix)) {
         return;
     }
@@ -111,7 +179,8 @@ fn walk(value: &Value, place: &str, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(members) => {
             for (name, member) in members {
-                let name = if place == "path.offloads" { "*" } else { name };
+                let name =
+                    if ["path.offloads", "clocks.compared", "clocks.kept"].contains(&place) { "*" } else { name };
                 let below = if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
                 walk(member, &below, found);
             }
@@ -133,6 +202,31 @@ fn every_key_of_what_was_seen_is_in_the_reference() {
         assert!(found.remove(whole));
     }
     assert_eq!(keys("path.json"), found);
+}
+
+#[test]
+fn every_key_of_what_the_hosts_did_is_in_the_reference() {
+    let text = || "x".to_owned();
+    let activity = HostActivity {
+        schema: 1,
+        times_ns: vec![0],
+        series: vec![HostSeries {
+            of: text(),
+            kind: text(),
+            process: Some(1),
+            number: Some(1),
+            name: Some(text()),
+            first_step: 0,
+            counters: BTreeMap::new(),
+        }],
+        system_calls: BTreeMap::new(),
+        batches: vec![HostBatches { of: text(), sent: true, packets: BTreeMap::new(), largest_bytes: 1 }],
+        missing: vec![HostMissing { what: text(), reason: text() }],
+        threads_not_listed: 0,
+    };
+    let mut found = BTreeSet::new();
+    walk(&serde_json::from_str(&activity.to_json()).unwrap(), "", &mut found);
+    assert_eq!(keys("host.json"), found);
 }
 
 #[test]

@@ -5,10 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use quiclab_experiment::{AnyRun, settings_text};
 
 use crate::{
-    FailureRow, Finding, Outcome, ReportInput, ScenarioReport, findings, groups::Group, render_figures,
-    render_html_with_pages, render_json, render_markdown, render_markdown_brief, render_scenario_figures,
-    render_scenario_html, render_scenario_json, render_scenario_markdown, render_scenario_terminal, render_terminal,
-    scenario::scenario_groups, scenario_findings,
+    FailureRow, Finding, Outcome, ReportInput, ScenarioReport, findings,
+    groups::{Group, GroupWarning},
+    render_figures, render_html_with_pages, render_json, render_markdown, render_markdown_brief,
+    render_scenario_figures, render_scenario_html, render_scenario_json, render_scenario_markdown,
+    render_scenario_terminal, render_terminal,
+    scenario::scenario_groups,
+    scenario_findings,
+    warned::of_runs,
 };
 
 /// Everything that a report shows, whatever the workload of its runs.
@@ -62,6 +66,19 @@ impl AnyReport {
         let findings = self.findings();
         let undecided = findings.iter().filter(|finding| finding.outcome == Outcome::Undecided);
         undecided.flat_map(|finding| &finding.groups).filter_map(|place| keys.get(*place).cloned()).collect()
+    }
+
+    /// The warnings about runs and their repetitions, as (row, which of its runs, sentence). None of models, whose runs are exact.
+    pub fn warnings(&self) -> Vec<(String, String)> {
+        let Self::Transfers(input) = self else { return Vec::new() };
+        let groups = Group::all(input);
+        let of_group = |group: &Group| {
+            let line = |warning: &GroupWarning| {
+                (format!("{}{}", group.label, of_runs(group, warning)), warning.message.clone())
+            };
+            group.warnings().iter().map(line).collect::<Vec<_>>()
+        };
+        groups.iter().flat_map(of_group).collect()
     }
 
     /// Claims about runs that are not part of the plan.

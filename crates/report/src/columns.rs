@@ -1,6 +1,7 @@
 //! The columns of every table: a new one is an entry of [`COLUMNS`].
 
 mod handshake;
+mod host;
 pub(crate) mod phases;
 
 use quiclab_metrics::{Metrics, Summary};
@@ -35,6 +36,8 @@ pub(crate) enum Place {
     Phase,
     /// That of handshakes.
     Handshake,
+    /// That of what hosts did.
+    Host,
 }
 
 /// What stands where there is no value.
@@ -49,10 +52,11 @@ pub fn metric_names() -> impl Iterator<Item = &'static str> {
     COLUMNS.iter().map(|column| column.metric)
 }
 
-/// In the order of the tables: those of the whole flow, of its handshake, of its phases.
+/// In the order of the tables: those of the whole flow, of the hosts, of its handshake, of its phases.
 pub(crate) const COLUMNS: &[Column] =
-    &joined::<{ WHOLE.len() + handshake::HANDSHAKE.len() + 2 * phases::PHASED.len() }>(&[
+    &joined::<{ WHOLE.len() + host::COLUMNS.len() + handshake::HANDSHAKE.len() + 2 * phases::PHASED.len() }>(&[
         WHOLE,
+        host::COLUMNS,
         handshake::HANDSHAKE,
         &phases::SLOW_START,
         &phases::STEADY,
@@ -227,6 +231,11 @@ pub(crate) fn main_columns() -> impl Iterator<Item = &'static Column> {
 /// Those of the handshake.
 pub(crate) fn handshake_columns() -> impl Iterator<Item = &'static Column> {
     handshake::HANDSHAKE.iter()
+}
+
+/// Those of what the hosts did.
+pub(crate) fn host_columns() -> impl Iterator<Item = &'static Column> {
+    host::COLUMNS.iter()
 }
 
 /// Those of every metric of the whole flow; handshake and phases have tables of their own.

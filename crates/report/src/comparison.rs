@@ -19,7 +19,13 @@ use quiclab_experiment::run::{Settings, Sim};
 use quiclab_metrics::{Distributions, distribution_distance, failures_by_chance, find_metric, holm};
 use serde::Serialize;
 
-use crate::{columns::COLUMNS, findings::notes_on_losses, groups::Group, input::ReportInput, moved::PathSummary};
+use crate::{
+    columns::COLUMNS,
+    findings::{Repeated as _, notes_on_losses},
+    groups::Group,
+    input::ReportInput,
+    moved::PathSummary,
+};
 pub use condition::{Condition, ConditionOutcome, Judgement};
 pub use html::render_comparison_html;
 pub use markdown::render_comparison_markdown;
@@ -148,8 +154,10 @@ impl Comparison {
         let has_rules =
             |group: &Group| group.runs.iter().any(|run| run.path.as_ref().is_some_and(PathSummary::has_rules));
         let of_rules = paired.iter().filter(|pair| pair.iter().any(|group| has_rules(group)));
-        let notes =
-            of_rules.filter_map(|[left, right]| notes_on_losses(&left.label, *left, *right, ["A", "B"])).collect();
+        let notes = clocks(&paired)
+            .into_iter()
+            .chain(of_rules.filter_map(|[left, right]| notes_on_losses(&left.label, *left, *right, ["A", "B"])))
+            .collect();
         for is_primary in [true, false] {
             correct(&mut pairs, is_primary, alpha);
         }
@@ -243,6 +251,27 @@ impl Comparison {
     }
 }
 
+/// What the clocks of both sides mean for a comparison; `None` where both are virtual.
+fn clocks(paired: &[[&Group; 2]]) -> Option<String> {
+    let is_sample = |side: usize| paired.iter().any(|pair| pair[side].is_sample());
+    let note = match [is_sample(0), is_sample(1)] {
+        [false, false] => return None,
+        [true, true] => {
+            "A and B are samples of real time: their spread is that of the machine, runs are not paired by seed, and a single run \
+             decides nothing"
+        }
+        [true, false] => {
+            "A is a sample of real time, B is of virtual time: repetitions of A are samples, of B seeds, so runs are not paired; \
+             metrics can differ because the machines do"
+        }
+        [false, true] => {
+            "A is of virtual time, B is a sample of real time: repetitions of B are samples, of A seeds, so runs are not paired; \
+             metrics can differ because the machines do"
+        }
+    };
+    Some(note.to_owned())
+}
+
 /// The usual key: all settings except those that only models of hosts have.
 pub fn settings_key(settings: &Settings) -> String {
     let mut settings = settings.clone();
@@ -264,7 +293,8 @@ impl Pair {
     fn of(groups: [&Group; 2], key: String, question: &Question) -> Self {
         let seeds = groups.map(|group| group.runs.iter().map(|run| run.run.seed).collect::<BTreeSet<_>>());
         let common_seeds = seeds[0].intersection(&seeds[1]).count();
-        let is_paired = common_seeds > 1;
+        // In real time a seed repeats nothing.
+        let is_paired = common_seeds > 1 && !groups.iter().any(|group| group.is_sample());
         let is_primary = |metric: &str| match &question.metrics[..] {
             [] => find_metric(metric).is_some_and(|facts| facts.is_primary),
             named => named.iter().any(|name| name == metric),

@@ -11,7 +11,7 @@ mod tests;
 mod text;
 
 use quiclab_content::Lost;
-use quiclab_experiment::{Bound, Comparable, Compared, Expectation};
+use quiclab_experiment::{Bound, Comparable, Compared, Expectation, run::is_sample};
 use quiclab_metrics::{Estimate, Summary};
 use serde::Serialize;
 
@@ -129,6 +129,11 @@ pub(crate) trait Repeated {
     /// A metric of every run that has it, with the number of the run's repetition.
     fn repetitions(&self, metric: &str) -> Vec<(u32, f64)>;
 
+    /// Whether a run of them is one sample of real time, of which another one would be different.
+    fn is_sample(&self) -> bool {
+        false
+    }
+
     /// What the path of every run lost, with the number of the run's repetition; `None` where that is not known.
     fn losses(&self) -> Vec<(u32, Option<&Lost>)> {
         Vec::new()
@@ -144,6 +149,10 @@ impl Repeated for Group<'_> {
         let value =
             |run: &&crate::input::RunRow| Some((run.run.repetition, run.metrics.metrics.value(metric).flatten()?));
         self.runs.iter().filter_map(value).collect()
+    }
+
+    fn is_sample(&self) -> bool {
+        self.runs.iter().any(|run| is_sample(&run.versions))
     }
 
     fn losses(&self) -> Vec<(u32, Option<&Lost>)> {
@@ -246,10 +255,15 @@ fn evaluate<G: Repeated>(expectation: &Expectation, of: &G, with: Option<&G>, va
         judged_by: Some(if interval.is_some() { Basis::Interval } else { Basis::OneRun }),
         interval,
         p: estimate.map(|estimate| Estimate { mean: estimate.mean - limit, ..estimate }.p()),
-        outcome: match ends.map(|end| expectation.bound.holds(end, limit)) {
-            [true, true] => Outcome::Holds,
-            [false, false] => Outcome::Fails,
-            _ => Outcome::Undecided,
+        // A single run in virtual time is exact: it says what this seed gives. One in real time says nothing of the next.
+        outcome: if interval.is_none() && (of.is_sample() || with.is_some_and(Repeated::is_sample)) {
+            Outcome::Undecided
+        } else {
+            match ends.map(|end| expectation.bound.holds(end, limit)) {
+                [true, true] => Outcome::Holds,
+                [false, false] => Outcome::Fails,
+                _ => Outcome::Undecided,
+            }
         },
         ..unmeasured::<G>(expectation, None, "")
     }

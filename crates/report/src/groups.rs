@@ -8,6 +8,7 @@ use quiclab_metrics::Summary;
 use crate::{
     columns::Column,
     input::{ReportInput, RunRow},
+    repeated,
 };
 
 /// All runs with the same settings.
@@ -20,9 +21,12 @@ pub(crate) struct Group<'a> {
     pub runs: Vec<&'a RunRow>,
     /// What was published of them.
     pub published: Option<&'a Published>,
+    /// What the repetitions look like together.
+    pub repeated: Vec<GroupWarning>,
 }
 
 /// A warning, and which runs of a group have it.
+#[derive(Clone)]
 pub(crate) struct GroupWarning {
     /// Its stable name.
     pub code: String,
@@ -45,12 +49,17 @@ impl<'a> Group<'a> {
                     settings,
                     runs: vec![run],
                     published: best_match(&input.published, settings),
+                    repeated: Vec::new(),
                 }),
             }
         }
         let names = labels(&groups.iter().map(|group| group.settings).collect::<Vec<_>>());
         for (group, name) in groups.iter_mut().zip(names) {
             group.label = name;
+        }
+        let repeated = repeated::warnings(&groups, input);
+        for (group, repeated) in groups.iter_mut().zip(repeated) {
+            group.repeated = repeated;
         }
         groups
     }
@@ -74,7 +83,7 @@ impl<'a> Group<'a> {
             .then(|| format!("its runs used different versions of {}: run all of them again", names.join(", ")))
     }
 
-    /// The warnings of the runs, each code once.
+    /// The warnings of the runs, each code once, and those about all of them together.
     pub fn warnings(&self) -> Vec<GroupWarning> {
         let mut warnings: Vec<GroupWarning> = Vec::new();
         let once = |run: &&'a RunRow| {
@@ -93,6 +102,7 @@ impl<'a> Group<'a> {
                 }
             }
         }
+        warnings.extend(self.repeated.iter().cloned());
         warnings
     }
 }

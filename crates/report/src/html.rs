@@ -8,7 +8,7 @@ use quiclab_experiment::{Expectation, Published};
 use quiclab_units::ByteCount;
 
 use crate::{
-    columns::{Column, NOTHING, handshake_columns, main_columns, whole_columns},
+    columns::{Column, NOTHING, handshake_columns, host_columns, main_columns, whole_columns},
     figures::{FIGURES, Figure, Scene},
     findings::{Finding, findings},
     groups::{Group, GroupWarning, name_alone, published_alone},
@@ -49,6 +49,7 @@ pub fn render_html_with_pages(input: &ReportInput, pages: &BTreeMap<String, Stri
         h2 { "Numbers" }
         (table(&groups, &alone))
         (side_by_side("Every metric", &groups, whole_columns(), false))
+        (side_by_side("What the hosts did", &groups, host_columns(), true))
         (side_by_side("Handshake", &groups, handshake_columns(), is_of_handshakes(input)))
         (moved::of_groups(&groups))
         (phases::of_groups(&groups))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use quiclab_content::Lost;
 use quiclab_experiment::{
-    Expectation, Published,
+    Expectation, Published, Until,
     run::{Run, Versions},
     scenario::FigureSpec,
 };
@@ -37,6 +37,8 @@ pub struct ReportInput {
     pub expectations_left_out: Vec<Expectation>,
     /// When the results were evaluated, where runs were repeated until claims were decided; `None`: once.
     pub looks: Option<Looks>,
+    /// Where runs were repeated until a metric was known well enough.
+    pub until: Option<Until>,
     /// The figures that the file asks for besides the usual ones.
     pub figures: Vec<FigureSpec>,
     /// Where the pages with ladders of handshakes are, by name of the record.
@@ -52,6 +54,8 @@ pub struct RunRow {
     pub run: Run,
     /// What it was made with.
     pub versions: Versions,
+    /// When it began, in milliseconds since 1970, where time was real.
+    pub started_unix_ms: Option<u64>,
     /// Its metrics and warnings.
     pub metrics: RunMetrics,
     /// The server's packets at the sender's tap, in order of capture: nanoseconds since the first, and bytes of all

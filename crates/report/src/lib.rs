@@ -12,6 +12,7 @@ mod curves;
 mod figures;
 mod findings;
 mod groups;
+mod host;
 mod html;
 mod input;
 mod interop;
@@ -23,6 +24,7 @@ mod notes;
 mod pdf;
 mod phases;
 mod ranking;
+mod repeated;
 mod scenario;
 mod svg;
 mod terminal;
@@ -44,6 +46,7 @@ pub use findings::{
     Basis, FINDINGS_HEAD, Finding, FoundLosses, Interval, Looks, Outcome, Side, findings, findings_as_rows,
     render_findings,
 };
+pub use host::{HostCurve, HostPictures};
 pub use html::{is_of_handshakes, render_html, render_html_with_pages};
 pub use input::{FailureRow, ReportInput, RunRow};
 pub use interop::{RunnerInfo, render_interop_html, render_interop_json, render_interop_terminal};
@@ -54,6 +57,7 @@ pub use ladder::{
 pub use markdown::{render_markdown, render_markdown_brief};
 pub use moved::{DropSummary, Lateness, Mover, PathSummary, RuleSummary, StageSummary};
 pub use pdf::{PdfError, pdf_of_svg};
+pub use repeated::{Repetition, repetitions};
 pub use scenario::{
     ScenarioReport, ScenarioRow, render_scenario_figures, render_scenario_html, render_scenario_json,
     render_scenario_markdown, render_scenario_terminal, scenario_findings,

@@ -11,6 +11,8 @@ pub(crate) use html::{of_groups, of_run};
 pub struct PathSummary {
     /// What moved them.
     pub mover: Mover,
+    /// What is to be known of the clocks of several hosts and of what stamped the packets, in sentences; empty on one host.
+    pub clocks: Vec<String>,
     /// The stages that they passed, those towards the client first.
     pub stages: Vec<StageSummary>,
     /// The first packets that were dropped, in the order of time; empty where the record does not list them.

@@ -4,7 +4,7 @@ pub(crate) mod axis;
 mod draw;
 mod html;
 
-use crate::moved::PathSummary;
+use crate::{host::HostPictures, moved::PathSummary};
 use quiclab_experiment::run::Run;
 use quiclab_metrics::{RunMetrics, SenderLog, SeriesPoint, Timeline};
 
@@ -33,6 +33,8 @@ pub struct RunPage {
     pub log: Option<SenderLog>,
     /// What the path did with packets; `None` where the record does not say.
     pub path: Option<PathSummary>,
+    /// What the hosts did; `None` where they were not sampled.
+    pub host: Option<HostPictures>,
     /// Where the page with the run's handshake is; `None` where there is none.
     pub ladder: Option<String>,
 }

@@ -117,7 +117,7 @@ fn path(mover: Mover) -> PathSummary {
         cause: "content".to_owned(),
         held: Some("client datagram 2: Handshake 0 [CRYPTO 0..36]".to_owned()),
     };
-    PathSummary { mover, stages: vec![stage], drops: vec![drop], drops_not_listed: 3 }
+    PathSummary { mover, clocks: Vec::new(), stages: vec![stage], drops: vec![drop], drops_not_listed: 3 }
 }
 
 fn forwarder() -> Mover {

@@ -42,6 +42,7 @@ fn page() -> RunPage {
             aligned_by: 5,
         }),
         path: None,
+        host: None,
         ladder: None,
     }
 }
@@ -89,6 +90,16 @@ fn without_scripts_the_page_shows_the_whole_run() {
     assert!(html.contains("server: quiche \u{b7} client: quiche"));
     let begin = html.find("<script").unwrap();
     assert!(!html[..begin].contains("src=\"") && !html[..begin].contains("href=\"http"), "it needs no network");
+}
+
+#[test]
+fn times_between_clocks_that_are_not_known_well_enough_are_not_drawn_and_the_reason_is_said() {
+    let mut page = page();
+    assert!(render_run_html(&page).contains("wait in the bottleneck"));
+    page.timeline.withhold_crossing("the clocks are known to 3 \u{b5}s only".to_owned());
+    let html = render_run_html(&page);
+    assert!(html.contains("not shown: the clocks are known to 3 \u{b5}s only."), "{html}");
+    assert!(!html.contains("There is no second tap") && !html.contains("minus its smallest value"));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 use quiclab_experiment::run::Run;
 
 use crate::{collect::RunFailure, contract::SERVER_PORT};
+use quiclab_orders::cross_traffic::PORT as CROSS_PORT;
 
 const ETHERNET_HEADER: usize = 14;
 const IPV6_HEADER: usize = 40;
@@ -20,6 +21,8 @@ const FRAGMENT_OFFSET: u16 = 0x1fff;
 /// What the server's packets carried past a tap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Carried {
+    /// Whether packets of other ports count as well, apart from those of cross traffic.
+    pub any_port: bool,
     /// Packets from the server's port.
     pub packets: u64,
     /// Bytes of UDP or TCP payload in them.
@@ -29,7 +32,7 @@ pub(crate) struct Carried {
 impl Carried {
     /// Takes in a frame on its way to the client, of which the first bytes are enough: up to the header of TCP.
     pub fn add(&mut self, frame: &[u8]) {
-        if let Some(bytes) = payload_of_server(frame) {
+        if let Some(bytes) = payload_from(frame, |port| port == SERVER_PORT || self.any_port && port != CROSS_PORT) {
             self.packets += 1;
             self.payload_bytes += bytes;
         }
@@ -47,8 +50,8 @@ impl Carried {
     }
 }
 
-/// Length of the UDP or TCP payload of a packet from the server's port; `None` for other packets.
-fn payload_of_server(frame: &[u8]) -> Option<u64> {
+/// Length of the UDP or TCP payload of a packet from a port that counts; `None` for other packets.
+fn payload_from(frame: &[u8], counts: impl Fn(u16) -> bool) -> Option<u64> {
     let ip = frame.get(ETHERNET_HEADER..)?;
     let (protocol, header, length) = match word(frame, ETHERNET_HEADER - 2)? {
         ETHERTYPE_IPV4 => {
@@ -67,7 +70,7 @@ fn payload_of_server(frame: &[u8]) -> Option<u64> {
         TCP => usize::from(transport.get(12)? >> 4) * 4,
         _ => return None,
     };
-    if word(transport, 0)? != SERVER_PORT {
+    if !counts(word(transport, 0)?) {
         return None;
     }
     length.checked_sub(own).map(|bytes| bytes as u64)
@@ -108,6 +111,13 @@ mod tests {
     fn payload_of_udp_and_tcp_from_the_servers_port_counts() {
         assert_eq!(carried(&[udp(443, 1200), udp(443, 1), udp(444, 500)]), (2, 1201));
         assert_eq!(carried(&[tcp(1000), tcp(0)]), (2, 1000));
+    }
+
+    #[test]
+    fn where_a_server_can_move_other_ports_count_but_not_that_of_cross_traffic() {
+        let mut carried = Carried { any_port: true, ..Carried::default() };
+        [udp(443, 1), udp(444, 10), udp(9, 100)].iter().for_each(|frame| carried.add(frame));
+        assert_eq!((carried.packets, carried.payload_bytes), (2, 11));
     }
 
     #[test]

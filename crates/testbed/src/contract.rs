@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use quiclab_experiment::{
-    run::{Http, IpVersion, Run, Workload, word},
+    run::{Http, IpVersion, Path, Run, Workload, word},
     server_test_case,
     stack::{Contract, Role, StackManifest},
 };
@@ -13,6 +13,14 @@ use sha2::{Digest, Sha256};
 
 /// Port the server listens on.
 pub const SERVER_PORT: u16 = 443;
+
+/// The test case in which a server can go on at another port.
+const MIGRATION: &str = "connectionmigration";
+
+/// Whether packets from other ports than the server's can carry its files.
+pub(crate) fn server_can_move(run: &Run) -> bool {
+    run.settings.workload.test_case == MIGRATION
+}
 
 /// The variable of `stack.first_ack`.
 const FIRST_ACK: &str = "QUICLAB_FIRST_ACK";
@@ -44,6 +52,7 @@ pub(crate) fn environment(role: Role, run: &Run, stack: &StackManifest) -> BTree
     let urls: Vec<_> =
         file_names(workload).into_iter().map(|name| format!("https://{host}:{SERVER_PORT}/{name}")).collect();
     let test_case = match role {
+        Role::Server if stack.test_cases.server.contains(&workload.test_case) => &workload.test_case,
         Role::Server => server_test_case(&workload.test_case),
         Role::Client => &workload.test_case,
     };
@@ -83,6 +92,10 @@ pub(crate) fn environment(role: Role, run: &Run, stack: &StackManifest) -> BTree
         };
         if let Some(pto) = default_pto {
             set("QUICLAB_DEFAULT_PTO", milliseconds(pto));
+        }
+        // Every other stack finds it out by itself.
+        if stack.mtu && settings.path.mtu != Path::default().mtu {
+            set("QUICLAB_MTU", settings.path.mtu.to_string());
         }
         environment.extend(settings.environment(role));
         // What a server does by itself it need have no switch for.

@@ -1,25 +1,32 @@
 //! A testbed with its stacks: builds them, prepares runs, performs them.
 
+mod outcome;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs, io,
-    path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
+    path::Path,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{AnyRun, id_of_folder, run::Versions, stack::StackManifest};
-use quiclab_record::{Draft, Measured, RecordError, Records, RunFile, Seen, link_below};
+use quiclab_record::{Records, RunFile, Seen};
 
 use crate::{
-    collect::RunFailure,
     lock::RecordLock,
-    perform::{Host, HostUse, Interrupted, PerformError, Performed},
-    sim::transfers::HandshakeSeen,
+    perform::{Host, Interrupted, PerformError, Performed},
+    quiet::Watch,
+    sim::transfers::{HandshakeCosts, HandshakeSeen},
     supplies::{StackRequest, Supplies},
     testbed::{Built, Manifests, Place, Task, Testbed, refusal},
 };
+
+use outcome::keep_failure;
+pub use outcome::{Attempted, Filled, Outcome};
 
 /// A testbed, and the stacks that it runs.
 #[derive(Debug)]
@@ -29,6 +36,8 @@ pub struct Laboratory {
     /// The stacks and the cache.
     pub supplies: Supplies,
     rebuilds: Rebuilds,
+    /// This machine, for runs in real time.
+    watch: Watch,
 }
 
 /// What is built again although the cache has it, each once.
@@ -67,36 +76,6 @@ struct RunLock {
     _locks: Vec<RecordLock>,
 }
 
-/// A run that went well, whose record is complete but not in its place yet. The lock on it is held until then.
-#[derive(Debug)]
-pub struct Filled {
-    draft: Draft,
-    /// Where remains of an earlier attempt would be.
-    kept: PathBuf,
-    measured: Measured,
-    host_use: HostUse,
-    elapsed: Duration,
-    _lock: RunLock,
-}
-
-/// What came of a record that was asked for, before it is in its place.
-#[derive(Debug)]
-pub enum Attempted {
-    /// The run was performed.
-    Filled(Box<Filled>),
-    /// The record was there already, or another process made it meanwhile.
-    WasThere,
-}
-
-/// What came of a record that was asked for.
-#[derive(Debug)]
-pub enum Outcome {
-    /// The run was performed.
-    Performed(Performed),
-    /// The record was there already, or another process made it meanwhile.
-    WasThere,
-}
-
 impl Laboratory {
     /// Finds the stacks of `testbed`, and the cache. `say` tells people what takes long.
     ///
@@ -109,7 +88,12 @@ impl Laboratory {
         say: fn(&str),
     ) -> Result<Self> {
         let supplies = Supplies::find(&*testbed, request, stop, say)?;
-        Ok(Self { testbed, supplies, rebuilds: Rebuilds { asked: request.rebuild, ..Rebuilds::default() } })
+        Ok(Self {
+            testbed,
+            supplies,
+            rebuilds: Rebuilds { asked: request.rebuild, ..Rebuilds::default() },
+            watch: Watch::default(),
+        })
     }
 
     /// `testbed` for runs that need no stacks.
@@ -117,7 +101,12 @@ impl Laboratory {
     /// # Errors
     /// Where there is no place for the cache.
     pub fn without_stacks(testbed: Arc<dyn Testbed>, stop: Arc<AtomicBool>, say: fn(&str)) -> Result<Self> {
-        Ok(Self { testbed, supplies: Supplies::without_stacks(stop, say)?, rebuilds: Rebuilds::default() })
+        Ok(Self {
+            testbed,
+            supplies: Supplies::without_stacks(stop, say)?,
+            rebuilds: Rebuilds::default(),
+            watch: Watch::default(),
+        })
     }
 
     /// This machine, for worker number `worker`.
@@ -239,13 +228,14 @@ impl Laboratory {
         host: &Host,
         waits: bool,
     ) -> Result<Option<Attempted>, PerformError> {
+        self.testbed.take_turn(&self.supplies, host)?;
         let variables = Variables::default();
         let Some((lock, has_waited)) = self.lock(run, &variables, target, host, waits)? else { return Ok(None) };
         self.perform_locked(run, &variables, target, host, lock, has_waited).map(Some)
     }
 
     /// Performs `run`, which was prepared, `count` times with other seeds and without records, and hands over what was measured of each. Returns
-    /// the CPU seconds of the endpoints.
+    /// the CPU seconds of all of them.
     ///
     /// # Errors
     /// As [`Testbed::handshakes`], and where the setting asks for what the testbed lacks.
@@ -255,7 +245,7 @@ impl Laboratory {
         count: u64,
         patience: Duration,
         each: &mut dyn FnMut(HandshakeSeen) -> Result<()>,
-    ) -> Result<f64> {
+    ) -> Result<HandshakeCosts> {
         if let Some(message) = refusal(&*self.testbed, run) {
             bail!("{message}");
         }
@@ -277,6 +267,7 @@ impl Laboratory {
         failures: &Path,
         host: &Host,
     ) -> Result<Performed, PerformError> {
+        self.testbed.take_turn(&self.supplies, host)?;
         let name = run.folder_name(&self.versions_with(run, variables)?);
         let target = Target { records, name: &name, failures };
         let (lock, _) = self.lock(run, variables, target, host, true)?.context("a lock that was waited for")?;
@@ -354,7 +345,20 @@ impl Laboratory {
         let begin = || records.begin(name).map_err(anyhow::Error::from);
         let (work, draft) = (begin()?, begin()?);
         let place = Place { draft: draft.folder(), work: work.folder() };
-        let attempt = self.testbed.perform(task, place, host)?;
+        let checked = self
+            .testbed
+            .runs_here_in_real_time()
+            .then(|| self.watch.wait_for_quiet(host.wait_for_quiet, &host.stop, &|message| self.supplies.say(message)));
+        if host.stop.load(Ordering::Relaxed) {
+            return Err(anyhow::Error::from(Interrupted::ByRequest).into());
+        }
+        let mut attempt = self.testbed.perform(task, place, host)?;
+        if let Some(checked) = checked {
+            let machine = self.watch.finish(checked);
+            if let Some(Seen::Transfer(observed)) = &mut attempt.seen {
+                observed.machine = Some(machine);
+            }
+        }
         drop(work);
         if let Some(failure) = attempt.failure {
             let kept = keep_failure(target, &draft, &run_file, attempt.seen.as_ref(), &failure);
@@ -383,63 +387,6 @@ impl Laboratory {
     }
 }
 
-impl Outcome {
-    /// Of a run whose record is put in its place at once.
-    fn of(attempted: Attempted) -> Result<Self, PerformError> {
-        let filled = match attempted {
-            Attempted::WasThere => return Ok(Self::WasThere),
-            Attempted::Filled(filled) => *filled,
-        };
-        Ok(Self::Performed(filled.finish()?))
-    }
-}
-
-impl Filled {
-    /// How long the run took.
-    pub fn elapsed(&self) -> Duration {
-        self.elapsed
-    }
-
-    /// Puts the record in its place.
-    ///
-    /// # Errors
-    /// Where something cannot be written.
-    pub fn finish(self) -> Result<Performed> {
-        let Self { draft, kept, measured, host_use, elapsed, _lock } = self;
-        let start = Instant::now();
-        let record = draft.finish()?;
-        remove_earlier_failure(&kept)?;
-        Ok(Performed { record, measured, host_use, elapsed: elapsed + start.elapsed() })
-    }
-
-    /// The same for records of one folder, with one pass over the disk for all of them.
-    ///
-    /// Returns for each what [`Filled::finish`] returns: one that fails does not stop the others.
-    pub fn finish_all(all: Vec<Self>) -> Vec<Result<Performed>> {
-        let mut drafts = Vec::new();
-        let mut rest = Vec::new();
-        for Self { draft, kept, measured, host_use, elapsed, _lock } in all {
-            drafts.push(draft);
-            rest.push((kept, measured, host_use, elapsed, _lock));
-        }
-        let records = Draft::finish_all(drafts);
-        let performed = records.into_iter().zip(rest).map(|(record, (kept, measured, host_use, elapsed, _lock))| {
-            let record = record?;
-            remove_earlier_failure(&kept)?;
-            Ok(Performed { record, measured, host_use, elapsed })
-        });
-        performed.collect()
-    }
-}
-
-/// Removes what an earlier attempt left: it would only confuse.
-fn remove_earlier_failure(kept: &Path) -> Result<()> {
-    match fs::remove_dir_all(kept) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).with_context(|| kept.display().to_string()),
-        _ => Ok(()),
-    }
-}
-
 /// A run with the manifests of its stacks.
 fn task<'a>(run: &'a AnyRun, manifests: &'a [StackManifest]) -> Result<Task<'a>> {
     match (run, manifests) {
@@ -449,24 +396,6 @@ fn task<'a>(run: &'a AnyRun, manifests: &'a [StackManifest]) -> Result<Task<'a>>
         }
         (AnyRun::Models(run), _) => Ok(Task::Models(run)),
     }
-}
-
-/// Moves what is known of a failed run to the failures, where it replaces what an earlier attempt left.
-fn keep_failure(
-    target: Target,
-    draft: &Draft,
-    run: &RunFile<AnyRun>,
-    seen: Option<&Seen>,
-    failure: &RunFailure,
-) -> Result<PathBuf, RecordError> {
-    match seen {
-        Some(seen) => draft.write_seen(run, seen)?,
-        None => draft.write_run(run)?,
-    }
-    draft.write_failure(&failure.to_string())?;
-    let kept = Records::open(target.failures)?.begin(target.name)?;
-    link_below(draft.folder(), kept.folder())?;
-    kept.finish()
 }
 
 impl Rebuilds {

@@ -61,6 +61,8 @@ pub struct Host {
     pub stop: Arc<AtomicBool>,
     /// Host time after which a run is given up. Virtual timeouts come first unless something is badly wrong.
     pub patience: Duration,
+    /// In real time: how long a run waits for the machine to be quiet.
+    pub wait_for_quiet: Duration,
 }
 
 /// What a run used of the host.
@@ -79,7 +81,13 @@ impl Host {
     /// What the kernel answers.
     pub fn of_worker(worker: usize, stop: Arc<AtomicBool>, patience: Duration) -> anyhow::Result<Self> {
         let cores = cores()?;
-        Ok(Self { core: cores[worker % cores.len()], stop, patience })
+        Ok(Self { core: cores[worker % cores.len()], stop, patience, wait_for_quiet: Duration::ZERO })
+    }
+
+    /// The same, whose runs in real time wait this long for the machine to be quiet.
+    #[must_use]
+    pub fn waiting_for_quiet(self, longest: Duration) -> Self {
+        Self { wait_for_quiet: longest, ..self }
     }
 }
 

@@ -47,6 +47,8 @@ pub struct Supplies {
     pub stop: Arc<AtomicBool>,
     /// Tells people what is being made.
     pub say: fn(&str),
+    /// Whether to wait where another process performs runs in real time on this machine. Otherwise that is an error.
+    pub waits_for_turn: bool,
 }
 
 impl Supplies {
@@ -74,7 +76,7 @@ impl Supplies {
         let own = add_own_stacks(&cache, &request.own, request.replace, &mut sources, say)?;
         let variants: Vec<_> = sources.values().flat_map(Source::variants).collect();
         sources.extend(variants.into_iter().map(|variant| (variant.manifest.name.clone(), variant)));
-        Ok(Self { sources, own, stacks, cache, stop, say })
+        Ok(Self { sources, own, stacks, cache, stop, say, waits_for_turn: true })
     }
 
     /// The cache alone, for runs that need no stacks.
@@ -83,7 +85,8 @@ impl Supplies {
     /// Where there is no place for it.
     pub fn without_stacks(stop: Arc<AtomicBool>, say: fn(&str)) -> Result<Self> {
         let cache = Cache::from_environment()?;
-        Ok(Self { sources: BTreeMap::new(), own: Vec::new(), stacks: PathBuf::new(), cache, stop, say })
+        let (sources, own, stacks) = Default::default();
+        Ok(Self { sources, own, stacks, cache, stop, say, waits_for_turn: true })
     }
 
     /// The stacks as they usually are, in order of name: what is meant where no names are given.

@@ -1,7 +1,6 @@
 //! What every testbed can do, and the list of those there are.
 //!
-//! A new testbed is a folder beside `vm/`, `sim/` and `netns/` with a type that implements [`Testbed`], and a line in [`TESTBEDS`]. The next
-//! one is hosts over ssh (`hosts/`).
+//! A new testbed is a folder beside `vm/`, `sim/`, `netns/` and `hosts/` with a type that implements [`Testbed`], and a line in [`TESTBEDS`].
 
 use std::{fmt::Debug, path::Path, sync::Arc};
 
@@ -16,24 +15,29 @@ use quiclab_record::Seen;
 
 use crate::{
     collect::RunFailure,
+    hosts::Hosts,
     netns::Namespaces,
     perform::{Host, HostUse},
-    sim::{testbed::Simulator, transfers::HandshakeSeen},
+    sim::{
+        testbed::Simulator,
+        transfers::{HandshakeCosts, HandshakeSeen},
+    },
     stack::{Made, Source},
     supplies::Supplies,
     vm::testbed::VirtualMachines,
 };
 
 /// Every testbed. The first one is the default.
-pub const TESTBEDS: &[fn() -> Arc<dyn Testbed>] =
-    &[|| Arc::new(VirtualMachines::default()), || Arc::new(Simulator::default()), || Arc::new(Namespaces::default())];
+pub const TESTBEDS: &[fn() -> Arc<dyn Testbed>] = &[
+    || Arc::new(VirtualMachines::default()),
+    || Arc::new(Simulator::default()),
+    || Arc::new(Namespaces::default()),
+    || Arc::new(Hosts::default()),
+];
 
 /// The name of the testbed in a run's versions.
 pub const TESTBED_VERSION: &str = "testbed";
-/// The clock of a run, in its versions; where it is not there, time is virtual, and the same run gives the same bytes again.
-pub const CLOCK_VERSION: &str = "clock";
-/// The clock of runs in real time. A record of such a run is a sample.
-pub const WALL_CLOCK: &str = "wall";
+pub use quiclab_experiment::run::{CLOCK_VERSION, WALL_CLOCK, is_sample};
 
 /// A place where runs happen. It keeps what it has built and prepared, and is shared by all workers.
 pub trait Testbed: Debug + Send + Sync {
@@ -55,6 +59,12 @@ pub trait Testbed: Debug + Send + Sync {
     /// that share the machine disturb each other.
     fn is_exact(&self) -> bool {
         true
+    }
+
+    /// Whether its runs are in real time and on this machine, so that whatever else the machine does disturbs them. A testbed whose runs are
+    /// on other machines says no.
+    fn runs_here_in_real_time(&self) -> bool {
+        !self.is_exact()
     }
 
     /// Why it cannot do exactly what `run` asks for, and which testbed can; `None` where it can. Called before anything is built.
@@ -103,6 +113,15 @@ pub trait Testbed: Debug + Send + Sync {
     /// A missing program with how to get it, or an interruption.
     fn prepare(&self, supplies: &Supplies, task: Task, host: &Host) -> Result<()>;
 
+    /// Waits until no other process performs runs that this one's would disturb, and keeps others waiting until this process ends. Called before
+    /// each run, and before its record is locked.
+    ///
+    /// # Errors
+    /// An interruption, or where `supplies` says not to wait.
+    fn take_turn(&self, _supplies: &Supplies, _host: &Host) -> Result<()> {
+        Ok(())
+    }
+
     /// What the run of `task` is made with: part of its identity. Needs what [`Testbed::prepare`] makes. Has the testbed's own name under
     /// [`TESTBED_VERSION`].
     ///
@@ -118,7 +137,7 @@ pub trait Testbed: Debug + Send + Sync {
     fn perform(&self, task: Task, place: Place, host: &Host) -> Result<Attempt>;
 
     /// Performs the transfer of `task` many times with other seeds, without records, and hands over what was measured of each. `work` is an empty
-    /// folder. Returns the CPU seconds of the endpoints.
+    /// folder. Returns the CPU seconds of all of them.
     ///
     /// # Errors
     /// Where this testbed starts its endpoints for every run, an endpoint fails, or an interruption.
@@ -129,7 +148,7 @@ pub trait Testbed: Debug + Send + Sync {
         _host: &Host,
         _count: u64,
         _each: &mut dyn FnMut(HandshakeSeen) -> Result<()>,
-    ) -> Result<f64> {
+    ) -> Result<HandshakeCosts> {
         bail!("the testbed {} cannot perform several handshakes with the same processes", self.name())
     }
 }
@@ -237,11 +256,6 @@ pub fn testbed_of(versions: &Versions) -> Result<Arc<dyn Testbed>> {
     }
 }
 
-/// Whether a record made with these versions is a sample: made in real time, so that repeating its run gives other bytes.
-pub fn is_sample(versions: &Versions) -> bool {
-    versions.get(CLOCK_VERSION).is_some_and(|clock| clock == WALL_CLOCK)
-}
-
 /// The names of all testbeds.
 pub fn names() -> Vec<&'static str> {
     TESTBEDS.iter().map(|make| make().name()).collect()
@@ -267,7 +281,7 @@ mod tests {
         let of = |name: &str| testbed_of(&Versions::from([(TESTBED_VERSION.to_owned(), name.to_owned())]));
         assert_eq!(of("sim").unwrap().name(), "sim");
         let error = format!("{:#}", of("moon").unwrap_err());
-        for part in ["\"moon\"", "vm, sim, netns", "this version of quiclab"] {
+        for part in ["\"moon\"", "vm, sim, netns, hosts", "this version of quiclab"] {
             assert!(error.contains(part), "{error}");
         }
         let error = testbed_of(&Versions::new()).unwrap_err().to_string();

@@ -8,6 +8,7 @@ use crate::error::TraceError;
 use crate::events::EventRow;
 use crate::frames::FrameRow;
 use crate::packets::PacketRow;
+use crate::samples::{Sample, SampleRow};
 use crate::table::Table;
 
 /// Name of the file of QUIC packets and TCP segments.
@@ -16,6 +17,8 @@ pub const PACKETS_FILE: &str = "packets.parquet";
 pub const FRAMES_FILE: &str = "frames.parquet";
 /// Name of the file of qlog events.
 pub const EVENTS_FILE: &str = "events.parquet";
+/// Name of the file of what hosts did over time.
+pub const SAMPLES_FILE: &str = "samples.parquet";
 /// Key under which each file says its [`SCHEMA_VERSION`].
 pub const SCHEMA_KEY: &str = "quiclab_trace_schema";
 /// Changes when a column changes its meaning or goes away; not for a new column.
@@ -26,10 +29,11 @@ pub struct TraceWriter {
     packets: Table<PacketRow<'static>>,
     frames: Table<FrameRow<'static>>,
     events: Table<EventRow<'static>>,
+    samples: Table<SampleRow<'static>>,
 }
 
 impl TraceWriter {
-    /// Begins the three files, under temporary names, in a folder that is made where it is missing.
+    /// Begins the files, under temporary names, in a folder that is made where it is missing.
     ///
     /// # Errors
     /// [`TraceError`] when the folder or a file cannot be made.
@@ -40,6 +44,7 @@ impl TraceWriter {
             packets: Table::create(folder, PACKETS_FILE)?,
             frames: Table::create(folder, FRAMES_FILE)?,
             events: Table::create(folder, EVENTS_FILE)?,
+            samples: Table::create(folder, SAMPLES_FILE)?,
         })
     }
 
@@ -80,13 +85,21 @@ impl TraceWriter {
         self.events.push(EventRow::new(source, event))
     }
 
-    /// Writes what is left, and gives the files their names once all three are whole. `packets.parquet` comes last: where it
+    /// Adds what a host did in a step of time.
+    ///
+    /// # Errors
+    /// [`TraceError::Write`].
+    pub fn on_sample(&mut self, sample: &Sample) -> Result<(), TraceError> {
+        self.samples.push(SampleRow::new(sample))
+    }
+
+    /// Writes what is left, and gives the files their names once all of them are whole. `packets.parquet` comes last: where it
     /// is, the others of the same trace are too.
     ///
     /// # Errors
     /// [`TraceError::Write`] and [`TraceError::Publish`].
     pub fn finish(self) -> Result<(), TraceError> {
-        let files = [self.events.finish()?, self.frames.finish()?, self.packets.finish()?];
+        let files = [self.samples.finish()?, self.events.finish()?, self.frames.finish()?, self.packets.finish()?];
         for file in files.iter().rev() {
             file.remove_earlier()?;
         }

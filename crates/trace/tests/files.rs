@@ -7,10 +7,10 @@ use std::path::Path;
 
 use common::{open, write_trace};
 use parquet::file::reader::FileReader;
-use quiclab_trace::{EVENTS_FILE, FRAMES_FILE, PACKETS_FILE, TraceError, TraceWriter};
+use quiclab_trace::{EVENTS_FILE, FRAMES_FILE, PACKETS_FILE, SAMPLES_FILE, TraceError, TraceWriter};
 use quiclab_wire::{QlogEvent, QlogEventKind};
 
-const FILES: [&str; 3] = [EVENTS_FILE, FRAMES_FILE, PACKETS_FILE];
+const FILES: [&str; 4] = [EVENTS_FILE, FRAMES_FILE, PACKETS_FILE, SAMPLES_FILE];
 
 fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> =

@@ -8,7 +8,7 @@ use common::{open, write_trace};
 use parquet::basic::{LogicalType, Type as PhysicalType};
 use parquet::file::reader::FileReader;
 use parquet::schema::types::Type;
-use quiclab_trace::{EVENTS_FILE, FRAMES_FILE, PACKETS_FILE};
+use quiclab_trace::{EVENTS_FILE, FRAMES_FILE, PACKETS_FILE, SAMPLES_FILE};
 
 /// Name, type, and whether rows may have no value.
 type Column = (String, String, bool);
@@ -51,7 +51,7 @@ fn the_reference_has_the_columns_of_the_files() {
     let reference = std::fs::read_to_string(path).unwrap();
     let folder = tempfile::tempdir().unwrap();
     write_trace(folder.path(), "ngtcp2.pcapng", "quiche.sqlog");
-    for file in [PACKETS_FILE, FRAMES_FILE, EVENTS_FILE] {
+    for file in [PACKETS_FILE, FRAMES_FILE, EVENTS_FILE, SAMPLES_FILE] {
         let reader = open(folder.path(), file);
         let schema = reader.metadata().file_metadata().schema_descr().root_schema_ptr();
         let columns = schema.get_fields().iter();

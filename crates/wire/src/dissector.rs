@@ -328,6 +328,10 @@ impl Dissector {
                 self.table.learn_id(flow, sender, connection_id);
             }
         }
+        // RFC 9000 section 9.6: a client that moves to the server's preferred address uses this one.
+        if let Some(connection_id) = self.buffers.preferred_id.take() {
+            self.table.learn_id(flow, sender, connection_id);
+        }
     }
 }
 

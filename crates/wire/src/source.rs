@@ -4,8 +4,10 @@ use std::io::{ErrorKind, Read};
 
 use crate::error::CaptureError;
 
-/// Bytes asked of the reader at a time.
+/// Bytes asked of the reader at a time, at most.
 const READ_BYTES: usize = 256 * 1024;
+/// Bytes asked for at first; each time twice as many. A capture of one handshake is read in less time than it takes to clear a large buffer.
+const FIRST_READ_BYTES: usize = 16 * 1024;
 
 /// Buffered input. Never holds more than one block and one read.
 pub(crate) struct Source<R> {
@@ -69,8 +71,9 @@ impl<R: Read> Source<R> {
         self.start = 0;
         while self.end < count && !self.ended {
             // Grow with what arrives, not with what a length field claims.
-            if self.buffer.len() < self.end + READ_BYTES {
-                self.buffer.resize(self.end + READ_BYTES, 0);
+            let wanted = (2 * self.buffer.len()).clamp(FIRST_READ_BYTES, READ_BYTES);
+            if self.buffer.len() < self.end + wanted {
+                self.buffer.resize(self.end + wanted, 0);
             }
             match self.input.read(&mut self.buffer[self.end..]) {
                 Ok(0) => self.ended = true,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use quiclab_sans_io::{Answer, Endpoint, Received, Seed, contract::Role, tls};
 use rand_chacha::ChaCha20Rng;
-use rustls::{ClientConfig, ServerConfig, quic::Suite};
+use rustls::quic::Suite;
 
 use crate::{
     connection::{Connection, Outgoing, State, accept},
@@ -15,8 +15,8 @@ use crate::{
 
 /// A client or a server.
 pub struct Peer {
-    settings: Settings,
-    tls: Tls,
+    settings: Arc<Settings>,
+    tls: tls::Config,
     /// The suite of Initial packets.
     initial: Suite,
     random: ChaCha20Rng,
@@ -25,21 +25,12 @@ pub struct Peer {
     is_over: bool,
 }
 
-enum Tls {
-    Client(Arc<ClientConfig>),
-    Server(Arc<ServerConfig>),
-}
-
 impl Peer {
     /// One that has heard of nobody.
     ///
     /// # Errors
-    /// Where a file of `CERTS` cannot be used.
-    pub fn new(settings: Settings, seed: &Seed) -> Result<Self> {
-        let tls = match settings.role {
-            Role::Client => Tls::Client(Arc::new(tls::client(&settings, seed)?)),
-            Role::Server => Tls::Server(Arc::new(tls::server(&settings, seed)?)),
-        };
+    /// Where ring has no keys of Initial packets.
+    pub fn new(settings: Arc<Settings>, tls: tls::Config, seed: &Seed) -> Result<Self> {
         let (initial, random) = (tls::initial_suite()?, seed.stream("quic"));
         Ok(Self { settings, tls, initial, random, connection: None, is_over: false })
     }
@@ -50,12 +41,12 @@ impl Peer {
             return Ok(());
         }
         let (start, first) = match (&self.tls, datagram) {
-            (Tls::Client(config), _) => (Start::Client(config.clone(), self.settings.host().to_owned()), None),
-            (Tls::Server(config), Some(datagram)) => {
+            (tls::Config::Client(config), _) => (Start::Client(config.clone(), self.settings.host().to_owned()), None),
+            (tls::Config::Server(config), Some(datagram)) => {
                 let Some(first) = accept(&datagram.payload) else { return Ok(()) };
                 (Start::Server(config.clone()), Some(first))
             }
-            (Tls::Server(_), None) => return Ok(()),
+            (tls::Config::Server(_), None) => return Ok(()),
         };
         let random = self.random.clone();
         self.connection = Some(Connection::new(&self.settings, start, self.initial, first, random, now)?);

@@ -20,16 +20,18 @@ mod settings;
 mod shared;
 mod transport;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Arc};
 
 use endpoint::Peer;
+use quiclab_sans_io::{serve_each, tls::Tls};
 use settings::SUPPORT;
 
 fn main() -> ExitCode {
     quiclab_sans_io::main(&SUPPORT, |settings, seed| {
-        let role = settings.role;
         // ngtcp2 names it nowhere, not even in its qlog.
         eprintln!("congestion control handed to ngtcp2: {:?}", settings.congestion_control);
-        quiclab_sans_io::serve_each(role, &seed, |seed| Peer::new(settings.clone(), seed))
+        let tls = Tls::new(&settings, &seed)?;
+        let settings = Arc::new(settings);
+        serve_each(settings.role, &seed, |seed| Peer::new(Arc::clone(&settings), tls.begin(seed), seed))
     })
 }

@@ -5,7 +5,7 @@ mod network;
 
 use std::fs;
 
-use network::{Folder, LOSSY, MILLISECOND, file, logs};
+use network::{Folder, LOSSY, MILLISECOND, Network, Packet, file, logs};
 
 /// The program that is tested.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ngtcp2-sans-io");
@@ -44,6 +44,24 @@ fn another_seed_gives_other_bytes() {
     let files = [("file", file(1000))];
     let run = |name, seed: &str| LOSSY.transfer(&folder, name, &files, &[("QUICLAB_SEED", &seed.repeat(64))]).packets;
     assert!(run("one", "1") != run("other", "2"));
+}
+
+#[test]
+fn connections_of_one_process_have_handshakes_and_random_bytes_of_their_own() {
+    let folder = Folder::new(PROGRAM, "anew");
+    let network = Network { delay_ns: 20 * MILLISECOND, lost_every: usize::MAX };
+    let run = |name, count| network.connections(&folder, name, &[("file", file(1000))], count);
+    let (alone, three) = (run("alone", 1), run("three", 3));
+    assert!(alone[0] == three[0], "the first one is not that of a process with one connection");
+    assert!(run("again", 3) == three, "two processes differ");
+    let bytes = |packets: &[Packet]| packets.iter().map(|packet| packet.payload.len()).sum::<usize>();
+    for later in &three[1..] {
+        assert!(later[0].payload != three[0][0].payload);
+        // A signature's length may differ by some bytes. Without certificate, as in resumption, several hundred would be missing.
+        assert!(bytes(later).abs_diff(bytes(&three[0])) < 20, "{} and {}", bytes(later), bytes(&three[0]));
+    }
+    let keys = fs::read_to_string(folder.run("three").join("keys-client")).unwrap();
+    assert_eq!(keys.lines().filter(|line| line.starts_with("CLIENT_HANDSHAKE_TRAFFIC_SECRET")).count(), 3);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The client: fetches every URL over one connection, and says whether all of it is right.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{cell::RefCell, net::SocketAddr, rc::Rc, time::Duration};
 
 use anyhow::{Result, bail, ensure};
 use quiclab_contract::Role;
@@ -22,7 +22,7 @@ const H3_NO_ERROR: u64 = 0x100;
 /// The client of one connection.
 pub struct Client<'a> {
     settings: &'a Settings,
-    config: quiche::Config,
+    config: Rc<RefCell<quiche::Config>>,
     local: SocketAddr,
     peer: SocketAddr,
     outbox: Outbox,
@@ -40,14 +40,22 @@ struct Connection {
     deadline_ns: u64,
 }
 
+/// The configuration of all connections.
+///
+/// # Errors
+/// Where quiche refuses a setting.
+pub fn config(settings: &Settings) -> Result<quiche::Config> {
+    let mut config = quiche::Config::new(quiche::PROTOCOL_VERSION)?;
+    transport::configure(&mut config, settings)?;
+    Ok(config)
+}
+
 impl<'a> Client<'a> {
     /// Not connected yet.
     ///
     /// # Errors
-    /// Where quiche refuses a setting.
-    pub fn new(settings: &'a Settings) -> Result<Self> {
-        let mut config = quiche::Config::new(quiche::PROTOCOL_VERSION)?;
-        transport::configure(&mut config, settings)?;
+    /// Where the file of planned send times cannot be created.
+    pub fn new(settings: &'a Settings, config: Rc<RefCell<quiche::Config>>) -> Result<Self> {
         let port = settings.requests.first().map_or(settings.port, |request| request.port);
         let [local, peer] = [Role::Client, Role::Server].map(|role| address(settings.ip, role, port));
         let (outbox, buffer) = (Outbox::new(settings)?, vec![0; RECEIVE_BUFFER]);
@@ -57,7 +65,8 @@ impl<'a> Client<'a> {
     fn connect(&mut self, now_ns: u64) -> Result<Connection> {
         let settings = self.settings;
         let id = transport::random_connection_id()?;
-        let mut quic = quiche::connect(Some(settings.host()), &id, self.local, self.peer, &mut self.config)?;
+        let mut quic =
+            quiche::connect(Some(settings.host()), &id, self.local, self.peer, &mut self.config.borrow_mut())?;
         transport::log(&mut quic, settings)?;
         let requests = Requests::new(&settings.requests, settings);
         Ok(Connection { quic, http: None, requests, deadline_ns: now_ns.saturating_add(HANDSHAKE_TIMEOUT_NS) })

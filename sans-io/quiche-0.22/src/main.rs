@@ -44,11 +44,12 @@ mod response;
 #[path = "../vm/spread.rs"]
 mod spread;
 
-use std::process::ExitCode;
+use std::{cell::RefCell, process::ExitCode, rc::Rc};
 
+use accept::Acceptor;
 use anyhow::Result;
 use quiclab_contract::Role;
-use quiclab_sans_io::{Seed, serve};
+use quiclab_sans_io::{Seed, serve_each};
 use settings::{SUPPORT, Settings};
 
 fn main() -> ExitCode {
@@ -56,14 +57,17 @@ fn main() -> ExitCode {
     quiclab_sans_io::main(&SUPPORT, run)
 }
 
-/// Plays the role. The seed is taken where randomness is asked for.
-fn run(settings: Settings, _: Seed) -> Result<()> {
+/// Plays the role. Connections share what is configured, and the certificate that is read once. quiche draws everything random by `getrandom`, which
+/// the loop gives another seed with each start; what BoringSSL has drawn by then it keeps, so its bytes follow from the first seed and their number.
+fn run(settings: Settings, seed: Seed) -> Result<()> {
     match settings.role {
-        Role::Client => serve(settings.role, &mut client::Client::new(&settings)?),
+        Role::Client => {
+            let config = Rc::new(RefCell::new(client::config(&settings)?));
+            serve_each(settings.role, &seed, |_| client::Client::new(&settings, Rc::clone(&config)))
+        }
         Role::Server => {
-            let mut server = server::Server::new(&settings)?;
-            serve(settings.role, &mut server)?;
-            server.finish()
+            let acceptor = Rc::new(RefCell::new(Acceptor::new(&settings)?));
+            serve_each(settings.role, &seed, |_| server::Server::new(&settings, Rc::clone(&acceptor)))
         }
     }
 }

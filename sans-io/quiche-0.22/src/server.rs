@@ -1,6 +1,6 @@
 //! The server: answers GET requests from a folder until its orders end.
 
-use std::{collections::BTreeMap, net::SocketAddr};
+use std::{cell::RefCell, collections::BTreeMap, net::SocketAddr, rc::Rc};
 
 use anyhow::Result;
 use quiclab_contract::Role;
@@ -25,7 +25,7 @@ type Id = Vec<u8>;
 /// The server of all connections.
 pub struct Server<'a> {
     settings: &'a Settings,
-    acceptor: Acceptor<'a>,
+    acceptor: Rc<RefCell<Acceptor<'a>>>,
     local: SocketAddr,
     peer: SocketAddr,
     outbox: Outbox,
@@ -45,12 +45,12 @@ impl<'a> Server<'a> {
     /// Without connections.
     ///
     /// # Errors
-    /// Where the certificate cannot be used, or the file of planned send times not be created.
-    pub fn new(settings: &'a Settings) -> Result<Self> {
+    /// Where the file of planned send times cannot be created.
+    pub fn new(settings: &'a Settings, acceptor: Rc<RefCell<Acceptor<'a>>>) -> Result<Self> {
         let [local, peer] = [Role::Server, Role::Client].map(|role| address(settings.ip, role, settings.port));
         Ok(Self {
             settings,
-            acceptor: Acceptor::new(settings)?,
+            acceptor,
             local,
             peer,
             outbox: Outbox::new(settings)?,
@@ -58,15 +58,6 @@ impl<'a> Server<'a> {
             connections: BTreeMap::new(),
             first_ids: BTreeMap::new(),
         })
-    }
-
-    /// Completes the logs.
-    ///
-    /// # Errors
-    /// What the file system answers.
-    pub fn finish(mut self) -> Result<()> {
-        // Connections that are dropped finish their qlog.
-        self.outbox.write_planned_times()
     }
 
     fn receive(&mut self, mut datagram: Vec<u8>, answer: &mut Answer) -> Result<()> {
@@ -81,7 +72,7 @@ impl<'a> Server<'a> {
         let id = match known {
             Some(id) => id,
             None if header.ty != quiche::Type::Initial => return Ok(()),
-            None => match self.acceptor.judge(&header, self.peer, self.local)? {
+            None => match self.acceptor.borrow_mut().judge(&header, self.peer, self.local)? {
                 First::Ignore => return Ok(()),
                 First::Answer(datagram) => return self.outbox.send_stateless(datagram, answer),
                 First::Connection(quic, _) => {
@@ -154,5 +145,10 @@ impl Endpoint for Server<'_> {
         let timeout = self.connections.values().filter_map(|connection| connection.quic.timeout()).min();
         answer.next = next(timeout, now_ns);
         Ok(answer)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        // Connections that are dropped finish their qlog.
+        self.outbox.write_planned_times()
     }
 }

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use quiclab_sans_io::{
     Answer, Buffer, Endpoint, Received, Seed,
     contract::{Gso, IpVersion, Role},
-    http,
+    http, tls,
 };
 use quinn_proto::{
     ClientConfig, Connection, ConnectionHandle, DatagramEvent, EcnCodepoint, Event, Incoming, ServerConfig, Transmit,
@@ -66,12 +66,12 @@ impl Quinn {
     /// An end that has not heard of the other one.
     ///
     /// # Errors
-    /// Where TLS cannot be configured, or a qlog file not be created.
-    pub fn new(settings: Settings, seed: &Seed) -> Result<Self> {
+    /// Where TLS is not fit for QUIC, or a qlog file cannot be created.
+    pub fn new(settings: Arc<Settings>, tls: tls::Config, seed: &Seed) -> Result<Self> {
         let base = Instant::now();
-        let (client, server) = match settings.role {
-            Role::Client => (Some(transport::client(&settings, seed, base)?), None),
-            Role::Server => (None, Some(transport::server(&settings, seed)?)),
+        let (client, server) = match tls {
+            tls::Config::Client(tls) => (Some(transport::client(&settings, tls, base)?), None),
+            tls::Config::Server(tls) => (None, Some(transport::server(tls, seed)?)),
         };
         let endpoint = quinn_proto::Endpoint::new(
             Arc::new(transport::endpoint(seed)),
@@ -80,8 +80,7 @@ impl Quinn {
             true,
             None,
         );
-        let (connections, settings) = (BTreeMap::new(), Arc::new(settings));
-        Ok(Self { endpoint, connections, count: 0, client, server, settings, base })
+        Ok(Self { endpoint, connections: BTreeMap::new(), count: 0, client, server, settings, base })
     }
 
     fn connect(&mut self, now: Instant, config: ClientConfig) -> Result<()> {

@@ -13,11 +13,11 @@ mod settings;
 mod streams;
 mod transport;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Arc};
 
 use anyhow::Result;
 use endpoint::Quinn;
-use quiclab_sans_io::{Seed, serve_each};
+use quiclab_sans_io::{Seed, serve_each, tls::Tls};
 use settings::{SUPPORT, Settings};
 
 fn main() -> ExitCode {
@@ -26,6 +26,7 @@ fn main() -> ExitCode {
 
 /// Plays the role; dropping the endpoint ends every connection's log.
 fn run(settings: Settings, seed: Seed) -> Result<()> {
-    let role = settings.role;
-    serve_each(role, &seed, |seed| Quinn::new(settings.clone(), seed))
+    let tls = Tls::new(&settings, &seed)?;
+    let settings = Arc::new(settings);
+    serve_each(settings.role, &seed, |seed| Quinn::new(Arc::clone(&settings), tls.begin(seed), seed))
 }

@@ -34,9 +34,9 @@ pub fn endpoint(seed: &Seed) -> EndpointConfig {
 /// The client's side of its connection. `base`: the start of the run.
 ///
 /// # Errors
-/// Where TLS cannot be configured, or the qlog file not be created.
-pub fn client(settings: &Settings, seed: &Seed, base: Instant) -> Result<ClientConfig> {
-    let tls = QuicClientConfig::with_initial(Arc::new(tls::client(settings, seed)?), tls::initial_suite()?)?;
+/// Where TLS is not fit for QUIC, or the qlog file cannot be created.
+pub fn client(settings: &Settings, tls: Arc<rustls::ClientConfig>, base: Instant) -> Result<ClientConfig> {
+    let tls = QuicClientConfig::with_initial(tls, tls::initial_suite()?)?;
     let mut config = ClientConfig::new(Arc::new(tls));
     config.transport_config(connection(settings, 1, base)?);
     Ok(config)
@@ -45,9 +45,9 @@ pub fn client(settings: &Settings, seed: &Seed, base: Instant) -> Result<ClientC
 /// The server's side; a connection has a [`connection`] of its own in it.
 ///
 /// # Errors
-/// Where TLS cannot be configured.
-pub fn server(settings: &Settings, seed: &Seed) -> Result<ServerConfig> {
-    let tls = QuicServerConfig::with_initial(Arc::new(tls::server(settings, seed)?), tls::initial_suite()?)?;
+/// Where TLS is not fit for QUIC.
+pub fn server(tls: Arc<rustls::ServerConfig>, seed: &Seed) -> Result<ServerConfig> {
+    let tls = QuicServerConfig::with_initial(tls, tls::initial_suite()?)?;
     let token_key = hkdf::Salt::new(hkdf::HKDF_SHA256, &[]).extract(&seed.key("tokens"));
     let mut config = ServerConfig::new(Arc::new(tls), Arc::new(token_key));
     config.time_source(Arc::new(FixedTime));

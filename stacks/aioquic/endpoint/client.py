@@ -18,6 +18,8 @@ from .settings import TWO_CONNECTIONS
 PATIENCE = 10.0
 # The same for a handshake where packets are lost (multiconnect).
 LOSSY_PATIENCE = 60.0
+# When a client leaves its path (connectionmigration): some round trips after the handshake, within the transfer.
+MIGRATE_AFTER = 0.5
 # Bytes of a body that are collected before they are written.
 WRITE_BUFFER = 256 * 1024
 
@@ -73,6 +75,10 @@ async def connect(settings, configuration, requests, early=False, wait_for_ticke
             connection.request_key_update()
         if not early:
             connection.start()
+        if settings.test_case == "connectionmigration":
+            await asyncio.wait([connection.all_fetched], timeout=MIGRATE_AFTER)
+            old, udp = udp, await connection.migrate()
+            old.abort()
         await connection.all_fetched
         if wait_for_ticket:
             await connection.patiently(connection.ticket_received, "no session ticket")
@@ -90,6 +96,7 @@ class Fetching(QuicConnectionProtocol):
         super().__init__(QuicConnection(configuration=configuration, session_ticket_handler=self.on_ticket))
         transport.report_congestion_control(self._quic)
         self.settings = settings
+        self.leaves_paths = False
         self.http = None
         self.handshake = None
         self.ticket = None
@@ -107,6 +114,25 @@ class Fetching(QuicConnectionProtocol):
                 await future
         except TimeoutError:
             raise Failed(f"{otherwise} after {patience:.0f} s") from None
+
+    async def migrate(self):
+        """Moves to another port, with another connection ID (RFC 9000 section 9.5). Returns the new transport."""
+        self.leaves_paths = True
+        udp, _ = await self._loop.create_datagram_endpoint(lambda: self, sock=transport.udp_socket(self.settings, 0))
+        # The server hears of it at once.
+        await self.ping()
+        return udp
+
+    def connection_made(self, udp):
+        super().connection_made(udp)
+        # Only now: nothing with the new ID leaves by the old path, nor anything with the old one by the new path.
+        if self.leaves_paths:
+            self.change_connection_id()
+
+    def connection_lost(self, exc):
+        """A socket was closed: not the end, where the connection has another one."""
+        if not self.leaves_paths:
+            super().connection_lost(exc)
 
     def start(self):
         """Opens as many requests as may be open at once; aioquic holds back what the server does not allow yet."""

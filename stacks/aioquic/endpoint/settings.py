@@ -3,7 +3,8 @@
 import dataclasses
 import urllib.parse
 
-TEST_CASES = ("handshake", "transfer", "http3", "retry", "chacha20", "keyupdate", "resumption", "zerortt", "v2", "multiconnect")
+TEST_CASES = ("handshake", "transfer", "http3", "retry", "chacha20", "keyupdate", "resumption", "zerortt", "v2", "multiconnect",
+              "connectionmigration")
 # The values of a setting that this endpoint can honour; the first one is used where nothing is asked.
 CHOICES = {
     "QUICLAB_CCA": ("reno", "cubic"),
@@ -85,7 +86,7 @@ class Settings:
         role = environment.get("ROLE", "")
         if role not in ("server", "client"):
             raise NotUnderstood(f"ROLE: found {role!r}, expected server or client")
-        if role == "server" and test_case in ("keyupdate", "multiconnect"):
+        if role == "server" and test_case in ("keyupdate", "multiconnect", "connectionmigration"):
             raise NotSupported(f"TESTCASE: found {test_case!r}, a server is given transfer instead")
         host, host_port, requests = parse_requests(environment.get("REQUESTS", "")) if role == "client" else ("", 0, ())
         if role == "client" and test_case in TWO_CONNECTIONS and len(requests) < 2:

@@ -195,12 +195,12 @@ impl Connection {
 
     /// When something is to be done though nothing arrives, in nanoseconds of CLOCK_MONOTONIC.
     pub fn expiry(&self) -> u64 {
-        let expiry = self.library_expiry();
+        let expiry = self.ngtcp2_expiry();
         self.shared.hold.as_ref().map_or(expiry, |hold| hold.expiry(expiry))
     }
 
     /// When ngtcp2 wants to be called again.
-    fn library_expiry(&self) -> u64 {
+    fn ngtcp2_expiry(&self) -> u64 {
         // SAFETY: the connection lives.
         unsafe { ngtcp2_conn_get_expiry2(self.quic()) }
     }
@@ -211,7 +211,7 @@ impl Connection {
     /// Where the connection has failed.
     pub fn advance(&mut self, socket: &mut Socket) -> Result<State> {
         let time = now();
-        if self.library_expiry() <= time {
+        if self.ngtcp2_expiry() <= time {
             // SAFETY: the connection lives.
             match unsafe { ngtcp2_conn_handle_expiry(self.quic(), time) } {
                 0 => {}

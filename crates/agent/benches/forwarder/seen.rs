@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result};
 use quiclab_agent::{
     namespace::Namespace,
-    tap::{BLOCK_BYTES, Tap},
+    tap::{BLOCK_BYTES, Keeps, Tap},
     topology::Topology,
 };
 use quiclab_orders::{
@@ -46,7 +46,15 @@ impl Seen {
         let taps = tapped.map(|length| {
             let bytes = (length.as_secs_f64() * 1e9 / 8.0 / 1514.0 * 1.5 * 200.0) as u64;
             let open = |namespace: &Namespace, interface| {
-                namespace.inside(|| Tap::open("bench", interface, Some(KEPT), bytes))
+                namespace.inside(|| {
+                    Tap::open(
+                        "bench",
+                        interface,
+                        Keeps { bytes: Some(KEPT), headers_of_cross_traffic: false },
+                        bytes,
+                        false,
+                    )
+                })
             };
             Ok::<_, anyhow::Error>([open(entrance, interface)?, open(&topology.client, HOST_INTERFACE)?])
         });

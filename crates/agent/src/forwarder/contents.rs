@@ -36,6 +36,10 @@ impl Payload for Carried {
         self.frame.bytes_to_corrupt()
     }
 
+    fn is_control_message(&self) -> bool {
+        self.frame.is_control_message()
+    }
+
     fn translation(&self) -> Translation {
         self.translation
     }

@@ -185,6 +185,11 @@ impl<K: Clock, C: Cards> Engine<K, C> {
         &self.cards
     }
 
+    /// Ends it.
+    pub fn into_cards(self) -> C {
+        self.cards
+    }
+
     /// The highest rate that it has carried.
     pub fn busiest(&self) -> Option<BusyRate> {
         self.busiest.rate()

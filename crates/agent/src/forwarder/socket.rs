@@ -240,7 +240,7 @@ impl Socket {
 }
 
 /// When the kernel saw a frame.
-fn stamp(message: &libc::msghdr) -> Option<TimeSpec> {
+pub(crate) fn stamp(message: &libc::msghdr) -> Option<TimeSpec> {
     // SAFETY: the kernel has written the control data that `message` points to, and its length.
     let mut next = unsafe { libc::CMSG_FIRSTHDR(message).as_ref() };
     while let Some(control) = next {

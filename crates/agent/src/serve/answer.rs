@@ -31,7 +31,20 @@ pub fn write(manifest: &Manifest, output: &mut impl Write) -> Result<()> {
 ///
 /// # Errors
 /// Where a file cannot be read or the answer not be written. Nothing was written where a file cannot be opened.
-pub fn of_run(mut finished: Finished, orders: &Orders, output: &mut impl Write) -> Result<()> {
+pub fn of_run(finished: Finished, orders: &Orders, output: &mut impl Write) -> Result<()> {
+    of_run_by(finished, orders, output, |manifest, output| write(&manifest, output))
+}
+
+/// The same where `write` writes the line.
+///
+/// # Errors
+/// As [`of_run`].
+pub fn of_run_by<W: Write>(
+    mut finished: Finished,
+    orders: &Orders,
+    output: &mut W,
+    write: impl FnOnce(Manifest, &mut W) -> Result<()>,
+) -> Result<()> {
     let sources = finished.sources(orders);
     let mut offset = 0;
     let lengths = finished.captures().map(|(name, bytes)| (name, bytes.len() as u64));
@@ -41,10 +54,12 @@ pub fn of_run(mut finished: Finished, orders: &Orders, output: &mut impl Write) 
         Blob { name, offset: offset - length, length }
     });
     let manifest = Manifest { blobs: blobs.collect(), report: finished.report.clone() };
-    write(&manifest, output)?;
+    write(manifest, output)?;
     for (_, bytes) in finished.captures() {
         output.write_all(bytes).context("standard output")?;
     }
+    // The process ends when they are closed, which takes time.
+    finished.close_taps();
     for source in sources {
         let copied = io::copy(&mut source.open()?, output).context("standard output")?;
         ensure!(copied == source.length, "{}: found {copied} bytes, expected {}", source.name, source.length);

@@ -17,7 +17,7 @@ const FIRST_TO_END: &str = "1000";
 ///
 /// # Errors
 /// What the kernel answers.
-pub(super) fn set() -> Result<()> {
+pub(crate) fn set() -> Result<()> {
     let path = "/proc/self/oom_score_adj";
     fs::write(path, FIRST_TO_END).context(path)?;
     let path = "/proc/meminfo";

@@ -1,8 +1,11 @@
-//! What the endpoints of a run see on a host: its files, read-only, with the folders of the contract.
+//! What the endpoints of a run see on a host: files that they cannot change there, with the folders of the contract.
 
 use std::{
     fs,
-    os::unix::fs::{MetadataExt, symlink},
+    os::{
+        fd::AsFd,
+        unix::fs::{MetadataExt, symlink},
+    },
     path::{Path, PathBuf},
 };
 
@@ -42,6 +45,9 @@ const AGENTS: u32 = 8192;
 /// Room for what is exchanged besides files that are transferred, and for copies that are too long.
 const SHARED_ROOM: u64 = 64 << 20;
 
+/// Room for what an endpoint changes in its root file system.
+const CHANGES_ROOM: &str = "size=25%";
+
 /// The bits of a file's mode by which anyone may write.
 const WRITABLE: u32 = 0o222;
 
@@ -60,20 +66,12 @@ pub struct Both {
 /// # Errors
 /// Where something cannot be made or mounted.
 pub fn build(orders: &Orders, agent: u32) -> Result<(Topology, Both)> {
-    leave_host()?;
-    mount_new("proc", "proc", Path::new("/proc"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC, "")?;
-    mount_devices(&Path::new(HOST).join("dev"), Path::new("/dev"))?;
-    let transfer = &orders.transfer;
-    let files = (transfer.names.len() as u64).saturating_mul(transfer.size_bytes);
-    // The server's files, the client's copies, and certificates.
-    make_shared(&files.saturating_mul(2).saturating_add(SHARED_ROOM).to_string())?;
+    prepare(orders)?;
     let [server_users, client_users] = users(agent)?;
     let (server_walls, server) = Walls::raise("server", server_users)?;
     let (client_walls, client) = Walls::raise("client", client_users)?;
-    let settling = if orders.has_ipv6 { Settling::Hurried } else { Settling::WithoutIpv6 };
-    let topology = Topology::build(server, client, settling)?;
-    let hosts = shared("/hosts");
-    fs::write(&hosts, hosts_file()).with_context(|| hosts.display().to_string())?;
+    let topology = Topology::build(server, client, settling(orders))?;
+    let hosts = names()?;
     let limit = orders.log_limit_bytes;
     let root = |walls, own: &str, files: &Option<HostFiles>, namespace: &Namespace| {
         root(walls, own, &files.clone().unwrap_or_default(), namespace, &hosts, limit)
@@ -81,13 +79,50 @@ pub fn build(orders: &Orders, agent: u32) -> Result<(Topology, Both)> {
     };
     let server = root(server_walls, WWW, &orders.server.host, &topology.server)?;
     let client = root(client_walls, DOWNLOADS, &orders.client.host, &topology.client)?;
-    umount2(HOST, MntFlags::MNT_DETACH).context(HOST)?;
+    forget_host()?;
     Ok((topology, Both { server, client }))
+}
+
+/// Moves this process into a root of its own, with the host's files at [`HOST`] and the folders that endpoints share.
+///
+/// # Errors
+/// Where something cannot be mounted.
+pub(crate) fn prepare(orders: &Orders) -> Result<()> {
+    leave_host()?;
+    mount_new("proc", "proc", Path::new("/proc"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC, "")?;
+    mount_devices(&Path::new(HOST).join("dev"), Path::new("/dev"))?;
+    let transfer = &orders.transfer;
+    let files = (transfer.names.len() as u64).saturating_mul(transfer.size_bytes);
+    // The server's files, the client's copies, and certificates.
+    make_shared(&files.saturating_mul(2).saturating_add(SHARED_ROOM).to_string())
+}
+
+/// How long to wait for the hosts' kernels.
+pub(crate) fn settling(orders: &Orders) -> Settling {
+    if orders.has_ipv6 { Settling::Hurried } else { Settling::WithoutIpv6 }
+}
+
+/// Makes the file with the endpoints' names.
+///
+/// # Errors
+/// Where it cannot be written.
+pub(crate) fn names() -> Result<PathBuf> {
+    let hosts = shared("/hosts");
+    fs::write(&hosts, hosts_file()).with_context(|| hosts.display().to_string())?;
+    Ok(hosts)
+}
+
+/// Lets go of the host's files, after everything of them is in roots.
+///
+/// # Errors
+/// What the kernel answers.
+pub(crate) fn forget_host() -> Result<()> {
+    umount2(HOST, MntFlags::MNT_DETACH).context(HOST)
 }
 
 /// Who the endpoints' roots are outside of their user namespaces. Root's own processes cannot be limited, so where this process has all
 /// users of the machine, they are others. Where it is a user who is root of a namespace, there is nobody else to be.
-fn users(agent: u32) -> Result<[Users; 2]> {
+pub(crate) fn users(agent: u32) -> Result<[Users; 2]> {
     let map = fs::read_to_string("/proc/self/uid_map").context("/proc/self/uid_map")?;
     let first = FIRST_USER + agent % AGENTS * 2 * Users::NUMBER;
     Ok(if has_all_users(&map) { [Users::From(first), Users::From(first + Users::NUMBER)] } else { [Users::Same; 2] })
@@ -108,7 +143,7 @@ fn leave_host() -> Result<()> {
     chdir("/").context("/")
 }
 
-fn root(
+pub(crate) fn root(
     walls: Walls,
     own: &str,
     files: &HostFiles,
@@ -116,11 +151,55 @@ fn root(
     hosts: &Path,
     log_limit_bytes: u64,
 ) -> Result<Root> {
-    let base = on_host(files.root.as_deref().unwrap_or("/"))?;
+    let users = walls.owner().map(|_| walls.user_namespace().try_clone_to_owned()).transpose()?;
+    let users = users.as_ref().map(AsFd::as_fd);
+    let root = match &files.root {
+        Some(folder) => changeable(walls, &on_host(folder)?, namespace)?,
+        None => of_machine(walls, &on_host("/")?, namespace)?,
+    };
+    protect_processes(root.walls().processes())?;
+    mount_system(&root.place("/sys")?, namespace)?;
+    root.furnish(own, Path::new("/dev"), log_limit_bytes)?;
+    let stack = root.place(STACK)?;
+    match &files.stack {
+        Some(folder) => bind_read_only(&on_host(folder)?, &stack, users)?,
+        None => fs::create_dir_all(stack).context(STACK)?,
+    }
+    // A mount, because the machine's own file is not to be changed.
+    mount(Some(hosts), &root.place("/etc/hosts")?, None::<&str>, MsFlags::MS_BIND, None::<&str>)
+        .context("/etc/hosts: replacing it with the names of the endpoints")?;
+    if files.root.is_none() {
+        make_read_only(root.folder())?;
+    }
+    Ok(root)
+}
+
+/// A root file system with memory over it: the endpoint can change every file, as it can in a container, and changes none on the machine.
+fn changeable(walls: Walls, base: &Path, namespace: &Namespace) -> Result<Root> {
+    let place = Path::new(ROOTS).join(namespace.name);
+    let [files, memory, folder] = ["files", "memory", "root"].map(|name| place.join(name));
+    bind_read_only(base, &files, walls.owner().map(|_| walls.user_namespace()))?;
+    mount_new("tmpfs", "memory", &memory, MsFlags::MS_NODEV, CHANGES_ROOM)?;
+    let [changes, work] = ["changes", "work"].map(|name| memory.join(name));
+    for folder in [&changes, &work] {
+        fs::create_dir(folder).with_context(|| folder.display().to_string())?;
+    }
+    // It becomes the root folder.
+    walls.give(&changes)?;
+    let [files, upper, work] = [&files, &changes, &work].map(|folder| folder.display().to_string());
+    // Only the machine's root may set the other kind of attributes, by which removed folders are marked.
+    let attributes = if walls.owner().is_some() { "" } else { ",userxattr" };
+    let layers = format!("lowerdir={files},upperdir={upper},workdir={work}{attributes}");
+    mount_new("overlay", "overlay", &folder, MsFlags::MS_NODEV, &layers)?;
+    Ok(Root::new(folder, Some(changes), walls))
+}
+
+/// The files of the machine itself, for reading only.
+fn of_machine(walls: Walls, base: &Path, namespace: &Namespace) -> Result<Root> {
     let root = Root::new(Path::new(ROOTS).join(namespace.name).join("root"), None, walls);
     let users = root.walls().owner().map(|_| root.walls().user_namespace());
     mount_new("tmpfs", "root", root.folder(), MsFlags::empty(), "mode=755")?;
-    for entry in fs::read_dir(&base).with_context(|| base.display().to_string())? {
+    for entry in fs::read_dir(base).with_context(|| base.display().to_string())? {
         let entry = entry?;
         let (from, to) = (entry.path(), root.folder().join(entry.file_name()));
         let kind = entry.file_type()?;
@@ -136,17 +215,6 @@ fn root(
     }
     mount_new("tmpfs", "home", &root.outside("/root"), MsFlags::empty(), "mode=700")?;
     root.walls().give(&root.outside("/root"))?;
-    protect_processes(root.walls().processes())?;
-    mount_system(&root.outside("/sys"), namespace)?;
-    root.furnish(own, Path::new("/dev"), log_limit_bytes)?;
-    match &files.stack {
-        Some(folder) => bind_read_only(&on_host(folder)?, &root.outside(STACK), users)?,
-        None => fs::create_dir(root.outside(STACK)).context(STACK)?,
-    }
-    // A mount, because the folder around it is read-only.
-    mount(Some(hosts), &root.outside("/etc/hosts"), None::<&str>, MsFlags::MS_BIND, None::<&str>)
-        .context("/etc/hosts: replacing it with the names of the endpoints")?;
-    make_read_only(root.folder())?;
     Ok(root)
 }
 

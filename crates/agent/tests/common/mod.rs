@@ -66,6 +66,9 @@ pub fn orders(server: &str, client: &str) -> Orders {
         client: program(client),
         listen: Listen { transport: Transport::Tcp, port: 443, timeout_ns: 60_000_000_000 },
         log_limit_bytes: 1 << 24,
+        cpus: Default::default(),
+        sampling: None,
+        cross_traffic: None,
     }
 }
 

@@ -13,15 +13,23 @@ use super::{
     Draft, Settings,
     declaration::section,
     stages::{Included, Scenario, StageList, Stages},
-    takes::{PacketNumbers, Word as _, count, rate, size, time, word, words},
+    takes::{PacketNumbers, Takes as _, Word as _, count, rate, size, time, word, words},
 };
 
 /// The largest frame without jumbo frames: a bucket below it could never let one through.
 pub(crate) const LARGEST_FRAME: ByteCount = ByteCount::from_bytes(1514);
+/// IPv6 has no smaller one (RFC 8200, section 5).
+const SMALLEST_MTU: u32 = 1280;
+/// Jumbo frames as network cards commonly have them.
+const LARGEST_MTU: u32 = 9000;
+/// Bytes of an Ethernet header.
+const ETHERNET_BYTES: u32 = 14;
 /// The kernel keeps the depth of a bucket in 32 bits.
 const DEEPEST_BUCKET: ByteCount = ByteCount::from_bytes(u32::MAX as u64);
 /// The kernel adds delays to its clock in signed 64-bit nanoseconds; this is far from where that wraps around.
 pub(crate) const LONGEST_DELAY: Duration = Duration::from_secs(86_400);
+/// What a frame without jumbo frames carries behind the headers of IPv6 and UDP.
+const LARGEST_DATAGRAM: ByteCount = ByteCount::from_bytes(1452);
 /// The kernel looks packets of a list up by their number, in a map of this size.
 const LAST_LISTED_PACKET: u32 = 4096;
 
@@ -39,10 +47,29 @@ section! {
         include: Option<String> = None, takes Included, neutral None;
         /// what moves packets through the stages: the guest's kernel, or quiclab itself in user space, which does every stage
         /// ([forwarder](../concepts/forwarder.md)). "auto" is the kernel where it does each stage of both lists exactly, and else user space
-        forwarder: Forwarder = Forwarder::Auto, takes word::<Forwarder>(), neutral Forwarder::Auto, on "vm, netns";
+        forwarder: Forwarder = Forwarder::Auto, takes word::<Forwarder>(), neutral Forwarder::Auto, on "vm, netns, hosts";
+        /// largest IP packet in bytes at every interface of the path, without the Ethernet header. Stacks that support it get it as
+        /// `QUICLAB_MTU`; others discover it, or send packets as they always do
+        mtu: u32 = 1500, takes count().at_least(SMALLEST_MTU).at_most(LARGEST_MTU), neutral 1500, on "vm, netns";
         /// a scenario of the QUIC Interop Runner's network simulator, such as
         /// "simple-p2p --delay=15ms --bandwidth=10Mbps --queue=25" ([scenarios](path.md#scenarios-of-the-interop-runner))
         scenario: Option<String> = None, takes Scenario, neutral None;
+        /// other traffic from the server's host to the client's, through the same stages ([cross traffic](path.md#cross-traffic)): one TCP
+        /// connection of the hosts' kernels that always has something to send, or UDP datagrams at a constant rate
+        cross_traffic: CrossTraffic = CrossTraffic::None, takes word::<CrossTraffic>(), neutral CrossTraffic::None, on "vm, netns";
+        /// the TCP connection's congestion control
+        cross_congestion_control: CrossControl = CrossControl::Cubic, takes word::<CrossControl>(), on "vm, netns", when has_cross_tcp;
+        /// rate of the UDP payload
+        cross_rate: Rate = Rate::from_bits_per_second(1_000_000), takes rate().positive(), on "vm, netns", when has_cross_udp;
+        /// UDP payload of each datagram
+        cross_datagram: ByteCount = ByteCount::from_bytes(1200), takes size().positive().at_most(LARGEST_DATAGRAM)
+            .because("a longer one does not fit into a frame with IPv6"), on "vm, netns", when has_cross_udp;
+        /// time from the start of the run, before the client starts, to the first packet; a random time is added, at most that between two
+        /// datagrams
+        cross_start: Duration = Duration::ZERO, takes time().at_most(LONGEST_DELAY), on "vm, netns", when has_cross_traffic;
+        /// how long it lasts
+        cross_duration: Option<Duration> = None, takes time().positive().at_most(LONGEST_DELAY).or("transfer"), on "vm, netns",
+            when has_cross_traffic;
         /// rate of the token bucket towards the client; counts frames with their Ethernet header, without check sequence
         rate: Rate = Rate::from_bits_per_second(40_000_000),
             takes rate().positive().whole(8, "a multiple of 8 bit/s"), when is_short_to_client;
@@ -68,6 +95,18 @@ section! {
 
 fn is_included(settings: &Settings) -> bool {
     settings.path.include.is_some() || settings.path.scenario.is_some()
+}
+
+fn has_cross_traffic(settings: &Settings) -> bool {
+    settings.path.cross_traffic != CrossTraffic::None
+}
+
+fn has_cross_tcp(settings: &Settings) -> bool {
+    settings.path.cross_traffic == CrossTraffic::Tcp
+}
+
+fn has_cross_udp(settings: &Settings) -> bool {
+    settings.path.cross_traffic == CrossTraffic::Udp
 }
 
 fn is_short_to_client(settings: &Settings) -> bool {
@@ -106,6 +145,11 @@ impl Path {
         stages.clone()
     }
 
+    /// Bytes of the largest frame, with its Ethernet header.
+    pub fn largest_frame_bytes(&self) -> u32 {
+        self.mtu + ETHERNET_BYTES
+    }
+
     /// Both directions' delays that every packet has, added up: the least round trip of the path.
     pub fn round_trip(&self) -> Duration {
         spec::constant_delay(&self.stages_to_client()) + spec::constant_delay(&self.stages_to_server())
@@ -114,7 +158,7 @@ impl Path {
     /// The path in words.
     pub fn described(&self) -> String {
         if let Some(name) = &self.include {
-            return format!("{name}, IPv{}", self.ip.word());
+            return format!("{name}, IPv{}{}", self.ip.word(), self.cross_traffic_described());
         }
         let of_list = |stages: &[StageSpec]| match stages {
             [] => "nothing".to_owned(),
@@ -132,7 +176,15 @@ impl Path {
             StageList::Bottleneck => format!(", queue and delay line of {} packets", self.queue_limit_packets),
             StageList::Stages(_) => String::new(),
         };
-        format!("{to_client}, {to_server}{queue}, IPv{}", self.ip.word())
+        format!("{to_client}, {to_server}{queue}, IPv{}{}", self.ip.word(), self.cross_traffic_described())
+    }
+
+    fn cross_traffic_described(&self) -> String {
+        match self.cross_traffic {
+            CrossTraffic::None => String::new(),
+            CrossTraffic::Tcp => format!(", beside a TCP connection with {}", self.cross_congestion_control.word()),
+            CrossTraffic::Udp => format!(", beside UDP datagrams at {}", self.cross_rate),
+        }
     }
 }
 
@@ -149,6 +201,28 @@ words! {
         Kernel = "kernel",
         /// The agent, in user space.
         User = "user",
+    }
+}
+
+words! {
+    /// Traffic beside the flow of the endpoints.
+    pub enum CrossTraffic {
+        /// There is none.
+        None = "none",
+        /// A TCP connection.
+        Tcp = "tcp",
+        /// UDP datagrams.
+        Udp = "udp",
+    }
+}
+
+words! {
+    /// A congestion control that every Linux kernel has.
+    pub enum CrossControl {
+        /// RFC 9438.
+        Cubic = "cubic",
+        /// RFC 5681.
+        Reno = "reno",
     }
 }
 

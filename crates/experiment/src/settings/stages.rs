@@ -192,8 +192,9 @@ pub(crate) fn stage_text(settings: &Settings, key: &str) -> Option<String> {
     Some(super::text_of(&value))
 }
 
-/// The text of a list without these settings of its stages, by their keys; `None` where `key` is no list, or none with stages.
-pub(crate) fn list_without(settings: &Settings, key: &str, without: &[&str]) -> Option<String> {
+/// The text of a list without the settings of its stages that are left out, by their keys `path.to_client.NAME.SETTING`; `None` where `key`
+/// is no list, or none with stages.
+pub(crate) fn list_unless(settings: &Settings, key: &str, is_left_out: &dyn Fn(&str) -> bool) -> Option<String> {
     let list = match LISTS.iter().position(|list| *list == key)? {
         0 => &settings.path.to_client,
         _ => &settings.path.to_server,
@@ -201,11 +202,7 @@ pub(crate) fn list_without(settings: &Settings, key: &str, without: &[&str]) -> 
     let StageList::Stages(stages) = list else { return None };
     let table = |stage: &StageSpec| {
         let mut table = stage.write();
-        let own =
-            without.iter().filter_map(|key| parts(key)).filter(|(list, name, _)| *list == key && *name == stage.name);
-        for (_, _, setting) in own {
-            table.remove(setting);
-        }
+        table.retain(|setting, _| !is_left_out(&format!("{key}.{}.{setting}", stage.name)));
         super::text_of(&Value::Table(table))
     };
     Some(stages.iter().map(table).collect::<Vec<_>>().join(", "))
@@ -249,10 +246,19 @@ impl Draft {
     pub(crate) fn settle_path(&mut self) -> Result<(), (&'static str, String)> {
         const TO_CLIENT: &[&str] =
             &["path.rate", "path.burst", "path.delay_to_client", "path.queue_limit_packets", "path.queue_bdp"];
+        const CROSS_TRAFFIC: &[&str] =
+            &["path.cross_traffic", "path.cross_rate", "path.cross_datagram", "path.cross_start"];
         const TO_SERVER: &[&str] = &["path.delay_to_server", "path.return_limit_packets", "path.drops_to_server"];
         let path = &self.settings.path;
         if self.names_path(INCLUDE) && self.names_path(SCENARIO) {
             return Err((SCENARIO, format!("found a value in addition to {INCLUDE}; expected one of the two")));
+        }
+        let has_cross_traffic =
+            path.scenario.as_deref().is_some_and(|text| text.trim_start().contains("-cross-traffic"));
+        if let Some(key) = CROSS_TRAFFIC.iter().find(|key| has_cross_traffic && self.is_given(key)) {
+            let message =
+                format!("found a value in addition to {SCENARIO}, which has cross traffic; expected one of the two");
+            return Err((key, message));
         }
         for (list, value, short_form) in
             [(LISTS[0], &path.to_client, TO_CLIENT), (LISTS[1], &path.to_server, TO_SERVER)]

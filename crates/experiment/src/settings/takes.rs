@@ -202,19 +202,25 @@ impl<T: Unit> Takes for Quantity<T> {
 
 /// A whole number from 1.
 pub(crate) struct Count {
+    least: u32,
     most: u32,
     only_powers_of_two: bool,
 }
 
 /// A whole number from 1 to 2^32 - 1.
 pub(crate) const fn count() -> Count {
-    Count { most: u32::MAX, only_powers_of_two: false }
+    Count { least: 1, most: u32::MAX, only_powers_of_two: false }
 }
 
 impl Count {
     /// This or less.
     pub(crate) const fn at_most(self, most: u32) -> Self {
         Self { most, ..self }
+    }
+
+    /// This or more.
+    pub(crate) const fn at_least(self, least: u32) -> Self {
+        Self { least, ..self }
     }
 
     /// A power of two.
@@ -224,7 +230,7 @@ impl Count {
 
     fn range(&self) -> String {
         let what = if self.only_powers_of_two { "a power of two" } else { "a whole number" };
-        format!("{what} from 1 to {}", self.most)
+        format!("{what} from {} to {}", self.least, self.most)
     }
 }
 
@@ -233,8 +239,9 @@ impl Takes for Count {
 
     fn read(&self, value: &Value) -> Result<u32, Refused> {
         let number = value.as_integer().and_then(|number| u32::try_from(number).ok());
-        let is_allowed =
-            |number: &u32| (1..=self.most).contains(number) && (number.is_power_of_two() || !self.only_powers_of_two);
+        let is_allowed = |number: &u32| {
+            (self.least..=self.most).contains(number) && (number.is_power_of_two() || !self.only_powers_of_two)
+        };
         number.filter(is_allowed).ok_or_else(|| Refused::expected(value, &self.range()))
     }
 
@@ -245,7 +252,8 @@ impl Takes for Count {
     fn describe(&self) -> String {
         match (self.most, self.only_powers_of_two) {
             (_, true) => self.range(),
-            (u32::MAX, false) => "count".to_owned(),
+            (u32::MAX, false) if self.least == 1 => "count".to_owned(),
+            (most, false) if self.least > 1 => format!("count, {} to {most}", self.least),
             (most, false) => format!("count, at most {most}"),
         }
     }

@@ -26,6 +26,10 @@ pub struct PathFacts {
     pub challenges_answered: u64,
     /// Different data of the server's PATH_CHALLENGE frames; at most 64.
     pub challenges: u64,
+    /// Data of the client's PATH_CHALLENGE frames on this path that an answer of the server repeated, on whatever path; at most 64.
+    pub client_challenges_answered: u64,
+    /// Different data of the client's PATH_CHALLENGE frames on this path; at most 64.
+    pub client_challenges: u64,
     /// Whether the client's first datagram has a destination connection ID that it had used on no other path; `None` where that is not
     /// known.
     pub client_begins_with_new_id: Option<bool>,
@@ -34,13 +38,15 @@ pub struct PathFacts {
 #[derive(Default)]
 pub(super) struct PathMeter {
     paths: Vec<Seen>,
-    answers: Vec<[u8; 8]>,
+    /// By sender: data of PATH_RESPONSE frames.
+    answers: [Vec<[u8; 8]>; 2],
     client_ids: Vec<ConnectionId>,
 }
 
 struct Seen {
     facts: PathFacts,
-    challenges: Vec<[u8; 8]>,
+    /// By sender.
+    challenges: [Vec<[u8; 8]>; 2],
 }
 
 impl PathMeter {
@@ -51,10 +57,36 @@ impl PathMeter {
         };
         let place = self.paths.iter().position(|it| it.facts.client == client && it.facts.server == server);
         let Some(place) = place.or_else(|| self.add(client, server)) else { return };
+        let has_challenge = self.on_frames(place, observed);
         match observed.sender {
             Role::Client => self.on_client(place, observed),
-            Role::Server => self.on_server(place, observed),
+            Role::Server => {
+                let facts = &mut self.paths[place].facts;
+                facts.server_datagrams += 1;
+                facts.server_begins_with_challenge.get_or_insert(has_challenge);
+            }
         }
+    }
+
+    /// Takes in challenges and answers. Answers whether there is a challenge.
+    fn on_frames(&mut self, place: usize, observed: &Observed) -> bool {
+        let sender = observed.sender as usize;
+        let challenges = &mut self.paths[place].challenges[sender];
+        let answers = &mut self.answers[sender];
+        let mut has_challenge = false;
+        for frame in observed.frames {
+            match frame {
+                QuicFrame::PathChallenge { data } => {
+                    has_challenge = true;
+                    if challenges.len() < MOST_CHALLENGES && !challenges.contains(data) {
+                        challenges.push(*data);
+                    }
+                }
+                QuicFrame::PathResponse { data } if answers.len() < MOST_CHALLENGES * MOST_PATHS => answers.push(*data),
+                _ => {}
+            }
+        }
+        has_challenge
     }
 
     fn add(&mut self, client: SocketAddr, server: SocketAddr) -> Option<usize> {
@@ -69,9 +101,11 @@ impl PathMeter {
             server_begins_with_challenge: None,
             challenges_answered: 0,
             challenges: 0,
+            client_challenges_answered: 0,
+            client_challenges: 0,
             client_begins_with_new_id: None,
         };
-        self.paths.push(Seen { facts, challenges: Vec::new() });
+        self.paths.push(Seen { facts, challenges: Default::default() });
         Some(self.paths.len() - 1)
     }
 
@@ -88,35 +122,18 @@ impl PathMeter {
         if facts.client_datagrams == 1 {
             facts.client_begins_with_new_id = is_known.map(|is_known| !is_known);
         }
-        for frame in observed.frames {
-            if let QuicFrame::PathResponse { data } = frame
-                && self.answers.len() < MOST_CHALLENGES * MOST_PATHS
-            {
-                self.answers.push(*data);
-            }
-        }
-    }
-
-    fn on_server(&mut self, place: usize, observed: &Observed) {
-        let Seen { facts, challenges } = &mut self.paths[place];
-        let before = challenges.len();
-        let mut has_challenge = false;
-        for frame in observed.frames {
-            let QuicFrame::PathChallenge { data } = frame else { continue };
-            has_challenge = true;
-            if before < MOST_CHALLENGES && !challenges.contains(data) {
-                challenges.push(*data);
-            }
-        }
-        facts.server_datagrams += 1;
-        facts.server_begins_with_challenge.get_or_insert(has_challenge);
     }
 
     pub(super) fn finish(self) -> Vec<PathFacts> {
         let Self { paths, answers, .. } = self;
-        let finish = |Seen { facts, challenges }: Seen| PathFacts {
-            challenges: challenges.len() as u64,
-            challenges_answered: challenges.iter().filter(|data| answers.contains(data)).count() as u64,
+        let answered = |challenges: &[[u8; 8]], by: Role| {
+            challenges.iter().filter(|data| answers[by as usize].contains(data)).count() as u64
+        };
+        let finish = |Seen { facts, challenges: [of_client, of_server] }: Seen| PathFacts {
+            challenges: of_server.len() as u64,
+            challenges_answered: answered(&of_server, Role::Client),
+            client_challenges: of_client.len() as u64,
+            client_challenges_answered: answered(&of_client, Role::Server),
             ..facts
         };
         paths.into_iter().map(finish).collect()

@@ -5,7 +5,7 @@ use crate::needs::{MOST_UNMET, Need, Subject, Unmet};
 use crate::output::RunMetrics;
 use crate::warnings::WarningCode;
 
-use super::{DirectionMeter, LARGEST_FRAME_BYTES};
+use super::DirectionMeter;
 
 impl DirectionMeter {
     /// Copies of packets, and how many packets there are.
@@ -94,9 +94,9 @@ impl DirectionMeter {
 
     fn super_packets_in_words(&self, packets: u64) -> String {
         format!(
-            "{} of {packets} packets are frames of more than {LARGEST_FRAME_BYTES} bytes: the tap saw them before \
-             segmentation; turn tso, gso and tx-udp-segmentation off on the sender's interface",
-            self.super_packets
+            "{} of {packets} packets are frames of more than {} bytes: the tap saw them before segmentation; turn tso, gso and \
+             tx-udp-segmentation off on the sender's interface",
+            self.super_packets, self.largest_frame_bytes
         )
     }
 

@@ -8,10 +8,10 @@ const EXPERIMENTS: u64 = 2_000;
 const SLACK: f64 = 0.0147;
 
 /// SplitMix64 (Steele, Lea and Flood 2014), and normal variables of it by Box and Muller.
-struct Draws(u64);
+pub(crate) struct Draws(pub(crate) u64);
 
 impl Draws {
-    fn uniform(&mut self) -> f64 {
+    pub(crate) fn uniform(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -19,9 +19,13 @@ impl Draws {
         ((bits ^ (bits >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+
+    pub(crate) fn exponential(&mut self) -> f64 {
+        -(1.0 - self.uniform()).ln()
     }
 
     /// A pair of runs with the same seed: half of their variance is common.

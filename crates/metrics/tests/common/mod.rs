@@ -73,6 +73,17 @@ impl Made {
         Made::frame(time_ns, frame)
     }
 
+    /// An acknowledgment without data.
+    pub fn tcp_ack_from_client(time_ns: u64, acknowledgment_number: u32) -> Made {
+        let builder = PacketBuilder::ethernet2([2; 6], [4; 6])
+            .ipv4([10, 0, 0, 2], [10, 0, 0, 1], 64)
+            .tcp(CLIENT_PORT, SERVER_PORT, 2, 65_535)
+            .ack(acknowledgment_number);
+        let mut frame = Vec::new();
+        builder.write(&mut frame, &[]).unwrap();
+        Made::frame(time_ns, frame)
+    }
+
     pub fn tcp_from_client(time_ns: u64, payload: &[u8]) -> Made {
         Made::tcp(time_ns, [10, 0, 0, 2], [10, 0, 0, 1], CLIENT_PORT, SERVER_PORT, payload)
     }
@@ -115,6 +126,12 @@ impl Made {
         self.frame_length = Some(bytes);
         self
     }
+}
+
+/// In the order of time, as a capture has them.
+pub fn sorted(mut packets: Vec<Made>) -> Vec<Made> {
+    packets.sort_by_key(|packet| packet.time_ns);
+    packets
 }
 
 pub fn pcapng(packets: &[Made]) -> Vec<u8> {

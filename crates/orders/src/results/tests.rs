@@ -30,11 +30,24 @@ fn orders() -> Orders {
         client: program(),
         listen: Listen { transport: Transport::Udp, port: 443, timeout_ns: 0 },
         log_limit_bytes: 10_000,
+        cpus: Default::default(),
+        sampling: None,
+        cross_traffic: None,
     }
 }
 
 fn tap(name: &str, blocks_used: u64) -> TapReport {
-    TapReport { name: name.into(), snaplen: None, packets_seen: 0, packets_lost: 0, block_bytes: 4096, blocks_used }
+    TapReport {
+        name: name.into(),
+        snaplen: None,
+        packets_seen: 0,
+        packets_lost: 0,
+        block_bytes: 4096,
+        blocks_used,
+        last_block_bytes: None,
+        no_hardware_stamps: None,
+        has_headers: false,
+    }
 }
 
 fn blob(name: &str, offset: u64, length: u64) -> Blob {
@@ -60,6 +73,7 @@ fn good() -> Manifest {
         lost_logs: Vec::new(),
         drained: true,
         kernel_release: "6.1".into(),
+        cross_traffic: None,
     };
     let blobs = vec![
         blob("tap/sender", FIRST, 8192),
@@ -145,9 +159,9 @@ fn a_capture_is_taken_out_once_for_each_tap_that_was_ordered() {
         assert!(error.contains("found the taps"), "{error}");
     }
     let error = error_of(|manifest| manifest.report.taps[0].blocks_used = 1);
-    assert_eq!(error, "tap/sender: found 8192 bytes, expected 1 blocks of 4096 bytes");
+    assert_eq!(error, "tap/sender: found 8192 bytes, expected those of 1 blocks of 4096 bytes");
     let error = error_of(|manifest| manifest.report.taps[0].block_bytes = u64::MAX);
-    assert!(error.contains("expected 2 blocks of 18446744073709551615 bytes"), "{error}");
+    assert!(error.contains("expected those of 2 blocks of 18446744073709551615 bytes"), "{error}");
     let mut without_taps = orders();
     without_taps.tap = None;
     assert!(check(&good(), AVAILABLE, &without_taps).is_err());

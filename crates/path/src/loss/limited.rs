@@ -27,13 +27,15 @@ impl LimitedLoss {
     }
 }
 
-impl<P> Stage<P> for LimitedLoss {
+impl<P: Payload> Stage<P> for LimitedLoss {
     fn name(&self) -> &'static str {
         "limited-loss"
     }
 
     fn handle_packet(&mut self, _now: Time, packet: Packet<P>, out: &mut Out<P>) {
-        if self.in_a_row < self.most_in_a_row && self.random.unit() < self.probability.get() {
+        if packet.payload.is_control_message() {
+            out.pass(packet);
+        } else if self.in_a_row < self.most_in_a_row && self.random.unit() < self.probability.get() {
             self.in_a_row += 1;
             out.drop(packet, DropCause::RandomLoss);
         } else {
@@ -44,7 +46,8 @@ impl<P> Stage<P> for LimitedLoss {
 }
 
 stage_settings! {
-    /// Loses every packet with the same probability, but never more than so many in a row.
+    /// Loses every packet with the same probability, but never more than so many in a row. Control messages of the network (ICMP) always pass and
+    /// do not end a run of losses.
     LimitedLossSettings: "loss", model = "limited" {
         /// of a loss, for each packet that does not follow a full run of losses
         probability: Probability,

@@ -42,6 +42,7 @@ mod tests {
             expectations: Vec::new(),
             expectations_left_out: Vec::new(),
             looks: None,
+            until: None,
             figures: Vec::new(),
             ladders: std::collections::BTreeMap::new(),
         }

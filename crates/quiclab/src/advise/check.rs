@@ -309,6 +309,7 @@ mod tests {
             folder: format!("run-{first_byte_ms}"),
             run: Run::from_toml(text).unwrap(),
             versions: Versions::default(),
+            started_unix_ms: None,
             metrics,
             packets: None,
             congestion_window: None,

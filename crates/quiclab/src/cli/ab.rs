@@ -5,7 +5,7 @@ use std::{path::PathBuf, str::FromStr, time::Duration};
 use clap::Args;
 use quiclab_report::{Condition, metric_names};
 
-use super::{Output, SetOptions, parse_filter, set::parse_setting};
+use super::{Output, SetOptions, parse_filter, set::parse_setting, testbeds};
 use crate::completion;
 
 /// Arguments of `quiclab ab`.
@@ -43,6 +43,9 @@ pub struct AbArguments {
     /// The change, in percent of A, that --until-decided looks for if there are no conditions
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = parse_percent)]
     pub smallest_change: f64,
+    /// Refused: A and B are run one after the other, in virtual time only
+    #[arg(long, value_name = "TESTBED", hide = true, value_parser = testbeds())]
+    pub testbed: Option<String>,
     /// Number of virtual machines in parallel; does not affect results [default: one per core]
     #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,

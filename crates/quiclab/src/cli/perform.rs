@@ -22,6 +22,9 @@ pub struct PerformArguments {
     /// Time limit of the run, in seconds of real time
     #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..))]
     pub wall_timeout: u64,
+    /// In real time: fail instead of waiting while another quiclab performs runs on this machine
+    #[arg(long)]
+    pub no_wait: bool,
     #[command(flatten)]
     pub stacks: StackOptions,
     #[command(flatten)]

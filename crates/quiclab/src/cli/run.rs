@@ -10,6 +10,9 @@ use crate::completion;
 /// Repetitions at which `quiclab run --until-decided` gives up.
 pub const MOST_REPETITIONS: u32 = 100;
 
+/// Seconds that a run in real time waits for the machine to be quiet.
+pub const WAIT_FOR_QUIET: u64 = 3;
+
 /// Arguments of `quiclab run`.
 #[derive(Clone, Debug, Args)]
 pub struct RunArguments {
@@ -36,6 +39,9 @@ pub struct RunArguments {
     /// Where to run it [default: vm for transfers between stacks, sim for flows of models, which run nowhere else]
     #[arg(long, value_name = "TESTBED", value_parser = testbeds())]
     pub testbed: Option<String>,
+    /// With --testbed hosts: the file that names them
+    #[arg(long, value_name = "FILE")]
+    pub hosts: Option<PathBuf>,
     /// Number of runs in parallel; does not affect results in virtual time [default: one per core, and one in real time]
     #[arg(short, long, value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
@@ -46,6 +52,9 @@ pub struct RunArguments {
     /// Time limit of a run, in seconds of real time
     #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..))]
     pub wall_timeout: u64,
+    /// In real time: how long each run waits for the machine to be quiet, in seconds. A run that begins all the same has a warning
+    #[arg(long, value_name = "SECONDS", default_value_t = WAIT_FOR_QUIET)]
+    pub wait_for_quiet: u64,
     /// Also write packets, QUIC frames and qlog events of each run as Parquet files, into trace/record=NAME beside the report
     #[arg(long)]
     pub parquet: bool,
@@ -55,6 +64,9 @@ pub struct RunArguments {
     /// Show what would run, without running it
     #[arg(long)]
     pub dry_run: bool,
+    /// In real time: fail instead of waiting while another quiclab performs runs on this machine
+    #[arg(long)]
+    pub no_wait: bool,
     #[command(flatten)]
     pub stacks: StackOptions,
     #[command(flatten)]

@@ -120,7 +120,7 @@ fn verdict_and_facts(case: &Case, place: &Path) -> Result<(Verdict, Facts)> {
     let file = File::open(&capture).with_context(|| capture.shown())?;
     let reader = CaptureReader::new(file).with_context(|| capture.shown())?;
     let settings = FactsSettings {
-        server_port: Some(observed.server_port),
+        server_port: (!case.server_can_move).then_some(observed.server_port),
         tap: Some(observed.interface_of(TapRole::Sender).unwrap_or(SENDER_TAP)),
     };
     let facts = Facts::read(reader, &[], &settings).with_context(|| capture.shown())?;

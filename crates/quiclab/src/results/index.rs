@@ -4,13 +4,13 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{
-    AnyRun, Expectation, Published,
+    AnyRun, Expectation, Published, Until,
     scenario::{FigureSpec, Labels},
 };
 use quiclab_report::Looks;
 use serde::{Deserialize, Serialize};
 
-use crate::planned::Planned;
+use crate::{planned::Planned, run::order::Order};
 
 /// Its file.
 pub(super) const INDEX_FILE: &str = "experiment.json";
@@ -47,6 +47,12 @@ pub struct Index {
     /// When claims were evaluated, where runs were repeated until all were decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) looks: Option<Looks>,
+    /// Where runs were repeated until a metric was known well enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) until: Option<Until>,
+    /// In which order runs in real time were performed; `None` where time was virtual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) order: Option<Order>,
     /// Names of the plan's records, in its order.
     pub(super) records: Vec<String>,
     /// Stacks whose runs were skipped because they could not be built, and why.
@@ -61,6 +67,7 @@ impl Index {
         command: String,
         records: Vec<String>,
         missing_stacks: BTreeMap<String, String>,
+        order: Option<Order>,
     ) -> Self {
         Self {
             schema: SCHEMA,
@@ -76,6 +83,8 @@ impl Index {
             figures: plan.figures.clone(),
             labels: plan.words.clone(),
             looks: plan.looks,
+            until: plan.until.clone(),
+            order,
             records,
             missing_stacks,
         }

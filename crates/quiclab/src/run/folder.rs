@@ -7,7 +7,7 @@ use std::{
 
 use quiclab_testbed::{hash, shell::quoted, testbed::default_testbed};
 
-use crate::cli::{MOST_REPETITIONS, RunArguments};
+use crate::cli::{MOST_REPETITIONS, RunArguments, WAIT_FOR_QUIET};
 
 /// Longest part of a folder's name that says what the command line changes, in characters. Names of 255 bytes are the longest
 /// that file systems take.
@@ -70,6 +70,9 @@ pub fn command_line(file: &Path, arguments: &RunArguments) -> String {
     }
     if arguments.most_repetitions != MOST_REPETITIONS {
         let _ = write!(line, " --most-repetitions {}", arguments.most_repetitions);
+    }
+    if arguments.wait_for_quiet != WAIT_FOR_QUIET {
+        let _ = write!(line, " --wait-for-quiet {}", arguments.wait_for_quiet);
     }
     if let Some(name) = &arguments.testbed
         && name != default_testbed().name()

@@ -21,6 +21,7 @@ use crate::{
     planned::Planned,
     progress,
     results::Results,
+    run::order::Order,
     schedule::{Feed, Job},
 };
 
@@ -35,6 +36,8 @@ pub struct Supply<'a> {
     /// The records of the experiments beside this one, by identity.
     others: Vec<(BTreeMap<String, String>, Records)>,
     patience: Duration,
+    /// In real time: when each run is performed, by its place in the plan. Then nothing is performed while stacks are being built.
+    places: Option<Vec<usize>>,
     state: Mutex<State>,
 }
 
@@ -73,7 +76,12 @@ impl<'a> Supply<'a> {
         patience: Duration,
     ) -> Result<Self> {
         let others = if is_shared { others(results)? } else { Vec::new() };
-        Ok(Self { plan, laboratory, results, others, patience, state: Mutex::default() })
+        Ok(Self { plan, laboratory, results, others, patience, places: None, state: Mutex::default() })
+    }
+
+    /// The same, whose runs are performed in this order, and only when all stacks are built: in real time a build beside a run would be measured.
+    pub fn ordered(self, order: Option<Order>) -> Self {
+        Self { places: order.map(|order| order.places(&self.plan.runs)), ..self }
     }
 
     /// Builds what is not built yet and feeds the runs to the workers, those first whose stacks are there.
@@ -102,6 +110,9 @@ impl<'a> Supply<'a> {
         self.build(&there, feed, false)?;
         if !quick.is_empty() || !slow.is_empty() {
             self.build_side_by_side(&quick, &slow, feed)?;
+        }
+        if self.places.is_some() {
+            self.feed_ready(feed)?;
         }
         let mut state = self.lock();
         if state.built.is_empty() && needs_stacks {
@@ -153,11 +164,11 @@ impl<'a> Supply<'a> {
                     self.lock().missing.insert((*name).clone(), why);
                 }
             }
-            if one_by_one {
+            if one_by_one && self.places.is_none() {
                 self.feed_ready(feed)?;
             }
         }
-        if one_by_one { Ok(()) } else { self.feed_ready(feed) }
+        if one_by_one || self.places.is_some() { Ok(()) } else { self.feed_ready(feed) }
     }
 
     /// Feeds the runs whose stacks are there and that were not fed yet, once all of them are prepared: what one of them lacks is found before
@@ -185,6 +196,10 @@ impl<'a> Supply<'a> {
                 jobs.push((place, Job { run: run.clone(), name, label: self.plan.labels[place].clone() }));
             }
         }
+        let when = |place: usize| self.places.as_ref().map_or(place, |places| places[place]);
+        let mut jobs: Vec<_> = jobs.into_iter().map(|(place, job)| (when(place), job)).collect();
+        // A worker takes what is there, so the first one has to come first.
+        jobs.sort_by_key(|(place, _)| *place);
         jobs.into_iter().for_each(|(place, job)| feed.push(place, job));
         Ok(())
     }

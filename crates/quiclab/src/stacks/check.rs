@@ -10,10 +10,11 @@ mod selection;
 use std::{path::Path, sync::atomic::Ordering, thread, time::Duration, time::Instant};
 
 use anyhow::{Context, Result, bail};
+use quiclab_experiment::AnyRun;
 use quiclab_record::Records;
 use quiclab_testbed::{
     collect::RunFailure,
-    laboratory::Laboratory,
+    laboratory::{Laboratory, stacks_of},
     perform::{Host, Interrupted, PerformError},
 };
 use rayon::prelude::*;
@@ -32,6 +33,9 @@ use super::said::{self, Said};
 use claims::Proof;
 use evidence::Ended;
 use selection::Selected;
+
+/// The claim of a stack that cannot be built.
+const BUILD: &str = "build";
 
 /// What came of a proof.
 #[derive(Debug, Serialize)]
@@ -103,6 +107,9 @@ pub fn check(arguments: &StacksCheckArguments) -> Result<u8> {
             return Err(Interrupted::ByRequest.into());
         }
     }
+    if !findings.is_empty() && findings.iter().all(|finding| finding.name == BUILD) {
+        bail!("no stack could be built");
+    }
     if arguments.output.json {
         output::print(&(serde_json::to_string_pretty(&findings)? + "\n"))?;
     }
@@ -138,6 +145,17 @@ fn set_aside(
     Ok(findings)
 }
 
+/// The first stack of `runs` that cannot be built, and why. Other stacks can be checked all the same.
+fn missing_stack(runs: &[AnyRun], laboratory: &Laboratory) -> Result<Option<(String, String)>> {
+    laboratory.testbed.check_machine()?;
+    for name in stacks_of(runs) {
+        if let Err(error) = laboratory.build(name) {
+            return Ok(Some((name.clone(), laboratory.skipped(name, error)?)));
+        }
+    }
+    Ok(None)
+}
+
 fn check_one(
     name: &str,
     selected: &Selected,
@@ -147,14 +165,15 @@ fn check_one(
     let proofs = &selected.proofs[..];
     let runs: Vec<_> = proofs.iter().map(|proof| proof.run.clone().into()).collect();
     let patience = Duration::from_secs(arguments.wall_timeout);
-    if let Some((missing, why)) = laboratory.prepare(&runs, patience)?.first_key_value() {
+    if let Some((missing, why)) = missing_stack(&runs, laboratory)? {
         let found = format!("{missing} could not be built: {why}");
-        let (claim, name) = ("it can be checked".to_owned(), "build".to_owned());
+        let (claim, name) = ("it can be checked".to_owned(), BUILD.to_owned());
         let stack = selected.stack.clone();
         let finding = Finding { stack, name, claim, holds: Some(false), found, record: None, said: vec![] };
         finding.say(arguments)?;
         return Ok(vec![finding]);
     }
+    laboratory.prepare(&runs, patience)?;
     let usual = || match laboratory.testbed.is_exact() {
         true => thread::available_parallelism().map_or(1, usize::from),
         false => 1,

@@ -241,6 +241,8 @@ impl OldTap {
             snaplen: self.snaplen,
             packets_seen: self.packets_seen,
             packets_lost: self.packets_lost,
+            super_packets: None,
+            stamps: None,
         }
     }
 }

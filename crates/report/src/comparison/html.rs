@@ -169,6 +169,7 @@ fn distributions(inputs: [&ReportInput; 2], keys: [Key; 2]) -> Markup {
                 label: format!("{letter}: {}", group.label),
                 settings: group.settings,
                 runs: group.runs.clone(),
+                repeated: Vec::new(),
                 published: None,
             })
         })

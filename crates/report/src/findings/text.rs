@@ -44,6 +44,9 @@ impl Finding {
                 let of = if self.with.is_some() { "difference, " } else { "" };
                 let _ = write!(text, "; {of}{}", in_words(interval, shown));
             }
+            (Some(Basis::OneRun), _) if self.outcome == Outcome::Undecided => {
+                text.push_str("; one run in real time, so nothing is known of chance");
+            }
             (Some(Basis::OneRun), _) => text.push_str("; one run, so no interval"),
             _ => {}
         }

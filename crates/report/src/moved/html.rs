@@ -15,6 +15,7 @@ pub(crate) fn of_run(path: &PathSummary) -> Markup {
         h2 { "Path" }
         p { (mover(&path.mover)) }
         @if let Mover::Forwarder { lateness: Some(lateness), .. } = &path.mover { p { (late(lateness)) } }
+        @if !path.clocks.is_empty() { p { (path.clocks.join(" ")) } }
         @if !path.stages.is_empty() {
             div.wide {
                 table {

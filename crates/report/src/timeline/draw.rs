@@ -6,7 +6,7 @@ use quiclab_metrics::SeriesPoint;
 
 use super::RunPage;
 use super::axis::{label, round_step, ticks};
-use crate::figures::style::colour;
+use crate::{figures::style::colour, host::HostPictures, svg::escaped};
 
 /// Of the whole figure, and of where curves are drawn in it.
 pub(super) const WIDTH: f64 = 1_140.0;
@@ -78,7 +78,30 @@ pub(super) fn panels(page: &RunPage) -> Vec<Panel> {
         let title = format!("trains of more than 5 packets: height is their length, at most {longest}");
         all.push(lane(title, 50.0, colour(3), bursts.collect()));
     }
+    all.extend(page.host.iter().flat_map(host_panels));
     all
+}
+
+/// CPU time and what else the hosts did. Each point is the begin of a step, whose value holds until its end.
+fn host_panels(host: &HostPictures) -> Vec<Panel> {
+    let panels = [
+        ("CPU by thread, cores", 130.0, &host.threads),
+        ("CPU by core, share", 110.0, &host.cores),
+        ("context switches, 1000/s", 80.0, &host.switches),
+        ("system calls, 1000/s", 80.0, &host.system_calls),
+        ("datagrams dropped at full receive buffers", 60.0, &host.receive_buffer_drops),
+    ];
+    let shown = panels.into_iter().filter(|(_, _, curves)| !curves.is_empty());
+    let panels = shown.map(|(title, height, curves)| {
+        let curves = curves.iter().enumerate().map(|(place, curve)| Curve {
+            name: escaped(&curve.name),
+            colour: colour(place),
+            is_filled: false,
+            points: curve.points.iter().map(|(time_ns, value)| (*time_ns, [*value; 3])).collect(),
+        });
+        Panel { title: title.to_owned(), height, content: Content::Curves(curves.collect()) }
+    });
+    panels.collect()
 }
 
 fn curve(name: &str, place: usize, is_filled: bool, points: &[SeriesPoint], divisor: f64) -> Option<Curve> {

@@ -7,8 +7,8 @@ use quiclab_metrics::{MOST_DROPS, TIMELINE_POINTS};
 use super::{RunPage, render_run_svg};
 use crate::columns::{COLUMNS, NOTHING};
 use crate::html::page_with;
-use crate::moved;
 use crate::notes::QLOG_NOTE;
+use crate::{host, moved};
 
 const STYLE: &str = include_str!("timeline.css");
 const SCRIPT: &str = include_str!("zoom.js");
@@ -37,6 +37,7 @@ pub fn render_run_html(page: &RunPage) -> String {
         }
         @for note in notes(page) { p.note { (note) } }
         @if let Some(path) = &page.path { (moved::of_run(path)) }
+        (host::of_run(page))
         (bursts(page))
         details { summary { "Every metric" } (metrics(page)) }
         details { summary { "Settings" } pre { (settings_text(&page.run.settings)) } }
@@ -65,6 +66,9 @@ fn notes(page: &RunPage) -> Vec<String> {
          and the line goes from its smallest to its largest value."
     )];
     match timeline.smallest_crossing_ns {
+        None if timeline.no_crossing.is_some() => notes.extend(
+            timeline.no_crossing.as_ref().map(|why| format!("The wait in the bottleneck's queue is not shown: {why}.")),
+        ),
         Some(smallest) => notes.push(format!(
             "The wait in the queue is the time between the two taps minus its smallest value, {:.3} ms, drawn at the \
              time a packet left the queue.",

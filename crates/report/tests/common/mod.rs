@@ -69,6 +69,7 @@ fn row(stack: &str, gso: &str, repetition: u32, goodput_wire_bps: Option<f64>) -
         folder: format!("{stack}-0{repetition}-abc"),
         run,
         versions: Versions::from([("qemu".to_owned(), "7.2".to_owned())]),
+        started_unix_ms: None,
         metrics,
         congestion_window: None,
         lost: None,
@@ -140,6 +141,7 @@ pub fn input() -> ReportInput {
         ],
         expectations_left_out: Vec::new(),
         looks: None,
+        until: None,
         figures: Vec::new(),
         ladders: BTreeMap::new(),
     }

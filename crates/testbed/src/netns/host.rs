@@ -9,6 +9,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use nix::{
+    sched::{CpuSet, sched_getaffinity},
+    unistd::Pid,
+};
 use quiclab_orders::probe::Probe;
 
 use crate::{command, hash, vm::testbed::agent};
@@ -27,8 +31,12 @@ pub struct Facts {
     pub kernel: String,
     /// Model and number of the CPUs.
     pub cpus: String,
-    /// Receive and send buffer of a socket that does not set its own size, in bytes.
-    pub socket_buffers: String,
+    /// What the machine has set for all sockets.
+    pub sockets: Sockets,
+    /// Algorithms of TCP.
+    pub tcp: Algorithms,
+    /// The CPUs on which this process may run.
+    pub allowed_cpus: BTreeSet<u32>,
     /// Whether runs are in a user namespace, because this process is not root.
     pub is_in_user_namespace: bool,
     /// Queueing disciplines that the kernel lacks, by its own names for them, and [`PROGRAMS`] where they cannot be loaded.
@@ -49,12 +57,76 @@ impl Facts {
             agent_digest,
             kernel: format!("{} {}", kernel("osrelease")?, kernel("version")?),
             cpus: cpus(),
-            socket_buffers: format!("{} {}", limit("rmem_default")?, limit("wmem_default")?),
+            sockets: Sockets::find()?,
+            tcp: Algorithms::find()?,
+            allowed_cpus: allowed_cpus()?,
             is_in_user_namespace,
             missing: missing_disciplines.into_iter().chain(is_in_user_namespace.then(|| PROGRAMS.to_owned())).collect(),
             agent,
         })
     }
+}
+
+impl Facts {
+    /// Receive and send buffer of a socket that does not set its own size, in bytes.
+    pub fn socket_buffers(&self) -> String {
+        format!("{} {}", self.sockets.receive_buffer, self.sockets.send_buffer)
+    }
+
+    /// Microseconds for which poll(2) and recv(2) wait on the CPU.
+    pub fn busy_poll(&self) -> String {
+        format!("{} {}", self.sockets.busy_poll, self.sockets.busy_read)
+    }
+}
+
+/// Settings of net.core.
+#[derive(Clone, Copy, Debug)]
+pub struct Sockets {
+    /// `rmem_default`
+    pub receive_buffer: u64,
+    /// `wmem_default`
+    pub send_buffer: u64,
+    /// `busy_poll`, 0 where the kernel lacks it.
+    pub busy_poll: u64,
+    /// `busy_read`, 0 where the kernel lacks it.
+    pub busy_read: u64,
+}
+
+impl Sockets {
+    fn find() -> Result<Self> {
+        let number = |what: &str| {
+            let path = format!("/proc/sys/net/core/{what}");
+            let text = read(&path)?;
+            text.parse().with_context(|| format!("{path}: found {text:?}, expected a number"))
+        };
+        let [receive_buffer, send_buffer] = [number("rmem_default")?, number("wmem_default")?];
+        let [busy_poll, busy_read] = ["busy_poll", "busy_read"].map(|what| number(what).unwrap_or(0));
+        Ok(Self { receive_buffer, send_buffer, busy_poll, busy_read })
+    }
+}
+
+/// Congestion control of the kernel's TCP.
+#[derive(Clone, Debug)]
+pub struct Algorithms {
+    /// What the kernel has.
+    pub available: BTreeSet<String>,
+    /// What new network namespaces may choose.
+    pub allowed: BTreeSet<String>,
+}
+
+impl Algorithms {
+    fn find() -> Result<Self> {
+        let words = |what: &str| -> Result<BTreeSet<String>> {
+            let text = read(&format!("/proc/sys/net/ipv4/tcp_{what}_congestion_control"))?;
+            Ok(text.split_ascii_whitespace().map(str::to_owned).collect())
+        };
+        Ok(Self { available: words("available")?, allowed: words("allowed")? })
+    }
+}
+
+fn allowed_cpus() -> Result<BTreeSet<u32>> {
+    let set = sched_getaffinity(Pid::from_raw(0)).context("sched_getaffinity")?;
+    Ok((0..CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap_or(false)).map(|cpu| cpu as u32).collect())
 }
 
 /// What the agent finds out by trying.
@@ -71,10 +143,6 @@ fn probe(agent: &Path) -> Result<Probe> {
 
 fn kernel(what: &str) -> Result<String> {
     read(&format!("/proc/sys/kernel/{what}"))
-}
-
-fn limit(what: &str) -> Result<String> {
-    read(&format!("/proc/sys/net/core/{what}"))
 }
 
 fn read(path: &str) -> Result<String> {

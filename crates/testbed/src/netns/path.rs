@@ -3,9 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use quiclab_experiment::run::{Run, Settings};
+use quiclab_experiment::run::{Offloads, Run, Settings};
 
-use super::host::{Facts, PROGRAMS};
+use super::{
+    host::{Facts, PROGRAMS},
+    machine,
+};
 use crate::vm::{
     disciplines::network_by,
     path::{Direction, Way, choose_with, compile},
@@ -15,8 +18,9 @@ use crate::vm::{
 ///
 /// # Errors
 /// Where the settings ask for the kernel, and it cannot.
-pub(super) fn choose(settings: &Settings, missing: &BTreeSet<String>) -> Result<Way, String> {
+pub(crate) fn choose(settings: &Settings, missing: &BTreeSet<String>) -> Result<Way, String> {
     choose_with(settings, &|settings| {
+        super_packets(settings)?;
         let directions =
             compile(settings).map_err(|error| error.replace("the kernel of the virtual machine", "a kernel"))?;
         match lacked(&directions, missing) {
@@ -27,6 +31,18 @@ pub(super) fn choose(settings: &Settings, missing: &BTreeSet<String>) -> Result<
             )),
         }
     })
+}
+
+/// Queueing disciplines take a super-packet for one packet.
+fn super_packets(settings: &Settings) -> Result<(), String> {
+    let path = &settings.path;
+    let has_stages = !path.stages_to_client().is_empty() || !path.stages_to_server().is_empty();
+    if settings.hosts.offloads == Offloads::On && has_stages {
+        return Err("hosts.offloads: found \"on\" with stages of the path, which take a super-packet for one packet in a kernel\nhint: \
+                    path.forwarder = \"auto\""
+            .to_owned());
+    }
+    Ok(())
 }
 
 /// The first stage that the kernel has no discipline for.
@@ -41,6 +57,11 @@ fn lacked<'a>(directions: &'a [Direction; 2], missing: &BTreeSet<String>) -> Opt
 
 /// Why this machine cannot do what `run` asks for; `None` where it can.
 pub(super) fn refuse(run: &Run, facts: &Facts) -> Option<String> {
+    machine::refuse(&run.settings.hosts, facts).or_else(|| refuse_path(run, &facts.missing))
+}
+
+/// The same for a path through kernels that lack these disciplines.
+pub(crate) fn refuse_path(run: &Run, lacks: &BTreeSet<String>) -> Option<String> {
     if run.settings.tap.send_sizes {
         return Some(
             "tap.send_sizes: found true, expected false: only a kernel of its own can count what it is given to send\nhint: \
@@ -48,7 +69,7 @@ pub(super) fn refuse(run: &Run, facts: &Facts) -> Option<String> {
                 .to_owned(),
         );
     }
-    let way = match choose(&run.settings, &facts.missing) {
+    let way = match choose(&run.settings, lacks) {
         Ok(way) => way,
         Err(why) => return Some(why),
     };
@@ -59,7 +80,7 @@ pub(super) fn refuse(run: &Run, facts: &Facts) -> Option<String> {
     let all = network.server.iter().map(|one| ("hosts.server_qdisc", one));
     // What the forwarder leaves to the kernel.
     let all = all.chain(network.to_server.iter().map(|one| ("hosts.receive_coalescing", one)));
-    let (key, kind) = all.map(|(key, one)| (key, one.name())).find(|(_, kind)| facts.missing.contains(*kind))?;
+    let (key, kind) = all.map(|(key, one)| (key, one.name())).find(|(_, kind)| lacks.contains(*kind))?;
     Some(format!(
         "{key}: this machine's kernel has no {kind}\nhint: --testbed vm, or a kernel with it (Debian's linux-image packages have \
          it)"

@@ -20,7 +20,7 @@ const FILES: &[&str] = &["etc/hosts"];
 
 /// A built stack, and its files as folders.
 #[derive(Clone, Debug)]
-pub(super) struct PlainStack {
+pub(crate) struct PlainStack {
     /// The build.
     pub built: BuiltStack,
     /// The root file system.
@@ -56,6 +56,15 @@ impl PlainStack {
         let files = cache.folder(&files_name(&built)?, |folder| extract(&built.file(), folder).map(drop))?;
         Ok(Self { built, root: root.join(TREE), files: files.join(TREE) })
     }
+}
+
+/// Names of the folders of a build, by what is in them: the root's, and that of the stack's own files.
+///
+/// # Errors
+/// Where a hash cannot be read.
+pub(crate) fn names(built: &BuiltStack) -> Result<[String; 2]> {
+    let last = |name: String| name.trim_start_matches("plain/").to_owned();
+    Ok([last(root_name(built)?), last(files_name(built)?)])
 }
 
 fn root_name(built: &BuiltStack) -> Result<String> {

@@ -1,26 +1,33 @@
 //! Performs one run: orders to the agent, its answer to the files of a record.
 
 use std::{
+    collections::BTreeSet,
     fs::{self, File},
     path::Path,
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_experiment::run::{IpVersion, Run, Versions};
+use quiclab_experiment::{
+    run::{CpuList, Hosts, IpVersion, Offloads, Run, Versions},
+    stack::Contract,
+};
 use quiclab_orders::{
-    forwarder::RealTime,
-    orders::{HostFiles, Orders},
+    activity::{ACTIVITY, Sampling},
+    forwarder::{LARGEST_SUPER_PACKET_BYTES, RealTime},
+    orders::{Cpus, HostFiles, Orders},
     slot::{self, SlotError},
 };
-use quiclab_record::Seen;
+use quiclab_record::{Seen, layout::HOST_FILE};
 use quiclab_units::ByteCount;
 
 use super::{
     NAME,
+    activity::host_activity,
     host::Facts,
     path::choose,
     plain::PlainStack,
     servant::{Answer, ask},
+    tcp,
 };
 use crate::{
     collect::RunFailure,
@@ -38,8 +45,8 @@ use crate::{
 
 /// Most bytes that each endpoint may log. They are in memory until the run ends.
 const LOG_LIMIT: ByteCount = ByteCount::from_bytes(256 << 20);
-/// The agent switches segmentation offload off at all interfaces, whose MTU is 1500 bytes, so nothing is longer than a packet.
-const LARGEST_FRAME_BYTES: u32 = 1514;
+/// How long a step of what the hosts do is.
+const SAMPLE_STEP_NS: u64 = 100_000_000;
 /// Name of the file with the agent's answer.
 const SLOT: &str = "slot";
 
@@ -58,9 +65,12 @@ pub(super) fn versions(run: &Run, sides: Sides<PlainStack>, facts: &Facts) -> Re
         ("agent".into(), facts.agent_digest.clone()),
         ("kernel".into(), facts.kernel.clone()),
         ("cpus".into(), facts.cpus.clone()),
-        ("socket_buffers".into(), facts.socket_buffers.clone()),
+        ("socket_buffers".into(), facts.socket_buffers()),
         ("quiclab".into(), env!("CARGO_PKG_VERSION").into()),
     ]);
+    // Most machines have none, and earlier versions did not look for it.
+    let polls = Some(facts.busy_poll()).filter(|polls| polls != "0 0");
+    versions.extend(polls.map(|polls| ("busy_poll".into(), polls)));
     let Sides { server, client } = sides;
     let sides = Sides { server: built(server), client: built(client) };
     for (role, side) in sides.different() {
@@ -96,6 +106,15 @@ pub(super) fn perform(
         Ok(results) => results,
         Err(error) => return Ok(broken(error.to_string(), host_use)),
     };
+    if let Some(answer) = results.bytes(ACTIVITY)? {
+        match host_activity(&answer) {
+            Ok(activity) => {
+                let path = place.draft.join(HOST_FILE);
+                fs::write(&path, activity.to_json()).with_context(|| path.display().to_string())?;
+            }
+            Err(why) => return Ok(broken(format!("what it says of the hosts: {why}"), host_use)),
+        }
+    }
     let collected =
         results.failure(run).and_then(|failure| results.write_what_happened(place.draft, run).map(|()| failure));
     let failure = match collected {
@@ -110,10 +129,24 @@ pub(super) fn perform(
 
 /// What the agent is told, without the places of files on this machine, which change nothing.
 fn orders_of(run: &Run, sides: Sides<PlainStack>, facts: &Facts) -> Result<Orders> {
-    let way = choose(&run.settings, &facts.missing).map_err(anyhow::Error::msg)?;
+    let mut orders = orders_by(run, sides, &facts.missing)?;
+    tcp::choose(run, sides.server.manifest, &facts.tcp, &mut orders)?;
+    Ok(orders)
+}
+
+/// The same for kernels that lack these disciplines, with TCP as they have it.
+///
+/// # Errors
+/// Where the path cannot be made, or a setting is that of a whole machine.
+pub(crate) fn orders_by(run: &Run, sides: Sides<PlainStack>, lacks: &BTreeSet<String>) -> Result<Orders> {
+    let way = choose(&run.settings, lacks).map_err(anyhow::Error::msg)?;
     let mut network = network_by(run, way)?;
     if let Some(forwarder) = &mut network.forwarder {
-        forwarder.real_time = Some(RealTime { largest_frame_bytes: LARGEST_FRAME_BYTES, ..RealTime::default() });
+        let largest_frame_bytes = match run.settings.hosts.offloads {
+            Offloads::Off => run.settings.path.largest_frame_bytes(),
+            Offloads::On => LARGEST_SUPER_PACKET_BYTES,
+        };
+        forwarder.real_time = Some(RealTime { largest_frame_bytes, ..RealTime::default() });
     }
     let orders = orders::of_run(run, network, sides.server.manifest, sides.client.manifest, LOG_LIMIT)?;
     if orders.machine.as_ref().is_some_and(|machine| machine.tcp_hystart.is_some()) {
@@ -122,8 +155,21 @@ fn orders_of(run: &Run, sides: Sides<PlainStack>, facts: &Facts) -> Result<Order
             sides.server.manifest.name
         );
     }
+    // Images of the QUIC Interop Runner set up addresses of both families.
+    let is_image = |side: Side<PlainStack>| side.manifest.guest.contract == Contract::InteropRunner;
+    let has_ipv6 = run.settings.path.ip == IpVersion::V6 || is_image(sides.server) || is_image(sides.client);
     // What holds for a whole machine is not changed on one that does other things as well.
-    Ok(Orders { machine: None, has_ipv6: run.settings.path.ip == IpVersion::V6, ..orders })
+    let sampling = Some(Sampling { step_ns: SAMPLE_STEP_NS, system_calls: run.settings.tap.system_calls });
+    Ok(Orders { machine: None, sampling, has_ipv6, cpus: cpus(&run.settings.hosts), ..orders })
+}
+
+fn cpus(hosts: &Hosts) -> Cpus {
+    let numbers = |list: &Option<CpuList>| list.as_ref().map_or_else(Vec::new, |list| list.numbers().to_vec());
+    Cpus {
+        server: numbers(&hosts.server_cpus),
+        client: numbers(&hosts.client_cpus),
+        forwarder: numbers(&hosts.forwarder_cpus),
+    }
 }
 
 /// Where the agent finds the files of a stack. It looks for them from another root, where links and relative paths lead elsewhere.
@@ -136,6 +182,6 @@ fn files(stack: &PlainStack) -> Result<HostFiles> {
     Ok(HostFiles { root: text(&stack.root)?, stack: text(&stack.files)? })
 }
 
-fn built<'a>(side: Side<'a, PlainStack>) -> Side<'a, BuiltStack> {
+pub(crate) fn built<'a>(side: Side<'a, PlainStack>) -> Side<'a, BuiltStack> {
     Side { manifest: side.manifest, stack: &side.stack.built }
 }

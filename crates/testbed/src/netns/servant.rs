@@ -12,6 +12,7 @@ use std::{
 
 use anyhow::{Context, Result, anyhow};
 use nix::{
+    fcntl::{FcntlArg, fcntl},
     poll::{PollFd, PollFlags, PollTimeout, poll},
     sys::signal::Signal,
 };
@@ -29,6 +30,8 @@ use crate::{
 
 /// How often waiting looks whether it is to stop, in milliseconds.
 const GLANCE_MS: u8 = 50;
+/// Room in the pipe of answers. An ordinary user may have as much.
+const PIPE_BYTES: i32 = 1 << 20;
 /// What the agent prints beside its answer, in the folder of a run.
 const SAID: &str = "agent";
 
@@ -90,6 +93,10 @@ impl Servant {
         // SAFETY: system calls alone, which are safe between fork and exec.
         unsafe { command.pre_exec(move || end_with_parent(parent, Signal::SIGKILL)) };
         let child = command.spawn().with_context(|| agent.display().to_string())?;
+        if let Some(output) = &child.stdout {
+            // With a small one the agent and this process take turns many times.
+            let _ = fcntl(output, FcntlArg::F_SETPIPE_SZ(PIPE_BYTES));
+        }
         Ok(Self { child, has_ended: false })
     }
 

@@ -13,6 +13,7 @@ use super::{
     path,
     plain::PlainStack,
     run::{perform, versions},
+    turn::Turn,
 };
 use crate::{
     perform::Host,
@@ -32,6 +33,8 @@ pub struct Namespaces {
     stacks: Shelf<PlainStack>,
     /// This machine, or why it will not do.
     facts: OnceLock<Result<Facts, String>>,
+    /// No other process performs runs here meanwhile.
+    turn: Turn,
 }
 
 impl Testbed for Namespaces {
@@ -82,6 +85,10 @@ impl Testbed for Namespaces {
 
     fn prepare(&self, _: &Supplies, _: Task, _: &Host) -> Result<()> {
         self.check_machine()
+    }
+
+    fn take_turn(&self, supplies: &Supplies, host: &Host) -> Result<()> {
+        self.turn.take(supplies, host)
     }
 
     fn versions(&self, task: Task) -> Result<Versions> {

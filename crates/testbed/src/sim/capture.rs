@@ -131,6 +131,8 @@ impl Frames {
             snaplen: tap.snap_length,
             packets_seen: tap.packets,
             packets_lost: 0,
+            super_packets: None,
+            stamps: None,
         };
         (0..).zip(&self.taps).map(report).collect()
     }

@@ -68,7 +68,7 @@ impl Trial {
         let (start_shift, settings) = (quiclab_units::Duration::default(), Settings::default());
         let run = Run { experiment, repetition: 1, seed: 1, start_shift, settings, label };
         let [draft, work] = ["record", "work"].map(|name| place.join(name));
-        let host = Host { core: 0, stop: self.stop.clone(), patience: self.patience };
+        let host = Host { core: 0, stop: self.stop.clone(), patience: self.patience, wait_for_quiet: Duration::ZERO };
         perform(&run, sides, Place { draft: &draft, work: &work }, &host)
     }
 

@@ -22,6 +22,7 @@ use anyhow::{Context, Result};
 use nix::{
     fcntl::{FcntlArg, OFlag, fcntl},
     poll::{PollFd, PollFlags, PollTimeout, poll},
+    sched::{CpuSet, sched_setaffinity},
     sys::signal::{Signal, killpg},
     unistd::Pid,
 };
@@ -40,6 +41,8 @@ use crate::{
 
 /// How long a stack may take for an answer, and for its end.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
+/// Bytes of answers that are read at once: more than those of usual ones.
+const READ_AT_ONCE: usize = 1 << 16;
 /// How often waiting looks at the flag that ends it, in milliseconds.
 const GLANCE_MS: u16 = 50;
 /// Bytes that the files of an endpoint may have beside those that are transferred.
@@ -71,11 +74,15 @@ pub(super) struct Process {
     /// `None` once it is told that this is the end.
     input: Option<ChildStdin>,
     output: ChildStdout,
+    /// What was read of its answers and not yet looked at.
+    unread: Unread,
     stop: Arc<AtomicBool>,
     /// When the run must be over.
     deadline: Instant,
     disk: Watch,
     end: Option<End>,
+    /// Orders that it answered.
+    pub(super) orders: u64,
     /// Lengths of the buffers that it sent, and how often.
     pub(super) buffers: BTreeMap<usize, u64>,
 }
@@ -141,10 +148,12 @@ impl Process {
             child,
             input: Some(input),
             output,
+            unread: Unread { bytes: vec![0; READ_AT_ONCE], begin: 0, end: 0 },
             stop: start.stop,
             deadline: start.deadline,
             disk: Watch::new(start.folder, start.transfer_files, most_bytes),
             end: None,
+            orders: 0,
             buffers: BTreeMap::new(),
         };
         process.input.iter().try_for_each(|input| do_not_block(input.as_fd()))?;
@@ -159,6 +168,14 @@ impl Process {
     pub(super) fn start_anew(&mut self) -> Result<(), ProcessError> {
         self.buffers.clear();
         self.handle(Time::from_nanos(u64::MAX), &[]).map(drop)
+    }
+
+    /// Lets it run on these processors only.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub(super) fn keep_to(&self, processors: &CpuSet) -> io::Result<()> {
+        Ok(sched_setaffinity(Pid::from_raw(self.child.id() as i32), processors)?)
     }
 
     /// Tells it that this is the end, and waits for its own.
@@ -227,21 +244,46 @@ impl Process {
         Ok(())
     }
 
+    /// Fills `bytes` with what comes next of its answers.
     fn read(&mut self, bytes: &mut [u8], deadline: Instant) -> Result<(), ProcessError> {
-        let mut filled = 0;
+        let mut filled = self.unread.take(bytes);
         while filled < bytes.len() {
-            match self.output.read(&mut bytes[filled..]) {
+            // Most often there is nothing yet, and asking costs less than trying.
+            wait(self.output.as_fd(), PollFlags::POLLIN)?;
+            // What is longer than usual goes where it is wanted.
+            let left = &mut bytes[filled..];
+            let is_long = left.len() >= READ_AT_ONCE;
+            let room = if is_long { left } else { &mut self.unread.bytes[..] };
+            match self.output.read(room) {
                 Ok(0) => return Err(self.ended()),
-                Ok(count) => filled += count,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    wait(self.output.as_fd(), PollFlags::POLLIN)?;
-                    self.check(deadline)?;
+                Ok(count) if is_long => filled += count,
+                Ok(count) => {
+                    (self.unread.begin, self.unread.end) = (0, count);
+                    filled += self.unread.take(&mut bytes[filled..]);
                 }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.check(deadline)?,
                 Err(error) => return Err(error.into()),
             }
         }
         Ok(())
+    }
+}
+
+/// Bytes that were read too early.
+struct Unread {
+    bytes: Vec<u8>,
+    begin: usize,
+    end: usize,
+}
+
+impl Unread {
+    /// Moves as many as there are, and says how many.
+    fn take(&mut self, to: &mut [u8]) -> usize {
+        let count = to.len().min(self.end - self.begin);
+        to[..count].copy_from_slice(&self.bytes[self.begin..self.begin + count]);
+        self.begin += count;
+        count
     }
 }
 
@@ -257,6 +299,7 @@ impl Stack for Process {
         let mut bytes = vec![0; answer::length(length)?];
         self.read(&mut bytes, deadline)?;
         let answer = answer::answer(&bytes)?;
+        self.orders += 1;
         for buffer in &answer.buffers {
             *self.buffers.entry(buffer.payload.len()).or_default() += 1;
         }

@@ -11,7 +11,7 @@ use quiclab_experiment::{
 use super::{
     models,
     program::Program,
-    transfers::{self, HandshakeSeen},
+    transfers::{self, HandshakeCosts, HandshakeSeen},
 };
 use crate::{
     perform::Host,
@@ -87,7 +87,7 @@ impl Testbed for Simulator {
         host: &Host,
         count: u64,
         each: &mut dyn FnMut(HandshakeSeen) -> Result<()>,
-    ) -> Result<f64> {
+    ) -> Result<HandshakeCosts> {
         let (run, manifests) = task.transfer()?;
         transfers::handshakes(run, self.programs.of(run)?.sides(manifests), work, host, count, each)
     }

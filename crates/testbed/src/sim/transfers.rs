@@ -32,8 +32,8 @@ use quiclab_sim::transfer::{
 };
 use quiclab_units::{ByteCount, Duration, Time};
 
-pub use handshakes::HandshakeSeen;
 pub(super) use handshakes::handshakes;
+pub use handshakes::{HandshakeCosts, HandshakeSeen};
 
 use super::{
     capture::{Address, Frames},
@@ -126,6 +126,15 @@ pub fn perform(run: &Run, sides: Sides<Program>, place: Place, host: &Host) -> R
     let transfer = Transferring { run, sides, work, record: place.draft, host };
     let (observed, failure, host_use) = transfer.transfer()?;
     Ok(Attempt { failure, seen: Some(Seen::Transfer(Box::new(observed))), host_use })
+}
+
+/// What an endpoint writes down.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Logs {
+    /// Everything that the run asks for.
+    All,
+    /// Only the secrets of TLS, without which packets cannot be read.
+    KeysOnly,
 }
 
 /// A run under way.
@@ -253,6 +262,10 @@ impl Transferring<'_> {
     }
 
     fn start(&self, role: Role, deadline: Instant) -> Result<Process> {
+        self.start_with(role, deadline, Logs::All)
+    }
+
+    fn start_with(&self, role: Role, deadline: Instant, kept: Logs) -> Result<Process> {
         let (name, side) = match role {
             Role::Server => ("server", self.sides.server),
             Role::Client => ("client", self.sides.client),
@@ -261,12 +274,14 @@ impl Transferring<'_> {
         let logs = folder.join("logs");
         let mut environment = environment(role, self.run, side.manifest);
         let mut set = |name: &str, path: PathBuf| environment.insert(name.to_owned(), path.display().to_string());
-        for (name, below) in [("WWW", "www"), ("DOWNLOADS", "downloads"), ("CERTS", "certificates"), ("LOGS", "logs")] {
+        for (name, below) in [("WWW", "www"), ("DOWNLOADS", "downloads"), ("CERTS", "certificates")] {
             set(name, folder.join(below));
         }
+        // Nowhere, where it is empty.
+        set("LOGS", if kept == Logs::All { logs.clone() } else { PathBuf::new() });
         set("HOME", folder.clone());
         set("SSLKEYLOGFILE", logs.join("keys.log"));
-        if self.run.settings.tap.qlog {
+        if self.run.settings.tap.qlog && kept == Logs::All {
             let qlog = logs.join(QLOG_FOLDER);
             fs::create_dir_all(&qlog)?;
             set("QLOGDIR", qlog);

@@ -12,6 +12,9 @@ use quiclab_units::Duration;
 use super::path::{self, Direction, Way};
 use crate::contract::SERVER_PORT;
 
+/// Of interfaces whose order says nothing else.
+const USUAL_MTU: u32 = 1500;
+
 /// The network of a run.
 ///
 /// # Errors
@@ -52,6 +55,9 @@ pub fn network_by(run: &run::Run, way: Way) -> Result<Network> {
         drops_to_server: to_server.drops,
         longest_delay_ns: longest.as_nanos(),
         forwarder,
+        mtu: Some(settings.path.mtu).filter(|mtu| *mtu != USUAL_MTU),
+        tcp_congestion_control: None,
+        super_packets: settings.hosts.offloads == run::Offloads::On,
     })
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use quiclab_experiment::run::Run;
 use quiclab_orders::forwarder::{Drop, ForwarderReport, RuleCounts, StageReport};
 use quiclab_path::{content::rule::MatchCounts, loss::content::RuleReport, spec::StageSettings};
-use quiclab_record::{DropSeen, ForwarderSeen, LatenessSeen, PathSeen, StageSeen};
+use quiclab_record::{DropSeen, ForwarderSeen, LatenessSeen, PathSeen, StageSeen, SuperPacketsSeen};
 use quiclab_units::{Duration, shown};
 
 use crate::collect::RunFailure;
@@ -30,6 +30,11 @@ pub fn path(report: &ForwarderReport, why: Option<&str>, behind: PathSeen) -> Pa
                 median: Duration::from_nanos(late.median_ns),
                 percentile_99: Duration::from_nanos(late.percentile_99_ns),
                 largest: Duration::from_nanos(late.largest_ns),
+            }),
+            super_packets: report.super_packets.map(|counts| SuperPacketsSeen {
+                whole: counts.whole,
+                cut: counts.cut,
+                packets: counts.packets,
             }),
         }),
         dropped: report.drops.iter().map(|drop| dropped(drop, report)).collect(),

@@ -3,11 +3,12 @@
 use quiclab_experiment::stack::Role;
 use quiclab_orders::{
     addresses::{HOST_INTERFACE, TO_CLIENT, TO_SERVER},
+    cross_traffic::CrossTrafficReport,
     report::{self, ListedDrops, QdiscCounters, Report, TapReport},
 };
 use quiclab_record::{
-    CpuUse, CpuUser, HostSeen, LostLog, Observed, Offloads, Outcome, PathSeen, ProcessEnd, StageSeen, TapRole, TapSeen,
-    Thefts,
+    CpuUse, CpuUser, CrossTrafficSeen, HostSeen, LostLog, Observed, Offloads, Outcome, PathSeen, ProcessEnd, StageSeen,
+    StampsSeen, TapRole, TapSeen, Thefts,
     linux::{Discipline, stages_of_nested},
 };
 use quiclab_units::Duration;
@@ -31,6 +32,7 @@ pub fn observed(testbed: &str, report: &Report, names: &StageNames) -> Observed 
         server: host("server", &report.server),
         client: host("client", &report.client),
         path: path(report, names),
+        cross_traffic: report.cross_traffic.as_ref().map(|seen| cross_traffic(seen, report.drained)),
         taps: (0..).zip(&report.taps).map(|(interface, report)| tap(interface, report)).collect(),
         thefts: report.thefts.map(|taken| Thefts { count: taken.count, time: Duration::from_nanos(taken.time_ns) }),
         send_sizes: report.send_sizes.clone(),
@@ -153,6 +155,18 @@ fn offloads(found: &report::Offloads) -> Offloads {
     }
 }
 
+fn cross_traffic(seen: &CrossTrafficReport, drained: bool) -> CrossTrafficSeen {
+    CrossTrafficSeen {
+        packets_sent: seen.packets_sent,
+        bytes_sent: seen.bytes_sent,
+        packets_received: seen.packets_received,
+        bytes_received: seen.bytes_received,
+        retransmissions: seen.retransmissions,
+        lifetime: Duration::from_nanos(seen.lifetime_ns),
+        is_complete: seen.is_complete && drained,
+    }
+}
+
 fn tap(interface: u32, tap: &TapReport) -> TapSeen {
     let is_sender = tap.name == TapRole::Sender.interface_name();
     TapSeen {
@@ -161,6 +175,11 @@ fn tap(interface: u32, tap: &TapReport) -> TapSeen {
         snaplen: tap.snaplen,
         packets_seen: tap.packets_seen,
         packets_lost: tap.packets_lost,
+        super_packets: None,
+        stamps: tap.no_hardware_stamps.as_ref().map(|why| StampsSeen {
+            by: if why.is_empty() { "hardware" } else { "software" }.to_owned(),
+            why: why.clone(),
+        }),
     }
 }
 

@@ -2,10 +2,11 @@
 
 use anyhow::Result;
 use quiclab_experiment::{
-    run::{self, Run},
+    run::{self, Run, Word as _},
     stack::{Contract, Role, StackManifest},
 };
 use quiclab_orders::{
+    cross_traffic::{CrossFlow, CrossTraffic},
     network::Network,
     orders::{File, Listen, Machine, Orders, Program, Tap, TheftDistribution, Thefts, Transfer, Transport},
     places::{CERTIFICATES, LOGS},
@@ -41,7 +42,7 @@ pub fn of_run(
         network,
         has_ipv6: true,
         timer_slack_ns: settings.vm.timer_slack.as_nanos(),
-        tap: settings.tap.enabled.then(|| tap(&settings.tap)),
+        tap: settings.tap.enabled.then(|| tap(settings)),
         transfer: Transfer {
             names: file_names(&settings.workload),
             size_bytes: settings.workload.size.as_bytes(),
@@ -57,6 +58,36 @@ pub fn of_run(
             timeout_ns: LISTEN_PATIENCE.as_nanos(),
         },
         log_limit_bytes: log_limit.as_bytes(),
+        cpus: Default::default(),
+        sampling: None,
+        cross_traffic: cross_traffic(run),
+    })
+}
+
+/// The traffic beside that of the endpoints.
+fn cross_traffic(run: &Run) -> Option<CrossTraffic> {
+    let path = &run.settings.path;
+    let (flow, interval_ns) = match path.cross_traffic {
+        run::CrossTraffic::None => return None,
+        run::CrossTraffic::Tcp => {
+            (CrossFlow::Tcp { congestion_control: path.cross_congestion_control.word().to_owned() }, 0)
+        }
+        run::CrossTraffic::Udp => {
+            let (rate, bytes) = (path.cross_rate.as_bits_per_second(), path.cross_datagram.as_bytes());
+            let interval_ns = bytes * 8 * 1_000_000_000 / rate;
+            // At most what fits into a frame, as the settings have it.
+            (CrossFlow::Udp { rate_bits_per_second: rate, datagram_bytes: bytes as u32 }, interval_ns)
+        }
+    };
+    // Where the datagrams are in their period when the client starts is drawn by the seed.
+    let mut drawn = [0; 8];
+    drawn.copy_from_slice(&derive(run.seed, "cross traffic")[..8]);
+    let phase_ns = u64::from_le_bytes(drawn) % (interval_ns + 1);
+    Some(CrossTraffic {
+        flow,
+        over_ipv6: path.ip == run::IpVersion::V6,
+        start_ns: path.cross_start.as_nanos() + phase_ns,
+        duration_ns: path.cross_duration.map(Duration::as_nanos),
     })
 }
 
@@ -84,13 +115,17 @@ fn machine(run: &Run, server: &StackManifest) -> Machine {
 }
 
 /// What is captured.
-fn tap(tap: &run::Tap) -> Tap {
+fn tap(settings: &run::Settings) -> Tap {
+    let tap = &settings.tap;
     // At most 65535, as the settings have it.
     let kept = |bytes: Option<ByteCount>| bytes.map(|bytes| bytes.as_bytes() as u32);
     Tap {
         snaplen_bytes: kept(tap.snaplen),
         bottleneck_snaplen_bytes: kept(tap.bottleneck_snaplen),
-        room_bytes: tap.room.map_or(0, ByteCount::as_bytes),
+        room_bytes: match settings.path.cross_traffic {
+            run::CrossTraffic::None => tap.room.map_or(0, ByteCount::as_bytes),
+            _ => settings.tap_room().as_bytes(),
+        },
     }
 }
 

@@ -15,11 +15,11 @@ use quiclab_experiment::{
     run::{Run, word},
     stack::Role,
 };
+use quiclab_offload::CutError;
 use quiclab_orders::{
     orders::Orders,
-    report::TapReport,
     results::{ROLES, read_manifest},
-    ring,
+    ring::RingError,
     slot::{self, Manifest, SlotError},
 };
 use quiclab_path::spec::StageSettings;
@@ -30,10 +30,11 @@ use quiclab_record::{
 use quiclab_units::Time;
 use quiclab_wire::{CaptureWriter, Direction, PacketToWrite, TapDescription};
 
-use super::{forwarded, observed::observed, path::StageNames};
+use super::{captured::for_each_packet, forwarded, observed::observed, path::StageNames};
 use crate::{
     arrived::Carried,
     collect::{Download, KEY_LOGS, RunFailure, check_downloads, describe_end, full_tap, secrets_of},
+    contract::server_can_move,
 };
 
 /// More bytes of TLS secrets are not put into the capture. A connection has less than 2000.
@@ -112,7 +113,14 @@ impl<S: Slot> Results<S> {
     /// Where there are none, or they cannot be those of this run.
     pub fn open(testbed: &str, slot: S, orders: &Orders, names: &StageNames) -> Result<Self, SlotError> {
         let available = slot.length()?;
-        let manifest = read_manifest(&mut FromStart { slot: &slot, left: available, offset: 0 }, available, orders)?;
+        let mut manifest =
+            read_manifest(&mut FromStart { slot: &slot, left: available, offset: 0 }, available, orders)?;
+        // The agent keeps frames whole that are to be cut into packets. Of these as much is kept as was ordered.
+        for (number, tap) in manifest.report.taps.iter_mut().enumerate().filter(|(_, tap)| tap.has_headers) {
+            let ordered = orders.tap.as_ref();
+            tap.snaplen =
+                ordered.and_then(|tap| if number == 0 { tap.snaplen_bytes } else { tap.bottleneck_snaplen_bytes });
+        }
         let observed = observed(testbed, &manifest.report, names);
         Ok(Self { slot, manifest, observed })
     }
@@ -213,10 +221,10 @@ impl<S: Slot> Results<S> {
     fn arrived_otherwise(&self, run: &Run) -> Result<Option<RunFailure>> {
         let mut packets = Vec::new();
         for tap in &self.manifest.report.taps {
-            let mut carried = Carried::default();
-            ring::for_each_packet(&self.ring(&tap.name)?, block_bytes(tap), |packet| {
+            let mut carried = Carried { any_port: server_can_move(run), ..Carried::default() };
+            for_each_packet(&self.ring(&tap.name)?, tap, |packet| {
                 if packet.outgoing {
-                    carried.add(packet.bytes);
+                    carried.add(&packet.bytes);
                 }
             })?;
             if let Some(failure) = carried.too_little(run, &tap.name) {
@@ -255,7 +263,14 @@ impl<S: Slot> Results<S> {
         let rings = taps.iter().map(|tap| self.ring(&tap.name)).collect::<Result<Vec<_>>>()?;
         let mut packets = Vec::new();
         for (number, (tap, ring)) in (0..).zip(taps.iter().zip(&rings)) {
-            ring::for_each_packet(ring, block_bytes(tap), |packet| packets.push((number, packet)))?;
+            let before = packets.len();
+            let count = for_each_packet(ring, tap, |packet| packets.push((number, packet)))?;
+            if tap.has_headers
+                && let Some(seen) = self.observed.taps.get_mut(number as usize)
+            {
+                seen.super_packets = Some(count);
+                seen.packets_seen = (packets.len() - before) as u64 + tap.packets_lost;
+            }
         }
         // Stable: packets of one instant stay in the order of the taps, and of arrival within a tap.
         packets.sort_by_key(|(_, packet)| packet.time_ns);
@@ -267,7 +282,7 @@ impl<S: Slot> Results<S> {
                 time: Time::from_nanos(packet.time_ns),
                 interface,
                 frame_length: packet.original_length,
-                captured: packet.bytes,
+                captured: &packet.bytes,
                 direction: Some(if packet.outgoing { Direction::Outbound } else { Direction::Inbound }),
             })?;
         }
@@ -297,13 +312,17 @@ impl<S: Slot> Results<S> {
         self.blob(&format!("tap/{tap}")).map_or(Ok(Vec::new()), |blob| read(&self.slot, blob))
     }
 
+    /// The bytes of what is called `name`; `None` where there is none.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        self.blob(name).map(|blob| read(&self.slot, blob)).transpose()
+    }
+
     fn blob(&self, name: &str) -> Option<&slot::Blob> {
         self.manifest.blobs.iter().find(|blob| blob.name == name)
     }
-}
-
-fn block_bytes(tap: &TapReport) -> usize {
-    usize::try_from(tap.block_bytes).unwrap_or(usize::MAX)
 }
 
 /// The bytes of a blob. Blobs do not overlap, so that all together take no more memory than the slot.
@@ -315,7 +334,10 @@ fn read(slot: &impl Slot, blob: &slot::Blob) -> Result<Vec<u8>> {
 
 /// What is wrong with a capture, where that is why results could not be written: it came out of the guest, and this machine is well.
 pub fn damaged_capture(error: &anyhow::Error) -> Option<String> {
-    if let Some(error) = error.downcast_ref::<ring::RingError>() {
+    if let Some(error) = error.downcast_ref::<RingError>() {
+        return Some(error.to_string());
+    }
+    if let Some(error) = error.downcast_ref::<CutError>() {
         return Some(error.to_string());
     }
     use quiclab_wire::WriteError;

@@ -183,7 +183,7 @@ fn size(run: &Run, sides: Sides<BuiltStack>) -> Result<Size> {
     let memory = |side: Side<BuiltStack>| side.manifest.guest.memory.map_or(0, ByteCount::as_bytes);
     let [server_root, client_root] = [server.stack.image.length()?, client.stack.image.length()?];
     Size::for_needs(Needs {
-        transfer: run.settings.workload.all_bytes().max(run.settings.tap.room.unwrap_or_default()),
+        transfer: run.settings.tap_room(),
         memory: ByteCount::from_bytes(memory(server) + memory(client)),
         root: server_root.max(client_root),
         instruction_shift: run.settings.vm.nanoseconds_per_instruction.ilog2(),

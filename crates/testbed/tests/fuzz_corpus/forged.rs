@@ -84,7 +84,17 @@ pub fn results(input: &[u8]) {
         let blocks_used = draw.near(length.checked_div(block_bytes).unwrap_or(0));
         let (packets_seen, packets_lost) = (draw.near(10), draw.near(0));
         let snaplen = (draw.byte() % 4 == 0).then(|| draw.near(100) as u32);
-        taps.push(TapReport { name: name.into(), snaplen, packets_seen, packets_lost, block_bytes, blocks_used });
+        taps.push(TapReport {
+            name: name.into(),
+            snaplen,
+            packets_seen,
+            packets_lost,
+            block_bytes,
+            blocks_used,
+            last_block_bytes: None,
+            no_hardware_stamps: None,
+            has_headers: false,
+        });
     }
     let report = Report {
         outcome: Outcome::Done,
@@ -103,6 +113,7 @@ pub fn results(input: &[u8]) {
         lost_logs: Vec::new(),
         drained: true,
         kernel_release: "6.1".into(),
+        cross_traffic: None,
     };
     let json = serde_json::to_vec(&Manifest { report, blobs }).expect("it is plain data");
     let mut head = header(RESULTS_MAGIC, draw.near(json.len() as u64)).to_vec();

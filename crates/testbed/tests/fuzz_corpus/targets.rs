@@ -57,6 +57,9 @@ pub fn orders() -> Orders {
         client: program(),
         listen: Listen { transport: Transport::Udp, port: 443, timeout_ns: 0 },
         log_limit_bytes: 100_000,
+        cpus: Default::default(),
+        cross_traffic: None,
+        sampling: None,
     }
 }
 

@@ -39,6 +39,8 @@ enum Space {
 #[derive(Default)]
 pub(crate) struct Buffers {
     pub(crate) frames: Vec<QuicFrame>,
+    /// The connection ID of the server's `preferred_address`, where the last packet completed what says it.
+    pub(crate) preferred_id: Option<ConnectionId>,
     scratch: Vec<u8>,
 }
 
@@ -440,8 +442,17 @@ impl Connection {
                                 self.suite = suite;
                                 tls.choice = Some(choice);
                             }
-                            Hello::EncryptedExtensions { parameters, accepts_early_data } if sender == Role::Server => {
+                            Hello::EncryptedExtensions { parameters, preferred_address, accepts_early_data }
+                                if sender == Role::Server =>
+                            {
                                 self.parameters[Role::Server as usize] = parameters;
+                                if let Some(preferred) = preferred_address {
+                                    buffers.preferred_id = Some(preferred.connection_id);
+                                    keep_token(
+                                        &mut self.reset_tokens[sender as usize],
+                                        preferred.stateless_reset_token,
+                                    );
+                                }
                                 tls.accepts_early_data = Some(accepts_early_data);
                             }
                             Hello::Certificate { length } if sender == Role::Server => {
@@ -452,14 +463,17 @@ impl Connection {
                     }
                 }
                 (frame, _) => {
-                    let tokens = &mut self.reset_tokens[sender as usize];
-                    if let Some((_, token)) = frame.new_connection_id()
-                        && tokens.len() < MAXIMUM_RESET_TOKENS
-                    {
-                        tokens.push(token);
+                    if let Some((_, token)) = frame.new_connection_id() {
+                        keep_token(&mut self.reset_tokens[sender as usize], token);
                     }
                 }
             }
         }
+    }
+}
+
+fn keep_token(tokens: &mut Vec<[u8; 16]>, token: [u8; 16]) {
+    if tokens.len() < MAXIMUM_RESET_TOKENS {
+        tokens.push(token);
     }
 }

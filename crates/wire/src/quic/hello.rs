@@ -4,10 +4,13 @@
 
 use std::collections::BTreeMap;
 
+use super::connection_id::ConnectionId;
 use super::fields::Fields;
 use super::protection::CipherSuite;
 use crate::keylog::ClientRandom;
 
+/// An IPv4 address with its port and an IPv6 address with its port come first in `preferred_address`.
+const PREFERRED_ADDRESS_BYTES_BEFORE_ID: usize = 4 + 2 + 16 + 2;
 /// draft-ferrieux-hamchaoui-quic-lossbits, which LSQUIC keeps.
 const LOSS_BITS: u64 = 0x1057;
 /// `max_ack_delay` where an endpoint does not say, in milliseconds, RFC 9000 section 18.2.
@@ -54,6 +57,7 @@ pub(crate) enum Hello {
     },
     EncryptedExtensions {
         parameters: Option<TransportParameters>,
+        preferred_address: Option<PreferredAddress>,
         accepts_early_data: bool,
     },
     /// The message's header alone was read.
@@ -93,6 +97,14 @@ pub(crate) struct TransportParameters {
     pub(crate) initial_max_streams_bidi: Option<u64>,
     /// 1: it sends loss bits where its peer takes them; 0: it takes them.
     pub(crate) loss_bits: Option<u64>,
+}
+
+/// What the server's `preferred_address` says besides the addresses, RFC 9000 section 18.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PreferredAddress {
+    /// Its sequence number is 1 (RFC 9000 section 5.1.1). Never empty.
+    pub(crate) connection_id: ConnectionId,
+    pub(crate) stateless_reset_token: [u8; 16],
 }
 
 /// Puts the CRYPTO data of one direction and level back in order, and reads the messages at its beginning. What it holds
@@ -227,13 +239,17 @@ fn server_hello(body: &[u8]) -> Option<Hello> {
 
 fn encrypted_extensions(body: &[u8]) -> Option<Hello> {
     let mut parameters = None;
+    let mut preferred_address = None;
     let mut accepts_early_data = false;
     for_each_extension(&mut Fields::new(body), |kind, data| match kind {
         EARLY_DATA => accepts_early_data = true,
-        TRANSPORT_PARAMETERS | DRAFT_TRANSPORT_PARAMETERS => parameters = Some(transport_parameters(data)),
+        TRANSPORT_PARAMETERS | DRAFT_TRANSPORT_PARAMETERS => {
+            parameters = Some(transport_parameters(data));
+            preferred_address = find_preferred_address(data);
+        }
         _ => {}
     });
-    Some(Hello::EncryptedExtensions { parameters, accepts_early_data })
+    Some(Hello::EncryptedExtensions { parameters, preferred_address, accepts_early_data })
 }
 
 fn for_each_extension(fields: &mut Fields, mut on_extension: impl FnMut(u16, &[u8])) -> Option<()> {
@@ -268,13 +284,7 @@ fn transport_parameters(data: &[u8]) -> TransportParameters {
         initial_max_streams_bidi: None,
         loss_bits: None,
     };
-    let mut fields = Fields::new(data);
-    let mut next = || {
-        let kind = fields.take_variable_length_integer()?;
-        let length = fields.take_variable_length_integer()?;
-        Some((kind, fields.take_u64(length)?))
-    };
-    while let Some((kind, value)) = next() {
+    for_each_transport_parameter(data, |kind, value| {
         match kind {
             0x02 => parameters.stateless_reset_token = value.try_into().ok(),
             0x08 => parameters.initial_max_streams_bidi = Fields::new(value).take_variable_length_integer(),
@@ -294,8 +304,41 @@ fn transport_parameters(data: &[u8]) -> TransportParameters {
             LOSS_BITS => parameters.loss_bits = Fields::new(value).take_variable_length_integer(),
             _ => {}
         }
-    }
+    });
     parameters
+}
+
+/// Up to the first one that is cut.
+fn for_each_transport_parameter(data: &[u8], mut on_parameter: impl FnMut(u64, &[u8])) {
+    let mut fields = Fields::new(data);
+    let mut next = || {
+        let kind = fields.take_variable_length_integer()?;
+        let length = fields.take_variable_length_integer()?;
+        Some((kind, fields.take_u64(length)?))
+    };
+    while let Some((kind, value)) = next() {
+        on_parameter(kind, value);
+    }
+}
+
+/// `None` where the parameter is missing or malformed.
+fn find_preferred_address(data: &[u8]) -> Option<PreferredAddress> {
+    let mut found = None;
+    for_each_transport_parameter(data, |kind, value| {
+        if kind == 0x0d {
+            found = parse_preferred_address(value);
+        }
+    });
+    found
+}
+
+/// RFC 9000 section 18.2, figure 22.
+fn parse_preferred_address(value: &[u8]) -> Option<PreferredAddress> {
+    let mut fields = Fields::new(value);
+    fields.take(PREFERRED_ADDRESS_BYTES_BEFORE_ID)?;
+    let connection_id = ConnectionId::new(fields.take_with_length_byte()?).filter(|id| !id.is_empty())?;
+    let stateless_reset_token = fields.take(16)?.try_into().ok()?;
+    fields.is_empty().then_some(PreferredAddress { connection_id, stateless_reset_token })
 }
 
 #[cfg(test)]
@@ -395,7 +438,7 @@ mod tests {
         let stream = &mut CryptoStream::default();
         let data = [extensions.as_slice(), &request, &[CERTIFICATE, 0x00, 0x23, 0x28]].concat();
         let found = stream.on_data(0, &data);
-        let first = Hello::EncryptedExtensions { parameters: None, accepts_early_data: true };
+        let first = Hello::EncryptedExtensions { parameters: None, preferred_address: None, accepts_early_data: true };
         assert_eq!(found, [first, Hello::Certificate { length: 0x2328 }]);
         assert_eq!(stream.on_data(data.len() as u64, &[1; 500]), []);
         assert!(stream.bytes.is_empty());
@@ -421,5 +464,34 @@ mod tests {
         assert_eq!(transport_parameters(&[0x0b, 0x04, 0x80, 0, 0x40, 0]).max_ack_delay_ms, 25);
         assert_eq!(transport_parameters(&[0x50, 0x57, 0x01, 0x01]).loss_bits, Some(1));
         assert_eq!(transport_parameters(&[0x0a, 0x01, 21]).ack_delay_exponent, DEFAULT_ACK_DELAY_EXPONENT);
+    }
+
+    /// A `preferred_address` with an ID of these bytes, whose length is told as `length`.
+    fn preferred_address(length: u8, id: &[u8]) -> Vec<u8> {
+        let addresses = [&[203, 0, 113, 1, 0x11, 0x51][..], &[0x20; 16], &[0x11, 0x51]].concat();
+        let value = [&addresses[..], &[length], id, &[7; 16]].concat();
+        [&[0x0d, value.len() as u8], value.as_slice()].concat()
+    }
+
+    #[test]
+    fn a_preferred_address_has_a_connection_id_and_a_reset_token() {
+        for id in [&[9_u8][..], b"8 bytes.", &[9; 20]] {
+            let data = [&[0x0a, 0x01, 0x05][..], &preferred_address(id.len() as u8, id), &[0x0b, 0x01, 20]].concat();
+            let connection_id = ConnectionId::new(id).unwrap();
+            let expected = PreferredAddress { connection_id, stateless_reset_token: [7; 16] };
+            assert_eq!(find_preferred_address(&data), Some(expected));
+            assert_eq!(transport_parameters(&data).max_ack_delay_ms, 20);
+        }
+    }
+
+    #[test]
+    fn a_preferred_address_without_an_id_or_of_another_length_is_ignored() {
+        let whole = preferred_address(8, b"8 bytes.");
+        let longer = [&[0x0d, whole[1] + 1][..], &whole[2..], &[0]].concat();
+        let shorter = [&[0x0d, whole[1] - 1][..], &whole[2..whole.len() - 1]].concat();
+        for data in [preferred_address(0, b""), preferred_address(21, &[9; 21]), longer, shorter, vec![0x0d, 0]] {
+            assert_eq!(find_preferred_address(&data), None, "{data:02x?}");
+        }
+        assert!(find_preferred_address(&whole).is_some());
     }
 }

@@ -11,7 +11,7 @@ use quiclab_wire::{
 
 use super::{
     datagrams::keys,
-    seal::{self, Form, LATER_ID, Plain, SUITES},
+    seal::{self, Form, LATER_ID, Plain, SERVER_ID, SUITES},
 };
 
 /// Packets of one connection, behind its handshake.
@@ -434,7 +434,8 @@ fn extension_list(hello: &Hello, has_parameters: bool) -> Vec<u8> {
     }
     if has_parameters {
         let mut parameters = Vec::new();
-        for (kind, value) in hello.parameters.iter().take(64).filter(|(_, value)| value.len() < 100) {
+        let is_usable = |value: &[u8]| value.len() < 100 && !is_misleading(value);
+        for (kind, value) in hello.parameters.iter().take(64).filter(|(_, value)| is_usable(value)) {
             parameters.extend(varint(u64::from(*kind)));
             parameters.extend(varint(value.len() as u64));
             parameters.extend(value);
@@ -445,6 +446,13 @@ fn extension_list(hello: &Hello, has_parameters: bool) -> Vec<u8> {
     let is_free = |kind: u16| ![0, 0x39, 0x2b, 0x33].contains(&kind);
     hello.extensions.iter().filter(|(kind, _)| is_free(*kind)).for_each(|(kind, body)| add(*kind, body));
     [&(list.len() as u16).to_be_bytes(), &list[..]].concat()
+}
+
+/// As a `preferred_address` it gives out a connection ID that begins with another one of the same end: what follows that one
+/// in a packet could be taken for its end.
+fn is_misleading(value: &[u8]) -> bool {
+    let id = value.get(25..).unwrap_or_default();
+    [SERVER_ID, LATER_ID].iter().any(|other| id.starts_with(other))
 }
 
 fn session_id(hello: &Hello) -> Vec<u8> {

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use quiclab_sans_io::{Seed, tls};
+use quiclab_sans_io::{Seed, tls::Randomness};
 use rustls::{
     ClientConfig, RootCertStore,
     crypto::CryptoProvider,
@@ -15,7 +15,7 @@ use rustls::{
 fn provider() -> &'static CryptoProvider {
     // Its parts live as long as the process.
     static PROVIDER: OnceLock<CryptoProvider> = OnceLock::new();
-    PROVIDER.get_or_init(|| tls::provider(&Seed::parse(&"7".repeat(64), "client").unwrap()))
+    PROVIDER.get_or_init(|| Randomness::new(&Seed::parse(&"7".repeat(64), "client").unwrap()).provider())
 }
 
 fn config() -> Arc<ClientConfig> {

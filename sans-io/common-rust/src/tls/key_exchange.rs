@@ -1,25 +1,44 @@
-//! X25519 whose secrets follow from the seed: those of ring are drawn by the operating system, always.
+//! X25519 whose secrets follow from the seed. rustls takes those of ring from the operating system.
 
-use std::{fmt, sync::Mutex};
+use std::{
+    fmt,
+    sync::{Mutex, PoisonError},
+};
 
 use rand_chacha::{ChaCha20Rng, rand_core::RngCore};
+use ring::agreement::{self, EphemeralPrivateKey, PublicKey, UnparsedPublicKey, agree_ephemeral};
 use rustls::{
     Error, NamedGroup, PeerMisbehaved,
     crypto::{ActiveKeyExchange, GetRandomFailed, SharedSecret, SupportedKxGroup},
     ffdhe_groups::FfdheGroup,
 };
-use x25519_dalek::{PublicKey, StaticSecret};
 
+use super::fixed_random::FixedSlice;
 use crate::random::Seed;
 
-/// The groups that ring has, in its order, so that a ClientHello is as long as with ring. Only X25519 can be used.
-pub(super) fn groups(seed: &Seed) -> Vec<&'static dyn SupportedKxGroup> {
-    let x25519 = Box::leak(Box::new(X25519 { secrets: Mutex::new(seed.stream("X25519")) }));
-    vec![x25519, &Unseeded(NamedGroup::secp256r1), &Unseeded(NamedGroup::secp384r1)]
+/// X25519 with secrets of a seed.
+pub(super) struct X25519 {
+    secrets: Mutex<ChaCha20Rng>,
 }
 
-struct X25519 {
-    secrets: Mutex<ChaCha20Rng>,
+impl X25519 {
+    pub(super) fn new(seed: &Seed) -> Self {
+        Self { secrets: Mutex::new(Self::stream(seed)) }
+    }
+
+    /// Secrets follow from this seed from now on.
+    pub(super) fn begin(&self, seed: &Seed) {
+        *self.secrets.lock().unwrap_or_else(PoisonError::into_inner) = Self::stream(seed);
+    }
+
+    /// The groups that ring has, in its order, so that a ClientHello is as long as with ring. Only X25519 can be used.
+    pub(super) fn groups(&'static self) -> Vec<&'static dyn SupportedKxGroup> {
+        vec![self, &Unseeded(NamedGroup::secp256r1), &Unseeded(NamedGroup::secp384r1)]
+    }
+
+    fn stream(seed: &Seed) -> ChaCha20Rng {
+        seed.stream("X25519")
+    }
 }
 
 impl fmt::Debug for X25519 {
@@ -32,8 +51,11 @@ impl SupportedKxGroup for X25519 {
     fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
         let mut bytes = [0; 32];
         self.secrets.lock().map_err(|_| GetRandomFailed)?.fill_bytes(&mut bytes);
-        let secret = StaticSecret::from(bytes);
-        Ok(Box::new(KeyExchange { public: PublicKey::from(&secret), secret }))
+        let failed = |_| Error::General("X25519: ring makes no key of 32 bytes".to_owned());
+        let secret = EphemeralPrivateKey::generate(&agreement::X25519, &FixedSlice { bytes: &bytes });
+        let secret = secret.map_err(failed)?;
+        let public = secret.compute_public_key().map_err(failed)?;
+        Ok(Box::new(KeyExchange { public, secret }))
     }
 
     fn name(&self) -> NamedGroup {
@@ -46,24 +68,20 @@ impl SupportedKxGroup for X25519 {
 }
 
 struct KeyExchange {
-    secret: StaticSecret,
+    secret: EphemeralPrivateKey,
     public: PublicKey,
 }
 
 impl ActiveKeyExchange for KeyExchange {
     fn complete(self: Box<Self>, peer: &[u8]) -> Result<SharedSecret, Error> {
-        let invalid = || Error::from(PeerMisbehaved::InvalidKeyShare);
-        let peer: [u8; 32] = peer.try_into().map_err(|_| invalid())?;
-        let shared = self.secret.diffie_hellman(&PublicKey::from(peer));
-        // RFC 8446, section 7.4.2: the all-zero value is to be refused.
-        if !shared.was_contributory() {
-            return Err(invalid());
-        }
-        Ok(SharedSecret::from(&shared.as_bytes()[..]))
+        let peer = UnparsedPublicKey::new(&agreement::X25519, peer);
+        // ring refuses keys of other lengths and an all-zero result (RFC 8446, section 7.4.2).
+        agree_ephemeral(self.secret, &peer, |secret| SharedSecret::from(secret))
+            .map_err(|_| Error::from(PeerMisbehaved::InvalidKeyShare))
     }
 
     fn pub_key(&self) -> &[u8] {
-        self.public.as_bytes()
+        self.public.as_ref()
     }
 
     fn group(&self) -> NamedGroup {
@@ -98,7 +116,8 @@ mod tests {
     use super::*;
 
     fn group(role: &str) -> &'static dyn SupportedKxGroup {
-        groups(&Seed::parse(&"5".repeat(64), role).unwrap())[0]
+        let seed = Seed::parse(&"5".repeat(64), role).unwrap();
+        Box::leak(Box::new(X25519::new(&seed))).groups()[0]
     }
 
     #[test]
@@ -107,6 +126,14 @@ mod tests {
         let theirs = rustls::crypto::ring::kx_group::X25519.start_and_complete(ours.pub_key()).unwrap();
         let shared = ours.complete(&theirs.pub_key).unwrap();
         assert_eq!(shared.secret_bytes(), theirs.secret.secret_bytes());
+    }
+
+    #[test]
+    fn the_public_key_is_that_of_the_secret_that_was_drawn() {
+        let mut secret = [0; 32];
+        X25519::stream(&Seed::parse(&"5".repeat(64), "client").unwrap()).fill_bytes(&mut secret);
+        let public = x25519_dalek::PublicKey::from(&x25519_dalek::StaticSecret::from(secret));
+        assert_eq!(group("client").start().unwrap().pub_key(), public.as_bytes());
     }
 
     #[test]

@@ -1,17 +1,17 @@
-//! ECDSA with P-256 whose signatures follow from key and message (RFC 6979): those of ring have a random part.
+//! ECDSA with P-256 whose signatures follow from key and message alone. ring adds random bytes to what its nonces follow from; here they are always
+//! the same, so a nonce is a hash of key and message, as in RFC 6979, but not the same one.
 
 use std::sync::Arc;
 
-use p256::{
-    ecdsa::{DerSignature, SigningKey as Key, signature::Signer as _},
-    pkcs8::{DecodePrivateKey, EncodePublicKey},
-};
+use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _};
 use rustls::{
     Error, SignatureAlgorithm, SignatureScheme,
     crypto::KeyProvider,
-    pki_types::{PrivateKeyDer, SubjectPublicKeyInfoDer},
-    sign::{Signer, SigningKey},
+    pki_types::{PrivateKeyDer, SubjectPublicKeyInfoDer, alg_id},
+    sign::{Signer, SigningKey, public_key_to_spki},
 };
+
+use super::fixed_random::FixedByte;
 
 const SCHEME: SignatureScheme = SignatureScheme::ECDSA_NISTP256_SHA256;
 
@@ -23,14 +23,17 @@ impl KeyProvider for DeterministicKeys {
         let PrivateKeyDer::Pkcs8(der) = &key else {
             return Err(Error::General("private key: expected PKCS #8".to_owned()));
         };
-        let key = Key::from_pkcs8_der(der.secret_pkcs8_der())
-            .map_err(|error| Error::General(format!("private key: expected ECDSA with P-256: {error}")))?;
-        Ok(Arc::new(Ecdsa(key)))
+        let random = FixedByte { byte: 0 };
+        let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, der.secret_pkcs8_der(), &random);
+        let key = key.map_err(|error| {
+            Error::General(format!("private key: expected ECDSA with P-256, with its public key: {error}"))
+        })?;
+        Ok(Arc::new(Ecdsa(Arc::new(key))))
     }
 }
 
 #[derive(Clone, Debug)]
-struct Ecdsa(Key);
+struct Ecdsa(Arc<EcdsaKeyPair>);
 
 impl SigningKey for Ecdsa {
     fn choose_scheme(&self, offered: &[SignatureScheme]) -> Option<Box<dyn Signer>> {
@@ -38,8 +41,7 @@ impl SigningKey for Ecdsa {
     }
 
     fn public_key(&self) -> Option<SubjectPublicKeyInfoDer<'_>> {
-        let der = self.0.verifying_key().to_public_key_der().ok()?;
-        Some(SubjectPublicKeyInfoDer::from(der.into_vec()))
+        Some(public_key_to_spki(&alg_id::ECDSA_P256, self.0.public_key()))
     }
 
     fn algorithm(&self) -> SignatureAlgorithm {
@@ -49,8 +51,10 @@ impl SigningKey for Ecdsa {
 
 impl Signer for Ecdsa {
     fn sign(&self, message: &[u8]) -> Result<Vec<u8>, Error> {
-        let signature: DerSignature = self.0.try_sign(message).map_err(|error| Error::General(error.to_string()))?;
-        Ok(signature.as_bytes().to_vec())
+        // A nonce that is no number of the curve's, one of 2^32, is refused; then the next byte gives another one.
+        let signature = (0..=u8::MAX).find_map(|byte| self.0.sign(&FixedByte { byte }, message).ok());
+        let signature = signature.ok_or_else(|| Error::General("ECDSA: ring does not sign".to_owned()))?;
+        Ok(signature.as_ref().to_vec())
     }
 
     fn scheme(&self) -> SignatureScheme {
@@ -60,13 +64,15 @@ impl Signer for Ecdsa {
 
 #[cfg(test)]
 mod tests {
-    use p256::pkcs8::EncodePrivateKey;
-    use ring::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
+    use p256::{
+        ecdsa::{DerSignature, SigningKey as Key, signature::Verifier},
+        pkcs8::{EncodePrivateKey, EncodePublicKey},
+    };
 
     use super::*;
 
     #[test]
-    fn a_signature_repeats_and_is_one_that_ring_takes() {
+    fn a_signature_follows_from_key_and_message_and_another_implementation_accepts_it() {
         let key = Key::from_slice(&[7; 32]).unwrap();
         let der = PrivateKeyDer::Pkcs8(key.to_pkcs8_der().unwrap().as_bytes().to_vec().into());
         let loaded = DeterministicKeys.load_private_key(der).unwrap();
@@ -74,8 +80,21 @@ mod tests {
         let signer = loaded.choose_scheme(&[SignatureScheme::ED25519, SCHEME]).unwrap();
         let signature = signer.sign(b"message").unwrap();
         assert_eq!(signer.sign(b"message").unwrap(), signature);
-        let point = key.verifying_key().to_encoded_point(false);
-        UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, point.as_bytes()).verify(b"message", &signature).unwrap();
+        let public = key.verifying_key();
+        let verify = |message: &[u8]| public.verify(message, &DerSignature::try_from(&signature[..]).unwrap());
+        assert!(verify(b"message").is_ok() && verify(b"massage").is_err());
+        assert_eq!(loaded.public_key().unwrap().as_ref(), public.to_public_key_der().unwrap().as_bytes());
+    }
+
+    #[test]
+    fn no_two_messages_have_one_nonce() {
+        let key = Key::from_slice(&[7; 32]).unwrap();
+        let der = PrivateKeyDer::Pkcs8(key.to_pkcs8_der().unwrap().as_bytes().to_vec().into());
+        let signer = DeterministicKeys.load_private_key(der).unwrap().choose_scheme(&[SCHEME]).unwrap();
+        // The first half of a signature follows from the nonce alone.
+        let r = |message: &[u8]| DerSignature::try_from(&signer.sign(message).unwrap()[..]).unwrap();
+        let r = |message: &[u8]| p256::ecdsa::Signature::try_from(r(message)).unwrap().split_bytes().0;
+        assert_ne!(r(b"one"), r(b"other"));
     }
 
     #[test]

@@ -10,8 +10,12 @@ use super::{ETHERNET, Frame, ip_version, renew_header_checksum, udp_checksum};
 const UDP_HEADER: usize = 8;
 /// Fields of the IPv4 header.
 const FRAGMENT: usize = ETHERNET + 6;
+const PROTOCOL: usize = ETHERNET + 9;
 const ADDRESSES_V4: usize = ETHERNET + 12;
+const ICMP: u8 = 1;
+const ICMPV6: u8 = 58;
 /// Of the IPv6 header.
+const NEXT_HEADER: usize = ETHERNET + 6;
 const ADDRESSES_V6: usize = ETHERNET + 8;
 
 /// An end of a datagram.
@@ -31,6 +35,16 @@ impl Frame {
         // RFC 8999, section 6: a long header of version 0.
         let is_negotiation = payload.len() > 5 && payload[0] & 0x80 != 0 && payload[1..5] == [0; 4];
         (!is_negotiation).then_some(payload.len() as u32)
+    }
+
+    /// Whether it is a message of ICMP or ICMPv6.
+    pub fn is_control_message(&self) -> bool {
+        let bytes = self.bytes();
+        match ip_version(bytes) {
+            Some(4) => bytes[PROTOCOL] == ICMP,
+            Some(_) => bytes[NEXT_HEADER] == ICMPV6,
+            None => false,
+        }
     }
 
     /// Address and port of one side of a UDP datagram; `None` where it is something else.

@@ -173,3 +173,15 @@ fn short_frames_are_read_without_fault() {
         frame.flip(u64::from(frame.length()) * 8 - 1);
     }
 }
+
+#[test]
+fn a_message_of_icmp_is_told_from_a_datagram() {
+    for (is_ipv6, place, icmp) in [(false, 23, 1), (true, 20, 58)] {
+        let frame = datagram(is_ipv6, 0, 443);
+        assert!(!frame.is_control_message());
+        let mut bytes = frame.bytes().to_vec();
+        bytes[place] = icmp;
+        let message = Frame::new([with_partial_checksum(34, 6).to_vec(), bytes].concat()).unwrap();
+        assert!(message.is_control_message());
+    }
+}

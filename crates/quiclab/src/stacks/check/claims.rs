@@ -260,7 +260,13 @@ impl Proofs<'_> {
             let value = quoted(&CERTIFICATE_DELAY.to_string());
             let expected = Expected::LateCertificate(manifest.certificate_delay);
             let claim = format!("a late certificate: {}", word(&manifest.certificate_delay));
-            let settings = [("workload.certificate_delay", value.as_str()), ("path.scenario", SLOW)];
+            // The client must send its ClientHello whole. That of a relative may be the better one: tokio-quiche's does not.
+            let relative = manifest.relative_of.as_ref().and_then(|name| self.stacks.get(name));
+            let relative = relative
+                .filter(|other| other.has(Role::Client) && other.http.contains(&manifest.default.http))
+                .map(|other| quoted(&other.name));
+            let mut settings = vec![("workload.certificate_delay", value.as_str()), ("path.scenario", SLOW)];
+            settings.extend(relative.as_deref().map(|client| ("stack.client", client)));
             self.add("late-certificate", &claim, SHORT, &settings, expected)?;
         }
         self.add_handshakes(manifest)

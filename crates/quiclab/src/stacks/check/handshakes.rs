@@ -34,6 +34,8 @@ struct Datagram {
     acknowledged: Option<u64>,
     /// An Initial packet in it has a CRYPTO frame.
     has_hello: bool,
+    /// Of the client: with it, its whole ClientHello has passed the tap.
+    completes_hello: bool,
     /// Something in it must be acknowledged.
     is_ack_eliciting: bool,
 }
@@ -101,7 +103,13 @@ fn judge_late_certificate(expected: CertificateDelay, late: Duration, datagrams:
     ensure!(rest[0].time >= late, "{found}; expected it after {late}");
 
     let of_client = before.iter().filter(|datagram| datagram.sender == Sender::Client && datagram.has_hello);
-    let whole = of_client.filter(|datagram| datagram.time < FLIGHT).filter_map(|datagram| datagram.number).max();
+    let flight: Vec<_> = of_client.filter(|datagram| datagram.time < FLIGHT).collect();
+    ensure!(
+        flight.iter().any(|datagram| datagram.completes_hello),
+        "{found}; the client's first flight lacks a part of its ClientHello, so that what the server does with a whole one \
+         is not seen"
+    );
+    let whole = flight.iter().filter_map(|datagram| datagram.number).max();
     let is_of_whole = |datagram: &Datagram| datagram.acknowledged.is_some_and(|number| Some(number) >= whole);
     let replies = || before.iter().filter(|datagram| datagram.sender == Sender::Server);
     let (behaviour, reply) = match (replies().find(|reply| is_of_whole(reply)), replies().next()) {
@@ -202,6 +210,8 @@ fn datagram(segment: &Segment, observed: &Observed, time: Duration) -> Option<Da
             .filter_map(|frame| frame.acknowledgment().map(Ack::largest))
             .max(),
         has_hello: has(|frame| matches!(frame, QuicFrame::Crypto { .. }), initial),
+        completes_hello: observed.sender == Sender::Client
+            && observed.connection.tls_handshake().is_some_and(|tls| tls.offer.is_some()),
         is_ack_eliciting: has(QuicFrame::is_ack_eliciting, |_| true),
     })
 }
@@ -217,6 +227,7 @@ mod tests {
         number: Some(0),
         acknowledged: None,
         has_hello: true,
+        completes_hello: true,
         is_ack_eliciting: true,
     };
 
@@ -271,6 +282,11 @@ mod tests {
                 assert_eq!(judged.is_ok(), *own == expected, "{own:?}, expected {expected:?}: {judged:?}");
             }
         }
+        // tokio-quiche's client loses its first datagram: there is no whole ClientHello to be acknowledged.
+        let part = Datagram { completes_hello: false, ..second };
+        let datagrams = [part, at(2, whole), at(160, SILENT), at(201, hello)];
+        let error = judge_late_certificate(CertificateDelay::InstantAck, late, &datagrams).unwrap_err();
+        assert!(error.to_string().contains("lacks a part of its ClientHello"), "{error}");
         assert!(judge_late_certificate(CertificateDelay::Wait, late, &[SILENT, at(199, hello)]).is_err());
         assert!(judge_late_certificate(CertificateDelay::Wait, late, &[SILENT]).is_err());
     }

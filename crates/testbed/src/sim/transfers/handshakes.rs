@@ -1,8 +1,19 @@
 //! Many handshakes with the same two processes: nothing is started, and no record is written, between one and the next.
 
-use std::{fs::File, io::Read, path::Path, sync::atomic::Ordering, time::Instant};
+use std::{
+    fs::{self, File},
+    io::Read,
+    path::{Path, PathBuf},
+    sync::atomic::Ordering,
+    time::Instant,
+};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use nix::{
+    sched::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity},
+    time::{ClockId, clock_gettime},
+    unistd::Pid,
+};
 use quiclab_experiment::{run::Run, stack::Role};
 use quiclab_metrics::RunMetrics;
 use quiclab_record::{Observed, measure::measure_capture};
@@ -10,8 +21,8 @@ use quiclab_sim::transfer::{End, Failed, Side, contents::ContentReader};
 use quiclab_units::Time;
 
 use super::{
-    Frames, GUEST_EPOCH_SECONDS, Passed, Process, Program, Reader, Transferring, addresses, failure_of, foreign,
-    loss_fault, observed_of, reads_contents, transfer,
+    Frames, GUEST_EPOCH_SECONDS, Logs, Passed, Process, Program, Reader, Transferring, addresses, failure_of,
+    file_names, foreign, loss_fault, observed_of, reads_contents, transfer,
 };
 use crate::{
     collect::secrets_of,
@@ -29,8 +40,24 @@ pub struct HandshakeSeen {
     pub metrics: RunMetrics,
 }
 
+/// CPU seconds of many handshakes, by what they were used for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
+pub struct HandshakeCosts {
+    /// The client's process, from its start to its end.
+    pub client: f64,
+    /// The server's.
+    pub server: f64,
+    /// The path with its rules, and the orders to both processes.
+    pub simulation: f64,
+    /// From packets to metrics.
+    pub measurement: f64,
+    /// Orders that both processes answered: each costs two changes from one process to another.
+    #[serde(skip)]
+    pub orders: u64,
+}
+
 /// Performs `count` transfers of the settings of `run`, each with a new connection, with seeds that follow on that of `run`. `each` gets what was
-/// measured; taps keep whole packets, as nothing is stored. Returns the CPU seconds of both endpoints.
+/// measured; taps keep whole packets, as nothing is stored. Returns the CPU seconds of all of them.
 ///
 /// # Errors
 /// Where an endpoint fails or cannot be started anew, or an interruption.
@@ -41,34 +68,41 @@ pub(in crate::sim) fn handshakes(
     host: &Host,
     count: u64,
     each: &mut dyn FnMut(HandshakeSeen) -> Result<()>,
-) -> Result<f64> {
+) -> Result<HandshakeCosts> {
     let work = &work.canonicalize()?;
     let transferring = Transferring { run, sides, work, record: work, host };
     transferring.fill_folders()?;
     let deadline = Instant::now() + host.patience;
+    let start = |role| transferring.start_with(role, deadline, Logs::KeysOnly);
     let mut bench = Bench {
-        server: transferring.start(Role::Server, deadline)?,
-        client: transferring.start(Role::Client, deadline)?,
+        server: start(Role::Server)?,
+        client: start(Role::Client)?,
         reader: Reader::new(addresses(run.settings.path.ip).map(|address| address.socket), work),
         key_logs: ["server", "client"].map(|role| NewBytes::new(&work.join(role).join("logs/keys.log"))),
+        downloads: work.join("client/downloads"),
         host,
         deadline,
+        costs: HandshakeCosts::default(),
     };
+    let _pinned = OneProcessor::take([&bench.server, &bench.client])?;
     for number in 0..count {
         let run = Run { seed: run.seed + number, ..run.clone() };
         if number > 0 {
-            bench.start_anew()?;
+            bench.start_anew(&run)?;
         }
         each(bench.handshake(&run)?)?;
     }
-    let mut seconds = 0.0;
-    for (side, process) in [(Side::Client, &mut bench.client), (Side::Server, &mut bench.server)] {
+    let mut costs = bench.costs;
+    costs.orders = bench.client.orders + bench.server.orders;
+    let ends =
+        [(Side::Client, &mut bench.client, &mut costs.client), (Side::Server, &mut bench.server, &mut costs.server)];
+    for (side, process, seconds) in ends {
         match process.finish() {
-            Ok(end) => seconds += end.host_use.cpu_seconds,
+            Ok(end) => *seconds = end.host_use.cpu_seconds,
             Err(error) => bail!("{}", failure_of(side, &error)),
         }
     }
-    Ok(seconds)
+    Ok(costs)
 }
 
 /// The two endpoints and what is kept of them.
@@ -77,22 +111,32 @@ struct Bench<'a> {
     client: Process,
     reader: Reader,
     key_logs: [NewBytes; 2],
+    /// Where the client stores what it gets.
+    downloads: PathBuf,
     host: &'a Host,
     deadline: Instant,
+    costs: HandshakeCosts,
 }
 
 impl Bench<'_> {
-    fn start_anew(&mut self) -> Result<()> {
+    fn start_anew(&mut self, run: &Run) -> Result<()> {
+        let begun = cpu_seconds()?;
+        // A file that is written over is written to the disk at once, by ext4 for example; one that goes away is not.
+        for name in file_names(&run.settings.workload) {
+            fs::remove_file(self.downloads.join(name)).ok();
+        }
         for (side, process) in [(Side::Server, &mut self.server), (Side::Client, &mut self.client)] {
             if let Err(error) = process.start_anew() {
                 bail!("{}\nhint: the program may not know the order that starts it anew", failure_of(side, &error));
             }
         }
         self.reader.forget();
+        self.costs.simulation += cpu_seconds()? - begun;
         Ok(())
     }
 
     fn handshake(&mut self, run: &Run) -> Result<HandshakeSeen> {
+        let begun = cpu_seconds()?;
         let settings = &run.settings;
         let transfer = transfer(run)?;
         let [server, client] = addresses(settings.path.ip);
@@ -123,18 +167,55 @@ impl Bench<'_> {
             End::Stuck => Some("both endpoints are waiting and no packet is in transit".to_owned()),
             End::Excess(..) | End::TooManyEvents => Some(format!("{:?}", outcome.end)),
         };
+        let simulated = cpu_seconds()?;
         let secrets = secrets_of(&self.key_logs.each_mut().map(NewBytes::read));
         let mut capture = Vec::new();
         frames.write_to(&mut capture, secrets.as_deref())?;
         let observed = Observed { taps: frames.reports(), ..observed_of(run, &outcome, &passed) };
         let metrics = measure_capture(&capture[..], run, &observed)?;
+        self.costs.simulation += simulated - begun;
+        self.costs.measurement += cpu_seconds()? - simulated;
         Ok(HandshakeSeen { seed: run.seed, failure, metrics })
+    }
+}
+
+/// Of this thread, which performs the handshakes.
+fn cpu_seconds() -> Result<f64> {
+    let used = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).context("CLOCK_THREAD_CPUTIME_ID")?;
+    Ok(used.tv_sec() as f64 + used.tv_nsec() as f64 / 1e9)
+}
+
+/// Keeps this thread and both endpoints on the processor that it runs on, until it is dropped. Only one of the three ever has something to do, and
+/// waking another processor costs more than the work that it is woken for.
+struct OneProcessor {
+    before: CpuSet,
+}
+
+impl OneProcessor {
+    fn take(endpoints: [&Process; 2]) -> Result<Self> {
+        let this = Pid::from_raw(0);
+        let before = sched_getaffinity(this).context("sched_getaffinity")?;
+        let mut one = CpuSet::new();
+        one.set(sched_getcpu().context("sched_getcpu")?)?;
+        sched_setaffinity(this, &one).context("sched_setaffinity")?;
+        let pinned = Self { before };
+        for endpoint in endpoints {
+            endpoint.keep_to(&one).context("sched_setaffinity")?;
+        }
+        Ok(pinned)
+    }
+}
+
+impl Drop for OneProcessor {
+    fn drop(&mut self) {
+        // An error: it goes on with one processor.
+        let _ = sched_setaffinity(Pid::from_raw(0), &self.before);
     }
 }
 
 /// A file that grows.
 struct NewBytes {
-    path: std::path::PathBuf,
+    path: PathBuf,
     file: Option<File>,
 }
 

@@ -35,6 +35,9 @@ fn orders() -> Orders {
         client: program(),
         listen: Listen { transport: Transport::Udp, port: 443, timeout_ns: 0 },
         log_limit_bytes: 40 << 20,
+        cpus: Default::default(),
+        sampling: None,
+        cross_traffic: None,
     }
 }
 
@@ -51,7 +54,17 @@ fn slot(blobs: &[(&str, &[u8])]) -> Vec<u8> {
         let name = blob.name.strip_prefix("tap/")?.to_owned();
         let blocks_used = blob.length / BLOCK_BYTES as u64;
         let block_bytes = BLOCK_BYTES as u64;
-        Some(TapReport { name, snaplen: Some(100), packets_seen: 0, packets_lost: 0, block_bytes, blocks_used })
+        Some(TapReport {
+            name,
+            snaplen: Some(100),
+            packets_seen: 0,
+            packets_lost: 0,
+            block_bytes,
+            blocks_used,
+            last_block_bytes: None,
+            no_hardware_stamps: None,
+            has_headers: false,
+        })
     });
     let report = Report {
         outcome: report::Outcome::Done,
@@ -70,6 +83,7 @@ fn slot(blobs: &[(&str, &[u8])]) -> Vec<u8> {
         lost_logs: Vec::new(),
         drained: true,
         kernel_release: "6.1".into(),
+        cross_traffic: None,
     };
     let json = serde_json::to_vec(&Manifest { report, blobs: listed }).unwrap();
     bytes[..slot::BLOCK].copy_from_slice(&header(RESULTS_MAGIC, json.len() as u64));
