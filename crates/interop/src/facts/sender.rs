@@ -24,6 +24,8 @@ pub struct SenderFacts {
     pub datagrams: u64,
     /// UDP payload.
     pub bytes: u64,
+    /// UDP payload of the longest datagram.
+    pub longest_datagram_bytes: u64,
     /// Packets by form; a form that did not occur is absent. See [`SenderFacts::packets`].
     pub packets_by_form: BTreeMap<QuicForm, u64>,
     /// Packets without a key in the key log, or cut by the capture: what they hold is not known.
@@ -102,7 +104,9 @@ pub(super) struct SenderMeter {
 impl SenderMeter {
     pub(super) fn on_datagram(&mut self, segment: &Segment, observed: &Observed) {
         self.facts.datagrams += 1;
-        self.facts.bytes += u64::from(segment.payload_length);
+        let bytes = u64::from(segment.payload_length);
+        self.facts.bytes += bytes;
+        self.facts.longest_datagram_bytes = self.facts.longest_datagram_bytes.max(bytes);
         self.facts.ecn_datagrams[usize::from(segment.ecn & 3)] += 1;
         let silence = self.last.map_or(0, |last| segment.time.as_nanos().saturating_sub(last.as_nanos()));
         self.facts.longest_silence = self.facts.longest_silence.max(Duration::from_nanos(silence));

@@ -58,6 +58,11 @@ const KEY_EXCHANGE: &str = "QUICLAB_KEY_EXCHANGE";
 /// What only servers are asked for.
 pub const OF_SERVERS: [&str; 2] = ["QUICLAB_CERT_DELAY", FIRST_ACK];
 
+/// Largest IP packet of a path that is no Ethernet, in bytes.
+const MTU: u32 = 4000;
+/// Holds one of its frames.
+const BUCKET: &str = "4100 B";
+
 /// A claim, and the run that proves it.
 pub struct Proof {
     /// A short name: of letters, digits, `.`, `-` and `_`, and of no other claim of the stack.
@@ -107,6 +112,8 @@ pub enum Expected {
     Probe(Role, Duration),
     /// The client offers this key exchange alone.
     KeyExchange(KeyExchange),
+    /// The server uses a path that takes IP packets of so many bytes.
+    Mtu(u32),
     /// This role answers 127.
     Refusal(Role),
 }
@@ -255,6 +262,12 @@ impl Proofs<'_> {
                 [("stack.gso", gso.as_str()), ("path.queue_limit_packets", "2000"), ("stack.hystart", value.as_str())];
             let claim = format!("HyStart++ {}", word(&hystart));
             self.add(&format!("hystart-{}", word(&hystart)), &claim, LONG, &settings, Expected::Hystart(hystart))?;
+        }
+        if manifest.mtu {
+            let claim = format!("packets are as long as a path of {MTU} bytes takes");
+            let settings = [("path.mtu", MTU.to_string()), ("path.burst", quoted(BUCKET))];
+            let settings = settings.each_ref().map(|(key, value)| (*key, value.as_str()));
+            self.add("mtu", &claim, SHORT, &settings, Expected::Mtu(MTU))?;
         }
         if manifest.certificate_delay != CertificateDelay::None {
             let value = quoted(&CERTIFICATE_DELAY.to_string());

@@ -28,6 +28,10 @@ use crate::{interop::verdict_of, results::sent_by_server};
 
 /// Largest frame without segmentation offload, in bytes.
 const LARGEST_FRAME: u32 = 1514;
+/// Header of an Ethernet frame, in bytes.
+const ETHERNET_HEADER: u64 = 14;
+/// Headers of IPv4 and UDP, in bytes.
+const IP_AND_UDP: u64 = 28;
 /// By how many bytes what two settings send must be apart at some time. Settings that change nothing but the length of a variable in the
 /// environment, and so some nanoseconds, are 18 KB apart in 4 MiB over TCP (tests/stacks/careless); any two congestion controls of TCP, haproxy,
 /// lsquic, msquic, ngtcp2, quiche, quinn or s2n-quic, 211 KB to 5.3 MB.
@@ -104,6 +108,7 @@ pub fn judge(proof: &Proof, ended: &Ended, proofs: &[Proof], all: &[Ended]) -> R
                 Expected::Chain => chain(&proof.run, folder),
                 Expected::Probe(role, pto) => handshakes::first_probe(*role, *pto, folder),
                 Expected::KeyExchange(exchange) => key_exchange(*exchange, folder),
+                Expected::Mtu(mtu) => long_datagrams(*mtu, folder),
                 Expected::LateCertificate(delay) => handshakes::late_certificate(*delay, CERTIFICATE_DELAY, folder),
                 Expected::Logs { keys, qlog, windows } => logs(keys, qlog, *windows, folder),
                 _ => transfer(folder),
@@ -153,6 +158,19 @@ fn logs(keys: &[Role], qlog: &[Role], windows: bool, folder: &Path) -> Result<St
         found.push_str(&format!(", {} qlog with {events}", word(role)));
     }
     Ok(found)
+}
+
+/// Datagrams of the server that are longer than any that fits into Ethernet's 1500 bytes, and not longer than the path takes.
+fn long_datagrams(mtu: u32, folder: &Path) -> Result<String> {
+    let facts = facts(folder)?;
+    let servers = facts.connections.iter().map(|one| one.sent(quiclab_wire::Role::Server).longest_datagram_bytes);
+    let found = servers.max().unwrap_or(0);
+    let [usual, most] = [u64::from(LARGEST_FRAME) - ETHERNET_HEADER, u64::from(mtu)].map(|packet| packet - IP_AND_UDP);
+    anyhow::ensure!(
+        found > usual && found <= most,
+        "the longest datagram of the server has {found} bytes; expected more than {usual}, and at most {most}"
+    );
+    Ok(format!("the longest datagram has {found} bytes of at most {most}"))
 }
 
 /// A name in what the server wrote, and packets that are far from those under every other algorithm.
