@@ -108,7 +108,7 @@ fn content_frame(frame: &QuicFrame) -> ContentFrame {
         QuicFrame::Ping => ContentFrame::Ping,
         QuicFrame::Ack(ack) => ContentFrame::Ack { largest: ack.largest() },
         QuicFrame::Crypto { offset, data } => ContentFrame::Crypto { offset: *offset, length: data.len() as u64 },
-        QuicFrame::Stream { stream, offset, length, fin } => {
+        QuicFrame::Stream { stream, offset, length, fin, .. } => {
             ContentFrame::Stream { id: *stream, offset: *offset, length: *length, fin: *fin }
         }
         QuicFrame::HandshakeDone => ContentFrame::HandshakeDone,

@@ -308,8 +308,8 @@ impl Settings {
     /// The transfer that the taps must have room for. Beside cross traffic, of which they keep headers, it is twice as large.
     pub fn tap_room(&self) -> ByteCount {
         let of_transfer = match self.path.cross_traffic {
-            CrossTraffic::None => self.workload.all_bytes().as_bytes(),
-            _ => (self.workload.all_bytes().as_bytes().saturating_mul(2)).max(LEAST_ROOM_BESIDE_CROSS_TRAFFIC),
+            CrossTraffic::None => self.workload.bytes_both_ways().as_bytes(),
+            _ => (self.workload.bytes_both_ways().as_bytes().saturating_mul(2)).max(LEAST_ROOM_BESIDE_CROSS_TRAFFIC),
         };
         ByteCount::from_bytes(of_transfer.max(self.tap.room.unwrap_or_default().as_bytes()))
     }

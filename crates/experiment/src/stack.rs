@@ -20,7 +20,11 @@ pub const TEST_CASES: &[&str] = &[
     "http3",
     "multiconnect",
     "connectionmigration",
+    PERF,
 ];
+
+/// The test case that transfers no files: draft-banks-quic-performance.
+pub const PERF: &str = "perf";
 
 /// Names of congestion control algorithms that an endpoint can be asked for without knowing it.
 pub const CONGESTION_CONTROL: &[&str] = &["cubic", "reno", "bbr", "bbr2", "bbr3", "copa"];

@@ -17,6 +17,7 @@ const SETTINGS: &[(&str, &str, &str, &str)] = &[
     ("vm.kernel", "\"6.1\"", "\"6.12\"", "6.12"),
     ("workload.test_case", "\"transfer\"", "", ""),
     ("workload.size", "\"10 MiB\"", "\"10 MB\"", "10 MB"),
+    ("workload.request_size", "\"8 B\"", "\"1 MB\"", "1 MB"),
     ("workload.files", "1", "200", "200"),
     ("workload.name_bytes", "1", "250", "250"),
     ("workload.streams", "\"all\"", "3", "3"),
@@ -116,8 +117,10 @@ fn run_with(key: &str, value: Option<&str>) -> Run {
         _ if key.starts_with("path.cross_") => "\"tcp\"",
         _ => "\"none\"",
     };
+    let test_case = if key == "workload.request_size" { "\"perf\"" } else { "\"transfer\"" };
     let all = [
         ("stack.name", "\"quiche-0.24\""),
+        ("workload.test_case", test_case),
         ("path.cross_traffic", cross),
         ("hosts.server_qdisc", qdisc),
         ("stack.gso", gso),

@@ -15,6 +15,7 @@ mod ipv6;
 mod keyupdate;
 mod longrtt;
 mod multiplexing;
+mod perf;
 mod rebind_addr;
 mod rebind_port;
 mod resumption;
@@ -58,6 +59,7 @@ pub const CASES: &[Case] = &[
     v2::CASE,
     goodput::CASE,
     crosstraffic::CASE,
+    perf::CASE,
 ];
 
 /// The case of this name; `None` where there is none.
@@ -66,7 +68,8 @@ pub fn case_named(name: &str) -> Option<&'static Case> {
 }
 
 /// One test case. Names, letters and meanings are those of the QUIC Interop Runner
-/// (<https://github.com/quic-interop/quic-interop-runner>); sizes are smaller where they matter to nothing but time.
+/// (<https://github.com/quic-interop/quic-interop-runner>), except for `perf`, which it does not have; sizes are smaller where they
+/// matter to nothing but time.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// Its name.
@@ -77,8 +80,10 @@ pub struct Case {
     pub description: &'static str,
     /// `TESTCASE` of the client; the server's is [`Case::server_test_case`].
     pub client_test_case: &'static str,
-    /// What the client asks for.
+    /// What the client asks for; in `perf`, how many streams there are and how long each response is.
     pub files: Files,
+    /// Bytes that the client sends on each stream, in `perf`.
+    pub request_size: ByteCount,
     /// What lies between the endpoints, where no scenario says so.
     pub path: PathNeeds,
     /// What the runner passes to its network simulator (docs/reference/path.md), where `path` does not express it.
@@ -141,6 +146,7 @@ const PLAIN: Case = Case {
     description: "",
     client_test_case: "transfer",
     files: files(1, 1),
+    request_size: ByteCount::from_bytes(8),
     path: PathNeeds::DEFAULT,
     scenario: None,
     ip: IpVersion::V4,
@@ -236,7 +242,9 @@ mod tests {
             ("crosstraffic", "C"),
         ];
         assert_eq!(expected.map(|(name, _)| letters(name)), expected.map(|(_, letters)| letters));
-        assert_eq!(CASES.len(), expected.len());
+        // The runner does not have the other one.
+        assert_eq!(CASES.len(), expected.len() + 1);
+        assert_eq!(letters("perf"), "P");
     }
 
     #[test]

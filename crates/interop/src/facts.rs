@@ -6,6 +6,7 @@ mod cross_traffic;
 mod paths;
 mod retry;
 mod sender;
+mod streams;
 
 use std::io::Read;
 
@@ -17,6 +18,7 @@ pub use cross_traffic::CrossTrafficFacts;
 pub use paths::PathFacts;
 pub use retry::RetryFacts;
 pub use sender::{CloseFacts, SenderFacts};
+pub use streams::StreamFacts;
 
 use connection::ConnectionMeter;
 

@@ -16,7 +16,7 @@ mod verdict;
 pub use cases::{CASES, Case, Files, PathNeeds, case_named};
 pub use facts::{
     AddressValidation, AmplificationFacts, CloseFacts, Completion, ConnectionFacts, CrossTrafficFacts, Facts,
-    FactsSettings, PathFacts, RetryFacts, SenderFacts, ValidatedBy,
+    FactsSettings, PathFacts, RetryFacts, SenderFacts, StreamFacts, ValidatedBy,
 };
 pub use matrix::{Entry, Matrix, MatrixError, SCHEMA};
 pub use verdict::{EXIT_NOT_SUPPORTED, End, EndpointFacts, Verdict, judge};

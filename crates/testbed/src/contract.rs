@@ -66,6 +66,10 @@ pub(crate) fn environment(role: Role, run: &Run, stack: &StackManifest) -> BTree
     let mut set = |name: &str, value: String| environment.insert(name.to_owned(), value);
     if role == Role::Client {
         set("REQUESTS", urls.join(" "));
+        if workload.has_no_files() {
+            set("QUICLAB_PERF_REQUEST", workload.request_size.as_bytes().to_string());
+            set("QUICLAB_PERF_RESPONSE", workload.size.as_bytes().to_string());
+        }
     }
     let interop_runner = stack.guest.contract == Contract::InteropRunner;
     if settings.tap.qlog || interop_runner {

@@ -107,7 +107,7 @@ impl<'a> FrameRow<'a> {
                 self.offset = Some(offset);
                 self.length_bytes = Some(data.len() as u64);
             }
-            QuicFrame::Stream { stream, offset, length, fin } => {
+            QuicFrame::Stream { stream, offset, length, fin, .. } => {
                 self.stream_id = Some(stream);
                 self.offset = Some(offset);
                 self.length_bytes = Some(length);

@@ -42,7 +42,7 @@ fn write(ranges: u64) {
                 ranges: (0..ranges).rev().map(|it| it * 3..=it * 3 + 1).collect(),
                 ecn: None,
             }),
-            QuicFrame::Stream { stream: 0, offset: number * 1000, length: 1000, fin: false },
+            QuicFrame::Stream { stream: 0, offset: number * 1000, length: 1000, fin: false, head: None },
             QuicFrame::MaxData { maximum: number },
         ];
         let packets = [QuicPacket {

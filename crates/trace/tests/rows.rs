@@ -293,7 +293,7 @@ fn frames_fill_the_columns_that_they_have() {
         ),
         (QuicFrame::NewToken { length: 8 }, vec![("length_bytes", Field::ULong(8))]),
         (
-            QuicFrame::Stream { stream: 0, offset: (1 << 62) - 1, length: 0, fin: true },
+            QuicFrame::Stream { stream: 0, offset: (1 << 62) - 1, length: 0, fin: true, head: None },
             vec![
                 ("stream_id", Field::ULong(0)),
                 ("offset", Field::ULong((1 << 62) - 1)),

@@ -11,6 +11,7 @@ mod download;
 mod downloads;
 mod files;
 pub mod hq;
+pub mod perf;
 mod request;
 mod settings;
 mod support;

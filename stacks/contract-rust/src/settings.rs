@@ -3,6 +3,7 @@
 use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
 
 use crate::{
+    perf,
     request::Request,
     support::{Asked, SettingsError, Support},
     values::{Clock, Gso, GsoRate, Http, IpVersion, Pacing, Role, TestCase},
@@ -18,6 +19,9 @@ pub struct Settings<C> {
     pub test_case: TestCase,
     /// What the client fetches, in order. Empty for a server, never empty for a client.
     pub requests: Vec<Request>,
+    /// What the client sends and asks for on each stream in [`TestCase::Perf`], which has one for each of `requests`. `None` in other test
+    /// cases, and for a server.
+    pub perf: Option<perf::Sizes>,
     /// Folder the server answers from.
     pub www: PathBuf,
     /// Folder the client stores bodies in, each under the last part of its URL's path.
@@ -94,6 +98,7 @@ impl<C: Copy> Settings<C> {
             role,
             test_case,
             requests,
+            perf: perf_sizes(&asked, role, test_case)?,
             www: folder("WWW", "/www"),
             downloads: folder("DOWNLOADS", "/downloads"),
             certs: folder("CERTS", "/certs"),
@@ -160,6 +165,23 @@ fn streams(asked: &Asked) -> Result<Option<usize>, SettingsError> {
         Some(0) => Err(asked.invalid("QUICLAB_STREAMS", EXPECTED)),
         streams => Ok(streams),
     }
+}
+
+fn perf_sizes(asked: &Asked, role: Role, test_case: TestCase) -> Result<Option<perf::Sizes>, SettingsError> {
+    const REQUEST: &str = "QUICLAB_PERF_REQUEST";
+    const RESPONSE: &str = "QUICLAB_PERF_RESPONSE";
+    const EXPECTED: &str = "a whole number of bytes, for REQUEST at least 8";
+    let [request, response] = [asked.number(REQUEST, EXPECTED)?, asked.number(RESPONSE, EXPECTED)?];
+    if test_case != TestCase::Perf || role == Role::Server {
+        let set = [REQUEST, RESPONSE].into_iter().find(|name| asked.value(name).is_some());
+        return match set {
+            Some(name) => Err(asked.refusal(name, "it for a client with TESTCASE=perf only")),
+            None => Ok(None),
+        };
+    }
+    let request = request.filter(|request| *request >= perf::HEAD).ok_or_else(|| asked.invalid(REQUEST, EXPECTED))?;
+    let response = response.ok_or_else(|| asked.invalid(RESPONSE, EXPECTED))?;
+    Ok(Some(perf::Sizes { request, response }))
 }
 
 fn gso_segments<C>(asked: &Asked, support: &Support<C>) -> Result<Option<usize>, SettingsError> {

@@ -55,10 +55,10 @@ mod own {
 
     /// A stack that can do much.
     pub(crate) fn support() -> Support<u8> {
-        use TestCase::{ChaCha20, Handshake, Http3, KeyUpdate, Resumption, Retry, Transfer, Version2, ZeroRtt};
+        use TestCase::{ChaCha20, Handshake, Http3, KeyUpdate, Perf, Resumption, Retry, Transfer, Version2, ZeroRtt};
         Support {
-            server: &[Handshake, Transfer, Retry, Http3],
-            client: &[Handshake, Transfer, Retry, ChaCha20, KeyUpdate, Resumption, ZeroRtt, Version2, Http3],
+            server: &[Handshake, Transfer, Retry, Http3, Perf],
+            client: &[Handshake, Transfer, Retry, ChaCha20, KeyUpdate, Resumption, ZeroRtt, Version2, Http3, Perf],
             http: &[Http::H3, Http::Hq],
             congestion_control: &[("cubic", 1), ("bbr", 2)],
             gso: &[Gso::On, Gso::Off, Gso::Paced],

@@ -42,6 +42,8 @@ pub enum TestCase {
     Version2,
     /// [`Self::Transfer`], always with HTTP/3.
     Http3,
+    /// Numbers of bytes in both directions, by draft-banks-quic-performance: see [`crate::perf`].
+    Perf,
 }
 
 impl TestCase {
@@ -143,6 +145,7 @@ impl Named for TestCase {
             Self::ZeroRtt => "zerortt",
             Self::Version2 => "v2",
             Self::Http3 => "http3",
+            Self::Perf => "perf",
         }
     }
 }

@@ -8,7 +8,7 @@ use quiclab_contract::{Http, Request, TestCase};
 use quinn::{ClientConfig, Connecting, Connection, Endpoint, VarInt, crypto::rustls::QuicClientConfig};
 use tokio::{sync::Semaphore, time::timeout};
 
-use crate::{get, library, settings::Settings, tickets::Tickets, tls, transport};
+use crate::{get, library, perf, settings::Settings, tickets::Tickets, tls, transport};
 
 /// How long the server may take to complete the handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -102,6 +102,9 @@ impl Client {
     /// Fetches over one connection, as many requests at a time as the server and the settings allow.
     async fn fetch(&self, connection: &Connection, requests: &[Request]) -> Result<()> {
         eprintln!("congestion control: {}", library::congestion_control(connection));
+        if let Some(sizes) = self.settings.perf {
+            return perf::exchange(connection, sizes, requests.len(), self.settings.streams).await;
+        }
         let client = get::Client::new(connection.clone(), &self.settings).await?;
         let permits = Semaphore::new(self.settings.streams.unwrap_or(Semaphore::MAX_PERMITS));
         // Not tasks of their own: so the first requests are there before the connection's task sends its first packet.
@@ -120,10 +123,10 @@ impl Client {
 
     /// How a connection is closed when all is done.
     fn no_error(&self) -> VarInt {
-        VarInt::from_u32(match self.settings.http {
-            Http::Hq => 0,
+        VarInt::from_u32(match (self.settings.test_case, self.settings.http) {
+            (TestCase::Perf, _) | (_, Http::Hq) => 0,
             // H3_NO_ERROR: RFC 9114, section 8.1.
-            Http::H3 => 0x100,
+            (_, Http::H3) => 0x100,
         })
     }
 }

@@ -3,7 +3,9 @@
 use std::{any::Any, io::Write, sync::Arc, time::Instant};
 
 use bytes::Bytes;
-use quiclab_contract::TestCase::{self, ChaCha20, Handshake, Http3, KeyUpdate, Resumption, Retry, Transfer, ZeroRtt};
+use quiclab_contract::TestCase::{
+    self, ChaCha20, Handshake, Http3, KeyUpdate, Perf, Resumption, Retry, Transfer, ZeroRtt,
+};
 use quinn::{
     Connection, QlogConfig, ReadError, RecvStream, TransportConfig,
     congestion::{Bbr, BbrConfig, ControllerFactory, Cubic, NewReno},
@@ -16,7 +18,7 @@ pub const NAME: &str = "quinn";
 pub const BBR: &str = "bbr";
 
 /// What its client does.
-pub const CLIENT: &[TestCase] = &[Handshake, Transfer, Retry, ChaCha20, KeyUpdate, Resumption, ZeroRtt, Http3];
+pub const CLIENT: &[TestCase] = &[Handshake, Transfer, Retry, ChaCha20, KeyUpdate, Resumption, ZeroRtt, Http3, Perf];
 
 /// Builds BBR controllers.
 pub fn bbr() -> Arc<dyn ControllerFactory + Send + Sync> {

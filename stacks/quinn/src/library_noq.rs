@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use quiclab_contract::TestCase::{self, ChaCha20, Handshake, Http3, KeyUpdate, Resumption, Retry, Transfer};
+use quiclab_contract::TestCase::{self, ChaCha20, Handshake, Http3, KeyUpdate, Perf, Resumption, Retry, Transfer};
 use quinn::{
     Connection, ConnectionId, PathId, QlogConfig, QlogFactory, ReadError, RecvStream, Side, TransportConfig,
     congestion::{Bbr3, Bbr3Config, ControllerFactory, Cubic, NewReno},
@@ -23,7 +23,7 @@ pub const NAME: &str = "noq";
 pub const BBR: &str = "bbr3";
 
 /// What its client does. Its pacer lets two packets of early data go in the first 30 ms: too few for `zerortt`.
-pub const CLIENT: &[TestCase] = &[Handshake, Transfer, Retry, ChaCha20, KeyUpdate, Resumption, Http3];
+pub const CLIENT: &[TestCase] = &[Handshake, Transfer, Retry, ChaCha20, KeyUpdate, Resumption, Http3, Perf];
 
 /// Builds BBR controllers.
 pub fn bbr() -> Arc<dyn ControllerFactory + Send + Sync> {

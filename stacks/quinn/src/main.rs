@@ -13,6 +13,7 @@ mod get;
 mod handshake;
 #[cfg_attr(feature = "noq", path = "library_noq.rs")]
 mod library;
+mod perf;
 mod server;
 mod settings;
 mod tickets;

@@ -13,7 +13,7 @@ use quinn::{
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::{library, settings::Settings, tls, transport};
+use crate::{library, perf, settings::Settings, tls, transport};
 
 /// Longest request of HTTP/0.9, in bytes.
 const REQUEST_LIMIT: usize = 4096;
@@ -83,9 +83,10 @@ async fn serve(incoming: Incoming, mut config: ServerConfig, settings: Arc<Setti
         connecting.await?
     };
     eprintln!("congestion control: {}", library::congestion_control(&connection));
-    match settings.http {
-        Http::Hq => serve_hq(connection, settings).await,
-        Http::H3 => serve_h3(connection, settings).await,
+    match (settings.test_case, settings.http) {
+        (TestCase::Perf, _) => perf::serve(connection).await,
+        (_, Http::Hq) => serve_hq(connection, settings).await,
+        (_, Http::H3) => serve_h3(connection, settings).await,
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use quiclab_contract::{
     Extras, Gso, Http, IpVersion, Pacing, Support,
-    TestCase::{ChaCha20, Handshake, Http3, Resumption, Retry, Transfer, ZeroRtt},
+    TestCase::{ChaCha20, Handshake, Http3, Perf, Resumption, Retry, Transfer, ZeroRtt},
     no_rules,
 };
 
@@ -38,7 +38,7 @@ pub enum CongestionControl {
 
 /// What it can do. Its token bucket paces always.
 pub const SUPPORT: Support<CongestionControl> = Support {
-    server: &[Handshake, Transfer, Retry, ChaCha20, Resumption, ZeroRtt, Http3],
+    server: &[Handshake, Transfer, Retry, ChaCha20, Resumption, ZeroRtt, Http3, Perf],
     client: library::CLIENT,
     http: &[Http::H3, Http::Hq],
     congestion_control: &[

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use quiclab_contract::{Http, TestCase, hq};
+use quiclab_contract::{Http, TestCase, hq, perf};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use rustls::{
     CipherSuite, KeyLogFile, NamedGroup, RootCertStore,
@@ -64,10 +64,12 @@ pub fn server(settings: &Settings) -> Result<QuicServerConfig> {
 }
 
 fn alpn(settings: &Settings) -> Vec<Vec<u8>> {
-    vec![match settings.http {
-        Http::Hq => hq::ALPN.to_vec(),
-        Http::H3 => b"h3".to_vec(),
-    }]
+    let protocol = match (settings.test_case, settings.http) {
+        (TestCase::Perf, _) => perf::ALPN,
+        (_, Http::Hq) => hq::ALPN,
+        (_, Http::H3) => b"h3",
+    };
+    vec![protocol.to_vec()]
 }
 
 /// ring's cipher suites and groups; of the suites only ChaCha20 where the test case says so, of the groups only X25519 where a client is

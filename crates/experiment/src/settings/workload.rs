@@ -3,6 +3,8 @@
 use quiclab_units::{ByteCount, Duration};
 use toml::Value;
 
+use crate::stack::PERF;
+
 use super::{
     Draft, Settings, TRANSFER,
     declaration::section,
@@ -11,6 +13,8 @@ use super::{
 
 /// More files than this do not fit into the variables of an endpoint.
 const MOST_FILES: u32 = 2000;
+/// The length of a response, as draft-banks-quic-performance begins a request with it.
+const SHORTEST_REQUEST: u64 = 8;
 /// File systems take no longer names.
 const LONGEST_NAME: u32 = 255;
 /// The contract counts certificate delays in milliseconds.
@@ -27,6 +31,9 @@ section! {
         test_case: String = TRANSFER.to_owned(), takes Text("a test case such as \"transfer\"");
         /// length of each response; the virtual testbed accepts at most 512 MiB in total
         size: ByteCount = ByteCount::from_bytes(10 << 20), takes size().positive();
+        /// length of each request with `workload.test_case` = "perf"; the first 8 bytes say how long the response is
+        request_size: ByteCount = ByteCount::from_bytes(SHORTEST_REQUEST), takes size().at_least(ByteCount::from_bytes(SHORTEST_REQUEST)),
+            neutral ByteCount::from_bytes(SHORTEST_REQUEST), when has_requests;
         /// number of responses, all over one connection
         files: u32 = 1, takes count().at_most(MOST_FILES);
         /// minimum length of each file's name in bytes; longer names make larger requests
@@ -44,10 +51,27 @@ section! {
 }
 
 impl Workload {
+    /// Whether nothing is read from files or stored in them.
+    pub fn has_no_files(&self) -> bool {
+        self.test_case == PERF
+    }
+
+    /// Bytes of all requests and responses together, where requests have bytes of their own.
+    pub fn bytes_both_ways(&self) -> ByteCount {
+        let requests = if self.has_no_files() { self.request_size.as_bytes() } else { 0 };
+        let of_each = self.size.as_bytes().saturating_add(requests);
+        ByteCount::from_bytes(of_each.saturating_mul(u64::from(self.files)))
+    }
+
     /// Bytes of all responses together.
     pub fn all_bytes(&self) -> ByteCount {
         ByteCount::from_bytes(self.size.as_bytes().saturating_mul(u64::from(self.files)))
     }
+}
+
+/// Whether requests have bytes of their own.
+fn has_requests(settings: &Settings) -> bool {
+    settings.workload.has_no_files()
 }
 
 /// What a server's certificate chain is like.

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use quiclab_units::{Duration, Time};
 use quiclab_wire::{Decryption, Flow, Observed, QuicForm, QuicFrame, QuicPacket, Role, Segment};
 
+use super::streams::{StreamFacts, StreamMeter};
+
 /// Different CONNECTION_CLOSE frames kept of one sender: an honest one has one or two.
 const MOST_CLOSES: usize = 16;
 
@@ -51,6 +53,8 @@ pub struct SenderFacts {
     pub request_streams: u64,
     /// Those of them with a STREAM frame in a 0-RTT packet.
     pub request_streams_in_zero_rtt: u64,
+    /// What it sent on each stream that the client opened and both ends use, by stream ID; at most 1000.
+    pub streams: BTreeMap<u64, StreamFacts>,
     /// STREAM data of those streams in 0-RTT packets, repeated data counted again.
     pub zero_rtt_stream_bytes: u64,
     /// Bytes of its 0-RTT packets that no key opened, headers included: not every library logs the early secret.
@@ -99,6 +103,7 @@ pub(super) struct SenderMeter {
     unidirectional_streams: BTreeSet<u64>,
     request_streams: BTreeSet<u64>,
     request_streams_in_zero_rtt: BTreeSet<u64>,
+    streams: StreamMeter,
 }
 
 impl SenderMeter {
@@ -173,8 +178,9 @@ impl SenderMeter {
                     self.unidirectional_streams.insert(*stream);
                 }
                 // RFC 9000 section 2.1: the client's bidirectional streams.
-                (QuicFrame::Stream { stream, length, .. }, form) if stream % 4 == 0 => {
+                (QuicFrame::Stream { stream, offset, length, fin, head }, form) if stream % 4 == 0 => {
                     self.request_streams.insert(*stream);
+                    self.streams.on_frame(*stream, *offset, *length, *fin, *head);
                     match form {
                         QuicForm::ZeroRtt => {
                             self.request_streams_in_zero_rtt.insert(*stream);
@@ -196,6 +202,7 @@ impl SenderMeter {
         SenderFacts {
             unidirectional_streams: self.unidirectional_streams.len() as u64,
             request_streams: self.request_streams.len() as u64,
+            streams: self.streams.finish(),
             request_streams_in_zero_rtt: self.request_streams_in_zero_rtt.len() as u64,
             key_updates: flow.key_updates(sender),
             initial_max_streams_bidi: flow.initial_max_streams_bidi(sender),

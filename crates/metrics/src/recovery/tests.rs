@@ -13,7 +13,7 @@ const MILLISECOND: u64 = 1_000_000;
 struct Sender(RecoveryMeter);
 
 fn stream(offset: u64, length: u64) -> Vec<QuicFrame> {
-    vec![QuicFrame::Stream { stream: 0, offset, length, fin: false }]
+    vec![QuicFrame::Stream { stream: 0, offset, length, fin: false, head: None }]
 }
 
 impl Sender {

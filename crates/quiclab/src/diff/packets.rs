@@ -196,7 +196,7 @@ fn frame_in_words(frame: &QuicFrame) -> String {
             format!("ACK {}", ranges.collect::<Vec<_>>().join(" "))
         }
         QuicFrame::Crypto { offset, data } => format!("CRYPTO {offset}+{}", data.len()),
-        QuicFrame::Stream { stream, offset, length, fin } => {
+        QuicFrame::Stream { stream, offset, length, fin, .. } => {
             format!("STREAM {stream} {offset}+{length}{}", if *fin { " FIN" } else { "" })
         }
         QuicFrame::Padding { length } => format!("PADDING {length}"),

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use quiclab_experiment::{
     Experiment, Overrides,
     run::{Run, word},
-    stack::StackManifest,
+    stack::{PERF, StackManifest},
 };
 use quiclab_interop::Case;
 
@@ -33,12 +33,16 @@ pub fn run_of(
 
 fn text_of(case: &Case, server: &str, client: &str, seed: u64) -> String {
     let files = case.files;
+    let request_size = match case.client_test_case {
+        PERF => format!("request_size = \"{}\"\n", case.request_size),
+        _ => String::new(),
+    };
     let between = path_of(case);
     format!(
         "name = {EXPERIMENT:?}\ntitle = {title:?}\nseed = {seed}\n\
          [stack]\nname = {server:?}\nserver = {server:?}\nclient = {client:?}\n\
          [workload]\ntest_case = {test_case:?}\nsize = \"{size}\"\nfiles = {count}\nname_bytes = {name_bytes}\n\
-         certificate = {certificate:?}\ntimeout = \"{timeout}\"\n\
+         {request_size}certificate = {certificate:?}\ntimeout = \"{timeout}\"\n\
          [path]\nip = {ip:?}\n{between}\n",
         title = case.description,
         test_case = case.client_test_case,

@@ -44,7 +44,7 @@ pub fn of_run(
         timer_slack_ns: settings.vm.timer_slack.as_nanos(),
         tap: settings.tap.enabled.then(|| tap(settings)),
         transfer: Transfer {
-            names: file_names(&settings.workload),
+            names: if settings.workload.has_no_files() { Vec::new() } else { file_names(&settings.workload) },
             size_bytes: settings.workload.size.as_bytes(),
             seed: contents_seed(run),
             timeout_ns: settings.workload.timeout.as_nanos(),

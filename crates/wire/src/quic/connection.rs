@@ -442,9 +442,12 @@ impl Connection {
                                 self.suite = suite;
                                 tls.choice = Some(choice);
                             }
-                            Hello::EncryptedExtensions { parameters, preferred_address, accepts_early_data }
-                                if sender == Role::Server =>
-                            {
+                            Hello::EncryptedExtensions {
+                                parameters,
+                                preferred_address,
+                                accepts_early_data,
+                                application_protocol,
+                            } if sender == Role::Server => {
                                 self.parameters[Role::Server as usize] = parameters;
                                 if let Some(preferred) = preferred_address {
                                     buffers.preferred_id = Some(preferred.connection_id);
@@ -454,6 +457,7 @@ impl Connection {
                                     );
                                 }
                                 tls.accepts_early_data = Some(accepts_early_data);
+                                tls.application_protocol = application_protocol;
                             }
                             Hello::Certificate { length } if sender == Role::Server => {
                                 tls.certificate_bytes = Some(length);

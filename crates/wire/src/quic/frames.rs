@@ -59,6 +59,9 @@ pub enum QuicFrame {
         length: u64,
         /// Whether the stream ends with it.
         fin: bool,
+        /// The first 8 bytes of the stream as a number in network byte order, which is what a request of
+        /// draft-banks-quic-performance begins with. `None` where this frame does not hold all of them.
+        head: Option<u64>,
     },
     /// MAX_DATA
     MaxData {
@@ -359,16 +362,17 @@ fn parse_frame(frame_type: u64, fields: &mut Fields) -> Option<QuicFrame> {
         0x08..=0x0f => {
             let stream = integer(fields)?;
             let offset = if frame_type & 0x04 != 0 { integer(fields)? } else { 0 };
-            let length = if frame_type & 0x02 != 0 {
+            let data = if frame_type & 0x02 != 0 {
                 let length = integer(fields)?;
-                fields.take_u64(length)?;
-                length
+                fields.take_u64(length)?
             } else {
-                fields.rest().len() as u64
+                fields.rest()
             };
+            let length = data.len() as u64;
+            let head = data.first_chunk().filter(|_| offset == 0).map(|head| u64::from_be_bytes(*head));
             // RFC 9000 section 19.8: the largest offset of a stream is 2^62 - 1.
             offset.checked_add(length).filter(|end| *end < 1 << 62)?;
-            QuicFrame::Stream { stream, offset, length, fin: frame_type & 0x01 != 0 }
+            QuicFrame::Stream { stream, offset, length, fin: frame_type & 0x01 != 0, head }
         }
         0x10 => QuicFrame::MaxData { maximum: integer(fields)? },
         0x11 => QuicFrame::MaxStreamData { stream: integer(fields)?, maximum: integer(fields)? },

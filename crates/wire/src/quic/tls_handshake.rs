@@ -11,6 +11,9 @@ pub struct TlsHandshake {
     pub choice: Option<ServerChoice>,
     /// Whether the server's EncryptedExtensions accept 0-RTT data.
     pub accepts_early_data: Option<bool>,
+    /// What the server chose of the application protocols that the client offered (ALPN, RFC 7301), such as "h3". `None` where its
+    /// EncryptedExtensions were not read, or name none.
+    pub application_protocol: Option<String>,
     /// Bytes of the server's Certificate message behind its header. `None` where none was seen: a resumed session has none.
     pub certificate_bytes: Option<u32>,
 }

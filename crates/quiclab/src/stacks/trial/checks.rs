@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use quiclab_experiment::{
     run::{Http, IpVersion, word},
     server_test_case,
-    stack::{CertificateDelay, Role, StackManifest, TEST_CASES},
+    stack::{CertificateDelay, PERF, Role, StackManifest, TEST_CASES},
 };
 
 use crate::stacks::check::claims;
@@ -14,6 +14,8 @@ use crate::stacks::check::claims;
 pub const TRANSFER: &str = "transfer";
 /// How long the server's certificate takes, in milliseconds.
 pub const CERTIFICATE_DELAY_MS: u64 = 300;
+/// What a client of `perf` is told: bytes that it sends and asks for.
+pub const PERF_SIZES: [(&str, &str); 2] = [("QUICLAB_PERF_REQUEST", "100000"), ("QUICLAB_PERF_RESPONSE", "1000000")];
 /// Kinds of checks that are no test cases.
 const KINDS: &[&str] = &[
     TRANSFER,
@@ -215,11 +217,21 @@ impl Stacks<'_> {
             let with_http = |key: &str, value: &str| {
                 Variables::from([(key.to_owned(), value.to_owned()), ("QUICLAB_HTTP".to_owned(), http.clone())])
             };
-            for case in TEST_CASES.iter().filter(|case| **case != "http3" || http == "h3") {
+            let speaks = |case: &str| match case {
+                "http3" => http == "h3",
+                // It is neither version of HTTP.
+                PERF => http == word(&self.own.default.http),
+                _ => true,
+            };
+            for case in TEST_CASES.iter().filter(|case| speaks(case)) {
                 let serves = self.server(pair).test_cases.server.contains(server_test_case(case));
                 if serves && self.client(pair).test_cases.client.contains(*case) {
                     let sentence = format!("TESTCASE={case} works over {http}");
-                    let question = Question::Transfer(pair, with_http("TESTCASE", case), certain.clone());
+                    let mut variables = with_http("TESTCASE", case);
+                    if *case == PERF {
+                        variables.extend(PERF_SIZES.map(|(name, bytes)| (name.to_owned(), bytes.to_owned())));
+                    }
+                    let question = Question::Transfer(pair, variables, certain.clone());
                     self.add(checks, pair, case, &format!("case-{case}-{http}"), &sentence, question);
                 }
             }

@@ -31,8 +31,20 @@ fn an_ack_below_zero_is_refused() {
 fn a_stream_frame_without_length_fills_the_packet() {
     assert_eq!(
         frames_of(&[0x0d, 4, 0x40, 0x80, 1, 2, 3]),
-        [QuicFrame::Stream { stream: 4, offset: 128, length: 3, fin: true }]
+        [QuicFrame::Stream { stream: 4, offset: 128, length: 3, fin: true, head: None }]
     );
+}
+
+#[test]
+fn the_head_of_a_stream_is_its_first_eight_bytes() {
+    let head = |payload: &[u8]| match frames_of(payload)[..] {
+        [QuicFrame::Stream { head, .. }] => head,
+        ref found => panic!("{found:?}"),
+    };
+    assert_eq!(head(&[0x0a, 4, 9, 0, 0, 0, 0, 0, 1, 0, 2, 3]), Some(0x1_0002));
+    assert_eq!(head(&[0x08, 4, 0, 0, 0, 0, 0, 0, 0, 7]), Some(7));
+    assert_eq!(head(&[0x0a, 4, 7, 0, 0, 0, 0, 0, 1, 0]), None);
+    assert_eq!(head(&[0x0e, 4, 1, 8, 0, 0, 0, 0, 0, 0, 0, 7]), None);
 }
 
 #[test]

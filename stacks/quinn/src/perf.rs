@@ -1,0 +1,78 @@
+//! draft-banks-quic-performance: numbers of bytes in both directions, without files.
+
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use quiclab_contract::perf::{Head, Sizes, check, pieces};
+use quinn::{Connection, RecvStream, SendStream};
+use tokio::sync::Semaphore;
+
+use crate::library;
+
+/// Answers every stream of a connection, until that ends. Streams of one direction are read and need no answer.
+///
+/// # Errors
+/// None: what goes wrong on a stream is on stderr.
+pub async fn serve(connection: Connection) -> Result<()> {
+    let unidirectional = connection.clone();
+    tokio::spawn(async move {
+        while let Ok(mut receive) = unidirectional.accept_uni().await {
+            tokio::spawn(async move { while let Ok(Some(_)) = library::read(&mut receive).await {} });
+        }
+    });
+    // An error is the end of the connection.
+    while let Ok((send, receive)) = connection.accept_bi().await {
+        tokio::spawn(async move {
+            if let Err(error) = answer(send, receive).await {
+                eprintln!("{error:#}");
+            }
+        });
+    }
+    Ok(())
+}
+
+/// Reads a request to its end, as the draft's server does, and sends as many bytes as it asks for.
+async fn answer(mut send: SendStream, mut receive: RecvStream) -> Result<()> {
+    let mut head = Head::default();
+    while let Some(bytes) = library::read(&mut receive).await.context("reading a request")? {
+        head.take(&bytes);
+    }
+    let response = head.response().context("found a request of less than 8 bytes")?;
+    for piece in pieces(response) {
+        send.write_chunk(Bytes::from_static(piece)).await.context("sending a response")?;
+    }
+    Ok(send.finish()?)
+}
+
+/// Asks for a response on each of `streams`, as many at a time as the server and `most` allow.
+///
+/// # Errors
+/// Where a response is shorter or longer than asked for, or the connection ends early.
+pub async fn exchange(connection: &Connection, sizes: Sizes, streams: usize, most: Option<usize>) -> Result<()> {
+    let permits = Semaphore::new(most.unwrap_or(Semaphore::MAX_PERMITS));
+    // Not tasks of their own: so the first requests are there before the connection's task sends its first packet.
+    let mut exchanges: FuturesUnordered<_> = (0..streams)
+        .map(async |_| {
+            let _permit = permits.acquire().await?;
+            ask(connection, sizes).await
+        })
+        .collect();
+    while let Some(outcome) = exchanges.next().await {
+        outcome?;
+    }
+    Ok(())
+}
+
+async fn ask(connection: &Connection, sizes: Sizes) -> Result<()> {
+    let (mut send, mut receive) = connection.open_bi().await?;
+    send.write_all(&sizes.head()).await?;
+    for piece in pieces(sizes.behind_head()) {
+        send.write_chunk(Bytes::from_static(piece)).await?;
+    }
+    send.finish()?;
+    let mut received = 0;
+    while let Some(bytes) = library::read(&mut receive).await? {
+        received += bytes.len() as u64;
+    }
+    Ok(check(received, sizes.response)?)
+}
