@@ -85,8 +85,9 @@ mod tests {
         let stacks = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../stacks");
         let manifests = sources(&stacks).unwrap().into_iter().map(|(name, source)| (name, source.manifest)).collect();
         for case in CASES {
-            // The one stack here whose program plays every part.
-            let run = run_of(case, "ngtcp2", "ngtcp2", 1, &manifests)
+            // Together their programs play every part.
+            let stack = if case.client_test_case == PERF { "quinn" } else { "ngtcp2" };
+            let run = run_of(case, stack, stack, 1, &manifests)
                 .unwrap_or_else(|error| panic!("{}: {error}", case.name));
             assert_eq!(run.settings.workload.test_case, case.client_test_case);
             assert_eq!(u64::from(run.settings.workload.files), case.file_count());
