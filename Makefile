@@ -164,8 +164,8 @@ test-kernel: test-setup kernel ## the tests that need kernel 6.1-paced, which ma
 	cargo test --release -p quiclab --test paced --test kernel -- --ignored
 
 .PHONY: test-hosts
-test-hosts: test-setup build ## the test of runs between hosts over ssh, which make test skips without root and openssh-server
-	cargo test --release -p quiclab --test hosts -- --nocapture
+test-hosts: test-setup build ## the tests of runs between hosts over ssh, which make test skips without root and openssh-server
+	cargo test --release -p quiclab --test hosts --test hosts_bad_days -- --include-ignored --nocapture
 
 .PHONY: check-stacks
 check-stacks: stacks ## check the claims of every stack in virtual machines: about 20 minutes on 2 cores

@@ -7,7 +7,7 @@ use std::{
     path::PathBuf,
 };
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 
 use super::options::Options;
 
@@ -54,7 +54,9 @@ impl Store {
         let unpacked = unpack(archive, &aside).and_then(|()| fs::rename(&aside, self.folder.join(name)));
         unpacked.map_err(|error| {
             let _ = fs::remove_dir_all(&aside);
-            anyhow::Error::from(error).context(format!("storing {name} in {}", self.folder.display()))
+            // That of the file system; the library adds a sentence for each folder above.
+            let error = anyhow::Error::from(error);
+            anyhow!("storing {name} in {}: {}", self.folder.display(), error.root_cause())
         })
     }
 

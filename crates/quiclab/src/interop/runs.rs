@@ -87,8 +87,8 @@ mod tests {
         for case in CASES {
             // Together their programs play every part.
             let stack = if case.client_test_case == PERF { "quinn" } else { "ngtcp2" };
-            let run = run_of(case, stack, stack, 1, &manifests)
-                .unwrap_or_else(|error| panic!("{}: {error}", case.name));
+            let run =
+                run_of(case, stack, stack, 1, &manifests).unwrap_or_else(|error| panic!("{}: {error}", case.name));
             assert_eq!(run.settings.workload.test_case, case.client_test_case);
             assert_eq!(u64::from(run.settings.workload.files), case.file_count());
         }

@@ -187,6 +187,25 @@ impl Machines {
         wait_until("sshd", || ask().status == Some(0));
     }
 
+    /// Runs a program on a machine, where it sees the mounts that sshd's sessions see.
+    pub fn among_its_mounts(&self, name: &str, words: &[&str]) {
+        let place = NAMES.iter().position(|other| *other == name).unwrap();
+        let process = self.servers[place].id().to_string();
+        must(&[&["nsenter", "--mount", "--net", "--target", &process, "--"], words].concat());
+    }
+
+    /// Ends the sessions of a machine, as if a cable had been pulled out and somebody had noticed at once.
+    pub fn end_sessions(&self, name: &str) {
+        let place = NAMES.iter().position(|other| *other == name).unwrap();
+        let server = self.servers[place].id().to_string();
+        must(&["pkill", "-KILL", "-P", &server]);
+    }
+
+    /// Where a machine keeps the agent and the files of stacks.
+    pub fn kept(&self, role: &str) -> PathBuf {
+        self.folder.path().join(format!("on-{role}"))
+    }
+
     /// Ends a machine's sshd, with its sessions.
     pub fn stop_serving(&mut self, name: &str) {
         let place = NAMES.iter().position(|other| *other == name).unwrap();
@@ -203,7 +222,7 @@ impl Machines {
                 (_, 2) => "interface = \"eth9\"",
                 _ => "interface = \"eth1\"",
             };
-            let folder = self.path(&format!("on-{role}"));
+            let folder = self.kept(role).display().to_string();
             text += &format!(
                 "\n[[host]]\nrole = \"{role}\"\nssh = \"{role}\"\n{interfaces}\nfolder = \"{folder}\"\n{more}\n"
             );

@@ -24,6 +24,11 @@ pub fn quiclab() -> Command {
     Command::new(env!("CARGO_BIN_EXE_quiclab"))
 }
 
+/// The agent that `quiclab` starts.
+pub fn agent() -> PathBuf {
+    Path::new(env!("CARGO_BIN_EXE_quiclab")).with_file_name("quiclab-agent")
+}
+
 /// How a command ended and what it said.
 #[derive(Debug)]
 pub struct Said {

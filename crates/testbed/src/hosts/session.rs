@@ -10,6 +10,7 @@ use std::{
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     sync::{
         Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
         mpsc::{RecvTimeoutError, Sender, channel},
     },
     thread,
@@ -99,12 +100,18 @@ impl Session {
         let output = child.stdout.take().context("the output of ssh")?;
         let input = Arc::new(Mutex::new(child.stdin.take()));
         let label = entry.label();
-        let reader = Reader { host, output: BufReader::with_capacity(1 << 18, output), events, spool, said };
+        let has_spoken = Arc::new(AtomicBool::new(false));
+        let output = BufReader::with_capacity(1 << 18, output);
+        let reader = Reader { host, output, events, spool, said, has_spoken: has_spoken.clone() };
         thread::Builder::new().name(format!("ssh {label}")).spawn(move || reader.read())?;
         let (beats, stop) = channel::<()>();
         let beaten = input.clone();
         thread::Builder::new().name(format!("heartbeat {label}")).spawn(move || {
             while stop.recv_timeout(Duration::from_secs(HEARTBEAT_SECONDS)) == Err(RecvTimeoutError::Timeout) {
+                // Before the agent speaks, the script takes what comes for the agent's bytes.
+                if !has_spoken.load(Ordering::Acquire) {
+                    continue;
+                }
                 // A write that waits for others holds this one up, and is a word itself.
                 let mut input = beaten.lock().unwrap_or_else(PoisonError::into_inner);
                 if input.as_mut().is_none_or(|input| input.write_all(b"\n").and_then(|()| input.flush()).is_err()) {
@@ -195,8 +202,9 @@ fn script(entry: &HostEntry, visitor: &Visitor, bytes: u64) -> String {
         "set -eu; umask 022; d={above}/quiclab-agent; mkdir -p \"$d\"; a=\"$d/agent-{short}\"; \
          if test -x \"$a\" && echo \"{digest}  $a\" | sha256sum -c >/dev/null 2>&1; then echo \"{WORD}{HAS_AGENT}\"; \
          else echo \"{WORD}{NEEDS_AGENT}\"; \
-         if head -c {bytes} > \"$a.$$\" && chmod 755 \"$a.$$\" && mv -f \"$a.$$\" \"$a\"; \
-         then echo \"{WORD}{GOT_AGENT}\"; else rm -f \"$a.$$\"; exit 73; fi; fi; \
+         if head -c {bytes} > \"$a.$$\" && echo \"{digest}  $a.$$\" | sha256sum -c >/dev/null && chmod 755 \"$a.$$\" && \
+         mv -f \"$a.$$\" \"$a\"; then echo \"{WORD}{GOT_AGENT}\"; \
+         else rm -f \"$a.$$\"; echo \"the agent could not be stored as $a\" >&2; exit 73; fi; fi; \
          exec {become_root}\"$a\" host --folder \"$d\" --for \"{who}\"{forget}"
     )
 }
@@ -207,6 +215,8 @@ struct Reader {
     events: Sender<Event>,
     spool: Arc<Mutex<PathBuf>>,
     said: File,
+    /// Set with the agent's first answer.
+    has_spoken: Arc<AtomicBool>,
 }
 
 impl Reader {
@@ -222,7 +232,6 @@ impl Reader {
 
     fn read_all(&mut self) -> Result<()> {
         let mut noise = 0;
-        let mut is_agent = false;
         loop {
             let mut line = Vec::new();
             if self.output.by_ref().take(64 << 20).read_until(b'\n', &mut line)? == 0 {
@@ -234,7 +243,9 @@ impl Reader {
                     What::Results(manifest, file)
                 }
                 Ok(answer) => What::Answer(answer),
-                Err(error) if is_agent => return Err(anyhow!("the agent's answer cannot be read: {error}")),
+                Err(error) if self.has_spoken.load(Ordering::Acquire) => {
+                    return Err(anyhow!("the agent's answer cannot be read: {error}"));
+                }
                 Err(_) => match std::str::from_utf8(&line).ok().and_then(|line| line.trim_end().strip_prefix(WORD)) {
                     Some(word) => What::Word(word.to_owned()),
                     // Shells of some hosts greet everybody.
@@ -245,7 +256,9 @@ impl Reader {
                     None => return Err(anyhow!("the host says too much before the agent starts")),
                 },
             };
-            is_agent |= matches!(what, What::Answer(_));
+            if matches!(what, What::Answer(_)) {
+                self.has_spoken.store(true, Ordering::Release);
+            }
             if self.events.send(Event { host: self.host, what }).is_err() {
                 return Ok(());
             }
@@ -272,6 +285,23 @@ fn text_of(file: &mut File) -> String {
 /// Why a session ended, by what ssh and the host said.
 fn reason(said: &str) -> String {
     let said = said.trim();
+    let what = if said.is_empty() { "the session ended without a word".to_owned() } else { tail_of(said) };
+    match hint(said) {
+        Some(hint) => format!("{what}\nhint: {hint}"),
+        None => what,
+    }
+}
+
+/// What went wrong on a host, and what to do about it if that is known.
+pub(super) fn with_hint(error: String) -> String {
+    match hint(&error) {
+        Some(hint) if !error.contains("hint: ") => format!("{error}\nhint: {hint}"),
+        _ => error,
+    }
+}
+
+/// What to do about what ssh or a host said.
+fn hint(said: &str) -> Option<&'static str> {
     let hint = [
         (
             "REMOTE HOST IDENTIFICATION HAS CHANGED",
@@ -288,11 +318,7 @@ fn reason(said: &str) -> String {
     ]
     .into_iter()
     .find(|(text, _)| said.contains(text));
-    let what = if said.is_empty() { "the session ended without a word".to_owned() } else { tail_of(said) };
-    match hint {
-        Some((_, hint)) => format!("{what}\nhint: {hint}"),
-        None => what,
-    }
+    hint.map(|(_, hint)| hint)
 }
 
 /// The last lines, without those that only decorate.

@@ -21,7 +21,7 @@ use quiclab_orders::{
 
 use super::{
     inventory::Inventory,
-    session::{Event, GOT_AGENT, HAS_AGENT, NEEDS_AGENT, Session, Visitor, What},
+    session::{Event, GOT_AGENT, HAS_AGENT, NEEDS_AGENT, Session, Visitor, What, with_hint},
 };
 use crate::perform::{Host, Interrupted};
 
@@ -244,7 +244,9 @@ impl Sessions {
             let Event { host, what } = self.event(limit)?;
             let label = self.sessions[host].label();
             match what {
-                What::Answer(Answer::Failed { error }) => return Err(Trouble::There(format!("{label}: {error}"))),
+                What::Answer(Answer::Failed { error }) => {
+                    return Err(Trouble::There(format!("{label}: {}", with_hint(error))));
+                }
                 What::Answer(Answer::ServerGone) => self.server_gone = true,
                 What::Answer(Answer::PathFailed) => self.path_failed = true,
                 What::Answer(answer) => return Ok((host, Reply::Answer(answer))),
