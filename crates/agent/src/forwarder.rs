@@ -8,6 +8,7 @@ pub mod contents;
 pub mod engine;
 pub mod frame;
 pub mod lateness;
+mod memory;
 pub mod nat;
 pub mod packets;
 pub mod ring;

@@ -26,6 +26,7 @@ pub mod jail;
 pub mod log_names;
 pub mod namespace;
 pub mod netlink;
+mod packet_socket;
 pub mod probe;
 pub mod qdisc;
 pub mod root;

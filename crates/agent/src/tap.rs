@@ -14,7 +14,7 @@ use quiclab_orders::{report::TapReport, ring};
 mod filter;
 mod mirror;
 
-use crate::topology::index;
+use crate::{packet_socket, topology::index};
 pub use filter::Keeps;
 
 /// Bytes of a block of the ring; the kernel fills one after the other.
@@ -101,7 +101,8 @@ impl Tap {
             bytes,
         };
         prepare(&tap.socket)?;
-        tap.bind(index(interface)?, libc::ETH_P_ALL as u16).with_context(|| format!("tap at {interface}"))?;
+        packet_socket::bind(&tap.socket, index(interface)?, libc::ETH_P_ALL as u16)
+            .with_context(|| format!("tap at {interface}"))?;
         Ok(tap)
     }
 
@@ -115,23 +116,8 @@ impl Tap {
         let filter = libc::sock_fprog { len: 1, filter: nothing.as_ptr().cast_mut() };
         set_option(&self.socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, Plain(filter).as_bytes())
             .context("ending a capture")?;
-        self.bind(0, 0).context("ending a capture")?;
-        // SAFETY: all zeros is a valid value of this plain struct.
-        let mut statistics: libc::tpacket_stats_v3 = unsafe { std::mem::zeroed() };
-        let mut length = size_of_val(&statistics) as libc::socklen_t;
-        // SAFETY: the buffer is as long as said.
-        let result = unsafe {
-            libc::getsockopt(
-                self.socket.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                (&raw mut statistics).cast(),
-                &raw mut length,
-            )
-        };
-        if result != 0 {
-            return Err(io::Error::last_os_error()).context("capture statistics");
-        }
+        packet_socket::bind(&self.socket, 0, 0).context("ending a capture")?;
+        let statistics = packet_socket::statistics(&self.socket).context("capture statistics")?;
         let used = self.pages().chunks(BLOCK_BYTES).take_while(|block| ring::holds_packets(block));
         let (mut blocks_used, mut last) = (0, None);
         used.for_each(|block| (blocks_used, last) = (blocks_used + 1, Some(block)));
@@ -140,8 +126,8 @@ impl Tap {
             snaplen: self.snaplen,
             no_hardware_stamps: None,
             has_headers: self.has_headers,
-            packets_seen: u64::from(statistics.tp_packets),
-            packets_lost: u64::from(statistics.tp_drops),
+            packets_seen: u64::from(statistics.packets),
+            packets_lost: u64::from(statistics.lost),
             block_bytes: BLOCK_BYTES as u64,
             blocks_used,
             last_block_bytes: last
@@ -153,19 +139,6 @@ impl Tap {
     pub fn pages(&self) -> &[u8] {
         // SAFETY: the mapping lives as long as self; the kernel writes no more once the capture is stopped.
         unsafe { std::slice::from_raw_parts(self.ring.as_ptr(), self.bytes) }
-    }
-
-    fn bind(&self, interface: u32, protocol: u16) -> io::Result<()> {
-        // SAFETY: all zeros is a valid value of this plain struct.
-        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-        address.sll_family = libc::AF_PACKET as u16;
-        address.sll_protocol = protocol.to_be();
-        address.sll_ifindex = interface as i32;
-        // SAFETY: the address is as long as said.
-        let result = unsafe {
-            libc::bind(self.socket.as_raw_fd(), (&raw const address).cast(), size_of_val(&address) as libc::socklen_t)
-        };
-        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 }
 

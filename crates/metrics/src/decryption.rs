@@ -1,14 +1,16 @@
 //! How far packets could be read.
 
-use quiclab_wire::Decryption;
+use quiclab_wire::{Decryption, QuicPacket};
 
 /// How many QUIC packets could be read how far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DecryptionCounts {
     /// Decrypted and authenticated.
     pub verified: u64,
-    /// Packet number known, payload cut by the capture.
+    /// Payload cut by the capture.
     pub header_only: u64,
+    /// Of these, packets whose number is not known either.
+    pub header_only_without_number: u64,
     /// No key.
     pub no_keys: u64,
     /// Keys that do not fit.
@@ -18,10 +20,13 @@ pub struct DecryptionCounts {
 }
 
 impl DecryptionCounts {
-    pub(crate) fn count(&mut self, decryption: Decryption) {
-        match decryption {
+    pub(crate) fn count(&mut self, packet: &QuicPacket) {
+        match packet.decryption {
             Decryption::Verified => self.verified += 1,
-            Decryption::HeaderOnly => self.header_only += 1,
+            Decryption::HeaderOnly => {
+                self.header_only += 1;
+                self.header_only_without_number += u64::from(packet.packet_number.is_none());
+            }
             Decryption::NoKeys => self.no_keys += 1,
             Decryption::Failed => self.failed += 1,
             Decryption::NotProtected => self.not_protected += 1,
@@ -35,6 +40,15 @@ impl DecryptionCounts {
 
     /// Packets whose number is not known.
     pub(crate) fn without_number(&self) -> u64 {
+        self.unopened() + self.header_only_without_number
+    }
+
+    /// Packets whose frames are not known.
+    pub(crate) fn closed(&self) -> u64 {
+        self.unopened() + self.header_only
+    }
+
+    fn unopened(&self) -> u64 {
         self.no_keys + self.failed
     }
 
@@ -58,7 +72,7 @@ impl DecryptionCounts {
             "of the {}'s {} protected packets, the frames of {} are not known: {}; {hint}",
             sender.name(),
             self.protected(),
-            self.without_number() + self.header_only,
+            self.closed(),
             kinds.join(", ")
         )
     }

@@ -194,7 +194,7 @@ impl DirectionMeter {
             if packet.form == QuicForm::Retry && packet.decryption == Decryption::Failed {
                 self.bad_retries += 1;
             } else {
-                self.decryption.count(packet.decryption);
+                self.decryption.count(packet);
             }
             if let Some(error) = &packet.frame_error {
                 self.unread.count(error);
@@ -266,7 +266,7 @@ impl DirectionMeter {
             Transport::Udp => {
                 let exponent = seen.ack_delay_exponent;
                 for packet in seen.packets {
-                    self.decryption_of_peer.count(packet.decryption);
+                    self.decryption_of_peer.count(packet);
                     if let Some(error) = &packet.frame_error {
                         self.unread_of_peer.count(error);
                     }

@@ -323,7 +323,7 @@ metrics! {
     /// UDP payload that the server received before the client's address was validated (RFC 9000 section 8.1): before the
     /// datagram with the first Handshake packet, or with a token.
     handshake_amplification_received_bytes: u64 { unit: "bytes", about: Handshake, better: Neither, step: UNIT,
-        needs: HANDSHAKE, null: "the tap is not known to be at the server; TCP" }
+        needs: HANDSHAKE, null: "the tap is not known to be at the server; the capture cut or missed a datagram that matters; TCP" }
     /// UDP payload that it sent by then. It may be three times the bytes received.
     handshake_amplification_sent_bytes: u64 { unit: "bytes", about: Handshake, better: Neither, step: UNIT,
         needs: HANDSHAKE, null: "as above" }

@@ -218,6 +218,8 @@ impl Dissector {
                     && !is_genuine_retry(packet, header.version, original.as_bytes())
                 {
                     row.decryption = Decryption::Failed;
+                } else {
+                    quic.connection.on_retry();
                 }
                 row
             }

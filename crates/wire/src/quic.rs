@@ -6,6 +6,7 @@ mod fields;
 mod frames;
 mod header;
 mod hello;
+mod initial;
 mod keys;
 mod packet;
 mod packet_number;

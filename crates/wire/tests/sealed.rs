@@ -124,3 +124,115 @@ fn the_reset_token_of_a_preferred_address_shows_a_stateless_reset() {
     reset[39] ^= 1;
     assert!(!dissect(&mut dissector, Role::Server, &reset, reset.len())[0].is_stateless_reset);
 }
+
+/// A capture keeps so much of each packet: enough for the packet number, not for the tag.
+const KEPT: usize = 60;
+
+fn sealed(form: Form, sender: Role, flags: u8, packet_number: u32, frames: &[u8]) -> Vec<u8> {
+    seal(form, VERSION_1, sender, &Plain { flags, packet_number, frames })
+}
+
+/// The packet number of a packet of which the capture kept [`KEPT`] bytes only.
+fn number_of_cut(dissector: &mut Dissector, form: Form, sender: Role, flags: u8, packet_number: u32) -> Option<u64> {
+    let packet = sealed(form, sender, flags, packet_number, &[0x01; 100]);
+    let packets = dissect(dissector, sender, &packet[..KEPT], packet.len());
+    assert_eq!(packets[0].decryption, Decryption::HeaderOnly);
+    packets[0].packet_number
+}
+
+/// An ACK frame of one packet, below 16384.
+fn ack(number: u16) -> [u8; 6] {
+    let [high, low] = (number | 0x4000).to_be_bytes();
+    [0x02, high, low, 0, 0, 0]
+}
+
+fn after_a_handshake() -> Dissector {
+    let mut dissector = Dissector::new(DissectorSettings::default());
+    handshake_with_parameter(&mut dissector, Role::Server, 0);
+    dissector
+}
+
+/// Numbers of one byte, as a sender may choose them that has an ACK which the capture lacks.
+#[test]
+fn the_number_of_a_cut_packet_is_unknown_until_its_peer_acknowledges_one() {
+    let mut dissector = after_a_handshake();
+    assert_eq!(number_of_cut(&mut dissector, Form::OneRtt, Role::Server, 0, 5_000), None);
+    assert_eq!(number_of_cut(&mut dissector, Form::OneRtt, Role::Server, 0, 5_001), None);
+    let acknowledgment = sealed(Form::OneRtt, Role::Client, 1, 3, &ack(5_000));
+    assert_eq!(
+        dissect(&mut dissector, Role::Client, &acknowledgment, acknowledgment.len())[0].decryption,
+        Decryption::Verified
+    );
+    assert_eq!(number_of_cut(&mut dissector, Form::OneRtt, Role::Server, 0, 5_002), Some(5_002));
+    // What the client has sent itself is certain too, since that packet was decrypted.
+    assert_eq!(number_of_cut(&mut dissector, Form::OneRtt, Role::Client, 0, 4), Some(4));
+}
+
+#[test]
+fn a_cut_acknowledgment_says_nothing() {
+    let mut dissector = after_a_handshake();
+    let acknowledgment = sealed(Form::OneRtt, Role::Client, 1, 3, &ack(5_000));
+    dissect(&mut dissector, Role::Client, &acknowledgment[..acknowledgment.len() - 1], acknowledgment.len());
+    assert_eq!(number_of_cut(&mut dissector, Form::OneRtt, Role::Server, 0, 5_002), None);
+    assert_eq!(number_of_cut(&mut dissector, Form::OneRtt, Role::Client, 0, 4), None);
+}
+
+#[test]
+fn an_acknowledgment_speaks_of_its_own_packet_number_space() {
+    let mut dissector = after_a_handshake();
+    let acknowledgment = sealed(Form::Handshake, Role::Client, 1, 0, &ack(5_000));
+    dissect(&mut dissector, Role::Client, &acknowledgment, acknowledgment.len());
+    assert_eq!(number_of_cut(&mut dissector, Form::OneRtt, Role::Server, 0, 5_002), None);
+    assert_eq!(number_of_cut(&mut dissector, Form::Handshake, Role::Server, 0, 5_002), Some(5_002));
+}
+
+#[test]
+fn a_packet_that_is_decrypted_makes_the_next_ones_known() {
+    let mut dissector = after_a_handshake();
+    assert_eq!(number_of_cut(&mut dissector, Form::OneRtt, Role::Server, 1, 70_000), None);
+    // With all of its bytes, as before the first acknowledgment (RFC 9000 section 17.1).
+    let whole = sealed(Form::OneRtt, Role::Server, 3, 70_001, &[0x01; 20]);
+    assert_eq!(dissect(&mut dissector, Role::Server, &whole, whole.len())[0].packet_number, Some(70_001));
+    assert_eq!(number_of_cut(&mut dissector, Form::OneRtt, Role::Server, 1, 70_002), Some(70_002));
+}
+
+/// No ACK is captured, so that the window of the last certain number ends.
+#[test]
+fn cut_packets_beyond_the_window_have_no_number_and_do_not_hide_a_whole_one() {
+    let mut dissector = after_a_handshake();
+    let first = sealed(Form::OneRtt, Role::Server, 3, 1_000, &[0x01; 20]);
+    assert_eq!(dissect(&mut dissector, Role::Server, &first, first.len())[0].packet_number, Some(1_000));
+    for number in 1_001..1_400 {
+        let known = number_of_cut(&mut dissector, Form::OneRtt, Role::Server, 0, number);
+        assert_eq!(known, (number < 1_130).then_some(u64::from(number)));
+    }
+    let whole = sealed(Form::OneRtt, Role::Server, 0, 1_400, &[0x01; 20]);
+    assert_eq!(dissect(&mut dissector, Role::Server, &whole, whole.len())[0].packet_number, Some(1_400));
+}
+
+/// Which keys an Initial packet has follows from a connection ID, and nothing proves the first one but a packet which they decrypt.
+#[test]
+fn a_cut_initial_packet_has_no_number_before_its_keys_have_decrypted_one() {
+    let mut dissector = Dissector::new(DissectorSettings::default());
+    assert_eq!(number_of_cut(&mut dissector, Form::Initial, Role::Client, 1, 0), None);
+    let answer = sealed(Form::Initial, Role::Server, 1, 0, &[&ack(0)[..], &[0x01; 20]].concat());
+    assert_eq!(dissect(&mut dissector, Role::Server, &answer, answer.len())[0].decryption, Decryption::Verified);
+    assert_eq!(number_of_cut(&mut dissector, Form::Initial, Role::Client, 1, 1), Some(1));
+    assert_eq!(number_of_cut(&mut dissector, Form::Initial, Role::Server, 1, 1), Some(1));
+}
+
+/// Version 1, to the client from `another.`, which is the connection ID of the client's next Initial packets. Its tag is not captured.
+const RETRY: &[u8] = b"\xf0\x00\x00\x00\x01\x08client..\x08another.token";
+
+#[test]
+fn behind_a_retry_the_keys_of_cut_initial_packets_are_to_be_proven_again() {
+    const TO_LATER_ID: u8 = 4;
+    let mut dissector = Dissector::new(DissectorSettings::default());
+    let first = sealed(Form::Initial, Role::Client, 1, 0, &[0x01; 100]);
+    assert_eq!(dissect(&mut dissector, Role::Client, &first, first.len())[0].decryption, Decryption::Verified);
+    dissect(&mut dissector, Role::Server, RETRY, RETRY.len() + 16);
+    assert_eq!(number_of_cut(&mut dissector, Form::Initial, Role::Client, 1 | TO_LATER_ID, 1), None);
+    let whole = sealed(Form::Initial, Role::Client, 1 | TO_LATER_ID, 2, &[0x01; 100]);
+    assert_eq!(dissect(&mut dissector, Role::Client, &whole, whole.len())[0].packet_number, Some(2));
+    assert_eq!(number_of_cut(&mut dissector, Form::Initial, Role::Client, 1 | TO_LATER_ID, 3), Some(3));
+}

@@ -48,6 +48,11 @@ pub struct Sent {
 }
 
 impl Load {
+    /// Whether it is to show how late packets are.
+    pub fn is_timed(&self) -> bool {
+        self.frames == Frames::Packets && self.bits_per_second.is_some()
+    }
+
     /// Sends for so long.
     pub fn send(&self, server: &Namespace, length: Duration) -> Result<Sent> {
         let send = || -> Result<Sent> {

@@ -26,6 +26,7 @@ use quiclab_agent::{
     forwarder::{
         Forwarder,
         frame::Frame,
+        packets::SocketFull,
         socket::{MOST_BYTES, MOST_RECEIVED, Socket},
     },
     namespace::Namespace,
@@ -68,28 +69,32 @@ impl Mover {
         Self { delay: Duration::ZERO, how: How::Thread { end, thread: std::thread::spawn(work) } }
     }
 
-    /// Stops it.
-    pub fn stop(self) -> Result<()> {
+    /// Stops it. Answers how many frames found its socket full, where that is known.
+    pub fn stop(self) -> Result<Option<u64>> {
         match self.how {
-            How::Kernel => Ok(()),
+            How::Kernel => Ok(None),
             How::Own(forwarder) => {
                 let (report, ended) = forwarder.finish();
+                report.context("the forwarder has no report")?;
                 match ended {
                     // The sender is faster than anybody, so packets are lost.
-                    Err(error) if format!("{error:#}").contains("cannot keep up") => {}
-                    ended => ended?,
+                    Err(error) => match error.downcast_ref::<SocketFull>() {
+                        Some(full) => Ok(Some(full.lost.into())),
+                        None => Err(error),
+                    },
+                    Ok(()) => Ok(Some(0)),
                 }
-                report.context("the forwarder has no report").map(drop)
             }
             How::Thread { end, thread } => {
                 end.store(true, Ordering::Relaxed);
-                thread.join().map_err(|_| anyhow!("it panicked"))?
+                thread.join().map_err(|_| anyhow!("it panicked"))??;
+                Ok(None)
             }
             How::Program(mut child) => {
                 ensure!(child.try_wait()?.is_none(), "the other program has ended by itself");
                 child.kill()?;
                 child.wait()?;
-                Ok(())
+                Ok(None)
             }
         }
     }

@@ -17,7 +17,7 @@ use quiclab_orders::{
     ring::for_each_packet,
 };
 
-use crate::load::{Load, NUMBER, Sent};
+use crate::load::{Frames, Load, NUMBER, Sent};
 
 /// Bytes that a tap keeps of a packet.
 const KEPT: u32 = 64;
@@ -68,39 +68,66 @@ impl Seen {
         Ok(())
     }
 
-    /// Columns of the table.
-    pub fn end(self, topology: &Topology, load: &Load, sent: &Sent, delay: Duration) -> Result<String> {
+    /// What was found.
+    pub fn end(self, topology: &Topology, delay: Duration) -> Result<Found> {
         let after = counters(&topology.client)?;
-        let missing = 100.0 * (1.0 - (after.packets - self.before.packets) as f64 / sent.frames as f64);
+        let moved = after.packets - self.before.packets;
+        let mut errors_ns = Vec::new();
         if let Some([entrance, exit]) = self.taps {
             let [came, left] = [times(&entrance)?, times(&exit)?];
-            let mut errors: Vec<_> = left
-                .iter()
-                .filter_map(|(number, left)| Some(*left as i64 - *came.get(number)? as i64 - delay.as_nanos() as i64))
-                .collect();
-            errors.sort_unstable();
-            let microseconds = |share: f64| match errors.get((errors.len() as f64 * share) as usize) {
+            errors_ns.extend(
+                left.iter().filter_map(|(number, left)| {
+                    Some(*left as i64 - *came.get(number)? as i64 - delay.as_nanos() as i64)
+                }),
+            );
+            errors_ns.sort_unstable();
+        }
+        let (elapsed, until) = self.until.context("not counted")?;
+        Ok(Found {
+            moved,
+            errors_ns,
+            bits_per_second: (until.bytes - self.before.bytes) as f64 * 8.0 / elapsed.as_secs_f64(),
+            packets_per_second: (until.packets - self.before.packets) as f64 / elapsed.as_secs_f64(),
+            cpu_ns: cpu_ns()?.saturating_sub(self.cpu_ns),
+        })
+    }
+}
+
+/// What came out.
+pub struct Found {
+    moved: u64,
+    /// In order.
+    errors_ns: Vec<i64>,
+    bits_per_second: f64,
+    packets_per_second: f64,
+    /// 0 of a kernel and of another program: it is not known.
+    cpu_ns: u64,
+}
+
+impl Found {
+    /// Columns of the table. `lost`: frames that found the mover's ring full, where that is known.
+    pub fn in_words(&self, load: &Load, sent: &Sent, lost: Option<u64>) -> String {
+        let share = |frames: f64| format!("{:>9.1} %", 100.0 * frames / sent.frames as f64);
+        let missing = share(sent.frames as f64 - self.moved as f64);
+        let lost = lost.map_or(format!("{:>11}", "-"), |lost| share(lost as f64));
+        if load.is_timed() {
+            let microseconds = |part: f64| match self.errors_ns.get((self.errors_ns.len() as f64 * part) as usize) {
                 Some(error) => format!("{:.1} us", *error as f64 / 1000.0),
                 None => "-".to_owned(),
             };
-            return Ok(format!(" {:>10} {:>11} {missing:>9.1} %", microseconds(0.5), microseconds(0.999)));
+            return format!(" {:>10} {:>11} {missing}", microseconds(0.5), microseconds(0.999));
         }
-        let (elapsed, until) = self.until.context("not counted")?;
-        let seconds = elapsed.as_secs_f64();
-        let bits = (until.bytes - self.before.bytes) as f64 * 8.0 / seconds;
-        let packets = (until.packets - self.before.packets) as f64 / seconds;
-        Ok(match load.frames {
-            crate::load::Frames::SuperPackets => format!("   {:>10.2} {missing:>9.1} %", bits / 1e9),
-            crate::load::Frames::Packets => {
-                // Of a kernel and of another program it is not known.
-                let moved = after.packets - self.before.packets;
-                let cpu = match cpu_ns()?.saturating_sub(self.cpu_ns) {
+        match (load.frames, load.bits_per_second) {
+            (Frames::SuperPackets, Some(_)) => format!("   {missing} {lost}"),
+            (Frames::SuperPackets, None) => format!("   {:>8.2} {missing} {lost}", self.bits_per_second / 1e9),
+            (Frames::Packets, _) => {
+                let cpu = match self.cpu_ns {
                     0 => "-".to_owned(),
-                    cpu => format!("{:.2} us", cpu as f64 / 1000.0 / moved as f64),
+                    cpu => format!("{:.2} us", cpu as f64 / 1000.0 / self.moved as f64),
                 };
-                format!("   {packets:>12.0} {missing:>9.1} % {cpu:>9}")
+                format!("   {:>9.0} {missing} {lost} {cpu:>9}", self.packets_per_second)
             }
-        })
+        }
     }
 }
 

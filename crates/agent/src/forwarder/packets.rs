@@ -1,8 +1,8 @@
 //! The forwarder's cards on Linux: a packet socket at each interface of the wire.
 
-use std::os::fd::AsFd;
+use std::{fmt, os::fd::AsFd};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use nix::{
     poll::{PollFd, PollFlags, ppoll},
     sys::{eventfd::EventFd, time::TimeSpec},
@@ -19,14 +19,12 @@ use super::{
     busiest::BusyRate,
     engine::{Arrival, Cards, Clock},
     frame::Frame,
+    memory::Spare,
     socket::{MOST_BYTES, MOST_RECEIVED, Socket},
 };
 
 /// Frames that one call receives from a card without a ring.
 const BATCH: usize = 8;
-/// Frames whose memory is kept on a real clock, each for this length at most: those of a path of 10 ms at 1 Gbit/s.
-const MOST_SPARE: usize = 1000;
-const MOST_SPARE_BYTES: usize = 2048;
 /// While it watches the clock it looks once in so many turns whether it is to end.
 const TURNS: u32 = 64;
 
@@ -68,6 +66,30 @@ pub struct Sockets {
     towards_server: Socket,
 }
 
+/// It could not keep up with the endpoints.
+#[derive(Debug)]
+pub struct SocketFull {
+    /// Where they came in.
+    pub interface: &'static str,
+    /// Frames that were lost so.
+    pub lost: u32,
+    /// The rate that it carried.
+    pub carried: String,
+}
+
+impl fmt::Display for SocketFull {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { interface, lost, carried } = self;
+        write!(
+            formatter,
+            "{interface}: {lost} frames found the forwarder's socket full: it cannot keep up with the endpoints. In its busiest tenth \
+             of a second it carried {carried}\nhint: a lower rate, or path.forwarder = \"kernel\" with stages that the kernel has"
+        )
+    }
+}
+
+impl std::error::Error for SocketFull {}
+
 /// Sockets and what belongs to their reader.
 pub struct PacketCards {
     sockets: Sockets,
@@ -78,7 +100,7 @@ pub struct PacketCards {
     turn: u32,
     buffers: Vec<u8>,
     /// Memory of frames that were sent, for those to come.
-    spare: Vec<Vec<u8>>,
+    spare: Spare,
     /// Whether frames may wait in the socket at the server's side and at the client's.
     is_ready: [bool; 2],
 }
@@ -106,7 +128,7 @@ impl PacketCards {
             spin,
             turn: 0,
             buffers: vec![0; batch * MOST_BYTES],
-            spare: Vec::new(),
+            spare: Spare::default(),
             is_ready: [true; 2],
         }
     }
@@ -128,12 +150,9 @@ impl PacketCards {
             let lost = socket.lost()?;
             let interface = socket.interface;
             let carried = busiest.map_or("nothing".to_owned(), |rate| rate.to_string());
-            ensure!(
-                lost == 0,
-                "{interface}: {lost} frames found the forwarder's socket full: it cannot keep up with the endpoints. In its busiest \
-                 tenth of a second it carried {carried}\nhint: a lower rate, or path.forwarder = \"kernel\" with stages that the \
-                 kernel has"
-            );
+            if lost > 0 {
+                return Err(SocketFull { interface, lost, carried }.into());
+            }
         }
         Ok(())
     }
@@ -149,9 +168,7 @@ impl Cards for PacketCards {
                 let count = socket
                     .receive(buffers, |stamp, bytes| {
                         let time = stamp.map_or_else(|| clock.now(), |stamp| clock.time_of(stamp));
-                        let mut buffer = spare.pop().unwrap_or_default();
-                        buffer.clear();
-                        buffer.extend_from_slice(bytes);
+                        let buffer = spare.take(bytes);
                         arrived.push(Arrival { time, to, frame: Frame::new(buffer)? });
                         Ok(())
                     })
@@ -171,12 +188,9 @@ impl Cards for PacketCards {
     }
 
     fn take_back(&mut self, frame: Frame) {
-        let buffer = frame.into_buffer();
-        if self.sockets.towards_client.has_ring()
-            && self.spare.len() < MOST_SPARE
-            && buffer.capacity() <= MOST_SPARE_BYTES
-        {
-            self.spare.push(buffer);
+        // In virtual time few frames are on their way at once, and memory is the guest's.
+        if self.sockets.towards_client.has_ring() {
+            self.spare.put_back(frame.into_buffer());
         }
     }
 

@@ -12,7 +12,7 @@ use nix::sys::time::TimeSpec;
 use quiclab_offload::header::HEADER_BYTES;
 
 use super::{engine::MOST_TOGETHER, frame::Frame, ring::Ring};
-use crate::topology::index;
+use crate::{packet_socket, topology::index};
 
 /// The largest frame that the kernel has, segmented or not, and the header before it.
 pub const MOST_BYTES: usize = HEADER_BYTES + (1 << 16) + 64;
@@ -67,7 +67,7 @@ impl Socket {
                     .context("socket buffer")?;
             }
             one.ring = largest_frame_bytes.map(|largest| Ring::new(&one.socket, largest)).transpose()?;
-            one.bind(index(interface)?)?;
+            packet_socket::bind(&one.socket, index(interface)?, libc::ETH_P_ALL as u16).context("bind")?;
             Ok(one)
         };
         opened().with_context(|| format!("the forwarder's socket at {interface}"))
@@ -79,21 +79,6 @@ impl Socket {
         let result =
             unsafe { libc::setsockopt(self.socket.as_raw_fd(), level, option, (&raw const value).cast(), length) };
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-    }
-
-    fn bind(&self, interface: u32) -> Result<()> {
-        // SAFETY: all zeros is a valid value of this plain struct.
-        let mut address: libc::sockaddr_ll = unsafe { zeroed() };
-        address.sll_family = libc::AF_PACKET as u16;
-        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-        address.sll_ifindex = interface as i32;
-        let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-        // SAFETY: the address is as long as said.
-        let result = unsafe { libc::bind(self.socket.as_raw_fd(), (&raw const address).cast(), length) };
-        if result != 0 {
-            return Err(io::Error::last_os_error()).context("bind");
-        }
-        Ok(())
     }
 
     /// Whether it is known without a system call when a frame waits.
@@ -219,23 +204,8 @@ impl Socket {
     /// # Errors
     /// What the kernel answers.
     pub fn lost(&self) -> Result<u32> {
-        // SAFETY: all zeros is a valid value of this plain struct.
-        let mut statistics: libc::tpacket_stats = unsafe { zeroed() };
-        let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
-        // SAFETY: the buffer is as long as said.
-        let result = unsafe {
-            libc::getsockopt(
-                self.socket.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                (&raw mut statistics).cast(),
-                &raw mut length,
-            )
-        };
-        if result != 0 {
-            return Err(io::Error::last_os_error()).context("statistics of the forwarder's socket");
-        }
-        Ok(statistics.tp_drops)
+        let statistics = packet_socket::statistics(&self.socket).context("statistics of the forwarder's socket")?;
+        Ok(statistics.lost)
     }
 }
 

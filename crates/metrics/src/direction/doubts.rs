@@ -72,7 +72,7 @@ impl DirectionMeter {
             (Need::OwnFrames, own, &self.unread, sender),
             (Need::PeerFrames, peer, &self.unread_of_peer, sender.peer()),
         ] {
-            let closed = counts.without_number() + counts.header_only;
+            let closed = counts.closed();
             unmet.add_share(need, code(counts), closed, counts.protected(), &|| counts.in_words(sender));
             let code = if unread.packets_with_unknown() >= unread.packets_with_malformed() {
                 WarningCode::FramesUnknown
@@ -113,8 +113,9 @@ impl DirectionMeter {
         };
         let few = |count: u64, of: u64| if count as f64 > MOST_UNMET * of as f64 { 0 } else { count };
         warn_if(few(self.super_packets, packets), WarningCode::SuperPackets, self.super_packets_in_words(packets));
-        let DecryptionCounts { header_only, no_keys, failed, verified, .. } = self.decryption;
-        let closed = header_only + no_keys + failed;
+        let DecryptionCounts { header_only, header_only_without_number, no_keys, failed, verified, .. } =
+            self.decryption;
+        let closed = self.decryption.closed();
         let is_few = |count: u64| if few(closed, self.decryption.protected()) > 0 { count } else { 0 };
         warn_if(
             is_few(no_keys),
@@ -136,8 +137,8 @@ impl DirectionMeter {
             is_few(header_only),
             WarningCode::PayloadCut,
             format!(
-                "{header_only} QUIC packets were cut by the snap length, so their frames are not known, only their \
-                 numbers; capture whole packets (snap length 0)"
+                "{header_only} QUIC packets were cut by the snap length, so their frames are not known, and the numbers of \
+                 {header_only_without_number} are not either; capture whole packets (snap length 0)"
             ),
         );
         if few(self.unread.packets(), verified) > 0 {

@@ -1,7 +1,7 @@
 //! How far the anti-amplification limit held the server up: RFC 9000 section 8.1.
 
 use quiclab_units::{Duration, Time};
-use quiclab_wire::QuicForm;
+use quiclab_wire::{QuicForm, Role};
 
 use super::log::Frame;
 use super::view::View;
@@ -31,7 +31,16 @@ pub(super) struct Amplification {
 }
 
 /// The limit ends with the client's first Handshake packet, or with an Initial packet that brings a token back.
-pub(super) fn amplification(server: &View) -> Amplification {
+///
+/// # Errors
+/// What is missing in the capture so that the account would be wrong: one sentence without its end.
+pub(super) fn amplification(server: &View) -> Result<Amplification, String> {
+    if let Some((sender, missed)) = missed_packets(server) {
+        return Err(format!(
+            "{missed} Initial and Handshake packets of the {} were acknowledged and are not in the capture",
+            sender.name()
+        ));
+    }
     let mut account = Amplification::default();
     let mut crypto = SentCrypto::default();
     // Since when too little is left.
@@ -67,6 +76,10 @@ pub(super) fn amplification(server: &View) -> Amplification {
             continue;
         }
         is_validated = event.packets.iter().any(|packet| packet.form == QuicForm::Handshake || packet.has_token);
+        if !is_validated && !event.is_complete {
+            let reason = "a datagram of the client was cut by the snap length, and may hold a Handshake packet, which lifts the limit";
+            return Err(reason.to_owned());
+        }
         if !is_validated {
             account.received += u64::from(event.bytes);
         }
@@ -77,7 +90,45 @@ pub(super) fn amplification(server: &View) -> Amplification {
             short_since = None;
         }
     }
-    account
+    Ok(account)
+}
+
+/// Initial and Handshake packets which the receiver acknowledged and the capture does not have, and who sent them. A packet whose number
+/// is not known may be one of them.
+fn missed_packets(server: &View) -> Option<(Role, u64)> {
+    // By sender: its numbers, and those that its peer acknowledged.
+    let mut seen: [[RangeSet; 2]; 2] = Default::default();
+    let mut acknowledged: [[RangeSet; 2]; 2] = Default::default();
+    let mut without_number = [[0; 2]; 2];
+    for event in &server.events {
+        let sender = if event.is_sent { Role::Server } else { Role::Client };
+        // Cut off behind the packets that are known: others of unknown spaces.
+        if !event.is_complete {
+            without_number[sender as usize].iter_mut().for_each(|count| *count += 1);
+        }
+        for packet in event.packets {
+            let Some(space) = packet.space().map(usize::from).filter(|space| *space < 2) else { continue };
+            match packet.number {
+                Some(number) => drop(seen[sender as usize][space].insert(number, number + 1)),
+                None => without_number[sender as usize][space] += 1,
+            }
+            for frame in &packet.frames {
+                let Frame::Ack { ranges, .. } = frame else { continue };
+                for (first, last) in ranges {
+                    acknowledged[sender.peer() as usize][space].insert(*first, last + 1);
+                }
+            }
+        }
+    }
+    Role::BOTH.into_iter().find_map(|sender| {
+        let spaces =
+            acknowledged[sender as usize].iter().zip(&seen[sender as usize]).zip(without_number[sender as usize]);
+        let missed = |((acknowledged, seen), unknown): ((&RangeSet, &RangeSet), u64)| {
+            acknowledged.members_not_in(seen, 0).saturating_sub(unknown)
+        };
+        let missed = spaces.map(missed).fold(0, u64::saturating_add);
+        (missed > 0).then_some((sender, missed))
+    })
 }
 
 /// CRYPTO data of the server's first flight.
@@ -101,3 +152,6 @@ impl SentCrypto {
         (is_new || !is_hidden).then_some(is_new)
     }
 }
+
+#[cfg(test)]
+mod tests;

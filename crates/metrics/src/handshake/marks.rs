@@ -112,7 +112,7 @@ pub(super) fn marks(views: &Views, max_ack_delays: [Duration; 2]) -> Vec<Handsha
     }
     let server = &views.server;
     if server.is_exact {
-        for (since, until) in amplification(server).waits {
+        for (since, until) in amplification(server).map_or(Vec::new(), |account| account.waits) {
             marks.push(HandshakeMark { side: Role::Server, time: since, what: HandshakeEvent::Blocked { until } });
         }
     }

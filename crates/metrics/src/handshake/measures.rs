@@ -249,7 +249,13 @@ fn limits(views: &Views, run: &mut RunMetrics, doubts: &mut Doubts) {
         doubts.elsewhere.extend(NAMES);
         return;
     }
-    let account = amplification(server);
+    let account = match amplification(server) {
+        Ok(account) => account,
+        Err(reason) => {
+            doubts.unread.extend(NAMES.map(|name| (reason.clone(), name)));
+            return;
+        }
+    };
     let metrics = &mut run.metrics;
     metrics.handshake_amplification_received_bytes = Some(account.received);
     metrics.handshake_amplification_sent_bytes = Some(account.sent);

@@ -2,19 +2,18 @@
 
 use super::frames::{QuicFrame, parse_frames};
 use super::hello::{CryptoStream, DEFAULT_ACK_DELAY_EXPONENT, DEFAULT_MAX_ACK_DELAY_MS, Hello, TransportParameters};
+use super::initial::InitialKeys;
 use super::keys::{
     Keys, NotOpened, OneRttKeys, Opened, ProtectedPacket, SMALLEST_SHORT_PACKET, open, open_payload, suites_of,
 };
 use super::packet::{Decryption, QuicPacket};
-use super::packet_number;
+use super::packet_number::Numbers;
 use super::protection::{CipherSuite, PacketKey, Secret, initial_secrets};
 use super::tls_handshake::TlsHandshake;
 use super::{ConnectionId, LongHeader, MAXIMUM_CONNECTION_ID_BYTES, QuicForm};
 use crate::keylog::{ClientRandom, KeyLog, SecretLabel};
 use crate::role::Role;
 
-/// Connection IDs from which Initial keys may come: one, one more for each Retry. More is an attack on the reader.
-const MAXIMUM_INITIAL_IDS: usize = 4;
 /// Trials with every connection of the key log where the handshake was not captured: two packets, each with connection
 /// IDs of every length.
 const MAXIMUM_BLIND_TRIALS: u32 = 2 * (MAXIMUM_CONNECTION_ID_BYTES as u32 + 1);
@@ -47,9 +46,7 @@ pub(crate) struct Buffers {
 /// State of one connection. Arrays by [`Role`] hold what that role sends.
 #[derive(Default)]
 pub(crate) struct Connection {
-    initial_ids: Vec<ConnectionId>,
-    /// From the second packet on that they opened.
-    initial_keys: Vec<(u32, ConnectionId, [Keys; 2])>,
+    initial: InitialKeys,
     client_random: Option<ClientRandom>,
     server_name: Option<String>,
     suite: Option<CipherSuite>,
@@ -59,7 +56,8 @@ pub(crate) struct Connection {
     early: Option<Box<Keys>>,
     handshake: [Option<Box<Keys>>; 2],
     one_rtt: [Option<Box<OneRttKeys>>; 2],
-    largest: [[Option<u64>; 3]; 2],
+    /// Of a connection of which a packet was opened.
+    numbers: Option<Box<[[Numbers; 3]; 2]>>,
     crypto: [[Option<Box<CryptoStream>>; 2]; 2],
     parameters: [Option<TransportParameters>; 2],
     reset_tokens: [Vec<[u8; 16]>; 2],
@@ -124,7 +122,14 @@ impl Connection {
     pub(crate) fn begins_with(header: &LongHeader, packet: &ProtectedPacket, buffers: &mut Buffers) -> bool {
         let secrets = initial_secrets(header.version, header.destination_connection_id);
         let keys = secrets.and_then(|[client, _]| Keys::of(client));
-        keys.is_some_and(|keys| open(&keys.header, &keys.packet, packet, None, &mut buffers.scratch).is_ok())
+        keys.is_some_and(|keys| {
+            open(&keys.header, &keys.packet, packet, Numbers::default(), &mut buffers.scratch).is_ok()
+        })
+    }
+
+    /// The server sent a Retry.
+    pub(crate) fn on_retry(&mut self) {
+        self.initial.on_retry();
     }
 
     /// Removes the protection of a packet with a long header.
@@ -145,17 +150,17 @@ impl Connection {
             QuicForm::Handshake => Space::Handshake,
             _ => Space::Application,
         };
-        let largest = self.largest[sender as usize][space as usize];
+        let numbers = self.numbers_of(sender, space);
         let opened = match header.form {
-            QuicForm::Initial => self.open_initial(sender, header, packet, largest, buffers),
+            QuicForm::Initial => self.initial.open(sender, header, packet, numbers, &mut buffers.scratch),
             QuicForm::Handshake => {
                 self.find_handshake_keys(sender, header.version, key_log);
                 match &self.handshake[sender as usize] {
-                    Some(keys) => open(&keys.header, &keys.packet, packet, largest, &mut buffers.scratch),
+                    Some(keys) => open(&keys.header, &keys.packet, packet, numbers, &mut buffers.scratch),
                     None => Err(NotOpened::NoKeys),
                 }
             }
-            _ => self.open_early(header.version, packet, largest, key_log, buffers),
+            _ => self.open_early(header.version, packet, numbers, key_log, buffers),
         };
         self.finish(sender, space, opened, &mut row, buffers);
         row
@@ -171,80 +176,23 @@ impl Connection {
     ) -> QuicPacket {
         let mut row = QuicPacket::new(QuicForm::OneRtt, packet.length);
         let opened = self.open_one_rtt(sender, packet, key_log, buffers, &mut row);
-        if !matches!(opened, Ok(Opened { payload: Some(_), .. })) {
+        if !matches!(opened, Ok(Opened::Whole { .. })) {
             row.is_stateless_reset = self.is_stateless_reset(sender, packet);
         }
         self.finish(sender, Space::Application, opened, &mut row, buffers);
         row
     }
 
-    fn open_initial(
-        &mut self,
-        sender: Role,
-        header: &LongHeader,
-        packet: &ProtectedPacket,
-        largest: Option<u64>,
-        buffers: &mut Buffers,
-    ) -> Result<Opened, NotOpened> {
-        let own = ConnectionId::new(header.destination_connection_id);
-        // The newest first: behind a Retry it is the right one. A client's first packets name theirs themselves.
-        let mut ids: Vec<ConnectionId> = self.initial_ids.iter().rev().copied().collect();
-        if sender == Role::Client
-            && let Some(own) = own
-            && !ids.contains(&own)
-        {
-            ids.push(own);
-        }
-        let mut result = Err(NotOpened::NoKeys);
-        for id in ids {
-            let known = self.initial_keys.iter().position(|(version, of, _)| (*version, *of) == (header.version, id));
-            let made = match known {
-                Some(_) => None,
-                None => {
-                    let Some([client, server]) = initial_secrets(header.version, id.as_bytes()) else { continue };
-                    let (Some(client), Some(server)) = (Keys::of(client), Keys::of(server)) else { continue };
-                    Some([client, server])
-                }
-            };
-            let both = match (&made, known) {
-                (Some(keys), _) => keys,
-                (None, Some(place)) => &self.initial_keys[place].2,
-                (None, None) => continue,
-            };
-            let keys = &both[sender as usize];
-            let opened = open(&keys.header, &keys.packet, packet, largest, &mut buffers.scratch);
-            let is_open = opened.is_ok();
-            if is_open
-                && let Some(keys) = made
-                && self.initial_keys.len() < 2 * MAXIMUM_INITIAL_IDS
-            {
-                let is_known = self.initial_ids.contains(&id);
-                // They take most of a connection's memory, and of a scan no second packet comes.
-                if is_known || self.initial_ids.len() == MAXIMUM_INITIAL_IDS {
-                    self.initial_keys.push((header.version, id, keys));
-                } else {
-                    self.initial_ids.reserve_exact(1);
-                    self.initial_ids.push(id);
-                }
-            }
-            result = opened;
-            if is_open {
-                break;
-            }
-        }
-        result
-    }
-
     fn open_early(
         &mut self,
         version: u32,
         packet: &ProtectedPacket,
-        largest: Option<u64>,
+        numbers: Numbers,
         key_log: &KeyLog,
         buffers: &mut Buffers,
     ) -> Result<Opened, NotOpened> {
         if let Some(keys) = &self.early {
-            return open(&keys.header, &keys.packet, packet, largest, &mut buffers.scratch);
+            return open(&keys.header, &keys.packet, packet, numbers, &mut buffers.scratch);
         }
         let random = self.client_random.ok_or(NotOpened::NoKeys)?;
         let secret = key_log.secret(&random, SecretLabel::ClientEarly).ok_or(NotOpened::NoKeys)?;
@@ -252,10 +200,14 @@ impl Connection {
         // The suite is that of the session resumed, which nothing here shows.
         for suite in suites_of(secret, None) {
             let Some(keys) = Secret::new(suite, version, secret).and_then(Keys::of) else { continue };
-            result = open(&keys.header, &keys.packet, packet, largest, &mut buffers.scratch);
-            if matches!(result, Ok(Opened { payload: Some(_), .. })) {
-                self.early = Some(Box::new(keys));
-                break;
+            result = open(&keys.header, &keys.packet, packet, numbers, &mut buffers.scratch);
+            match result {
+                Ok(Opened::Whole { .. }) => {
+                    self.early = Some(Box::new(keys));
+                    break;
+                }
+                Ok(Opened::Cut(_)) => result = Ok(Opened::Cut(None)),
+                Err(_) => {}
             }
         }
         result
@@ -284,19 +236,22 @@ impl Connection {
         if self.one_rtt[sender as usize].is_none() {
             self.find_one_rtt_keys(sender, label, packet, key_log, buffers)?;
         }
-        let largest = self.largest[sender as usize][Space::Application as usize];
+        let numbers = self.numbers_of(sender, Space::Application);
         let keys = self.one_rtt[sender as usize].as_mut().ok_or(NotOpened::NoKeys)?;
         let unmasked =
             keys.current.header.unmask(packet.captured, packet.packet_number_offset).ok_or(NotOpened::NoKeys)?;
         // RFC 9000 section 17.3.1: the third lowest bit.
         let phase = unmasked.first_byte & 0x04 != 0;
         row.key_phase = Some(phase);
-        let number = packet_number::decode(largest, unmasked.truncated_packet_number, unmasked.packet_number_bytes);
         if packet.captured.len() < packet.length {
-            return Ok(Opened { packet_number: number, payload: None });
+            return Ok(Opened::Cut(Some(unmasked)));
         }
         let scratch = &mut buffers.scratch;
-        let mut try_key = |key: &PacketKey| open_payload(key, packet, &unmasked, number, scratch);
+        let mut try_key = |key: &PacketKey| {
+            let mut candidates = numbers.candidates(unmasked.truncated_packet_number, unmasked.packet_number_bytes);
+            let opened = candidates.find_map(|number| open_payload(key, packet, &unmasked, number, scratch).ok());
+            opened.ok_or(NotOpened::Failed)
+        };
         if phase == keys.phase {
             return try_key(&keys.current.packet);
         }
@@ -372,7 +327,9 @@ impl Connection {
                     });
                 if let Some(number) = found {
                     // So that the number is decoded to the one that was found.
-                    self.largest[sender as usize][Space::Application as usize] = number.checked_sub(1);
+                    if let Some(before) = number.checked_sub(1) {
+                        self.numbers_mut(sender, Space::Application).on_decrypted(before);
+                    }
                     self.client_random = Some(random);
                     self.suite = Some(suite);
                     self.one_rtt[sender as usize] = Some(Box::new(keys));
@@ -390,6 +347,14 @@ impl Connection {
         let tokens = &self.reset_tokens[sender as usize];
         let parameter = self.parameters[sender as usize].and_then(|it| it.stateless_reset_token);
         is_whole && token.is_some_and(|token| tokens.contains(token) || parameter.as_ref() == Some(token))
+    }
+
+    fn numbers_of(&self, sender: Role, space: Space) -> Numbers {
+        self.numbers.as_ref().map_or_else(Numbers::default, |numbers| numbers[sender as usize][space as usize])
+    }
+
+    fn numbers_mut(&mut self, sender: Role, space: Space) -> &mut Numbers {
+        &mut self.numbers.get_or_insert_default()[sender as usize][space as usize]
     }
 
     /// Reads the frames, and what they say about the connection.
@@ -414,13 +379,19 @@ impl Connection {
                 return;
             }
         };
-        row.packet_number = Some(opened.packet_number);
-        let largest = &mut self.largest[sender as usize][space as usize];
-        *largest = Some(largest.map_or(opened.packet_number, |largest| largest.max(opened.packet_number)));
-        let Some(payload) = opened.payload else {
-            row.decryption = Decryption::HeaderOnly;
-            return;
+        let numbers = self.numbers_mut(sender, space);
+        let (packet_number, payload) = match opened {
+            Opened::Whole { packet_number, payload } => (packet_number, payload),
+            Opened::Cut(header) => {
+                row.packet_number = header.and_then(|header| {
+                    numbers.of_cut_packet(header.truncated_packet_number, header.packet_number_bytes)
+                });
+                row.decryption = Decryption::HeaderOnly;
+                return;
+            }
         };
+        row.packet_number = Some(packet_number);
+        numbers.on_decrypted(packet_number);
         row.decryption = Decryption::Verified;
         let payload = &buffers.scratch[payload];
         row.frame_error = parse_frames(payload, &mut buffers.frames).err();
@@ -467,6 +438,9 @@ impl Connection {
                     }
                 }
                 (frame, _) => {
+                    if let Some(largest) = frame.acknowledgment().and_then(|ack| ack.ranges.first()) {
+                        self.numbers_mut(sender.peer(), space).on_acknowledged(*largest.end());
+                    }
                     if let Some((_, token)) = frame.new_connection_id() {
                         keep_token(&mut self.reset_tokens[sender as usize], token);
                     }

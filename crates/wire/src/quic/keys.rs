@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::packet_number;
+use super::packet_number::Numbers;
 use super::protection::{CipherSuite, HeaderKey, PacketKey, SAMPLE_BYTES, Secret, TAG_BYTES, Unmasked};
 
 /// Bytes of one packet as far as they were captured, and what of its header is not protected.
@@ -46,10 +46,14 @@ impl OneRttKeys {
 }
 
 /// A packet whose header protection, at least, is gone.
-pub(crate) struct Opened {
-    pub(crate) packet_number: u64,
-    /// Where the payload lies in the scratch buffer; `None` where it was not captured.
-    pub(crate) payload: Option<Range<usize>>,
+pub(crate) enum Opened {
+    Whole {
+        packet_number: u64,
+        /// Where the payload lies in the scratch buffer.
+        payload: Range<usize>,
+    },
+    /// Its payload was not captured, so that nothing is authenticated. `None` where the keys are not known to be its own.
+    Cut(Option<Unmasked>),
 }
 
 pub(crate) enum NotOpened {
@@ -61,16 +65,22 @@ pub(crate) fn open(
     header: &HeaderKey,
     key: &PacketKey,
     packet: &ProtectedPacket,
-    largest: Option<u64>,
+    numbers: Numbers,
     scratch: &mut Vec<u8>,
 ) -> Result<Opened, NotOpened> {
     let too_short = if packet.captured.len() < packet.length { NotOpened::NoKeys } else { NotOpened::Failed };
     let unmasked = header.unmask(packet.captured, packet.packet_number_offset).ok_or(too_short)?;
-    let number = packet_number::decode(largest, unmasked.truncated_packet_number, unmasked.packet_number_bytes);
     if packet.captured.len() < packet.length {
-        return Ok(Opened { packet_number: number, payload: None });
+        return Ok(Opened::Cut(Some(unmasked)));
     }
-    open_payload(key, packet, &unmasked, number, scratch)
+    let mut result = Err(NotOpened::Failed);
+    for number in numbers.candidates(unmasked.truncated_packet_number, unmasked.packet_number_bytes) {
+        result = open_payload(key, packet, &unmasked, number, scratch);
+        if result.is_ok() {
+            break;
+        }
+    }
+    result
 }
 
 pub(crate) fn open_payload(
@@ -83,7 +93,7 @@ pub(crate) fn open_payload(
     scratch.clear();
     scratch.extend_from_slice(packet.captured);
     let payload = key.open(scratch, packet.packet_number_offset, unmasked, number).ok_or(NotOpened::Failed)?;
-    Ok(Opened { packet_number: number, payload: Some(payload) })
+    Ok(Opened::Whole { packet_number: number, payload })
 }
 
 /// The suites that a secret of this length may belong to.

@@ -10,7 +10,8 @@ use super::{ConnectionId, QuicForm};
 pub enum Decryption {
     /// Decrypted, and its authentication tag is right.
     Verified,
-    /// The packet number is known, the payload is not: the capture cut it off. Nothing was authenticated.
+    /// The capture cut the payload off, so that nothing was authenticated. The packet number is known where a packet that was decrypted,
+    /// or an ACK of the peer, says which range it is in.
     HeaderOnly,
     /// No key for it, or too little captured even for the packet number.
     NoKeys,
@@ -35,7 +36,7 @@ pub struct QuicPacket {
     pub token: Range<usize>,
     /// Bytes in the datagram, header and tag included.
     pub length: u32,
-    /// In full; `None` where protection could not be removed.
+    /// In full; `None` where protection could not be removed, or a [cut](Decryption::HeaderOnly) packet does not show it.
     pub packet_number: Option<u64>,
     /// Of a 1-RTT packet whose header protection was removed.
     pub key_phase: Option<bool>,

@@ -1,0 +1,102 @@
+//! Keys of Initial packets: from which connection ID they come.
+
+use super::keys::{Keys, NotOpened, Opened, ProtectedPacket, open};
+use super::packet_number::Numbers;
+use super::protection::initial_secrets;
+use super::{ConnectionId, LongHeader};
+use crate::role::Role;
+
+/// Connection IDs from which Initial keys may come: one, one more for each Retry. More is an attack on the reader.
+const MAXIMUM_IDS: usize = 4;
+
+/// Of one connection.
+#[derive(Default)]
+pub(super) struct InitialKeys {
+    ids: Vec<ConnectionId>,
+    /// From the second packet on that they opened.
+    keys: Vec<(u32, ConnectionId, [Keys; 2])>,
+    /// Whether a packet was decrypted with the keys of the last of `ids`, so that they are those of cut packets too.
+    is_proven: bool,
+}
+
+impl InitialKeys {
+    /// RFC 9001 section 5.2: after a Retry both ends have other keys.
+    pub(super) fn on_retry(&mut self) {
+        self.is_proven = false;
+    }
+
+    /// Removes the protection of a packet.
+    pub(super) fn open(
+        &mut self,
+        sender: Role,
+        header: &LongHeader,
+        packet: &ProtectedPacket,
+        numbers: Numbers,
+        scratch: &mut Vec<u8>,
+    ) -> Result<Opened, NotOpened> {
+        let own = ConnectionId::new(header.destination_connection_id);
+        // The newest first: behind a Retry it is the right one. A client's first packets name theirs themselves.
+        let mut ids: Vec<ConnectionId> = self.ids.iter().rev().copied().collect();
+        if sender == Role::Client
+            && let Some(own) = own
+            && !ids.contains(&own)
+        {
+            ids.push(own);
+        }
+        let mut result = Err(NotOpened::NoKeys);
+        for id in ids {
+            let known = self.keys.iter().position(|(version, of, _)| (*version, *of) == (header.version, id));
+            let made = match known {
+                Some(_) => None,
+                None => {
+                    let Some([client, server]) = initial_secrets(header.version, id.as_bytes()) else { continue };
+                    let (Some(client), Some(server)) = (Keys::of(client), Keys::of(server)) else { continue };
+                    Some([client, server])
+                }
+            };
+            let both = match (&made, known) {
+                (Some(keys), _) => keys,
+                (None, Some(place)) => &self.keys[place].2,
+                (None, None) => continue,
+            };
+            let keys = &both[sender as usize];
+            let opened = open(&keys.header, &keys.packet, packet, numbers, scratch);
+            let is_open = opened.is_ok();
+            if is_open
+                && let Some(keys) = made
+                && self.keys.len() < 2 * MAXIMUM_IDS
+            {
+                let is_known = self.ids.contains(&id);
+                // They take most of a connection's memory, and of a scan no second packet comes.
+                if is_known || self.ids.len() == MAXIMUM_IDS {
+                    self.keys.push((header.version, id, keys));
+                } else {
+                    self.ids.reserve_exact(1);
+                    self.ids.push(id);
+                }
+            }
+            if let Ok(Opened::Whole { .. }) = opened {
+                self.prove(id);
+            }
+            result = opened;
+            if is_open {
+                break;
+            }
+        }
+        match result {
+            Ok(Opened::Cut(_)) if !self.is_proven => Ok(Opened::Cut(None)),
+            result => result,
+        }
+    }
+
+    /// Its keys have decrypted a packet: they are tried first from now on.
+    fn prove(&mut self, id: ConnectionId) {
+        if self.is_proven && self.ids.last() == Some(&id) {
+            return;
+        }
+        if let Some(place) = self.ids.iter().position(|known| *known == id) {
+            self.ids[place..].rotate_left(1);
+            self.is_proven = true;
+        }
+    }
+}
