@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use common::{Bench, TEST_STACKS, hosts::Machines, quiclab, records, said};
+use common::{Bench, REAL_STACKS, TEST_STACKS, hosts::Machines, quiclab, records, said};
 use serde_json::Value;
 
 /// A transfer that is limited by its rate: 2 MiB at 20 Mbit/s take nearly a second.
@@ -248,5 +248,22 @@ fn doctor_says_of_each_host_what_it_has_and_of_one_without_ssh_what_to_do() {
     assert_eq!(checks["server (server): ssh"]["good"], true);
     assert!(checks["packets between the hosts"]["found"].as_str().unwrap().contains("not tried"));
     machines.inside("wire", &["ip", "link", "set", "eth2", "up"]);
+    machines.wait_for(&before);
+}
+
+#[test]
+#[ignore = "builds ngtcp2, quiche and quic-go and takes some minutes; make test-hosts runs it"]
+fn the_baseline_of_quic_steps_runs_between_three_hosts() {
+    let Some(machines) = Machines::new() else { return };
+    let before = machines.states();
+    let hosts = machines.inventory(&["server", "wire", "client"], "");
+    let folder = tempfile::tempdir().unwrap();
+    let baseline = Path::new(REAL_STACKS).join("../experiments/quic-steps/baseline.toml");
+    let mut command = quiclab();
+    command.arg("run").arg(baseline).args(["--stacks", REAL_STACKS, "--profile", "quick", "--out"]).arg(folder.path());
+    let result = said(command.args(on_hosts(&hosts)));
+    eprintln!("{}{}", result.errors, result.output);
+    assert_eq!(result.status, Some(0));
+    assert_eq!(records(folder.path()).len(), 12);
     machines.wait_for(&before);
 }
