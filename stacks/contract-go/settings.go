@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -24,6 +25,8 @@ type settings struct {
 	testCase string
 	// What the client fetches, all from one host. Empty for a server, never empty for a client.
 	requests []*url.URL
+	// What the client of perf sends and asks for on each stream, which are as many as requests; nil in other test cases, and for a server.
+	perf *perfSizes
 	// Folder the server answers from.
 	www string
 	// Folder the client stores bodies in, each under the last part of its URL's path.
@@ -52,9 +55,11 @@ type settings struct {
 
 // numbers are the settings that are no choice, by their largest value.
 var numbers = map[string]uint64{
-	"QUICLAB_CERT_DELAY": 3_600_000,
-	"QUICLAB_PORT":       65535,
-	"QUICLAB_STREAMS":    1 << 31,
+	"QUICLAB_CERT_DELAY":    3_600_000,
+	"QUICLAB_PERF_REQUEST":  math.MaxUint64,
+	"QUICLAB_PERF_RESPONSE": math.MaxUint64,
+	"QUICLAB_PORT":          65535,
+	"QUICLAB_STREAMS":       1 << 31,
 }
 
 // parseSettings reads the endpoint contract from an environment as os.Environ returns it. An error that is errNotSupported
@@ -103,10 +108,15 @@ func parseSettings(environment []string) (*settings, error) {
 	if streams == 0 {
 		return nil, errors.New("QUICLAB_STREAMS: found 0, expected at least 1")
 	}
+	perf, err := perfSizesOf(variables)
+	if err != nil {
+		return nil, err
+	}
 	return &settings{
 		role:             role,
 		testCase:         variables["TESTCASE"],
 		requests:         requests,
+		perf:             perf,
 		www:              value("WWW", "/www"),
 		downloads:        value("DOWNLOADS", "/downloads"),
 		certs:            value("CERTS", "/certs"),
@@ -154,6 +164,15 @@ func refuseUnsupported(variables map[string]string) error {
 		}
 	}
 	return nil
+}
+
+// parseSize reads one of numbers that is a number of bytes.
+func parseSize(name, found string) (uint64, error) {
+	number, err := strconv.ParseUint(found, 10, 64)
+	if err != nil || number > numbers[name] {
+		return 0, fmt.Errorf("%s: found %q, expected a whole number up to %d", name, found, numbers[name])
+	}
+	return number, nil
 }
 
 // parseNumber reads one of numbers.

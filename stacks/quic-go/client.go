@@ -102,11 +102,16 @@ func (c *client) migrate(connection *quic.Conn) error {
 // that is not nil, and closes the connection.
 func (c *client) fetchOver(connection *quic.Conn, requests []*url.URL, done func() error) error {
 	// Tells the server, so that it need not wait for its idle timeout.
-	defer connection.CloseWithError(quic.ApplicationErrorCode(http3.ErrCodeNoError), "")
+	noError := quic.ApplicationErrorCode(http3.ErrCodeNoError)
 	fetch := c.fetchHQ
-	if c.settings.http == "h3" {
+	switch {
+	case c.settings.testCase == "perf":
+		// The draft names no codes.
+		fetch, noError = c.exchangePerf, 0
+	case c.settings.http == "h3":
 		fetch = c.fetchH3
 	}
+	defer connection.CloseWithError(noError, "")
 	one := fetch(connection)
 
 	moved := make(chan error, 1)
@@ -200,7 +205,10 @@ func clientTLS(settings *settings) (*tls.Config, error) {
 		return nil, errors.New("CERTS: ca.pem: found no certificate in PEM form")
 	}
 	protocol := http3.NextProtoH3
-	if settings.http == "hq" {
+	switch {
+	case settings.testCase == "perf":
+		protocol = perfProtocol
+	case settings.http == "hq":
 		protocol = hqProtocol
 	}
 	tlsConfig := &tls.Config{

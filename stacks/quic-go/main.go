@@ -1,7 +1,7 @@
-// Command quic-go-endpoint is HTTP/3 or HTTP/0.9 over quic-go as a quiclab endpoint: server or client, by ROLE.
+// Command quic-go-endpoint is HTTP/3, HTTP/0.9 or perf over quic-go as a quiclab endpoint: server or client, by ROLE.
 //
 // Nothing of QUIC is decided here: windows, timers, packet sizes and pacing are quic-go's defaults. Read settings.go first
-// (what is honoured, what is refused), then server.go and client.go; hq.go is HTTP/0.9 for both.
+// (what is honoured, what is refused), then server.go and client.go; hq.go is HTTP/0.9 for both, perf_streams.go is perf.
 //
 // Exit status: 0 done, 1 failed, 127 asked for something that this endpoint cannot do.
 package main

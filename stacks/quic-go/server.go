@@ -31,6 +31,14 @@ func serve(settings *settings) error {
 	if settings.testCase == "retry" {
 		transport.VerifySourceAddress = func(net.Addr) bool { return true }
 	}
+	if settings.testCase == "perf" {
+		tlsConfig.NextProtos = []string{perfProtocol}
+		listener, err := transport.ListenEarly(tlsConfig, quicConfig(settings))
+		if err != nil {
+			return err
+		}
+		return servePerf(settings, listener)
+	}
 	if settings.http == "hq" {
 		tlsConfig.NextProtos = []string{hqProtocol}
 		listener, err := transport.ListenEarly(tlsConfig, quicConfig(settings))

@@ -13,6 +13,6 @@ var choices = map[string][]string{
 // testCases are the values of TESTCASE that each role can honour. A server has no v2: quic-go does not change a connection's
 // version (RFC 9368, section 2.3), it takes the one that the client begins with.
 var testCases = map[string][]string{
-	"server": {"handshake", "transfer", "retry", "chacha20", "resumption", "zerortt", "http3"},
-	"client": {"handshake", "transfer", "retry", "chacha20", "keyupdate", "resumption", "zerortt", "v2", "http3", "multiconnect", "connectionmigration"},
+	"server": {"handshake", "transfer", "retry", "chacha20", "resumption", "zerortt", "http3", "perf"},
+	"client": {"handshake", "transfer", "retry", "chacha20", "keyupdate", "resumption", "zerortt", "v2", "http3", "multiconnect", "connectionmigration", "perf"},
 }

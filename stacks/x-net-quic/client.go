@@ -115,7 +115,13 @@ func fetchOver(settings *settings, connection *quic.Conn, requests []*url.URL) e
 	for i, request := range requests {
 		places <- struct{}{}
 		running.Go(func() {
-			if err := fetch(connection, request, filepath.Join(settings.downloads, fileName(request))); err != nil {
+			var err error
+			if settings.perf != nil {
+				err = exchangePerf(connection, settings.perf)
+			} else {
+				err = fetch(connection, request, filepath.Join(settings.downloads, fileName(request)))
+			}
+			if err != nil {
 				failures[i] = fmt.Errorf("%s: %w", request, err)
 			}
 			<-places
@@ -158,7 +164,7 @@ func clientTLS(settings *settings) (*tls.Config, error) {
 	tlsConfig := &tls.Config{
 		RootCAs:          trusted,
 		ServerName:       settings.requests[0].Hostname(),
-		NextProtos:       []string{protocol},
+		NextProtos:       []string{applicationProtocol(settings)},
 		MinVersion:       tls.VersionTLS13,
 		CurvePreferences: groups[settings.keyExchange],
 	}

@@ -1,4 +1,4 @@
-// Command x-net-quic-endpoint is HTTP/0.9 over golang.org/x/net/quic as a quiclab endpoint: server or client, by ROLE.
+// Command x-net-quic-endpoint is HTTP/0.9 or perf over golang.org/x/net/quic as a quiclab endpoint: server or client, by ROLE.
 //
 // Of QUIC only the sizes of buffers are decided here, which are its flow control windows; see config. Read settings.go first
 // (what is honoured, what is refused), then server.go and client.go.
@@ -74,6 +74,14 @@ func config(settings *settings, traces *traces, tlsConfig *tls.Config) *quic.Con
 		config.QLogLogger = slog.New(qlog.NewJSONHandler(options))
 	}
 	return config
+}
+
+// applicationProtocol is the name in ALPN.
+func applicationProtocol(settings *settings) string {
+	if settings.testCase == "perf" {
+		return perfProtocol
+	}
+	return protocol
 }
 
 // logKeys appends TLS secrets to settings.keyLog, where one was asked for.

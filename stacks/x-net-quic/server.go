@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -48,11 +49,20 @@ func serveConnection(settings *settings, connection *quic.Conn) {
 			return
 		}
 		go func() {
-			if answer(settings, stream) != nil {
+			if err := handle(settings, stream); err != nil {
+				fmt.Fprintln(os.Stderr, err)
 				stream.Reset(failed)
 			}
 		}()
 	}
+}
+
+// handle does with a stream what the test case is about.
+func handle(settings *settings, stream *quic.Stream) error {
+	if settings.testCase == "perf" {
+		return answerPerf(stream)
+	}
+	return answer(settings, stream)
 }
 
 // answer reads one request and answers it. An error means that the answer is not whole.
@@ -86,7 +96,7 @@ func serverTLS(settings *settings) (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("CERTS: %w", err)
 	}
-	tlsConfig := &tls.Config{NextProtos: []string{protocol}, MinVersion: tls.VersionTLS13}
+	tlsConfig := &tls.Config{NextProtos: []string{applicationProtocol(settings)}, MinVersion: tls.VersionTLS13}
 	tlsConfig.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		time.Sleep(settings.certificateDelay)
 		return &certificate, nil

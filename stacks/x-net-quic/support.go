@@ -13,6 +13,6 @@ var choices = map[string][]string{
 // testCases are the values of TESTCASE that each role can honour. Its server sends no session tickets; neither role has early
 // data or version 2.
 var testCases = map[string][]string{
-	"server": {"handshake", "transfer", "retry", "chacha20"},
-	"client": {"handshake", "transfer", "retry", "chacha20", "keyupdate", "resumption"},
+	"server": {"handshake", "transfer", "retry", "chacha20", "perf"},
+	"client": {"handshake", "transfer", "retry", "chacha20", "keyupdate", "resumption", "perf"},
 }

@@ -1,7 +1,11 @@
 //! draft-banks-quic-performance: a request begins with the number of bytes that the server is to send, as 8 bytes in network byte order.
 //! What follows on the stream has no meaning, in either direction. No file and no memory grows with it.
 
+mod streams;
+
 use std::fmt;
+
+pub use streams::{Answers, Exchanges, NoHead, Outgoing, Piece};
 
 /// Name in ALPN, section 2.1.
 pub const ALPN: &[u8] = b"perf";

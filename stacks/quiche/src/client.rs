@@ -6,10 +6,11 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use quiclab_contract::Request;
+use quiclab_contract::{Request, TestCase, perf::Exchanges};
 
 use crate::{
     http::Http,
+    perf,
     requests::Requests,
     settings::Settings,
     transport,
@@ -24,6 +25,9 @@ const RECEIVE_BUFFER: usize = 65_535;
 
 /// RFC 9114, section 8.1. As HTTP/0.9 has no codes, it serves there too.
 const H3_NO_ERROR: u64 = 0x100;
+
+/// What the draft of `perf` leaves open.
+const PERF_NO_ERROR: u64 = 0;
 
 /// Fetches and stores.
 ///
@@ -64,7 +68,7 @@ impl Client<'_> {
         let mut quic = quiche::connect(Some(settings.host()), &id, socket.local(), self.peer, &mut self.config)?;
         transport::log(&mut quic, settings)?;
         #[cfg(feature = "boring")]
-        if settings.test_case == quiclab_contract::TestCase::ChaCha20 {
+        if settings.test_case == TestCase::ChaCha20 {
             crate::tls::offer_chacha20_only(&mut quic)?;
         }
         #[cfg(feature = "boring")]
@@ -76,10 +80,16 @@ impl Client<'_> {
         }
         let wants_session = settings.test_case.takes_two_connections() && session.is_none();
 
-        let requests = Requests::new(requests, settings);
-        let outcome = fetch(&mut quic, &mut socket, requests, settings, wants_session);
+        let (work, no_error) = match settings.perf {
+            Some(sizes) => {
+                let exchanges = Exchanges::new(sizes, requests.len(), settings.streams);
+                (Work::Perf(perf::Client::new(exchanges)), PERF_NO_ERROR)
+            }
+            None => (Work::Files(Requests::new(requests, settings)), H3_NO_ERROR),
+        };
+        let outcome = fetch(&mut quic, &mut socket, work, settings, wants_session);
         // Tell the server, so that it need not wait for its idle timeout. An error here: it is closed already.
-        let _ = quic.close(true, H3_NO_ERROR, b"");
+        let _ = quic.close(true, no_error, b"");
         while socket.send_from(&mut quic)? == Sent::Batch {}
         outcome?;
         ensure!(session.is_none() || quic.is_resumed(), "the server did not resume the session");
@@ -87,10 +97,39 @@ impl Client<'_> {
     }
 }
 
+/// What a connection is there for.
+enum Work {
+    Files(Requests),
+    Perf(perf::Client),
+}
+
+impl Work {
+    fn is_complete(&self) -> bool {
+        match self {
+            Self::Files(requests) => requests.are_complete(),
+            Self::Perf(streams) => streams.are_complete(),
+        }
+    }
+
+    /// Sends what may be sent, and takes what has arrived.
+    fn advance(&mut self, quic: &mut quiche::Connection, http: &mut Http, buffer: &mut [u8]) -> Result<()> {
+        match self {
+            Self::Files(requests) => {
+                requests.send(quic, http)?;
+                requests.take(quic, http, buffer)
+            }
+            Self::Perf(streams) => {
+                streams.send(quic)?;
+                streams.take(quic, buffer)
+            }
+        }
+    }
+}
+
 fn fetch(
     quic: &mut quiche::Connection,
     socket: &mut Socket,
-    mut requests: Requests,
+    mut work: Work,
     settings: &Settings,
     wants_session: bool,
 ) -> Result<()> {
@@ -115,17 +154,16 @@ fn fetch(
         }
         // Does nothing but where a timer has run out.
         quic.on_timeout();
-        if quic.is_established() && !requests.are_complete() {
+        if quic.is_established() && !work.is_complete() {
             deadline = None;
         }
         if http.is_none() && (quic.is_established() || quic.is_in_early_data()) {
-            http = Some(Http::start(settings.http, quic)?);
+            http = Some(Http::start(settings, quic)?);
         }
         if let Some(http) = &mut http {
-            requests.send(quic, http)?;
-            requests.take(quic, http, &mut buffer)?;
+            work.advance(quic, http, &mut buffer)?;
         }
-        if requests.are_complete() {
+        if work.is_complete() {
             if !wants_session || quic.session().is_some() {
                 return Ok(());
             }

@@ -15,6 +15,7 @@ mod control;
 mod handshake;
 mod hold;
 mod http;
+mod perf;
 mod plan;
 mod planned;
 mod requests;

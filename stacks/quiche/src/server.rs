@@ -4,11 +4,13 @@ use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::{Result, ensure};
 use quiche::h3;
+use quiclab_contract::TestCase;
 
 use crate::{
     accept::{Acceptor, First},
     hold::Hold,
     http::Http,
+    perf,
     response::Response,
     settings::{Settings, planned},
     termination,
@@ -59,6 +61,8 @@ struct Connection {
     requests: BTreeMap<u64, Vec<u8>>,
     /// By stream.
     responses: BTreeMap<u64, Response>,
+    /// What there is instead of requests and responses in the test case `perf`.
+    perf: perf::Server,
 }
 
 impl Server<'_> {
@@ -129,7 +133,8 @@ impl Server<'_> {
         self.first_ids.insert(first, id.clone());
         let (requests, responses) = (BTreeMap::new(), BTreeMap::new());
         let is_waiting = hold.is_some();
-        let connection = Connection { quic, hold, is_waiting, http: None, requests, responses };
+        let connection =
+            Connection { quic, hold, is_waiting, http: None, requests, responses, perf: perf::Server::default() };
         self.connections.insert(id.clone(), connection);
         id
     }
@@ -174,9 +179,12 @@ impl Connection {
         if !is_ready || quic.is_draining() || quic.is_closed() {
             return;
         }
+        if settings.test_case == TestCase::Perf {
+            return self.perf.advance(quic, buffer);
+        }
         let http = match &mut self.http {
             Some(http) => http,
-            None => match Http::start(settings.http, quic) {
+            None => match Http::start(settings, quic) {
                 Ok(http) => self.http.insert(http),
                 Err(error) => return report(quic, &error),
             },

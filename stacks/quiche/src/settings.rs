@@ -4,7 +4,7 @@ use std::{ops::Deref, path::PathBuf};
 
 use quiclab_contract::{
     Asked, Clock, Extras, Gso, GsoRate, Http, IpVersion, Pacing, Role, SettingsError, Support,
-    TestCase::{self, ChaCha20, Handshake, Http3, Resumption, Retry, Transfer, ZeroRtt},
+    TestCase::{self, ChaCha20, Handshake, Http3, Perf, Resumption, Retry, Transfer, ZeroRtt},
 };
 
 use crate::{
@@ -58,7 +58,7 @@ pub const SUPPORT: Support<CongestionControl> = Support {
     server: SERVER,
     client: match cfg!(feature = "boring") {
         true => SERVER,
-        false => &[Handshake, Transfer, Retry, Resumption, ZeroRtt, Http3],
+        false => &[Handshake, Transfer, Retry, Resumption, ZeroRtt, Http3, Perf],
     },
     http: &[Http::H3, Http::Hq],
     congestion_control: &[
@@ -93,7 +93,7 @@ pub const HANDSHAKE: handshake::Support = match cfg!(feature = "boring") {
     false => handshake::Support { first_ack: &[], default_pto: false, key_exchanges: &[] },
 };
 
-const SERVER: &[TestCase] = &[Handshake, Transfer, Retry, ChaCha20, Resumption, ZeroRtt, Http3];
+const SERVER: &[TestCase] = &[Handshake, Transfer, Retry, ChaCha20, Resumption, ZeroRtt, Http3, Perf];
 
 fn rules(settings: &mut Contract, asked: &Asked) -> Result<(), SettingsError> {
     // The callback that is held back is asked for resumed sessions too, which need no certificate.

@@ -38,7 +38,7 @@ pub fn configure(config: &mut quiche::Config, settings: &Settings) -> Result<()>
             config.verify_peer(true);
         }
     }
-    config.set_application_protos(Http::protocols(settings.http))?;
+    config.set_application_protos(Http::protocols(settings))?;
     let algorithm: quiche::CongestionControlAlgorithm = settings.congestion_control.quiche_name().parse()?;
     config.set_cc_algorithm(algorithm);
     eprintln!("congestion control: {algorithm:?}");
