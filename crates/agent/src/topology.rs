@@ -132,11 +132,7 @@ impl Topology {
         ] {
             install(namespace, interface, disciplines)?;
         }
-        if let Some(algorithm) = &network.tcp_congestion_control {
-            for (namespace, gateways) in [(&self.server, SERVER_GATEWAYS), (&self.client, CLIENT_GATEWAYS)] {
-                namespace.inside(|| set_congestion_control(algorithm, gateways))?;
-            }
-        }
+        route_tcp(network, Some(&self.server), Some(&self.client))?;
         let mut offloads = Vec::new();
         for (namespace, interface) in [
             (&self.server, HOST_INTERFACE),
@@ -374,6 +370,20 @@ fn family(address: IpAddr) -> AddressFamily {
 
 /// Makes TCP use this algorithm for all connections by way of these gateways. A route can have any algorithm that the kernel has, also where
 /// a socket of an ordinary user may not choose it.
+/// Gives the routes of the hosts that are here the congestion control that `network` names for TCP, if any.
+///
+/// # Errors
+/// Where the kernel lacks it.
+pub(crate) fn route_tcp(network: &Network, server: Option<&Namespace>, client: Option<&Namespace>) -> Result<()> {
+    let Some(algorithm) = &network.tcp_congestion_control else { return Ok(()) };
+    for (namespace, gateways) in [(server, SERVER_GATEWAYS), (client, CLIENT_GATEWAYS)] {
+        if let Some(namespace) = namespace {
+            namespace.inside(|| set_congestion_control(algorithm, gateways))?;
+        }
+    }
+    Ok(())
+}
+
 fn set_congestion_control(algorithm: &str, gateways: [IpAddr; 2]) -> Result<()> {
     let mut netlink = Netlink::open()?;
     let interface = index(HOST_INTERFACE)?;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{orders::Orders, slot::Manifest};
 
 /// Changes whenever the two sides would misunderstand each other.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 /// How often quiclab says that it is still there, in seconds.
 pub const HEARTBEAT_SECONDS: u64 = 5;
 /// After so long without a word an agent takes quiclab for dead.
@@ -245,6 +245,10 @@ pub struct HostFacts {
     pub cpus: String,
     /// Default receive and send buffer of a socket, in bytes.
     pub socket_buffers: String,
+    /// Congestion control algorithms of TCP that the kernel has.
+    pub tcp_available: Vec<String>,
+    /// Those of them that new network namespaces may choose.
+    pub tcp_allowed: Vec<String>,
     /// Queueing disciplines that the kernel does not have, by its own names for them.
     pub missing_disciplines: Vec<String>,
     /// Why the kernel cannot give a run its namespaces; `None` where it can.

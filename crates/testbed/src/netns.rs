@@ -15,7 +15,7 @@ pub(crate) mod path;
 pub(crate) mod plain;
 pub(crate) mod run;
 mod servant;
-mod tcp;
+pub(crate) mod tcp;
 mod testbed;
 mod turn;
 

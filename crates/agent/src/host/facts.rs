@@ -34,6 +34,8 @@ pub(super) fn find(options: &Options) -> Result<HostFacts> {
             read("/proc/sys/net/core/rmem_default")?,
             read("/proc/sys/net/core/wmem_default")?
         ),
+        tcp_available: words("/proc/sys/net/ipv4/tcp_available_congestion_control")?,
+        tcp_allowed: words("/proc/sys/net/ipv4/tcp_allowed_congestion_control")?,
         missing_disciplines,
         no_namespaces,
         interfaces: interfaces()?,
@@ -44,6 +46,10 @@ pub(super) fn find(options: &Options) -> Result<HostFacts> {
 
 fn read(path: &str) -> Result<String> {
     Ok(fs::read_to_string(path).with_context(|| path.to_owned())?.trim().to_owned())
+}
+
+fn words(path: &str) -> Result<Vec<String>> {
+    Ok(read(path)?.split_ascii_whitespace().map(str::to_owned).collect())
 }
 
 fn cpus() -> String {

@@ -318,6 +318,9 @@ impl<'a> Running<'a> {
         if let Some(home) = &self.built.server {
             topology::install(&home.network, HOST_INTERFACE, &network.server)?;
         }
+        let [server, client] =
+            [&self.built.server, &self.built.client].map(|home| home.as_ref().map(|home| &home.network));
+        topology::route_tcp(network, server, client)?;
         let wire = self.built.wire(&self.part.place);
         if let Some(wire) = wire {
             topology::install(wire, TO_CLIENT, &network.to_client)?;

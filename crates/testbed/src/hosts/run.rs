@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use quiclab_experiment::run::{Run, Versions};
 use quiclab_orders::{
     activity::ACTIVITY,
-    hosts::{Answer, Part, PlaceOfHost, Readiness, Request},
+    hosts::{Answer, HostFacts, Part, PlaceOfHost, Readiness, Request},
     orders::{HostFiles, Orders},
     report::Outcome,
     slot::{self, SlotError},
@@ -30,9 +30,11 @@ use crate::{
     hash::Hasher,
     netns::{
         activity::host_activity,
+        host::Algorithms,
         path::choose,
         plain::{PlainStack, names},
         run::{built, orders_by},
+        tcp,
     },
     perform::{Host, HostUse, Sides},
     testbed::{Attempt, CLOCK_VERSION, Place, TESTBED_VERSION, WALL_CLOCK},
@@ -85,6 +87,22 @@ pub(super) fn lacks(inventory: &Inventory, sessions: &Sessions) -> BTreeSet<Stri
     shaping.flat_map(|(_, facts)| facts.missing_disciplines.iter().cloned()).collect()
 }
 
+/// What the hosts are told, with TCP as the kernels of both endpoints have it.
+fn orders_of(run: &Run, sides: Sides<PlainStack>, inventory: &Inventory, sessions: &Sessions) -> Result<Orders> {
+    let mut orders = orders_by(run, sides, &lacks(inventory, sessions))?;
+    let common = |of: fn(&HostFacts) -> &[String]| {
+        let hosts = inventory.hosts.iter().zip(&sessions.facts);
+        let endpoints = hosts.filter(|(entry, _)| matches!(entry.role, Role::Server | Role::Client));
+        let sets = endpoints.map(|(_, facts)| of(facts));
+        let sets = sets.map(|names| names.iter().cloned().collect::<BTreeSet<_>>());
+        sets.reduce(|one, other| &one & &other).unwrap_or_default()
+    };
+    let known =
+        Algorithms { available: common(|facts| &facts.tcp_available), allowed: common(|facts| &facts.tcp_allowed) };
+    tcp::choose(run, sides.server.manifest, &known, &mut orders)?;
+    Ok(orders)
+}
+
 /// What a run between these stacks is made with: part of its identity.
 ///
 /// # Errors
@@ -98,7 +116,7 @@ pub(super) fn versions(
 ) -> Result<Versions> {
     // As on the other testbeds, repetitions are made with the same versions.
     let first = Run { seed: 0, start_shift: Default::default(), ..run.clone() };
-    let orders = slot::encode_orders(&orders_by(&first, sides, &lacks(inventory, sessions))?)?;
+    let orders = slot::encode_orders(&orders_of(&first, sides, inventory, sessions)?)?;
     let mut versions = Versions::from([
         (TESTBED_VERSION.into(), NAME.into()),
         (CLOCK_VERSION.into(), WALL_CLOCK.into()),
@@ -143,7 +161,7 @@ pub(super) fn perform(
     host: &Host,
 ) -> Result<Attempt> {
     let lacks = lacks(inventory, sessions);
-    let orders = orders_by(run, sides, &lacks)?;
+    let orders = orders_of(run, sides, inventory, sessions)?;
     let broken = |why| Attempt { failure: Some(RunFailure::Agent(why)), seen: None, host_use: HostUse::default() };
     sessions.spool_into(place.work);
     let start = Instant::now();

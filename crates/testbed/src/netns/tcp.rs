@@ -37,7 +37,7 @@ const OF_LINUX: [&str; 17] = [
 ///
 /// # Errors
 /// Where the kernel lacks it.
-pub(super) fn choose(run: &Run, server: &StackManifest, known: &Algorithms, orders: &mut Orders) -> Result<()> {
+pub(crate) fn choose(run: &Run, server: &StackManifest, known: &Algorithms, orders: &mut Orders) -> Result<()> {
     let asked = run.settings.stack.congestion_control.as_str();
     if server.is_quic() || known.allowed.contains(asked) || !OF_LINUX.contains(&asked) {
         return Ok(());
@@ -45,7 +45,7 @@ pub(super) fn choose(run: &Run, server: &StackManifest, known: &Algorithms, orde
     if !known.available.contains(asked) {
         let available = known.available.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         bail!(
-            "stack.congestion_control: found {asked:?} with {}, expected one that this machine's kernel has for TCP: {available}\n\
+            "stack.congestion_control: found {asked:?} with {}, expected one that the kernel has for TCP: {available}\n\
              hint: as root: modprobe tcp_{asked}; or --testbed vm",
             server.name
         );
