@@ -60,6 +60,26 @@ fn a_transfer_between_three_hosts_is_a_record_like_others_and_leaves_nothing_the
     }
 }
 
+#[test]
+fn with_two_hosts_the_one_of_the_server_shapes_the_path() {
+    let Some(machines) = Machines::new() else { return };
+    machines.cable_directly();
+    let before = machines.states();
+    let bench = Bench::new(EXPERIMENT);
+    let hosts = machines.inventory(&["server", "client"], "");
+    let result = said(&mut bench.run(TEST_STACKS, "out", &on_hosts(&hosts)));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    let record = only_record(&bench.out("out"));
+    let metrics = &json(&record, "metrics.json")["metrics"];
+    let goodput = metrics["goodput_wire_bps"].as_f64().unwrap();
+    assert!((12e6..20e6).contains(&goodput), "{goodput}");
+    let path = json(&record, "path.json");
+    assert_eq!(path["taps"].as_array().unwrap().len(), 2, "{path}");
+    let kept = path["clocks"]["kept"].as_object().unwrap();
+    assert_eq!(kept.keys().map(String::as_str).collect::<Vec<_>>(), ["client", "server"]);
+    machines.wait_for(&before);
+}
+
 /// Three namespaces of one kernel have one clock, so the truth is known: offset and drift are 0.
 fn clocks_were_compared_before_and_after(path: &Value) {
     let client = &path["clocks"]["compared"]["client"];

@@ -118,6 +118,8 @@ impl Machines {
         for name in ["server", "client"] {
             self.inside(name, &["ip", "link", "set", "eth9", "up"]);
         }
+        let has_carrier = |name: &&str| !self.state(name).contains("NO-CARRIER");
+        wait_until("the cable", || ["server", "client"].iter().all(has_carrier));
     }
 
     /// A mirror of the server's port towards the wire, at `eth1` of the sniffer. The kernel of this machine is the switch.
