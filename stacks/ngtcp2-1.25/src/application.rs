@@ -1,4 +1,4 @@
-//! What a connection carries: HTTP/0.9, of a server or a client.
+//! What a connection carries: HTTP/0.9 or perf, of a server or a client.
 
 use std::ptr;
 

@@ -15,13 +15,13 @@ use crate::{
     application::Application,
     connection::{Connection, Start, State},
     glue::{explain, now},
-    hq,
+    hq, perf,
     settings::Settings,
     tls::{Ticket, TlsContext},
     udp::Socket,
 };
 
-/// The code of a connection that ends well: HTTP/0.9 names none.
+/// The code of a connection that ends well: neither HTTP/0.9 nor perf names one.
 const NO_ERROR: u64 = 0;
 
 /// What the second connection takes from the first.
@@ -59,7 +59,10 @@ fn fetch(
     keep_session: bool,
 ) -> Result<Option<Session>> {
     let mut socket = Socket::bind(settings)?;
-    let application: Box<dyn Application> = Box::new(hq::Client::new(requests, settings));
+    let application: Box<dyn Application> = match settings.perf {
+        Some(sizes) => Box::new(perf::Client::new(sizes, requests.len(), settings.streams)),
+        None => Box::new(hq::Client::new(requests, settings)),
+    };
     let tls = context.session(Some(settings.host()))?;
     let local = socket.local();
     let mut connection = Connection::new(settings, tls, application, &local, peer, &Start::Client)?;

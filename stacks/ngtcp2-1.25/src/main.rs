@@ -1,4 +1,4 @@
-//! HTTP/0.9 over ngtcp2 as a quiclab endpoint: server or client, by `ROLE`.
+//! HTTP/0.9 or perf over ngtcp2 as a quiclab endpoint: server or client, by `ROLE`.
 //!
 //! Nothing of QUIC is decided here; this program is what ngtcp2 leaves to the application: sockets, timers to wait for,
 //! TLS objects, files. Read [`settings`] first (what is honoured, what is refused), then [`connection`] (how packets come and
@@ -15,6 +15,7 @@ mod glue;
 mod handshake;
 mod hold;
 mod hq;
+mod perf;
 mod server;
 mod settings;
 mod shared;

@@ -11,7 +11,7 @@ use crate::{
     application::Application,
     connection::{Connection, Start, State},
     glue::{CID_LENGTH, fill_random, now, random_cid},
-    hq,
+    hq, perf,
     settings::Settings,
     termination,
     tls::TlsContext,
@@ -124,7 +124,10 @@ impl Server {
                 return Ok(None);
             }
         }
-        let application: Box<dyn Application> = Box::new(hq::Server::new(&self.settings));
+        let application: Box<dyn Application> = match self.settings.test_case {
+            TestCase::Perf => Box::<perf::Server>::default(),
+            _ => Box::new(hq::Server::new(&self.settings)),
+        };
         let tls = self.context.session(None)?;
         let start = Start::Server { header: &header, original };
         let connection = Connection::new(&self.settings, tls, application, &socket.local(), &received.peer, &start)?;

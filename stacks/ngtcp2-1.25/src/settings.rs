@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use quiclab_contract::{
     Asked, Extras, Gso, Http, IpVersion, Pacing, SettingsError, Support,
-    TestCase::{ChaCha20, Handshake, KeyUpdate, Resumption, Retry, Transfer, Version2, ZeroRtt},
+    TestCase::{ChaCha20, Handshake, KeyUpdate, Perf, Resumption, Retry, Transfer, Version2, ZeroRtt},
 };
 
 use crate::handshake::{self, FirstAck, KeyExchange};
@@ -32,10 +32,10 @@ pub enum CongestionControl {
     Bbr,
 }
 
-/// What it can do. It has HTTP/0.9 only, so nothing else looks at that setting.
+/// What it can do. Beside perf it has HTTP/0.9 only, so nothing else looks at that setting.
 pub const SUPPORT: Support<CongestionControl> = Support {
-    server: &[Handshake, Transfer, Retry, ChaCha20, Resumption, ZeroRtt, Version2],
-    client: &[Handshake, Transfer, Retry, ChaCha20, KeyUpdate, Resumption, ZeroRtt, Version2],
+    server: &[Handshake, Transfer, Retry, ChaCha20, Resumption, ZeroRtt, Version2, Perf],
+    client: &[Handshake, Transfer, Retry, ChaCha20, KeyUpdate, Resumption, ZeroRtt, Version2, Perf],
     http: &[Http::Hq],
     congestion_control: &[
         ("cubic", CongestionControl::Cubic),

@@ -18,7 +18,14 @@ use quiclab_contract::{Role, TestCase};
 use crate::{hold::Hold, settings::Settings, shared::Shared};
 
 /// The protocol's name behind its length.
-const ALPN: &[u8; 11] = b"\x0ahq-interop";
+type Protocol = &'static [u8];
+
+static HQ: Protocol = b"\x0ahq-interop";
+static PERF: Protocol = b"\x04perf";
+
+fn protocol(settings: &Settings) -> &'static Protocol {
+    if settings.test_case == TestCase::Perf { &PERF } else { &HQ }
+}
 
 /// The only cipher suite of the test case `chacha20`.
 const CHACHA20: &CStr = c"TLS_CHACHA20_POLY1305_SHA256";
@@ -85,7 +92,7 @@ impl TlsContext {
             ensure!(outcome == 1, "CERTS: {} cannot be used", chain.display());
             let outcome = ssl::SSL_CTX_use_PrivateKey_file(self.pointer, key_text.as_ptr(), ssl::SSL_FILETYPE_PEM);
             ensure!(outcome == 1, "CERTS: {} cannot be used", key.display());
-            let offer = ptr::from_ref(ALPN).cast_mut();
+            let offer = ptr::from_ref(protocol(settings)).cast_mut();
             ssl::SSL_CTX_set_cert_cb(self.pointer, Some(on_certificate), ptr::null_mut());
             ssl::SSL_CTX_set_alpn_select_cb(self.pointer, Some(on_alpn), offer.cast());
         }
@@ -95,7 +102,7 @@ impl TlsContext {
     fn connect(&self, settings: &Settings) -> Result<()> {
         let authority = settings.certs.join("ca.pem");
         let authority_text = c_text(&authority)?;
-        let offer = ALPN;
+        let offer = *protocol(settings);
         // SAFETY: the context and the text live; the callback finds its connection in the SSL object.
         unsafe {
             ngtcp2_crypto_boringssl_configure_client_context(self.pointer.cast());
@@ -180,9 +187,8 @@ unsafe extern "C" fn on_alpn(
     argument: *mut c_void,
 ) -> c_int {
     // SAFETY: `argument` is what `serve` gave, `offered` what AWS-LC has read and checked.
-    let (own, mut rest) = unsafe {
-        (&*argument.cast::<[u8; 11]>().cast_const(), slice::from_raw_parts(offered, offered_length as usize))
-    };
+    let (own, mut rest) =
+        unsafe { (*argument.cast::<Protocol>().cast_const(), slice::from_raw_parts(offered, offered_length as usize)) };
     let own = &own[1..=usize::from(own[0])];
     while let Some((&length, names)) = rest.split_first() {
         let Some((name, others)) = names.split_at_checked(usize::from(length)) else { break };

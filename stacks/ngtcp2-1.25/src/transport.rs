@@ -83,7 +83,9 @@ pub fn parameters(settings: &Settings) -> ngtcp2_transport_params {
     own.max_idle_timeout = IDLE_TIMEOUT;
     own.initial_max_data = CONNECTION_WINDOW;
     own.initial_max_stream_data_bidi_local = STREAM_WINDOW;
-    own.initial_max_stream_data_bidi_remote = SMALL_WINDOW;
+    // A request of perf can be as long as an answer.
+    own.initial_max_stream_data_bidi_remote =
+        if settings.test_case == TestCase::Perf { STREAM_WINDOW } else { SMALL_WINDOW };
     own.initial_max_stream_data_uni = SMALL_WINDOW;
     // Control, QPACK encoder and decoder (RFC 9114, section 6.2).
     own.initial_max_streams_uni = 3;

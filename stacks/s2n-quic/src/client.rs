@@ -8,7 +8,7 @@ use quiclab_contract::{Download, Request, hq};
 use s2n_quic::{application::Error, client::Connect, connection::Handle};
 use tokio::{sync::Semaphore, time::timeout};
 
-use crate::{endpoint, settings::Settings};
+use crate::{endpoint, perf, settings::Settings};
 
 /// Bytes that are collected before they are written to a file.
 const STORE_BUFFER: usize = 16 * 1024;
@@ -40,6 +40,9 @@ pub async fn run(settings: Settings) -> Result<()> {
 
 /// Fetches everything over one connection, as many requests at a time as the server and the settings allow.
 async fn fetch(connection: &Handle, settings: &Settings) -> Result<()> {
+    if let Some(sizes) = settings.perf {
+        return perf::exchange(connection, sizes, settings.requests.len(), settings.streams).await;
+    }
     let permits = Semaphore::new(settings.streams.unwrap_or(Semaphore::MAX_PERMITS));
     let mut fetches: FuturesUnordered<_> = settings
         .requests

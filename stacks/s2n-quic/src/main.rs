@@ -1,4 +1,4 @@
-//! HTTP/0.9 over the s2n-quic crate as a quiclab endpoint: server or client, by `ROLE`.
+//! HTTP/0.9 or perf over the s2n-quic crate as a quiclab endpoint: server or client, by `ROLE`.
 //!
 //! Nothing of QUIC is decided here; this program is what s2n-quic leaves to the application: TLS, files, requests. Read
 //! [`settings`] first (what is honoured, what is refused), then [`endpoint`] and [`tls`] (how the library is
@@ -9,6 +9,7 @@
 mod client;
 mod endpoint;
 mod key_update;
+mod perf;
 mod server;
 mod settings;
 mod tls;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
-use quiclab_contract::{Body, hq};
+use quiclab_contract::{Body, TestCase, hq};
 use s2n_quic::{
     Connection,
     application::Error,
@@ -11,7 +11,7 @@ use s2n_quic::{
 };
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::{endpoint, settings::Settings};
+use crate::{endpoint, perf, settings::Settings};
 
 /// Longest request, in bytes.
 const REQUEST_LIMIT: usize = 4096;
@@ -40,6 +40,9 @@ pub async fn run(settings: Settings) -> Result<()> {
 }
 
 async fn serve(mut connection: Connection, settings: Arc<Settings>) {
+    if settings.test_case == TestCase::Perf {
+        return perf::serve(connection).await;
+    }
     // An error is the end of the connection.
     while let Ok(Some(stream)) = connection.accept_bidirectional_stream().await {
         let settings = Arc::clone(&settings);

@@ -2,7 +2,7 @@
 
 use quiclab_contract::{
     Extras, Gso, Http, IpVersion, Pacing, Support,
-    TestCase::{ChaCha20, Handshake, KeyUpdate, Retry, Transfer},
+    TestCase::{ChaCha20, Handshake, KeyUpdate, Perf, Retry, Transfer},
     no_rules,
 };
 
@@ -18,8 +18,8 @@ pub enum CongestionControl {
 
 /// What it can do.
 pub const SUPPORT: Support<CongestionControl> = Support {
-    server: &[Handshake, Transfer, Retry, ChaCha20],
-    client: &[Handshake, Transfer, Retry, ChaCha20, KeyUpdate],
+    server: &[Handshake, Transfer, Retry, ChaCha20, Perf],
+    client: &[Handshake, Transfer, Retry, ChaCha20, KeyUpdate, Perf],
     http: &[Http::Hq],
     congestion_control: &[("cubic", CongestionControl::Cubic), ("bbr2", CongestionControl::Bbr)],
     gso: &[Gso::On, Gso::Off],

@@ -3,7 +3,7 @@
 use std::{sync::Arc, thread, time::Duration};
 
 use anyhow::{Context, Result};
-use quiclab_contract::{TestCase, hq};
+use quiclab_contract::{TestCase, hq, perf};
 use rustls::{
     CipherSuite, ClientConfig, KeyLogFile, RootCertStore, ServerConfig,
     crypto::{CryptoProvider, aws_lc_rs},
@@ -29,7 +29,7 @@ pub fn client(settings: &Settings) -> Result<Client> {
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_root_certificates(roots)
         .with_no_client_auth();
-    config.alpn_protocols = vec![hq::ALPN.to_vec()];
+    config.alpn_protocols = alpn(settings);
     if settings.key_log.is_some() {
         config.key_log = Arc::new(KeyLogFile::new());
     }
@@ -55,11 +55,16 @@ pub fn server(settings: &Settings) -> Result<Server> {
         .with_no_client_auth()
         .with_cert_resolver(Arc::new(resolver));
     config.ignore_client_order = true;
-    config.alpn_protocols = vec![hq::ALPN.to_vec()];
+    config.alpn_protocols = alpn(settings);
     if settings.key_log.is_some() {
         config.key_log = Arc::new(KeyLogFile::new());
     }
     Ok(Server::from(config))
+}
+
+fn alpn(settings: &Settings) -> Vec<Vec<u8>> {
+    let protocol = if settings.test_case == TestCase::Perf { perf::ALPN } else { hq::ALPN };
+    vec![protocol.to_vec()]
 }
 
 /// The library's cipher suites and groups; of the suites only ChaCha20 where the test case says so.

@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use quiclab_contract::{Download, Request, TestCase};
+use quiclab_contract::{
+    Download, Request, TestCase,
+    perf::{Exchanges, Sizes},
+};
 use tokio::{
     net::UdpSocket,
     sync::oneshot,
@@ -11,7 +14,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 use tokio_quiche::{
-    ClientH3Controller, ClientH3Driver, ConnectionParams,
+    ApplicationOverQuic, ClientH3Controller, ClientH3Driver, ConnectionParams, QuicConnection,
     http3::{
         driver::{ClientH3Event, H3Event, InboundFrame, IncomingH3Headers, NewClientRequest},
         settings::Http3Settings,
@@ -23,6 +26,7 @@ use tokio_quiche::{
 
 use crate::{
     params::{self, HANDSHAKE_TIMEOUT, Tls},
+    perf,
     settings::Settings,
 };
 
@@ -46,6 +50,9 @@ const TICKET_INTERVAL: Duration = Duration::from_millis(5);
 /// written.
 pub async fn run(settings: &Settings) -> Result<()> {
     let peer = settings.resolve()?;
+    if let Some(sizes) = settings.perf {
+        return exchange(settings, peer, sizes).await;
+    }
     let (first, others) = settings.connections();
     let session = fetch_over_one_connection(settings, peer, first, None).await?;
     if !others.is_empty() {
@@ -62,26 +69,9 @@ async fn fetch_over_one_connection(
     requests: &[Request],
     session: Option<Vec<u8>>,
 ) -> Result<Option<Vec<u8>>> {
-    let socket = UdpSocket::bind(settings.local()).await?;
-    let capabilities = params::capabilities(&socket, settings).context("UDP_SEGMENT")?;
-    // Not connected, so that an ICMP message about an earlier packet is not an error (RFC 9000, section 14.2.1).
-    let local_addr = socket.local_addr()?;
-    let (send, recv) = {
-        let socket = Arc::new(socket);
-        (Arc::clone(&socket), socket)
-    };
-    let socket = Socket { send, recv, local_addr, peer_addr: peer, capabilities };
-
-    let tls = Tls::new(settings)?;
-    let quic = params::quic_settings(settings)?;
-    let mut params = ConnectionParams::new_client(quic, Some(tls.paths()), tls.hooks());
     let resumes = session.is_some();
-    params.session = session;
     let (driver, mut controller) = ClientH3Driver::new(Http3Settings::default());
-    let _connection = timeout(HANDSHAKE_TIMEOUT, connect_with_config(socket, Some(settings.host()), &params, driver))
-        .await
-        .map_err(|_| anyhow!("handshake: not done within {HANDSHAKE_TIMEOUT:?}"))?
-        .map_err(|error| anyhow!("handshake: {error}"))?;
+    let _connection = connect(settings, peer, session, driver).await?;
 
     let mut session = None;
     let outcome = async {
@@ -100,6 +90,41 @@ async fn fetch_over_one_connection(
     let _ = controller.cmd_sender().send(QuicCommand::ConnectionClose(goodbye));
     let _ = timeout(CLOSING_TIMEOUT, goodbye_sent(&controller)).await;
     outcome
+}
+
+/// Opens a connection, which resumes `session` where there is one.
+async fn connect(
+    settings: &Settings,
+    peer: SocketAddr,
+    session: Option<Vec<u8>>,
+    application: impl ApplicationOverQuic,
+) -> Result<QuicConnection> {
+    let socket = UdpSocket::bind(settings.local()).await?;
+    let capabilities = params::capabilities(&socket, settings).context("UDP_SEGMENT")?;
+    // Not connected, so that an ICMP message about an earlier packet is not an error (RFC 9000, section 14.2.1).
+    let local_addr = socket.local_addr()?;
+    let (send, recv) = {
+        let socket = Arc::new(socket);
+        (Arc::clone(&socket), socket)
+    };
+    let socket = Socket { send, recv, local_addr, peer_addr: peer, capabilities };
+
+    let tls = Tls::new(settings)?;
+    let quic = params::quic_settings(settings)?;
+    let mut params = ConnectionParams::new_client(quic, Some(tls.paths()), tls.hooks());
+    params.session = session;
+    timeout(HANDSHAKE_TIMEOUT, connect_with_config(socket, Some(settings.host()), &params, application))
+        .await
+        .map_err(|_| anyhow!("handshake: not done within {HANDSHAKE_TIMEOUT:?}"))?
+        .map_err(|error| anyhow!("handshake: {error}"))
+}
+
+/// `perf` over one connection.
+async fn exchange(settings: &Settings, peer: SocketAddr, sizes: Sizes) -> Result<()> {
+    let exchanges = Exchanges::new(sizes, settings.requests.len(), settings.streams);
+    let (application, outcome) = perf::Client::new(exchanges);
+    let _connection = connect(settings, peer, None, application).await?;
+    outcome.await.context("connection ended early")?
 }
 
 /// What `question` finds in the connection.

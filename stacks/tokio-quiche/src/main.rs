@@ -1,4 +1,4 @@
-//! HTTP/3 over the tokio-quiche crate as a quiclab endpoint: server or client, by `ROLE`.
+//! HTTP/3 or perf over the tokio-quiche crate as a quiclab endpoint: server or client, by `ROLE`.
 //!
 //! tokio-quiche owns the socket, the batches and the timers, on one thread. Read [`settings`] first (what is honoured,
 //! what is refused), then [`params`] (what the library is told), then [`server`] and [`client`].
@@ -7,6 +7,7 @@
 
 mod client;
 mod params;
+mod perf;
 mod server;
 mod settings;
 

@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context, Result, anyhow};
 use boring::ssl::{BoxSelectCertFinish, ClientHello, SslContextBuilder, SslFiletype, SslMethod};
-use quiclab_contract::{Role, TestCase};
+use quiclab_contract::{Role, TestCase, perf};
 use tokio_quiche::{
     quic::ConnectionHook,
     quiche,
@@ -40,6 +40,9 @@ pub fn quic_settings(settings: &Settings) -> Result<QuicSettings> {
     let mut quic = QuicSettings::default();
     quic.cc_algorithm = settings.congestion_control.to_owned();
     quic.max_idle_timeout = Some(IDLE_TIMEOUT);
+    if settings.test_case == TestCase::Perf {
+        quic.alpn = vec![perf::ALPN.to_vec()];
+    }
     quic.keylog_file = text(&settings.key_log);
     quic.qlog_dir = text(&settings.qlog);
     match settings.role {

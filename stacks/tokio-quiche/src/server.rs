@@ -4,7 +4,7 @@ use std::{io, path::Path, sync::Arc};
 
 use anyhow::{Context, Result, anyhow};
 use bytes::Bytes;
-use quiclab_contract::PartialBody;
+use quiclab_contract::{PartialBody, TestCase};
 use tokio::{
     net::UdpSocket,
     signal::unix::{SignalKind, signal},
@@ -24,6 +24,7 @@ use tokio_quiche::{
 
 use crate::{
     params::{self, Tls},
+    perf,
     settings::Settings,
 };
 
@@ -49,6 +50,9 @@ pub async fn run(settings: &Settings) -> Result<()> {
             connection = connections.recv() => connection,
         };
         match connection {
+            Some(Ok(connection)) if settings.test_case == TestCase::Perf => {
+                connection.start(perf::Server::new());
+            }
             Some(Ok(connection)) => {
                 let (driver, controller) = ServerH3Driver::new(Http3Settings::default());
                 connection.start(driver);

@@ -2,7 +2,7 @@
 
 use quiclab_contract::{
     Asked, Extras, Gso, Http, IpVersion, Pacing, SettingsError, Support,
-    TestCase::{ChaCha20, Handshake, Http3, Resumption, Retry, Transfer, ZeroRtt},
+    TestCase::{ChaCha20, Handshake, Http3, Perf, Resumption, Retry, Transfer, ZeroRtt},
 };
 
 /// Everything this endpoint was asked to do. Congestion controls have the names that quiche knows.
@@ -10,9 +10,9 @@ pub type Settings = quiclab_contract::Settings<&'static str>;
 
 /// What it can do.
 pub const SUPPORT: Support<&'static str> = Support {
-    server: &[Handshake, Transfer, Retry, ChaCha20, Resumption, ZeroRtt, Http3],
+    server: &[Handshake, Transfer, Retry, ChaCha20, Resumption, ZeroRtt, Http3, Perf],
     // The library starts a client's HTTP/3 after the handshake only: no early data.
-    client: &[Handshake, Transfer, Retry, ChaCha20, Resumption, Http3],
+    client: &[Handshake, Transfer, Retry, ChaCha20, Resumption, Http3, Perf],
     http: &[Http::H3],
     congestion_control: &[("cubic", "cubic"), ("reno", "reno"), ("bbr2", "bbr2")],
     gso: &[Gso::On, Gso::Off],

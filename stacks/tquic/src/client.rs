@@ -4,19 +4,22 @@ use std::{cell::RefCell, net::SocketAddr, rc::Rc};
 
 use anyhow::{Context, Error, Result, bail};
 use bytes::Bytes;
-use quiclab_contract::{Downloads, Http, Request, hq};
+use quiclab_contract::{Downloads, Http, Request, hq, perf::Exchanges};
 use tquic::{
     Connection, TransportHandler,
     h3::{Header, Http3Config, Http3Error, Http3Event, NameValue, connection::Http3Connection},
 };
 
-use crate::{driver::Driver, settings::Settings, transport};
+use crate::{driver::Driver, perf, settings::Settings, transport};
 
 /// Bytes read from a stream at once.
 const CHUNK: usize = 64 * 1024;
 
 /// RFC 9114, section 8.1.
 const H3_NO_ERROR: u64 = 0x100;
+
+/// What the draft of `perf` leaves open.
+const PERF_NO_ERROR: u64 = 0;
 
 /// Fetches and stores.
 ///
@@ -70,7 +73,8 @@ fn fetch(
         if session.is_some() && !quic.is_resumed() {
             bail!("the server did not resume the session");
         }
-        let _ = quic.close(true, H3_NO_ERROR, b"");
+        let no_error = if settings.perf.is_some() { PERF_NO_ERROR } else { H3_NO_ERROR };
+        let _ = quic.close(true, no_error, b"");
         driver.process()?;
     }
     outcome.map(|()| kept)
@@ -87,6 +91,8 @@ struct Transfer {
     /// `None` with HTTP/0.9, and until it can begin.
     http: Option<Http3Connection>,
     downloads: Downloads,
+    /// What there is instead in the test case `perf`.
+    exchanges: Option<Exchanges>,
     buffer: Vec<u8>,
     /// The first thing that went wrong.
     failure: Option<Error>,
@@ -99,13 +105,14 @@ impl Transfer {
             http: None,
             // Stored as it comes.
             downloads: Downloads::new(requests, settings, 0),
+            exchanges: settings.perf.map(|sizes| Exchanges::new(sizes, requests.len(), settings.streams)),
             buffer: vec![0; CHUNK],
             failure: None,
         }
     }
 
     fn is_complete(&self) -> bool {
-        self.downloads.are_complete()
+        self.exchanges.as_ref().map_or_else(|| self.downloads.are_complete(), Exchanges::are_complete)
     }
 
     fn note<T>(&mut self, outcome: Result<T>) {
@@ -118,6 +125,10 @@ impl Transfer {
     fn request(&mut self, quic: &mut Connection) {
         if !(quic.is_established() || quic.is_in_early_data()) || quic.is_closed() || quic.is_draining() {
             return;
+        }
+        if let Some(exchanges) = &mut self.exchanges {
+            let outcome = perf::open(quic, exchanges);
+            return self.note(outcome);
         }
         while let Some(request) = self.downloads.next().cloned() {
             let started = match self.version {
@@ -156,6 +167,9 @@ impl Transfer {
 
     /// Stores what has arrived.
     fn take(&mut self, quic: &mut Connection, stream: u64) -> Result<()> {
+        if let Some(exchanges) = &mut self.exchanges {
+            return perf::take(quic, exchanges, stream, &mut self.buffer);
+        }
         match self.version {
             Http::H3 => self.take_h3(quic),
             Http::Hq => self.take_hq(quic, stream),
@@ -249,7 +263,14 @@ impl TransportHandler for Client {
     }
 
     fn on_stream_writable(&mut self, quic: &mut Connection, stream: u64) {
-        let _ = quic.stream_want_write(stream, false);
+        let mut transfer = self.transfer.borrow_mut();
+        match &mut transfer.exchanges {
+            Some(exchanges) => {
+                let outcome = perf::send(quic, exchanges, stream);
+                transfer.note(outcome);
+            }
+            None => drop(quic.stream_want_write(stream, false)),
+        }
     }
 
     fn on_stream_closed(&mut self, _quic: &mut Connection, stream: u64) {

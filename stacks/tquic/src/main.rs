@@ -1,4 +1,4 @@
-//! HTTP/3 and HTTP/0.9 over the tquic crate as a quiclab endpoint: server or client, by `ROLE`.
+//! HTTP/3, HTTP/0.9 and perf over the tquic crate as a quiclab endpoint: server or client, by `ROLE`.
 //!
 //! Nothing of QUIC is decided here; this program is what tquic leaves to the application: sockets, timers to wait for,
 //! files. Read [`settings`] first (what is honoured, what is refused), then [`driver`] (how packets come and go), then
@@ -9,6 +9,7 @@
 mod client;
 mod driver;
 mod files;
+mod perf;
 mod response;
 mod server;
 mod settings;

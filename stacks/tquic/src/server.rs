@@ -3,13 +3,13 @@
 use std::{collections::BTreeMap, rc::Rc};
 
 use anyhow::{Context, Result};
-use quiclab_contract::Http;
+use quiclab_contract::{Http, TestCase};
 use tquic::{
     Connection, TransportHandler,
     h3::{Http3Config, Http3Error, Http3Event, connection::Http3Connection},
 };
 
-use crate::{driver::Driver, response::Response, settings::Settings, termination, transport};
+use crate::{driver::Driver, perf, response::Response, settings::Settings, termination, transport};
 
 /// Longest HTTP/0.9 request, in bytes.
 const MAX_REQUEST: usize = 4096;
@@ -45,6 +45,8 @@ struct Exchanges {
     requests: BTreeMap<u64, Vec<u8>>,
     /// By stream.
     responses: BTreeMap<u64, Response>,
+    /// What there is instead in the test case `perf`.
+    perf: perf::Server,
 }
 
 impl Server {
@@ -64,9 +66,10 @@ impl Server {
 impl Exchanges {
     /// Reads what has arrived on `stream`.
     fn read(&mut self, quic: &mut Connection, settings: &Settings, stream: u64) -> Result<()> {
-        match settings.http {
-            Http::H3 => self.read_h3(quic, settings),
-            Http::Hq => self.read_hq(quic, settings, stream),
+        match (settings.test_case, settings.http) {
+            (TestCase::Perf, _) => self.perf.read(quic, stream),
+            (_, Http::H3) => self.read_h3(quic, settings),
+            (_, Http::Hq) => self.read_hq(quic, settings, stream),
         }
     }
 
@@ -142,9 +145,9 @@ impl TransportHandler for Server {
     }
 
     fn on_conn_established(&mut self, quic: &mut Connection) {
-        self.with(quic, |exchanges, quic, settings| match settings.http {
-            Http::H3 => exchanges.read_h3(quic, settings),
-            Http::Hq => Ok(()),
+        self.with(quic, |exchanges, quic, settings| match (settings.test_case, settings.http) {
+            (TestCase::Perf, _) | (_, Http::Hq) => Ok(()),
+            (_, Http::H3) => exchanges.read_h3(quic, settings),
         });
     }
 
@@ -161,13 +164,17 @@ impl TransportHandler for Server {
     }
 
     fn on_stream_writable(&mut self, quic: &mut Connection, stream: u64) {
-        self.with(quic, |exchanges, quic, _| exchanges.write(quic, stream));
+        self.with(quic, |exchanges, quic, settings| match settings.test_case {
+            TestCase::Perf => exchanges.perf.write(quic, stream),
+            _ => exchanges.write(quic, stream),
+        });
     }
 
     fn on_stream_closed(&mut self, quic: &mut Connection, stream: u64) {
         self.with(quic, |exchanges, _, _| {
             exchanges.responses.remove(&stream);
             exchanges.requests.remove(&stream);
+            exchanges.perf.forget(stream);
             if let Some(http) = &mut exchanges.http {
                 http.stream_destroy(stream);
             }

@@ -2,7 +2,7 @@
 
 use quiclab_contract::{
     Extras, Gso, Http, IpVersion, Pacing, Support,
-    TestCase::{ChaCha20, Handshake, Http3, Resumption, Retry, Transfer, ZeroRtt},
+    TestCase::{ChaCha20, Handshake, Http3, Perf, Resumption, Retry, Transfer, ZeroRtt},
     no_rules,
 };
 use tquic::CongestionControlAlgorithm;
@@ -13,8 +13,8 @@ pub type Settings = quiclab_contract::Settings<CongestionControlAlgorithm>;
 /// What it can do.
 pub const SUPPORT: Support<CongestionControlAlgorithm> = Support {
     // In `chacha20` a server need do nothing: BoringSSL takes what it is offered.
-    server: &[Handshake, Transfer, Retry, ChaCha20, Resumption, ZeroRtt, Http3],
-    client: &[Handshake, Transfer, Retry, Resumption, ZeroRtt, Http3],
+    server: &[Handshake, Transfer, Retry, ChaCha20, Resumption, ZeroRtt, Http3, Perf],
+    client: &[Handshake, Transfer, Retry, Resumption, ZeroRtt, Http3, Perf],
     http: &[Http::H3, Http::Hq],
     congestion_control: &[
         ("bbr", CongestionControlAlgorithm::Bbr),

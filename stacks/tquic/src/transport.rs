@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow};
-use quiclab_contract::{Http, Pacing, Role, TestCase, hq};
+use quiclab_contract::{Http, Pacing, Role, TestCase, hq, perf};
 use tquic::{Connection, TlsConfig};
 
 use crate::settings::Settings;
@@ -43,9 +43,10 @@ fn tls(settings: &Settings) -> Result<TlsConfig> {
         let path = settings.certs.join(name);
         path.into_os_string().into_string().map_err(|path| anyhow!("CERTS: {path:?} is not UTF-8"))
     };
-    let alpn = match settings.http {
-        Http::H3 => b"h3".to_vec(),
-        Http::Hq => hq::ALPN.to_vec(),
+    let alpn = match (settings.test_case, settings.http) {
+        (TestCase::Perf, _) => perf::ALPN.to_vec(),
+        (_, Http::H3) => b"h3".to_vec(),
+        (_, Http::Hq) => hq::ALPN.to_vec(),
     };
     let early_data = settings.test_case == TestCase::ZeroRtt;
     match settings.role {
