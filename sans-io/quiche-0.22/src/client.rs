@@ -118,7 +118,7 @@ impl Connection {
         // Does nothing but where a timer has run out.
         quic.on_timeout();
         if http.is_none() && quic.is_established() {
-            *http = Some(Http::start(settings.http, quic)?);
+            *http = Some(Http::start(settings, quic)?);
         }
         if let Some(http) = http {
             requests.send(quic, http)?;

@@ -30,7 +30,7 @@ impl Streams {
         let Self { http, requests, responses } = self;
         let http = match http {
             Some(http) => http,
-            none => match Http::start(settings.http, quic) {
+            none => match Http::start(settings, quic) {
                 Ok(http) => none.insert(http),
                 Err(error) => return report(quic, &error),
             },
