@@ -83,7 +83,9 @@ pub fn main<C: Copy, E: Display>(
             }
         }
     }
-    match Settings::parse(contract, others).map(|settings| play(settings, handshake)) {
+    let settings = Settings::parse(contract, others);
+    let settings = settings.and_then(|settings| Ok((settings.report_progress()?, settings)));
+    match settings.map(|(_reporter, settings)| play(settings, handshake)) {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(error)) => {
             // With all causes, where it is an error of anyhow.

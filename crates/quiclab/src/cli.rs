@@ -6,6 +6,7 @@ mod cache;
 mod handshakes;
 mod import;
 mod packets;
+mod perf;
 mod perform;
 mod pto;
 #[cfg(test)]
@@ -31,6 +32,7 @@ pub use cache::{CacheAction, CacheArguments, CacheListArguments, CachePruneArgum
 pub use handshakes::HandshakesArguments;
 pub use import::{RoleChoice, StacksImportArguments};
 pub use packets::PacketsArguments;
+pub use perf::PerfArguments;
 pub use perform::PerformArguments;
 pub use pto::{PtoArguments, SampleArgument};
 pub use run::{MOST_REPETITIONS, RunArguments, WAIT_FOR_QUIET};
@@ -60,6 +62,8 @@ pub enum Verb {
     Run(RunArguments),
     /// Perform a single run whose settings are all resolved
     Perform(PerformArguments),
+    /// Measure how fast stacks are: iperf3 for QUIC, on this machine or between two
+    Perf(PerfArguments),
     /// Perform many handshakes in the simulator without records, and measure each
     Handshakes(HandshakesArguments),
     /// Measure captures made anywhere: pcap or pcapng, QUIC or TCP

@@ -27,6 +27,7 @@ mod ladder;
 mod models;
 mod moved;
 mod packets;
+mod perf;
 mod perform;
 mod pipe;
 mod planned;
@@ -70,11 +71,13 @@ fn main() -> ExitCode {
         | Verb::Cache(_)
         | Verb::Handshakes(_)
         | Verb::Kernel(_)
+        | Verb::Perf(_)
         | Verb::Packets(_) => "",
         _ => "; finished runs are kept, and the same command continues from there",
     };
     let done = match cli.verb {
         Verb::Run(arguments) => run::run(&arguments),
+        Verb::Perf(arguments) => perf::perf(&arguments),
         Verb::Perform(arguments) => perform::perform(&arguments),
         Verb::Handshakes(arguments) => handshakes::handshakes(&arguments),
         Verb::Analyze(arguments) => analyze::analyze(&arguments),

@@ -2,11 +2,12 @@
 
 mod build;
 mod check;
+pub mod files;
 pub mod implementations;
 mod import;
 mod list;
 mod regular;
-mod said;
+pub mod said;
 mod trial;
 
 use anyhow::Result;

@@ -10,5 +10,5 @@ mod namespace;
 mod root;
 
 pub use endpoint::{Endpoint, Exit, NotStarted, Start};
-pub use namespace::{Scratch, enter};
+pub use namespace::{Network, Scratch, enter};
 pub use root::{Root, share};

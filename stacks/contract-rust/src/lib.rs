@@ -36,8 +36,9 @@ pub const NOT_SUPPORTED: u8 = 127;
 
 /// The whole of an endpoint's `main`: reads the environment, refuses what `support` has not, plays the role with `play`.
 pub fn main<C: Copy, E: Display>(support: &Support<C>, play: impl FnOnce(Settings<C>) -> Result<(), E>) -> ExitCode {
-    let settings = match Settings::parse(support, std::env::vars()) {
-        Ok(settings) => settings,
+    let settings = Settings::parse(support, std::env::vars());
+    let (_reporter, settings) = match settings.and_then(|settings| Ok((settings.report_progress()?, settings))) {
+        Ok(both) => both,
         Err(error) => {
             eprintln!("{error}");
             return ExitCode::from(error.exit_status());

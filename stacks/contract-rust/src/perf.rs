@@ -1,10 +1,12 @@
 //! draft-banks-quic-performance: a request begins with the number of bytes that the server is to send, as 8 bytes in network byte order.
 //! What follows on the stream has no meaning, in either direction. No file and no memory grows with it.
 
+pub mod progress;
 mod streams;
 
 use std::fmt;
 
+pub use progress::{COUNTERS, Path, Progress, Reporter};
 pub use streams::{Answers, Exchanges, NoHead, Outgoing, Piece};
 
 /// Name in ALPN, section 2.1.
@@ -40,11 +42,12 @@ impl Sizes {
     }
 }
 
-/// The pieces, all zeros, that make `bytes`. What a stack did not take is to be asked for again.
+/// The pieces, all zeros, that make `bytes`. Asking for the next one counts the one before as sent.
 pub fn pieces(bytes: u64) -> impl Iterator<Item = &'static [u8]> {
-    let mut left = bytes;
+    let (mut left, mut length) = (bytes, 0);
     std::iter::from_fn(move || {
-        let length = left.min(CHUNK as u64);
+        COUNTERS.sent(length);
+        length = left.min(CHUNK as u64);
         left -= length;
         (length > 0).then(|| &ZEROS[..length as usize])
     })
@@ -64,6 +67,7 @@ impl Head {
         let taken = missing.len().min(data.len());
         missing[..taken].copy_from_slice(&data[..taken]);
         self.received += data.len() as u64;
+        COUNTERS.received(data.len() as u64);
     }
 
     /// Bytes that the client asks for; `None`: the head is not complete.
@@ -141,5 +145,31 @@ mod tests {
         assert_eq!((server.role, server.perf), (Role::Server, None));
         assert_eq!(check(1, 2).unwrap_err().to_string(), "found a response of 1 bytes, expected 2");
         assert_eq!(check(2, 2), Ok(()));
+    }
+
+    #[test]
+    fn a_time_and_progress_belong_to_perf() {
+        use std::time::Duration;
+
+        let sizes = [("TESTCASE", "perf"), ("QUICLAB_PERF_REQUEST", "8"), ("QUICLAB_PERF_RESPONSE", "1")];
+        let client = |more: &[(&str, &str)]| parse(&support(), &[&sizes, more].concat());
+        let status = |more: &[(&str, &str)]| exit_status(&support(), &[&sizes, more].concat());
+        let settings = client(&[]).unwrap();
+        assert_eq!((settings.perf_duration, settings.perf_progress), (None, None));
+        let (time, file, often) =
+            (("QUICLAB_PERF_DURATION", "250"), ("QUICLAB_PERF_PROGRESS", "/p"), ("QUICLAB_PERF_INTERVAL", "50"));
+        let settings = client(&[time, file, often]).unwrap();
+        assert_eq!(settings.perf_duration, Some(Duration::from_millis(250)));
+        let progress = |interval| Some(Progress { path: "/p".into(), interval: Duration::from_millis(interval) });
+        assert_eq!(settings.perf_progress, progress(50));
+        assert_eq!(client(&[file]).unwrap().perf_progress, progress(1000));
+        assert_eq!((status(&[("QUICLAB_PERF_DURATION", "0")]), status(&[often])), (1, 1));
+        assert_eq!(status(&[file, ("QUICLAB_PERF_INTERVAL", "9")]), 1);
+        for one in [time, file, often] {
+            assert_eq!(exit_status(&support(), &[one]), 127, "{one:?} without perf");
+        }
+        let server = [("TESTCASE", "perf"), ("ROLE", "server")];
+        assert_eq!(parse(&support(), &[&server[..], &[file]].concat()).unwrap().perf_progress, progress(1000));
+        assert_eq!(exit_status(&support(), &[&server[..], &[time]].concat()), 127);
     }
 }

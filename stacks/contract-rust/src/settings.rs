@@ -22,6 +22,10 @@ pub struct Settings<C> {
     /// What the client sends and asks for on each stream in [`TestCase::Perf`], which has one for each of `requests`. `None` in other test
     /// cases, and for a server.
     pub perf: Option<perf::Sizes>,
+    /// How long the client goes on in [`TestCase::Perf`], from the handshake; `None`: until every response is there.
+    pub perf_duration: Option<Duration>,
+    /// Where it is written down how far [`TestCase::Perf`] has come; `None`: nowhere.
+    pub perf_progress: Option<perf::Progress>,
     /// Folder the server answers from.
     pub www: PathBuf,
     /// Folder the client stores bodies in, each under the last part of its URL's path.
@@ -99,6 +103,8 @@ impl<C: Copy> Settings<C> {
             test_case,
             requests,
             perf: perf_sizes(&asked, role, test_case)?,
+            perf_duration: perf_duration(&asked, role, test_case)?,
+            perf_progress: perf_progress(&asked, test_case)?,
             www: folder("WWW", "/www"),
             downloads: folder("DOWNLOADS", "/downloads"),
             certs: folder("CERTS", "/certs"),
@@ -124,6 +130,21 @@ impl<C: Copy> Settings<C> {
         settings.txtime_deadline = txtime_deadline(&asked, settings.txtime_clock)?;
         (support.rules)(&mut settings, &asked)?;
         Ok(settings)
+    }
+
+    /// Starts to write down how far it has come, until the value is dropped; `None`: nobody asked for that.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn report_progress(&self) -> Result<Option<perf::Reporter>, SettingsError> {
+        let reporter = self.perf_progress.as_ref().map(|progress| {
+            perf::Reporter::start(progress).map_err(|error| SettingsError::Invalid {
+                variable: PROGRESS,
+                found: format!("{}: {error}", progress.path.display()),
+                expected: "a file that can be written",
+            })
+        });
+        reporter.transpose()
     }
 
     /// The requests of the client's first connection, and those of its second one: none, but in the test cases that take
@@ -182,6 +203,37 @@ fn perf_sizes(asked: &Asked, role: Role, test_case: TestCase) -> Result<Option<p
     let request = request.filter(|request| *request >= perf::HEAD).ok_or_else(|| asked.invalid(REQUEST, EXPECTED))?;
     let response = response.ok_or_else(|| asked.invalid(RESPONSE, EXPECTED))?;
     Ok(Some(perf::Sizes { request, response }))
+}
+
+const PROGRESS: &str = "QUICLAB_PERF_PROGRESS";
+
+fn perf_duration(asked: &Asked, role: Role, test_case: TestCase) -> Result<Option<Duration>, SettingsError> {
+    const NAME: &str = "QUICLAB_PERF_DURATION";
+    const EXPECTED: &str = "milliseconds, a whole number, at least 1";
+    if asked.value(NAME).is_some() && (test_case != TestCase::Perf || role == Role::Server) {
+        return Err(asked.refusal(NAME, "it for a client with TESTCASE=perf only"));
+    }
+    match asked.number(NAME, EXPECTED)? {
+        Some(0) => Err(asked.invalid(NAME, EXPECTED)),
+        milliseconds => Ok(milliseconds.map(Duration::from_millis)),
+    }
+}
+
+fn perf_progress(asked: &Asked, test_case: TestCase) -> Result<Option<perf::Progress>, SettingsError> {
+    const INTERVAL: &str = "QUICLAB_PERF_INTERVAL";
+    const EXPECTED: &str = "milliseconds, a whole number, 10 to 60000, together with QUICLAB_PERF_PROGRESS";
+    if let Some(name) = [PROGRESS, INTERVAL].into_iter().find(|name| asked.value(name).is_some())
+        && test_case != TestCase::Perf
+    {
+        return Err(asked.refusal(name, "it with TESTCASE=perf only"));
+    }
+    let interval: Option<u64> = asked.number(INTERVAL, EXPECTED)?;
+    let path = asked.value(PROGRESS).filter(|path| !path.is_empty()).map(PathBuf::from);
+    if interval.is_some_and(|interval| path.is_none() || !(10..=60_000).contains(&interval)) {
+        return Err(asked.invalid(INTERVAL, EXPECTED));
+    }
+    let interval = Duration::from_millis(interval.unwrap_or(1000));
+    Ok(path.map(|path| perf::Progress { path, interval }))
 }
 
 fn gso_segments<C>(asked: &Asked, support: &Support<C>) -> Result<Option<usize>, SettingsError> {

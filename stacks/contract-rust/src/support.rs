@@ -95,7 +95,7 @@ impl SettingsError {
 }
 
 /// The variables with the prefix `QUICLAB_` that the contract has. Any other one is a setting that would be ignored.
-const KNOWN: [&str; 15] = [
+const KNOWN: [&str; 18] = [
     "QUICLAB_CCA",
     "QUICLAB_CERT_DELAY",
     "QUICLAB_GSO",
@@ -105,6 +105,9 @@ const KNOWN: [&str; 15] = [
     "QUICLAB_HYSTART",
     "QUICLAB_IP",
     "QUICLAB_PACING",
+    "QUICLAB_PERF_DURATION",
+    "QUICLAB_PERF_INTERVAL",
+    "QUICLAB_PERF_PROGRESS",
     "QUICLAB_PERF_REQUEST",
     "QUICLAB_PERF_RESPONSE",
     "QUICLAB_PORT",

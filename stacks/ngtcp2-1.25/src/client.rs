@@ -60,7 +60,7 @@ fn fetch(
 ) -> Result<Option<Session>> {
     let mut socket = Socket::bind(settings)?;
     let application: Box<dyn Application> = match settings.perf {
-        Some(sizes) => Box::new(perf::Client::new(sizes, requests.len(), settings.streams)),
+        Some(sizes) => Box::new(perf::Client::new(sizes, requests.len(), settings.streams, settings.perf_duration)),
         None => Box::new(hq::Client::new(requests, settings)),
     };
     let tls = context.session(Some(settings.host()))?;

@@ -1,10 +1,13 @@
 //! draft-banks-quic-performance: numbers of bytes in both directions, without files.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use anyhow::{Result, bail};
 use ngtcp2_sys::ngtcp2_vec;
-use quiclab_contract::perf::{CHUNK, Exchanges, HEAD, Head, NoHead, Sizes, ZEROS};
+use quiclab_contract::perf::{CHUNK, COUNTERS, Exchanges, HEAD, Head, NoHead, Sizes, ZEROS};
 
 use crate::application::{Application, MAX_PARTS, Piece, Quic};
 
@@ -123,6 +126,7 @@ impl Application for Server {
     fn on_closed(&mut self, stream: i64) -> Result<()> {
         self.heads.remove(&stream);
         self.outbox.remove(stream);
+        COUNTERS.exchanged();
         Ok(())
     }
 
@@ -136,6 +140,7 @@ impl Application for Server {
 
     fn on_written(&mut self, piece: &Piece, bytes: usize) -> Result<()> {
         self.outbox.on_written(piece.stream, bytes);
+        COUNTERS.sent(bytes as u64);
         Ok(())
     }
 
@@ -165,8 +170,8 @@ pub struct Client {
 
 impl Client {
     /// Opens `streams`, at most `most` at a time.
-    pub fn new(sizes: Sizes, streams: usize, most: Option<usize>) -> Self {
-        Self { sizes, exchanges: Exchanges::new(sizes, streams, most), outbox: Outbox::default() }
+    pub fn new(sizes: Sizes, streams: usize, most: Option<usize>, time: Option<Duration>) -> Self {
+        Self { sizes, exchanges: Exchanges::new(sizes, streams, most, time), outbox: Outbox::default() }
     }
 }
 

@@ -82,7 +82,7 @@ impl Client<'_> {
 
         let (work, no_error) = match settings.perf {
             Some(sizes) => {
-                let exchanges = Exchanges::new(sizes, requests.len(), settings.streams);
+                let exchanges = Exchanges::new(sizes, requests.len(), settings.streams, settings.perf_duration);
                 (Work::Perf(perf::Client::new(exchanges)), PERF_NO_ERROR)
             }
             None => (Work::Files(Requests::new(requests, settings)), H3_NO_ERROR),

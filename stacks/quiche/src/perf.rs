@@ -1,7 +1,7 @@
 //! draft-banks-quic-performance: numbers of bytes in both directions, without files.
 
 use anyhow::{Context, Result, bail};
-use quiclab_contract::perf::{Answers, Exchanges, Piece};
+use quiclab_contract::perf::{Answers, COUNTERS, Exchanges, Path, Piece};
 
 /// Resets a stream whose request has no answer. The draft names no codes.
 const NO_ANSWER: u64 = 1;
@@ -27,6 +27,7 @@ impl Client {
     /// # Errors
     /// Where the server wants no more of a request.
     pub fn send(&mut self, quic: &mut quiche::Connection) -> Result<()> {
+        COUNTERS.path(|| path(quic));
         for stream in self.exchanges.unsent() {
             self.send_on(quic, stream)?;
         }
@@ -80,6 +81,7 @@ pub struct Server {
 impl Server {
     /// Reads what has arrived, and hands over what quiche takes now. What goes wrong on a stream is on stderr.
     pub fn advance(&mut self, quic: &mut quiche::Connection, buffer: &mut [u8]) {
+        COUNTERS.path(|| path(quic));
         for stream in quic.readable() {
             let outcome = self.read(quic, stream, buffer);
             self.note(quic, stream, outcome);
@@ -130,4 +132,10 @@ fn hand_over(quic: &mut quiche::Connection, stream: u64, piece: Piece, last: boo
         Err(quiche::Error::Done | quiche::Error::StreamLimit) => Ok(None),
         Err(error) => Err(error.into()),
     }
+}
+
+/// What quiche knows of the path in use.
+fn path(quic: &quiche::Connection) -> Option<Path> {
+    let path = quic.path_stats().find(|path| path.active)?;
+    Some(Path { rtt: path.rtt, window: path.cwnd as u64, lost: path.lost as u64 })
 }

@@ -103,7 +103,10 @@ impl Client {
     async fn fetch(&self, connection: &Connection, requests: &[Request]) -> Result<()> {
         eprintln!("congestion control: {}", library::congestion_control(connection));
         if let Some(sizes) = self.settings.perf {
-            return perf::exchange(connection, sizes, requests.len(), self.settings.streams).await;
+            let exchange = perf::exchange(connection, sizes, requests.len(), self.settings.streams);
+            let Some(time) = self.settings.perf_duration else { return exchange.await };
+            // The end of the time is a good end too.
+            return timeout(time, exchange).await.unwrap_or(Ok(()));
         }
         let client = get::Client::new(connection.clone(), &self.settings).await?;
         let permits = Semaphore::new(self.settings.streams.unwrap_or(Semaphore::MAX_PERMITS));

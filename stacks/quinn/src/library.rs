@@ -3,8 +3,9 @@
 use std::{any::Any, io::Write, sync::Arc, time::Instant};
 
 use bytes::Bytes;
-use quiclab_contract::TestCase::{
-    self, ChaCha20, Handshake, Http3, KeyUpdate, Perf, Resumption, Retry, Transfer, ZeroRtt,
+use quiclab_contract::{
+    TestCase::{self, ChaCha20, Handshake, Http3, KeyUpdate, Perf, Resumption, Retry, Transfer, ZeroRtt},
+    perf::Path,
 };
 use quinn::{
     Connection, QlogConfig, ReadError, RecvStream, TransportConfig,
@@ -37,6 +38,12 @@ pub fn congestion_control(connection: &Connection) -> &'static str {
     } else {
         "unknown"
     }
+}
+
+/// What is known of the connection's path.
+pub fn path(connection: &Connection) -> Option<Path> {
+    let path = connection.stats().path;
+    Some(Path { rtt: path.rtt, window: path.cwnd, lost: path.lost_packets })
 }
 
 /// Makes the one connection of this configuration write qlog.

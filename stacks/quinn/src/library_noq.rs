@@ -10,7 +10,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use quiclab_contract::TestCase::{self, ChaCha20, Handshake, Http3, KeyUpdate, Perf, Resumption, Retry, Transfer};
+use quiclab_contract::{
+    TestCase::{self, ChaCha20, Handshake, Http3, KeyUpdate, Perf, Resumption, Retry, Transfer},
+    perf::Path,
+};
 use quinn::{
     Connection, ConnectionId, PathId, QlogConfig, QlogFactory, ReadError, RecvStream, Side, TransportConfig,
     congestion::{Bbr3, Bbr3Config, ControllerFactory, Cubic, NewReno},
@@ -45,6 +48,12 @@ pub fn congestion_control(connection: &Connection) -> &'static str {
     } else {
         "unknown"
     }
+}
+
+/// What is known of the connection's first path.
+pub fn path(connection: &Connection) -> Option<Path> {
+    let path = connection.path_stats(PathId::ZERO)?;
+    Some(Path { rtt: path.rtt, window: path.cwnd, lost: path.lost_packets })
 }
 
 /// Makes the one connection of this configuration write qlog.

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use quiclab_contract::perf::{Head, Sizes, check, pieces};
+use quiclab_contract::perf::{COUNTERS, HEAD, Head, Sizes, check, pieces};
 use quinn::{Connection, RecvStream, SendStream};
 use tokio::sync::Semaphore;
 
@@ -22,8 +22,9 @@ pub async fn serve(connection: Connection) -> Result<()> {
     });
     // An error is the end of the connection.
     while let Ok((send, receive)) = connection.accept_bi().await {
+        let connection = connection.clone();
         tokio::spawn(async move {
-            if let Err(error) = answer(send, receive).await {
+            if let Err(error) = answer(&connection, send, receive).await {
                 eprintln!("{error:#}");
             }
         });
@@ -32,15 +33,18 @@ pub async fn serve(connection: Connection) -> Result<()> {
 }
 
 /// Reads a request to its end, as the draft's server does, and sends as many bytes as it asks for.
-async fn answer(mut send: SendStream, mut receive: RecvStream) -> Result<()> {
+async fn answer(connection: &Connection, mut send: SendStream, mut receive: RecvStream) -> Result<()> {
     let mut head = Head::default();
     while let Some(bytes) = library::read(&mut receive).await.context("reading a request")? {
         head.take(&bytes);
+        COUNTERS.path(|| library::path(connection));
     }
     let response = head.response().context("found a request of less than 8 bytes")?;
     for piece in pieces(response) {
         send.write_chunk(Bytes::from_static(piece)).await.context("sending a response")?;
+        COUNTERS.path(|| library::path(connection));
     }
+    COUNTERS.exchanged();
     Ok(send.finish()?)
 }
 
@@ -66,13 +70,18 @@ pub async fn exchange(connection: &Connection, sizes: Sizes, streams: usize, mos
 async fn ask(connection: &Connection, sizes: Sizes) -> Result<()> {
     let (mut send, mut receive) = connection.open_bi().await?;
     send.write_all(&sizes.head()).await?;
+    COUNTERS.sent(HEAD);
     for piece in pieces(sizes.behind_head()) {
         send.write_chunk(Bytes::from_static(piece)).await?;
+        COUNTERS.path(|| library::path(connection));
     }
     send.finish()?;
     let mut received = 0;
     while let Some(bytes) = library::read(&mut receive).await? {
         received += bytes.len() as u64;
+        COUNTERS.received(bytes.len() as u64);
+        COUNTERS.path(|| library::path(connection));
     }
+    COUNTERS.exchanged();
     Ok(check(received, sizes.response)?)
 }

@@ -41,7 +41,10 @@ pub async fn run(settings: Settings) -> Result<()> {
 /// Fetches everything over one connection, as many requests at a time as the server and the settings allow.
 async fn fetch(connection: &Handle, settings: &Settings) -> Result<()> {
     if let Some(sizes) = settings.perf {
-        return perf::exchange(connection, sizes, settings.requests.len(), settings.streams).await;
+        let exchange = perf::exchange(connection, sizes, settings.requests.len(), settings.streams);
+        let Some(time) = settings.perf_duration else { return exchange.await };
+        // The end of the time is a good end too.
+        return timeout(time, exchange).await.unwrap_or(Ok(()));
     }
     let permits = Semaphore::new(settings.streams.unwrap_or(Semaphore::MAX_PERMITS));
     let mut fetches: FuturesUnordered<_> = settings

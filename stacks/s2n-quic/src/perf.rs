@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use quiclab_contract::perf::{Head, Sizes, check, pieces};
+use quiclab_contract::perf::{COUNTERS, HEAD, Head, Sizes, check, pieces};
 use s2n_quic::{
     Connection,
     application::Error,
@@ -35,7 +35,11 @@ pub async fn serve(mut connection: Connection) {
 async fn answer(stream: BidirectionalStream) -> Result<()> {
     let (mut receive, mut send) = stream.split();
     match read(&mut receive).await {
-        Ok(response) => send_zeros(&mut send, response).await.context("sending a response"),
+        Ok(response) => {
+            send_zeros(&mut send, response).await.context("sending a response")?;
+            COUNTERS.exchanged();
+            Ok(())
+        }
         Err(error) => {
             send.reset(Error::from(NO_ANSWER))?;
             Err(error)
@@ -81,10 +85,13 @@ pub async fn exchange(connection: &Handle, sizes: Sizes, streams: usize, most: O
 async fn ask(mut connection: Handle, sizes: Sizes) -> Result<()> {
     let (mut receive, mut send) = connection.open_bidirectional_stream().await?.split();
     send.send(Bytes::copy_from_slice(&sizes.head())).await?;
+    COUNTERS.sent(HEAD);
     send_zeros(&mut send, sizes.behind_head()).await?;
     let mut received = 0;
     while let Some(bytes) = receive.receive().await? {
         received += bytes.len() as u64;
+        COUNTERS.received(bytes.len() as u64);
     }
+    COUNTERS.exchanged();
     Ok(check(received, sizes.response)?)
 }

@@ -121,7 +121,7 @@ async fn connect(
 
 /// `perf` over one connection.
 async fn exchange(settings: &Settings, peer: SocketAddr, sizes: Sizes) -> Result<()> {
-    let exchanges = Exchanges::new(sizes, settings.requests.len(), settings.streams);
+    let exchanges = Exchanges::new(sizes, settings.requests.len(), settings.streams, settings.perf_duration);
     let (application, outcome) = perf::Client::new(exchanges);
     let _connection = connect(settings, peer, None, application).await?;
     outcome.await.context("connection ended early")?

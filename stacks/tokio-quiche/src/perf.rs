@@ -4,7 +4,7 @@
 use std::future::pending;
 
 use anyhow::{Context, Error, Result, anyhow};
-use quiclab_contract::perf::{Answers, Exchanges, Piece};
+use quiclab_contract::perf::{Answers, COUNTERS, Exchanges, Path, Piece};
 use tokio::sync::oneshot;
 use tokio_quiche::{
     ApplicationOverQuic, QuicResult,
@@ -125,6 +125,7 @@ impl ApplicationOverQuic for Client {
     }
 
     fn process_writes(&mut self, quic: &mut QuicheConnection) -> QuicResult<()> {
+        COUNTERS.path(|| path(quic));
         if self.outcome.is_none() {
             let outcome = self.send(quic);
             self.settle(quic, outcome);
@@ -209,6 +210,7 @@ impl ApplicationOverQuic for Server {
     }
 
     fn process_writes(&mut self, quic: &mut QuicheConnection) -> QuicResult<()> {
+        COUNTERS.path(|| path(quic));
         for stream in self.answers.unsent() {
             let outcome = self.send_on(quic, stream);
             self.note(quic, stream, outcome);
@@ -225,4 +227,10 @@ fn hand_over(quic: &mut QuicheConnection, stream: u64, piece: Piece, last: bool)
         Err(quiche::Error::Done | quiche::Error::StreamLimit) => Ok(None),
         Err(error) => Err(error.into()),
     }
+}
+
+/// What quiche knows of the path in use.
+fn path(quic: &QuicheConnection) -> Option<Path> {
+    let path = quic.path_stats().find(|path| path.active)?;
+    Some(Path { rtt: path.rtt, window: path.cwnd as u64, lost: path.lost as u64 })
 }

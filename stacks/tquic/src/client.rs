@@ -105,7 +105,9 @@ impl Transfer {
             http: None,
             // Stored as it comes.
             downloads: Downloads::new(requests, settings, 0),
-            exchanges: settings.perf.map(|sizes| Exchanges::new(sizes, requests.len(), settings.streams)),
+            exchanges: settings
+                .perf
+                .map(|sizes| Exchanges::new(sizes, requests.len(), settings.streams, settings.perf_duration)),
             buffer: vec![0; CHUNK],
             failure: None,
         }

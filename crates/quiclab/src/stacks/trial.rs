@@ -8,20 +8,21 @@ mod network;
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::{Arc, atomic::AtomicBool},
 };
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::error::nearest;
 use quiclab_testbed::{
     cache::Cache,
-    loopback::{self, Root},
-    stack::{Source, has_files, own::own_stack, packages, prepare_files},
-    vm::image::Image,
+    loopback::{self, Network},
+    stack::{Source, own::own_stack},
 };
 use serde::Serialize;
 
-use super::said::{self, Said};
+use super::{
+    files::Files,
+    said::{self, Said},
+};
 use crate::{cli::StacksTryArguments, output, signals};
 use bench::{Bench, Stack};
 use capture::Capture;
@@ -79,7 +80,7 @@ pub fn trial(arguments: &StacksTryArguments) -> Result<u8> {
     fs::create_dir_all(&out).with_context(|| out.display().to_string())?;
     // Endpoints may be in another root, where the scratch folder is all that they share with this machine.
     let out = fs::canonicalize(&out).with_context(|| out.display().to_string())?;
-    let scratch = loopback::enter()?;
+    let scratch = loopback::enter(Network::Own)?;
     let place = scratch.path().join("shared");
     loopback::share(&out, &place.join("logs"))?;
     let own_stack = Stack { manifest: &own.manifest, root: files.root(&scratch.path().join("own"), &place)? };
@@ -172,39 +173,4 @@ fn source_of(cache: &Cache, path: &Path) -> Result<Source> {
         );
     }
     Ok(source)
-}
-
-/// A stack's files, before there is a mount namespace for them.
-struct Files {
-    stack: PathBuf,
-    image: Option<PathBuf>,
-}
-
-impl Files {
-    fn build(cache: &Cache, source: &Source, again: bool, stop: &Arc<AtomicBool>) -> Result<Self> {
-        let manifest = &source.manifest;
-        if again || !has_files(cache, source)? {
-            tell!("quiclab: building {} {} (once; up to some minutes)", manifest.name, manifest.version);
-        }
-        let stack = prepare_files(cache, source, again, stop)?;
-        let packages = packages(source);
-        // What is linked for this machine runs on it; Debian's packages are not on it.
-        let image = match packages.is_empty() {
-            true => None,
-            false => {
-                if Image::find(cache, &packages).is_none() {
-                    tell!("quiclab: building a root file system with {packages:?} (once; a minute or two)");
-                }
-                Some(Image::prepare(cache, &packages, stop)?.file())
-            }
-        };
-        Ok(Self { stack, image })
-    }
-
-    fn root(&self, folder: &Path, shared: &Path) -> Result<Root> {
-        match &self.image {
-            None => Root::of_this_machine(folder, &self.stack),
-            Some(image) => Root::of_guest(folder, &self.stack, image, shared),
-        }
-    }
 }

@@ -131,6 +131,11 @@ impl Endpoint {
         Ok(Self { child, status: None })
     }
 
+    /// The process of this machine below which all of it runs.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// How it has ended; `None` while it runs.
     ///
     /// # Errors

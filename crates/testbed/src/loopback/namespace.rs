@@ -45,32 +45,46 @@ impl Drop for Scratch {
     }
 }
 
-/// Moves this process, and so what it starts, into namespaces of its own, in which it is root: a network with nothing but a
-/// loopback, and mounts that nobody else sees. Returns a folder for its files.
+/// What endpoints can reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Network {
+    /// Nothing but a loopback of their own.
+    Own,
+    /// What this machine reaches.
+    OfThisMachine,
+}
+
+/// Moves this process, and so what it starts, into namespaces of its own, in which it is root: mounts that nobody else sees, and a
+/// network where it is to have one. Returns a folder for its files.
 ///
 /// # Errors
 /// Where the kernel does not allow it, with what to do; or where this process has a second thread.
-pub fn enter() -> Result<Scratch> {
+pub fn enter(network: Network) -> Result<Scratch> {
     let threads = fs::read_dir("/proc/self/task").context("/proc/self/task")?.count();
     ensure!(
         threads == 1,
         "found {threads} threads, expected one: only a process with a single thread can change its user namespace"
     );
-    let own = CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS;
+    let own = match network {
+        Network::Own => CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS,
+        Network::OfThisMachine => CloneFlags::CLONE_NEWNS,
+    };
     match unshare(own) {
         Err(Errno::EPERM) => as_root_of_a_user_namespace(own)?,
-        result => result.context("network namespace")?,
+        result => result.context("namespaces")?,
     }
     mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)
         .context("making mounts private")?;
-    raise_loopback().context("the loopback interface")?;
+    if network == Network::Own {
+        raise_loopback().context("the loopback interface")?;
+    }
     Scratch::new()
 }
 
 fn as_root_of_a_user_namespace(own: CloneFlags) -> Result<()> {
     let (user, group) = (getuid(), getgid());
     unshare(own | CloneFlags::CLONE_NEWUSER).context(
-        "the kernel allows this user no network namespace\nhint: run it as root, or allow user namespaces: sysctl \
+        "the kernel allows this user no namespaces\nhint: run it as root, or allow user namespaces: sysctl \
          kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu), user.max_user_namespaces=10000 (others)",
     )?;
     for (file, text) in [

@@ -78,6 +78,15 @@ impl Root {
         &self.folder
     }
 
+    /// Replaces the host names that are known inside, as lines of /etc/hosts.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn set_hosts(&self, lines: &str) -> Result<()> {
+        let hosts = self.folder.with_file_name("hosts");
+        fs::write(&hosts, lines).with_context(|| hosts.display().to_string())
+    }
+
     fn new(folder: &Path) -> Result<Self> {
         let root = folder.join("root");
         fs::create_dir_all(&root).with_context(|| root.display().to_string())?;

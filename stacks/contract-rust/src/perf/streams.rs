@@ -1,8 +1,12 @@
 //! The streams of one connection, for stacks that are asked what has happened: [`Exchanges`] of a client, [`Answers`] of a server.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    time::{Duration, Instant},
+};
 
-use super::{CHUNK, HEAD, Head, Sizes, WrongLength, ZEROS, check};
+use super::{CHUNK, COUNTERS, HEAD, Head, Sizes, WrongLength, ZEROS, check};
 
 /// What one end sends on a stream: a head, which only a client has, then zeros. Nothing of it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +40,7 @@ impl Outgoing {
 
     /// Counts `bytes` of what [`Self::rest`] gave as handed over, with the end of the stream where that was all. True: that was all.
     pub fn take(&mut self, bytes: usize) -> bool {
+        COUNTERS.sent(bytes as u64);
         if self.head.is_empty() {
             self.zeros = self.zeros.saturating_sub(bytes as u64);
         } else {
@@ -79,6 +84,10 @@ pub struct Exchanges {
     running: BTreeMap<u64, Exchange>,
     /// Most streams at the same time, beside what the server allows.
     most: usize,
+    /// How long all of it may go on from the first stream on.
+    time: Option<Duration>,
+    /// When that is over.
+    deadline: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -89,9 +98,11 @@ struct Exchange {
 }
 
 impl Exchanges {
-    /// None of `streams` is opened yet. `most`: how many may be open at once, `None`: all.
-    pub fn new(sizes: Sizes, streams: usize, most: Option<usize>) -> Self {
-        Self { sizes, waiting: streams, running: BTreeMap::new(), most: most.unwrap_or(usize::MAX) }
+    /// None of `streams` is opened yet. `most`: how many may be open at once, `None`: all. `time`: when to stop, counted from
+    /// the first stream, `None`: when all streams are over.
+    pub fn new(sizes: Sizes, streams: usize, most: Option<usize>, time: Option<Duration>) -> Self {
+        let most = most.unwrap_or(usize::MAX);
+        Self { sizes, waiting: streams, running: BTreeMap::new(), most, time, deadline: None }
     }
 
     /// True where another stream should be opened now.
@@ -101,6 +112,9 @@ impl Exchanges {
 
     /// This stream was opened.
     pub fn opened(&mut self, stream: u64) {
+        if self.deadline.is_none() {
+            self.deadline = self.time.map(|time| Instant::now() + time);
+        }
         self.waiting -= 1;
         let outgoing = Outgoing::request(self.sizes);
         self.running.insert(stream, Exchange { outgoing, received: 0, ended: false });
@@ -132,6 +146,7 @@ impl Exchanges {
     pub fn on_data(&mut self, stream: u64, bytes: usize) -> Result<(), WrongLength> {
         let Some(exchange) = self.running.get_mut(&stream) else { return Ok(()) };
         exchange.received += bytes as u64;
+        COUNTERS.received(bytes as u64);
         if exchange.received > self.sizes.response { check(exchange.received, self.sizes.response) } else { Ok(()) }
     }
 
@@ -152,14 +167,15 @@ impl Exchanges {
         self.running.contains_key(&stream)
     }
 
-    /// True where every stream is over.
+    /// True where every stream is over, or the time.
     pub fn are_complete(&self) -> bool {
-        self.waiting == 0 && self.running.is_empty()
+        self.waiting == 0 && self.running.is_empty() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     fn settle(&mut self, stream: u64) {
         if self.running.get(&stream).is_some_and(|exchange| exchange.ended && exchange.outgoing.is_done()) {
             self.running.remove(&stream);
+            COUNTERS.exchanged();
         }
     }
 }
@@ -218,6 +234,7 @@ impl Answers {
         let done = self.outgoing.get_mut(&stream).is_none_or(|outgoing| outgoing.take(bytes));
         if done {
             self.outgoing.remove(&stream);
+            COUNTERS.exchanged();
         }
         done
     }
@@ -279,7 +296,7 @@ mod tests {
 
     #[test]
     fn no_more_streams_run_than_the_settings_say() {
-        let mut exchanges = Exchanges::new(Sizes { request: 8, response: 5 }, 3, Some(2));
+        let mut exchanges = Exchanges::new(Sizes { request: 8, response: 5 }, 3, Some(2), None);
         for stream in [0, 4] {
             assert!(exchanges.wants_stream());
             exchanges.opened(stream);
@@ -303,12 +320,23 @@ mod tests {
 
     #[test]
     fn a_response_of_another_length_is_an_error() {
-        let mut exchanges = Exchanges::new(Sizes { request: 8, response: 5 }, 2, None);
+        let mut exchanges = Exchanges::new(Sizes { request: 8, response: 5 }, 2, None, None);
         exchanges.opened(0);
         exchanges.opened(4);
         exchanges.on_data(0, 4).unwrap();
         assert_eq!(exchanges.on_end(0), Err(WrongLength { found: 4, expected: 5 }));
         assert_eq!(exchanges.on_data(4, 6), Err(WrongLength { found: 6, expected: 5 }));
+    }
+
+    #[test]
+    fn a_time_ends_what_is_not_complete() {
+        let mut exchanges = Exchanges::new(Sizes { request: 8, response: 5 }, 1, None, Some(Duration::ZERO));
+        assert!(!exchanges.are_complete(), "it counts from the first stream");
+        exchanges.opened(0);
+        assert!(exchanges.are_complete() && exchanges.is_running(0));
+        let mut long = Exchanges::new(Sizes { request: 8, response: 5 }, 1, None, Some(Duration::from_secs(3600)));
+        long.opened(0);
+        assert!(!long.are_complete());
     }
 
     #[test]

@@ -1,0 +1,134 @@
+//! Arguments of `quiclab perf`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use quiclab_units::ByteCount;
+
+/// Arguments of `quiclab perf`.
+#[derive(Debug, Args)]
+#[command(after_help = PERF_HELP)]
+pub struct PerfArguments {
+    /// Be a server, until interrupted
+    #[arg(short = 's', long, conflicts_with = "client")]
+    pub server: bool,
+    /// Be a client of the server at this address or name. Without -s or -c, both ends run on this machine
+    #[arg(short = 'c', long, value_name = "HOST")]
+    pub client: Option<String>,
+    /// UDP port of QUIC, and TCP port of the server's counters
+    #[arg(short = 'p', long, default_value_t = 4433, value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: u16,
+    /// IPv6: the server listens there, and a name leads there
+    #[arg(short = '6', long)]
+    pub ipv6: bool,
+    /// Seconds to send for
+    #[arg(short = 't', long = "time", value_name = "SECONDS", default_value = "10", value_parser = parse_seconds)]
+    pub seconds: f64,
+    /// Send this much over each connection instead, such as "8 GiB"
+    #[arg(short = 'n', long = "bytes", value_name = "SIZE", conflicts_with = "seconds")]
+    pub bytes: Option<ByteCount>,
+    /// Streams of each connection, all at the same time
+    #[arg(short = 'P', long = "parallel", value_name = "STREAMS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100))]
+    pub streams: u64,
+    /// Connections at the same time, each in a process of its own
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=64))]
+    pub connections: u64,
+    /// The server sends
+    #[arg(short = 'R', long)]
+    pub reverse: bool,
+    /// Seconds between lines
+    #[arg(short = 'i', long, value_name = "SECONDS", default_value = "1", value_parser = parse_seconds)]
+    pub interval: f64,
+    /// Tests in a row; the last lines are their median and range
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub repeat: u64,
+    /// The stack: its name, or the path of your own, which is a program or a folder with a stack.toml; of both ends, unless --client-stack
+    /// names another for the client
+    #[arg(long, value_name = "NAME|PATH", default_value = "quinn")]
+    pub stack: String,
+    /// The client's stack
+    #[arg(long, value_name = "NAME|PATH", conflicts_with = "server")]
+    pub client_stack: Option<String>,
+    /// Congestion control, such as cubic, reno, bbr [default: the stack's]
+    #[arg(long = "cc", value_name = "NAME")]
+    pub congestion_control: Option<String>,
+    /// Segmentation offload: on or off [default: the stack's]
+    #[arg(long, value_name = "SETTING")]
+    pub gso: Option<String>,
+    /// What spaces packets: off, user or txtime [default: the stack's]
+    #[arg(long, value_name = "SETTING")]
+    pub pacing: Option<String>,
+    /// Largest IP packet, in bytes, for stacks that take it as a setting [default: the stack finds it out, or does not]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1280..=9000))]
+    pub mtu: Option<u16>,
+    /// CPU of the server and CPU of the clients, such as 0,1 [default: wherever the kernel puts them]
+    #[arg(long, value_name = "CPU,CPU", value_parser = parse_cpus)]
+    pub cpus: Option<Cpus>,
+    /// SHA-256 of the certificate of the server's authority, as the server prints it
+    #[arg(long, value_name = "HEX", requires = "client", value_parser = parse_pin)]
+    pub pin: Option<String>,
+    /// Trust whatever certificate the server names
+    #[arg(long, requires = "client", conflicts_with_all = ["pin", "authority"])]
+    pub insecure: bool,
+    /// Trust this authority (PEM). For servers that are not quiclab perf: their counters are not known then
+    #[arg(long, value_name = "FILE", requires = "client", conflicts_with = "pin")]
+    pub authority: Option<PathBuf>,
+    /// Name in the server's certificate [default: HOST with --authority, else the one that quiclab perf gives its servers]
+    #[arg(long, value_name = "NAME", requires = "authority")]
+    pub server_name: Option<String>,
+    /// Folder of the stacks [default: stacks/ in this folder or a parent]
+    #[arg(long = "stacks", value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+    /// Run the build commands again even if the cache has the builds
+    #[arg(long)]
+    pub rebuild: bool,
+    /// Print JSON in the layout of iperf3 -J to standard output instead of text; with --repeat an array
+    #[arg(short = 'J', long)]
+    pub json: bool,
+}
+
+/// Where ends run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cpus {
+    /// The server.
+    pub server: usize,
+    /// The clients.
+    pub clients: usize,
+}
+
+const PERF_HELP: &str = "\
+Examples:
+  quiclab perf                                        quinn to quinn on this machine, for 10 seconds
+  quiclab perf --stack quiche -R -P 4 --repeat 5       the server sends on 4 streams, five times
+  quiclab perf --stack ./my-endpoint --client-stack quinn
+  quiclab perf -s --stack quic-go                     on one machine; it prints the line for the other one:
+  quiclab perf -c 192.0.2.1 --pin 3f5a... -t 30 -J
+
+Every stack that claims the test case perf can be either end: quiclab stacks list. The protocol is draft-banks-quic-performance. Goodput is what \
+has arrived, by the receiver's clock. Nothing is written to a disk. In a network namespace of their own (without -s and -c), or through this \
+machine's network.
+
+Guide: docs/guides/how-fast-is-my-stack.md. Exit status: 0 success; 1 a test failed; 125 nothing could be tested; 130 interrupted.";
+
+fn parse_seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.1..=86_400.0).contains(&seconds) => Ok(seconds),
+        _ => Err(format!("found {text:?}, expected seconds, 0.1 to 86400")),
+    }
+}
+
+fn parse_cpus(text: &str) -> Result<Cpus, String> {
+    let numbers: Option<Vec<usize>> = text.split(',').map(|number| number.parse().ok()).collect();
+    match numbers.as_deref() {
+        Some(&[server, clients]) if server < 1024 && clients < 1024 => Ok(Cpus { server, clients }),
+        _ => Err(format!("found {text:?}, expected two numbers such as 0,1")),
+    }
+}
+
+fn parse_pin(text: &str) -> Result<String, String> {
+    let digits: String = text.chars().filter(|digit| *digit != ':').collect::<String>().to_ascii_lowercase();
+    match digits.len() == 64 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        true => Ok(digits),
+        false => Err(format!("found {text:?}, expected 64 hexadecimal digits, as quiclab perf -s prints them")),
+    }
+}

@@ -1,0 +1,180 @@
+//! `quiclab perf`: how fast stacks are.
+
+mod certificates;
+mod ends;
+mod serve;
+mod show;
+mod test;
+mod usage;
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, atomic::AtomicBool},
+};
+
+use anyhow::{Context, Result, bail};
+use quiclab_experiment::stack::{PERF, Role, StackManifest};
+use quiclab_perf::{Direction, Summary, iperf};
+use quiclab_testbed::{
+    loopback::{self, Network, Root, Scratch},
+    stack::Source,
+    testbed::testbed,
+};
+use serde_json::Value;
+
+use crate::{
+    cli::{PerfArguments, StackOptions},
+    laboratory::open_on,
+    output, signals,
+    stacks::{files::Files, said},
+};
+use test::{Failure, Server, Test};
+
+/// The testbed whose stacks run on this machine.
+const TESTBED: &str = "netns";
+
+/// A stack that can run.
+struct Stack {
+    manifest: StackManifest,
+    root: Root,
+}
+
+impl Stack {
+    fn title(&self) -> String {
+        format!("{} {}", self.manifest.name, self.manifest.version)
+    }
+}
+
+/// What there is before endpoints.
+struct Place {
+    /// The server's stack, where it runs here.
+    server: Option<Stack>,
+    client: Option<Stack>,
+    /// Folder for endpoints, in memory, under this name for all of them.
+    shared: PathBuf,
+    stop: Arc<AtomicBool>,
+    _scratch: Scratch,
+}
+
+/// Measures. Returns 1 where a test failed.
+///
+/// # Errors
+/// A stack that is not there, cannot be built or has no `perf`, a server that cannot be reached, an interruption.
+pub fn perf(arguments: &PerfArguments) -> Result<u8> {
+    let stop = signals::stop_flag()?;
+    let place = prepare(arguments, &stop)?;
+    if arguments.server {
+        return serve::serve(arguments, &place);
+    }
+    let direction = if arguments.reverse { Direction::ServerSends } else { Direction::ClientSends };
+    let json = arguments.json;
+    let mut server = match Server::find(arguments, &place) {
+        Ok(server) => server,
+        Err(error) if error.is::<Failure>() => return Ok(failed(&place, &error)),
+        Err(error) => return Err(error),
+    };
+    let mut results = Vec::new();
+    let mut summaries = Vec::new();
+    let mut status = 0;
+    let ends = [server.title(), place.client.as_ref().map(Stack::title).unwrap_or_default()];
+    if !json {
+        output::print(&show::heading(arguments, &ends))?;
+    }
+    for _ in 0..arguments.repeat {
+        let test = Test { arguments, place: &place, direction, quiet: json };
+        let outcome = match test.run(&mut server) {
+            Ok(outcome) => outcome,
+            Err(error) if error.is::<Failure>() => {
+                status = failed(&place, &error);
+                break;
+            }
+            Err(error) => return Err(error),
+        };
+        if !json {
+            output::print(&show::summary(&outcome.summary))?;
+        }
+        results.push(iperf(&show::asked(arguments, direction, &ends), &outcome.intervals, &outcome.summary));
+        summaries.push(outcome.summary);
+        if outcome.interrupted {
+            print_all(&results, &summaries, json)?;
+            return Ok(signals::INTERRUPTED);
+        }
+    }
+    server.end();
+    print_all(&results, &summaries, json)?;
+    Ok(status)
+}
+
+/// Says what an endpoint did and what the endpoints printed. Returns the exit status.
+fn failed(place: &Place, error: &anyhow::Error) -> u8 {
+    tell!("quiclab: {error:#}\n{}", said::in_words(&said::of_run(&place.shared.join("logs"))));
+    1
+}
+
+fn print_all(results: &[Value], summaries: &[Summary], json: bool) -> Result<()> {
+    match (json, results) {
+        (false, _) => output::print(&show::together(summaries)),
+        (true, []) => Ok(()),
+        (true, [one]) => output::print(&(serde_json::to_string_pretty(one)? + "\n")),
+        (true, all) => output::print(&(serde_json::to_string_pretty(all)? + "\n")),
+    }
+}
+
+fn prepare(arguments: &PerfArguments, stop: &Arc<AtomicBool>) -> Result<Place> {
+    let paths = [
+        Some(&arguments.stack).filter(|_| arguments.client.is_none() || arguments.client_stack.is_none()),
+        arguments.client_stack.as_ref(),
+    ];
+    let mut own: Vec<_> = paths.into_iter().flatten().filter(|stack| stack.contains('/')).map(PathBuf::from).collect();
+    own.dedup();
+    let options = StackOptions { folder: arguments.folder.clone(), own, replace: true, rebuild: arguments.rebuild };
+    let laboratory = open_on(testbed(TESTBED)?, &options, stop.clone())?;
+    let supplies = &laboratory.supplies;
+    // Own ones are listed in the order of their paths.
+    let name_of = |stack: &String| {
+        let place = options.own.iter().position(|path| *path == PathBuf::from(stack));
+        place.and_then(|place| supplies.own.get(place)).unwrap_or(stack).clone()
+    };
+    let source = |name: &str, role: Role| -> Result<Source> {
+        let source = supplies.source(name)?;
+        let cases = match role {
+            Role::Server => &source.manifest.test_cases.server,
+            Role::Client => &source.manifest.test_cases.client,
+        };
+        if !cases.iter().any(|case| case == PERF) {
+            let can = |one: &&StackManifest| one.test_cases.server.iter().any(|case| case == PERF);
+            let names: Vec<_> = supplies.usual().filter(can).map(|one| one.name.clone()).collect();
+            bail!(
+                "stack {name}: its stack.toml does not claim the test case perf\nhint: these do: {}",
+                names.join(", ")
+            );
+        }
+        Ok(source.clone())
+    };
+    let server = match arguments.client {
+        None => Some(source(&name_of(&arguments.stack), Role::Server)?),
+        Some(_) => None,
+    };
+    let client_name = name_of(arguments.client_stack.as_ref().unwrap_or(&arguments.stack));
+    let client = if arguments.server { None } else { Some(source(&client_name, Role::Client)?) };
+    let build = |source: &Option<Source>| -> Result<Option<Files>> {
+        let source = source.as_ref();
+        source.map(|source| Files::build(&supplies.cache, source, arguments.rebuild, stop)).transpose()
+    };
+    let (server_files, client_files) = (build(&server)?, build(&client)?);
+    let network = if arguments.server || arguments.client.is_some() { Network::OfThisMachine } else { Network::Own };
+    let scratch = loopback::enter(network)?;
+    let shared = scratch.path().join("shared");
+    for folder in ["logs/server", "logs/client", "www", "downloads", "home", "certs"] {
+        let folder = shared.join(folder);
+        std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    }
+    let stack = |source: Option<Source>, files: Option<Files>, name: &str| -> Result<Option<Stack>> {
+        let Some((source, files)) = source.zip(files) else { return Ok(None) };
+        let root = files.root(&scratch.path().join(name), &shared)?;
+        Ok(Some(Stack { manifest: source.manifest, root }))
+    };
+    let server = stack(server, server_files, "server")?;
+    let client = stack(client, client_files, "client")?;
+    Ok(Place { server, client, shared, stop: stop.clone(), _scratch: scratch })
+}

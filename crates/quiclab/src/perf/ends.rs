@@ -1,0 +1,158 @@
+//! Endpoints of a test on this machine.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::Read,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+use nix::{
+    sched::{CpuSet, sched_getaffinity, sched_setaffinity},
+    unistd::Pid,
+};
+use quiclab_experiment::{
+    run::word,
+    stack::{PERF, Role},
+};
+use quiclab_perf::{Sample, Tracker};
+use quiclab_testbed::loopback::{Endpoint, Start};
+
+use super::{Place, Stack, usage};
+use crate::cli::PerfArguments;
+
+/// Time from a line of progress to the next, in milliseconds: what is known of the first and the last byte.
+const PROGRESS_MS: u64 = 20;
+/// Bytes that an endpoint may write to one file: its progress, half a megabyte in an hour.
+const MOST_FILE_BYTES: u64 = 64 << 20;
+
+/// An endpoint that runs.
+pub struct End {
+    pub endpoint: Endpoint,
+    tracker: Tracker,
+    path: PathBuf,
+    /// Opened when the endpoint has made it.
+    file: Option<File>,
+}
+
+impl End {
+    /// Starts one. `name` is that of its folder for logs, `more` what it is asked for beside its role.
+    ///
+    /// # Errors
+    /// Where it cannot be started.
+    pub fn start(
+        arguments: &PerfArguments,
+        place: &Place,
+        stack: &Stack,
+        role: Role,
+        name: &str,
+        more: &[(&str, String)],
+    ) -> Result<Self> {
+        let logs = place.shared.join("logs").join(name);
+        fs::create_dir_all(&logs).with_context(|| logs.display().to_string())?;
+        let path = logs.join("progress");
+        let _ = fs::remove_file(&path);
+        let at = |name: &str| place.shared.join(name).display().to_string();
+        let mut environment: BTreeMap<String, String> = [
+            ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned()),
+            ("HOME", at("home")),
+            ("ROLE", word(&role)),
+            ("TESTCASE", PERF.to_owned()),
+            ("WWW", at("www")),
+            ("DOWNLOADS", at("downloads")),
+            ("CERTS", at("certs")),
+            ("LOGS", logs.display().to_string()),
+            ("QUICLAB_PERF_PROGRESS", path.display().to_string()),
+            ("QUICLAB_PERF_INTERVAL", PROGRESS_MS.to_string()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into();
+        environment.extend(more.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        // Settings are those of the stack that is measured; another one at the other end keeps its own.
+        let is_measured = role == Role::Server || arguments.client_stack.is_none() || arguments.client.is_some();
+        if is_measured {
+            let settings = [
+                ("QUICLAB_CCA", arguments.congestion_control.clone()),
+                ("QUICLAB_GSO", arguments.gso.clone()),
+                ("QUICLAB_PACING", arguments.pacing.clone()),
+                ("QUICLAB_MTU", arguments.mtu.map(|mtu| mtu.to_string())),
+            ];
+            environment.extend(settings.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        }
+        environment.extend(stack.manifest.guest.environment.clone());
+        let own_folder = stack.manifest.guest.folder.as_ref().map(PathBuf::from);
+        let start = Start {
+            root: &stack.root,
+            command: &stack.manifest.guest.command,
+            environment,
+            folder: own_folder.as_deref().unwrap_or(&logs),
+            logs: &logs,
+            most_file_bytes: MOST_FILE_BYTES,
+        };
+        let cpu = arguments.cpus.map(|cpus| if role == Role::Server { cpus.server } else { cpus.clients });
+        let endpoint = on_cpu(cpu, || Endpoint::start(start))?;
+        Ok(Self { endpoint, tracker: Tracker::default(), path, file: None })
+    }
+
+    /// Reads what it has written since.
+    ///
+    /// # Errors
+    /// Where that is no progress.
+    pub fn read(&mut self) -> Result<()> {
+        if self.file.is_none() {
+            self.file = File::open(&self.path).ok();
+        }
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).with_context(|| self.path.display().to_string())?;
+        Ok(self.tracker.take(&bytes)?)
+    }
+
+    /// A new test begins.
+    pub fn restart(&mut self) {
+        self.tracker.restart();
+    }
+
+    /// How far it has come, with the CPU time that it has used where `with_cpu`.
+    pub fn sample(&self, with_cpu: bool) -> Sample {
+        let used = if with_cpu { usage::of_tree(self.endpoint.process()) } else { None };
+        Sample {
+            cpu_user_ns: used.map(|used| used.user_ns),
+            cpu_system_ns: used.map(|used| used.system_ns),
+            ..self.tracker.sample()
+        }
+    }
+}
+
+/// Starts something on this CPU alone.
+fn on_cpu<T>(cpu: Option<usize>, start: impl FnOnce() -> Result<T>) -> Result<T> {
+    let Some(cpu) = cpu else { return start() };
+    let this = Pid::from_raw(0);
+    let before = sched_getaffinity(this).context("--cpus")?;
+    let mut one = CpuSet::new();
+    one.set(cpu).with_context(|| format!("--cpus: {cpu}"))?;
+    sched_setaffinity(this, &one).with_context(|| format!("--cpus: CPU {cpu} cannot be used"))?;
+    let outcome = start();
+    sched_setaffinity(this, &before).context("--cpus")?;
+    outcome
+}
+
+/// URLs for so many streams.
+pub fn urls(host: &str, port: u16, streams: u64) -> String {
+    let urls: Vec<_> = (1..=streams).map(|stream| format!("https://{host}:{port}/{stream}")).collect();
+    urls.join(" ")
+}
+
+/// Whether a UDP port is in use in this network namespace, so that a server there cannot start.
+pub fn is_taken(arguments: &PerfArguments) -> bool {
+    let any = if arguments.ipv6 { IpAddr::from(Ipv6Addr::UNSPECIFIED) } else { Ipv4Addr::UNSPECIFIED.into() };
+    UdpSocket::bind((any, arguments.port)).is_err()
+}
+
+/// What is written where a client trusts authorities.
+pub fn trust(folder: &Path, authority: &str) -> Result<()> {
+    let path = folder.join("ca.pem");
+    fs::write(&path, authority).with_context(|| path.display().to_string())
+}

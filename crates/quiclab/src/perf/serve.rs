@@ -1,0 +1,132 @@
+//! `quiclab perf -s`: a server, and its counters for clients on other machines.
+
+use std::{
+    io::{ErrorKind, Read, Write},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream},
+    sync::atomic::Ordering,
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+use quiclab_perf::{
+    Sample,
+    control::{Answer, Lines, Question, VERSION, line, parse},
+};
+
+use super::{Place, certificates, ends::End, test::start_server, usage};
+use crate::{cli::PerfArguments, output, signals, stacks::said};
+
+/// Between two looks.
+const GLANCE: Duration = Duration::from_millis(5);
+/// A client that says nothing for so long has gone.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How old CPU times may be: reading them takes a while.
+const CPU_AGE: Duration = Duration::from_millis(200);
+
+/// Serves until interrupted.
+///
+/// # Errors
+/// Where the port is taken, or the server ends.
+pub fn serve(arguments: &PerfArguments, place: &Place) -> Result<u8> {
+    let authority = certificates::make(&place.shared.join("certs"))?;
+    let title = place.server.as_ref().map(super::Stack::title).unwrap_or_default();
+    let port = arguments.port;
+    let any = if arguments.ipv6 { IpAddr::from(Ipv6Addr::UNSPECIFIED) } else { Ipv4Addr::UNSPECIFIED.into() };
+    let listener = TcpListener::bind((any, port)).with_context(|| format!("TCP port {port}"))?;
+    listener.set_nonblocking(true).context("TCP")?;
+    let mut end = start_server(arguments, place)
+        .inspect_err(|_| tell!("{}", said::in_words(&said::of_run(&place.shared.join("logs")))))?;
+    let pin = certificates::pin_of(&authority)?;
+    output::print(&format!(
+        "{title} serves at UDP port {port}; its counters are at TCP port {port}\non the other machine:\n  \
+         quiclab perf -c ADDRESS --port {port} --pin {pin}\n"
+    ))?;
+    let mut client: Option<Client> = None;
+    let mut cpu = (Instant::now(), usage::of_tree(end.endpoint.process()));
+    while !place.stop.load(Ordering::Relaxed) {
+        end.read()?;
+        if let Some(exit) = end.endpoint.poll()? {
+            tell!("{}", said::in_words(&said::of_run(&place.shared.join("logs"))));
+            anyhow::bail!("the server ended by itself: {exit}");
+        }
+        while let Ok((stream, from)) = listener.accept() {
+            if client.is_some() {
+                let _ = refuse(stream, "the server tests with another client");
+            } else if stream.set_nonblocking(true).is_ok() {
+                tell!("quiclab: counters are read by {from}");
+                client = Some(Client { stream, lines: Lines::default(), heard: Instant::now() });
+            }
+        }
+        if let Some(one) = &mut client {
+            if cpu.0.elapsed() > CPU_AGE {
+                cpu = (Instant::now(), usage::of_tree(end.endpoint.process()));
+            }
+            if !one.talk(&mut end, &title, &authority, port, cpu.1) {
+                client = None;
+            }
+        }
+        thread::sleep(GLANCE);
+    }
+    end.endpoint.end();
+    Ok(signals::INTERRUPTED)
+}
+
+fn refuse(mut stream: TcpStream, why: &str) -> std::io::Result<()> {
+    stream.set_nonblocking(true)?;
+    stream.write_all(&line(&Answer::Refused { why: why.to_owned() }))
+}
+
+struct Client {
+    stream: TcpStream,
+    lines: Lines,
+    heard: Instant,
+}
+
+impl Client {
+    /// Answers what was asked. False: it has gone, or is no client.
+    fn talk(&mut self, end: &mut End, title: &str, authority: &str, port: u16, cpu: Option<usage::CpuTime>) -> bool {
+        let mut buffer = [0; 4096];
+        let length = match self.stream.read(&mut buffer) {
+            Ok(0) => return false,
+            Ok(length) => length,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return self.heard.elapsed() < PATIENCE,
+            Err(_) => return false,
+        };
+        self.heard = Instant::now();
+        let mut taken = &buffer[..length];
+        loop {
+            let question = match self.lines.take(taken) {
+                Ok(Some(line)) => parse::<Question>(&line),
+                Ok(None) => return true,
+                Err(error) => Err(error),
+            };
+            taken = &[];
+            let (answer, goes_on) = match question {
+                Ok(Question::Hello { version: VERSION }) => {
+                    (Answer::Hello { stack: title.to_owned(), authority: authority.to_owned() }, true)
+                }
+                Ok(Question::Hello { version }) => {
+                    (Answer::Refused { why: format!("found version {version}, expected {VERSION}") }, false)
+                }
+                Ok(question) => {
+                    if question == Question::Start {
+                        end.restart();
+                    }
+                    let sample = Sample {
+                        cpu_user_ns: cpu.map(|cpu| cpu.user_ns),
+                        cpu_system_ns: cpu.map(|cpu| cpu.system_ns),
+                        socket_drops: usage::socket_drops(port).map(|(at_port, _)| at_port),
+                        ..end.sample(false)
+                    };
+                    (Answer::Sample { sample: Box::new(sample) }, true)
+                }
+                Err(error) => (Answer::Refused { why: error.to_string() }, false),
+            };
+            // What does not fit the socket's buffer is a client that does not read.
+            if self.stream.write_all(&line(&answer)).is_err() || !goes_on {
+                return false;
+            }
+        }
+    }
+}

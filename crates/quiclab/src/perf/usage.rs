@@ -1,0 +1,119 @@
+//! What processes of this machine use.
+
+use std::{collections::BTreeMap, fs};
+
+use nix::sys::resource::{UsageWho, getrusage};
+
+/// CPU time in user mode and in the kernel, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTime {
+    pub user_ns: u64,
+    pub system_ns: u64,
+}
+
+/// CPU time of a process that runs, and of all below it, with those that have ended and were waited for. `None`: it is not there.
+pub fn of_tree(root: u32) -> Option<CpuTime> {
+    let mut processes = BTreeMap::new();
+    for entry in fs::read_dir("/proc").ok()?.flatten() {
+        let Some(id) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        if let Some(process) = fs::read_to_string(entry.path().join("stat")).ok().as_deref().and_then(parse) {
+            processes.insert(id, process);
+        }
+    }
+    let is_below = |mut id: u32| {
+        // As many steps as there are processes: a number can be given away while this reads.
+        for _ in 0..processes.len() {
+            if id == root {
+                return true;
+            }
+            match processes.get(&id) {
+                Some(process) => id = process.parent,
+                None => return false,
+            }
+        }
+        false
+    };
+    processes.contains_key(&root).then(|| {
+        let below = processes.iter().filter(|(id, _)| is_below(**id)).map(|(_, process)| process.time);
+        below.fold(CpuTime::default(), |sum, one| CpuTime {
+            user_ns: sum.user_ns + one.user_ns,
+            system_ns: sum.system_ns + one.system_ns,
+        })
+    })
+}
+
+/// CPU time of all children of this process that have ended.
+pub fn of_ended_children() -> Option<CpuTime> {
+    let used = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
+    let ns = |time: nix::sys::time::TimeVal| (time.tv_sec() as u64) * 1_000_000_000 + time.tv_usec() as u64 * 1000;
+    Some(CpuTime { user_ns: ns(used.user_time()), system_ns: ns(used.system_time()) })
+}
+
+struct Process {
+    parent: u32,
+    time: CpuTime,
+}
+
+/// `/proc/PID/stat`: proc(5). The name in brackets can hold spaces and brackets.
+fn parse(stat: &str) -> Option<Process> {
+    let fields: Vec<_> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = |field: usize| -> Option<u64> { fields.get(field)?.parse().ok() };
+    // USER_HZ is 100 on every architecture of Linux but Alpha.
+    let ns = |own: u64, children: u64| (own + children) * 10_000_000;
+    Some(Process {
+        parent: fields.get(1)?.parse().ok()?,
+        time: CpuTime { user_ns: ns(ticks(11)?, ticks(13)?), system_ns: ns(ticks(12)?, ticks(14)?) },
+    })
+}
+
+/// Datagrams that UDP sockets of this network namespace dropped because their buffers were full: those of sockets at `port`, and those of
+/// all others. `None`: the kernel does not say.
+pub fn socket_drops(port: u16) -> Option<(u64, u64)> {
+    let (mut at_port, mut others) = (0, 0);
+    let mut found = false;
+    for table in ["/proc/self/net/udp", "/proc/self/net/udp6"] {
+        let Ok(text) = fs::read_to_string(table) else { continue };
+        found = true;
+        for line in text.lines().skip(1) {
+            let (drops, is_port) = drops_of(line, port).unwrap_or_default();
+            *(if is_port { &mut at_port } else { &mut others }) += drops;
+        }
+    }
+    found.then_some((at_port, others))
+}
+
+/// Of a line of `/proc/net/udp`: drops, and whether the socket is at `port`.
+fn drops_of(line: &str, port: u16) -> Option<(u64, bool)> {
+    let local = line.split_whitespace().nth(1)?;
+    let is_port = u16::from_str_radix(local.rsplit(':').next()?, 16).ok()? == port;
+    Some((line.split_whitespace().next_back()?.parse().ok()?, is_port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_has_used_time_and_one_that_is_not_there_has_not() {
+        let start = std::time::Instant::now();
+        while start.elapsed().as_millis() < 60 {}
+        let used = of_tree(std::process::id()).unwrap();
+        assert!(used.user_ns + used.system_ns >= 20_000_000, "{used:?}");
+        assert_eq!(of_tree(u32::MAX), None);
+    }
+
+    #[test]
+    fn a_name_with_brackets_is_no_field() {
+        let stat = "42 (a) b (c) S 7 42 42 0 -1 4194560 100 0 0 0 3 4 5 6 20 0 1 0 100 0 0";
+        let process = parse(stat).unwrap();
+        assert_eq!(process.parent, 7);
+        assert_eq!(process.time, CpuTime { user_ns: 80_000_000, system_ns: 100_000_000 });
+    }
+
+    #[test]
+    fn drops_are_the_last_column() {
+        let line = "  617: 00000000:1151 00000000:0000 07 00000000:00000000 00:00000000 00000000 0 0 99 2 00000000 17";
+        assert_eq!(drops_of(line, 4433), Some((17, true)));
+        assert_eq!(drops_of(line, 4434), Some((17, false)));
+    }
+}
