@@ -39,6 +39,7 @@ func writePerfRequest(stream io.Writer, sizes *perfSizes) error {
 	if _, err := stream.Write(head[:]); err != nil {
 		return err
 	}
+	perfCounters.sent.Add(perfHead)
 	return writeZeros(stream, sizes.request-perfHead)
 }
 
@@ -51,6 +52,7 @@ func readPerfRequest(stream io.Reader) (uint64, error) {
 		}
 		return 0, err
 	}
+	perfCounters.received.Add(perfHead)
 	_, err := readPerf(stream)
 	return binary.BigEndian.Uint64(head[:]), err
 }
@@ -60,6 +62,9 @@ func readPerfResponse(stream io.Reader, sizes *perfSizes) error {
 	found, err := readPerf(stream)
 	if err == nil && found != sizes.response {
 		err = fmt.Errorf("found a response of %d bytes, expected %d", found, sizes.response)
+	}
+	if err == nil {
+		perfCounters.exchanges.Add(1)
 	}
 	return err
 }
@@ -71,6 +76,7 @@ func writeZeros(stream io.Writer, bytes uint64) error {
 		if _, err := stream.Write(perfZeros[:piece]); err != nil {
 			return err
 		}
+		perfCounters.sent.Add(piece)
 		bytes -= piece
 	}
 	return nil
@@ -83,6 +89,7 @@ func readPerf(stream io.Reader) (uint64, error) {
 	for {
 		length, err := stream.Read(buffer)
 		found += uint64(length)
+		perfCounters.received.Add(uint64(length))
 		if err == io.EOF {
 			return found, nil
 		}

@@ -27,6 +27,10 @@ type settings struct {
 	requests []*url.URL
 	// What the client of perf sends and asks for on each stream, which are as many as requests; nil in other test cases, and for a server.
 	perf *perfSizes
+	// How long the client of perf goes on, from the handshake; 0: until every response is there.
+	perfDuration time.Duration
+	// Where it is written down how far perf has come; nil: nowhere.
+	perfProgress *perfProgress
 	// Folder the server answers from.
 	www string
 	// Folder the client stores bodies in, each under the last part of its URL's path.
@@ -56,6 +60,8 @@ type settings struct {
 // numbers are the settings that are no choice, by their largest value.
 var numbers = map[string]uint64{
 	"QUICLAB_CERT_DELAY":    3_600_000,
+	"QUICLAB_PERF_DURATION": 86_400_000,
+	"QUICLAB_PERF_INTERVAL": 60_000,
 	"QUICLAB_PERF_REQUEST":  math.MaxUint64,
 	"QUICLAB_PERF_RESPONSE": math.MaxUint64,
 	"QUICLAB_PORT":          65535,
@@ -112,11 +118,21 @@ func parseSettings(environment []string) (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
+	perfDuration, err := perfDurationOf(variables)
+	if err != nil {
+		return nil, err
+	}
+	perfProgress, err := perfProgressOf(variables)
+	if err != nil {
+		return nil, err
+	}
 	return &settings{
 		role:             role,
 		testCase:         variables["TESTCASE"],
 		requests:         requests,
 		perf:             perf,
+		perfDuration:     perfDuration,
+		perfProgress:     perfProgress,
 		www:              value("WWW", "/www"),
 		downloads:        value("DOWNLOADS", "/downloads"),
 		certs:            value("CERTS", "/certs"),
@@ -157,7 +173,7 @@ func refuseUnsupported(variables map[string]string) error {
 		switch {
 		case isChoice && !slices.Contains(allowed, found):
 			return refuse(name, strings.Join(allowed, ", "))
-		case !isChoice && !isNumber && strings.HasPrefix(name, "QUICLAB_"):
+		case !isChoice && !isNumber && name != "QUICLAB_PERF_PROGRESS" && strings.HasPrefix(name, "QUICLAB_"):
 			return refuse(name, "no such setting")
 		case (name == "SERVER_PARAMS" || name == "CLIENT_PARAMS") && found != "":
 			return refuse(name, "no parameters")

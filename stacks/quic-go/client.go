@@ -124,16 +124,24 @@ func (c *client) fetchOver(connection *quic.Conn, requests []*url.URL, done func
 	failures := make([]error, len(requests))
 	places := make(chan struct{}, min(c.settings.streams, len(requests)))
 	var running sync.WaitGroup
-	for i, request := range requests {
-		places <- struct{}{}
-		running.Go(func() {
-			if err := one(request); err != nil {
-				failures[i] = fmt.Errorf("%s: %w", request, err)
-			}
-			<-places
-		})
+	complete := make(chan struct{})
+	go func() {
+		defer close(complete)
+		for i, request := range requests {
+			places <- struct{}{}
+			running.Go(func() {
+				if err := one(request); err != nil {
+					failures[i] = fmt.Errorf("%s: %w", request, err)
+				}
+				<-places
+			})
+		}
+		running.Wait()
+	}()
+	if !within(c.settings.perfDuration, complete) {
+		// The end of the time is a good end too; closing the connection ends what runs.
+		return nil
 	}
-	running.Wait()
 	if err := errors.Join(failures...); err != nil {
 		return err
 	}

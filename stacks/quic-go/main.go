@@ -45,6 +45,11 @@ func run(settings *settings) error {
 	}
 	// Known from the library's source: it neither tells its congestion control nor lets it be chosen.
 	fmt.Fprintln(os.Stderr, "congestion control: reno")
+	stop, err := settings.perfProgress.report()
+	if err != nil {
+		return err
+	}
+	defer stop()
 	if settings.testCase == "chacha20" {
 		allowOnlyChaCha20()
 	}

@@ -16,6 +16,7 @@ func servePerf(settings *settings, listener *quic.EarlyListener) error {
 		if err != nil {
 			return err
 		}
+		perfConnected(pathOf(connection))
 		go servePerfConnection(settings, connection)
 		go dropPerf(connection)
 	}
@@ -61,11 +62,13 @@ func answerPerf(stream *quic.Stream) error {
 	if err := writeZeros(stream, response); err != nil {
 		return err
 	}
+	perfCounters.exchanges.Add(1)
 	return stream.Close()
 }
 
 // exchangePerf returns what asks for a response on a stream of its own, and reads it. The URL says nothing.
 func (c *client) exchangePerf(connection *quic.Conn) func(*url.URL) error {
+	perfConnected(pathOf(connection))
 	return func(*url.URL) error {
 		stream, err := connection.OpenStreamSync(context.Background())
 		if err != nil {
@@ -78,5 +81,13 @@ func (c *client) exchangePerf(connection *quic.Conn) func(*url.URL) error {
 			return err
 		}
 		return readPerfResponse(stream, c.settings.perf)
+	}
+}
+
+// pathOf returns what tells of the path of a connection.
+func pathOf(connection *quic.Conn) func() perfPath {
+	return func() perfPath {
+		stats := connection.ConnectionStats()
+		return perfPath{stats.SmoothedRTT, stats.CongestionWindow, stats.PacketsLost}
 	}
 }

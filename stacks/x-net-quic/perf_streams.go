@@ -21,6 +21,7 @@ func answerPerf(stream *quic.Stream) error {
 	if err := writeZeros(stream, response); err != nil {
 		return err
 	}
+	perfCounters.exchanges.Add(1)
 	stream.CloseWrite()
 	return nil
 }

@@ -1,0 +1,1 @@
+../contract-go/progress_test.go
