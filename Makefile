@@ -167,6 +167,10 @@ test-kernel: test-setup kernel ## the tests that need kernel 6.1-paced, which ma
 test-hosts: test-setup build ## the tests of runs between hosts over ssh, which make test skips without root and openssh-server
 	cargo test --release -p quiclab --test hosts --test hosts_bad_days -- --include-ignored --nocapture
 
+.PHONY: test-perf
+test-perf: test-setup build stacks ## quiclab perf with every server and every client, in both directions: 10 minutes on 2 cores
+	cargo test --release -p quiclab --test perf -- --include-ignored --nocapture
+
 .PHONY: check-stacks
 check-stacks: stacks ## check the claims of every stack in virtual machines: about 20 minutes on 2 cores
 	$(QUICLAB) stacks check -j $(JOBS)

@@ -61,6 +61,10 @@ func (p *perfProgress) report() (func(), error) {
 		return nil, fmt.Errorf("QUICLAB_PERF_PROGRESS: %w", err)
 	}
 	start := time.Now()
+	// The first line comes before the first byte.
+	if _, err := file.WriteString(perfLine(0)); err != nil {
+		return nil, fmt.Errorf("QUICLAB_PERF_PROGRESS: %w", err)
+	}
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)

@@ -14,6 +14,9 @@ pub enum Direction {
     ServerSends,
 }
 
+/// Which of its counters.
+type Count = fn(&Progress) -> u64;
+
 /// All ends at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
@@ -27,8 +30,8 @@ pub struct Reading {
 
 impl Reading {
     /// Those that receive, and so count what has arrived; of senders alone where the receiver does not say.
-    pub fn counting(&self, direction: Direction) -> Vec<(&Sample, fn(&Progress) -> u64)> {
-        let all = |count: fn(&Progress) -> u64| self.clients.iter().map(|client| (client, count)).collect();
+    pub fn counting(&self, direction: Direction) -> Vec<(&Sample, Count)> {
+        let all = |count: Count| self.clients.iter().map(|client| (client, count)).collect();
         match (direction, &self.server) {
             (Direction::ServerSends, _) => all(|progress| progress.received),
             (Direction::ClientSends, Some(server)) => vec![(server, |progress: &Progress| progress.received)],

@@ -48,6 +48,12 @@ pub enum BadProgress {
         /// What the parser says.
         why: String,
     },
+    /// Nobody knows when what the first line counts began.
+    #[error("line 1 of the progress file: found {found} bytes, expected 0; the first line comes before the first byte")]
+    Late {
+        /// In both directions.
+        found: u64,
+    },
     /// A counter or the clock went back.
     #[error(
         "line {number} of the progress file: found {field} {found} after {before}; counters and clocks never go back"
@@ -119,6 +125,9 @@ impl Tracker {
     }
 
     fn advance(&mut self, next: Progress) -> Result<(), BadProgress> {
+        if self.lines == 1 && next.bytes() > 0 {
+            return Err(BadProgress::Late { found: next.bytes() });
+        }
         let before = self.newest;
         let pairs = [
             ("monotonic_ns", next.monotonic_ns, before.monotonic_ns),
@@ -198,11 +207,12 @@ mod tests {
             "{}",
             bad("hello\n")
         );
-        assert!(bad(&(line(1, 5) + "{}\n")).contains("line 2"));
+        assert!(bad(&(line(1, 0) + "{}\n")).contains("line 2"));
+        assert!(bad(&line(1, 5)).contains("line 1 of the progress file: found 5 bytes, expected 0"));
         assert!(bad(&"x".repeat(5000)).contains("the line is too long"));
-        let back = bad(&(line(1, 5) + &line(2, 4)));
-        assert!(back.contains("line 2 of the progress file: found received 4 after 5"), "{back}");
-        assert!(bad(&(line(2, 5) + &line(1, 5))).contains("monotonic_ns 1 after 2"));
+        let back = bad(&(line(1, 0) + &line(2, 5) + &line(3, 4)));
+        assert!(back.contains("line 3 of the progress file: found received 4 after 5"), "{back}");
+        assert!(bad(&(line(2, 0) + &line(1, 5))).contains("monotonic_ns 1 after 2"));
         assert_eq!(Tracker::default().take(b"half a line"), Ok(()));
     }
 

@@ -21,6 +21,8 @@ use crate::{cli::PerfArguments, output, signals, stacks::said};
 const GLANCE: Duration = Duration::from_millis(5);
 /// A client that says nothing for so long has gone.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the connection of a client that is refused stays.
+const REFUSED: Duration = Duration::from_secs(1);
 /// How old CPU times may be: reading them takes a while.
 const CPU_AGE: Duration = Duration::from_millis(200);
 
@@ -43,6 +45,8 @@ pub fn serve(arguments: &PerfArguments, place: &Place) -> Result<u8> {
          quiclab perf -c ADDRESS --port {port} --pin {pin}\n"
     ))?;
     let mut client: Option<Client> = None;
+    // Closed at once, they could lose what was said.
+    let mut refused: Vec<(TcpStream, Instant)> = Vec::new();
     let mut cpu = (Instant::now(), usage::of_tree(end.endpoint.process()));
     while !place.stop.load(Ordering::Relaxed) {
         end.read()?;
@@ -50,14 +54,7 @@ pub fn serve(arguments: &PerfArguments, place: &Place) -> Result<u8> {
             tell!("{}", said::in_words(&said::of_run(&place.shared.join("logs"))));
             anyhow::bail!("the server ended by itself: {exit}");
         }
-        while let Ok((stream, from)) = listener.accept() {
-            if client.is_some() {
-                let _ = refuse(stream, "the server tests with another client");
-            } else if stream.set_nonblocking(true).is_ok() {
-                tell!("quiclab: counters are read by {from}");
-                client = Some(Client { stream, lines: Lines::default(), heard: Instant::now() });
-            }
-        }
+        // First, so that one that has gone is no hindrance.
         if let Some(one) = &mut client {
             if cpu.0.elapsed() > CPU_AGE {
                 cpu = (Instant::now(), usage::of_tree(end.endpoint.process()));
@@ -66,13 +63,23 @@ pub fn serve(arguments: &PerfArguments, place: &Place) -> Result<u8> {
                 client = None;
             }
         }
+        while let Ok((stream, from)) = listener.accept() {
+            if client.is_some() {
+                refused.retain(|(_, since)| since.elapsed() < REFUSED);
+                let _ = refuse(&stream, "the server tests with another client");
+                refused.push((stream, Instant::now()));
+            } else if stream.set_nonblocking(true).is_ok() {
+                tell!("quiclab: counters are read by {from}");
+                client = Some(Client { stream, lines: Lines::default(), heard: Instant::now() });
+            }
+        }
         thread::sleep(GLANCE);
     }
     end.endpoint.end();
     Ok(signals::INTERRUPTED)
 }
 
-fn refuse(mut stream: TcpStream, why: &str) -> std::io::Result<()> {
+fn refuse(mut stream: &TcpStream, why: &str) -> std::io::Result<()> {
     stream.set_nonblocking(true)?;
     stream.write_all(&line(&Answer::Refused { why: why.to_owned() }))
 }

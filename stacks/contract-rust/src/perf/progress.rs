@@ -138,6 +138,8 @@ impl Reporter {
         let mut file = OpenOptions::new().append(true).create(true).open(&progress.path)?;
         let (stop, stopped) = mpsc::channel();
         let (interval, start) = (progress.interval, Instant::now());
+        // The first line comes before the first byte.
+        write(&mut file, Duration::ZERO)?;
         let thread = thread::Builder::new().name("progress".to_owned()).spawn(move || {
             let mut due = start;
             loop {
@@ -218,7 +220,7 @@ mod tests {
 
         let reporter = Reporter::start(&Progress { path: path.clone(), interval: Duration::from_secs(60) }).unwrap();
         drop(reporter);
-        assert_eq!(lines(), text.lines().count() + 1);
+        assert_eq!(lines(), text.lines().count() + 2);
         let nowhere = Progress { path: folder.0.join("no/folder"), interval: Duration::from_secs(1) };
         assert_eq!(Reporter::start(&nowhere).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
