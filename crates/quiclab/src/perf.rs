@@ -132,7 +132,7 @@ fn prepare(arguments: &PerfArguments, stop: &Arc<AtomicBool>) -> Result<Place> {
     let supplies = &laboratory.supplies;
     // Own ones are listed in the order of their paths.
     let name_of = |stack: &String| {
-        let place = options.own.iter().position(|path| *path == PathBuf::from(stack));
+        let place = options.own.iter().position(|path| path.as_os_str() == stack.as_str());
         place.and_then(|place| supplies.own.get(place)).unwrap_or(stack).clone()
     };
     let source = |name: &str, role: Role| -> Result<Source> {
