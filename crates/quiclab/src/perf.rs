@@ -2,6 +2,7 @@
 
 mod certificates;
 mod ends;
+mod roofline;
 mod serve;
 mod show;
 mod test;
@@ -101,6 +102,13 @@ pub fn perf(arguments: &PerfArguments) -> Result<u8> {
         }
     }
     server.end();
+    if arguments.roofline && status == 0 {
+        let roofline = roofline::measure(arguments);
+        match json {
+            true => roofline::add(&roofline, &summaries, &mut results)?,
+            false => output::print(&roofline::text(&roofline, &summaries))?,
+        }
+    }
     print_all(&results, &summaries, json)?;
     Ok(status)
 }

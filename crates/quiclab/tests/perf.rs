@@ -132,7 +132,7 @@ fn json(said: &Said) -> Value {
 #[test]
 fn a_time_is_kept_and_what_arrives_is_counted_in_both_directions() {
     for (direction, number) in [(&[][..], 0), (&["-R"], 1)] {
-        let found = json(&ask("plain", &[&["-t", "1", "-i", "0.3", "-J"], direction].concat()));
+        let found = json(&ask("plain", &[&["-t", "1", "-i", "0.3", "-J", "--roofline"], direction].concat()));
         assert_eq!(found["start"]["test_start"]["reverse"], number);
         let end = &found["end"];
         let (sent, received) = (&end["sum_sent"], &end["sum_received"]);
@@ -147,6 +147,9 @@ fn a_time_is_kept_and_what_arrives_is_counted_in_both_directions() {
         assert!(rows.len() >= 2 && sum <= bytes && sum > bytes / 2, "{found}");
         assert_eq!(rows[0]["quiclab"]["rtt_ns"], 1_500_000);
         assert_eq!(rows[0]["quiclab"]["window_bytes"], Value::Null);
+        let roofline = &end["quiclab_roofline"];
+        assert!(roofline["best_quic_bits_per_second"].as_f64().unwrap() > 0.0, "{end}");
+        assert!(roofline["share"].as_f64().unwrap() > 0.0, "{end}");
         for side in ["host_total", "remote_total"] {
             assert!(end["cpu_utilization_percent"][side].as_f64().unwrap() > 0.0, "{end}");
         }

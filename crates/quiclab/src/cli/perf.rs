@@ -42,6 +42,9 @@ pub struct PerfArguments {
     /// Tests in a row; the last lines are their median and range
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub repeat: u64,
+    /// Then measure what this machine can do at best, and say what part of it the stack reaches and what its CPU time went to
+    #[arg(long, conflicts_with = "server")]
+    pub roofline: bool,
     /// The stack: its name, or the path of your own, which is a program or a folder with a stack.toml; of both ends, unless --client-stack
     /// names another for the client
     #[arg(long, value_name = "NAME|PATH", default_value = "quinn")]
@@ -100,7 +103,7 @@ const PERF_HELP: &str = "\
 Examples:
   quiclab perf                                        quinn to quinn on this machine, for 10 seconds
   quiclab perf --stack quiche -R -P 4 --repeat 5       the server sends on 4 streams, five times
-  quiclab perf --stack ./my-endpoint --client-stack quinn
+  quiclab perf --stack ./my-endpoint --client-stack quinn --roofline
   quiclab perf -s --stack quic-go                     on one machine; it prints the line for the other one:
   quiclab perf -c 192.0.2.1 --pin 3f5a... -t 30 -J
 

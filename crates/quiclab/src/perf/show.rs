@@ -125,7 +125,8 @@ pub fn milliseconds(ns: u64) -> String {
     format!("{:.3} ms", ns as f64 / 1e6)
 }
 
-fn rate(bits_per_second: f64) -> String {
+/// Bits in a second, with a prefix.
+pub fn rate(bits_per_second: f64) -> String {
     match bits_per_second {
         rate if rate >= 1e9 => format!("{:.2} Gbit/s", rate / 1e9),
         rate if rate >= 1e6 => format!("{:.1} Mbit/s", rate / 1e6),

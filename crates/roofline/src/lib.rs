@@ -1,0 +1,185 @@
+//! What this machine can do at best with the parts that a QUIC transfer is made of: authenticated encryption of packets ([`aead`]), sending
+//! and receiving them by UDP sockets ([`udp`]), and, to compare, TCP of the kernel ([`tcp`]).
+//!
+//! All costs are CPU time of one thread, in nanoseconds for each byte of UDP payload, so neither other programs nor the scheduler
+//! are in them. [`Roofline::best_quic`] is an upper bound made of them, and [`split`] says what a stack's CPU time went to.
+
+pub mod aead;
+mod clock;
+mod limits;
+pub mod tcp;
+pub mod udp;
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+pub use limits::{Split, split};
+
+/// Why a part could not be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum Unmeasured {
+    /// The kernel refused something.
+    #[error("{what}: {source}")]
+    Kernel {
+        /// What was tried.
+        what: &'static str,
+        /// What it answered.
+        source: nix::Error,
+    },
+    /// Datagrams were lost where none may be: their cost would be too low.
+    #[error("found {found} bytes of {sent} at the receiver; expected all")]
+    Lost {
+        /// Bytes that arrived.
+        found: u64,
+        /// Bytes that were sent.
+        sent: u64,
+    },
+    /// Cryptography failed.
+    #[error("ring: unspecified error")]
+    Ring,
+    /// A thread or a socket of the standard library.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// A part, or why it is not known.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Part<T> {
+    /// What was measured.
+    Known(T),
+    /// Nothing was.
+    Unknown {
+        /// Why.
+        why: String,
+    },
+}
+
+impl<T> Part<T> {
+    /// The value, if there is one.
+    pub fn known(&self) -> Option<&T> {
+        match self {
+            Self::Known(value) => Some(value),
+            Self::Unknown { .. } => None,
+        }
+    }
+}
+
+impl<T> From<Result<T, Unmeasured>> for Part<T> {
+    fn from(result: Result<T, Unmeasured>) -> Self {
+        result.map_or_else(|error| Self::Unknown { why: error.to_string() }, Self::Known)
+    }
+}
+
+/// The cost of two ends.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Cost {
+    /// Of the end that sends, in CPU nanoseconds for each byte of UDP payload.
+    pub send_ns_per_byte: f64,
+    /// Of the end that receives.
+    pub receive_ns_per_byte: f64,
+}
+
+impl Cost {
+    /// Bits in a second of the slower end, with a core for each.
+    pub fn bits_per_second(&self) -> f64 {
+        8e9 / self.send_ns_per_byte.max(self.receive_ns_per_byte)
+    }
+}
+
+/// What this machine can do.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Roofline {
+    /// Bytes of a packet: of its UDP payload.
+    pub packet_bytes: usize,
+    /// Protecting and removing the protection of packets: RFC 9001, section 5.
+    pub aes_128_gcm: Part<Cost>,
+    /// The same.
+    pub aes_256_gcm: Part<Cost>,
+    /// The same.
+    pub chacha20_poly1305: Part<Cost>,
+    /// sendmsg and recvmsg for each packet.
+    pub udp: Part<Cost>,
+    /// With UDP_SEGMENT and UDP_GRO: a batch for each system call.
+    pub udp_offload: Part<Cost>,
+    /// Kernel TCP, 128 KiB for each system call.
+    pub tcp: Part<Cost>,
+}
+
+impl Roofline {
+    /// Measures all parts over this machine's loopback, `time` for each.
+    pub fn measure(packet_bytes: usize, time: Duration) -> Self {
+        let aead = |algorithm| Part::from(aead::measure(algorithm, packet_bytes, time));
+        Self {
+            packet_bytes,
+            aes_128_gcm: aead(aead::Algorithm::Aes128Gcm),
+            aes_256_gcm: aead(aead::Algorithm::Aes256Gcm),
+            chacha20_poly1305: aead(aead::Algorithm::ChaCha20Poly1305),
+            udp: udp::measure(packet_bytes, udp::Batch::One, time).into(),
+            udp_offload: udp::measure(packet_bytes, udp::Batch::Offload, time).into(),
+            tcp: tcp::measure(time).into(),
+        }
+    }
+
+    /// The fastest of the ciphers.
+    pub fn cheapest_cipher(&self) -> Option<Cost> {
+        let all = [&self.aes_128_gcm, &self.aes_256_gcm, &self.chacha20_poly1305];
+        let known = all.into_iter().filter_map(|part| part.known().copied());
+        known.min_by(|one, other| one.send_ns_per_byte.total_cmp(&other.send_ns_per_byte))
+    }
+
+    /// The cheaper way through UDP sockets.
+    pub fn cheapest_udp(&self) -> Option<Cost> {
+        let known = [&self.udp, &self.udp_offload].into_iter().filter_map(|part| part.known().copied());
+        known.min_by(|one, other| one.send_ns_per_byte.total_cmp(&other.send_ns_per_byte))
+    }
+
+    /// What no QUIC stack with one core for each end passes: it has to encrypt and to send, and the other end to receive and to decrypt. In
+    /// bits of UDP payload in a second.
+    pub fn best_quic(&self) -> Option<f64> {
+        let (cipher, udp) = (self.cheapest_cipher()?, self.cheapest_udp()?);
+        let both = Cost {
+            send_ns_per_byte: cipher.send_ns_per_byte + udp.send_ns_per_byte,
+            receive_ns_per_byte: cipher.receive_ns_per_byte + udp.receive_ns_per_byte,
+        };
+        Some(both.bits_per_second())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_is_measured_and_the_best_is_below_each_of_its_parts() {
+        let roofline = Roofline::measure(1452, Duration::from_millis(20));
+        let best = roofline.best_quic().unwrap();
+        for part in
+            [&roofline.aes_128_gcm, &roofline.aes_256_gcm, &roofline.chacha20_poly1305, &roofline.udp, &roofline.tcp]
+        {
+            let cost = part.known().unwrap_or_else(|| panic!("{part:?}"));
+            assert!(cost.send_ns_per_byte > 0.0 && cost.receive_ns_per_byte > 0.0, "{roofline:?}");
+        }
+        assert!(best > 0.0 && best < roofline.cheapest_cipher().unwrap().bits_per_second(), "{roofline:?}");
+        assert!(best < roofline.cheapest_udp().unwrap().bits_per_second());
+    }
+
+    #[test]
+    fn the_bound_is_the_slower_end_of_the_sums() {
+        let cost = |send_ns_per_byte, receive_ns_per_byte| Part::Known(Cost { send_ns_per_byte, receive_ns_per_byte });
+        let unknown = || Part::Unknown { why: "no".to_owned() };
+        let roofline = Roofline {
+            packet_bytes: 1200,
+            aes_128_gcm: cost(0.5, 0.25),
+            aes_256_gcm: cost(2.0, 2.0),
+            chacha20_poly1305: unknown(),
+            udp: cost(3.0, 3.0),
+            udp_offload: cost(0.5, 1.75),
+            tcp: unknown(),
+        };
+        assert_eq!(roofline.best_quic(), Some(8e9 / 2.0));
+        let without = Roofline { udp: unknown(), udp_offload: unknown(), ..roofline };
+        assert_eq!(without.best_quic(), None);
+    }
+}
