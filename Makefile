@@ -167,6 +167,10 @@ test-kernel: test-setup kernel ## the tests that need kernel 6.1-paced, which ma
 test-hosts: test-setup build ## the tests of runs between hosts over ssh, which make test skips without root and openssh-server
 	cargo test --release -p quiclab --test hosts --test hosts_bad_days -- --include-ignored --nocapture
 
+.PHONY: bench-perf
+bench-perf: build stacks ## how fast every stack is, in turns, beside what the machine could do: 10 minutes on 2 quiet cores
+	bench/perf.py $(QUICLAB)
+
 .PHONY: test-perf
 test-perf: test-setup build stacks ## quiclab perf with every server and every client, in both directions: 10 minutes on 2 cores
 	cargo test --release -p quiclab --test perf -- --include-ignored --nocapture
