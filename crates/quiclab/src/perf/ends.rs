@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io::Read,
+    io::{Read, Seek},
     net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket},
     path::{Path, PathBuf},
 };
@@ -25,8 +25,10 @@ use crate::cli::PerfArguments;
 
 /// Time from a line of progress to the next, in milliseconds: what is known of the first and the last byte.
 const PROGRESS_MS: u64 = 20;
-/// Bytes that an endpoint may write to one file: its progress, half a megabyte in an hour.
+/// Bytes that an endpoint may write to one file.
 const MOST_FILE_BYTES: u64 = 64 << 20;
+/// Bytes of progress that are kept. The file is in memory, and grows by 30 MB in an hour.
+const MOST_PROGRESS: u64 = 1 << 20;
 
 /// An endpoint that runs.
 pub struct End {
@@ -102,11 +104,15 @@ impl End {
     /// Where that is no progress.
     pub fn read(&mut self) -> Result<()> {
         if self.file.is_none() {
-            self.file = File::open(&self.path).ok();
+            self.file = File::options().read(true).write(true).open(&self.path).ok();
         }
         let Some(file) = &mut self.file else { return Ok(()) };
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).with_context(|| self.path.display().to_string())?;
+        // The endpoint appends, so it goes on at the new end. A line that it writes right now is lost; the next one has all that it had.
+        if file.stream_position().is_ok_and(|position| position > MOST_PROGRESS) {
+            file.set_len(0).and_then(|()| file.rewind()).with_context(|| self.path.display().to_string())?;
+        }
         Ok(self.tracker.take(&bytes)?)
     }
 
