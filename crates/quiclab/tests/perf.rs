@@ -283,6 +283,9 @@ fn an_interrupted_test_shows_what_there_was() {
     assert!(left.is_empty(), "{left:?}");
 }
 
+/// What stacks do wrong to each other: docs/results/throughput.md. quiclab says it, and so it is no failure of quiclab.
+const FAULTS: [&str; 3] = ["too many gaps in stream buffer", "FLOW_CONTROL", "| ERR_INTERNAL"];
+
 /// Minutes, and builds of all stacks: `make test-perf`.
 #[test]
 #[ignore = "builds every stack"]
@@ -308,7 +311,10 @@ fn every_server_and_every_client_of_perf_work_in_both_directions() {
                 let result: Value = serde_json::from_str(&found.output).unwrap_or_default();
                 let rate = result["end"]["sum_received"]["bits_per_second"].as_f64();
                 eprintln!("{client} and {server} {direction:?}: {:.2} Gbit/s", rate.unwrap_or(f64::NAN) / 1e9);
-                if found.status != Some(0) || rate.is_none_or(|rate| rate < 1e6) {
+                let is_known = FAULTS.iter().any(|fault| found.errors.contains(fault));
+                if found.status != Some(0) && is_known {
+                    eprintln!("a known fault: {}", found.errors);
+                } else if found.status != Some(0) || rate.is_none_or(|rate| rate < 1e6) {
                     failed.push(format!("{client} and {server} {direction:?}: {}", found.errors));
                 }
             }
