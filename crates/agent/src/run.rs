@@ -3,6 +3,7 @@
 use std::{
     fs::{self, File},
     io::BufWriter,
+    os::unix::fs::symlink,
     path::PathBuf,
     thread::{self, sleep},
     time::{Duration, Instant},
@@ -14,7 +15,7 @@ use quiclab_orders::{
     addresses::{HOST_INTERFACE, TO_CLIENT},
     contents::Contents,
     orders::{Listen, Orders, Transport},
-    places::{LOGS, WWW},
+    places::{DOWNLOADS, LOGS, WWW},
     report::{Outcome, Report, TapReport},
 };
 
@@ -310,10 +311,21 @@ pub(crate) fn lay_out_files(orders: &Orders) -> Result<()> {
     for (seed, name) in (transfer.seed..).zip(&transfer.names) {
         let path = shared(WWW).join(name);
         let file = File::create(&path).with_context(|| path.display().to_string())?;
+        if transfer.zeros {
+            // A hole, so that it takes no memory.
+            file.set_len(transfer.size_bytes).context("making a file to transfer")?;
+            continue;
+        }
         let mut file = BufWriter::with_capacity(1 << 16, file);
         let mut contents = Contents::new(seed, transfer.size_bytes);
         std::io::copy(&mut contents, &mut file).context("making a file to transfer")?;
         file.into_inner().context("making a file to transfer")?;
+    }
+    if transfer.discard {
+        for name in &transfer.names {
+            let path = shared(DOWNLOADS).join(name);
+            symlink("/dev/null", &path).with_context(|| path.display().to_string())?;
+        }
     }
     Ok(())
 }

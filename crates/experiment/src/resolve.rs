@@ -193,6 +193,13 @@ impl Draft {
             let cases: Vec<_> = cases.iter().map(String::as_str).collect();
             claimed("workload.test_case", &asked, &cases, manifest)?;
         }
+        if !workload.can_be_shared() {
+            let message = format!(
+                "found {} for {} files together; expected a multiple of {} B, so that all are equally long",
+                workload.size, workload.files, workload.files
+            );
+            return Err(("workload.size", message).into());
+        }
         if workload.certificate_delay != Duration::default() && server.certificate_delay == CertificateDelay::None {
             let message =
                 format!("found {}, which {} cannot wait for; expected none", workload.certificate_delay, server.name);

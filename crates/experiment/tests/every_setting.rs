@@ -17,6 +17,9 @@ const SETTINGS: &[(&str, &str, &str, &str)] = &[
     ("vm.kernel", "\"6.1\"", "\"6.12\"", "6.12"),
     ("workload.test_case", "\"transfer\"", "", ""),
     ("workload.size", "\"10 MiB\"", "\"10 MB\"", "10 MB"),
+    ("workload.size_of", "\"each\"", "\"all\"", "all"),
+    ("workload.contents", "\"random\"", "\"zeros\"", "zeros"),
+    ("workload.keep", "true", "false", "false"),
     ("workload.request_size", "\"8 B\"", "\"1 MB\"", "1 MB"),
     ("workload.files", "1", "200", "200"),
     ("workload.name_bytes", "1", "250", "250"),
@@ -118,9 +121,11 @@ fn run_with(key: &str, value: Option<&str>) -> Run {
         _ => "\"none\"",
     };
     let test_case = if key == "workload.request_size" { "\"perf\"" } else { "\"transfer\"" };
+    let files = if key == "workload.size_of" { "2" } else { "1" };
     let all = [
         ("stack.name", "\"quiche-0.24\""),
         ("workload.test_case", test_case),
+        ("workload.files", files),
         ("path.cross_traffic", cross),
         ("hosts.server_qdisc", qdisc),
         ("stack.gso", gso),

@@ -152,6 +152,12 @@ pub struct Transfer {
     pub size_bytes: u64,
     /// Seed of the first file's contents, see [`crate::contents::Contents`]; each next file has the next number.
     pub seed: u64,
+    /// Zeros instead of these contents.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub zeros: bool,
+    /// The client's files are /dev/null, and nothing of them is handed over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub discard: bool,
     /// How long the client may take.
     pub timeout_ns: u64,
 }

@@ -41,6 +41,9 @@ fn assert_fails(result: &Said, words: &[&str]) {
 
 /// Starts a transfer of half a minute, or with these words another one, and waits until its packets are on their way.
 fn started(bench: &Bench, hosts: &Path, machines: &Machines, more: &[&str]) -> Child {
+    // Once all machines have the files of the stack, a process of its own is that of the run.
+    let first = run(&experiment("1 KiB"), hosts);
+    assert_eq!(first.status, Some(0), "{}", first.errors);
     let log = fs::File::create(bench.folder.path().join("said")).unwrap();
     let mut command = bench.run(TEST_STACKS, "out", &[&on(hosts), more].concat());
     let child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();

@@ -1,9 +1,14 @@
 //! What came of a run: why it failed, and whether the client has what it should have.
 
-use std::{collections::BTreeSet, fs::File, io::Read, path::Path};
+use std::{
+    collections::BTreeSet,
+    fs::File,
+    io::{self, Read},
+    path::Path,
+};
 
 use anyhow::Result;
-use quiclab_experiment::run::Run;
+use quiclab_experiment::run::{FileContents, Run};
 use quiclab_orders::contents::Contents;
 use quiclab_record::{Observed, ProcessEnd};
 
@@ -160,16 +165,19 @@ pub(crate) fn check_downloads<R: Read, C: FnOnce() -> Result<R>>(
     open: impl Fn(&str) -> Result<Option<Download<C>>>,
 ) -> Result<Option<RunFailure>> {
     let workload = &run.settings.workload;
-    if workload.has_no_files() {
+    if workload.has_no_files() || !workload.keep {
         return Ok(None);
     }
     for (seed, file) in (contents_seed(run)..).zip(file_names(workload)) {
         let Some(download) = open(&file)? else { return Ok(Some(RunFailure::NoFile { file })) };
-        let (found, expected) = (download.length, workload.size.as_bytes());
+        let (found, expected) = (download.length, workload.length_of_each().as_bytes());
         if found != expected {
             return Ok(Some(RunFailure::WrongLength { file, found, expected }));
         }
-        let expected = hash::of_reader(&mut Contents::new(seed, expected))?;
+        let expected = match workload.contents {
+            FileContents::Random => hash::of_reader(&mut Contents::new(seed, expected))?,
+            FileContents::Zeros => hash::of_reader(&mut io::repeat(0).take(expected))?,
+        };
         let found = hash::of_reader(&mut (download.contents)()?)?;
         if found != expected {
             return Ok(Some(RunFailure::WrongContents { file, found, expected }));

@@ -8,7 +8,7 @@ use crate::stack::PERF;
 use super::{
     Draft, Settings, TRANSFER,
     declaration::section,
-    takes::{Quantity, Refused, Takes, Text, count, size, time},
+    takes::{Flag, Quantity, Refused, Takes, Text, count, size, time, word, words},
 };
 
 /// More files than this do not fit into the variables of an endpoint.
@@ -31,6 +31,13 @@ section! {
         test_case: String = TRANSFER.to_owned(), takes Text("a test case such as \"transfer\"");
         /// length of each response; the virtual testbed accepts at most 512 MiB in total
         size: ByteCount = ByteCount::from_bytes(10 << 20), takes size().positive();
+        /// whether `workload.size` is the length of each response, or of all `workload.files` together, which share it equally
+        size_of: SizeOf = SizeOf::Each, takes word::<SizeOf>(), neutral SizeOf::Each, when has_several_files;
+        /// what the responses hold: bytes that nothing compresses, or zeros, which take no memory until a server maps them
+        contents: FileContents = FileContents::Random, takes word::<FileContents>(), neutral FileContents::Random, on "vm, netns, hosts";
+        /// true keeps what the client stores until it has been compared with what the server had; with false the client writes to
+        /// /dev/null, and its exit status and the packets say whether all has arrived
+        keep: bool = true, takes Flag, neutral true, on "vm, netns, hosts";
         /// length of each request with `workload.test_case` = "perf"; the first 8 bytes say how long the response is
         request_size: ByteCount = ByteCount::from_bytes(SHORTEST_REQUEST), takes size().at_least(ByteCount::from_bytes(SHORTEST_REQUEST)),
             neutral ByteCount::from_bytes(SHORTEST_REQUEST), when has_requests;
@@ -59,14 +66,52 @@ impl Workload {
     /// Bytes of all requests and responses together, where requests have bytes of their own.
     pub fn bytes_both_ways(&self) -> ByteCount {
         let requests = if self.has_no_files() { self.request_size.as_bytes() } else { 0 };
-        let of_each = self.size.as_bytes().saturating_add(requests);
+        let of_each = self.length_of_each().as_bytes().saturating_add(requests);
         ByteCount::from_bytes(of_each.saturating_mul(u64::from(self.files)))
     }
 
     /// Bytes of all responses together.
     pub fn all_bytes(&self) -> ByteCount {
-        ByteCount::from_bytes(self.size.as_bytes().saturating_mul(u64::from(self.files)))
+        ByteCount::from_bytes(self.length_of_each().as_bytes().saturating_mul(u64::from(self.files)))
     }
+
+    /// Bytes of each response.
+    pub fn length_of_each(&self) -> ByteCount {
+        match self.size_of {
+            SizeOf::Each => self.size,
+            SizeOf::All => ByteCount::from_bytes(self.size.as_bytes() / u64::from(self.files)),
+        }
+    }
+
+    /// Whether the responses can have the size that was asked for.
+    pub(crate) fn can_be_shared(&self) -> bool {
+        self.size_of == SizeOf::Each || self.size.as_bytes().is_multiple_of(u64::from(self.files))
+    }
+}
+
+words! {
+    /// What a size is the size of.
+    pub enum SizeOf {
+        /// Each response.
+        Each = "each",
+        /// All of them together.
+        All = "all",
+    }
+}
+
+words! {
+    /// What responses hold.
+    pub enum FileContents {
+        /// Bytes that follow from the seed, and that nothing compresses.
+        Random = "random",
+        /// Zeros.
+        Zeros = "zeros",
+    }
+}
+
+/// Whether there is a difference between each and all.
+fn has_several_files(settings: &Settings) -> bool {
+    settings.workload.files > 1
 }
 
 /// Whether requests have bytes of their own.

@@ -173,7 +173,7 @@ fn no_orders() -> Orders {
         has_ipv6: false,
         timer_slack_ns: 0,
         tap: None,
-        transfer: Transfer { names: Vec::new(), size_bytes: 0, seed: 0, timeout_ns: 0 },
+        transfer: Transfer { names: Vec::new(), size_bytes: 0, seed: 0, zeros: false, discard: false, timeout_ns: 0 },
         files: Vec::new(),
         server: nobody.clone(),
         client: nobody,

@@ -255,7 +255,8 @@ impl Transferring<'_> {
         for (seed, name) in (contents_seed(self.run)..).zip(file_names(workload)) {
             let path = www.join(name);
             let mut file = File::create(&path).with_context(|| path.display().to_string())?;
-            let mut contents = io::BufReader::with_capacity(1 << 16, Contents::new(seed, workload.size.as_bytes()));
+            let mut contents =
+                io::BufReader::with_capacity(1 << 16, Contents::new(seed, workload.length_of_each().as_bytes()));
             io::copy(&mut contents, &mut file).with_context(|| path.display().to_string())?;
         }
         Ok(())

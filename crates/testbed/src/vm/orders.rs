@@ -45,7 +45,9 @@ pub fn of_run(
         tap: settings.tap.enabled.then(|| tap(settings)),
         transfer: Transfer {
             names: if settings.workload.has_no_files() { Vec::new() } else { file_names(&settings.workload) },
-            size_bytes: settings.workload.size.as_bytes(),
+            size_bytes: settings.workload.length_of_each().as_bytes(),
+            zeros: settings.workload.contents == run::FileContents::Zeros,
+            discard: !settings.workload.keep,
             seed: contents_seed(run),
             timeout_ns: settings.workload.timeout.as_nanos(),
         },
