@@ -142,6 +142,12 @@ tcp-pacing-all: build ## the same with more repetitions, lengths of transfers an
 	$(QUICLAB) run experiments/tcp-pacing -j $(JOBS)
 	$(QUICLAB) check $$(ls -d results/tcp-pacing/* | grep -v -e '-quick$$') || [ $$? -lt 100 ]
 
+# In real time, one run at a time. What the study claims of its machines can fail on others, so only errors of quiclab stop it.
+.PHONY: throughput
+throughput: build ## run the throughput study (quick profiles) in network namespaces: half an hour on 2 quiet cores
+	$(QUICLAB) run experiments/throughput --profile quick --testbed netns
+	$(QUICLAB) check results/throughput/*-quick-netns || [ $$? -lt 100 ]
+
 .PHONY: sans-io
 sans-io: build ## test the stacks without sockets and run their experiments in the simulator: about ten minutes
 	for stack in quinn ngtcp2-1.25 quiche-0.22; do (cd sans-io/$$stack && env -u RUSTFLAGS cargo test --release --locked); done

@@ -325,10 +325,10 @@ pub fn labels(all: &[&Settings]) -> Vec<String> {
 }
 
 /// Key and value of a setting that is not the same in all of several runs.
-pub(crate) type Difference = (&'static str, String);
+pub type Difference = (&'static str, String);
 
 /// For each of several settings what sets them apart from the others, besides the stack that the run is about.
-pub(crate) fn differences(all: &[&Settings]) -> Vec<Vec<Difference>> {
+pub fn differences(all: &[&Settings]) -> Vec<Vec<Difference>> {
     let mut texts: Vec<_> = all.iter().map(|settings| setting_texts(settings)).collect();
     // Of lists with the same stages only what differs is worth naming.
     for (key, list) in stages::LISTS.into_iter().zip([0, 1]) {

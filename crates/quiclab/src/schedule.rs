@@ -235,7 +235,10 @@ impl Workers<'_> {
 /// Its goodput and how many warnings there are, in a few words.
 pub fn tell_goodput(performed: &Performed) -> String {
     let (goodput, place) = match &performed.measured {
-        Measured::Transfer(measured) => (measured.metrics.goodput_wire_bps, "on the wire"),
+        Measured::Transfer(measured) => match measured.metrics.goodput_wire_bps {
+            None => (measured.metrics.goodput_process_bps, "by the client's lifetime"),
+            wire => (wire, "on the wire"),
+        },
         Measured::Models(measured) => (measured.metrics.get("goodput_bps").copied().flatten(), "of all flows"),
     };
     let goodput = goodput.map_or_else(|| "no goodput".to_owned(), |bps| format!("{:.2} Mbit/s {place}", bps / 1e6));

@@ -311,6 +311,31 @@ fn super_packets_and_jumbo_frames_are_measured_as_packets() {
 }
 
 #[test]
+fn zeros_that_are_not_kept_arrive_and_take_no_room() {
+    let _turn = in_turn();
+    let settings = "workload.contents = \"zeros\"\nworkload.keep = false\nworkload.size_of = \"all\"\nworkload.files = 3\n\
+                    tap.snaplen = \"128 B\"\n";
+    let experiment =
+        format!("{EXPERIMENT}{settings}").replace("\"misbehaving\"", "\"tcp-tls\"").replace("2 MiB", "3 MiB");
+    assert!(experiment.contains("3 MiB"), "{experiment}");
+    let bench = Bench::new(&experiment.replace("stack.name", "stack.congestion_control = \"cubic\"\nstack.name"));
+    let result = said(&mut bench.run(common::REAL_STACKS, "out", &["--testbed", "netns"]));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    let metrics = json(&only_record(&bench.out("out")), "metrics.json");
+    // TLS and HTTP/2 add some, and all three files together are 3 MiB.
+    let sent = metrics["metrics"]["payload_bytes_sent"].as_u64().unwrap();
+    assert!((3 << 20..4 << 20).contains(&sent), "{sent} bytes");
+    let thirds = experiment.replace("3 MiB", "4 MiB");
+    let result = said(&mut Bench::new(&thirds).run(common::REAL_STACKS, "out", &["--testbed", "netns"]));
+    assert_eq!(result.status, Some(125), "{}", result.errors);
+    assert!(
+        result.errors.contains("found 4 MiB for 3 files together; expected a multiple of 3 B"),
+        "{}",
+        result.errors
+    );
+}
+
+#[test]
 fn what_this_machine_does_not_have_is_refused_with_what_to_do() {
     for (line, expected) in [
         ("hosts.server_cpus = \"8191\"", "hosts.server_cpus: found 8191"),

@@ -57,6 +57,13 @@ pub fn measure_record(folder: &Path, run: &Run, observed: &Observed) -> Result<R
     host::measure(folder, observed, run.settings.workload.all_bytes(), &mut metrics)?;
     warn_of_planned_times(observed, unread, lost.as_deref(), &mut metrics);
     warn_of_send_times(run, observed, &mut metrics);
+    if !run.settings.tap.enabled {
+        metrics.warnings.retain(|warning| warning.code != WarningCode::NoFlow.name());
+        metrics.warn(
+            WarningCode::NoFlow,
+            "tap.enabled is false: no packets were captured, and nothing of them was measured".to_owned(),
+        );
+    }
     warn_of_endpoints(observed, &mut metrics);
     warn_of_rules(run, observed, &mut metrics);
     warn_of_lateness(observed, &mut metrics);

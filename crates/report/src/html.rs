@@ -9,7 +9,7 @@ use quiclab_units::ByteCount;
 
 use crate::{
     columns::{Column, NOTHING, handshake_columns, host_columns, main_columns, whole_columns},
-    figures::{FIGURES, Figure, Scene},
+    figures::{Figure, Scene, draw_all},
     findings::{Finding, findings},
     groups::{Group, GroupWarning, name_alone, published_alone},
     input::{FailureRow, ReportInput, RunRow},
@@ -35,7 +35,7 @@ pub fn render_html_with_pages(input: &ReportInput, pages: &BTreeMap<String, Stri
     let alone = published_alone(input, &groups);
     let scene = Scene { groups: &groups, alone: &alone };
     let asked = transfer_figures(input, &groups);
-    let figures: Vec<_> = asked.into_iter().chain(FIGURES.iter().filter_map(|draw| draw(&scene))).collect();
+    let figures: Vec<_> = asked.into_iter().chain(draw_all(&scene)).collect();
     let body = html! {
         h1 { (input.title) }
         p.lead {

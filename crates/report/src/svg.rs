@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use crate::{
-    figures::{FIGURES, Figure, Scene},
+    figures::{Figure, Scene, draw_all},
     groups::{Group, published_alone},
     input::ReportInput,
     scenario::transfer_figures,
@@ -35,10 +35,7 @@ pub fn render_figures(input: &ReportInput) -> Vec<(String, String)> {
     let alone = published_alone(input, &groups);
     let scene = Scene { groups: &groups, alone: &alone };
     let asked = transfer_figures(input, &groups).into_iter();
-    asked
-        .chain(FIGURES.iter().filter_map(|draw| draw(&scene)))
-        .map(|figure| (figure.id.clone(), svg(&figure)))
-        .collect()
+    asked.chain(draw_all(&scene)).map(|figure| (figure.id.clone(), svg(&figure))).collect()
 }
 
 /// Where the curves are.

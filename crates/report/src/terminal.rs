@@ -7,7 +7,7 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Wi
 use crate::{
     columns::{COLUMNS, Column, Place},
     findings::{findings, render_findings},
-    groups::{Group, name_alone, published_alone},
+    groups::{Group, is_captured, name_alone, published_alone},
     input::ReportInput,
     notes::{notes, tells_clients},
     warned::{of_runs, warned},
@@ -17,7 +17,10 @@ use crate::{
 pub fn render_terminal(input: &ReportInput, width: Option<u16>) -> String {
     let groups = Group::all(input);
     let tells_clients = tells_clients(&groups);
-    let columns: Vec<&Column> = COLUMNS.iter().filter(|column| column.place == Place::Brief).collect();
+    // Without captures most have nothing.
+    let is_captured = is_captured(&groups);
+    let is_shown = |column: &&Column| is_captured || groups.iter().any(|group| group.summary(column).is_some());
+    let columns: Vec<&Column> = COLUMNS.iter().filter(|column| column.place == Place::Brief).filter(is_shown).collect();
     let beside = |name: String| [name].into_iter().chain(vec![String::new(); 1 + usize::from(tells_clients)]);
     let mut rows = Vec::new();
     for group in &groups {

@@ -224,7 +224,7 @@ pub(crate) fn told_apart(lists: &[&StageList]) -> Option<Vec<String>> {
         list.iter().map(|table| (table.get("name").cloned(), table.get("stage").cloned())).collect::<Vec<_>>()
     };
     if tables.iter().any(|list| shape(list) != shape(first)) {
-        return None;
+        return Some(tables.iter().map(|list| in_words(list)).collect());
     }
     let differs = |index: usize, key: &str| tables.iter().any(|list| list[index].get(key) != first[index].get(key));
     let text = |list: &Vec<Table>| {
@@ -236,6 +236,17 @@ pub(crate) fn told_apart(lists: &[&StageList]) -> Option<Vec<String>> {
         list.iter().enumerate().flat_map(of_stage).collect::<Vec<_>>().join(" ")
     };
     Some(tables.iter().map(text).collect())
+}
+
+/// All stages of a list with their settings, such as `delay(delay=5 ms) + loss(probability=0.01)`.
+fn in_words(list: &[Table]) -> String {
+    let of_stage = |table: &Table| {
+        let name = table.get("name").and_then(Value::as_str).unwrap_or_default();
+        let own = table.iter().filter(|(key, _)| !["name", "stage"].contains(&key.as_str()));
+        let own: Vec<_> = own.map(|(key, value)| format!("{key}={}", super::text_of(value))).collect();
+        format!("{name}({})", own.join(", "))
+    };
+    if list.is_empty() { "nothing".to_owned() } else { list.iter().map(of_stage).collect::<Vec<_>>().join(" + ") }
 }
 
 impl Draft {

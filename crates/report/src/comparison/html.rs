@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::{Comparison, Key, Pair, forest, measure::Row, pairs_of, terminal::how_compared, words};
 use crate::{
     columns::NOTHING,
-    figures::{FIGURES, Scene},
+    figures::{Scene, draw_all},
     groups::Group,
     html::{page_with, picture, plotly_script},
     input::ReportInput,
@@ -175,7 +175,7 @@ fn distributions(inputs: [&ReportInput; 2], keys: [Key; 2]) -> Markup {
         })
         .collect();
     let scene = Scene { groups: &sides, alone: &[] };
-    let figures: Vec<_> = FIGURES.iter().filter_map(|draw| draw(&scene)).collect();
+    let figures: Vec<_> = draw_all(&scene);
     html! { @for figure in &figures { (picture(figure)) } }
 }
 

@@ -27,6 +27,8 @@ const SEQUENTIAL: [&str; 4] = ["#F7FBFF", "#C6DBEF", "#8DBEDC", "#4A98C9"];
 const DIVERGING: [&str; 5] = ["#DF7A36", "#F6C9A4", "#FFFFFF", "#B5D8EC", "#4A98C9"];
 /// Behind the cells: what shows where one has no value.
 const MISSING: &str = "#e4e4e4";
+/// A difference with a larger chance of coming from nothing is none.
+const ALPHA: f64 = 0.05;
 /// Of a cell's height, of a picture with few of them, and of all around the cells, in pixels.
 const CELL: usize = 44;
 const LEAST_HEIGHT: usize = 400;
@@ -73,17 +75,23 @@ fn draw_part(
     let across = Values::of(&spec.x, spec.x_label.as_deref(), members, labels);
     let up = Values::of(by, None, members, labels);
     let mut cells: Vec<Vec<Option<f64>>> = vec![vec![None; across.words.len()]; up.words.len()];
+    let mut is_chance = vec![vec![false; across.words.len()]; up.words.len()];
     for member in members {
         let place = across.place(&member.settings).zip(up.place(&member.settings));
         if let Some((column, row)) = place {
             cells[row][column] = mean(member, spec);
+            is_chance[row][column] = member.chance(&spec.y[0]).is_some_and(|chance| chance > ALPHA);
         }
     }
     places(&cells).next()?;
     let colours: &[&str] = if spec.compare.is_some() { &DIVERGING } else { &SEQUENTIAL };
     let names = |values: &Values| values.words.iter().map(|name| style::name(name)).collect::<Vec<_>>();
     let title_of_colours = Title::with_text(style::name(&words::vertical(spec, labels)));
-    let map = HeatMap::new(names(&across), names(&up), cells.clone())
+    let mut coloured = cells.clone();
+    for (row, column, _) in places(&cells).filter(|(row, column, _)| is_chance[*row][*column]) {
+        coloured[row][column] = None;
+    }
+    let map = HeatMap::new(names(&across), names(&up), coloured)
         .zmin(low)
         .zmax(high)
         .color_scale(scale(colours))
@@ -96,7 +104,8 @@ fn draw_part(
     for (row, column, value) in places(&cells) {
         texts.0.push(style::name(&across.words[column]));
         texts.1.push(style::name(&up.words[row]));
-        texts.2.push(number_in_cell(value));
+        let number = number_in_cell(value);
+        texts.2.push(if is_chance[row][column] { format!("({number})") } else { number });
     }
     if let Some(text) = missing(&cells, &across, &up) {
         plot.add_trace(text);
@@ -108,7 +117,11 @@ fn draw_part(
         style::layout(x, y).height(LEAST_HEIGHT.max(up.words.len() * CELL + AROUND)).plot_background_color(MISSING),
     );
     let most = members.iter().map(|member| member.runs.len()).max().unwrap_or(0);
-    Some(Figure { id, title, caption: words::caption(spec, most, false), plot })
+    let mut caption = words::caption(spec, most, false);
+    if is_chance.iter().flatten().any(|is_chance| *is_chance) {
+        caption += " In brackets, without a colour: no difference shown (Welch's t-test of each cell alone, p > 0.05).";
+    }
+    Some(Figure { id, title, caption, plot })
 }
 
 /// A word in each cell without a value, so that none of them is taken for one near the middle of the colours.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use quiclab_experiment::scenario::{Compare, CompareAs, FigureSpec, GROUPS, Quantity, TIME, follows, quantity_of};
+use quiclab_metrics::Estimate;
 
 use super::{super::ScenarioRow, Group};
 
@@ -51,6 +52,21 @@ pub(super) fn members<'a>(spec: &'a FigureSpec, groups: &[Group<'a>]) -> Vec<Mem
         all.push(Member { settings, runs: group.runs.iter().filter_map(pair).collect() });
     }
     all
+}
+
+impl Member<'_> {
+    /// The chance of a difference as large between two sets of runs that do not differ (Welch's t-test), where sets are compared and both
+    /// have several runs.
+    pub(super) fn chance(&self, name: &str) -> Option<f64> {
+        let side = |run: &Shown, place: usize| {
+            let (row, name) = run.sides(name).into_iter().nth(place)??;
+            row.metrics.get(&name).copied()
+        };
+        let values = |place| self.runs.iter().filter_map(|run| side(run, place)).collect::<Vec<f64>>();
+        let (own, other) = (values(0), values(1));
+        let least = own.len().min(other.len());
+        (least > 1).then(|| Estimate::unpaired(&own, &other, 1.0, 0.0))?.map(|estimate| estimate.p())
+    }
 }
 
 impl Shown<'_> {

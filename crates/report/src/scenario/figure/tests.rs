@@ -102,6 +102,32 @@ fn a_difference_is_of_runs_with_the_same_seed() {
 }
 
 #[test]
+fn a_cell_of_a_grid_has_no_colour_where_chance_alone_makes_such_a_difference() {
+    // At "1" the sides are far apart, at "2" they overlap.
+    let side = |pacing: &str, gain: &str, values: &[f64]| {
+        let settings = [("flows.pacing", pacing), ("bottleneck.buffer_bdp", gain), ("flows.rtt", "10 ms")];
+        rows(&settings, &[("fairness", values)], &[])
+    };
+    let all = [
+        side("off", "1", &[0.50, 0.51, 0.49]),
+        side("rtt", "1", &[0.80, 0.82, 0.81]),
+        side("off", "2", &[0.50, 0.60, 0.40]),
+        side("rtt", "2", &[0.45, 0.65, 0.52]),
+    ];
+    let groups: Vec<_> = all.iter().map(|rows| group(rows)).collect();
+    let mut spec = spec("bottleneck.buffer_bdp", &["fairness"]);
+    spec.kind = FigureKind::Grid;
+    spec.by = Some("flows.rtt".to_owned());
+    spec.compare = compare("flows.pacing", "rtt", "off", CompareAs::Ratio);
+    let figure = &draw(0, &spec, &groups, &Labels::default())[0];
+    let data = json(figure)["data"].clone();
+    let colours = &data[0]["z"][0];
+    assert!((colours[0].as_f64().unwrap() - 1.62).abs() < 0.01 && colours[1].is_null(), "{data}");
+    assert_eq!(data[1]["text"], serde_json::json!(["1.62", "(1.09)"]), "{data}");
+    assert!(figure.caption.contains("Welch's t-test"), "{}", figure.caption);
+}
+
+#[test]
 fn groups_of_one_run_are_compared() {
     let all = rows(&[("flows.rtt", "100 ms")], &[("share.a", &[0.6, 0.5]), ("share.b", &[0.3, 0.5])], &[]);
     let mut spec = spec("flows.rtt", &["share"]);

@@ -1,0 +1,107 @@
+//! Goodput by a setting that takes several numbers.
+
+use std::collections::BTreeMap;
+
+use plotly::{
+    BoxPlot, Plot,
+    layout::{AxisType, BoxMode, CategoryOrder},
+};
+
+use super::{super::style, Differences, Figure, differences_of, goodput, values};
+use crate::groups::Group;
+
+/// A picture by a setting with fewer values would show no course.
+const FEWEST: usize = 3;
+/// Ends of the whiskers and of the box, and the median.
+const SHARES: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
+
+pub(super) fn draw(groups: &[Group]) -> Option<Figure> {
+    let column = goodput(groups);
+    let all = differences_of(groups);
+    let (key, numbers) = course(&all)?;
+    // By the name of a curve, and by value of the setting.
+    let mut curves: Vec<(String, BTreeMap<usize, Vec<f64>>)> = Vec::new();
+    for (group, rest) in groups.iter().zip(&all) {
+        let of_key = rest.iter().find(|(other, _)| *other == key);
+        let Some(place) = of_key.and_then(|(_, text)| numbers.iter().position(|(_, known)| known == text)) else {
+            continue;
+        };
+        let others = rest.iter().filter(|(other, _)| *other != key);
+        let mut name = group.settings.stack.name.clone();
+        others.for_each(|(other, value)| name += &format!(", {}={value}", other.rsplit('.').next().unwrap_or(other)));
+        let known = curves.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
+            curves.push((name, BTreeMap::new()));
+            curves.len() - 1
+        });
+        curves[known].1.entry(place).or_default().extend(values(group, column));
+    }
+    let mut plot = Plot::new();
+    for (place, (name, by_value)) in curves.iter().enumerate() {
+        let filled: Vec<_> = by_value.iter().filter(|(_, values)| !values.is_empty()).collect();
+        let labels: Vec<_> = filled.iter().map(|(value, _)| numbers[**value].1.clone()).collect();
+        let [low, first, median, third, high] =
+            SHARES.map(|share| filled.iter().map(|(_, values)| quantile(values, share)).collect::<Vec<_>>());
+        let bars = BoxPlot::<String, f64>::new_xy(labels, Vec::new()).q1(first).median(median).q3(third);
+        let bars = bars.lower_fence(low).upper_fence(high).name(style::name(name));
+        plot.add_trace(bars.marker(plotly::common::Marker::new().color(style::colour(place))));
+    }
+    let order: Vec<_> = numbers.iter().map(|(_, text)| text.clone()).collect();
+    let x = style::axis(key).type_(AxisType::Category).category_order(CategoryOrder::Array).category_array(order);
+    let y = style::axis("goodput, Mbit/s").range_mode(plotly::layout::RangeMode::ToZero);
+    plot.set_layout(style::legend_above(style::layout(x, y)).box_mode(BoxMode::Group));
+    Some(Figure {
+        id: "goodput-course".to_owned(),
+        title: format!("Goodput by {key}"),
+        caption: "Box: the middle half of the runs, with the median. Whiskers: from 5 to 95 % of them.".to_owned(),
+        plot,
+    })
+}
+
+/// The setting with the most numbers, and its values in their order; `None` where none has enough of them.
+fn course(all: &[Differences]) -> Option<(&'static str, Vec<(f64, String)>)> {
+    let mut by_key: BTreeMap<&'static str, Vec<(f64, String)>> = BTreeMap::new();
+    for (key, text) in all.iter().flatten() {
+        let values = by_key.entry(key).or_default();
+        // Units are those of one setting, so that the numbers alone put its values into order where the units are the same.
+        let number = text.split(' ').next().and_then(|number| number.parse().ok());
+        if let Some(number) = number.filter(|_| values.iter().all(|(_, known)| known != text)) {
+            values.push((number, text.clone()));
+        }
+    }
+    let (key, mut values) = by_key.into_iter().max_by_key(|(_, values)| values.len())?;
+    values.sort_by(|one, other| one.0.total_cmp(&other.0));
+    (values.len() >= FEWEST).then_some((key, values))
+}
+
+/// Between the two nearest values, as R's type 7 and numpy have it.
+fn quantile(values: &[f64], share: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let place = share * (sorted.len() - 1) as f64;
+    let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+    below + (above - below) * place.fract()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_those_of_numpy() {
+        // numpy.quantile([1, 2, 4, 8], [0.05, 0.25, 0.5, 0.75, 0.95])
+        let found = SHARES.map(|share| quantile(&[8.0, 1.0, 4.0, 2.0], share));
+        let expected = [1.15, 1.75, 3.0, 5.0, 7.4];
+        assert!(found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-12), "{found:?}");
+        assert_eq!(quantile(&[5.0], 0.95), 5.0);
+    }
+
+    #[test]
+    fn the_course_is_by_the_setting_with_the_most_numbers() {
+        let one =
+            |streams: &str, gso: &str| vec![("workload.streams", streams.to_owned()), ("stack.gso", gso.to_owned())];
+        let all = [one("100", "on"), one("2", "on"), one("8", "off"), one("2", "off")];
+        let (key, values) = course(&all).unwrap();
+        assert_eq!((key, values.len(), &values[1].1[..]), ("workload.streams", 3, "8"));
+        assert!(course(&all[..2]).is_none());
+    }
+}
