@@ -111,11 +111,13 @@ pub enum WarningCode {
     MachineDisturbed,
     /// On several hosts: their clocks drifted apart, or it is not known how far.
     ClocksDrifted,
+    /// In real time: datagrams were lost at an endpoint's socket.
+    ReceiveBufferDrops,
 }
 
 impl WarningCode {
     /// All of them, in the order of declaration.
-    pub const ALL: [WarningCode; 54] = [
+    pub const ALL: [WarningCode; 55] = [
         WarningCode::NoFlow,
         WarningCode::SeveralFlows,
         WarningCode::CaptureTruncated,
@@ -170,6 +172,7 @@ impl WarningCode {
         WarningCode::MachineNotQuiet,
         WarningCode::MachineDisturbed,
         WarningCode::ClocksDrifted,
+        WarningCode::ReceiveBufferDrops,
     ];
 
     /// The name in `metrics.json`. Never changes its meaning.
@@ -229,6 +232,7 @@ impl WarningCode {
             WarningCode::MachineNotQuiet => "machine_not_quiet",
             WarningCode::MachineDisturbed => "machine_disturbed",
             WarningCode::ClocksDrifted => "clocks_drifted",
+            WarningCode::ReceiveBufferDrops => "receive_buffer_drops",
         }
     }
 }

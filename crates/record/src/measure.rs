@@ -68,6 +68,7 @@ pub fn measure_record(folder: &Path, run: &Run, observed: &Observed) -> Result<R
     warn_of_rules(run, observed, &mut metrics);
     warn_of_lateness(observed, &mut metrics);
     warn_of_machine(observed, &mut metrics);
+    warn_of_sockets(&mut metrics);
     for message in observed.clocks.iter().flat_map(ClocksSeen::warnings) {
         metrics.warn(WarningCode::ClocksDrifted, message);
     }
@@ -265,6 +266,21 @@ fn warn_of_machine(observed: &Observed, metrics: &mut RunMetrics) {
     }
     if let Some(message) = machine.why_disturbed() {
         metrics.warn(WarningCode::MachineDisturbed, message);
+    }
+}
+
+/// Losses that are not the path's.
+fn warn_of_sockets(metrics: &mut RunMetrics) {
+    let dropped = [
+        ("server", metrics.metrics.server_receive_buffer_drops),
+        ("client", metrics.metrics.client_receive_buffer_drops),
+    ];
+    for (role, drops) in dropped {
+        let Some(drops @ 1..) = drops else { continue };
+        let message = format!(
+            "the {role}: {drops} datagrams found the receive buffer of their UDP socket full and were lost, which is not the path's doing"
+        );
+        metrics.warn(WarningCode::ReceiveBufferDrops, message);
     }
 }
 
