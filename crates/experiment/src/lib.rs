@@ -38,7 +38,7 @@ pub use expect::{Bound, Comparable, Compared, Expectation, LOST_BYTES, Subject};
 pub use figure_settings::figure_settings;
 pub use file::Experiment;
 pub use folder_names::id_of_folder;
-pub use plan::{Difference, Overrides, Plan, differences, labels};
+pub use plan::{Difference, Overrides, Plan, differences, label, labels};
 pub use published::{CURVES, Published};
 pub use repetitions::{Repetitions, Until};
 pub use resolve::{first_acks, server_test_case};

@@ -313,15 +313,17 @@ impl Experiment {
 /// A short name for each of several settings: the stack, and what sets it apart from the others, such as
 /// `quiche, gso=off`. Equal settings get equal names.
 pub fn labels(all: &[&Settings]) -> Vec<String> {
-    let label = |(settings, differences): (&&Settings, Vec<Difference>)| {
-        let mut label = settings.stack.name.clone();
-        for (key, value) in differences {
-            // The section says nothing that the name of the key does not.
-            label.push_str(&format!(", {}={value}", key.rsplit('.').next().unwrap_or(key)));
-        }
-        label
-    };
-    all.iter().zip(differences(all)).map(label).collect()
+    all.iter().zip(differences(all)).map(|(settings, differences)| label(settings, &differences)).collect()
+}
+
+/// The stack of a run, and some of what sets it apart from others.
+pub fn label<'a>(settings: &Settings, differences: impl IntoIterator<Item = &'a Difference>) -> String {
+    let mut label = settings.stack.name.clone();
+    for (key, value) in differences {
+        // The section says nothing that the name of the key does not.
+        label.push_str(&format!(", {}={value}", key.rsplit('.').next().unwrap_or(key)));
+    }
+    label
 }
 
 /// Key and value of a setting that is not the same in all of several runs.

@@ -33,6 +33,8 @@ pub struct Observation {
     pub path_copies_packets: Option<u64>,
     /// Packets that the capture itself lost, by name of the tap. A tap that did not say is absent.
     pub capture_losses_packets: BTreeMap<String, u64>,
+    /// Why no packet was captured, where that was asked for.
+    pub not_captured: Option<String>,
     /// Share of the transfer in which the machine that both endpoints ran on was not idle, 0 to 1. Where only the endpoints' time is
     /// known: that time as a share of one CPU, 1 at most.
     pub cpu_busy_share: Option<f64>,
@@ -51,6 +53,7 @@ impl Observation {
             other_drops_packets: Some(0),
             path_copies_packets: None,
             capture_losses_packets: BTreeMap::new(),
+            not_captured: None,
             cpu_busy_share: None,
         }
     }
@@ -82,13 +85,13 @@ pub fn measure(analysis: &CaptureAnalysis, observation: &Observation) -> RunMetr
         unmet.withhold(Subject { sender: Role::Server, protocol: measured.protocol, response_is_given }, &mut run);
         warn_of_others(analysis, observation, &candidates, &mut run);
     } else {
-        run.warn(
-            WarningCode::NoFlow,
+        let reason = observation.not_captured.clone().unwrap_or_else(|| {
             format!(
                 "no packet from port {} at interface {}: nothing was measured; check the server's port and log",
                 observation.server_port, observation.sender_tap
-            ),
-        );
+            )
+        });
+        run.warn(WarningCode::NoFlow, reason);
     }
     if let (Some(bytes), Some(lifetime)) = (observation.response_bytes, observation.client_lifetime) {
         goodput::measure_process(bytes, lifetime, &mut run);

@@ -311,7 +311,7 @@ fn super_packets_and_jumbo_frames_are_measured_as_packets() {
 }
 
 #[test]
-fn zeros_that_are_not_kept_arrive_and_take_no_room() {
+fn zeros_that_are_not_kept_arrive() {
     let _turn = in_turn();
     let settings = "workload.contents = \"zeros\"\nworkload.keep = false\nworkload.size_of = \"all\"\nworkload.files = 3\n\
                     tap.snaplen = \"128 B\"\n";

@@ -57,13 +57,6 @@ pub fn measure_record(folder: &Path, run: &Run, observed: &Observed) -> Result<R
     host::measure(folder, observed, run.settings.workload.all_bytes(), &mut metrics)?;
     warn_of_planned_times(observed, unread, lost.as_deref(), &mut metrics);
     warn_of_send_times(run, observed, &mut metrics);
-    if !run.settings.tap.enabled {
-        metrics.warnings.retain(|warning| warning.code != WarningCode::NoFlow.name());
-        metrics.warn(
-            WarningCode::NoFlow,
-            "tap.enabled is false: no packets were captured, and nothing of them was measured".to_owned(),
-        );
-    }
     warn_of_endpoints(observed, &mut metrics);
     warn_of_rules(run, observed, &mut metrics);
     warn_of_lateness(observed, &mut metrics);
@@ -111,6 +104,8 @@ fn measure_packets(
         path_copies_packets: copies_to_client(run, observed),
         other_drops_packets: observed.cross_traffic.map_or(Some(0), |seen| seen.drops_packets()),
         capture_losses_packets: losses.collect::<BTreeMap<_, _>>(),
+        not_captured: (!run.settings.tap.enabled)
+            .then(|| "tap.enabled is false: no packets were captured, and nothing of them was measured".to_owned()),
         cpu_busy_share: observed.busy_share(),
         ..Observation::of_port(observed.server_port)
     };

@@ -109,13 +109,7 @@ impl<'a> Group<'a> {
 
 /// Whether packets of any run were captured.
 pub(crate) fn is_captured(groups: &[Group]) -> bool {
-    let has_packets = |run: &&RunRow| {
-        let metrics = &run.metrics.metrics;
-        metrics.packets_sent.is_some()
-            || metrics.goodput_wire_bps.is_some()
-            || metrics.train_share_of_packets_1.is_some()
-    };
-    groups.iter().any(|group| group.runs.iter().any(has_packets))
+    groups.iter().any(|group| group.settings.tap.enabled)
 }
 
 /// What was published of something that no group is like, under the names it was given.

@@ -2,6 +2,7 @@
 //! lines, steps, areas, markers, bars beside and on top of each other, error bars, maps of cells, logarithmic axes. What its browser version adds, such as
 //! curves that are hidden until they are asked for, is left out.
 
+mod boxes;
 mod cells;
 mod scale;
 mod traces;

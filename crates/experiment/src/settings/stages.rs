@@ -208,8 +208,8 @@ pub(crate) fn list_unless(settings: &Settings, key: &str, is_left_out: &dyn Fn(&
     Some(stages.iter().map(table).collect::<Vec<_>>().join(", "))
 }
 
-/// The stage settings in which several lists differ that have the same stages, such as `loss.probability=0.01` for one of them; `None`
-/// where they have other stages.
+/// What sets several lists apart: the stage settings in which they differ where all have the same stages, such as
+/// `loss.probability=0.01`, else each list's own stages in words. `None` where one of them is `bottleneck` only by that name.
 pub(crate) fn told_apart(lists: &[&StageList]) -> Option<Vec<String>> {
     let tables: Option<Vec<Vec<Table>>> = lists
         .iter()

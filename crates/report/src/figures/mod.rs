@@ -1,4 +1,4 @@
-//! The pictures: a new one is a file with a function like the others and a line in a list below.
+//! The pictures: a new one is a file with a function like the others and a line in the list below.
 
 mod burst_causes;
 mod congestion_window;
@@ -41,32 +41,32 @@ pub(crate) struct Scene<'a> {
 /// A picture that there is only where it has something in it.
 type Draw = fn(&Scene) -> Option<Figure>;
 
-/// Pictures of captured packets, in the order of the page.
-const OF_PACKETS: &[Draw] = &[
-    train_mix::draw,
-    gap_cdf::draw,
-    |scene| Some(train_lengths::draw(scene.groups)),
-    |scene| Some(burst_causes::draw(scene.groups)),
+/// What a picture is drawn from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    /// Captured packets.
+    Packets,
+    /// Whatever the runs have.
+    Runs,
+}
+
+/// All pictures, in the order of the page.
+const FIGURES: &[(Needs, Draw)] = &[
+    (Needs::Packets, train_mix::draw),
+    (Needs::Packets, gap_cdf::draw),
+    (Needs::Packets, |scene| Some(train_lengths::draw(scene.groups))),
+    (Needs::Packets, |scene| Some(burst_causes::draw(scene.groups))),
+    (Needs::Runs, throughput::boxes::draw),
+    (Needs::Runs, throughput::ranks::draw),
+    (Needs::Runs, |scene| Some(goodput::draw(scene.groups))),
+    (Needs::Packets, |scene| Some(drops::draw(scene.groups))),
+    (Needs::Packets, |scene| congestion_window::draw(scene.groups)),
+    (Needs::Packets, |scene| Some(packet_time::draw(scene.groups))),
 ];
 
-/// The others, behind them.
-const OF_TRANSFERS: &[Draw] = &[|scene| Some(goodput::draw(scene.groups))];
-
-/// Pictures of captured packets behind those.
-const OF_PACKETS_LATER: &[Draw] = &[
-    |scene| Some(drops::draw(scene.groups)),
-    |scene| congestion_window::draw(scene.groups),
-    |scene| Some(packet_time::draw(scene.groups)),
-];
-
-/// All pictures, in the order of the page. Where nothing was captured there are none of packets.
+/// Those of a report. Where nothing was captured there are none of packets.
 pub(crate) fn draw_all(scene: &Scene) -> Vec<Figure> {
     let is_captured = is_captured(scene.groups) || !scene.alone.is_empty();
-    let draw = |list: &[Draw]| list.iter().filter_map(|draw| draw(scene)).collect::<Vec<_>>();
-    let of_packets = |list| if is_captured { draw(list) } else { Vec::new() };
-    let mut figures = of_packets(OF_PACKETS);
-    figures.extend(throughput::draw(scene));
-    figures.extend(draw(OF_TRANSFERS));
-    figures.extend(of_packets(OF_PACKETS_LATER));
-    figures
+    let is_drawn = |needs: Needs| is_captured || needs == Needs::Runs;
+    FIGURES.iter().filter(|(needs, _)| is_drawn(*needs)).filter_map(|(_, draw)| draw(scene)).collect()
 }

@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::{Area, CHARACTER, LONGEST_LABEL, escaped, traces::Trace};
+use super::{
+    Area, CHARACTER, LONGEST_LABEL, escaped,
+    traces::{Trace, texts},
+};
 use crate::timeline::axis::{label, round_step};
 
 const GRID: &str = "#e5e5e5";
@@ -26,8 +29,10 @@ impl Scale {
         [(0, "xaxis"), (1, "yaxis")].map(|(axis, key)| {
             // Rows of cells are counted from the bottom, names from the top.
             let rows = traces.iter().find_map(|trace| trace.cells.as_ref()).filter(|_| axis == 1);
-            let mut names: Vec<String> =
-                rows.map_or_else(Vec::new, |cells| cells.names.iter().rev().cloned().collect());
+            let mut names: Vec<String> = rows.map_or_else(
+                || texts(&layout[key]["categoryarray"]),
+                |cells| cells.names.iter().rev().cloned().collect(),
+            );
             for trace in traces.iter_mut() {
                 trace.number_names(axis, &mut names);
             }

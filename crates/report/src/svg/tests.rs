@@ -73,3 +73,27 @@ fn decades_are_as_wide_as_each_other_on_a_logarithmic_axis() {
     assert!(((x1 - x0) - (x2 - x1)).abs() < 0.02 && x1 > x0, "{path}");
     assert!(((y0 - y1) - (y1 - y2)).abs() < 0.02 && y1 < y0, "{path}");
 }
+
+#[test]
+fn boxes_reach_from_the_first_to_the_third_quartile_in_the_order_of_the_axis() {
+    let boxes = plotly::BoxPlot::<&str, f64>::new_xy(vec!["10", "2"], Vec::new());
+    let boxes = boxes.lower_fence(vec![1.0, 0.0]).q1(vec![2.0, 1.0]).median(vec![3.0, 1.5]);
+    let boxes = boxes.q3(vec![6.0, 2.0]).upper_fence(vec![20.0, 3.0]).name("a");
+    let mut plot = Plot::new();
+    plot.add_trace(boxes.marker(plotly::common::Marker::new().color("#123456")));
+    let x = style::axis("x").type_(plotly::layout::AxisType::Category);
+    let x = x.category_order(plotly::layout::CategoryOrder::Array).category_array(vec!["2", "10"]);
+    plot.set_layout(style::layout(x, style::axis("y").range(vec![0.0, 40.0])));
+    let svg = svg(&figure(plot));
+    // The first is the mark in the legend.
+    let [heights, tops, lefts] = ["height", "y", "x"].map(|name| attribute(&svg, "rect", "#123456", name));
+    assert_eq!(heights.len(), 3, "{svg}");
+    assert!((heights[1] / heights[2] - 4.0).abs() < 1e-2, "{heights:?}");
+    assert!(tops[1] < tops[2] && lefts[1] > lefts[2], "{tops:?} {lefts:?}");
+    // The whisker of the first goes up to 20, half of the axis, and its box to 6.
+    let path = svg.rsplit("<path d=\"").find(|it| it.contains("stroke=\"#123456\"")).unwrap();
+    let path = path.split('"').next().unwrap();
+    let ends: Vec<f64> = path.split('V').skip(1).filter_map(|it| it.split('M').next()?.parse().ok()).collect();
+    let [lower, upper] = ends[..] else { panic!("{path}") };
+    assert!(((lower - upper) / heights[1] - 19.0 / 4.0).abs() < 1e-2, "{path}");
+}

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{
     Area,
+    boxes::Boxes,
     cells::{self, Cells},
     scale::Scale,
 };
@@ -38,6 +39,8 @@ pub(super) struct Trace {
     texts: Option<Vec<String>>,
     /// Of a map of cells.
     pub cells: Option<Cells>,
+    /// Of a box plot.
+    boxes: Option<Boxes>,
 }
 
 impl Trace {
@@ -72,6 +75,7 @@ impl Trace {
             has_legend: trace["showlegend"].as_bool() != Some(false),
             texts: (mode == "text").then(|| texts(&trace["text"])),
             cells: Cells::of(trace),
+            boxes: Boxes::of(trace),
         }
     }
 
@@ -101,7 +105,7 @@ impl Trace {
     }
 
     fn is_line(&self) -> bool {
-        self.has_lines && !self.is_bar
+        self.has_lines && !self.is_bar && self.boxes.is_none()
     }
 
     fn dash_attribute(&self) -> String {
@@ -134,11 +138,18 @@ impl Trace {
         let is_value = axis == usize::from(!self.is_horizontal);
         let errors = self.errors.clone();
         let zero = (self.is_bar && is_value).then_some(0.0);
+        let boxes = self.boxes.iter().filter(move |_| is_value).flat_map(Boxes::extent);
         let upper = move |(place, value): (usize, &f64)| {
             let error = if is_value { errors.get(place).copied().unwrap_or(0.0) } else { 0.0 };
             value + error
         };
-        self.numbers(axis).iter().enumerate().map(upper).chain(zero).chain(self.numbers(axis).iter().copied())
+        self.numbers(axis)
+            .iter()
+            .enumerate()
+            .map(upper)
+            .chain(zero)
+            .chain(boxes)
+            .chain(self.numbers(axis).iter().copied())
     }
 }
 
@@ -164,10 +175,14 @@ fn top(tops: &mut Vec<f64>, place: usize) -> &mut f64 {
 /// Draws all traces in their order.
 pub(super) fn draw(text: &mut String, traces: &[Trace], is_stack: bool, scales: [&Scale; 2], area: &Area) {
     let bars = traces.iter().filter(|trace| trace.is_bar).count();
-    let (mut tops, mut bar) = (Vec::new(), 0);
+    let box_traces = traces.iter().filter(|trace| trace.boxes.is_some()).count();
+    let (mut tops, mut bar, mut box_trace) = (Vec::new(), 0, 0);
     for trace in traces {
         if let Some(cells) = &trace.cells {
             cells.draw(text, scales, area);
+        } else if let Some(boxes) = &trace.boxes {
+            boxes.draw(text, trace.numbers(0), (box_trace, box_traces), &trace.colour, scales, area);
+            box_trace += 1;
         } else if let Some(texts) = &trace.texts {
             cells::draw_texts(text, texts, [0, 1].map(|axis| trace.numbers(axis)), scales, area);
         } else if let Some(colour) = &trace.area {

@@ -7,17 +7,19 @@ use plotly::{
     layout::{AxisType, BoxMode, CategoryOrder},
 };
 
-use super::{super::style, Differences, Figure, differences_of, goodput, values};
-use crate::groups::Group;
+use quiclab_experiment::{Difference, differences, label};
+
+use super::{super::style, Figure, Scene, goodput, values};
 
 /// A picture by a setting with fewer values would show no course.
 const FEWEST: usize = 3;
 /// Ends of the whiskers and of the box, and the median.
 const SHARES: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
 
-pub(super) fn draw(groups: &[Group]) -> Option<Figure> {
+pub(in crate::figures) fn draw(scene: &Scene) -> Option<Figure> {
+    let groups = scene.groups;
     let column = goodput(groups);
-    let all = differences_of(groups);
+    let all = differences(&groups.iter().map(|group| group.settings).collect::<Vec<_>>());
     let (key, numbers) = course(&all)?;
     // By the name of a curve, and by value of the setting.
     let mut curves: Vec<(String, BTreeMap<usize, Vec<f64>>)> = Vec::new();
@@ -26,9 +28,7 @@ pub(super) fn draw(groups: &[Group]) -> Option<Figure> {
         let Some(place) = of_key.and_then(|(_, text)| numbers.iter().position(|(_, known)| known == text)) else {
             continue;
         };
-        let others = rest.iter().filter(|(other, _)| *other != key);
-        let mut name = group.settings.stack.name.clone();
-        others.for_each(|(other, value)| name += &format!(", {}={value}", other.rsplit('.').next().unwrap_or(other)));
+        let name = label(group.settings, rest.iter().filter(|(other, _)| *other != key));
         let known = curves.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
             curves.push((name, BTreeMap::new()));
             curves.len() - 1
@@ -58,7 +58,7 @@ pub(super) fn draw(groups: &[Group]) -> Option<Figure> {
 }
 
 /// The setting with the most numbers, and its values in their order; `None` where none has enough of them.
-fn course(all: &[Differences]) -> Option<(&'static str, Vec<(f64, String)>)> {
+fn course(all: &[Vec<Difference>]) -> Option<(&'static str, Vec<(f64, String)>)> {
     let mut by_key: BTreeMap<&'static str, Vec<(f64, String)>> = BTreeMap::new();
     for (key, text) in all.iter().flatten() {
         let values = by_key.entry(key).or_default();

@@ -2,16 +2,14 @@
 
 use plotly::{
     Plot, Scatter,
-    common::{ErrorData, ErrorType, Marker, Mode},
+    common::{Line, Marker, Mode},
     layout::AxisRange,
 };
 use quiclab_metrics::Estimate;
 
-use super::{super::style, Figure, goodput, mean, values};
-use crate::groups::Group;
+use super::{super::style, Figure, Scene, goodput, values};
+use crate::{findings::Repeated as _, groups::Group};
 
-/// Fewer runs have no interval.
-const FEWEST_RUNS: usize = 2;
 /// Of the intervals.
 const ALPHA: f64 = 0.05;
 /// Of a row, and of what is around all of them, in pixels.
@@ -26,11 +24,10 @@ struct Entry {
     high: f64,
 }
 
-pub(super) fn draw(groups: &[Group]) -> Option<Figure> {
+pub(in crate::figures) fn draw(scene: &Scene) -> Option<Figure> {
+    let groups = scene.groups;
     // In virtual time repetitions differ by what is random in the experiment, not by what the machine did.
-    let is_real_time =
-        |group: &Group| group.runs.iter().all(|run| run.versions.get("clock").is_some_and(|clock| clock == "wall"));
-    if !groups.iter().all(is_real_time) {
+    if !groups.iter().all(Group::is_sample) {
         return None;
     }
     let column = goodput(groups);
@@ -41,10 +38,14 @@ pub(super) fn draw(groups: &[Group]) -> Option<Figure> {
     entries.sort_by(|one, other| other.mean.total_cmp(&one.mean));
     let labels: Vec<_> =
         entries.iter().map(|entry| format!("{} {}", places(&entries, entry), style::name(&entry.label))).collect();
-    let half = entries.iter().map(|entry| entry.high - entry.mean).collect();
-    let points = Scatter::new(entries.iter().map(|entry| entry.mean).collect(), labels).mode(Mode::Markers);
-    let points = points.error_x(ErrorData::new(ErrorType::Data).array(half).visible(true));
+    // A line from end to end of each interval, which a missing value separates from the next.
+    let ends = entries.iter().flat_map(|entry| [Some(entry.low), Some(entry.high), None]).collect();
+    let of_ends = labels.iter().flat_map(|label| [label.clone(), label.clone(), label.clone()]).collect();
+    let means = entries.iter().map(|entry| Some(entry.mean)).collect();
     let mut plot = Plot::new();
+    let intervals: Box<Scatter<Option<f64>, String>> = Scatter::new(ends, of_ends).mode(Mode::Lines);
+    plot.add_trace(intervals.line(Line::new().color(style::colour(0)).width(2.0)));
+    let points = Scatter::new(means, labels).mode(Mode::Markers);
     plot.add_trace(points.marker(Marker::new().color(style::colour(0)).size(8)));
     let x = style::axis("goodput, Mbit/s").range_mode(plotly::layout::RangeMode::ToZero);
     let y = style::axis("").range(AxisRange::new(entries.len() as f64 - 0.5, -0.5));
@@ -60,11 +61,9 @@ pub(super) fn draw(groups: &[Group]) -> Option<Figure> {
 }
 
 fn entry(label: &str, values: &[f64]) -> Option<Entry> {
-    if values.len() < FEWEST_RUNS {
-        return None;
-    }
-    let (low, high) = Estimate::of_mean(values, 0.0)?.interval(ALPHA);
-    Some(Entry { label: label.to_owned(), mean: mean(values), low, high })
+    let estimate = Estimate::of_mean(values, 0.0)?;
+    let (low, high) = estimate.interval(ALPHA);
+    Some(Entry { label: label.to_owned(), mean: estimate.mean, low, high })
 }
 
 /// The places that an entry can have: behind all that are surely faster, before all that are surely slower.
