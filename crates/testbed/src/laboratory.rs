@@ -250,7 +250,7 @@ impl Laboratory {
             bail!("{message}");
         }
         let manifests = self.manifests(run, &Variables::default())?;
-        let scratch = self.supplies.cache.scratch("").context("a folder for the endpoints")?;
+        let scratch = self.supplies.cache.scratch_for_small_files().context("a folder for the endpoints")?;
         self.testbed.handshakes(task(run, &manifests)?, scratch.path(), &self.host(0, patience)?, count, each)
     }
 

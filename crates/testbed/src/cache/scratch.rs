@@ -1,8 +1,9 @@
 //! Folders in which things are made, and what killed processes left of them.
 
 use std::{
-    fs::{self, File},
+    fs::{self, DirBuilder, File},
     io::ErrorKind,
+    os::unix::fs::{DirBuilderExt, MetadataExt},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -11,6 +12,7 @@ use anyhow::{Context, Result};
 use tempfile::TempDir;
 
 use super::{Cache, orphans};
+use crate::hash::Hasher;
 
 /// Prefix of folders in which a thing is being made. Each is locked by who makes it.
 const NEW: &str = ".new-";
@@ -20,6 +22,8 @@ const FORMER: &str = ".making-";
 const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 /// Locked, shared, while a folder is made and not yet locked itself.
 const GATE: &str = ".gate";
+/// A file system in memory that everybody can write to.
+const MEMORY: &str = "/dev/shm";
 
 /// An empty folder, removed when this is dropped, and after the next start of quiclab where this process is killed.
 #[derive(Debug)]
@@ -49,9 +53,40 @@ impl Cache {
     pub fn scratch(&self, below: &str) -> Result<Scratch> {
         let parent = self.path(below);
         fs::create_dir_all(&parent).with_context(|| parent.display().to_string())?;
+        self.scratch_in(&parent)
+    }
+
+    /// A folder for small files that are written and removed all the time: in memory, where this machine has a place for that, because a file
+    /// system on a disk takes more time for each than the work that it is for; otherwise in the cache.
+    ///
+    /// # Errors
+    /// Where it cannot be made.
+    pub fn scratch_for_small_files(&self) -> Result<Scratch> {
+        match self.memory().filter(|folder| is_own_folder(folder)) {
+            Some(folder) => self.scratch_in(&folder).or_else(|_| self.scratch("")),
+            None => self.scratch(""),
+        }
+    }
+
+    /// The folder in memory that belongs to this cache, made where it is missing; `None` where that is not possible.
+    fn memory(&self) -> Option<PathBuf> {
+        let folder = self.memory_folder();
+        match DirBuilder::new().mode(0o700).create(&folder) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => None,
+            _ => Some(folder),
+        }
+    }
+
+    fn memory_folder(&self) -> PathBuf {
+        let digest = Hasher::default().part(self.path("").as_os_str().as_encoded_bytes());
+        Path::new(MEMORY).join(format!("quiclab-{}", digest.short()))
+    }
+
+    fn scratch_in(&self, parent: &Path) -> Result<Scratch> {
+        fs::create_dir_all(self.path("")).with_context(|| self.path("").display().to_string())?;
         let gate = self.gate()?;
         gate.lock_shared().context(GATE)?;
-        let folder = tempfile::Builder::new().prefix(NEW).tempdir_in(&parent);
+        let folder = tempfile::Builder::new().prefix(NEW).tempdir_in(parent);
         let folder = folder.with_context(|| parent.display().to_string())?;
         let lock = File::open(folder.path()).with_context(|| folder.path().display().to_string())?;
         lock.try_lock().with_context(|| folder.path().display().to_string())?;
@@ -94,6 +129,7 @@ impl Cache {
         let root = self.path("");
         let mut folders = vec![root.clone()];
         folders.extend(subfolders(&root)?.into_iter().filter(|folder| !is_scratch(folder)));
+        folders.extend(Some(self.memory_folder()).filter(|folder| is_own_folder(folder)));
         let mut found = Vec::new();
         for folder in folders {
             found.extend(subfolders(&folder)?.into_iter().filter(|folder| is_scratch(folder)));
@@ -109,6 +145,13 @@ fn left(path: &Path) -> Option<File> {
     let age = file.metadata().ok()?.modified().ok()?.elapsed().unwrap_or_default();
     file.try_lock().ok()?;
     (!is_former || age > ABANDONED).then_some(file)
+}
+
+/// Whether it is a folder, no link to one, that nobody but this user can write to: anybody may make one of that name.
+fn is_own_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| {
+        found.is_dir() && found.uid() == nix::unistd::geteuid().as_raw() && found.mode() & 0o077 == 0
+    })
 }
 
 fn is_scratch(path: &Path) -> bool {
@@ -156,6 +199,28 @@ mod tests {
             }
         });
         assert!((0..300).all(|number| cache.path(&number.to_string()).join("file").is_file()));
+    }
+
+    #[test]
+    fn small_files_are_in_memory_unless_others_can_write_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path().to_path_buf());
+        let memory = cache.memory_folder();
+        if !Path::new(MEMORY).is_dir() {
+            return;
+        }
+        let made = cache.scratch_for_small_files().unwrap();
+        assert_eq!(made.path().parent(), Some(&*memory));
+        let path = made.path().to_path_buf();
+        // Killed: the lock is free, the folder is there.
+        let Scratch { folder: kept, _lock } = made;
+        let _ = kept.keep();
+        drop(_lock);
+        assert_eq!(cache.remove_leftovers().unwrap(), 1);
+        assert!(!path.exists());
+        fs::set_permissions(&memory, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+        assert_eq!(cache.scratch_for_small_files().unwrap().path().parent(), Some(folder.path()));
+        fs::remove_dir(&memory).unwrap();
     }
 
     #[test]
