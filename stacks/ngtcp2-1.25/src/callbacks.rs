@@ -8,6 +8,7 @@ use std::{
 
 use anyhow::anyhow;
 use ngtcp2_sys::*;
+use quiclab_contract::perf::COUNTERS;
 
 use crate::{application::Quic, glue::fill_random, shared::Shared};
 
@@ -262,6 +263,7 @@ unsafe extern "C" fn on_key(_quic: *mut ngtcp2_conn, level: ngtcp2_encryption_le
 unsafe extern "C" fn on_confirmed(_quic: *mut ngtcp2_conn, state: *mut c_void) -> c_int {
     // SAFETY: see `shared`.
     unsafe { shared(state) }.confirmed.set(true);
+    COUNTERS.connected();
     0
 }
 

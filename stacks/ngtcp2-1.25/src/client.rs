@@ -9,7 +9,7 @@ use ngtcp2_sys::{
     ngtcp2_conn_encode_0rtt_transport_params2, ngtcp2_conn_initiate_key_update,
 };
 use nix::sys::socket::SockaddrStorage;
-use quiclab_contract::{Request, TestCase};
+use quiclab_contract::{Request, TestCase, perf::Exchanges};
 
 use crate::{
     application::Application,
@@ -60,7 +60,10 @@ fn fetch(
 ) -> Result<Option<Session>> {
     let mut socket = Socket::bind(settings)?;
     let application: Box<dyn Application> = match settings.perf {
-        Some(sizes) => Box::new(perf::Client::new(sizes, requests.len(), settings.streams, settings.perf_duration)),
+        Some(sizes) => {
+            let exchanges = Exchanges::new(sizes, requests.len(), settings.streams, settings.perf_duration);
+            Box::new(perf::Client::new(exchanges.with(settings.perf_load)))
+        }
         None => Box::new(hq::Client::new(requests, settings)),
     };
     let tls = context.session(Some(settings.host()))?;

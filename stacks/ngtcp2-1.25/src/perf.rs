@@ -1,13 +1,10 @@
 //! draft-banks-quic-performance: numbers of bytes in both directions, without files.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail};
 use ngtcp2_sys::ngtcp2_vec;
-use quiclab_contract::perf::{CHUNK, COUNTERS, Exchanges, HEAD, Head, NoHead, Sizes, ZEROS};
+use quiclab_contract::perf::{CHUNK, COUNTERS, Exchanges, HEAD, Head, NoHead, ZEROS};
 
 use crate::application::{Application, MAX_PARTS, Piece, Quic};
 
@@ -163,15 +160,13 @@ impl Application for Server {
 
 /// Sends requests and counts what comes back.
 pub struct Client {
-    sizes: Sizes,
     exchanges: Exchanges,
     outbox: Outbox,
 }
 
 impl Client {
-    /// Opens `streams`, at most `most` at a time.
-    pub fn new(sizes: Sizes, streams: usize, most: Option<usize>, time: Option<Duration>) -> Self {
-        Self { sizes, exchanges: Exchanges::new(sizes, streams, most, time), outbox: Outbox::default() }
+    pub fn new(exchanges: Exchanges) -> Self {
+        Self { exchanges, outbox: Outbox::default() }
     }
 }
 
@@ -179,7 +174,8 @@ impl Application for Client {
     fn open(&mut self, quic: Quic) -> Result<()> {
         while self.exchanges.wants_stream() && quic.streams_left() > 0 {
             let Some(stream) = quic.open_bidirectional()? else { break };
-            self.outbox.add(stream, &self.sizes.head(), self.sizes.request);
+            let sizes = self.exchanges.next_sizes();
+            self.outbox.add(stream, &sizes.head(), sizes.request);
             self.exchanges.opened(stream.cast_unsigned());
         }
         Ok(())

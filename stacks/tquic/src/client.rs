@@ -4,7 +4,7 @@ use std::{cell::RefCell, net::SocketAddr, rc::Rc};
 
 use anyhow::{Context, Error, Result, bail};
 use bytes::Bytes;
-use quiclab_contract::{Downloads, Http, Request, hq, perf::Exchanges};
+use quiclab_contract::{Downloads, Http, Request, hq, perf::{COUNTERS, Exchanges};
 use tquic::{
     Connection, TransportHandler,
     h3::{Header, Http3Config, Http3Error, Http3Event, NameValue, connection::Http3Connection},
@@ -105,9 +105,10 @@ impl Transfer {
             http: None,
             // Stored as it comes.
             downloads: Downloads::new(requests, settings, 0),
-            exchanges: settings
-                .perf
-                .map(|sizes| Exchanges::new(sizes, requests.len(), settings.streams, settings.perf_duration)),
+            exchanges: settings.perf.map(|sizes| {
+                let all = Exchanges::new(sizes, requests.len(), settings.streams, settings.perf_duration);
+                all.with(settings.perf_load)
+            }),
             buffer: vec![0; CHUNK],
             failure: None,
         }
@@ -246,6 +247,7 @@ impl TransportHandler for Client {
     }
 
     fn on_conn_established(&mut self, quic: &mut Connection) {
+        COUNTERS.connected();
         self.transfer.borrow_mut().request(quic);
     }
 
