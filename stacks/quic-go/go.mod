@@ -3,7 +3,7 @@ module quic-go-endpoint
 go 1.26.0
 
 require (
-	github.com/HdrHistogram/hdrhistogram-go v1.2.0
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/quic-go/quic-go v0.65.0
 )
 

@@ -3,7 +3,7 @@ module x-net-quic-endpoint
 go 1.26.0
 
 require (
-	github.com/HdrHistogram/hdrhistogram-go v1.2.0
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	golang.org/x/net v0.62.0
 )
 
