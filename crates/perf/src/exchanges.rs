@@ -120,7 +120,7 @@ pub fn exchanges(before: &Reading, after: &Reading, load: Load, latencies: &Late
     };
     let server = before.server.zip(after.server).map(|(earlier, later)| {
         // Handshakes that a stack does not count are always 0.
-        let counted = count_of(&later.newest).saturating_sub(count_of(&later.first));
+        let counted = count_of(&later.newest).saturating_sub(count_of(&earlier.newest));
         end_use(&[earlier], &[later], Some(counted).filter(|counted| *counted > 0 || count == 0))
     });
     let latency = latencies.figures();

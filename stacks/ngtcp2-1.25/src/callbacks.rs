@@ -8,7 +8,6 @@ use std::{
 
 use anyhow::anyhow;
 use ngtcp2_sys::*;
-use quiclab_contract::perf::COUNTERS;
 
 use crate::{application::Quic, glue::fill_random, shared::Shared};
 
@@ -38,6 +37,7 @@ pub fn table() -> ngtcp2_callbacks {
         stream_close2: Some(on_closed),
         extend_max_stream_data: Some(on_unblocked),
         recv_tx_key: Some(on_key),
+        handshake_completed: Some(on_completed),
         handshake_confirmed: Some(on_confirmed),
         tls_early_data_rejected: Some(on_early_data_rejected),
         ..none
@@ -260,10 +260,15 @@ unsafe extern "C" fn on_key(_quic: *mut ngtcp2_conn, level: ngtcp2_encryption_le
     0
 }
 
+unsafe extern "C" fn on_completed(_quic: *mut ngtcp2_conn, state: *mut c_void) -> c_int {
+    // SAFETY: see `shared`.
+    unsafe { shared(state) }.application.borrow_mut().on_completed();
+    0
+}
+
 unsafe extern "C" fn on_confirmed(_quic: *mut ngtcp2_conn, state: *mut c_void) -> c_int {
     // SAFETY: see `shared`.
     unsafe { shared(state) }.confirmed.set(true);
-    COUNTERS.connected();
     0
 }
 

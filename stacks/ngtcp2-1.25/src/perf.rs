@@ -1,10 +1,13 @@
 //! draft-banks-quic-performance: numbers of bytes in both directions, without files.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Instant,
+};
 
 use anyhow::{Result, bail};
 use ngtcp2_sys::ngtcp2_vec;
-use quiclab_contract::perf::{CHUNK, COUNTERS, Exchanges, HEAD, Head, NoHead, ZEROS};
+use quiclab_contract::perf::{CHUNK, COUNTERS, Exchanges, HEAD, Head, LATENCIES, NoHead, ZEROS};
 
 use crate::application::{Application, MAX_PARTS, Piece, Quic};
 
@@ -91,6 +94,10 @@ pub struct Server {
 }
 
 impl Application for Server {
+    fn on_completed(&mut self) {
+        COUNTERS.connected();
+    }
+
     fn open(&mut self, _quic: Quic) -> Result<()> {
         Ok(())
     }
@@ -161,16 +168,26 @@ impl Application for Server {
 /// Sends requests and counts what comes back.
 pub struct Client {
     exchanges: Exchanges,
+    /// When the connection began, if its handshake is what is measured.
+    began: Option<Instant>,
     outbox: Outbox,
 }
 
 impl Client {
-    pub fn new(exchanges: Exchanges) -> Self {
-        Self { exchanges, outbox: Outbox::default() }
+    /// `began`: when the connection did, if it is to be known how long its handshake took.
+    pub fn new(exchanges: Exchanges, began: Option<Instant>) -> Self {
+        Self { exchanges, began, outbox: Outbox::default() }
     }
 }
 
 impl Application for Client {
+    fn on_completed(&mut self) {
+        COUNTERS.connected();
+        if let Some(began) = self.began {
+            LATENCIES.since(began);
+        }
+    }
+
     fn open(&mut self, quic: Quic) -> Result<()> {
         while self.exchanges.wants_stream() && quic.streams_left() > 0 {
             let Some(stream) = quic.open_bidirectional()? else { break };

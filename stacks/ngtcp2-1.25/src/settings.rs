@@ -47,7 +47,7 @@ pub const SUPPORT: Support<CongestionControl> = Support {
     pacing: &[Pacing::User],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: true,
-    extras: Extras { perf_loads: &[Load::Bulk, Load::Bidirectional, Load::Requests], ..Extras::NONE },
+    extras: Extras { perf_loads: &Load::ALL, ..Extras::NONE },
     rules,
 };
 
