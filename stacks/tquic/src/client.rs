@@ -11,7 +11,10 @@ use std::{
 
 use anyhow::{Context, Error, Result, bail};
 use bytes::Bytes;
-use quiclab_contract::{Downloads, Http, Request, hq, perf::{COUNTERS, Exchanges, LATENCIES, Load};
+use quiclab_contract::{
+    Downloads, Http, Request, hq,
+    perf::{COUNTERS, Exchanges, LATENCIES, Load},
+};
 use tquic::{
     Connection, TransportHandler,
     h3::{Header, Http3Config, Http3Error, Http3Event, NameValue, connection::Http3Connection},
