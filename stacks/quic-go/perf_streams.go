@@ -18,9 +18,18 @@ func servePerf(settings *settings, listener *quic.EarlyListener) error {
 		if err != nil {
 			return err
 		}
-		perfConnected(pathOf(connection))
+		go countHandshake(connection)
 		go servePerfConnection(settings, connection)
 		go dropPerf(connection)
+	}
+}
+
+// countHandshake counts a connection when its handshake is complete: the listener gives it away before.
+func countHandshake(connection *quic.Conn) {
+	select {
+	case <-connection.HandshakeComplete():
+		perfConnected(pathOf(connection))
+	case <-connection.Context().Done():
 	}
 }
 
