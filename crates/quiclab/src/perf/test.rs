@@ -241,7 +241,7 @@ impl Test<'_> {
             // Sockets that are closed no longer say it.
             drops = drops.max(client_drops(server, port));
             set_drops(&mut after.clients, drops);
-            let bytes = self.load.directions().iter().map(|direction| after.bytes(*direction)).sum();
+            let bytes: u64 = self.load.directions().iter().map(|direction| after.bytes(*direction)).sum();
             if bytes > moved_bytes {
                 (moved, moved_bytes) = (Instant::now(), bytes);
             }
