@@ -178,8 +178,8 @@ bench-perf: build stacks ## how fast every stack is, in turns, beside what the m
 	bench/perf.py $(QUICLAB)
 
 .PHONY: test-perf
-test-perf: test-setup build stacks ## quiclab perf with every server and every client, in both directions: 10 minutes on 2 cores
-	cargo test --release -p quiclab --test perf -- --include-ignored --nocapture
+test-perf: test-setup build stacks ## quiclab perf with every server and every client, in both directions and under every load: 15 minutes on 2 cores
+	cargo test --release -p quiclab --test perf --test perf_loads -- --include-ignored --nocapture
 
 .PHONY: check-stacks
 check-stacks: stacks ## check the claims of every stack in virtual machines: about 20 minutes on 2 cores

@@ -132,17 +132,3 @@ func onlyWithPerf(variables map[string]string, allowed bool, with string, names 
 	}
 	return nil
 }
-
-// within waits for done, for as long as time says; 0: without end.
-func within(limit time.Duration, done <-chan struct{}) bool {
-	if limit == 0 {
-		<-done
-		return true
-	}
-	select {
-	case <-done:
-		return true
-	case <-time.After(limit):
-		return false
-	}
-}

@@ -60,14 +60,3 @@ func TestATimeAndProgressBelongToPerf(t *testing.T) {
 		}
 	}
 }
-
-func TestATimeIsWaitedFor(t *testing.T) {
-	done := make(chan struct{})
-	if within(time.Millisecond, done) {
-		t.Error("found it done")
-	}
-	close(done)
-	if !within(0, done) || !within(time.Hour, done) {
-		t.Error("found it not done")
-	}
-}

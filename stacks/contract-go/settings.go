@@ -29,6 +29,10 @@ type settings struct {
 	perf *perfSizes
 	// How long the client of perf goes on, from the handshake; 0: until every response is there.
 	perfDuration time.Duration
+	// What the client of perf does; loadBulk in other test cases, and for a server.
+	perfLoad perfLoad
+	// File that its latencies are written to at the end; empty: none.
+	perfLatencies string
 	// Where it is written down how far perf has come; nil: nowhere.
 	perfProgress *perfProgress
 	// Folder the server answers from.
@@ -47,7 +51,7 @@ type settings struct {
 	http string
 	// udp4 or udp6, as package net names them.
 	network string
-	// Most requests that are open at the same time, at least 1; no more than there are requests where nothing is asked.
+	// Most requests that are open at the same time, at least 1; no less than there are where nothing is asked.
 	streams int
 	// How long the server's certificate takes to come.
 	certificateDelay time.Duration
@@ -67,6 +71,9 @@ var numbers = map[string]uint64{
 	"QUICLAB_PORT":          65535,
 	"QUICLAB_STREAMS":       1 << 31,
 }
+
+// others are the settings that are neither.
+var others = []string{"QUICLAB_PERF_LATENCIES", "QUICLAB_PERF_LOAD", "QUICLAB_PERF_PROGRESS"}
 
 // parseSettings reads the endpoint contract from an environment as os.Environ returns it. An error that is errNotSupported
 // means exit status 127, any other one exit status 1.
@@ -107,7 +114,8 @@ func parseSettings(environment []string) (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	streams, err := parseNumber(variables, "QUICLAB_STREAMS", max(len(requests), 1))
+	// Twice, as one load of perf has two streams for each URL.
+	streams, err := parseNumber(variables, "QUICLAB_STREAMS", max(2*len(requests), 1))
 	if err != nil {
 		return nil, err
 	}
@@ -122,6 +130,10 @@ func parseSettings(environment []string) (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
+	perfLoad, perfLatencies, err := perfLoadOf(variables, perfDuration)
+	if err != nil {
+		return nil, err
+	}
 	perfProgress, err := perfProgressOf(variables)
 	if err != nil {
 		return nil, err
@@ -132,6 +144,8 @@ func parseSettings(environment []string) (*settings, error) {
 		requests:         requests,
 		perf:             perf,
 		perfDuration:     perfDuration,
+		perfLoad:         perfLoad,
+		perfLatencies:    perfLatencies,
 		perfProgress:     perfProgress,
 		www:              value("WWW", "/www"),
 		downloads:        value("DOWNLOADS", "/downloads"),
@@ -173,7 +187,7 @@ func refuseUnsupported(variables map[string]string) error {
 		switch {
 		case isChoice && !slices.Contains(allowed, found):
 			return refuse(name, strings.Join(allowed, ", "))
-		case !isChoice && !isNumber && name != "QUICLAB_PERF_PROGRESS" && strings.HasPrefix(name, "QUICLAB_"):
+		case !isChoice && !isNumber && !slices.Contains(others, name) && strings.HasPrefix(name, "QUICLAB_"):
 			return refuse(name, "no such setting")
 		case (name == "SERVER_PARAMS" || name == "CLIENT_PARAMS") && found != "":
 			return refuse(name, "no parameters")

@@ -6,7 +6,7 @@
 
 use std::{env, fmt::Display, process::ExitCode, time::Duration};
 
-use quiclab_contract::{FAILED, NOT_SUPPORTED, Settings};
+use quiclab_contract::{NOT_SUPPORTED, Settings, finish};
 
 /// What few stacks can be asked for.
 pub struct Support {
@@ -85,12 +85,10 @@ pub fn main<C: Copy, E: Display>(
     }
     let settings = Settings::parse(contract, others);
     let settings = settings.and_then(|settings| Ok((settings.report_progress()?, settings)));
-    match settings.map(|(_reporter, settings)| play(settings, handshake)) {
-        Ok(Ok(())) => ExitCode::SUCCESS,
-        Ok(Err(error)) => {
-            // With all causes, where it is an error of anyhow.
-            eprintln!("{error:#}");
-            ExitCode::from(FAILED)
+    match settings {
+        Ok((_reporter, settings)) => {
+            let latencies = settings.perf_latencies.clone();
+            finish(play(settings, handshake), latencies.as_deref())
         }
         Err(error) => {
             eprintln!("{error}");

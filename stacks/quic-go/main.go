@@ -56,7 +56,10 @@ func run(settings *settings) error {
 	if settings.role == "server" {
 		return serve(settings)
 	}
-	return fetchAll(settings)
+	if err := fetchAll(settings); err != nil {
+		return err
+	}
+	return perfLatencies.write(settings.perfLatencies)
 }
 
 // quicConfig leaves everything at quic-go's defaults but what the test case is about. The tracer writes only where QLOGDIR is set.

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net/url"
 	"os"
+	"sync"
+	"time"
 
 	"github.com/quic-go/quic-go"
 )
@@ -16,13 +18,23 @@ func servePerf(settings *settings, listener *quic.EarlyListener) error {
 		if err != nil {
 			return err
 		}
-		perfConnected(pathOf(connection))
+		go countHandshake(connection)
 		go servePerfConnection(settings, connection)
 		go dropPerf(connection)
 	}
 }
 
+// countHandshake counts a connection when its handshake is complete: the listener gives it away before.
+func countHandshake(connection *quic.Conn) {
+	select {
+	case <-connection.HandshakeComplete():
+		perfConnected(pathOf(connection))
+	case <-connection.Context().Done():
+	}
+}
+
 func servePerfConnection(settings *settings, connection *quic.Conn) {
+	var check sync.Once
 	for {
 		stream, err := connection.AcceptStream(context.Background())
 		if err != nil {
@@ -36,7 +48,7 @@ func servePerfConnection(settings *settings, connection *quic.Conn) {
 				stream.CancelWrite(perfFailed)
 				return
 			}
-			exitWithoutOffload(settings, connection)
+			check.Do(func() { exitWithoutOffload(settings, connection) })
 		}()
 	}
 }
@@ -66,22 +78,60 @@ func answerPerf(stream *quic.Stream) error {
 	return stream.Close()
 }
 
-// exchangePerf returns what asks for a response on a stream of its own, and reads it. The URL says nothing.
-func (c *client) exchangePerf(connection *quic.Conn) func(*url.URL) error {
-	perfConnected(pathOf(connection))
-	return func(*url.URL) error {
-		stream, err := connection.OpenStreamSync(context.Background())
-		if err != nil {
-			return err
-		}
-		if err := writePerfRequest(stream, c.settings.perf); err != nil {
-			return err
-		}
-		if err := stream.Close(); err != nil {
-			return err
-		}
-		return readPerfResponse(stream, c.settings.perf)
+// perf carries what settings ask for. The draft names no codes of a connection that ends well, so it is 0.
+func (c *client) perf() error {
+	if c.settings.perfLoad == loadHandshakes {
+		return c.shakeHands()
 	}
+	connection, err := c.dial(c.transport.Dial)
+	if err != nil {
+		return err
+	}
+	perfConnected(pathOf(connection))
+	exchange := func(sizes *perfSizes) (time.Time, error) { return exchangePerf(connection, sizes) }
+	err = runPerf(c.settings, exchange, func() { connection.CloseWithError(0, "") })
+	return errors.Join(err, checkOffload(c.settings, connection))
+}
+
+// shakeHands opens connections, one after the other, as many at a time as there are URLs. The library has no session cache by itself.
+func (c *client) shakeHands() error {
+	over, end := context.WithCancel(context.Background())
+	one := func(int) error {
+		for {
+			began := time.Now()
+			connection, err := c.transport.Dial(over, c.peer, c.tlsConfig, quicConfig(c.settings))
+			if err != nil {
+				return fmt.Errorf("connecting to %s: %w", c.peer, err)
+			}
+			perfLatencies.since(began)
+			perfConnected(pathOf(connection))
+			closeIt := func() { connection.CloseWithError(0, "") }
+			isStopped := context.AfterFunc(over, closeIt)
+			_, err = exchangePerf(connection, &perfSmallest)
+			isStopped()
+			closeIt()
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return concurrently(c.settings, len(c.settings.requests), one, end)
+}
+
+// exchangePerf asks for a response on a stream of its own, and reads it. It returns when the stream was there.
+func exchangePerf(connection *quic.Conn, sizes *perfSizes) (time.Time, error) {
+	stream, err := connection.OpenStreamSync(context.Background())
+	if err != nil {
+		return time.Time{}, err
+	}
+	began := time.Now()
+	if err := writePerfRequest(stream, sizes); err != nil {
+		return began, err
+	}
+	if err := stream.Close(); err != nil {
+		return began, err
+	}
+	return began, readPerfResponse(stream, sizes)
 }
 
 // pathOf returns what tells of the path of a connection.

@@ -16,3 +16,6 @@ var testCases = map[string][]string{
 	"server": {"handshake", "transfer", "retry", "chacha20", "resumption", "zerortt", "http3", "perf"},
 	"client": {"handshake", "transfer", "retry", "chacha20", "keyupdate", "resumption", "zerortt", "v2", "http3", "multiconnect", "connectionmigration", "perf"},
 }
+
+// perfLoads are the values of QUICLAB_PERF_LOAD that the client can honour.
+var perfLoads = []perfLoad{loadBulk, loadBidirectional, loadRequests, loadHandshakes}

@@ -54,11 +54,19 @@ func fetchAll(settings *settings, traces *traces) error {
 	if settings.testCase == "resumption" {
 		return resume(settings, tlsConfig, dial)
 	}
+	if settings.perfLoad == loadHandshakes {
+		return shakeHands(settings, dial)
+	}
 	connection, err := dial()
 	if err != nil {
 		return err
 	}
 	defer connection.Abort(nil)
+	if settings.perf != nil {
+		perfConnected(nil)
+		exchange := func(sizes *perfSizes) (time.Time, error) { return exchangePerf(connection, sizes) }
+		return runPerf(settings, exchange, func() { connection.Abort(nil) })
+	}
 	return fetchOver(settings, connection, settings.requests)
 }
 
@@ -109,36 +117,19 @@ func (t *tickets) Put(key string, session *tls.ClientSessionState) {
 
 // fetchOver fetches the URLs, each on its own stream, settings.streams of them at the same time.
 func fetchOver(settings *settings, connection *quic.Conn, requests []*url.URL) error {
-	if settings.perf != nil {
-		perfConnected(nil)
-	}
 	failures := make([]error, len(requests))
 	places := make(chan struct{}, min(settings.streams, len(requests)))
 	var running sync.WaitGroup
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for i, request := range requests {
-			places <- struct{}{}
-			running.Go(func() {
-				var err error
-				if settings.perf != nil {
-					err = exchangePerf(connection, settings.perf)
-				} else {
-					err = fetch(connection, request, filepath.Join(settings.downloads, fileName(request)))
-				}
-				if err != nil {
-					failures[i] = fmt.Errorf("%s: %w", request, err)
-				}
-				<-places
-			})
-		}
-		running.Wait()
-	}()
-	if !within(settings.perfDuration, done) {
-		// The end of the time is a good end too; closing the connection ends what runs.
-		return nil
+	for i, request := range requests {
+		places <- struct{}{}
+		running.Go(func() {
+			if err := fetch(connection, request, filepath.Join(settings.downloads, fileName(request))); err != nil {
+				failures[i] = fmt.Errorf("%s: %w", request, err)
+			}
+			<-places
+		})
 	}
+	running.Wait()
 	return errors.Join(failures...)
 }
 

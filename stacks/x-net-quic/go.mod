@@ -2,7 +2,10 @@ module x-net-quic-endpoint
 
 go 1.26.0
 
-require golang.org/x/net v0.62.0
+require (
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0
+	golang.org/x/net v0.62.0
+)
 
 require (
 	golang.org/x/crypto v0.58.0 // indirect

@@ -62,7 +62,10 @@ func run(settings *settings) error {
 		traces.flushOnTermination()
 		return serve(settings, traces)
 	}
-	return fetchAll(settings, traces)
+	if err := fetchAll(settings, traces); err != nil {
+		return err
+	}
+	return perfLatencies.write(settings.perfLatencies)
 }
 
 // config is the library's default but for windows, and for what settings ask.

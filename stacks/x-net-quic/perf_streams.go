@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"golang.org/x/net/quic"
 )
@@ -26,16 +27,43 @@ func answerPerf(stream *quic.Stream) error {
 	return nil
 }
 
-// exchangePerf asks for a response on a stream of its own, and reads it.
-func exchangePerf(connection *quic.Conn, sizes *perfSizes) error {
+// exchangePerf asks for a response on a stream of its own, and reads it. It returns when the stream was there.
+func exchangePerf(connection *quic.Conn, sizes *perfSizes) (time.Time, error) {
 	stream, err := connection.NewStream(context.Background())
 	if err != nil {
-		return err
+		return time.Time{}, err
 	}
+	began := time.Now()
 	defer stream.CloseRead()
 	if err := writePerfRequest(stream, sizes); err != nil {
-		return err
+		return began, err
 	}
 	stream.CloseWrite()
-	return readPerfResponse(stream, sizes)
+	return began, readPerfResponse(stream, sizes)
+}
+
+// shakeHands opens connections, one after the other, as many at a time as there are URLs. There is no session cache.
+func shakeHands(settings *settings, dial func() (*quic.Conn, error)) error {
+	over, end := context.WithCancel(context.Background())
+	one := func(int) error {
+		for over.Err() == nil {
+			began := time.Now()
+			connection, err := dial()
+			if err != nil {
+				return err
+			}
+			perfLatencies.since(began)
+			perfConnected(nil)
+			closeIt := func() { connection.Abort(nil) }
+			isStopped := context.AfterFunc(over, closeIt)
+			_, err = exchangePerf(connection, &perfSmallest)
+			isStopped()
+			closeIt()
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return concurrently(settings, len(settings.requests), one, end)
 }

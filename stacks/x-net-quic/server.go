@@ -41,6 +41,9 @@ func serve(settings *settings, traces *traces) error {
 }
 
 func serveConnection(settings *settings, connection *quic.Conn) {
+	if settings.testCase == "perf" {
+		perfConnected(nil)
+	}
 	for {
 		stream, err := connection.AcceptStream(context.Background())
 		if err != nil {

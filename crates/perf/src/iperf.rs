@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{Direction, End, Interval, Summary};
+use crate::{Direction, End, EndUse, ExchangeInterval, Exchanges, Interval, Summary};
 
 /// What was asked for.
 #[derive(Clone, Debug)]
@@ -75,6 +75,7 @@ pub fn iperf(asked: &Asked, intervals: &[Interval], summary: &Summary) -> Value 
                 "duration": asked.seconds.unwrap_or(0.0),
                 "bytes": asked.bytes.unwrap_or(0),
                 "reverse": u8::from(!is_sender),
+                "bidir": 0,
             },
             "quiclab": asked.more,
         },
@@ -91,6 +92,66 @@ pub fn iperf(asked: &Asked, intervals: &[Interval], summary: &Summary) -> Value 
                 "remote_system": percent(server, |end| end.cpu_system_ns),
             },
             "quiclab": summary,
+        },
+    })
+}
+
+/// One test with both directions: what the server sends is in the fields that `iperf3 --bidir` has for that.
+pub fn iperf_of_both(asked: &Asked, intervals: [&[Interval]; 2], summaries: &[Summary; 2]) -> Value {
+    let asked = |direction| Asked { direction, ..asked.clone() };
+    let [up, down] = summaries;
+    let mut all = iperf(&asked(Direction::ClientSends), intervals[0], up);
+    let other = iperf(&asked(Direction::ServerSends), intervals[1], down);
+    all["start"]["test_start"]["bidir"] = 1.into();
+    if let Value::Array(rows) = &mut all["intervals"] {
+        for (row, other) in rows.iter_mut().zip(other["intervals"].as_array().into_iter().flatten()) {
+            row["sum_bidir_reverse"] = other["sum"].clone();
+            row["quiclab_bidir_reverse"] = other["quiclab"].clone();
+        }
+    }
+    for (name, of) in [
+        ("sum_sent_bidir_reverse", "sum_sent"),
+        ("sum_received_bidir_reverse", "sum_received"),
+        ("quiclab_bidir_reverse", "quiclab"),
+    ] {
+        all["end"][name] = other["end"][of].clone();
+    }
+    all
+}
+
+/// One test that counts requests or handshakes, for which iperf3 has no fields.
+pub fn iperf_of_exchanges(asked: &Asked, intervals: &[ExchangeInterval], found: &Exchanges) -> Value {
+    let rows: Vec<_> = intervals.iter().map(|interval| json!({ "streams": [], "quiclab": interval })).collect();
+    let percent = |used: Option<&EndUse>, of: fn(&EndUse) -> Option<u64>| {
+        (found.seconds > 0.0).then_some(of(used?)? as f64 / 1e7 / found.seconds)
+    };
+    let cpu = |used: Option<&EndUse>| {
+        let (user, system) = (percent(used, |used| used.cpu_user_ns), percent(used, |used| used.cpu_system_ns));
+        [user.zip(system).map(|(user, system)| user + system), user, system]
+    };
+    let ([host_total, host_user, host_system], [remote_total, remote_user, remote_system]) =
+        (cpu(Some(&found.client)), cpu(found.server.as_ref()));
+    json!({
+        "start": {
+            "version": asked.version,
+            "test_start": {
+                "protocol": asked.protocol,
+                "num_streams": asked.streams * asked.connections,
+                "duration": asked.seconds.unwrap_or(0.0),
+            },
+            "quiclab": asked.more,
+        },
+        "intervals": rows,
+        "end": {
+            "cpu_utilization_percent": {
+                "host_total": host_total,
+                "host_user": host_user,
+                "host_system": host_system,
+                "remote_total": remote_total,
+                "remote_user": remote_user,
+                "remote_system": remote_system,
+            },
+            "quiclab": found,
         },
     })
 }

@@ -1,16 +1,23 @@
 //! What `quiclab perf` counts. Endpoints say how far they have come ([`Progress`], [`Tracker`]); a [`Reading`] is all ends at
-//! one moment, an [`Interval`] is what lies between two of them, a [`Summary`] is a whole test. [`control`] carries the
+//! one moment, an [`Interval`] is what lies between two of them, a [`Summary`] is a whole test.
+//! [`Exchanges`] is one of a [`Load`] of requests or handshakes, with [`Latencies`]. [`control`] carries the
 //! counters of a server on another machine.
 //!
 //! Nothing here starts a process or opens a file.
 
 pub mod control;
+mod exchanges;
 mod interval;
 mod iperf;
+mod latencies;
+mod load;
 mod progress;
 mod summary;
 
+pub use exchanges::{EndUse, ExchangeInterval, Exchanges, count, exchange_interval, exchanges};
 pub use interval::{Direction, Interval, Reading, interval};
-pub use iperf::{Asked, iperf};
+pub use iperf::{Asked, iperf, iperf_of_both, iperf_of_exchanges};
+pub use latencies::{BadLatencies, Figures, Latencies};
+pub use load::{Load, Sizes};
 pub use progress::{BadProgress, Progress, Sample, Tracker};
-pub use summary::{End, Summary, fairness, summary};
+pub use summary::{End, Summary, fairness, summary, summary_of_both};

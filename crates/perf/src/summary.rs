@@ -102,6 +102,21 @@ pub fn summary(before: &Reading, after: &Reading, direction: Direction) -> Summa
     }
 }
 
+/// What a test came to in which both ends sent: what the clients sent, and what the server sent. CPU time of an end went to both, and so it
+/// is for each byte of both.
+pub fn summary_of_both(before: &Reading, after: &Reading) -> [Summary; 2] {
+    let mut up = summary(before, after, Direction::ClientSends);
+    let mut down = summary(before, after, Direction::ServerSends);
+    for (one, other) in [(&mut up.sender, &mut down.receiver), (&mut up.receiver, &mut down.sender)] {
+        let (Some(one), Some(other)) = (one, other) else { continue };
+        let cpu = one.cpu_user_ns.zip(one.cpu_system_ns).map(|(user, system)| user + system);
+        let bytes = one.bytes + other.bytes;
+        let each = cpu.filter(|_| bytes > 0).map(|cpu| cpu as f64 / bytes as f64);
+        (one.cpu_ns_per_byte, other.cpu_ns_per_byte) = (each, each);
+    }
+    [up, down]
+}
+
 /// Several processes as one end.
 fn together(before: &[Sample], after: &[Sample], count: fn(&Progress) -> u64) -> End {
     let bytes = after.iter().map(|end| count(&end.last).saturating_sub(count(&end.first))).sum();
@@ -165,6 +180,22 @@ mod tests {
         assert_eq!((receiver.cpu_ns_per_byte, found.goodput(), found.socket_drops), (Some(1000.0), Some(4e6), Some(2)));
         assert_eq!((found.sender, found.fairness, found.lost_packets), (None, None, None));
         assert_eq!(found.notes, ["sender: no numbers, because the server's are not known here"]);
+    }
+
+    #[test]
+    fn cpu_time_of_an_end_that_sends_and_receives_is_for_each_byte_of_both() {
+        let both = |sent, received| {
+            let mut one = sample(10, received, 2);
+            one.last.sent = sent;
+            one
+        };
+        let (zero, client, server) = (before(), both(1_000_000, 3_000_000), both(3_500_000, 1_000_000));
+        let before = Reading { clients: vec![zero], server: Some(zero), ..Reading::default() };
+        let after = Reading { clients: vec![client], server: Some(server), ..Reading::default() };
+        let [up, down] = summary_of_both(&before, &after);
+        assert_eq!((up.goodput(), down.goodput()), (Some(4e6), Some(12e6)));
+        let each = [up.sender, up.receiver, down.sender, down.receiver].map(|end| end.unwrap().cpu_ns_per_byte);
+        assert_eq!(each, [Some(250.0), Some(1e9 / 4.5e6), Some(1e9 / 4.5e6), Some(250.0)]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod certificates;
 mod ends;
+mod load;
 mod roofline;
 mod serve;
 mod show;
@@ -15,7 +16,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::stack::{PERF, Role, StackManifest};
-use quiclab_perf::{Direction, Summary, iperf};
+use quiclab_perf::{ExchangeInterval, Interval, Summary, iperf, iperf_of_both, iperf_of_exchanges};
 use quiclab_testbed::{
     loopback::{self, Network, Root, Scratch},
     stack::Source,
@@ -29,7 +30,8 @@ use crate::{
     output, signals,
     stacks::{files::Files, said},
 };
-use test::{Failure, Server, Test};
+use load::{Found, Row};
+use test::{Failure, Outcome, Server, Test};
 
 /// The testbed whose stacks run on this machine.
 const TESTBED: &str = "netns";
@@ -67,7 +69,7 @@ pub fn perf(arguments: &PerfArguments) -> Result<u8> {
     if arguments.server {
         return serve::serve(arguments, &place);
     }
-    let direction = if arguments.reverse { Direction::ServerSends } else { Direction::ClientSends };
+    let load = arguments.load();
     let json = arguments.json;
     let mut server = match Server::find(arguments, &place) {
         Ok(server) => server,
@@ -75,14 +77,14 @@ pub fn perf(arguments: &PerfArguments) -> Result<u8> {
         Err(error) => return Err(error),
     };
     let mut results = Vec::new();
-    let mut summaries = Vec::new();
+    let mut found = Vec::new();
     let mut status = 0;
     let ends = [server.title(), place.client.as_ref().map(Stack::title).unwrap_or_default()];
     if !json {
         output::print(&show::heading(arguments, &ends))?;
     }
     for _ in 0..arguments.repeat {
-        let test = Test { arguments, place: &place, direction, quiet: json };
+        let test = Test { arguments, place: &place, load, quiet: json };
         let outcome = match test.run(&mut server) {
             Ok(outcome) => outcome,
             Err(error) if error.is::<Failure>() => {
@@ -92,25 +94,47 @@ pub fn perf(arguments: &PerfArguments) -> Result<u8> {
             Err(error) => return Err(error),
         };
         if !json {
-            output::print(&show::summary(&outcome.summary))?;
+            output::print(&show::found(&outcome.found, load))?;
         }
-        results.push(iperf(&show::asked(arguments, direction, &ends), &outcome.intervals, &outcome.summary));
-        summaries.push(outcome.summary);
+        results.push(of_iperf(arguments, &ends, &outcome));
+        found.push(outcome.found);
         if outcome.interrupted {
-            print_all(&results, &summaries, json)?;
+            print_all(&results, &found, json)?;
             return Ok(signals::INTERRUPTED);
         }
     }
     server.end();
     if arguments.roofline && status == 0 {
         let roofline = roofline::measure(arguments);
+        // The other loads have none.
+        let one_way =
+            |found: &Found| if let Found::Bytes(summary) = found { Some(Summary::clone(summary)) } else { None };
+        let summaries: Vec<_> = found.iter().filter_map(one_way).collect();
         match json {
             true => roofline::add(&roofline, &summaries, &mut results)?,
             false => output::print(&roofline::text(&roofline, &summaries))?,
         }
     }
-    print_all(&results, &summaries, json)?;
+    print_all(&results, &found, json)?;
     Ok(status)
+}
+
+/// A test in the layout of iperf3.
+fn of_iperf(arguments: &PerfArguments, ends: &[String; 2], outcome: &Outcome) -> Value {
+    let asked = show::asked(arguments, ends);
+    let bytes = |way: usize| -> Vec<Interval> {
+        let of = |row: &Row| if let Row::Bytes(ways) = row { ways.get(way).cloned() } else { None };
+        outcome.rows.iter().filter_map(of).collect()
+    };
+    match &outcome.found {
+        Found::Bytes(summary) => iperf(&asked, &bytes(0), summary),
+        Found::Both(both) => iperf_of_both(&asked, [&bytes(0), &bytes(1)], both),
+        Found::Exchanges(found) => {
+            let of = |row: &Row| if let Row::Exchanges(row) = row { Some(row.clone()) } else { None };
+            let rows: Vec<ExchangeInterval> = outcome.rows.iter().filter_map(of).collect();
+            iperf_of_exchanges(&asked, &rows, found)
+        }
+    }
 }
 
 /// Says what an endpoint did and what the endpoints printed. Returns the exit status.
@@ -119,9 +143,9 @@ fn failed(place: &Place, error: &anyhow::Error) -> u8 {
     1
 }
 
-fn print_all(results: &[Value], summaries: &[Summary], json: bool) -> Result<()> {
+fn print_all(results: &[Value], found: &[Found], json: bool) -> Result<()> {
     match (json, results) {
-        (false, _) => output::print(&show::together(summaries)),
+        (false, _) => output::print(&show::together(found)),
         (true, []) => Ok(()),
         (true, [one]) => output::print(&(serde_json::to_string_pretty(one)? + "\n")),
         (true, all) => output::print(&(serde_json::to_string_pretty(all)? + "\n")),

@@ -18,7 +18,7 @@ mod support;
 pub mod testing;
 mod values;
 
-use std::{fmt::Display, process::ExitCode};
+use std::{fmt::Display, path::Path, process::ExitCode};
 
 pub use download::{Download, DownloadError};
 pub use downloads::Downloads;
@@ -44,11 +44,22 @@ pub fn main<C: Copy, E: Display>(support: &Support<C>, play: impl FnOnce(Setting
             return ExitCode::from(error.exit_status());
         }
     };
-    match play(settings) {
-        Ok(()) => ExitCode::SUCCESS,
+    let latencies = settings.perf_latencies.clone();
+    finish(play(settings), latencies.as_deref())
+}
+
+/// The end of an endpoint's `main`: says what went wrong. Where nothing did, writes the latencies of [`perf`] to a file that was
+/// asked for.
+pub fn finish<E: Display>(outcome: Result<(), E>, latencies: Option<&Path>) -> ExitCode {
+    if let Err(error) = outcome {
+        // With all causes, where it is an error of anyhow.
+        eprintln!("{error:#}");
+        return ExitCode::from(FAILED);
+    }
+    match latencies.map(|path| perf::LATENCIES.write(path)).transpose() {
+        Ok(_) => ExitCode::SUCCESS,
         Err(error) => {
-            // With all causes, where it is an error of anyhow.
-            eprintln!("{error:#}");
+            eprintln!("QUICLAB_PERF_LATENCIES: {error}");
             ExitCode::from(FAILED)
         }
     }

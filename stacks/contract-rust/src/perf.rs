@@ -1,11 +1,15 @@
 //! draft-banks-quic-performance: a request begins with the number of bytes that the server is to send, as 8 bytes in network byte order.
 //! What follows on the stream has no meaning, in either direction. No file and no memory grows with it.
 
+mod latencies;
+mod load;
 pub mod progress;
 mod streams;
 
 use std::fmt;
 
+pub use latencies::{LATENCIES, Latencies};
+pub use load::Load;
 pub use progress::{COUNTERS, Path, Progress, Reporter};
 pub use streams::{Answers, Exchanges, NoHead, Outgoing, Piece};
 
@@ -34,6 +38,15 @@ impl Sizes {
     /// What a request begins with.
     pub fn head(&self) -> [u8; HEAD as usize] {
         self.response.to_be_bytes()
+    }
+
+    /// The smallest there are: a head, and no answer.
+    pub const SMALLEST: Self = Self { request: HEAD, response: 0 };
+
+    /// The two streams of [`Load::Bidirectional`], which together carry what one of [`Load::Bulk`] does: one has all of the request, the other
+    /// all of the response.
+    pub fn apart(self) -> [Self; 2] {
+        [Self { response: 0, ..self }, Self { request: HEAD, ..self }]
     }
 
     /// Bytes of a request behind its head.

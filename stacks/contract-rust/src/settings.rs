@@ -24,6 +24,10 @@ pub struct Settings<C> {
     pub perf: Option<perf::Sizes>,
     /// How long the client goes on in [`TestCase::Perf`], from the handshake; `None`: until every response is there.
     pub perf_duration: Option<Duration>,
+    /// What the client does in [`TestCase::Perf`]; [`perf::Load::Bulk`] in other test cases, and for a server.
+    pub perf_load: perf::Load,
+    /// File that its latencies are written to at the end; `None`: they are not.
+    pub perf_latencies: Option<PathBuf>,
     /// Where it is written down how far [`TestCase::Perf`] has come; `None`: nowhere.
     pub perf_progress: Option<perf::Progress>,
     /// Folder the server answers from.
@@ -104,6 +108,8 @@ impl<C: Copy> Settings<C> {
             requests,
             perf: perf_sizes(&asked, role, test_case)?,
             perf_duration: perf_duration(&asked, role, test_case)?,
+            perf_load: perf::Load::Bulk,
+            perf_latencies: None,
             perf_progress: perf_progress(&asked, test_case)?,
             www: folder("WWW", "/www"),
             downloads: folder("DOWNLOADS", "/downloads"),
@@ -126,6 +132,7 @@ impl<C: Copy> Settings<C> {
                 .choice_or_none("QUICLAB_HYSTART", if support.extras.hystart { &[true, false] } else { &[] })?,
             port: port.unwrap_or(443),
         };
+        (settings.perf_load, settings.perf_latencies) = perf_load(&asked, support, &settings)?;
         settings.gso_rate = gso_rate(&asked, support, settings.gso)?;
         settings.txtime_deadline = txtime_deadline(&asked, settings.txtime_clock)?;
         (support.rules)(&mut settings, &asked)?;
@@ -217,6 +224,31 @@ fn perf_duration(asked: &Asked, role: Role, test_case: TestCase) -> Result<Optio
         Some(0) => Err(asked.invalid(NAME, EXPECTED)),
         milliseconds => Ok(milliseconds.map(Duration::from_millis)),
     }
+}
+
+fn perf_load<C>(
+    asked: &Asked,
+    support: &Support<C>,
+    settings: &Settings<C>,
+) -> Result<(perf::Load, Option<PathBuf>), SettingsError> {
+    const LOAD: &str = "QUICLAB_PERF_LOAD";
+    const LATENCIES: &str = "QUICLAB_PERF_LATENCIES";
+    if settings.perf.is_none() {
+        let set = [LOAD, LATENCIES].into_iter().find(|name| asked.value(name).is_some());
+        return match set {
+            Some(name) => Err(asked.refusal(name, "it for a client with TESTCASE=perf only")),
+            None => Ok((perf::Load::Bulk, None)),
+        };
+    }
+    let load = asked.choice(LOAD, support.extras.perf_loads)?;
+    let latencies = asked.value(LATENCIES).filter(|path| !path.is_empty()).map(PathBuf::from);
+    if latencies.is_some() && !load.has_latencies() {
+        return Err(asked.invalid(LATENCIES, "nothing, but with QUICLAB_PERF_LOAD=requests or handshakes"));
+    }
+    if load.has_latencies() && settings.perf_duration.is_none() {
+        return Err(asked.invalid(LOAD, "bulk or bidirectional, or QUICLAB_PERF_DURATION beside it"));
+    }
+    Ok((load, latencies))
 }
 
 fn perf_progress(asked: &Asked, test_case: TestCase) -> Result<Option<perf::Progress>, SettingsError> {

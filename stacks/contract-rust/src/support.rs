@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, str::FromStr};
 
 use crate::{
     FAILED, NOT_SUPPORTED,
+    perf::Load,
     settings::Settings,
     values::{Clock, Gso, GsoRate, Http, IpVersion, Named, Pacing, TestCase},
 };
@@ -43,12 +44,19 @@ pub struct Extras {
     pub txtime_clocks: &'static [Clock],
     /// True: HyStart++ can be switched on and off.
     pub hystart: bool,
+    /// What its client can do in [`TestCase::Perf`].
+    pub perf_loads: &'static [Load],
 }
 
 impl Extras {
     /// None of it.
-    pub const NONE: Self =
-        Self { gso_segments: false, gso_rates: &[], txtime_clocks: &[Clock::Monotonic], hystart: false };
+    pub const NONE: Self = Self {
+        gso_segments: false,
+        gso_rates: &[],
+        txtime_clocks: &[Clock::Monotonic],
+        hystart: false,
+        perf_loads: &[Load::Bulk],
+    };
 }
 
 /// No values exclude each other, but those that do so by the contract.
@@ -95,7 +103,7 @@ impl SettingsError {
 }
 
 /// The variables with the prefix `QUICLAB_` that the contract has. Any other one is a setting that would be ignored.
-const KNOWN: [&str; 18] = [
+const KNOWN: [&str; 20] = [
     "QUICLAB_CCA",
     "QUICLAB_CERT_DELAY",
     "QUICLAB_GSO",
@@ -107,6 +115,8 @@ const KNOWN: [&str; 18] = [
     "QUICLAB_PACING",
     "QUICLAB_PERF_DURATION",
     "QUICLAB_PERF_INTERVAL",
+    "QUICLAB_PERF_LATENCIES",
+    "QUICLAB_PERF_LOAD",
     "QUICLAB_PERF_PROGRESS",
     "QUICLAB_PERF_REQUEST",
     "QUICLAB_PERF_RESPONSE",

@@ -51,7 +51,9 @@ pub(crate) use own::*;
 mod own {
     use std::{fs, path::PathBuf};
 
-    use crate::{Clock, Extras, Gso, GsoRate, Http, IpVersion, Pacing, Request, Support, TestCase, no_rules};
+    use crate::{
+        Clock, Extras, Gso, GsoRate, Http, IpVersion, Pacing, Request, Support, TestCase, no_rules, perf::Load,
+    };
 
     /// A stack that can do much.
     pub(crate) fn support() -> Support<u8> {
@@ -70,6 +72,7 @@ mod own {
                 gso_rates: &[GsoRate::Mark, GsoRate::Message],
                 txtime_clocks: &[Clock::Monotonic, Clock::Tai],
                 hystart: true,
+                perf_loads: &Load::ALL,
             },
             rules: no_rules,
         }

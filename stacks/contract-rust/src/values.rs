@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use crate::perf::Load;
+
 /// Which end of the connection an endpoint is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -131,6 +133,17 @@ impl IpVersion {
 /// A value with the name it has in the environment.
 pub(crate) trait Named: Copy {
     fn name(self) -> &'static str;
+}
+
+impl Named for Load {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Bulk => "bulk",
+            Self::Bidirectional => "bidirectional",
+            Self::Requests => "requests",
+            Self::Handshakes => "handshakes",
+        }
+    }
 }
 
 impl Named for TestCase {

@@ -24,6 +24,9 @@ pub struct Piece {
 
 /// What happens on the streams of one connection. `on_*`: the transport reports; `poll_*`: the transport asks.
 pub trait Application {
+    /// The handshake is complete (RFC 9001, section 4.1.1).
+    fn on_completed(&mut self) {}
+
     /// Opens as many streams as are wanted and allowed. Called before each round of sending.
     fn open(&mut self, quic: Quic) -> Result<()>;
     /// Data in order.

@@ -37,6 +37,7 @@ pub fn table() -> ngtcp2_callbacks {
         stream_close2: Some(on_closed),
         extend_max_stream_data: Some(on_unblocked),
         recv_tx_key: Some(on_key),
+        handshake_completed: Some(on_completed),
         handshake_confirmed: Some(on_confirmed),
         tls_early_data_rejected: Some(on_early_data_rejected),
         ..none
@@ -256,6 +257,12 @@ unsafe extern "C" fn on_key(_quic: *mut ngtcp2_conn, level: ngtcp2_encryption_le
     if let (Some(hold), ngtcp2_encryption_level_NGTCP2_ENCRYPTION_LEVEL_HANDSHAKE) = (&shared.hold, level) {
         hold.on_answered();
     }
+    0
+}
+
+unsafe extern "C" fn on_completed(_quic: *mut ngtcp2_conn, state: *mut c_void) -> c_int {
+    // SAFETY: see `shared`.
+    unsafe { shared(state) }.application.borrow_mut().on_completed();
     0
 }
 

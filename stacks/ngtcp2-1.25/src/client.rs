@@ -1,6 +1,10 @@
 //! The client: fetches every URL, stores the bodies, and says whether all of it is right.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, Result, bail, ensure};
 use aws_lc_sys as ssl;
@@ -9,7 +13,10 @@ use ngtcp2_sys::{
     ngtcp2_conn_encode_0rtt_transport_params2, ngtcp2_conn_initiate_key_update,
 };
 use nix::sys::socket::SockaddrStorage;
-use quiclab_contract::{Request, TestCase};
+use quiclab_contract::{
+    Request, TestCase,
+    perf::{Exchanges, Load},
+};
 
 use crate::{
     application::Application,
@@ -37,6 +44,9 @@ struct Session {
 /// Where the handshake fails or takes too long, the server's certificate does not verify, an answer is not 200 or shorter
 /// or longer than announced, the connection ends early, or a file cannot be written.
 pub fn run(settings: &Settings) -> Result<()> {
+    if settings.perf_load == Load::Handshakes {
+        return shake_hands(settings);
+    }
     let peer = SockaddrStorage::from(settings.resolve()?);
     let context = TlsContext::new(settings)?;
     let (first, others) = settings.connections();
@@ -49,6 +59,26 @@ pub fn run(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
+/// Opens connections until the time is over, as many at a time as there are URLs, each in a thread of its own.
+fn shake_hands(settings: &Settings) -> Result<()> {
+    let peer = SockaddrStorage::from(settings.resolve()?);
+    let deadline = Instant::now() + settings.perf_duration.unwrap_or_default();
+    let has_failed = AtomicBool::new(false);
+    let one = || {
+        let context = TlsContext::new(settings)?;
+        while Instant::now() < deadline && !has_failed.load(Ordering::Relaxed) {
+            fetch(settings, &context, &peer, &[], None, false)
+                .inspect_err(|_| has_failed.store(true, Ordering::Relaxed))?;
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let all: Vec<_> = settings.requests.iter().map(|_| scope.spawn(one)).collect();
+        let outcomes = all.into_iter().map(|one| one.join().unwrap_or_else(|_| bail!("a thread panicked")));
+        outcomes.collect()
+    })
+}
+
 /// Fetches `requests` over one connection. Its session, where `keep_session` says to wait for one.
 fn fetch(
     settings: &Settings,
@@ -58,9 +88,13 @@ fn fetch(
     session: Option<&Session>,
     keep_session: bool,
 ) -> Result<Option<Session>> {
+    let began = (settings.perf_load == Load::Handshakes).then(Instant::now);
     let mut socket = Socket::bind(settings)?;
     let application: Box<dyn Application> = match settings.perf {
-        Some(sizes) => Box::new(perf::Client::new(sizes, requests.len(), settings.streams, settings.perf_duration)),
+        Some(sizes) => {
+            let exchanges = Exchanges::new(sizes, requests.len(), settings.streams, settings.perf_duration);
+            Box::new(perf::Client::new(exchanges.with(settings.perf_load), began))
+        }
         None => Box::new(hq::Client::new(requests, settings)),
     };
     let tls = context.session(Some(settings.host()))?;

@@ -2,12 +2,12 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    time::Duration,
+    time::Instant,
 };
 
 use anyhow::{Result, bail};
 use ngtcp2_sys::ngtcp2_vec;
-use quiclab_contract::perf::{CHUNK, COUNTERS, Exchanges, HEAD, Head, NoHead, Sizes, ZEROS};
+use quiclab_contract::perf::{CHUNK, COUNTERS, Exchanges, HEAD, Head, LATENCIES, NoHead, ZEROS};
 
 use crate::application::{Application, MAX_PARTS, Piece, Quic};
 
@@ -94,6 +94,10 @@ pub struct Server {
 }
 
 impl Application for Server {
+    fn on_completed(&mut self) {
+        COUNTERS.connected();
+    }
+
     fn open(&mut self, _quic: Quic) -> Result<()> {
         Ok(())
     }
@@ -163,23 +167,32 @@ impl Application for Server {
 
 /// Sends requests and counts what comes back.
 pub struct Client {
-    sizes: Sizes,
     exchanges: Exchanges,
+    /// When the connection began, if its handshake is what is measured.
+    began: Option<Instant>,
     outbox: Outbox,
 }
 
 impl Client {
-    /// Opens `streams`, at most `most` at a time.
-    pub fn new(sizes: Sizes, streams: usize, most: Option<usize>, time: Option<Duration>) -> Self {
-        Self { sizes, exchanges: Exchanges::new(sizes, streams, most, time), outbox: Outbox::default() }
+    /// `began`: when the connection did, if it is to be known how long its handshake took.
+    pub fn new(exchanges: Exchanges, began: Option<Instant>) -> Self {
+        Self { exchanges, began, outbox: Outbox::default() }
     }
 }
 
 impl Application for Client {
+    fn on_completed(&mut self) {
+        COUNTERS.connected();
+        if let Some(began) = self.began {
+            LATENCIES.since(began);
+        }
+    }
+
     fn open(&mut self, quic: Quic) -> Result<()> {
         while self.exchanges.wants_stream() && quic.streams_left() > 0 {
             let Some(stream) = quic.open_bidirectional()? else { break };
-            self.outbox.add(stream, &self.sizes.head(), self.sizes.request);
+            let sizes = self.exchanges.next_sizes();
+            self.outbox.add(stream, &sizes.head(), sizes.request);
             self.exchanges.opened(stream.cast_unsigned());
         }
         Ok(())

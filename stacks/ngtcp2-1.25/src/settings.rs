@@ -5,6 +5,7 @@ use std::ops::Deref;
 use quiclab_contract::{
     Asked, Extras, Gso, Http, IpVersion, Pacing, SettingsError, Support,
     TestCase::{ChaCha20, Handshake, KeyUpdate, Perf, Resumption, Retry, Transfer, Version2, ZeroRtt},
+    perf::Load,
 };
 
 use crate::handshake::{self, FirstAck, KeyExchange};
@@ -46,7 +47,7 @@ pub const SUPPORT: Support<CongestionControl> = Support {
     pacing: &[Pacing::User],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: true,
-    extras: Extras::NONE,
+    extras: Extras { perf_loads: &Load::ALL, ..Extras::NONE },
     rules,
 };
 

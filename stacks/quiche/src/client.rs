@@ -2,11 +2,16 @@
 
 use std::{
     net::SocketAddr,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use quiclab_contract::{Request, TestCase, perf::Exchanges};
+use quiclab_contract::{
+    Request, TestCase,
+    perf::{Exchanges, Load},
+};
 
 use crate::{
     http::Http,
@@ -36,6 +41,9 @@ const PERF_NO_ERROR: u64 = 0;
 /// or longer than announced, the connection ends early, a session is not resumed where it should be, or a file cannot be
 /// written.
 pub fn run(settings: &Settings) -> Result<()> {
+    if settings.perf_load == Load::Handshakes {
+        return shake_hands(settings);
+    }
     let mut client = Client { settings, peer: settings.resolve()?, config: config(settings)? };
     let (first, others) = settings.connections();
     let session = client.fetch_over_one_connection(first, None)?;
@@ -43,6 +51,25 @@ pub fn run(settings: &Settings) -> Result<()> {
         client.fetch_over_one_connection(others, Some(&session))?;
     }
     Ok(())
+}
+
+/// Opens connections until the time is over, as many at a time as there are URLs, each in a thread of its own.
+fn shake_hands(settings: &Settings) -> Result<()> {
+    let peer = settings.resolve()?;
+    let deadline = Instant::now() + settings.perf_duration.unwrap_or_default();
+    let has_failed = AtomicBool::new(false);
+    let one = || {
+        let mut client = Client { settings, peer, config: config(settings)? };
+        while Instant::now() < deadline && !has_failed.load(Ordering::Relaxed) {
+            client.fetch_over_one_connection(&[], None).inspect_err(|_| has_failed.store(true, Ordering::Relaxed))?;
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let all: Vec<_> = settings.requests.iter().map(|_| scope.spawn(one)).collect();
+        let outcomes = all.into_iter().map(|one| one.join().unwrap_or_else(|_| bail!("a thread panicked")));
+        outcomes.collect()
+    })
 }
 
 fn config(settings: &Settings) -> Result<quiche::Config> {
@@ -62,6 +89,7 @@ impl Client<'_> {
     /// this connection, for which it waits where the test case needs one; otherwise it can be empty.
     fn fetch_over_one_connection(&mut self, requests: &[Request], session: Option<&[u8]>) -> Result<Vec<u8>> {
         let settings = self.settings;
+        let began = (settings.perf_load == Load::Handshakes).then(Instant::now);
         let mut socket = Socket::bind(settings)?;
         socket.connect(self.peer)?;
         let id = transport::random_connection_id()?;
@@ -83,7 +111,7 @@ impl Client<'_> {
         let (work, no_error) = match settings.perf {
             Some(sizes) => {
                 let exchanges = Exchanges::new(sizes, requests.len(), settings.streams, settings.perf_duration);
-                (Work::Perf(perf::Client::new(exchanges)), PERF_NO_ERROR)
+                (Work::Perf(perf::Client::new(exchanges.with(settings.perf_load), began)), PERF_NO_ERROR)
             }
             None => (Work::Files(Requests::new(requests, settings)), H3_NO_ERROR),
         };
@@ -118,10 +146,7 @@ impl Work {
                 requests.send(quic, http)?;
                 requests.take(quic, http, buffer)
             }
-            Self::Perf(streams) => {
-                streams.send(quic)?;
-                streams.take(quic, buffer)
-            }
+            Self::Perf(streams) => streams.advance(quic, buffer),
         }
     }
 }

@@ -1,7 +1,9 @@
 //! draft-banks-quic-performance: numbers of bytes in both directions, without files.
 
+use std::time::Instant;
+
 use anyhow::{Context, Result, bail};
-use quiclab_contract::perf::{Answers, COUNTERS, Exchanges, Path, Piece};
+use quiclab_contract::perf::{Answers, COUNTERS, Exchanges, LATENCIES, Path, Piece};
 
 /// Resets a stream whose request has no answer. The draft names no codes.
 const NO_ANSWER: u64 = 1;
@@ -11,22 +13,43 @@ pub struct Client {
     exchanges: Exchanges,
     /// The stream to open next.
     next_stream: u64,
+    /// When the connection began, if its handshake is what is measured.
+    began: Option<Instant>,
+    is_connected: bool,
 }
 
 impl Client {
-    pub fn new(exchanges: Exchanges) -> Self {
-        Self { exchanges, next_stream: 0 }
+    /// `began`: when the connection did, if it is to be known how long its handshake took.
+    pub fn new(exchanges: Exchanges, began: Option<Instant>) -> Self {
+        Self { exchanges, next_stream: 0, began, is_connected: false }
     }
 
     pub fn are_complete(&self) -> bool {
         self.exchanges.are_complete()
     }
 
+    /// Counts what has arrived, then hands over what can be sent: a response that is complete can make room for a request. The handshake is
+    /// complete.
+    ///
+    /// # Errors
+    /// Those of both.
+    pub fn advance(&mut self, quic: &mut quiche::Connection, buffer: &mut [u8]) -> Result<()> {
+        if !self.is_connected {
+            self.is_connected = true;
+            COUNTERS.connected();
+            if let Some(began) = self.began {
+                LATENCIES.since(began);
+            }
+        }
+        self.take(quic, buffer)?;
+        if self.are_complete() { Ok(()) } else { self.send(quic) }
+    }
+
     /// Opens as many streams as the settings and the server allow, and hands over what quiche takes now.
     ///
     /// # Errors
     /// Where the server wants no more of a request.
-    pub fn send(&mut self, quic: &mut quiche::Connection) -> Result<()> {
+    fn send(&mut self, quic: &mut quiche::Connection) -> Result<()> {
         COUNTERS.path(|| path(quic));
         for stream in self.exchanges.unsent() {
             self.send_on(quic, stream)?;
@@ -53,7 +76,7 @@ impl Client {
     ///
     /// # Errors
     /// Where a response has not the length that was asked for, or its stream is reset.
-    pub fn take(&mut self, quic: &mut quiche::Connection, buffer: &mut [u8]) -> Result<()> {
+    fn take(&mut self, quic: &mut quiche::Connection, buffer: &mut [u8]) -> Result<()> {
         for stream in quic.readable() {
             loop {
                 let (length, finished) = match quic.stream_recv(stream, buffer) {
@@ -76,11 +99,16 @@ impl Client {
 #[derive(Default)]
 pub struct Server {
     answers: Answers,
+    is_connected: bool,
 }
 
 impl Server {
-    /// Reads what has arrived, and hands over what quiche takes now. What goes wrong on a stream is on stderr.
+    /// Reads what has arrived, and hands over what quiche takes now. What goes wrong on a stream is on stderr. The handshake is complete.
     pub fn advance(&mut self, quic: &mut quiche::Connection, buffer: &mut [u8]) {
+        if !self.is_connected {
+            self.is_connected = true;
+            COUNTERS.connected();
+        }
         COUNTERS.path(|| path(quic));
         for stream in quic.readable() {
             let outcome = self.read(quic, stream, buffer);

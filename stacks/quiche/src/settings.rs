@@ -5,6 +5,7 @@ use std::{ops::Deref, path::PathBuf};
 use quiclab_contract::{
     Asked, Clock, Extras, Gso, GsoRate, Http, IpVersion, Pacing, Role, SettingsError, Support,
     TestCase::{self, ChaCha20, Handshake, Http3, Perf, Resumption, Retry, Transfer, ZeroRtt},
+    perf::Load,
 };
 
 use crate::{
@@ -79,6 +80,7 @@ pub const SUPPORT: Support<CongestionControl> = Support {
         gso_rates: if cfg!(feature = "paced-loss-based") { &[GsoRate::Mark, GsoRate::Message] } else { &[] },
         txtime_clocks: &[Clock::Monotonic, Clock::Tai],
         hystart: true,
+        perf_loads: &Load::ALL,
     },
     rules,
 };

@@ -1,10 +1,17 @@
 //! The client: fetches every URL, stores the bodies, and says whether all of it is right.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, Result};
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use quiclab_contract::{Http, Request, TestCase};
+use quiclab_contract::{
+    Http, Request, TestCase,
+    perf::{COUNTERS, LATENCIES, Load, Sizes},
+};
 use quinn::{ClientConfig, Connecting, Connection, Endpoint, VarInt, crypto::rustls::QuicClientConfig};
 use tokio::{sync::Semaphore, time::timeout};
 
@@ -51,6 +58,9 @@ impl Client {
     }
 
     async fn fetch_all(&self) -> Result<()> {
+        if self.settings.perf_load == Load::Handshakes {
+            return self.shake_hands().await;
+        }
         let (first, others) = self.settings.connections();
         let connection = confirmed(self.connect()?).await?;
         self.fetch(&connection, first).await?;
@@ -64,6 +74,30 @@ impl Client {
             TestCase::ZeroRtt => self.fetch_early(second, others).await,
             _ => self.fetch(&confirmed(second).await?, others).await,
         }
+    }
+
+    /// Opens connections until the time is over, as many at a time as there are URLs.
+    async fn shake_hands(&self) -> Result<()> {
+        let one = async || loop {
+            let began = Instant::now();
+            let connection = confirmed(self.connect()?).await?;
+            LATENCIES.since(began);
+            COUNTERS.connected();
+            self.exchange(&connection, Sizes::SMALLEST).await?;
+            connection.close(self.no_error(), b"");
+        };
+        let mut all: FuturesUnordered<_> = self.settings.requests.iter().map(|_| one()).collect();
+        let time = self.settings.perf_duration.unwrap_or_default();
+        match timeout(time, all.next()).await {
+            Ok(Some(Err::<(), anyhow::Error>(error))) => Err(error),
+            // The end of the time.
+            _ => Ok(()),
+        }
+    }
+
+    async fn exchange(&self, connection: &Connection, sizes: Sizes) -> Result<()> {
+        let Settings { contract, .. } = &self.settings;
+        perf::exchange(connection, contract.perf_load, sizes, contract.requests.len(), contract.streams).await
     }
 
     fn connect(&self) -> Result<Connecting> {
@@ -103,7 +137,8 @@ impl Client {
     async fn fetch(&self, connection: &Connection, requests: &[Request]) -> Result<()> {
         eprintln!("congestion control: {}", library::congestion_control(connection));
         if let Some(sizes) = self.settings.perf {
-            let exchange = perf::exchange(connection, sizes, requests.len(), self.settings.streams);
+            COUNTERS.connected();
+            let exchange = self.exchange(connection, sizes);
             let Some(time) = self.settings.perf_duration else { return exchange.await };
             // The end of the time is a good end too.
             return timeout(time, exchange).await.unwrap_or(Ok(()));

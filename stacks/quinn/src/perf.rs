@@ -1,9 +1,11 @@
 //! draft-banks-quic-performance: numbers of bytes in both directions, without files.
 
+use std::time::Instant;
+
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use quiclab_contract::perf::{COUNTERS, HEAD, Head, Sizes, check, pieces};
+use quiclab_contract::perf::{COUNTERS, HEAD, Head, LATENCIES, Load, Sizes, check, pieces};
 use quinn::{Connection, RecvStream, SendStream};
 use tokio::sync::Semaphore;
 
@@ -48,17 +50,36 @@ async fn answer(connection: &Connection, mut send: SendStream, mut receive: Recv
     Ok(send.finish()?)
 }
 
-/// Asks for a response on each of `streams`, as many at a time as the server and `most` allow.
+/// What the client does on one connection, as many exchanges at a time as there are `streams`, and as the server and `most` allow.
 ///
 /// # Errors
 /// Where a response is shorter or longer than asked for, or the connection ends early.
-pub async fn exchange(connection: &Connection, sizes: Sizes, streams: usize, most: Option<usize>) -> Result<()> {
+pub async fn exchange(
+    connection: &Connection,
+    load: Load,
+    sizes: Sizes,
+    streams: usize,
+    most: Option<usize>,
+) -> Result<()> {
     let permits = Semaphore::new(most.unwrap_or(Semaphore::MAX_PERMITS));
+    let all = match load {
+        Load::Bulk => vec![sizes; streams],
+        Load::Bidirectional => sizes.apart().repeat(streams),
+        Load::Requests => vec![sizes; streams.min(most.unwrap_or(streams))],
+        Load::Handshakes => vec![Sizes::SMALLEST],
+    };
     // Not tasks of their own: so the first requests are there before the connection's task sends its first packet.
-    let mut exchanges: FuturesUnordered<_> = (0..streams)
-        .map(async |_| {
+    let mut exchanges: FuturesUnordered<_> = all
+        .into_iter()
+        .map(async |sizes| {
             let _permit = permits.acquire().await?;
-            ask(connection, sizes).await
+            loop {
+                let began = ask(connection, sizes).await?;
+                if load != Load::Requests {
+                    return anyhow::Ok(());
+                }
+                LATENCIES.since(began);
+            }
         })
         .collect();
     while let Some(outcome) = exchanges.next().await {
@@ -67,8 +88,10 @@ pub async fn exchange(connection: &Connection, sizes: Sizes, streams: usize, mos
     Ok(())
 }
 
-async fn ask(connection: &Connection, sizes: Sizes) -> Result<()> {
+/// Returns when the stream was there.
+async fn ask(connection: &Connection, sizes: Sizes) -> Result<Instant> {
     let (mut send, mut receive) = connection.open_bi().await?;
+    let began = Instant::now();
     send.write_all(&sizes.head()).await?;
     COUNTERS.sent(HEAD);
     for piece in pieces(sizes.behind_head()) {
@@ -82,6 +105,7 @@ async fn ask(connection: &Connection, sizes: Sizes) -> Result<()> {
         COUNTERS.received(bytes.len() as u64);
         COUNTERS.path(|| library::path(connection));
     }
+    check(received, sizes.response)?;
     COUNTERS.exchanged();
-    Ok(check(received, sizes.response)?)
+    Ok(began)
 }

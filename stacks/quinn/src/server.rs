@@ -1,12 +1,15 @@
 //! The server: answers every request on every connection, until it is told to stop.
 
-use std::{io, sync::Arc};
+use std::{
+    io,
+    sync::{Arc, Once},
+};
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use h3::server::RequestResolver;
 use http::{Method, Response, StatusCode};
-use quiclab_contract::{Body, Http, IpVersion, TestCase, hq};
+use quiclab_contract::{Body, Http, IpVersion, TestCase, hq, perf::COUNTERS};
 use quinn::{
     Connection, Endpoint, EndpointConfig, Incoming, RecvStream, SendStream, ServerConfig, TokioRuntime, VarInt,
 };
@@ -82,7 +85,15 @@ async fn serve(incoming: Incoming, mut config: ServerConfig, settings: Arc<Setti
     } else {
         connecting.await?
     };
-    eprintln!("congestion control: {}", library::congestion_control(&connection));
+    static SAID: Once = Once::new();
+    let say = || eprintln!("congestion control: {}", library::congestion_control(&connection));
+    if settings.test_case == TestCase::Perf {
+        COUNTERS.connected();
+        // There can be thousands in a second.
+        SAID.call_once(say);
+    } else {
+        say();
+    }
     match (settings.test_case, settings.http) {
         (TestCase::Perf, _) => perf::serve(connection).await,
         (_, Http::Hq) => serve_hq(connection, settings).await,

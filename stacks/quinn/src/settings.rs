@@ -6,6 +6,7 @@ use quiclab_contract::{
     Extras, Gso, Http, IpVersion, Pacing, Support,
     TestCase::{ChaCha20, Handshake, Http3, Perf, Resumption, Retry, Transfer, ZeroRtt},
     no_rules,
+    perf::Load,
 };
 
 use crate::{
@@ -50,7 +51,7 @@ pub const SUPPORT: Support<CongestionControl> = Support {
     pacing: &[Pacing::User],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: true,
-    extras: Extras::NONE,
+    extras: Extras { perf_loads: &Load::ALL, ..Extras::NONE },
     rules: no_rules,
 };
 

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use quiclab_contract::{Http, TestCase, hq, perf};
+use quiclab_contract::{
+    Http, TestCase, hq,
+    perf::{self, Load},
+};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use rustls::{
     CipherSuite, KeyLogFile, NamedGroup, RootCertStore,
@@ -30,7 +33,11 @@ pub fn client(settings: &Settings, tickets: Arc<Tickets>) -> Result<QuicClientCo
         .with_no_client_auth();
     config.alpn_protocols = alpn(settings);
     config.enable_early_data = settings.test_case == TestCase::ZeroRtt;
-    config.resumption = rustls::client::Resumption::store(tickets);
+    config.resumption = match settings.perf_load {
+        // Each of them is to be a full one.
+        Load::Handshakes => rustls::client::Resumption::disabled(),
+        _ => rustls::client::Resumption::store(tickets),
+    };
     if settings.key_log.is_some() {
         config.key_log = Arc::new(KeyLogFile::new());
     }

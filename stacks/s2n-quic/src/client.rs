@@ -1,11 +1,17 @@
 //! The client: fetches every URL, stores the bodies, and says whether all of it is right.
 
-use std::time::Duration;
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, Result};
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use quiclab_contract::{Download, Request, hq};
-use s2n_quic::{application::Error, client::Connect, connection::Handle};
+use quiclab_contract::{
+    Download, Request, hq,
+    perf::{COUNTERS, LATENCIES, Load, Sizes},
+};
+use s2n_quic::{Client, Connection, application::Error, client::Connect, connection::Handle};
 use tokio::{sync::Semaphore, time::timeout};
 
 use crate::{endpoint, perf, settings::Settings};
@@ -27,21 +33,49 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 pub async fn run(settings: Settings) -> Result<()> {
     let server = settings.resolve()?;
     let mut client = endpoint::client(&settings)?;
-    let connecting = client.connect(Connect::new(server).with_server_name(settings.host()));
-    let connection = timeout(HANDSHAKE_TIMEOUT, connecting).await;
-    let connection = connection.with_context(|| format!("handshake: not done within {HANDSHAKE_TIMEOUT:?}"))??;
-    let outcome = fetch(&connection.handle(), &settings).await;
-    // The server is told that this is the end, so that it need not wait for its idle timeout.
-    connection.close(Error::from(0_u8));
-    drop(connection);
+    let outcome = if settings.perf_load == Load::Handshakes {
+        shake_hands(&client, server, &settings).await
+    } else {
+        let connection = connect(&client, server, &settings).await?;
+        let outcome = fetch(&connection.handle(), &settings).await;
+        // The server is told that this is the end, so that it need not wait for its idle timeout.
+        connection.close(Error::from(0_u8));
+        outcome
+    };
     let _ = timeout(CLOSE_TIMEOUT, client.wait_idle()).await;
     outcome
+}
+
+/// Waits for the end of the handshake.
+async fn connect(client: &Client, server: SocketAddr, settings: &Settings) -> Result<Connection> {
+    let connecting = client.connect(Connect::new(server).with_server_name(settings.host()));
+    let connection = timeout(HANDSHAKE_TIMEOUT, connecting).await;
+    Ok(connection.with_context(|| format!("handshake: not done within {HANDSHAKE_TIMEOUT:?}"))??)
+}
+
+/// Opens connections until the time is over, as many at a time as there are URLs.
+async fn shake_hands(client: &Client, server: SocketAddr, settings: &Settings) -> Result<()> {
+    let one = async || loop {
+        let began = Instant::now();
+        let connection = connect(client, server, settings).await?;
+        LATENCIES.since(began);
+        COUNTERS.connected();
+        perf::exchange(&connection.handle(), Load::Handshakes, Sizes::SMALLEST, 1, None).await?;
+        connection.close(Error::from(0_u8));
+    };
+    let mut all: FuturesUnordered<_> = settings.requests.iter().map(|_| one()).collect();
+    match timeout(settings.perf_duration.unwrap_or_default(), all.next()).await {
+        Ok(Some(Err::<(), anyhow::Error>(error))) => Err(error),
+        // The end of the time.
+        _ => Ok(()),
+    }
 }
 
 /// Fetches everything over one connection, as many requests at a time as the server and the settings allow.
 async fn fetch(connection: &Handle, settings: &Settings) -> Result<()> {
     if let Some(sizes) = settings.perf {
-        let exchange = perf::exchange(connection, sizes, settings.requests.len(), settings.streams);
+        COUNTERS.connected();
+        let exchange = perf::exchange(connection, settings.perf_load, sizes, settings.requests.len(), settings.streams);
         let Some(time) = settings.perf_duration else { return exchange.await };
         // The end of the time is a good end too.
         return timeout(time, exchange).await.unwrap_or(Ok(()));

@@ -1,5 +1,7 @@
 //! How the library is configured: sockets, limits, congestion control.
 
+use std::sync::Once;
+
 use anyhow::Result;
 use quiclab_contract::TestCase;
 use s2n_quic::{
@@ -79,7 +81,7 @@ impl Limiter for Gate {
     }
 }
 
-/// A congestion control that says its name on stderr, once for each path.
+/// A congestion control that says its name on stderr, once: there can be thousands of connections in a second.
 #[derive(Debug)]
 struct Named<E>(E);
 
@@ -87,7 +89,8 @@ impl<E: Endpoint> Endpoint for Named<E> {
     type CongestionController = E::CongestionController;
 
     fn new_congestion_controller(&mut self, path: PathInfo) -> Self::CongestionController {
-        eprintln!("congestion control: {}", std::any::type_name::<Self::CongestionController>());
+        static SAID: Once = Once::new();
+        SAID.call_once(|| eprintln!("congestion control: {}", std::any::type_name::<Self::CongestionController>()));
         self.0.new_congestion_controller(path)
     }
 }

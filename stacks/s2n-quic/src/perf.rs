@@ -1,9 +1,11 @@
 //! draft-banks-quic-performance: numbers of bytes in both directions, without files.
 
+use std::time::Instant;
+
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use quiclab_contract::perf::{COUNTERS, HEAD, Head, Sizes, check, pieces};
+use quiclab_contract::perf::{COUNTERS, HEAD, Head, LATENCIES, Load, Sizes, check, pieces};
 use s2n_quic::{
     Connection,
     application::Error,
@@ -17,6 +19,7 @@ const NO_ANSWER: u8 = 1;
 
 /// Answers every stream of a connection, until that ends. Streams of one direction are read and need no answer.
 pub async fn serve(mut connection: Connection) {
+    COUNTERS.connected();
     // An error is the end of the connection.
     while let Ok(Some(stream)) = connection.accept().await {
         match stream {
@@ -64,16 +67,35 @@ async fn send_zeros(send: &mut SendStream, bytes: u64) -> Result<()> {
     Ok(send.finish()?)
 }
 
-/// Asks for a response on each of `streams`, as many at a time as the server and `most` allow.
+/// What the client does on one connection, as many exchanges at a time as there are `streams`, and as the server and `most` allow.
 ///
 /// # Errors
 /// Where a response is shorter or longer than asked for, or the connection ends early.
-pub async fn exchange(connection: &Handle, sizes: Sizes, streams: usize, most: Option<usize>) -> Result<()> {
+pub async fn exchange(
+    connection: &Handle,
+    load: Load,
+    sizes: Sizes,
+    streams: usize,
+    most: Option<usize>,
+) -> Result<()> {
     let permits = Semaphore::new(most.unwrap_or(Semaphore::MAX_PERMITS));
-    let mut exchanges: FuturesUnordered<_> = (0..streams)
-        .map(async |_| {
+    let all = match load {
+        Load::Bulk => vec![sizes; streams],
+        Load::Bidirectional => sizes.apart().repeat(streams),
+        Load::Requests => vec![sizes; streams.min(most.unwrap_or(streams))],
+        Load::Handshakes => vec![Sizes::SMALLEST],
+    };
+    let mut exchanges: FuturesUnordered<_> = all
+        .into_iter()
+        .map(async |sizes| {
             let _permit = permits.acquire().await?;
-            ask(connection.clone(), sizes).await
+            loop {
+                let began = ask(connection.clone(), sizes).await?;
+                if load != Load::Requests {
+                    return anyhow::Ok(());
+                }
+                LATENCIES.since(began);
+            }
         })
         .collect();
     while let Some(outcome) = exchanges.next().await {
@@ -82,8 +104,10 @@ pub async fn exchange(connection: &Handle, sizes: Sizes, streams: usize, most: O
     Ok(())
 }
 
-async fn ask(mut connection: Handle, sizes: Sizes) -> Result<()> {
+/// Returns when the stream was there.
+async fn ask(mut connection: Handle, sizes: Sizes) -> Result<Instant> {
     let (mut receive, mut send) = connection.open_bidirectional_stream().await?.split();
+    let began = Instant::now();
     send.send(Bytes::copy_from_slice(&sizes.head())).await?;
     COUNTERS.sent(HEAD);
     send_zeros(&mut send, sizes.behind_head()).await?;
@@ -92,6 +116,7 @@ async fn ask(mut connection: Handle, sizes: Sizes) -> Result<()> {
         received += bytes.len() as u64;
         COUNTERS.received(bytes.len() as u64);
     }
+    check(received, sizes.response)?;
     COUNTERS.exchanged();
-    Ok(check(received, sizes.response)?)
+    Ok(began)
 }

@@ -3,9 +3,13 @@
 use std::{sync::Arc, thread, time::Duration};
 
 use anyhow::{Context, Result};
-use quiclab_contract::{TestCase, hq, perf};
+use quiclab_contract::{
+    TestCase, hq,
+    perf::{self, Load},
+};
 use rustls::{
     CipherSuite, ClientConfig, KeyLogFile, RootCertStore, ServerConfig,
+    client::Resumption,
     crypto::{CryptoProvider, aws_lc_rs},
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
     server::{ClientHello, ResolvesServerCert},
@@ -30,6 +34,10 @@ pub fn client(settings: &Settings) -> Result<Client> {
         .with_root_certificates(roots)
         .with_no_client_auth();
     config.alpn_protocols = alpn(settings);
+    if settings.perf_load == Load::Handshakes {
+        // Each of them is to be a full one.
+        config.resumption = Resumption::disabled();
+    }
     if settings.key_log.is_some() {
         config.key_log = Arc::new(KeyLogFile::new());
     }

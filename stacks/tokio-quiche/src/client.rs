@@ -3,9 +3,10 @@
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use futures_util::future::try_join_all;
 use quiclab_contract::{
     Download, Request, TestCase,
-    perf::{Exchanges, Sizes},
+    perf::{Exchanges, Load, Sizes},
 };
 use tokio::{
     net::UdpSocket,
@@ -51,7 +52,10 @@ const TICKET_INTERVAL: Duration = Duration::from_millis(5);
 pub async fn run(settings: &Settings) -> Result<()> {
     let peer = settings.resolve()?;
     if let Some(sizes) = settings.perf {
-        return exchange(settings, peer, sizes).await;
+        return match settings.perf_load {
+            Load::Handshakes => shake_hands(settings, peer, sizes).await,
+            _ => exchange(settings, peer, sizes).await,
+        };
     }
     let (first, others) = settings.connections();
     let session = fetch_over_one_connection(settings, peer, first, None).await?;
@@ -121,10 +125,24 @@ async fn connect(
 
 /// `perf` over one connection.
 async fn exchange(settings: &Settings, peer: SocketAddr, sizes: Sizes) -> Result<()> {
+    let began = (settings.perf_load == Load::Handshakes).then(std::time::Instant::now);
     let exchanges = Exchanges::new(sizes, settings.requests.len(), settings.streams, settings.perf_duration);
-    let (application, outcome) = perf::Client::new(exchanges);
+    let (application, outcome) = perf::Client::new(exchanges.with(settings.perf_load), began);
     let _connection = connect(settings, peer, None, application).await?;
     outcome.await.context("connection ended early")?
+}
+
+/// Opens connections until the time is over, as many at a time as there are URLs. Those that run then are finished.
+async fn shake_hands(settings: &Settings, peer: SocketAddr, sizes: Sizes) -> Result<()> {
+    let deadline = Instant::now() + settings.perf_duration.unwrap_or_default();
+    let one = async || {
+        while Instant::now() < deadline {
+            exchange(settings, peer, sizes).await?;
+        }
+        anyhow::Ok(())
+    };
+    try_join_all(settings.requests.iter().map(|_| one())).await?;
+    Ok(())
 }
 
 /// What `question` finds in the connection.

@@ -4,7 +4,7 @@ use std::{
     io,
     os::fd::AsFd,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Once},
     time::Duration,
 };
 
@@ -36,7 +36,9 @@ pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Where quiche does not know the congestion control.
 pub fn quic_settings(settings: &Settings) -> Result<QuicSettings> {
     let algorithm: quiche::CongestionControlAlgorithm = settings.congestion_control.parse()?;
-    eprintln!("congestion control: {algorithm:?}");
+    // There can be thousands of connections in a second.
+    static SAID: Once = Once::new();
+    SAID.call_once(|| eprintln!("congestion control: {algorithm:?}"));
     let mut quic = QuicSettings::default();
     quic.cc_algorithm = settings.congestion_control.to_owned();
     quic.max_idle_timeout = Some(IDLE_TIMEOUT);

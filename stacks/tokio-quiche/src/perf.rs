@@ -1,10 +1,10 @@
 //! draft-banks-quic-performance: numbers of bytes in both directions, without files. An application of its own beside HTTP/3, which
 //! the library calls when packets have come and before packets leave.
 
-use std::future::pending;
+use std::{future::pending, time::Instant};
 
 use anyhow::{Context, Error, Result, anyhow};
-use quiclab_contract::perf::{Answers, COUNTERS, Exchanges, Path, Piece};
+use quiclab_contract::perf::{Answers, COUNTERS, Exchanges, LATENCIES, Path, Piece};
 use tokio::sync::oneshot;
 use tokio_quiche::{
     ApplicationOverQuic, QuicResult,
@@ -23,6 +23,8 @@ const NO_ANSWER: u64 = 1;
 /// The streams of a client's connection.
 pub struct Client {
     exchanges: Exchanges,
+    /// When the connection began, if its handshake is what is measured.
+    began: Option<Instant>,
     /// The stream to open next.
     next_stream: u64,
     buffer: Vec<u8>,
@@ -33,11 +35,12 @@ pub struct Client {
 }
 
 impl Client {
-    /// The second value is there when the connection is over.
-    pub fn new(exchanges: Exchanges) -> (Self, oneshot::Receiver<Result<()>>) {
+    /// The second value is there when the connection is over. `began`: when the connection did, if it is to be known how long its handshake
+    /// took.
+    pub fn new(exchanges: Exchanges, began: Option<Instant>) -> (Self, oneshot::Receiver<Result<()>>) {
         let (sender, receiver) = oneshot::channel();
         let buffer = vec![0; RECEIVE_BUFFER];
-        (Self { exchanges, next_stream: 0, buffer, outcome: None, sender: Some(sender) }, receiver)
+        (Self { exchanges, began, next_stream: 0, buffer, outcome: None, sender: Some(sender) }, receiver)
     }
 
     /// Opens as many streams as the settings and the server allow, and hands over what quiche takes now.
@@ -101,6 +104,10 @@ impl Client {
 
 impl ApplicationOverQuic for Client {
     fn on_conn_established(&mut self, _quic: &mut QuicheConnection, _info: &HandshakeInfo) -> QuicResult<()> {
+        COUNTERS.connected();
+        if let Some(began) = self.began {
+            LATENCIES.since(began);
+        }
         Ok(())
     }
 
@@ -190,6 +197,7 @@ impl Server {
 
 impl ApplicationOverQuic for Server {
     fn on_conn_established(&mut self, _quic: &mut QuicheConnection, _info: &HandshakeInfo) -> QuicResult<()> {
+        COUNTERS.connected();
         Ok(())
     }
 

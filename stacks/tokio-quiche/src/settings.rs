@@ -3,6 +3,7 @@
 use quiclab_contract::{
     Asked, Extras, Gso, Http, IpVersion, Pacing, SettingsError, Support,
     TestCase::{ChaCha20, Handshake, Http3, Perf, Resumption, Retry, Transfer, ZeroRtt},
+    perf::Load,
 };
 
 /// Everything this endpoint was asked to do. Congestion controls have the names that quiche knows.
@@ -20,7 +21,7 @@ pub const SUPPORT: Support<&'static str> = Support {
     pacing: &[Pacing::Off],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: true,
-    extras: Extras::NONE,
+    extras: Extras { perf_loads: &Load::ALL, ..Extras::NONE },
     rules,
 };
 

@@ -1,10 +1,20 @@
 //! The client: fetches every URL, stores the bodies, and says whether all of it is right.
 
-use std::{cell::RefCell, net::SocketAddr, rc::Rc};
+use std::{
+    cell::RefCell,
+    net::SocketAddr,
+    rc::Rc,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::Instant,
+};
 
 use anyhow::{Context, Error, Result, bail};
 use bytes::Bytes;
-use quiclab_contract::{Downloads, Http, Request, hq, perf::Exchanges};
+use quiclab_contract::{
+    Downloads, Http, Request, hq,
+    perf::{COUNTERS, Exchanges, LATENCIES, Load},
+};
 use tquic::{
     Connection, TransportHandler,
     h3::{Header, Http3Config, Http3Error, Http3Event, NameValue, connection::Http3Connection},
@@ -28,6 +38,9 @@ const PERF_NO_ERROR: u64 = 0;
 /// or longer than announced, the connection ends early, or a file cannot be written.
 pub fn run(settings: &Settings) -> Result<()> {
     let peer = settings.resolve()?;
+    if settings.perf_load == Load::Handshakes {
+        return shake_hands(settings, peer);
+    }
     let (first, others) = settings.connections();
     if others.is_empty() {
         fetch(settings, peer, first, None, false)?;
@@ -36,6 +49,23 @@ pub fn run(settings: &Settings) -> Result<()> {
     let session = fetch(settings, peer, first, None, true)?.context("the server gave no session ticket")?;
     fetch(settings, peer, others, Some(&session), false)?;
     Ok(())
+}
+
+/// Opens connections until the time is over, as many at a time as there are URLs, each in a thread of its own.
+fn shake_hands(settings: &Settings, peer: SocketAddr) -> Result<()> {
+    let deadline = Instant::now() + settings.perf_duration.unwrap_or_default();
+    let has_failed = AtomicBool::new(false);
+    let one = || {
+        while Instant::now() < deadline && !has_failed.load(Ordering::Relaxed) {
+            fetch(settings, peer, &[], None, false).inspect_err(|_| has_failed.store(true, Ordering::Relaxed))?;
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let all: Vec<_> = settings.requests.iter().map(|_| scope.spawn(one)).collect();
+        let outcomes = all.into_iter().map(|one| one.join().unwrap_or_else(|_| bail!("a thread panicked")));
+        outcomes.collect()
+    })
 }
 
 /// Fetches `requests` over one connection. Its session, where `keep_session` says to wait for one.
@@ -49,6 +79,7 @@ fn fetch(
     let transfer = Rc::new(RefCell::new(Transfer::new(requests, settings)));
     let handler = Client { settings: settings.clone(), transfer: transfer.clone() };
     let mut driver = Driver::new(settings, Box::new(handler))?;
+    transfer.borrow_mut().began = (settings.perf_load == Load::Handshakes).then(Instant::now);
     let index = driver.endpoint.connect(driver.socket.local(), peer, Some(settings.host()), session, None, None)?;
     let (outcome, kept) = loop {
         if let Some(quic) = driver.endpoint.conn_get_mut(index) {
@@ -93,6 +124,8 @@ struct Transfer {
     downloads: Downloads,
     /// What there is instead in the test case `perf`.
     exchanges: Option<Exchanges>,
+    /// When the connection began, if its handshake is what is measured.
+    began: Option<Instant>,
     buffer: Vec<u8>,
     /// The first thing that went wrong.
     failure: Option<Error>,
@@ -105,9 +138,11 @@ impl Transfer {
             http: None,
             // Stored as it comes.
             downloads: Downloads::new(requests, settings, 0),
-            exchanges: settings
-                .perf
-                .map(|sizes| Exchanges::new(sizes, requests.len(), settings.streams, settings.perf_duration)),
+            exchanges: settings.perf.map(|sizes| {
+                let all = Exchanges::new(sizes, requests.len(), settings.streams, settings.perf_duration);
+                all.with(settings.perf_load)
+            }),
+            began: None,
             buffer: vec![0; CHUNK],
             failure: None,
         }
@@ -246,6 +281,10 @@ impl TransportHandler for Client {
     }
 
     fn on_conn_established(&mut self, quic: &mut Connection) {
+        COUNTERS.connected();
+        if let Some(began) = self.transfer.borrow().began {
+            LATENCIES.since(began);
+        }
         self.transfer.borrow_mut().request(quic);
     }
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, rc::Rc};
 
 use anyhow::{Context, Result};
-use quiclab_contract::{Http, TestCase};
+use quiclab_contract::{Http, TestCase, perf::COUNTERS};
 use tquic::{
     Connection, TransportHandler,
     h3::{Http3Config, Http3Error, Http3Event, connection::Http3Connection},
@@ -145,6 +145,7 @@ impl TransportHandler for Server {
     }
 
     fn on_conn_established(&mut self, quic: &mut Connection) {
+        COUNTERS.connected();
         self.with(quic, |exchanges, quic, settings| match (settings.test_case, settings.http) {
             (TestCase::Perf, _) | (_, Http::Hq) => Ok(()),
             (_, Http::H3) => exchanges.read_h3(quic, settings),

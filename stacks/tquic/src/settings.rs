@@ -4,6 +4,7 @@ use quiclab_contract::{
     Extras, Gso, Http, IpVersion, Pacing, Support,
     TestCase::{ChaCha20, Handshake, Http3, Perf, Resumption, Retry, Transfer, ZeroRtt},
     no_rules,
+    perf::Load,
 };
 use tquic::CongestionControlAlgorithm;
 
@@ -26,7 +27,7 @@ pub const SUPPORT: Support<CongestionControlAlgorithm> = Support {
     pacing: &[Pacing::User, Pacing::Off],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: false,
-    extras: Extras::NONE,
+    extras: Extras { perf_loads: &Load::ALL, ..Extras::NONE },
     rules: no_rules,
 };
 

@@ -3,6 +3,7 @@
 use std::{
     fs::{File, OpenOptions},
     io::BufWriter,
+    sync::Once,
 };
 
 use anyhow::{Context, Result, anyhow};
@@ -26,7 +27,9 @@ pub fn config(settings: &Settings) -> Result<Box<tquic::Config>> {
     config.set_tls_config(tls(settings)?);
     let algorithm = settings.congestion_control;
     config.set_congestion_control_algorithm(algorithm);
-    eprintln!("congestion control handed to tquic: {algorithm:?}");
+    // There can be thousands of connections in a second.
+    static SAID: Once = Once::new();
+    SAID.call_once(|| eprintln!("congestion control handed to tquic: {algorithm:?}"));
     config.enable_pacing(settings.pacing == Pacing::User);
     config.enable_retry(settings.role == Role::Server && settings.test_case == TestCase::Retry);
     config.set_max_idle_timeout(IDLE_TIMEOUT_MS);

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use quiclab_perf::{Direction, Load, Sizes};
 use quiclab_units::ByteCount;
 
 /// Arguments of `quiclab perf`.
@@ -27,7 +28,7 @@ pub struct PerfArguments {
     /// Send this much over each connection instead, such as "8 GiB"
     #[arg(short = 'n', long = "bytes", value_name = "SIZE", conflicts_with = "seconds")]
     pub bytes: Option<ByteCount>,
-    /// Streams of each connection, all at the same time
+    /// Streams of each connection, all at the same time; with --bidir, in each direction
     #[arg(short = 'P', long = "parallel", value_name = "STREAMS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100))]
     pub streams: u64,
     /// Connections at the same time, each in a process of its own
@@ -36,6 +37,23 @@ pub struct PerfArguments {
     /// The server sends
     #[arg(short = 'R', long)]
     pub reverse: bool,
+    /// Both send, each on streams of its own
+    #[arg(long, conflicts_with_all = ["reverse", "server", "roofline"])]
+    pub bidir: bool,
+    /// Requests and responses instead: how many in a second, and how long each takes. The next one begins when one is complete, and -P is how
+    /// many there are at a time on each connection
+    #[arg(long, conflicts_with_all = ["bidir", "reverse", "server", "bytes", "roofline"])]
+    pub rps: bool,
+    /// With --rps: bytes of a request, at least 8
+    #[arg(long, value_name = "SIZE", default_value = "100 B", requires = "rps", value_parser = parse_request)]
+    pub request: ByteCount,
+    /// With --rps: bytes of a response
+    #[arg(long, value_name = "SIZE", default_value = "1 kB", requires = "rps")]
+    pub response: ByteCount,
+    /// Handshakes instead: how many in a second, and how long each takes. Each is a full one, followed by the smallest request there is. -P is
+    /// how many there are at a time in each client, --connections the number of clients
+    #[arg(long, conflicts_with_all = ["rps", "bidir", "reverse", "server", "bytes", "roofline"])]
+    pub hps: bool,
     /// Seconds between lines
     #[arg(short = 'i', long, value_name = "SECONDS", default_value = "1", value_parser = parse_seconds)]
     pub interval: f64,
@@ -99,11 +117,27 @@ pub struct Cpus {
     pub clients: usize,
 }
 
+impl PerfArguments {
+    /// What is asked of both ends.
+    pub fn load(&self) -> Load {
+        let sizes = Sizes { request_bytes: self.request.as_bytes(), response_bytes: self.response.as_bytes() };
+        match self {
+            Self { bidir: true, .. } => Load::Bidirectional,
+            Self { rps: true, .. } => Load::Requests(sizes),
+            Self { hps: true, .. } => Load::Handshakes,
+            Self { reverse: true, .. } => Load::Bulk(Direction::ServerSends),
+            _ => Load::Bulk(Direction::ClientSends),
+        }
+    }
+}
+
 const PERF_HELP: &str = "\
 Examples:
   quiclab perf                                        quinn to quinn on this machine, for 10 seconds
   quiclab perf --stack quiche -R -P 4 --repeat 5       the server sends on 4 streams, five times
   quiclab perf --stack ./my-endpoint --client-stack quinn --roofline
+  quiclab perf --rps -P 10 --response 16kB             10 requests at a time: how many in a second, and their latency
+  quiclab perf --hps --stack quic-go                   handshakes
   quiclab perf -s --stack quic-go                     on one machine; it prints the line for the other one:
   quiclab perf -c 192.0.2.1 --pin 3f5a... -t 30 -J
 
@@ -118,6 +152,12 @@ fn parse_seconds(text: &str) -> Result<f64, String> {
         Ok(seconds) if (0.1..=86_400.0).contains(&seconds) => Ok(seconds),
         _ => Err(format!("found {text:?}, expected seconds, 0.1 to 86400")),
     }
+}
+
+fn parse_request(text: &str) -> Result<ByteCount, String> {
+    let size: ByteCount = text.parse().map_err(|error| format!("{error}"))?;
+    // The first of them say how long the response is: draft-banks-quic-performance, section 2.3.
+    if size.as_bytes() < 8 { Err(format!("found {text:?}, expected at least 8 bytes")) } else { Ok(size) }
 }
 
 fn parse_cpus(text: &str) -> Result<Cpus, String> {

@@ -2,10 +2,13 @@
 
 use std::fmt::Write as _;
 
-use quiclab_perf::{Asked, Direction, End, Interval, Summary};
+use quiclab_perf::{Asked, Direction, End, Interval, Load, Summary};
 use serde_json::json;
 
+use super::load::{Found, Row};
 use crate::cli::PerfArguments;
+
+mod exchanges;
 
 /// What will be done, in a line.
 pub fn heading(arguments: &PerfArguments, [server, client]: &[String; 2]) -> String {
@@ -15,15 +18,57 @@ pub fn heading(arguments: &PerfArguments, [server, client]: &[String; 2]) -> Str
         Some(bytes) => format!("{bytes} each"),
         None => format!("{} s", arguments.seconds),
     };
-    format!(
-        "{from} sends to {to}: {} of {}, {length}\n",
-        count(arguments.connections, "connection"),
-        count(arguments.streams, "stream")
-    )
+    let (connections, at_a_time) = (arguments.connections, arguments.streams);
+    match arguments.load() {
+        Load::Bulk(_) => format!(
+            "{from} sends to {to}: {} of {}, {length}\n",
+            count(connections, "connection"),
+            count(at_a_time, "stream")
+        ),
+        Load::Bidirectional => format!(
+            "{client} and {server} send to each other: {} of {} in each direction, {length}\n",
+            count(connections, "connection"),
+            count(at_a_time, "stream")
+        ),
+        Load::Requests(sizes) => format!(
+            "{client} asks {server}: {} of {} at a time, {} for {}, {length}\n",
+            count(connections, "connection"),
+            count(at_a_time, "request"),
+            bytes(sizes.request_bytes),
+            bytes(sizes.response_bytes)
+        ),
+        Load::Handshakes => format!(
+            "{client} connects to {server}: {} with {} at a time, {length}\n",
+            count(connections, "client"),
+            count(at_a_time, "handshake")
+        ),
+    }
+}
+
+/// What each direction of a test with both is called.
+const WAYS: [&str; 2] = ["client sends", "server sends"];
+
+/// Lines for a part of a test, below a head if it `is_first`.
+pub fn row(row: &Row, load: Load, is_first: bool) -> String {
+    match row {
+        Row::Exchanges(interval) => exchanges::row(interval, load.counted().unwrap_or_default(), is_first),
+        Row::Bytes(ways) if ways.len() > 1 => {
+            let mut text = String::new();
+            for (number, (interval, name)) in ways.iter().zip(WAYS).enumerate() {
+                let lines = one_row(interval, is_first && number == 0);
+                let last = lines.lines().count() - 1;
+                for (line, content) in lines.lines().enumerate() {
+                    let _ = writeln!(text, "{:<12} {content}", if line == last { name } else { "" });
+                }
+            }
+            text
+        }
+        Row::Bytes(ways) => ways.iter().map(|interval| one_row(interval, is_first)).collect(),
+    }
 }
 
 /// A line for an interval, below a head where it `is_first`.
-pub fn row(interval: &Interval, is_first: bool) -> String {
+fn one_row(interval: &Interval, is_first: bool) -> String {
     let mut text = String::new();
     if is_first {
         let _ = writeln!(
@@ -52,7 +97,15 @@ pub fn row(interval: &Interval, is_first: bool) -> String {
 }
 
 /// The end of a test.
-pub fn summary(summary: &Summary) -> String {
+pub fn found(found: &Found, load: Load) -> String {
+    match found {
+        Found::Bytes(one) => summary(one),
+        Found::Both(both) => both.iter().zip(WAYS).map(|(one, name)| format!("{name}:\n{}", summary(one))).collect(),
+        Found::Exchanges(found) => exchanges::found(found, load.counted().unwrap_or_default()),
+    }
+}
+
+fn summary(summary: &Summary) -> String {
     let mut text = String::new();
     for (name, end) in [("sent", &summary.sender), ("received", &summary.receiver)] {
         if let Some(end) = end {
@@ -88,30 +141,56 @@ fn one_end(name: &str, end: &End) -> String {
     format!("{name:>10} {} in {:.2} s, {rate}{cpu}", bytes(end.bytes), end.seconds)
 }
 
-/// Several tests: the median of what arrived, and the range.
-pub fn together(all: &[Summary]) -> String {
-    let mut rates: Vec<_> = all.iter().filter_map(Summary::goodput).collect();
-    rates.sort_by(f64::total_cmp);
-    let [first, .., last] = rates[..] else { return String::new() };
-    let middle = rates.len() / 2;
-    let median = if rates.len() % 2 == 1 { rates[middle] } else { f64::midpoint(rates[middle - 1], rates[middle]) };
-    format!("{:>10} {} ({} to {}) in {} tests\n", "median", rate(median), rate(first), rate(last), rates.len())
+/// Several tests: medians and ranges of what matters.
+pub fn together(all: &[Found]) -> String {
+    let goodput = |way: usize| {
+        let of = move |found: &Found| match found {
+            Found::Bytes(one) => one.goodput().filter(|_| way == 0),
+            Found::Both(both) => both[way].goodput(),
+            Found::Exchanges(_) => None,
+        };
+        median(all.iter().filter_map(of), rate)
+    };
+    let is_both = all.iter().any(|found| matches!(found, Found::Both(_)));
+    let mut text = String::new();
+    for (way, name) in WAYS.into_iter().enumerate() {
+        if let Some(goodput) = goodput(way) {
+            let of = if is_both { format!(", {name}") } else { String::new() };
+            let _ = writeln!(text, "{:>10} {goodput}{of}", "median");
+        }
+    }
+    text + &exchanges::together(all)
+}
+
+/// Median and range in words. `None`: there are fewer than two.
+fn median(values: impl Iterator<Item = f64>, shown: impl Fn(f64) -> String) -> Option<String> {
+    let mut values: Vec<_> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let [first, .., last] = values[..] else { return None };
+    let middle = values.len() / 2;
+    let median = if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) };
+    Some(format!("{} ({} to {}) in {} tests", shown(median), shown(first), shown(last), values.len()))
 }
 
 /// For JSON.
-pub fn asked(arguments: &PerfArguments, direction: Direction, [server, client]: &[String; 2]) -> Asked {
+pub fn asked(arguments: &PerfArguments, [server, client]: &[String; 2]) -> Asked {
+    let load = arguments.load();
+    let sizes = if let Load::Requests(sizes) = load { Some(sizes) } else { None };
     Asked {
         version: format!("quiclab {}", env!("CARGO_PKG_VERSION")),
         protocol: "QUIC",
         streams: arguments.streams,
         connections: arguments.connections,
-        direction,
+        direction: if arguments.reverse { Direction::ServerSends } else { Direction::ClientSends },
         seconds: arguments.bytes.is_none().then_some(arguments.seconds),
         bytes: arguments.bytes.map(|bytes| bytes.as_bytes() * arguments.connections),
         more: json!({
             "server": server,
             "client": client,
             "connections": arguments.connections,
+            "load": load.name().unwrap_or("bulk"),
+            "request_bytes": sizes.map(|sizes| sizes.request_bytes),
+            "response_bytes": sizes.map(|sizes| sizes.response_bytes),
             "congestion_control": arguments.congestion_control,
             "gso": arguments.gso,
             "pacing": arguments.pacing,
@@ -157,16 +236,18 @@ mod tests {
             cpu_system_ns: None,
             cpu_ns_per_byte: None,
         };
-        let of = |rate| Summary {
-            direction: Direction::ClientSends,
-            sender: None,
-            receiver: Some(end(rate)),
-            exchanges: 0,
-            rtt_ns: None,
-            lost_packets: None,
-            socket_drops: None,
-            fairness: None,
-            notes: vec![],
+        let of = |rate| {
+            Found::Bytes(Box::new(Summary {
+                direction: Direction::ClientSends,
+                sender: None,
+                receiver: Some(end(rate)),
+                exchanges: 0,
+                rtt_ns: None,
+                lost_packets: None,
+                socket_drops: None,
+                fairness: None,
+                notes: vec![],
+            }))
         };
         assert_eq!(together(&[of(Some(1e9))]), "", "one is no spread");
         let all = [3e9, 1e9, 2e9, 500e6].map(|rate| of(Some(rate)));

@@ -11,15 +11,15 @@ use std::{
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::stack::Role;
 use quiclab_perf::{
-    Direction, Interval, Progress, Reading, Sample, Summary,
+    Direction, Load, Progress, Reading, Sample,
     control::{Control, ControlError},
-    interval, summary,
 };
 use quiclab_testbed::loopback::Exit;
 
 use super::{
     Place, certificates,
     ends::{End, is_taken, trust, urls},
+    load::{Found, Row, found, latencies, latencies_file, row},
     show, usage,
 };
 use crate::{cli::PerfArguments, output};
@@ -193,15 +193,15 @@ fn refused(role: &str, exit: Exit) -> String {
 pub struct Test<'a> {
     pub arguments: &'a PerfArguments,
     pub place: &'a Place,
-    pub direction: Direction,
+    pub load: Load,
     /// True: nothing is printed while it lasts.
     pub quiet: bool,
 }
 
 /// What came of it.
 pub struct Outcome {
-    pub intervals: Vec<Interval>,
-    pub summary: Summary,
+    pub rows: Vec<Row>,
+    pub found: Found,
     /// True: a signal ended it.
     pub interrupted: bool,
 }
@@ -226,7 +226,7 @@ impl Test<'_> {
             server.newest.lost = server.newest.lost.map(|_| 0);
         }
         let mut shown = before.clone();
-        let mut intervals = Vec::new();
+        let mut rows = Vec::new();
         let step = Duration::from_secs_f64(arguments.interval);
         let mut due = step;
         let (mut moved, mut moved_bytes) = (start + HANDSHAKE, 0);
@@ -241,7 +241,7 @@ impl Test<'_> {
             // Sockets that are closed no longer say it.
             drops = drops.max(client_drops(server, port));
             set_drops(&mut after.clients, drops);
-            let bytes = after.bytes(self.direction);
+            let bytes: u64 = self.load.directions().iter().map(|direction| after.bytes(*direction)).sum();
             if bytes > moved_bytes {
                 (moved, moved_bytes) = (Instant::now(), bytes);
             }
@@ -250,15 +250,11 @@ impl Test<'_> {
                 match client.endpoint.poll()? {
                     None => running = true,
                     Some(Exit::Status(0)) => {}
-                    Some(exit) => return Err(Failure(refused("client", exit)).into()),
+                    Some(exit) => return Err(Failure(self.refused(exit)).into()),
                 }
             }
             if is_due && running {
-                let row = interval(&shown, &after, self.direction);
-                if !self.quiet {
-                    output::print(&show::row(&row, intervals.is_empty()))?;
-                }
-                intervals.push(row);
+                rows.push(self.show(row(&shown, &after, self.load), rows.is_empty())?);
                 shown = after.clone();
                 due += step;
             }
@@ -275,7 +271,7 @@ impl Test<'_> {
                     break;
                 }
             } else if Instant::now().saturating_duration_since(moved) > STALL {
-                return Err(Failure(stalled(&after, self.direction)).into());
+                return Err(Failure(stalled(&after, self.load.directions()[0])).into());
             }
         }
         if interrupted {
@@ -298,32 +294,43 @@ impl Test<'_> {
         }
         let until = rest.map_or(after.at_seconds, |(since, _)| since.duration_since(start).as_secs_f64());
         if until - shown.at_seconds > LAST_INTERVAL * arguments.interval {
-            let row = interval(&shown, &ended(&after, until), self.direction);
-            if !self.quiet {
-                output::print(&show::row(&row, intervals.is_empty()))?;
-            }
-            intervals.push(row);
+            rows.push(self.show(row(&shown, &ended(&after, until), self.load), rows.is_empty())?);
         }
-        let mut summary = summary(&before, &after, self.direction);
-        if interrupted {
-            summary.notes.push("interrupted: the numbers so far".to_owned());
+        let latencies = if interrupted { None } else { Some(latencies(self.place, &after, self.load)?) };
+        let found = found(&before, &after, self.load, latencies);
+        Ok(Outcome { rows, found, interrupted })
+    }
+
+    /// Prints a row where that is wanted.
+    fn show(&self, row: Row, is_first: bool) -> Result<Row> {
+        if !self.quiet {
+            output::print(&show::row(&row, self.load, is_first))?;
         }
-        if summary.socket_drops.is_some_and(|drops| drops > 0) {
-            summary.notes.push(
-                "a receiver's socket dropped datagrams: it is slower than the sender, which the losses come from"
-                    .to_owned(),
-            );
+        Ok(row)
+    }
+
+    fn refused(&self, exit: Exit) -> String {
+        let (load, stack) = (self.load.name(), self.place.client.as_ref());
+        match (exit, load.zip(stack)) {
+            (Exit::Status(127), Some((load, stack))) => format!(
+                "the client's stack, {}, does not have this load (QUICLAB_PERF_LOAD={load}), or another thing that is asked of it: \
+                 exit status 127",
+                stack.title()
+            ),
+            _ => refused("client", exit),
         }
-        Ok(Outcome { intervals, summary, interrupted })
     }
 
     fn start_clients(&self, server: &Server) -> Result<Vec<End>> {
         let arguments = self.arguments;
         let each = arguments.bytes.map(|bytes| bytes.as_bytes().div_ceil(arguments.streams));
         let large = each.unwrap_or(WITHOUT_END);
-        let (request, response) = match self.direction {
-            Direction::ClientSends => (large.max(HEAD), 0),
-            Direction::ServerSends => (HEAD, large),
+        let (request, response) = match self.load {
+            Load::Bulk(Direction::ClientSends) => (large.max(HEAD), 0),
+            Load::Bulk(Direction::ServerSends) => (HEAD, large),
+            Load::Bidirectional => (large.max(HEAD), large),
+            Load::Requests(sizes) => (sizes.request_bytes, sizes.response_bytes),
+            Load::Handshakes => (HEAD, 0),
         };
         let mut more = vec![
             ("REQUESTS", urls(server.host(arguments), arguments.port, arguments.streams)),
@@ -334,10 +341,19 @@ impl Test<'_> {
         if arguments.bytes.is_none() {
             more.push(("QUICLAB_PERF_DURATION", format!("{:.0}", arguments.seconds * 1000.0)));
         }
+        if let Some(load) = self.load.name() {
+            more.push(("QUICLAB_PERF_LOAD", load.to_owned()));
+        }
         let stack = self.place.client.as_ref().context("no client")?;
         (1..=arguments.connections)
             .map(|number| {
-                let name = if number == 1 { "client".to_owned() } else { format!("client-{number}") };
+                let name = client_name(number);
+                let mut more = more.clone();
+                if self.load.counted().is_some() {
+                    let file = latencies_file(self.place, &name);
+                    let _ = fs::remove_file(&file);
+                    more.push(("QUICLAB_PERF_LATENCIES", file.display().to_string()));
+                }
                 End::start(arguments, self.place, stack, Role::Client, &name, &more)
             })
             .collect()
@@ -352,6 +368,11 @@ impl Test<'_> {
         let server = server.sample(false, with_cpu, self.arguments.port)?;
         Ok(Reading { at_seconds: start.elapsed().as_secs_f64(), clients: samples, server })
     }
+}
+
+/// Of its folder for logs, counted from 1.
+pub fn client_name(number: u64) -> String {
+    if number == 1 { "client".to_owned() } else { format!("client-{number}") }
 }
 
 /// A reading at its last bytes: what the ends wrote while nothing came any more is no time of the test.

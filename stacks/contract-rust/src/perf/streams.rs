@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{CHUNK, COUNTERS, HEAD, Head, Sizes, WrongLength, ZEROS, check};
+use super::{CHUNK, COUNTERS, HEAD, Head, LATENCIES, Load, Sizes, WrongLength, ZEROS, check};
 
 /// What one end sends on a stream: a head, which only a client has, then zeros. Nothing of it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +77,12 @@ impl<'a> Piece<'a> {
 /// The streams of a client's connection. At most as many run as the settings say.
 #[derive(Debug)]
 pub struct Exchanges {
-    sizes: Sizes,
+    /// What the streams carry, in turns.
+    sizes: Vec<Sizes>,
+    /// True: what is over is followed by another, until the time is over.
+    repeats: bool,
+    /// Streams opened so far.
+    opened: usize,
     /// Streams that are not opened yet.
     waiting: usize,
     /// By number. A stream is over when both of its directions are.
@@ -92,6 +97,8 @@ pub struct Exchanges {
 
 #[derive(Debug)]
 struct Exchange {
+    sizes: Sizes,
+    began: Instant,
     outgoing: Outgoing,
     received: u64,
     ended: bool,
@@ -102,7 +109,40 @@ impl Exchanges {
     /// the first stream, `None`: when all streams are over.
     pub fn new(sizes: Sizes, streams: usize, most: Option<usize>, time: Option<Duration>) -> Self {
         let most = most.unwrap_or(usize::MAX);
-        Self { sizes, waiting: streams, running: BTreeMap::new(), most, time, deadline: None }
+        Self {
+            sizes: vec![sizes],
+            repeats: false,
+            opened: 0,
+            waiting: streams,
+            running: BTreeMap::new(),
+            most,
+            time,
+            deadline: None,
+        }
+    }
+
+    /// The same streams under another load. One of [`Load::Handshakes`] is what each connection has: a single stream, as small as can be,
+    /// without a time of its own.
+    #[must_use]
+    pub fn with(mut self, load: Load) -> Self {
+        match load {
+            Load::Bulk => {}
+            Load::Bidirectional => {
+                self.sizes = self.sizes[0].apart().to_vec();
+                self.waiting *= 2;
+            }
+            Load::Requests => {
+                self.repeats = true;
+                self.most = self.most.min(self.waiting);
+            }
+            Load::Handshakes => return Self::new(Sizes::SMALLEST, 1, None, None),
+        }
+        self
+    }
+
+    /// What the next stream carries.
+    pub fn next_sizes(&self) -> Sizes {
+        self.sizes[self.opened % self.sizes.len()]
     }
 
     /// True where another stream should be opened now.
@@ -115,9 +155,11 @@ impl Exchanges {
         if self.deadline.is_none() {
             self.deadline = self.time.map(|time| Instant::now() + time);
         }
+        let sizes = self.next_sizes();
         self.waiting -= 1;
-        let outgoing = Outgoing::request(self.sizes);
-        self.running.insert(stream, Exchange { outgoing, received: 0, ended: false });
+        self.opened += 1;
+        let outgoing = Outgoing::request(sizes);
+        self.running.insert(stream, Exchange { sizes, began: Instant::now(), outgoing, received: 0, ended: false });
     }
 
     /// Streams whose request is not handed over wholly.
@@ -147,7 +189,8 @@ impl Exchanges {
         let Some(exchange) = self.running.get_mut(&stream) else { return Ok(()) };
         exchange.received += bytes as u64;
         COUNTERS.received(bytes as u64);
-        if exchange.received > self.sizes.response { check(exchange.received, self.sizes.response) } else { Ok(()) }
+        let expected = exchange.sizes.response;
+        if exchange.received > expected { check(exchange.received, expected) } else { Ok(()) }
     }
 
     /// The response ended.
@@ -156,7 +199,7 @@ impl Exchanges {
     /// Where it has not the length that was asked for.
     pub fn on_end(&mut self, stream: u64) -> Result<(), WrongLength> {
         let Some(exchange) = self.running.get_mut(&stream) else { return Ok(()) };
-        check(exchange.received, self.sizes.response)?;
+        check(exchange.received, exchange.sizes.response)?;
         exchange.ended = true;
         self.settle(stream);
         Ok(())
@@ -173,10 +216,14 @@ impl Exchanges {
     }
 
     fn settle(&mut self, stream: u64) {
-        if self.running.get(&stream).is_some_and(|exchange| exchange.ended && exchange.outgoing.is_done()) {
-            self.running.remove(&stream);
-            COUNTERS.exchanged();
+        let is_over = |exchange: &Exchange| exchange.ended && exchange.outgoing.is_done();
+        let Some(exchange) = self.running.get(&stream).filter(|exchange| is_over(exchange)) else { return };
+        COUNTERS.exchanged();
+        if self.repeats {
+            LATENCIES.since(exchange.began);
+            self.waiting += 1;
         }
+        self.running.remove(&stream);
     }
 }
 
@@ -337,6 +384,58 @@ mod tests {
         let mut long = Exchanges::new(Sizes { request: 8, response: 5 }, 1, None, Some(Duration::from_secs(3600)));
         long.opened(0);
         assert!(!long.are_complete());
+    }
+
+    #[test]
+    fn requests_follow_each_other_until_the_time_is_over() {
+        let (sizes, hour) = (Sizes { request: 8, response: 5 }, Some(Duration::from_secs(3600)));
+        let mut exchanges = Exchanges::new(sizes, 2, None, hour).with(Load::Requests);
+        for number in 0..10_u64 {
+            let stream = 4 * number;
+            assert!(exchanges.wants_stream(), "{number}");
+            exchanges.opened(stream);
+            assert_eq!(exchanges.wants_stream(), number == 0, "two at a time");
+            if let Some(before) = stream.checked_sub(4) {
+                exchanges.take(before, 8);
+                exchanges.on_data(before, 5).unwrap();
+                exchanges.on_end(before).unwrap();
+            }
+            assert!(!exchanges.are_complete());
+        }
+        let mut late = Exchanges::new(sizes, 1, None, Some(Duration::ZERO)).with(Load::Requests);
+        late.opened(0);
+        assert!(late.are_complete());
+    }
+
+    #[test]
+    fn both_directions_have_streams_of_their_own() {
+        let mut exchanges = Exchanges::new(SIZES, 2, None, None).with(Load::Bidirectional);
+        let mut opened = Vec::new();
+        for stream in [0, 4, 8, 12] {
+            assert!(exchanges.wants_stream());
+            opened.push(exchanges.next_sizes());
+            exchanges.opened(stream);
+        }
+        assert!(!exchanges.wants_stream());
+        let (up, down) = (Sizes { response: 0, ..SIZES }, Sizes { request: 8, ..SIZES });
+        assert_eq!(opened, [up, down, up, down]);
+        assert_eq!(exchanges.on_data(0, 1), Err(WrongLength { found: 1, expected: 0 }));
+        exchanges.on_data(4, 70_000).unwrap();
+        assert!(exchanges.take(4, 8));
+        exchanges.on_end(4).unwrap();
+        assert!(!exchanges.is_running(4) && !exchanges.are_complete());
+    }
+
+    #[test]
+    fn a_handshake_is_followed_by_one_small_stream() {
+        let time = Some(Duration::ZERO);
+        let mut exchanges = Exchanges::new(SIZES, 7, None, time).with(Load::Handshakes);
+        assert_eq!(exchanges.next_sizes(), Sizes { request: 8, response: 0 });
+        exchanges.opened(0);
+        assert!(!exchanges.wants_stream() && !exchanges.are_complete());
+        exchanges.take(0, 8);
+        exchanges.on_end(0).unwrap();
+        assert!(exchanges.are_complete());
     }
 
     #[test]

@@ -1,0 +1,115 @@
+//! What is told of a test under its load: rows while it lasts, and what it came to.
+
+use std::{
+    fs::OpenOptions,
+    io::Read,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+use quiclab_perf::{
+    ExchangeInterval, Exchanges, Interval, Latencies, Load, Reading, Summary, count, exchange_interval, exchanges,
+    interval, summary, summary_of_both,
+};
+
+use super::{
+    Place,
+    test::{Failure, client_name},
+};
+
+/// Most bytes that are read of a file of latencies: more than it may have.
+const MOST_BYTES: u64 = (1 << 20) + 1;
+
+/// A part of a test.
+pub enum Row {
+    /// For each direction of the load.
+    Bytes(Vec<Interval>),
+    /// Of requests or handshakes.
+    Exchanges(ExchangeInterval),
+}
+
+/// What a test came to.
+pub enum Found {
+    /// In one direction.
+    Bytes(Box<Summary>),
+    /// What the clients sent, and what the server sent.
+    Both(Box<[Summary; 2]>),
+    /// Of requests or handshakes.
+    Exchanges(Box<Exchanges>),
+}
+
+/// What happened between two readings.
+pub fn row(before: &Reading, after: &Reading, load: Load) -> Row {
+    match load.counted() {
+        Some(_) => Row::Exchanges(exchange_interval(before, after, load)),
+        None => Row::Bytes(load.directions().iter().map(|direction| interval(before, after, *direction)).collect()),
+    }
+}
+
+/// What all of it came to. `latencies`: `None` if it was interrupted.
+pub fn found(before: &Reading, after: &Reading, load: Load, latencies: Option<Latencies>) -> Found {
+    let interrupted = latencies.is_none();
+    let latencies = latencies.unwrap_or_default();
+    let mut found = match load {
+        Load::Bulk(direction) => Found::Bytes(Box::new(summary(before, after, direction))),
+        Load::Bidirectional => Found::Both(Box::new(summary_of_both(before, after))),
+        Load::Requests(_) | Load::Handshakes => Found::Exchanges(Box::new(exchanges(before, after, load, &latencies))),
+    };
+    let note = |drops: Option<u64>, notes: &mut Vec<String>| {
+        if interrupted {
+            notes.push("interrupted: the numbers so far".to_owned());
+        }
+        if drops.is_some_and(|drops| drops > 0) {
+            notes.push(
+                "a receiver's socket dropped datagrams: it is slower than the sender, which the losses come from"
+                    .to_owned(),
+            );
+        }
+    };
+    match &mut found {
+        Found::Bytes(one) => note(one.socket_drops, &mut one.notes),
+        Found::Both(both) => both.iter_mut().for_each(|one| note(one.socket_drops, &mut one.notes)),
+        Found::Exchanges(one) => note(one.socket_drops, &mut one.notes),
+    }
+    found
+}
+
+/// Where a client writes how long each one took.
+pub fn latencies_file(place: &Place, client: &str) -> PathBuf {
+    place.shared.join("logs").join(client).join("latencies")
+}
+
+/// What all clients wrote; nothing under a load that has none.
+///
+/// # Errors
+/// A file that is not there, or is something else, or does not say as many as the client's progress.
+pub fn latencies(place: &Place, after: &Reading, load: Load) -> Result<Latencies> {
+    let mut all = Latencies::default();
+    let Some(word) = load.counted() else { return Ok(all) };
+    for (number, client) in (1..).zip(&after.clients) {
+        let file = latencies_file(place, &client_name(number));
+        let bytes = read(&file).map_err(|error| Failure(format!("the client's latencies: {error:#}")))?;
+        let before = all.count();
+        all.take(&bytes).map_err(|error| Failure(format!("{}: {error}", file.display())))?;
+        let alone = Reading { clients: vec![*client], ..Reading::default() };
+        let (found, expected) = (all.count() - before, count(&alone, load));
+        if found != expected {
+            return Err(Failure(format!(
+                "{}: found {found} latencies, expected as many as the last line of progress counts, {expected} {word}s",
+                file.display()
+            ))
+            .into());
+        }
+    }
+    Ok(all)
+}
+
+/// A file of a program that can be anything.
+fn read(path: &Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
+    file.and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes)).with_context(|| path.display().to_string())?;
+    Ok(bytes)
+}

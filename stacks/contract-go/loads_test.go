@@ -1,0 +1,125 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+func TestALoadIsAskedForByItsName(t *testing.T) {
+	client := []string{"TESTCASE=perf", "QUICLAB_PERF_REQUEST=100", "QUICLAB_PERF_RESPONSE=1000"}
+	asked := func(more ...string) (*settings, error) { return parse(append(client[:3:3], more...)...) }
+	if settings, err := asked(); err != nil || settings.perfLoad != loadBulk {
+		t.Errorf("found %+v, %v", settings, err)
+	}
+	const duration, path = "QUICLAB_PERF_DURATION=250", "QUICLAB_PERF_LATENCIES=/l"
+	for _, load := range perfLoads {
+		settings, err := asked("QUICLAB_PERF_LOAD="+string(load), duration)
+		if err != nil || settings.perfLoad != load {
+			t.Errorf("%s: found %+v, %v", load, settings, err)
+		}
+	}
+	if _, err := asked("QUICLAB_PERF_LOAD=floods", duration); !errors.Is(err, errNotSupported) {
+		t.Errorf("found %v, expected not supported", err)
+	}
+	if _, err := asked(duration, path); err == nil || errors.Is(err, errNotSupported) {
+		t.Errorf("found %v, expected a failure", err)
+	}
+	for _, one := range []string{"QUICLAB_PERF_LOAD=bulk", path} {
+		for _, changes := range [][]string{{one}, {"TESTCASE=perf", "ROLE=server", one}} {
+			if _, err := parse(changes...); !errors.Is(err, errNotSupported) {
+				t.Errorf("%v: found %v, expected not supported", changes, err)
+			}
+		}
+	}
+}
+
+func TestALoadWithLatenciesNeedsATime(t *testing.T) {
+	for _, load := range perfLoads {
+		_, err := parse("TESTCASE=perf", "QUICLAB_PERF_REQUEST=8", "QUICLAB_PERF_RESPONSE=0", "QUICLAB_PERF_LOAD="+string(load))
+		if (err != nil) != load.hasLatencies() {
+			t.Errorf("%s: found %v", load, err)
+		}
+	}
+}
+
+func TestTwoStreamsCarryWhatOneDoes(t *testing.T) {
+	if found := (perfSizes{100, 1000}).apart(); found != [2]perfSizes{{100, 0}, {8, 1000}} {
+		t.Errorf("found %v", found)
+	}
+}
+
+func TestLatenciesAreReadByOthers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	latencies := latencies{histogram: hdrhistogram.New(int64(time.Microsecond), int64(time.Hour), 3)}
+	now := time.Now()
+	for _, began := range []time.Time{now, now.Add(-time.Second), now.Add(-9 * time.Hour)} {
+		latencies.since(began)
+	}
+	if err := latencies.write(path); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := hdrhistogram.Decode([]byte(strings.TrimSpace(string(text))))
+	if err != nil || found.TotalCount() != 3 {
+		t.Fatalf("found %v, %v", found, err)
+	}
+	if second := time.Duration(found.ValueAtQuantile(50)); second < time.Second-time.Millisecond {
+		t.Errorf("found %v, expected at least a second", second)
+	}
+	if hour := time.Duration(found.Max()); hour < time.Hour-4*time.Second || hour > time.Hour+4*time.Second {
+		t.Errorf("found %v, expected an hour", hour)
+	}
+	if err := latencies.write(""); err != nil {
+		t.Error(err)
+	}
+	if err := latencies.write(filepath.Join(path, "no")); err == nil {
+		t.Error("found no error")
+	}
+}
+
+func TestAsManyRunAtATimeAsSettingsSay(t *testing.T) {
+	var running, most, calls atomic.Int32
+	err := concurrently(&settings{streams: 3}, 20, func(int) error {
+		most.Store(max(most.Load(), running.Add(1)))
+		time.Sleep(time.Millisecond)
+		running.Add(-1)
+		calls.Add(1)
+		return nil
+	}, func() {})
+	if err != nil || calls.Load() != 20 || most.Load() > 3 {
+		t.Errorf("found %v, %d calls, %d at a time", err, calls.Load(), most.Load())
+	}
+}
+
+func TestTheEndOfTheTimeIsAGoodEndAndAnErrorIsNot(t *testing.T) {
+	ended := make(chan struct{})
+	untilEnd := func(int) error {
+		<-ended
+		return errors.New("closed")
+	}
+	limited := &settings{streams: 2, perfDuration: 20 * time.Millisecond}
+	if err := concurrently(limited, 4, untilEnd, func() { close(ended) }); err != nil {
+		t.Error(err)
+	}
+	ended = make(chan struct{})
+	long := &settings{streams: 2, perfDuration: time.Hour}
+	oneFails := func(number int) error {
+		if number == 1 {
+			return errors.New("broken")
+		}
+		return untilEnd(number)
+	}
+	if err := concurrently(long, 2, oneFails, func() { close(ended) }); err == nil || err.Error() != "broken" {
+		t.Errorf("found %v", err)
+	}
+}

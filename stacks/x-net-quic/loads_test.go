@@ -1,0 +1,1 @@
+../contract-go/loads_test.go
