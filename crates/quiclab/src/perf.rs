@@ -13,8 +13,8 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use anyhow::{Context, Result, bail};
-use quiclab_experiment::stack::{PERF, Role, StackManifest};
+use anyhow::{Context, Result, bail, ensure};
+use quiclab_experiment::stack::{PERF, Role, StackManifest, Transport};
 use quiclab_perf::{Direction, Summary, iperf};
 use quiclab_testbed::{
     loopback::{self, Network, Root, Scratch},
@@ -34,15 +34,24 @@ use test::{Failure, Server, Test};
 /// The testbed whose stacks run on this machine.
 const TESTBED: &str = "netns";
 
+/// The stack of `--tcp`, which it asks for no TLS.
+const TCP: &str = "tcp-tls";
+
+/// What `--tcp` is called.
+const PLAIN_TCP: &str = "plain TCP";
+
 /// A stack that can run.
 struct Stack {
     manifest: StackManifest,
     root: Root,
+    /// What it is called where that is not its name and version.
+    title: Option<&'static str>,
 }
 
 impl Stack {
     fn title(&self) -> String {
-        format!("{} {}", self.manifest.name, self.manifest.version)
+        let own = || format!("{} {}", self.manifest.name, self.manifest.version);
+        self.title.map_or_else(own, str::to_owned)
     }
 }
 
@@ -51,10 +60,19 @@ struct Place {
     /// The server's stack, where it runs here.
     server: Option<Stack>,
     client: Option<Stack>,
+    /// What the ends speak.
+    transport: Transport,
     /// Folder for endpoints, in memory, under this name for all of them.
     shared: PathBuf,
     stop: Arc<AtomicBool>,
     _scratch: Scratch,
+}
+
+impl Place {
+    /// The port at which datagrams can be dropped; `None`: there are none.
+    fn udp_port(&self, arguments: &PerfArguments) -> Option<u16> {
+        (self.transport == Transport::Quic).then_some(arguments.port)
+    }
 }
 
 /// Measures. Returns 1 where a test failed.
@@ -79,7 +97,7 @@ pub fn perf(arguments: &PerfArguments) -> Result<u8> {
     let mut status = 0;
     let ends = [server.title(), place.client.as_ref().map(Stack::title).unwrap_or_default()];
     if !json {
-        output::print(&show::heading(arguments, &ends))?;
+        output::print(&show::heading(arguments, place.transport, &ends))?;
     }
     for _ in 0..arguments.repeat {
         let test = Test { arguments, place: &place, direction, quiet: json };
@@ -94,7 +112,11 @@ pub fn perf(arguments: &PerfArguments) -> Result<u8> {
         if !json {
             output::print(&show::summary(&outcome.summary))?;
         }
-        results.push(iperf(&show::asked(arguments, direction, &ends), &outcome.intervals, &outcome.summary));
+        results.push(iperf(
+            &show::asked(arguments, place.transport, direction, &ends),
+            &outcome.intervals,
+            &outcome.summary,
+        ));
         summaries.push(outcome.summary);
         if outcome.interrupted {
             print_all(&results, &summaries, json)?;
@@ -129,8 +151,9 @@ fn print_all(results: &[Value], summaries: &[Summary], json: bool) -> Result<()>
 }
 
 fn prepare(arguments: &PerfArguments, stop: &Arc<AtomicBool>) -> Result<Place> {
+    let asked = if arguments.tcp { &TCP.to_owned() } else { &arguments.stack };
     let paths = [
-        Some(&arguments.stack).filter(|_| arguments.client.is_none() || arguments.client_stack.is_none()),
+        Some(asked).filter(|_| arguments.client.is_none() || arguments.client_stack.is_none()),
         arguments.client_stack.as_ref(),
     ];
     let mut own: Vec<_> = paths.into_iter().flatten().filter(|stack| stack.contains('/')).map(PathBuf::from).collect();
@@ -160,11 +183,17 @@ fn prepare(arguments: &PerfArguments, stop: &Arc<AtomicBool>) -> Result<Place> {
         Ok(source.clone())
     };
     let server = match arguments.client {
-        None => Some(source(&name_of(&arguments.stack), Role::Server)?),
+        None => Some(source(&name_of(asked), Role::Server)?),
         Some(_) => None,
     };
-    let client_name = name_of(arguments.client_stack.as_ref().unwrap_or(&arguments.stack));
+    let client_name = name_of(arguments.client_stack.as_ref().unwrap_or(asked));
     let client = if arguments.server { None } else { Some(source(&client_name, Role::Client)?) };
+    let transports: Vec<_> = [&server, &client].into_iter().flatten().map(|one| one.manifest.transport).collect();
+    let transport = *transports.first().context("found neither a server nor a client")?;
+    ensure!(
+        transports.iter().all(|other| *other == transport),
+        "--client-stack: found a stack of another transport, expected two of QUIC or two of TCP"
+    );
     let build = |source: &Option<Source>| -> Result<Option<Files>> {
         let source = source.as_ref();
         source.map(|source| Files::build(&supplies.cache, source, arguments.rebuild, stop)).transpose()
@@ -180,9 +209,10 @@ fn prepare(arguments: &PerfArguments, stop: &Arc<AtomicBool>) -> Result<Place> {
     let stack = |source: Option<Source>, files: Option<Files>, name: &str| -> Result<Option<Stack>> {
         let Some((source, files)) = source.zip(files) else { return Ok(None) };
         let root = files.root(&scratch.path().join(name), &shared)?;
-        Ok(Some(Stack { manifest: source.manifest, root }))
+        let title = arguments.tcp.then_some(PLAIN_TCP);
+        Ok(Some(Stack { manifest: source.manifest, root, title }))
     };
     let server = stack(server, server_files, "server")?;
     let client = stack(client, client_files, "client")?;
-    Ok(Place { server, client, shared, stop: stop.clone(), _scratch: scratch })
+    Ok(Place { server, client, transport, shared, stop: stop.clone(), _scratch: scratch })
 }

@@ -2,24 +2,28 @@
 
 use std::fmt::Write as _;
 
+use quiclab_experiment::stack::Transport;
 use quiclab_perf::{Asked, Direction, End, Interval, Summary};
 use serde_json::json;
 
 use crate::cli::PerfArguments;
 
 /// What will be done, in a line.
-pub fn heading(arguments: &PerfArguments, [server, client]: &[String; 2]) -> String {
+pub fn heading(arguments: &PerfArguments, transport: Transport, [server, client]: &[String; 2]) -> String {
     let count = |number: u64, word: &str| format!("{number} {word}{}", if number == 1 { "" } else { "s" });
     let (from, to) = if arguments.reverse { (server, client) } else { (client, server) };
     let length = match arguments.bytes {
         Some(bytes) => format!("{bytes} each"),
         None => format!("{} s", arguments.seconds),
     };
-    format!(
-        "{from} sends to {to}: {} of {}, {length}\n",
-        count(arguments.connections, "connection"),
-        count(arguments.streams, "stream")
-    )
+    let connections = match transport {
+        Transport::Quic => {
+            format!("{} of {}", count(arguments.connections, "connection"), count(arguments.streams, "stream"))
+        }
+        // Each stream is one of its own.
+        Transport::Tcp => count(arguments.connections * arguments.streams, "connection"),
+    };
+    format!("{from} sends to {to}: {connections}, {length}\n")
 }
 
 /// A line for an interval, below a head where it `is_first`.
@@ -99,10 +103,18 @@ pub fn together(all: &[Summary]) -> String {
 }
 
 /// For JSON.
-pub fn asked(arguments: &PerfArguments, direction: Direction, [server, client]: &[String; 2]) -> Asked {
+pub fn asked(
+    arguments: &PerfArguments,
+    transport: Transport,
+    direction: Direction,
+    [server, client]: &[String; 2],
+) -> Asked {
     Asked {
         version: format!("quiclab {}", env!("CARGO_PKG_VERSION")),
-        protocol: "QUIC",
+        protocol: match transport {
+            Transport::Quic => "QUIC",
+            Transport::Tcp => "TCP",
+        },
         streams: arguments.streams,
         connections: arguments.connections,
         direction,
@@ -111,6 +123,7 @@ pub fn asked(arguments: &PerfArguments, direction: Direction, [server, client]: 
         more: json!({
             "server": server,
             "client": client,
+            "tls": !arguments.tcp,
             "connections": arguments.connections,
             "congestion_control": arguments.congestion_control,
             "gso": arguments.gso,
