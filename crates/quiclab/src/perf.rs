@@ -37,6 +37,9 @@ const TESTBED: &str = "netns";
 /// The stack of `--tcp`, which it asks for no TLS.
 const TCP: &str = "tcp-tls";
 
+/// The version of stacks that come as packages.
+const OF_PACKAGES: &str = "debian";
+
 /// What `--tcp` is called.
 const PLAIN_TCP: &str = "plain TCP";
 
@@ -50,8 +53,12 @@ struct Stack {
 
 impl Stack {
     fn title(&self) -> String {
-        let own = || format!("{} {}", self.manifest.name, self.manifest.version);
-        self.title.map_or_else(own, str::to_owned)
+        match (self.title, self.manifest.version.as_str()) {
+            (Some(title), _) => title.to_owned(),
+            // That of its packages, not of what is measured here.
+            (None, OF_PACKAGES) => self.manifest.name.clone(),
+            (None, version) => format!("{} {version}", self.manifest.name),
+        }
     }
 }
 
