@@ -47,7 +47,7 @@ export function line(now) {
 function pathOf(session) {
   const stats = session?.stats;
   const known = (value) => (value === undefined || value === 0n ? null : Number(value));
-  return { rtt_ns: known(stats?.smoothedRtt), window: known(stats?.cwnd), lost: null };
+  return { rtt_ns: known(stats?.smoothedRtt), window: known(stats?.cwnd), lost: stats ? Number(stats.pktLost) : null };
 }
 
 /** Makes one exchange on a stream of its own. */
