@@ -201,6 +201,13 @@ fn prepare(arguments: &PerfArguments, stop: &Arc<AtomicBool>) -> Result<Place> {
         transports.iter().all(|other| *other == transport),
         "--client-stack: found a stack of another transport, expected two of QUIC or two of TCP"
     );
+    ensure!(
+        !arguments.roofline || transport == Transport::Quic,
+        "--roofline: it is that of QUIC, found a stack of TCP"
+    );
+    if arguments.server {
+        ends::counters_port(arguments.port, transport)?;
+    }
     let build = |source: &Option<Source>| -> Result<Option<Files>> {
         let source = source.as_ref();
         source.map(|source| Files::build(&supplies.cache, source, arguments.rebuild, stop)).transpose()

@@ -13,7 +13,8 @@ use std::{
 use anyhow::{Context, Result, bail};
 use msquic::{
     Addr, Api, Configuration, Connection, ConnectionEvent, ConnectionRef, Listener, ListenerEvent, Registration,
-    RegistrationConfig, SendFlags, Status, Stream, StreamEvent, StreamOpenFlags, StreamRef, StreamShutdownFlags, ffi::HQUIC,
+    RegistrationConfig, SendFlags, Status, Stream, StreamEvent, StreamOpenFlags, StreamRef, StreamShutdownFlags,
+    ffi::HQUIC,
 };
 use quiclab_contract::{Body, TestCase, hq, perf::COUNTERS};
 
@@ -48,7 +49,8 @@ pub fn run(settings: Settings) -> Result<()> {
     let configuration = Arc::new(configuration::open(&registration, &settings)?);
     let address = settings.local();
     let (sender, messages) = mpsc::channel();
-    let (accepted, delay, alpn) = (Arc::clone(&configuration), settings.certificate_delay, configuration::alpn(&settings));
+    let (accepted, delay, alpn) =
+        (Arc::clone(&configuration), settings.certificate_delay, configuration::alpn(&settings));
     let settings = Arc::new(settings);
     let listener = Listener::open(&registration, move |_, event| {
         if let ListenerEvent::NewConnection { connection, .. } = event {
@@ -57,9 +59,7 @@ pub fn run(settings: Settings) -> Result<()> {
         Ok(())
     })
     .context("ListenerOpen")?;
-    listener
-        .start(&alpn, Some(&Addr::from(address)))
-        .with_context(|| format!("listening at {address}"))?;
+    listener.start(&alpn, Some(&Addr::from(address))).with_context(|| format!("listening at {address}"))?;
     keep_house(&messages, &configuration, delay)
 }
 

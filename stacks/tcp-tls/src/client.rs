@@ -69,7 +69,9 @@ pub fn run(settings: Settings) -> Result<()> {
             Some(deadline) => messages.recv_timeout(Instant::saturating_duration_since(&deadline, Instant::now())),
         };
         match message {
-            Ok(Message::Connected) => deadline = deadline.or_else(|| duration.map(|duration| Instant::now() + duration)),
+            Ok(Message::Connected) => {
+                deadline = deadline.or_else(|| duration.map(|duration| Instant::now() + duration))
+            }
             Ok(Message::Done(outcome)) => {
                 outcome?;
                 running -= 1;

@@ -36,7 +36,13 @@ pub fn path(stream: &TcpStream) -> Option<Path> {
     let mut length = mem::size_of::<libc::tcp_info>() as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes to the structure.
     let status = unsafe {
-        libc::getsockopt(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, information.as_mut_ptr().cast(), &raw mut length)
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            information.as_mut_ptr().cast(),
+            &raw mut length,
+        )
     };
     if status != 0 {
         return None;

@@ -41,7 +41,9 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error:#}");
-            ExitCode::from(error.downcast_ref::<sockets::NoSuchControl>().map_or(FAILED, sockets::NoSuchControl::exit_status))
+            ExitCode::from(
+                error.downcast_ref::<sockets::NoSuchControl>().map_or(FAILED, sockets::NoSuchControl::exit_status),
+            )
         }
     }
 }

@@ -108,7 +108,9 @@ mod tests {
         let settings = parse(&[]).unwrap();
         assert!(settings.has_tls && settings.sets_congestion_control);
         assert_eq!(settings.congestion_control, "cubic");
-        for value in [("QUICLAB_HTTP", "h2"), ("QUICLAB_GSO", "on"), ("QUICLAB_PACING", "off"), ("QUICLAB_CERT_DELAY", "0")] {
+        for value in
+            [("QUICLAB_HTTP", "h2"), ("QUICLAB_GSO", "on"), ("QUICLAB_PACING", "off"), ("QUICLAB_CERT_DELAY", "0")]
+        {
             assert!(parse(&[value]).unwrap().has_tls, "{value:?}");
         }
         assert!(!parse(&[("QUICLAB_CCA_SET", "route")]).unwrap().sets_congestion_control);

@@ -52,7 +52,10 @@ pub fn listen(settings: &Settings) -> Result<TcpListener> {
     if settings.ip == IpVersion::V6 {
         socket.set_only_v6(true)?;
     }
-    socket.bind(&address.into()).and_then(|()| socket.listen(BACKLOG)).with_context(|| format!("TCP port {}", settings.port))?;
+    socket
+        .bind(&address.into())
+        .and_then(|()| socket.listen(BACKLOG))
+        .with_context(|| format!("TCP port {}", settings.port))?;
     Ok(socket.into())
 }
 
@@ -84,9 +87,9 @@ fn socket(settings: &Settings, address: SocketAddr) -> Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     if settings.sets_congestion_control {
         let name = settings.congestion_control;
-        socket
-            .set_tcp_congestion(name.as_bytes())
-            .map_err(|error| NoSuchControl(format!("found {name:?}, expected one that the kernel lets this socket have ({error})")))?;
+        socket.set_tcp_congestion(name.as_bytes()).map_err(|error| {
+            NoSuchControl(format!("found {name:?}, expected one that the kernel lets this socket have ({error})"))
+        })?;
     }
     Ok(socket)
 }

@@ -53,7 +53,7 @@ pub struct PerfArguments {
     #[arg(long, value_name = "NAME|PATH", conflicts_with = "server")]
     pub client_stack: Option<String>,
     /// Plain TCP of the kernel instead of a stack, without TLS, as iperf3 has it; each stream is a connection. With TLS: --stack tcp-tls
-    #[arg(long, conflicts_with_all = ["stack", "client_stack"])]
+    #[arg(long, conflicts_with_all = ["stack", "client_stack", "roofline"])]
     pub tcp: bool,
     /// Congestion control, such as cubic, reno, bbr [default: the stack's]
     #[arg(long = "cc", value_name = "NAME")]
