@@ -178,7 +178,7 @@ bench-perf: build stacks ## how fast every stack is, in turns, beside what the m
 	bench/perf.py $(QUICLAB)
 
 .PHONY: test-perf
-test-perf: test-setup build stacks ## quiclab perf with every server and every client, in both directions: 10 minutes on 2 cores
+test-perf: test-setup build stacks ## quiclab perf with every server and every client, in both directions: 20 minutes on 2 cores
 	cargo test --release -p quiclab --test perf -- --include-ignored --nocapture
 
 .PHONY: check-stacks
