@@ -178,7 +178,7 @@ bench-perf: build stacks ## how fast every stack is, in turns, beside what the m
 	bench/perf.py $(QUICLAB)
 
 .PHONY: test-perf
-test-perf: test-setup build stacks ## quiclab perf with every server and every client, in both directions and under every load: 15 minutes on 2 cores
+test-perf: test-setup build stacks ## quiclab perf with every server and every client, in both directions and under every load: half an hour on 2 cores
 	cargo test --release -p quiclab --test perf --test perf_loads -- --include-ignored --nocapture
 
 .PHONY: check-stacks

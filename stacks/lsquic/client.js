@@ -2,6 +2,7 @@ import { lookup } from "node:dns/promises";
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { connect } from "node:quic";
 
+import { connected, exchange } from "./perf.js";
 import { chunksOf, protocol, sessionOptions, socketAddress } from "./session.js";
 import { RESUMING, fileName } from "./settings.js";
 
@@ -21,6 +22,7 @@ export async function fetchAll(settings) {
   const where = await resolve(settings);
   if (!RESUMING.includes(settings.testCase)) {
     const { session } = await connectPatiently(settings, where);
+    connected(session);
     await fetchOver(settings, session, settings.requests);
     return;
   }
@@ -39,7 +41,7 @@ export async function fetchAll(settings) {
 
 /** Fetches these URLs, settings.streams of them at the same time; then waits for a promise, closes, and returns what it brought. */
 async function fetchOver(settings, session, requests, last) {
-  const fetchOne = settings.http === "h3" ? fetchH3 : fetchHQ;
+  const fetchOne = settings.perf ? exchange : settings.http === "h3" ? fetchH3 : fetchHQ;
   const waiting = [...requests];
   const worker = async () => {
     for (let request = waiting.shift(); request !== undefined; request = waiting.shift()) {
@@ -50,7 +52,9 @@ async function fetchOver(settings, session, requests, last) {
       }
     }
   };
-  await Promise.all(Array.from({ length: Math.min(settings.streams, waiting.length) }, worker));
+  const all = Promise.all(Array.from({ length: Math.min(settings.streams, waiting.length) }, worker));
+  // Whatever is not complete when the time of perf is over ends with the connection.
+  await (settings.perfDuration > 0 ? Promise.race([all, Bun.sleep(settings.perfDuration)]) : all);
   const brought = last && await patiently(last, TICKET);
   await Promise.race([session.close(), Bun.sleep(CLOSING)]);
   return brought;

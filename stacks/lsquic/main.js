@@ -1,6 +1,6 @@
 // HTTP/3 or HTTP/0.9 over LSQUIC, as it is built into Bun (node:quic), as a quiclab endpoint: server or client, by ROLE.
 //
-// Read settings.js first (what is honoured, what is refused), then server.js and client.js.
+// Read settings.js first (what is honoured, what is refused), then server.js and client.js, and perf.js for the test case without files.
 // Exit status: 0 done, 1 failed, 127 asked for something that this endpoint cannot do.
 import { NotSupported, parseSettings } from "./settings.js";
 
@@ -13,10 +13,18 @@ try {
   console.error(`congestion control: ${settings.congestionControl}`);
   if (settings.role === "server") {
     const { serve } = await import("./server.js");
+    const { report } = await import("./perf.js");
+    report(settings);
     await serve(settings);
   } else {
     const { fetchAll } = await import("./client.js");
-    await fetchAll(settings);
+    const { report } = await import("./perf.js");
+    const end = report(settings);
+    try {
+      await fetchAll(settings);
+    } finally {
+      end();
+    }
     process.exit(0);
   }
 } catch (error) {

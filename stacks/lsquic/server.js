@@ -2,6 +2,7 @@ import { createPrivateKey } from "node:crypto";
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from "node:fs";
 import { listen } from "node:quic";
 
+import { answer as answerPerf, connected } from "./perf.js";
 import { chunksOf, protocol, sessionOptions, socketAddress } from "./session.js";
 import { fileOf, parseRequestLine } from "./settings.js";
 
@@ -16,10 +17,16 @@ export async function serve(settings) {
     keys: [createPrivateKey(readFileSync(`${settings.certs}/priv.key`))],
     certs: [readFileSync(`${settings.certs}/cert.pem`)],
   };
-  const answers = settings.http === "h3"
+  const isPerf = settings.testCase === "perf";
+  const answers = isPerf ? { onstream(stream) { answerPerf(stream); } } : settings.http === "h3"
     ? { onstream() {}, onheaders(headers) { answerH3(settings, this, headers); } }
     : { onstream(stream) { answerHQ(settings, stream); } };
-  await listen(() => {}, {
+  const onsession = (session) => {
+    if (isPerf) {
+      session.opened.then(() => connected(session), () => {});
+    }
+  };
+  await listen(onsession, {
     ...sessionOptions(settings),
     ...answers,
     endpoint: { address: socketAddress(settings, undefined, settings.port), ipv6Only: settings.ip === 6 },

@@ -30,7 +30,7 @@ export function sessionOptions(settings) {
 
 /** The protocol that a session negotiates. */
 export function protocol(settings) {
-  return PROTOCOLS[settings.http];
+  return settings.testCase === "perf" ? "perf" : PROTOCOLS[settings.http];
 }
 
 /** Address and port as node:quic reads them; the address of any interface where none is given. */

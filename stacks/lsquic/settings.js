@@ -11,9 +11,14 @@ export const CHOICES = {
 
 /** Values of TESTCASE by role. Bun's switches for Retry, for one cipher suite and for a key update do nothing. */
 export const TEST_CASES = {
-  server: ["handshake", "transfer", "resumption", "zerortt", "v2", "http3"],
-  client: ["handshake", "transfer", "resumption", "zerortt", "v2", "http3"],
+  server: ["handshake", "transfer", "resumption", "zerortt", "v2", "http3", "perf"],
+  client: ["handshake", "transfer", "resumption", "zerortt", "v2", "http3", "perf"],
 };
+/** Settings of the test case perf; the first three are its client's. */
+const PERF = ["QUICLAB_PERF_REQUEST", "QUICLAB_PERF_RESPONSE", "QUICLAB_PERF_DURATION", "QUICLAB_PERF_PROGRESS", "QUICLAB_PERF_INTERVAL"];
+const OF_CLIENT = PERF.slice(0, 3);
+/** Most bytes that can be asked for: a number of JavaScript. */
+const MOST = Number.MAX_SAFE_INTEGER;
 /** Those whose client fetches over two connections. */
 export const RESUMING = ["resumption", "zerortt"];
 
@@ -55,6 +60,7 @@ export function parseSettings(environment) {
     // Most requests that are open at the same time.
     streams,
     port: parseNumber(environment, "QUICLAB_PORT", 443, 65535),
+    ...parsePerf(environment, role),
   };
 }
 
@@ -81,12 +87,44 @@ function refuseUnsupported(environment) {
       if (parseNumber(environment, name, 0, 3_600_000) !== 0 && environment.ROLE === "server") {
         refuse(name, "0");
       }
+    } else if (PERF.includes(name)) {
+      if (environment.TESTCASE !== "perf" || (OF_CLIENT.includes(name) && environment.ROLE === "server")) {
+        refuse(name, `it with TESTCASE=perf${OF_CLIENT.includes(name) ? " of a client" : ""}`);
+      }
     } else if (name.startsWith("QUICLAB_") && name !== "QUICLAB_PORT" && name !== "QUICLAB_STREAMS") {
       refuse(name, "no such setting");
     } else if ((name === "SERVER_PARAMS" || name === "CLIENT_PARAMS") && value !== "") {
       refuse(name, "no parameters");
     }
   }
+}
+
+/** What perf is asked for: bytes of a request and of a response, milliseconds (0: until all is complete), and lines of progress. */
+function parsePerf(environment, role) {
+  const [request, response, duration, progress, interval] = PERF;
+  const parsed = {
+    perf: undefined,
+    perfDuration: parseNumber(environment, duration, 0, MOST),
+    // Empty: none.
+    perfProgress: environment[progress] ?? "",
+    perfInterval: parseNumber(environment, interval, 1000, 60_000),
+  };
+  if (environment.TESTCASE === "perf" && role === "client") {
+    parsed.perf = { request: parseNumber(environment, request, -1, MOST), response: parseNumber(environment, response, -1, MOST) };
+    if (parsed.perf.request < 8) {
+      throw new Error(`${request}: found ${JSON.stringify(environment[request])}, expected at least 8`);
+    }
+    if (parsed.perf.response < 0) {
+      throw new Error(`${response}: found nothing, expected a number of bytes`);
+    }
+  }
+  if (environment[duration] !== undefined && parsed.perfDuration === 0) {
+    throw new Error(`${duration}: found 0, expected at least 1`);
+  }
+  if (parsed.perfInterval < 10 || (environment[interval] !== undefined && parsed.perfProgress === "")) {
+    throw new Error(`${interval}: found ${JSON.stringify(environment[interval])}, expected at least 10, and ${progress}`);
+  }
+  return parsed;
 }
 
 function parseNumber(environment, name, unset, largest) {

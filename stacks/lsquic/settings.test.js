@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 
+import { head, line, zeros } from "./perf.js";
 import { CHOICES, NotSupported, TEST_CASES, fileName, fileOf, parseRequestLine, parseSettings } from "./settings.js";
 
 const plain = { ROLE: "client", TESTCASE: "transfer", REQUESTS: "https://server:4433/file10M" };
@@ -17,7 +18,8 @@ test("every declared setting is honoured", () => {
   }
   for (const [role, cases] of Object.entries(TEST_CASES)) {
     for (const testCase of cases) {
-      expect(() => parse({ ROLE: role, TESTCASE: testCase, REQUESTS: "https://server/a https://server/b" })).not.toThrow();
+      const sizes = testCase === "perf" && role === "client" ? { QUICLAB_PERF_REQUEST: "8", QUICLAB_PERF_RESPONSE: "0" } : {};
+      expect(() => parse({ ROLE: role, TESTCASE: testCase, REQUESTS: "https://server/a https://server/b", ...sizes })).not.toThrow();
     }
   }
   expect(parse({ QUICLAB_STREAMS: "4", QUICLAB_IP: "6", QUICLAB_CERT_DELAY: "200" })).toMatchObject({ streams: 4, ip: 6 });
@@ -40,6 +42,9 @@ test("what it cannot do is refused and not ignored", () => {
     { QUICLAB_NO_SUCH_SETTING: "1" },
     { ROLE: "server", QUICLAB_CERT_DELAY: "200" },
     { SERVER_PARAMS: "--anything" },
+    { QUICLAB_PERF_REQUEST: "8" },
+    { QUICLAB_PERF_PROGRESS: "/p" },
+    { ROLE: "server", TESTCASE: "perf", QUICLAB_PERF_DURATION: "1" },
   ]) {
     expect(() => parse(changes)).toThrow(NotSupported);
   }
@@ -57,6 +62,10 @@ test("what it cannot read is a failure", () => {
     { QUICLAB_PORT: "65536" },
     { QUICLAB_STREAMS: "0" },
     { QUICLAB_STREAMS: "many" },
+    { TESTCASE: "perf" },
+    { TESTCASE: "perf", QUICLAB_PERF_REQUEST: "7", QUICLAB_PERF_RESPONSE: "1" },
+    { TESTCASE: "perf", QUICLAB_PERF_REQUEST: "8", QUICLAB_PERF_RESPONSE: "1", QUICLAB_PERF_DURATION: "0" },
+    { TESTCASE: "perf", QUICLAB_PERF_REQUEST: "8", QUICLAB_PERF_RESPONSE: "1", QUICLAB_PERF_INTERVAL: "50" },
   ]) {
     let found;
     try {
@@ -67,6 +76,17 @@ test("what it cannot read is a failure", () => {
     expect(found).toBeInstanceOf(Error);
     expect(found).not.toBeInstanceOf(NotSupported);
   }
+});
+
+test("perf sends a head and zeros in pieces, and keeps nothing", async () => {
+  const pieces = [];
+  for await (const piece of zeros(150_000, head(70_000))) {
+    pieces.push(Buffer.from(piece));
+  }
+  const bytes = Buffer.concat(pieces);
+  expect([bytes.length, bytes.readBigUInt64BE(), Math.max(...pieces.map((piece) => piece.length))]).toEqual([150_000, 70_000n, 65_536]);
+  const found = JSON.parse(line(9));
+  expect(found).toEqual({ monotonic_ns: 9, sent: 150_000, received: 0, exchanges: 0, connections: 0, rtt_ns: null, window: null, lost: null });
 });
 
 test("a request names a file of the folder and nothing else", () => {

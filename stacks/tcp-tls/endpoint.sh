@@ -1,5 +1,6 @@
 #!/bin/sh
-# TCP and TLS 1.3 with HTTP/2 as a quiclab endpoint: nginx and curl of Debian, by ROLE. TCP is the kernel's.
+# TCP and TLS 1.3 with HTTP/2 as a quiclab endpoint: nginx and curl of Debian, by ROLE. TCP is the kernel's. The test case perf, which is no
+# HTTP, is a program of its own, which reads all settings itself.
 #
 # Shell builtins only, but for the program itself: in the laboratory a fork costs more than a thousand packets.
 # Exit status: 0 done, 1 failed, 127 asked for something this endpoint cannot do.
@@ -18,7 +19,8 @@ fail() {
 
 case ${TESTCASE-} in
 transfer | handshake | chacha20 | resumption) ;;
-*) refuse "TESTCASE: found '${TESTCASE-}'" 'transfer, handshake, chacha20, resumption' ;;
+perf) exec "${0%/*}/tcp-perf" ;;
+*) refuse "TESTCASE: found '${TESTCASE-}'" 'transfer, handshake, chacha20, resumption, perf' ;;
 esac
 
 # A setting that is not known here must be refused, not ignored. The shell's read drops the zero bytes between variables.

@@ -14,8 +14,8 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use anyhow::{Context, Result, bail};
-use quiclab_experiment::stack::{PERF, Role, StackManifest};
+use anyhow::{Context, Result, bail, ensure};
+use quiclab_experiment::stack::{PERF, Role, StackManifest, Transport};
 use quiclab_perf::{ExchangeInterval, Interval, Summary, iperf, iperf_of_both, iperf_of_exchanges};
 use quiclab_testbed::{
     loopback::{self, Network, Root, Scratch},
@@ -36,15 +36,31 @@ use test::{Failure, Outcome, Server, Test};
 /// The testbed whose stacks run on this machine.
 const TESTBED: &str = "netns";
 
+/// The stack of `--tcp`, which it asks for no TLS.
+const TCP: &str = "tcp-tls";
+
+/// The version of stacks that come as packages.
+const OF_PACKAGES: &str = "debian";
+
+/// What `--tcp` is called.
+const PLAIN_TCP: &str = "plain TCP";
+
 /// A stack that can run.
 struct Stack {
     manifest: StackManifest,
     root: Root,
+    /// What it is called where that is not its name and version.
+    title: Option<&'static str>,
 }
 
 impl Stack {
     fn title(&self) -> String {
-        format!("{} {}", self.manifest.name, self.manifest.version)
+        match (self.title, self.manifest.version.as_str()) {
+            (Some(title), _) => title.to_owned(),
+            // That of its packages, not of what is measured here.
+            (None, OF_PACKAGES) => self.manifest.name.clone(),
+            (None, version) => format!("{} {version}", self.manifest.name),
+        }
     }
 }
 
@@ -53,10 +69,19 @@ struct Place {
     /// The server's stack, where it runs here.
     server: Option<Stack>,
     client: Option<Stack>,
+    /// What the ends speak.
+    transport: Transport,
     /// Folder for endpoints, in memory, under this name for all of them.
     shared: PathBuf,
     stop: Arc<AtomicBool>,
     _scratch: Scratch,
+}
+
+impl Place {
+    /// The port at which datagrams can be dropped; `None`: there are none.
+    fn udp_port(&self, arguments: &PerfArguments) -> Option<u16> {
+        (self.transport == Transport::Quic).then_some(arguments.port)
+    }
 }
 
 /// Measures. Returns 1 where a test failed.
@@ -81,7 +106,7 @@ pub fn perf(arguments: &PerfArguments) -> Result<u8> {
     let mut status = 0;
     let ends = [server.title(), place.client.as_ref().map(Stack::title).unwrap_or_default()];
     if !json {
-        output::print(&show::heading(arguments, &ends))?;
+        output::print(&show::heading(arguments, place.transport, &ends))?;
     }
     for _ in 0..arguments.repeat {
         let test = Test { arguments, place: &place, load, quiet: json };
@@ -96,7 +121,7 @@ pub fn perf(arguments: &PerfArguments) -> Result<u8> {
         if !json {
             output::print(&show::found(&outcome.found, load))?;
         }
-        results.push(of_iperf(arguments, &ends, &outcome));
+        results.push(of_iperf(arguments, place.transport, &ends, &outcome));
         found.push(outcome.found);
         if outcome.interrupted {
             print_all(&results, &found, json)?;
@@ -120,8 +145,8 @@ pub fn perf(arguments: &PerfArguments) -> Result<u8> {
 }
 
 /// A test in the layout of iperf3.
-fn of_iperf(arguments: &PerfArguments, ends: &[String; 2], outcome: &Outcome) -> Value {
-    let asked = show::asked(arguments, ends);
+fn of_iperf(arguments: &PerfArguments, transport: Transport, ends: &[String; 2], outcome: &Outcome) -> Value {
+    let asked = show::asked(arguments, transport, ends);
     let bytes = |way: usize| -> Vec<Interval> {
         let of = |row: &Row| if let Row::Bytes(ways) = row { ways.get(way).cloned() } else { None };
         outcome.rows.iter().filter_map(of).collect()
@@ -153,8 +178,9 @@ fn print_all(results: &[Value], found: &[Found], json: bool) -> Result<()> {
 }
 
 fn prepare(arguments: &PerfArguments, stop: &Arc<AtomicBool>) -> Result<Place> {
+    let asked = if arguments.tcp { &TCP.to_owned() } else { &arguments.stack };
     let paths = [
-        Some(&arguments.stack).filter(|_| arguments.client.is_none() || arguments.client_stack.is_none()),
+        Some(asked).filter(|_| arguments.client.is_none() || arguments.client_stack.is_none()),
         arguments.client_stack.as_ref(),
     ];
     let mut own: Vec<_> = paths.into_iter().flatten().filter(|stack| stack.contains('/')).map(PathBuf::from).collect();
@@ -184,11 +210,24 @@ fn prepare(arguments: &PerfArguments, stop: &Arc<AtomicBool>) -> Result<Place> {
         Ok(source.clone())
     };
     let server = match arguments.client {
-        None => Some(source(&name_of(&arguments.stack), Role::Server)?),
+        None => Some(source(&name_of(asked), Role::Server)?),
         Some(_) => None,
     };
-    let client_name = name_of(arguments.client_stack.as_ref().unwrap_or(&arguments.stack));
+    let client_name = name_of(arguments.client_stack.as_ref().unwrap_or(asked));
     let client = if arguments.server { None } else { Some(source(&client_name, Role::Client)?) };
+    let transports: Vec<_> = [&server, &client].into_iter().flatten().map(|one| one.manifest.transport).collect();
+    let transport = *transports.first().context("found neither a server nor a client")?;
+    ensure!(
+        transports.iter().all(|other| *other == transport),
+        "--client-stack: found a stack of another transport, expected two of QUIC or two of TCP"
+    );
+    ensure!(
+        !arguments.roofline || transport == Transport::Quic,
+        "--roofline: it is that of QUIC, found a stack of TCP"
+    );
+    if arguments.server {
+        ends::counters_port(arguments.port, transport)?;
+    }
     let build = |source: &Option<Source>| -> Result<Option<Files>> {
         let source = source.as_ref();
         source.map(|source| Files::build(&supplies.cache, source, arguments.rebuild, stop)).transpose()
@@ -204,9 +243,10 @@ fn prepare(arguments: &PerfArguments, stop: &Arc<AtomicBool>) -> Result<Place> {
     let stack = |source: Option<Source>, files: Option<Files>, name: &str| -> Result<Option<Stack>> {
         let Some((source, files)) = source.zip(files) else { return Ok(None) };
         let root = files.root(&scratch.path().join(name), &shared)?;
-        Ok(Some(Stack { manifest: source.manifest, root }))
+        let title = arguments.tcp.then_some(PLAIN_TCP);
+        Ok(Some(Stack { manifest: source.manifest, root, title }))
     };
     let server = stack(server, server_files, "server")?;
     let client = stack(client, client_files, "client")?;
-    Ok(Place { server, client, shared, stop: stop.clone(), _scratch: scratch })
+    Ok(Place { server, client, transport, shared, stop: stop.clone(), _scratch: scratch })
 }

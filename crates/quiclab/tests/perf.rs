@@ -210,6 +210,7 @@ fn what_cannot_be_tested_is_an_error_before_anything_starts() {
         (&["--client-stack", "nobody"], "stack: found \"nobody\", expected one of"),
         (&["-c", "127.0.0.1", "-p", "9"], "hint: quiclab perf -s there"),
         (&["-n", "1 MB", "-t", "3"], "cannot be used with"),
+        (&["--tcp"], "cannot be used with"),
     ] {
         let found = plain(more);
         assert_eq!(found.status, Some(125), "{more:?}: {found:?}");
@@ -283,6 +284,45 @@ fn an_interrupted_test_shows_what_there_was() {
     assert!(left.is_empty(), "{left:?}");
 }
 
+#[test]
+fn what_does_not_go_with_tcp_is_an_error_before_anything_is_built() {
+    let ask = |more: &[&str]| said(quiclab().args(["perf", "--stacks", REAL_STACKS]).args(more));
+    for (more, expected) in [
+        (&["--tcp", "--stack", "quinn"][..], "cannot be used with"),
+        (&["--tcp", "--roofline"], "cannot be used with"),
+        (&["--stack", "tcp-tls", "--roofline"], "--roofline: it is that of QUIC"),
+        (&["--stack", "quinn", "--client-stack", "tcp-tls"], "found a stack of another transport"),
+        (&["--stack", "tcp-tls", "-s", "-p", "65535"], "expected at most 65534"),
+    ] {
+        let found = ask(more);
+        assert_eq!(found.status, Some(125), "{more:?}: {found:?}");
+        assert!(found.errors.contains(expected), "{more:?}: {}", found.errors);
+    }
+}
+
+/// With and without TLS, in both directions, over several connections.
+#[test]
+#[ignore = "builds a stack"]
+fn the_kernels_tcp_has_the_numbers_of_a_stack() {
+    for (stack, has_tls) in [(&["--tcp"][..], false), (&["--stack", "tcp-tls"], true)] {
+        for direction in [&[][..], &["-R"]] {
+            let mut command = quiclab();
+            command.args(["perf", "--stacks", REAL_STACKS, "-t", "1", "-P", "3", "-J"]).args(stack).args(direction);
+            let found = json(&said(&mut command));
+            let start = &found["start"];
+            assert_eq!((&start["test_start"]["protocol"], &start["quiclab"]["tls"]), (&"TCP".into(), &has_tls.into()));
+            let end = &found["end"];
+            assert!(end["sum_received"]["bits_per_second"].as_f64().unwrap() > 1e8, "{end}");
+            let row = &found["intervals"][0]["quiclab"];
+            assert!(row["rtt_ns"].as_u64().unwrap() > 0 && row["window_bytes"].as_u64().unwrap() > 1000, "{row}");
+            assert!(row["lost_packets"].is_u64() && row["socket_drops"].is_null(), "{row}");
+        }
+        let mut command = quiclab();
+        command.args(["perf", "--stacks", REAL_STACKS, "-n", "60 MB", "-P", "3", "-R", "-J"]).args(stack);
+        assert_eq!(json(&said(&mut command))["end"]["sum_received"]["bytes"], 60_000_000);
+    }
+}
+
 /// What stacks do wrong to each other: docs/results/throughput.md. quiclab says it, and so it is no failure of quiclab.
 const FAULTS: [&str; 3] = ["too many gaps in stream buffer", "FLOW_CONTROL", "| ERR_INTERNAL"];
 
@@ -300,10 +340,14 @@ fn every_server_and_every_client_of_perf_work_in_both_directions() {
         all.map(|stack| stack["name"].as_str().unwrap().to_owned()).collect()
     };
     let (servers, clients) = (claims("server"), claims("client"));
-    assert!(servers.len() >= 11 && clients.len() >= 11, "{servers:?} {clients:?}");
+    assert!(servers.len() >= 15 && clients.len() >= 16, "{servers:?} {clients:?}");
+    let transport = |name: &String| {
+        let stack = stacks.as_array().unwrap().iter().find(|stack| stack["name"] == name.as_str());
+        stack.unwrap()["transport"].clone()
+    };
     let mut failed = Vec::new();
     for server in &servers {
-        for client in &clients {
+        for client in clients.iter().filter(|client| transport(client) == transport(server)) {
             for direction in [&[][..], &["-R"]] {
                 let mut command = quiclab();
                 command.args(["perf", "--stacks", REAL_STACKS, "--stack", server, "--client-stack", client]);

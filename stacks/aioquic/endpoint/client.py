@@ -28,8 +28,8 @@ class Failed(Exception):
     """A request or a connection failed: exit status 1."""
 
 
-async def fetch_all(settings, logger):
-    """Fetches everything; raises Failed at the first thing that goes wrong."""
+async def fetch_all(settings, logger, protocol=None):
+    """Fetches everything; raises Failed at the first thing that goes wrong. `protocol`: the class of its connection, where not Fetching."""
     configuration = transport.configuration(settings, logger)
     configuration.load_verify_locations(cafile=os.path.join(settings.certs, "ca.pem"))
     configuration.server_name = settings.host
@@ -38,7 +38,7 @@ async def fetch_all(settings, logger):
             await connect(settings, configuration, [request])
         return
     if settings.test_case not in TWO_CONNECTIONS:
-        await connect(settings, configuration, settings.requests)
+        await connect(settings, configuration, settings.requests, protocol=protocol)
         return
     first = await connect(settings, configuration, settings.requests[:1], wait_for_ticket=True)
     early = settings.test_case == "zerortt"
@@ -52,7 +52,7 @@ async def fetch_all(settings, logger):
         raise Failed("second connection: the server did not take the early data")
 
 
-async def connect(settings, configuration, requests, early=False, wait_for_ticket=False):
+async def connect(settings, configuration, requests, early=False, wait_for_ticket=False, protocol=None):
     """Opens a connection, fetches the requests, closes it, and returns it. With `early`, requests go with the first flight."""
     loop = asyncio.get_running_loop()
     family = socket.AF_INET6 if settings.ip == 6 else socket.AF_INET
@@ -62,7 +62,7 @@ async def connect(settings, configuration, requests, early=False, wait_for_ticke
     except OSError as error:
         raise Failed(f"{settings.host}: {error}") from error
     udp, connection = await loop.create_datagram_endpoint(
-        lambda: Fetching(settings, configuration, requests), sock=transport.udp_socket(settings, 0)
+        lambda: (protocol or Fetching)(settings, configuration, requests), sock=transport.udp_socket(settings, 0)
     )
     try:
         connection.connect(address, transmit=False)
@@ -79,12 +79,12 @@ async def connect(settings, configuration, requests, early=False, wait_for_ticke
             await asyncio.wait([connection.all_fetched], timeout=MIGRATE_AFTER)
             old, udp = udp, await connection.migrate()
             old.abort()
-        await connection.all_fetched
+        await connection.finish()
         if wait_for_ticket:
             await connection.patiently(connection.ticket_received, "no session ticket")
     finally:
         # Tells the server. Nobody waits for the end of the closing period.
-        connection.close(error_code=0x100 if settings.http == "h3" else 0)
+        connection.close(error_code=0x100 if settings.http == "h3" and settings.perf is None else 0)
         udp.close()
     return connection
 
@@ -114,6 +114,10 @@ class Fetching(QuicConnectionProtocol):
                 await future
         except TimeoutError:
             raise Failed(f"{otherwise} after {patience:.0f} s") from None
+
+    async def finish(self):
+        """Waits until everything is there."""
+        await self.all_fetched
 
     async def migrate(self):
         """Moves to another port, with another connection ID (RFC 9000 section 9.5). Returns the new transport."""

@@ -19,8 +19,8 @@ AHEAD = 256 * 1024
 NOT_FOUND = 0x10C
 
 
-async def serve(settings, logger):
-    """Answers until SIGTERM."""
+async def serve(settings, logger, protocol=None):
+    """Answers until SIGTERM. `protocol`: the class of its connections, where not Answering."""
     configuration = transport.configuration(settings, logger)
     configuration.load_cert_chain(os.path.join(settings.certs, "cert.pem"), os.path.join(settings.certs, "priv.key"))
     tickets = {}
@@ -28,7 +28,7 @@ async def serve(settings, logger):
 
     def create_protocol(quic, stream_handler=None):
         transport.report_congestion_control(quic)
-        return Answering(settings, quic)
+        return (protocol or Answering)(settings, quic)
 
     def server():
         return QuicServer(

@@ -4,7 +4,7 @@ import dataclasses
 import urllib.parse
 
 TEST_CASES = ("handshake", "transfer", "http3", "retry", "chacha20", "keyupdate", "resumption", "zerortt", "v2", "multiconnect",
-              "connectionmigration")
+              "connectionmigration", "perf")
 # The values of a setting that this endpoint can honour; the first one is used where nothing is asked.
 CHOICES = {
     "QUICLAB_CCA": ("reno", "cubic"),
@@ -15,6 +15,9 @@ CHOICES = {
 }
 # Settings whose values are numbers.
 NUMBERS = ("QUICLAB_STREAMS", "QUICLAB_CERT_DELAY", "QUICLAB_PORT")
+# Settings of the test case perf; those of a client only come first.
+PERF = ("QUICLAB_PERF_REQUEST", "QUICLAB_PERF_RESPONSE", "QUICLAB_PERF_DURATION", "QUICLAB_PERF_PROGRESS", "QUICLAB_PERF_INTERVAL")
+PERF_OF_CLIENT = PERF[:3]
 # Test cases of two connections, the second one by a session of the first.
 TWO_CONNECTIONS = ("resumption", "zerortt")
 
@@ -63,6 +66,14 @@ class Settings:
     certificate_delay: float
     # UDP port the server listens on.
     port: int
+    # Bytes of each request and of each response; None: a server, or another test case.
+    perf: tuple[int, int] | None
+    # Seconds that the client of perf goes on; None: until every response is complete.
+    perf_duration: float | None
+    # File that lines of progress are appended to; None: nowhere.
+    perf_progress: str | None
+    # Seconds from a line of progress to the next.
+    perf_interval: float
 
     @classmethod
     def parse(cls, environment):
@@ -75,7 +86,7 @@ class Settings:
             value = environment[name]
             if name in CHOICES and value not in CHOICES[name]:
                 raise NotSupported(f"{name}: found {value!r}, this endpoint supports {', '.join(CHOICES[name])}")
-            if name.startswith("QUICLAB_") and name not in CHOICES and name not in NUMBERS:
+            if name.startswith("QUICLAB_") and name not in (*CHOICES, *NUMBERS, *PERF):
                 raise NotSupported(f"{name}: found {value!r}, this endpoint has no such setting")
             if name in ("SERVER_PARAMS", "CLIENT_PARAMS") and value:
                 raise NotSupported(f"{name}: found {value!r}, this endpoint takes no parameters")
@@ -88,6 +99,10 @@ class Settings:
             raise NotUnderstood(f"ROLE: found {role!r}, expected server or client")
         if role == "server" and test_case in ("keyupdate", "multiconnect", "connectionmigration"):
             raise NotSupported(f"TESTCASE: found {test_case!r}, a server is given transfer instead")
+        refuse_perf_elsewhere(environment, role, test_case)
+        sizes = None
+        if test_case == "perf" and role == "client":
+            sizes = tuple(number(name, environment.get(name, ""), least, (1 << 64) - 1) for name, least in zip(PERF[:2], (8, 0)))
         host, host_port, requests = parse_requests(environment.get("REQUESTS", "")) if role == "client" else ("", 0, ())
         if role == "client" and test_case in TWO_CONNECTIONS and len(requests) < 2:
             raise NotUnderstood(f"REQUESTS: found 1 URL, expected at least 2 for {test_case}")
@@ -109,7 +124,30 @@ class Settings:
             ip=int(chosen["QUICLAB_IP"]),
             certificate_delay=number("QUICLAB_CERT_DELAY", environment.get("QUICLAB_CERT_DELAY", "0"), 0, 10**9) / 1000,
             port=number("QUICLAB_PORT", environment.get("QUICLAB_PORT", "443"), 0, 65535),
+            perf=sizes,
+            perf_duration=duration(environment),
+            perf_progress=environment.get("QUICLAB_PERF_PROGRESS") or None,
+            perf_interval=number("QUICLAB_PERF_INTERVAL", environment.get("QUICLAB_PERF_INTERVAL", "1000"), 10, 60_000) / 1000,
         )
+
+
+def refuse_perf_elsewhere(environment, role, test_case):
+    """Settings of perf belong to perf, and some of them to its client."""
+    for name in PERF:
+        if name not in environment:
+            continue
+        of_client = name in PERF_OF_CLIENT
+        if test_case != "perf" or of_client and role != "client":
+            where = "for a client with TESTCASE=perf" if of_client else "with TESTCASE=perf"
+            raise NotSupported(f"{name}: found {environment[name]!r}, this endpoint supports it {where}")
+    if "QUICLAB_PERF_INTERVAL" in environment and not environment.get("QUICLAB_PERF_PROGRESS"):
+        raise NotUnderstood("QUICLAB_PERF_INTERVAL: found no QUICLAB_PERF_PROGRESS, expected both")
+
+
+def duration(environment):
+    """QUICLAB_PERF_DURATION in seconds."""
+    name = "QUICLAB_PERF_DURATION"
+    return number(name, environment[name], 1, 1 << 60) / 1000 if name in environment else None
 
 
 def number(name, text, smallest, largest):

@@ -12,6 +12,8 @@ from aioquic.quic.logger import QuicLogger
 from aioquic.quic.packet import QuicProtocolVersion
 from aioquic.tls import CipherSuite
 
+# Name of draft-banks-quic-performance, section 2.1.
+PERF_ALPN = ["perf"]
 # Flow control for one stream and for a connection, in bytes; aioquic doubles both as data comes. Its default is 1 MiB.
 WINDOW = 16 * 1024 * 1024
 # Seconds of silence that end a connection. aioquic's default of 60 is more than the contract allows.
@@ -21,7 +23,7 @@ IDLE_TIMEOUT = 30.0
 def configuration(settings, logger):
     """aioquic's defaults, but for what the settings ask for. Certificates are the roles' own."""
     made = QuicConfiguration(
-        alpn_protocols=H3_ALPN if settings.http == "h3" else H0_ALPN,
+        alpn_protocols=PERF_ALPN if settings.test_case == "perf" else H3_ALPN if settings.http == "h3" else H0_ALPN,
         congestion_control_algorithm=settings.congestion_control,
         idle_timeout=IDLE_TIMEOUT,
         is_client=settings.role == "client",

@@ -19,9 +19,9 @@ use msquic::{
     StreamOpenFlags, StreamStartFlags,
     ffi::{HQUIC, QUIC_PARAM_CONN_RESUMPTION_TICKET},
 };
-use quiclab_contract::{Download, IpVersion, Request, TestCase, hq};
+use quiclab_contract::{Download, IpVersion, Request, TestCase, hq, perf::COUNTERS};
 
-use crate::{chunk, configuration, key_log::KeyLog, settings::Settings};
+use crate::{chunk, configuration, key_log::KeyLog, perf, settings::Settings};
 
 /// Bytes that are collected before they are written to a file.
 const STORE_BUFFER: usize = 16 * 1024;
@@ -37,6 +37,9 @@ const TICKET_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a connection may be silent: more than the library's own idle timeout of 30 s.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(35);
+
+/// How long one exchange of `perf` may take, of which nothing is heard before its end. The library's own idle timeout ends what is silent.
+const NO_TIMEOUT: Duration = Duration::from_secs(365 * 86_400);
 
 /// How long the end of a connection may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -139,6 +142,7 @@ impl Client<'_> {
             let message = match event {
                 ConnectionEvent::Connected { .. } => {
                     eprintln!("congestion control: {}", configuration::congestion_control(&connection));
+                    COUNTERS.connected();
                     if let Some(Err(error)) = key_log.as_ref().map(KeyLog::write) {
                         eprintln!("{error:#}");
                     }
@@ -167,13 +171,21 @@ impl Session {
         let mut ticket = None;
         let mut left = requests.len();
         let mut patience = HANDSHAKE_TIMEOUT;
+        let mut deadline = None;
         while left > 0 || (wants_ticket && ticket.is_none()) {
             if left == 0 {
                 patience = TICKET_TIMEOUT;
             }
-            let message = self.messages.recv_timeout(patience);
+            let left_until = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
+            let message = self.messages.recv_timeout(deadline.map_or(patience, left_until));
+            if message.is_err() && deadline.is_some() {
+                break;
+            }
             match message.with_context(|| format!("nothing happened for {patience:?}"))? {
-                Message::Connected => patience = SILENCE_TIMEOUT,
+                Message::Connected => {
+                    patience = if client.settings.perf.is_some() { NO_TIMEOUT } else { SILENCE_TIMEOUT };
+                    deadline = client.settings.perf_duration.map(|duration| Instant::now() + duration);
+                }
                 Message::Ticket(bytes) => ticket = Some(bytes),
                 Message::Done(outcome) => {
                     // A request that fails with its connection does not know why.
@@ -206,6 +218,11 @@ impl Session {
 
     /// Makes a request. The library holds it back until the server allows another stream.
     fn get(&mut self, request: &Request, settings: &Settings) -> Result<()> {
+        if let Some(sizes) = settings.perf {
+            let stream = perf::ask(&self.connection, sizes, self.sender.clone(), Message::Done)?;
+            self.streams.push(stream);
+            return Ok(());
+        }
         let mut download = Download::new(request.clone(), STORE_BUFFER);
         download.create(&settings.downloads)?;
         let mut download = Some(download);

@@ -15,7 +15,7 @@ use msquic::{
         QUIC_SERVER_RESUMPTION_LEVEL_QUIC_SERVER_RESUME_ONLY as RESUME_ONLY, QUIC_SETTINGS, QUIC_VERSION_SETTINGS,
     },
 };
-use quiclab_contract::{Pacing, Role, TestCase, hq};
+use quiclab_contract::{Pacing, Role, TestCase, hq, perf};
 
 use crate::settings::{CongestionControl, Settings};
 
@@ -33,8 +33,8 @@ const VERSION_1: u32 = 0x0000_0001;
 const VERSION_2: u32 = 0x6b33_43cf;
 
 /// The list of application protocols.
-pub fn alpn() -> [BufferRef; 1] {
-    [BufferRef::from(hq::ALPN)]
+pub fn alpn(settings: &Settings) -> [BufferRef; 1] {
+    [BufferRef::from(if settings.test_case == TestCase::Perf { perf::ALPN } else { hq::ALPN })]
 }
 
 /// The configuration of all connections.
@@ -45,7 +45,7 @@ pub fn open(registration: &Registration, settings: &Settings) -> Result<Configur
     if settings.test_case == TestCase::Retry && settings.role == Role::Server {
         retry_always()?;
     }
-    let configuration = Configuration::open(registration, &alpn(), None).context("ConfigurationOpen")?;
+    let configuration = Configuration::open(registration, &alpn(settings), None).context("ConfigurationOpen")?;
     // SAFETY: the handle is that of the configuration, which is not closed here.
     let handle = unsafe { configuration.as_raw() };
     set(handle, QUIC_PARAM_CONFIGURATION_SETTINGS, &transport(settings)).context("settings")?;
@@ -94,6 +94,14 @@ fn transport(settings: &Settings) -> QUIC_SETTINGS {
         is_set.set_PeerBidiStreamCount(1);
         is_set.set_ServerResumptionLevel(1);
     }
+    if settings.test_case == TestCase::Perf {
+        // It would copy what it sends, and say that it is sent. It is 0 already.
+        is_set.set_SendBufferingEnabled(1);
+        if settings.role == Role::Server {
+            is_set.set_PeerUnidiStreamCount(1);
+        }
+    }
+    transport.PeerUnidiStreamCount = STREAMS;
     let algorithm = match settings.congestion_control {
         CongestionControl::Cubic => CUBIC,
         CongestionControl::Bbr => BBR,

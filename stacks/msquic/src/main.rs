@@ -1,4 +1,4 @@
-//! HTTP/0.9 over the msquic crate as a quiclab endpoint: server or client, by `ROLE`.
+//! HTTP/0.9 and the test case `perf` over the msquic crate as a quiclab endpoint: server or client, by `ROLE`.
 //!
 //! Nothing of QUIC is decided here; this program is what MsQuic leaves to the application: TLS, files, requests. Read
 //! [`settings`] first (what is honoured, what is refused), then [`configuration`] (how the library is configured), then
@@ -10,6 +10,7 @@ mod chunk;
 mod client;
 mod configuration;
 mod key_log;
+mod perf;
 mod server;
 mod settings;
 

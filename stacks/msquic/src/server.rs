@@ -13,11 +13,12 @@ use std::{
 use anyhow::{Context, Result, bail};
 use msquic::{
     Addr, Api, Configuration, Connection, ConnectionEvent, ConnectionRef, Listener, ListenerEvent, Registration,
-    RegistrationConfig, SendFlags, Status, Stream, StreamEvent, StreamRef, StreamShutdownFlags, ffi::HQUIC,
+    RegistrationConfig, SendFlags, Status, Stream, StreamEvent, StreamOpenFlags, StreamRef, StreamShutdownFlags,
+    ffi::HQUIC,
 };
-use quiclab_contract::{Body, hq};
+use quiclab_contract::{Body, TestCase, hq, perf::COUNTERS};
 
-use crate::{chunk, configuration, key_log::KeyLog, settings::Settings};
+use crate::{chunk, configuration, key_log::KeyLog, perf, settings::Settings};
 
 /// Longest request, in bytes.
 const REQUEST_LIMIT: usize = 4096;
@@ -48,7 +49,8 @@ pub fn run(settings: Settings) -> Result<()> {
     let configuration = Arc::new(configuration::open(&registration, &settings)?);
     let address = settings.local();
     let (sender, messages) = mpsc::channel();
-    let (accepted, delay) = (Arc::clone(&configuration), settings.certificate_delay);
+    let (accepted, delay, alpn) =
+        (Arc::clone(&configuration), settings.certificate_delay, configuration::alpn(&settings));
     let settings = Arc::new(settings);
     let listener = Listener::open(&registration, move |_, event| {
         if let ListenerEvent::NewConnection { connection, .. } = event {
@@ -57,9 +59,7 @@ pub fn run(settings: Settings) -> Result<()> {
         Ok(())
     })
     .context("ListenerOpen")?;
-    listener
-        .start(&configuration::alpn(), Some(&Addr::from(address)))
-        .with_context(|| format!("listening at {address}"))?;
+    listener.start(&alpn, Some(&Addr::from(address))).with_context(|| format!("listening at {address}"))?;
     keep_house(&messages, &configuration, delay)
 }
 
@@ -110,7 +110,7 @@ fn accept(
         .as_deref()
         .and_then(|path| KeyLog::new(connection, path).inspect_err(|error| eprintln!("TLS secrets: {error:#}")).ok());
     let (to_main, gives_tickets) = (sender.clone(), settings.test_case.takes_two_connections());
-    let www = settings.www.clone();
+    let (www, is_perf) = (settings.www.clone(), settings.test_case == TestCase::Perf);
     connection.set_callback_handler(move |connection, event| {
         match event {
             ConnectionEvent::Connected { .. } => {
@@ -118,9 +118,19 @@ fn accept(
                 if let Some(Err(error)) = key_log.as_ref().map(KeyLog::write) {
                     eprintln!("{error:#}");
                 }
+                COUNTERS.connected();
                 if gives_tickets {
                     send_ticket(&connection);
                 }
+            }
+            ConnectionEvent::PeerStreamStarted { stream, flags } if is_perf => {
+                let to_main = to_main.clone();
+                let one_way = flags.contains(StreamOpenFlags::UNIDIRECTIONAL);
+                // SAFETY: the handle is that of the connection, whose streams are closed before it.
+                let connection = unsafe { connection.as_raw() };
+                perf::answer(&stream, connection, one_way, move |stream| {
+                    let _ = to_main.send(Message::Stream(stream));
+                });
             }
             ConnectionEvent::PeerStreamStarted { stream, .. } => answer(&stream, www.clone(), to_main.clone()),
             ConnectionEvent::ShutdownComplete { .. } => {

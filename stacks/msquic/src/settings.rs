@@ -2,7 +2,7 @@
 
 use quiclab_contract::{
     Extras, Gso, Http, IpVersion, Pacing, Support,
-    TestCase::{self, ChaCha20, Handshake, KeyUpdate, Resumption, Retry, Transfer, Version2, ZeroRtt},
+    TestCase::{self, ChaCha20, Handshake, KeyUpdate, Perf, Resumption, Retry, Transfer, Version2, ZeroRtt},
     no_rules,
 };
 
@@ -17,7 +17,7 @@ pub enum CongestionControl {
 
 /// What it can do.
 pub const SUPPORT: Support<CongestionControl> = Support {
-    server: &[Handshake, Transfer, Retry, ChaCha20, Resumption, ZeroRtt, Version2],
+    server: &[Handshake, Transfer, Retry, ChaCha20, Resumption, ZeroRtt, Version2, Perf],
     client: CLIENT,
     http: &[Http::Hq],
     congestion_control: &[("cubic", CongestionControl::Cubic), ("bbr", CongestionControl::Bbr)],
@@ -29,7 +29,7 @@ pub const SUPPORT: Support<CongestionControl> = Support {
     rules: no_rules,
 };
 
-const CLIENT: &[TestCase] = &[Handshake, Transfer, Retry, ChaCha20, KeyUpdate, Resumption, ZeroRtt, Version2];
+const CLIENT: &[TestCase] = &[Handshake, Transfer, Retry, ChaCha20, KeyUpdate, Resumption, ZeroRtt, Version2, Perf];
 
 #[cfg(test)]
 mod tests {

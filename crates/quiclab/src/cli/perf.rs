@@ -16,7 +16,7 @@ pub struct PerfArguments {
     /// Be a client of the server at this address or name. Without -s or -c, both ends run on this machine
     #[arg(short = 'c', long, value_name = "HOST")]
     pub client: Option<String>,
-    /// UDP port of QUIC, and TCP port of the server's counters
+    /// UDP port of QUIC, and TCP port of the server's counters; for TCP its own port, and the next one is that of the counters
     #[arg(short = 'p', long, default_value_t = 4433, value_parser = clap::value_parser!(u16).range(1..))]
     pub port: u16,
     /// IPv6: the server listens there, and a name leads there
@@ -70,6 +70,9 @@ pub struct PerfArguments {
     /// The client's stack
     #[arg(long, value_name = "NAME|PATH", conflicts_with = "server")]
     pub client_stack: Option<String>,
+    /// Plain TCP of the kernel instead of a stack, without TLS, as iperf3 has it; each stream is a connection. With TLS: --stack tcp-tls
+    #[arg(long, conflicts_with_all = ["stack", "client_stack", "roofline"])]
+    pub tcp: bool,
     /// Congestion control, such as cubic, reno, bbr [default: the stack's]
     #[arg(long = "cc", value_name = "NAME")]
     pub congestion_control: Option<String>,
@@ -135,6 +138,7 @@ const PERF_HELP: &str = "\
 Examples:
   quiclab perf                                        quinn to quinn on this machine, for 10 seconds
   quiclab perf --stack quiche -R -P 4 --repeat 5       the server sends on 4 streams, five times
+  quiclab perf --tcp                                  TCP of the kernel, without TLS; with it: --stack tcp-tls
   quiclab perf --stack ./my-endpoint --client-stack quinn --roofline
   quiclab perf --rps -P 10 --response 16kB             10 requests at a time: how many in a second, and their latency
   quiclab perf --hps --stack quic-go                   handshakes

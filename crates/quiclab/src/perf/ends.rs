@@ -15,7 +15,7 @@ use nix::{
 };
 use quiclab_experiment::{
     run::word,
-    stack::{PERF, Role},
+    stack::{PERF, Role, Transport},
 };
 use quiclab_perf::{Sample, Tracker};
 use quiclab_testbed::loopback::{Endpoint, Start};
@@ -71,6 +71,10 @@ impl End {
         ]
         .map(|(name, value)| (name.to_owned(), value))
         .into();
+        if arguments.tcp {
+            let name = if role == Role::Server { "SERVER_PARAMS" } else { "CLIENT_PARAMS" };
+            environment.insert(name.to_owned(), "plain".to_owned());
+        }
         environment.extend(more.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
         // Settings are those of the stack that is measured; another one at the other end keeps its own.
         let is_measured = role == Role::Server || arguments.client_stack.is_none() || arguments.client.is_some();
@@ -145,14 +149,39 @@ fn on_cpu<T>(cpu: Option<usize>, start: impl FnOnce() -> Result<T>) -> Result<T>
     outcome
 }
 
+/// What a port is one of.
+pub fn port_kind(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Quic => "UDP",
+        Transport::Tcp => "TCP",
+    }
+}
+
+/// The TCP port of a server's counters: the server's own number, unless that is one of TCP itself.
+///
+/// # Errors
+/// Where there is no such port.
+pub fn counters_port(port: u16, transport: Transport) -> Result<u16> {
+    match transport {
+        Transport::Quic => Ok(port),
+        Transport::Tcp => port
+            .checked_add(1)
+            .context("--port: found 65535, expected at most 65534; the counters are at the next port"),
+    }
+}
+
 /// URLs for so many streams.
 pub fn urls(host: &str, port: u16, streams: u64) -> String {
     let urls: Vec<_> = (1..=streams).map(|stream| format!("https://{host}:{port}/{stream}")).collect();
     urls.join(" ")
 }
 
-/// Whether a UDP port is in use in this network namespace, so that a server there cannot start.
-pub fn is_taken(arguments: &PerfArguments) -> bool {
+/// Whether the server's port is in use in this network namespace, so that another one there cannot start.
+pub fn is_taken(arguments: &PerfArguments, transport: Transport) -> bool {
+    if transport == Transport::Tcp {
+        // Not by a socket of quiclab's, which could be in the server's way.
+        return usage::listens(arguments.port);
+    }
     let any = if arguments.ipv6 { IpAddr::from(Ipv6Addr::UNSPECIFIED) } else { Ipv4Addr::UNSPECIFIED.into() };
     UdpSocket::bind((any, arguments.port)).is_err()
 }

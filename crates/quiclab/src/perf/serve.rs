@@ -14,7 +14,12 @@ use quiclab_perf::{
     control::{Answer, Lines, Question, VERSION, line, parse},
 };
 
-use super::{Place, certificates, ends::End, test::start_server, usage};
+use super::{
+    Place, certificates,
+    ends::{End, counters_port, port_kind},
+    test::start_server,
+    usage,
+};
 use crate::{cli::PerfArguments, output, signals, stacks::said};
 
 /// Between two looks.
@@ -34,15 +39,18 @@ pub fn serve(arguments: &PerfArguments, place: &Place) -> Result<u8> {
     let authority = certificates::make(&place.shared.join("certs"))?;
     let title = place.server.as_ref().map(super::Stack::title).unwrap_or_default();
     let port = arguments.port;
+    let counters = counters_port(port, place.transport)?;
     let any = if arguments.ipv6 { IpAddr::from(Ipv6Addr::UNSPECIFIED) } else { Ipv4Addr::UNSPECIFIED.into() };
-    let listener = TcpListener::bind((any, port)).with_context(|| format!("TCP port {port}"))?;
+    let listener = TcpListener::bind((any, counters)).with_context(|| format!("TCP port {counters}"))?;
     listener.set_nonblocking(true).context("TCP")?;
     let mut end = start_server(arguments, place)
         .inspect_err(|_| tell!("{}", said::in_words(&said::of_run(&place.shared.join("logs")))))?;
     let pin = certificates::pin_of(&authority)?;
+    let kind = port_kind(place.transport);
+    let tcp = if arguments.tcp { " --tcp" } else { "" };
     output::print(&format!(
-        "{title} serves at UDP port {port}; its counters are at TCP port {port}\non the other machine:\n  \
-         quiclab perf -c ADDRESS --port {port} --pin {pin}\n"
+        "{title} serves at {kind} port {port}; its counters are at TCP port {counters}\non the other machine:\n  \
+         quiclab perf -c ADDRESS{tcp} --port {port} --pin {pin}\n"
     ))?;
     let mut client: Option<Client> = None;
     // Closed at once, they could lose what was said.
@@ -59,7 +67,7 @@ pub fn serve(arguments: &PerfArguments, place: &Place) -> Result<u8> {
             if cpu.0.elapsed() > CPU_AGE {
                 cpu = (Instant::now(), usage::of_tree(end.endpoint.process()));
             }
-            if !one.talk(&mut end, &title, &authority, port, cpu.1) {
+            if !one.talk(&mut end, &title, &authority, place.udp_port(arguments), cpu.1) {
                 client = None;
             }
         }
@@ -92,7 +100,14 @@ struct Client {
 
 impl Client {
     /// Answers what was asked. False: it has gone, or is no client.
-    fn talk(&mut self, end: &mut End, title: &str, authority: &str, port: u16, cpu: Option<usage::CpuTime>) -> bool {
+    fn talk(
+        &mut self,
+        end: &mut End,
+        title: &str,
+        authority: &str,
+        udp_port: Option<u16>,
+        cpu: Option<usage::CpuTime>,
+    ) -> bool {
         let mut buffer = [0; 4096];
         let length = match self.stream.read(&mut buffer) {
             Ok(0) => return false,
@@ -123,7 +138,7 @@ impl Client {
                     let sample = Sample {
                         cpu_user_ns: cpu.map(|cpu| cpu.user_ns),
                         cpu_system_ns: cpu.map(|cpu| cpu.system_ns),
-                        socket_drops: usage::socket_drops(port).map(|(at_port, _)| at_port),
+                        socket_drops: udp_port.and_then(usage::socket_drops).map(|(at_port, _)| at_port),
                         ..end.sample(false)
                     };
                     (Answer::Sample { sample: Box::new(sample) }, true)

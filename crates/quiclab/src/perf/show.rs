@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use quiclab_experiment::stack::Transport;
 use quiclab_perf::{Asked, Direction, End, Interval, Load, Summary};
 use serde_json::json;
 
@@ -11,7 +12,7 @@ use crate::cli::PerfArguments;
 mod exchanges;
 
 /// What will be done, in a line.
-pub fn heading(arguments: &PerfArguments, [server, client]: &[String; 2]) -> String {
+pub fn heading(arguments: &PerfArguments, transport: Transport, [server, client]: &[String; 2]) -> String {
     let count = |number: u64, word: &str| format!("{number} {word}{}", if number == 1 { "" } else { "s" });
     let (from, to) = if arguments.reverse { (server, client) } else { (client, server) };
     let length = match arguments.bytes {
@@ -20,6 +21,10 @@ pub fn heading(arguments: &PerfArguments, [server, client]: &[String; 2]) -> Str
     };
     let (connections, at_a_time) = (arguments.connections, arguments.streams);
     match arguments.load() {
+        // Each stream is a connection of its own.
+        Load::Bulk(_) if transport == Transport::Tcp => {
+            format!("{from} sends to {to}: {}, {length}\n", count(connections * at_a_time, "connection"))
+        }
         Load::Bulk(_) => format!(
             "{from} sends to {to}: {} of {}, {length}\n",
             count(connections, "connection"),
@@ -173,12 +178,15 @@ fn median(values: impl Iterator<Item = f64>, shown: impl Fn(f64) -> String) -> O
 }
 
 /// For JSON.
-pub fn asked(arguments: &PerfArguments, [server, client]: &[String; 2]) -> Asked {
+pub fn asked(arguments: &PerfArguments, transport: Transport, [server, client]: &[String; 2]) -> Asked {
     let load = arguments.load();
     let sizes = if let Load::Requests(sizes) = load { Some(sizes) } else { None };
     Asked {
         version: format!("quiclab {}", env!("CARGO_PKG_VERSION")),
-        protocol: "QUIC",
+        protocol: match transport {
+            Transport::Quic => "QUIC",
+            Transport::Tcp => "TCP",
+        },
         streams: arguments.streams,
         connections: arguments.connections,
         direction: if arguments.reverse { Direction::ServerSends } else { Direction::ClientSends },
@@ -187,6 +195,7 @@ pub fn asked(arguments: &PerfArguments, [server, client]: &[String; 2]) -> Asked
         more: json!({
             "server": server,
             "client": client,
+            "tls": !arguments.tcp,
             "connections": arguments.connections,
             "load": load.name().unwrap_or("bulk"),
             "request_bytes": sizes.map(|sizes| sizes.request_bytes),

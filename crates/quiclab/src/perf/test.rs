@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_experiment::stack::Role;
+use quiclab_experiment::stack::{Role, Transport};
 use quiclab_perf::{
     Direction, Load, Progress, Reading, Sample,
     control::{Control, ControlError},
@@ -18,7 +18,7 @@ use quiclab_testbed::loopback::Exit;
 
 use super::{
     Place, certificates,
-    ends::{End, is_taken, trust, urls},
+    ends::{End, counters_port, is_taken, port_kind, trust, urls},
     load::{Found, Row, found, latencies, latencies_file, row},
     show, usage,
 };
@@ -78,12 +78,12 @@ impl Server {
             client.root.set_hosts(&format!("{} {name}\n", address.ip()))?;
             return Ok(Self::Silent(address));
         }
-        let (control, stack, authority) = Control::connect(address).map_err(|error| match error {
+        let counters = counters_port(arguments.port, place.transport)?;
+        let (control, stack, authority) = Control::connect(SocketAddr::new(address.ip(), counters)).map_err(|error| match error {
             ControlError::Io(error) => anyhow::anyhow!(
-                "{host}, TCP port {}: {error}\nhint: quiclab perf -s there; for another server of perf: --authority",
-                arguments.port
+                "{host}, TCP port {counters}: {error}\nhint: quiclab perf -s there; for another server of perf: --authority"
             ),
-            other => anyhow::Error::new(other).context(format!("{host}, TCP port {}", arguments.port)),
+            other => anyhow::Error::new(other).context(format!("{host}, TCP port {counters}")),
         })?;
         certificates::check(arguments, &authority)?;
         trust(&certs, &authority)?;
@@ -123,7 +123,7 @@ impl Server {
     }
 
     /// How far it is. `starts`: what it has carried so far does not count.
-    fn sample(&mut self, starts: bool, with_cpu: bool, port: u16) -> Result<Option<Sample>> {
+    fn sample(&mut self, starts: bool, with_cpu: bool, udp_port: Option<u16>) -> Result<Option<Sample>> {
         match self {
             Self::Silent(_) => Ok(None),
             Self::Other(control, ..) => Ok(Some(control.sample(starts).context("the server's counters")?)),
@@ -135,7 +135,7 @@ impl Server {
                 if let Some(exit) = end.endpoint.poll()? {
                     return Err(Failure(format!("the server ended by itself: {exit}")).into());
                 }
-                let socket_drops = usage::socket_drops(port).map(|(at_port, _)| at_port);
+                let socket_drops = udp_port.and_then(usage::socket_drops).map(|(at_port, _)| at_port);
                 Ok(Some(Sample { socket_drops, ..end.sample(with_cpu) }))
             }
         }
@@ -158,21 +158,23 @@ fn resolve(host: &str, arguments: &PerfArguments) -> Result<SocketAddr> {
 pub fn start_server(arguments: &PerfArguments, place: &Place) -> Result<End> {
     let stack = place.server.as_ref().context("no server")?;
     let port = arguments.port;
-    if is_taken(arguments) {
-        bail!("UDP port {port} is in use\nhint: --port, another number");
+    let kind = port_kind(place.transport);
+    if is_taken(arguments, place.transport) {
+        bail!("{kind} port {port} is in use\nhint: --port, another number");
     }
     let ip = if arguments.ipv6 { "6" } else { "4" };
     let more = [("QUICLAB_PORT", port.to_string()), ("QUICLAB_IP", ip.to_owned())];
     let mut end = End::start(arguments, place, stack, Role::Server, "server", &more)?;
     let deadline = Instant::now() + LISTEN_PATIENCE;
-    while !is_taken(arguments) {
+    while !is_taken(arguments, place.transport) {
         if let Some(exit) = end.endpoint.poll()? {
             return Err(Failure(refused("server", exit)).into());
         }
         if Instant::now() > deadline {
-            return Err(
-                Failure(format!("the server does not listen at UDP port {port} within {LISTEN_PATIENCE:?}")).into()
-            );
+            return Err(Failure(format!(
+                "the server does not listen at {kind} port {port} within {LISTEN_PATIENCE:?}"
+            ))
+            .into());
         }
         thread::sleep(GLANCE);
     }
@@ -213,7 +215,7 @@ impl Test<'_> {
     /// [`Failure`] where an endpoint fails; others where this machine does.
     pub fn run(&self, server: &mut Server) -> Result<Outcome> {
         let arguments = self.arguments;
-        let port = arguments.port;
+        let port = self.place.udp_port(arguments);
         let ended_before = usage::of_ended_children();
         let server_before = server.sample(true, true, port)?;
         let start = Instant::now();
@@ -297,7 +299,11 @@ impl Test<'_> {
             rows.push(self.show(row(&shown, &ended(&after, until), self.load), rows.is_empty())?);
         }
         let latencies = if interrupted { None } else { Some(latencies(self.place, &after, self.load)?) };
-        let found = found(&before, &after, self.load, latencies);
+        let mut found = found(&before, &after, self.load, latencies);
+        if let (Transport::Tcp, Found::Bytes(summary)) = (self.place.transport, &mut found) {
+            let note = "TCP: segments sent again are counted as lost; there are no datagrams to drop";
+            summary.notes.push(note.to_owned());
+        }
         Ok(Outcome { rows, found, interrupted })
     }
 
@@ -365,7 +371,7 @@ impl Test<'_> {
             client.read().map_err(|error| Failure(format!("the client: {error}")))?;
             samples.push(client.sample(with_cpu));
         }
-        let server = server.sample(false, with_cpu, self.arguments.port)?;
+        let server = server.sample(false, with_cpu, self.place.udp_port(self.arguments))?;
         Ok(Reading { at_seconds: start.elapsed().as_secs_f64(), clients: samples, server })
     }
 }
@@ -389,10 +395,11 @@ fn ended(after: &Reading, at_seconds: f64) -> Reading {
     }
 }
 
-/// Drops at the sockets of all clients together, as their ports are not known. `None`: there are other sockets in this network namespace.
-fn client_drops(server: &Server, port: u16) -> Option<u64> {
+/// Drops at the sockets of all clients together, as their ports are not known. `None`: there are none, or others are
+/// in this network namespace.
+fn client_drops(server: &Server, udp_port: Option<u16>) -> Option<u64> {
     match server {
-        Server::Own(..) => usage::socket_drops(port).map(|(_, others)| others),
+        Server::Own(..) => udp_port.and_then(usage::socket_drops).map(|(_, others)| others),
         _ => None,
     }
 }

@@ -66,6 +66,22 @@ fn parse(stat: &str) -> Option<Process> {
     })
 }
 
+/// Whether a socket of this network namespace listens at a TCP port.
+pub fn listens(port: u16) -> bool {
+    let tables = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
+    let mut tables = tables.iter().filter_map(|table| fs::read_to_string(table).ok());
+    tables.any(|text| text.lines().any(|line| listens_at(line, port)))
+}
+
+/// Of a line of `/proc/net/tcp`: whether it is a socket that listens at `port`.
+fn listens_at(line: &str, port: u16) -> bool {
+    /// The kernel's number for it (include/net/tcp_states.h).
+    const LISTEN: &str = "0A";
+    let mut fields = line.split_whitespace().skip(1);
+    let number = fields.next().and_then(|local| u16::from_str_radix(local.rsplit(':').next()?, 16).ok());
+    number == Some(port) && fields.nth(1) == Some(LISTEN)
+}
+
 /// Datagrams that UDP sockets of this network namespace dropped because their buffers were full: those of sockets at `port`, and those of
 /// all others. `None`: the kernel does not say.
 pub fn socket_drops(port: u16) -> Option<(u64, u64)> {
@@ -108,6 +124,21 @@ mod tests {
         let process = parse(stat).unwrap();
         assert_eq!(process.parent, 7);
         assert_eq!(process.time, CpuTime { user_ns: 80_000_000, system_ns: 100_000_000 });
+    }
+
+    #[test]
+    fn a_socket_that_listens_is_found_and_one_that_is_connected_is_not() {
+        let line = |state: &str| {
+            format!(
+                "   0: 00000000:1151 00000000:0000 {state} 00000000:00000000 00:00000000 00000000 0 0 9 1 0 100 0 0 10 0"
+            )
+        };
+        assert!(listens_at(&line("0A"), 4433) && !listens_at(&line("0A"), 4434) && !listens_at(&line("01"), 4433));
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        assert!(listens(port));
+        drop(listener);
+        assert!(!listens(port));
     }
 
     #[test]

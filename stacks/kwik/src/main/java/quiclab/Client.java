@@ -24,6 +24,8 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.function.BooleanSupplier;
 
 import tech.kwik.agent15.TlsConstants.CipherSuite;
@@ -89,6 +91,7 @@ final class Client {
                 earlyData.add(new StreamEarlyData(settings.http3 ? EarlyRequest.of(request) : hqRequest(request), true));
             }
             List<QuicStream> opened = connection.connect(earlyData);
+            Progress.connected(connection);
             if (early && ((QuicClientConnectionImpl) connection).getEarlyDataStatus() == QuicClientConnectionImpl.EarlyDataStatus.Refused) {
                 throw new IOException("second connection: the server did not take the early data");
             }
@@ -119,7 +122,7 @@ final class Client {
         QuicClientConnection.Builder builder = QuicClientConnection.newBuilder()
                 .host(server.getHost())
                 .port(Settings.port(server))
-                .applicationProtocol(settings.http3 ? Main.H3 : Main.HQ)
+                .applicationProtocol(settings.isPerf() ? Perf.ALPN : settings.http3 ? Main.H3 : Main.HQ)
                 .initialVersion(QuicVersion.V1)
                 .connectTimeout(PATIENCE)
                 .maxIdleTimeout(Duration.ofSeconds(Main.IDLE_TIMEOUT))
@@ -158,7 +161,7 @@ final class Client {
     /** As many requests at the same time as settings and server allow, a thread for each; the first ones may be open already. */
     private void requestAll(QuicClientConnection connection, List<URI> requests, List<QuicStream> opened) throws IOException {
         Http3ClientConnectionImpl http3 = null;
-        if (settings.http3) {
+        if (settings.http3 && !settings.isPerf()) {
             http3 = new Http3ClientConnectionImpl(connection, threads);
             http3.connect();
         }
@@ -169,7 +172,10 @@ final class Client {
             QuicStream early = i < opened.size() ? opened.get(i) : null;
             Http3ClientConnectionImpl over = http3;
             Callable<Void> task = () -> {
-                if (over != null && early != null) {
+                if (settings.isPerf()) {
+                    Perf.exchange(connection, settings.perfRequest, settings.perfResponse);
+                }
+                else if (over != null && early != null) {
                     EarlyRequest.store(early, request, settings.stored(request));
                 }
                 else if (over != null) {
@@ -182,9 +188,19 @@ final class Client {
             };
             running.add(open.submit(task));
         }
+        long deadline = System.nanoTime() + settings.perfDuration.toNanos();
         for (Future<Void> request : running) {
             try {
-                request.get();
+                if (settings.perfDuration.isZero()) {
+                    request.get();
+                }
+                else {
+                    request.get(Math.max(deadline - System.nanoTime(), 0), TimeUnit.NANOSECONDS);
+                }
+            }
+            catch (TimeoutException over) {
+                // Whatever is not complete ends with the connection.
+                return;
             }
             catch (ExecutionException error) {
                 throw new IOException(error.getCause());

@@ -30,7 +30,11 @@ final class Main {
     public static void main(String[] arguments) {
         int status = 0;
         try {
-            Client.fetchAll(Settings.parse(System.getenv()));
+            Settings settings = Settings.parse(System.getenv());
+            // Its last line comes with its end.
+            try (Progress progress = settings.progress == null ? null : new Progress(settings.progress, settings.progressInterval)) {
+                Client.fetchAll(settings);
+            }
         }
         catch (Refused refused) {
             System.err.println(refused.getMessage());

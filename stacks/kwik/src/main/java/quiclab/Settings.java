@@ -3,6 +3,7 @@ package quiclab;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -11,7 +12,7 @@ import java.util.TreeMap;
 /** Everything this endpoint was asked to do. If the object exists, it can be done. */
 final class Settings {
     static final List<String> TEST_CASES =
-            List.of("handshake", "transfer", "http3", "retry", "chacha20", "keyupdate", "resumption", "zerortt", "v2");
+            List.of("handshake", "transfer", "http3", "retry", "chacha20", "keyupdate", "resumption", "zerortt", "v2", "perf");
     /** The values of a setting that this endpoint can honour; the first one is used where nothing is asked. */
     static final Map<String, List<String>> CHOICES = Map.of(
             "QUICLAB_CCA", List.of("reno"),
@@ -21,6 +22,10 @@ final class Settings {
             "QUICLAB_IP", List.of("4", "6"));
     /** Settings that are the server's matter; a client must not take nonsense. */
     static final Map<String, Integer> LARGEST = Map.of("QUICLAB_PORT", 65535, "QUICLAB_CERT_DELAY", Integer.MAX_VALUE);
+
+    /** Settings of the test case perf. */
+    static final List<String> PERF = List.of("QUICLAB_PERF_REQUEST", "QUICLAB_PERF_RESPONSE", "QUICLAB_PERF_DURATION",
+            "QUICLAB_PERF_PROGRESS", "QUICLAB_PERF_INTERVAL");
 
     final String testCase;
     /** What the client fetches, all from one host and port. Never empty. */
@@ -34,6 +39,15 @@ final class Settings {
     /** False: HTTP/0.9. */
     final boolean http3;
     final boolean ipv6;
+    /** Bytes of each request and of each response in perf; 0 otherwise. */
+    final long perfRequest;
+    final long perfResponse;
+    /** How long perf goes on from its handshake; zero: until every response is complete. */
+    final Duration perfDuration;
+    /** Where lines of progress are appended; null: nowhere. */
+    final Path progress;
+    /** Milliseconds from a line of progress to the next. */
+    final int progressInterval;
 
     private Settings(Map<String, String> environment, List<URI> requests) throws Refused {
         this.requests = requests;
@@ -48,6 +62,15 @@ final class Settings {
         ipv6 = chosen(environment, "QUICLAB_IP").equals("6");
         for (String name : new TreeMap<>(LARGEST).keySet()) {
             number(name, environment.getOrDefault(name, "0"), 0, LARGEST.get(name));
+        }
+        perfRequest = isPerf() ? size(environment, PERF.get(0), Perf.HEAD) : 0;
+        perfResponse = isPerf() ? size(environment, PERF.get(1), 0) : 0;
+        perfDuration = Duration.ofMillis(environment.containsKey(PERF.get(2)) ? size(environment, PERF.get(2), 1) : 0);
+        String path = environment.getOrDefault(PERF.get(3), "");
+        progress = path.isEmpty() ? null : Path.of(path);
+        progressInterval = number(PERF.get(4), environment.getOrDefault(PERF.get(4), "1000"), 10, 60_000);
+        if (progress == null && environment.containsKey(PERF.get(4))) {
+            throw Refused.notUnderstood(PERF.get(3), path, "a file, as " + PERF.get(4) + " is set");
         }
     }
 
@@ -66,7 +89,11 @@ final class Settings {
             if (allowed != null && !allowed.contains(value)) {
                 throw Refused.notSupported(name, value, String.join(", ", allowed));
             }
-            boolean known = allowed != null || LARGEST.containsKey(name) || name.equals("QUICLAB_STREAMS");
+            boolean isPerf = PERF.contains(name);
+            if (isPerf && !testCase.equals("perf")) {
+                throw Refused.notSupported(name, value, "it with TESTCASE=perf");
+            }
+            boolean known = isPerf || allowed != null || LARGEST.containsKey(name) || name.equals("QUICLAB_STREAMS");
             if (name.startsWith("QUICLAB_") && !known) {
                 throw Refused.notSupported(name, value, "no such setting");
             }
@@ -97,6 +124,11 @@ final class Settings {
         return testCase.equals("resumption") || testCase.equals("zerortt");
     }
 
+    /** True where there are no files, but numbers of bytes. */
+    boolean isPerf() {
+        return testCase.equals("perf");
+    }
+
     /** Where the body of a request is stored. */
     Path stored(URI request) {
         return downloads.resolve(lastPart(request));
@@ -117,6 +149,21 @@ final class Settings {
             // Falls through to the one message for both.
         }
         throw Refused.notUnderstood(name, text, "a whole number, " + smallest + " to " + largest);
+    }
+
+    /** A number of bytes or of milliseconds. */
+    private static long size(Map<String, String> environment, String name, long smallest) throws Refused {
+        String text = environment.getOrDefault(name, "");
+        try {
+            long number = Long.parseLong(text);
+            if (number >= smallest && Character.isDigit(text.charAt(0))) {
+                return number;
+            }
+        }
+        catch (NumberFormatException error) {
+            // Falls through to the one message for both.
+        }
+        throw Refused.notUnderstood(name, text, "a whole number, at least " + smallest);
     }
 
     private static List<URI> requests(String text) throws Refused {

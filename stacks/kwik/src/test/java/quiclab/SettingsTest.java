@@ -3,6 +3,7 @@ package quiclab;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 
 /**
  * What the environment is read as. Needs no test library:
@@ -31,8 +32,14 @@ final class SettingsTest {
             }
         }
         for (String testCase : Settings.TEST_CASES) {
-            parse("TESTCASE", testCase);
+            if (!testCase.equals("perf")) {
+                parse("TESTCASE", testCase);
+            }
         }
+        Settings perf = parse(perf());
+        check(perf.perfRequest == 9 && perf.perfResponse == 0 && perf.perfDuration.isZero() && perf.progress == null, "perf");
+        perf = parse(perf("QUICLAB_PERF_DURATION", "250", "QUICLAB_PERF_PROGRESS", "/p", "QUICLAB_PERF_INTERVAL", "50"));
+        check(perf.perfDuration.toMillis() == 250 && perf.progress.toString().equals("/p") && perf.progressInterval == 50, "progress");
         parse("QUICLAB_CERT_DELAY", "200", "QUICLAB_PORT", "4433");
         check(parse("QUICLAB_STREAMS", "4").streams == 4 && parse("QUICLAB_IP", "6").ipv6 && !parse("QUICLAB_HTTP", "hq").http3, "settings");
     }
@@ -48,6 +55,9 @@ final class SettingsTest {
         refused(Refused.NOT_SUPPORTED, "QUICLAB_PACING", "user");
         refused(Refused.NOT_SUPPORTED, "QUICLAB_NO_SUCH_SETTING", "1");
         refused(Refused.NOT_SUPPORTED, "CLIENT_PARAMS", "-x");
+        for (String name : Settings.PERF) {
+            refused(Refused.NOT_SUPPORTED, name, "20");
+        }
     }
 
     private static void whatItCannotReadIsAFailure() {
@@ -62,6 +72,12 @@ final class SettingsTest {
         refused(Refused.NOT_UNDERSTOOD, "QUICLAB_PORT", "65536");
         refused(Refused.NOT_UNDERSTOOD, "QUICLAB_STREAMS", "0");
         refused(Refused.NOT_UNDERSTOOD, "QUICLAB_CERT_DELAY", "soon");
+        refused(Refused.NOT_UNDERSTOOD, "TESTCASE", "perf");
+        refused(Refused.NOT_UNDERSTOOD, perf("QUICLAB_PERF_REQUEST", "7"));
+        refused(Refused.NOT_UNDERSTOOD, perf("QUICLAB_PERF_RESPONSE", "-1"));
+        refused(Refused.NOT_UNDERSTOOD, perf("QUICLAB_PERF_DURATION", "0"));
+        refused(Refused.NOT_UNDERSTOOD, perf("QUICLAB_PERF_INTERVAL", "50"));
+        refused(Refused.NOT_UNDERSTOOD, perf("QUICLAB_PERF_PROGRESS", "/p", "QUICLAB_PERF_INTERVAL", "9"));
     }
 
     /** Reads a plain client's environment with changes: names and values in turn. */
@@ -72,6 +88,12 @@ final class SettingsTest {
             environment.put(changes[i], changes[i + 1]);
         }
         return Settings.parse(environment);
+    }
+
+    /** The changes that make perf of it, and more. */
+    private static String[] perf(String... more) {
+        String[] plain = {"TESTCASE", "perf", "QUICLAB_PERF_REQUEST", "9", "QUICLAB_PERF_RESPONSE", "0"};
+        return Stream.concat(Stream.of(plain), Stream.of(more)).toArray(String[]::new);
     }
 
     private static void refused(int status, String... changes) {

@@ -11,6 +11,11 @@ public final class Inside {
         return ((QuicConnectionImpl) connection).getSender().getCongestionController().getClass().getSimpleName();
     }
 
+    /** The congestion window of a connection, in bytes. */
+    public static long congestionWindow(QuicConnection connection) {
+        return ((QuicConnectionImpl) connection).getSender().getCongestionController().getWindowSize();
+    }
+
     /** Whether a client's connection may update its keys already. */
     public static boolean handshakeConfirmed(QuicConnection connection) {
         return ((QuicConnectionImpl) connection).handshakeState == HandshakeState.Confirmed;
