@@ -10,7 +10,7 @@ use crate::folder_names;
 pub use crate::hosts::{FairQueueing, Qdisc};
 use crate::settings::canonical_text;
 pub use crate::settings::{
-    Analysis, Certificate, Clock, CpuList, CrossControl, CrossTraffic, DEFAULT, FileContents, FirstAck, Forwarder, Gso,
+    Analysis, Certificate, CertificateKey, Clock, CpuList, CrossControl, CrossTraffic, DEFAULT, FileContents, FirstAck, Forwarder, Gso,
     GsoRate, Hosts, Http, IpVersion, KeyExchange, Offloads, Pacing, Path, QdiscKind, Settings, Sim, SizeOf,
     StackSettings, StageList, Switch, Tap, TheftDistribution, Thefts, Vm, Word, Workload,
 };
