@@ -6,8 +6,8 @@ use quiclab_units::{ByteCount, Duration};
 use crate::error::nearest_word;
 use crate::run::word as lowercase;
 use crate::settings::{
-    Certificate, Clock, Draft, FirstAck, Gso, GsoRate, PATCHED_KERNEL, Pacing, QdiscKind, Settings, StackSettings, TRANSFER, Thefts,
-    Word as _, setting_words,
+    Certificate, Clock, Draft, FirstAck, Gso, GsoRate, PATCHED_KERNEL, Pacing, QdiscKind, Settings, StackSettings,
+    TRANSFER, Thefts, Word as _, setting_words,
 };
 use crate::stack::{CONGESTION_CONTROL, CertificateDelay, StackManifest, common_http};
 

@@ -105,7 +105,9 @@ fn what_the_stacks_cannot_do() {
         assert_eq!(error(lines), expected);
     }
     let sized = |size, key| {
-        plan(&with(&format!("[stack]\nname = \"quiche\"\n[workload]\ncertificate = \"{size} B\"\ncertificate_key = \"{key}\"\n")))
+        plan(&with(&format!(
+            "[stack]\nname = \"quiche\"\n[workload]\ncertificate = \"{size} B\"\ncertificate_key = \"{key}\"\n"
+        )))
     };
     for (key, smallest) in [("ecdsa-p256", 500), ("ecdsa-p384", 500), ("rsa-2048", 700), ("rsa-4096", 1000)] {
         assert!(sized(smallest, key).is_ok() && sized(smallest - 1, key).is_err(), "{key}");

@@ -51,7 +51,11 @@ fn servers_sign_with_the_key_that_was_asked_for_and_rsa_takes_longer() {
         let (_, scheme) = SCHEMES.into_iter().find(|(word, _)| *word == key).unwrap();
         let capture = record.join("wire.pcapng");
         // 15 is CertificateVerify, 11 Certificate.
-        assert_eq!(tshark(&capture, "tls.handshake.type == 15", "tls.handshake.sig_hash_alg"), [scheme], "{stack}, {key}");
+        assert_eq!(
+            tshark(&capture, "tls.handshake.type == 15", "tls.handshake.sig_hash_alg"),
+            [scheme],
+            "{stack}, {key}"
+        );
         let lengths = tshark(&capture, "tls.handshake.type == 11", "tls.handshake.certificates_length");
         assert_eq!(lengths, [CERTIFICATES_BYTES], "{stack}, {key}");
         let metrics: Value = serde_json::from_slice(&fs::read(record.join("metrics.json")).unwrap()).unwrap();

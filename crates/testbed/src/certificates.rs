@@ -120,11 +120,7 @@ pub fn make_at(epoch: i64, seed: u64, kind: Certificate, key: CertificateKey) ->
     };
     // The leaf first, then each one's issuer.
     let chain = std::iter::once(&certificate).chain(intermediates.iter().rev()).map(Signed::pem).collect();
-    Ok(Certificates {
-        chain,
-        key: server_key.pem,
-        authority: authority_certificate.pem(),
-    })
+    Ok(Certificates { chain, key: server_key.pem, authority: authority_certificate.pem() })
 }
 
 /// The intermediate authorities of a chain, from the root: how many bytes the certificate of each is padded by.

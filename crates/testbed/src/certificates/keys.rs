@@ -15,7 +15,7 @@ use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use rcgen::{
     PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384, PKCS_RSA_SHA256, PublicKeyData, SignatureAlgorithm, SigningKey,
 };
-use rsa::{RsaPrivateKey, pkcs1::EncodeRsaPublicKey};
+use rsa::{PrivateKey, pkcs1::EncodeRsaPublicKey};
 use sha2::{Digest, Sha256, Sha384};
 
 const INVALID: &str = "this seed gives no valid key; use another one";
@@ -91,7 +91,7 @@ impl ServerKey {
             return Ok(key.clone());
         }
         let mut random = ChaCha20Rng::from_seed(digest::<Sha256>(seed, &purpose(kind)).as_slice().try_into()?);
-        let secret = RsaPrivateKey::new(&mut random, bits).context("RSA key")?;
+        let secret = PrivateKey::new(&mut random, bits).context("RSA key")?;
         let public = secret.to_public_key().to_pkcs1_der().context("public RSA key")?.as_bytes().to_vec();
         let key = Self::new(&secret, public, &PKCS_RSA_SHA256)?;
         known.insert((seed, bits), key.clone());

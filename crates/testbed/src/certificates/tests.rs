@@ -37,13 +37,9 @@ fn certificates_are_the_same_with_every_version_of_their_libraries() {
 /// Made with p384 0.14, rsa 0.10, crypto-primes 0.7 and rand_chacha 0.10.
 #[test]
 fn keys_of_every_kind_are_the_same_with_every_version_of_their_libraries() {
-    for (key, expected) in [
-        (CertificateKey::EcdsaP384, "P384"),
-        (CertificateKey::Rsa2048, "R2048"),
-        (CertificateKey::Rsa4096, "R4096"),
-    ] {
-        assert_eq!(digest(super::make(7, Certificate::Small, key).unwrap()), expected, "{key:?}");
-    }
+    let found = KINDS[1..].iter().map(|key| digest(super::make(7, Certificate::Small, *key).unwrap()));
+    let expected = ["f46bdeb6cdc056fb14be527b4988fd1548e2772c8150ac6cbe190bed163ccbc1", "R2048", "R4096"];
+    assert_eq!(found.collect::<Vec<_>>(), expected);
 }
 
 #[test]
