@@ -6,8 +6,8 @@ use quiclab_units::{ByteCount, Duration};
 use crate::error::nearest_word;
 use crate::run::word as lowercase;
 use crate::settings::{
-    Clock, Draft, FirstAck, Gso, GsoRate, PATCHED_KERNEL, Pacing, QdiscKind, Settings, StackSettings, TRANSFER, Thefts,
-    Word as _, setting_words,
+    Certificate, Clock, Draft, FirstAck, Gso, GsoRate, PATCHED_KERNEL, Pacing, QdiscKind, Settings, StackSettings,
+    TRANSFER, Thefts, Word as _, setting_words,
 };
 use crate::stack::{CONGESTION_CONTROL, CertificateDelay, StackManifest, common_http};
 
@@ -204,6 +204,18 @@ impl Draft {
             let message =
                 format!("found {}, which {} cannot wait for; expected none", workload.certificate_delay, server.name);
             return Err(Refusal { is_unclaimed: true, ..("workload.certificate_delay", message).into() });
+        }
+        let smallest = workload.certificate_key.smallest_chain();
+        if let Certificate::Size(size) = workload.certificate
+            && size < smallest
+        {
+            let message = format!(
+                "found \"{size}\" with workload.certificate_key = {:?}; expected at least {smallest}, because the leaf \
+                 alone takes about that",
+                lowercase(&workload.certificate_key)
+            );
+            let hint = Some(format!("set workload.certificate to {smallest} or more, or choose a smaller key"));
+            return Err(Refusal { hint, ..("workload.certificate", message).into() });
         }
         Ok(())
     }

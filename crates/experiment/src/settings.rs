@@ -35,7 +35,7 @@ pub use {
     stages::StageList,
     takes::Word,
     vm::{PATCHED_KERNEL, TheftDistribution, Thefts, Vm},
-    workload::{Certificate, FileContents, SizeOf, Workload},
+    workload::{Certificate, CertificateKey, FileContents, SizeOf, Workload},
 };
 
 use crate::{repetitions::Repetitions, stack::Role, value::inline};

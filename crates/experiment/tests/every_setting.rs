@@ -25,6 +25,7 @@ const SETTINGS: &[(&str, &str, &str, &str)] = &[
     ("workload.name_bytes", "1", "250", "250"),
     ("workload.streams", "\"all\"", "3", "3"),
     ("workload.certificate", "\"small\"", "\"large\"", "large"),
+    ("workload.certificate_key", "\"ecdsa-p256\"", "\"rsa-2048\"", "rsa-2048"),
     ("workload.certificate_delay", "\"0 ns\"", "", ""),
     ("workload.timeout", "\"300 s\"", "\"2 min\"", "120 s"),
     ("stack.name", "\"quiche-0.24\"", "\"quiche\"", "quiche"),

@@ -92,8 +92,25 @@ fn what_the_stacks_cannot_do() {
             "[vm]\nkernel = \"6.1-paced\"\ntheft_length = \"1 ms\"\n[stack]\nname = \"quiche-0.24\"\n",
             "x.toml:4:10: vm.kernel: found \"6.1-paced\" with settings that need the modules of kernel/module; expected another kernel, because this one loads no modules\nhint: stack.gso_rate = \"message\" paces segments without a module",
         ),
+        (
+            "[stack]\nname = \"quiche\"\n[workload]\ncertificate = \"699 B\"\ncertificate_key = \"rsa-2048\"\n",
+            "x.toml:6:15: workload.certificate: found \"699 B\" with workload.certificate_key = \"rsa-2048\"; expected at least 700 B, \
+             because the leaf alone takes about that\nhint: set workload.certificate to 700 B or more, or choose a smaller key",
+        ),
+        (
+            "[stack]\nname = \"quiche\"\n[workload]\ncertificate_key = \"rsa\"\n",
+            "x.toml:6:19: workload.certificate_key: found \"rsa\", expected one of \"ecdsa-p256\", \"ecdsa-p384\", \"rsa-2048\", \"rsa-4096\"",
+        ),
     ] {
         assert_eq!(error(lines), expected);
+    }
+    let sized = |size, key| {
+        plan(&with(&format!(
+            "[stack]\nname = \"quiche\"\n[workload]\ncertificate = \"{size} B\"\ncertificate_key = \"{key}\"\n"
+        )))
+    };
+    for (key, smallest) in [("ecdsa-p256", 500), ("ecdsa-p384", 500), ("rsa-2048", 700), ("rsa-4096", 1000)] {
+        assert!(sized(smallest, key).is_ok() && sized(smallest - 1, key).is_err(), "{key}");
     }
     assert_eq!(
         error(""),

@@ -1,17 +1,17 @@
 //! Certificates of one run, all of whose bytes follow from its seed.
 
 use anyhow::{Context, Result, bail};
-use p256::{
-    ecdsa::{DerSignature, SigningKey, signature::Signer},
-    pkcs8::{EncodePrivateKey, LineEnding},
-};
-use quiclab_experiment::run::Certificate;
+use quiclab_experiment::run::{Certificate, CertificateKey};
 use rcgen::{
     BasicConstraints, Certificate as Signed, CertificateParams, CustomExtension, DnType, ExtendedKeyUsagePurpose, IsCa,
-    Issuer, KeyIdMethod, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData, SerialNumber, SignatureAlgorithm,
+    Issuer, KeyIdMethod, KeyUsagePurpose, PublicKeyData, SerialNumber,
 };
 use sha2::{Digest, Sha256};
 use time::{Duration, OffsetDateTime};
+
+use self::keys::{AuthorityKey, ServerKey};
+
+mod keys;
 
 /// What the endpoints get, as PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,24 +63,24 @@ const TRIES: u64 = 256;
 
 /// Makes them for the server.
 ///
-/// Keys are ECDSA on P-256, signatures deterministic (RFC 6979): the same seed gives the same bytes.
+/// Its key is of the kind `key`, those of its authorities ECDSA on P-256. Signatures are deterministic: the same seed gives the same bytes.
 ///
 /// # Errors
-/// Where the seed gives no key.
-pub fn make(seed: u64, kind: Certificate) -> Result<Certificates> {
-    make_at(GUEST_EPOCH_SECONDS, seed, kind)
+/// Where the seed gives no key, or where no chain has the size.
+pub fn make(seed: u64, kind: Certificate, key: CertificateKey) -> Result<Certificates> {
+    make_at(GUEST_EPOCH_SECONDS, seed, kind, key)
 }
 
 /// The same, for a machine whose clock is at `epoch` in seconds since the Unix epoch: valid from a day before for a year.
 ///
 /// # Errors
 /// As [`make`].
-pub fn make_at(epoch: i64, seed: u64, kind: Certificate) -> Result<Certificates> {
+pub fn make_at(epoch: i64, seed: u64, kind: Certificate, key: CertificateKey) -> Result<Certificates> {
     let epoch = OffsetDateTime::from_unix_timestamp(epoch)?;
-    let parameters = |names: Vec<String>, common_name: &str, serial: u64, key: &Key| {
+    let parameters = |names: Vec<String>, common_name: &str, serial: u64, key: &dyn PublicKeyData| {
         parameters(epoch, names, common_name, serial, key)
     };
-    let authority_key = Key::derive(seed, "authority")?;
+    let authority_key = AuthorityKey::derive(seed, "authority")?;
     let mut authority = parameters(vec![], "quiclab authority", seed, &authority_key)?;
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -90,7 +90,7 @@ pub fn make_at(epoch: i64, seed: u64, kind: Certificate) -> Result<Certificates>
     let mut intermediates = Vec::new();
     for (number, length) in (1..).zip(intermediate_paddings(kind)) {
         let name = format!("quiclab intermediate {number}");
-        let key = Key::derive(seed, &name)?;
+        let key = AuthorityKey::derive(seed, &name)?;
         let mut parameters = parameters(vec![], &name, seed.wrapping_add(2 * (number + 1)), &key)?;
         parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -100,7 +100,7 @@ pub fn make_at(epoch: i64, seed: u64, kind: Certificate) -> Result<Certificates>
         issuer = Issuer::new(parameters, key);
     }
 
-    let server_key = Key::derive(seed, "server")?;
+    let server_key = ServerKey::derive(seed, key)?;
     let names = NAMES.map(str::to_owned).to_vec();
     let mut server = parameters(names, NAMES[0], seed.wrapping_add(1), &server_key)?;
     // No key usage, so any: kwik's TLS asks Java about every certificate as if it were for RSA key exchange.
@@ -120,11 +120,7 @@ pub fn make_at(epoch: i64, seed: u64, kind: Certificate) -> Result<Certificates>
     };
     // The leaf first, then each one's issuer.
     let chain = std::iter::once(&certificate).chain(intermediates.iter().rev()).map(Signed::pem).collect();
-    Ok(Certificates {
-        chain,
-        key: server_key.secret.to_pkcs8_pem(LineEnding::LF).context("private key")?.to_string(),
-        authority: authority_certificate.pem(),
-    })
+    Ok(Certificates { chain, key: server_key.pem, authority: authority_certificate.pem() })
 }
 
 /// The intermediate authorities of a chain, from the root: how many bytes the certificate of each is padded by.
@@ -186,148 +182,17 @@ fn parameters(
     names: Vec<String>,
     common_name: &str,
     serial: u64,
-    key: &Key,
+    key: &dyn PublicKeyData,
 ) -> Result<CertificateParams> {
     let mut parameters = CertificateParams::new(names)?;
     parameters.distinguished_name.push(DnType::CommonName, common_name);
     // A positive number in any case (RFC 5280, 4.1.2.2).
     parameters.serial_number = Some(SerialNumber::from(serial >> 1 | 1));
-    parameters.key_identifier_method = KeyIdMethod::PreSpecified(Sha256::digest(&key.public)[..20].to_vec());
+    parameters.key_identifier_method = KeyIdMethod::PreSpecified(Sha256::digest(key.der_bytes())[..20].to_vec());
     parameters.not_before = epoch - Duration::days(1);
     parameters.not_after = epoch + Duration::days(365);
     Ok(parameters)
 }
 
-struct Key {
-    secret: SigningKey,
-    public: Vec<u8>,
-}
-
-impl Key {
-    fn derive(seed: u64, purpose: &str) -> Result<Self> {
-        let mut digest = Sha256::new();
-        digest.update(seed.to_le_bytes());
-        digest.update(purpose);
-        // A digest that is no valid key (zero, or the group's order and above) has a probability of 2^-32.
-        let secret = SigningKey::from_bytes(&digest.finalize()).context(
-            "this seed gives no valid key; use another \
-                                                                         one",
-        )?;
-        let public = secret.verifying_key().to_sec1_point(false).as_bytes().to_vec();
-        Ok(Self { secret, public })
-    }
-}
-
-impl PublicKeyData for Key {
-    fn der_bytes(&self) -> &[u8] {
-        &self.public
-    }
-
-    fn algorithm(&self) -> &'static SignatureAlgorithm {
-        &PKCS_ECDSA_P256_SHA256
-    }
-}
-
-impl rcgen::SigningKey for Key {
-    fn sign(&self, message: &[u8]) -> Result<Vec<u8>, rcgen::Error> {
-        let signature: DerSignature = self.secret.sign(message);
-        Ok(signature.as_bytes().to_vec())
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_seed_gives_the_same_certificates_and_another_gives_others() {
-        let make = |seed| make(seed, Certificate::Large).unwrap();
-        assert_eq!(make(1), make(1));
-        assert_ne!(make(1).chain, make(2).chain);
-    }
-
-    /// Made with p256 0.13 and sha2 0.10: an upgrade that changes them changes what every run sends.
-    #[test]
-    fn certificates_are_the_same_with_every_version_of_their_libraries() {
-        let digest = |kind| {
-            let made = make(7, kind).unwrap();
-            let bytes = Sha256::digest([made.chain, made.key, made.authority].concat());
-            bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
-        };
-        let small = "1e1b41588078f61ca2cb5771bab3a6171fcddff83c21b925dbd5c234565dcb97";
-        assert_eq!(digest(Certificate::Small), small);
-        let large = "4ab664d546adb0905cc1100aea8711644e89a050977019567c4617bd9f77766c";
-        assert_eq!(digest(Certificate::Large), large);
-    }
-
-    #[test]
-    fn a_large_chain_is_three_times_what_a_client_sends_first_and_a_small_one_is_not() {
-        let bytes = |kind| make(7, kind).unwrap().chain.len() * 3 / 4;
-        assert!(bytes(Certificate::Large) > 9000, "{}", bytes(Certificate::Large));
-        assert!(bytes(Certificate::Small) < 1000, "{}", bytes(Certificate::Small));
-    }
-
-    fn size(made: &Certificates) -> usize {
-        made.der_sizes().iter().sum()
-    }
-
-    fn sized(bytes: u64) -> Certificate {
-        Certificate::Size(quiclab_units::ByteCount::from_bytes(bytes))
-    }
-
-    #[test]
-    fn a_chain_has_the_size_that_was_asked_for_to_the_byte() {
-        // Where the lengths of lengths change, and those of the study of instant acknowledgments.
-        let around = [640, 895, 1023, 1212, 2000, 2001, 4096, 5113, 10_000, 65_536, 1 << 20];
-        for bytes in (500..=600).chain(around) {
-            let made = make(bytes, sized(bytes)).unwrap_or_else(|error| panic!("{bytes}: {error:#}"));
-            assert_eq!(size(&made) as u64, bytes);
-        }
-        for seed in 0..40 {
-            assert_eq!(size(&make(seed, sized(500)).unwrap()), 500, "seed {seed}");
-        }
-        assert_eq!(make(7, sized(5113)).unwrap(), make(7, sized(5113)).unwrap());
-    }
-
-    #[test]
-    fn a_chain_that_is_too_short_for_its_leaf_is_refused_with_the_shortest_length() {
-        let error = format!("{:#}", make(7, sized(390)).unwrap_err());
-        assert!(error.contains("a chain of 390 B cannot be made: the leaf has 40"), "{error}");
-        assert!(error.contains("bytes at least, and 390 are left for it"), "{error}");
-    }
-
-    #[test]
-    fn openssl_accepts_the_chains() {
-        for kind in [Certificate::Small, Certificate::Large, sized(500), sized(1212), sized(5113), sized(65_536)] {
-            accept(make(7, kind).unwrap());
-        }
-    }
-
-    fn accept(made: Certificates) {
-        let folder = tempfile::tempdir().unwrap();
-        for (name, text) in [("cert.pem", &made.chain), ("ca.pem", &made.authority), ("priv.key", &made.key)] {
-            std::fs::write(folder.path().join(name), text).unwrap();
-        }
-        let at = |name: &str| folder.path().join(name).display().to_string();
-        let time = GUEST_EPOCH_SECONDS.to_string();
-        for name in NAMES {
-            let arguments = [
-                "verify",
-                "-attime",
-                &time,
-                "-verify_hostname",
-                name,
-                "-CAfile",
-                &at("ca.pem"),
-                "-untrusted",
-                &at("cert.pem"),
-                &at("cert.pem"),
-            ];
-            crate::command::run("openssl", &arguments, "openssl").unwrap();
-        }
-        let of_key = crate::command::run("openssl", &["pkey", "-in", &at("priv.key"), "-pubout"], "openssl").unwrap();
-        let of_certificate =
-            crate::command::run("openssl", &["x509", "-in", &at("cert.pem"), "-noout", "-pubkey"], "openssl").unwrap();
-        assert_eq!(of_key, of_certificate);
-    }
-}
+mod tests;

@@ -50,6 +50,9 @@ section! {
         /// the server's certificate chain: a size, that of all its certificates in DER; or only its leaf, or with 6
         /// intermediates, together over 9 kB
         certificate: Certificate = Certificate::Small, takes CertificateKinds;
+        /// the kind of the server's own key; its authorities always have ECDSA on P-256. A larger key makes a larger leaf, so with
+        /// "rsa-2048" a chain that is given as a size needs at least 700 B, with "rsa-4096" 1 kB
+        certificate_key: CertificateKey = CertificateKey::EcdsaP256, takes word::<CertificateKey>(), neutral CertificateKey::EcdsaP256;
         /// delay until the server's certificate is available
         certificate_delay: Duration = Duration::ZERO, takes time().whole(MILLISECOND, "whole milliseconds");
         /// virtual time after which the client is considered stuck
@@ -128,6 +131,31 @@ pub enum Certificate {
     Large,
     /// Certificates of this many bytes in all (DER), as the TLS message carries them.
     Size(ByteCount),
+}
+
+words! {
+    /// What kind of key a server has.
+    pub enum CertificateKey {
+        /// ECDSA on the curve P-256 (FIPS 186-5).
+        EcdsaP256 = "ecdsa-p256",
+        /// ECDSA on the curve P-384.
+        EcdsaP384 = "ecdsa-p384",
+        /// RSA with a modulus of 2048 bits. TLS 1.3 signs with RSASSA-PSS (RFC 8446, section 4.2.3).
+        Rsa2048 = "rsa-2048",
+        /// RSA with a modulus of 4096 bits.
+        Rsa4096 = "rsa-4096",
+    }
+}
+
+impl CertificateKey {
+    /// The length of a chain that can be made with every seed: a leaf with its names, this key, and an authority's signature.
+    pub fn smallest_chain(self) -> ByteCount {
+        ByteCount::from_bytes(match self {
+            Self::EcdsaP256 | Self::EcdsaP384 => SMALLEST_CHAIN,
+            Self::Rsa2048 => 700,
+            Self::Rsa4096 => 1000,
+        })
+    }
 }
 
 /// A size, or a word for one.

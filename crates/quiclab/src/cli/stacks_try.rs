@@ -37,7 +37,7 @@ pub struct StacksTryArguments {
 }
 
 const TRY_HELP: &str = "\
-Cases: transfer, settings, ip, multiplexing, streams, large-certificate, certificate-delay, patience, refusals, and the test cases of the \
+Cases: transfer, settings, ip, multiplexing, streams, large-certificate, rsa-certificate, certificate-delay, patience, refusals, and the test cases of the \
 contract (handshake, retry, ...).
 
 Examples:

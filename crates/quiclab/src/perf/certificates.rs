@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use quiclab_experiment::run::Certificate;
+use quiclab_experiment::run::{Certificate, CertificateKey};
 use quiclab_testbed::{certificates, hash};
 
 use crate::cli::PerfArguments;
@@ -23,7 +23,7 @@ pub fn make(folder: &Path) -> Result<String> {
     fs::File::open("/dev/urandom")
         .and_then(|mut random| std::io::Read::read_exact(&mut random, &mut seed))
         .context("/dev/urandom")?;
-    let made = certificates::make_at(now, u64::from_le_bytes(seed), Certificate::Small)?;
+    let made = certificates::make_at(now, u64::from_le_bytes(seed), Certificate::Small, CertificateKey::EcdsaP256)?;
     let authority = made.authority.clone();
     for (name, text) in made.files() {
         fs::write(folder.join(name), text).with_context(|| folder.display().to_string())?;

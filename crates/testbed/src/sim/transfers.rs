@@ -341,7 +341,8 @@ impl Transferring<'_> {
 }
 
 fn certificates_of(run: &Run) -> Result<[(&'static str, String); 3]> {
-    Ok(certificates::make(run.seed, run.settings.workload.certificate)?.files())
+    let workload = &run.settings.workload;
+    Ok(certificates::make(run.seed, workload.certificate, workload.certificate_key)?.files())
 }
 
 fn addresses(ip: IpVersion) -> [Address; 2] {

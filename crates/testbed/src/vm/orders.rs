@@ -34,7 +34,8 @@ pub fn of_run(
     log_limit: ByteCount,
 ) -> Result<Orders> {
     let settings = &run.settings;
-    let certificates = certificates::make(run.seed, settings.workload.certificate)?.files();
+    let workload = &settings.workload;
+    let certificates = certificates::make(run.seed, workload.certificate, workload.certificate_key)?.files();
     let file = |(name, text): (&str, String)| File { path: format!("{CERTIFICATES}/{name}"), text };
     Ok(Orders {
         machine: Some(machine(run, server)),

@@ -61,7 +61,7 @@ impl Tls {
     /// server's tickets are rustls's usual ones: names of sessions that it keeps.
     ///
     /// # Errors
-    /// Where a file cannot be used. The key has to be ECDSA P-256, in PKCS #8.
+    /// Where a file cannot be used. The key has to be ECDSA on P-256 or P-384, or RSA with 2048 to 4096 bits, in PKCS #8.
     pub fn new<C>(settings: &Settings<C>, seed: &Seed) -> Result<Self> {
         let randomness = Randomness::new(seed);
         let provider = Arc::new(randomness.provider());

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context, Result};
 use quiclab_experiment::{
     Experiment, Overrides,
-    run::{Clock, FirstAck, Gso, KeyExchange, Pacing, Run, Switch, word},
+    run::{CertificateKey, Clock, FirstAck, Gso, KeyExchange, Pacing, Run, Switch, word},
     stack::{CONGESTION_CONTROL, CertificateDelay, Role, StackManifest},
 };
 use quiclab_interop::{CASES, Case};
@@ -291,6 +291,11 @@ impl Proofs<'_> {
         }
         let (chain, claim) = (quoted(CHAIN), format!("a certificate chain of {CHAIN} arrives"));
         self.add("certificate-chain", &claim, SHORT, &[("workload.certificate", &chain)], Expected::Chain)?;
+        for kind in [CertificateKey::EcdsaP384, CertificateKey::Rsa2048, CertificateKey::Rsa4096] {
+            let (value, claim) = (quoted(&word(&kind)), format!("a certificate with a key {} arrives", word(&kind)));
+            let name = format!("certificate-key-{}", word(&kind));
+            self.add(&name, &claim, SHORT, &[("workload.certificate_key", &value)], Expected::Chain)?;
+        }
         for first_ack in &manifest.first_ack {
             let (delay, value) = (quoted(&CERTIFICATE_DELAY.to_string()), quoted(&word(first_ack)));
             let settings = [("workload.certificate_delay", delay.as_str()), ("stack.first_ack", value.as_str())];

@@ -163,8 +163,8 @@ pub fn chain(run: &Run, certificate_bytes: Option<u32>) -> Result<String> {
     // section 4.4.2).
     const BESIDE_EACH: usize = 3 + 2;
     const BESIDE_ALL: usize = 1 + 3;
-    let Workload { certificate, .. } = run.settings.workload;
-    let chain = certificates::make(run.seed, certificate)?.der_sizes();
+    let Workload { certificate, certificate_key, .. } = run.settings.workload;
+    let chain = certificates::make(run.seed, certificate, certificate_key)?.der_sizes();
     let expected = chain.iter().map(|bytes| bytes + BESIDE_EACH).sum::<usize>() + BESIDE_ALL;
     let found = certificate_bytes.context("found no Certificate message")? as usize;
     ensure!(found == expected, "the Certificate message has {found} bytes, expected {expected}");

@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use quiclab_experiment::{
-    run::{Certificate, word},
+    run::word,
     server_test_case,
     stack::{PERF, Role, StackManifest},
 };
@@ -24,7 +24,7 @@ use quiclab_testbed::{
 };
 
 use super::{
-    checks::{ABSENT, CERTIFICATE_DELAY_MS, LARGE_CERTIFICATES, MANY, PERF_SIZES, Pair, Question, Variables},
+    checks::{ABSENT, CERTIFICATE_DELAY_MS, CERTIFICATES, MANY, PERF_SIZES, Pair, Question, Variables},
     network,
 };
 use crate::stacks::regular;
@@ -110,10 +110,10 @@ impl<'a> Bench<'a> {
             fs::create_dir_all(scratch.join(folder)).with_context(|| scratch.display().to_string())?;
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).context("this machine's clock")?.as_secs() as i64;
-        for (folder, kind) in [("certs", Certificate::Small), (LARGE_CERTIFICATES, Certificate::Large)] {
+        for (folder, kind, key) in CERTIFICATES {
             let folder = scratch.join(folder);
             fs::create_dir_all(&folder)?;
-            for (name, text) in certificates::make_at(now, 1, kind)?.files() {
+            for (name, text) in certificates::make_at(now, 1, kind, key)?.files() {
                 fs::write(folder.join(name), text)?;
             }
         }
@@ -421,7 +421,7 @@ impl<'a> Bench<'a> {
         // The endpoint knows them by names below the scratch folder, which each root has.
         let inside = self.scratch.join("logs").join(logs.strip_prefix(&self.out).unwrap_or(&logs));
         let at = |name: &str| self.scratch.join(name).display().to_string();
-        let certificates = variables.get("CERTS").map_or("certs", String::as_str);
+        let certificates = variables.get("CERTS").map_or(CERTIFICATES[0].0, String::as_str);
         let mut environment: BTreeMap<String, String> = [
             ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned()),
             ("HOME", at("home")),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use quiclab_experiment::{
-    run::{Http, IpVersion, word},
+    run::{Certificate, CertificateKey, Http, IpVersion, word},
     server_test_case,
     stack::{CertificateDelay, PERF, Role, StackManifest, TEST_CASES},
 };
@@ -24,6 +24,7 @@ const KINDS: &[&str] = &[
     "multiplexing",
     "streams",
     "large-certificate",
+    "rsa-certificate",
     "certificate-delay",
     "patience",
     "refusals",
@@ -246,16 +247,14 @@ impl Stacks<'_> {
                 self.add(checks, pair, "streams", &format!("streams-{http}"), &sentence, question);
             }
         }
-        let large = Variables::from([("CERTS".to_owned(), LARGE_CERTIFICATES.to_owned())]);
-        let question = Question::Transfer(pair, large, certain);
-        self.add(
-            checks,
-            pair,
-            "large-certificate",
-            "large-certificate",
-            "a certificate chain of 9 kB is accepted",
-            question,
-        );
+        for (name, folder, sentence) in [
+            ("large-certificate", LARGE_CERTIFICATES, "a certificate chain of 9 kB is accepted"),
+            ("rsa-certificate", RSA_CERTIFICATES, "a certificate with an RSA key of 2048 bits is accepted"),
+        ] {
+            let certificates = Variables::from([("CERTS".to_owned(), folder.to_owned())]);
+            let question = Question::Transfer(pair, certificates, certain.clone());
+            self.add(checks, pair, name, name, sentence, question);
+        }
         if self.server(pair).certificate_delay != CertificateDelay::None && !self.is_bare {
             let sentence = format!("a certificate that takes {CERTIFICATE_DELAY_MS} ms delays the transfer");
             self.add(checks, pair, "certificate-delay", "certificate-delay", &sentence, Question::Delay(pair));
@@ -316,8 +315,14 @@ fn folder_name(name: &str) -> String {
 pub const MANY: &str = "many";
 /// Value of REQUESTS that stands for a file that is not there.
 pub const ABSENT: &str = "absent";
-/// Value of CERTS that stands for the folder with a large chain.
-pub const LARGE_CERTIFICATES: &str = "large";
+/// Values of CERTS, which stand for folders, with the chain and the server's key of each. The first is the usual one.
+pub const CERTIFICATES: [(&str, Certificate, CertificateKey); 3] = [
+    ("certs", Certificate::Small, CertificateKey::EcdsaP256),
+    (LARGE_CERTIFICATES, Certificate::Large, CertificateKey::EcdsaP256),
+    (RSA_CERTIFICATES, Certificate::Small, CertificateKey::Rsa2048),
+];
+const LARGE_CERTIFICATES: &str = "large";
+const RSA_CERTIFICATES: &str = "rsa";
 
 #[cfg(test)]
 mod tests {
