@@ -318,7 +318,7 @@ fn the_kernels_tcp_has_the_numbers_of_a_stack() {
             assert!(row["lost_packets"].is_u64() && row["socket_drops"].is_null(), "{row}");
         }
         let mut command = quiclab();
-        command.args(["perf", "--stacks", REAL_STACKS, "-n", "60 MB", "-P", "3", "-R", "-J"]).args(stack);
+        command.args(["perf", "--stacks", REAL_STACKS, "-n", "60 MB", "-P", "3", "-R", "-6", "-J"]).args(stack);
         assert_eq!(json(&said(&mut command))["end"]["sum_received"]["bytes"], 60_000_000);
     }
 }

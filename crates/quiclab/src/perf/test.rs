@@ -110,6 +110,8 @@ impl Server {
     fn host<'a>(&self, arguments: &'a PerfArguments) -> &'a str {
         match self {
             Self::Silent(_) => arguments.server_name.as_deref().or(arguments.client.as_deref()).unwrap_or("server"),
+            // The name "server" leads to IPv4: docs/reference/endpoint-contract.md.
+            Self::Own(..) if arguments.ipv6 => "server6",
             _ => "server",
         }
     }
