@@ -22,7 +22,7 @@ const INVALID: &str = "this seed gives no valid key; use another one";
 /// What the server's key is derived from, beside the seed.
 const SERVER: &str = "server";
 
-/// RSA keys that this process has made, by seed and bits: all runs of a repetition share a seed, and one takes a tenth of a second or more.
+/// RSA keys that this process has made, by seed and bits: all runs of a repetition share a seed, and 4096 bits take some tenth of a second.
 static RSA_KEYS: LazyLock<Mutex<BTreeMap<(u64, usize), ServerKey>>> = LazyLock::new(Mutex::default);
 
 /// The key of an authority, ECDSA on P-256. Its signatures are deterministic (RFC 6979).
