@@ -142,8 +142,8 @@ fn options_that_do_not_go_together_are_refused() {
         (&["--bidir", "-R"], "cannot be used with"),
         (&["--rps", "-n", "1MB"], "cannot be used with"),
         (&["--hps", "--roofline"], "cannot be used with"),
-        (&["--request", "100"], "--rps"),
-        (&["--rps", "--request", "7"], "expected at least 8 bytes"),
+        (&["--request", "100B"], "--rps"),
+        (&["--rps", "--request", "7B"], "expected at least 8 bytes"),
         (&["-s", "--hps"], "cannot be used with"),
     ] {
         let found = ask("keeps", more);

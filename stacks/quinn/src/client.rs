@@ -76,23 +76,25 @@ impl Client {
         }
     }
 
-    /// Opens connections until the time is over, as many at a time as there are URLs.
+    /// Opens connections until the time is over, as many at a time as there are URLs. Those that run then are finished.
     async fn shake_hands(&self) -> Result<()> {
-        let one = async || loop {
-            let began = Instant::now();
-            let connection = confirmed(self.connect()?).await?;
-            LATENCIES.since(began);
-            COUNTERS.connected();
-            self.exchange(&connection, Sizes::SMALLEST).await?;
-            connection.close(self.no_error(), b"");
+        let deadline = Instant::now() + self.settings.perf_duration.unwrap_or_default();
+        let one = async || {
+            while Instant::now() < deadline {
+                let began = Instant::now();
+                let connection = confirmed(self.connect()?).await?;
+                LATENCIES.since(began);
+                COUNTERS.connected();
+                self.exchange(&connection, Sizes::SMALLEST).await?;
+                connection.close(self.no_error(), b"");
+            }
+            anyhow::Ok(())
         };
         let mut all: FuturesUnordered<_> = self.settings.requests.iter().map(|_| one()).collect();
-        let time = self.settings.perf_duration.unwrap_or_default();
-        match timeout(time, all.next()).await {
-            Ok(Some(Err::<(), anyhow::Error>(error))) => Err(error),
-            // The end of the time.
-            _ => Ok(()),
+        while let Some(outcome) = all.next().await {
+            outcome?;
         }
+        Ok(())
     }
 
     async fn exchange(&self, connection: &Connection, sizes: Sizes) -> Result<()> {

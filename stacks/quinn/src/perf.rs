@@ -105,6 +105,7 @@ async fn ask(connection: &Connection, sizes: Sizes) -> Result<Instant> {
         COUNTERS.received(bytes.len() as u64);
         COUNTERS.path(|| library::path(connection));
     }
+    COUNTERS.path(|| library::path(connection));
     check(received, sizes.response)?;
     COUNTERS.exchanged();
     Ok(began)

@@ -53,22 +53,25 @@ async fn connect(client: &Client, server: SocketAddr, settings: &Settings) -> Re
     Ok(connection.with_context(|| format!("handshake: not done within {HANDSHAKE_TIMEOUT:?}"))??)
 }
 
-/// Opens connections until the time is over, as many at a time as there are URLs.
+/// Opens connections until the time is over, as many at a time as there are URLs. Those that run then are finished.
 async fn shake_hands(client: &Client, server: SocketAddr, settings: &Settings) -> Result<()> {
-    let one = async || loop {
-        let began = Instant::now();
-        let connection = connect(client, server, settings).await?;
-        LATENCIES.since(began);
-        COUNTERS.connected();
-        perf::exchange(&connection.handle(), Load::Handshakes, Sizes::SMALLEST, 1, None).await?;
-        connection.close(Error::from(0_u8));
+    let deadline = Instant::now() + settings.perf_duration.unwrap_or_default();
+    let one = async || {
+        while Instant::now() < deadline {
+            let began = Instant::now();
+            let connection = connect(client, server, settings).await?;
+            LATENCIES.since(began);
+            COUNTERS.connected();
+            perf::exchange(&connection.handle(), Load::Handshakes, Sizes::SMALLEST, 1, None).await?;
+            connection.close(Error::from(0_u8));
+        }
+        anyhow::Ok(())
     };
     let mut all: FuturesUnordered<_> = settings.requests.iter().map(|_| one()).collect();
-    match timeout(settings.perf_duration.unwrap_or_default(), all.next()).await {
-        Ok(Some(Err::<(), anyhow::Error>(error))) => Err(error),
-        // The end of the time.
-        _ => Ok(()),
+    while let Some(outcome) = all.next().await {
+        outcome?;
     }
+    Ok(())
 }
 
 /// Fetches everything over one connection, as many requests at a time as the server and the settings allow.
