@@ -184,7 +184,8 @@ mod tests {
             openssl(&folder, &format!("genpkey {made} -out key.pem"));
             openssl(&folder, "pkey -in key.pem -pubout -out public.pem");
             openssl(&folder, "pkey -in key.pem -pubout -outform DER -out public.der");
-            let loaded = DeterministicKeys.load_private_key(PrivateKeyDer::from_pem_file(folder.join("key.pem")).unwrap());
+            let loaded =
+                DeterministicKeys.load_private_key(PrivateKeyDer::from_pem_file(folder.join("key.pem")).unwrap());
             let loaded = loaded.unwrap();
             assert!(loaded.choose_scheme(&[P256.scheme]).is_none());
             let signer = loaded.choose_scheme(&[P256.scheme, scheme]).unwrap();
