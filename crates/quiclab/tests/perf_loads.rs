@@ -213,6 +213,9 @@ fn check_both(server: &str, client: &str) -> Result<(), String> {
     }
 }
 
+/// Of a server and a client, by their names.
+type Check = fn(&str, &str) -> Result<(), String>;
+
 /// Minutes, and builds of all stacks: `make test-perf`. `QUICLAB_TEST_STACKS` names some of them only.
 #[test]
 #[ignore = "builds every stack"]
@@ -220,18 +223,16 @@ fn loads_of_every_stack_count_the_same_at_both_ends() {
     let chosen = std::env::var("QUICLAB_TEST_STACKS").ok();
     let list = said(quiclab().args(["stacks", "list", "--json", "--stacks", REAL_STACKS]));
     let stacks: Value = serde_json::from_str(&list.output).unwrap();
-    let names = stacks
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|stack| stack["test_cases"]["client"].to_string().contains("\"perf\""));
-    let names: Vec<_> = names.map(|stack| stack["name"].as_str().unwrap()).collect();
-    let names: Vec<_> = names
-        .into_iter()
-        .filter(|name| chosen.as_ref().is_none_or(|chosen| chosen.split(',').any(|one| one == *name)))
-        .collect();
+    let claims_perf = |stack: &Value| {
+        let claims = |role: &str| stack["test_cases"][role].to_string().contains("\"perf\"");
+        stack["transport"] == "quic" && claims("client") && claims("server")
+    };
+    let names = stacks.as_array().unwrap().iter().filter(|stack| claims_perf(stack));
+    let names = names.map(|stack| stack["name"].as_str().unwrap());
+    let names: Vec<_> =
+        names.filter(|name| chosen.as_ref().is_none_or(|chosen| chosen.split(',').any(|one| one == *name))).collect();
     assert!(!names.is_empty());
-    let checks: [fn(&str, &str) -> Result<(), String>; 3] = [check_both, check_requests, check_handshakes];
+    let checks: [Check; 3] = [check_both, check_requests, check_handshakes];
     let mut failed = Vec::new();
     for name in &names {
         for (server, client) in [(*name, *name), ("quinn", *name), (*name, "quinn")] {
