@@ -47,6 +47,7 @@ pub const SUPPORT: Support<CongestionControl> = Support {
         gso_rates: &[],
         txtime_clocks: &[Clock::Monotonic, Clock::Tai],
         hystart: true,
+        ..Extras::NONE
     },
     rules,
 };
