@@ -22,7 +22,6 @@ use anyhow::{Context, Result};
 use nix::{
     fcntl::{FcntlArg, OFlag, fcntl},
     poll::{PollFd, PollFlags, PollTimeout, poll},
-    sched::{CpuSet, sched_setaffinity},
     sys::signal::{Signal, killpg},
     unistd::Pid,
 };
@@ -168,14 +167,6 @@ impl Process {
     pub(super) fn start_anew(&mut self) -> Result<(), ProcessError> {
         self.buffers.clear();
         self.handle(Time::from_nanos(u64::MAX), &[]).map(drop)
-    }
-
-    /// Lets it run on these processors only.
-    ///
-    /// # Errors
-    /// The kernel's answer.
-    pub(super) fn keep_to(&self, processors: &CpuSet) -> io::Result<()> {
-        Ok(sched_setaffinity(Pid::from_raw(self.child.id() as i32), processors)?)
     }
 
     /// Tells it that this is the end, and waits for its own.

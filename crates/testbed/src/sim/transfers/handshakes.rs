@@ -73,6 +73,7 @@ pub(in crate::sim) fn handshakes(
     let transferring = Transferring { run, sides, work, record: work, host };
     transferring.fill_folders()?;
     let deadline = Instant::now() + host.patience;
+    let _pinned = OneProcessor::take()?;
     let start = |role| transferring.start_with(role, deadline, Logs::KeysOnly);
     let mut bench = Bench {
         server: start(Role::Server)?,
@@ -84,7 +85,6 @@ pub(in crate::sim) fn handshakes(
         deadline,
         costs: HandshakeCosts::default(),
     };
-    let _pinned = OneProcessor::take([&bench.server, &bench.client])?;
     for number in 0..count {
         let run = Run { seed: run.seed + number, ..run.clone() };
         if number > 0 {
@@ -185,24 +185,21 @@ fn cpu_seconds() -> Result<f64> {
     Ok(used.tv_sec() as f64 + used.tv_nsec() as f64 / 1e9)
 }
 
-/// Keeps this thread and both endpoints on the processor that it runs on, until it is dropped. Only one of the three ever has something to do, and
-/// waking another processor costs more than the work that it is woken for.
+/// Keeps this thread, and the endpoints that it starts meanwhile, on the processor that it runs on, until it is dropped. Only one of the three ever
+/// has something to do, and waking another processor costs more than the work that it is woken for. Walls start the endpoint behind two more
+/// processes, so it must inherit this: the process that is known here is not the one that works.
 struct OneProcessor {
     before: CpuSet,
 }
 
 impl OneProcessor {
-    fn take(endpoints: [&Process; 2]) -> Result<Self> {
+    fn take() -> Result<Self> {
         let this = Pid::from_raw(0);
         let before = sched_getaffinity(this).context("sched_getaffinity")?;
         let mut one = CpuSet::new();
         one.set(sched_getcpu().context("sched_getcpu")?)?;
         sched_setaffinity(this, &one).context("sched_setaffinity")?;
-        let pinned = Self { before };
-        for endpoint in endpoints {
-            endpoint.keep_to(&one).context("sched_setaffinity")?;
-        }
-        Ok(pinned)
+        Ok(Self { before })
     }
 }
 
