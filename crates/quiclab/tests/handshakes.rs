@@ -2,7 +2,12 @@
 
 mod common;
 
-use std::{fs, process::Command};
+use std::{
+    fs, iter,
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
 
 use common::{Bench, Said, quiclab, said};
 use quiclab_trace::read_numbers;
@@ -48,6 +53,47 @@ fn each_handshake_is_measured_as_in_a_run_and_the_next_one_has_another_seed() {
 fn each_handshake_of_the_other_stacks_is_measured_as_in_a_run() {
     check_handshakes("ngtcp2-1.25");
     check_handshakes("quiche-0.22");
+}
+
+/// Walls put two processes in front of each endpoint, so what has to be kept on one processor is the process that works.
+#[test]
+fn endpoints_run_on_the_processor_of_quiclab() {
+    let bench = Bench::new(LOST_FLIGHT);
+    assert_eq!(handshakes(&bench, &["--count", "1"]).status, Some(0), "builds the stack");
+    let mut command = quiclab();
+    command.arg("handshakes").arg(bench.file()).args(["--stacks", SANS_IO, "--count", "1000000"]);
+    let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let endpoints = loop {
+        let found = descendants(child.id(), "quinn-sans-io");
+        if found.len() == 2 || Instant::now() > deadline {
+            break found;
+        }
+        thread::sleep(Duration::from_millis(10));
+    };
+    let processors: Vec<_> = endpoints.iter().map(|id| status(*id, "Cpus_allowed_list")).collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(processors.len(), 2);
+    let first = processors[0].as_deref().unwrap_or_default();
+    assert!(first.parse::<u32>().is_ok() && processors[0] == processors[1], "{processors:?}, expected the same one");
+}
+
+/// Processes of this name that `ancestor` or its children started.
+fn descendants(ancestor: u32, name: &str) -> Vec<u32> {
+    let ids = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+    let is_below = |id: u32| {
+        let parent = |id: &u32| status(*id, "PPid")?.parse().ok().filter(|parent| *parent > 1);
+        iter::successors(Some(id), parent).any(|id| id == ancestor)
+    };
+    ids.filter(|id| status(*id, "Name").as_deref() == Some(name) && is_below(*id)).collect()
+}
+
+/// A field of proc_pid_status(5); `None`: the process has ended.
+fn status(id: u32, field: &str) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
+    Some(line.trim().to_owned())
 }
 
 fn check_handshakes(stack: &str) {
