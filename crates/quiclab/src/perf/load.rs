@@ -1,4 +1,4 @@
-//! What is told of a test under its load: rows while it lasts, and what it came to.
+//! What a test reports under its load: rows while it runs, and its results.
 
 use std::{
     fs::OpenOptions,
