@@ -12,11 +12,13 @@ mod usage;
 use std::{
     path::PathBuf,
     sync::{Arc, atomic::AtomicBool},
+    time::Duration,
 };
 
 use anyhow::{Context, Result, bail, ensure};
 use quiclab_experiment::stack::{PERF, Role, StackManifest, Transport};
 use quiclab_perf::{ExchangeInterval, Interval, Summary, iperf, iperf_of_both, iperf_of_exchanges};
+use quiclab_roofline::{Protocol, profile::Profiler};
 use quiclab_testbed::{
     loopback::{self, Network, Root, Scratch},
     stack::Source,
@@ -38,6 +40,9 @@ const TESTBED: &str = "netns";
 
 /// The stack of `--tcp`, which it asks for no TLS.
 const TCP: &str = "tcp-tls";
+
+/// CPU time between two samples of what it goes to: not a multiple of the kernel's ticks, with which it would fall in step.
+const SAMPLING: Duration = Duration::from_micros(997);
 
 /// The version of stacks that come as packages.
 const OF_PACKAGES: &str = "debian";
@@ -90,6 +95,8 @@ impl Place {
 /// A stack that is not there, cannot be built or has no `perf`, a server that cannot be reached, an interruption.
 pub fn perf(arguments: &PerfArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
+    // Before this process moves into namespaces, from which it cannot be asked for.
+    let mut profiler = if arguments.roofline { Some(Profiler::open(SAMPLING)) } else { None };
     let place = prepare(arguments, &stop)?;
     if arguments.server {
         return serve::serve(arguments, &place);
@@ -103,6 +110,7 @@ pub fn perf(arguments: &PerfArguments) -> Result<u8> {
     };
     let mut results = Vec::new();
     let mut found = Vec::new();
+    let mut profiles = Vec::new();
     let mut status = 0;
     let ends = [server.title(), place.client.as_ref().map(Stack::title).unwrap_or_default()];
     if !json {
@@ -110,7 +118,8 @@ pub fn perf(arguments: &PerfArguments) -> Result<u8> {
     }
     for _ in 0..arguments.repeat {
         let test = Test { arguments, place: &place, load, quiet: json };
-        let outcome = match test.run(&mut server) {
+        let profiler = profiler.as_mut().and_then(|profiler| profiler.as_mut().ok());
+        let outcome = match test.run(&mut server, profiler) {
             Ok(outcome) => outcome,
             Err(error) if error.is::<Failure>() => {
                 status = failed(&place, &error);
@@ -123,6 +132,7 @@ pub fn perf(arguments: &PerfArguments) -> Result<u8> {
         }
         results.push(of_iperf(arguments, place.transport, &ends, &outcome));
         found.push(outcome.found);
+        profiles.push(outcome.profiles);
         if outcome.interrupted {
             print_all(&results, &found, json)?;
             return Ok(signals::INTERRUPTED);
@@ -130,14 +140,26 @@ pub fn perf(arguments: &PerfArguments) -> Result<u8> {
     }
     server.end();
     if arguments.roofline && status == 0 {
-        let roofline = roofline::measure(arguments);
+        let protocol = match (place.transport, arguments.tcp) {
+            (Transport::Quic, _) => Protocol::Quic,
+            (Transport::Tcp, true) => Protocol::Tcp,
+            (Transport::Tcp, false) => Protocol::TcpTls,
+        };
         // The other loads have none.
         let one_way =
             |found: &Found| if let Found::Bytes(summary) = found { Some(Summary::clone(summary)) } else { None };
-        let summaries: Vec<_> = found.iter().filter_map(one_way).collect();
+        let limits = roofline::Limits {
+            roofline: roofline::measure(arguments),
+            protocol,
+            tests: found.iter().filter_map(one_way).zip(profiles).collect(),
+            unsampled: profiler.and_then(Result::err).map(|error| error.to_string()),
+        };
         match json {
-            true => roofline::add(&roofline, &summaries, &mut results)?,
-            false => output::print(&roofline::text(&roofline, &summaries))?,
+            true => limits.add(&mut results)?,
+            false => output::print(&limits.text())?,
+        }
+        if let Some(path) = &arguments.svg {
+            std::fs::write(path, limits.svg(&ends)).with_context(|| path.display().to_string())?;
         }
     }
     print_all(&results, &found, json)?;
@@ -220,10 +242,6 @@ fn prepare(arguments: &PerfArguments, stop: &Arc<AtomicBool>) -> Result<Place> {
     ensure!(
         transports.iter().all(|other| *other == transport),
         "--client-stack: found a stack of another transport, expected two of QUIC or two of TCP"
-    );
-    ensure!(
-        !arguments.roofline || transport == Transport::Quic,
-        "--roofline: it is that of QUIC, found a stack of TCP"
     );
     if arguments.server {
         ends::counters_port(arguments.port, transport)?;

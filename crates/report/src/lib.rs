@@ -6,6 +6,7 @@
 
 mod analysis;
 mod any_report;
+mod bars;
 mod columns;
 mod comparison;
 mod curves;
@@ -35,6 +36,7 @@ pub use analysis::{
     AnalysisInput, AnalyzedCapture, render_analysis_html, render_analysis_json, render_analysis_terminal,
 };
 pub use any_report::{AnyReport, group_key};
+pub use bars::{Bars, render_bars_svg};
 pub use columns::metric_names;
 pub use comparison::{
     Change, Comparison, Condition, ConditionOutcome, DifferenceNumbers, Judgement, Key, Pair, Question, Row, SeenTrain,

@@ -1,12 +1,15 @@
 //! What this machine can do at best with the parts that a QUIC transfer is made of: authenticated encryption of packets ([`aead`]), sending
-//! and receiving them by UDP sockets ([`udp`]), and, to compare, TCP of the kernel ([`tcp`]).
+//! and receiving them by UDP sockets ([`udp`]), and, to compare, TCP of the kernel ([`tcp`]), also as `iperf3` sees it ([`iperf3`]).
 //!
 //! All costs are CPU time of one thread, in nanoseconds for each byte of UDP payload, so neither other programs nor the scheduler
-//! are in them. [`Roofline::best_quic`] is an upper bound made of them, and [`split`] says what a stack's CPU time went to.
+//! are in them. [`Roofline::best`] is an upper bound made of them. [`profile`] samples what a program's CPU time goes to, and
+//! [`limits`] splits that of a stack.
 
 pub mod aead;
 mod clock;
-mod limits;
+pub mod iperf3;
+pub mod limits;
+pub mod profile;
 pub mod tcp;
 pub mod udp;
 
@@ -14,7 +17,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-pub use limits::{Split, split};
+use iperf3::Iperf3;
+pub use limits::{Split, split, split_by_samples};
+use tcp::Protection;
 
 /// Why a part could not be measured.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +43,24 @@ pub enum Unmeasured {
     /// Cryptography failed.
     #[error("ring: unspecified error")]
     Ring,
+    /// TLS failed.
+    #[error("TLS: {0}")]
+    Tls(String),
+    /// iperf3 is not there.
+    #[error("iperf3 is not installed (Debian: apt-get install iperf3)")]
+    NoIperf3,
+    /// iperf3 did not measure.
+    #[error("iperf3: {0}")]
+    Iperf3(String),
+    /// perf_event_open(2) was refused: the error's number.
+    #[error(
+        "perf_event_open: {}; expected root, or kernel.perf_event_paranoid of at most 0",
+        std::io::Error::from_raw_os_error(*.0)
+    )]
+    NotPermitted(i32),
+    /// Functions of the kernel cannot be told apart.
+    #[error("/proc/kallsyms: found no address of a function; expected kernel.kptr_restrict of at most 1, and root")]
+    KernelHidden,
     /// A thread or a socket of the standard library.
     #[error("{0}")]
     Io(#[from] std::io::Error),
@@ -105,6 +128,21 @@ pub struct Roofline {
     pub udp_offload: Part<Cost>,
     /// Kernel TCP, 128 KiB for each system call.
     pub tcp: Part<Cost>,
+    /// The same with TLS 1.3 and AES-128-GCM in the program.
+    pub tcp_tls: Part<Cost>,
+    /// Kernel TCP by iperf3.
+    pub iperf3: Part<Iperf3>,
+}
+
+/// What a program speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// QUIC.
+    Quic,
+    /// TCP alone.
+    Tcp,
+    /// TLS over TCP.
+    TcpTls,
 }
 
 impl Roofline {
@@ -118,7 +156,9 @@ impl Roofline {
             chacha20_poly1305: aead(aead::Algorithm::ChaCha20Poly1305),
             udp: udp::measure(packet_bytes, udp::Batch::One, time).into(),
             udp_offload: udp::measure(packet_bytes, udp::Batch::Offload, time).into(),
-            tcp: tcp::measure(time).into(),
+            tcp: tcp::measure(Protection::Plain, time).into(),
+            tcp_tls: tcp::measure(Protection::Tls, time).into(),
+            iperf3: iperf3::measure().into(),
         }
     }
 
@@ -135,15 +175,25 @@ impl Roofline {
         known.min_by(|one, other| one.send_ns_per_byte.total_cmp(&other.send_ns_per_byte))
     }
 
-    /// What no QUIC stack with one core for each end passes: it has to encrypt and to send, and the other end to receive and to decrypt. In
-    /// bits of UDP payload in a second.
-    pub fn best_quic(&self) -> Option<f64> {
-        let (cipher, udp) = (self.cheapest_cipher()?, self.cheapest_udp()?);
-        let both = Cost {
-            send_ns_per_byte: cipher.send_ns_per_byte + udp.send_ns_per_byte,
-            receive_ns_per_byte: cipher.receive_ns_per_byte + udp.receive_ns_per_byte,
-        };
-        Some(both.bits_per_second())
+    /// What a program with one core for each end costs at least. With QUIC it has to encrypt and to send, and the other end to receive and
+    /// to decrypt, which no stack gets around; with TCP it is what a plain loop costs here.
+    pub fn least(&self, protocol: Protocol) -> Option<Cost> {
+        match protocol {
+            Protocol::Quic => {
+                let (cipher, udp) = (self.cheapest_cipher()?, self.cheapest_udp()?);
+                Some(Cost {
+                    send_ns_per_byte: cipher.send_ns_per_byte + udp.send_ns_per_byte,
+                    receive_ns_per_byte: cipher.receive_ns_per_byte + udp.receive_ns_per_byte,
+                })
+            }
+            Protocol::Tcp => self.tcp.known().copied(),
+            Protocol::TcpTls => self.tcp_tls.known().copied(),
+        }
+    }
+
+    /// What none passes, in bits of UDP payload in a second (with TCP: of its stream).
+    pub fn best(&self, protocol: Protocol) -> Option<f64> {
+        Some(self.least(protocol)?.bits_per_second())
     }
 }
 
@@ -154,10 +204,15 @@ mod tests {
     #[test]
     fn every_part_is_measured_and_the_best_is_below_each_of_its_parts() {
         let roofline = Roofline::measure(1452, Duration::from_millis(20));
-        let best = roofline.best_quic().unwrap();
-        for part in
-            [&roofline.aes_128_gcm, &roofline.aes_256_gcm, &roofline.chacha20_poly1305, &roofline.udp, &roofline.tcp]
-        {
+        let best = roofline.best(Protocol::Quic).unwrap();
+        for part in [
+            &roofline.aes_128_gcm,
+            &roofline.aes_256_gcm,
+            &roofline.chacha20_poly1305,
+            &roofline.udp,
+            &roofline.tcp,
+            &roofline.tcp_tls,
+        ] {
             let cost = part.known().unwrap_or_else(|| panic!("{part:?}"));
             assert!(cost.send_ns_per_byte > 0.0 && cost.receive_ns_per_byte > 0.0, "{roofline:?}");
         }
@@ -176,10 +231,13 @@ mod tests {
             chacha20_poly1305: unknown(),
             udp: cost(3.0, 3.0),
             udp_offload: cost(0.5, 1.75),
-            tcp: unknown(),
+            tcp: cost(0.1, 0.2),
+            tcp_tls: unknown(),
+            iperf3: Part::Unknown { why: "no".to_owned() },
         };
-        assert_eq!(roofline.best_quic(), Some(8e9 / 2.0));
+        assert_eq!(roofline.best(Protocol::Quic), Some(8e9 / 2.0));
+        assert_eq!((roofline.best(Protocol::Tcp), roofline.best(Protocol::TcpTls)), (Some(8e9 / 0.2), None));
         let without = Roofline { udp: unknown(), udp_offload: unknown(), ..roofline };
-        assert_eq!(without.best_quic(), None);
+        assert_eq!(without.best(Protocol::Quic), None);
     }
 }

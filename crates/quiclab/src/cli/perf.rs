@@ -60,9 +60,13 @@ pub struct PerfArguments {
     /// Tests in a row; the last lines are their median and range
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub repeat: u64,
-    /// Then measure what this machine can do at best, and say what part of it the stack reaches and what its CPU time went to
+    /// Then measure what this machine can do at best, and say what part of it the stack reaches and what its CPU time went to: sampled, if
+    /// the kernel allows that
     #[arg(long, conflicts_with = "server")]
     pub roofline: bool,
+    /// With --roofline: draw it as bars into this file
+    #[arg(long, value_name = "FILE", requires = "roofline")]
+    pub svg: Option<PathBuf>,
     /// The stack: its name, or the path of your own, which is a program or a folder with a stack.toml; of both ends, unless --client-stack
     /// names another for the client
     #[arg(long, value_name = "NAME|PATH", default_value = "quinn")]
@@ -71,7 +75,7 @@ pub struct PerfArguments {
     #[arg(long, value_name = "NAME|PATH", conflicts_with = "server")]
     pub client_stack: Option<String>,
     /// Plain TCP of the kernel instead of a stack, without TLS, as iperf3 has it; each stream is a connection. With TLS: --stack tcp-tls
-    #[arg(long, conflicts_with_all = ["stack", "client_stack", "roofline"])]
+    #[arg(long, conflicts_with_all = ["stack", "client_stack"])]
     pub tcp: bool,
     /// Congestion control, such as cubic, reno, bbr [default: the stack's]
     #[arg(long = "cc", value_name = "NAME")]
@@ -139,7 +143,7 @@ Examples:
   quiclab perf                                        quinn to quinn on this machine, for 10 seconds
   quiclab perf --stack quiche -R -P 4 --repeat 5       the server sends on 4 streams, five times
   quiclab perf --tcp                                  TCP of the kernel, without TLS; with it: --stack tcp-tls
-  quiclab perf --stack ./my-endpoint --client-stack quinn --roofline
+  quiclab perf --stack ./my-endpoint --client-stack quinn --roofline --svg roofline.svg
   quiclab perf --rps -P 10 --response 16kB             10 requests at a time: how many in a second, and their latency
   quiclab perf --hps --stack quic-go                   handshakes
   quiclab perf -s --stack quic-go                     on one machine; it prints the line for the other one:

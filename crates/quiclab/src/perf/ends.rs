@@ -4,7 +4,6 @@ use std::{
     collections::BTreeMap,
     fs::{self, File},
     io::{Read, Seek},
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket},
     path::{Path, PathBuf},
 };
 
@@ -177,13 +176,11 @@ pub fn urls(host: &str, port: u16, streams: u64) -> String {
 }
 
 /// Whether the server's port is in use in this network namespace, so that another one there cannot start.
-pub fn is_taken(arguments: &PerfArguments, transport: Transport) -> bool {
-    if transport == Transport::Tcp {
-        // Not by a socket of quiclab's, which could be in the server's way.
-        return usage::listens(arguments.port);
+pub fn is_taken(port: u16, transport: Transport) -> bool {
+    match transport {
+        Transport::Quic => usage::is_bound(port),
+        Transport::Tcp => usage::listens(port),
     }
-    let any = if arguments.ipv6 { IpAddr::from(Ipv6Addr::UNSPECIFIED) } else { Ipv4Addr::UNSPECIFIED.into() };
-    UdpSocket::bind((any, arguments.port)).is_err()
 }
 
 /// What is written where a client trusts authorities.

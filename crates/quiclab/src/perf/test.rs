@@ -1,6 +1,7 @@
 //! One test, from the start of its clients to their end.
 
 use std::{
+    collections::BTreeMap,
     fs,
     net::{IpAddr, SocketAddr, ToSocketAddrs},
     sync::atomic::Ordering,
@@ -14,6 +15,7 @@ use quiclab_perf::{
     Direction, Load, Progress, Reading, Sample,
     control::{Control, ControlError},
 };
+use quiclab_roofline::profile::{Profile, Profiler};
 use quiclab_testbed::loopback::Exit;
 
 use super::{
@@ -107,6 +109,11 @@ impl Server {
         }
     }
 
+    /// Its process, if it is here.
+    fn process(&self) -> Option<u32> {
+        if let Self::Own(end, _) = self { Some(end.endpoint.process()) } else { None }
+    }
+
     fn host<'a>(&self, arguments: &'a PerfArguments) -> &'a str {
         match self {
             Self::Silent(_) => arguments.server_name.as_deref().or(arguments.client.as_deref()).unwrap_or("server"),
@@ -161,14 +168,14 @@ pub fn start_server(arguments: &PerfArguments, place: &Place) -> Result<End> {
     let stack = place.server.as_ref().context("no server")?;
     let port = arguments.port;
     let kind = port_kind(place.transport);
-    if is_taken(arguments, place.transport) {
+    if is_taken(port, place.transport) {
         bail!("{kind} port {port} is in use\nhint: --port, another number");
     }
     let ip = if arguments.ipv6 { "6" } else { "4" };
     let more = [("QUICLAB_PORT", port.to_string()), ("QUICLAB_IP", ip.to_owned())];
     let mut end = End::start(arguments, place, stack, Role::Server, "server", &more)?;
     let deadline = Instant::now() + LISTEN_PATIENCE;
-    while !is_taken(arguments, place.transport) {
+    while !is_taken(port, place.transport) {
         if let Some(exit) = end.endpoint.poll()? {
             return Err(Failure(refused("server", exit)).into());
         }
@@ -208,20 +215,34 @@ pub struct Outcome {
     pub found: Found,
     /// True: a signal ended it.
     pub interrupted: bool,
+    /// What [`CLIENT`] and [`SERVER`] were doing; nothing where that was not sampled.
+    pub profiles: Profiles,
 }
 
+/// By their ends.
+pub type Profiles = BTreeMap<usize, Profile>;
+/// All clients.
+pub const CLIENT: usize = 0;
+/// The server.
+pub const SERVER: usize = 1;
+
 impl Test<'_> {
-    /// Makes the test.
+    /// Makes the test. `profiler`: samples what both ends do, as far as they are here.
     ///
     /// # Errors
     /// [`Failure`] where an endpoint fails; others where this machine does.
-    pub fn run(&self, server: &mut Server) -> Result<Outcome> {
+    pub fn run(&self, server: &mut Server, mut profiler: Option<&mut Profiler>) -> Result<Outcome> {
         let arguments = self.arguments;
         let port = self.place.udp_port(arguments);
         let ended_before = usage::of_ended_children();
         let server_before = server.sample(true, true, port)?;
+        if let Some(profiler) = &mut profiler {
+            profiler.start()?;
+        }
         let start = Instant::now();
         let mut clients = self.start_clients(server)?;
+        let mut roots: Vec<_> = clients.iter().map(|client| (client.endpoint.process(), CLIENT)).collect();
+        roots.extend(server.process().map(|process| (process, SERVER)));
         let zero = Sample { cpu_user_ns: Some(0), cpu_system_ns: Some(0), ..Sample::default() };
         let mut before = Reading { at_seconds: 0.0, clients: vec![zero; clients.len()], server: server_before };
         set_drops(&mut before.clients, client_drops(server, port));
@@ -240,6 +261,9 @@ impl Test<'_> {
         let mut after;
         loop {
             thread::sleep(GLANCE);
+            if let Some(profiler) = &mut profiler {
+                profiler.take(&roots);
+            }
             let is_due = start.elapsed() >= due;
             after = self.read(server, &mut clients, start, is_due)?;
             // Sockets that are closed no longer say it.
@@ -293,6 +317,7 @@ impl Test<'_> {
                 client.cpu_system_ns = used.map(|(_, system)| share(system));
             }
         }
+        let profiles = profiler.map(|profiler| profiler.stop(&roots)).transpose()?.unwrap_or_default();
         for client in clients {
             client.endpoint.end();
         }
@@ -306,7 +331,7 @@ impl Test<'_> {
             let note = "TCP: segments sent again are counted as lost; there are no datagrams to drop";
             summary.notes.push(note.to_owned());
         }
-        Ok(Outcome { rows, found, interrupted })
+        Ok(Outcome { rows, found, interrupted, profiles })
     }
 
     /// Prints a row where that is wanted.

@@ -73,6 +73,14 @@ pub fn listens(port: u16) -> bool {
     tables.any(|text| text.lines().any(|line| listens_at(line, port)))
 }
 
+/// Whether a UDP socket of this network namespace is at a port. A trial socket would say the same, but a server that starts at that moment
+/// would find its port taken.
+pub fn is_bound(port: u16) -> bool {
+    let tables = ["/proc/self/net/udp", "/proc/self/net/udp6"];
+    let mut tables = tables.iter().filter_map(|table| fs::read_to_string(table).ok());
+    tables.any(|text| text.lines().skip(1).any(|line| drops_of(line, port).is_some_and(|(_, is_port)| is_port)))
+}
+
 /// Of a line of `/proc/net/tcp`: whether it is a socket that listens at `port`.
 fn listens_at(line: &str, port: u16) -> bool {
     /// The kernel's number for it (include/net/tcp_states.h).
@@ -139,6 +147,15 @@ mod tests {
         assert!(listens(port));
         drop(listener);
         assert!(!listens(port));
+    }
+
+    #[test]
+    fn a_udp_socket_is_found_at_its_port() {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let port = socket.local_addr().unwrap().port();
+        assert!(is_bound(port));
+        drop(socket);
+        assert!(!is_bound(port));
     }
 
     #[test]

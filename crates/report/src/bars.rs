@@ -1,0 +1,87 @@
+//! A picture of bars that are made of parts, for the verbs that measure without an experiment.
+
+use plotly::{
+    Bar, Plot,
+    common::{Marker, Orientation},
+    layout::{AxisRange, BarMode},
+};
+
+use crate::{
+    figures::{Figure, style},
+    svg::svg,
+};
+
+/// Of one bar, and of what is around all of them, in pixels.
+const BAR: usize = 34;
+const AROUND: usize = 150;
+
+/// Bars below each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bars {
+    /// What stands above them.
+    pub title: String,
+    /// What their length is, with its unit.
+    pub x: String,
+    /// For each bar, from the top, its name, and the names and lengths of its parts. Parts of one name have one colour.
+    pub bars: Vec<(String, Vec<(String, f64)>)>,
+}
+
+/// The picture as a whole SVG file.
+pub fn render_bars_svg(bars: &Bars) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for (name, _) in bars.bars.iter().flat_map(|(_, parts)| parts) {
+        if !parts.contains(&name.as_str()) {
+            parts.push(name);
+        }
+    }
+    let labels: Vec<_> = bars.bars.iter().map(|(label, _)| style::name(label)).collect();
+    let mut plot = Plot::new();
+    for (place, part) in parts.into_iter().enumerate() {
+        let length =
+            |all: &[(String, f64)]| all.iter().filter(|(name, _)| name == part).map(|(_, length)| length).sum();
+        let lengths: Vec<f64> = bars.bars.iter().map(|(_, all)| length(all)).collect();
+        let bar = Bar::new(lengths, labels.clone()).orientation(Orientation::Horizontal).name(style::name(part));
+        plot.add_trace(bar.marker(Marker::new().color(style::colour(place))));
+    }
+    let x = style::axis(&bars.x).range_mode(plotly::layout::RangeMode::ToZero);
+    let y = style::axis("").range(AxisRange::new(labels.len() as f64 - 0.5, -0.5));
+    let layout = style::legend_above(style::layout(x, y));
+    plot.set_layout(layout.bar_mode(BarMode::Stack).height(AROUND + BAR * labels.len()));
+    svg(&Figure { id: "bars".to_owned(), title: bars.title.clone(), caption: String::new(), plot })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Left edges and widths of the bars of a colour.
+    fn rectangles(svg: &str, colour: &str) -> Vec<(f64, f64)> {
+        let field = |rectangle: &str, name: &str| -> f64 {
+            let after = rectangle.split(&format!(" {name}=\"")).nth(1).unwrap();
+            after.split('"').next().unwrap().parse().unwrap()
+        };
+        let all = svg.split("<rect").skip(1).map(|rest| rest.split('>').next().unwrap());
+        let of_colour = all.filter(|rectangle| rectangle.contains(colour) && !rectangle.contains("width=\"12\""));
+        of_colour.map(|rectangle| (field(rectangle, "x"), field(rectangle, "width"))).collect()
+    }
+
+    #[test]
+    fn parts_stand_on_each_other_and_are_as_long_as_their_numbers() {
+        let part = |name: &str, length| (name.to_owned(), length);
+        let bars = Bars {
+            title: "a < b".to_owned(),
+            x: "ns per byte".to_owned(),
+            bars: vec![
+                ("best".to_owned(), vec![part("cryptography", 1.0), part("kernel", 2.0)]),
+                ("sender".to_owned(), vec![part("cryptography", 2.0), part("kernel", 2.0), part("the stack", 4.0)]),
+            ],
+        };
+        let svg = render_bars_svg(&bars);
+        assert!(svg.contains("a &lt; b") && svg.contains(">the stack<") && svg.contains("ns per byte"), "{svg}");
+        let [first, second] = [0, 1].map(|place| rectangles(&svg, style::colour(place)));
+        assert_eq!((first.len(), second.len()), (2, 2), "{svg}");
+        let unit = first[0].1;
+        assert!((first[1].1 - 2.0 * unit).abs() < 0.1 && (second[0].1 - 2.0 * unit).abs() < 0.1, "{svg}");
+        assert!((second[0].0 - first[0].0 - unit).abs() < 0.1, "{svg}");
+    }
+}
