@@ -192,6 +192,7 @@ mod tests {
             cpu_user_ns: cpu,
             cpu_system_ns: cpu,
             socket_drops: Some(at_ms / 1000),
+            ..Sample::default()
         }
     }
 

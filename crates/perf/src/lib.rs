@@ -1,7 +1,7 @@
 //! What `quiclab perf` counts. Endpoints say how far they have come ([`Progress`], [`Tracker`]); a [`Reading`] is all ends at
 //! one moment, an [`Interval`] is what lies between two of them, a [`Summary`] is a whole test.
 //! [`Exchanges`] is one of a [`Load`] of requests or handshakes, with [`Latencies`]. [`control`] carries the
-//! counters of a server on another machine.
+//! counters of a server on another machine. [`udp`] is what datagrams without a stack take.
 //!
 //! Nothing here starts a process or opens a file.
 
@@ -13,6 +13,7 @@ mod latencies;
 mod load;
 mod progress;
 mod summary;
+pub mod udp;
 
 pub use exchanges::{EndUse, ExchangeInterval, Exchanges, count, exchange_interval, exchanges};
 pub use interval::{Direction, Interval, Reading, interval};

@@ -87,6 +87,9 @@ pub struct Sample {
     pub cpu_system_ns: Option<u64>,
     /// Datagrams that its socket dropped because its buffer was full.
     pub socket_drops: Option<u64>,
+    /// Most memory of the endpoint and all that it started that was seen in this test, in bytes.
+    #[serde(default)]
+    pub peak_memory_bytes: Option<u64>,
 }
 
 /// Follows the progress file of an endpoint.

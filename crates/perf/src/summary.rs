@@ -22,6 +22,8 @@ pub struct End {
     pub cpu_system_ns: Option<u64>,
     /// Both for each byte.
     pub cpu_ns_per_byte: Option<f64>,
+    /// Most resident memory that was seen of its processes, in bytes. It is looked at once in each interval.
+    pub peak_memory_bytes: Option<u64>,
 }
 
 /// A test.
@@ -136,6 +138,7 @@ fn together(before: &[Sample], after: &[Sample], count: fn(&Progress) -> u64) ->
         cpu_user_ns,
         cpu_system_ns,
         cpu_ns_per_byte: cpu.filter(|_| bytes > 0).map(|cpu| cpu as f64 / bytes as f64),
+        peak_memory_bytes: after.iter().map(|end| end.peak_memory_bytes).sum(),
     }
 }
 
@@ -163,6 +166,7 @@ mod tests {
             cpu_user_ns: cpu,
             cpu_system_ns: cpu,
             socket_drops: Some(2),
+            peak_memory_bytes: Some(7 << 20),
         }
     }
 
@@ -178,6 +182,7 @@ mod tests {
         let receiver = found.receiver.unwrap();
         assert_eq!((receiver.bytes, receiver.seconds, receiver.bits_per_second), (1_000_000, 2.0, Some(4e6)));
         assert_eq!((receiver.cpu_ns_per_byte, found.goodput(), found.socket_drops), (Some(1000.0), Some(4e6), Some(2)));
+        assert_eq!(receiver.peak_memory_bytes, Some(7 << 20));
         assert_eq!((found.sender, found.fairness, found.lost_packets), (None, None, None));
         assert_eq!(found.notes, ["sender: no numbers, because the server's are not known here"]);
     }

@@ -7,6 +7,7 @@ mod roofline;
 mod serve;
 mod show;
 mod test;
+mod udp;
 mod usage;
 
 use std::{
@@ -95,6 +96,9 @@ impl Place {
 /// A stack that is not there, cannot be built or has no `perf`, a server that cannot be reached, an interruption.
 pub fn perf(arguments: &PerfArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
+    if arguments.udp {
+        return if arguments.server { udp::serve(arguments, &stop) } else { udp::udp(arguments, &stop) };
+    }
     // Before this process moves into namespaces, from which it cannot be asked for.
     let mut profiler = if arguments.roofline { Some(Profiler::open(SAMPLING)) } else { None };
     let place = prepare(arguments, &stop)?;
@@ -191,9 +195,16 @@ fn failed(place: &Place, error: &anyhow::Error) -> u8 {
 }
 
 fn print_all(results: &[Value], found: &[Found], json: bool) -> Result<()> {
+    match json {
+        false => output::print(&show::together(found)),
+        true => print_json(results, json),
+    }
+}
+
+/// One test as an object, several as an array; nothing where that is not asked for.
+fn print_json(results: &[Value], json: bool) -> Result<()> {
     match (json, results) {
-        (false, _) => output::print(&show::together(found)),
-        (true, []) => Ok(()),
+        (false, _) | (true, []) => Ok(()),
         (true, [one]) => output::print(&(serde_json::to_string_pretty(one)? + "\n")),
         (true, all) => output::print(&(serde_json::to_string_pretty(all)? + "\n")),
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use quiclab_perf::{Direction, Load, Sizes};
-use quiclab_units::ByteCount;
+use quiclab_units::{ByteCount, Rate};
 
 /// Arguments of `quiclab perf`.
 #[derive(Debug, Args)]
@@ -77,6 +77,18 @@ pub struct PerfArguments {
     /// Plain TCP of the kernel instead of a stack, without TLS, as iperf3 has it; each stream is a connection. With TLS: --stack tcp-tls
     #[arg(long, conflicts_with_all = ["stack", "client_stack"])]
     pub tcp: bool,
+    /// Datagrams of plain UDP at the rate of -b instead, as iperf3 -u has it: what arrives, what is lost, jitter
+    #[arg(long, conflicts_with_all = [
+        "tcp", "stack", "client_stack", "bytes", "streams", "connections", "bidir", "rps", "hps", "roofline", "congestion_control",
+        "gso", "pacing", "mtu", "cpus", "pin", "insecure", "authority", "folder", "rebuild",
+    ])]
+    pub udp: bool,
+    /// With --udp: bits of payload to send in a second, such as 20M or "20 Mbit/s"; 0: as many as possible
+    #[arg(short = 'b', long = "bitrate", value_name = "RATE", default_value = "1M", requires = "udp", value_parser = parse_rate)]
+    pub rate: Rate,
+    /// With --udp: bytes of payload in each datagram
+    #[arg(short = 'l', long, value_name = "BYTES", default_value_t = 1452, requires = "udp", value_parser = clap::value_parser!(u16).range(24..=65507))]
+    pub length: u16,
     /// Congestion control, such as cubic, reno, bbr [default: the stack's]
     #[arg(long = "cc", value_name = "NAME")]
     pub congestion_control: Option<String>,
@@ -146,6 +158,7 @@ Examples:
   quiclab perf --stack ./my-endpoint --client-stack quinn --roofline --svg roofline.svg
   quiclab perf --rps -P 10 --response 16kB             10 requests at a time: how many in a second, and their latency
   quiclab perf --hps --stack quic-go                   handshakes
+  quiclab perf --udp -b 500M                           datagrams: losses and jitter
   quiclab perf -s --stack quic-go                     on one machine; it prints the line for the other one:
   quiclab perf -c 192.0.2.1 --pin 3f5a... -t 30 -J
 
@@ -154,6 +167,24 @@ has arrived, by the receiver's clock. Nothing is written to a disk. In a network
 machine's network.
 
 Guide: docs/guides/how-fast-is-my-stack.md. Exit status: 0 success; 1 a test failed; 125 nothing could be tested; 130 interrupted.";
+
+/// Units of quiclab, or a prefix alone, as iperf3 has it.
+fn parse_rate(text: &str) -> Result<Rate, String> {
+    let factor = |last: char| match last.to_ascii_lowercase() {
+        'k' => Some(1_000),
+        'm' => Some(1_000_000),
+        'g' => Some(1_000_000_000),
+        _ => None,
+    };
+    let (number, factor) = match text.chars().last().and_then(factor) {
+        Some(factor) => (&text[..text.len() - 1], factor),
+        None => (text, 1),
+    };
+    let bits = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+    bits.map(Rate::from_bits_per_second)
+        .map_or_else(|| text.parse::<Rate>(), Ok)
+        .map_err(|_| format!("found {text:?}, expected a rate such as 20M or \"20 Mbit/s\""))
+}
 
 fn parse_seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {

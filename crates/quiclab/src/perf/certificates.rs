@@ -19,16 +19,24 @@ use crate::cli::PerfArguments;
 pub fn make(folder: &Path) -> Result<String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).context("this machine's clock")?.as_secs() as i64;
     // All keys follow from it, so nobody else may guess it.
-    let mut seed = [0; 8];
-    fs::File::open("/dev/urandom")
-        .and_then(|mut random| std::io::Read::read_exact(&mut random, &mut seed))
-        .context("/dev/urandom")?;
-    let made = certificates::make_at(now, u64::from_le_bytes(seed), Certificate::Small, CertificateKey::EcdsaP256)?;
+    let made = certificates::make_at(now, random()?, Certificate::Small, CertificateKey::EcdsaP256)?;
     let authority = made.authority.clone();
     for (name, text) in made.files() {
         fs::write(folder.join(name), text).with_context(|| folder.display().to_string())?;
     }
     Ok(authority)
+}
+
+/// A number that nobody can guess.
+///
+/// # Errors
+/// Where this machine has none.
+pub fn random() -> Result<u64> {
+    let mut bytes = [0; 8];
+    fs::File::open("/dev/urandom")
+        .and_then(|mut random| std::io::Read::read_exact(&mut random, &mut bytes))
+        .context("/dev/urandom")?;
+    Ok(u64::from_le_bytes(bytes))
 }
 
 /// SHA-256 of a certificate (DER), as `openssl x509 -fingerprint -sha256` prints it but for the colons.

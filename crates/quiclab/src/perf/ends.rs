@@ -19,7 +19,10 @@ use quiclab_experiment::{
 use quiclab_perf::{Sample, Tracker};
 use quiclab_testbed::loopback::{Endpoint, Start};
 
-use super::{Place, Stack, usage};
+use super::{
+    Place, Stack,
+    usage::{self, Usage},
+};
 use crate::cli::PerfArguments;
 
 /// Time from a line of progress to the next, in milliseconds: what is known of the first and the last byte.
@@ -36,6 +39,8 @@ pub struct End {
     path: PathBuf,
     /// Opened when the endpoint has made it.
     file: Option<File>,
+    /// Most memory that was seen in this test.
+    peak_memory_bytes: Option<u64>,
 }
 
 impl End {
@@ -98,7 +103,7 @@ impl End {
         };
         let cpu = arguments.cpus.map(|cpus| if role == Role::Server { cpus.server } else { cpus.clients });
         let endpoint = on_cpu(cpu, || Endpoint::start(start))?;
-        Ok(Self { endpoint, tracker: Tracker::default(), path, file: None })
+        Ok(Self { endpoint, tracker: Tracker::default(), path, file: None, peak_memory_bytes: None })
     }
 
     /// Reads what it has written since.
@@ -122,14 +127,23 @@ impl End {
     /// A new test begins.
     pub fn restart(&mut self) {
         self.tracker.restart();
+        self.peak_memory_bytes = None;
     }
 
-    /// How far it has come, with the CPU time that it has used where `with_cpu`.
-    pub fn sample(&self, with_cpu: bool) -> Sample {
-        let used = if with_cpu { usage::of_tree(self.endpoint.process()) } else { None };
+    /// What it and all that it started use now. Reading it takes a while.
+    pub fn usage(&mut self) -> Option<Usage> {
+        let usage = usage::of_tree(self.endpoint.process())?;
+        self.peak_memory_bytes = self.peak_memory_bytes.max(Some(usage.memory_bytes));
+        Some(usage)
+    }
+
+    /// How far it has come, with the CPU time that it has used where `with_usage`.
+    pub fn sample(&mut self, with_usage: bool) -> Sample {
+        let cpu = if with_usage { self.usage().map(|usage| usage.cpu) } else { None };
         Sample {
-            cpu_user_ns: used.map(|used| used.user_ns),
-            cpu_system_ns: used.map(|used| used.system_ns),
+            cpu_user_ns: cpu.map(|cpu| cpu.user_ns),
+            cpu_system_ns: cpu.map(|cpu| cpu.system_ns),
+            peak_memory_bytes: self.peak_memory_bytes,
             ..self.tracker.sample()
         }
     }

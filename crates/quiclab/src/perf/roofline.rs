@@ -237,6 +237,7 @@ mod tests {
             cpu_user_ns: Some(600_000_000),
             cpu_system_ns: Some(400_000_000),
             cpu_ns_per_byte: Some(1.0),
+            peak_memory_bytes: None,
         };
         Summary {
             direction: Direction::ServerSends,

@@ -55,7 +55,7 @@ pub fn serve(arguments: &PerfArguments, place: &Place) -> Result<u8> {
     let mut client: Option<Client> = None;
     // Closed at once, they could lose what was said.
     let mut refused: Vec<(TcpStream, Instant)> = Vec::new();
-    let mut cpu = (Instant::now(), usage::of_tree(end.endpoint.process()));
+    let mut cpu = (Instant::now(), end.usage().map(|usage| usage.cpu));
     while !place.stop.load(Ordering::Relaxed) {
         end.read()?;
         if let Some(exit) = end.endpoint.poll()? {
@@ -65,7 +65,7 @@ pub fn serve(arguments: &PerfArguments, place: &Place) -> Result<u8> {
         // First, so that one that has gone is no hindrance.
         if let Some(one) = &mut client {
             if cpu.0.elapsed() > CPU_AGE {
-                cpu = (Instant::now(), usage::of_tree(end.endpoint.process()));
+                cpu = (Instant::now(), end.usage().map(|usage| usage.cpu));
             }
             if !one.talk(&mut end, &title, &authority, place.udp_port(arguments), cpu.1) {
                 client = None;

@@ -50,6 +50,9 @@ pub fn heading(arguments: &PerfArguments, transport: Transport, [server, client]
     }
 }
 
+/// Bytes of a mebibyte.
+const MIB: f64 = 1_048_576.0;
+
 /// What each direction of a test with both is called.
 const WAYS: [&str; 2] = ["client sends", "server sends"];
 
@@ -143,7 +146,9 @@ fn one_end(name: &str, end: &End) -> String {
         ),
         _ => String::new(),
     };
-    format!("{name:>10} {} in {:.2} s, {rate}{cpu}", bytes(end.bytes), end.seconds)
+    let memory =
+        end.peak_memory_bytes.map_or_else(String::new, |most| format!(", memory {:.0} MiB", most as f64 / MIB));
+    format!("{name:>10} {} in {:.2} s, {rate}{cpu}{memory}", bytes(end.bytes), end.seconds)
 }
 
 /// Several tests: medians and ranges of what matters.
@@ -168,7 +173,7 @@ pub fn together(all: &[Found]) -> String {
 }
 
 /// Median and range in words. `None`: there are fewer than two.
-fn median(values: impl Iterator<Item = f64>, shown: impl Fn(f64) -> String) -> Option<String> {
+pub fn median(values: impl Iterator<Item = f64>, shown: impl Fn(f64) -> String) -> Option<String> {
     let mut values: Vec<_> = values.collect();
     values.sort_by(f64::total_cmp);
     let [first, .., last] = values[..] else { return None };
@@ -222,7 +227,7 @@ pub fn rate(bits_per_second: f64) -> String {
     }
 }
 
-fn bytes(bytes: u64) -> String {
+pub fn bytes(bytes: u64) -> String {
     match bytes as f64 {
         bytes if bytes >= 1e9 => format!("{:.2} GB", bytes / 1e9),
         bytes if bytes >= 1e6 => format!("{:.1} MB", bytes / 1e6),
@@ -244,6 +249,7 @@ mod tests {
             cpu_user_ns: None,
             cpu_system_ns: None,
             cpu_ns_per_byte: None,
+            peak_memory_bytes: None,
         };
         let of = |rate| {
             Found::Bytes(Box::new(Summary {

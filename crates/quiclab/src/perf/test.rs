@@ -30,6 +30,8 @@ use crate::{cli::PerfArguments, output};
 const GLANCE: Duration = Duration::from_millis(20);
 /// What a server may take until its socket is there.
 const LISTEN_PATIENCE: Duration = Duration::from_secs(10);
+/// When memory is looked at first.
+const EARLY: Duration = Duration::from_millis(200);
 /// What a test may do without a byte that arrives.
 const STALL: Duration = Duration::from_secs(5);
 /// What a handshake may take in addition.
@@ -151,7 +153,11 @@ impl Server {
     }
 }
 
-fn resolve(host: &str, arguments: &PerfArguments) -> Result<SocketAddr> {
+/// The address of a server.
+///
+/// # Errors
+/// Where it has none of the version that was asked for.
+pub fn resolve(host: &str, arguments: &PerfArguments) -> Result<SocketAddr> {
     let port = arguments.port;
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(SocketAddr::new(address, port));
@@ -258,6 +264,7 @@ impl Test<'_> {
         let mut interrupted = false;
         let mut drops = before.clients[0].socket_drops;
         let mut rest: Option<(Instant, u64)> = None;
+        let mut seen = false;
         let mut after;
         loop {
             thread::sleep(GLANCE);
@@ -265,7 +272,10 @@ impl Test<'_> {
                 profiler.take(&roots);
             }
             let is_due = start.elapsed() >= due;
-            after = self.read(server, &mut clients, start, is_due)?;
+            // Once early, so that the memory of short tests is known, too.
+            let is_first = !seen && start.elapsed() >= EARLY;
+            seen |= is_first;
+            after = self.read(server, &mut clients, start, is_due || is_first)?;
             // Sockets that are closed no longer say it.
             drops = drops.max(client_drops(server, port));
             set_drops(&mut after.clients, drops);

@@ -11,8 +11,17 @@ pub struct CpuTime {
     pub system_ns: u64,
 }
 
-/// CPU time of a process that runs, and of all below it, with those that have ended and were waited for. `None`: it is not there.
-pub fn of_tree(root: u32) -> Option<CpuTime> {
+/// What processes use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    pub cpu: CpuTime,
+    /// Memory that is resident now, of each process. What several of them share counts for each.
+    pub memory_bytes: u64,
+}
+
+/// What a process that runs and all below it use; CPU time with that of those that have ended and were waited for. `None`: it is not
+/// there.
+pub fn of_tree(root: u32) -> Option<Usage> {
     let mut processes = BTreeMap::new();
     for entry in fs::read_dir("/proc").ok()?.flatten() {
         let Some(id) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
@@ -34,10 +43,13 @@ pub fn of_tree(root: u32) -> Option<CpuTime> {
         false
     };
     processes.contains_key(&root).then(|| {
-        let below = processes.iter().filter(|(id, _)| is_below(**id)).map(|(_, process)| process.time);
-        below.fold(CpuTime::default(), |sum, one| CpuTime {
-            user_ns: sum.user_ns + one.user_ns,
-            system_ns: sum.system_ns + one.system_ns,
+        let below = processes.iter().filter(|(id, _)| is_below(**id)).map(|(_, process)| process.usage);
+        below.fold(Usage::default(), |sum, one| Usage {
+            cpu: CpuTime {
+                user_ns: sum.cpu.user_ns + one.cpu.user_ns,
+                system_ns: sum.cpu.system_ns + one.cpu.system_ns,
+            },
+            memory_bytes: sum.memory_bytes + one.memory_bytes,
         })
     })
 }
@@ -51,7 +63,7 @@ pub fn of_ended_children() -> Option<CpuTime> {
 
 struct Process {
     parent: u32,
-    time: CpuTime,
+    usage: Usage,
 }
 
 /// `/proc/PID/stat`: proc(5). The name in brackets can hold spaces and brackets.
@@ -60,9 +72,13 @@ fn parse(stat: &str) -> Option<Process> {
     let ticks = |field: usize| -> Option<u64> { fields.get(field)?.parse().ok() };
     // USER_HZ is 100 on every architecture of Linux but Alpha.
     let ns = |own: u64, children: u64| (own + children) * 10_000_000;
+    let page = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE).ok()??.unsigned_abs();
     Some(Process {
         parent: fields.get(1)?.parse().ok()?,
-        time: CpuTime { user_ns: ns(ticks(11)?, ticks(13)?), system_ns: ns(ticks(12)?, ticks(14)?) },
+        usage: Usage {
+            cpu: CpuTime { user_ns: ns(ticks(11)?, ticks(13)?), system_ns: ns(ticks(12)?, ticks(14)?) },
+            memory_bytes: ticks(21)? * page,
+        },
     })
 }
 
@@ -122,16 +138,19 @@ mod tests {
         let start = std::time::Instant::now();
         while start.elapsed().as_millis() < 60 {}
         let used = of_tree(std::process::id()).unwrap();
-        assert!(used.user_ns + used.system_ns >= 20_000_000, "{used:?}");
+        assert!(used.cpu.user_ns + used.cpu.system_ns >= 20_000_000, "{used:?}");
+        assert!((1 << 20..1 << 40).contains(&used.memory_bytes), "{used:?}");
         assert_eq!(of_tree(u32::MAX), None);
     }
 
     #[test]
     fn a_name_with_brackets_is_no_field() {
-        let stat = "42 (a) b (c) S 7 42 42 0 -1 4194560 100 0 0 0 3 4 5 6 20 0 1 0 100 0 0";
+        let stat = "42 (a) b (c) S 7 42 42 0 -1 4194560 100 0 0 0 3 4 5 6 20 0 1 0 100 9000000 2 0";
         let process = parse(stat).unwrap();
         assert_eq!(process.parent, 7);
-        assert_eq!(process.time, CpuTime { user_ns: 80_000_000, system_ns: 100_000_000 });
+        let cpu = CpuTime { user_ns: 80_000_000, system_ns: 100_000_000 };
+        // Pages of this architecture.
+        assert_eq!(process.usage, Usage { cpu, memory_bytes: 8192 });
     }
 
     #[test]

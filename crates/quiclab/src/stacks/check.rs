@@ -5,7 +5,9 @@ pub mod claims;
 mod evidence;
 mod handshakes;
 mod qlogs;
+pub mod refusals;
 mod selection;
+mod streams;
 
 use std::{path::Path, sync::atomic::Ordering, thread, time::Duration, time::Instant};
 

@@ -1,17 +1,18 @@
 //! What there is to prove about a stack, and the run that proves each.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use quiclab_experiment::{
     Experiment, Overrides,
     run::{CertificateKey, Clock, FirstAck, Gso, KeyExchange, Pacing, Run, Switch, word},
-    stack::{CONGESTION_CONTROL, CertificateDelay, Role, StackManifest},
+    stack::{CertificateDelay, Role, StackManifest},
 };
 use quiclab_interop::{CASES, Case};
 use quiclab_testbed::laboratory::Variables;
 use quiclab_units::Duration;
 
+use super::refusals::{KEY_EXCHANGE, OF_SERVERS, unclaimed};
 use crate::interop::run_of;
 
 /// All runs have the same seed, so that what differs between two of them differs by their settings.
@@ -30,33 +31,16 @@ const CHAIN: &str = "5113 B";
 const DEFAULT_PTO: Duration = Duration::from_millis(300);
 const LONG_DELAY: Duration = Duration::from_millis(400);
 /// Of small batches.
-const SEGMENTS: u32 = 2;
+pub const SEGMENTS: u32 = 2;
+/// Of several files, and how many of them the client may ask for at the same time.
+const FILES: u32 = 12;
+const STREAMS: u32 = 3;
+/// Of each of several files: it takes some round trips, in which a client that minds no limit asks for the others.
+const FILE: &str = "32 KiB";
 /// The case of interoperation that proves a test case of another name, `multiconnect`.
 const MANY_CONNECTIONS: &str = "handshakeloss";
-/// A test case that nobody has; drawn once, by hand.
-const NO_TEST_CASE: &str = "t7f3a9c1e";
-
 /// Name of the claim that is tried before all others: without a transfer none of them can be shown.
 pub const TRANSFER: &str = "transfer";
-
-/// Values of the contract's settings that a stack may claim, by variable.
-const KNOWN: &[(&str, &[&str])] = &[
-    ("QUICLAB_CCA", CONGESTION_CONTROL),
-    ("QUICLAB_GSO", &["off", "on", "paced"]),
-    ("QUICLAB_PACING", &["off", "user", "txtime"]),
-    ("QUICLAB_HTTP", &["h3", "hq", "h2"]),
-    ("QUICLAB_IP", &["4", "6"]),
-    ("QUICLAB_TXTIME_CLOCK", &["tai"]),
-    ("QUICLAB_HYSTART", &["on", "off"]),
-    ("QUICLAB_GSO_RATE", &[]),
-    (FIRST_ACK, &["instant", "padded", "wait"]),
-    (KEY_EXCHANGE, &["x25519", "x25519mlkem768"]),
-];
-const FIRST_ACK: &str = "QUICLAB_FIRST_ACK";
-/// What only clients are asked for.
-const KEY_EXCHANGE: &str = "QUICLAB_KEY_EXCHANGE";
-/// What only servers are asked for.
-pub const OF_SERVERS: [&str; 2] = ["QUICLAB_CERT_DELAY", FIRST_ACK];
 
 /// Largest IP packet of a path that is no Ethernet, in bytes.
 const MTU: u32 = 4000;
@@ -114,6 +98,8 @@ pub enum Expected {
     KeyExchange(KeyExchange),
     /// The server uses a path that takes IP packets of so many bytes.
     Mtu(u32),
+    /// The client has so many requests open at the same time and no more, or refuses the limit.
+    Streams(u32),
     /// This role answers 127.
     Refusal(Role),
 }
@@ -149,6 +135,7 @@ pub fn of(name: &str, stacks: &BTreeMap<String, StackManifest>) -> Result<Vec<Pr
         let name = format!("ip-{}", word(ip));
         proofs.add_spoken(&name, &format!("it speaks IPv{}", word(ip)), manifest, ("path.ip", &word(ip)), &speaks)?;
     }
+    proofs.add_streams(manifest)?;
     if manifest.has(Role::Server) {
         proofs.add_sender_claims(manifest)?;
     }
@@ -192,21 +179,38 @@ impl Proofs<'_> {
         (key, value): (&str, &str),
         speaks: &dyn Fn(&StackManifest) -> bool,
     ) -> Result<()> {
-        let (value, mut settings) = (quoted(value), vec![]);
-        settings.push((key, value.as_str()));
-        let missing = [(Role::Server, "stack.server"), (Role::Client, "stack.client")];
-        let missing = missing.into_iter().find(|(role, _)| !manifest.has(*role));
-        let other = missing.and_then(|(role, key)| {
-            let peer = manifest.peer.iter().filter_map(|name| self.stacks.get(name));
-            let mut others = peer.chain(self.stacks.values());
-            let other =
-                others.find(|other| other.has(role) && other.transport == manifest.transport && speaks(other))?;
-            Some((key, quoted(&other.name)))
-        });
-        if let Some((key, other)) = &other {
-            settings.push((key, other));
-        }
+        let value = quoted(value);
+        let other = self.other_side(manifest, speaks);
+        let other = other.as_ref().map(|(key, other)| (*key, other.as_str()));
+        let settings: Vec<_> = [(key, value.as_str())].into_iter().chain(other).collect();
         self.add(name, claim, SHORT, &settings, Expected::Transfer)
+    }
+
+    /// The setting that names the other side of a stack with a single role.
+    fn other_side(
+        &self,
+        manifest: &StackManifest,
+        speaks: &dyn Fn(&StackManifest) -> bool,
+    ) -> Option<(&'static str, String)> {
+        let missing = [(Role::Server, "stack.server"), (Role::Client, "stack.client")];
+        let (role, key) = missing.into_iter().find(|(role, _)| !manifest.has(*role))?;
+        let peer = manifest.peer.iter().filter_map(|name| self.stacks.get(name));
+        let mut others = peer.chain(self.stacks.values());
+        let other = others.find(|other| other.has(role) && other.transport == manifest.transport && speaks(other))?;
+        Some((key, quoted(&other.name)))
+    }
+
+    /// The limit of requests at the same time, of a client.
+    fn add_streams(&mut self, manifest: &StackManifest) -> Result<()> {
+        if !manifest.has(Role::Client) || !manifest.is_quic() || manifest.is_of_interop_runner() {
+            return Ok(());
+        }
+        let other = self.other_side(manifest, &|other| other.http.contains(&manifest.default.http));
+        let (files, streams) = (FILES.to_string(), STREAMS.to_string());
+        let mut settings = vec![("workload.files", files.as_str()), ("workload.streams", streams.as_str())];
+        settings.extend(other.as_ref().map(|(key, other)| (*key, other.as_str())));
+        let claim = format!("of {FILES} files the client asks for {STREAMS} at the same time");
+        self.add("streams", &claim, FILE, &settings, Expected::Streams(STREAMS))
     }
 
     fn plan(&self, size: &str, settings: &[(&str, &str)]) -> Result<Run> {
@@ -397,57 +401,6 @@ impl Proofs<'_> {
     }
 }
 
-/// Variables with values that a stack must refuse: what nobody has, and what it does not claim.
-pub fn unclaimed(manifest: &StackManifest) -> Vec<(String, String)> {
-    let mut asked: Vec<(String, String)> = vec![("TESTCASE".into(), NO_TEST_CASE.into())];
-    // The interop runner's contract has no other variable that could be refused.
-    if manifest.is_of_interop_runner() {
-        return asked;
-    }
-    asked.extend([
-        ("QUICLAB_NO_SUCH_SETTING".into(), "1".into()),
-        ("SERVER_PARAMS".into(), "-x".into()),
-        ("CLIENT_PARAMS".into(), "-x".into()),
-    ]);
-    for (variable, values) in KNOWN {
-        let claimed = claimed(manifest, variable);
-        let unclaimed = values.iter().filter(|value| !claimed.contains(**value)).chain([&"nonsense"]);
-        asked.extend(unclaimed.map(|value| ((*variable).to_owned(), (*value).to_owned())));
-    }
-    if !manifest.gso_segments {
-        asked.push(("QUICLAB_GSO_SEGMENTS".into(), SEGMENTS.to_string()));
-    }
-    if manifest.certificate_delay == CertificateDelay::None && manifest.has(Role::Server) {
-        asked.push(("QUICLAB_CERT_DELAY".into(), "200".into()));
-    }
-    if !manifest.default_pto {
-        asked.push(("QUICLAB_DEFAULT_PTO".into(), "300".into()));
-    }
-    if !manifest.has(Role::Client) {
-        asked.retain(|(variable, _)| variable != KEY_EXCHANGE);
-    }
-    if !manifest.has(Role::Server) {
-        asked.retain(|(variable, _)| !OF_SERVERS.contains(&variable.as_str()));
-    }
-    asked
-}
-
-/// The values of a variable of the contract that a stack claims.
-pub fn claimed(manifest: &StackManifest, variable: &str) -> BTreeSet<String> {
-    match variable {
-        "QUICLAB_CCA" => manifest.congestion_control.iter().cloned().collect(),
-        "QUICLAB_GSO" => manifest.gso.iter().map(word).collect(),
-        "QUICLAB_PACING" => manifest.pacing.iter().map(word).collect(),
-        "QUICLAB_HTTP" => manifest.http.iter().map(word).collect(),
-        "QUICLAB_TXTIME_CLOCK" => manifest.txtime_clocks.iter().map(word).collect(),
-        FIRST_ACK => manifest.first_ack.iter().map(word).collect(),
-        KEY_EXCHANGE => manifest.key_exchanges.iter().map(word).collect(),
-        "QUICLAB_HYSTART" if manifest.hystart => ["on", "off"].map(str::to_owned).into(),
-        "QUICLAB_HYSTART" | "QUICLAB_GSO_RATE" => BTreeSet::new(),
-        _ => manifest.ip.iter().map(word).collect(),
-    }
-}
-
 /// A name that can be a folder's: other letters than those of names become one `-`.
 pub fn file_name(text: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_');
@@ -461,7 +414,7 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::{collections::BTreeSet, path::Path};
 
     use quiclab_testbed::stack::sources;
 

@@ -22,7 +22,7 @@ use quiclab_wire::CaptureReader;
 
 use super::{
     claims::{CERTIFICATE_DELAY, Expected, Proof},
-    handshakes, qlogs,
+    handshakes, qlogs, streams,
 };
 use crate::{interop::verdict_of, results::sent_by_server};
 
@@ -96,6 +96,11 @@ pub fn judge(proof: &Proof, ended: &Ended, proofs: &[Proof], all: &[Ended]) -> R
         (Expected::Pacing(_), Ended::Badly { failure: RunFailure::Unsupported(_), .. }) => {
             Ok("refused in combination with the other defaults".to_owned())
         }
+        (Expected::Streams(_), Ended::Badly { failure: RunFailure::Unsupported(role), .. })
+            if *role == word(&Role::Client) =>
+        {
+            Ok("refused: it has no such limit".to_owned())
+        }
         (_, Ended::Badly { failure, .. }) => Err(failure.to_string()),
         (expected, Ended::Well { folder }) => {
             let shown = match expected {
@@ -108,6 +113,7 @@ pub fn judge(proof: &Proof, ended: &Ended, proofs: &[Proof], all: &[Ended]) -> R
                 Expected::Chain => chain(&proof.run, folder),
                 Expected::Probe(role, pto) => handshakes::first_probe(*role, *pto, folder),
                 Expected::KeyExchange(exchange) => key_exchange(*exchange, folder),
+                Expected::Streams(most) => streams::at_a_time(*most, &proof.run, folder),
                 Expected::Mtu(mtu) => long_datagrams(*mtu, folder),
                 Expected::LateCertificate(delay) => handshakes::late_certificate(*delay, CERTIFICATE_DELAY, folder),
                 Expected::Logs { keys, qlog, windows } => logs(keys, qlog, *windows, folder),

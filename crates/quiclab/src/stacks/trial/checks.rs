@@ -8,7 +8,7 @@ use quiclab_experiment::{
     stack::{CertificateDelay, PERF, Role, StackManifest, TEST_CASES},
 };
 
-use crate::stacks::check::claims;
+use crate::stacks::check::{claims, refusals};
 
 /// The first check: where it fails, the others are not tried.
 pub const TRANSFER: &str = "transfer";
@@ -162,7 +162,7 @@ impl Stacks<'_> {
 
     /// True where both sides can be told this value, if both must be.
     fn can(&self, pair: Pair, variable: &str, value: &str) -> bool {
-        let claims = |manifest| claims::claimed(manifest, variable).contains(value);
+        let claims = |manifest| refusals::claimed(manifest, variable).contains(value);
         !SHARED.contains(&variable) || (claims(self.server(pair)) && claims(self.client(pair)))
     }
 
@@ -182,7 +182,7 @@ impl Stacks<'_> {
                 "QUICLAB_PACING" => word(&default.pacing),
                 _ => word(&default.http),
             };
-            for value in claims::claimed(self.own, variable).into_iter().filter(|value| value != BY_ITSELF) {
+            for value in refusals::claimed(self.own, variable).into_iter().filter(|value| value != BY_ITSELF) {
                 if !self.can(pair, variable, &value) {
                     continue;
                 }
@@ -273,7 +273,7 @@ impl Stacks<'_> {
     }
 
     fn add_refusals(&self, checks: &mut Vec<Check>) {
-        let unclaimed = claims::unclaimed(self.own);
+        let unclaimed = refusals::unclaimed(self.own);
         for role in &self.own.roles {
             let cases = match role {
                 Role::Server => &self.own.test_cases.server,
@@ -284,7 +284,7 @@ impl Stacks<'_> {
             let cases =
                 asked.filter(|case| !cases.contains(**case)).map(|case| ("TESTCASE".to_owned(), (*case).to_owned()));
             for (variable, value) in unclaimed.iter().cloned().chain(cases) {
-                if *role == Role::Client && claims::OF_SERVERS.contains(&variable.as_str()) {
+                if *role == Role::Client && refusals::OF_SERVERS.contains(&variable.as_str()) {
                     continue;
                 }
                 checks.push(Check {

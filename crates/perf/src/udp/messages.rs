@@ -1,0 +1,151 @@
+//! What both ends say over the connection beside the datagrams: as in [`control`](crate::control), a JSON object in each line.
+
+use std::{
+    io::{self, Read, Write},
+    net::{SocketAddr, TcpStream},
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::Arrivals;
+use crate::control::{ControlError, Lines, VERSION, line, parse};
+
+/// How long the other end may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UdpTest {
+    /// In every datagram.
+    pub number: u64,
+    /// Whether the server sends.
+    pub server_sends: bool,
+    /// Bytes of a datagram's UDP payload.
+    pub length: u16,
+    /// Bits of UDP payload in a second; 0: as many as the sender can.
+    pub bits_per_second: u64,
+    /// For how long, in nanoseconds.
+    pub nanoseconds: u64,
+}
+
+/// What a client says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "kebab-case")]
+pub enum UdpQuestion {
+    /// First of all.
+    Hello {
+        /// See [`VERSION`].
+        version: u32,
+        /// True: of plain UDP.
+        #[serde(default)]
+        udp: bool,
+    },
+    /// A test begins. If the server sends, it does so when a datagram of the test has come from this client.
+    Begin(UdpTest),
+    /// How far has it come?
+    Reading,
+}
+
+/// What the server answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "kebab-case")]
+pub enum UdpAnswer {
+    /// To `Hello` and `Begin`.
+    Ready,
+    /// To `Reading`.
+    Reading(UdpReading),
+    /// Instead of an answer.
+    Refused {
+        /// Why.
+        why: String,
+    },
+}
+
+/// An end at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct UdpReading {
+    /// Datagrams that it has sent.
+    pub sent: u64,
+    /// Datagrams that its socket did not take, because a buffer of the kernel was full.
+    pub unsent: u64,
+    /// Whether it sends no more.
+    pub is_over: bool,
+    /// What it has received.
+    pub arrivals: Arrivals,
+    /// Datagrams that its socket dropped because its buffer was full; `None`: the kernel does not say.
+    pub socket_drops: Option<u64>,
+}
+
+/// The client's end.
+#[derive(Debug)]
+pub struct Connection {
+    stream: TcpStream,
+    lines: Lines,
+}
+
+impl Connection {
+    /// Connects and says hello.
+    ///
+    /// # Errors
+    /// Where nobody is there, or somebody else, or a server of a stack.
+    pub fn open(server: SocketAddr) -> Result<Self, ControlError> {
+        let stream = TcpStream::connect_timeout(&server, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_nodelay(true)?;
+        let mut connection = Self { stream, lines: Lines::default() };
+        connection.ask(&UdpQuestion::Hello { version: VERSION, udp: true })?;
+        Ok(connection)
+    }
+
+    /// Asks, and returns the answer.
+    ///
+    /// # Errors
+    /// Where the server refuses, or does not answer.
+    pub fn ask(&mut self, question: &UdpQuestion) -> Result<UdpAnswer, ControlError> {
+        self.stream.write_all(&line(question))?;
+        let mut buffer = [0; 4096];
+        let mut length = 0;
+        loop {
+            if let Some(line) = self.lines.take(&buffer[..length])? {
+                return match parse(&line)? {
+                    UdpAnswer::Refused { why } => Err(ControlError::Refused(why)),
+                    answer => Ok(answer),
+                };
+            }
+            length = self.stream.read(&mut buffer)?;
+            if length == 0 {
+                return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+            }
+        }
+    }
+
+    /// How far the server has come.
+    ///
+    /// # Errors
+    /// Where it does not answer that.
+    pub fn reading(&mut self) -> Result<UdpReading, ControlError> {
+        match self.ask(&UdpQuestion::Reading)? {
+            UdpAnswer::Reading(reading) => Ok(reading),
+            other => Err(ControlError::Foreign { found: format!("{other:?}") }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::{Answer, Question};
+
+    #[test]
+    fn a_server_of_a_stack_knows_the_hello_and_answers_with_another_one() {
+        let hello = line(&UdpQuestion::Hello { version: VERSION, udp: true });
+        assert_eq!(parse::<Question>(hello.trim_ascii_end()).unwrap(), Question::Hello { version: VERSION });
+        let answer = line(&Answer::Hello { stack: "x".to_owned(), authority: String::new() });
+        assert!(matches!(parse::<UdpAnswer>(answer.trim_ascii_end()), Err(ControlError::Foreign { .. })));
+        let hello = line(&Question::Hello { version: VERSION });
+        let found = parse::<UdpQuestion>(hello.trim_ascii_end()).unwrap();
+        assert_eq!(found, UdpQuestion::Hello { version: VERSION, udp: false });
+    }
+}
