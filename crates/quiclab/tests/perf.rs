@@ -150,6 +150,21 @@ fn a_time_is_kept_and_what_arrives_is_counted_in_both_directions() {
         let roofline = &end["quiclab_roofline"];
         assert!(roofline["best_quic_bits_per_second"].as_f64().unwrap() > 0.0, "{end}");
         assert!(roofline["share"].as_f64().unwrap() > 0.0, "{end}");
+        for part in ["tcp", "tcp_tls"] {
+            assert!(roofline["parts"][part]["send_ns_per_byte"].as_f64().unwrap() > 0.0, "{end}");
+        }
+        // Of both ends the parts add up to what they used.
+        let samples = roofline["not_sampled"].is_null();
+        let ends = if number == 0 { ["client", "server"] } else { ["server", "client"] };
+        for (side, split) in ["sender", "receiver"].into_iter().zip(ends.map(|end| &roofline["cpu_split"][end])) {
+            assert_eq!(split["by"], if samples { "samples" } else { "times" }, "{end}");
+            let parts = split.as_object().unwrap().iter().filter(|(name, _)| name.ends_with("_ns_per_byte"));
+            let sum: f64 = parts.map(|(_, part)| part.as_f64().unwrap()).sum();
+            let whole = end["quiclab"][side]["cpu_ns_per_byte"].as_f64().unwrap();
+            assert!((sum - whole).abs() < 1e-6 * whole, "{side}: {end}");
+            let memory = end["quiclab"][side]["peak_memory_bytes"].as_u64().unwrap();
+            assert!((1 << 20..200 << 20).contains(&memory), "{side}: {end}");
+        }
         for side in ["host_total", "remote_total"] {
             assert!(end["cpu_utilization_percent"][side].as_f64().unwrap() > 0.0, "{end}");
         }
@@ -289,8 +304,8 @@ fn what_does_not_go_with_tcp_is_an_error_before_anything_is_built() {
     let ask = |more: &[&str]| said(quiclab().args(["perf", "--stacks", REAL_STACKS]).args(more));
     for (more, expected) in [
         (&["--tcp", "--stack", "quinn"][..], "cannot be used with"),
-        (&["--tcp", "--roofline"], "cannot be used with"),
-        (&["--stack", "tcp-tls", "--roofline"], "--roofline: it is that of QUIC"),
+        (&["--tcp", "--udp"], "cannot be used with"),
+        (&["--svg", "x.svg"], "--roofline"),
         (&["--stack", "quinn", "--client-stack", "tcp-tls"], "found a stack of another transport"),
         (&["--stack", "tcp-tls", "-s", "-p", "65535"], "expected at most 65534"),
     ] {
@@ -354,7 +369,10 @@ fn every_server_and_every_client_of_perf_work_in_both_directions() {
                 let found = said(command.args(["-t", "1", "-P", "3", "-J"]).args(direction));
                 let result: Value = serde_json::from_str(&found.output).unwrap_or_default();
                 let rate = result["end"]["sum_received"]["bits_per_second"].as_f64();
-                eprintln!("{client} and {server} {direction:?}: {:.2} Gbit/s", rate.unwrap_or(f64::NAN) / 1e9);
+                let memory = |side: &str| result["end"]["quiclab"][side]["peak_memory_bytes"].as_u64().unwrap_or(0);
+                let memory = memory("sender").max(memory("receiver"));
+                let shown = [rate.unwrap_or(f64::NAN) / 1e9, memory as f64 / f64::from(1 << 20)];
+                eprintln!("{client} and {server} {direction:?}: {:.2} Gbit/s, {:.0} MiB", shown[0], shown[1]);
                 let is_known = FAULTS.iter().any(|fault| found.errors.contains(fault));
                 if found.status != Some(0) && is_known {
                     eprintln!("a known fault: {}", found.errors);

@@ -51,7 +51,7 @@ pub struct Arrivals {
     /// See `first_ns`.
     pub last_ns: u64,
     /// Arrival time minus send time of the last one: clocks of two machines, so that it can have any value.
-    transit_ns: i64,
+    pub(super) transit_ns: i64,
 }
 
 impl Arrivals {

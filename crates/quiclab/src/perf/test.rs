@@ -288,7 +288,11 @@ impl Test<'_> {
                 match client.endpoint.poll()? {
                     None => running = true,
                     Some(Exit::Status(0)) => {}
-                    Some(exit) => return Err(Failure(self.refused(exit)).into()),
+                    Some(exit) => {
+                        // A client whose server has died often dies of that.
+                        server.sample(false, false, port)?;
+                        return Err(Failure(self.refused(exit)).into());
+                    }
                 }
             }
             if is_due && running {
