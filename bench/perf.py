@@ -36,9 +36,16 @@ def spread(values, digits=2):
     return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
 
 
-def percent(split, part):
-    whole = sum(split.values())
-    return 100 * split[part] / whole
+# Parts of the CPU time in the order of the table, by how they were found.
+PARTS = {
+    "samples": ("cryptography", "kernel_send", "kernel_receive", "kernel_other", "stack", "unnamed"),
+    "times": ("cryptography", "kernel", "stack"),
+}
+
+
+def percents(split):
+    sizes = [split[f"{part}_ns_per_byte"] for part in PARTS[split["by"]]]
+    return [100 * size / sum(sizes) for size in sizes]
 
 
 def row(stack, ends):
@@ -50,8 +57,7 @@ def row(stack, ends):
         cells.append(spread(costs))
     splits = [end["quiclab_roofline"]["cpu_split"]["client"] for end in ends]
     splits = [split for split in splits if split]
-    parts = ("cryptography_ns_per_byte", "kernel_ns_per_byte", "stack_ns_per_byte")
-    medians = [statistics.median(percent(split, part) for split in splits) for part in parts] if splits else []
+    medians = [statistics.median(part) for part in zip(*map(percents, splits))]
     cells.append(" / ".join(f"{value:.0f}" for value in medians) or "-")
     return statistics.median(gbit), "| " + " | ".join(cells) + " |"
 
@@ -71,7 +77,8 @@ def main():
             if end is not None:
                 ends[stack].append(end)
         print(f"round {number + 1} of {arguments.rounds}", file=sys.stderr)
-    print("| stack | Gbit/s | % of best QUIC | sender, ns per byte | receiver, ns per byte | client: cipher / kernel / stack, % |")
+    split = "client: cipher / kernel sends / receives / other / stack / unnamed (not sampled: cipher / kernel / stack), %"
+    print(f"| stack | Gbit/s | % of best QUIC | sender, ns per byte | receiver, ns per byte | {split} |")
     print("|---|---|---|---|---|---|")
     rows = [row(stack, tests) for stack, tests in ends.items() if tests]
     for _, line in sorted(rows, reverse=True):
