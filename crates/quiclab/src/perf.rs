@@ -3,6 +3,7 @@
 mod certificates;
 mod ends;
 mod load;
+mod machine;
 mod roofline;
 mod serve;
 mod show;

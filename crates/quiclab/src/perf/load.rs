@@ -39,6 +39,17 @@ pub enum Found {
     Exchanges(Box<Exchanges>),
 }
 
+impl Found {
+    /// Adds notes; where there are two directions, to the first.
+    pub fn note(&mut self, notes: Vec<String>) {
+        match self {
+            Self::Bytes(one) => one.notes.extend(notes),
+            Self::Both(both) => both[0].notes.extend(notes),
+            Self::Exchanges(one) => one.notes.extend(notes),
+        }
+    }
+}
+
 /// What happened between two readings.
 pub fn row(before: &Reading, after: &Reading, load: Load) -> Row {
     match load.counted() {

@@ -22,6 +22,7 @@ use super::{
     Place, certificates,
     ends::{End, counters_port, is_taken, port_kind, trust, urls},
     load::{Found, Row, found, latencies, latencies_file, row},
+    machine::Machine,
     show, usage,
 };
 use crate::{cli::PerfArguments, output};
@@ -245,6 +246,7 @@ impl Test<'_> {
         if let Some(profiler) = &mut profiler {
             profiler.start()?;
         }
+        let mut machine = Machine::new();
         let start = Instant::now();
         let mut clients = self.start_clients(server)?;
         let mut roots: Vec<_> = clients.iter().map(|client| (client.endpoint.process(), CLIENT)).collect();
@@ -296,6 +298,7 @@ impl Test<'_> {
                 }
             }
             if is_due && running {
+                machine.look();
                 rows.push(self.show(row(&shown, &after, self.load), rows.is_empty())?);
                 shown = after.clone();
                 due += step;
@@ -341,6 +344,7 @@ impl Test<'_> {
         }
         let latencies = if interrupted { None } else { Some(latencies(self.place, &after, self.load)?) };
         let mut found = found(&before, &after, self.load, latencies);
+        found.note(machine.notes());
         if let (Transport::Tcp, Found::Bytes(summary)) = (self.place.transport, &mut found) {
             let note = "TCP: segments sent again are counted as lost; there are no datagrams to drop";
             summary.notes.push(note.to_owned());
