@@ -43,7 +43,10 @@ pub fn render_bars_svg(bars: &Bars) -> String {
         let bar = Bar::new(lengths, labels.clone()).orientation(Orientation::Horizontal).name(style::name(part));
         plot.add_trace(bar.marker(Marker::new().color(style::colour(place))));
     }
-    let x = style::axis(&bars.x).range_mode(plotly::layout::RangeMode::ToZero);
+    // The library's own range is that of the parts, not of their sums.
+    let whole = |parts: &[(String, f64)]| parts.iter().map(|(_, length)| length).sum::<f64>();
+    let longest = bars.bars.iter().map(|(_, parts)| whole(parts)).fold(0.0, f64::max);
+    let x = style::axis(&bars.x).range(vec![0.0, if longest > 0.0 { 1.05 * longest } else { 1.0 }]);
     let y = style::axis("").range(AxisRange::new(labels.len() as f64 - 0.5, -0.5));
     let layout = style::legend_above(style::layout(x, y));
     plot.set_layout(layout.bar_mode(BarMode::Stack).height(AROUND + BAR * labels.len()));
@@ -78,9 +81,11 @@ mod tests {
         };
         let svg = render_bars_svg(&bars);
         assert!(svg.contains("a &lt; b") && svg.contains(">the stack<") && svg.contains("ns per byte"), "{svg}");
-        let [first, second] = [0, 1].map(|place| rectangles(&svg, style::colour(place)));
+        let [first, second, third] = [0, 1, 2].map(|place| rectangles(&svg, style::colour(place)));
         assert_eq!((first.len(), second.len()), (2, 2), "{svg}");
         let unit = first[0].1;
+        let (left, width) = third[1];
+        assert!((width - 4.0 * unit).abs() < 0.1 && left + width < 880.0, "it is cut at the edge: {svg}");
         assert!((first[1].1 - 2.0 * unit).abs() < 0.1 && (second[0].1 - 2.0 * unit).abs() < 0.1, "{svg}");
         assert!((second[0].0 - first[0].0 - unit).abs() < 0.1, "{svg}");
     }

@@ -69,8 +69,14 @@ impl Kernel {
     }
 }
 
-/// What a system call does, by the name of its function: `__x64_sys_sendmsg`, `__arm64_sys_recvmmsg`, `__sys_sendto`.
+/// What a function does that system calls are made of: `__x64_sys_sendmsg`, `__arm64_sys_recvmmsg`, `__sys_sendto`. Some end by a jump to
+/// another function, whose name is then the first in the stack: that of writev to `do_writev`.
 fn call(name: &str) -> Option<Call> {
+    match name {
+        "ksys_write" | "vfs_write" | "do_writev" | "vfs_writev" => return Some(Call::Send),
+        "ksys_read" | "vfs_read" | "do_readv" | "vfs_readv" | "do_recvmmsg" => return Some(Call::Receive),
+        _ => {}
+    }
     let (_, call) = name.split_once("_sys_")?;
     match call {
         "sendmsg" | "sendmmsg" | "sendto" | "write" | "writev" | "sendfile" | "sendfile64" | "splice" => {
@@ -87,7 +93,8 @@ mod tests {
 
     const TABLE: &str = "ffffffff81000000 T _text\nffffffff81000100 t udp_rcv\nffffffff81000200 T __x64_sys_sendmsg\n\
                          ffffffff81000300 T do_syscall_64\nffffffff81000400 D data\nffffffff81000500 T __x64_sys_recvmmsg\n\
-                         ffffffffc0000000 t deliver [veth]\nffffffff81000600 T __x64_sys_recvmmsg_x\n";
+                         ffffffffc0000000 t deliver [veth]\nffffffff81000600 T __x64_sys_recvmmsg_x\n\
+                         ffffffff81000700 t do_writev\n";
 
     #[test]
     fn the_outermost_system_call_counts() {
@@ -97,6 +104,7 @@ mod tests {
         assert_eq!(kernel.call(&[inside(0x500), inside(0x300)]), Call::Receive);
         assert_eq!(kernel.call(&[inside(0x100), inside(0x300)]), Call::Other);
         assert_eq!(kernel.call(&[]), Call::Other);
+        assert_eq!(kernel.call(&[inside(0x100), inside(0x700), inside(0x300)]), Call::Send);
         assert_eq!(kernel.name_at(0xffff_ffff_c000_0010), "deliver");
         assert_eq!(kernel.name_at(inside(0x400)), "do_syscall_64", "data is no function");
         assert_eq!(kernel.start_of(1), 1);

@@ -2,6 +2,7 @@
 
 use std::{
     fs::{self, File},
+    os::unix::fs::MetadataExt,
     time::{Duration, Instant},
 };
 
@@ -49,13 +50,14 @@ impl Process {
         self.maps = maps
             .into_iter()
             .filter_map(|line| {
+                let Line { start, end, offset, .. } = line;
                 let known = code.iter().position(|code| code.identity == line.identity);
                 let code = known.or_else(|| {
-                    let file = File::open(format!("/proc/{number}/root{}", line.path)).ok()?;
+                    let file = line.open(number)?;
                     code.push(Code::new(line.identity, line.path, file));
                     Some(code.len() - 1)
-                });
-                Some(Map { start: line.start, end: line.end, offset: line.offset, code: code? })
+                })?;
+                Some(Map { start, end, offset, code })
             })
             .collect();
     }
@@ -75,6 +77,21 @@ struct Line {
     /// Device and inode.
     identity: (String, u64),
     path: String,
+}
+
+impl Line {
+    /// The file of a process. Its name is one of this process's view, or of the other's, or of neither.
+    fn open(&self, process: u32) -> Option<File> {
+        let names = [
+            format!("/proc/{process}/map_files/{:x}-{:x}", self.start, self.end),
+            self.path.clone(),
+            format!("/proc/{process}/root{}", self.path),
+        ];
+        names.iter().filter_map(|name| File::open(name).ok()).find(|file| {
+            let found = file.metadata();
+            found.is_ok_and(|found| found.is_file() && found.ino() == self.identity.1)
+        })
+    }
 }
 
 /// A line of /proc/PID/maps (proc_pid_maps(5)); `None`: it is not the code of a file.
