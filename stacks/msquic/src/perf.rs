@@ -3,14 +3,20 @@
 //! The library's own buffer of what is to be sent is off ([`crate::configuration`]), so it sends from one buffer of zeros that is lent to it
 //! again and again, as often as it says that it has room for ([`StreamEvent::IdealSendBufferSize`]).
 
-use std::{collections::VecDeque, ffi::c_void, mem::ManuallyDrop, ptr, sync::mpsc::Sender, time::Duration};
+use std::{
+    collections::VecDeque,
+    ffi::c_void,
+    mem::ManuallyDrop,
+    ptr,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, Result, anyhow};
 use msquic::{
     BufferRef, Connection, SendFlags, Status, Stream, StreamEvent, StreamOpenFlags, StreamRef, StreamShutdownFlags,
     StreamStartFlags, ffi::HQUIC,
 };
-use quiclab_contract::perf::{CHUNK, COUNTERS, Head, Path, Sizes, ZEROS, check};
+use quiclab_contract::perf::{CHUNK, COUNTERS, Head, LATENCIES, Load, Path, Sizes, ZEROS, check};
 
 use crate::chunk;
 
@@ -136,24 +142,28 @@ fn send(stream: &Stream, outgoing: &mut Outgoing) {
     }
 }
 
-/// Begins an exchange. What becomes of it goes to `outcomes`, as `wrap` has it.
+/// What becomes of an exchange.
+pub enum News {
+    /// It is complete, or failed.
+    Done(Result<()>),
+    /// The library needs its stream no more.
+    Over,
+}
+
+/// Begins an exchange. What becomes of it goes to `tell`.
 ///
 /// # Errors
 /// Where the library refuses.
-pub fn ask<T: 'static>(
-    connection: &Connection,
-    sizes: Sizes,
-    outcomes: Sender<T>,
-    wrap: fn(Result<()>) -> T,
-) -> Result<Stream> {
+pub fn ask(connection: &Connection, load: Load, sizes: Sizes, tell: impl Fn(News) + 'static) -> Result<Stream> {
     // SAFETY: see `report`.
     let handle = unsafe { connection.as_raw() };
     // The head and what comes behind it leave together.
     let first = sizes.request.min(CHUNK as u64);
     let mut outgoing = Outgoing::new(sizes.request - first);
     let mut received = 0;
-    let (mut has_ended, mut is_sent, mut is_over) = (false, false, false);
+    let (mut has_ended, mut is_sent, mut is_done, mut is_shut) = (false, false, false, false);
     outgoing.lent.push_back(first);
+    let mut began = Instant::now();
     let stream = Stream::open(connection, StreamOpenFlags::NONE, move |stream, event| {
         let mut outcome = Ok(());
         match event {
@@ -188,20 +198,31 @@ pub fn ask<T: 'static>(
             StreamEvent::PeerReceiveAborted { error_code } => {
                 outcome = Err(anyhow!("the server takes no more of the request: error {error_code}"));
             }
-            StreamEvent::ShutdownComplete { .. } => outcome = Err(anyhow!("the connection ended early")),
+            // It had to wait for the server to allow another stream.
+            StreamEvent::PeerAccepted => began = Instant::now(),
+            StreamEvent::ShutdownComplete { .. } => {
+                is_shut = true;
+                outcome = Err(anyhow!("the connection ended early"));
+            }
             _ => {}
         }
-        if !is_over && (outcome.is_err() || has_ended && is_sent) {
-            is_over = true;
+        if !is_done && (outcome.is_err() || has_ended && is_sent) {
+            is_done = true;
             if outcome.is_ok() {
                 COUNTERS.exchanged();
+                if load == Load::Requests {
+                    LATENCIES.since(began);
+                }
             }
-            let _ = outcomes.send(wrap(outcome));
+            tell(News::Done(outcome));
+        }
+        if is_shut {
+            tell(News::Over);
         }
         Ok(())
     })
     .context("StreamOpen")?;
-    stream.start(StreamStartFlags::NONE).context("StreamStart")?;
+    stream.start(StreamStartFlags::INDICATE_PEER_ACCEPT).context("StreamStart")?;
     let mut bytes = vec![0; first as usize];
     let head = sizes.head();
     bytes[..head.len()].copy_from_slice(&head);

@@ -93,9 +93,11 @@ pub fn run(settings: Settings) -> Result<()> {
     let mut is_over = false;
     let mut running = threads;
     while running > 0 {
-        let message = match deadline {
+        let message = match deadline.map(|deadline: Instant| deadline.saturating_duration_since(Instant::now())) {
             None => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(deadline) => messages.recv_timeout(Instant::saturating_duration_since(&deadline, Instant::now())),
+            // There may be another message at any time.
+            Some(Duration::ZERO) => Err(RecvTimeoutError::Timeout),
+            Some(time) => messages.recv_timeout(time),
         };
         match message {
             Ok(Message::Connected) => {
