@@ -28,7 +28,7 @@ use quiclab_contract::{
 use crate::{
     chunk, configuration,
     key_log::KeyLog,
-    perf::{self, News},
+    perf::{self, Handle, News},
     settings::Settings,
 };
 
@@ -62,8 +62,10 @@ enum Message {
     Ticket(Vec<u8>),
     /// A request is done, or failed.
     Done(Result<()>),
-    /// The stream with this number can be closed.
-    StreamOver(usize),
+    /// There is another stream.
+    Stream(Stream),
+    /// A stream can be closed.
+    StreamOver(Handle),
     /// The connection is over, before or after its handshake.
     Over(Option<Status>),
 }
@@ -96,16 +98,16 @@ struct Client<'a> {
 
 /// A connection and its streams, which are closed before it.
 struct Session {
-    /// By number, from 0.
-    streams: BTreeMap<usize, Stream>,
-    /// How many there were so far.
+    /// Closed before the connection, as the streams that are in it.
+    messages: Receiver<Message>,
+    streams: BTreeMap<Handle, Stream>,
+    /// Requests made so far, without those that follow another one.
     begun: usize,
     /// What they carry in `perf`.
     sizes: Vec<Sizes>,
     connection: Connection,
     key_update: KeyUpdate,
     sender: Sender<Message>,
-    messages: Receiver<Message>,
 }
 
 impl Client<'_> {
@@ -149,7 +151,7 @@ impl Client<'_> {
         let Settings { perf, perf_load, streams, .. } = self.settings;
         let sizes = perf.map_or(vec![], |sizes| perf_load.streams(sizes, requests.len(), *streams));
         let mut session =
-            Session { streams: BTreeMap::new(), begun: 0, sizes, connection, key_update, sender, messages };
+            Session { messages, streams: BTreeMap::new(), begun: 0, sizes, connection, key_update, sender };
         // SAFETY: the handle is that of the session's connection.
         let handle = unsafe { session.connection.as_raw() };
         if let Some(ticket) = ticket {
@@ -241,11 +243,11 @@ impl Session {
                 Message::Done(outcome) => {
                     // A request that fails with its connection does not know why.
                     outcome.map_err(|error| self.end().map_or(error, anyhow::Error::from))?;
-                    // Each of those is followed by another one.
-                    left -= usize::from(load != Load::Requests);
+                    left -= 1;
                     self.begin(requests, client.settings)?;
                 }
-                Message::StreamOver(number) => drop(self.streams.remove(&number)),
+                Message::Stream(stream) => drop(self.streams.insert(Handle::from(&stream), stream)),
+                Message::StreamOver(handle) => drop(self.streams.remove(&handle)),
                 Message::Over(status) => return Err(status.map_or(anyhow!("the server closed"), anyhow::Error::from)),
             }
         }
@@ -267,34 +269,33 @@ impl Session {
         }
     }
 
-    /// How many requests are made, if none is followed by another one.
+    /// How many requests are made, without those that follow another one.
     fn all(&self, requests: &[Request]) -> usize {
         if self.sizes.is_empty() { requests.len() } else { self.sizes.len() }
     }
 
     /// Makes the next request, if there is one. The library holds it back until the server allows another stream.
     fn begin(&mut self, requests: &[Request], settings: &Settings) -> Result<()> {
-        let (number, all) = (self.begun, self.all(requests));
-        if number >= all && settings.perf_load != Load::Requests {
-            return Ok(());
-        }
-        let stream = match self.sizes.get(number % all) {
-            Some(&sizes) => self.ask(number, settings.perf_load, sizes)?,
-            None => self.get(&requests[number], settings)?,
+        let stream = match (self.sizes.get(self.begun), requests.get(self.begun)) {
+            (Some(&sizes), _) => self.ask(settings.perf_load, sizes)?,
+            (None, Some(request)) if self.sizes.is_empty() => self.get(request, settings)?,
+            _ => return Ok(()),
         };
-        self.streams.insert(number, stream);
+        self.streams.insert(Handle::from(&stream), stream);
         self.begun += 1;
         Ok(())
     }
 
-    fn ask(&self, number: usize, load: Load, sizes: Sizes) -> Result<Stream> {
+    fn ask(&self, load: Load, sizes: Sizes) -> Result<Stream> {
         let sender = self.sender.clone();
-        perf::ask(&self.connection, load, sizes, move |news| {
+        let tell = move |news| {
             let _ = sender.send(match news {
                 News::Done(outcome) => Message::Done(outcome),
-                News::Over => Message::StreamOver(number),
+                News::Followed(stream) => Message::Stream(stream),
+                News::Over(handle) => Message::StreamOver(handle),
             });
-        })
+        };
+        perf::ask(&self.connection, load, sizes, Arc::new(tell))
     }
 
     fn get(&self, request: &Request, settings: &Settings) -> Result<Stream> {

@@ -8,6 +8,7 @@ use std::{
     ffi::c_void,
     mem::ManuallyDrop,
     ptr,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -146,15 +147,32 @@ fn send(stream: &Stream, outgoing: &mut Outgoing) {
 pub enum News {
     /// It is complete, or failed.
     Done(Result<()>),
-    /// The library needs its stream no more.
-    Over,
+    /// It is complete, and this is the stream of the next one.
+    Followed(Stream),
+    /// The library needs the stream with this handle no more.
+    Over(Handle),
 }
 
-/// Begins an exchange. What becomes of it goes to `tell`.
+/// A handle that is only compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Handle(usize);
+
+impl From<&Stream> for Handle {
+    fn from(stream: &Stream) -> Self {
+        // SAFETY: it is not closed here.
+        Self(unsafe { stream.as_raw() } as usize)
+    }
+}
+
+/// Takes the news, on the library's thread.
+pub type Tell = Arc<dyn Fn(News) + Send + Sync>;
+
+/// Begins an exchange. What becomes of it goes to `tell`. With [`Load::Requests`] it is followed by another one when it is complete, at once
+/// and on the library's thread: the time until another thread runs is none of the library's.
 ///
 /// # Errors
 /// Where the library refuses.
-pub fn ask(connection: &Connection, load: Load, sizes: Sizes, tell: impl Fn(News) + 'static) -> Result<Stream> {
+pub fn ask(connection: &Connection, load: Load, sizes: Sizes, tell: Tell) -> Result<Stream> {
     // SAFETY: see `report`.
     let handle = unsafe { connection.as_raw() };
     // The head and what comes behind it leave together.
@@ -210,14 +228,19 @@ pub fn ask(connection: &Connection, load: Load, sizes: Sizes, tell: impl Fn(News
             is_done = true;
             if outcome.is_ok() {
                 COUNTERS.exchanged();
-                if load == Load::Requests {
-                    LATENCIES.since(began);
-                }
             }
-            tell(News::Done(outcome));
+            tell(if outcome.is_ok() && load == Load::Requests {
+                LATENCIES.since(began);
+                // SAFETY: see `report`.
+                let connection = ManuallyDrop::new(unsafe { Connection::from_raw(handle) });
+                ask(&connection, load, sizes, Arc::clone(&tell))
+                    .map_or_else(|error| News::Done(Err(error)), News::Followed)
+            } else {
+                News::Done(outcome)
+            });
         }
         if is_shut {
-            tell(News::Over);
+            tell(News::Over(Handle::from(&*stream)));
         }
         Ok(())
     })
