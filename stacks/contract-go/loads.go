@@ -19,9 +19,9 @@ const (
 	loadBulk perfLoad = "bulk"
 	// Two streams for each URL, all at the same time: one for each direction.
 	loadBidirectional perfLoad = "bidirectional"
-	// As many exchanges at a time as there are URLs, one after the other on one connection, until the time is over.
+	// One exchange per URL at a time, all on one connection. When one is complete, the next begins, until the time is over.
 	loadRequests perfLoad = "requests"
-	// As many connections at a time as there are URLs, one after the other, until the time is over. None resumes a session.
+	// One connection per URL at a time. When one is closed, the next begins, until the time is over. None resumes a session.
 	loadHandshakes perfLoad = "handshakes"
 )
 

@@ -93,7 +93,7 @@ func (c *client) perf() error {
 	return errors.Join(err, checkOffload(c.settings, connection))
 }
 
-// shakeHands opens connections, one after the other, as many at a time as there are URLs. The library has no session cache by itself.
+// shakeHands opens connections until the time is over, one per URL at a time. The library has no session cache by itself.
 func (c *client) shakeHands() error {
 	over, end := context.WithCancel(context.Background())
 	one := func(int) error {

@@ -42,7 +42,7 @@ func exchangePerf(connection *quic.Conn, sizes *perfSizes) (time.Time, error) {
 	return began, readPerfResponse(stream, sizes)
 }
 
-// shakeHands opens connections, one after the other, as many at a time as there are URLs. There is no session cache.
+// shakeHands opens connections until the time is over, one per URL at a time. There is no session cache.
 func shakeHands(settings *settings, dial func() (*quic.Conn, error)) error {
 	over, end := context.WithCancel(context.Background())
 	one := func(int) error {

@@ -1,6 +1,7 @@
 //! The client: fetches every URL, stores the bodies, and says whether all of it is right.
 
 use std::{
+    collections::BTreeMap,
     ffi::CString,
     ptr,
     sync::{
@@ -12,16 +13,24 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use msquic::{
     ADDRESS_FAMILY_INET, ADDRESS_FAMILY_INET6, Api, Configuration, Connection, ConnectionEvent,
     ConnectionShutdownFlags, Registration, RegistrationConfig, SendFlags, Status, StatusCode, Stream, StreamEvent,
     StreamOpenFlags, StreamStartFlags,
     ffi::{HQUIC, QUIC_PARAM_CONN_RESUMPTION_TICKET},
 };
-use quiclab_contract::{Download, IpVersion, Request, TestCase, hq, perf::COUNTERS};
+use quiclab_contract::{
+    Download, IpVersion, Request, TestCase, hq,
+    perf::{COUNTERS, LATENCIES, Load, Sizes},
+};
 
-use crate::{chunk, configuration, key_log::KeyLog, perf, settings::Settings};
+use crate::{
+    chunk, configuration,
+    key_log::KeyLog,
+    perf::{self, Handle, News},
+    settings::Settings,
+};
 
 /// Bytes that are collected before they are written to a file.
 const STORE_BUFFER: usize = 16 * 1024;
@@ -53,6 +62,10 @@ enum Message {
     Ticket(Vec<u8>),
     /// A request is done, or failed.
     Done(Result<()>),
+    /// There is another stream.
+    Stream(Stream),
+    /// A stream can be closed.
+    StreamOver(Handle),
     /// The connection is over, before or after its handshake.
     Over(Option<Status>),
 }
@@ -66,6 +79,9 @@ pub fn run(settings: Settings) -> Result<()> {
     let registration = Registration::new(&RegistrationConfig::new()).context("RegistrationOpen")?;
     let configuration = configuration::open(&registration, &settings)?;
     let client = Client { registration: &registration, configuration: &configuration, settings: &settings };
+    if settings.perf_load == Load::Handshakes {
+        return client.shake_hands();
+    }
     let (first, others) = settings.connections();
     if others.is_empty() {
         return client.fetch(first, None, false).map(|_| ());
@@ -82,14 +98,37 @@ struct Client<'a> {
 
 /// A connection and its streams, which are closed before it.
 struct Session {
-    streams: Vec<Stream>,
+    /// Closed before the connection, as the streams that are in it.
+    messages: Receiver<Message>,
+    streams: BTreeMap<Handle, Stream>,
+    /// Requests made so far, without those that follow another one.
+    begun: usize,
+    /// What they carry in `perf`.
+    sizes: Vec<Sizes>,
     connection: Connection,
     key_update: KeyUpdate,
     sender: Sender<Message>,
-    messages: Receiver<Message>,
 }
 
 impl Client<'_> {
+    /// Opens connections until the time is over: one per URL at a time, each in a thread of its own.
+    fn shake_hands(&self) -> Result<()> {
+        let deadline = Instant::now() + self.settings.perf_duration.unwrap_or_default();
+        let has_failed = AtomicBool::new(false);
+        let one = || {
+            while Instant::now() < deadline && !has_failed.load(Ordering::Relaxed) {
+                self.fetch(&self.settings.requests, None, false)
+                    .inspect_err(|_| has_failed.store(true, Ordering::Relaxed))?;
+            }
+            Ok(())
+        };
+        thread::scope(|scope| {
+            let all: Vec<_> = self.settings.requests.iter().map(|_| scope.spawn(one)).collect();
+            let outcomes = all.into_iter().map(|one| one.join().unwrap_or_else(|_| bail!("a thread panicked")));
+            outcomes.collect()
+        })
+    }
+
     /// Fetches over one connection, and returns the session ticket if one came and `wants_ticket`. Where nobody listens
     /// yet, it tries again.
     fn fetch(&self, requests: &[Request], ticket: Option<&[u8]>, wants_ticket: bool) -> Result<Option<Vec<u8>>> {
@@ -109,7 +148,10 @@ impl Client<'_> {
         let (sender, messages) = mpsc::channel();
         let connection = self.open(sender.clone())?;
         let key_update = KeyUpdate::new(&connection);
-        let mut session = Session { streams: Vec::new(), connection, key_update, sender, messages };
+        let Settings { perf, perf_load, streams, .. } = self.settings;
+        let sizes = perf.map_or(vec![], |sizes| perf_load.streams(sizes, requests.len(), *streams));
+        let mut session =
+            Session { messages, streams: BTreeMap::new(), begun: 0, sizes, connection, key_update, sender };
         // SAFETY: the handle is that of the session's connection.
         let handle = unsafe { session.connection.as_raw() };
         if let Some(ticket) = ticket {
@@ -118,8 +160,8 @@ impl Client<'_> {
             unsafe { Api::set_param(handle, QUIC_PARAM_CONN_RESUMPTION_TICKET, length, ticket.as_ptr().cast()) }
                 .context("session ticket")?;
         }
-        for request in requests.iter().take(self.settings.streams.unwrap_or(usize::MAX)) {
-            session.get(request, self.settings)?;
+        for _ in 0..session.all(requests).min(streams.unwrap_or(usize::MAX)) {
+            session.begin(requests, self.settings)?;
         }
         let family = match self.settings.ip {
             IpVersion::V4 => ADDRESS_FAMILY_INET,
@@ -138,11 +180,15 @@ impl Client<'_> {
         configuration::prepare(&connection, self.settings)?;
         let key_log = self.settings.key_log.as_deref().map(|path| KeyLog::new(&connection, path)).transpose()?;
         let mut end = None;
+        let (began, load) = (Instant::now(), self.settings.perf_load);
         connection.set_callback_handler(move |connection, event| {
             let message = match event {
                 ConnectionEvent::Connected { .. } => {
-                    eprintln!("congestion control: {}", configuration::congestion_control(&connection));
+                    if load == Load::Handshakes {
+                        LATENCIES.since(began);
+                    }
                     COUNTERS.connected();
+                    configuration::tell_congestion_control(&connection);
                     if let Some(Err(error)) = key_log.as_ref().map(KeyLog::write) {
                         eprintln!("{error:#}");
                     }
@@ -169,32 +215,39 @@ impl Session {
     /// Waits until all requests are done, and makes those that had to wait.
     fn run(&mut self, client: &Client, requests: &[Request], wants_ticket: bool) -> Result<Option<Vec<u8>>> {
         let mut ticket = None;
-        let mut left = requests.len();
+        let mut left = self.all(requests);
+        let load = client.settings.perf_load;
         let mut patience = HANDSHAKE_TIMEOUT;
         let mut deadline = None;
         while left > 0 || (wants_ticket && ticket.is_none()) {
             if left == 0 {
                 patience = TICKET_TIMEOUT;
             }
-            let left_until = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
-            let message = self.messages.recv_timeout(deadline.map_or(patience, left_until));
-            if message.is_err() && deadline.is_some() {
+            let time = deadline.map(|deadline: Instant| deadline.saturating_duration_since(Instant::now()));
+            // There may be another message at any time.
+            if time.is_some_and(|time| time.is_zero()) {
+                break;
+            }
+            let message = self.messages.recv_timeout(time.unwrap_or(patience));
+            if message.is_err() && time.is_some() {
                 break;
             }
             match message.with_context(|| format!("nothing happened for {patience:?}"))? {
                 Message::Connected => {
                     patience = if client.settings.perf.is_some() { NO_TIMEOUT } else { SILENCE_TIMEOUT };
-                    deadline = client.settings.perf_duration.map(|duration| Instant::now() + duration);
+                    if load != Load::Handshakes {
+                        deadline = client.settings.perf_duration.map(|duration| Instant::now() + duration);
+                    }
                 }
                 Message::Ticket(bytes) => ticket = Some(bytes),
                 Message::Done(outcome) => {
                     // A request that fails with its connection does not know why.
                     outcome.map_err(|error| self.end().map_or(error, anyhow::Error::from))?;
                     left -= 1;
-                    if let Some(request) = requests.get(self.streams.len()) {
-                        self.get(request, client.settings)?;
-                    }
+                    self.begin(requests, client.settings)?;
                 }
+                Message::Stream(stream) => drop(self.streams.insert(Handle::from(&stream), stream)),
+                Message::StreamOver(handle) => drop(self.streams.remove(&handle)),
                 Message::Over(status) => return Err(status.map_or(anyhow!("the server closed"), anyhow::Error::from)),
             }
         }
@@ -216,13 +269,36 @@ impl Session {
         }
     }
 
-    /// Makes a request. The library holds it back until the server allows another stream.
-    fn get(&mut self, request: &Request, settings: &Settings) -> Result<()> {
-        if let Some(sizes) = settings.perf {
-            let stream = perf::ask(&self.connection, sizes, self.sender.clone(), Message::Done)?;
-            self.streams.push(stream);
-            return Ok(());
-        }
+    /// How many requests are made, without those that follow another one.
+    fn all(&self, requests: &[Request]) -> usize {
+        if self.sizes.is_empty() { requests.len() } else { self.sizes.len() }
+    }
+
+    /// Makes the next request, if there is one. The library holds it back until the server allows another stream.
+    fn begin(&mut self, requests: &[Request], settings: &Settings) -> Result<()> {
+        let stream = match (self.sizes.get(self.begun), requests.get(self.begun)) {
+            (Some(&sizes), _) => self.ask(settings.perf_load, sizes)?,
+            (None, Some(request)) if self.sizes.is_empty() => self.get(request, settings)?,
+            _ => return Ok(()),
+        };
+        self.streams.insert(Handle::from(&stream), stream);
+        self.begun += 1;
+        Ok(())
+    }
+
+    fn ask(&self, load: Load, sizes: Sizes) -> Result<Stream> {
+        let sender = self.sender.clone();
+        let tell = move |news| {
+            let _ = sender.send(match news {
+                News::Done(outcome) => Message::Done(outcome),
+                News::Followed(stream) => Message::Stream(stream),
+                News::Over(handle) => Message::StreamOver(handle),
+            });
+        };
+        perf::ask(&self.connection, load, sizes, Arc::new(tell))
+    }
+
+    fn get(&self, request: &Request, settings: &Settings) -> Result<Stream> {
         let mut download = Download::new(request.clone(), STORE_BUFFER);
         download.create(&settings.downloads)?;
         let mut download = Some(download);
@@ -268,8 +344,7 @@ impl Session {
         stream.start(StreamStartFlags::NONE).context("StreamStart")?;
         let flags = if early { SendFlags::FIN | SendFlags::ALLOW_0_RTT } else { SendFlags::FIN };
         chunk::send(&stream, hq::line(request), flags).context("StreamSend")?;
-        self.streams.push(stream);
-        Ok(())
+        Ok(stream)
     }
 }
 

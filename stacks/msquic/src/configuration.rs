@@ -1,6 +1,6 @@
 //! How the library is configured, and what it says of that.
 
-use std::{mem, ptr};
+use std::{mem, ptr, sync::Once};
 
 use anyhow::{Context, Result};
 use msquic::{
@@ -71,15 +71,19 @@ pub fn prepare(connection: &Connection, settings: &Settings) -> Result<()> {
     set(handle, QUIC_PARAM_CONN_SETTINGS, &transport(settings)).context("settings")
 }
 
-/// The congestion control of the connection, by its own word.
-pub fn congestion_control(connection: &Connection) -> &'static str {
-    // SAFETY: parameter and type belong together.
-    let settings = unsafe { Api::get_param_auto::<QUIC_SETTINGS>(connection.as_raw(), QUIC_PARAM_CONN_SETTINGS) };
-    match settings.map(|settings| u32::from(settings.CongestionControlAlgorithm)) {
-        Ok(CUBIC) => "cubic",
-        Ok(BBR) => "bbr",
-        _ => "unknown",
-    }
+/// Says on stderr which congestion control the connection has, by its own word. Once: there can be thousands of connections in a second.
+pub fn tell_congestion_control(connection: &Connection) {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| {
+        // SAFETY: parameter and type belong together.
+        let settings = unsafe { Api::get_param_auto::<QUIC_SETTINGS>(connection.as_raw(), QUIC_PARAM_CONN_SETTINGS) };
+        let name = match settings.map(|settings| u32::from(settings.CongestionControlAlgorithm)) {
+            Ok(CUBIC) => "cubic",
+            Ok(BBR) => "bbr",
+            _ => "unknown",
+        };
+        eprintln!("congestion control: {name}");
+    });
 }
 
 fn transport(settings: &Settings) -> QUIC_SETTINGS {

@@ -3,14 +3,21 @@
 //! The library's own buffer of what is to be sent is off ([`crate::configuration`]), so it sends from one buffer of zeros that is lent to it
 //! again and again, as often as it says that it has room for ([`StreamEvent::IdealSendBufferSize`]).
 
-use std::{collections::VecDeque, ffi::c_void, mem::ManuallyDrop, ptr, sync::mpsc::Sender, time::Duration};
+use std::{
+    collections::VecDeque,
+    ffi::c_void,
+    mem::ManuallyDrop,
+    ptr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, Result, anyhow};
 use msquic::{
     BufferRef, Connection, SendFlags, Status, Stream, StreamEvent, StreamOpenFlags, StreamRef, StreamShutdownFlags,
     StreamStartFlags, ffi::HQUIC,
 };
-use quiclab_contract::perf::{CHUNK, COUNTERS, Head, Path, Sizes, ZEROS, check};
+use quiclab_contract::perf::{CHUNK, COUNTERS, Head, LATENCIES, Load, Path, Sizes, ZEROS, check};
 
 use crate::chunk;
 
@@ -136,24 +143,45 @@ fn send(stream: &Stream, outgoing: &mut Outgoing) {
     }
 }
 
-/// Begins an exchange. What becomes of it goes to `outcomes`, as `wrap` has it.
+/// What becomes of an exchange.
+pub enum News {
+    /// It is complete, or failed.
+    Done(Result<()>),
+    /// It is complete, and this is the stream of the next one.
+    Followed(Stream),
+    /// The library needs the stream with this handle no more.
+    Over(Handle),
+}
+
+/// A handle that is only compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Handle(usize);
+
+impl From<&Stream> for Handle {
+    fn from(stream: &Stream) -> Self {
+        // SAFETY: it is not closed here.
+        Self(unsafe { stream.as_raw() } as usize)
+    }
+}
+
+/// Takes the news, on the library's thread.
+pub type Tell = Arc<dyn Fn(News) + Send + Sync>;
+
+/// Begins an exchange. What becomes of it goes to `tell`. With [`Load::Requests`] it is followed by another one when it is complete, at once
+/// and on the library's thread: the time until another thread runs is none of the library's.
 ///
 /// # Errors
 /// Where the library refuses.
-pub fn ask<T: 'static>(
-    connection: &Connection,
-    sizes: Sizes,
-    outcomes: Sender<T>,
-    wrap: fn(Result<()>) -> T,
-) -> Result<Stream> {
+pub fn ask(connection: &Connection, load: Load, sizes: Sizes, tell: Tell) -> Result<Stream> {
     // SAFETY: see `report`.
     let handle = unsafe { connection.as_raw() };
     // The head and what comes behind it leave together.
     let first = sizes.request.min(CHUNK as u64);
     let mut outgoing = Outgoing::new(sizes.request - first);
     let mut received = 0;
-    let (mut has_ended, mut is_sent, mut is_over) = (false, false, false);
+    let (mut has_ended, mut is_sent, mut is_done, mut is_shut) = (false, false, false, false);
     outgoing.lent.push_back(first);
+    let mut began = Instant::now();
     let stream = Stream::open(connection, StreamOpenFlags::NONE, move |stream, event| {
         let mut outcome = Ok(());
         match event {
@@ -188,20 +216,36 @@ pub fn ask<T: 'static>(
             StreamEvent::PeerReceiveAborted { error_code } => {
                 outcome = Err(anyhow!("the server takes no more of the request: error {error_code}"));
             }
-            StreamEvent::ShutdownComplete { .. } => outcome = Err(anyhow!("the connection ended early")),
+            // It had to wait for the server to allow another stream.
+            StreamEvent::PeerAccepted => began = Instant::now(),
+            StreamEvent::ShutdownComplete { .. } => {
+                is_shut = true;
+                outcome = Err(anyhow!("the connection ended early"));
+            }
             _ => {}
         }
-        if !is_over && (outcome.is_err() || has_ended && is_sent) {
-            is_over = true;
+        if !is_done && (outcome.is_err() || has_ended && is_sent) {
+            is_done = true;
             if outcome.is_ok() {
                 COUNTERS.exchanged();
             }
-            let _ = outcomes.send(wrap(outcome));
+            tell(if outcome.is_ok() && load == Load::Requests {
+                LATENCIES.since(began);
+                // SAFETY: see `report`.
+                let connection = ManuallyDrop::new(unsafe { Connection::from_raw(handle) });
+                ask(&connection, load, sizes, Arc::clone(&tell))
+                    .map_or_else(|error| News::Done(Err(error)), News::Followed)
+            } else {
+                News::Done(outcome)
+            });
+        }
+        if is_shut {
+            tell(News::Over(Handle::from(&*stream)));
         }
         Ok(())
     })
     .context("StreamOpen")?;
-    stream.start(StreamStartFlags::NONE).context("StreamStart")?;
+    stream.start(StreamStartFlags::INDICATE_PEER_ACCEPT).context("StreamStart")?;
     let mut bytes = vec![0; first as usize];
     let head = sizes.head();
     bytes[..head.len()].copy_from_slice(&head);

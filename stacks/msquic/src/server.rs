@@ -114,7 +114,7 @@ fn accept(
     connection.set_callback_handler(move |connection, event| {
         match event {
             ConnectionEvent::Connected { .. } => {
-                eprintln!("congestion control: {}", configuration::congestion_control(&connection));
+                configuration::tell_congestion_control(&connection);
                 if let Some(Err(error)) = key_log.as_ref().map(KeyLog::write) {
                     eprintln!("{error:#}");
                 }

@@ -4,6 +4,7 @@ use quiclab_contract::{
     Extras, Gso, Http, IpVersion, Pacing, Support,
     TestCase::{self, ChaCha20, Handshake, KeyUpdate, Perf, Resumption, Retry, Transfer, Version2, ZeroRtt},
     no_rules,
+    perf::Load,
 };
 
 /// Everything this endpoint was asked to do.
@@ -25,7 +26,7 @@ pub const SUPPORT: Support<CongestionControl> = Support {
     pacing: &[Pacing::User, Pacing::Off],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: true,
-    extras: Extras::NONE,
+    extras: Extras { perf_loads: &Load::ALL, ..Extras::NONE },
     rules: no_rules,
 };
 

@@ -59,7 +59,7 @@ pub fn run(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// Opens connections until the time is over, as many at a time as there are URLs, each in a thread of its own.
+/// Opens connections until the time is over: one per URL at a time, each in a thread of its own.
 fn shake_hands(settings: &Settings) -> Result<()> {
     let peer = SockaddrStorage::from(settings.resolve()?);
     let deadline = Instant::now() + settings.perf_duration.unwrap_or_default();
@@ -106,6 +106,7 @@ fn fetch(
     let mut update_due = settings.test_case == TestCase::KeyUpdate;
     loop {
         connection.advance(&mut socket)?;
+        connection.report();
         if connection.shared.application.borrow().is_complete()
             && (!keep_session || connection.shared.ticket.borrow().is_some())
         {

@@ -51,6 +51,7 @@ pub fn run(settings: Settings) -> Result<()> {
             server.receive(&mut socket, &received)?;
         }
         server.advance(&mut socket);
+        server.report();
     }
     Ok(())
 }
@@ -204,6 +205,13 @@ impl Server {
             } else {
                 self.routes.remove(&cid);
             }
+        }
+    }
+
+    /// See [`Connection::report`]: of the newest connection, if it is not over.
+    fn report(&self) {
+        if let Some(newest) = self.next.checked_sub(1).and_then(|number| self.connections.get(&number)) {
+            newest.report();
         }
     }
 

@@ -76,7 +76,7 @@ impl Client {
         }
     }
 
-    /// Opens connections until the time is over, as many at a time as there are URLs. Those that run then are finished.
+    /// Opens connections until the time is over, one per URL at a time. Those that run then are finished.
     async fn shake_hands(&self) -> Result<()> {
         let deadline = Instant::now() + self.settings.perf_duration.unwrap_or_default();
         let one = async || {

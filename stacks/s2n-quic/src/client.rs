@@ -53,7 +53,7 @@ async fn connect(client: &Client, server: SocketAddr, settings: &Settings) -> Re
     Ok(connection.with_context(|| format!("handshake: not done within {HANDSHAKE_TIMEOUT:?}"))??)
 }
 
-/// Opens connections until the time is over, as many at a time as there are URLs. Those that run then are finished.
+/// Opens connections until the time is over, one per URL at a time. Those that run then are finished.
 async fn shake_hands(client: &Client, server: SocketAddr, settings: &Settings) -> Result<()> {
     let deadline = Instant::now() + settings.perf_duration.unwrap_or_default();
     let one = async || {

@@ -15,6 +15,7 @@ use s2n_quic::{
 };
 
 use crate::{
+    recovery::Recovery,
     settings::{CongestionControl, Settings},
     tls,
 };
@@ -36,6 +37,7 @@ pub fn server(settings: &Settings) -> Result<Server> {
         .with_io(io(settings)?)?
         .with_tls(tls::server(settings)?)?
         .with_limits(limits()?)?
+        .with_event(Recovery::default())?
         .with_endpoint_limits(Gate { retry: settings.test_case == TestCase::Retry })?;
     Ok(match settings.congestion_control {
         CongestionControl::Cubic => builder.with_congestion_controller(Named(Cubic::default()))?.start()?,
@@ -48,7 +50,11 @@ pub fn server(settings: &Settings) -> Result<Server> {
 /// # Errors
 /// Where `ca.pem` cannot be used.
 pub fn client(settings: &Settings) -> Result<Client> {
-    let builder = Client::builder().with_io(io(settings)?)?.with_tls(tls::client(settings)?)?.with_limits(limits()?)?;
+    let builder = Client::builder()
+        .with_io(io(settings)?)?
+        .with_tls(tls::client(settings)?)?
+        .with_limits(limits()?)?
+        .with_event(Recovery::default())?;
     Ok(match settings.congestion_control {
         CongestionControl::Cubic => builder.with_congestion_controller(Named(Cubic::default()))?.start()?,
         CongestionControl::Bbr => builder.with_congestion_controller(Named(Bbr::default()))?.start()?,

@@ -10,6 +10,7 @@ mod client;
 mod endpoint;
 mod key_update;
 mod perf;
+mod recovery;
 mod server;
 mod settings;
 mod tls;

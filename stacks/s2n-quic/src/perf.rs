@@ -67,7 +67,7 @@ async fn send_zeros(send: &mut SendStream, bytes: u64) -> Result<()> {
     Ok(send.finish()?)
 }
 
-/// What the client does on one connection, as many exchanges at a time as there are `streams`, and as the server and `most` allow.
+/// What the client does on one connection. At most `most` of its `streams` exchanges run at a time, and no more than the server allows.
 ///
 /// # Errors
 /// Where a response is shorter or longer than asked for, or the connection ends early.
@@ -79,13 +79,8 @@ pub async fn exchange(
     most: Option<usize>,
 ) -> Result<()> {
     let permits = Semaphore::new(most.unwrap_or(Semaphore::MAX_PERMITS));
-    let all = match load {
-        Load::Bulk => vec![sizes; streams],
-        Load::Bidirectional => sizes.apart().repeat(streams),
-        Load::Requests => vec![sizes; streams.min(most.unwrap_or(streams))],
-        Load::Handshakes => vec![Sizes::SMALLEST],
-    };
-    let mut exchanges: FuturesUnordered<_> = all
+    let mut exchanges: FuturesUnordered<_> = load
+        .streams(sizes, streams, most)
         .into_iter()
         .map(async |sizes| {
             let _permit = permits.acquire().await?;

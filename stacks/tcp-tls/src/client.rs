@@ -1,26 +1,29 @@
-//! The client: a connection for each stream, in a thread of its own.
+//! The client: a connection for each stream. Those that run at the same time have a thread each.
 
 use std::{
-    net::TcpStream,
+    net::{SocketAddr, TcpStream},
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering::Relaxed},
         mpsc::{self, RecvTimeoutError, Sender},
     },
     thread,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail};
-use quiclab_contract::perf::{CHUNK, COUNTERS, HEAD, Sizes, ZEROS, check};
+use quiclab_contract::perf::{CHUNK, COUNTERS, HEAD, LATENCIES, Load, Sizes, ZEROS, check};
 use rustls::ClientConfig;
 
 use crate::{
     channel::Channel,
     settings::Settings,
-    sockets::{congestion_control, connect, reset_at_end},
+    sockets::{abandon, connect, tell_congestion_control},
     tls,
 };
+
+/// How long after the end of the time threads may take to end.
+const END_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What threads tell the main thread.
 enum Message {
@@ -33,12 +36,23 @@ enum Message {
 /// What all threads share.
 struct Work {
     settings: Settings,
+    server: SocketAddr,
     config: Option<Arc<ClientConfig>>,
-    sizes: Sizes,
-    /// Streams that nobody has taken yet.
-    left: AtomicUsize,
+    /// What the streams carry.
+    streams: Vec<Sizes>,
+    /// True: whoever has ended a stream begins another one like it.
+    repeats: bool,
+    /// Streams that somebody has taken.
+    taken: AtomicUsize,
+    open: Mutex<Open>,
+}
+
+#[derive(Default)]
+struct Open {
     /// The connection of each thread.
-    open: Mutex<Vec<Option<TcpStream>>>,
+    connections: Vec<Option<TcpStream>>,
+    /// True: no more streams are to begin.
+    is_over: bool,
 }
 
 /// Asks for a response on each stream, or until the time is over.
@@ -47,10 +61,24 @@ struct Work {
 /// Where a response is shorter or longer than asked for, or a connection ends early.
 pub fn run(settings: Settings) -> Result<()> {
     let sizes = settings.perf.context("found no sizes")?;
-    let streams = settings.requests.len();
-    let threads = streams.min(settings.streams.unwrap_or(usize::MAX));
-    let (duration, config) = (settings.perf_duration, settings.has_tls.then(|| tls::client(&settings)).transpose()?);
-    let work = Arc::new(Work { settings, config, sizes, left: AtomicUsize::new(streams), open: Mutex::new(vec![]) });
+    let (urls, load) = (settings.requests.len(), settings.perf_load);
+    let most = settings.streams.unwrap_or(usize::MAX);
+    let streams = match load {
+        // A connection each, too.
+        Load::Handshakes => vec![Sizes::SMALLEST; urls],
+        _ => load.streams(sizes, urls, None),
+    };
+    let threads = streams.len().min(most);
+    let duration = settings.perf_duration;
+    let work = Arc::new(Work {
+        server: settings.resolve()?,
+        config: settings.has_tls.then(|| tls::client(&settings)).transpose()?,
+        streams,
+        repeats: load.has_latencies(),
+        taken: AtomicUsize::new(0),
+        open: Mutex::default(),
+        settings,
+    });
     let (sender, messages) = mpsc::channel();
     for thread in 0..threads {
         let (work, sender) = (Arc::clone(&work), sender.clone());
@@ -62,52 +90,98 @@ pub fn run(settings: Settings) -> Result<()> {
             .context("starting a thread")?;
     }
     let mut deadline = None;
+    let mut is_over = false;
     let mut running = threads;
     while running > 0 {
-        let message = match deadline {
+        let message = match deadline.map(|deadline: Instant| deadline.saturating_duration_since(Instant::now())) {
             None => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(deadline) => messages.recv_timeout(Instant::saturating_duration_since(&deadline, Instant::now())),
+            // There may be another message at any time.
+            Some(Duration::ZERO) => Err(RecvTimeoutError::Timeout),
+            Some(time) => messages.recv_timeout(time),
         };
         match message {
             Ok(Message::Connected) => {
                 deadline = deadline.or_else(|| duration.map(|duration| Instant::now() + duration))
             }
             Ok(Message::Done(outcome)) => {
-                outcome?;
+                // What is abandoned fails.
+                if !is_over {
+                    outcome?;
+                }
                 running -= 1;
+            }
+            Err(RecvTimeoutError::Timeout) if !is_over => {
+                is_over = true;
+                deadline = Some(Instant::now() + END_TIMEOUT);
+                // A handshake is short enough to be completed.
+                work.end(load != Load::Handshakes);
             }
             Err(RecvTimeoutError::Timeout) => break,
             Err(RecvTimeoutError::Disconnected) => bail!("found no thread that works"),
-        }
-    }
-    if running > 0 {
-        // The end of this process ends the connections.
-        for stream in work.open.lock().iter().flat_map(|open| open.iter().flatten()) {
-            let _ = reset_at_end(stream);
         }
     }
     Ok(())
 }
 
 impl Work {
-    /// Takes streams until there are none.
+    /// Takes streams until there are none, or the time is over.
     fn exchange(&self, thread: usize, sender: &Sender<Message>) -> Result<()> {
-        let take = |left: usize| left.checked_sub(1);
-        while self.left.fetch_update(Relaxed, Relaxed, take).is_ok() {
-            let stream = connect(&self.settings)?;
-            eprintln!("congestion control: {}", congestion_control(&stream));
-            if let Ok(mut open) = self.open.lock() {
-                let length = open.len().max(thread + 1);
-                open.resize_with(length, || None);
-                open[thread] = Some(stream.try_clone()?);
+        while let Some(&sizes) = self.streams.get(self.taken.fetch_add(1, Relaxed)) {
+            loop {
+                let began = Instant::now();
+                let stream = connect(&self.settings, self.server)?;
+                tell_congestion_control(&stream);
+                if !self.begin(thread, &stream)? {
+                    return Ok(());
+                }
+                let host = self.settings.host();
+                let tls = self.config.as_ref().map(|config| tls::connection_to(config, host)).transpose()?;
+                let mut channel = Channel::open(stream, tls)?;
+                if self.settings.perf_load == Load::Handshakes {
+                    LATENCIES.since(began);
+                }
+                let _ = sender.send(Message::Connected);
+                ask(&mut channel, sizes)?;
+                let is_complete = self.complete(thread, began);
+                if !(self.repeats && is_complete) {
+                    break;
+                }
             }
-            let host = self.settings.host();
-            let tls = self.config.as_ref().map(|config| tls::connection_to(config, host)).transpose()?;
-            let mut channel = Channel::open(stream, tls)?;
-            let _ = sender.send(Message::Connected);
-            ask(&mut channel, self.sizes)?;
         }
         Ok(())
+    }
+
+    /// A connection begins. False: it need not, the time is over.
+    fn begin(&self, thread: usize, stream: &TcpStream) -> Result<bool> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let length = open.connections.len().max(thread + 1);
+        open.connections.resize_with(length, || None);
+        open.connections[thread] = Some(stream.try_clone()?);
+        Ok(!open.is_over)
+    }
+
+    /// The stream of a thread is over in both directions, unless that was only because it was abandoned. True: another one may begin.
+    fn complete(&self, thread: usize, began: Instant) -> bool {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_abandoned = open.connections[thread].take().is_none();
+        if !is_abandoned {
+            COUNTERS.exchanged();
+            if self.settings.perf_load == Load::Requests {
+                LATENCIES.since(began);
+            }
+        }
+        !open.is_over
+    }
+
+    /// The time is over. `abandons` what is not complete.
+    fn end(&self, abandons: bool) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.is_over = true;
+        if abandons {
+            for stream in open.connections.iter_mut().filter_map(Option::take) {
+                let _ = abandon(&stream);
+            }
+        }
     }
 }
 
@@ -136,7 +210,5 @@ fn ask(channel: &mut Channel, sizes: Sizes) -> Result<()> {
             break;
         }
     }
-    check(received, sizes.response)?;
-    COUNTERS.exchanged();
-    Ok(())
+    Ok(check(received, sizes.response)?)
 }

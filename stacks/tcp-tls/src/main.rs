@@ -15,7 +15,7 @@ mod tls;
 
 use std::process::ExitCode;
 
-use quiclab_contract::{FAILED, Role};
+use quiclab_contract::Role;
 use settings::Settings;
 
 fn main() -> ExitCode {
@@ -33,17 +33,16 @@ fn main() -> ExitCode {
             return ExitCode::from(error.exit_status());
         }
     };
+    let latencies = settings.perf_latencies.clone();
     let outcome = match settings.role {
         Role::Server => server::run(settings),
         Role::Client => client::run(settings),
     };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error:#}");
-            ExitCode::from(
-                error.downcast_ref::<sockets::NoSuchControl>().map_or(FAILED, sockets::NoSuchControl::exit_status),
-            )
-        }
+    if let Err(error) = &outcome
+        && let Some(refusal) = error.downcast_ref::<sockets::NoSuchControl>()
+    {
+        eprintln!("{error:#}");
+        return ExitCode::from(refusal.exit_status());
     }
+    quiclab_contract::finish(outcome, latencies.as_deref())
 }

@@ -10,7 +10,7 @@ use rustls::ServerConfig;
 use crate::{
     channel::Channel,
     settings::Settings,
-    sockets::{congestion_control, listen},
+    sockets::{listen, tell_congestion_control},
     tls,
 };
 
@@ -54,7 +54,7 @@ pub fn run(settings: Settings) -> Result<()> {
 /// Reads a request to its end, and sends as many bytes as it asks for.
 fn answer(stream: TcpStream, config: Option<&Arc<ServerConfig>>) -> Result<()> {
     stream.set_nodelay(true)?;
-    eprintln!("congestion control: {}", congestion_control(&stream));
+    tell_congestion_control(&stream);
     let mut channel = Channel::open(stream, config.map(tls::connection_from).transpose()?)?;
     let mut head = [0; HEAD as usize];
     let mut received = 0;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, ops::Deref};
 
-use quiclab_contract::{Extras, Gso, Http, IpVersion, Pacing, SettingsError, Support, TestCase, no_rules};
+use quiclab_contract::{Extras, Gso, Http, IpVersion, Pacing, SettingsError, Support, TestCase, no_rules, perf::Load};
 
 /// What it can do by the contract that endpoints in Rust share. That has no word for HTTP/2 and other habits of TCP: [`Settings::parse`].
 const SUPPORT: Support<&'static str> = Support {
@@ -14,12 +14,12 @@ const SUPPORT: Support<&'static str> = Support {
     pacing: &[Pacing::Off],
     ip: &[IpVersion::V4, IpVersion::V6],
     certificate_delay: false,
-    extras: Extras::NONE,
+    extras: Extras { perf_loads: &Load::ALL, ..Extras::NONE },
     rules: no_rules,
 };
 
 /// The variables with the prefix `QUICLAB_` that this endpoint looks at.
-const KNOWN: [&str; 13] = [
+const KNOWN: [&str; 15] = [
     "QUICLAB_CCA",
     "QUICLAB_CCA_SET",
     "QUICLAB_CERT_DELAY",
@@ -29,6 +29,8 @@ const KNOWN: [&str; 13] = [
     "QUICLAB_PACING",
     "QUICLAB_PERF_DURATION",
     "QUICLAB_PERF_INTERVAL",
+    "QUICLAB_PERF_LATENCIES",
+    "QUICLAB_PERF_LOAD",
     "QUICLAB_PERF_PROGRESS",
     "QUICLAB_PERF_REQUEST",
     "QUICLAB_PERF_RESPONSE",
@@ -114,6 +116,14 @@ mod tests {
             assert!(parse(&[value]).unwrap().has_tls, "{value:?}");
         }
         assert!(!parse(&[("QUICLAB_CCA_SET", "route")]).unwrap().sets_congestion_control);
+    }
+
+    #[test]
+    fn it_has_all_loads() {
+        for (name, load) in ["bulk", "bidirectional", "requests", "handshakes"].into_iter().zip(Load::ALL) {
+            let settings = parse(&[("QUICLAB_PERF_LOAD", name), ("QUICLAB_PERF_DURATION", "9")]).unwrap();
+            assert_eq!(settings.perf_load, load);
+        }
     }
 
     #[test]

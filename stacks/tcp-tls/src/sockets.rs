@@ -2,7 +2,8 @@
 
 use std::{
     io,
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
+    sync::Once,
     thread,
     time::{Duration, Instant},
 };
@@ -59,12 +60,11 @@ pub fn listen(settings: &Settings) -> Result<TcpListener> {
     Ok(socket.into())
 }
 
-/// Connects to the server of the settings, and tries again where it refuses.
+/// Connects to the server at `address`, and tries again where it refuses.
 ///
 /// # Errors
 /// Where that takes too long, or the kernel lacks the congestion control.
-pub fn connect(settings: &Settings) -> Result<TcpStream> {
-    let address = settings.resolve()?;
+pub fn connect(settings: &Settings, address: SocketAddr) -> Result<TcpStream> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let socket = socket(settings, address)?;
@@ -94,16 +94,21 @@ fn socket(settings: &Settings, address: SocketAddr) -> Result<Socket> {
     Ok(socket)
 }
 
-/// The congestion control that the kernel says a connection has.
-pub fn congestion_control(stream: &TcpStream) -> String {
-    let name = socket2::SockRef::from(stream).tcp_congestion().unwrap_or_default();
-    String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned()
+/// Says on stderr which congestion control the kernel says a connection has, once: there can be thousands of them in a second.
+pub fn tell_congestion_control(stream: &TcpStream) {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| {
+        let name = socket2::SockRef::from(stream).tcp_congestion().unwrap_or_default();
+        eprintln!("congestion control: {}", String::from_utf8_lossy(&name).trim_end_matches('\0'));
+    });
 }
 
-/// Makes the end of a connection a reset, which throws away what is not sent yet: QUIC's CONNECTION_CLOSE does so, too.
+/// Ends a connection that another thread reads or writes. Its end is a reset, which throws away what is not sent yet: QUIC's CONNECTION_CLOSE
+/// does so, too.
 ///
 /// # Errors
 /// What the kernel answers.
-pub fn reset_at_end(stream: &TcpStream) -> io::Result<()> {
-    socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO))
+pub fn abandon(stream: &TcpStream) -> io::Result<()> {
+    socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO))?;
+    stream.shutdown(Shutdown::Both)
 }

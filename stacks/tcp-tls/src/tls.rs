@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use quiclab_contract::perf;
 use rustls::{
     ClientConfig, ClientConnection, Connection, KeyLogFile, RootCertStore, ServerConfig, ServerConnection,
+    client::Resumption,
     crypto::ring,
     pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject},
     version::TLS13,
@@ -28,6 +29,7 @@ pub fn client(settings: &Settings) -> Result<Arc<ClientConfig>> {
         .with_root_certificates(roots)
         .with_no_client_auth();
     config.alpn_protocols = vec![perf::ALPN.to_vec()];
+    config.resumption = Resumption::disabled();
     if settings.key_log.is_some() {
         config.key_log = Arc::new(KeyLogFile::new());
     }

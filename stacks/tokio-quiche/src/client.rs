@@ -132,7 +132,7 @@ async fn exchange(settings: &Settings, peer: SocketAddr, sizes: Sizes) -> Result
     outcome.await.context("connection ended early")?
 }
 
-/// Opens connections until the time is over, as many at a time as there are URLs. Those that run then are finished.
+/// Opens connections until the time is over, one per URL at a time. Those that run then are finished.
 async fn shake_hands(settings: &Settings, peer: SocketAddr, sizes: Sizes) -> Result<()> {
     let deadline = Instant::now() + settings.perf_duration.unwrap_or_default();
     let one = async || {

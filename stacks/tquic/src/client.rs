@@ -51,7 +51,7 @@ pub fn run(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// Opens connections until the time is over, as many at a time as there are URLs, each in a thread of its own.
+/// Opens connections until the time is over: one per URL at a time, each in a thread of its own.
 fn shake_hands(settings: &Settings, peer: SocketAddr) -> Result<()> {
     let deadline = Instant::now() + settings.perf_duration.unwrap_or_default();
     let has_failed = AtomicBool::new(false);

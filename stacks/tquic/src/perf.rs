@@ -1,8 +1,10 @@
 //! draft-banks-quic-performance: numbers of bytes in both directions, without files.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 use bytes::Bytes;
-use quiclab_contract::perf::{Answers, Exchanges, Piece};
+use quiclab_contract::perf::{Answers, COUNTERS, Exchanges, Path, Piece};
 use tquic::{Connection, Error, Shutdown};
 
 /// Resets a stream whose request has no answer. The draft names no codes.
@@ -33,6 +35,7 @@ pub fn open(quic: &mut Connection, exchanges: &mut Exchanges) -> Result<()> {
 /// # Errors
 /// Where the server wants no more of it.
 pub fn send(quic: &mut Connection, exchanges: &mut Exchanges, stream: u64) -> Result<()> {
+    COUNTERS.path(|| path(quic));
     while let Some((piece, last)) = exchanges.rest(stream) {
         let Some(taken) = hand_over(quic, stream, piece, last).context("sending a request")? else { return Ok(()) };
         exchanges.take(stream, taken);
@@ -46,6 +49,7 @@ pub fn send(quic: &mut Connection, exchanges: &mut Exchanges, stream: u64) -> Re
 /// # Errors
 /// Where it has not the length that was asked for, or its stream is reset.
 pub fn take(quic: &mut Connection, exchanges: &mut Exchanges, stream: u64, buffer: &mut [u8]) -> Result<()> {
+    COUNTERS.path(|| path(quic));
     while exchanges.is_running(stream) {
         let (length, finished) = match quic.stream_read(stream, buffer) {
             Ok(read) => read,
@@ -118,6 +122,7 @@ impl Server {
     }
 
     fn settle(&mut self, quic: &mut Connection, stream: u64, outcome: Result<()>) -> Result<()> {
+        COUNTERS.path(|| path(quic));
         if outcome.is_err() {
             self.answers.forget(stream);
             // An error: the stream is gone already, or has no such direction.
@@ -142,4 +147,11 @@ fn hand_over(quic: &mut Connection, stream: u64, piece: Piece, last: bool) -> Re
     }
     let _ = quic.stream_want_write(stream, true);
     Ok(None)
+}
+
+/// What tquic knows of the connection's path.
+fn path(quic: &mut Connection) -> Option<Path> {
+    let addresses = quic.paths_iter().next()?;
+    let path = quic.get_path_stats(addresses.local, addresses.remote).ok()?;
+    Some(Path { rtt: Duration::from_micros(path.srtt), window: path.final_cwnd, lost: path.lost_count })
 }

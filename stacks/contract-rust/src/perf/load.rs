@@ -1,5 +1,7 @@
 //! What a client of `perf` does: `QUICLAB_PERF_LOAD`.
 
+use super::Sizes;
+
 /// A load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
@@ -7,9 +9,9 @@ pub enum Load {
     Bulk,
     /// Two streams for each URL, all at the same time: one for each direction.
     Bidirectional,
-    /// As many exchanges at a time as there are URLs, one after the other on one connection, until the time is over.
+    /// One exchange per URL at a time, all on one connection. When one is complete, the next begins, until the time is over.
     Requests,
-    /// As many connections at a time as there are URLs, one after the other, until the time is over. None resumes a session.
+    /// One connection per URL at a time. When one is closed, the next begins, until the time is over. None resumes a session.
     Handshakes,
 }
 
@@ -21,15 +23,23 @@ impl Load {
     pub fn has_latencies(self) -> bool {
         matches!(self, Self::Requests | Self::Handshakes)
     }
+
+    /// What each stream of one connection carries, for so many URLs. With [`Load::Requests`] each of them is followed by another one, so there
+    /// are at most `most`, which run at the same time.
+    pub fn streams(self, sizes: Sizes, urls: usize, most: Option<usize>) -> Vec<Sizes> {
+        match self {
+            Self::Bulk => vec![sizes; urls],
+            Self::Bidirectional => sizes.apart().repeat(urls),
+            Self::Requests => vec![sizes; urls.min(most.unwrap_or(urls))],
+            Self::Handshakes => vec![Sizes::SMALLEST],
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        perf::Sizes,
-        testing::{exit_status, parse, support},
-    };
+    use crate::testing::{exit_status, parse, support};
 
     const CLIENT: [(&str, &str); 3] =
         [("TESTCASE", "perf"), ("QUICLAB_PERF_REQUEST", "100"), ("QUICLAB_PERF_RESPONSE", "1000")];
@@ -73,5 +83,16 @@ mod tests {
     fn two_streams_carry_what_one_does() {
         let [up, down] = Sizes { request: 100, response: 1000 }.apart();
         assert_eq!((up, down), (Sizes { request: 100, response: 0 }, Sizes { request: 8, response: 1000 }));
+    }
+
+    #[test]
+    fn a_load_and_the_number_of_urls_make_the_streams() {
+        let sizes = Sizes { request: 100, response: 1000 };
+        let [up, down] = sizes.apart();
+        assert_eq!(Load::Bulk.streams(sizes, 2, Some(1)), [sizes, sizes]);
+        assert_eq!(Load::Bidirectional.streams(sizes, 2, Some(1)), [up, down, up, down]);
+        assert_eq!(Load::Requests.streams(sizes, 3, Some(2)), [sizes, sizes]);
+        assert_eq!(Load::Requests.streams(sizes, 3, None).len(), 3);
+        assert_eq!(Load::Handshakes.streams(sizes, 3, None), [Sizes::SMALLEST]);
     }
 }
