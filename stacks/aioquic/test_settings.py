@@ -1,8 +1,13 @@
 #!/usr/bin/env python3
-"""What the environment is read as. Needs no aioquic: `python3 test_settings.py`."""
+"""What the environment is read as. Needs no aioquic: `python3 test_settings.py`. Skips one test without hdrhistogram."""
 
+import base64
+import importlib.util
+import pathlib
+import tempfile
 import unittest
 
+from endpoint.loads import LEAST, LOADS, MOST, REPEATING, Latencies, plan
 from endpoint.progress import Counters
 from endpoint.settings import CHOICES, TEST_CASES, NotSupported, NotUnderstood, Settings
 
@@ -101,6 +106,66 @@ class Perf(unittest.TestCase):
         for changes in [{"QUICLAB_PERF_DURATION": "0"}, {"QUICLAB_PERF_INTERVAL": "50"}, {"QUICLAB_PERF_INTERVAL": "9", "QUICLAB_PERF_PROGRESS": "/p"}]:
             with self.subTest(changes), self.assertRaises(NotUnderstood):
                 parse(**(self.SIZES | changes))
+
+
+class Loads(unittest.TestCase):
+    SIZES = Perf.SIZES
+    TIME = {"QUICLAB_PERF_DURATION": "250"}
+
+    def test_a_load_is_asked_for_by_its_name(self):
+        found = parse(**self.SIZES)
+        self.assertEqual((found.perf_load, found.perf_latencies), ("bulk", None))
+        for load in LOADS:
+            self.assertEqual(parse(**self.SIZES, **self.TIME, QUICLAB_PERF_LOAD=load).perf_load, load)
+        for load in REPEATING:
+            found = parse(**self.SIZES, **self.TIME, QUICLAB_PERF_LOAD=load, QUICLAB_PERF_LATENCIES="/l")
+            self.assertEqual(found.perf_latencies, "/l")
+
+    def test_what_does_not_go_together_is_refused(self):
+        for changes in [
+            self.SIZES | {"QUICLAB_PERF_LOAD": "floods"},
+            {"QUICLAB_PERF_LOAD": "bulk"},
+            {"QUICLAB_PERF_LATENCIES": "/l"},
+            Perf.SERVER | {"QUICLAB_PERF_LOAD": "bulk"},
+            Perf.SERVER | {"QUICLAB_PERF_LATENCIES": "/l"},
+        ]:
+            with self.subTest(changes), self.assertRaises(NotSupported):
+                parse(**changes)
+        for changes in [
+            {"QUICLAB_PERF_LOAD": "requests"},
+            {"QUICLAB_PERF_LOAD": "handshakes"},
+            self.TIME | {"QUICLAB_PERF_LATENCIES": "/l"},
+            self.TIME | {"QUICLAB_PERF_LATENCIES": "/l", "QUICLAB_PERF_LOAD": "bidirectional"},
+        ]:
+            with self.subTest(changes), self.assertRaises(NotUnderstood):
+                parse(**self.SIZES, **changes)
+
+    def test_a_load_says_what_each_stream_carries(self):
+        self.assertEqual(plan("bulk", (100, 1000), 2), [(100, 1000), (100, 1000)])
+        self.assertEqual(plan("requests", (100, 1000), 2), [(100, 1000), (100, 1000)])
+        self.assertEqual(plan("bidirectional", (100, 1000), 2), [(100, 0), (8, 1000), (100, 0), (8, 1000)])
+        self.assertEqual(plan("handshakes", (100, 1000), 2), [(8, 0)])
+
+    @unittest.skipUnless(importlib.util.find_spec("hdrh"), "hdrhistogram is not installed")
+    def test_latencies_are_what_others_read(self):
+        from hdrh.histogram import HdrHistogram
+
+        latencies = Latencies()
+        latencies.since(0)
+        latencies.keep()
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "latencies")
+            latencies.write(path)
+            self.assertEqual(HdrHistogram.decode(path.read_text().strip()).get_total_count(), 0)
+            for nanoseconds in (30_000, 7_000_000, 2 * MOST):
+                latencies.record(nanoseconds)
+            latencies.write(path)
+            text = path.read_text()
+        self.assertEqual((text.count("\n"), text[-1], base64.b64decode(text)[:4].hex()), (1, "\n", "1c849314"))
+        found = HdrHistogram.decode(text.strip())
+        self.assertEqual((found.get_total_count(), found.lowest_trackable_value, found.highest_trackable_value), (3, LEAST, MOST))
+        self.assertLess(abs(found.get_value_at_percentile(50) / 7e6 - 1), 1e-3)
+        self.assertLess(abs(found.get_max_value() / MOST - 1), 1e-3)
 
 
 class Lines(unittest.TestCase):

@@ -31,7 +31,7 @@ def main():
     logger = transport.QlogFolder(settings.qlog) if settings.qlog else None
     role = server.serve if settings.role == "server" else client.fetch_all
     try:
-        asyncio.run(perf.run(role, settings, logger) if settings.test_case == "perf" else role(settings, logger))
+        asyncio.run((perf.run if settings.test_case == "perf" else role)(settings, logger))
         status = 0
     except (client.Failed, OSError) as error:
         print(error, file=sys.stderr)

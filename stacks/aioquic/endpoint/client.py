@@ -30,26 +30,32 @@ class Failed(Exception):
 
 async def fetch_all(settings, logger, protocol=None):
     """Fetches everything; raises Failed at the first thing that goes wrong. `protocol`: the class of its connection, where not Fetching."""
-    configuration = transport.configuration(settings, logger)
-    configuration.load_verify_locations(cafile=os.path.join(settings.certs, "ca.pem"))
-    configuration.server_name = settings.host
+    chosen = configuration(settings, logger)
     if settings.test_case == "multiconnect":
         for request in settings.requests:
-            await connect(settings, configuration, [request])
+            await connect(settings, chosen, [request])
         return
     if settings.test_case not in TWO_CONNECTIONS:
-        await connect(settings, configuration, settings.requests, protocol=protocol)
+        await connect(settings, chosen, settings.requests, protocol=protocol)
         return
-    first = await connect(settings, configuration, settings.requests[:1], wait_for_ticket=True)
+    first = await connect(settings, chosen, settings.requests[:1], wait_for_ticket=True)
     early = settings.test_case == "zerortt"
     # A ticket that allows early data makes aioquic offer it, whether or not there is any.
     ticket = first.ticket if early else dataclasses.replace(first.ticket, max_early_data_size=None)
-    configuration.session_ticket = ticket
-    second = await connect(settings, configuration, settings.requests[1:], early=early)
+    chosen.session_ticket = ticket
+    second = await connect(settings, chosen, settings.requests[1:], early=early)
     if not second.handshake.session_resumed:
         raise Failed("second connection: found a full handshake, expected one by the first connection's session")
     if early and not second.handshake.early_data_accepted:
         raise Failed("second connection: the server did not take the early data")
+
+
+def configuration(settings, logger):
+    """That of the settings, with the server's name and whom to trust about it."""
+    made = transport.configuration(settings, logger)
+    made.load_verify_locations(cafile=os.path.join(settings.certs, "ca.pem"))
+    made.server_name = settings.host
+    return made
 
 
 async def connect(settings, configuration, requests, early=False, wait_for_ticket=False, protocol=None):

@@ -3,6 +3,8 @@
 import dataclasses
 import urllib.parse
 
+from .loads import HEAD, LOADS, REPEATING
+
 TEST_CASES = ("handshake", "transfer", "http3", "retry", "chacha20", "keyupdate", "resumption", "zerortt", "v2", "multiconnect",
               "connectionmigration", "perf")
 # The values of a setting that this endpoint can honour; the first one is used where nothing is asked.
@@ -15,9 +17,9 @@ CHOICES = {
 }
 # Settings whose values are numbers.
 NUMBERS = ("QUICLAB_STREAMS", "QUICLAB_CERT_DELAY", "QUICLAB_PORT")
-# Settings of the test case perf; those of a client only come first.
-PERF = ("QUICLAB_PERF_REQUEST", "QUICLAB_PERF_RESPONSE", "QUICLAB_PERF_DURATION", "QUICLAB_PERF_PROGRESS", "QUICLAB_PERF_INTERVAL")
-PERF_OF_CLIENT = PERF[:3]
+# Settings of the test case perf: those of its client, and all.
+PERF_OF_CLIENT = ("QUICLAB_PERF_REQUEST", "QUICLAB_PERF_RESPONSE", "QUICLAB_PERF_DURATION", "QUICLAB_PERF_LOAD", "QUICLAB_PERF_LATENCIES")
+PERF = (*PERF_OF_CLIENT, "QUICLAB_PERF_PROGRESS", "QUICLAB_PERF_INTERVAL")
 # Test cases of two connections, the second one by a session of the first.
 TWO_CONNECTIONS = ("resumption", "zerortt")
 
@@ -70,6 +72,10 @@ class Settings:
     perf: tuple[int, int] | None
     # Seconds that the client of perf goes on; None: until every response is complete.
     perf_duration: float | None
+    # One of LOADS.
+    perf_load: str
+    # File that the latencies of a load that repeats are written to; None: nowhere.
+    perf_latencies: str | None
     # File that lines of progress are appended to; None: nowhere.
     perf_progress: str | None
     # Seconds from a line of progress to the next.
@@ -102,11 +108,12 @@ class Settings:
         refuse_perf_elsewhere(environment, role, test_case)
         sizes = None
         if test_case == "perf" and role == "client":
-            sizes = tuple(number(name, environment.get(name, ""), least, (1 << 64) - 1) for name, least in zip(PERF[:2], (8, 0)))
+            sizes = tuple(number(name, environment.get(name, ""), least, (1 << 64) - 1) for name, least in zip(PERF[:2], (HEAD, 0)))
         host, host_port, requests = parse_requests(environment.get("REQUESTS", "")) if role == "client" else ("", 0, ())
         if role == "client" and test_case in TWO_CONNECTIONS and len(requests) < 2:
             raise NotUnderstood(f"REQUESTS: found 1 URL, expected at least 2 for {test_case}")
         streams = environment.get("QUICLAB_STREAMS", "all")
+        load, latencies = load_of(environment)
         return cls(
             role=role,
             test_case=test_case,
@@ -126,6 +133,8 @@ class Settings:
             port=number("QUICLAB_PORT", environment.get("QUICLAB_PORT", "443"), 0, 65535),
             perf=sizes,
             perf_duration=duration(environment),
+            perf_load=load,
+            perf_latencies=latencies,
             perf_progress=environment.get("QUICLAB_PERF_PROGRESS") or None,
             perf_interval=number("QUICLAB_PERF_INTERVAL", environment.get("QUICLAB_PERF_INTERVAL", "1000"), 10, 60_000) / 1000,
         )
@@ -148,6 +157,19 @@ def duration(environment):
     """QUICLAB_PERF_DURATION in seconds."""
     name = "QUICLAB_PERF_DURATION"
     return number(name, environment[name], 1, 1 << 60) / 1000 if name in environment else None
+
+
+def load_of(environment):
+    """The load that is asked for, and where its latencies go."""
+    load = environment.get("QUICLAB_PERF_LOAD", LOADS[0])
+    if load not in LOADS:
+        raise NotSupported(f"QUICLAB_PERF_LOAD: found {load!r}, this endpoint supports {', '.join(LOADS)}")
+    if load in REPEATING and "QUICLAB_PERF_DURATION" not in environment:
+        raise NotUnderstood(f"QUICLAB_PERF_LOAD: found {load!r}, expected QUICLAB_PERF_DURATION beside it")
+    latencies = environment.get("QUICLAB_PERF_LATENCIES") or None
+    if latencies and load not in REPEATING:
+        raise NotUnderstood(f"QUICLAB_PERF_LATENCIES: found QUICLAB_PERF_LOAD {load!r}, expected {' or '.join(REPEATING)}")
+    return load, latencies
 
 
 def number(name, text, smallest, largest):

@@ -1,5 +1,6 @@
 """What both roles take from aioquic: configuration, sockets, qlog."""
 
+import functools
 import json
 import os
 import socket
@@ -60,7 +61,13 @@ def udp_socket(settings, port):
 
 def report_congestion_control(quic):
     """Says which controller the library made: the class, not the setting. aioquic's qlog has no event for it."""
-    print(f"congestion control: {type(quic._loss._cc).__name__}", file=sys.stderr)
+    say_congestion_control(type(quic._loss._cc).__name__)
+
+
+# Once each: a client of perf can open thousands of connections.
+@functools.cache
+def say_congestion_control(name):
+    print(f"congestion control: {name}", file=sys.stderr)
 
 
 class QlogFolder(QuicLogger):
