@@ -168,7 +168,8 @@ pub fn chain(run: &Run, certificate_bytes: Option<u32>) -> Result<String> {
     let expected = chain.iter().map(|bytes| bytes + BESIDE_EACH).sum::<usize>() + BESIDE_ALL;
     let found = certificate_bytes.context("found no Certificate message")? as usize;
     ensure!(found == expected, "the Certificate message has {found} bytes, expected {expected}");
-    Ok(format!("{} certificates of {} bytes in all", chain.len(), chain.iter().sum::<usize>()))
+    let plural = if chain.len() == 1 { "" } else { "s" };
+    Ok(format!("{} certificate{plural} of {} bytes in all", chain.len(), chain.iter().sum::<usize>()))
 }
 
 fn beginning(folder: &Path) -> Result<Vec<Datagram>> {
