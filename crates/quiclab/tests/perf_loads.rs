@@ -223,25 +223,32 @@ fn loads_of_every_stack_count_the_same_at_both_ends() {
     let chosen = std::env::var("QUICLAB_TEST_STACKS").ok();
     let list = said(quiclab().args(["stacks", "list", "--json", "--stacks", REAL_STACKS]));
     let stacks: Value = serde_json::from_str(&list.output).unwrap();
-    let claims_perf = |stack: &Value| {
-        let claims = |role: &str| stack["test_cases"][role].to_string().contains("\"perf\"");
-        stack["transport"] == "quic" && claims("client") && claims("server")
-    };
-    let names = stacks.as_array().unwrap().iter().filter(|stack| claims_perf(stack));
-    let names = names.map(|stack| stack["name"].as_str().unwrap());
-    let names: Vec<_> =
-        names.filter(|name| chosen.as_ref().is_none_or(|chosen| chosen.split(',').any(|one| one == *name))).collect();
-    assert!(!names.is_empty());
+    let claims = |stack: &Value, role: &str| stack["test_cases"][role].to_string().contains("\"perf\"");
+    let is_chosen = |name: &str| chosen.as_ref().is_none_or(|chosen| chosen.split(',').any(|one| one == name));
+    let mut pairs = Vec::new();
+    for stack in stacks.as_array().unwrap().iter().filter(|stack| claims(stack, "client")) {
+        let name = stack["name"].as_str().unwrap();
+        if !is_chosen(name) {
+            continue;
+        }
+        let serves = claims(stack, "server");
+        if serves {
+            pairs.push((name, name));
+        }
+        if stack["transport"] == "quic" && name != "quinn" {
+            pairs.push(("quinn", name));
+            pairs.extend(serves.then_some((name, "quinn")));
+        }
+    }
+    assert!(!pairs.is_empty());
     let checks: [Check; 3] = [check_both, check_requests, check_handshakes];
     let mut failed = Vec::new();
-    for name in &names {
-        for (server, client) in [(*name, *name), ("quinn", *name), (*name, "quinn")] {
-            for check in checks {
-                match check(server, client) {
-                    Err(error) if error.contains("does not have this load") => eprintln!("{client}: it lacks a load"),
-                    Err(error) => failed.push(error),
-                    Ok(()) => {}
-                }
+    for (server, client) in pairs {
+        for check in checks {
+            match check(server, client) {
+                Err(error) if error.contains("does not have this load") => eprintln!("{client}: it lacks a load"),
+                Err(error) => failed.push(error),
+                Ok(()) => {}
             }
         }
     }
