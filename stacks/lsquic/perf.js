@@ -4,7 +4,7 @@ import { closeSync, openSync, writeSync } from "node:fs";
 import { chunksOf } from "./session.js";
 
 /** Bytes of a request that have a meaning, section 2.3. */
-const HEAD = 8;
+export const HEAD = 8;
 /** Largest piece that is handed over at once, in bytes. */
 const CHUNK = 64 * 1024;
 /** What is sent. */
@@ -50,11 +50,11 @@ function pathOf(session) {
   return { rtt_ns: known(stats?.smoothedRtt), window: known(stats?.cwnd), lost: stats ? Number(stats.pktLost) : null };
 }
 
-/** Makes one exchange on a stream of its own. */
-export async function exchange(settings, session) {
-  const { request, response } = settings.perf;
+/** Makes one exchange on a stream of its own; `latencies`, if any, keep how long it took. */
+export async function exchange({ request, response }, session, latencies) {
   const stream = await session.createBidirectionalStream();
   stream.closed.catch(() => {});
+  const began = Bun.nanoseconds();
   stream.setBody(zeros(request, head(response)));
   let received = 0;
   for await (const chunk of chunksOf(stream)) {
@@ -68,6 +68,7 @@ export async function exchange(settings, session) {
     throw new Error(`found a response of ${received} bytes, expected ${response}`);
   }
   counters.exchanges += 1;
+  latencies?.record(Bun.nanoseconds() - began);
 }
 
 /** Answers a request, once it is complete. */
