@@ -3,7 +3,7 @@ import { HEAD, connected, exchange } from "./perf.js";
 
 /** How long the exchange of one connection of many may take, in milliseconds. */
 const PATIENCE = 10_000;
-/** How long the library may take to close a connection, in milliseconds. */
+/** How long the library may take to close a connection, and how long connections may go on after the time is over, in milliseconds. */
 const CLOSING = 200;
 
 /** Bytes of the request and of the response on each stream, in the order in which they are opened. */
@@ -29,7 +29,7 @@ export async function carry(settings, session, latencies) {
  * with a complete handshake, and when it began.
  */
 export async function shakeHands(settings, open, latencies) {
-  await concurrently(settings, settings.requests.length, async (isOver) => {
+  const { all } = await concurrently(settings, settings.requests.length, async (isOver) => {
     while (!isOver()) {
       const { session, began } = await open();
       latencies?.record(Bun.nanoseconds() - began);
@@ -41,13 +41,16 @@ export async function shakeHands(settings, open, latencies) {
       await Promise.race([session.close(), Bun.sleep(CLOSING)]);
     }
   });
+  // Those that are begun are finished, so that the server knows them all.
+  await Promise.race([all, Bun.sleep(CLOSING)]);
 }
 
-/** Runs `one` as often at the same time as there are things to do and the settings allow, until all return or the time is over. */
+/** Runs `one` as often at the same time as there are things to do and the settings allow, until `all` return or the time is over. */
 async function concurrently(settings, count, one) {
   let over = false;
   const all = Promise.all(Array.from({ length: Math.min(settings.streams, count) }, () => one(() => over)));
   // Whatever is not complete when the time of perf is over ends with the connection.
   await (settings.perfDuration > 0 ? Promise.race([all, Bun.sleep(settings.perfDuration)]) : all);
   over = true;
+  return { all };
 }
