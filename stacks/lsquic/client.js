@@ -2,7 +2,8 @@ import { lookup } from "node:dns/promises";
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { connect } from "node:quic";
 
-import { connected, exchange } from "./perf.js";
+import { carry, shakeHands } from "./loads.js";
+import { connected } from "./perf.js";
 import { chunksOf, protocol, sessionOptions, socketAddress } from "./session.js";
 import { RESUMING, fileName } from "./settings.js";
 
@@ -17,12 +18,32 @@ const PAUSE = 100;
 /** How long the library may take to close a connection, in milliseconds. */
 const CLOSING = 200;
 
+/** Carries what perf is asked for, in one connection or in many; `latencies`, if any, keep how long each exchange or handshake took. */
+export async function runPerf(settings, latencies) {
+  const where = await resolve(settings);
+  if (settings.perfLoad === "handshakes") {
+    let isReachable = false;
+    const open = async () => {
+      // A server may come later than its first client; after that, what fails is a result.
+      const attempted = await (isReachable ? attempt(settings, where) : connectPatiently(settings, where));
+      await patiently(attempted.session.opened, PATIENCE);
+      isReachable = true;
+      return attempted;
+    };
+    await shakeHands(settings, open, latencies);
+    return;
+  }
+  const { session } = await connectPatiently(settings, where);
+  connected(session);
+  await carry(settings, session, latencies);
+  await close(session);
+}
+
 /** Fetches every URL over one connection, or over two where the test case resumes a session, and stores the bodies. */
 export async function fetchAll(settings) {
   const where = await resolve(settings);
   if (!RESUMING.includes(settings.testCase)) {
     const { session } = await connectPatiently(settings, where);
-    connected(session);
     await fetchOver(settings, session, settings.requests);
     return;
   }
@@ -41,7 +62,7 @@ export async function fetchAll(settings) {
 
 /** Fetches these URLs, settings.streams of them at the same time; then waits for a promise, closes, and returns what it brought. */
 async function fetchOver(settings, session, requests, last) {
-  const fetchOne = settings.perf ? exchange : settings.http === "h3" ? fetchH3 : fetchHQ;
+  const fetchOne = settings.http === "h3" ? fetchH3 : fetchHQ;
   const waiting = [...requests];
   const worker = async () => {
     for (let request = waiting.shift(); request !== undefined; request = waiting.shift()) {
@@ -52,20 +73,23 @@ async function fetchOver(settings, session, requests, last) {
       }
     }
   };
-  const all = Promise.all(Array.from({ length: Math.min(settings.streams, waiting.length) }, worker));
-  // Whatever is not complete when the time of perf is over ends with the connection.
-  await (settings.perfDuration > 0 ? Promise.race([all, Bun.sleep(settings.perfDuration)]) : all);
+  await Promise.all(Array.from({ length: Math.min(settings.streams, waiting.length) }, worker));
   const brought = last && await patiently(last, TICKET);
-  await Promise.race([session.close(), Bun.sleep(CLOSING)]);
+  await close(session);
   return brought;
 }
 
-/** Address and name of the server. */
+/** Closes a connection, but does not wait for its peer for long. */
+async function close(session) {
+  await Promise.race([session.close(), Bun.sleep(CLOSING)]);
+}
+
+/** Address and name of the server, and whom to trust about it. */
 async function resolve(settings) {
   const [{ hostname, port }] = settings.requests;
   const name = hostname.replace(/^\[|\]$/g, "");
   const { address } = await lookup(name, { family: settings.ip });
-  return { name, address: socketAddress(settings, address, port || 443) };
+  return { name, address: socketAddress(settings, address, port || 443), ca: [readFileSync(`${settings.certs}/ca.pem`)] };
 }
 
 /** Opens a connection; tries again for as long as PATIENCE. */
@@ -85,8 +109,9 @@ async function connectPatiently(settings, where) {
   }
 }
 
-/** Begins a connection; beside its session there is a promise of the latter's first ticket. */
+/** Begins a connection; beside its session there are a promise of the latter's first ticket, and when it began, by Bun.nanoseconds. */
 async function attempt(settings, where, resumed = {}) {
+  const began = Bun.nanoseconds();
   const { promise: ticket, resolve: onsessionticket } = Promise.withResolvers();
   const session = await connect(where.address, {
     ...sessionOptions(settings),
@@ -94,7 +119,7 @@ async function attempt(settings, where, resumed = {}) {
     endpoint: { address: socketAddress(settings, undefined, 0) },
     alpn: protocol(settings),
     servername: where.name,
-    ca: [readFileSync(`${settings.certs}/ca.pem`)],
+    ca: where.ca,
     verifyPeer: "strict",
     onsessionticket,
     // What fails is seen where it is awaited.
@@ -102,7 +127,7 @@ async function attempt(settings, where, resumed = {}) {
   });
   session.closed.catch(() => {});
   session.opened.catch(() => {});
-  return { session, ticket };
+  return { session, ticket, began };
 }
 
 /** What a promise brings within so many milliseconds. */

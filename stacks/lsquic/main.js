@@ -1,7 +1,10 @@
 // HTTP/3 or HTTP/0.9 over LSQUIC, as it is built into Bun (node:quic), as a quiclab endpoint: server or client, by ROLE.
 //
-// Read settings.js first (what is honoured, what is refused), then server.js and client.js, and perf.js for the test case without files.
+// Read settings.js first (what is honoured, what is refused), then server.js and client.js, and perf.js and loads.js for the test case without
+// files.
 // Exit status: 0 done, 1 failed, 127 asked for something that this endpoint cannot do.
+import { writeFileSync } from "node:fs";
+
 import { NotSupported, parseSettings } from "./settings.js";
 
 const FAILED = 1;
@@ -17,13 +20,19 @@ try {
     report(settings);
     await serve(settings);
   } else {
-    const { fetchAll } = await import("./client.js");
+    const { fetchAll, runPerf } = await import("./client.js");
     const { report } = await import("./perf.js");
+    // Only where it is asked for: loading it takes time.
+    const latencies = settings.perfLatencies === "" ? undefined : new (await import("./latencies.js")).Latencies();
     const end = report(settings);
     try {
-      await fetchAll(settings);
+      await (settings.perf ? runPerf(settings, latencies) : fetchAll(settings));
     } finally {
       end();
+    }
+    // Nothing ran since the last line of progress, so they count the same.
+    if (latencies) {
+      writeFileSync(settings.perfLatencies, `${latencies.encode()}\n`);
     }
     process.exit(0);
   }

@@ -4,7 +4,7 @@ import { closeSync, openSync, writeSync } from "node:fs";
 import { chunksOf } from "./session.js";
 
 /** Bytes of a request that have a meaning, section 2.3. */
-const HEAD = 8;
+export const HEAD = 8;
 /** Largest piece that is handed over at once, in bytes. */
 const CHUNK = 64 * 1024;
 /** What is sent. */
@@ -50,11 +50,13 @@ function pathOf(session) {
   return { rtt_ns: known(stats?.smoothedRtt), window: known(stats?.cwnd), lost: stats ? Number(stats.pktLost) : null };
 }
 
-/** Makes one exchange on a stream of its own. */
-export async function exchange(settings, session) {
-  const { request, response } = settings.perf;
+/** Makes one exchange on a stream of its own; `latencies`, if any, keep how long it took. */
+export async function exchange({ request, response }, session, latencies) {
+  const created = Bun.nanoseconds();
   const stream = await session.createBidirectionalStream();
   stream.closed.catch(() => {});
+  const mayWait = stream.pending;
+  const handedOver = Bun.nanoseconds();
   stream.setBody(zeros(request, head(response)));
   let received = 0;
   for await (const chunk of chunksOf(stream)) {
@@ -68,6 +70,12 @@ export async function exchange(settings, session) {
     throw new Error(`found a response of ${received} bytes, expected ${response}`);
   }
   counters.exchanges += 1;
+  if (latencies) {
+    const ended = Bun.nanoseconds();
+    // Bun keeps a stream back until the server allows it, which is no part of a latency. Its own times are of another clock.
+    const opened = mayWait ? created + Number(stream.stats.openedAt - stream.stats.createdAt) : created;
+    latencies.record(ended - Math.max(handedOver, opened));
+  }
 }
 
 /** Answers a request, once it is complete. */

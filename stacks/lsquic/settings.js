@@ -14,9 +14,13 @@ export const TEST_CASES = {
   server: ["handshake", "transfer", "resumption", "zerortt", "v2", "http3", "perf"],
   client: ["handshake", "transfer", "resumption", "zerortt", "v2", "http3", "perf"],
 };
-/** Settings of the test case perf; the first three are its client's. */
-const PERF = ["QUICLAB_PERF_REQUEST", "QUICLAB_PERF_RESPONSE", "QUICLAB_PERF_DURATION", "QUICLAB_PERF_PROGRESS", "QUICLAB_PERF_INTERVAL"];
-const OF_CLIENT = PERF.slice(0, 3);
+/** Values of QUICLAB_PERF_LOAD; the first one is used where nothing is asked. */
+export const LOADS = ["bulk", "bidirectional", "requests", "handshakes"];
+/** Those that repeat until their time is over, and whose latencies can be asked for. */
+export const REPEATING = ["requests", "handshakes"];
+/** Settings of the test case perf: those of its client, and all. */
+const OF_CLIENT = ["QUICLAB_PERF_REQUEST", "QUICLAB_PERF_RESPONSE", "QUICLAB_PERF_DURATION", "QUICLAB_PERF_LOAD", "QUICLAB_PERF_LATENCIES"];
+const PERF = [...OF_CLIENT, "QUICLAB_PERF_PROGRESS", "QUICLAB_PERF_INTERVAL"];
 /** Most bytes that can be asked for: a number of JavaScript. */
 const MOST = Number.MAX_SAFE_INTEGER;
 /** Those whose client fetches over two connections. */
@@ -39,7 +43,7 @@ export function parseSettings(environment) {
   if (requests.length === 1 && RESUMING.includes(environment.TESTCASE)) {
     throw new Error(`REQUESTS: found one URL, expected one for each of the two connections of ${environment.TESTCASE}`);
   }
-  const streams = parseNumber(environment, "QUICLAB_STREAMS", Math.max(requests.length, 1), 2 ** 31);
+  const streams = parseNumber(environment, "QUICLAB_STREAMS", Infinity, 2 ** 31);
   if (streams === 0) {
     throw new Error("QUICLAB_STREAMS: found 0, expected at least 1");
   }
@@ -91,6 +95,9 @@ function refuseUnsupported(environment) {
       if (environment.TESTCASE !== "perf" || (OF_CLIENT.includes(name) && environment.ROLE === "server")) {
         refuse(name, `it with TESTCASE=perf${OF_CLIENT.includes(name) ? " of a client" : ""}`);
       }
+      if (name === "QUICLAB_PERF_LOAD" && !LOADS.includes(value)) {
+        refuse(name, LOADS.join(", "));
+      }
     } else if (name.startsWith("QUICLAB_") && name !== "QUICLAB_PORT" && name !== "QUICLAB_STREAMS") {
       refuse(name, "no such setting");
     } else if ((name === "SERVER_PARAMS" || name === "CLIENT_PARAMS") && value !== "") {
@@ -101,10 +108,14 @@ function refuseUnsupported(environment) {
 
 /** What perf is asked for: bytes of a request and of a response, milliseconds (0: until all is complete), and lines of progress. */
 function parsePerf(environment, role) {
-  const [request, response, duration, progress, interval] = PERF;
+  const [request, response, duration, load, latencies, progress, interval] = PERF;
   const parsed = {
     perf: undefined,
     perfDuration: parseNumber(environment, duration, 0, MOST),
+    // One of LOADS.
+    perfLoad: environment[load] ?? LOADS[0],
+    // File that the latencies of a load that repeats are written to; empty: none.
+    perfLatencies: environment[latencies] ?? "",
     // Empty: none.
     perfProgress: environment[progress] ?? "",
     perfInterval: parseNumber(environment, interval, 1000, 60_000),
@@ -120,6 +131,13 @@ function parsePerf(environment, role) {
   }
   if (environment[duration] !== undefined && parsed.perfDuration === 0) {
     throw new Error(`${duration}: found 0, expected at least 1`);
+  }
+  const repeats = REPEATING.includes(parsed.perfLoad);
+  if (repeats && parsed.perfDuration === 0) {
+    throw new Error(`${load}: found ${JSON.stringify(parsed.perfLoad)}, expected ${duration} beside it`);
+  }
+  if (!repeats && parsed.perfLatencies !== "") {
+    throw new Error(`${latencies}: found ${load} ${JSON.stringify(parsed.perfLoad)}, expected ${REPEATING.join(" or ")}`);
   }
   if (parsed.perfInterval < 10 || (environment[interval] !== undefined && parsed.perfProgress === "")) {
     throw new Error(`${interval}: found ${JSON.stringify(environment[interval])}, expected at least 10, and ${progress}`);

@@ -1,13 +1,17 @@
 import { expect, test } from "bun:test";
+import { inflateSync } from "node:zlib";
 
+import { Latencies, MOST } from "./latencies.js";
+import { plan } from "./loads.js";
 import { head, line, zeros } from "./perf.js";
-import { CHOICES, NotSupported, TEST_CASES, fileName, fileOf, parseRequestLine, parseSettings } from "./settings.js";
+import { CHOICES, LOADS, NotSupported, REPEATING, TEST_CASES, fileName, fileOf, parseRequestLine, parseSettings } from "./settings.js";
 
 const plain = { ROLE: "client", TESTCASE: "transfer", REQUESTS: "https://server:4433/file10M" };
+const perf = { TESTCASE: "perf", QUICLAB_PERF_REQUEST: "8", QUICLAB_PERF_RESPONSE: "1" };
 const parse = (changes = {}) => parseSettings({ ...plain, ...changes });
 
 test("a plain transfer needs no settings", () => {
-  expect(parse()).toMatchObject({ port: 443, www: "/www", keyLog: "", http: "h3", congestionControl: "bbr", ip: 4, streams: 1 });
+  expect(parse()).toMatchObject({ port: 443, www: "/www", keyLog: "", http: "h3", congestionControl: "bbr", ip: 4, streams: Infinity });
 });
 
 test("every declared setting is honoured", () => {
@@ -45,6 +49,10 @@ test("what it cannot do is refused and not ignored", () => {
     { QUICLAB_PERF_REQUEST: "8" },
     { QUICLAB_PERF_PROGRESS: "/p" },
     { ROLE: "server", TESTCASE: "perf", QUICLAB_PERF_DURATION: "1" },
+    { QUICLAB_PERF_LOAD: "bulk" },
+    { ROLE: "server", TESTCASE: "perf", QUICLAB_PERF_LOAD: "bulk" },
+    { ROLE: "server", TESTCASE: "perf", QUICLAB_PERF_LATENCIES: "/l" },
+    { ...perf, QUICLAB_PERF_LOAD: "floods" },
   ]) {
     expect(() => parse(changes)).toThrow(NotSupported);
   }
@@ -64,8 +72,12 @@ test("what it cannot read is a failure", () => {
     { QUICLAB_STREAMS: "many" },
     { TESTCASE: "perf" },
     { TESTCASE: "perf", QUICLAB_PERF_REQUEST: "7", QUICLAB_PERF_RESPONSE: "1" },
-    { TESTCASE: "perf", QUICLAB_PERF_REQUEST: "8", QUICLAB_PERF_RESPONSE: "1", QUICLAB_PERF_DURATION: "0" },
-    { TESTCASE: "perf", QUICLAB_PERF_REQUEST: "8", QUICLAB_PERF_RESPONSE: "1", QUICLAB_PERF_INTERVAL: "50" },
+    { ...perf, QUICLAB_PERF_DURATION: "0" },
+    { ...perf, QUICLAB_PERF_INTERVAL: "50" },
+    { ...perf, QUICLAB_PERF_LOAD: "requests" },
+    { ...perf, QUICLAB_PERF_LOAD: "handshakes" },
+    { ...perf, QUICLAB_PERF_DURATION: "1", QUICLAB_PERF_LATENCIES: "/l" },
+    { ...perf, QUICLAB_PERF_DURATION: "1", QUICLAB_PERF_LATENCIES: "/l", QUICLAB_PERF_LOAD: "bidirectional" },
   ]) {
     let found;
     try {
@@ -87,6 +99,37 @@ test("perf sends a head and zeros in pieces, and keeps nothing", async () => {
   expect([bytes.length, bytes.readBigUInt64BE(), Math.max(...pieces.map((piece) => piece.length))]).toEqual([150_000, 70_000n, 65_536]);
   const found = JSON.parse(line(9));
   expect(found).toEqual({ monotonic_ns: 9, sent: 150_000, received: 0, exchanges: 0, connections: 0, rtt_ns: null, window: null, lost: null });
+});
+
+test("a load is asked for by its name", () => {
+  expect(parse(perf)).toMatchObject({ perfLoad: "bulk", perfLatencies: "" });
+  for (const load of LOADS) {
+    expect(parse({ ...perf, QUICLAB_PERF_LOAD: load, QUICLAB_PERF_DURATION: "250" }).perfLoad).toBe(load);
+  }
+  for (const load of REPEATING) {
+    const found = parse({ ...perf, QUICLAB_PERF_LOAD: load, QUICLAB_PERF_DURATION: "250", QUICLAB_PERF_LATENCIES: "/l" });
+    expect(found.perfLatencies).toBe("/l");
+  }
+  const sizes = { request: 100, response: 1000 };
+  expect(plan("requests", sizes, 2)).toEqual([sizes, sizes]);
+  const [up, down] = [{ request: 100, response: 0 }, { request: 8, response: 1000 }];
+  expect(plan("bidirectional", sizes, 2)).toEqual([up, down, up, down]);
+});
+
+test("latencies are serialised as another library does it", () => {
+  const content = (text) => inflateSync(Buffer.from(text, "base64").subarray(8)).toString("hex");
+  const latencies = new Latencies();
+  latencies.record(30_000);
+  latencies.record(7_000_000);
+  latencies.record(2_000_000_000);
+  // The same three values, as hdrhistogram-go writes them.
+  const theirs = "HISTFAAAADB42pJpmSzMwMDAyQABzFDqBQMDs5vBjgUM9h8gIsVMDz2ZupsZmQABAAD//53YB/A=";
+  expect(content(latencies.encode())).toBe(content(theirs));
+  expect(Buffer.from(latencies.encode(), "base64").readUInt32BE()).toBe(0x1c849314);
+  const [hour, more] = [new Latencies(), new Latencies()];
+  hour.record(MOST);
+  more.record(2 * MOST);
+  expect(more.encode()).toBe(hour.encode());
 });
 
 test("a request names a file of the folder and nothing else", () => {
