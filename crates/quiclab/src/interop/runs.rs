@@ -10,6 +10,9 @@ use quiclab_experiment::{
 };
 use quiclab_interop::Case;
 
+/// Of the taps of a path that is gone for a while, in sizes of the transfer.
+const ROOM: u64 = 3;
+
 /// Name of the experiment that the records belong to.
 const EXPERIMENT: &str = "interop";
 /// Of a full packet, for how many of them the delay line holds, in bits.
@@ -37,13 +40,21 @@ fn text_of(case: &Case, server: &str, client: &str, seed: u64) -> String {
         PERF => format!("request_size = \"{}\"\n", case.request_size),
         _ => String::new(),
     };
+    // A sender that does not slow down while the path is gone sends the file twice.
+    let tap = match case.scenario {
+        Some(scenario) if scenario.starts_with("blackhole") => {
+            let all = files.size.as_bytes() * u64::from(files.count);
+            format!("[tap]\nroom = \"{} B\"\n", ROOM * all)
+        }
+        _ => String::new(),
+    };
     let between = path_of(case);
     format!(
         "name = {EXPERIMENT:?}\ntitle = {title:?}\nseed = {seed}\n\
          [stack]\nname = {server:?}\nserver = {server:?}\nclient = {client:?}\n\
          [workload]\ntest_case = {test_case:?}\nsize = \"{size}\"\nfiles = {count}\nname_bytes = {name_bytes}\n\
          {request_size}certificate = {certificate:?}\ntimeout = \"{timeout}\"\n\
-         [path]\nip = {ip:?}\n{between}\n",
+         {tap}[path]\nip = {ip:?}\n{between}\n",
         title = case.description,
         test_case = case.client_test_case,
         size = files.size,
