@@ -190,7 +190,13 @@ final class Client {
         if (secrets != null) {
             builder.secrets(secrets);
         }
-        return builder.build();
+        if (!settings.isPerf()) {
+            return builder.build();
+        }
+        Holding holding = new Holding();
+        QuicClientConnection connection = builder.logger(holding).build();
+        holding.of(connection);
+        return connection;
     }
 
     private java.net.DatagramSocket socket(InetAddress server) throws SocketException {
