@@ -10,7 +10,7 @@ import tech.kwik.core.log.NullLogger;
 /**
  * Holds back the first packets of a server until the client expects them. kwik gives its ClientHello to its sender thread, and only then
  * agent15 notes that it waits for an answer; a ServerHello that comes between is dropped in silence, and the handshake never ends. With a
- * server on the same machine that is about one in a hundred. A logger is the only thing of the endpoint's that kwik asks before it processes a
+ * server on the same machine that is about one in fifty. A logger is the only thing of the endpoint's that kwik calls before it processes a
  * datagram.
  */
 final class Holding extends NullLogger {
