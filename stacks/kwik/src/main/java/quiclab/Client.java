@@ -15,17 +15,20 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.security.GeneralSecurityException;
+import java.security.KeyStore;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletionService;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorCompletionService;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import java.util.function.BooleanSupplier;
 
 import tech.kwik.agent15.TlsConstants.CipherSuite;
@@ -47,24 +50,53 @@ final class Client {
     private static final Duration PATIENCE = Duration.ofSeconds(10);
     /** For kwik's sender to send CONNECTION_CLOSE. Nobody waits for the end of the closing period. */
     private static final Duration CLOSING = Duration.ofMillis(50);
+    /** For handshakes that have begun when the time of perf is over. */
+    private static final Duration FINISHING = Duration.ofMillis(200);
 
     private final Settings settings;
+    private final KeyStore trust;
+    /** True where no handshake follows any more. */
+    private volatile boolean isOver;
     private final ExecutorService threads = Executors.newCachedThreadPool(new DaemonThreadFactory("client"));
 
-    private Client(Settings settings) {
+    private Client(Settings settings) throws IOException, GeneralSecurityException {
         this.settings = settings;
+        trust = Trust.of(settings.certs);
     }
 
     /** Fetches everything; throws at the first thing that goes wrong. */
     static void fetchAll(Settings settings) throws IOException, GeneralSecurityException {
         Client client = new Client(settings);
         List<URI> requests = settings.requests;
-        if (settings.twoConnections()) {
+        if (settings.load == Load.HANDSHAKES) {
+            client.shakeHands();
+        }
+        else if (settings.twoConnections()) {
             QuicSessionTicket ticket = client.fetch(requests.subList(0, 1), null, true);
             client.fetch(requests.subList(1, requests.size()), ticket, false);
         }
         else {
             client.fetch(requests, null, false);
+        }
+    }
+
+    /** Opens connections, one after the other, as many at a time as there are URLs. */
+    private void shakeHands() throws IOException {
+        Callable<Void> oneAfterTheOther = () -> {
+            while (!isOver) {
+                fetch(settings.requests.subList(0, 1), null, false);
+            }
+            return null;
+        };
+        ExecutorService running = run(Collections.nCopies(settings.requests.size(), oneAfterTheOther));
+        isOver = true;
+        running.shutdown();
+        try {
+            // So that the server knows all that are counted, and no others.
+            running.awaitTermination(FINISHING.toNanos(), TimeUnit.NANOSECONDS);
+        }
+        catch (InterruptedException error) {
+            throw new IOException(error);
         }
     }
 
@@ -90,8 +122,9 @@ final class Client {
             for (URI request : first) {
                 earlyData.add(new StreamEarlyData(settings.http3 ? EarlyRequest.of(request) : hqRequest(request), true));
             }
+            long began = System.nanoTime();
             List<QuicStream> opened = connection.connect(earlyData);
-            Progress.connected(connection);
+            Perf.connected(connection, settings.load, System.nanoTime() - began);
             if (early && ((QuicClientConnectionImpl) connection).getEarlyDataStatus() == QuicClientConnectionImpl.EarlyDataStatus.Refused) {
                 throw new IOException("second connection: the server did not take the early data");
             }
@@ -99,7 +132,15 @@ final class Client {
                 await("no confirmed handshake", () -> Inside.handshakeConfirmed(connection));
                 ((QuicClientConnectionImpl) connection).updateKeys();
             }
-            requestAll(connection, requests, opened);
+            if (settings.load == Load.HANDSHAKES) {
+                Perf.exchange(connection, settings.load, Perf.SMALLEST);
+            }
+            else if (settings.isPerf()) {
+                carry(connection);
+            }
+            else {
+                requestAll(connection, requests, opened);
+            }
             if (wantsTicket) {
                 await("no session ticket", () -> !connection.getNewSessionTickets().isEmpty());
                 return connection.getNewSessionTickets().get(0);
@@ -108,7 +149,13 @@ final class Client {
         }
         finally {
             if (connection.isConnected()) {
-                connection.closeAndWait(CLOSING);
+                if (settings.load == Load.HANDSHAKES && !isOver) {
+                    // The process goes on, so kwik's sender has its time.
+                    connection.close();
+                }
+                else {
+                    connection.closeAndWait(CLOSING);
+                }
             }
             if (secrets != null) {
                 Files.write(settings.keyLog, Files.readAllBytes(secrets), StandardOpenOption.CREATE, StandardOpenOption.APPEND);
@@ -117,7 +164,7 @@ final class Client {
         }
     }
 
-    private QuicClientConnection open(URI server, QuicSessionTicket session, Path secrets) throws IOException, GeneralSecurityException {
+    private QuicClientConnection open(URI server, QuicSessionTicket session, Path secrets) throws IOException {
         boolean version2 = settings.testCase.equals("v2");
         QuicClientConnection.Builder builder = QuicClientConnection.newBuilder()
                 .host(server.getHost())
@@ -127,7 +174,7 @@ final class Client {
                 .connectTimeout(PATIENCE)
                 .maxIdleTimeout(Duration.ofSeconds(Main.IDLE_TIMEOUT))
                 .defaultStreamReceiveBufferSize(Main.STREAM_WINDOW)
-                .customTrustStore(Trust.of(settings.certs))
+                .customTrustStore(trust)
                 .socketFactory(this::socket);
         // Only a preference: the family is checked where the socket is made.
         builder = settings.ipv6 ? builder.preferIPv6() : builder.preferIPv4();
@@ -143,7 +190,13 @@ final class Client {
         if (secrets != null) {
             builder.secrets(secrets);
         }
-        return builder.build();
+        if (!settings.isPerf()) {
+            return builder.build();
+        }
+        Holding holding = new Holding();
+        QuicClientConnection connection = builder.logger(holding).build();
+        holding.of(connection);
+        return connection;
     }
 
     private java.net.DatagramSocket socket(InetAddress server) throws SocketException {
@@ -158,24 +211,35 @@ final class Client {
         }
     }
 
+    /** The exchanges of perf, but those of handshakes, on one connection. */
+    private void carry(QuicClientConnection connection) throws IOException {
+        List<Callable<Void>> exchanges = new ArrayList<>();
+        for (Load.Sizes sizes : settings.load.plan(settings.perfSizes, settings.requests.size())) {
+            exchanges.add(() -> {
+                do {
+                    Perf.exchange(connection, settings.load, sizes);
+                } while (settings.load.repeats());
+                return null;
+            });
+        }
+        // Whatever is not complete when the time is over ends with the connection.
+        run(exchanges);
+    }
+
     /** As many requests at the same time as settings and server allow, a thread for each; the first ones may be open already. */
     private void requestAll(QuicClientConnection connection, List<URI> requests, List<QuicStream> opened) throws IOException {
         Http3ClientConnectionImpl http3 = null;
-        if (settings.http3 && !settings.isPerf()) {
+        if (settings.http3) {
             http3 = new Http3ClientConnectionImpl(connection, threads);
             http3.connect();
         }
-        ExecutorService open = Executors.newFixedThreadPool(Math.min(requests.size(), settings.streams), new DaemonThreadFactory("request"));
-        List<Future<Void>> running = new ArrayList<>();
+        List<Callable<Void>> fetches = new ArrayList<>();
         for (int i = 0; i < requests.size(); i++) {
             URI request = requests.get(i);
             QuicStream early = i < opened.size() ? opened.get(i) : null;
             Http3ClientConnectionImpl over = http3;
-            Callable<Void> task = () -> {
-                if (settings.isPerf()) {
-                    Perf.exchange(connection, settings.perfRequest, settings.perfResponse);
-                }
-                else if (over != null && early != null) {
+            fetches.add(() -> {
+                if (over != null && early != null) {
                     EarlyRequest.store(early, request, settings.stored(request));
                 }
                 else if (over != null) {
@@ -185,30 +249,34 @@ final class Client {
                     fetchHq(early != null ? early : send(connection, request), request);
                 }
                 return null;
-            };
-            running.add(open.submit(task));
+            });
         }
+        run(fetches);
+    }
+
+    /** Runs tasks, as many at the same time as settings allow, until all are done or the time of perf is over. Returns what runs them. */
+    private ExecutorService run(List<Callable<Void>> tasks) throws IOException {
+        ExecutorService pool = Executors.newFixedThreadPool(Math.min(tasks.size(), settings.streams), new DaemonThreadFactory("request"));
+        CompletionService<Void> running = new ExecutorCompletionService<>(pool);
         long deadline = System.nanoTime() + settings.perfDuration.toNanos();
-        for (Future<Void> request : running) {
-            try {
-                if (settings.perfDuration.isZero()) {
-                    request.get();
+        tasks.forEach(running::submit);
+        try {
+            for (int left = tasks.size(); left > 0; left--) {
+                Future<Void> done = settings.perfDuration.isZero() ? running.take()
+                        : running.poll(Math.max(deadline - System.nanoTime(), 0), TimeUnit.NANOSECONDS);
+                if (done == null) {
+                    break;
                 }
-                else {
-                    request.get(Math.max(deadline - System.nanoTime(), 0), TimeUnit.NANOSECONDS);
-                }
-            }
-            catch (TimeoutException over) {
-                // Whatever is not complete ends with the connection.
-                return;
-            }
-            catch (ExecutionException error) {
-                throw new IOException(error.getCause());
-            }
-            catch (InterruptedException error) {
-                throw new IOException(error);
+                done.get();
             }
         }
+        catch (ExecutionException error) {
+            throw new IOException(error.getCause());
+        }
+        catch (InterruptedException error) {
+            throw new IOException(error);
+        }
+        return pool;
     }
 
     private void fetchHttp3(Http3ClientConnectionImpl connection, URI request) throws IOException {

@@ -6,6 +6,8 @@ import java.net.InetSocketAddress;
 import java.net.StandardProtocolFamily;
 import java.nio.channels.DatagramChannel;
 import java.security.GeneralSecurityException;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 
 import tech.kwik.core.QuicConnection;
 import tech.kwik.core.impl.Inside;
@@ -24,6 +26,7 @@ final class Main {
     /** ALPN of HTTP/0.9 over QUIC. */
     static final String HQ = "hq-interop";
     static final String H3 = "h3";
+    private static final Set<String> REPORTED = ConcurrentHashMap.newKeySet();
 
     private Main() {}
 
@@ -34,6 +37,10 @@ final class Main {
             // Its last line comes with its end.
             try (Progress progress = settings.progress == null ? null : new Progress(settings.progress, settings.progressInterval)) {
                 Client.fetchAll(settings);
+                Perf.end();
+            }
+            if (settings.latencies != null) {
+                Perf.writeLatencies(settings.latencies);
             }
         }
         catch (Refused refused) {
@@ -56,8 +63,11 @@ final class Main {
         return channel.socket();
     }
 
-    /** Says which controller kwik made. */
+    /** Says which controller kwik made, once each: a client of perf can open thousands of connections. */
     static void reportCongestionControl(QuicConnection connection) {
-        System.err.println("congestion control: " + Inside.congestionController(connection));
+        String name = Inside.congestionController(connection);
+        if (REPORTED.add(name)) {
+            System.err.println("congestion control: " + name);
+        }
     }
 }

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.ByteBuffer;
+import java.nio.file.Path;
 
 import tech.kwik.core.QuicConnection;
 import tech.kwik.core.QuicStream;
@@ -16,17 +17,56 @@ final class Perf {
     static final int HEAD = 8;
     /** Largest piece that is handed over at once, in bytes. */
     private static final int CHUNK = 64 << 10;
+    /** The smallest exchange there is. */
+    static final Load.Sizes SMALLEST = new Load.Sizes(HEAD, 0);
+
+    private static final Latencies LATENCIES = new Latencies();
+    /** Whether the end of something still counts. Afterwards it would be in only one of the last line of progress and the latencies. */
+    private static boolean counts = true;
 
     private Perf() {}
 
+    /** A handshake is complete, which took so many nanoseconds. */
+    static synchronized void connected(QuicConnection connection, Load load, long took) {
+        if (counts) {
+            Progress.connected(connection);
+            if (load == Load.HANDSHAKES) {
+                LATENCIES.record(took);
+            }
+        }
+    }
+
+    private static synchronized void exchanged(Load load, long took) {
+        if (counts) {
+            Progress.EXCHANGES.incrementAndGet();
+            if (load == Load.REQUESTS) {
+                LATENCIES.record(took);
+            }
+        }
+    }
+
+    /** From now on, nothing is counted: threads may go on until the process ends. */
+    static synchronized void end() {
+        counts = false;
+    }
+
+    /** Writes what was counted. */
+    static void writeLatencies(Path path) throws IOException {
+        LATENCIES.write(path);
+    }
+
     /** Sends a request of so many bytes on a stream of its own, and reads the response, of which nothing is kept. */
-    static void exchange(QuicConnection connection, long request, long response) throws IOException {
+    static void exchange(QuicConnection connection, Load load, Load.Sizes sizes) throws IOException {
+        long request = sizes.request();
+        long response = sizes.response();
+        // Waits until the server allows it.
         QuicStream stream = connection.createStream(true);
-        byte[] buffer = new byte[CHUNK];
+        long began = System.nanoTime();
+        byte[] buffer = new byte[(int) Math.min(CHUNK, Math.max(request, response))];
         ByteBuffer.wrap(buffer).putLong(response);
         try (OutputStream output = stream.getOutputStream()) {
             for (long left = request; left > 0;) {
-                int length = (int) Math.min(left, CHUNK);
+                int length = (int) Math.min(left, buffer.length);
                 output.write(buffer, 0, length);
                 Progress.SENT.addAndGet(length);
                 left -= length;
@@ -48,6 +88,6 @@ final class Perf {
         if (received != response) {
             throw new IOException("found a response of " + received + " bytes, expected " + response);
         }
-        Progress.EXCHANGES.incrementAndGet();
+        exchanged(load, System.nanoTime() - began);
     }
 }

@@ -16,9 +16,11 @@ final class Progress implements AutoCloseable {
     static final AtomicLong RECEIVED = new AtomicLong();
     /** Streams that are over in both directions. */
     static final AtomicLong EXCHANGES = new AtomicLong();
+    /** Completed handshakes. */
+    private static final AtomicLong CONNECTIONS = new AtomicLong();
     private static final long NANOSECONDS_PER_MILLISECOND = 1_000_000;
 
-    /** The connection, once its handshake is complete; a client has one. */
+    /** The newest connection, once its handshake is complete. */
     private static volatile QuicConnection connected;
 
     private final FileOutputStream file;
@@ -38,6 +40,7 @@ final class Progress implements AutoCloseable {
 
     /** The handshake of this connection is complete. */
     static void connected(QuicConnection connection) {
+        CONNECTIONS.incrementAndGet();
         connected = connection;
     }
 
@@ -73,7 +76,7 @@ final class Progress implements AutoCloseable {
                     Inside.congestionWindow(connection), connection.getStats().lostPackets());
         }
         return String.format("{\"monotonic_ns\":%d,\"sent\":%d,\"received\":%d,\"exchanges\":%d,\"connections\":%d,%s}\n", now, SENT.get(),
-                RECEIVED.get(), EXCHANGES.get(), connection == null ? 0 : 1, path);
+                RECEIVED.get(), EXCHANGES.get(), CONNECTIONS.get(), path);
     }
 
     /** Writes the last line. */

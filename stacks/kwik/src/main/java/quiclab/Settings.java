@@ -25,7 +25,7 @@ final class Settings {
 
     /** Settings of the test case perf. */
     static final List<String> PERF = List.of("QUICLAB_PERF_REQUEST", "QUICLAB_PERF_RESPONSE", "QUICLAB_PERF_DURATION",
-            "QUICLAB_PERF_PROGRESS", "QUICLAB_PERF_INTERVAL");
+            "QUICLAB_PERF_PROGRESS", "QUICLAB_PERF_INTERVAL", "QUICLAB_PERF_LOAD", "QUICLAB_PERF_LATENCIES");
 
     final String testCase;
     /** What the client fetches, all from one host and port. Never empty. */
@@ -40,10 +40,12 @@ final class Settings {
     final boolean http3;
     final boolean ipv6;
     /** Bytes of each request and of each response in perf; 0 otherwise. */
-    final long perfRequest;
-    final long perfResponse;
+    final Load.Sizes perfSizes;
     /** How long perf goes on from its handshake; zero: until every response is complete. */
     final Duration perfDuration;
+    final Load load;
+    /** Where the latencies of a load that repeats are written; null: nowhere. */
+    final Path latencies;
     /** Where lines of progress are appended; null: nowhere. */
     final Path progress;
     /** Milliseconds from a line of progress to the next. */
@@ -63,14 +65,22 @@ final class Settings {
         for (String name : new TreeMap<>(LARGEST).keySet()) {
             number(name, environment.getOrDefault(name, "0"), 0, LARGEST.get(name));
         }
-        perfRequest = isPerf() ? size(environment, PERF.get(0), Perf.HEAD) : 0;
-        perfResponse = isPerf() ? size(environment, PERF.get(1), 0) : 0;
+        perfSizes = isPerf() ? new Load.Sizes(size(environment, PERF.get(0), Perf.HEAD), size(environment, PERF.get(1), 0)) : new Load.Sizes(0, 0);
         perfDuration = Duration.ofMillis(environment.containsKey(PERF.get(2)) ? size(environment, PERF.get(2), 1) : 0);
         String path = environment.getOrDefault(PERF.get(3), "");
         progress = path.isEmpty() ? null : Path.of(path);
         progressInterval = number(PERF.get(4), environment.getOrDefault(PERF.get(4), "1000"), 10, 60_000);
         if (progress == null && environment.containsKey(PERF.get(4))) {
             throw Refused.notUnderstood(PERF.get(3), path, "a file, as " + PERF.get(4) + " is set");
+        }
+        load = Load.of(PERF.get(5), environment.getOrDefault(PERF.get(5), Load.BULK.word()));
+        if (load.repeats() && perfDuration.isZero()) {
+            throw Refused.notUnderstood(PERF.get(5), load.word(), PERF.get(2) + " beside it");
+        }
+        path = environment.getOrDefault(PERF.get(6), "");
+        latencies = path.isEmpty() ? null : Path.of(path);
+        if (latencies != null && !load.repeats()) {
+            throw Refused.notUnderstood(PERF.get(6), path, "it with " + PERF.get(5) + " requests or handshakes only");
         }
     }
 
