@@ -136,6 +136,15 @@ class Builds:
 
         return self.once(f"{name}-loop", make) / f"{name}-loop"
 
+    def bun_loop(self, name):
+        """A folder with a loop of this folder, in JavaScript, and Bun. Of the registry's package, the program is all that is used."""
+
+        def make(folder, log):
+            shutil.copytree(HERE / name, folder, dirs_exist_ok=True)
+            run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], log, folder)
+
+        return self.once(f"{name}-loop", make)
+
     def go_programs(self, module, version, packages):
         """Programs of a Go module, built inside it, by their names. `packages` has a name and a path for each."""
         name = f"{module.rsplit('/', 1)[-1]}-{version}"
@@ -183,7 +192,10 @@ class Debian:
     def program(self, name):
         """The words of a command that starts one of its programs, with its own libraries."""
         libraries = self.root / "usr" / "lib" / "x86_64-linux-gnu"
-        return [str(libraries / "ld-linux-x86-64.so.2"), "--library-path", str(libraries), str(self.root / "usr" / "bin" / name)]
+        found = [path for folder in ("bin", "sbin") if (path := self.root / "usr" / folder / name).exists()]
+        if not found:
+            raise Missing(f"`{name}` is not in the packages of {self.root}")
+        return [str(libraries / "ld-linux-x86-64.so.2"), "--library-path", str(libraries), str(found[0])]
 
     def version(self, package):
         """The version of one of its packages."""

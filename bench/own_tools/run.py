@@ -11,6 +11,7 @@ each pair, and the same command continues after an interruption. README.md says 
 import argparse
 import json
 import os
+import platform
 import shutil
 import sys
 from pathlib import Path
@@ -22,8 +23,11 @@ from measure import Failed
 from recipes import Builds, Missing
 
 HERE = Path(__file__).resolve().parent
-# The transfer that says how many bytes a test gets.
+# The first transfer of those that say how many bytes a test gets; there are more of them as long as they should have been much longer.
 TRIAL_BYTES = 20_000_000
+MOST_TRIALS = 5
+MUCH_LONGER = 1.5
+QUIET_LOAD = 3.0
 FEWEST_BYTES = 2_000_000
 
 
@@ -87,13 +91,17 @@ class Results:
 
 def size_for(tool, cpus, seconds):
     """Bytes that the own tool carries in about so many seconds."""
-    trial = measure.own(tool, min(TRIAL_BYTES, tool.most_bytes), cpus, seconds)
-    # Short transfers are slower than long ones.
-    longer = int(trial["bits_per_second"] / 8 * min(1, seconds))
-    again = measure.own(tool, max(min(longer, tool.most_bytes), FEWEST_BYTES), cpus, seconds)
-    size = int(again["bits_per_second"] / 8 * seconds)
-    step = 10 ** (len(str(size)) - 2)
-    return max(min(size // step * step, tool.most_bytes), FEWEST_BYTES)
+    size = min(TRIAL_BYTES, tool.most_bytes)
+    for _ in range(MOST_TRIALS):
+        trial = measure.own(tool, size, cpus, seconds)
+        wanted = int(trial["bits_per_second"] / 8 * seconds)
+        step = 10 ** (len(str(wanted)) - 2)
+        wanted = max(min(wanted // step * step, tool.most_bytes), FEWEST_BYTES)
+        # Short transfers are slower than long ones, so a longer one says more.
+        if wanted < size * MUCH_LONGER:
+            return wanted
+        size = wanted
+    return size
 
 
 def tried(test):
@@ -109,7 +117,8 @@ def pair(tool, result, number, options, cpus, more):
     tests = {"own": lambda: measure.own(tool, size, cpus, options.seconds),
              "quiclab": lambda: measure.quiclab(options.quiclab, tool, size, cpus, more, options.seconds)}
     order = ["own", "quiclab"] if number % 2 == 0 else ["quiclab", "own"]
-    done = {"first": order[0], **{side: tried(tests[side]) for side in order}}
+    # That of the last minute includes the tests before.
+    done = {"first": order[0], "load_average": os.getloadavg()[0], **{side: tried(tests[side]) for side in order}}
     said = {side: f"{done[side]['bits_per_second'] / 1e9:.3f}" if "failed" not in done[side] else "failed" for side in order}
     print(f"pair {number + 1} of {options.pairs}, {tool.name}: own {said['own']}, quiclab {said['quiclab']} Gbit/s", file=sys.stderr)
     return done
@@ -143,7 +152,7 @@ def main():
         ready, missing = prepared(chosen(options.tools), Builds(options.folder))
         if options.build:
             sys.exit(1 if missing else 0)
-        settings = {"seconds": options.seconds, "cpus": options.cpus, "quiclab": version, "more": more}
+        settings = {"seconds": options.seconds, "cpus": options.cpus, "quiclab": version, "more": more, "host": host()}
         results = Results(options.results or Path(options.folder) / "results.json", settings, options.fresh)
         # What could not be measured before is tried again.
         for result in results.all["tools"].values():
@@ -156,6 +165,20 @@ def main():
     show(ready, missing, results, options)
 
 
+def busy(results):
+    """A sentence where the machine had other work."""
+    loads = [pair["load_average"] for result in results.all["tools"].values() for pair in result["pairs"]]
+    most = max(loads, default=0)
+    # A test keeps two CPUs busy, and this program a little of one.
+    return f" **The load average reached {most:.1f}: the machine was not quiet.**" if most > QUIET_LOAD else ""
+
+
+def host():
+    """The machine, in a line."""
+    models = [line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
+    return f"{platform.system()} {platform.release()}, {os.cpu_count()} CPUs, {models[0] if models else platform.machine()}"
+
+
 def show(ready, missing, results, options):
     without = {**({} if options.tools else tools.WITHOUT), **{name: f"not built: {why}" for name, why in missing.items()}}
     if options.json:
@@ -163,6 +186,7 @@ def show(ready, missing, results, options):
         print(json.dumps({**results.all, "tools": of, "without": without}, indent=1))
     else:
         print(table.markdown(ready, results.all["tools"], without))
+        print(f"\n{results.all['settings']['host']}; {results.all['settings']['quiclab']}.{busy(results)}")
     if missing or not all(table.summary(results.of(tool)) for tool in ready):
         sys.exit(1)
 

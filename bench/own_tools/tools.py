@@ -190,6 +190,20 @@ def x_net_quic_loop(builds):
     return [loop(program, "x-net-quic", "0.62.0", builds.certificate(), window) for window in (False, True)]
 
 
+def lsquic_loop(builds):
+    folder, own = builds.bun_loop("lsquic"), builds.certificate()
+    bun = folder / "node_modules" / "@oven" / "bun-linux-x64-baseline" / "bin" / "bun"
+
+    def server(_scratch, _size):
+        return Program([bun, folder / "loop.js", "server", ADDRESS, own / "cert.pem", own / "key.pem"])
+
+    def client(_scratch, size):
+        return Program([bun, folder / "loop.js", "client", ADDRESS, own / "cert.pem", size])
+
+    return [Tool("lsquic-loop", "lsquic", "plain loop over LSQUIC of Bun 1.4.5, windows as the endpoint has them",
+                 ["--stack", "lsquic", "--cc", "bbr"], server, client, printed_by_loop)]
+
+
 def quic_go(builds):
     packages = {"server": "./example", "client": "./example/client"}
     built, own = builds.go_programs("github.com/quic-go/quic-go", "0.65.0", packages), builds.certificate()
@@ -287,14 +301,13 @@ def tcp(builds):
 ALL = {
     "quinn": [quinn_loop, quinn], "noq": [noq_loop, noq], "s2n-quic": [s2n_quic_loop], "quiche": [quiche_newest],
     "quiche-0.24": [quiche_24], "quiche-0.22": [quiche_22], "tokio-quiche": [tokio_quiche], "tquic": [tquic],
-    "ngtcp2": [ngtcp2], "quic-go": [quic_go_loop, quic_go], "x-net-quic": [x_net_quic_loop, x_net_quic], "aioquic": [aioquic],
-    "tcp": [tcp],
+    "ngtcp2": [ngtcp2], "quic-go": [quic_go_loop, quic_go], "x-net-quic": [x_net_quic_loop, x_net_quic], "lsquic": [lsquic_loop],
+    "aioquic": [aioquic], "tcp": [tcp],
 }
 
 # Stacks that have no row, and why.
 WITHOUT = {
-    "msquic": "secnetperf is not in the crate's archive, nor in any other registry.",
-    "lsquic": "its programs are in no registry; Bun has the library only inside itself.",
+    "msquic": "secnetperf is not in the crate's archive, nor found in another registry, and there is no loop for it yet.",
     "kwik": "its programs are not published, only the library; it has a client only.",
     "nginx": "`quiclab perf` has no nginx: it serves files only.",
     "tcp-tls": "no tool of a registry measures TCP with rustls.",
