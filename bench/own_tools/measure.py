@@ -7,6 +7,7 @@ on another one.
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -76,9 +77,10 @@ class Process:
 
     def __init__(self, place, cpu, program):
         quiet = subprocess.DEVNULL
+        environment = {**os.environ, "RUST_BACKTRACE": "0", **program.environment}
         self.lines, self.status, self.cpu_seconds = [], None, 0.0
         self.process = subprocess.Popen(
-            place.enter(cpu, program.command), cwd=program.folder, env={**os.environ, **program.environment}, stdin=quiet,
+            place.enter(cpu, program.command), cwd=program.folder, env=environment, stdin=quiet,
             stdout=quiet if program.prints_body else subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
             process_group=0)
         pipes = [pipe for pipe in (self.process.stdout, self.process.stderr) if pipe]
@@ -175,7 +177,9 @@ def quiclab(program, tool, size, cpus, more, seconds):
     except subprocess.TimeoutExpired:
         raise Failed("quiclab perf did not end") from None
     if done.returncode != 0:
-        raise Failed(f"quiclab perf exited with {done.returncode}: {last_words(done.stderr)}")
+        # Each test has a folder of its own; without it the same reason is the same text.
+        said = re.sub(r"/\S*/quiclab-try-\w+", "", done.stderr)
+        raise Failed(f"quiclab perf exited with {done.returncode}: {last_words(said)}")
     end = json.loads(done.stdout)["end"]
     received = end["sum_received"]
     if not received["bits_per_second"]:

@@ -117,16 +117,18 @@ class Builds:
         packages = json.loads(said)["packages"]
         return Path(next(one["manifest_path"] for one in packages if one["name"] == crate)).parent
 
-    def cargo_loop(self, name):
-        """A loop of this folder, in Rust."""
+    def cargo_loop(self, name, *features):
+        """A loop of this folder, in Rust, with these of its features."""
+        folder_name = "-".join([name, "loop", *features])
 
         def make(folder, log):
-            target = self.folder / "build" / f"{name}-loop"
-            run(["cargo", "build", "--release", "--locked", "--manifest-path", HERE / name / "Cargo.toml",
+            target = self.folder / "build" / folder_name
+            more = ["--features", ",".join(features)] if features else []
+            run(["cargo", "build", "--release", "--locked", *more, "--manifest-path", HERE / name / "Cargo.toml",
                  "--target-dir", target], log)
             shutil.copy2(target / "release" / f"{name}-loop", folder)
 
-        return self.once(f"{name}-loop", make) / f"{name}-loop"
+        return self.once(folder_name, make) / f"{name}-loop"
 
     def go_loop(self, name):
         """A loop of this folder, in Go."""

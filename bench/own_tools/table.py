@@ -59,14 +59,15 @@ def row(tool, result):
             for side in ("own", "quiclab")]
     verdict = "yes" if statistics.median(ratios(result)) >= GOAL else "no"
     if len(pairs) < len(result["pairs"]):
-        verdict += f", of {len(pairs)} pairs"
+        verdict += f", by {len(pairs)} of {len(result['pairs'])} pairs"
     return [*start, *gbit, f"{cpu(result, 'own')} / {cpu(result, 'quiclab')}", spread(ratios(result)), verdict]
 
 
 def markdown(tools, results, without):
     """The table, then what is to be known of each row, then the stacks without one."""
-    lines = [f"| stack | own tool | `quiclab perf -R` with | own, Gbit/s | quiclab, Gbit/s | CPU ns per byte, server + client: own / quiclab | ratio of pairs | >= {GOAL} |",
-             "|---|---|---|---|---|---|---|---|"]
+    heads = ["stack", "own tool", "`quiclab perf -R` with", "own, Gbit/s", "quiclab, Gbit/s",
+             "CPU ns per byte, server + client: own / quiclab", "ratio of pairs", f">= {GOAL}"]
+    lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
     notes = []
     for tool in tools:
         result = results.get(tool.name)

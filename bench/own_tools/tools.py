@@ -4,7 +4,7 @@ import json
 import re
 import shutil
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Callable
 
@@ -92,8 +92,9 @@ def quiche(builds, stack, version):
         return Program([source / "built" / "client", f"http://{ADDRESS}/file"], prints_body=True)
 
     notes = f"{FILE} CUBIC, no GSO (the examples have none), windows of 10 MB and 1 MB a stream; the client prints the body to /dev/null."
-    return [Tool(stack, stack, f"examples server and client of the crate quiche {version}, HTTP/0.9",
-                 ["--stack", stack, "--cc", "cubic", "--gso", "off", "--pacing", "off"], server, client, None, notes, MOST_FILE)]
+    same = Tool(stack, stack, f"examples server and client of the crate quiche {version}, HTTP/0.9",
+                ["--stack", stack, "--cc", "cubic", "--gso", "off", "--pacing", "off"], server, client, None, notes, MOST_FILE)
+    return [same, replace(same, name=f"{stack}-defaults", quiclab=["--stack", stack])]
 
 
 def quiche_newest(builds):
@@ -172,8 +173,11 @@ def quinn_loop(builds):
 
 
 def noq_loop(builds):
-    program = builds.cargo_loop("noq")
-    return [loop(program, "noq", "1.4.0", builds.certificate(), window) for window in (False, True)]
+    plain, own = builds.cargo_loop("noq"), builds.certificate()
+    # Built with the feature, noq takes more CPU time even if nothing is logged.
+    logging = loop(builds.cargo_loop("noq", "qlog"), "noq", "1.4.0", own, True)
+    logging = replace(logging, name="noq-loop-qlog", what=f"{logging.what}, built with its feature qlog as the endpoint is")
+    return [*(loop(plain, "noq", "1.4.0", own, window) for window in (False, True)), logging]
 
 
 def s2n_quic_loop(builds):
