@@ -177,6 +177,11 @@ test-hosts: test-setup build ## the tests of runs between hosts over ssh, which 
 bench-perf: build stacks ## how fast every stack is, in turns, beside what the machine could do: 10 minutes on 2 quiet cores
 	bench/perf.py $(QUICLAB)
 
+# To continue after an interruption, run it again. OWN_TOOLS="--tools quinn,tquic --fresh" begins anew with some.
+.PHONY: bench-own-tools
+bench-own-tools: test-setup build stacks ## quiclab perf beside the own tool of each stack, in interleaved pairs: half an hour on 2 quiet cores, and as long to build the tools
+	bench/own_tools/run.py $(QUICLAB) $(OWN_TOOLS)
+
 .PHONY: test-perf
 test-perf: test-setup build stacks ## quiclab perf with every server and every client, in both directions and under every load: half an hour on 2 cores
 	cargo test --release -p quiclab --test perf --test perf_loads -- --include-ignored --nocapture
