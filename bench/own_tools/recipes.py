@@ -1,7 +1,7 @@
 """Fetches and builds the own tools of stacks, at fixed versions, into a folder; nothing is built twice.
 
-What comes from crates.io and the Go proxy is unpacked by their own clients, and built as its users build it: none of this
-repository's settings of cargo apply, because cargo is run in the root folder.
+Crates and Go modules are unpacked by cargo and go, and built as their users build them: none of this repository's settings of
+cargo apply, because cargo is run in the root folder.
 """
 
 import gzip
