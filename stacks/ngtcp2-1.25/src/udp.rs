@@ -19,7 +19,7 @@ use nix::{
         time::TimeSpec,
     },
 };
-use quiclab_contract::IpVersion;
+use quiclab_contract::{IpVersion, TestCase};
 
 use crate::settings::Settings;
 
@@ -39,6 +39,19 @@ pub struct Socket {
     waiting: Option<Batch>,
     buffer: Vec<u8>,
     control: Vec<u8>,
+    /// What was read with the newest datagram, and is not taken yet.
+    rest: Option<Rest>,
+}
+
+/// Datagrams of one peer in the buffer.
+struct Rest {
+    /// Where the next one begins, and where all of them end.
+    next: usize,
+    end: usize,
+    /// Bytes of each but the last, which may be shorter.
+    segment: usize,
+    peer: SockaddrStorage,
+    ecn: u8,
 }
 
 /// Packets of one connection, of one size but for the last, which may be shorter.
@@ -79,8 +92,12 @@ impl Socket {
         };
         set_option(&inner, level, mtu, probe).context("setsockopt IP_MTU_DISCOVER")?;
         set_option(&inner, level, tos, on).context("setsockopt IP_RECVTOS")?;
+        // Several datagrams with one system call. Elsewhere than in tests of speed each keeps its own time of arrival.
+        if settings.test_case == TestCase::Perf {
+            set_option(&inner, libc::SOL_UDP, libc::UDP_GRO, 1).context("setsockopt UDP_GRO")?;
+        }
         let local = SockaddrStorage::from(inner.local_addr()?);
-        let control = cmsg_space!(libc::c_int);
+        let control = cmsg_space!(libc::c_int, libc::c_int);
         Ok(Self {
             inner,
             local,
@@ -89,6 +106,7 @@ impl Socket {
             waiting: None,
             buffer: vec![0; MAX_UDP_PAYLOAD],
             control,
+            rest: None,
         })
     }
 
@@ -102,6 +120,7 @@ impl Socket {
     /// # Errors
     /// What the kernel answers.
     pub fn wait(&self, timeout: Option<Duration>) -> Result<()> {
+        let timeout = if self.rest.is_some() { Some(Duration::ZERO) } else { timeout };
         let mut events = PollFlags::POLLIN;
         if self.waiting.is_some() {
             events |= PollFlags::POLLOUT;
@@ -119,19 +138,24 @@ impl Socket {
     /// What the kernel answers.
     pub fn receive(&mut self) -> Result<Option<Received>> {
         loop {
+            if let Some(received) = self.next_of_rest() {
+                return Ok(Some(received));
+            }
             let mut room = [IoSliceMut::new(&mut self.buffer)];
             let flags = MsgFlags::empty();
             let message = recvmsg::<SockaddrStorage>(self.inner.as_raw_fd(), &mut room, Some(&mut self.control), flags);
-            let (length, peer, ecn) = match message {
+            let (end, peer, ecn, segment) = match message {
                 Ok(message) => {
-                    let ecn = message.cmsgs().ok().and_then(|mut all| {
-                        all.find_map(|one| match one {
-                            ControlMessageOwned::Ipv4Tos(tos) => Some(tos & ECN_MASK),
-                            ControlMessageOwned::Ipv6TClass(class) => Some(class as u8 & ECN_MASK),
-                            _ => None,
-                        })
-                    });
-                    (message.bytes, message.address, ecn.unwrap_or(0))
+                    let (mut ecn, mut segment) = (0, message.bytes);
+                    for one in message.cmsgs().into_iter().flatten() {
+                        match one {
+                            ControlMessageOwned::Ipv4Tos(tos) => ecn = tos & ECN_MASK,
+                            ControlMessageOwned::Ipv6TClass(class) => ecn = class as u8 & ECN_MASK,
+                            ControlMessageOwned::UdpGroSegments(bytes) => segment = bytes.unsigned_abs() as usize,
+                            _ => {}
+                        }
+                    }
+                    (message.bytes, message.address, ecn, segment.max(1))
                 }
                 Err(Errno::EAGAIN) => return Ok(None),
                 // An ICMP message about an earlier packet: QUIC retransmits or times out (RFC 9000, 14.2.1).
@@ -139,8 +163,23 @@ impl Socket {
                 Err(error) => return Err(error).context("receiving from UDP"),
             };
             let Some(peer) = peer else { continue };
-            return Ok(Some(Received { bytes: self.buffer[..length].to_vec(), peer, ecn }));
+            if end == 0 {
+                return Ok(Some(Received { bytes: vec![], peer, ecn }));
+            }
+            self.rest = Some(Rest { next: 0, end, segment, peer, ecn });
         }
+    }
+
+    /// The next of several datagrams that were read at the same time.
+    fn next_of_rest(&mut self) -> Option<Received> {
+        let rest = self.rest.as_mut()?;
+        let end = rest.end.min(rest.next + rest.segment);
+        let received = Received { bytes: self.buffer[rest.next..end].to_vec(), peer: rest.peer, ecn: rest.ecn };
+        rest.next = end;
+        if end == rest.end {
+            self.rest = None;
+        }
+        Some(received)
     }
 
     /// True where nothing can be sent now.
