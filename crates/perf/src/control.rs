@@ -114,12 +114,43 @@ fn foreign(bytes: &[u8]) -> ControlError {
     ControlError::Foreign { found: String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).into_owned() }
 }
 
-/// The client's end.
+/// A connection to a server, over which each line is answered by one.
 #[derive(Debug)]
-pub struct Control {
+pub(crate) struct Talk {
     stream: TcpStream,
     lines: Lines,
 }
+
+impl Talk {
+    /// Connects.
+    pub(crate) fn open(server: SocketAddr) -> Result<Self, ControlError> {
+        let stream = TcpStream::connect_timeout(&server, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, lines: Lines::default() })
+    }
+
+    /// Says something, and waits for the answer.
+    pub(crate) fn ask<A: for<'a> Deserialize<'a>>(&mut self, question: &impl Serialize) -> Result<A, ControlError> {
+        self.stream.write_all(&line(question))?;
+        let mut buffer = [0; 4096];
+        let mut length = 0;
+        loop {
+            if let Some(line) = self.lines.take(&buffer[..length])? {
+                return parse(&line);
+            }
+            length = self.stream.read(&mut buffer)?;
+            if length == 0 {
+                return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+            }
+        }
+    }
+}
+
+/// The client's end.
+#[derive(Debug)]
+pub struct Control(Talk);
 
 impl Control {
     /// Connects and says hello. Returns the name of the server's stack and the PEM of its authority.
@@ -127,11 +158,7 @@ impl Control {
     /// # Errors
     /// Where nobody is there, or somebody else, or the server tests with another client.
     pub fn connect(server: SocketAddr) -> Result<(Self, String, String), ControlError> {
-        let stream = TcpStream::connect_timeout(&server, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        stream.set_nodelay(true)?;
-        let mut control = Self { stream, lines: Lines::default() };
+        let mut control = Self(Talk::open(server)?);
         match control.ask(&Question::Hello { version: VERSION })? {
             Answer::Hello { stack, authority } => Ok((control, stack, authority)),
             other => Err(foreign(&line(&other))),
@@ -150,20 +177,9 @@ impl Control {
     }
 
     fn ask(&mut self, question: &Question) -> Result<Answer, ControlError> {
-        self.stream.write_all(&line(question))?;
-        let mut buffer = [0; 4096];
-        let mut length = 0;
-        loop {
-            if let Some(line) = self.lines.take(&buffer[..length])? {
-                return match parse(&line)? {
-                    Answer::Refused { why } => Err(ControlError::Refused(why)),
-                    answer => Ok(answer),
-                };
-            }
-            length = self.stream.read(&mut buffer)?;
-            if length == 0 {
-                return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
-            }
+        match self.0.ask(question)? {
+            Answer::Refused { why } => Err(ControlError::Refused(why)),
+            answer => Ok(answer),
         }
     }
 }

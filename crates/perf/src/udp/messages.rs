@@ -1,18 +1,11 @@
 //! What both ends say over the connection beside the datagrams: as in [`control`](crate::control), a JSON object in each line.
 
-use std::{
-    io::{self, Read, Write},
-    net::{SocketAddr, TcpStream},
-    time::Duration,
-};
+use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
 use super::Arrivals;
-use crate::control::{ControlError, Lines, VERSION, line, parse};
-
-/// How long the other end may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+use crate::control::{ControlError, Talk, VERSION};
 
 /// What is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,10 +72,7 @@ pub struct UdpReading {
 
 /// The client's end.
 #[derive(Debug)]
-pub struct Connection {
-    stream: TcpStream,
-    lines: Lines,
-}
+pub struct Connection(Talk);
 
 impl Connection {
     /// Connects and says hello.
@@ -90,11 +80,7 @@ impl Connection {
     /// # Errors
     /// Where nobody is there, or somebody else, or a server of a stack.
     pub fn open(server: SocketAddr) -> Result<Self, ControlError> {
-        let stream = TcpStream::connect_timeout(&server, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        stream.set_nodelay(true)?;
-        let mut connection = Self { stream, lines: Lines::default() };
+        let mut connection = Self(Talk::open(server)?);
         connection.ask(&UdpQuestion::Hello { version: VERSION, udp: true })?;
         Ok(connection)
     }
@@ -104,20 +90,9 @@ impl Connection {
     /// # Errors
     /// Where the server refuses, or does not answer.
     pub fn ask(&mut self, question: &UdpQuestion) -> Result<UdpAnswer, ControlError> {
-        self.stream.write_all(&line(question))?;
-        let mut buffer = [0; 4096];
-        let mut length = 0;
-        loop {
-            if let Some(line) = self.lines.take(&buffer[..length])? {
-                return match parse(&line)? {
-                    UdpAnswer::Refused { why } => Err(ControlError::Refused(why)),
-                    answer => Ok(answer),
-                };
-            }
-            length = self.stream.read(&mut buffer)?;
-            if length == 0 {
-                return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
-            }
+        match self.0.ask(question)? {
+            UdpAnswer::Refused { why } => Err(ControlError::Refused(why)),
+            answer => Ok(answer),
         }
     }
 
@@ -136,7 +111,7 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::{Answer, Question};
+    use crate::control::{Answer, Question, line, parse};
 
     #[test]
     fn a_server_of_a_stack_knows_the_hello_and_answers_with_another_one() {
