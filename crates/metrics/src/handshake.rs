@@ -3,8 +3,11 @@
 
 mod amplification;
 mod answers;
+mod class;
+mod classifier;
 mod detail;
 mod flights;
+mod guess;
 mod joined;
 mod log;
 mod logged;
@@ -12,6 +15,7 @@ mod marks;
 mod measures;
 mod probes;
 mod round_trips;
+mod stream;
 mod timer;
 mod times;
 mod view;
@@ -22,11 +26,14 @@ use quiclab_wire::{Decryption, Observed, QuicForm, QuicFrame, Role, Segment, Tls
 use crate::output::RunMetrics;
 use crate::warnings::WarningCode;
 
+pub use class::{Close, FirstAnswer, HandshakeClass};
+pub use classifier::HandshakeClassifier;
 pub use detail::{HandshakeDetail, HandshakeEstimate};
 pub(crate) use joined::{Handshakes, MOST_HANDSHAKES};
 pub(crate) use log::HandshakeLog;
 pub use logged::LoggedRoundTrips;
 pub use marks::{HandshakeEvent, HandshakeMark, HandshakeMarkMeter, HandshakeMarks};
+pub use stream::{HandshakeStream, SeenHandshake};
 pub use view::HandshakeTaps;
 
 /// What is counted from the client's first packet.
@@ -94,7 +101,8 @@ impl HandshakeMeter {
 
     fn log_datagram(&mut self, segment: &Segment, observed: &Observed) {
         let is_over = self.first_byte.time.is_some() && self.confirmed.time.is_some();
-        let begins = || observed.packets.iter().any(|packet| packet.form == QuicForm::Initial);
+        let is_first = |form| matches!(form, QuicForm::Initial | QuicForm::VersionNegotiation);
+        let begins = || observed.packets.iter().any(|packet| is_first(packet.form));
         if self.log.is_none() && (is_over || !begins()) {
             return;
         }

@@ -233,20 +233,27 @@ impl Dissector {
         if is_known_version {
             self.table.flow_mut(flow).protocol = FlowProtocol::Quic;
         }
+        // A damaged packet may name IDs that nobody has, and may be of another flow.
+        let is_certain = match row.decryption {
+            Decryption::Verified => true,
+            Decryption::Failed => false,
+            Decryption::HeaderOnly | Decryption::NoKeys | Decryption::NotProtected => {
+                self.table.may_have_id(flow, sender.peer(), destination)
+            }
+        };
         // A Retry's source ID is the server's too: the client's next packets carry it.
         if let Some(source) = source
+            && is_certain
             && !matches!(header.form, QuicForm::VersionNegotiation | QuicForm::UnknownVersion)
         {
             self.table.learn_id(flow, sender, source);
         }
         if sender == Role::Client
+            && is_certain
             && header.form == QuicForm::Initial
             && let Some(destination) = destination
-            && let Some(quic) = self.table.flow_mut(flow).quic_mut()
-            && quic.first_destination.is_none()
         {
-            quic.first_destination = Some(destination);
-            self.table.insert_id(flow, Role::Server, destination);
+            self.table.learn_first_destination(flow, destination);
         }
         self.learn_new_ids(flow, sender, &row);
         self.packets.push(row);
@@ -302,6 +309,12 @@ impl Dissector {
             None if self.key_log.connections() > 0 => 0..21,
             None => 0..0,
         };
+        let is_whole = packet.len() == length;
+        let quic = self.table.flows()[flow].quic.as_ref();
+        if is_whole && self.key_log.connections() > 0 && quic.is_none_or(|quic| quic.connection.tries_blindly(sender)) {
+            self.buffers.taken_randoms.clear();
+            self.buffers.taken_randoms.extend(self.table.taken_randoms(flow));
+        }
         if length >= SMALLEST_SHORT_PACKET
             && !tries.is_empty()
             && let Some(quic) = self.table.flow_mut(flow).quic_mut()

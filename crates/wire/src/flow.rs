@@ -141,6 +141,11 @@ impl Flow {
         self.quic.as_ref()?.connection.initial_max_streams_bidi(of)
     }
 
+    /// Whether an end has sent `disable_active_migration`, RFC 9000 section 18.2. `None` where its transport parameters were not read.
+    pub fn disables_active_migration(&self, of: Role) -> Option<bool> {
+        self.quic.as_ref()?.connection.disables_active_migration(of)
+    }
+
     /// Key updates seen of a sender.
     pub fn key_updates(&self, sender: Role) -> u64 {
         self.quic.as_ref().map_or(0, |quic| quic.connection.key_updates(sender))

@@ -9,6 +9,7 @@ use rustc_hash::FxBuildHasher;
 use crate::flow::{Flow, FlowProtocol};
 use crate::frame::Segment;
 use crate::isolation::{self, Misses};
+use crate::keylog::ClientRandom;
 use crate::quic::{
     Buffers, Connection, ConnectionId, LongHeader, MAXIMUM_CONNECTION_ID_BYTES, ProtectedPacket, QuicForm,
 };
@@ -73,12 +74,11 @@ impl DissectorSettings {
 
 impl Pair {
     fn of(segment: &Segment, settings: &DissectorSettings) -> Self {
-        Pair {
-            interface: settings.tap(segment.interface),
-            is_tcp: segment.is_tcp(),
-            low: segment.source.min(segment.destination),
-            high: segment.source.max(segment.destination),
-        }
+        Pair::between(settings.tap(segment.interface), segment.is_tcp(), segment.source, segment.destination)
+    }
+
+    fn between(tap: u32, is_tcp: bool, one: SocketAddr, other: SocketAddr) -> Self {
+        Pair { interface: tap, is_tcp, low: one.min(other), high: one.max(other) }
     }
 }
 
@@ -108,6 +108,14 @@ impl FlowTable {
 
     pub(crate) fn flow_mut(&mut self, flow: usize) -> &mut Flow {
         &mut self.flows[flow]
+    }
+
+    /// Client randoms of other flows between the same addresses.
+    pub(crate) fn taken_randoms(&self, flow: usize) -> impl Iterator<Item = &ClientRandom> {
+        let Flow { interface, server, client, .. } = self.flows[flow];
+        let pair = Pair::between(self.settings.tap(interface), false, server, client);
+        let flows = self.pairs.get(&pair).map_or(&[][..], Vec::as_slice);
+        flows.iter().filter(move |other| **other != flow).filter_map(|other| self.flows[*other].client_random())
     }
 
     /// Whether it has the server's port, where one was asked for.
@@ -206,6 +214,20 @@ impl FlowTable {
         flow
     }
 
+    /// Whether a packet that nobody can verify may be of this flow, by the connection ID of this end that it is for: it is
+    /// one of those seen, or none was seen yet.
+    pub(crate) fn may_have_id(&self, flow: usize, owner: Role, id: Option<ConnectionId>) -> bool {
+        let Flow { interface, quic: Some(quic), .. } = &self.flows[flow] else { return true };
+        let has_first_id = owner == Role::Server && quic.first_destination.is_some();
+        if quic.id_bytes[owner as usize].is_none() && !has_first_id {
+            return true;
+        }
+        match id.filter(|id| !id.is_empty()) {
+            Some(id) => self.ids.get(&(self.settings.tap(*interface), id)) == Some(&(flow, owner)),
+            None => quic.id_bytes[owner as usize] == Some(0),
+        }
+    }
+
     pub(crate) fn learn_id(&mut self, flow: usize, owner: Role, id: ConnectionId) {
         if let Some(quic) = self.flows[flow].quic_mut() {
             let bytes = id.as_bytes().len() as u8;
@@ -215,7 +237,17 @@ impl FlowTable {
         self.insert_id(flow, owner, id);
     }
 
-    pub(crate) fn insert_id(&mut self, flow: usize, owner: Role, id: ConnectionId) {
+    /// The client's first Initial is for this ID, and others may follow.
+    pub(crate) fn learn_first_destination(&mut self, flow: usize, id: ConnectionId) {
+        if let Some(quic) = self.flows[flow].quic_mut()
+            && quic.first_destination.is_none()
+        {
+            quic.first_destination = Some(id);
+            self.insert_id(flow, Role::Server, id);
+        }
+    }
+
+    fn insert_id(&mut self, flow: usize, owner: Role, id: ConnectionId) {
         if !id.is_empty() {
             let tap = self.settings.tap(self.flows[flow].interface);
             self.id_lengths |= 1 << id.as_bytes().len();
@@ -305,14 +337,17 @@ impl FlowTable {
         };
         // Behind a Retry the client's Initial has an ID that only the Retry showed; that one is in `ids`.
         match known {
-            // Only servers send it.
+            // Only servers send it. Nothing authenticates it: a short header with a damaged first byte may look like it.
             Some(flow) if header.form == QuicForm::VersionNegotiation => {
-                self.set_server(flow, segment.source);
+                if !self.flows[flow].roles_are_known {
+                    self.set_server(flow, segment.source);
+                }
                 flow
             }
             Some(flow) if !begins => flow,
             Some(flow) if self.flows[flow].original_destination_connection_id().is_none() => {
                 self.set_server(flow, segment.destination);
+                id.into_iter().for_each(|id| self.learn_first_destination(flow, id));
                 flow
             }
             _ => {

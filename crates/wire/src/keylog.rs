@@ -20,15 +20,19 @@ pub enum SecretLabel {
 /// The random value in a ClientHello, which names a connection in key logs.
 pub type ClientRandom = [u8; 32];
 
+/// Secrets kept of one label and connection: the newest. There are several where a server began TLS anew for a ClientHello
+/// that it got again.
+const MAXIMUM_SECRETS: usize = 8;
+
 /// Secrets by connection.
 #[derive(Clone, Default)]
 pub struct KeyLog {
-    secrets: BTreeMap<ClientRandom, BTreeMap<SecretLabel, Vec<u8>>>,
+    secrets: BTreeMap<ClientRandom, BTreeMap<SecretLabel, Vec<Vec<u8>>>>,
     lines_not_understood: u64,
 }
 
 impl KeyLog {
-    /// Adds the lines of a key log. What is said twice counts as said last.
+    /// Adds the lines of a key log. Different secrets of one label and connection are kept side by side.
     pub fn read(&mut self, text: &[u8]) {
         for line in text.split(|byte| *byte == b'\n') {
             let line = line.trim_ascii();
@@ -37,7 +41,13 @@ impl KeyLog {
             }
             match parse_line(line) {
                 Some(Line::Secret(label, random, secret)) => {
-                    self.secrets.entry(random).or_default().insert(label, secret);
+                    let secrets = self.secrets.entry(random).or_default().entry(label).or_default();
+                    if !secrets.contains(&secret) {
+                        if secrets.len() == MAXIMUM_SECRETS {
+                            secrets.remove(0);
+                        }
+                        secrets.push(secret);
+                    }
                 }
                 Some(Line::OfNoUse) => {}
                 None => self.lines_not_understood += 1,
@@ -45,9 +55,10 @@ impl KeyLog {
         }
     }
 
-    /// `None` when the log has none.
-    pub fn secret(&self, random: &ClientRandom, label: SecretLabel) -> Option<&[u8]> {
-        self.secrets.get(random)?.get(&label).map(Vec::as_slice)
+    /// Different ones, in the order of the log; empty when it has none. More than one where several TLS sessions have this
+    /// client random: only a packet shows which is its own.
+    pub fn secrets(&self, random: &ClientRandom, label: SecretLabel) -> &[Vec<u8>] {
+        self.secrets.get(random).and_then(|secrets| secrets.get(&label)).map_or(&[], Vec::as_slice)
     }
 
     /// Whether anything is known of a connection.
@@ -122,9 +133,26 @@ mod tests {
         log.read(
             format!("# by hand\r\n\nCLIENT_TRAFFIC_SECRET_0 {random} aAbB\r\nEXPORTER_SECRET {random} 00\n").as_bytes(),
         );
-        assert_eq!(log.secret(&[0x11; 32], SecretLabel::ClientTraffic), Some([0xaa, 0xbb].as_slice()));
-        assert_eq!(log.secret(&[0x11; 32], SecretLabel::ServerTraffic), None);
+        assert_eq!(log.secrets(&[0x11; 32], SecretLabel::ClientTraffic), [[0xaa, 0xbb]]);
+        assert!(log.secrets(&[0x11; 32], SecretLabel::ServerTraffic).is_empty());
         assert_eq!((log.connections(), log.lines_not_understood()), (1, 0));
+    }
+
+    #[test]
+    fn different_secrets_of_one_label_are_kept_up_to_a_limit() {
+        let random = "11".repeat(32);
+        let mut log = KeyLog::default();
+        let mut read = |secret: usize| {
+            log.read(format!("CLIENT_TRAFFIC_SECRET_0 {random} {secret:02x}").as_bytes());
+            log.secrets(&[0x11; 32], SecretLabel::ClientTraffic).iter().map(|secret| secret[0]).collect::<Vec<_>>()
+        };
+        assert_eq!(read(1), [1]);
+        assert_eq!(read(2), [1, 2]);
+        assert_eq!(read(1), [1, 2]);
+        for secret in 3..=MAXIMUM_SECRETS {
+            assert_eq!(read(secret).len(), secret);
+        }
+        assert_eq!(read(MAXIMUM_SECRETS + 1)[0], 2);
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub use qlog::{
 pub use quic::{
     Ack, CipherSuite, ClientOffer, ConnectionId, DEFAULT_ACK_DELAY_EXPONENT, Decryption, ExtensionFrame, FrameError,
     MAXIMUM_CONNECTION_ID_BYTES, QuicForm, QuicFrame, QuicPacket, ServerChoice, TlsHandshake, VERSION_1, VERSION_2,
-    parse_frames,
+    long_header_form, offered_versions, parse_frames,
 };
 pub use reader::{CaptureReader, MAXIMUM_BLOCK_BYTES};
 pub use role::Role;

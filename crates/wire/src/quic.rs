@@ -17,7 +17,7 @@ pub(crate) use connection::{Buffers, Connection};
 pub use connection_id::{ConnectionId, MAXIMUM_CONNECTION_ID_BYTES};
 pub use frames::{Ack, ExtensionFrame, FrameError, QuicFrame, parse_frames};
 pub(crate) use header::LongHeader;
-pub use header::{VERSION_1, VERSION_2};
+pub use header::{VERSION_1, VERSION_2, long_header_form, offered_versions};
 pub(crate) use hello::DEFAULT_MAX_ACK_DELAY_MS;
 pub use hello::{ClientOffer, DEFAULT_ACK_DELAY_EXPONENT, ServerChoice};
 pub(crate) use keys::{ProtectedPacket, SMALLEST_SHORT_PACKET};

@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 
 use quiclab_wire::{Capture, ConnectionId, Flow, Role};
 
+use super::class::HandshakeClass;
+use super::classifier::classify;
 use super::log::HandshakeLog;
 use super::measures;
 use super::view::Views;
@@ -50,6 +52,14 @@ impl Handshakes {
         let Some(views) = self.views(flow) else { return };
         let is_cut = self.log(flow).is_some_and(|log| log.is_cut) || self.twin(flow).is_some_and(|twin| twin.is_cut);
         measures::measure(&views, is_cut, run);
+    }
+
+    /// How the server of each flow answered; `None` where no beginning of a handshake was kept.
+    pub(crate) fn classes(&self, flows: &[Flow]) -> Vec<Option<Box<HandshakeClass>>> {
+        let class = |(index, flow): (usize, &Flow)| {
+            self.log(index).filter(|log| log.begins()).map(|log| Box::new(classify(log, flow)))
+        };
+        flows.iter().enumerate().map(class).collect()
     }
 
     /// What each end of a flow saw; `None` where no handshake of it was kept.

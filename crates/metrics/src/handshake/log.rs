@@ -1,14 +1,18 @@
 //! What is kept of a handshake's datagrams: what was in them, in few bytes, until the handshake is over.
 
 use quiclab_units::Time;
-use quiclab_wire::{Decryption, Observed, QuicForm, QuicFrame, QuicPacket, Role, Segment};
+use quiclab_wire::{Decryption, Observed, QuicForm, QuicFrame, QuicPacket, Role, Segment, offered_versions};
 
+use super::class::Close;
 use crate::payload_key::PayloadKey;
 
 /// Datagrams that are kept of a connection.
 const MOST_DATAGRAMS: usize = 200;
 /// Datagrams that are kept after the end of the handshake: they show what the last ones were answered with.
 const AFTER_THE_END: usize = 16;
+
+/// CONNECTION_CLOSE frames that are kept.
+const MOST_CLOSES: usize = 4;
 
 /// One datagram at a tap.
 #[derive(Debug)]
@@ -124,11 +128,26 @@ pub(crate) struct HandshakeLog {
     after_the_end: usize,
     /// Datagrams of the handshake that were not kept because there are too many.
     pub(super) is_cut: bool,
+    /// Of the first Version Negotiation packet.
+    pub(super) offered_versions: Vec<u32>,
+    /// Of the server's first long header that is not a Retry.
+    pub(super) server_id_bytes: Option<u8>,
+    /// By sender: whether a 1-RTT packet was seen.
+    pub(super) has_one_rtt: [bool; 2],
+    /// The first ones.
+    pub(super) closes: Vec<Close>,
 }
 
 impl HandshakeLog {
     /// `is_over`: whether the handshake was before this datagram.
     pub(super) fn on_datagram(&mut self, segment: &Segment, observed: &Observed, is_over: bool) {
+        self.note(segment, observed);
+        // A server keeps nothing of what it answers with other versions (RFC 9000 section 6.1): the handshake begins behind that.
+        let is_negotiation =
+            |packet: &QuicPacket| matches!(packet.form, QuicForm::VersionNegotiation | QuicForm::UnknownVersion);
+        if !observed.packets.is_empty() && observed.packets.iter().all(is_negotiation) {
+            return;
+        }
         self.after_the_end += usize::from(is_over);
         if self.after_the_end > AFTER_THE_END {
             return;
@@ -147,5 +166,44 @@ impl HandshakeLog {
             is_complete: observed.is_complete,
             packets: observed.packets.iter().map(packet).collect(),
         });
+    }
+
+    /// Whether it takes no more datagrams of a handshake that is over.
+    pub(super) fn is_full(&self) -> bool {
+        self.after_the_end >= AFTER_THE_END
+    }
+
+    /// Whether it has the beginning: the client speaks first.
+    pub(super) fn begins(&self) -> bool {
+        match self.datagrams.first() {
+            Some(datagram) => datagram.sender == Role::Client,
+            None => !self.offered_versions.is_empty(),
+        }
+    }
+
+    /// What is kept of a connection as a whole.
+    fn note(&mut self, segment: &Segment, observed: &Observed) {
+        let by_server = observed.sender == Role::Server;
+        self.has_one_rtt[observed.sender as usize] |= observed.has_one_rtt() == Some(true);
+        for packet in observed.packets.iter().filter(|_| by_server) {
+            match packet.form {
+                QuicForm::VersionNegotiation if self.offered_versions.is_empty() => {
+                    self.offered_versions = offered_versions(segment.payload);
+                }
+                QuicForm::Initial | QuicForm::Handshake if self.server_id_bytes.is_none() => {
+                    let bytes = packet.source_connection_id.map(|id| id.as_bytes().len());
+                    self.server_id_bytes = bytes.and_then(|bytes| u8::try_from(bytes).ok());
+                }
+                _ => {}
+            }
+        }
+        for frame in observed.frames {
+            if let QuicFrame::ConnectionClose { error, by_application, reason } = frame
+                && self.closes.len() < MOST_CLOSES
+            {
+                let (by_application, reason) = (*by_application, reason.to_string());
+                self.closes.push(Close { by_server, error: *error, by_application, reason });
+            }
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Handshakes made by hand, with the answers in closed form.
 
+mod class;
+
 use quiclab_units::{Duration, Time};
 use quiclab_wire::{QuicForm, Role};
 

@@ -71,7 +71,7 @@ pub(super) struct View<'a> {
 impl<'a> View<'a> {
     /// `own`: of the tap that is at this end or stands in for it. `other`: of the other tap, which may know what this one did
     /// not keep.
-    fn of(side: Role, own: &'a HandshakeLog, other: Option<&'a HandshakeLog>) -> Self {
+    pub(super) fn of(side: Role, own: &'a HandshakeLog, other: Option<&'a HandshakeLog>) -> Self {
         let mut elsewhere: BTreeMap<(Role, PayloadKey), &Datagram> = BTreeMap::new();
         for datagram in other.iter().flat_map(|log| &log.datagrams) {
             if let Some(key) = datagram.key {

@@ -1,28 +1,19 @@
 //! One QUIC connection: its keys, its packet number spaces, what its handshake says.
 
+mod one_rtt;
+
 use super::frames::{QuicFrame, parse_frames};
 use super::hello::{CryptoStream, DEFAULT_ACK_DELAY_EXPONENT, DEFAULT_MAX_ACK_DELAY_MS, Hello, TransportParameters};
 use super::initial::InitialKeys;
-use super::keys::{
-    Keys, NotOpened, OneRttKeys, Opened, ProtectedPacket, SMALLEST_SHORT_PACKET, open, open_payload, suites_of,
-};
+use super::keys::{Keys, NotOpened, OneRttKeys, Opened, ProtectedPacket, open, suites_of};
 use super::packet::{Decryption, QuicPacket};
 use super::packet_number::Numbers;
-use super::protection::{CipherSuite, PacketKey, Secret, initial_secrets};
+use super::protection::{CipherSuite, Secret, initial_secrets};
 use super::tls_handshake::TlsHandshake;
-use super::{ConnectionId, LongHeader, MAXIMUM_CONNECTION_ID_BYTES, QuicForm};
+use super::{ConnectionId, LongHeader, QuicForm};
 use crate::keylog::{ClientRandom, KeyLog, SecretLabel};
 use crate::role::Role;
 
-/// Trials with every connection of the key log where the handshake was not captured: two packets, each with connection
-/// IDs of every length.
-const MAXIMUM_BLIND_TRIALS: u32 = 2 * (MAXIMUM_CONNECTION_ID_BYTES as u32 + 1);
-/// Connections of a key log tried so.
-const MAXIMUM_BLIND_CONNECTIONS: usize = 64;
-/// Multiples of a packet number's window tried so, as far as they begin among the first 4 million packets of a connection:
-/// one for numbers of three and four bytes, which reach further by themselves.
-const BLIND_WINDOWS: u64 = 64;
-const BLIND_PACKETS: u64 = 1 << 22;
 /// Stateless reset tokens kept of each endpoint.
 const MAXIMUM_RESET_TOKENS: usize = 64;
 
@@ -40,6 +31,8 @@ pub(crate) struct Buffers {
     pub(crate) frames: Vec<QuicFrame>,
     /// The connection ID of the server's `preferred_address`, where the last packet completed what says it.
     pub(crate) preferred_id: Option<ConnectionId>,
+    /// Of other connections between the addresses of the packet at hand: their secrets are not tried for it.
+    pub(crate) taken_randoms: Vec<ClientRandom>,
     scratch: Vec<u8>,
 }
 
@@ -101,6 +94,11 @@ impl Connection {
         self.parameters[of as usize]?.initial_max_streams_bidi
     }
 
+    /// Whether this end has said that its peer must not move to another address during the connection.
+    pub(crate) fn disables_active_migration(&self, of: Role) -> Option<bool> {
+        Some(self.parameters[of as usize]?.disables_active_migration)
+    }
+
     /// Negotiated by both: draft-ferrieux-hamchaoui-quic-lossbits.
     fn sends_loss_bits(&self, sender: Role) -> bool {
         let [client, server] = self.parameters.map(|parameters| parameters.and_then(|it| it.loss_bits));
@@ -153,13 +151,7 @@ impl Connection {
         let numbers = self.numbers_of(sender, space);
         let opened = match header.form {
             QuicForm::Initial => self.initial.open(sender, header, packet, numbers, &mut buffers.scratch),
-            QuicForm::Handshake => {
-                self.find_handshake_keys(sender, header.version, key_log);
-                match &self.handshake[sender as usize] {
-                    Some(keys) => open(&keys.header, &keys.packet, packet, numbers, &mut buffers.scratch),
-                    None => Err(NotOpened::NoKeys),
-                }
-            }
+            QuicForm::Handshake => self.open_handshake(sender, header.version, packet, numbers, key_log, buffers),
             _ => self.open_early(header.version, packet, numbers, key_log, buffers),
         };
         self.finish(sender, space, opened, &mut row, buffers);
@@ -195,10 +187,11 @@ impl Connection {
             return open(&keys.header, &keys.packet, packet, numbers, &mut buffers.scratch);
         }
         let random = self.client_random.ok_or(NotOpened::NoKeys)?;
-        let secret = key_log.secret(&random, SecretLabel::ClientEarly).ok_or(NotOpened::NoKeys)?;
-        let mut result = Err(NotOpened::Failed);
+        let secrets = key_log.secrets(&random, SecretLabel::ClientEarly);
+        let mut result = Err(if secrets.is_empty() { NotOpened::NoKeys } else { NotOpened::Failed });
         // The suite is that of the session resumed, which nothing here shows.
-        for suite in suites_of(secret, None) {
+        let trials = secrets.iter().flat_map(|secret| suites_of(secret, None).map(move |suite| (secret, suite)));
+        for (secret, suite) in trials {
             let Some(keys) = Secret::new(suite, version, secret).and_then(Keys::of) else { continue };
             result = open(&keys.header, &keys.packet, packet, numbers, &mut buffers.scratch);
             match result {
@@ -213,131 +206,42 @@ impl Connection {
         result
     }
 
-    fn find_handshake_keys(&mut self, sender: Role, version: u32, key_log: &KeyLog) {
-        if self.handshake[sender as usize].is_some() {
-            return;
-        }
-        let label = [SecretLabel::ClientHandshake, SecretLabel::ServerHandshake][sender as usize];
-        let secret = self.client_random.as_ref().and_then(|random| key_log.secret(random, label));
-        if let (Some(suite), Some(secret)) = (self.suite, secret) {
-            self.handshake[sender as usize] = Secret::new(suite, version, secret).and_then(Keys::of).map(Box::new);
-        }
-    }
-
-    fn open_one_rtt(
+    fn open_handshake(
         &mut self,
         sender: Role,
+        version: u32,
         packet: &ProtectedPacket,
+        numbers: Numbers,
         key_log: &KeyLog,
         buffers: &mut Buffers,
-        row: &mut QuicPacket,
     ) -> Result<Opened, NotOpened> {
-        let label = [SecretLabel::ClientTraffic, SecretLabel::ServerTraffic][sender as usize];
-        if self.one_rtt[sender as usize].is_none() {
-            self.find_one_rtt_keys(sender, label, packet, key_log, buffers)?;
-        }
-        let numbers = self.numbers_of(sender, Space::Application);
-        let keys = self.one_rtt[sender as usize].as_mut().ok_or(NotOpened::NoKeys)?;
-        let unmasked =
-            keys.current.header.unmask(packet.captured, packet.packet_number_offset).ok_or(NotOpened::NoKeys)?;
-        // RFC 9000 section 17.3.1: the third lowest bit.
-        let phase = unmasked.first_byte & 0x04 != 0;
-        row.key_phase = Some(phase);
-        if packet.captured.len() < packet.length {
-            return Ok(Opened::Cut(Some(unmasked)));
-        }
-        let scratch = &mut buffers.scratch;
-        let mut try_key = |key: &PacketKey| {
-            let mut candidates = numbers.candidates(unmasked.truncated_packet_number, unmasked.packet_number_bytes);
-            let opened = candidates.find_map(|number| open_payload(key, packet, &unmasked, number, scratch).ok());
-            opened.ok_or(NotOpened::Failed)
-        };
-        if phase == keys.phase {
-            return try_key(&keys.current.packet);
-        }
-        // Before the largest number so far: reordered, from before the update. Otherwise an update, RFC 9001 section 6.3.
-        if let Some(previous) = &keys.previous
-            && let Ok(opened) = try_key(previous)
+        let label = [SecretLabel::ClientHandshake, SecretLabel::ServerHandshake][sender as usize];
+        let secrets = self.client_random.as_ref().map_or(&[][..], |random| key_log.secrets(random, label));
+        let keys_of = |suite, secret: &[u8]| Secret::new(suite, version, secret).and_then(Keys::of).map(Box::new);
+        let keys = &mut self.handshake[sender as usize];
+        if keys.is_none()
+            && let (Some(suite), [secret]) = (self.suite, secrets)
         {
-            return Ok(opened);
+            *keys = keys_of(suite, secret);
         }
-        if keys.next.is_none() {
-            let next = keys.current.secret.next();
-            keys.next = next.and_then(|secret| Some((secret.packet_key()?, secret))).map(|(key, secret)| (secret, key));
-        }
-        let Some((_, key)) = &keys.next else {
-            return Err(NotOpened::Failed);
+        let mut result = match keys {
+            Some(keys) => open(&keys.header, &keys.packet, packet, numbers, &mut buffers.scratch),
+            None => Err(NotOpened::NoKeys),
         };
-        let opened = try_key(key)?;
-        if let Some((secret, key)) = keys.next.take() {
-            keys.current.secret = secret;
-            keys.previous = Some(std::mem::replace(&mut keys.current.packet, key));
-            keys.phase = phase;
-            self.key_updates[sender as usize] += 1;
-        }
-        Ok(opened)
-    }
-
-    /// By the handshake where it was seen, by trial where it was not.
-    fn find_one_rtt_keys(
-        &mut self,
-        sender: Role,
-        label: SecretLabel,
-        packet: &ProtectedPacket,
-        key_log: &KeyLog,
-        buffers: &mut Buffers,
-    ) -> Result<(), NotOpened> {
-        let version = self.version.unwrap_or(super::VERSION_1);
-        if let Some(random) = self.client_random {
-            let secret = key_log.secret(&random, label).ok_or(NotOpened::NoKeys)?;
-            if let Some(suite) = self.suite {
-                let has_loss_bits = self.sends_loss_bits(sender);
-                let keys = Secret::new(suite, version, secret).and_then(|secret| OneRttKeys::of(secret, has_loss_bits));
-                self.one_rtt[sender as usize] = keys.map(Box::new);
-                return self.one_rtt[sender as usize].as_ref().map(|_| ()).ok_or(NotOpened::Failed);
-            }
-        }
-        if key_log.connections() == 0 || self.blind_trials >= MAXIMUM_BLIND_TRIALS {
-            return Err(NotOpened::NoKeys);
-        }
-        let is_long_enough = packet.captured.len() >= packet.packet_number_offset + SMALLEST_SHORT_PACKET - 1;
-        if packet.captured.len() < packet.length || !is_long_enough {
-            return Err(NotOpened::NoKeys);
-        }
-        self.blind_trials += 1;
-        let randoms: Vec<ClientRandom> = match self.client_random {
-            Some(random) => vec![random],
-            None => key_log.client_randoms().take(MAXIMUM_BLIND_CONNECTIONS).copied().collect(),
-        };
-        for random in randoms {
-            let Some(secret) = key_log.secret(&random, label) else { continue };
-            for (suite, has_loss_bits) in
-                suites_of(secret, self.suite).flat_map(|suite| [(suite, false), (suite, true)])
-            {
-                let keys = Secret::new(suite, version, secret).and_then(|secret| OneRttKeys::of(secret, has_loss_bits));
-                let Some(keys) = keys else { continue };
-                let Some(unmasked) = keys.current.header.unmask(packet.captured, packet.packet_number_offset) else {
-                    continue;
-                };
-                let window = 1_u64 << (8 * unmasked.packet_number_bytes);
-                let windows = (BLIND_PACKETS / window).clamp(1, BLIND_WINDOWS);
-                let found =
-                    (0..windows).map(|multiple| multiple * window + unmasked.truncated_packet_number).find(|number| {
-                        open_payload(&keys.current.packet, packet, &unmasked, *number, &mut buffers.scratch).is_ok()
-                    });
-                if let Some(number) = found {
-                    // So that the number is decoded to the one that was found.
-                    if let Some(before) = number.checked_sub(1) {
-                        self.numbers_mut(sender, Space::Application).on_decrypted(before);
+        if let (Err(_), Some(suite), [_, _, ..]) = (&result, self.suite, secrets) {
+            for other in secrets.iter().filter_map(|secret| keys_of(suite, secret)) {
+                result = open(&other.header, &other.packet, packet, numbers, &mut buffers.scratch);
+                match result {
+                    Ok(Opened::Whole { .. }) => {
+                        *keys = Some(other);
+                        break;
                     }
-                    self.client_random = Some(random);
-                    self.suite = Some(suite);
-                    self.one_rtt[sender as usize] = Some(Box::new(keys));
-                    return Ok(());
+                    Ok(Opened::Cut(_)) => return Ok(Opened::Cut(None)),
+                    Err(_) => {}
                 }
             }
         }
-        Err(NotOpened::Failed)
+        result
     }
 
     /// RFC 9000 section 10.3.1: the last 16 bytes are a token that the sender gave for one of its connection IDs.
@@ -415,11 +319,13 @@ impl Connection {
                             }
                             Hello::EncryptedExtensions {
                                 parameters,
+                                parameter_numbers,
                                 preferred_address,
                                 accepts_early_data,
                                 application_protocol,
                             } if sender == Role::Server => {
                                 self.parameters[Role::Server as usize] = parameters;
+                                tls.server_parameters = parameters.map(|_| parameter_numbers);
                                 if let Some(preferred) = preferred_address {
                                     buffers.preferred_id = Some(preferred.connection_id);
                                     keep_token(

@@ -9,6 +9,9 @@ pub use extension::ExtensionFrame;
 use super::connection_id::ConnectionId;
 use super::fields::Fields;
 
+/// Bytes of a reason phrase that are kept.
+const MAXIMUM_REASON_BYTES: usize = 256;
+
 /// One frame. Lengths are of the data inside, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QuicFrame {
@@ -133,6 +136,8 @@ pub enum QuicFrame {
         error: u64,
         /// Whether the application closed (type 0x1d), not QUIC.
         by_application: bool,
+        /// The reason phrase, at most its first 256 bytes; what is not UTF-8 is replaced.
+        reason: Box<str>,
     },
     /// HANDSHAKE_DONE
     HandshakeDone,
@@ -395,8 +400,9 @@ fn parse_frame(frame_type: u64, fields: &mut Fields) -> Option<QuicFrame> {
                 integer(fields)?;
             }
             let reason_bytes = integer(fields)?;
-            fields.take_u64(reason_bytes)?;
-            QuicFrame::ConnectionClose { error, by_application: frame_type == 0x1d }
+            let reason = fields.take_u64(reason_bytes)?;
+            let reason = String::from_utf8_lossy(&reason[..reason.len().min(MAXIMUM_REASON_BYTES)]).into();
+            QuicFrame::ConnectionClose { error, by_application: frame_type == 0x1d, reason }
         }
         0x1e => QuicFrame::HandshakeDone,
         0x1f => QuicFrame::ImmediateAck,

@@ -9,6 +9,23 @@ pub const VERSION_1: u32 = 0x0000_0001;
 /// QUIC version 2, RFC 9369 section 3.1.
 pub const VERSION_2: u32 = 0x6b33_43cf;
 
+/// The versions that a Version Negotiation packet offers, in its order, RFC 9000 section 17.2.1. Empty for other packets.
+pub fn offered_versions(datagram: &[u8]) -> Vec<u32> {
+    let mut fields = Fields::new(datagram);
+    let is_one = fields.u8().is_some_and(|first| first & 0x80 != 0) && fields.u32() == Some(0);
+    let has_ids = fields.take_with_length_byte().is_some() && fields.take_with_length_byte().is_some();
+    if !is_one || !has_ids {
+        return Vec::new();
+    }
+    std::iter::from_fn(|| fields.u32()).collect()
+}
+
+/// The form of a datagram's first packet, where that has a long header; `None` for others, and where the bytes are too few.
+pub fn long_header_form(datagram: &[u8]) -> Option<QuicForm> {
+    datagram.first().filter(|first| **first & 0x80 != 0)?;
+    LongHeader::parse(datagram).map(|header| header.form)
+}
+
 /// A long header, as far as it is not protected.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LongHeader<'a> {

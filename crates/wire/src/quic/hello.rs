@@ -36,6 +36,8 @@ const TRANSPORT_PARAMETERS: u16 = 0x39;
 const DRAFT_TRANSPORT_PARAMETERS: u16 = 0xffa5;
 /// Most bytes of one encryption level's CRYPTO data kept: a certificate chain is behind what is looked for.
 const MAXIMUM_BUFFERED_BYTES: usize = 64 * 1024;
+/// Most numbers of transport parameters kept: RFC 9000 has 17.
+const MAXIMUM_PARAMETERS: usize = 64;
 /// Most pieces kept behind a gap. A client that scatters its hello on purpose makes some tens.
 const MAXIMUM_PIECES: usize = 1024;
 /// RFC 8446 section 4.1.3: a ServerHello with this random is a HelloRetryRequest.
@@ -59,6 +61,8 @@ pub(crate) enum Hello {
     },
     EncryptedExtensions {
         parameters: Option<TransportParameters>,
+        /// Their numbers, in order, as far as there are not too many.
+        parameter_numbers: Vec<u64>,
         preferred_address: Option<PreferredAddress>,
         accepts_early_data: bool,
         application_protocol: Option<String>,
@@ -98,6 +102,7 @@ pub(crate) struct TransportParameters {
     pub(crate) max_ack_delay_ms: u64,
     pub(crate) stateless_reset_token: Option<[u8; 16]>,
     pub(crate) initial_max_streams_bidi: Option<u64>,
+    pub(crate) disables_active_migration: bool,
     /// 1: it sends loss bits where its peer takes them; 0: it takes them.
     pub(crate) loss_bits: Option<u64>,
 }
@@ -242,6 +247,7 @@ fn server_hello(body: &[u8]) -> Option<Hello> {
 
 fn encrypted_extensions(body: &[u8]) -> Option<Hello> {
     let mut parameters = None;
+    let mut parameter_numbers = Vec::new();
     let mut preferred_address = None;
     let mut accepts_early_data = false;
     let mut application_protocol = None;
@@ -250,11 +256,22 @@ fn encrypted_extensions(body: &[u8]) -> Option<Hello> {
         APPLICATION_PROTOCOL => application_protocol = parse_application_protocol(data),
         TRANSPORT_PARAMETERS | DRAFT_TRANSPORT_PARAMETERS => {
             parameters = Some(transport_parameters(data));
+            for_each_transport_parameter(data, |number, _| {
+                if parameter_numbers.len() < MAXIMUM_PARAMETERS {
+                    parameter_numbers.push(number);
+                }
+            });
             preferred_address = find_preferred_address(data);
         }
         _ => {}
     });
-    Some(Hello::EncryptedExtensions { parameters, preferred_address, accepts_early_data, application_protocol })
+    Some(Hello::EncryptedExtensions {
+        parameters,
+        parameter_numbers,
+        preferred_address,
+        accepts_early_data,
+        application_protocol,
+    })
 }
 
 fn for_each_extension(fields: &mut Fields, mut on_extension: impl FnMut(u16, &[u8])) -> Option<()> {
@@ -295,6 +312,7 @@ fn transport_parameters(data: &[u8]) -> TransportParameters {
         max_ack_delay_ms: DEFAULT_MAX_ACK_DELAY_MS,
         stateless_reset_token: None,
         initial_max_streams_bidi: None,
+        disables_active_migration: false,
         loss_bits: None,
     };
     for_each_transport_parameter(data, |kind, value| {
@@ -314,6 +332,7 @@ fn transport_parameters(data: &[u8]) -> TransportParameters {
                 parameters.max_ack_delay_ms =
                     delay.filter(|delay| *delay < 1 << 14).unwrap_or(DEFAULT_MAX_ACK_DELAY_MS);
             }
+            0x0c => parameters.disables_active_migration = true,
             LOSS_BITS => parameters.loss_bits = Fields::new(value).take_variable_length_integer(),
             _ => {}
         }

@@ -14,6 +14,9 @@ pub struct TlsHandshake {
     /// What the server chose of the application protocols that the client offered (ALPN, RFC 7301), such as "h3". `None` where its
     /// EncryptedExtensions were not read, or name none.
     pub application_protocol: Option<String>,
+    /// Numbers of the server's transport parameters, in its order, RFC 9000 section 18. `None` where its EncryptedExtensions were not
+    /// read.
+    pub server_parameters: Option<Vec<u64>>,
     /// Bytes of the server's Certificate message behind its header. `None` where none was seen: a resumed session has none.
     pub certificate_bytes: Option<u32>,
 }

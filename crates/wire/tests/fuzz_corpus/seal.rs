@@ -31,6 +31,19 @@ pub const LATER_ID: &[u8] = b"another.";
 /// Connection IDs that a client's first Initial may name; those behind the first may stand in 1-RTT packets too.
 const ORIGINAL_IDS: [&[u8]; 4] = [b"original", LATER_ID, b"", b"twenty bytes exactly"];
 
+/// What the packets of one connection have in common.
+#[derive(Clone, Copy)]
+pub struct Session {
+    /// Connection IDs of the handshake.
+    pub client_id: &'static [u8],
+    pub server_id: &'static [u8],
+    /// Which secrets: those of the label with the lowest number consist of this byte.
+    pub secrets: u8,
+}
+
+/// Its secrets are those of `keys.log`.
+pub const SESSION: Session = Session { client_id: CLIENT_ID, server_id: SERVER_ID, secrets: 0xa0 };
+
 const TAG_BYTES: usize = 16;
 /// What the length field, of two bytes, allows.
 const MAXIMUM_PLAIN_BYTES: usize = 16_000;
@@ -114,10 +127,16 @@ fn expand(secret: &hkdf::Prk, label: &str, length: usize) -> Vec<u8> {
 
 /// Secret of a label in `keys.log`: as long as the suite's hash.
 pub fn secret_of(label: SecretLabel, suite: usize) -> Vec<u8> {
-    vec![0xa0 + label as u8; if suite == 2 { 48 } else { 32 }]
+    SESSION.secret_of(label, suite)
 }
 
-fn secret(form: Form, version: u32, sender: Role, plain: &Plain) -> Secret {
+impl Session {
+    pub fn secret_of(&self, label: SecretLabel, suite: usize) -> Vec<u8> {
+        vec![self.secrets + label as u8; if suite == 2 { 48 } else { 32 }]
+    }
+}
+
+fn secret(session: &Session, form: Form, version: u32, sender: Role, plain: &Plain) -> Secret {
     let is_version_2 = version == VERSION_2;
     let suite = usize::from(plain.flags >> 5 & 3) % SUITES.len();
     let label = match (form, sender) {
@@ -133,7 +152,7 @@ fn secret(form: Form, version: u32, sender: Role, plain: &Plain) -> Secret {
         (Form::OneRtt, Role::Client) => SecretLabel::ClientTraffic,
         (Form::OneRtt, Role::Server) => SecretLabel::ServerTraffic,
     };
-    Secret { suite, is_version_2, bytes: secret_of(label, suite) }
+    Secret { suite, is_version_2, bytes: session.secret_of(label, suite) }
 }
 
 fn which_id(plain: &Plain) -> usize {
@@ -146,14 +165,19 @@ fn original_id(plain: &Plain) -> &'static [u8] {
 
 /// The protected packet.
 pub fn seal(form: Form, version: u32, sender: Role, plain: &Plain) -> Vec<u8> {
-    let secret = secret(form, version, sender, plain);
+    seal_of(&SESSION, form, version, sender, plain)
+}
+
+/// The protected packet of another connection than [`SESSION`].
+pub fn seal_of(session: &Session, form: Form, version: u32, sender: Role, plain: &Plain) -> Vec<u8> {
+    let secret = secret(session, form, version, sender, plain);
     let number_bytes = usize::from(plain.flags & 3) + 1;
     // So much that there is a sample, RFC 9001 section 5.4.2.
     let padding = (4 - number_bytes).saturating_sub(plain.frames.len());
     let mut payload = [plain.frames, &[0; 4][..padding]].concat();
     let length = number_bytes + payload.len() + TAG_BYTES;
 
-    let mut packet = header(form, version, sender, plain, length);
+    let mut packet = header(session, form, version, sender, plain, length);
     packet[0] |= plain.flags & 3;
     let number_offset = packet.len();
     packet.extend(&plain.packet_number.to_be_bytes()[4 - number_bytes..]);
@@ -188,10 +212,10 @@ pub fn seal(form: Form, version: u32, sender: Role, plain: &Plain) -> Vec<u8> {
 }
 
 /// Up to the packet number. `length` is of all that follows.
-fn header(form: Form, version: u32, sender: Role, plain: &Plain, length: usize) -> Vec<u8> {
+fn header(session: &Session, form: Form, version: u32, sender: Role, plain: &Plain, length: usize) -> Vec<u8> {
     let (own, peer) = match sender {
-        Role::Client => (CLIENT_ID, SERVER_ID),
-        Role::Server => (SERVER_ID, CLIENT_ID),
+        Role::Client => (session.client_id, session.server_id),
+        Role::Server => (session.server_id, session.client_id),
     };
     let destination = match (form, sender) {
         (Form::Initial | Form::ZeroRtt, Role::Client) => original_id(plain),

@@ -95,6 +95,7 @@ fn a_certificate_is_announced_by_its_header_and_ends_what_is_kept() {
     let found = stream.on_data(0, &data);
     let first = Hello::EncryptedExtensions {
         parameters: None,
+        parameter_numbers: vec![],
         preferred_address: None,
         accepts_early_data: true,
         application_protocol: None,
@@ -119,6 +120,8 @@ fn transport_parameters_are_found_among_others() {
     assert_eq!(transport_parameters(&data).ack_delay_exponent, 5);
     assert_eq!(transport_parameters(&data).initial_max_streams_bidi, Some(100));
     assert_eq!(transport_parameters(&data).loss_bits, None);
+    assert!(!transport_parameters(&data).disables_active_migration);
+    assert!(transport_parameters(&[0x0c, 0x00, 0x0b, 0x01, 20]).disables_active_migration);
     assert_eq!(transport_parameters(&data).max_ack_delay_ms, 25);
     assert_eq!(transport_parameters(&[0x0b, 0x01, 20]).max_ack_delay_ms, 20);
     assert_eq!(transport_parameters(&[0x0b, 0x04, 0x80, 0, 0x40, 0]).max_ack_delay_ms, 25);

@@ -1,0 +1,146 @@
+//! Bytes of any kind from the server's address: without sockets, so that many can be tried.
+
+use std::net::SocketAddr;
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[path = "../../tests/common/client.rs"]
+#[allow(dead_code)]
+mod client;
+
+use client::Client;
+
+/// What a server sends.
+#[derive(Clone, Debug)]
+enum Sent {
+    Bytes(Vec<u8>),
+    /// Behind a long header that leads to the connection.
+    LongHeader(u8, u32, Vec<u8>),
+    /// Frames in an Initial packet that can be opened.
+    Frames(Vec<u8>),
+    /// An ICMP error.
+    Icmp(u8, u8),
+    Nothing,
+}
+
+fn sent() -> impl Strategy<Value = Sent> {
+    let bytes = || prop::collection::vec(any::<u8>(), 0..300);
+    // Types of frames first, so that more than the first byte is read.
+    let frames = (0u8..=0x1e, bytes()).prop_map(|(kind, rest)| [&[kind], &rest[..]].concat());
+    prop_oneof![
+        bytes().prop_map(Sent::Bytes),
+        (0x80u8.., prop_oneof![Just(0u32), Just(1), any::<u32>()], bytes())
+            .prop_map(|(first, version, rest)| { Sent::LongHeader(first, version, rest) }),
+        frames.prop_map(Sent::Frames),
+        (any::<u8>(), any::<u8>()).prop_map(|(kind, code)| Sent::Icmp(kind, code)),
+        Just(Sent::Nothing),
+    ]
+}
+
+fn address(text: &str) -> SocketAddr {
+    text.parse().expect("an address")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn any_answers_end_in_one_outcome(answers in prop::collection::vec(sent(), 0..12), has_http in any::<bool>()) {
+        let http = has_http.then(crate::HttpSettings::default);
+        let settings = ScanSettings { http, timeout: std::time::Duration::from_millis(1), ..ScanSettings::default() };
+        let mut engine = Engine::new(&settings, 1).expect("an engine");
+        let (server, local) = (address("192.0.2.1:443"), address("0.0.0.0:5000"));
+        engine.ask(Request { id: 7, address: server, server_name: None, keeps_packets: true }, 0, local);
+        let first = engine.outgoing(0).pop_front().expect("a first flight");
+        let client = Client::new(local, &first.bytes);
+        let now = engine.now();
+        engine.on_sent(first, now);
+        for (number, sent) in (0u8..).zip(answers) {
+            let payload = match sent {
+                Sent::Bytes(bytes) => bytes,
+                Sent::LongHeader(first, version, rest) => {
+                    let id = [&[client.source.len() as u8], &client.source[..]].concat();
+                    [&[first], &version.to_be_bytes()[..], &id, &rest].concat()
+                }
+                Sent::Frames(frames) => client.initial(number, &frames, 1200),
+                Sent::Icmp(kind, code) => {
+                    engine.on_icmp(&IcmpError { destination: server, kind, code, information: 0 });
+                    continue;
+                }
+                Sent::Nothing => {
+                    engine.advance();
+                    continue;
+                }
+            };
+            let now = engine.now();
+            let received = Received { source: server, local: None, unix_ns: None, ecn: 0, payload: &payload };
+            engine.on_datagram(&received, now);
+            engine.drive_marked();
+            while let Some(outgoing) = engine.outgoing(0).pop_front() {
+                engine.on_sent(outgoing, now);
+            }
+        }
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        engine.advance();
+        while let Some(outgoing) = engine.outgoing(0).pop_front() {
+            let now = engine.now();
+            engine.on_sent(outgoing, now);
+        }
+        let mut outcomes = Vec::new();
+        engine.hand_out(&mut |answer| outcomes.push((answer.id, answer.outcome)));
+        prop_assert_eq!(outcomes.len(), 1);
+        prop_assert!(!matches!(outcomes[0], (7, Outcome::Completed | Outcome::NotSent)), "{:?}", outcomes);
+        prop_assert_eq!((engine.in_flight(), engine.by_address.len(), engine.wheel.len()), (0, 0, 0));
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_breaks_no_duration_and_is_reported() {
+    let mut engine = Engine::new(&ScanSettings::default(), 1).expect("an engine");
+    let (server, local) = (address("192.0.2.1:443"), address("0.0.0.0:5000"));
+    engine.ask(Request { id: 7, address: server, server_name: None, keeps_packets: true }, 0, local);
+    let first = engine.outgoing(0).pop_front().expect("a first flight");
+    let client = Client::new(local, &first.bytes);
+    let before = engine.now();
+    engine.on_sent(first, before);
+    let hour_ns = 3_600_000_000_000;
+    engine.shared.clock.set_by_ns = hour_ns;
+    let payload = client.initial(0, &[0x1c, 1, 0, 0], 1200);
+    // The kernel has the new time too.
+    let now = engine.now();
+    let received = Received { source: server, local: None, unix_ns: Some(now.unix_ns), ecn: 0, payload: &payload };
+    engine.on_datagram(&received, now);
+    engine.advance();
+    let mut answers = Vec::new();
+    engine.hand_out(&mut |answer| answers.push(answer));
+    let [answer] = &answers[..] else { panic!("{answers:?}") };
+    assert_eq!(answer.outcome, Outcome::Closed);
+    let took_ns = answer.packets[1].time_ns - answer.packets[0].time_ns;
+    assert_eq!(took_ns, now.monotonic_ns - before.monotonic_ns, "to the nanosecond: one clock measures it");
+    assert!(answer.detail.as_deref().is_some_and(|it| it.contains("the clock was set by 3600.000 s")), "{answer:?}");
+}
+
+#[test]
+fn handshakes_with_one_address_end_in_any_order() {
+    let settings = ScanSettings { timeout: std::time::Duration::from_secs(60), ..ScanSettings::default() };
+    for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2], [1, 2, 0]] {
+        let mut engine = Engine::new(&settings, 1).expect("an engine");
+        let server = address("192.0.2.1:443");
+        for id in 0..3 {
+            let request = Request { id, address: server, server_name: None, keeps_packets: false };
+            engine.ask(request, 0, address("0.0.0.0:5000"));
+        }
+        for (left, place) in (0..3).rev().zip(order) {
+            assert!(engine.remove(place).is_some());
+            let mut listed = 0;
+            let mut next = engine.by_address.get(&server).copied();
+            while let Some(handshake) = next.and_then(|place| engine.handshake(place)) {
+                listed += 1;
+                next = handshake.next_of_address;
+            }
+            assert_eq!(listed, left, "{order:?}");
+        }
+        assert!(engine.by_address.is_empty());
+    }
+}

@@ -1,0 +1,33 @@
+//! Many QUIC handshakes at once from one thread: a client without a stack's sockets and threads, so that ten thousand handshakes
+//! are a table in memory.
+//!
+//! Contains: the handshakes ([`Scanner`]), the HEAD request behind them, and what is found out of each ([`Answer`]).
+//! Does not contain: lists of targets, their names' addresses, a rate, files. Who calls decides whom to ask, and when.
+//!
+//! 1. [`Scanner::new`] with [`ScanSettings`] opens the sockets;
+//! 2. while [`Scanner::has_room`], [`Scanner::ask`] begins a handshake;
+//! 3. [`Scanner::turn`] sends, waits and receives, and hands out answers, until [`Scanner::in_flight`] is 0.
+//!
+//! Inside, `scanner` has the sockets, `engine` all handshakes, `handshake` one of them; the rest is for one purpose each.
+
+mod answer;
+mod classify;
+mod clock;
+mod engine;
+mod first_flight;
+mod handshake;
+mod http3;
+mod icmp;
+#[doc(hidden)]
+pub mod offline;
+mod scanner;
+mod settings;
+mod sockets;
+mod tls;
+mod wheel;
+
+pub use answer::{Answer, HttpAnswer, KeptPacket, Outcome};
+pub use engine::ScanCounters;
+pub use scanner::Scanner;
+pub use settings::{HelloSettings, HttpSettings, KeyShareGroup, Request, ScanSettings};
+pub use wheel::{TimerKey, Wheel};
