@@ -19,7 +19,7 @@ use crate::decryption::DecryptionCounts;
 use crate::direction::{DirectionMeter, LARGEST_FRAME_BYTES, Pictures};
 use crate::first_packets::{KeptPacket, MOST_KEPT, PacketView};
 use crate::goodput::Protection;
-use crate::handshake::{HandshakeMeter, Handshakes, MOST_HANDSHAKES};
+use crate::handshake::{HandshakeClass, HandshakeMeter, Handshakes, MOST_HANDSHAKES};
 use crate::needs::{Need, Subject};
 use crate::output::RunMetrics;
 use crate::planned::{Plan, PlannedTimes, plan_of};
@@ -100,6 +100,14 @@ pub struct DirectionAnalysis {
 
 /// Flows of one address that are looked at for the rest of another.
 const MOST_LATE_FLOWS: usize = 1_000;
+
+/// All that was found.
+pub(crate) struct Finished {
+    pub(crate) directions: Vec<DirectionAnalysis>,
+    pub(crate) summed_up: SummedUp,
+    /// By flow.
+    pub(crate) classes: Vec<Option<Box<HandshakeClass>>>,
+}
 
 /// Both senders of a flow.
 struct FlowMeter {
@@ -232,8 +240,8 @@ impl Analysis {
     }
 
     /// Every sender that sent anything: flows in the order of their first packets, the server before its client, without
-    /// those that are summed up. `flows` are those of the dissector.
-    pub fn finish(mut self, flows: &[Flow], capture: &Capture) -> (Vec<DirectionAnalysis>, SummedUp) {
+    /// those that are summed up. `flows` are those of the dissector, and get their handshakes' classes in the same order.
+    pub(crate) fn finish(mut self, flows: &[Flow], capture: &Capture) -> Finished {
         let logs = self.flows.iter_mut().map(|meter| meter.handshake.take_log()).collect();
         let handshakes = Handshakes::new(logs, flows, capture);
         let settings = self.settings;
@@ -287,7 +295,7 @@ impl Analysis {
                 });
             }
         }
-        (all, summed_up)
+        Finished { directions: all, summed_up, classes: handshakes.classes(flows) }
     }
 }
 

@@ -9,7 +9,8 @@ use quiclab_wire::{
     Observed, Role, Segment,
 };
 
-use crate::analysis::{Analysis, AnalysisSettings, DirectionAnalysis};
+use crate::analysis::{Analysis, AnalysisSettings, DirectionAnalysis, Finished};
+use crate::handshake::HandshakeClass;
 use crate::summed_up::SummedUp;
 
 /// What is known of a flow besides its numbers.
@@ -39,10 +40,12 @@ pub struct FlowDescription {
     pub key_updates: [u64; 2],
     /// How often an address changed.
     pub migrations: u64,
+    /// How its server answered; `None` where the client's first packet is missing, and beyond the first 20,000 flows.
+    pub handshake: Option<Box<HandshakeClass>>,
 }
 
 impl FlowDescription {
-    fn of(flow: &Flow) -> Self {
+    fn of(flow: &Flow, handshake: Option<Box<HandshakeClass>>) -> Self {
         FlowDescription {
             protocol: flow.protocol(),
             interface: flow.interface(),
@@ -56,6 +59,7 @@ impl FlowDescription {
             cipher_suite: flow.cipher_suite(),
             key_updates: Role::BOTH.map(|sender| flow.key_updates(sender)),
             migrations: flow.migrations(),
+            handshake,
         }
     }
 }
@@ -161,8 +165,9 @@ fn put_together(parts: Vec<CapturePart>, capture: Capture) -> CaptureAnalysis {
     let mut order: Vec<usize> = (0..flows.len()).collect();
     order.sort_unstable_by_key(|flow| first_packets[*flow]);
     let flows = in_order(flows, &order);
-    let (directions, summed_up) = Analysis::merge(analyses, &order).finish(&flows, &capture);
-    let mut flows: Vec<FlowDescription> = flows.iter().map(FlowDescription::of).collect();
+    let Finished { directions, summed_up, classes } = Analysis::merge(analyses, &order).finish(&flows, &capture);
+    let describe = |(flow, class)| FlowDescription::of(flow, class);
+    let mut flows: Vec<FlowDescription> = flows.iter().zip(classes).map(describe).collect();
     for direction in &directions {
         flows[direction.flow].protocol = direction.protocol;
     }

@@ -26,6 +26,8 @@ pub struct HostUse {
 pub struct EndpointUse {
     /// CPU time, user and system.
     pub cpu: Option<Duration>,
+    /// Of that time, by a coarser clock, the share in the kernel.
+    pub kernel_share: Option<f64>,
     /// Cycles of the processor, in user mode and in the kernel.
     pub cycles: Option<u64>,
     /// System calls.
@@ -66,6 +68,8 @@ impl BatchSizes {
 pub const HOST_METRICS: &[&str] = &[
     "server_cpu_s_per_gb",
     "client_cpu_s_per_gb",
+    "server_kernel_cpu_share",
+    "client_kernel_cpu_share",
     "server_cycles_per_byte",
     "client_cycles_per_byte",
     "busiest_core_share",
@@ -93,6 +97,8 @@ impl HostUse {
         let metrics = &mut run.metrics;
         metrics.server_cpu_s_per_gb = per(seconds(server.cpu), GIGA);
         metrics.client_cpu_s_per_gb = per(seconds(client.cpu), GIGA);
+        metrics.server_kernel_cpu_share = server.kernel_share;
+        metrics.client_kernel_cpu_share = client.kernel_share;
         metrics.server_cycles_per_byte = per(number(server.cycles), 1.0);
         metrics.client_cycles_per_byte = per(number(client.cycles), 1.0);
         metrics.busiest_core_share = self.busiest_core_share;
@@ -155,6 +161,7 @@ mod tests {
         let sizes = Some(BatchSizes { most: 2, mean: 1.5 });
         let all = EndpointUse {
             cpu: Some(Duration::from_nanos(1)),
+            kernel_share: Some(0.5),
             cycles: Some(1),
             system_calls: Some(1),
             context_switches: Some(1),

@@ -53,6 +53,7 @@ mod timeline;
 mod trains;
 mod transport;
 mod unread;
+mod verdict;
 mod warnings;
 mod windows;
 
@@ -67,8 +68,8 @@ pub use distance::distribution_distance;
 pub use gaps::SHORT_GAP;
 pub use goodput::PROCESS_DIFFERENCE_LIMIT;
 pub use handshake::{
-    HandshakeDetail, HandshakeEstimate, HandshakeEvent, HandshakeMark, HandshakeMarkMeter, HandshakeMarks,
-    HandshakeTaps, LoggedRoundTrips,
+    Close, FirstAnswer, HandshakeClass, HandshakeClassifier, HandshakeDetail, HandshakeEstimate, HandshakeEvent,
+    HandshakeMark, HandshakeMarkMeter, HandshakeMarks, HandshakeStream, HandshakeTaps, LoggedRoundTrips, SeenHandshake,
 };
 pub use host::{BatchSizes, EndpointUse, HOST_METRICS, HostUse};
 pub use inference::{Estimate, Precision, alpha_at_look, failures_by_chance, holm};
@@ -91,5 +92,6 @@ pub use summed_up::SummedUp;
 pub use taps::TapPlace;
 pub use timeline::{MOST_DROPS, SenderLog, SenderLogMeter, TIMELINE_POINTS, Timeline, TimelineBurst, TimelineMeter};
 pub use trains::SHORT_TRAIN_PACKETS;
+pub use verdict::{Evidence, Measured, NotJudged, PacketFacts, Verdict, Verdicts, judge, verdict_rules};
 pub use warnings::WarningCode;
 pub use windows::Window;

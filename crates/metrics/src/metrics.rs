@@ -403,6 +403,12 @@ metrics! {
     /// The client's, likewise, from its start to its end.
     client_cpu_s_per_gb: f64 { unit: "s/GB", about: Other, better: Lower, step: THOUSANDTH,
         needs: &[], null: "what the hosts did was not sampled (`host.json`)" }
+    /// Of that CPU time of the server, the share that it spent in the kernel.
+    server_kernel_cpu_share: f64 { unit: "0 to 1", about: Other, better: Neither, step: THOUSANDTH,
+        needs: &[], null: "what the hosts did was not sampled (`host.json`), or it was less than the hundredth of a second in which the kernel counts" }
+    /// Of that of the client.
+    client_kernel_cpu_share: f64 { unit: "0 to 1", about: Other, better: Neither, step: THOUSANDTH,
+        needs: &[], null: "as above" }
     /// Cycles of the processor for the server's processes, kernel included, divided by the response bytes.
     server_cycles_per_byte: f64 { unit: "1/byte", about: Other, better: Lower, step: THOUSANDTH,
         needs: &[], null: "the machine has no such counter, or this user may not read it" }

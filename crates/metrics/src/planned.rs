@@ -119,7 +119,8 @@ impl PlannedTimes {
         self.has_checksums
     }
 
-    pub(crate) fn of(&self, key: PlannedKey) -> Option<i64> {
+    /// When the packet was planned to be sent, by the plan's own clock. `None`: not known, or not of one packet alone.
+    pub fn of(&self, key: PlannedKey) -> Option<i64> {
         self.times.get(&key).copied().flatten()
     }
 }

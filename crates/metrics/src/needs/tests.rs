@@ -83,7 +83,7 @@ fn server(settings: &AnalysisSettings, change: &dyn Fn(&mut Seen) -> usize) -> R
         .unwrap();
     analysis
         .finish(dissector.flows(), &Capture::default())
-        .0
+        .directions
         .into_iter()
         .find(|direction| direction.sender == Role::Server)
         .unwrap()

@@ -1,0 +1,160 @@
+use super::*;
+use crate::bursts::{Burst, BurstCause};
+use crate::output::Withheld;
+use crate::phases::{SlowStart, SlowStartEnd};
+
+/// A run and its packets of which nothing is remarkable, though everything is known.
+fn quiet() -> (RunMetrics, PacketFacts) {
+    let mut run = RunMetrics::empty();
+    let metrics = &mut run.metrics;
+    metrics.packets_sent = Some(1000);
+    metrics.duration_ns = Some(2_000_000_000);
+    metrics.acks_received = Some(500);
+    metrics.burst_share_of_packets = Some(0.049);
+    metrics.burst_share_ack = Some(0.9);
+    metrics.burst_share_batch = Some(0.0);
+    metrics.steady.burst_share_of_packets = Some(0.049);
+    metrics.cpu_busy_share = Some(0.6);
+    metrics.handshake_amplification_blocked_ns = Some(0);
+    metrics.congestion_window_reductions = Some(4);
+    metrics.congestion_window_restorations = Some(1);
+    metrics.packets_lost = Some(100);
+    metrics.packets_lost_spuriously = Some(2);
+    metrics.goodput_wire_bps = Some(30e6);
+    metrics.goodput_process_bps = Some(20.1e6);
+    metrics.slow_start_end_ns = Some(500);
+    run.slow_start = Some(SlowStart { ended_by: SlowStartEnd::FirstLoss, evidence: String::new() });
+    let packets = PacketFacts {
+        drops_ns: Some(vec![501]),
+        blocked_ns: Some(vec![1, 2]),
+        idle_ns: Some(vec![(7, 100_000_000), (900, 99_000_000)]),
+    };
+    (run, packets)
+}
+
+fn found(run: &RunMetrics, packets: &PacketFacts) -> Vec<Verdict> {
+    let verdicts = judge(&Evidence { run, packets: Some(packets) });
+    assert_eq!(verdicts.not_judged, []);
+    verdicts.found
+}
+
+/// The one verdict after a change to the quiet run.
+fn only(change: impl FnOnce(&mut RunMetrics, &mut PacketFacts)) -> Verdict {
+    let (mut run, mut packets) = quiet();
+    change(&mut run, &mut packets);
+    let mut found = found(&run, &packets);
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.remove(0)
+}
+
+#[test]
+fn just_inside_every_bound_nothing_is_said() {
+    let (run, packets) = quiet();
+    assert_eq!(found(&run, &packets), []);
+}
+
+#[test]
+fn a_run_of_which_nothing_is_known_gets_no_verdict_and_a_reason_for_each_rule() {
+    let verdicts = judge(&Evidence { run: &RunMetrics::empty(), packets: None });
+    assert_eq!(verdicts.found, []);
+    let named: Vec<_> = verdicts.not_judged.iter().map(|one| one.rule).collect();
+    assert_eq!(named, verdict_rules().collect::<Vec<_>>());
+}
+
+#[test]
+fn the_reason_is_that_for_which_the_metric_was_withheld() {
+    let (mut run, packets) = quiet();
+    run.metrics.congestion_window_restorations = None;
+    run.withheld = vec![Withheld { reason: "no qlog".into(), metrics: vec!["congestion_window_restorations".into()] }];
+    let verdicts = judge(&Evidence { run: &run, packets: Some(&packets) });
+    assert_eq!(verdicts.not_judged[0].rule, "window_restored");
+    assert!(verdicts.not_judged[0].reason.ends_with("no qlog"));
+}
+
+#[test]
+fn trains_behind_acks_name_how_often_the_client_acknowledges() {
+    let verdict = only(|run, _| {
+        run.metrics.burst_share_of_packets = Some(0.17);
+        run.metrics.acks_received = Some(100);
+        let burst = |start_ns, packets, cause| Burst { start_ns, packets, bytes: 1, cause, evidence: String::new() };
+        run.distributions.bursts = vec![burst(5, 9, BurstCause::Ack), burst(70, 12, BurstCause::Ack)];
+    });
+    assert_eq!((verdict.rule, verdict.at_ns), ("ack_trains", Some(70)));
+    let text = "17 % of the packets leave in trains of more than 5, 90 % of them behind acknowledgments; the client \
+                sends an acknowledgment for every 10.0 packets.";
+    assert_eq!(verdict.text, text);
+}
+
+#[test]
+fn batches_name_the_length_that_most_packets_are_in() {
+    let verdict = only(|run, _| {
+        run.metrics.burst_share_of_packets = Some(0.9);
+        run.metrics.burst_share_ack = Some(0.49);
+        run.metrics.burst_share_batch = Some(0.5);
+        run.distributions.trains = vec![(1, 500), (10, 30), (16, 20)];
+    });
+    assert_eq!(verdict.rule, "batches");
+    assert!(verdict.text.starts_with("Batches of 16: 90 % of the packets"), "{}", verdict.text);
+}
+
+#[test]
+fn pacing_is_judged_after_slow_start_alone() {
+    let verdict = only(|run, _| run.metrics.steady.burst_share_of_packets = Some(0.5));
+    assert_eq!((verdict.rule, verdict.at_ns), ("not_paced", Some(500)));
+}
+
+#[test]
+fn a_busy_host_is_named_with_its_share() {
+    let verdict = only(|run, _| run.metrics.cpu_busy_share = Some(0.86));
+    assert_eq!(verdict.text, "The host, not the stack: its CPU was busy for 86 % of the transfer.");
+}
+
+#[test]
+fn a_handshake_that_the_amplification_limit_blocked_names_the_time() {
+    let verdict = only(|run, _| run.metrics.handshake_amplification_blocked_ns = Some(40_100_000));
+    assert!(verdict.text.starts_with("The amplification limit blocked the handshake for 40.1 ms"));
+}
+
+#[test]
+fn a_window_that_is_restored_twice_is_restored_again_and_again() {
+    let verdict = only(|run, _| run.metrics.congestion_window_restorations = Some(2));
+    assert_eq!(verdict.rule, "window_restored");
+}
+
+#[test]
+fn losses_that_are_taken_back_must_be_many_and_a_share() {
+    let (mut run, packets) = quiet();
+    run.metrics.packets_lost_spuriously = Some(11);
+    assert_eq!(found(&run, &packets), []);
+    let verdict = only(|run, _| run.metrics.packets_lost_spuriously = Some(12));
+    assert_eq!(verdict.rule, "spurious_losses");
+}
+
+#[test]
+fn drops_before_the_end_of_slow_start_are_those_of_slow_start() {
+    let verdict = only(|_, packets| packets.drops_ns = Some(vec![400, 500, 501, 502]));
+    assert_eq!((verdict.rule, verdict.at_ns), ("slow_start_overflow", Some(400)));
+    assert!(verdict.text.contains("dropped 2 packets there, 50 % of all 4 drops"), "{}", verdict.text);
+}
+
+#[test]
+fn a_sender_that_flow_control_blocks_is_not_limited_by_its_application() {
+    let verdict = only(|_, packets| {
+        packets.blocked_ns = Some(vec![4, 8, 9]);
+        packets.idle_ns = Some(vec![(7, 1_500_000_000)]);
+    });
+    assert_eq!((verdict.rule, verdict.at_ns), ("flow_control_limited", Some(4)));
+}
+
+#[test]
+fn a_tenth_of_the_time_with_nothing_in_flight_is_the_applications() {
+    let verdict = only(|_, packets| packets.idle_ns = Some(vec![(7, 50_000_000), (900, 150_000_000)]));
+    assert_eq!((verdict.rule, verdict.at_ns), ("application_limited", Some(900)));
+}
+
+#[test]
+fn a_client_that_lives_a_second_longer_waits_for_something() {
+    let verdict = only(|run, _| run.metrics.goodput_process_bps = Some(20e6));
+    assert_eq!(verdict.rule, "idle_end_in_goodput");
+    assert!(verdict.text.starts_with("The client lives 1.0 s longer"), "{}", verdict.text);
+}
