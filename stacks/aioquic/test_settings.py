@@ -8,6 +8,7 @@ import tempfile
 import unittest
 
 from endpoint.loads import LEAST, LOADS, MOST, REPEATING, Latencies, plan
+from endpoint.moves import may_move
 from endpoint.progress import Counters
 from endpoint.settings import CHOICES, TEST_CASES, NotSupported, NotUnderstood, Settings
 
@@ -166,6 +167,18 @@ class Loads(unittest.TestCase):
         self.assertEqual((found.get_total_count(), found.lowest_trackable_value, found.highest_trackable_value), (3, LEAST, MOST))
         self.assertLess(abs(found.get_value_at_percentile(50) / 7e6 - 1), 1e-3)
         self.assertLess(abs(found.get_max_value() / MOST - 1), 1e-3)
+
+
+class Moves(unittest.TestCase):
+    def test_a_client_moves_only_where_the_server_lets_it(self):
+        self.assertTrue(may_move(False, False, 1))
+        for forbidden, spare, expected in [(True, 1, "disable_active_migration"), (False, 0, "no spare connection ID")]:
+            with self.subTest(expected), self.assertRaisesRegex(NotSupported, expected):
+                may_move(forbidden, False, spare)
+
+    def test_a_preferred_address_is_a_move_already(self):
+        self.assertTrue(may_move(True, True, 1))
+        self.assertFalse(may_move(True, True, 0))
 
 
 class Lines(unittest.TestCase):

@@ -33,6 +33,10 @@ def main():
     try:
         asyncio.run((perf.run if settings.test_case == "perf" else role)(settings, logger))
         status = 0
+    except NotSupported as error:
+        # What only the peer could tell.
+        print(error, file=sys.stderr)
+        status = EXIT_NOT_SUPPORTED
     except (client.Failed, OSError) as error:
         print(error, file=sys.stderr)
         status = EXIT_FAILED

@@ -7,11 +7,14 @@ import os
 import socket
 
 from aioquic.asyncio.protocol import QuicConnectionProtocol
+from aioquic.buffer import Buffer
 from aioquic.h3.events import DataReceived, HeadersReceived
 from aioquic.quic.connection import QuicConnection
 from aioquic.quic.events import ConnectionTerminated, HandshakeCompleted, ProtocolNegotiated, StreamReset
+from aioquic.quic.packet import pull_quic_transport_parameters
 
 from . import transport
+from .moves import may_move
 from .settings import TWO_CONNECTIONS
 
 # Seconds that a server which does not answer is given, and a session ticket.
@@ -82,9 +85,13 @@ async def connect(settings, configuration, requests, early=False, wait_for_ticke
         if not early:
             connection.start()
         if settings.test_case == "connectionmigration":
-            await asyncio.wait([connection.all_fetched], timeout=MIGRATE_AFTER)
-            old, udp = udp, await connection.migrate()
-            old.abort()
+            done, _ = await asyncio.wait([connection.all_fetched], timeout=MIGRATE_AFTER)
+            for fetched in done:
+                # Raises what went wrong until then.
+                fetched.result()
+            if connection.may_move():
+                old, udp = udp, await connection.migrate()
+                old.abort()
         await connection.finish()
         if wait_for_ticket:
             await connection.patiently(connection.ticket_received, "no session ticket")
@@ -95,11 +102,22 @@ async def connect(settings, configuration, requests, early=False, wait_for_ticke
     return connection
 
 
+class Connection(QuicConnection):
+    """Keeps the server's transport parameters, of which aioquic forgets some."""
+
+    parameters = None
+
+    def _parse_transport_parameters(self, data, from_session_ticket=False):
+        super()._parse_transport_parameters(data, from_session_ticket)
+        if not from_session_ticket:
+            self.parameters = pull_quic_transport_parameters(Buffer(data=data))
+
+
 class Fetching(QuicConnectionProtocol):
     """One connection and the bodies that arrive over it."""
 
     def __init__(self, settings, configuration, requests):
-        super().__init__(QuicConnection(configuration=configuration, session_ticket_handler=self.on_ticket))
+        super().__init__(Connection(configuration=configuration, session_ticket_handler=self.on_ticket))
         transport.report_congestion_control(self._quic)
         self.settings = settings
         self.leaves_paths = False
@@ -124,6 +142,12 @@ class Fetching(QuicConnectionProtocol):
     async def finish(self):
         """Waits until everything is there."""
         await self.all_fetched
+
+    def may_move(self):
+        """Whether the connection may move on. Raises NotSupported where the server does not let it."""
+        known = self._quic.parameters
+        spare = len(self._quic._peer_cid_available)
+        return may_move(known.disable_active_migration, known.preferred_address is not None, spare)
 
     async def migrate(self):
         """Moves to another port, with another connection ID (RFC 9000 section 9.5). Returns the new transport."""

@@ -202,6 +202,9 @@ impl Connection {
                 now(),
             )
         };
+        if let Some(hold) = &self.shared.hold {
+            hold.on_received();
+        }
         match outcome {
             0 => Ok(State::Open),
             NGTCP2_ERR_DRAINING | NGTCP2_ERR_CLOSING | NGTCP2_ERR_DROP_CONN => Ok(State::Over),

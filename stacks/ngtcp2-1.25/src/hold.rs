@@ -6,15 +6,15 @@ use crate::{
     glue::now,
     handshake::FirstAck,
     settings::Settings,
-    transport::{HANDSHAKE_TIMEOUT, nanoseconds},
+    transport::{IDLE_TIMEOUT, nanoseconds},
 };
 
 /// Holds the handshake at the certificate until it is due, and what the server sends until then.
 pub struct Hold {
     /// When the certificate comes.
     due: u64,
-    /// How long the server is silent at most, where the ClientHello never gets complete.
-    ends: u64,
+    /// When the idle timeout ends the connection, where nothing more arrives.
+    ends: Cell<u64>,
     first_ack: FirstAck,
     /// True while AWS-LC waits for the certificate.
     waits: Cell<bool>,
@@ -32,9 +32,9 @@ impl Hold {
             None if delay == 0 => return None,
             first_ack => first_ack.unwrap_or(FirstAck::Wait),
         };
-        let due = now() + delay;
+        let (due, ends) = (now() + delay, Cell::new(now() + IDLE_TIMEOUT));
         let [waits, acknowledged, answered] = [false; 3].map(Cell::new);
-        Some(Self { due, ends: due + HANDSHAKE_TIMEOUT, first_ack, waits, acknowledged, answered })
+        Some(Self { due, ends, first_ack, waits, acknowledged, answered })
     }
 
     /// What AWS-LC is answered that asks for the certificate: true, it is there.
@@ -49,19 +49,25 @@ impl Hold {
         self.waits.get() && self.is_there()
     }
 
-    /// True while nothing may be sent.
+    /// True while nothing may be sent: for good, where the ClientHello never gets complete.
     pub fn is_silent(&self) -> bool {
-        self.first_ack == FirstAck::Wait && !self.answered.get() && now() < self.ends
+        self.first_ack == FirstAck::Wait && !self.answered.get()
     }
 
     /// When to look again, in nanoseconds of CLOCK_MONOTONIC; ngtcp2 itself wants to at `other`.
     pub fn expiry(&self, other: u64) -> u64 {
         match (self.is_silent(), self.waits.get()) {
-            (true, true) => self.due,
-            (true, false) => self.ends,
+            // Not `other`, which can be when to acknowledge.
+            (true, true) => self.ends.get().min(self.due),
+            (true, false) => self.ends.get(),
             (false, true) => other.min(self.due),
             (false, false) => other,
         }
+    }
+
+    /// ngtcp2 has read a datagram.
+    pub fn on_received(&self) {
+        self.ends.set(now() + IDLE_TIMEOUT);
     }
 
     pub fn on_sent(&self) {
@@ -75,5 +81,24 @@ impl Hold {
     /// An instant acknowledgment leaves before the certificate is used, even one that is there at once.
     fn is_there(&self) -> bool {
         now() >= self.due && (self.first_ack != FirstAck::Instant || self.acknowledged.get())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_silent_server_wakes_for_its_certificate_or_to_give_up() {
+        let [waits, acknowledged, answered] = [false; 3].map(Cell::new);
+        let hold = Hold { due: 40, ends: Cell::new(50), first_ack: FirstAck::Wait, waits, acknowledged, answered };
+        assert_eq!(hold.expiry(10), 50, "the ClientHello is not complete");
+        hold.waits.set(true);
+        assert_eq!(hold.expiry(10), 40);
+        hold.ends.set(30);
+        assert_eq!(hold.expiry(10), 30);
+        hold.on_answered();
+        hold.waits.set(false);
+        assert_eq!(hold.expiry(10), 10);
     }
 }

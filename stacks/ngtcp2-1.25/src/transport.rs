@@ -21,10 +21,10 @@ static VERSIONS: [u32; 2] = [V2, V1];
 const SECOND: u64 = 1_000_000_000;
 
 /// Time without any packet after which a connection is given up.
-const IDLE_TIMEOUT: u64 = 30 * SECOND;
+pub const IDLE_TIMEOUT: u64 = 30 * SECOND;
 
-/// How long the peer may take to complete the handshake.
-pub const HANDSHAKE_TIMEOUT: u64 = 10 * SECOND;
+/// How long a server may take to complete the handshake. A server itself has no limit, as by ngtcp2's own values, but the idle timeout.
+const HANDSHAKE_TIMEOUT: u64 = 10 * SECOND;
 
 /// Flow control windows, in bytes, as in ngtcp2's own programs: far above the bandwidth-delay products of interest.
 const CONNECTION_WINDOW: u64 = 24 * 1024 * 1024;
@@ -63,7 +63,9 @@ pub fn settings(settings: &Settings, now: u64) -> ngtcp2_settings {
         CongestionControl::Cubic => ngtcp2_cc_algo_NGTCP2_CC_ALGO_CUBIC,
         CongestionControl::Bbr => ngtcp2_cc_algo_NGTCP2_CC_ALGO_BBR,
     };
-    own.handshake_timeout = HANDSHAKE_TIMEOUT + nanoseconds(settings.certificate_delay);
+    if settings.role == Role::Client {
+        own.handshake_timeout = HANDSHAKE_TIMEOUT + nanoseconds(settings.certificate_delay);
+    }
     if let Some(rtt) = settings.handshake.initial_rtt() {
         own.initial_rtt = nanoseconds(rtt);
     }

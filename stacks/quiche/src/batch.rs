@@ -27,14 +27,16 @@ impl Batch {
         Self { buffer: vec![0; MAX_UDP_PAYLOAD], length: 0, segment: 0, info: None }
     }
 
-    /// Takes at most `most` packets from `quic` until the quantum is full, a packet is shorter than the others, or there is none.
+    /// Takes at most `most` packets of one path from `quic` until the quantum is full, a packet is shorter than the others, or there is none.
     /// `planned` is told of each packet and when it is to leave.
     pub fn fill(&mut self, quic: &mut quiche::Connection, most: usize, mut planned: impl FnMut(&[u8], Instant)) {
         self.segment = quic.max_send_udp_payload_size();
         let segments = (quic.send_quantum().min(MAX_UDP_PAYLOAD) / self.segment).clamp(1, MAX_SEGMENTS.min(most));
         let quantum = segments * self.segment;
         while self.length < quantum {
-            match quic.send(&mut self.buffer[self.length..quantum]) {
+            // quiche chooses the path of the first packet.
+            let (from, to) = self.info.map(|first| (first.from, first.to)).unzip();
+            match quic.send_on_path(&mut self.buffer[self.length..quantum], from, to) {
                 Ok((length, info)) => {
                     planned(&self.buffer[self.length..self.length + length], info.at);
                     self.length += length;

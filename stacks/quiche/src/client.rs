@@ -15,7 +15,7 @@ use quiclab_contract::{
 
 use crate::{
     http::Http,
-    perf,
+    ids, perf,
     requests::Requests,
     settings::Settings,
     transport,
@@ -162,6 +162,7 @@ fn fetch(
     let mut http: Option<Http> = None;
     let mut deadline = Some(Instant::now() + HANDSHAKE_TIMEOUT);
     let mut more_to_send = true;
+    let mut retired = Vec::new();
     loop {
         let mut timeout = quic.timeout();
         if let Some(deadline) = deadline {
@@ -173,12 +174,20 @@ fn fetch(
         if !more_to_send && timeout != Some(Duration::ZERO) {
             socket.wait(timeout)?;
         }
-        while let Some((length, from)) = socket.receive(&mut buffer)? {
-            // A packet that cannot be used is dropped; an error that ends the connection shows as a closed connection.
-            let _ = quic.recv(&mut buffer[..length], quiche::RecvInfo { from, to: socket.local() });
+        while let Some(received) = socket.receive(&mut buffer)? {
+            let (from, to) = (received.from, socket.local());
+            for datagram in buffer[..received.length].chunks_mut(received.segment) {
+                if retired.iter().any(|id| ids::is_to(datagram, id)) {
+                    continue;
+                }
+                // A packet that cannot be used is dropped; an error that ends the connection shows as a closed connection.
+                let _ = quic.recv(datagram, quiche::RecvInfo { from, to });
+            }
         }
         // Does nothing but where a timer has run out.
         quic.on_timeout();
+        ids::give(quic)?;
+        retired.extend(ids::retired(quic));
         if quic.is_established() && !work.is_complete() {
             deadline = None;
         }

@@ -11,10 +11,12 @@ mod batch;
 mod client;
 mod clock;
 mod control;
+mod gro;
 #[cfg_attr(not(feature = "boring"), allow(dead_code, reason = "older releases have neither"))]
 mod handshake;
 mod hold;
 mod http;
+mod ids;
 mod perf;
 mod plan;
 mod planned;

@@ -1,6 +1,11 @@
 //! The server: answers GET requests from a folder until it is killed.
 
-use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::{Result, ensure};
 use quiche::h3;
@@ -10,7 +15,7 @@ use crate::{
     accept::{Acceptor, First},
     hold::Hold,
     http::Http,
-    perf,
+    ids, perf,
     response::Response,
     settings::{Settings, planned},
     termination,
@@ -33,7 +38,7 @@ pub fn run(settings: &Settings) -> Result<()> {
         termination::watch()?;
     }
     let acceptor = Acceptor::new(settings)?;
-    let mut server = Server { settings, acceptor, connections: BTreeMap::new(), first_ids: BTreeMap::new() };
+    let mut server = Server { settings, acceptor, connections: BTreeMap::new(), routes: BTreeMap::new() };
     server.serve(socket)
 }
 
@@ -43,14 +48,16 @@ type Id = Vec<u8>;
 struct Server<'a> {
     settings: &'a Settings,
     acceptor: Acceptor<'a>,
-    /// By the connection id this server chose. Ordered, so that the order of sending does not depend on chance.
+    /// By the first connection id this server chose. Ordered, so that the order of sending does not depend on chance.
     connections: BTreeMap<Id, Connection>,
-    /// The id this server chose, by the one the client's first packets carry (RFC 9000, 7.2).
-    first_ids: BTreeMap<Id, Id>,
+    /// The first id this server chose, by each that packets of the client can carry: also by the one of the client's first packets (RFC 9000, 7.2).
+    routes: BTreeMap<Id, Id>,
 }
 
 struct Connection {
     quic: quiche::Connection,
+    /// Those that lead here.
+    ids: BTreeSet<Id>,
     /// What its handshake waits for.
     hold: Option<Arc<Hold>>,
     /// True until its certificate has come.
@@ -74,21 +81,24 @@ impl Server<'_> {
             if !more_to_send && timeout != Some(Duration::ZERO) {
                 socket.wait(timeout)?;
             }
-            while let Some((length, peer)) = socket.receive(&mut buffer)? {
-                self.handle_datagram(&mut buffer[..length], peer, &mut socket)?;
+            while let Some(received) = socket.receive(&mut buffer)? {
+                for datagram in buffer[..received.length].chunks_mut(received.segment) {
+                    self.handle_datagram(datagram, received.from, &mut socket)?;
+                }
             }
-            for connection in self.connections.values_mut() {
+            for (own, connection) in &mut self.connections {
                 // Does nothing but where a timer has run out.
                 connection.quic.on_timeout();
+                connection.route(own, &mut self.routes)?;
                 connection.advance(self.settings, &mut buffer);
             }
             more_to_send = self.send(&mut socket)?;
             let before = self.connections.len();
-            let first_ids = &mut self.first_ids;
-            self.connections.retain(|id, connection| {
+            let routes = &mut self.routes;
+            self.connections.retain(|_, connection| {
                 let keep = !connection.quic.is_closed();
                 if !keep {
-                    first_ids.retain(|_, own| own != id);
+                    connection.ids.iter().for_each(|id| drop(routes.remove(id)));
                 }
                 keep
             });
@@ -105,12 +115,8 @@ impl Server<'_> {
             return Ok(());
         };
         let dcid: &[u8] = &header.dcid;
-        let known = match self.connections.contains_key(dcid) {
-            true => Some(dcid.to_vec()),
-            false => self.first_ids.get(dcid).cloned(),
-        };
-        let id = match known {
-            Some(id) => id,
+        let id = match self.routes.get(dcid) {
+            Some(id) => id.clone(),
             None if header.ty != quiche::Type::Initial => return Ok(()),
             None => match self.acceptor.judge(&header, peer, socket.local())? {
                 First::Ignore => return Ok(()),
@@ -130,16 +136,17 @@ impl Server<'_> {
 
     fn insert(&mut self, first: Id, quic: quiche::Connection, hold: Option<Arc<Hold>>) -> Id {
         let id = quic.source_id().to_vec();
-        self.first_ids.insert(first, id.clone());
+        let ids = BTreeSet::from([first, id.clone()]);
+        self.routes.extend(ids.iter().map(|given| (given.clone(), id.clone())));
         let (requests, responses) = (BTreeMap::new(), BTreeMap::new());
         let is_waiting = hold.is_some();
         let connection =
-            Connection { quic, hold, is_waiting, http: None, requests, responses, perf: perf::Server::default() };
+            Connection { quic, ids, hold, is_waiting, http: None, requests, responses, perf: perf::Server::default() };
         self.connections.insert(id.clone(), connection);
         id
     }
 
-    /// Sends one batch of each connection, then lets the caller read: acknowledgements that came meanwhile count for the
+    /// Sends a batch of each connection (see [`Socket::send_from`]), then lets the caller read: acknowledgements that came meanwhile count for the
     /// next batch. True: some connection may have more, and the socket takes it.
     fn send(&mut self, socket: &mut Socket) -> Result<bool> {
         let mut more = false;
@@ -162,6 +169,23 @@ impl Server<'_> {
 }
 
 impl Connection {
+    /// Gives the client connection ids, notes which ones lead to this connection, whose first is `own`, and says on stderr what becomes of its paths.
+    fn route(&mut self, own: &Id, routes: &mut BTreeMap<Id, Id>) -> Result<()> {
+        for id in ids::retired(&mut self.quic) {
+            self.ids.remove(&id[..]);
+            routes.remove(&id[..]);
+        }
+        for id in ids::give(&mut self.quic)? {
+            self.ids.insert(id.to_vec());
+            routes.insert(id.to_vec(), own.clone());
+        }
+        // quiche validates new paths, and follows the client, by itself.
+        while let Some(event) = self.quic.path_event_next() {
+            eprintln!("connection {}: {event:?}", self.quic.trace_id());
+        }
+        Ok(())
+    }
+
     /// Time until something is to be done though nothing arrives. Sending asks for a late certificate again.
     fn timeout(&mut self) -> Option<Duration> {
         let hold = self.hold.as_ref().filter(|_| self.is_waiting);

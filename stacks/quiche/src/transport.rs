@@ -16,6 +16,10 @@ pub const MAX_UDP_PAYLOAD: usize = 1350;
 /// Time without any packet after which a connection is given up, in milliseconds.
 const IDLE_TIMEOUT_MS: u64 = 30_000;
 
+/// Connection IDs that each end has of the other at most, and so paths that quiche keeps: of a connection whose peer moves, it forgets none.
+/// quiche's own default is 2, which is one move; this is what quic-go and MsQuic have.
+const CONNECTION_IDS: u64 = 4;
+
 /// Completes the configuration of all connections, and says which congestion control quiche accepted: it names none in
 /// its qlog, and has no way to ask for it.
 ///
@@ -61,7 +65,7 @@ pub fn configure(config: &mut quiche::Config, settings: &Settings) -> Result<()>
     config.set_max_idle_timeout(IDLE_TIMEOUT_MS);
     config.set_max_recv_udp_payload_size(MAX_UDP_PAYLOAD);
     config.set_max_send_udp_payload_size(MAX_UDP_PAYLOAD);
-    config.set_disable_active_migration(true);
+    config.set_active_connection_id_limit(CONNECTION_IDS);
     // Windows that grow with the transfer, far above the bandwidth-delay products of interest, so that the congestion
     // window and not flow control is what limits the sender. Start and limits are those of quiche's programs.
     config.set_initial_max_data(10_000_000);
@@ -99,7 +103,15 @@ pub fn log(quic: &mut quiche::Connection, settings: &Settings) -> Result<()> {
 /// # Errors
 /// Where `/dev/urandom` cannot be read.
 pub fn random_connection_id() -> Result<quiche::ConnectionId<'static>> {
-    let mut bytes = [0; quiche::MAX_CONN_ID_LEN];
+    Ok(quiche::ConnectionId::from_vec(random::<{ quiche::MAX_CONN_ID_LEN }>()?.to_vec()))
+}
+
+/// Bytes from the kernel's random numbers.
+///
+/// # Errors
+/// Where `/dev/urandom` cannot be read.
+pub fn random<const LENGTH: usize>() -> Result<[u8; LENGTH]> {
+    let mut bytes = [0; LENGTH];
     File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes)).context("/dev/urandom")?;
-    Ok(quiche::ConnectionId::from_vec(bytes.to_vec()))
+    Ok(bytes)
 }

@@ -17,23 +17,27 @@ use nix::{
         time::TimeSpec,
     },
 };
-use quiclab_contract::{Clock, Gso, GsoRate, Pacing};
+use quiclab_contract::{Clock, Gso, GsoRate, Pacing, TestCase};
 
 use crate::{
     batch::Batch,
     control::{Orders, Rate, send},
+    gro::{self, Received},
     plan::Plan,
     planned::PlannedTimes,
     settings::{Settings, planned},
     spread::{Spread, pacing_rate},
 };
 
+/// Batches between two looks at the socket in tests of speed without segmentation offload. More are hardly faster, and overrun receivers.
+const BATCHES_OF_ONE: usize = 16;
+
 /// What a call of [`Socket::send_from`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
     /// The connection has nothing to send now.
     Nothing,
-    /// One batch left; there may be more.
+    /// A batch left, or several; there may be more.
     Batch,
     /// The socket is full; the batch waits until the socket is writable.
     Blocked,
@@ -43,6 +47,10 @@ pub enum Sent {
 pub struct Socket {
     inner: UdpSocket,
     local: SocketAddr,
+    /// Whether several datagrams can come with one system call.
+    receives_together: bool,
+    /// Most batches between two looks at the socket.
+    most_batches: usize,
     /// Most packets in one system call.
     most_segments: usize,
     /// How the kernel is told the rate of a batch; `None`: it is not.
@@ -67,6 +75,12 @@ impl Socket {
         let local = settings.local();
         let inner = bound(local).with_context(|| format!("binding to UDP {local}"))?;
         inner.set_nonblocking(true)?;
+        // As a program that is made for speed does. Elsewhere each packet keeps its own time, of arrival as of departure.
+        let is_for_speed = settings.test_case == TestCase::Perf;
+        let receives_together = is_for_speed && settings.gso.is_on();
+        if receives_together {
+            gro::turn_on(&inner).context("setsockopt UDP_GRO")?;
+        }
         let spreads = settings.gso == Gso::Paced || settings.gso_segments.is_some();
         let plan = match settings.pacing {
             Pacing::Off | Pacing::User => None,
@@ -81,6 +95,8 @@ impl Socket {
         Ok(Self {
             inner,
             local,
+            receives_together,
+            most_batches: if is_for_speed && !settings.gso.is_on() { BATCHES_OF_ONE } else { 1 },
             most_segments: if settings.gso.is_on() { settings.gso_segments.unwrap_or(usize::MAX) } else { 1 },
             gso_rate: settings.gso_rate,
             plan,
@@ -125,14 +141,20 @@ impl Socket {
         }
     }
 
-    /// Reads one datagram into `buffer`. `None`: there is none now.
+    /// Reads one datagram into `buffer`, or several of one peer. `None`: there is none now.
     ///
     /// # Errors
     /// What the kernel answers.
-    pub fn receive(&self, buffer: &mut [u8]) -> Result<Option<(usize, SocketAddr)>> {
+    pub fn receive(&self, buffer: &mut [u8]) -> Result<Option<Received>> {
         loop {
-            match self.inner.recv_from(buffer) {
-                Ok(datagram) => return Ok(Some(datagram)),
+            let received = if self.receives_together {
+                gro::receive(&self.inner, buffer).map_err(io::Error::from)
+            } else {
+                let one = self.inner.recv_from(buffer);
+                one.map(|(length, from)| Received { length, segment: length.max(1), from })
+            };
+            match received {
+                Ok(received) => return Ok(Some(received)),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
                 // An ICMP message about an earlier packet: QUIC retransmits or times out (RFC 9000, 14.2.1).
                 Err(error) if is_transient(&error) => {}
@@ -141,12 +163,23 @@ impl Socket {
         }
     }
 
-    /// Sends one batch of `quic`: with segmentation offload up to its send quantum in one call, otherwise one packet. Do
-    /// not hand in another connection after [`Sent::Blocked`] and before [`Socket::flush`] has said true.
+    /// Sends as many batches of `quic` as may leave between two looks at the socket: one, but for tests of speed. Do not
+    /// hand in another connection after [`Sent::Blocked`] and before [`Socket::flush`] has said true.
     ///
     /// # Errors
     /// Where the kernel refuses.
     pub fn send_from(&mut self, quic: &mut quiche::Connection) -> Result<Sent> {
+        for _ in 1..self.most_batches {
+            match self.send_batch(quic)? {
+                Sent::Batch => {}
+                other => return Ok(other),
+            }
+        }
+        self.send_batch(quic)
+    }
+
+    /// One batch: with segmentation offload up to the send quantum in one call, otherwise one packet.
+    fn send_batch(&mut self, quic: &mut quiche::Connection) -> Result<Sent> {
         if !self.flush()? {
             return Ok(Sent::Blocked);
         }

@@ -1,6 +1,6 @@
 //! Where quinn and noq differ: this is quinn's side, `library_noq.rs` is noq's, with the same items.
 
-use std::{any::Any, io::Write, sync::Arc, time::Instant};
+use std::{any::Any, sync::Arc};
 
 use bytes::Bytes;
 use quiclab_contract::{
@@ -8,7 +8,7 @@ use quiclab_contract::{
     perf::Path,
 };
 use quinn::{
-    Connection, QlogConfig, ReadError, RecvStream, TransportConfig,
+    Connection, ReadError, RecvStream,
     congestion::{Bbr, BbrConfig, ControllerFactory, Cubic, NewReno},
 };
 
@@ -44,13 +44,6 @@ pub fn congestion_control(connection: &Connection) -> &'static str {
 pub fn path(connection: &Connection) -> Option<Path> {
     let path = connection.stats().path;
     Some(Path { rtt: path.rtt, window: path.cwnd, lost: path.lost_packets })
-}
-
-/// Makes the one connection of this configuration write qlog.
-pub fn log_events(transport: &mut TransportConfig, title: &str, writer: Box<dyn Write + Send + Sync>) {
-    let mut qlog = QlogConfig::default();
-    qlog.writer(writer).title(Some(title.to_owned())).start_time(Instant::now());
-    transport.qlog_stream(qlog.into_stream());
 }
 
 /// What comes next on the stream, in order; `None`: nothing more.

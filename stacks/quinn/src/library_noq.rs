@@ -1,13 +1,6 @@
 //! Where quinn and noq differ: this is noq's side, `library.rs` is quinn's, with the same items.
 
-use std::{
-    any::Any,
-    fmt,
-    io::Write,
-    net::SocketAddr,
-    sync::{Arc, Mutex, PoisonError},
-    time::Instant,
-};
+use std::{any::Any, sync::Arc};
 
 use bytes::Bytes;
 use quiclab_contract::{
@@ -15,7 +8,7 @@ use quiclab_contract::{
     perf::Path,
 };
 use quinn::{
-    Connection, ConnectionId, PathId, QlogConfig, QlogFactory, ReadError, RecvStream, Side, TransportConfig,
+    Connection, PathId, ReadError, RecvStream,
     congestion::{Bbr3, Bbr3Config, ControllerFactory, Cubic, NewReno},
 };
 
@@ -54,32 +47,6 @@ pub fn congestion_control(connection: &Connection) -> &'static str {
 pub fn path(connection: &Connection) -> Option<Path> {
     let path = connection.path_stats(PathId::ZERO)?;
     Some(Path { rtt: path.rtt, window: path.cwnd, lost: path.lost_packets })
-}
-
-/// Makes the one connection of this configuration write qlog.
-pub fn log_events(transport: &mut TransportConfig, title: &str, writer: Box<dyn Write + Send + Sync>) {
-    transport.qlog_factory(Arc::new(Once { title: title.to_owned(), writer: Mutex::new(Some(writer)) }));
-}
-
-/// Gives its writer to the first connection that asks.
-struct Once {
-    title: String,
-    writer: Mutex<Option<Box<dyn Write + Send + Sync>>>,
-}
-
-impl QlogFactory for Once {
-    fn for_connection(&self, _: Side, _: SocketAddr, _: ConnectionId, _: Instant) -> Option<QlogConfig> {
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        let mut qlog = QlogConfig::new(writer);
-        qlog.title(Some(self.title.clone()));
-        Some(qlog)
-    }
-}
-
-impl fmt::Debug for Once {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.title)
-    }
 }
 
 /// What comes next on the stream, in order; `None`: nothing more.

@@ -13,7 +13,14 @@ mod get;
 mod handshake;
 #[cfg_attr(feature = "noq", path = "library_noq.rs")]
 mod library;
+#[cfg(feature = "qlog")]
+mod log;
 mod perf;
+#[cfg(all(feature = "noq", feature = "qlog"))]
+mod plain;
+#[cfg(feature = "qlog")]
+#[cfg_attr(feature = "noq", path = "qlog_noq.rs")]
+mod qlog;
 mod server;
 mod settings;
 mod tickets;
@@ -27,6 +34,10 @@ use quiclab_contract::Role;
 use settings::{HANDSHAKE, SUPPORT, Settings};
 
 fn main() -> ExitCode {
+    #[cfg(all(feature = "noq", feature = "qlog"))]
+    if plain::is_wanted() {
+        return plain::run();
+    }
     handshake::main(&SUPPORT, &HANDSHAKE, |contract, handshake| run(Settings { contract, handshake }))
 }
 

@@ -1,15 +1,8 @@
 //! The transport configuration of one connection.
 
-use std::{
-    fs::File,
-    io::{BufWriter, Write},
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use quinn::{
     TransportConfig, VarInt,
     congestion::{ControllerFactory, CubicConfig, NewRenoConfig},
@@ -42,19 +35,7 @@ pub fn config(settings: &Settings) -> Result<Arc<TransportConfig>> {
     if let Some(rtt) = settings.handshake.initial_rtt() {
         config.initial_rtt(rtt);
     }
-    if settings.qlog.is_some() {
-        let (title, writer) = qlog(settings)?;
-        library::log_events(&mut config, &title, writer);
-    }
+    #[cfg(feature = "qlog")]
+    crate::log::begin(&mut config, settings)?;
     Ok(Arc::new(config))
-}
-
-/// Name and writer of the next connection's qlog file.
-fn qlog(settings: &Settings) -> Result<(String, Box<dyn Write + Send + Sync>)> {
-    static CONNECTIONS: AtomicUsize = AtomicUsize::new(1);
-    let number = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
-    let title = format!("{}-{}-{number}", library::NAME, settings.role.name());
-    let path = settings.qlog.as_deref().context("QLOGDIR: found no folder")?.join(format!("{title}.sqlog"));
-    let file = File::create(&path).with_context(|| path.display().to_string())?;
-    Ok((title, Box::new(BufWriter::new(file))))
 }

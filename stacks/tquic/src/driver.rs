@@ -11,7 +11,7 @@ use crate::{settings::Settings, transport, udp::Socket};
 /// Largest datagram that is read whole.
 const RECEIVE_BUFFER: usize = 65_535;
 
-/// Most datagrams read before tquic may answer.
+/// Most reads of the socket before tquic may answer.
 const RECEIVE_BATCH: usize = 64;
 
 /// A tquic endpoint with its socket. Call order: [`Self::wait`], then what the application wants, then [`Self::process`].
@@ -40,9 +40,11 @@ impl Driver {
     pub fn wait(&mut self) -> Result<()> {
         self.socket.wait(self.endpoint.timeout())?;
         for _ in 0..RECEIVE_BATCH {
-            let Some((length, info)) = self.socket.receive(&mut self.buffer)? else { break };
-            // A packet that cannot be used is dropped; an error that ends the connection shows as a closed connection.
-            let _ = self.endpoint.recv(&mut self.buffer[..length], &info);
+            let Some((received, info)) = self.socket.receive(&mut self.buffer)? else { break };
+            for datagram in self.buffer[..received.length].chunks_mut(received.segment) {
+                // A packet that cannot be used is dropped; an error that ends the connection shows as a closed connection.
+                let _ = self.endpoint.recv(datagram, &info);
+            }
         }
         self.endpoint.on_timeout(Instant::now());
         Ok(())

@@ -9,6 +9,7 @@
 mod client;
 mod driver;
 mod files;
+mod gro;
 mod perf;
 mod response;
 mod server;

@@ -19,10 +19,13 @@ use nix::{
         time::TimeSpec,
     },
 };
-use quiclab_contract::IpVersion;
+use quiclab_contract::{IpVersion, TestCase};
 use tquic::{PacketInfo, PacketSendHandler};
 
-use crate::settings::Settings;
+use crate::{
+    gro::{self, Received},
+    settings::Settings,
+};
 
 /// Most segments that the kernel cuts one send into: UDP_MAX_SEGMENTS, include/linux/udp.h (Linux 4.18 to 6.8).
 const MAX_SEGMENTS: usize = 64;
@@ -35,6 +38,8 @@ pub struct Socket {
     inner: UdpSocket,
     local: SocketAddr,
     gso: bool,
+    /// Whether several datagrams can come with one system call.
+    receives_together: bool,
     /// True where packets wait in tquic for room in the socket.
     blocked: Cell<bool>,
 }
@@ -50,8 +55,14 @@ impl Socket {
         inner.set_nonblocking(true)?;
         // Packets that probe the path's MTU must not be fragmented (RFC 9000, section 14).
         never_fragment(&inner, settings.ip).context("setsockopt IP_MTU_DISCOVER")?;
+        let gso = settings.gso.is_on();
+        // Elsewhere than in tests of speed each packet keeps its own time of arrival.
+        let receives_together = gso && settings.test_case == TestCase::Perf;
+        if receives_together {
+            gro::turn_on(&inner).context("setsockopt UDP_GRO")?;
+        }
         let local = inner.local_addr()?;
-        Ok(Self { inner, local, gso: settings.gso.is_on(), blocked: Cell::new(false) })
+        Ok(Self { inner, local, gso, receives_together, blocked: Cell::new(false) })
     }
 
     /// The address the socket is bound to.
@@ -75,15 +86,22 @@ impl Socket {
         }
     }
 
-    /// Reads one datagram into `buffer`. `None`: there is none now.
+    /// Reads one datagram into `buffer`, or several of one peer. `None`: there is none now.
     ///
     /// # Errors
     /// What the kernel answers.
-    pub fn receive(&self, buffer: &mut [u8]) -> Result<Option<(usize, PacketInfo)>> {
+    pub fn receive(&self, buffer: &mut [u8]) -> Result<Option<(Received, PacketInfo)>> {
         loop {
-            match self.inner.recv_from(buffer) {
-                Ok((length, src)) => {
-                    return Ok(Some((length, PacketInfo { src, dst: self.local, time: Instant::now() })));
+            let received = if self.receives_together {
+                gro::receive(&self.inner, buffer).map_err(io::Error::from)
+            } else {
+                let one = self.inner.recv_from(buffer);
+                one.map(|(length, from)| Received { length, segment: length.max(1), from })
+            };
+            match received {
+                Ok(received) => {
+                    let info = PacketInfo { src: received.from, dst: self.local, time: Instant::now() };
+                    return Ok(Some((received, info)));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
                 // An ICMP message about an earlier packet: QUIC retransmits or times out (RFC 9000, 14.2.1).

@@ -1,0 +1,1 @@
+../../quiche/src/gro.rs
