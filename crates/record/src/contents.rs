@@ -74,7 +74,7 @@ impl Contents {
     ///
     /// # Errors
     /// Where it cannot be read, or is damaged.
-    fn read(folder: &Path, made_by: Option<&str>) -> Result<Option<Self>, RecordError> {
+    pub(crate) fn read(folder: &Path, made_by: Option<&str>) -> Result<Option<Self>, RecordError> {
         let path = folder.join(CONTENTS_FILE);
         let text = match bounded::read_text(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -94,6 +94,10 @@ const NEEDED: [(&str, &[&str]); 3] = [
     ),
 ];
 
+/// Why CPU time has no share in the kernel although it was counted: the kernel accounts for the split by its ticks only.
+const TOO_SHORT_TO_SPLIT: &str =
+    "it ran for less than one tick of the clock by which the kernel splits CPU time into user and system";
+
 impl HostActivity {
     /// Reads the file of the record in `folder`; `None` where there is none.
     ///
@@ -166,6 +170,7 @@ impl HostActivity {
         let switches = ["voluntary_switches", "involuntary_switches"];
         EndpointUse {
             cpu: self.sum(role, "endpoint", &["cpu_ns"]).map(Duration::from_nanos),
+            kernel_share: self.kernel_share(role),
             cycles: self.sum(role, "events", &["cycles"]),
             system_calls: self.sum(role, "system_calls", &["calls"]),
             context_switches: self.sum(role, "endpoint", &switches),
@@ -173,6 +178,13 @@ impl HostActivity {
             send_batches: self.batch_sizes(role, true),
             receive_batches: self.batch_sizes(role, false),
         }
+    }
+
+    /// Of the CPU time of an endpoint; `None` where none was counted.
+    fn kernel_share(&self, role: &str) -> Option<f64> {
+        let [user, kernel] = ["user_ns", "system_ns"].map(|counter| self.sum(role, "endpoint", &[counter]));
+        let (user, kernel) = (user?, kernel?);
+        (user + kernel > 0).then(|| kernel as f64 / (user + kernel) as f64)
     }
 
     fn host_use(&self) -> HostUse {
@@ -243,6 +255,11 @@ pub(crate) fn measure(
             None => {}
         }
     }
+    for (role, used) in [("server", &host.server), ("client", &host.client)] {
+        if used.cpu.is_some() && used.kernel_share.is_none() {
+            metrics.not_counted(TOO_SHORT_TO_SPLIT, &[&format!("{role}_kernel_cpu_share")]);
+        }
+    }
     Ok(())
 }
 
@@ -270,7 +287,13 @@ mod tests {
                 series(
                     "server",
                     "endpoint",
-                    &[("cpu_ns", &[30, 40]), ("voluntary_switches", &[1, 2]), ("involuntary_switches", &[0, 4])],
+                    &[
+                        ("cpu_ns", &[30, 40]),
+                        ("user_ns", &[0, 10]),
+                        ("system_ns", &[20, 10]),
+                        ("voluntary_switches", &[1, 2]),
+                        ("involuntary_switches", &[0, 4]),
+                    ],
                 ),
                 series("machine", "core", &[("user_ns", &[50, 50]), ("idle_ns", &[50, 40]), ("io_wait_ns", &[0, 10])]),
                 series("machine", "core", &[("user_ns", &[90, 60]), ("idle_ns", &[10, 40]), ("io_wait_ns", &[0, 0])]),
@@ -292,6 +315,7 @@ mod tests {
     fn sums_shares_and_batches_follow_from_the_samples() {
         let host = activity().host_use();
         assert_eq!(host.server.cpu, Some(Duration::from_nanos(70)));
+        assert_eq!((host.server.kernel_share, host.client.kernel_share), (Some(0.75), None));
         assert_eq!((host.server.context_switches, host.client.context_switches), (Some(7), None));
         assert!((host.busiest_core_share.unwrap() - 0.75).abs() < 1e-12, "{host:?}");
         assert!((host.sampler_cpu_share.unwrap() - 0.01).abs() < 1e-12, "{host:?}");
@@ -309,6 +333,24 @@ mod tests {
         assert_eq!(metrics.withheld.len(), 1);
         assert_eq!(metrics.withheld[0].metrics, ["server_cycles_per_byte", "client_cycles_per_byte"]);
         assert_eq!(metrics.withheld[0].reason, "no such counter");
+    }
+
+    #[test]
+    fn cpu_time_without_a_tick_has_no_share_in_the_kernel_and_says_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut activity = activity();
+        for name in ["user_ns", "system_ns"] {
+            activity.series[0].counters.insert(name.to_owned(), vec![0, 0]);
+        }
+        std::fs::write(folder.path().join(HOST_FILE), activity.to_json()).unwrap();
+        let mut metrics = RunMetrics::empty();
+        let observed = Observed { kernel_release: Some("6".to_owned()), ..Observed::nothing("netns", 443) };
+        measure(folder.path(), &observed, ByteCount::from_bytes(7), &mut metrics).unwrap();
+        assert!(metrics.metrics.server_cpu_s_per_gb.is_some());
+        assert_eq!(metrics.metrics.server_kernel_cpu_share, None);
+        let reasons: Vec<_> = metrics.withheld.iter().filter(|it| it.reason == TOO_SHORT_TO_SPLIT).collect();
+        assert_eq!(reasons.len(), 1, "{:?}", metrics.withheld);
+        assert_eq!(reasons[0].metrics, ["server_kernel_cpu_share"], "of the client nothing at all was counted");
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod any_record;
 mod bounded;
 mod clocks;
 mod contents;
+mod differences;
 mod error;
 mod forwarded;
 mod host;
@@ -34,6 +35,7 @@ pub use any_record::{AnyRecord, Measured, Seen};
 pub use bounded::MOST_QLOG_BYTES;
 pub use clocks::{ClockSeen, ClocksSeen, Correction, OffsetSeen, TimekeepingSeen};
 pub use contents::{Contents, FileFacts};
+pub use differences::differences;
 pub use error::RecordError;
 pub use forwarded::{DropSeen, ForwarderSeen, LatenessSeen, SuperPacketsSeen};
 pub use host::{HostActivity, HostBatches, HostMissing, HostSeries};
@@ -44,7 +46,7 @@ pub use observed::{
     ProcessEnd, StageSeen, StampsSeen, TapRole, TapSeen, Thefts,
 };
 pub use record::{Record, read_observed};
-pub use records::{ASIDE, Draft, Records, differences, key, link_below};
+pub use records::{ASIDE, Draft, Records, key, link_below};
 pub use replace::{exchange, put_in_place};
 pub use run_file::{RecordedRun, RunFile};
 pub use sender_log::{congestion_windows, qlog_files};

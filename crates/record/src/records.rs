@@ -6,11 +6,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use quiclab_experiment::{AnyRun, RELEASE, id_of_folder};
+use quiclab_experiment::{AnyRun, id_of_folder};
 
 use crate::{
     AnyRecord, Contents, Measured, Record, RecordError, RunFile, Seen, bounded,
-    layout::{CONTENTS_FILE, DAMAGED_FOLDER, FAILURE_FILE, FILES, METRICS_FILE, MODELS_FILES, PATH_FILE, RUN_FILE},
+    layout::{CONTENTS_FILE, DAMAGED_FOLDER, FAILURE_FILE, METRICS_FILE, PATH_FILE, RUN_FILE},
     measure::measure_record,
     replace::{put_all_in_place, put_in_place, sync},
 };
@@ -311,40 +311,6 @@ impl Draft {
     }
 }
 
-/// The files in which two records of the same run differ, with how they differ; empty where they do not. The release of quiclab in `run.toml`
-/// is no difference: it is not part of a run's identity either.
-///
-/// # Errors
-/// Where a file cannot be read.
-pub fn differences(one: &Path, other: &Path) -> Result<BTreeMap<String, String>, RecordError> {
-    let mut differences = BTreeMap::new();
-    let is_of_models = RunFile::kind_in(one)? == AnyRun::MODELS;
-    let compared = FILES.iter().filter(|file| file.is_compared).map(|file| file.name);
-    for name in compared.filter(|name| !is_of_models || MODELS_FILES.contains(name)) {
-        let read = |folder: &Path| {
-            let path = folder.join(name);
-            fs::read(&path).map_err(|error| RecordError::reading(&path, folder, error))
-        };
-        let (left, right) = (read(one)?, read(other)?);
-        if left != right && !(name == RUN_FILE && differ_in_release_only(&left, &right)) {
-            let first = left.iter().zip(&right).take_while(|(left, right)| left == right).count();
-            let text = format!("{} and {} bytes, first difference at byte {first}", left.len(), right.len());
-            differences.insert(name.to_owned(), text);
-        }
-    }
-    Ok(differences)
-}
-
-/// True where two `run.toml` say the same of everything but the release of quiclab.
-fn differ_in_release_only(left: &[u8], right: &[u8]) -> bool {
-    let without_release = |text: &[u8]| -> Option<toml::Table> {
-        let mut table: toml::Table = toml::from_str(std::str::from_utf8(text).ok()?).ok()?;
-        table.get_mut("versions")?.as_table_mut()?.remove(RELEASE);
-        Some(table)
-    };
-    without_release(left).is_some_and(|left| without_release(right) == Some(left))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -455,36 +421,5 @@ mod tests {
         second.write("more", "more").unwrap();
         second.finish().unwrap();
         assert_eq!(contents(), before);
-    }
-
-    #[test]
-    fn a_difference_names_the_file_and_the_byte() {
-        let [one, other] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-        for file in FILES.iter().filter(|file| file.is_compared) {
-            let text = if file.name == RUN_FILE { "kind = \"transfer\"\n" } else { "abc" };
-            fs::write(one.path().join(file.name), text).unwrap();
-            fs::write(other.path().join(file.name), text).unwrap();
-        }
-        assert!(differences(one.path(), other.path()).unwrap().is_empty());
-        fs::write(other.path().join("wire.pcapng"), "abd").unwrap();
-        let found = differences(one.path(), other.path()).unwrap();
-        assert_eq!(found["wire.pcapng"], "3 and 3 bytes, first difference at byte 2");
-    }
-
-    #[test]
-    fn another_release_of_quiclab_is_no_difference() {
-        let [one, other] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-        let write = |folder: &Path, release: &str, qemu: &str| {
-            for file in FILES.iter().filter(|file| file.is_compared) {
-                fs::write(folder.join(file.name), "abc").unwrap();
-            }
-            let text = format!("kind = \"transfer\"\n\n[versions]\nqemu = \"{qemu}\"\nquiclab = \"{release}\"\n");
-            fs::write(folder.join(RUN_FILE), text).unwrap();
-        };
-        write(one.path(), "0.1.0", "7.2");
-        write(other.path(), "0.2.0", "7.2");
-        assert!(differences(one.path(), other.path()).unwrap().is_empty());
-        write(other.path(), "0.2.0", "8.2");
-        assert_eq!(differences(one.path(), other.path()).unwrap().keys().collect::<Vec<_>>(), [RUN_FILE]);
     }
 }

@@ -1,4 +1,4 @@
-//! A picture of bars that are made of parts, for the verbs that measure without an experiment.
+//! Bars that are made of parts.
 
 use plotly::{
     Bar, Plot,
@@ -28,6 +28,11 @@ pub struct Bars {
 
 /// The picture as a whole SVG file.
 pub fn render_bars_svg(bars: &Bars) -> String {
+    svg(&Figure { id: "bars".to_owned(), title: bars.title.clone(), caption: String::new(), plot: plot(bars) })
+}
+
+/// The picture without its title.
+pub(crate) fn plot(bars: &Bars) -> Plot {
     let mut parts: Vec<&str> = Vec::new();
     for (name, _) in bars.bars.iter().flat_map(|(_, parts)| parts) {
         if !parts.contains(&name.as_str()) {
@@ -50,7 +55,7 @@ pub fn render_bars_svg(bars: &Bars) -> String {
     let y = style::axis("").range(AxisRange::new(labels.len() as f64 - 0.5, -0.5));
     let layout = style::legend_above(style::layout(x, y));
     plot.set_layout(layout.bar_mode(BarMode::Stack).height(AROUND + BAR * labels.len()));
-    svg(&Figure { id: "bars".to_owned(), title: bars.title.clone(), caption: String::new(), plot })
+    plot
 }
 
 #[cfg(test)]

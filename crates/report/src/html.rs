@@ -18,11 +18,14 @@ use crate::{
     phases,
     ranking::{CRITERIA, Ranking, rankings},
     scenario::transfer_figures,
+    verdicts::verdicts_of_groups,
     warned::{of_runs, warned},
 };
 
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:";
 const STYLE: &str = include_str!("style.css");
+/// Behind the name of a record, the name of its page of packets.
+pub const LOOK_ENDING: &str = "-look";
 
 /// The page.
 pub fn render_html(input: &ReportInput) -> String {
@@ -33,7 +36,7 @@ pub fn render_html(input: &ReportInput) -> String {
 pub fn render_html_with_pages(input: &ReportInput, pages: &BTreeMap<String, String>) -> String {
     let groups = Group::all(input);
     let alone = published_alone(input, &groups);
-    let scene = Scene { groups: &groups, alone: &alone };
+    let scene = Scene { groups: &groups, alone: &alone, machine: input.machine };
     let asked = transfer_figures(input, &groups);
     let figures: Vec<_> = asked.into_iter().chain(draw_all(&scene)).collect();
     let body = html! {
@@ -45,6 +48,7 @@ pub fn render_html_with_pages(input: &ReportInput, pages: &BTreeMap<String, Stri
         }
         (failures(&input.failures, &input.ladders))
         (warnings(&groups))
+        (verdicts_of_groups(&groups))
         @for ranking in rankings(input, &groups) { (ranking_table(&ranking)) }
         h2 { "Numbers" }
         (table(&groups, &alone))
@@ -389,6 +393,7 @@ fn records(groups: &[Group], pages: &BTreeMap<String, String>, ladders: &BTreeMa
                                 th {
                                     a href=(run.folder) { (run.folder) }
                                     @if let Some(page) = ladders.get(&run.folder) { " " a href=(page) { "handshake" } }
+                                    @if let Some(page) = pages.get(&format!("{}{LOOK_ENDING}", run.folder)) { " " a href=(page) { "packets" } }
                                 }
                                 td { (run.run.seed) }
                                 @for column in main_columns() {

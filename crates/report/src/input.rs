@@ -43,6 +43,28 @@ pub struct ReportInput {
     pub figures: Vec<FigureSpec>,
     /// Where the pages with ladders of handshakes are, by name of the record.
     pub ladders: BTreeMap<String, String>,
+    /// What the machine of the runs can do at best; `None`: nobody measured it.
+    pub machine: Option<MachineLimits>,
+}
+
+/// What a machine can do with a core for each end of a transfer, in CPU nanoseconds for each byte: of the end that sends, and of the end that
+/// receives.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MachineLimits {
+    /// Bytes of UDP payload in each packet.
+    pub packet_bytes: usize,
+    /// For packet protection, with the cheapest cipher.
+    pub cryptography: [f64; 2],
+    /// In the kernel, for sending and receiving by the cheapest way through UDP sockets.
+    pub sockets: [f64; 2],
+}
+
+impl MachineLimits {
+    /// What no stack passes, in bits of UDP payload in a second: the slower end has nothing else to do.
+    pub fn best_bits_per_second(&self) -> f64 {
+        let [sends, receives] = [0, 1].map(|end| self.cryptography[end] + self.sockets[end]);
+        8e9 / sends.max(receives)
+    }
 }
 
 /// One run that went well.

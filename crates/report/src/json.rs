@@ -9,6 +9,7 @@ use crate::{
     groups::{Group, published_alone},
     input::ReportInput,
     notes::notes,
+    verdicts::of_group,
 };
 
 /// Version of the layout. Changes when a field changes its meaning, its unit or its name.
@@ -59,6 +60,9 @@ fn group(group: &Group) -> Value {
         "published": group.published.map(|row| json!({ "values": row.values, "source": row.source })),
         "warnings": warnings.iter().map(|warning| {
             json!({ "code": warning.code, "message": warning.message, "runs": warning.runs })
+        }).collect::<Vec<_>>(),
+        "verdicts": of_group(group).into_iter().map(|(verdict, runs)| {
+            json!({ "rule": verdict.rule, "text": verdict.text, "evidence": verdict.evidence, "runs": runs })
         }).collect::<Vec<_>>(),
         "runs": runs.collect::<Vec<_>>(),
     })

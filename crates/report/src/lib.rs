@@ -5,6 +5,7 @@
 //! functions. A new column is an entry in `columns`, a new picture a file in `figures` and a line in its list.
 
 mod analysis;
+mod answers;
 mod any_report;
 mod bars;
 mod columns;
@@ -19,22 +20,27 @@ mod input;
 mod interop;
 mod json;
 mod ladder;
+mod look;
 mod markdown;
 mod moved;
 mod notes;
 mod pdf;
 mod phases;
+mod quantiles;
 mod ranking;
 mod repeated;
+mod scan;
 mod scenario;
 mod svg;
 mod terminal;
 mod timeline;
+mod verdicts;
 mod warned;
 
 pub use analysis::{
     AnalysisInput, AnalyzedCapture, render_analysis_html, render_analysis_json, render_analysis_terminal,
 };
+pub use answers::{AnswerRow, render_answers_terminal};
 pub use any_report::{AnyReport, group_key};
 pub use bars::{Bars, render_bars_svg};
 pub use columns::metric_names;
@@ -49,17 +55,19 @@ pub use findings::{
     render_findings,
 };
 pub use host::{HostCurve, HostPictures};
-pub use html::{is_of_handshakes, render_html, render_html_with_pages};
-pub use input::{FailureRow, ReportInput, RunRow};
+pub use html::{LOOK_ENDING, is_of_handshakes, render_html, render_html_with_pages};
+pub use input::{FailureRow, MachineLimits, ReportInput, RunRow};
 pub use interop::{RunnerInfo, render_interop_html, render_interop_json, render_interop_terminal};
 pub use json::render_json;
 pub use ladder::{
     Ladder, LadderConnection, LadderDatagram, LadderMark, LadderMarkKind, LadderRun, LadderTaps, render_ladder_html,
 };
+pub use look::{LookPacket, LookTransfer, render_look_html};
 pub use markdown::{render_markdown, render_markdown_brief};
 pub use moved::{DropSummary, Lateness, Mover, PathSummary, RuleSummary, StageSummary};
-pub use pdf::{PdfError, pdf_of_svg};
+pub use pdf::{PdfError, pdf_of_svg, png_of_svg};
 pub use repeated::{Repetition, repetitions};
+pub use scan::{ScanReport, ScanReportRow, render_scan_figures, render_scan_html, render_scan_markdown};
 pub use scenario::{
     ScenarioReport, ScenarioRow, render_scenario_figures, render_scenario_html, render_scenario_json,
     render_scenario_markdown, render_scenario_terminal, scenario_findings,
@@ -67,3 +75,4 @@ pub use scenario::{
 pub use svg::render_figures;
 pub use terminal::render_terminal;
 pub use timeline::{RunPage, render_run_html, render_run_svg};
+pub use verdicts::{verdicts_as_json, verdicts_in_words};

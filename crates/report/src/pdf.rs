@@ -1,9 +1,10 @@
-//! A picture as a PDF file.
+//! A picture as a PDF or a PNG file.
 
 mod order;
 
 use std::fmt;
 
+use resvg::tiny_skia::{Color, Pixmap, Transform};
 use svg2pdf::{
     ConversionOptions, PageOptions,
     usvg::{Options, Tree},
@@ -13,6 +14,8 @@ use svg2pdf::{
 const REGULAR: &[u8] = include_bytes!("../fonts/DejaVuSans.ttf");
 const BOLD: &[u8] = include_bytes!("../fonts/DejaVuSans-Bold.ttf");
 const FAMILY: &str = "DejaVu Sans";
+/// Pixels of a PNG for each pixel of the picture.
+const PNG_SCALE: f32 = 2.0;
 
 /// An SVG file that could not be converted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +23,7 @@ pub struct PdfError(String);
 
 impl fmt::Display for PdfError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "cannot convert a figure to PDF: {}", self.0)
+        write!(formatter, "cannot convert a figure: {}", self.0)
     }
 }
 
@@ -31,15 +34,33 @@ impl std::error::Error for PdfError {}
 /// # Errors
 /// Where the text is no SVG file.
 pub fn pdf_of_svg(svg: &str) -> Result<Vec<u8>, PdfError> {
+    let tree = Tree::from_str(svg, &options()).map_err(|error| PdfError(error.to_string()))?;
+    let pdf = svg2pdf::to_pdf(&tree, ConversionOptions::default(), PageOptions::default())
+        .map_err(|error| PdfError(error.to_string()))?;
+    order::ordered(&pdf).ok_or_else(|| PdfError("the file is not laid out as svg2pdf 0.13 does it".to_owned()))
+}
+
+/// Draws an SVG file as a PNG file, with two pixels for each of its own: sharp in a comment and on dense screens.
+///
+/// # Errors
+/// Where the text is no SVG file, or an image of its size does not fit into memory.
+pub fn png_of_svg(svg: &str) -> Result<Vec<u8>, PdfError> {
+    let tree = Tree::from_str(svg, &options()).map_err(|error| PdfError(error.to_string()))?;
+    let size = tree.size().to_int_size().scale_by(PNG_SCALE);
+    let image = size.and_then(|size| Pixmap::new(size.width(), size.height()));
+    let mut image = image.ok_or_else(|| PdfError("the picture is too large for an image".to_owned()))?;
+    image.fill(Color::WHITE);
+    resvg::render(&tree, Transform::from_scale(PNG_SCALE, PNG_SCALE), &mut image.as_mut());
+    image.encode_png().map_err(|error| PdfError(error.to_string()))
+}
+
+fn options() -> Options<'static> {
     let mut options = Options { font_family: FAMILY.to_owned(), ..Options::default() };
     let fonts = options.fontdb_mut();
     fonts.load_font_data(REGULAR.to_vec());
     fonts.load_font_data(BOLD.to_vec());
     fonts.set_sans_serif_family(FAMILY);
-    let tree = Tree::from_str(svg, &options).map_err(|error| PdfError(error.to_string()))?;
-    let pdf = svg2pdf::to_pdf(&tree, ConversionOptions::default(), PageOptions::default())
-        .map_err(|error| PdfError(error.to_string()))?;
-    order::ordered(&pdf).ok_or_else(|| PdfError("the file is not laid out as svg2pdf 0.13 does it".to_owned()))
+    options
 }
 
 #[cfg(test)]
@@ -52,6 +73,16 @@ mod tests {
 
     fn has(pdf: &[u8], text: &str) -> bool {
         pdf.windows(text.len()).any(|part| part == text.as_bytes())
+    }
+
+    #[test]
+    fn an_image_has_twice_the_size_of_the_picture() {
+        let png = png_of_svg(SMALL).unwrap();
+        // PNG: eight bytes, then the header's length and name, then width and height.
+        assert_eq!(&png[..8], b"\x89PNG\r\n\x1a\n");
+        let number = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
+        assert_eq!((number(16), number(20)), (400, 200));
+        assert!(png_of_svg("no picture").is_err());
     }
 
     #[test]
@@ -102,6 +133,6 @@ mod tests {
 
     #[test]
     fn what_is_no_picture_is_refused() {
-        assert!(pdf_of_svg("no picture").unwrap_err().to_string().contains("cannot convert a figure to PDF"));
+        assert!(pdf_of_svg("no picture").unwrap_err().to_string().contains("cannot convert a figure"));
     }
 }

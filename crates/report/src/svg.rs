@@ -34,7 +34,7 @@ const LONGEST_LABEL: usize = 40;
 pub fn render_figures(input: &ReportInput) -> Vec<(String, String)> {
     let groups = Group::all(input);
     let alone = published_alone(input, &groups);
-    let scene = Scene { groups: &groups, alone: &alone };
+    let scene = Scene { groups: &groups, alone: &alone, machine: input.machine };
     let asked = transfer_figures(input, &groups).into_iter();
     asked.chain(draw_all(&scene)).map(|figure| (figure.id.clone(), svg(&figure))).collect()
 }

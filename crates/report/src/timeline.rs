@@ -37,6 +37,8 @@ pub struct RunPage {
     pub host: Option<HostPictures>,
     /// Where the page with the run's handshake is; `None` where there is none.
     pub ladder: Option<String>,
+    /// Where the page with its packets is; `None` where there is none.
+    pub look: Option<String>,
 }
 
 /// The figure of [`render_run_html`] alone, as an SVG file.

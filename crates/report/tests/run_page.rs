@@ -44,6 +44,7 @@ fn page() -> RunPage {
         path: None,
         host: None,
         ladder: None,
+        look: None,
     }
 }
 

@@ -40,6 +40,15 @@ pub enum TraceError {
         /// What the library or the system said.
         source: ParquetError,
     },
+    /// Columns of a table of runs cannot be read.
+    #[error("{}: cannot be read as a Parquet file with these columns: {source}\nhint: is the file whole, and did \
+             `quiclab` write it?", path.display())]
+    ReadRows {
+        /// The file.
+        path: PathBuf,
+        /// What the library or the system said, or which column is wrong.
+        source: ParquetError,
+    },
     /// A whole file cannot be given its name. Of an earlier trace in this folder, files may be missing.
     #[error("{}: cannot rename the complete file: {source}\nhint: is there a folder of this name?", path.display())]
     Publish {

@@ -128,7 +128,7 @@ impl<'a> FrameRow<'a> {
                 self.connection_id = Some(connection_id);
             }
             QuicFrame::RetireConnectionId { sequence } => self.sequence = Some(sequence),
-            QuicFrame::ConnectionClose { error, by_application: _ } => self.error_code = Some(error),
+            QuicFrame::ConnectionClose { error, .. } => self.error_code = Some(error),
             QuicFrame::AckFrequency {
                 sequence,
                 ack_eliciting_threshold,

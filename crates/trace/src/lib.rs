@@ -1,7 +1,7 @@
 //! The rows of a capture as Parquet files: what DuckDB, polars or pandas want to be asked.
 //!
 //! Holds: four tables, `packets.parquet`, `frames.parquet`, `events.parquet`, `samples.parquet`; how a packet, a frame, an event, a sample becomes
-//! a row.
+//! a row. Tables of runs, with columns that the caller names: written, and read back in pieces.
 //! Holds not: the reading of captures and qlogs (`quiclab-wire`), metrics. Every column is described in
 //! `docs/reference/trace.md`; a test holds the two together.
 //!
@@ -21,6 +21,7 @@ mod numbers;
 mod packets;
 mod partial;
 mod row;
+mod rows;
 mod runs;
 mod samples;
 mod table;
@@ -28,6 +29,7 @@ mod writer;
 
 pub use error::TraceError;
 pub use numbers::{MOST_ROWS, read_numbers};
-pub use runs::{RUNS_SCHEMA, RUNS_SCHEMA_KEY, RunColumn, write_runs};
+pub use rows::{RunColumns, RunKind, RunsReader, read_runs};
+pub use runs::{RUNS_SCHEMA, RUNS_SCHEMA_KEY, RunColumn, RunsWriter, write_runs};
 pub use samples::Sample;
 pub use writer::{EVENTS_FILE, FRAMES_FILE, PACKETS_FILE, SAMPLES_FILE, SCHEMA_KEY, SCHEMA_VERSION, TraceWriter};

@@ -1,6 +1,10 @@
 //! One row for each of many runs, with columns that the caller names: what a sweep leaves.
 
-use std::{fs::File, path::Path, sync::Arc};
+use std::{
+    fs::File,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use parquet::{
     basic::{Compression, ConvertedType, LogicalType, Repetition, Type as PhysicalType, ZstdLevel},
@@ -39,13 +43,57 @@ pub enum RunColumn {
 /// # Errors
 /// [`TraceError::Write`] where it cannot be written.
 pub fn write_runs(path: &Path, columns: &[(String, RunColumn)]) -> std::result::Result<(), TraceError> {
-    let aside = path.with_extension("parquet.partial");
-    write(&aside, columns)
-        .and_then(|()| std::fs::rename(&aside, path).map_err(|error| ParquetError::External(Box::new(error))))
-        .map_err(|source| TraceError::Write { path: path.to_owned(), source })
+    let mut table = RunsWriter::create(path, columns)?;
+    table.write(columns)?;
+    table.finish()
 }
 
-fn write(path: &Path, columns: &[(String, RunColumn)]) -> Result<()> {
+/// A table that is written in groups of rows, aside until it is whole.
+pub struct RunsWriter {
+    path: PathBuf,
+    writer: SerializedFileWriter<File>,
+}
+
+impl RunsWriter {
+    /// With the names and types of these columns; their values are not looked at.
+    ///
+    /// # Errors
+    /// [`TraceError::Write`] where the file cannot be created.
+    pub fn create(path: &Path, columns: &[(String, RunColumn)]) -> std::result::Result<Self, TraceError> {
+        let writer =
+            open(&aside(path), columns).map_err(|source| TraceError::Write { path: path.to_owned(), source })?;
+        Ok(RunsWriter { path: path.to_owned(), writer })
+    }
+
+    /// Some more rows, all in memory at once: the columns of [`create`](Self::create), with values.
+    ///
+    /// # Errors
+    /// [`TraceError::Write`] where they cannot be written, or are other columns.
+    pub fn write(&mut self, columns: &[(String, RunColumn)]) -> std::result::Result<(), TraceError> {
+        let mut write = || {
+            let mut group = self.writer.next_row_group()?;
+            columns.iter().try_for_each(|(_, column)| column.write_to(&mut group))?;
+            group.close().map(drop)
+        };
+        write().map_err(|source| TraceError::Write { path: self.path.clone(), source })
+    }
+
+    /// Gives the file its name.
+    ///
+    /// # Errors
+    /// [`TraceError::Write`] where it cannot be written.
+    pub fn finish(self) -> std::result::Result<(), TraceError> {
+        let RunsWriter { path, writer } = self;
+        let rename = |_| std::fs::rename(aside(&path), &path).map_err(|error| ParquetError::External(Box::new(error)));
+        writer.close().and_then(rename).map_err(|source| TraceError::Write { path, source })
+    }
+}
+
+fn aside(path: &Path) -> PathBuf {
+    path.with_extension("parquet.partial")
+}
+
+fn open(path: &Path, columns: &[(String, RunColumn)]) -> Result<SerializedFileWriter<File>> {
     let fields = columns.iter().map(|(name, column)| column.field(name)).collect::<Result<Vec<_>>>()?;
     let schema = Arc::new(Type::group_type_builder("run").with_fields(fields).build()?);
     let properties = WriterProperties::builder()
@@ -53,11 +101,7 @@ fn write(path: &Path, columns: &[(String, RunColumn)]) -> Result<()> {
         .set_key_value_metadata(Some(vec![KeyValue::new(RUNS_SCHEMA_KEY.to_owned(), RUNS_SCHEMA.to_owned())]))
         .build();
     let file = File::create(path).map_err(|error| ParquetError::External(Box::new(error)))?;
-    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties))?;
-    let mut group = writer.next_row_group()?;
-    columns.iter().try_for_each(|(_, column)| column.write_to(&mut group))?;
-    group.close()?;
-    writer.close().map(drop)
+    SerializedFileWriter::new(file, schema, Arc::new(properties))
 }
 
 impl RunColumn {
@@ -121,5 +165,16 @@ mod tests {
         let rows: Vec<String> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
         assert_eq!(rows, ["{id: \"a\", seed: 1, share: null, on: true}", "{id: null, seed: -2, share: 0.5, on: null}"]);
         assert!(!path.with_extension("parquet.partial").exists());
+
+        // Groups of rows are one table, and there is none until it is whole.
+        let path = folder.path().join("more.parquet");
+        let mut table = RunsWriter::create(&path, &columns).unwrap();
+        table.write(&columns).unwrap();
+        table.write(&columns).unwrap();
+        assert!(!path.exists());
+        table.finish().unwrap();
+        let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
+        assert_eq!(reader.get_row_iter(None).unwrap().count(), 4);
+        assert_eq!(reader.num_row_groups(), 2);
     }
 }

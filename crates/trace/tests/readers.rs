@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{events, for_each_segment, write_trace};
-use quiclab_trace::TraceWriter;
+use quiclab_trace::{RunColumn, RunKind, TraceWriter, read_runs, write_runs};
 use quiclab_wire::{QlogEvent, QlogEventKind, QlogMetrics, QuicForm, QuicFrame};
 use serde_json::{Value, json};
 
@@ -134,5 +134,36 @@ fn duckdb_and_polars_read_the_ends_of_integers_and_no_rows() {
     for seen in readers {
         assert_eq!(seen["events"], Value::from(written.iter().map(event).collect::<Vec<_>>()));
         assert_eq!(seen["packets"], json!([]));
+    }
+}
+
+/// Rows that DuckDB and polars wrote anew: other types of the format, another compression.
+#[test]
+fn rows_that_other_programs_wrote_are_read() {
+    const SCRIPT: &str = "import sys, duckdb, polars\n\
+        rows = sys.argv[1]\n\
+        duckdb.sql(f\"COPY (SELECT * FROM '{rows}') TO '{rows}.duckdb'\" + \" (FORMAT parquet)\")\n\
+        polars.read_parquet(rows).write_parquet(f'{rows}.polars')\n";
+    let Some(python) = python() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.parquet");
+    let columns = [
+        ("name".to_owned(), RunColumn::Texts(vec![Some("a".to_owned()), None, Some("\u{fc}".to_owned())])),
+        ("time_ns".to_owned(), RunColumn::Wholes(vec![Some(1_722_902_400_000_000_000), Some(-2), None])),
+        ("factor".to_owned(), RunColumn::Numbers(vec![None, Some(0.5), Some(3.0)])),
+        ("is_padded".to_owned(), RunColumn::Truths(vec![Some(true), None, Some(false)])),
+    ];
+    write_runs(&path, &columns).unwrap();
+    let output = Command::new(python).args(["-c", SCRIPT]).arg(&path).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let asked = [
+        ("name", RunKind::Text),
+        ("time_ns", RunKind::Whole),
+        ("factor", RunKind::Number),
+        ("is_padded", RunKind::Truth),
+    ];
+    for program in ["duckdb", "polars"] {
+        let written = folder.path().join(format!("rows.parquet.{program}"));
+        assert_eq!(read_runs(&written, &asked).unwrap(), columns, "{program}");
     }
 }

@@ -329,7 +329,10 @@ fn frames_fill_the_columns_that_they_have() {
         (QuicFrame::RetireConnectionId { sequence: 1 }, vec![("sequence", Field::ULong(1))]),
         (QuicFrame::PathChallenge { data: [7; 8] }, vec![]),
         (QuicFrame::PathResponse { data: [7; 8] }, vec![]),
-        (QuicFrame::ConnectionClose { error: 0x0a, by_application: false }, vec![("error_code", Field::ULong(0x0a))]),
+        (
+            QuicFrame::ConnectionClose { error: 0x0a, by_application: false, reason: "".into() },
+            vec![("error_code", Field::ULong(0x0a))],
+        ),
         (QuicFrame::HandshakeDone, vec![]),
         (QuicFrame::Datagram { length: 11 }, vec![("length_bytes", Field::ULong(11))]),
         (

@@ -1,7 +1,8 @@
 //! The page of captures.
 
 use maud::{Markup, html};
-use quiclab_metrics::{Burst, DirectionAnalysis, RunMetrics};
+use quiclab_metrics::{Burst, DirectionAnalysis, Evidence, RunMetrics, judge};
+use quiclab_wire::Role;
 
 use super::figures::FIGURES;
 use super::tap::{is_behind, title, warned_places};
@@ -9,6 +10,7 @@ use super::{AnalysisInput, AnalyzedCapture, cell, handshake};
 use crate::columns::{Column, NOTHING, handshake_columns, whole_columns};
 use crate::html::{page, picture};
 use crate::phases;
+use crate::verdicts::verdict_list;
 
 /// Senders with pictures of their own; the largest of a page.
 const MOST_PICTURED: usize = 4;
@@ -40,6 +42,9 @@ pub fn render_analysis_html(input: &AnalysisInput) -> String {
         @for (place, (capture, direction)) in directions.iter().enumerate() {
             section.sender {
                 h2 { (title(capture, direction).join(" ")) }
+                @if direction.sender == Role::Server && !is_behind(&(*capture, *direction)) {
+                    (verdict_list(&judge(&Evidence { run: &direction.run, packets: None }), None, 0))
+                }
                 @for draw in FIGURES {
                     @if let Some(figure) = draw(direction, place, input.train_threshold) { (picture(&figure)) }
                 }

@@ -1,6 +1,7 @@
 //! The machine's view: docs/reference/analyze.md says what each field means.
 
-use quiclab_metrics::{DirectionAnalysis, RunMetrics, capture_warnings};
+use quiclab_metrics::{DirectionAnalysis, Evidence, FlowDescription, RunMetrics, capture_warnings, judge};
+use quiclab_wire::Role;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
@@ -14,6 +15,7 @@ pub fn render_analysis_json(input: &AnalysisInput) -> String {
     let whole = Whole {
         captures: input.captures.iter().map(capture).collect(),
         flows: Flows(&input.captures),
+        handshakes: Handshakes(&input.captures),
         notes: &input.notes,
         schema: SCHEMA,
         settings: json!({
@@ -31,6 +33,7 @@ pub fn render_analysis_json(input: &AnalysisInput) -> String {
 struct Whole<'a> {
     captures: Vec<Value>,
     flows: Flows<'a>,
+    handshakes: Handshakes<'a>,
     notes: &'a [String],
     schema: u32,
     settings: Value,
@@ -42,6 +45,30 @@ struct Flows<'a>(&'a [AnalyzedCapture]);
 impl Serialize for Flows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let all = self.0.iter().flat_map(|capture| capture.analysis.directions.iter().map(move |it| flow(capture, it)));
+        serializer.collect_seq(all)
+    }
+}
+
+/// How servers answered: an entry for each flow that has a beginning, of servers that said nothing too.
+struct Handshakes<'a>(&'a [AnalyzedCapture]);
+
+impl Serialize for Handshakes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let of = |capture: &AnalyzedCapture, (number, flow): (usize, &FlowDescription)| {
+            let class = flow.handshake.as_ref()?;
+            Some(json!({
+                "file": capture.file,
+                "number": number,
+                "server": flow.server.to_string(),
+                "client": flow.client.to_string(),
+                "server_name": flow.server_name,
+                "answer": class,
+            }))
+        };
+        let all = self
+            .0
+            .iter()
+            .flat_map(|capture| capture.analysis.flows.iter().enumerate().filter_map(move |flow| of(capture, flow)));
         serializer.collect_seq(all)
     }
 }
@@ -109,6 +136,7 @@ fn flow(capture: &AnalyzedCapture, direction: &DirectionAnalysis) -> Value {
         },
         "windows": direction.windows,
         "withheld": direction.run.withheld,
+        "verdicts": (direction.sender == Role::Server).then(|| judge(&Evidence { run: &direction.run, packets: None })),
         "warnings": direction.run.warnings,
     })
 }

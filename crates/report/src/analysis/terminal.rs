@@ -3,11 +3,13 @@
 use std::fmt::Write;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets::UTF8_FULL_CONDENSED};
-use quiclab_metrics::{DirectionAnalysis, RunMetrics, SummedUp};
+use quiclab_metrics::{DirectionAnalysis, Evidence, RunMetrics, SummedUp, TapPlace, judge};
 use quiclab_units::shown;
+use quiclab_wire::Role;
 
-use super::tap::{is_behind, title, warned_places};
+use super::tap::{is_behind, tap, title, warned_places};
 use super::{AnalysisInput, AnalyzedCapture, cell, handshake};
+use crate::answers::{AnswerRow, render_answers_terminal};
 use crate::columns::{COLUMNS, Column, NOTHING, Place, handshake_columns, whole_columns};
 
 /// Up to so many senders stand side by side with every metric; more stand below each other with the most important ones.
@@ -88,6 +90,7 @@ pub fn render_analysis_terminal(input: &AnalysisInput, width: Option<u16>) -> St
             let _ = writeln!(text, "{line}");
         }
     }
+    text.push_str(&answers(input, width));
     if all > directions.len() {
         let _ = writeln!(
             text,
@@ -98,6 +101,11 @@ pub fn render_analysis_terminal(input: &AnalysisInput, width: Option<u16>) -> St
     for (capture, direction) in &directions {
         if let Some(line) = crate::phases::line(&direction.run) {
             let _ = writeln!(text, "{}: {line}", title(capture, direction).join(" "));
+        }
+    }
+    for (capture, direction) in directions.iter().filter(|it| it.1.sender == Role::Server && !is_behind(it)) {
+        for verdict in judge(&Evidence { run: &direction.run, packets: None }).found {
+            let _ = writeln!(text, "{}: {} ({})", title(capture, direction).join(" "), verdict.text, verdict.rule);
         }
     }
     for note in &input.notes {
@@ -111,6 +119,35 @@ pub fn render_analysis_terminal(input: &AnalysisInput, width: Option<u16>) -> St
         if let Some(note) = &warned.note {
             let _ = writeln!(text, "note, {}: {note}", warned.place);
         }
+    }
+    text
+}
+
+/// How the servers answered, of the first connections.
+fn answers(input: &AnalysisInput, width: Option<u16>) -> String {
+    let mut rows = Vec::new();
+    let mut all = 0;
+    for capture in &input.captures {
+        for flow in &capture.analysis.flows {
+            let place = TapPlace::of(&capture.analysis.capture, flow.interface);
+            let Some(class) = flow.handshake.as_ref().filter(|_| place != Some(TapPlace::BehindBottleneck)) else {
+                continue;
+            };
+            all += 1;
+            if rows.len() < MOST_LISTED {
+                let tap = tap(capture, flow.interface).filter(|_| place.is_none());
+                let at = tap.map_or(String::new(), |tap| format!(" at {tap}"));
+                let (server, server_name) = (format!("{}{at}", flow.server), flow.server_name.as_deref());
+                rows.push(AnswerRow { server, server_name, class });
+            }
+        }
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("How servers answered handshakes:\n{}", render_answers_terminal(&rows, width));
+    if all > rows.len() {
+        let _ = writeln!(text, "the first {} of {all} handshakes; --json has all of them", rows.len());
     }
     text
 }

@@ -8,6 +8,18 @@ const HOST: Place = Place::Host;
 pub(super) const COLUMNS: &[Column] = &[
     column("server_cpu_s_per_gb", "server: CPU s/GB", |metrics| metrics.server_cpu_s_per_gb, 2),
     column("client_cpu_s_per_gb", "client: CPU s/GB", |metrics| metrics.client_cpu_s_per_gb, 2),
+    column(
+        "server_kernel_cpu_share",
+        "server: CPU time in the kernel, share",
+        |metrics| metrics.server_kernel_cpu_share,
+        2,
+    ),
+    column(
+        "client_kernel_cpu_share",
+        "client: CPU time in the kernel, share",
+        |metrics| metrics.client_kernel_cpu_share,
+        2,
+    ),
     column("server_cycles_per_byte", "server: cycles/byte", |metrics| metrics.server_cycles_per_byte, 1),
     column("client_cycles_per_byte", "client: cycles/byte", |metrics| metrics.client_cycles_per_byte, 1),
     column("busiest_core_share", "busiest core, share", |metrics| metrics.busiest_core_share, 2),

@@ -174,7 +174,7 @@ fn distributions(inputs: [&ReportInput; 2], keys: [Key; 2]) -> Markup {
             })
         })
         .collect();
-    let scene = Scene { groups: &sides, alone: &[] };
+    let scene = Scene { groups: &sides, alone: &[], machine: None };
     let figures: Vec<_> = draw_all(&scene);
     html! { @for figure in &figures { (picture(figure)) } }
 }

@@ -16,7 +16,10 @@ use plotly::Plot;
 
 use quiclab_experiment::Published;
 
-use crate::groups::{Group, is_captured};
+use crate::{
+    groups::{Group, is_captured},
+    input::MachineLimits,
+};
 
 /// A picture and the words around it.
 pub(crate) struct Figure {
@@ -36,6 +39,8 @@ pub(crate) struct Scene<'a> {
     pub groups: &'a [Group<'a>],
     /// What was published of something that was not run.
     pub alone: &'a [&'a Published],
+    /// What the machine of the runs can do at best.
+    pub machine: Option<MachineLimits>,
 }
 
 /// A picture that there is only where it has something in it.
@@ -58,6 +63,7 @@ const FIGURES: &[(Needs, Draw)] = &[
     (Needs::Packets, |scene| Some(burst_causes::draw(scene.groups))),
     (Needs::Runs, throughput::boxes::draw),
     (Needs::Runs, throughput::ranks::draw),
+    (Needs::Runs, throughput::cpu::draw),
     (Needs::Runs, |scene| Some(goodput::draw(scene.groups))),
     (Needs::Packets, |scene| Some(drops::draw(scene.groups))),
     (Needs::Packets, |scene| congestion_window::draw(scene.groups)),

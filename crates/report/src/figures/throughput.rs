@@ -1,6 +1,7 @@
-//! How fast: the course by a setting, ranks with intervals.
+//! How fast: the course by a setting, ranks with intervals, what CPU time goes to.
 
 pub(super) mod boxes;
+pub(super) mod cpu;
 pub(super) mod ranks;
 
 use super::{Figure, Scene, goodput::column};

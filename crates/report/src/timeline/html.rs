@@ -2,12 +2,13 @@
 
 use maud::{Markup, PreEscaped, html};
 use quiclab_experiment::settings_text;
-use quiclab_metrics::{MOST_DROPS, TIMELINE_POINTS};
+use quiclab_metrics::{Evidence, MOST_DROPS, PacketFacts, TIMELINE_POINTS, Verdicts, judge};
 
 use super::{RunPage, render_run_svg};
 use crate::columns::{COLUMNS, NOTHING};
 use crate::html::page_with;
 use crate::notes::QLOG_NOTE;
+use crate::verdicts::verdict_list;
 use crate::{host, moved};
 
 const STYLE: &str = include_str!("timeline.css");
@@ -22,9 +23,11 @@ pub fn render_run_html(page: &RunPage) -> String {
         h1 { (page.record) }
         p.lead {
             code { (page.run.experiment) } " \u{b7} server: " (stack.server) " \u{b7} client: " (stack.client) " \u{b7} seed " (page.run.seed)
+            @if let Some(look) = &page.look { " \u{b7} " a href=(look) { "every packet" } }
             @if let Some(ladder) = &page.ladder { " \u{b7} " a href=(ladder) { "the handshake, datagram by datagram" } }
         }
         (warnings(page))
+        (verdict_list(&verdicts(page), page.look.as_deref(), page.server_start_ns))
         h2 { "Over time" }
         div.timeline data-record=(page.record) { (PreEscaped(render_run_svg(page))) }
         div #controls hidden {
@@ -44,6 +47,14 @@ pub fn render_run_html(page: &RunPage) -> String {
         script { (PreEscaped(SCRIPT)) }
     };
     page_with(&page.record, STYLE, &html! {}, &body)
+}
+
+/// By the metrics and by what the figure knows of drops.
+fn verdicts(page: &RunPage) -> Verdicts {
+    let since = |time: &u64| time.saturating_sub(page.server_start_ns);
+    let drops_ns = page.timeline.drops.map(|_| page.timeline.drops_ns.iter().map(since).collect());
+    let facts = PacketFacts { drops_ns, ..PacketFacts::default() };
+    judge(&Evidence { run: &page.metrics, packets: Some(&facts) })
 }
 
 fn warnings(page: &RunPage) -> Markup {

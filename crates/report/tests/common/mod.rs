@@ -144,6 +144,7 @@ pub fn input() -> ReportInput {
         until: None,
         figures: Vec::new(),
         ladders: BTreeMap::new(),
+        machine: None,
     }
 }
 

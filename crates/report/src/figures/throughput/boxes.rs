@@ -10,6 +10,7 @@ use plotly::{
 use quiclab_experiment::{Difference, differences, label};
 
 use super::{super::style, Figure, Scene, goodput, values};
+use crate::quantiles::{ascending, quantile};
 
 /// A picture by a setting with fewer values would show no course.
 const FEWEST: usize = 3;
@@ -37,10 +38,11 @@ pub(in crate::figures) fn draw(scene: &Scene) -> Option<Figure> {
     }
     let mut plot = Plot::new();
     for (place, (name, by_value)) in curves.iter().enumerate() {
-        let filled: Vec<_> = by_value.iter().filter(|(_, values)| !values.is_empty()).collect();
+        let filled = by_value.iter().filter(|(_, values)| !values.is_empty());
+        let filled: Vec<_> = filled.map(|(value, values)| (value, ascending(values.clone()))).collect();
         let labels: Vec<_> = filled.iter().map(|(value, _)| numbers[**value].1.clone()).collect();
         let [low, first, median, third, high] =
-            SHARES.map(|share| filled.iter().map(|(_, values)| quantile(values, share)).collect::<Vec<_>>());
+            SHARES.map(|share| filled.iter().filter_map(|(_, values)| quantile(values, share)).collect::<Vec<_>>());
         let bars = BoxPlot::<String, f64>::new_xy(labels, Vec::new()).q1(first).median(median).q3(third);
         let bars = bars.lower_fence(low).upper_fence(high).name(style::name(name));
         plot.add_trace(bars.marker(plotly::common::Marker::new().color(style::colour(place))));
@@ -73,27 +75,9 @@ fn course(all: &[Vec<Difference>]) -> Option<(&'static str, Vec<(f64, String)>)>
     (values.len() >= FEWEST).then_some((key, values))
 }
 
-/// Between the two nearest values, as R's type 7 and numpy have it.
-fn quantile(values: &[f64], share: f64) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let place = share * (sorted.len() - 1) as f64;
-    let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-    below + (above - below) * place.fract()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn quantiles_are_those_of_numpy() {
-        // numpy.quantile([1, 2, 4, 8], [0.05, 0.25, 0.5, 0.75, 0.95])
-        let found = SHARES.map(|share| quantile(&[8.0, 1.0, 4.0, 2.0], share));
-        let expected = [1.15, 1.75, 3.0, 5.0, 7.4];
-        assert!(found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-12), "{found:?}");
-        assert_eq!(quantile(&[5.0], 0.95), 5.0);
-    }
 
     #[test]
     fn the_course_is_by_the_setting_with_the_most_numbers() {

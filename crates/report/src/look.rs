@@ -1,0 +1,155 @@
+//! The page of one transfer, packet by packet, or of two on one time axis.
+
+mod data;
+
+use maud::{Markup, PreEscaped, html};
+use quiclab_metrics::{SenderLog, Verdicts};
+
+use crate::{html::page_with, verdicts::verdict_list};
+
+const STYLE: &str = include_str!("look/look.css");
+/// In the order in which they are read.
+const SCRIPTS: [&str; 4] = [
+    include_str!("look/data.js"),
+    include_str!("look/panels.js"),
+    include_str!("look/view.js"),
+    include_str!("look/page.js"),
+];
+
+/// One datagram or segment at the tap. Times in ns; `None`: not known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LookPacket {
+    /// Number of its frame in the capture, from 1.
+    pub frame: u64,
+    /// Since the first packet at the tap.
+    pub time_ns: u64,
+    /// Whether the server sent it.
+    pub is_server: bool,
+    /// Of the frame on the wire.
+    pub bytes: u32,
+    /// Packet number of its last 1-RTT packet.
+    pub number: Option<u64>,
+    /// What its sender has in flight after it.
+    pub bytes_in_flight: Option<u64>,
+    /// From the packet until it was acknowledged.
+    pub acknowledged_after_ns: Option<u64>,
+    /// Whether RFC 9002 declares it lost.
+    pub is_lost: bool,
+    /// Whether it never came to the tap behind the bottleneck.
+    pub is_dropped: bool,
+    /// Whether it has bytes of streams that were sent before.
+    pub is_retransmission: bool,
+    /// From this tap to the one behind the bottleneck.
+    pub behind_bottleneck_after_ns: Option<u64>,
+    /// How much later it left than planned, above the smallest.
+    pub late_ns: Option<u64>,
+    /// Largest 1-RTT packet number that it acknowledges.
+    pub largest_acknowledged: Option<u64>,
+    /// Sample of the round-trip time that it gives its receiver.
+    pub rtt_ns: Option<u64>,
+    /// Bytes of streams in it that were not sent before.
+    pub new_stream_bytes: u64,
+    /// Its QUIC packets and frames, in words.
+    pub content: String,
+}
+
+/// One transfer.
+#[derive(Clone, Debug)]
+pub struct LookTransfer {
+    /// What it is called.
+    pub name: String,
+    /// Where its packets were seen.
+    pub tap: String,
+    /// Of the server's first packet.
+    pub server_start_ns: u64,
+    /// Gaps below it join packets into trains.
+    pub train_threshold_ns: u64,
+    /// In the order of the capture.
+    pub packets: Vec<LookPacket>,
+    /// The sender's own log. `None`: there is none.
+    pub log: Option<SenderLog>,
+    /// What its numbers mean.
+    pub verdicts: Verdicts,
+    /// What to look at before trusting them.
+    pub warnings: Vec<String>,
+}
+
+/// The page. It needs no network and no library; a browser from 2023 or later shows it.
+pub fn render_look_html(transfers: &[LookTransfer]) -> String {
+    let title = transfers.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(" and ");
+    let body = html! {
+        h1 { (title) }
+        @for transfer in transfers { (head(transfer, transfers.len() > 1)) }
+        (controls())
+        div #stage {
+            canvas #chart tabindex="0" role="application" aria-describedby="help"
+                aria-label="Packets, acknowledgments, bytes in flight, rates, round-trip time and queue over time" {}
+        }
+        p #readout.note aria-live="polite" { "Reading \u{2026}" }
+        div #detail aria-live="polite" { p.note { "Point at a packet to see what it holds; click to keep it." } }
+        (help())
+        @for transfer in transfers {
+            script type="application/octet-stream" .transfer { (PreEscaped(data::encoded(transfer))) }
+        }
+        script { (PreEscaped(SCRIPTS.join("\n"))) }
+    };
+    page_with(&title, STYLE, &html! {}, &body)
+}
+
+fn head(transfer: &LookTransfer, is_named: bool) -> Markup {
+    html! {
+        @if is_named { h2 { (transfer.name) } }
+        p.lead {
+            (transfer.packets.len()) " packets"
+            @if !transfer.tap.is_empty() { " at tap " (transfer.tap) }
+        }
+        @if !transfer.warnings.is_empty() {
+            details.warnings {
+                summary { "Warnings: " (transfer.warnings.len()) ". Check them before you trust the numbers" }
+                ul { @for warning in &transfer.warnings { li { (warning) } } }
+            }
+        }
+        (verdict_list(&transfer.verdicts, Some(""), transfer.server_start_ns))
+    }
+}
+
+fn controls() -> Markup {
+    html! {
+        form #controls {
+            label { "Go to packet " input #goto inputmode="numeric" size="9" placeholder="1234 or 1.5 s"; }
+            button type="submit" { "go" }
+            button #in type="button" aria-label="zoom in" { "+" }
+            button #out type="button" aria-label="zoom out" { "\u{2212}" }
+            button #left type="button" aria-label="move left" { "\u{2190}" }
+            button #right type="button" aria-label="move right" { "\u{2192}" }
+            button #whole type="button" { "all" }
+        }
+        ul #legend {}
+    }
+}
+
+fn help() -> Markup {
+    html! {
+        details #help {
+            summary { "How to use and read this page" }
+            p {
+                "The wheel zooms around the pointer, dragging moves, double-click shows everything. With the figure in \
+                 focus, + and \u{2212} zoom, the arrows move, Home and End go to the ends, 0 shows everything, and n and p \
+                 go to the next and the previous packet. The address names what you see: "
+                code { "#packet=1234" } " (packet number), " code { "#frame=1234" } " (number in the capture), "
+                code { "#time=1.5" } " (seconds)."
+            }
+            p {
+                "A dot is a packet of the server, by packet number; its colour is the length of its train: consecutive \
+                 packets with gaps below the threshold. The grey line is the largest number acknowledged. Crosses are \
+                 packets that were dropped or declared lost; diamonds repeat bytes. Goodput counts new stream bytes, at \
+                 the time at which they leave the bottleneck if a tap is there. The queue is the time between the two \
+                 taps above its smallest value. Lateness is how much later than planned a packet left, above its \
+                 smallest value. Times count from the first packet at the tap."
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
