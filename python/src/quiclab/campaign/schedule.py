@@ -1,0 +1,262 @@
+"""Hands tasks out to Dask's workers: a few for each worker at a time, again elsewhere when one fails, twice when one is late."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from distributed import Client, Future
+from distributed.client import FutureCancelledError
+from distributed.scheduler import KilledWorker
+
+from quiclab.campaign.machine import RefusedError
+
+#: Tasks at the scheduler for each thread of a worker. More hide the way to it, fewer are lost with it.
+AHEAD = 3
+#: A task is late when it takes this many times the median, and at least `LEAST_LATE_S`.
+LATE_FACTOR = 3.0
+LEAST_LATE_S = 5.0
+#: Seconds between looks at the workers.
+LOOK_EVERY_S = 2.0
+#: How long to wait for a first or another worker.
+PATIENCE_S = 600.0
+
+
+@dataclass
+class Job:
+    """A task, and what happened to it.
+
+    Attributes:
+        task: what the worker gets.
+        runs: how many runs it has.
+        attempts: how often it failed.
+        shunned: addresses of workers that must not get it.
+        futures: attempts that are under way, with the times when they were handed out.
+    """
+
+    task: dict
+    runs: int
+    attempts: int = 0
+    shunned: set[str] = field(default_factory=set)
+    futures: dict[Future, float] = field(default_factory=dict)
+    is_done: bool = False
+
+
+class NoWorkerError(RuntimeError):
+    """There is no worker that may perform the runs that are left."""
+
+
+class Schedule:
+    """Performs jobs on the workers of a client.
+
+    Args:
+        client: Dask's client.
+        function: what a worker calls with a task.
+        retries: attempts of a job after the first.
+        say: tells people what went wrong.
+    """
+
+    def __init__(
+        self, client: Client, function: Callable[[dict], dict], retries: int, say: Callable[[str], None]
+    ) -> None:
+        self.client, self.function, self.retries, self.say = client, function, retries, say
+        self.refused: dict[str, str] = {}
+        self.durations: deque[float] = deque(maxlen=1000)
+        self.workers: dict[str, int] = {}
+        self.looked = 0.0
+        self.number = 0
+
+    def look(self, now: bool = False) -> dict[str, int]:
+        """Return the addresses of workers that are not refused, with their threads."""
+        if now or time.monotonic() - self.looked > LOOK_EVERY_S:
+            self.looked = time.monotonic()
+            info = self.client.scheduler_info(n_workers=-1)["workers"]
+            self.workers = {address: facts["nthreads"] for address, facts in info.items()}
+        return {address: threads for address, threads in self.workers.items() if address not in self.refused}
+
+    def perform(
+        self, jobs: Iterable[Job], may_go_on: Callable[[], bool]
+    ) -> Iterator[tuple[Job, dict | None, str | None]]:
+        """Yield each job that ended, with its result or why it failed for good.
+
+        Args:
+            jobs: taken as workers become free.
+            may_go_on: asked before a job is handed out; where it says no, those under way still end.
+
+        Raises:
+            NoWorkerError: if there is no worker that may perform what is left.
+        """
+        source, again = iter(jobs), deque()
+        running: dict[Future, Job] = {}
+        has_more = True
+        idle_since = time.monotonic()
+        try:
+            while True:
+                window = AHEAD * max(1, sum(self.look().values()))
+                while len(running) < window and may_go_on():
+                    job = again.popleft() if again else (next(source, None) if has_more else None)
+                    if job is None:
+                        has_more = False
+                        break
+                    if not job.is_done:
+                        self.hand_out(job, running)
+                if not running:
+                    if again and may_go_on():
+                        continue
+                    return
+                ended = self.wait_for_any(running)
+                if ended:
+                    idle_since = time.monotonic()
+                elif not self.look() and time.monotonic() - idle_since > (PATIENCE_S if not self.refused else 5):
+                    raise NoWorkerError(self.why_no_worker())
+                for future in ended:
+                    yield from self.on_end(future, running, again)
+                if not has_more and not again:
+                    self.start_twice(running)
+        finally:
+            # Only what nobody waits for any more: whoever stops here runs the same command again.
+            self.client.cancel(list(running))
+
+    def hand_out(self, job: Job, running: dict[Future, Job], besides: str | None = None) -> None:
+        """Submit a job to any worker that is not shunned."""
+        shunned = job.shunned | set(self.refused) | ({besides} if besides else set())
+        allowed = [address for address in self.look() if address not in shunned]
+        if not allowed and job.shunned:
+            # Better where it failed before than nowhere.
+            allowed = list(self.look(now=True))
+        self.number += 1
+        chosen = {"workers": allowed} if shunned and allowed else {}
+        key = f"quiclab-perform-{self.number}-{time.time_ns()}"
+        future = self.client.submit(self.function, job.task, key=key, pure=False, retries=0, **chosen)
+        job.futures[future] = time.monotonic()
+        running[future] = job
+
+    def wait_for_any(self, running: dict[Future, Job]) -> list[Future]:
+        """Return the futures that ended; waits at most a look's time for the first."""
+        from distributed import wait
+
+        try:
+            wait(list(running), timeout=LOOK_EVERY_S, return_when="FIRST_COMPLETED")
+        except TimeoutError:
+            return []
+        except FutureCancelledError:
+            pass
+        return [future for future in running if future.done()]
+
+    def on_end(
+        self, future: Future, running: dict[Future, Job], again: deque
+    ) -> Iterator[tuple[Job, dict | None, str | None]]:
+        """Handle an attempt that ended."""
+        job = running.pop(future, None)
+        if job is None:
+            return
+        job.futures.pop(future, None)
+        if job.is_done:
+            future.release()
+            return
+        error: BaseException | None
+        try:
+            result, error = future.result(timeout=60), None
+        except BaseException as caught:  # noqa: BLE001 - whatever a worker raised
+            if isinstance(caught, (KeyboardInterrupt, SystemExit)):
+                raise
+            result, error = None, caught
+        if error is None and result is not None:
+            job.is_done = True
+            self.durations.append(result["seconds"])
+            for other in list(job.futures):
+                running.pop(other, None)
+                other.cancel()
+            yield job, result, None
+            return
+        yield from self.on_failure(job, error, getattr(error, "worker_address", None), again)
+
+    def on_failure(
+        self, job: Job, error: BaseException | None, address: str | None, again: deque
+    ) -> Iterator[tuple[Job, dict | None, str | None]]:
+        """Hand the job to another worker, or give it up."""
+        if isinstance(error, RefusedFrom):
+            if error.address not in self.refused:
+                self.refused[error.address] = str(error)
+                self.say(f"{error.address} is not used: {error}")
+            if not self.look(now=True):
+                raise NoWorkerError(self.why_no_worker())
+            again.append(job)
+            return
+        is_lost = isinstance(error, (KilledWorker, FutureCancelledError)) or "CancelledError" in type(error).__name__
+        if isinstance(error, FailedAt):
+            job.shunned.add(error.address)
+        job.attempts += 1
+        # A worker that went away says nothing about the run.
+        if job.attempts <= self.retries + (10 if is_lost else 0):
+            self.say(f"a task is tried again elsewhere: {error}")
+            again.append(job)
+        elif not job.futures:
+            job.is_done = True
+            yield job, None, f"{type(error).__name__}: {error}"
+
+    def start_twice(self, running: dict[Future, Job]) -> None:
+        """Start late tasks once more, on workers that have nothing else to do."""
+        if len(self.durations) < 3 or len(self.look()) < 2:
+            return
+        late_s = max(LEAST_LATE_S, LATE_FACTOR * statistics.median(self.durations))
+        processing = self.client.processing()
+        idle = [address for address in self.look() if not processing.get(address)]
+        for future, job in list(running.items()):
+            started = job.futures.get(future)
+            if not idle or started is None or len(job.futures) > 1 or time.monotonic() - started < late_s:
+                continue
+            where = next((address for address, keys in processing.items() if future.key in keys), None)
+            idle.pop()
+            self.say(
+                f"a late task is started a second time ({time.monotonic() - started:.0f} s, others take {statistics.median(self.durations):.1f} s)"
+            )
+            self.hand_out(job, running, besides=where)
+
+    def why_no_worker(self) -> str:
+        """Return why nobody performs what is left."""
+        if self.refused:
+            return "no worker may perform the runs that are left:\n" + "\n".join(
+                f"    {said}" for said in sorted(set(self.refused.values()))
+            )
+        return f"there was no worker for {PATIENCE_S:.0f} s; start some, and run the same command again"
+
+
+class RefusedFrom(RefusedError):
+    """A worker refused the campaign; ``address`` is the worker's."""
+
+    def __init__(self, text: str, address: str) -> None:
+        super().__init__(text, address)
+        self.address = address
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class FailedAt(RuntimeError):
+    """A task failed on a worker; ``address`` is the worker's."""
+
+    def __init__(self, text: str, address: str) -> None:
+        super().__init__(text, address)
+        self.address = address
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def on_worker(task: dict) -> dict:
+    """Perform a task on a Dask worker; errors carry the worker's address."""
+    from distributed import get_worker
+
+    from quiclab.campaign.worker import perform_task
+
+    address = get_worker().address
+    try:
+        return {**perform_task(task), "address": address}
+    except RefusedError as error:
+        raise RefusedFrom(str(error), address) from None
+    except Exception as error:
+        raise FailedAt(f"{type(error).__name__}: {error}", address) from error

@@ -1,0 +1,71 @@
+"""A fake command, a cache and a store for each test, and small local clusters."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from distributed import Client, LocalCluster, Nanny, Scheduler  # noqa: F401 - Nanny is used by tests
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the fake command, which workers find through their environment."""
+    command = tmp_path / "bin" / "quiclab"
+    command.parent.mkdir()
+    body = (HERE / "fake_quiclab.py").read_text().split("\n", 1)[1]
+    command.write_text(f"#!{sys.executable}\n{body}")
+    command.chmod(0o755)
+    (tmp_path / "cache").mkdir()
+    monkeypatch.setenv("QUICLAB", str(command))
+    monkeypatch.setenv("QUICLAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HERE.parents[1] / "src"), str(HERE)]))
+    return command
+
+
+def experiment(folder: Path, **spec: object) -> Path:
+    """Write an experiment for the fake command."""
+    file = folder / "x.toml"
+    file.write_text(json.dumps(spec))
+    return file
+
+
+def thing(cache: Path, name: str, content: bytes) -> None:
+    """Put a thing into a cache as quiclab lists it."""
+    (cache / name).mkdir(parents=True)
+    (cache / name / "content").write_bytes(content)
+    (cache / name / "sums").write_text(f"{hashlib.sha256(content).hexdigest()} content")
+
+
+@contextlib.contextmanager
+def cluster(*environments: dict[str, str]) -> Iterator[Client]:
+    """Yield a client of workers, each with an environment of its own."""
+    from distributed import SpecCluster
+
+    def spec(environment: dict[str, str]) -> dict:
+        options = {"nthreads": 1, "env": environment, "death_timeout": 60}
+        return {"cls": Nanny, "options": options}
+
+    workers = {number: spec(environment) for number, environment in enumerate(environments)}
+    scheduler = {"cls": Scheduler, "options": {"dashboard": False, "port": 0}}
+    with SpecCluster(workers=workers, scheduler=scheduler) as made, Client(made) as client:
+        client.wait_for_workers(len(environments), timeout=120)
+        yield client
+
+
+def machine(name: str, **more: str) -> dict[str, str]:
+    """Return the environment of a worker that says it is another machine."""
+    return {"QUICLAB_CAMPAIGN_MACHINE": name, **more}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return every file of a folder with its bytes."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}

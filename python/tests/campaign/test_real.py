@@ -1,0 +1,102 @@
+"""Campaigns of the real command. QUICLAB_TESTS names it; without it these tests are skipped.
+
+`QUICLAB_CACHE` should be one that has what the runs need. Workers get an empty cache, so that all they use comes from the store.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+from conftest import HERE, cluster, contents, machine
+
+from quiclab.campaign import Options, campaign
+
+COMMAND = os.environ.get("QUICLAB_TESTS")
+ROOT = HERE.parents[2]
+pytestmark = pytest.mark.skipif(COMMAND is None, reason="QUICLAB_TESTS names no command")
+
+TRANSFERS = """name = "campaign/transfers"
+title = "Transfers for the tests of campaigns"
+[stack]
+name = "quinn"
+[workload]
+size = "256 KiB"
+repetitions = 2
+[matrix]
+"path.rate" = ["10 Mbit/s", "20 Mbit/s"]
+"""
+
+
+@pytest.fixture
+def real(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, str]:
+    """Return the environment of workers that have nothing but the store."""
+    monkeypatch.setenv("QUICLAB", str(COMMAND))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "python/src"), str(HERE)]))
+    monkeypatch.chdir(ROOT)
+    return {"QUICLAB_CACHE": str(tmp_path / "far")}
+
+
+def by_command(file: Path, out: Path, *words: str) -> dict[str, bytes]:
+    """Return the results folder that one process makes."""
+    subprocess.run(
+        [str(COMMAND), "run", str(file), "--out", str(out), "-j", "1", *words], check=True, capture_output=True
+    )
+    return comparable(out)
+
+
+def comparable(out: Path) -> dict[str, bytes]:
+    """Return the files of a results folder, without those that say how long this machine took."""
+    return {
+        name: content for name, content in contents(out).items() if not name.startswith(".") and name != "costs.json"
+    }
+
+
+def same(one: dict[str, bytes], other: dict[str, bytes]) -> None:
+    """Compare folders; name what differs."""
+    differing = [name for name in sorted({*one, *other}) if one.get(name) != other.get(name)]
+    assert not differing, differing
+
+
+def test_flows_of_models_are_the_same_from_one_process_and_from_workers(real, tmp_path):
+    file = ROOT / "experiments/examples/scenario.toml"
+    with cluster(machine("a", **real), machine("b", **real)) as client:
+        outcome = campaign(
+            file, client, store=str(tmp_path / "store"), out=tmp_path / "x", options=Options(batch=2, verify=1.0)
+        )
+    assert outcome.is_whole, outcome.failures
+    assert (outcome.verified, outcome.verdicts) == (6, [])
+    same(by_command(file, tmp_path / "one"), comparable(tmp_path / "x"))
+
+
+@pytest.mark.parametrize("testbed", ["sim", "vm"])
+def test_transfers_are_the_same_with_nothing_but_the_store_and_kills(real, tmp_path, testbed):
+    file = tmp_path / "transfers.toml"
+    file.write_text(TRANSFERS)
+    words = ["--testbed", testbed]
+    ended = threading.Event()
+    with cluster(*[machine(name, **real) for name in "ab"]) as client:
+
+        def kill() -> None:
+            while not ended.wait(20):
+                with contextlib.suppress(Exception):
+                    # A worker that is just coming back does not answer.
+                    pids = list(client.run(os.getpid, on_error="ignore").values())
+                    os.kill(random.choice(pids), signal.SIGKILL)  # noqa: S311
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        try:
+            outcome = campaign(file, client, store=str(tmp_path / "store"), out=tmp_path / "x", words=words)
+        finally:
+            ended.set()
+            killer.join()
+    assert outcome.is_whole, outcome.failures
+    assert not (tmp_path / "far" / "build").exists()
+    same(by_command(file, tmp_path / "one", *words), comparable(tmp_path / "x"))
