@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Checks every link of a built site: files and anchors that are not there are listed, and the exit status is 1.
+
+    packaging/site_links.py SITE
+"""
+
+import html.parser
+import pathlib
+import sys
+import urllib.parse
+
+
+class Page(html.parser.HTMLParser):
+    """The links and the anchors of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.links, self.anchors = [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        """Notes what an element refers to, and its names."""
+        attributes = dict(attrs)
+        for name in ("href", "src"):
+            if attributes.get(name):
+                self.links.append(attributes[name])
+        for name in ("id", "name"):
+            if attributes.get(name):
+                self.anchors.add(attributes[name])
+
+
+def main():
+    """Lists what is broken."""
+    site = pathlib.Path(sys.argv[1]).resolve()
+    paths = [path for path in site.rglob("*.html") if path.name not in ("404.html", "toc.html", "print.html")]
+    pages = {path: Page(path.read_text(encoding="utf-8")) for path in paths}
+    broken, seen = [], 0
+    for path, page in sorted(pages.items()):
+        for link in page.links:
+            parts = urllib.parse.urlsplit(link)
+            if parts.scheme or parts.netloc or link.startswith("//"):
+                continue
+            seen += 1
+            there = (path.parent / urllib.parse.unquote(parts.path)).resolve() if parts.path else path
+            if there.is_dir():
+                there = there / "index.html"
+            if not there.is_file():
+                broken.append(f"{path.relative_to(site)}: {link}: no such file")
+            elif parts.fragment and there in pages and urllib.parse.unquote(parts.fragment) not in pages[there].anchors:
+                broken.append(f"{path.relative_to(site)}: {link}: no such heading")
+    print(f"{len(pages)} pages, {seen} links, {len(broken)} broken")
+    if broken or seen < 100:
+        sys.exit("\n".join(broken) or "fewer than 100 links: is the site complete?")
+
+
+if __name__ == "__main__":
+    main()
