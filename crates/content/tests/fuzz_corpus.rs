@@ -1,47 +1,24 @@
 //! Every input that the fuzzer found worth keeping, on the stable compiler: no panic, no wrong answer.
 //! The fuzzer itself is `make fuzz`; its inputs are in `fuzz/corpus`.
 
+#[path = "../../targets/tests/fuzz_corpus/replay.rs"]
+mod replay;
 #[path = "fuzz_corpus/targets.rs"]
 mod targets;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::Path;
 
 use proptest::prelude::*;
 
-fn replay(folder: &str, run: fn(&[u8])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-    let mut inputs: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    inputs.sort();
-    assert!(!inputs.is_empty(), "no input in {}", folder.display());
-    for path in inputs {
-        let input = fs::read(&path).unwrap();
-        if let Err(panic) = std::panic::catch_unwind(|| run(&input)) {
-            eprintln!("with {}", path.display());
-            std::panic::resume_unwind(panic);
-        }
-    }
-}
-
 #[test]
-fn datagrams_are_survived() {
-    replay("fuzz/corpus/datagrams", targets::datagrams);
-    replay("../wire/fuzz/corpus/quic", targets::datagrams);
-}
-
-#[test]
-fn rules_are_survived() {
-    replay("fuzz/corpus/rule", targets::rule);
+fn every_input_of_the_corpora_is_survived() {
+    replay::every_input(&targets::ALL);
+    replay::every_input_of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../wire/fuzz/corpus/quic"), targets::datagrams);
 }
 
 #[test]
 fn every_corpus_has_a_target() {
-    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus")).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        assert!(targets::ALL.iter().any(|(target, _)| *target == name), "{name}");
-    }
+    replay::every_corpus_has_a_target(&targets::ALL);
 }
 
 /// Datagrams with packets that can be opened, in any order.

@@ -34,10 +34,11 @@ fn read(file: &str, name: &str) -> Result<String, String> {
     fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// All experiments below `folder`; `paths` has what they include.
+/// All experiments below `folder`; `paths` has what they include, and other files are not experiments.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let entries = entries.filter(|path| !path.ends_with("paths"));
+    let is_one = |path: &PathBuf| path.is_dir() || path.extension().is_some_and(|end| end == "toml");
+    let entries = entries.filter(|path| !path.ends_with("paths") && is_one(path));
     entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct Reasons {
     doubts: Vec<String>,
     /// Who does not do it, as far as packets show.
     unsupported: Option<Role>,
+    /// Who has said in its packets that it does not do it.
+    refused: Option<Role>,
 }
 
 impl Reasons {
@@ -29,6 +31,17 @@ impl Reasons {
     /// Packets show that this end does not do what the case is about, which is optional. The first one counts.
     pub(crate) fn is_not_supported_by(&mut self, role: Role) {
         self.unsupported.get_or_insert(role);
+    }
+
+    /// This end has said in its packets that it does not do what the case is about. Nothing else counts then: neither what else happened, nor
+    /// that its peer says "not supported".
+    pub(crate) fn is_refused_by(&mut self, role: Role) {
+        self.refused.get_or_insert(role);
+    }
+
+    /// Who has said that it does not do what the case is about.
+    pub(crate) fn refused(&self) -> Option<Role> {
+        self.refused
     }
 
     /// Who does not do what the case is about.

@@ -70,13 +70,13 @@ impl Verdict {
 /// Judges a pair by its capture and the files that the client stored. The only word of an endpoint that counts is "not
 /// supported"; that it says "done" proves nothing, and that it says "failed" explains a failure and does not make one.
 pub fn judge(case: &Case, facts: &Facts, endpoints: &EndpointFacts) -> Verdict {
-    for (role, end) in [(Role::Server, endpoints.server), (Role::Client, endpoints.client)] {
-        if end == End::Status(EXIT_NOT_SUPPORTED) {
-            return Verdict::Unsupported { role };
-        }
-    }
     let mut reasons = Reasons::default();
     case.judge(facts, &mut reasons);
+    let ends = [(Role::Server, endpoints.server), (Role::Client, endpoints.client)];
+    let said = ends.into_iter().find(|(_, end)| *end == End::Status(EXIT_NOT_SUPPORTED)).map(|(role, _)| role);
+    if let Some(role) = reasons.refused().or(said) {
+        return Verdict::Unsupported { role };
+    }
     if let Err(what) = &endpoints.files_ok {
         reasons.push(format!("files: {what}"));
     }

@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{NO_KEYS, assert_cannot_be_judged, assert_fails, assert_passes, facts, read, remade, verdict};
-use quiclab_interop::{CrossTrafficFacts, Facts, SenderFacts, Verdict, case_named};
+use common::{NO_KEYS, assert_cannot_be_judged, assert_fails, assert_passes, facts, read, remade, verdict, well};
+use quiclab_interop::{CrossTrafficFacts, End, EndpointFacts, Facts, SenderFacts, Verdict, case_named, judge};
 use quiclab_units::Duration;
 use quiclab_wire::{Role, VERSION_2};
 
@@ -13,13 +13,28 @@ fn a_server_validates_the_new_address_of_a_client() {
     let moved = facts("migration");
     let [first, second] = &moved.connections[0].paths[..] else { panic!("{:?}", moved.connections[0].paths) };
     assert_eq!((first.server_begins_with_challenge, second.server_begins_with_challenge), (Some(false), Some(true)));
+    assert!((1..=second.client_datagrams).contains(&second.client_datagrams_before_close));
     assert!(second.challenges_answered > 0 && second.client_begins_with_new_id == Some(true));
     assert_passes("rebind-port", &moved);
     let mut silent = moved.clone();
     silent.connections[0].paths[1].server_begins_with_challenge = Some(false);
     assert_fails("rebind-port", &silent, &["PATH_CHALLENGE", "section 9.3", "first datagram"]);
+    // All that came from there was the end of the connection.
+    silent.connections[0].paths[1].client_datagrams_before_close = 0;
+    assert_fails("rebind-port", &silent, &["more than one port"]);
+    let mut third = moved.connections[0].paths[1].clone();
+    third.client.set_port(9);
+    (third.client_datagrams_before_close, third.server_begins_with_challenge) = (0, Some(false));
+    let mut closes = moved.clone();
+    closes.connections[0].paths.push(third);
+    assert_passes("rebind-port", &closes);
     let mut deaf = moved.clone();
     deaf.connections[0].paths[1].challenges_answered = 0;
+    assert_fails("rebind-port", &deaf, &["PATH_RESPONSE", "found none"]);
+    // It closed before the challenge could arrive: the path takes 15 ms each way.
+    deaf.connections[0].paths[1].challenge_to_close = Some(Duration::from_millis(29));
+    assert_passes("rebind-port", &deaf);
+    deaf.connections[0].paths[1].challenge_to_close = Some(Duration::from_millis(31));
     assert_fails("rebind-port", &deaf, &["PATH_RESPONSE", "found none"]);
     let mut unmoved = moved.clone();
     unmoved.connections[0].paths.truncate(1);
@@ -54,6 +69,21 @@ fn a_client_that_moves_takes_a_new_connection_id_and_is_validated() {
     assert_fails("connectionmigration", &preferred, &["preferred address", "section 9.6.2", "found 1 PATH_CHALLENGE"]);
     preferred.connections[0].paths[1].client_challenges_answered = 1;
     assert_passes("connectionmigration", &preferred);
+    preferred.connections[0].senders[Role::Server as usize].disables_active_migration = Some(true);
+    assert_passes("connectionmigration", &preferred);
+}
+
+/// RFC 9000 section 18.2: a client must not move then. Whatever it did, the server is the one that does not support the case.
+#[test]
+fn a_server_that_forbids_migration_does_not_support_it() {
+    let mut forbidden = facts("migration");
+    forbidden.connections[0].senders[Role::Server as usize].disables_active_migration = Some(true);
+    let ended = |status| EndpointFacts { client: End::Status(status), ..well() };
+    for endpoints in [ended(0), ended(1), ended(127)] {
+        let endpoints = EndpointFacts { files_ok: Err("one is missing".to_owned()), ..endpoints };
+        let verdict = judge(case_named("connectionmigration").unwrap(), &forbidden, &endpoints);
+        assert_eq!(verdict, Verdict::Unsupported { role: Role::Server });
+    }
 }
 
 #[test]

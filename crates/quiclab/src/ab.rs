@@ -196,9 +196,11 @@ impl Bench<'_> {
             wall_timeout: arguments.wall_timeout,
             wait_for_quiet: WAIT_FOR_QUIET,
             no_wait: false,
+            roofline: false,
             parquet: false,
             figures: None,
             dry_run: false,
+            needs: false,
             stacks: StackOptions {
                 folder: arguments.stacks.clone(),
                 own: sides[side].shown_stack.iter().cloned().collect(),
@@ -253,7 +255,7 @@ impl Bench<'_> {
             tell!("quiclab: {}, {}: {} runs", ["A", "B"][side], plan.experiment, plan.runs.len());
             let planned = Planned::of_transfers(plan, &arguments);
             let (results, _) = run::perform(&self.files[file], &planned, &arguments, &self.laboratories[side])?;
-            results.report(crate::results::Ladders::Usual)?;
+            results.report(crate::results::Ladders::Usual, false)?;
             let input = results.measured_transfers("ab")?;
             match &mut all {
                 None => all = Some(input),

@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use comfy_table::CellAlignment;
 use quiclab_advise::{Advice, Choice, FirstAck, Handshake, Losses, QUIC_CLIENTS, Question, advice};
-use quiclab_trace::read_numbers;
+use quiclab_trace::{RunColumn, RunKind, read_numbers, read_runs};
 use quiclab_units::{ByteCount, Duration};
 use serde::Serialize;
 
@@ -161,6 +161,24 @@ struct Shares {
 }
 
 const COLUMNS: [&str; 2] = ["rtt_ms", "delay_ms"];
+/// The same in rows of `quiclab scan`.
+const OF_A_SCAN: [(&str, RunKind); 2] = [("first_rtt_ns", RunKind::Whole), ("ack_to_hello_ns", RunKind::Whole)];
+
+/// Milliseconds, of those servers that acknowledged before their ServerHello: of others the two times cannot be told apart.
+fn rows_of_scan(path: &Path) -> Result<Vec<Vec<f64>>> {
+    let columns = read_runs(path, &OF_A_SCAN)?;
+    let [(_, RunColumn::Wholes(rtts)), (_, RunColumn::Wholes(delays))] = &columns[..] else {
+        bail!("{}: found no rows of a scan", path.display());
+    };
+    let milliseconds = |time: i64| time as f64 / 1e6;
+    let row = |(rtt, delay): (&Option<i64>, &Option<i64>)| match (*rtt, *delay) {
+        (Some(rtt), Some(delay)) if delay > 0 => Some(vec![milliseconds(rtt), milliseconds(delay)]),
+        _ => None,
+    };
+    let rows: Vec<_> = rtts.iter().zip(delays).filter_map(row).collect();
+    tell!("quiclab: {} of {} rows are of instant ACKs, and say how long the ServerHello takes", rows.len(), rtts.len());
+    Ok(rows)
+}
 
 fn of_samples(arguments: &InstantAckArguments, path: &Path, kind: FirstAck, losses: Losses) -> Result<u8> {
     let [size] = arguments.cert_size[..] else {
@@ -168,6 +186,9 @@ fn of_samples(arguments: &InstantAckArguments, path: &Path, kind: FirstAck, loss
     };
     let rows = match read_numbers(path, &COLUMNS)? {
         Ok(rows) => rows,
+        Err(found) if OF_A_SCAN.iter().all(|(name, _)| found.iter().any(|column| column == name)) => {
+            rows_of_scan(path)?
+        }
         Err(found) => {
             bail!("{}: found the columns {}, expected {}", path.display(), found.join(", "), COLUMNS.join(" and "))
         }

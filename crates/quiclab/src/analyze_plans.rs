@@ -134,7 +134,7 @@ fn of_qlog(file: &Path, notes: &mut Vec<String>, mut trace: Option<&mut TraceWri
 }
 
 /// By what a packet can be found in a capture.
-fn keys(packet: &QlogPacket) -> Vec<PlannedKey> {
+pub(crate) fn keys(packet: &QlogPacket) -> Vec<PlannedKey> {
     let mut keys = Vec::new();
     if let (Some(QlogSpace::OneRtt), Some(number)) = (packet.space, packet.packet_number) {
         keys.push(PlannedKey::PacketNumber(number));

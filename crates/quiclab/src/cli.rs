@@ -2,16 +2,22 @@
 
 mod ab;
 mod advise;
+mod bundle;
 mod cache;
+mod campaign;
 mod handshakes;
+mod help;
 mod import;
+mod look;
 mod packets;
 mod perf;
 mod perform;
+mod prepare;
 mod pto;
 #[cfg(test)]
 mod reference;
 mod run;
+mod scan;
 mod set;
 mod stacks_check;
 mod stacks_try;
@@ -28,21 +34,27 @@ use quiclab_units::{ByteCount, Duration};
 
 pub use ab::{AbArguments, Budget, JudgeOptions};
 pub use advise::{AdviseArguments, AdviseCheckArguments, AdviseQuestion, InstantAckArguments};
+pub use bundle::{BundleArguments, VerifyArguments};
 pub use cache::{CacheAction, CacheArguments, CacheListArguments, CachePruneArguments, CacheRemoveArguments};
+pub use campaign::CampaignArguments;
 pub use handshakes::HandshakesArguments;
+pub use help::{CompletionsArguments, DemoArguments, HelpArguments, ManArguments, Shell};
 pub use import::{RoleChoice, StacksImportArguments};
+pub use look::LookArguments;
 pub use packets::PacketsArguments;
 pub use perf::PerfArguments;
 pub use perform::PerformArguments;
+pub use prepare::PrepareArguments;
 pub use pto::{PtoArguments, SampleArgument};
 pub use run::{MOST_REPETITIONS, RunArguments, WAIT_FOR_QUIET};
+pub use scan::{Addresses, CaptureOptions, GroupArgument, OriginOptions, RowFormat, ScanArguments, WhomOptions};
 pub use set::SetOptions;
 pub use stacks_check::StacksCheckArguments;
 pub use stacks_try::StacksTryArguments;
 
 /// A laboratory for how QUIC behaves on the wire: runs real stacks over a controlled network and measures their packets
 #[derive(Debug, Parser)]
-#[command(name = "quiclab", version, after_help = EXIT_STATUS)]
+#[command(name = "quiclab", version, after_help = EXIT_STATUS, disable_help_subcommand = true)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -51,9 +63,11 @@ pub struct Cli {
 
 const EXIT_STATUS: &str = "\
 Exit status: 0 success; 1 to 99 the number of failed runs (99 or more); 125 quiclab itself could not continue; 130 interrupted. \
-verify: 1 if the record differs. doctor: 1 if something required is missing or damaged.
+verify: 1 if something differs. doctor: 1 if something required is missing or damaged.
 
-Environment: QUICLAB_CACHE is the folder for kernels, images, builds and saved states [default: ~/.cache/quiclab].";
+Environment: QUICLAB_CACHE is the folder for kernels, images, builds and saved states [default: ~/.cache/quiclab]. \
+QUICLAB_SHARE is a folder with stacks/ and experiments/, where neither the current folder nor a parent has them \
+[default: share/quiclab of the installed command]. PAGER shows quiclab help [default: less].";
 
 /// What quiclab does.
 #[derive(Debug, Subcommand)]
@@ -62,6 +76,8 @@ pub enum Verb {
     Run(RunArguments),
     /// Perform a single run whose settings are all resolved
     Perform(PerformArguments),
+    /// Perform an experiment's runs on many machines, with Dask
+    Campaign(CampaignArguments),
     /// Measure how fast stacks are: iperf3 for QUIC, on this machine or between two
     Perf(PerfArguments),
     /// Perform many handshakes in the simulator without records, and measure each
@@ -70,10 +86,14 @@ pub enum Verb {
     Analyze(AnalyzeArguments),
     /// List the packets of a record or a capture: all of them, or those around a time
     Packets(PacketsArguments),
+    /// Show one transfer over time, packet by packet, on a page that zooms; or two on one time axis
+    Look(LookArguments),
     /// Show how RTT samples change smoothed_rtt, rttvar and the probe timeout (RFC 9002)
     Pto(PtoArguments),
     /// Answer a question about a deployment from a model: whether to send instant acknowledgments
     Advise(AdviseArguments),
+    /// Ask many servers for a QUIC handshake, or read captures, and say how each answers
+    Scan(ScanArguments),
     /// Rebuild the report of a result folder
     Report(ReportArguments),
     /// Check an experiment's expectations against its results
@@ -84,7 +104,9 @@ pub enum Verb {
     Compare(CompareArguments),
     /// Find the first packet where two records differ, and what the stacks logged there
     Diff(DiffArguments),
-    /// Repeat the run of a record and compare every byte
+    /// Pack a results folder into an archive that others can verify
+    Bundle(BundleArguments),
+    /// Repeat the run of a record, or runs of a bundle, and compare every byte
     Verify(VerifyArguments),
     /// Show what this machine can do, what is missing, and how to fix it
     Doctor(DoctorArguments),
@@ -96,8 +118,17 @@ pub enum Verb {
     Kernel(KernelArguments),
     /// Run every server against every client in the test cases of the QUIC Interop Runner, and judge their packets
     Interop(InteropArguments),
-    /// Fetch the kernel and build the guest image and the stacks, without running anything
+    /// Fetch the kernel and build the guest image and the stacks, without running anything; or take them from an archive
     Prepare(PrepareArguments),
+    /// Run the quick profile of the baseline: how four senders space their packets
+    Demo(DemoArguments),
+    /// Explain a verb or a topic: concepts, guides and references, as in docs/
+    Help(HelpArguments),
+    /// Print a script that completes verbs, settings and values in a shell
+    Completions(CompletionsArguments),
+    /// Write manual pages, for packages
+    #[command(hide = true)]
+    Man(ManArguments),
 }
 
 /// Arguments of `quiclab analyze`.
@@ -169,9 +200,15 @@ pub struct ReportArguments {
     /// Write a page with the handshake of each run, whatever the experiment is about and however many runs there are
     #[arg(long)]
     pub ladders: bool,
-    /// Also write each figure to this folder, as an SVG and as a PDF file
+    /// Write a page with every packet of each run, as quiclab look does, and link to it; up to 10 MiB for a run of 100 MiB
+    #[arg(long)]
+    pub pages: bool,
+    /// Also write each figure to this folder, as an SVG, a PDF and a PNG file
     #[arg(long, value_name = "FOLDER")]
     pub figures: Option<PathBuf>,
+    /// Also write packets, QUIC frames and qlog events of each run as Parquet files, into trace/record=NAME in the folder of the results
+    #[arg(long)]
+    pub parquet: bool,
     #[command(flatten)]
     pub output: Output,
 }
@@ -179,6 +216,7 @@ pub struct ReportArguments {
 const REPORT_HELP: &str = "\
 Examples:
   quiclab report results/examples/first --figures figures
+  quiclab report results/examples/first --pages             and a page with every packet of each run
   quiclab report results/examples/first --markdown >> summary.md
   quiclab report results/examples/first/quiche-01-0123      that run over time, on a page that can zoom
 
@@ -240,20 +278,6 @@ const DIFF_HELP: &str = "\
 Compares the packets at the sender's tap in order, with times since the first one. Where the records list what their paths dropped, it names the \
 CRYPTO and STREAM bytes that each lost, and whether they are the same. Exit status: 0 all packets are equal; 1 they differ; 125 a record could not \
 be read.";
-
-/// Arguments of `quiclab verify`.
-#[derive(Debug, Args)]
-pub struct VerifyArguments {
-    /// A record: a folder with run.toml
-    pub record: PathBuf,
-    /// Time limit of the run, in seconds of real time
-    #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..))]
-    pub wall_timeout: u64,
-    #[command(flatten)]
-    pub stacks: StackOptions,
-    #[command(flatten)]
-    pub output: Output,
-}
 
 /// Arguments of `quiclab doctor`.
 #[derive(Debug, Args)]
@@ -400,17 +424,6 @@ Examples:
   quiclab interop --stack ./my-endpoint --server my-endpoint
 
 Test cases: docs/reference/interop.md. Exit status: the number of failures, at most 99; 125 if nothing could be run.";
-
-/// Arguments of `quiclab prepare`.
-#[derive(Debug, Args)]
-pub struct PrepareArguments {
-    /// An experiment file; prepares what it needs [default: all stacks and kernel 6.1]
-    pub file: Option<PathBuf>,
-    #[command(flatten)]
-    pub set: SetOptions,
-    #[command(flatten)]
-    pub stacks: StackOptions,
-}
 
 /// Where the stacks are.
 #[derive(Clone, Debug, Default, Args)]

@@ -14,13 +14,37 @@ use clap_complete::{
 };
 use quiclab_experiment::{setting_about, setting_keys, setting_words};
 
-use crate::cli::Cli;
+use crate::cli::{Cli, CompletionsArguments, Shell};
+
+/// By which a shell asks.
+const VARIABLE: &str = "COMPLETE";
 
 /// Answers a shell and ends the process, where a shell asks. To be called before anything is printed.
 pub fn answer() {
     CompleteEnv::with_factory(Cli::command)
         .shells(Shells(&[&BashWithEquals, &Elvish, &Fish, &Powershell, &Zsh]))
         .complete();
+}
+
+/// Prints the script that a shell reads.
+///
+/// # Errors
+/// Where it cannot be printed.
+pub fn completions(arguments: &CompletionsArguments) -> anyhow::Result<u8> {
+    let shell: &dyn EnvCompleter = match arguments.shell {
+        Shell::Bash => &BashWithEquals,
+        Shell::Elvish => &Elvish,
+        Shell::Fish => &Fish,
+        Shell::Powershell => &Powershell,
+        Shell::Zsh => &Zsh,
+    };
+    let mut script = Vec::new();
+    shell.write_registration(VARIABLE, "quiclab", "quiclab", "quiclab", &mut script)?;
+    // Scripts separate words by control characters, which output::print would replace.
+    match io::stdout().lock().write_all(&script) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(0),
+    }
 }
 
 /// Completes `KEY=VALUE`: the key of a setting, then its value where it takes words.

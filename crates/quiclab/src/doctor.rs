@@ -13,12 +13,12 @@ use quiclab_testbed::{
     perform::Interrupted,
     stack::is_installed,
     vm::{
+        agent::agent,
         image::Image,
         kernel::Kernel,
         kernel_build,
         machine::{QEMU_PACKAGE, qemu_version},
         priority,
-        testbed::agent,
     },
     wall,
 };

@@ -1,4 +1,4 @@
-//! Figures as files, for a paper: each as SVG and as PDF.
+//! Figures as files, for a paper: each as SVG, as PDF and as PNG.
 
 use std::{fs, path::Path};
 
@@ -31,10 +31,13 @@ pub fn write(into: &Path, figures: &[(String, String)]) -> Result<()> {
     fs::create_dir_all(into).with_context(|| into.display().to_string())?;
     for (name, svg) in figures {
         folder::write(into, &format!("{name}.svg"), svg)?;
+        let image = format!("{name}.png");
+        let png = quiclab_report::png_of_svg(svg).with_context(|| into.join(&image).display().to_string())?;
+        folder::write(into, &image, png)?;
         let name = format!("{name}.pdf");
         let pdf = quiclab_report::pdf_of_svg(svg).with_context(|| into.join(&name).display().to_string())?;
         folder::write(into, &name, pdf)?;
     }
-    tell!("{} figures, each as SVG and PDF: {}", figures.len(), into.display());
+    tell!("{} figures, each as SVG, PDF and PNG: {}", figures.len(), into.display());
     Ok(())
 }

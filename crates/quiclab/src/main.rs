@@ -8,30 +8,38 @@ mod advise;
 mod analyze;
 mod analyze_plans;
 mod beside;
+mod bundle;
 mod cache;
+mod campaign;
 mod check;
 mod cli;
 mod compare;
 mod completion;
+mod demo;
 mod diff;
 mod doctor;
 mod figure_files;
 mod folder;
 mod given;
 mod handshakes;
+mod help;
 mod host_pictures;
 mod interop;
 mod kernel;
 mod laboratory;
 mod ladder;
+mod look;
+mod manual;
 mod models;
 mod moved;
 mod packets;
 mod perf;
 mod perform;
+mod perform_many;
 mod pipe;
 mod planned;
 mod prepare;
+mod prepared_archive;
 mod progress;
 mod pto;
 mod report;
@@ -41,11 +49,13 @@ mod run;
 mod run_page;
 mod runs_table;
 mod samples;
+mod scan;
 mod schedule;
 mod signals;
 mod stacks;
 mod traces;
 mod verify;
+mod verify_bundle;
 
 use std::process::ExitCode;
 
@@ -68,27 +78,37 @@ fn main() -> ExitCode {
     let going_on = match cli.verb {
         Verb::Advise(_)
         | Verb::Analyze(_)
+        | Verb::Bundle(_)
         | Verb::Cache(_)
+        | Verb::Completions(_)
         | Verb::Handshakes(_)
+        | Verb::Help(_)
         | Verb::Kernel(_)
+        | Verb::Man(_)
+        | Verb::Look(_)
         | Verb::Perf(_)
-        | Verb::Packets(_) => "",
+        | Verb::Packets(_)
+        | Verb::Scan(_) => "",
         _ => "; finished runs are kept, and the same command continues from there",
     };
     let done = match cli.verb {
         Verb::Run(arguments) => run::run(&arguments),
         Verb::Perf(arguments) => perf::perf(&arguments),
         Verb::Perform(arguments) => perform::perform(&arguments),
+        Verb::Campaign(arguments) => campaign::campaign(&arguments),
         Verb::Handshakes(arguments) => handshakes::handshakes(&arguments),
         Verb::Analyze(arguments) => analyze::analyze(&arguments),
         Verb::Packets(arguments) => packets::packets(&arguments),
+        Verb::Look(arguments) => look::look(&arguments),
         Verb::Pto(arguments) => pto::pto(&arguments),
         Verb::Advise(arguments) => advise::advise(&arguments),
+        Verb::Scan(arguments) => scan::scan(&arguments),
         Verb::Report(arguments) => report::report(&arguments),
         Verb::Check(arguments) => check::check(&arguments),
         Verb::Ab(arguments) => ab::ab(&arguments),
         Verb::Compare(arguments) => compare::compare(&arguments),
         Verb::Diff(arguments) => diff::diff(&arguments),
+        Verb::Bundle(arguments) => bundle::bundle(&arguments),
         Verb::Verify(arguments) => verify::verify(&arguments),
         Verb::Doctor(arguments) => doctor::doctor(&arguments),
         Verb::Cache(arguments) => cache::cache(&arguments),
@@ -96,6 +116,10 @@ fn main() -> ExitCode {
         Verb::Kernel(arguments) => kernel::kernel(&arguments),
         Verb::Interop(arguments) => interop::interop(&arguments),
         Verb::Prepare(arguments) => prepare::prepare(&arguments),
+        Verb::Demo(arguments) => demo::demo(&arguments),
+        Verb::Help(arguments) => help::help(&arguments),
+        Verb::Completions(arguments) => completion::completions(&arguments),
+        Verb::Man(arguments) => manual::write(&arguments.folder),
     };
     match done {
         Ok(status) => ExitCode::from(status),

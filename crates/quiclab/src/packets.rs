@@ -1,6 +1,6 @@
 //! `quiclab packets`
 
-mod row;
+pub(crate) mod row;
 mod waiting;
 
 use std::{
@@ -39,7 +39,8 @@ pub fn packets(arguments: &PacketsArguments) -> Result<u8> {
     for keys in &arguments.keys {
         dissector.add_keys(&given::read(keys, given::MOST_KEY_LOG_BYTES).context("the key log cannot be read")?);
     }
-    let mut listing = Listing::new(arguments, is_record);
+    let mut listing = Listing::new(arguments.tap.as_deref(), is_record);
+    listing.show_around(arguments.around, arguments.span);
     let mut printer = Printer::new(arguments, &name);
     let mut printed = Ok(());
     let mut on_segment = |number, segment: &Segment, capture: &Capture| {
@@ -79,7 +80,7 @@ pub fn packets(arguments: &PacketsArguments) -> Result<u8> {
 }
 
 /// The capture at `path`, and whether it is that of a record.
-fn capture_of(path: &Path) -> Result<(PathBuf, bool)> {
+pub(crate) fn capture_of(path: &Path) -> Result<(PathBuf, bool)> {
     let name = path.shown();
     if path.is_dir() {
         let capture = path.join(CAPTURE_FILE);
@@ -92,18 +93,18 @@ fn capture_of(path: &Path) -> Result<(PathBuf, bool)> {
     Ok((path.to_owned(), is_record))
 }
 
-fn tap_name(capture: &Capture, tap: usize) -> String {
+pub(crate) fn tap_name(capture: &Capture, tap: usize) -> String {
     let name = capture.interfaces.get(tap).and_then(|interface| interface.name.as_deref());
     name.map_or_else(|| format!("{tap}"), |name| format!("{name} ({tap})"))
 }
 
 /// Follows the capture and keeps the packets that are asked for.
-struct Listing<'a> {
+pub(crate) struct Listing<'a> {
     wanted_tap: Option<&'a str>,
     is_record: bool,
     from_ns: u64,
     until_ns: Option<u64>,
-    tap: Option<u32>,
+    pub(crate) tap: Option<u32>,
     /// Of the first packet at the tap.
     start: Option<Time>,
     /// Of the last packet at the tap, since the first.
@@ -111,20 +112,19 @@ struct Listing<'a> {
     analysis: Analysis,
     before: BTreeMap<(usize, Role), Time>,
     looks_behind: bool,
-    rows: WaitingRows,
+    pub(crate) rows: WaitingRows,
     /// The flow of the dissector as the analysis counts flows: those at the tap alone.
     flows: BTreeMap<usize, usize>,
 }
 
 impl<'a> Listing<'a> {
-    fn new(arguments: &'a PacketsArguments, is_record: bool) -> Self {
-        let around = arguments.around.map(Duration::as_nanos);
-        let span = arguments.span.as_nanos();
+    /// Of all packets. `wanted_tap`: name or number; `None`: the sender's, or that of the first packet.
+    pub(crate) fn new(wanted_tap: Option<&'a str>, is_record: bool) -> Self {
         Listing {
-            wanted_tap: arguments.tap.as_deref(),
+            wanted_tap,
             is_record,
-            from_ns: around.map_or(0, |around| around.saturating_sub(span)),
-            until_ns: around.map(|around| around.saturating_add(span)),
+            from_ns: 0,
+            until_ns: None,
             tap: None,
             start: None,
             last_ns: None,
@@ -136,8 +136,15 @@ impl<'a> Listing<'a> {
         }
     }
 
+    /// Only of those around a time.
+    fn show_around(&mut self, around: Option<Duration>, span: Duration) {
+        let (around, span) = (around.map(Duration::as_nanos), span.as_nanos());
+        self.from_ns = around.map_or(0, |around| around.saturating_sub(span));
+        self.until_ns = around.map(|around| around.saturating_add(span));
+    }
+
     /// Whether the packet is at the tap, or at the one behind it. Finds the tap.
-    fn wants(&mut self, segment: &Segment, capture: &Capture) -> bool {
+    pub(crate) fn wants(&mut self, segment: &Segment, capture: &Capture) -> bool {
         if self.tap.is_none() {
             let name = capture.interfaces.get(segment.interface as usize).and_then(|it| it.name.as_deref());
             let is_tap = match self.wanted_tap {
@@ -159,7 +166,7 @@ impl<'a> Listing<'a> {
         }
     }
 
-    fn on_segment(&mut self, frame: u64, segment: &Segment, observed: Option<&Observed>) {
+    pub(crate) fn on_segment(&mut self, frame: u64, segment: &Segment, observed: Option<&Observed>) {
         let is_at_tap = self.tap == Some(segment.interface);
         let payload = PayloadKey::of(segment).filter(|_| self.looks_behind);
         if !is_at_tap {

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::{
     cli::PerformArguments,
     laboratory::{named, open_for, prepare_only},
-    output,
+    output, perform_many,
     resolved::ResolvedRun,
     results::FAILURES_FOLDER,
     schedule::{cost, tell_goodput},
@@ -29,6 +29,7 @@ use crate::{
 /// # Errors
 /// A file that is no resolved run, a folder with something else in it, a missing program, an interruption.
 pub fn perform(arguments: &PerformArguments) -> Result<u8> {
+    let Some(record) = &arguments.record else { return perform_many::perform_many(arguments) };
     let stop = signals::stop_flag()?;
     let ResolvedRun { run, testbed } = ResolvedRun::read(&arguments.file)?;
     let file = arguments.file.display();
@@ -41,10 +42,13 @@ pub fn perform(arguments: &PerformArguments) -> Result<u8> {
     }
     let mut laboratory = open_for(&run, testbed, &arguments.stacks, stop)?;
     laboratory.supplies.waits_for_turn = !arguments.no_wait;
+    if arguments.no_build {
+        laboratory.supplies.cache.forbid_making();
+    }
     for name in run.stacks() {
         laboratory.supplies.source(name).with_context(|| format!("{file}: settings"))?;
     }
-    let (parent, name) = place(&arguments.record)?;
+    let (parent, name) = place(record)?;
     let patience = Duration::from_secs(arguments.wall_timeout);
     prepare_only(&laboratory, &run, patience)?;
     let id = run.id(&laboratory.versions(&run)?);
@@ -52,16 +56,16 @@ pub fn perform(arguments: &PerformArguments) -> Result<u8> {
         bail!(
             "--record {}: found a name that ends with the identity {other}, but the run's identity is {id}\n\
              hint: end the name with -{id}, or with no identity at all",
-            arguments.record.display()
+            record.display()
         );
     }
     let records = Records::open(parent)?;
-    make_free(&arguments.record, &id)?;
+    make_free(record, &id)?;
     let failures = parent.join(FAILURES_FOLDER);
     remove_leftovers(parent, &failures)?;
     let target = Target { records: &records, name: &name, failures: &failures };
     let told = match laboratory.perform(&run, target, &laboratory.host(0, patience)?) {
-        Ok(outcome) => told(arguments, &laboratory, &id, outcome)?,
+        Ok(outcome) => told(arguments, record, &laboratory, &id, outcome)?,
         Err(PerformError::Testbed(error)) => return Err(error),
         Err(PerformError::Run { failure, kept }) => {
             let kept = kept.map(|kept| kept.display().to_string());
@@ -81,8 +85,13 @@ pub fn perform(arguments: &PerformArguments) -> Result<u8> {
 }
 
 /// What is printed of a record.
-fn told(arguments: &PerformArguments, laboratory: &Laboratory, id: &str, outcome: Outcome) -> Result<String> {
-    let path = &arguments.record;
+fn told(
+    arguments: &PerformArguments,
+    path: &Path,
+    laboratory: &Laboratory,
+    id: &str,
+    outcome: Outcome,
+) -> Result<String> {
     let cost: Value = match &outcome {
         Outcome::Performed(performed) => {
             tell!("quiclab: {}", tell_goodput(performed));

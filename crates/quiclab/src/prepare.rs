@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use quiclab_experiment::{AnyRun, Overrides};
-use quiclab_testbed::vm::testbed::kernel;
+use quiclab_testbed::{cache::Cache, vm::testbed::kernel};
+use quiclab_units::ShowPath;
 
-use crate::{cli::PrepareArguments, laboratory::open, run::read_experiment, signals};
+use crate::{cli::PrepareArguments, laboratory::open, output, prepared_archive, run::read_experiment, signals};
 
 /// Host time for booting is limited by itself; no run is performed.
 const NO_RUN: Duration = Duration::ZERO;
@@ -22,12 +23,18 @@ pub fn prepare(arguments: &PrepareArguments) -> Result<u8> {
              --set ..."
         );
     }
+    if let Some(from) = &arguments.from {
+        let (taken, all) = prepared_archive::take(&Cache::from_environment()?, from)?;
+        tell!("quiclab: {}: took {taken} of {all} things; the cache had the others", from.shown());
+        return Ok(0);
+    }
     let laboratory = open(&arguments.stacks, signals::stop_flag()?)?;
     match &arguments.file {
         Some(file) => {
             let settings = arguments.set.settings.clone();
             let overrides = Overrides { settings, own_stacks: laboratory.supplies.own.clone(), ..Overrides::default() };
-            let plan = read_experiment(file, None)?.plan(&laboratory.supplies.manifests(), &overrides)?;
+            let plan = read_experiment(file, arguments.profile.as_deref())?
+                .plan(&laboratory.supplies.manifests(), &overrides)?;
             laboratory.prepare(&plan.runs.into_iter().map(AnyRun::from).collect::<Vec<_>>(), NO_RUN)?;
         }
         None => {
@@ -36,6 +43,10 @@ pub fn prepare(arguments: &PrepareArguments) -> Result<u8> {
                 laboratory.build(&manifest.name)?;
             }
         }
+    }
+    if let Some(folder) = &arguments.to {
+        let archive = prepared_archive::pack(&laboratory.supplies.cache, folder)?;
+        output::print(&format!("{}\n", archive.shown()))?;
     }
     tell!("quiclab: everything is ready");
     Ok(0)

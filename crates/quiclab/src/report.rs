@@ -15,7 +15,7 @@ use crate::{
     models::report_of_one,
     output,
     results::{Ladders, Results},
-    run_page,
+    run_page, signals, traces,
 };
 
 /// Makes the report of a folder again and prints its table, or the page of one record.
@@ -24,21 +24,36 @@ use crate::{
 /// Where the folder holds no results, or a record cannot be read.
 pub fn report(arguments: &ReportArguments) -> Result<u8> {
     if arguments.folder.join(RUN_FILE).is_file() {
+        if arguments.parquet {
+            write_trace(&arguments.folder)?;
+        }
         return match AnyRecord::load(&arguments.folder)? {
             AnyRecord::Transfer(record) => report_transfer(arguments, *record),
             AnyRecord::Models(record) => report_models(arguments, *record),
         };
     }
     let results = Results::open(&arguments.folder)?;
-    let written = results.report(if arguments.ladders { Ladders::All } else { Ladders::Usual })?;
+    let written = results.report(if arguments.ladders { Ladders::All } else { Ladders::Usual }, arguments.pages)?;
     print(&written.input, arguments)?;
     if let Some(into) = &arguments.figures {
         figure_files::write_all(into, &results, &written.input)?;
+    }
+    if arguments.parquet {
+        traces::write_all(&arguments.folder, &written.input, &*signals::stop_flag()?)?;
     }
     if !arguments.output.json {
         tell!("page with figures: {}", written.page.shown());
     }
     Ok(0)
+}
+
+/// The packets, frames and events of one record, among those of its folder.
+fn write_trace(record: &Path) -> Result<()> {
+    let record = record.canonicalize().with_context(|| record.shown().to_string())?;
+    let (Some(folder), Some(name)) = (record.parent(), record.file_name().and_then(|name| name.to_str())) else {
+        bail!("{}: found no folder with a name, expected a record", record.shown());
+    };
+    traces::write(folder, &[name.to_owned()], &*signals::stop_flag()?)
 }
 
 /// One record of models: its numbers, and a page with every series over time.
@@ -97,6 +112,7 @@ fn report_transfer(arguments: &ReportArguments, record: Record) -> Result<u8> {
         until: None,
         figures: Vec::new(),
         ladders: BTreeMap::new(),
+        machine: None,
     };
     print(&AnyReport::Transfers(Box::new(input)), arguments)?;
     tell!("the run over time: {}", written.shown());

@@ -45,7 +45,10 @@ impl ResolvedRun {
     }
 
     /// The same of a text; `name` is for messages.
-    fn parse(name: &str, text: &str) -> Result<Self> {
+    ///
+    /// # Errors
+    /// As [`ResolvedRun::read`].
+    pub fn parse(name: &str, text: &str) -> Result<Self> {
         let value: Value = if text.trim_start().starts_with(['{', '[']) {
             serde_json::from_str(text).with_context(|| format!("{name}: not JSON"))?
         } else {

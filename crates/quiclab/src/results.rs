@@ -2,6 +2,7 @@
 
 mod index;
 mod ladders;
+pub mod machine;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,7 +22,7 @@ use quiclab_record::{
     AnyRecord, Measured, Record, RecordError, Records, RunFile, TapRole, congestion_windows,
     layout::{FAILURE_FILE, SENDER_TAP},
 };
-use quiclab_report::{AnyReport, FailureRow, ReportInput, RunPage, RunRow, ScenarioReport};
+use quiclab_report::{AnyReport, FailureRow, LOOK_ENDING, ReportInput, RunPage, RunRow, ScenarioReport};
 use quiclab_testbed::lock::{RecordLock, remove_leftovers};
 use quiclab_wire::{Capture, CaptureReader, Segment};
 use rayon::prelude::*;
@@ -33,7 +34,7 @@ use quiclab_units::ShowPath;
 
 use crate::{
     diff::losses::lost,
-    folder,
+    folder, look,
     models::{no_longer_read, row},
     moved, run_page,
     runs_table::{self, TableRow},
@@ -109,6 +110,11 @@ impl Results {
         folder.join(INDEX_FILE).is_file()
     }
 
+    /// The folder itself.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Where failures are kept.
     pub fn failures(&self) -> PathBuf {
         self.folder.join(FAILURES_FOLDER)
@@ -181,7 +187,7 @@ impl Results {
     ///
     /// # Errors
     /// Where a record cannot be read or the report not written.
-    pub fn report(&self, ladders: Ladders) -> Result<Written> {
+    pub fn report(&self, ladders: Ladders, with_packets: bool) -> Result<Written> {
         let _lock = self.lock()?;
         let mut read = self.read(true)?;
         folder::write(&self.folder, "report.md", read.report.markdown())?;
@@ -190,7 +196,10 @@ impl Results {
         let pages = match &mut read.report {
             AnyReport::Transfers(input) => {
                 input.ladders = self.write_ladders(input, ladders)?;
-                self.write_run_pages(input)?
+                let looks = if with_packets { self.write_look_pages(input)? } else { BTreeMap::new() };
+                let mut pages = self.write_run_pages(input, &looks)?;
+                pages.extend(looks);
+                pages
             }
             AnyReport::Models(_) => BTreeMap::new(),
         };
@@ -222,14 +231,32 @@ impl Results {
         RunFile::read_any(&self.failures().join(name)).ok()
     }
 
+    /// Writes a page with every packet of each run; gives where they are, by name of the record with [`LOOK_ENDING`].
+    fn write_look_pages(&self, input: &ReportInput) -> Result<BTreeMap<String, String>> {
+        let folder = self.folder.join(run_page::PAGES_FOLDER);
+        let written = input.runs.par_iter().filter(|run| run.packets.is_some()).map(|run| {
+            let name = format!("{}{LOOK_ENDING}", run.folder);
+            look::write_of_record(&self.folder.join(&run.folder), &folder, &format!("{name}.html"))?;
+            let path = format!("{}/{name}.html", run_page::PAGES_FOLDER);
+            Ok((name, path))
+        });
+        written.collect()
+    }
+
     /// Writes a page for the first run of each group, up to a number; gives where they are, by name of the record.
-    fn write_run_pages(&self, input: &ReportInput) -> Result<BTreeMap<String, String>> {
+    fn write_run_pages(
+        &self,
+        input: &ReportInput,
+        looks: &BTreeMap<String, String>,
+    ) -> Result<BTreeMap<String, String>> {
         let pictured: Vec<_> = input.runs.iter().filter(|run| run.packets.is_some()).take(MOST_RUN_PAGES).collect();
         let folder = self.folder.join(run_page::PAGES_FOLDER);
         let written = pictured.into_par_iter().map(|run| {
             let Some(page) = run_page::read(&Record::load(&self.folder.join(&run.folder))?)? else { return Ok(None) };
             let ladder = input.ladders.get(&run.folder).map(|ladder| format!("../{ladder}"));
-            let page = RunPage { ladder, ..page };
+            let look = looks.get(&format!("{}{LOOK_ENDING}", run.folder));
+            let look = look.and_then(|path| Path::new(path).file_name()).map(|it| it.to_string_lossy().into_owned());
+            let page = RunPage { ladder, look, ..page };
             let name = format!("{}.html", run.folder);
             run_page::write(&page, &folder, &name)?;
             Ok(Some((run.folder.clone(), format!("{}/{name}", run_page::PAGES_FOLDER))))
@@ -374,6 +401,7 @@ impl Results {
             until: index.until,
             figures: index.figures,
             ladders: BTreeMap::new(),
+            machine: machine::limits(&self.folder)?,
         })
     }
 

@@ -2,6 +2,7 @@
 
 mod folder;
 mod narrow;
+mod needs;
 pub mod order;
 mod supply;
 mod until;
@@ -22,9 +23,10 @@ use std::{
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{AnyRun, Experiment, Overrides, Plan, scenario::is_scenario};
 use quiclab_metrics::Metrics;
-use quiclab_report::{AnyReport, metric_names};
+use quiclab_report::metric_names;
 use quiclab_testbed::{
     laboratory::Laboratory,
+    netns::NAME as NETNS,
     perform::Interrupted,
     sim::testbed::NAME as SIMULATOR,
     testbed::{default_testbed, refusal, testbed},
@@ -37,8 +39,7 @@ use crate::{
     planned::Planned,
     progress,
     resolved::ResolvedRun,
-    results::{Index, Ladders, Results},
-    runs_table::RUNS_FILE,
+    results::{Index, Ladders, Results, machine},
     schedule::{Done, perform_all, tell_goodput},
     signals, traces,
 };
@@ -67,6 +68,14 @@ pub fn run(arguments: &RunArguments) -> Result<u8> {
     // All of them, before the first is run.
     let all = files.iter().zip(&texts);
     let plans = all.map(|(file, text)| plan(file, text, arguments, &laboratories)).collect::<Result<Vec<_>>>()?;
+    if let Some((_, other)) = plans.iter().find(|(_, laboratory)| laboratory.testbed.name() != NETNS)
+        && arguments.roofline
+    {
+        bail!(
+            "--roofline: found the testbed {}, expected {NETNS}: only there do both ends run on this machine, in its own time",
+            other.testbed.name()
+        );
+    }
     if arguments.dry_run {
         return show_plans(&plans, arguments);
     }
@@ -153,6 +162,15 @@ fn experiment_files(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// Where the results of a plan go.
+fn folder_of(plan: &Planned, laboratory: &Laboratory, arguments: &RunArguments) -> PathBuf {
+    let testbed = laboratory.testbed.name();
+    // Models run on one testbed only, so that its name says nothing.
+    let is_usual = testbed == default_testbed().name() || plan.kind == AnyRun::MODELS;
+    let suffix = if is_usual { String::new() } else { format!("-{testbed}") };
+    results_folder(&plan.experiment, &plan.substituted, &suffix, arguments)
+}
+
 /// Performs the runs of a plan that have no record yet, and writes the index of their folder.
 ///
 /// # Errors
@@ -163,16 +181,15 @@ pub fn perform(
     arguments: &RunArguments,
     laboratory: &Laboratory,
 ) -> Result<(Results, Done)> {
-    let testbed = laboratory.testbed.name();
-    // Models run on one testbed only, so that its name says nothing.
-    let is_usual = testbed == default_testbed().name() || plan.kind == AnyRun::MODELS;
-    let suffix = if is_usual { String::new() } else { format!("-{testbed}") };
-    let folder = results_folder(&plan.experiment, &plan.substituted, &suffix, arguments);
+    let folder = folder_of(plan, laboratory, arguments);
     for note in &plan.notes {
         tell!("quiclab: {}: {note}", plan.experiment);
     }
     let results = Results::create(&folder, laboratory.supplies.stop.clone())?;
     results.remove_leftovers()?;
+    if arguments.roofline {
+        machine::write(results.folder())?;
+    }
     let patience = Duration::from_secs(arguments.wall_timeout);
     let wait_for_quiet = Duration::from_secs(arguments.wait_for_quiet);
     let order = if laboratory.testbed.is_exact() { None } else { Order::of(&plan.runs) };
@@ -200,18 +217,9 @@ pub fn perform(
 
 /// Prints the report of an experiment; as JSON it is returned.
 fn show(results: &Results, done: &Done, arguments: &RunArguments, stop: &AtomicBool) -> Result<Option<Value>> {
-    let written = results.report(Ladders::Usual)?;
+    let written = results.report(Ladders::Usual, false)?;
     if arguments.parquet {
-        match &written.input {
-            AnyReport::Transfers(input) => {
-                let names: Vec<_> = input.runs.iter().map(|run| run.folder.clone()).collect();
-                traces::write(results.records.folder(), &names, stop)?;
-            }
-            AnyReport::Models(_) => tell!(
-                "quiclab: --parquet: {} has flows of models, which have no packets to write; {RUNS_FILE} has its runs",
-                written.input.experiment()
-            ),
-        }
+        traces::write_all(results.records.folder(), &written.input, stop)?;
     }
     if let Some(into) = &arguments.figures {
         // Figures of different experiments may have one name.
@@ -221,7 +229,7 @@ fn show(results: &Results, done: &Done, arguments: &RunArguments, stop: &AtomicB
     let mut printed = None;
     if arguments.output.json {
         let report: Value = serde_json::from_str(&written.input.json())?;
-        printed = Some(json!({ "report": report, "performed": done.performed }));
+        printed = Some(json!({ "results": results.folder(), "report": report, "performed": done.performed }));
     } else {
         output::print(&written.input.terminal(output::terminal_width()))?;
     }
@@ -342,6 +350,12 @@ fn workers(arguments: &RunArguments, laboratory: &Laboratory) -> usize {
 }
 
 fn show_plans(plans: &[Planning], arguments: &RunArguments) -> Result<u8> {
+    if arguments.needs {
+        let [planning] = plans else {
+            bail!("--needs: found {} experiment files, expected a single one", plans.len());
+        };
+        return needs::show_needs(planning, arguments);
+    }
     if arguments.output.json {
         let all = plans.iter().flat_map(|(planned, laboratory)| planned.runs.iter().map(move |run| (run, laboratory)));
         let runs = all.map(|(run, laboratory)| {

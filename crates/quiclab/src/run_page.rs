@@ -84,6 +84,7 @@ pub fn read(record: &Record) -> Result<Option<RunPage>> {
         path: Some(moved::summary(&record.run.run, &record.observed)),
         host: host_pictures::read(&record.folder, origin)?,
         ladder: None,
+        look: None,
     }))
 }
 

@@ -10,16 +10,37 @@ use quiclab_record::{
     layout::{CAPTURE_FILE, CLIENT_FOLDER, QLOG_FOLDER, SERVER_FOLDER},
     qlog_files, read_observed,
 };
+use quiclab_report::AnyReport;
 use quiclab_testbed::lock::RecordLock;
 use quiclab_trace::{PACKETS_FILE, TraceWriter};
 use quiclab_units::ShowPath;
 use quiclab_wire::{CaptureReader, Dissector, DissectorSettings, read_qlog};
 use rayon::prelude::*;
 
-use crate::{analyze::open, progress, samples};
+use crate::{analyze::open, progress, runs_table::RUNS_FILE, samples};
 
 /// The folder of all traces, in that of the records.
 pub const TRACES_FOLDER: &str = "trace";
+
+/// Writes the traces of all records of a report about what is in `folder`.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_all(folder: &Path, report: &AnyReport, stop: &AtomicBool) -> Result<()> {
+    match report {
+        AnyReport::Transfers(input) => {
+            let names: Vec<_> = input.runs.iter().map(|run| run.folder.clone()).collect();
+            write(folder, &names, stop)
+        }
+        AnyReport::Models(_) => {
+            tell!(
+                "quiclab: --parquet: {} has flows of models, which have no packets to write; {RUNS_FILE} has its runs",
+                report.experiment()
+            );
+            Ok(())
+        }
+    }
+}
 
 /// Writes the traces of the records `names` in `folder`, each into a folder `trace/record=NAME`, so that readers of many files see the
 /// record's name as a column. Those that are there already stay, since records do not change.

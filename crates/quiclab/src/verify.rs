@@ -1,10 +1,15 @@
 //! `quiclab verify`
 
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 
 use anyhow::{Context, Result, bail};
 use quiclab_experiment::{AnyRun, RELEASE, run::Versions};
-use quiclab_record::{AnyRecord, Contents, RecordError, Records, differences, layout::RUN_FILE};
+use quiclab_record::{AnyRecord, Contents, RecordError, Records, RunFile, differences, layout::RUN_FILE};
 use quiclab_testbed::{
     laboratory::{Laboratory, Variables},
     perform::PerformError,
@@ -16,35 +21,62 @@ use serde_json::json;
 use crate::{
     cli::VerifyArguments,
     laboratory::{open_for, prepare_only},
-    output, signals,
+    output, signals, verify_bundle,
 };
 
-/// Runs a record's run again, unless the record is not what it was when it was written. Returns 0 where every byte is the same, 1 where not.
+/// What came of repeating a run.
+pub struct Repeated {
+    /// The files that differ, and how.
+    pub differences: BTreeMap<String, String>,
+    /// Whether the same release of quiclab has made both.
+    pub is_same_release: bool,
+}
+
+/// Runs a record's run again, unless the record is not what it was when it was written; or checks a bundle. Returns 0 where every byte is the
+/// same, 1 where not.
 ///
 /// # Errors
 /// Where the record cannot be read, this machine would run it with other versions, or the run fails.
 pub fn verify(arguments: &VerifyArguments) -> Result<u8> {
     let stop = signals::stop_flag()?;
+    if arguments.record.is_file() {
+        return verify_bundle::verify(arguments, stop);
+    }
+    if let Some(sample) = arguments.sample {
+        bail!(
+            "--sample {sample}: {} is a record, expected a bundle, which has several\nhint: quiclab bundle DIR out.zip",
+            arguments.record.shown()
+        );
+    }
     let damage = damage(&arguments.record)?;
     if !damage.is_empty() {
         show(arguments, &damage, true)?;
         return Ok(1);
     }
-    let record = AnyRecord::load(&arguments.record)?;
-    let run = &record.run();
-    let versions = record.versions();
+    AnyRecord::load(&arguments.record)?;
+    let Repeated { differences, is_same_release } = repeat(&arguments.record, arguments, stop)?;
+    show(arguments, &differences, is_same_release)?;
+    Ok(u8::from(!differences.is_empty()))
+}
+
+/// Performs the run of the record in `folder` once more, and compares. Of files that the record lacks, hashes are compared.
+///
+/// # Errors
+/// A run in real time, a stack or a version that this machine does not have, or a run that fails.
+pub fn repeat(folder: &Path, arguments: &VerifyArguments, stop: Arc<AtomicBool>) -> Result<Repeated> {
+    let RunFile { run, versions, .. } = &RunFile::read_any(folder)?;
     if is_sample(versions) {
         bail!(
             "{}: found a run in real time, whose packets are never the same twice; expected one in virtual time, which can be repeated \
              byte for byte\nhint: run the experiment again, and let quiclab compare say which metrics differ by more than their spread",
-            arguments.record.join(RUN_FILE).shown()
+            folder.join(RUN_FILE).shown()
         );
     }
-    let testbed = testbed_of(versions).with_context(|| arguments.record.join(RUN_FILE).shown())?;
+    let testbed = testbed_of(versions).with_context(|| folder.join(RUN_FILE).shown())?;
     let laboratory = open_for(run, testbed, &arguments.stacks, stop)?;
     for name in run.stacks() {
         if laboratory.supplies.source(name).is_err() {
-            bail!("{}: {}", arguments.record.shown(), missing_stack(name, &laboratory));
+            bail!("{}: {}", folder.shown(), missing_stack(name, &laboratory));
         }
     }
     let patience = Duration::from_secs(arguments.wall_timeout);
@@ -65,10 +97,8 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8> {
         Err(PerformError::Testbed(error)) => return Err(error),
         Err(PerformError::Run { failure, .. }) => bail!("the run failed this time: {failure}"),
     };
-    let found = differences(&arguments.record, &performed.record)?;
     let is_same_release = versions.get(RELEASE) == here.get(RELEASE);
-    show(arguments, &found, is_same_release)?;
-    Ok(u8::from(!found.is_empty()))
+    Ok(Repeated { differences: differences(folder, &performed.record)?, is_same_release })
 }
 
 /// The files of a record that are missing or were changed after they were written, and how.

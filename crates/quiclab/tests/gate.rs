@@ -2,14 +2,10 @@
 
 mod common;
 
-use std::{
-    fs,
-    os::unix::fs::symlink,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{fs, os::unix::fs::symlink, path::PathBuf, process::Command};
 
-use common::{REAL_STACKS, Said, TEST_STACKS, path_with, said};
+use common::endpoint::{regressed, write_endpoint};
+use common::{REAL_STACKS, Said, path_with, said};
 
 const GUIDE: &str = include_str!("../../../docs/guides/regression-gate.md");
 const WORKFLOW: &str = include_str!("../../../docs/guides/gate.yml");
@@ -47,35 +43,13 @@ impl Reader {
         let [gate] = blocks("toml")[..] else { panic!("the guide has one experiment file") };
         fs::write(reader.path("gate.toml"), gate).unwrap();
         for build in ["main", "pr"] {
-            reader.endpoint(build, |program| program);
+            write_endpoint(&reader.path(build), |program| program);
         }
         reader
     }
 
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
-    }
-
-    fn endpoint(&self, build: &str, change: impl Fn(String) -> String) {
-        let source = Path::new(TEST_STACKS).join("misbehaving");
-        let folder = self.path(build);
-        fs::create_dir_all(&folder).unwrap();
-        let manifest = fs::read_to_string(source.join("stack.toml")).unwrap();
-        fs::write(folder.join("stack.toml"), manifest.replace("name = \"misbehaving\"", "name = \"my-endpoint\""))
-            .unwrap();
-        let program = fs::read_to_string(source.join("endpoint.pl")).unwrap();
-        fs::write(folder.join("endpoint.pl"), change(program)).unwrap();
-    }
-
-    /// What a pull request may do by mistake: all that is left to send leaves at once, after a pause.
-    fn regress(&self) {
-        const SEND: &str = "    print $connection scalar <$file>;\n";
-        self.endpoint("pr", |program| {
-            assert!(program.contains(SEND), "the endpoint sends in another way now");
-            let pause = "    my $bytes = <$file>;\n    $connection->autoflush(1);\n    print $connection substr $bytes, 0, 500_000;\n    \
-                         select undef, undef, undef, 0.1;\n    print $connection substr $bytes, 500_000;\n";
-            program.replace(SEND, pause)
-        });
     }
 
     fn shell(&self, script: &str) -> Said {
@@ -89,7 +63,7 @@ impl Reader {
 #[test]
 fn the_commands_of_the_guide_find_a_regression() {
     let reader = Reader::new();
-    reader.regress();
+    write_endpoint(&reader.path("pr"), regressed);
     let [compare, repeat, check, alone, diff] = blocks("sh")[..] else {
         panic!("the guide has five blocks of commands")
     };
@@ -127,7 +101,7 @@ fn the_steps_of_the_workflow_pass_a_build_that_changes_nothing_and_stop_a_regres
     assert_eq!(result.status, Some(0), "{}{}", result.output, result.errors);
     assert!(result.output.contains("A and B consist of the same bytes"), "{}", result.output);
     assert_eq!(reader.shell(&step("Promises")).status, Some(0));
-    reader.regress();
+    write_endpoint(&reader.path("pr"), regressed);
     let result = reader.shell(&step("Compare"));
     assert_eq!(result.status, Some(2), "{}{}", result.output, result.errors);
     assert_eq!(reader.shell(&step("Promises")).status, Some(1));

@@ -341,6 +341,9 @@ fn the_kernels_tcp_has_the_numbers_of_a_stack() {
 /// What stacks do wrong to each other: docs/results/throughput.md. quiclab says it, and so it is no failure of quiclab.
 const FAULTS: [&str; 3] = ["too many gaps in stream buffer", "FLOW_CONTROL", "| ERR_INTERNAL"];
 
+/// Of an endpoint, in bytes, however much it carries.
+const MOST_MEMORY: u64 = 200 << 20;
+
 /// Minutes, and builds of all stacks: `make test-perf`.
 #[test]
 #[ignore = "builds every stack"]
@@ -378,6 +381,8 @@ fn every_server_and_every_client_of_perf_work_in_both_directions() {
                     eprintln!("a known fault: {}", found.errors);
                 } else if found.status != Some(0) || rate.is_none_or(|rate| rate < 1e6) {
                     failed.push(format!("{client} and {server} {direction:?}: {}", found.errors));
+                } else if memory > MOST_MEMORY {
+                    failed.push(format!("{client} and {server} {direction:?}: {memory} bytes of memory"));
                 }
             }
         }

@@ -58,10 +58,20 @@ impl Path {
     /// Every tenth datagram is dropped, and every second one of the others arrives 3 ms late.
     fn new() -> Self {
         let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let behind = free();
-        let server = quiclab().args(["perf", "-s", "--udp", "-p", &behind.to_string()]).stdout(Stdio::null()).spawn();
-        let server = server.unwrap();
-        wait_until("the server", || TcpStream::connect(("127.0.0.1", behind)).is_ok());
+        // Another test may take the port before the server does: then it ends at once.
+        let (server, behind) = loop {
+            let behind = free();
+            let mut command = quiclab();
+            command.args(["perf", "-s", "--udp", "-p", &behind.to_string()]).stdout(Stdio::null());
+            let mut server = command.spawn().unwrap();
+            wait_until("the server", || {
+                server.try_wait().unwrap().is_some() || TcpStream::connect(("127.0.0.1", behind)).is_ok()
+            });
+            thread::sleep(Duration::from_millis(100));
+            if server.try_wait().unwrap().is_none() {
+                break (server, behind);
+            }
+        };
         let front = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = front.local_addr().unwrap().port();
         let datagrams = UdpSocket::bind(("127.0.0.1", port)).unwrap();

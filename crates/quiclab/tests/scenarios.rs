@@ -176,8 +176,9 @@ fn check_and_report_know_simulated_results() {
     let page = String::from_utf8(read(&page)).unwrap();
     assert!(page.contains("congestion window, segments") && page.contains("queue, packets"));
     let drawn = fs::read_dir(&figures).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let (svg, pdf): (Vec<_>, Vec<_>) = drawn.partition(|name| name.ends_with(".svg"));
-    assert!(svg.len() >= 7 && svg.len() == pdf.len(), "{svg:?}, {pdf:?}");
+    let drawn: Vec<_> = drawn.collect();
+    let [svg, pdf, png] = [".svg", ".pdf", ".png"].map(|end| drawn.iter().filter(|name| name.ends_with(end)).count());
+    assert!(svg >= 7 && svg == pdf && svg == png, "{drawn:?}");
     let result = said(quiclab().arg("report").arg(files.out("out")).arg("--markdown"));
     assert!(result.output.starts_with("| small | runs | utilisation of the bottleneck |"), "{}", result.output);
 }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{Cost, Unmeasured};
@@ -19,7 +19,7 @@ const TRIES: (u32, Duration) = (50, Duration::from_millis(20));
 const ADDRESS: &str = "127.0.0.1";
 
 /// What it measured.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Iperf3 {
     /// As it says.
     pub version: String,

@@ -15,7 +15,7 @@ pub mod udp;
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use iperf3::Iperf3;
 pub use limits::{Split, split, split_by_samples};
@@ -67,7 +67,7 @@ pub enum Unmeasured {
 }
 
 /// A part, or why it is not known.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Part<T> {
     /// What was measured.
@@ -96,7 +96,7 @@ impl<T> From<Result<T, Unmeasured>> for Part<T> {
 }
 
 /// The cost of two ends.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// Of the end that sends, in CPU nanoseconds for each byte of UDP payload.
     pub send_ns_per_byte: f64,
@@ -112,7 +112,7 @@ impl Cost {
 }
 
 /// What this machine can do.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Roofline {
     /// Bytes of a packet: of its UDP payload.
     pub packet_bytes: usize,

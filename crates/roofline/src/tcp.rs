@@ -129,7 +129,9 @@ mod tests {
         let time = Duration::from_millis(30);
         let plain = measure(Protection::Plain, time).unwrap();
         let tls = measure(Protection::Tls, time).unwrap();
-        assert!(tls.send_ns_per_byte > plain.send_ns_per_byte, "{plain:?} {tls:?}");
-        assert!(tls.receive_ns_per_byte > 0.0);
+        // Together: on a busy machine either end may do more of the work.
+        let both = |cost: &Cost| cost.send_ns_per_byte + cost.receive_ns_per_byte;
+        assert!(both(&tls) > both(&plain), "{plain:?} {tls:?}");
+        assert!(tls.send_ns_per_byte > 0.0 && tls.receive_ns_per_byte > 0.0);
     }
 }

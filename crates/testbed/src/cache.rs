@@ -4,6 +4,7 @@
 //! from making the same thing, another one from removing what a process uses. Sizes and hashes of its files are kept beside them: sizes are
 //! compared whenever it is looked for, hashes by [`Cache::verify`].
 
+mod carried;
 mod former;
 mod holds;
 mod orphans;
@@ -17,11 +18,17 @@ use std::{
     env,
     fs::{self, File},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 
+use serde::Serialize;
+
+pub use carried::CarriedFile;
 pub use prune::{Pruned, Thing};
 pub use scratch::Scratch;
 pub(crate) use sums::TREE;
@@ -38,12 +45,23 @@ pub struct Cache {
     held: Arc<Mutex<BTreeMap<String, File>>>,
     /// By folder: locked by who reads a thing.
     turns: Arc<Mutex<BTreeMap<PathBuf, Arc<Mutex<()>>>>>,
+    /// Whether what is not there is an error.
+    makes_nothing: Arc<AtomicBool>,
+}
+
+/// A thing that this process uses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Used {
+    /// Its name, such as `stack/quiche-0123456789abcdef`.
+    pub name: String,
+    /// SHA-256 of the list of its files' hashes, which is the file `sums` in it.
+    pub sha256: String,
 }
 
 impl Cache {
     /// The cache in `folder`.
     pub fn at(folder: PathBuf) -> Self {
-        Self { folder, held: Arc::default(), turns: Arc::default() }
+        Self { folder, held: Arc::default(), turns: Arc::default(), makes_nothing: Arc::default() }
     }
 
     /// `$QUICLAB_CACHE`, else `$XDG_CACHE_HOME/quiclab`, else `~/.cache/quiclab`.
@@ -71,6 +89,34 @@ impl Cache {
         Some(folder.strip_prefix(&self.folder).ok()?.to_str()?.to_owned()).filter(|name| !name.is_empty())
     }
 
+    /// From now on, what is not there is an error: nothing is built, fetched, or booted to save its state.
+    pub fn forbid_making(&self) {
+        self.makes_nothing.store(true, Ordering::Relaxed);
+    }
+
+    /// The things that this process has used so far and that have hashes, in order of name.
+    ///
+    /// # Errors
+    /// Where one cannot be read.
+    pub fn used(&self) -> Result<Vec<Used>> {
+        let names: Vec<String> = self.held.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect();
+        let with_hashes = names.into_iter().map(|name| (self.path(&name).join(sums::SUMS), name));
+        with_hashes
+            .filter(|(list, _)| list.is_file())
+            .map(|(list, name)| Ok(Used { name, sha256: sums::of_file(&list)? }))
+            .collect()
+    }
+
+    fn may_make(&self, name: &str) -> Result<()> {
+        if self.makes_nothing.load(Ordering::Relaxed) {
+            bail!(
+                "{}: found no {name}, expected it there because of --no-build\nhint: without --no-build it is made",
+                self.folder.display()
+            );
+        }
+        Ok(())
+    }
+
     /// The folder `name`; `make` fills it, in a folder of another name, where it is not there yet.
     ///
     /// # Errors
@@ -81,6 +127,7 @@ impl Cache {
         if path.is_dir() {
             return self.check(&path).map(|()| path);
         }
+        self.may_make(name)?;
         fs::create_dir_all(&self.folder).with_context(|| self.folder.display().to_string())?;
         let _lock = self.lock(name)?;
         if path.is_dir() {
@@ -115,6 +162,7 @@ impl Cache {
         if path.is_dir() && self.check(&path).is_ok() && is_current(&path) {
             return Ok(false);
         }
+        self.may_make(name)?;
         // Not beside it: whoever lists the folder would find it half made.
         let outside = self.scratch("")?;
         let aside = outside.path().join("made");
@@ -190,6 +238,32 @@ mod tests {
         let left: Vec<_> =
             fs::read_dir(cache.path("kernel")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["6.1"]);
+    }
+
+    #[test]
+    fn what_is_used_is_listed_and_nothing_is_made_where_that_is_forbidden() {
+        let folder = tempfile::tempdir().unwrap();
+        let make = |text: &'static str| move |aside: &Path| Ok(fs::write(aside.join("file"), text)?);
+        let maker = Cache::at(folder.path().to_path_buf());
+        for (name, text) in [("stack/a", "one"), ("stack/b", "two"), ("kernel/6.1", "one")] {
+            maker.folder(name, make(text)).unwrap();
+        }
+        let user = Cache::at(folder.path().to_path_buf());
+        user.forbid_making();
+        user.folder("stack/b", |_| unreachable!()).unwrap();
+        user.clone().folder("stack/a", |_| unreachable!()).unwrap();
+        let used = user.used().unwrap();
+        assert_eq!(used.iter().map(|thing| &thing.name[..]).collect::<Vec<_>>(), ["stack/a", "stack/b"]);
+        assert_ne!(used[0].sha256, used[1].sha256);
+        // The same files have the same hash, whatever the thing is called.
+        assert_eq!(maker.used().unwrap()[0].sha256, used[0].sha256);
+        for error in [
+            user.folder("stack/c", |_| unreachable!()).unwrap_err(),
+            user.replace("stack/c", |_| true, |_| unreachable!()).unwrap_err(),
+        ] {
+            assert!(error.to_string().contains("found no stack/c"), "{error}");
+        }
+        assert!(!user.path("stack/c").exists());
     }
 
     #[test]

@@ -25,6 +25,7 @@ use crate::{
     },
 };
 
+pub use content::all_files;
 pub(crate) use content::name_below;
 pub use made::Made;
 pub(crate) use made::make;

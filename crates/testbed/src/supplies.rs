@@ -152,13 +152,30 @@ fn find_stacks(name: &str) -> Result<PathBuf> {
         let entries = fs::read_dir(folder.join(name)).into_iter().flatten().flatten();
         entries.into_iter().any(|entry| entry.path().join(MANIFEST).is_file())
     };
-    let found = here.ancestors().map(Path::to_path_buf).find(has_stacks);
+    let found = here.ancestors().map(Path::to_path_buf).chain(shared()).find(has_stacks);
     let found = found.with_context(|| {
         format!(
-            "{}: found no folder {name}/ with stacks here or in a parent folder\nhint: use --stacks DIR, or work in a \
-             clone of quiclab",
+            "{}: found no folder {name}/ with stacks here, in a parent folder, or where quiclab is installed\nhint: use \
+             --stacks DIR, work in a clone of quiclab, or name the folder that has {name}/ in QUICLAB_SHARE",
             here.display()
         )
     })?;
     Ok(found.join(name))
+}
+
+/// The file `name` of the repository: from here or a parent folder, or from where quiclab is installed.
+pub fn find_file(name: &str) -> Option<PathBuf> {
+    let here = env::current_dir().ok()?;
+    let places: Vec<PathBuf> = here.ancestors().map(Path::to_path_buf).chain(shared()).collect();
+    places.into_iter().map(|folder| folder.join(name)).find(|path| path.is_file())
+}
+
+/// Where an installed quiclab has its stacks: `$QUICLAB_SHARE`, then `share/quiclab` of where the program is installed, then
+/// `/usr/share/quiclab`.
+fn shared() -> impl Iterator<Item = PathBuf> {
+    let named = env::var_os("QUICLAB_SHARE").filter(|value| !value.is_empty()).map(PathBuf::from);
+    let program = env::current_exe().ok();
+    let prefix = program.as_deref().and_then(Path::parent).and_then(Path::parent).map(Path::to_path_buf);
+    let beside = prefix.map(|prefix| prefix.join("share/quiclab"));
+    named.into_iter().chain(beside).chain([PathBuf::from("/usr/share/quiclab")])
 }

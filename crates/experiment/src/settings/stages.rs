@@ -1,5 +1,7 @@
 //! A direction of the path as a list of stages, or by the settings of the published bottleneck.
 
+use std::collections::BTreeSet;
+
 use quiclab_path::spec::{self, SettingDeclaration, StageSpec};
 use toml::{Table, Value};
 
@@ -223,14 +225,22 @@ pub(crate) fn told_apart(lists: &[&StageList]) -> Option<Vec<String>> {
     let shape = |list: &[Table]| {
         list.iter().map(|table| (table.get("name").cloned(), table.get("stage").cloned())).collect::<Vec<_>>()
     };
-    if tables.iter().any(|list| shape(list) != shape(first)) {
+    let first_shape = shape(first);
+    if tables.iter().any(|list| shape(list) != first_shape) {
         return Some(tables.iter().map(|list| in_words(list)).collect());
     }
-    let differs = |index: usize, key: &str| tables.iter().any(|list| list[index].get(key) != first[index].get(key));
+    // Once for all lists: a plan may have a hundred thousand.
+    let mut differing = BTreeSet::new();
+    for list in &tables {
+        for (index, (table, first)) in list.iter().zip(first).enumerate() {
+            let keys = table.keys().chain(first.keys()).filter(|key| table.get(*key) != first.get(*key));
+            differing.extend(keys.map(|key| (index, key.as_str())));
+        }
+    }
     let text = |list: &Vec<Table>| {
         let of_stage = |(index, table): (usize, &Table)| {
             let name = table.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-            let own = table.iter().filter(move |(key, _)| differs(index, key));
+            let own = table.iter().filter(|(key, _)| differing.contains(&(index, key.as_str())));
             own.map(move |(key, value)| format!("{name}.{key}={}", super::text_of(value))).collect::<Vec<_>>()
         };
         list.iter().enumerate().flat_map(of_stage).collect::<Vec<_>>().join(" ")

@@ -25,6 +25,11 @@ fn judge(facts: &Facts, reasons: &mut Reasons) {
     let Some(connection) = one_connection(facts, reasons) else { return };
     no_retry(connection, reasons);
     let Some((first, later)) = connection.paths.split_first() else { return };
+    // The parameter is about the address of the handshake: its own preferred address the server wants to be used.
+    let is_preferred = later.iter().any(|path| path.server != first.server);
+    if connection.sent(Role::Server).disables_active_migration == Some(true) && !is_preferred {
+        return reasons.is_refused_by(Role::Server);
+    }
     let used = later.iter().filter(|path| path.server_datagrams >= TRANSFER_DATAGRAMS);
     let Some(path) = used.max_by_key(|path| path.server_datagrams) else {
         let most = later.iter().map(|path| path.server_datagrams).max().unwrap_or(0);

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use quiclab_units::{Duration, Time};
 use quiclab_wire::{ConnectionId, Observed, QuicFrame, Role, Segment};
 
 /// Paths kept of one connection; an honest one has a few.
@@ -18,6 +19,8 @@ pub struct PathFacts {
     pub server: SocketAddr,
     /// Datagrams of the client.
     pub client_datagrams: u64,
+    /// Those of them that came before the client's first CONNECTION_CLOSE frame on any path.
+    pub client_datagrams_before_close: u64,
     /// Datagrams of the server.
     pub server_datagrams: u64,
     /// Whether the server's first datagram has a PATH_CHALLENGE frame; `None` where it sent none.
@@ -26,6 +29,9 @@ pub struct PathFacts {
     pub challenges_answered: u64,
     /// Different data of the server's PATH_CHALLENGE frames; at most 64.
     pub challenges: u64,
+    /// From the server's first PATH_CHALLENGE frame on this path to the client's first CONNECTION_CLOSE frame on any; 0 where that came
+    /// before. `None` where there is no challenge, or the client did not close.
+    pub challenge_to_close: Option<Duration>,
     /// Data of the client's PATH_CHALLENGE frames on this path that an answer of the server repeated, on whatever path; at most 64.
     pub client_challenges_answered: u64,
     /// Different data of the client's PATH_CHALLENGE frames on this path; at most 64.
@@ -41,12 +47,15 @@ pub(super) struct PathMeter {
     /// By sender: data of PATH_RESPONSE frames.
     answers: [Vec<[u8; 8]>; 2],
     client_ids: Vec<ConnectionId>,
+    client_closed: Option<Time>,
 }
 
 struct Seen {
     facts: PathFacts,
     /// By sender.
     challenges: [Vec<[u8; 8]>; 2],
+    /// Of the server.
+    first_challenge: Option<Time>,
 }
 
 impl PathMeter {
@@ -58,6 +67,13 @@ impl PathMeter {
         let place = self.paths.iter().position(|it| it.facts.client == client && it.facts.server == server);
         let Some(place) = place.or_else(|| self.add(client, server)) else { return };
         let has_challenge = self.on_frames(place, observed);
+        let closes = |frame: &QuicFrame| matches!(frame, QuicFrame::ConnectionClose { .. });
+        if observed.sender == Role::Client && observed.frames.iter().any(closes) {
+            self.client_closed.get_or_insert(segment.time);
+        }
+        if observed.sender == Role::Server && has_challenge {
+            self.paths[place].first_challenge.get_or_insert(segment.time);
+        }
         match observed.sender {
             Role::Client => self.on_client(place, observed),
             Role::Server => {
@@ -97,15 +113,17 @@ impl PathMeter {
             client,
             server,
             client_datagrams: 0,
+            client_datagrams_before_close: 0,
             server_datagrams: 0,
             server_begins_with_challenge: None,
             challenges_answered: 0,
             challenges: 0,
+            challenge_to_close: None,
             client_challenges_answered: 0,
             client_challenges: 0,
             client_begins_with_new_id: None,
         };
-        self.paths.push(Seen { facts, challenges: Default::default() });
+        self.paths.push(Seen { facts, challenges: Default::default(), first_challenge: None });
         Some(self.paths.len() - 1)
     }
 
@@ -119,17 +137,20 @@ impl PathMeter {
         }
         let facts = &mut self.paths[place].facts;
         facts.client_datagrams += 1;
+        facts.client_datagrams_before_close += u64::from(self.client_closed.is_none());
         if facts.client_datagrams == 1 {
             facts.client_begins_with_new_id = is_known.map(|is_known| !is_known);
         }
     }
 
     pub(super) fn finish(self) -> Vec<PathFacts> {
-        let Self { paths, answers, .. } = self;
+        let Self { paths, answers, client_closed, .. } = self;
         let answered = |challenges: &[[u8; 8]], by: Role| {
             challenges.iter().filter(|data| answers[by as usize].contains(data)).count() as u64
         };
-        let finish = |Seen { facts, challenges: [of_client, of_server] }: Seen| PathFacts {
+        let until_close = |challenge: Option<Time>| Some(client_closed?.checked_since(challenge?).unwrap_or_default());
+        let finish = |Seen { facts, challenges: [of_client, of_server], first_challenge }: Seen| PathFacts {
+            challenge_to_close: until_close(first_challenge),
             challenges: of_server.len() as u64,
             challenges_answered: answered(&of_server, Role::Client),
             client_challenges: of_client.len() as u64,

@@ -67,6 +67,8 @@ pub struct SenderFacts {
     pub key_updates: u64,
     /// Its transport parameter, RFC 9000 section 18.2. `None` where it did not say, or where that could not be read.
     pub initial_max_streams_bidi: Option<u64>,
+    /// Its transport parameter, RFC 9000 section 18.2: its peer must not move. `None` where that could not be read.
+    pub disables_active_migration: Option<bool>,
     /// Different CONNECTION_CLOSE frames, at most 16.
     pub closes: BTreeSet<CloseFacts>,
     /// Datagrams by the ECN bits of their IP header (RFC 3168 section 5): none, ECT(1), ECT(0), "congestion experienced".
@@ -189,7 +191,7 @@ impl SenderMeter {
                         _ => facts.one_rtt_stream_bytes += length,
                     }
                 }
-                (QuicFrame::ConnectionClose { error, by_application }, _) if facts.closes.len() < MOST_CLOSES => {
+                (QuicFrame::ConnectionClose { error, by_application, .. }, _) if facts.closes.len() < MOST_CLOSES => {
                     facts.closes.insert(CloseFacts { error: *error, by_application: *by_application });
                 }
                 _ => {}
@@ -206,6 +208,7 @@ impl SenderMeter {
             request_streams_in_zero_rtt: self.request_streams_in_zero_rtt.len() as u64,
             key_updates: flow.key_updates(sender),
             initial_max_streams_bidi: flow.initial_max_streams_bidi(sender),
+            disables_active_migration: flow.disables_active_migration(sender),
             ..self.facts
         }
     }

@@ -45,6 +45,7 @@ mod tests {
             until: None,
             figures: Vec::new(),
             ladders: std::collections::BTreeMap::new(),
+            machine: None,
         }
     }
 

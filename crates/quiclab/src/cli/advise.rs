@@ -39,7 +39,7 @@ pub struct InstantAckArguments {
     /// From the ClientHello's arrival until the server has its certificate and can answer
     #[arg(long, value_name = "TIME", value_delimiter = ',', required_unless_present = "samples")]
     pub delay: Vec<Duration>,
-    /// A Parquet file with a row for each client: columns rtt_ms and delay_ms. Prints the shares of clients that gain and lose
+    /// A Parquet file with a row for each client: columns rtt_ms and delay_ms, or the rows of a scan. Prints the shares of clients that gain and lose
     #[arg(long, value_name = "FILE", conflicts_with_all = ["rtt", "delay"])]
     pub samples: Option<PathBuf>,
     /// Length of the certificate chain in DER

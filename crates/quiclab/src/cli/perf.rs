@@ -25,8 +25,8 @@ pub struct PerfArguments {
     /// Seconds to send for
     #[arg(short = 't', long = "time", value_name = "SECONDS", default_value = "10", value_parser = parse_seconds)]
     pub seconds: f64,
-    /// Send this much over each connection instead, such as "8 GiB"
-    #[arg(short = 'n', long = "bytes", value_name = "SIZE", conflicts_with = "seconds")]
+    /// Send this much over each connection instead, such as 8G, which is 8 GiB, or "8 GB"
+    #[arg(short = 'n', long = "bytes", value_name = "SIZE", conflicts_with = "seconds", value_parser = parse_size)]
     pub bytes: Option<ByteCount>,
     /// Streams of each connection, all at the same time; with --bidir, in each direction
     #[arg(short = 'P', long = "parallel", value_name = "STREAMS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100))]
@@ -193,6 +193,16 @@ fn parse_seconds(text: &str) -> Result<f64, String> {
     }
 }
 
+/// With a unit, or as iperf3 has it: K, M and G are powers of 1024.
+fn parse_size(text: &str) -> Result<ByteCount, String> {
+    let binary = [("K", "KiB"), ("M", "MiB"), ("G", "GiB")];
+    let short = binary.into_iter().find_map(|(letter, unit)| Some(format!("{} {unit}", text.strip_suffix(letter)?)));
+    let whole = short.unwrap_or_else(|| text.to_owned());
+    whole
+        .parse()
+        .map_err(|_| format!("found {text:?}, expected a number of bytes such as 8G, which is 8 GiB, or \"8 GB\""))
+}
+
 fn parse_request(text: &str) -> Result<ByteCount, String> {
     let size: ByteCount = text.parse().map_err(|error| format!("{error}"))?;
     // The first of them say how long the response is: draft-banks-quic-performance, section 2.3.
@@ -212,5 +222,21 @@ fn parse_pin(text: &str) -> Result<String, String> {
     match digits.len() == 64 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         true => Ok(digits),
         false => Err(format!("found {text:?}, expected 64 hexadecimal digits, as quiclab perf -s prints them")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_those_of_iperf3_or_have_a_unit() {
+        let bytes = |text: &str| parse_size(text).map(|size| size.as_bytes());
+        assert_eq!(bytes("8G"), Ok(8 << 30));
+        assert_eq!(bytes("1.5K"), Ok(1536));
+        assert_eq!((bytes("8 GB"), bytes("2MiB")), (Ok(8_000_000_000), Ok(2 << 20)));
+        for wrong in ["", "G", "8", "8GG", "-1M"] {
+            assert!(bytes(wrong).unwrap_err().contains("expected a number of bytes such as 8G"), "{wrong}");
+        }
     }
 }

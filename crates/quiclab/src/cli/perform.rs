@@ -14,8 +14,15 @@ pub struct PerformArguments {
     #[arg(value_name = "RUN")]
     pub file: PathBuf,
     /// The folder that becomes the record; folders above it are made if they are missing
-    #[arg(long, value_name = "DIR")]
-    pub record: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "records")]
+    pub record: Option<PathBuf>,
+    /// Perform many runs of one kind: RUN has JSON lines as `quiclab run FILE --dry-run --needs` prints them, without the first. Records go into
+    /// this folder; a JSON line for each run is printed
+    #[arg(long, value_name = "DIR", conflicts_with = "record")]
+    pub records: Option<PathBuf>,
+    /// Make nothing: what is missing in the cache is an error that names it
+    #[arg(long, conflicts_with = "rebuild")]
+    pub no_build: bool,
     /// Where to run it [default: the testbed that the run names, else vm]
     #[arg(long, value_name = "TESTBED", value_parser = testbeds())]
     pub testbed: Option<String>,
@@ -36,6 +43,7 @@ Examples:
   quiclab run experiments/examples/first.toml --dry-run --json | jq '.[0]' > run.json
   quiclab perform run.json --record results/first/one       that run, here or on any machine with the same versions
   quiclab perform results/first/one/run.toml --record again  the run of a record once more
+  quiclab run FILE --dry-run --needs | tail -n +2 | quiclab perform - --records results/x --no-build    all runs, as long as nothing must be built
 
 A run whose record is there already is not performed again. Where another process is making the record, this one waits for it. \
 What is known of a run that fails is kept in the folder failed/ beside the record.

@@ -52,10 +52,10 @@ fn page() -> String {
     out
 }
 
-/// Calls `f` for a command and, in order, for every command below it, except clap's own `help`.
+/// Calls `f` for a command and, in order, for every command below it that is shown.
 fn visit(command: &Command, f: &mut impl FnMut(&Command)) {
     f(command);
-    for child in command.get_subcommands().filter(|child| child.get_name() != "help") {
+    for child in command.get_subcommands().filter(|child| !child.is_hide_set()) {
         visit(child, f);
     }
 }

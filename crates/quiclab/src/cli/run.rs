@@ -55,6 +55,10 @@ pub struct RunArguments {
     /// In real time: how long each run waits for the machine to be quiet, in seconds. A run that begins all the same has a warning
     #[arg(long, value_name = "SECONDS", default_value_t = WAIT_FOR_QUIET)]
     pub wait_for_quiet: u64,
+    /// With --testbed netns: first measure what this machine can do at best, for about three seconds, so that the report shows beside it what CPU
+    /// time goes to
+    #[arg(long)]
+    pub roofline: bool,
     /// Also write packets, QUIC frames and qlog events of each run as Parquet files, into trace/record=NAME beside the report
     #[arg(long)]
     pub parquet: bool,
@@ -64,6 +68,10 @@ pub struct RunArguments {
     /// Show what would run, without running it
     #[arg(long)]
     pub dry_run: bool,
+    /// With --dry-run: make what the runs need, and print JSON lines: what a machine must have to perform them, then each run with the name of its
+    /// record
+    #[arg(long, requires = "dry_run")]
+    pub needs: bool,
     /// In real time: fail instead of waiting while another quiclab performs runs on this machine
     #[arg(long)]
     pub no_wait: bool,

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::{planned::Planned, run::order::Order};
 
 /// Its file.
-pub(super) const INDEX_FILE: &str = "experiment.json";
+pub(crate) const INDEX_FILE: &str = "experiment.json";
 /// Version of the index.
 const SCHEMA: u32 = 2;
 
@@ -21,43 +21,43 @@ const SCHEMA: u32 = 2;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Index {
-    pub(super) schema: u32,
+    pub(crate) schema: u32,
     /// Kind of the runs, as in their `run.toml`. Indices of schema 1 were of transfers.
     #[serde(default = "transfer")]
-    pub(super) kind: String,
-    pub(super) experiment: String,
-    pub(super) title: String,
-    pub(super) source: Option<String>,
-    pub(super) command: String,
-    pub(super) published: Vec<Published>,
+    pub(crate) kind: String,
+    pub(crate) experiment: String,
+    pub(crate) title: String,
+    pub(crate) source: Option<String>,
+    pub(crate) command: String,
+    pub(crate) published: Vec<Published>,
     #[serde(default)]
-    pub(super) expectations: Vec<Expectation>,
+    pub(crate) expectations: Vec<Expectation>,
     /// Expectations about runs that are not in the plan, such as those that a profile leaves out.
     #[serde(default)]
-    pub(super) expectations_left_out: Vec<Expectation>,
+    pub(crate) expectations_left_out: Vec<Expectation>,
     /// Whether senders are ranked.
     #[serde(default)]
-    pub(super) ranking: bool,
+    pub(crate) ranking: bool,
     /// The pictures that the file asks for.
     #[serde(default)]
-    pub(super) figures: Vec<FigureSpec>,
+    pub(crate) figures: Vec<FigureSpec>,
     /// What settings, their values and groups of flows are called in figures and tables.
     #[serde(default, skip_serializing_if = "is_empty")]
-    pub(super) labels: Labels,
+    pub(crate) labels: Labels,
     /// When claims were evaluated, where runs were repeated until all were decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) looks: Option<Looks>,
+    pub(crate) looks: Option<Looks>,
     /// Where runs were repeated until a metric was known well enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) until: Option<Until>,
+    pub(crate) until: Option<Until>,
     /// In which order runs in real time were performed; `None` where time was virtual.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) order: Option<Order>,
+    pub(crate) order: Option<Order>,
     /// Names of the plan's records, in its order.
-    pub(super) records: Vec<String>,
+    pub(crate) records: Vec<String>,
     /// Stacks whose runs were skipped because they could not be built, and why.
     #[serde(default)]
-    pub(super) missing_stacks: BTreeMap<String, String>,
+    pub(crate) missing_stacks: BTreeMap<String, String>,
 }
 
 impl Index {
@@ -91,7 +91,7 @@ impl Index {
     }
 
     /// The index of a folder.
-    pub(super) fn read(folder: &Path) -> Result<Self> {
+    pub(crate) fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(INDEX_FILE);
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let index: Self = serde_json::from_str(&text)

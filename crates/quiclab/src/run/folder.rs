@@ -79,6 +79,9 @@ pub fn command_line(file: &Path, arguments: &RunArguments) -> String {
     {
         let _ = write!(line, " --testbed {name}");
     }
+    if arguments.roofline {
+        line.push_str(" --roofline");
+    }
     for path in &arguments.stacks.own {
         let _ = write!(line, " --stack {}", quoted(&path.display().to_string()));
     }

@@ -15,6 +15,7 @@ use crate::{stack::beside, supplies::IMPORTED};
 
 /// Folders of the cache with things in them, and what these are.
 const KINDS: &[(&str, &str)] = &[
+    ("agent", "agent that the command carries"),
     ("build", "object files of stacks"),
     ("image", "root file system"),
     (IMPORTED, "imported stack"),

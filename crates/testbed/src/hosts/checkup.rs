@@ -22,7 +22,7 @@ use super::{
     talk::{Limit, Reply, Sessions, Trouble, check},
     testbed::who,
 };
-use crate::{hash, vm::testbed::agent};
+use crate::{hash, vm::agent::agent};
 
 /// How long one answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -29,7 +29,7 @@ use crate::{
     stack::{BuiltStack, Source},
     supplies::Supplies,
     testbed::{Attempt, Built, Place, Task, Testbed},
-    vm::testbed::agent,
+    vm::agent::agent,
 };
 
 /// Its name.

@@ -15,7 +15,7 @@ use nix::{
 };
 use quiclab_orders::probe::Probe;
 
-use crate::{command, hash, vm::testbed::agent};
+use crate::{command, hash, vm::agent::agent};
 
 /// What drops packets by their number. Only root can load it.
 pub(super) const PROGRAMS: &str = "eBPF for ordinary users";

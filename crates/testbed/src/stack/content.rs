@@ -82,6 +82,28 @@ fn input_files(source: &Source, input: &str) -> Result<BTreeMap<PathBuf, PathBuf
     Ok(files)
 }
 
+/// Every file that a stack is built from: its name, as seen from the folder of all stacks, and where it is. Inputs from elsewhere are not
+/// among them.
+///
+/// # Errors
+/// A file that cannot be read, an input of the manifest that is not there.
+pub fn all_files(source: &Source) -> Result<BTreeMap<PathBuf, PathBuf>> {
+    let own = PathBuf::from(source.folder.file_name().unwrap_or_default());
+    let mut files: BTreeMap<_, _> =
+        source_files(&source.folder)?.into_iter().map(|file| (own.join(&file), source.folder.join(&file))).collect();
+    for input in &source.manifest.build.inputs {
+        for (name, path) in input_files(source, input)? {
+            // `../contract-rust/x` is a neighbour.
+            if let Ok(name) = name.strip_prefix("..")
+                && name.components().all(|part| matches!(part, std::path::Component::Normal(_)))
+            {
+                files.insert(name.to_path_buf(), path);
+            }
+        }
+    }
+    Ok(files)
+}
+
 /// The files below a folder, in order.
 fn source_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();

@@ -5,6 +5,7 @@
 //! reads what a guest left; [`testbed`] puts it
 //! together.
 
+pub mod agent;
 mod captured;
 pub mod disciplines;
 mod forwarded;

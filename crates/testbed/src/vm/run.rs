@@ -73,6 +73,7 @@ impl Vm {
     /// Where the guest does not come up.
     pub fn prepare(&self, run: &Run, sides: Sides<BuiltStack>, host: &Host, say: &mut dyn FnMut(Size)) -> Result<()> {
         let size = size(run, sides)?;
+        self.guest.hold_saved_state(&self.cache, size)?;
         if !self.guest.has_saved_state(&self.cache, size)? {
             say(size);
             self.guest.saved_state(&self.cache, size, host)?;

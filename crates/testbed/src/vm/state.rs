@@ -83,6 +83,14 @@ impl Guest {
         Ok(cache.path(&format!("{FOLDER}/{}", self.identity(size)?)).is_dir())
     }
 
+    /// Keeps the saved state of this guest from being removed as long as this process lives.
+    ///
+    /// # Errors
+    /// As [`Guest::identity`], and [`Cache::hold`].
+    pub fn hold_saved_state(&self, cache: &Cache, size: Size) -> Result<()> {
+        cache.hold(&format!("{FOLDER}/{}", self.identity(size)?))
+    }
+
     /// The saved state of this guest; boots and saves it where the cache has none.
     ///
     /// # Errors

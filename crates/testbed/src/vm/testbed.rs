@@ -2,20 +2,19 @@
 
 use std::{
     collections::BTreeMap,
-    env,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use quiclab_experiment::{
     PATCHED_KERNEL, foreign_setting,
     run::{Run, Versions},
 };
 
 use super::{
-    kernel::Kernel, kernel_build::Recipe, kernel_module::with_modules, machine::qemu_version, path, run::Vm,
-    state::Guest,
+    agent::agent, kernel::Kernel, kernel_build::Recipe, kernel_module::with_modules, machine::qemu_version, path,
+    run::Vm, state::Guest,
 };
 use crate::{
     perform::Host,
@@ -151,18 +150,6 @@ pub fn kernel(supplies: &Supplies, name: &str) -> Result<Kernel> {
 /// As [`Recipe::read`].
 pub fn paced_kernel(supplies: &Supplies) -> Result<Recipe> {
     Recipe::read(&kernels(supplies).join("patch"))
-}
-
-/// The agent's executable, which lies beside this program.
-///
-/// # Errors
-/// Where it does not.
-pub fn agent() -> Result<PathBuf> {
-    let path = env::current_exe().context("this program's own path")?.with_file_name("quiclab-agent");
-    if !path.is_file() {
-        bail!("{}: not found\nhint: cargo build --release builds it next to quiclab", path.display());
-    }
-    Ok(path)
 }
 
 fn kernels(supplies: &Supplies) -> PathBuf {

@@ -1,0 +1,43 @@
+//! Arguments of `quiclab look`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Output;
+
+/// Arguments of `quiclab look`.
+#[derive(Debug, Args)]
+#[command(after_help = LOOK_HELP)]
+pub struct LookArguments {
+    /// A record's folder, or a capture: pcap or pcapng, plain, gzip or zstd; a second one is shown on the same time axis
+    #[arg(value_name = "RECORD|CAPTURE", required = true, num_args = 1..=2)]
+    pub paths: Vec<PathBuf>,
+    /// A key log (SSLKEYLOGFILE), in addition to secrets in the captures; can be repeated
+    #[arg(long, value_name = "FILE")]
+    pub keys: Vec<PathBuf>,
+    /// The server's qlog, for congestion window, pacing rate and planned send times; of the first path [default: those of a record]
+    #[arg(long, value_name = "FILE")]
+    pub qlog: Vec<PathBuf>,
+    /// Name or number of the tap (an interface of the capture) [default: the sender's, or that of the first packet]
+    #[arg(long, value_name = "TAP")]
+    pub tap: Option<String>,
+    /// UDP or TCP port of the server; other flows are ignored [default: the server's port of a record; all flows of a capture]
+    #[arg(long, value_name = "PORT")]
+    pub server_port: Option<u16>,
+    /// Where the page is written [default: NAME-look.html in the current folder]
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+const LOOK_HELP: &str = "\
+Examples:
+  quiclab look results/examples/first/quiche-01-0123
+  quiclab look capture.pcapng --keys keys.log --qlog server.sqlog --html page.html
+  quiclab look before/quiche-01-0123 after/quiche-01-0123
+
+Writes one page that needs no network and prints the verdicts. Open PAGE#packet=1234 or PAGE#time=1.5 to go to a packet or a time in \
+seconds. The page: docs/reference/look.md; the verdicts: docs/reference/verdicts.md. Exit status: 0 success; 1 the capture is truncated; \
+125 a file could not be read or written.";

@@ -1,0 +1,37 @@
+//! Arguments of `quiclab prepare`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{SetOptions, StackOptions};
+
+/// Arguments of `quiclab prepare`.
+#[derive(Debug, Args)]
+#[command(after_help = PREPARE_HELP)]
+pub struct PrepareArguments {
+    /// An experiment file; prepares what it needs [default: all stacks and kernel 6.1]
+    pub file: Option<PathBuf>,
+    /// A profile that the file defines, such as quick
+    #[arg(long, requires = "file")]
+    pub profile: Option<String>,
+    /// Take kernel, guest images and stacks from this archive instead, or from each quiclab-prepared-*.zip in this folder; nothing is
+    /// compiled
+    #[arg(long, value_name = "ARCHIVE|DIR", conflicts_with_all = ["file", "to"])]
+    pub from: Option<PathBuf>,
+    /// Afterwards pack what was prepared into this folder, as quiclab-prepared-HASH.zip; the same things give the same bytes
+    #[arg(long, value_name = "DIR")]
+    pub to: Option<PathBuf>,
+    #[command(flatten)]
+    pub set: SetOptions,
+    #[command(flatten)]
+    pub stacks: StackOptions,
+}
+
+const PREPARE_HELP: &str = "\
+Examples:
+  quiclab prepare experiments/examples/first.toml           so that the first run starts at once
+  quiclab prepare FILE --to .                               an archive for machines that have QEMU and no compilers
+  quiclab prepare --from quiclab-prepared-0123456789abcdef.zip
+
+Saved states of guests are not in an archive, because they belong to a version of QEMU; they are made within seconds.";

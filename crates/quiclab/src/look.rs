@@ -1,0 +1,266 @@
+//! `quiclab look`
+
+mod extras;
+mod facts;
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::BufReader,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+use quiclab_metrics::{
+    AnalysisSettings, CaptureAnalysis, DEFAULT_TRAIN_THRESHOLD, Evidence, PlannedTimes, RunMetrics, SenderLogMeter,
+    analyze, judge,
+};
+use quiclab_record::{
+    MOST_QLOG_BYTES, Record,
+    layout::{QLOG_FOLDER, RUN_FILE, SERVER_FOLDER},
+    qlog_files,
+};
+use quiclab_report::{LookTransfer, render_look_html, verdicts_as_json, verdicts_in_words};
+use quiclab_testbed::contract::SERVER_PORT;
+use quiclab_units::{Bounded, Duration, ShowPath};
+use quiclab_wire::{
+    Capture, CaptureReader, Decompressed, Dissector, DissectorSettings, QlogEventKind, Role, Segment, read_qlog,
+};
+
+use crate::{
+    analyze_plans::keys as planned_keys,
+    cli::LookArguments,
+    folder, given, output,
+    packets::{Listing, capture_of, tap_name},
+};
+use extras::{Extras, Seen};
+
+/// More packets make a page that a browser shows badly.
+const MOST_PACKETS: usize = 2_000_000;
+
+/// Writes the page of one transfer, or of two. Returns 0, or 1 where a capture was cut off.
+///
+/// # Errors
+/// Where a capture, a key log or a qlog cannot be read, has no packets, or the page cannot be written.
+pub fn look(arguments: &LookArguments) -> Result<u8> {
+    let mut transfers = Vec::new();
+    let mut was_cut = false;
+    for (place, path) in arguments.paths.iter().enumerate() {
+        let qlog = if place == 0 { arguments.qlog.as_slice() } else { &[] };
+        let given = Given { keys: &arguments.keys, qlog, tap: arguments.tap.as_deref(), port: arguments.server_port };
+        let (transfer, is_cut) = transfer(path, &given)?;
+        was_cut |= is_cut;
+        transfers.push(transfer);
+    }
+    let page = match &arguments.html {
+        Some(page) => page.clone(),
+        None => PathBuf::from(format!("{}-look.html", stem(&arguments.paths[0]))),
+    };
+    folder::write_at(&page, render_look_html(&transfers))?;
+    let mut verdicts = transfers.iter().map(|transfer| (transfer.name.as_str(), &transfer.verdicts));
+    output::print(&if arguments.output.json {
+        verdicts_as_json(&mut verdicts)
+    } else {
+        verdicts.map(|(name, verdicts)| verdicts_in_words(name, verdicts)).collect::<String>()
+    })?;
+    tell!("the transfer over time: {}", page.shown());
+    Ok(u8::from(was_cut))
+}
+
+/// What is given beside the path.
+#[derive(Default)]
+struct Given<'a> {
+    keys: &'a [PathBuf],
+    qlog: &'a [PathBuf],
+    tap: Option<&'a str>,
+    port: Option<u16>,
+}
+
+/// Writes the page of a record.
+///
+/// # Errors
+/// As [`look`].
+pub fn write_of_record(record: &Path, folder: &Path, name: &str) -> Result<()> {
+    let (transfer, _) = transfer(record, &Given::default())?;
+    std::fs::create_dir_all(folder).with_context(|| folder.shown())?;
+    folder::write(folder, name, render_look_html(&[transfer]))?;
+    Ok(())
+}
+
+fn stem(path: &Path) -> String {
+    let name = if path.is_dir() { path.file_name() } else { path.file_stem() };
+    name.map_or_else(|| "capture".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Reads a transfer; and whether its capture is cut.
+fn transfer(path: &Path, arguments: &Given) -> Result<(LookTransfer, bool)> {
+    let (capture, is_record) = capture_of(path)?;
+    let record_folder = capture.parent().filter(|folder| is_record && folder.join(RUN_FILE).is_file());
+    let record = record_folder.map(Record::load).transpose()?;
+    let mut key_log = Vec::new();
+    for file in arguments.keys {
+        key_log.extend(given::read(file, given::MOST_KEY_LOG_BYTES).context("the key log cannot be read")?);
+        key_log.push(b'\n');
+    }
+    let settings = || DissectorSettings {
+        server_port: arguments.port.or(is_record.then_some(SERVER_PORT)),
+        interfaces_are_one_tap: false,
+    };
+    let logs = match &record {
+        Some(record) if arguments.qlog.is_empty() => qlog_files(&record.folder.join(SERVER_FOLDER).join(QLOG_FOLDER))?,
+        _ => arguments.qlog.to_vec(),
+    };
+    let (log, planned) = read_logs(&logs)?;
+    let read = read_packets(&capture, &key_log, settings(), arguments.tap, is_record)?;
+    let flow = read.largest_flow();
+    let Some(flow) = flow else {
+        bail!("{}: found no packets of a server, expected a transfer of QUIC or TCP", capture.shown());
+    };
+    let run = match &record {
+        Some(record) => record.metrics.clone(),
+        None => measured(&capture, &key_log, settings(), read.tap)?,
+    };
+    let threshold = record.as_ref().map_or(DEFAULT_TRAIN_THRESHOLD, |it| it.run.run.settings.analysis.train_threshold);
+    let is_cut = read.is_cut;
+    let facts = facts::of(&read.seen, flow);
+    let verdicts = judge(&Evidence { run: &run, packets: Some(&facts) });
+    let name = stem(path);
+    let transfer = read.into_transfer(name, flow, &planned, log, threshold, verdicts, &run);
+    Ok((transfer, is_cut))
+}
+
+/// The qlog that tells most of window and rate, and all planned times.
+fn read_logs(files: &[PathBuf]) -> Result<(Option<SenderLogMeter>, PlannedTimes)> {
+    let mut best: Option<SenderLogMeter> = None;
+    let mut planned = PlannedTimes::default();
+    for file in files {
+        let log = File::open(file).with_context(|| format!("{}: cannot be opened", file.shown()))?;
+        let log = Decompressed::detect(log).with_context(|| file.shown())?;
+        let mut meter = SenderLogMeter::default();
+        // A log that is cut or damaged is shown up to there; the metrics warn of it.
+        let _ = read_qlog(BufReader::new(Bounded::new(log, MOST_QLOG_BYTES)), &mut |event| {
+            meter.on_event(&event);
+            if let QlogEventKind::PacketSent(packet) = &event.kind
+                && let Some(time) = packet.planned_time_ns
+            {
+                planned.insert(&planned_keys(packet), time);
+            }
+        });
+        if meter.values() > best.as_ref().map_or(0, SenderLogMeter::values) {
+            best = Some(meter);
+        }
+    }
+    Ok((best, planned))
+}
+
+/// What was read of a capture.
+struct ReadPackets {
+    seen: Vec<Seen>,
+    tap: Option<u32>,
+    tap_name: String,
+    is_cut: bool,
+}
+
+fn read_packets(
+    path: &Path,
+    key_log: &[u8],
+    settings: DissectorSettings,
+    tap: Option<&str>,
+    is_record: bool,
+) -> Result<ReadPackets> {
+    let name = path.shown();
+    let file = File::open(path).with_context(|| format!("{name}: cannot be opened"))?;
+    let input = Decompressed::detect(file).with_context(|| name.clone())?;
+    let mut reader = CaptureReader::new(input).with_context(|| name.clone())?;
+    let mut dissector = Dissector::new(settings);
+    dissector.add_keys(key_log);
+    let mut listing = Listing::new(tap, is_record);
+    let mut extras = Extras::default();
+    let mut on_segment = |number, segment: &Segment, capture: &Capture| {
+        dissector.add_secrets(&capture.secrets);
+        if !listing.wants(segment, capture) {
+            return ControlFlow::Continue(());
+        }
+        let observed = dissector.on_segment(segment);
+        listing.on_segment(number, segment, observed.as_ref());
+        if let (true, Some(observed)) = (listing.tap == Some(segment.interface), &observed) {
+            extras.on_packet(segment, observed);
+        }
+        while let Some(row) = listing.rows.pop(segment.time) {
+            extras.join(row);
+        }
+        if extras.len() > MOST_PACKETS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    reader.for_each_segment(None, &mut on_segment).with_context(|| name.clone())?;
+    while let Some(row) = listing.rows.pop_anyway() {
+        extras.join(row);
+    }
+    if extras.len() > MOST_PACKETS {
+        bail!(
+            "{name}: found more than {MOST_PACKETS} packets, expected fewer on one page\nhint: cut the capture, for example with editcap -A and -B"
+        );
+    }
+    if let (Some(tap), None) = (tap, listing.tap) {
+        let summary = reader.summary();
+        let taps: Vec<_> = (0..summary.interfaces.len()).map(|tap| tap_name(summary, tap)).collect();
+        bail!("{name}: found no packet at tap {tap:?}; its taps are {}", taps.join(", "));
+    }
+    let tap_name = listing.tap.map_or_else(String::new, |tap| tap_name(reader.summary(), tap as usize));
+    let is_cut = reader.summary().truncation.is_some();
+    Ok(ReadPackets { seen: extras.finish(), tap: listing.tap, tap_name, is_cut })
+}
+
+/// The metrics of a capture's largest server at the tap.
+fn measured(path: &Path, key_log: &[u8], settings: DissectorSettings, tap: Option<u32>) -> Result<RunMetrics> {
+    let file = File::open(path).with_context(|| path.shown())?;
+    let input = Decompressed::detect(file).with_context(|| path.shown())?;
+    let reader = CaptureReader::new(input).with_context(|| path.shown())?;
+    let mut dissector = Dissector::new(settings);
+    dissector.add_keys(key_log);
+    let CaptureAnalysis { directions, flows, .. } =
+        analyze(reader, dissector, AnalysisSettings::default(), &mut |_, _, _| {}).with_context(|| path.shown())?;
+    let of_servers =
+        directions.into_iter().filter(|it| it.sender == Role::Server && Some(flows[it.flow].interface) == tap);
+    let largest = of_servers.max_by_key(|it| (it.run.metrics.packets_sent, std::cmp::Reverse(it.flow)));
+    Ok(largest.map_or_else(RunMetrics::empty, |it| it.run))
+}
+
+impl ReadPackets {
+    /// The flow in which a server sent most packets.
+    fn largest_flow(&self) -> Option<usize> {
+        let mut counts: BTreeMap<usize, u64> = BTreeMap::new();
+        for seen in self.seen.iter().filter(|seen| seen.row.sender == Role::Server.name()) {
+            *counts.entry(seen.row.flow).or_default() += 1;
+        }
+        counts.into_iter().max_by_key(|(flow, count)| (*count, std::cmp::Reverse(*flow))).map(|(flow, _)| flow)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a page is made of as many things")]
+    fn into_transfer(
+        self,
+        name: String,
+        flow: usize,
+        planned: &PlannedTimes,
+        log: Option<SenderLogMeter>,
+        threshold: Duration,
+        verdicts: quiclab_metrics::Verdicts,
+        run: &RunMetrics,
+    ) -> LookTransfer {
+        let seen: Vec<Seen> = self.seen.into_iter().filter(|seen| seen.row.flow == flow).collect();
+        let server = |seen: &&Seen| seen.row.sender == Role::Server.name();
+        let numbers = seen.iter().filter(server).filter_map(|it| Some((it.number?, it.row.time_ns))).take(4_000);
+        let log = log.map(|log| log.finish(&numbers.collect()));
+        let lateness = extras::lateness(&seen, planned);
+        LookTransfer {
+            name,
+            tap: self.tap_name,
+            server_start_ns: seen.iter().find(server).map_or(0, |seen| seen.row.time_ns),
+            train_threshold_ns: threshold.as_nanos(),
+            packets: seen.into_iter().zip(lateness).map(|(seen, late)| seen.into_packet(late)).collect(),
+            log,
+            verdicts,
+            warnings: run.warnings.iter().map(|warning| warning.message.clone()).collect(),
+        }
+    }
+}

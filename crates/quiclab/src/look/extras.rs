@@ -1,0 +1,197 @@
+//! What the page shows of a packet besides its row of `quiclab packets`.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use quiclab_metrics::{PlannedKey, PlannedTimes};
+use quiclab_report::LookPacket;
+use quiclab_units::Time;
+use quiclab_wire::{Observed, QuicForm, QuicFrame, Role, Segment};
+
+use crate::packets::row::Row;
+
+/// One datagram with all that is known of it.
+pub struct Seen {
+    /// As `quiclab packets` lists it.
+    pub row: Row,
+    /// Of its last 1-RTT packet.
+    pub number: Option<u64>,
+    /// Largest 1-RTT packet number that it acknowledges.
+    pub largest_acknowledged: Option<u64>,
+    /// Sample of the round-trip time that it gives its receiver, RFC 9002 section 5.1.
+    pub rtt_ns: Option<u64>,
+    /// Bytes of streams that were not sent before.
+    pub new_stream_bytes: u64,
+    /// Whether it has bytes of streams that were sent before.
+    pub is_retransmission: bool,
+    /// Whether it says that a limit of flow control blocks, or uses one up.
+    pub is_blocked: bool,
+    /// Whether it was decrypted.
+    pub is_read: bool,
+}
+
+/// Joins the rows, which come later, with what was seen when the packets came.
+#[derive(Default)]
+pub struct Extras {
+    waiting: VecDeque<Extra>,
+    flows: BTreeMap<usize, FlowState>,
+    seen: Vec<Seen>,
+}
+
+#[derive(Default)]
+struct Extra {
+    number: Option<u64>,
+    largest_acknowledged: Option<u64>,
+    rtt_ns: Option<u64>,
+    new_stream_bytes: u64,
+    is_retransmission: bool,
+    is_blocked: bool,
+    is_read: bool,
+}
+
+/// Of one connection; arrays by sender.
+#[derive(Default)]
+struct FlowState {
+    sent: [BTreeMap<u64, Time>; 2],
+    largest_acknowledged: [Option<u64>; 2],
+    /// By stream: the end of what was sent.
+    ends: [BTreeMap<u64, u64>; 2],
+    total: [u64; 2],
+    /// What the peer allows the sender: on the connection, and by stream.
+    limit: [Option<u64>; 2],
+    stream_limits: [BTreeMap<u64, u64>; 2],
+    /// Limits that blocked, by stream (`None`: the connection): each counts once, however often it is repeated.
+    blocked: [BTreeSet<(Option<u64>, u64)>; 2],
+}
+
+impl Extras {
+    /// A packet at the tap, in the order of the rows.
+    pub fn on_packet(&mut self, segment: &Segment, observed: &Observed) {
+        let state = self.flows.entry(observed.flow).or_default();
+        let mut extra = Extra::default();
+        for packet in observed.packets {
+            let frames = &observed.frames[packet.frames.clone()];
+            extra.is_read |= !frames.is_empty();
+            let is_one_rtt = packet.form == QuicForm::OneRtt;
+            if let (true, Some(number)) = (is_one_rtt, packet.packet_number) {
+                extra.number = Some(number);
+                state.sent[observed.sender as usize].entry(number).or_insert(segment.time);
+            }
+            for frame in frames {
+                if let (true, Some(ack)) = (is_one_rtt, frame.acknowledgment()) {
+                    state.on_ack(observed.sender, ack.largest(), segment.time, &mut extra);
+                }
+                state.on_frame(observed.sender, frame, &mut extra);
+            }
+        }
+        self.waiting.push_back(extra);
+    }
+
+    /// The row of the packet that has waited longest.
+    pub fn join(&mut self, row: Row) {
+        let extra = self.waiting.pop_front().unwrap_or_default();
+        let Extra { number, largest_acknowledged, rtt_ns, new_stream_bytes, is_retransmission, is_blocked, is_read } =
+            extra;
+        self.seen.push(Seen {
+            row,
+            number,
+            largest_acknowledged,
+            rtt_ns,
+            new_stream_bytes,
+            is_retransmission,
+            is_blocked,
+            is_read,
+        });
+    }
+
+    /// Packets that have their row.
+    pub fn len(&self) -> usize {
+        self.seen.len()
+    }
+
+    /// All packets, in the order of the capture.
+    pub fn finish(self) -> Vec<Seen> {
+        self.seen
+    }
+}
+
+impl FlowState {
+    fn on_ack(&mut self, by: Role, largest: u64, now: Time, extra: &mut Extra) {
+        extra.largest_acknowledged = extra.largest_acknowledged.max(Some(largest));
+        let of = by.peer() as usize;
+        if self.largest_acknowledged[of].is_some_and(|before| before >= largest) {
+            return;
+        }
+        self.largest_acknowledged[of] = Some(largest);
+        let sent = self.sent[of].get(&largest);
+        extra.rtt_ns = sent.and_then(|sent| now.checked_since(*sent)).map(|rtt| rtt.as_nanos());
+        // Smaller numbers give no sample any more.
+        self.sent[of] = self.sent[of].split_off(&largest);
+    }
+
+    fn on_frame(&mut self, sender: Role, frame: &QuicFrame, extra: &mut Extra) {
+        let (own, peer) = (sender as usize, sender.peer() as usize);
+        match frame {
+            QuicFrame::MaxData { maximum } => self.limit[peer] = self.limit[peer].max(Some(*maximum)),
+            QuicFrame::MaxStreamData { stream, maximum } => {
+                let limit = self.stream_limits[peer].entry(*stream).or_default();
+                *limit = (*limit).max(*maximum);
+            }
+            QuicFrame::DataBlocked { limit } => extra.is_blocked |= self.blocked[own].insert((None, *limit)),
+            QuicFrame::StreamDataBlocked { stream, limit } => {
+                extra.is_blocked |= self.blocked[own].insert((Some(*stream), *limit));
+            }
+            QuicFrame::Stream { stream, offset, length, .. } => {
+                let end = self.ends[own].entry(*stream).or_default();
+                let reaches = offset.saturating_add(*length);
+                let new = reaches.saturating_sub(*end).min(*length);
+                *end = (*end).max(reaches);
+                self.total[own] = self.total[own].saturating_add(new);
+                extra.new_stream_bytes = extra.new_stream_bytes.saturating_add(new);
+                extra.is_retransmission |= new < *length;
+                if self.limit[own] == Some(self.total[own]) {
+                    extra.is_blocked |= self.blocked[own].insert((None, self.total[own]));
+                }
+                if self.stream_limits[own].get(stream) == Some(end) {
+                    extra.is_blocked |= self.blocked[own].insert((Some(*stream), *end));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// How much later than planned each packet left, above the smallest: the plan's clock is not the capture's. In ns.
+pub fn lateness(seen: &[Seen], planned: &PlannedTimes) -> Vec<Option<u64>> {
+    let late = |seen: &Seen| {
+        let number = seen.number.filter(|_| seen.row.sender == Role::Server.name())?;
+        let planned = planned.of(PlannedKey::PacketNumber(number))?;
+        Some(i128::from(seen.row.time_ns) - i128::from(planned))
+    };
+    let all: Vec<_> = seen.iter().map(late).collect();
+    let smallest = all.iter().flatten().min().copied().unwrap_or(0);
+    all.into_iter().map(|late| late.and_then(|late| u64::try_from(late - smallest).ok())).collect()
+}
+
+impl Seen {
+    /// As the page has it.
+    pub fn into_packet(self, late_ns: Option<u64>) -> LookPacket {
+        LookPacket {
+            frame: self.row.frame,
+            time_ns: self.row.time_ns,
+            is_server: self.row.sender == Role::Server.name(),
+            bytes: self.row.bytes,
+            number: self.number,
+            bytes_in_flight: self.row.bytes_in_flight,
+            acknowledged_after_ns: self.row.acknowledged_after_ns,
+            is_lost: self.row.is_lost == Some(true),
+            is_dropped: self.row.is_dropped == Some(true),
+            is_retransmission: self.is_retransmission,
+            behind_bottleneck_after_ns: self.row.behind_bottleneck_after_ns,
+            late_ns,
+            largest_acknowledged: self.largest_acknowledged,
+            rtt_ns: self.rtt_ns,
+            new_stream_bytes: self.new_stream_bytes,
+            content: self.row.content,
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! What verdicts need of single packets.
+
+use quiclab_metrics::PacketFacts;
+use quiclab_wire::Role;
+
+use super::extras::Seen;
+
+/// With no more than this in flight, a sender waits for the last acknowledgment of what it sent.
+const ALMOST_NOTHING_BYTES: u64 = 1500;
+/// A pause shorter than this share of the RTT is none.
+const PAUSE_OF_RTT: f64 = 0.5;
+
+/// Of one flow's server.
+pub fn of(seen: &[Seen], flow: usize) -> PacketFacts {
+    let of_flow = || seen.iter().filter(|seen| seen.row.flow == flow);
+    let of_server = || of_flow().filter(|seen| seen.row.sender == Role::Server.name());
+    let Some(start) = of_server().next().map(|seen| seen.row.time_ns) else { return PacketFacts::default() };
+    let since = |time: u64| time.saturating_sub(start);
+    let has_second_tap = of_server().any(|seen| seen.row.is_dropped.is_some());
+    let is_read = of_server().any(|seen| seen.number.is_some() && seen.is_read);
+    let dropped = of_server().filter(|seen| seen.row.is_dropped == Some(true));
+    let blocked = of_server().filter(|seen| seen.is_blocked);
+    let rtt = of_flow().filter_map(|seen| seen.rtt_ns).min();
+    let is_acknowledged = of_server().any(|seen| seen.row.bytes_in_flight.is_some());
+    PacketFacts {
+        drops_ns: has_second_tap.then(|| dropped.map(|seen| since(seen.row.time_ns)).collect()),
+        blocked_ns: is_read.then(|| blocked.map(|seen| since(seen.row.time_ns)).collect()),
+        idle_ns: rtt.filter(|_| is_read && is_acknowledged).map(|rtt| pauses(of_server(), start, rtt)),
+    }
+}
+
+/// Times before packets of new data in which nothing was in flight: from the last acknowledgment on.
+fn pauses<'a>(server: impl Iterator<Item = &'a Seen>, start: u64, rtt: u64) -> Vec<(u64, u64)> {
+    let mut pauses = Vec::new();
+    // When all that was sent so far is acknowledged. `None`: some of it is not.
+    let mut all_acknowledged = None;
+    let mut has_data = false;
+    for seen in server {
+        let time = seen.row.time_ns;
+        let is_first = seen.row.bytes_in_flight.is_some_and(|bytes| bytes <= ALMOST_NOTHING_BYTES);
+        if let (true, true, Some(from)) = (is_first, has_data && seen.new_stream_bytes > 0, all_acknowledged)
+            && time.saturating_sub(from) as f64 > PAUSE_OF_RTT * rtt as f64
+        {
+            pauses.push((from.saturating_sub(start), time - from));
+        }
+        has_data |= seen.new_stream_bytes > 0;
+        if let Some(after) = seen.row.acknowledged_after_ns {
+            all_acknowledged = all_acknowledged.max(Some(time.saturating_add(after)));
+        }
+    }
+    pauses
+}

@@ -1,0 +1,137 @@
+//! The file of rows: Parquet, CSV or JSON lines.
+
+use std::{
+    fs::File,
+    io::{BufWriter, Write},
+    path::Path,
+};
+
+use anyhow::{Context, Result, bail};
+use quiclab_trace::{RunColumn, RunsWriter};
+use quiclab_units::ShowPath;
+use serde_json::{Map, Value};
+
+use super::row::{COLUMNS, Cell, ScanColumn, ScanRow, cells};
+
+/// Rows of Parquet that are written together.
+const GROUP: usize = 20_000;
+
+/// A file that rows are added to.
+pub enum RowsFile {
+    /// Rows that wait for their group.
+    Parquet(Box<RunsWriter>, Vec<Vec<Cell>>),
+    /// With a header.
+    Csv(Box<csv::Writer<File>>),
+    /// An object in each line.
+    JsonLines(BufWriter<File>),
+}
+
+impl RowsFile {
+    /// The name's end says the format: `.parquet`, `.csv`, `.jsonl`.
+    ///
+    /// # Errors
+    /// Another end, a file that cannot be created.
+    pub fn create(path: &Path) -> Result<Self> {
+        let create = || File::create(path).with_context(|| format!("{}: cannot be created", path.shown()));
+        Ok(match path.extension().and_then(|end| end.to_str()) {
+            Some("parquet") => RowsFile::Parquet(Box::new(RunsWriter::create(path, &columns(&[]))?), Vec::new()),
+            Some("csv") => {
+                let mut writer = csv::Writer::from_writer(create()?);
+                writer.write_record(COLUMNS.iter().map(|(name, _)| name))?;
+                RowsFile::Csv(Box::new(writer))
+            }
+            Some("jsonl") => RowsFile::JsonLines(BufWriter::new(create()?)),
+            _ => bail!("{}: found this name, expected one that ends in .parquet, .csv or .jsonl", path.shown()),
+        })
+    }
+
+    /// One more row.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn add(&mut self, row: &ScanRow) -> Result<()> {
+        self.add_cells(cells(row))
+    }
+
+    /// One more row, by its values.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn add_cells(&mut self, row: Vec<Cell>) -> Result<()> {
+        match self {
+            RowsFile::Parquet(writer, rows) => {
+                rows.push(row);
+                if rows.len() >= GROUP {
+                    writer.write(&columns(rows))?;
+                    rows.clear();
+                }
+            }
+            RowsFile::Csv(writer) => writer.write_record(row.iter().map(Cell::to_text))?,
+            RowsFile::JsonLines(writer) => {
+                serde_json::to_writer(&mut *writer, &object(&row))?;
+                writer.write_all(b"\n")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what waits, and the end.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn finish(self) -> Result<()> {
+        match self {
+            RowsFile::Parquet(mut writer, rows) => {
+                if !rows.is_empty() {
+                    writer.write(&columns(&rows))?;
+                }
+                writer.finish()?;
+            }
+            RowsFile::Csv(mut writer) => writer.flush()?,
+            RowsFile::JsonLines(mut writer) => writer.flush()?,
+        }
+        Ok(())
+    }
+}
+
+/// All columns of a row.
+pub fn to_json(row: &ScanRow) -> Value {
+    object(&cells(row))
+}
+
+fn object(row: &[Cell]) -> Value {
+    let entry = |((name, _), cell): (&ScanColumn, &Cell)| ((*name).to_owned(), cell.to_json());
+    Value::Object(COLUMNS.iter().zip(row).map(entry).collect::<Map<_, _>>())
+}
+
+fn columns(rows: &[Vec<Cell>]) -> Vec<(String, RunColumn)> {
+    // A row without values shows the type of each column.
+    let kinds = cells(&ScanRow::default());
+    let column = |(place, (name, _)): (usize, &ScanColumn)| {
+        let values = rows.iter().map(|row| row[place].clone());
+        let column = match kinds[place] {
+            Cell::Text(_) => RunColumn::Texts(values.map(text).collect()),
+            Cell::Whole(_) => RunColumn::Wholes(values.map(whole).collect()),
+            Cell::Number(_) => RunColumn::Numbers(values.map(number).collect()),
+            Cell::Truth(_) => RunColumn::Truths(values.map(truth).collect()),
+        };
+        ((*name).to_owned(), column)
+    };
+    COLUMNS.iter().enumerate().map(column).collect()
+}
+
+fn text(cell: Cell) -> Option<String> {
+    if let Cell::Text(value) = cell { value } else { None }
+}
+
+fn whole(cell: Cell) -> Option<i64> {
+    if let Cell::Whole(value) = cell { value.and_then(|value| i64::try_from(value).ok()) } else { None }
+}
+
+fn number(cell: Cell) -> Option<f64> {
+    if let Cell::Number(value) = cell { value } else { None }
+}
+
+fn truth(cell: Cell) -> Option<bool> {
+    if let Cell::Truth(value) = cell { value } else { None }
+}

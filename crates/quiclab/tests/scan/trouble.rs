@@ -1,0 +1,168 @@
+//! What happens to a scan whose machine has no room, no descriptors, or another scan in the same folder.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use quiclab_internet::{Behaviour, Group, Internet, Name, Resolution, Unreachable};
+
+use crate::{
+    Case,
+    place::{Place, check, rows},
+};
+
+pub const CASES: &[Case] = &[
+    ("a_full_disk_stops_a_scan_which_goes_on_when_there_is_room", &[], a_full_disk_stops_a_scan),
+    ("two_scans_do_not_share_a_folder", &[], two_scans_do_not_share_a_folder),
+    ("a_scan_without_descriptors_says_so", &[], a_scan_without_descriptors_says_so),
+    ("a_kill_between_the_addresses_of_a_name_skips_none", &[], a_kill_between_the_addresses_of_a_name_skips_none),
+];
+
+/// Hosts that answer with an ICMP error, and their list.
+fn refusing(place: &mut Place, count: usize) -> PathBuf {
+    let mut list = String::new();
+    for target in 0..count {
+        let address = format!("100.64.{}.{}", target / 200, target % 200 + 1);
+        place.host(&address, 1, Behaviour::Icmp(Unreachable::Port));
+        list.push_str(&format!("{address}\n"));
+    }
+    place.file("list", &list)
+}
+
+fn mount(options: &str, folder: &Path) {
+    let mut command = Command::new("mount");
+    let status = command.args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(folder).status().unwrap();
+    assert!(status.success(), "mount -o {options}");
+}
+
+/// A row of 40 columns takes about one kilobyte as JSON.
+fn a_full_disk_stops_a_scan() {
+    const TARGETS: usize = 400;
+    let mut place = Place::enter();
+    let list = refusing(&mut place, TARGETS);
+    let out = place.path("out");
+    fs::create_dir_all(&out).unwrap();
+    mount("size=100k", &out);
+    let internet = Internet::start(&place.description).expect("an Internet");
+    let full = place.scan(&list, &out, &[]);
+    let said = String::from_utf8_lossy(&full.stderr).into_owned();
+    assert!(!full.status.success(), "{said}");
+    assert!(said.contains("No space left on device"), "{said}");
+    assert!(said.contains("out/"), "the file is named: {said}");
+    mount("remount,size=16m", &out);
+    check(&place.scan(&list, &out, &[]));
+    let truth = internet.stop().unwrap();
+    let again = truth.datagrams_to_host.iter().filter(|count| **count > 1).count();
+    assert_eq!(again, 0, "hosts that were asked twice");
+    let rows = rows(&out);
+    assert_eq!(rows.len(), TARGETS, "each target has one row");
+    let lost = rows.values().filter(|row| row["outcome"] == "interrupted").count();
+    assert!(lost > 0 && lost < TARGETS / 2, "{lost} rows had no room");
+    assert!(rows.values().all(|row| row["target"].is_string()), "an interrupted row names its target");
+    place.leave();
+}
+
+fn two_scans_do_not_share_a_folder() {
+    const TARGETS: usize = 200;
+    let mut place = Place::enter();
+    let list = refusing(&mut place, TARGETS);
+    let out = place.path("out");
+    let internet = Internet::start(&place.description).expect("an Internet");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quiclab"));
+    command.env("XDG_CONFIG_HOME", place.path("none")).args(["scan", "-", "--contact", "https://scan.example/"]);
+    command.args(["--format", "jsonl", "--rate", "50/s", "--out"]).arg(&out);
+    command.stdin(fs::File::open(&list).unwrap()).stderr(Stdio::null()).stdout(Stdio::null());
+    let mut first = command.spawn().unwrap();
+    while !out.join("journal").exists() {
+        thread::sleep(Duration::from_millis(20));
+    }
+    thread::sleep(Duration::from_millis(500));
+    // Another list from standard input must not take the place of the one that is being read.
+    let second = command.stdin(Stdio::null()).stderr(Stdio::piped()).output().unwrap();
+    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(!second.status.success(), "{said}");
+    assert!(said.contains("is in use by another scan") && said.contains("hint:"), "{said}");
+    assert!(first.wait().unwrap().success());
+    let truth = internet.stop().unwrap();
+    assert!(truth.datagrams_to_host.iter().all(|count| *count == 1), "{:?}", truth.datagrams_to_host);
+    assert_eq!(rows(&out).len(), TARGETS);
+    place.leave();
+}
+
+fn a_scan_without_descriptors_says_so() {
+    let mut place = Place::enter();
+    let list = refusing(&mut place, 3);
+    let internet = Internet::start(&place.description).expect("an Internet");
+    let mut refused = 0;
+    for most in 3..24 {
+        let out = place.path(&format!("out-{most}"));
+        let mut command = Command::new("sh");
+        command.env("XDG_CONFIG_HOME", place.path("none"));
+        command.args(["-c", &format!("ulimit -n {most}; exec \"$@\""), "sh", env!("CARGO_BIN_EXE_quiclab"), "scan"]);
+        command.arg(&list).args(["--contact", "https://scan.example/", "--format", "jsonl", "--out"]).arg(&out);
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!said.contains("panicked"), "with {most}: {said}");
+        if output.status.success() {
+            assert_eq!(rows(&out).len(), 3, "with {most}: {said}");
+        } else if output.status.code().is_some_and(|code| code < 126) {
+            refused += 1;
+            assert!(said.contains("Too many open files") || most < 5, "with {most}: {said}");
+        }
+    }
+    assert!(refused > 0, "no limit was too small");
+    internet.stop().unwrap();
+    place.leave();
+}
+
+fn a_kill_between_the_addresses_of_a_name_skips_none() {
+    let mut place = Place::enter();
+    // Addresses of laboratories that a resolver gives are never asked.
+    place.description.groups.push(Group {
+        name: "public".to_owned(),
+        origin_as: 64_501,
+        prefixes: vec!["11.1.0.0/16".parse().unwrap()],
+    });
+    let addresses: Vec<String> = (1..=20).map(|host| format!("11.1.0.{host}")).collect();
+    for address in &addresses {
+        place.host(address, 1, Behaviour::Icmp(Unreachable::Port));
+    }
+    place.description.names.push(Name {
+        name: "many.example".to_owned(),
+        resolution: Resolution::Addresses {
+            addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
+            has_https_record: false,
+        },
+    });
+    let list = place.file("list", "many.example\n");
+    let out = place.path("out");
+    let internet = Internet::start(&place.description).expect("an Internet");
+    let scan = |rate: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_quiclab"));
+        command.env("XDG_CONFIG_HOME", place.path("none")).arg("scan").arg(&list);
+        command.args(["--contact", "https://scan.example/", "--format", "jsonl", "--resolver", "127.0.0.1:53"]);
+        command.args(["--addresses", "all", "--rate", rate, "--out"]).arg(&out);
+        command.stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap()
+    };
+    let mut first = scan("5/s");
+    let asked = || fs::read_to_string(out.join("journal")).unwrap_or_default().matches("asking").count();
+    while asked() < 3 {
+        thread::sleep(Duration::from_millis(20));
+    }
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert!(asked() < addresses.len(), "it was killed too late");
+    assert!(scan("100/s").wait().unwrap().success());
+    let truth = internet.stop().unwrap();
+    assert_eq!(truth.datagrams_to_host, vec![1; addresses.len()], "each address is asked once");
+    let rows = rows(&out);
+    let found: BTreeSet<_> = rows.keys().cloned().collect();
+    assert_eq!(found, addresses.into_iter().collect());
+    assert!(rows.values().all(|row| row["target"] == "many.example"), "{rows:?}");
+    place.leave();
+}
