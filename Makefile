@@ -34,7 +34,7 @@ demo: demo-setup build ## run the quick profile of the baseline and show its rep
 	$(QUICLAB) run experiments/quic-steps/baseline.toml --profile quick -j $(JOBS)
 
 .PHONY: test
-test: test-setup build target/python/.installed ## run all tests
+test: test-setup build target/python/.installed test-python ## run all tests
 	cargo test --release --workspace --no-fail-fast
 	cargo test --locked --manifest-path stacks/contract-rust/Cargo.toml
 	cd sans-io/common-rust && env -u RUSTFLAGS cargo test --locked
@@ -48,6 +48,34 @@ lint: toolchains ## check formatting and run clippy, with the purity lints
 	cargo clippy --locked --manifest-path stacks/contract-rust/Cargo.toml --all-targets -- -D warnings
 	cargo fmt --manifest-path sans-io/common-rust/Cargo.toml --check
 	cd sans-io/common-rust && env -u RUSTFLAGS cargo clippy --locked --all-targets -- -D warnings
+
+PACKAGE_PYTHON := $(CURDIR)/target/python-package/bin
+PACKAGE_ENVIRONMENT := QUICLAB=$(CURDIR)/$(QUICLAB) PYTHONPATH=$(CURDIR)/python/src
+
+.PHONY: test-python
+test-python: demo-setup build target/python-package/.installed ## test the Python package: types, style and tests
+	cd python && $(PACKAGE_PYTHON)/ruff format --check . && $(PACKAGE_PYTHON)/ruff check . && $(PACKAGE_PYTHON)/mypy
+	cd python && $(PACKAGE_ENVIRONMENT) $(PACKAGE_PYTHON)/python -m pytest -q -m "not plans" --ignore tests/campaign
+	cd python && QUICLAB_TESTS=$(CURDIR)/$(QUICLAB) $(PACKAGE_ENVIRONMENT) $(PACKAGE_PYTHON)/python -m pytest -q tests/campaign/test_real.py
+
+.PHONY: test-python-plans
+test-python-plans: build target/python-package/.installed ## compare the plan of every experiment file read and written by Python
+	cd python && $(PACKAGE_ENVIRONMENT) $(PACKAGE_PYTHON)/python -m pytest -q -m plans
+
+.PHONY: test-notebooks
+test-notebooks: demo-setup build target/python-package/.installed ## execute the notebooks in python/notebooks
+	cd python && $(PACKAGE_ENVIRONMENT) $(PACKAGE_PYTHON)/python -m pytest -q --nbmake --nbmake-timeout=600 notebooks
+
+# Wheels have no symbolic links, so files behind them are copied. The command finds them in ../share/quiclab.
+.PHONY: wheel
+wheel: build target/python-package/.installed ## build the Python wheel, with the command, the agent, stacks and experiments, into dist/
+	rm -rf python/wheel-data
+	mkdir -p python/wheel-data/scripts python/wheel-data/data/share/quiclab
+	cp $(TARGET)/quiclab-agent python/wheel-data/scripts/
+	git ls-files -z stacks sans-io experiments | xargs -0 cp -RL --parents -t python/wheel-data/data/share/quiclab
+	find python/wheel-data -name target -type d -prune -exec rm -r {} +
+	cd python && CARGO_TARGET_DIR=$(CURDIR)/target $(PACKAGE_PYTHON)/maturin build --release --target x86_64-unknown-linux-gnu \
+		--compatibility manylinux2014 --out ../dist
 
 .PHONY: deny
 deny: toolchains ## check licences and sources of all dependencies
@@ -105,6 +133,12 @@ iperf3: toolchains ## compare TCP through the forwarder with iperf3 through the 
 bench-handshakes: toolchains ## measure handshakes in the simulator by stack and part, beside their cryptography alone
 	cargo bench -p quiclab --bench handshakes
 
+.PHONY: bench-look
+bench-look: ## how fast the page of quiclab look is with 150,000 packets, in headless Chromium; needs chromium, node and npm
+	mkdir -p target/look && cp bench/look/measure.mjs bench/look/package.json target/look/
+	LOOK_PAGE=$(CURDIR)/target/look/page.html cargo test -p quiclab-report --lib look::tests::a_page_of_150_000_packets
+	cd target/look && npm install --no-audit --no-fund && node measure.mjs page.html pictures
+
 .PHONY: bench-ns3
 bench-ns3: toolchains ## compare the simulator with ns-3 on the same dumbbell: about two minutes
 	$(call require,$(NS3_PACKAGES))
@@ -145,7 +179,7 @@ tcp-pacing-all: build ## the same with more repetitions, lengths of transfers an
 # In real time, one run at a time. What the study claims of its machines can fail on others, so only errors of quiclab stop it.
 .PHONY: throughput
 throughput: build ## run the throughput study (quick profiles) in network namespaces: half an hour on 2 quiet cores
-	$(QUICLAB) run experiments/throughput --profile quick --testbed netns
+	$(QUICLAB) run experiments/throughput --profile quick --testbed netns --roofline
 	$(QUICLAB) check results/throughput/*-quick-netns || [ $$? -lt 100 ]
 
 .PHONY: sans-io
@@ -177,6 +211,17 @@ test-hosts: test-setup build ## the tests of runs between hosts over ssh, which 
 bench-perf: build stacks ## how fast every stack is, in turns, beside what the machine could do: 10 minutes on 2 quiet cores
 	bench/perf.py $(QUICLAB)
 
+.PHONY: bench-scan
+bench-scan: toolchains ## handshakes a second of the scanner beside a loop of quic-go handshakes, with the same server: two minutes on 2 quiet cores
+	cd bench/scan && CGO_ENABLED=0 go build -o ../../target/quic-go-loop .
+	cargo run --release -p quiclab-scan --example rate -- 5 64 target/quic-go-loop
+
+.PHONY: test-scan
+test-scan: test-setup build stacks ## scan every server of this repository on an Internet in a network namespace: a minute, and the time to build the stacks
+	cargo test --release -p quiclab --test scan -- --include-ignored
+	cargo test --release -p quiclab-targets --test long_lists -- --ignored
+	cargo test --release -p quiclab-origin --test table -- --ignored --nocapture
+
 # To continue after an interruption, run it again. OWN_TOOLS="--tools quinn,tquic --fresh" begins anew with some.
 .PHONY: bench-own-tools
 bench-own-tools: test-setup build stacks ## quiclab perf beside the own tool of each stack, in interleaved pairs: half an hour on 2 quiet cores, and as long to build the tools
@@ -185,6 +230,16 @@ bench-own-tools: test-setup build stacks ## quiclab perf beside the own tool of 
 .PHONY: test-perf
 test-perf: test-setup build stacks ## quiclab perf with every server and every client, in both directions and under every load: half an hour on 2 cores
 	cargo test --release -p quiclab --test perf --test perf_loads -- --include-ignored --nocapture
+
+CAMPAIGN_TESTS := cd python && QUICLAB_TESTS=$(CURDIR)/$(QUICLAB) $(PACKAGE_ENVIRONMENT)
+
+.PHONY: test-campaign
+test-campaign: demo-setup build target/python-package/.installed ## the tests of campaigns: kills, bad days, a bucket, real runs: three minutes on 2 cores
+	$(CAMPAIGN_TESTS) $(PACKAGE_PYTHON)/python -m pytest tests/campaign
+
+.PHONY: test-slurm
+test-slurm: build target/python-package/.installed ## a campaign through dask-jobqueue on a Slurm of this machine; as root, with Debian's slurm-wlm and munge
+	$(CAMPAIGN_TESTS) tests/campaign/slurm.sh $(PACKAGE_PYTHON)/python -m pytest tests/campaign/test_slurm.py
 
 .PHONY: check-stacks
 check-stacks: stacks ## check the claims of every stack in virtual machines: about 20 minutes on 2 cores
@@ -227,6 +282,21 @@ own-stack: test-setup build ## take a stack from outside the repository through 
 build: toolchains ## build the command and the agent
 	cargo build --release --bins
 
+# PREPARE="experiments/quic-steps/baseline.toml --profile quick" packs what that needs; PREPARE=all every stack, PREPARE= nothing.
+PREPARE ?= experiments/quic-steps/baseline.toml --profile quick
+.PHONY: dist
+dist: demo-setup build ## make a release in dist/: command, Debian package, prepared things, SBOM, licences, hashes
+	PREPARE="$(PREPARE)" packaging/dist.sh $(TARGET) dist
+
+# The version of mdBook that the site is made with.
+MDBOOK_VERSION := 0.5.4
+.PHONY: site
+site: toolchains ## build docs/ as a site with search, in target/site
+	@mdbook --version 2> /dev/null | grep -qF "v$(MDBOOK_VERSION)" || (cd / && env -u RUSTFLAGS cargo install mdbook --version $(MDBOOK_VERSION) --locked --no-default-features --features search)
+	packaging/site.py target/site-source
+	mdbook build target/site-source --dest-dir $(CURDIR)/target/site
+	packaging/site_links.py target/site
+
 .PHONY: demo-setup
 demo-setup: toolchains
 	$(call require,$(DEMO_PACKAGES))
@@ -257,6 +327,14 @@ target/python/.installed: crates/trace/tests/requirements.txt
 	rm -rf target/python
 	python3 -m venv target/python
 	target/python/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
+# Python with what the package quiclab needs, can use, and is built and tested with.
+target/python-package/.installed: python/requirements.txt python/tests/campaign/requirements.txt
+	$(call require,python3-venv)
+	rm -rf target/python-package
+	python3 -m venv target/python-package
+	target/python-package/bin/pip install --quiet --disable-pip-version-check $(addprefix --requirement ,$^)
 	touch $@
 
 # Installs Debian packages as root, and otherwise prints the command.

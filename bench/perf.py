@@ -4,7 +4,7 @@
 Rounds go through all stacks, so that a slow minute of the machine hits all of them. The roofline is that of the last test of each
 stack; the table has the median over all.
 
-    bench/perf.py QUICLAB [--rounds 5] [--seconds 3] [--stacks a,b] [more arguments of quiclab perf]
+    bench/perf.py QUICLAB [--rounds 5] [--seconds 3 | --bytes 8G] [--stacks a,b] [more arguments of quiclab perf]
 """
 
 import argparse
@@ -21,8 +21,8 @@ def claiming(quiclab):
     return [one["name"] for one in listed if all("perf" in one["test_cases"][role] for role in roles)]
 
 
-def test(quiclab, stack, seconds, more):
-    command = [quiclab, "perf", "--stack", stack, "-t", str(seconds), "-J", "--roofline", *more]
+def test(quiclab, stack, length, more):
+    command = [quiclab, "perf", "--stack", stack, *length, "-J", "--roofline", *more]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         print(f"{stack}: {done.stderr.strip()}", file=sys.stderr)
@@ -55,6 +55,7 @@ def row(stack, ends):
     for side in ("sender", "receiver"):
         costs = [end["quiclab"][side]["cpu_ns_per_byte"] for end in ends if end["quiclab"][side]["cpu_ns_per_byte"]]
         cells.append(spread(costs))
+        cells.append(spread([end["quiclab"][side]["peak_memory_bytes"] / 2**20 for end in ends], 0))
     splits = [end["quiclab_roofline"]["cpu_split"]["client"] for end in ends]
     splits = [split for split in splits if split]
     medians = [statistics.median(part) for part in zip(*map(percents, splits))]
@@ -66,20 +67,23 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("quiclab")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=3)
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--seconds", type=float, default=3)
+    length.add_argument("--bytes", help="such as 8G: each test carries so many instead of lasting so long")
     parser.add_argument("--stacks")
     arguments, more = parser.parse_known_args()
     stacks = arguments.stacks.split(",") if arguments.stacks else claiming(arguments.quiclab)
+    length = ["-n", arguments.bytes] if arguments.bytes else ["-t", str(arguments.seconds)]
     ends = {stack: [] for stack in stacks}
     for number in range(arguments.rounds):
         for stack in stacks:
-            end = test(arguments.quiclab, stack, arguments.seconds, more)
+            end = test(arguments.quiclab, stack, length, more)
             if end is not None:
                 ends[stack].append(end)
         print(f"round {number + 1} of {arguments.rounds}", file=sys.stderr)
     split = "client: cipher / kernel sends / receives / other / stack / unnamed (not sampled: cipher / kernel / stack), %"
-    print(f"| stack | Gbit/s | % of best QUIC | sender, ns per byte | receiver, ns per byte | {split} |")
-    print("|---|---|---|---|---|---|")
+    print(f"| stack | Gbit/s | % of best QUIC | sender, ns per byte | sender, MiB | receiver, ns per byte | receiver, MiB | {split} |")
+    print("|---|---|---|---|---|---|---|---|")
     rows = [row(stack, tests) for stack, tests in ends.items() if tests]
     for _, line in sorted(rows, reverse=True):
         print(line)
