@@ -92,6 +92,19 @@ pub struct Socket {
     is_uncertain: bool,
 }
 
+/// The kernel says that an address is in use where it has no port to give.
+fn explain_bind(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => io::Error::new(
+            error.kind(),
+            format!(
+                "no UDP port is free ({error}): other programs use all of net.ipv4.ip_local_port_range; enlarge it with sysctl, or end them"
+            ),
+        ),
+        _ => error,
+    }
+}
+
 /// Datagrams that were sent with one call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
@@ -123,7 +136,7 @@ impl Socket {
         socket.set_options(is_v6)?;
         let (raw, length) = RawAddress::new(socket.local);
         // SAFETY: the address is as long as said.
-        checked(unsafe { libc::bind(descriptor, (&raw const raw).cast(), length) })?;
+        checked(unsafe { libc::bind(descriptor, (&raw const raw).cast(), length) }).map_err(explain_bind)?;
         socket.local = socket.bound_address()?;
         Ok(socket)
     }

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeSet,
     fs,
+    net::UdpSocket,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     thread,
@@ -20,6 +21,7 @@ pub const CASES: &[Case] = &[
     ("a_full_disk_stops_a_scan_which_goes_on_when_there_is_room", &[], a_full_disk_stops_a_scan),
     ("two_scans_do_not_share_a_folder", &[], two_scans_do_not_share_a_folder),
     ("a_scan_without_descriptors_says_so", &[], a_scan_without_descriptors_says_so),
+    ("a_scan_without_ports_says_so", &[], a_scan_without_ports_says_so),
     ("a_kill_between_the_addresses_of_a_name_skips_none", &[], a_kill_between_the_addresses_of_a_name_skips_none),
 ];
 
@@ -117,6 +119,29 @@ fn a_scan_without_descriptors_says_so() {
     }
     assert!(refused > 0, "no limit was too small");
     internet.stop().unwrap();
+    place.leave();
+}
+
+/// Programs on a busy resolver or proxy can hold every port that the kernel would give.
+fn a_scan_without_ports_says_so() {
+    const RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
+    let mut place = Place::enter();
+    let list = refusing(&mut place, 3);
+    let internet = Internet::start(&place.description).expect("an Internet");
+    let before = fs::read_to_string(RANGE).unwrap();
+    fs::write(RANGE, "40000 40002").unwrap();
+    let held: Vec<_> = (40_000..=40_002).map(|port| UdpSocket::bind(("0.0.0.0", port)).unwrap()).collect();
+    let out = place.path("out");
+    let refused = place.scan(&list, &out, &[]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && !said.contains("panicked"), "{said}");
+    assert!(said.contains("no UDP port is free") && said.contains("ip_local_port_range"), "{said}");
+    drop(held);
+    fs::write(RANGE, before).unwrap();
+    check(&place.scan(&list, &out, &[]));
+    let truth = internet.stop().unwrap();
+    assert_eq!(truth.datagrams_to_host, [1; 3], "each host is asked once");
+    assert_eq!(rows(&out).len(), 3);
     place.leave();
 }
 

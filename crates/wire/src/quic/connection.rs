@@ -8,7 +8,7 @@ use super::initial::InitialKeys;
 use super::keys::{Keys, NotOpened, OneRttKeys, Opened, ProtectedPacket, open, suites_of};
 use super::packet::{Decryption, QuicPacket};
 use super::packet_number::Numbers;
-use super::protection::{CipherSuite, Secret, initial_secrets};
+use super::protection::{CipherSuite, Secret, initial_secret};
 use super::tls_handshake::TlsHandshake;
 use super::{ConnectionId, LongHeader, QuicForm};
 use crate::keylog::{ClientRandom, KeyLog, SecretLabel};
@@ -118,8 +118,8 @@ impl Connection {
 
     /// Whether the client's first Initial is of this connection: its keys open it.
     pub(crate) fn begins_with(header: &LongHeader, packet: &ProtectedPacket, buffers: &mut Buffers) -> bool {
-        let secrets = initial_secrets(header.version, header.destination_connection_id);
-        let keys = secrets.and_then(|[client, _]| Keys::of(client));
+        let secret = initial_secret(header.version, header.destination_connection_id, Role::Client);
+        let keys = secret.and_then(Keys::of);
         keys.is_some_and(|keys| {
             open(&keys.header, &keys.packet, packet, Numbers::default(), &mut buffers.scratch).is_ok()
         })

@@ -2,7 +2,7 @@
 
 use super::keys::{Keys, NotOpened, Opened, ProtectedPacket, open};
 use super::packet_number::Numbers;
-use super::protection::initial_secrets;
+use super::protection::initial_secret;
 use super::{ConnectionId, LongHeader};
 use crate::role::Role;
 
@@ -13,8 +13,8 @@ const MAXIMUM_IDS: usize = 4;
 #[derive(Default)]
 pub(super) struct InitialKeys {
     ids: Vec<ConnectionId>,
-    /// From the second packet on that they opened.
-    keys: Vec<(u32, ConnectionId, [Keys; 2])>,
+    /// By sender, from the second packet on that was opened with this ID.
+    keys: Vec<(u32, ConnectionId, [Option<Keys>; 2])>,
     /// Whether a packet was decrypted with the keys of the last of `ids`, so that they are those of cut packets too.
     is_proven: bool,
 }
@@ -46,30 +46,26 @@ impl InitialKeys {
         let mut result = Err(NotOpened::NoKeys);
         for id in ids {
             let known = self.keys.iter().position(|(version, of, _)| (*version, *of) == (header.version, id));
-            let made = match known {
+            let kept = known.and_then(|place| self.keys[place].2[sender as usize].as_ref());
+            let made = match kept {
                 Some(_) => None,
-                None => {
-                    let Some([client, server]) = initial_secrets(header.version, id.as_bytes()) else { continue };
-                    let (Some(client), Some(server)) = (Keys::of(client), Keys::of(server)) else { continue };
-                    Some([client, server])
-                }
+                None => initial_secret(header.version, id.as_bytes(), sender).and_then(Keys::of),
             };
-            let both = match (&made, known) {
-                (Some(keys), _) => keys,
-                (None, Some(place)) => &self.keys[place].2,
-                (None, None) => continue,
-            };
-            let keys = &both[sender as usize];
+            let Some(keys) = kept.or(made.as_ref()) else { continue };
             let opened = open(&keys.header, &keys.packet, packet, numbers, scratch);
             let is_open = opened.is_ok();
             if is_open
-                && let Some(keys) = made
-                && self.keys.len() < 2 * MAXIMUM_IDS
+                && let Some(place) = known
+                && made.is_some()
             {
+                self.keys[place].2[sender as usize] = made;
+            } else if is_open && made.is_some() && self.keys.len() < 2 * MAXIMUM_IDS {
                 let is_known = self.ids.contains(&id);
                 // They take most of a connection's memory, and of a scan no second packet comes.
                 if is_known || self.ids.len() == MAXIMUM_IDS {
-                    self.keys.push((header.version, id, keys));
+                    let mut both = [None, None];
+                    both[sender as usize] = made;
+                    self.keys.push((header.version, id, both));
                 } else {
                     self.ids.reserve_exact(1);
                     self.ids.push(id);

@@ -22,7 +22,8 @@ pub(crate) struct Keys {
 
 impl Keys {
     pub(crate) fn of(secret: Secret) -> Option<Self> {
-        Some(Keys { header: secret.header_key()?, packet: secret.packet_key()?, secret })
+        let (header, packet) = secret.keys()?;
+        Some(Keys { secret, header, packet })
     }
 }
 

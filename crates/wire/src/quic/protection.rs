@@ -5,6 +5,7 @@ use ring::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
 use ring::hkdf;
 
 use super::header::VERSION_2;
+use crate::role::Role;
 
 /// RFC 9001 section 5.2.
 const INITIAL_SALT_1: [u8; 20] = [
@@ -18,6 +19,8 @@ const INITIAL_SALT_2: [u8; 20] = [
 ];
 /// Of every AEAD in use, RFC 9001 section 5.3.
 pub(crate) const TAG_BYTES: usize = 16;
+/// Of AES-256 and ChaCha20.
+const LONGEST_KEY_BYTES: usize = 32;
 /// RFC 9001 section 5.4.2.
 pub(crate) const SAMPLE_BYTES: usize = 16;
 /// The sample begins as if the packet number had its greatest length.
@@ -128,23 +131,27 @@ impl hkdf::KeyType for Length {
     }
 }
 
-/// HKDF-Expand-Label of RFC 8446 section 7.1 without context. `None` where the lengths do not allow it.
-fn expand_label(secret: &hkdf::Prk, label: &str, length: usize) -> Option<Vec<u8>> {
-    let output_length = u16::try_from(length).ok()?.to_be_bytes();
+/// HKDF-Expand-Label of RFC 8446 section 7.1 without context, as long as `output`. `None` where the lengths do not allow it.
+fn expand_label<'a>(secret: &hkdf::Prk, label: &str, output: &'a mut [u8]) -> Option<&'a [u8]> {
+    let output_length = u16::try_from(output.len()).ok()?.to_be_bytes();
     let label_length = [u8::try_from("tls13 ".len() + label.len()).ok()?];
     let info: [&[u8]; 5] = [&output_length, &label_length, b"tls13 ", label.as_bytes(), &[0]];
-    let mut output = vec![0; length];
-    secret.expand(&info, Length(length)).ok()?.fill(&mut output).ok()?;
+    secret.expand(&info, Length(output.len())).ok()?.fill(output).ok()?;
     Some(output)
 }
 
-/// Both Initial secrets of a connection, client's first: RFC 9001 section 5.2.
-pub(crate) fn initial_secrets(version: u32, destination_connection_id: &[u8]) -> Option<[Secret; 2]> {
+/// The Initial secret of a sender: RFC 9001 section 5.2.
+pub(crate) fn initial_secret(version: u32, destination_connection_id: &[u8], sender: Role) -> Option<Secret> {
     let salt = if version == VERSION_2 { INITIAL_SALT_2 } else { INITIAL_SALT_1 };
     let initial = hkdf::Salt::new(hkdf::HKDF_SHA256, &salt).extract(destination_connection_id);
-    let secret =
-        |label| Some(Secret { suite: CipherSuite::Aes128Gcm, version, bytes: expand_label(&initial, label, 32)? });
-    Some([secret("client in")?, secret("server in")?])
+    let label = match sender {
+        Role::Client => "client in",
+        Role::Server => "server in",
+    };
+    let suite = CipherSuite::Aes128Gcm;
+    let mut bytes = vec![0; suite.secret_bytes()];
+    expand_label(&initial, label, &mut bytes)?;
+    Some(Secret { suite, version, bytes })
 }
 
 impl Secret {
@@ -153,31 +160,54 @@ impl Secret {
         (bytes.len() == suite.secret_bytes()).then(|| Secret { suite, version, bytes: bytes.to_vec() })
     }
 
-    /// Version 2 has labels of its own, RFC 9369 section 3.3.2.
-    fn expand(&self, label: &str, label_2: &str, length: usize) -> Option<Vec<u8>> {
-        let secret = hkdf::Prk::new_less_safe(self.suite.hash(), &self.bytes);
-        expand_label(&secret, if self.version == VERSION_2 { label_2 } else { label }, length)
+    /// What is derived from it. Making it costs as much as deriving one key.
+    fn derivation(&self) -> Derivation<'_> {
+        Derivation { secret: self, key: hkdf::Prk::new_less_safe(self.suite.hash(), &self.bytes) }
     }
 
+    /// Both keys.
+    pub(crate) fn keys(&self) -> Option<(HeaderKey, PacketKey)> {
+        let derivation = self.derivation();
+        Some((derivation.header_key()?, derivation.packet_key()?))
+    }
+
+    /// The key of the phase that this secret is for.
     pub(crate) fn packet_key(&self) -> Option<PacketKey> {
-        let key = self.expand("quic key", "quicv2 key", self.suite.aead().key_len())?;
-        let iv = self.expand("quic iv", "quicv2 iv", aead::NONCE_LEN)?;
-        Some(PacketKey {
-            key: LessSafeKey::new(UnboundKey::new(self.suite.aead(), &key).ok()?),
-            iv: iv.try_into().ok()?,
-        })
-    }
-
-    pub(crate) fn header_key(&self) -> Option<HeaderKey> {
-        let key = self.expand("quic hp", "quicv2 hp", self.suite.header_protection().key_len())?;
-        let key = HeaderProtectionKey::new(self.suite.header_protection(), &key).ok()?;
-        Some(HeaderKey { key, short_bits: SHORT_BITS })
+        self.derivation().packet_key()
     }
 
     /// The secret behind a key update, RFC 9001 section 6.1.
     pub(crate) fn next(&self) -> Option<Secret> {
-        let bytes = self.expand("quic ku", "quicv2 ku", self.suite.secret_bytes())?;
+        let mut bytes = vec![0; self.suite.secret_bytes()];
+        self.derivation().expand("quic ku", "quicv2 ku", &mut bytes)?;
         Some(Secret { suite: self.suite, version: self.version, bytes })
+    }
+}
+
+struct Derivation<'a> {
+    secret: &'a Secret,
+    key: hkdf::Prk,
+}
+
+impl Derivation<'_> {
+    /// Version 2 has labels of its own, RFC 9369 section 3.3.2.
+    fn expand<'a>(&self, label: &str, label_2: &str, output: &'a mut [u8]) -> Option<&'a [u8]> {
+        expand_label(&self.key, if self.secret.version == VERSION_2 { label_2 } else { label }, output)
+    }
+
+    fn packet_key(&self) -> Option<PacketKey> {
+        let algorithm = self.secret.suite.aead();
+        let (mut key, mut iv) = ([0; LONGEST_KEY_BYTES], [0; aead::NONCE_LEN]);
+        let key = self.expand("quic key", "quicv2 key", key.get_mut(..algorithm.key_len())?)?;
+        self.expand("quic iv", "quicv2 iv", &mut iv)?;
+        Some(PacketKey { key: LessSafeKey::new(UnboundKey::new(algorithm, key).ok()?), iv })
+    }
+
+    fn header_key(&self) -> Option<HeaderKey> {
+        let algorithm = self.secret.suite.header_protection();
+        let mut key = [0; LONGEST_KEY_BYTES];
+        let key = self.expand("quic hp", "quicv2 hp", key.get_mut(..algorithm.key_len())?)?;
+        Some(HeaderKey { key: HeaderProtectionKey::new(algorithm, key).ok()?, short_bits: SHORT_BITS })
     }
 }
 

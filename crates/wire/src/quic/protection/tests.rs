@@ -13,14 +13,16 @@ const CONNECTION_ID: [u8; 8] = [0x83, 0x94, 0xc8, 0xf0, 0x3e, 0x51, 0x57, 0x08];
 
 fn assert_derived(secret: &Secret, expected: &str, key: &str, iv: &str, header_protection: &str) {
     assert_eq!(secret.bytes, bytes(expected));
-    assert_eq!(secret.expand("quic key", "quicv2 key", 16).unwrap(), bytes(key));
-    assert_eq!(secret.expand("quic iv", "quicv2 iv", 12).unwrap(), bytes(iv));
-    assert_eq!(secret.expand("quic hp", "quicv2 hp", 16).unwrap(), bytes(header_protection));
+    let derivation = secret.derivation();
+    let [mut output, mut shorter] = [[0; 16]; 2];
+    assert_eq!(derivation.expand("quic key", "quicv2 key", &mut output).unwrap(), bytes(key));
+    assert_eq!(derivation.expand("quic iv", "quicv2 iv", &mut shorter[..12]).unwrap(), bytes(iv));
+    assert_eq!(derivation.expand("quic hp", "quicv2 hp", &mut output).unwrap(), bytes(header_protection));
 }
 
 #[test]
 fn initial_keys_are_those_of_rfc_9001_appendix_a_1() {
-    let [client, server] = initial_secrets(VERSION_1, &CONNECTION_ID).unwrap();
+    let [client, server] = Role::BOTH.map(|sender| initial_secret(VERSION_1, &CONNECTION_ID, sender).unwrap());
     assert_derived(
         &client,
         "c00cf151ca5be075ed0ebfb5c80323c42d6b7db67881289af4008f1f6c357aea",
@@ -39,7 +41,7 @@ fn initial_keys_are_those_of_rfc_9001_appendix_a_1() {
 
 #[test]
 fn initial_keys_of_version_2_are_those_of_rfc_9369_appendix_a_1() {
-    let [client, _] = initial_secrets(VERSION_2, &CONNECTION_ID).unwrap();
+    let client = initial_secret(VERSION_2, &CONNECTION_ID, Role::Client).unwrap();
     assert_derived(
         &client,
         "14ec9d6eb9fd7af83bf5a668bc17a7e283766aade7ecd0891f70f9ff7f4bf47b",
@@ -52,7 +54,7 @@ fn initial_keys_of_version_2_are_those_of_rfc_9369_appendix_a_1() {
 /// Removes all protection: packet number, then payload.
 fn opened(secret: &Secret, packet: &str, packet_number_offset: usize, high: u64) -> (u64, Vec<u8>) {
     let mut packet = bytes(packet);
-    let unmasked = secret.header_key().unwrap().unmask(&packet, packet_number_offset).unwrap();
+    let unmasked = secret.keys().unwrap().0.unmask(&packet, packet_number_offset).unwrap();
     let number = high | unmasked.truncated_packet_number;
     let payload = secret.packet_key().unwrap().open(&mut packet, packet_number_offset, &unmasked, number).unwrap();
     (number, packet[payload].to_vec())
@@ -60,7 +62,7 @@ fn opened(secret: &Secret, packet: &str, packet_number_offset: usize, high: u64)
 
 #[test]
 fn the_server_initial_of_rfc_9001_appendix_a_3_opens() {
-    let [_, server] = initial_secrets(VERSION_1, &CONNECTION_ID).unwrap();
+    let server = initial_secret(VERSION_1, &CONNECTION_ID, Role::Server).unwrap();
     let packet = "cf000000010008f067a5502a4262b5004075c0d95a482cd0991cd25b0aac406a5816b6394100f37a1c69797554780bb38cc5a99f5e\
                   de4cf73c3ec2493a1839b3dbcba3f6ea46c5b7684df3548e7ddeb9c3bf9c73cc3f3bded74b562bfb19fb84022f8ef4cdd93795d77d\
                   06edbb7aaf2f58891850abbdca3d20398c276456cbc42158407dd074ee";
@@ -113,7 +115,7 @@ fn a_changed_packet_does_not_open() {
     for position in 0..original.len() {
         let mut packet = original.clone();
         packet[position] ^= 0x20;
-        let unmasked = secret.header_key().unwrap().unmask(&packet, 1).unwrap();
+        let unmasked = secret.keys().unwrap().0.unmask(&packet, 1).unwrap();
         let number = (654_360_564 & !0xff_ffff) | unmasked.truncated_packet_number;
         assert_eq!(secret.packet_key().unwrap().open(&mut packet, 1, &unmasked, number), None, "byte {position}");
     }
@@ -141,7 +143,7 @@ proptest! {
         packet_number_offset in 1_usize..30,
     ) {
         let secret = Secret::new(suite, VERSION_1, &secret[..suite.secret_bytes()]).unwrap();
-        let key = secret.header_key().unwrap();
+        let key = secret.keys().unwrap().0;
         let sample = &packet[packet_number_offset + 4..packet_number_offset + 20];
         let mask = key.key.new_mask(sample).unwrap();
         let mut protected = packet.clone();
