@@ -288,6 +288,17 @@ PREPARE ?= experiments/quic-steps/baseline.toml --profile quick
 dist: demo-setup build ## make a release in dist/: command, Debian package, prepared things, SBOM, licences, hashes
 	PREPARE="$(PREPARE)" packaging/dist.sh $(TARGET) dist
 
+# BASE=docker.io/library/debian:bookworm-slim takes that image as the base; without it, Debian comes from its package archive.
+.PHONY: image
+image: toolchains ## make an OCI image of the release in dist/, without a daemon: three minutes
+	$(call require,buildah mmdebstrap uidmap)
+	packaging/image.sh dist dist/quiclab-oci.tar
+
+.PHONY: test-image
+test-image: toolchains ## run the image of make image without privileges and without a network: two minutes, as root
+	$(call require,podman runc)
+	packaging/test_image.sh dist/quiclab-oci.tar
+
 # The version of mdBook that the site is made with.
 MDBOOK_VERSION := 0.5.4
 .PHONY: site
