@@ -278,6 +278,11 @@ contract: stacks-setup build ## test endpoints on this machine, over a loopback 
 own-stack: test-setup build ## take a stack from outside the repository through every step of the guides: about ten minutes
 	cargo test --release -p quiclab --test foreign_stack -- --ignored --nocapture
 
+# Leaves what the action would comment in target/ci-examples.
+.PHONY: ci-examples
+ci-examples: demo-setup build ## run the examples of docs/guides/ci-examples.md as the steps of action.yml: ten minutes
+	cargo test --release -p quiclab --test ci_examples -- --ignored --nocapture --test-threads 1
+
 .PHONY: build
 build: toolchains ## build the command and the agent
 	cargo build --release --bins
