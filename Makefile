@@ -278,6 +278,11 @@ contract: stacks-setup build ## test endpoints on this machine, over a loopback 
 own-stack: test-setup build ## take a stack from outside the repository through every step of the guides: about ten minutes
 	cargo test --release -p quiclab --test foreign_stack -- --ignored --nocapture
 
+# Leaves what the action would comment in target/ci-examples.
+.PHONY: ci-examples
+ci-examples: demo-setup build ## run the examples of docs/guides/ci-examples.md as the steps of action.yml: ten minutes
+	cargo test --release -p quiclab --test ci_examples -- --ignored --nocapture --test-threads 1
+
 .PHONY: build
 build: toolchains ## build the command and the agent
 	cargo build --release --bins
@@ -287,6 +292,17 @@ PREPARE ?= experiments/quic-steps/baseline.toml --profile quick
 .PHONY: dist
 dist: demo-setup build ## make a release in dist/: command, Debian package, prepared things, SBOM, licences, hashes
 	PREPARE="$(PREPARE)" packaging/dist.sh $(TARGET) dist
+
+# BASE=docker.io/library/debian:bookworm-slim takes that image as the base; without it, Debian comes from its package archive.
+.PHONY: image
+image: toolchains ## make an OCI image of the release in dist/, without a daemon: three minutes
+	$(call require,buildah mmdebstrap uidmap)
+	packaging/image.sh dist dist/quiclab-oci.tar
+
+.PHONY: test-image
+test-image: toolchains ## run the image of make image without privileges and without a network: two minutes, as root
+	$(call require,podman runc)
+	packaging/test_image.sh dist/quiclab-oci.tar
 
 # The version of mdBook that the site is made with.
 MDBOOK_VERSION := 0.5.4

@@ -4,7 +4,7 @@
     packaging/site.py OUT
 
 The pages are those of the repository, unchanged but for links: a link out of docs/ to a file that is no page leads to nothing on a site, so
-it becomes plain code. Every page of docs/ is in the summary; the order is that of docs/README.md.
+only its words stay. Every page of docs/ is in the summary; the order is that of docs/README.md.
 """
 
 import pathlib
@@ -15,7 +15,6 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Pages outside of docs/ that are part of the site, and their names there.
 OTHERS = {"README.md": "start.md", "CHANGELOG.md": "changelog.md", "LIMITATIONS.md": "limitations.md", "CONTRIBUTING.md": "contributing.md"}
-PARTS = {"guides": "Guides", "concepts": "Concepts", "reference": "Reference", "results": "Results"}
 LINK = re.compile(r"(!?\[(?:[^\]\[]|\[[^\]]*\])*\])\(([^)\s]+)\)", re.DOTALL)
 BOOK = """\
 [book]
@@ -28,6 +27,7 @@ src = "src"
 default-theme = "light"
 preferred-dark-theme = "navy"
 no-section-label = true
+additional-css = ["site.css"]
 
 [output.html.search]
 limit-results = 30
@@ -55,8 +55,8 @@ def relative(target, start):
     return "/".join([".."] * up + list(target.parts))
 
 
-def moved(text, page, found, images):
-    """The text with its links as they are on the site; notes the images that it shows."""
+def moved(text, page, found, files):
+    """The text with its links as they are on the site; notes the other files of docs/ that it shows or names."""
 
     def link(match):
         label, target = match.groups()
@@ -69,16 +69,17 @@ def moved(text, page, found, images):
             return f"{label}({relative(found[there], found[page])}{end})"
         if there.is_dir() and there / "README.md" in found:
             return f"{label}({relative(found[there / 'README.md'], found[page])}{end})"
-        if there.is_file() and (ROOT / "docs/images") in there.parents:
-            place = pathlib.PurePosixPath("images") / there.name
-            images[place] = there
-            return f"{label}({relative(place, found[page])})"
+        if there.is_file() and (ROOT / "docs") in there.parents:
+            place = pathlib.PurePosixPath(there.relative_to(ROOT / "docs").as_posix())
+            files[place] = there
+            path = relative(place, found[page])
+            # A picture leads to itself in its full size.
+            return f"[{label}({path})]({path})" if label.startswith("!") else f"{label}({path})"
         # A file of the repository that is no page.
         words = label.lstrip("!")[1:-1]
         return words
 
-    parts = re.split(r"(^```.*?^```$|`[^`\n]*`(?!\])|^(?: {4}|\t).*$)", text, flags=re.DOTALL | re.MULTILINE)
-    code = set()
+    parts = re.split(r"(^```.*?^```$|`[^`\n]*`(?!\])|^(?: {4}|\t)[^\n]*$)", text, flags=re.DOTALL | re.MULTILINE)
     joined, marks = "", []
     for number, part in enumerate(parts):
         if number % 2:
@@ -86,26 +87,29 @@ def moved(text, page, found, images):
             joined += f"\0{len(marks) - 1}\0"
         else:
             joined += part
-    del code
     out = LINK.sub(link, joined)
     return re.sub("\0(\\d+)\0", lambda match: marks[int(match.group(1))], out)
 
 
 def summary(found, texts):
-    """SUMMARY.md: guides, concepts, references, results, in the order of the index of the documentation."""
-    index = texts[ROOT / "docs/README.md"]
-    order = [(ROOT / "docs" / target.split("#")[0]).resolve() for _, target in LINK.findall(index)]
-    rank = {page: number for number, page in reversed(list(enumerate(order)))}
+    """SUMMARY.md: guides, concepts, references, results; each page at its first place in that part of the index of the documentation."""
     lines = ["# Summary\n", f"[quiclab]({found[ROOT / 'README.md']})", f"[Documentation]({found[ROOT / 'docs/README.md']})\n"]
-    docs = [page for page in found if (ROOT / "docs") in page.parents and page.name != "README.md"]
-    for part, heading in PARTS.items():
+    listed = set()
+    for section in texts[ROOT / "docs/README.md"].split("\n## ")[1:]:
+        heading = section.split("\n")[0].split(":")[0]
         lines.append(f"# {heading}\n")
-        pages = [page for page in docs if found[page].parts[0] == part]
-        if part == "reference":
-            pages += [page for page in docs if len(found[page].parts) == 1]
-        for page in sorted(pages, key=lambda page: (rank.get(page, len(order)), str(page))):
+        folder = heading.lower()
+        for _, target in LINK.findall(section):
+            page = (ROOT / "docs" / target.split("#")[0]).resolve()
+            # A guide that a reference also names stays a guide.
+            if page not in found or page in listed or found[page].parent.name not in ("", folder):
+                continue
+            listed.add(page)
             lines.append(f"- [{title(texts[page])}]({found[page]})")
         lines.append("")
+    missing = [str(page) for page in found if (ROOT / "docs") in page.parents and page.name != "README.md" and page not in listed]
+    if missing:
+        sys.exit("docs/README.md: found no link in the page's own part to " + ", ".join(missing))
     lines.append("---\n")
     lines += [f"[{title(texts[ROOT / name])}]({to})" for name, to in OTHERS.items() if name != "README.md"]
     return "\n".join(lines) + "\n"
@@ -117,17 +121,18 @@ def main():
         sys.exit(__doc__)
     out = pathlib.Path(sys.argv[1])
     shutil.rmtree(out, ignore_errors=True)
-    found, images = places(), {}
+    found, files = places(), {}
     texts = {page: page.read_text(encoding="utf-8") for page in found}
     for page, place in found.items():
         path = out / "src" / place
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(moved(texts[page], page, found, images), encoding="utf-8")
-    for place, path in images.items():
+        path.write_text(moved(texts[page], page, found, files), encoding="utf-8")
+    for place, path in files.items():
         (out / "src" / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, out / "src" / place)
     (out / "src/SUMMARY.md").write_text(summary(found, texts), encoding="utf-8")
     (out / "book.toml").write_text(BOOK, encoding="utf-8")
+    shutil.copyfile(ROOT / "packaging/site.css", out / "site.css")
 
 
 if __name__ == "__main__":

@@ -72,6 +72,7 @@ const PAGES: &[Page] = pages![
     "guides/bundles.md",
     "guides/cache.md",
     "guides/ci-action.md",
+    "guides/ci-examples.md",
     "guides/from-python.md",
     "guides/how-fast-is-my-stack.md",
     "guides/install.md",

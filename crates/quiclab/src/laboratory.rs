@@ -10,13 +10,14 @@ use std::{
 use anyhow::{Result, bail};
 use quiclab_experiment::AnyRun;
 use quiclab_testbed::{
+    cache::Cache,
     hosts::{Hosts, NAME},
     laboratory::Laboratory,
     supplies::StackRequest,
     testbed::{Testbed, default_testbed, testbed},
 };
 
-use crate::{cli::StackOptions, progress};
+use crate::{cli::StackOptions, prepared_archive, progress};
 
 /// The default testbed with its stacks.
 ///
@@ -31,6 +32,7 @@ pub fn open(stacks: &StackOptions, stop: Arc<AtomicBool>) -> Result<Laboratory> 
 /// # Errors
 /// As [`Laboratory::open`].
 pub fn open_on(testbed: Arc<dyn Testbed>, stacks: &StackOptions, stop: Arc<AtomicBool>) -> Result<Laboratory> {
+    prepared_archive::take_installed(&Cache::from_environment()?)?;
     let StackOptions { folder, own, replace, rebuild } = stacks.clone();
     Laboratory::open(testbed, &StackRequest { folder, own, replace, rebuild }, stop, progress::say)
 }

@@ -13,9 +13,11 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_bundle::{Bundle, Limits, Mode, Writer};
-use quiclab_testbed::{cache::Cache, hash};
+use quiclab_testbed::{cache::Cache, hash, supplies::installed_archives};
 use quiclab_units::ShowPath;
 use serde::{Deserialize, Serialize};
+
+use crate::progress;
 
 /// The list of what is in it.
 const LIST: &str = "prepared.json";
@@ -87,6 +89,26 @@ pub fn take(cache: &Cache, path: &Path) -> Result<(usize, usize)> {
     Ok((taken, all))
 }
 
+/// Takes from the archives that an installed quiclab brings what the cache does not have yet.
+///
+/// # Errors
+/// As [`take`].
+pub fn take_installed(cache: &Cache) -> Result<()> {
+    take_missing(cache, &installed_archives())
+}
+
+/// Of archives of which the cache has everything, only the list is read.
+fn take_missing(cache: &Cache, archives: &[PathBuf]) -> Result<()> {
+    for archive in archives.iter().filter(|path| digits(path).is_some()) {
+        let list = (|| read_list(&mut open(archive)?))().with_context(|| archive.shown())?;
+        if !list.things.keys().all(|name| cache.path(name).is_dir()) {
+            progress::say(&format!("unpacking {} (once)", archive.shown()));
+            take_one(cache, archive).with_context(|| archive.shown())?;
+        }
+    }
+    Ok(())
+}
+
 fn archives(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder).with_context(|| folder.shown())?.flatten().map(|entry| entry.path());
     let mut found: Vec<_> = entries.filter(|path| digits(path).is_some()).collect();
@@ -113,11 +135,8 @@ fn take_one(cache: &Cache, archive: &Path) -> Result<(usize, usize)> {
             bail!("found SHA-256 {found}, expected {expected}… as its name says\nhint: fetch it again");
         }
     }
-    let mut bundle = Bundle::open(BufReader::new(File::open(archive)?), Limits::default())?;
-    let list: List = serde_json::from_slice(&bundle.read(LIST)?).context(LIST)?;
-    if list.schema > SCHEMA {
-        bail!("{LIST}: found schema {}, expected at most {SCHEMA}\nhint: use a newer version of quiclab", list.schema);
-    }
+    let mut bundle = open(archive)?;
+    let list = read_list(&mut bundle)?;
     let mut taken = 0;
     for (name, files) in &list.things {
         check(name, files)?;
@@ -130,6 +149,18 @@ fn take_one(cache: &Cache, archive: &Path) -> Result<(usize, usize)> {
         taken += usize::from(is_new);
     }
     Ok((taken, list.things.len()))
+}
+
+fn open(archive: &Path) -> Result<Bundle<BufReader<File>>> {
+    Ok(Bundle::open(BufReader::new(File::open(archive)?), Limits::default())?)
+}
+
+fn read_list(bundle: &mut Bundle<BufReader<File>>) -> Result<List> {
+    let list: List = serde_json::from_slice(&bundle.read(LIST)?).context(LIST)?;
+    if list.schema > SCHEMA {
+        bail!("{LIST}: found schema {}, expected at most {SCHEMA}\nhint: use a newer version of quiclab", list.schema);
+    }
+    Ok(list)
 }
 
 /// Names of things are folders of the cache, so a strange one is refused.
@@ -191,6 +222,21 @@ mod tests {
             assert!(left == right, "{name}");
         }
         assert!(!other.path().join("state").exists());
+    }
+
+    #[test]
+    fn what_an_installed_quiclab_brings_is_unpacked_once() {
+        let [one, other, out] = [(); 3].map(|()| tempfile::tempdir().unwrap());
+        let archive = pack(&cache(one.path()), out.path()).unwrap();
+        let there = Cache::at(other.path().to_path_buf());
+        take_missing(&there, &[out.path().join("another file"), archive.clone()]).unwrap();
+        assert_eq!(fs::metadata(other.path().join("kernel/6.1-a/file")).unwrap().len(), 1 << 20);
+        // Its bytes are not looked at again: they could be anything behind the list.
+        let changed = out.path().join(format!("{START}0123456789abcdef{END}"));
+        fs::rename(&archive, &changed).unwrap();
+        take_missing(&there, &[changed.clone()]).unwrap();
+        fs::remove_dir_all(other.path().join("stack/x-b")).unwrap();
+        assert!(take_missing(&there, &[changed]).is_err());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 /// Columns of a line; tables, code and lines that cannot be broken may be wider.
@@ -64,6 +65,31 @@ fn the_index_of_the_documentation_lists_every_page() {
     }
 }
 
+/// `make site` checks the built pages as well, but needs mdBook.
+#[test]
+fn the_source_of_the_site_has_every_page_and_file_that_it_links_to() {
+    let out = tempfile::tempdir().unwrap();
+    let status = Command::new(root().join("packaging/site.py")).arg(out.path()).status().unwrap();
+    assert!(status.success(), "packaging/site.py: {status}");
+    let source = out.path().join("src").canonicalize().unwrap();
+    let (mut broken, mut seen) = (Vec::new(), 0);
+    for page in pages_below(&source) {
+        for (number, target) in links(&page.text) {
+            let (file, _) = target.split_once('#').unwrap_or((&target, ""));
+            if file.is_empty() || file.contains("://") || file.starts_with("mailto:") {
+                continue;
+            }
+            seen += 1;
+            let there = page.path.parent().unwrap().join(file).canonicalize();
+            if !there.is_ok_and(|path| path.starts_with(&source) && path.is_file()) {
+                broken.push(format!("{}:{number}: {target}", page.path.strip_prefix(&source).unwrap().display()));
+            }
+        }
+    }
+    assert!(seen > 300, "only {seen} links found");
+    assert!(broken.is_empty(), "links that lead out of the site:\n{}", broken.join("\n"));
+}
+
 struct Page {
     path: PathBuf,
     text: String,
@@ -81,14 +107,18 @@ fn root() -> PathBuf {
 
 /// Every Markdown file of the repository, in order of path.
 fn pages() -> Vec<Page> {
+    pages_below(&root())
+}
+
+fn pages_below(top: &Path) -> Vec<Page> {
     let mut pages = Vec::new();
-    let mut folders = vec![root()];
+    let mut folders = vec![top.to_path_buf()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
             let name = entry.file_name().into_string().unwrap();
             let kind = entry.file_type().unwrap();
             let made = matches!(name.as_str(), "target" | "node_modules" | "results")
-                && entry.path() != root().join("docs/results");
+                && !["docs/results", "src/results"].iter().any(|pages| entry.path().ends_with(pages));
             if kind.is_dir() && !made && !name.starts_with('.') {
                 folders.push(entry.path());
             } else if kind.is_file() && name.ends_with(".md") {

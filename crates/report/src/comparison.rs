@@ -21,6 +21,7 @@ use serde::Serialize;
 
 use crate::{
     columns::COLUMNS,
+    figures::train_mix::{Mix, mix_if_any},
     findings::{Repeated as _, notes_on_losses},
     groups::Group,
     input::ReportInput,
@@ -122,6 +123,9 @@ pub struct Pair {
     pub train_distance: Option<f64>,
     /// Every metric, in the order of the tables.
     pub metrics: Vec<Row>,
+    /// Packets of A and of B by the length of their train, for the picture.
+    #[serde(skip)]
+    mixes: [Option<Mix>; 2],
 }
 
 impl Comparison {
@@ -315,6 +319,7 @@ impl Pair {
             gap_distance: distance(groups, |distributions| distributions.gaps_ns.clone()),
             train_distance: distance(groups, |distributions| distributions.trains.iter().map(packets).collect()),
             metrics: COLUMNS.iter().map(row).collect(),
+            mixes: groups.map(mix_if_any),
         }
     }
 }

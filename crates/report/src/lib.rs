@@ -31,6 +31,7 @@ mod ranking;
 mod repeated;
 mod scan;
 mod scenario;
+mod squares;
 mod svg;
 mod terminal;
 mod timeline;

@@ -6,10 +6,12 @@ use quiclab_units::shown;
 
 use crate::{
     columns::{COLUMNS, main_columns},
+    figures::train_mix::mix_if_any,
     groups::{Group, name_alone, published_alone},
     input::ReportInput,
     notes::{notes, tells_clients},
     ranking::{CRITERIA, rankings},
+    squares::picture,
     warned::{of_runs, warned},
 };
 
@@ -81,7 +83,8 @@ pub fn render_markdown(input: &ReportInput) -> String {
 /// Numbers of the short table, by metric: how smooth, how bursty, at what cost, how fast.
 const BRIEF: [&str; 4] = ["train_share_of_packets_le_5", "train_max_packets", "drops_packets", "goodput_wire_bps"];
 
-/// A table of five columns, for a pull request: the rows' names, with the client where that says something, and four numbers.
+/// A table of five columns, for a pull request: the rows' names, with the client where that says something, and four numbers;
+/// then a picture of their trains.
 pub fn render_markdown_brief(input: &ReportInput) -> String {
     let groups = Group::all(input);
     let columns: Vec<_> =
@@ -96,6 +99,8 @@ pub fn render_markdown_brief(input: &ReportInput) -> String {
         let cells: Vec<_> = columns.iter().map(|column| column.cell(group.summary(column).as_ref())).collect();
         let _ = writeln!(text, "| {} | {} |", escaped(&format!("{}{client}", group.label)), cells.join(" | "));
     }
+    let mixes: Vec<_> = groups.iter().map(|group| (&group.label[..], mix_if_any(group))).collect();
+    text.push_str(&picture(&mixes));
     for note in notes(&groups) {
         let _ = writeln!(text, "\nNote: {}", escaped(&note));
     }

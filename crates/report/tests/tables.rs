@@ -165,4 +165,5 @@ fn the_short_markdown_table_has_five_columns() {
         "{text}"
     );
     assert!(text.contains("warnings: 1, failed runs: 1"), "{text}");
+    assert!(text.contains("\u{1f7e9} quiche, gso=on\n"), "the picture of trains: {text}");
 }

@@ -19,6 +19,9 @@ use crate::{
 /// Folder of imported stacks below the cache's.
 pub const IMPORTED: &str = "imported";
 
+/// Folder of archives of prepared things where quiclab is installed.
+const PREPARED: &str = "prepared";
+
 /// Which stacks are asked for.
 #[derive(Clone, Debug, Default)]
 pub struct StackRequest {
@@ -168,6 +171,15 @@ pub fn find_file(name: &str) -> Option<PathBuf> {
     let here = env::current_dir().ok()?;
     let places: Vec<PathBuf> = here.ancestors().map(Path::to_path_buf).chain(shared()).collect();
     places.into_iter().map(|folder| folder.join(name)).find(|path| path.is_file())
+}
+
+/// Archives of prepared things that an installed quiclab brings, in order of name.
+pub fn installed_archives() -> Vec<PathBuf> {
+    let folder = shared().map(|folder| folder.join(PREPARED)).find(|folder| folder.is_dir());
+    let entries = folder.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
+    let mut found: Vec<_> = entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+    found.sort();
+    found
 }
 
 /// Where an installed quiclab has its stacks: `$QUICLAB_SHARE`, then `share/quiclab` of where the program is installed, then

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test program uses its own part")]
 
+pub mod action;
 pub mod endpoint;
 pub mod hosts;
 pub mod models;

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use super::{Comparison, words};
-use crate::markdown::escaped;
+use crate::{markdown::escaped, squares::picture};
 
-/// The verdict, the conditions, and a table of five columns for each pair.
+/// The verdict, the conditions, and for each pair a table of five columns and a picture of its trains.
 pub fn render_comparison_markdown(comparison: &Comparison) -> String {
     let [a, b] = &comparison.names;
     let mut text = format!("### quiclab: {} against {}\n\n", escaped(b), escaped(a));
@@ -46,6 +46,8 @@ pub fn render_comparison_markdown(comparison: &Comparison) -> String {
                 escaped(&p)
             );
         }
+        let [mix_a, mix_b] = pair.mixes;
+        text.push_str(&picture(&[("A", mix_a), ("B", mix_b)]));
         let [of_a, of_b] = pair.runs;
         let _ = writeln!(text, "\n{of_a} runs of A, {of_b} of B, {}.", super::terminal::how_compared(pair));
     }

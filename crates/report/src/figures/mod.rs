@@ -9,7 +9,7 @@ mod packet_time;
 pub(crate) mod style;
 mod throughput;
 mod train_lengths;
-mod train_mix;
+pub(crate) mod train_mix;
 
 pub(crate) use burst_causes::{CAUSES, of_all_packets};
 use plotly::Plot;

@@ -18,6 +18,9 @@ const CLASSES: [(u64, &str, &str); 6] = [
     (20, "11 to 20", "#fc8d59"),
     (u64::MAX, "more than 20", "#b30000"),
 ];
+/// The share of the packets in trains of each class of lengths.
+pub(crate) type Mix = [f64; CLASSES.len()];
+
 /// Of one bar, and of what is around all of them, in pixels.
 const BAR: usize = 26;
 const AROUND: usize = 150;
@@ -61,7 +64,7 @@ pub(super) fn draw(scene: &Scene) -> Option<Figure> {
 }
 
 /// The share of each class, of a curve that has a point at the end of each.
-fn published_mix(points: &[(f64, f64)]) -> [f64; CLASSES.len()] {
+fn published_mix(points: &[(f64, f64)]) -> Mix {
     let up_to = |longest: u64| {
         let reached = points.iter().take_while(|(length, _)| *length <= longest as f64).last();
         reached.map_or(0.0, |(_, share)| *share)
@@ -76,13 +79,18 @@ fn published_mix(points: &[(f64, f64)]) -> [f64; CLASSES.len()] {
     })
 }
 
-/// The share of each class.
-fn mix(group: &Group) -> [f64; CLASSES.len()] {
+/// The share of each class, over all runs of a group.
+fn mix(group: &Group) -> Mix {
+    mix_if_any(group).unwrap_or_default()
+}
+
+/// The same; `None` where no packet is in a train.
+pub(crate) fn mix_if_any(group: &Group) -> Option<Mix> {
     let mut packets = [0_u64; CLASSES.len()];
     for (length, trains) in group.runs.iter().flat_map(|run| &run.metrics.distributions.trains) {
         let class = CLASSES.iter().position(|(longest, ..)| length <= longest).unwrap_or(CLASSES.len() - 1);
         packets[class] += length * trains;
     }
-    let total = packets.iter().sum::<u64>().max(1);
-    packets.map(|packets| packets as f64 / total as f64)
+    let total = packets.iter().sum::<u64>();
+    (total > 0).then(|| packets.map(|packets| packets as f64 / total as f64))
 }
