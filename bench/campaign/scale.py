@@ -1,6 +1,6 @@
 """Memory and overhead of a campaign of many planned runs, with a fake command that only writes tiny records.
 
-    PYTHONPATH=python/src:python/tests/campaign python bench/campaign/scale.py --runs 100000 --batch 500 --budget 60
+    PYTHONPATH=python/src:python python bench/campaign/scale.py --runs 100000 --batch 500 --budget 60
 
 Prints a JSON object: largest resident memory of client and scheduler (one process here), seconds of planning and of resuming, tasks, and what
 a task took beyond `perform`. The budget ends the first call, so that the second one resumes.
@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from conftest import cluster, experiment, machine
+from tests.campaign.conftest import cluster, experiment, machine
 from quiclab.campaign import Options, campaign
 
 

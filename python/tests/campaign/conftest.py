@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from distributed import Client, LocalCluster, Nanny, Scheduler  # noqa: F401 - Nanny is used by tests
@@ -50,7 +51,7 @@ def cluster(*environments: dict[str, str]) -> Iterator[Client]:
     """Yield a client of workers, each with an environment of its own."""
     from distributed import SpecCluster
 
-    def spec(environment: dict[str, str]) -> dict:
+    def spec(environment: dict[str, str]) -> dict[str, Any]:
         options = {"nthreads": 1, "env": environment, "death_timeout": 60}
         return {"cls": Nanny, "options": options}
 

@@ -14,12 +14,13 @@ import time
 from pathlib import Path
 
 import psutil
-from conftest import cluster, contents, experiment, machine
 
 from quiclab.campaign import Options, campaign
 
+from .conftest import cluster, contents, experiment, machine
 
-def test_workers_that_are_killed_change_nothing(fake, tmp_path):
+
+def test_workers_that_are_killed_change_nothing(fake: Path, tmp_path: Path) -> None:
     file = experiment(tmp_path, runs=40, seconds=0.3)
     with cluster(*[machine(name) for name in "abcd"]) as client:
         assert campaign(file, client, store=str(tmp_path / "one"), out=tmp_path / "quiet").is_whole
@@ -46,7 +47,7 @@ def test_workers_that_are_killed_change_nothing(fake, tmp_path):
     assert not [name for name in (tmp_path / "two").rglob(".aside-*") if name.stat().st_mtime > time.time()]
 
 
-def test_a_client_that_is_killed_goes_on_where_it_was(fake, tmp_path):
+def test_a_client_that_is_killed_goes_on_where_it_was(fake: Path, tmp_path: Path) -> None:
     file = experiment(tmp_path, runs=15, seconds=0.3)
     words = ["--local", "2", "--store", str(tmp_path / "store"), "--out", str(tmp_path / "out")]
     command = [sys.executable, "-m", "quiclab.campaign", str(file), *words]
@@ -63,6 +64,7 @@ def test_a_client_that_is_killed_goes_on_where_it_was(fake, tmp_path):
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         kills += 1
+    assert process.stderr is not None
     assert process.wait(timeout=120) == 0, process.stderr.read().decode()[-2000:]
     assert kills >= 2
     shutil.rmtree(tmp_path / "store")

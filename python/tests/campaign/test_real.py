@@ -14,9 +14,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from conftest import HERE, cluster, contents, machine
 
 from quiclab.campaign import Options, campaign
+
+from .conftest import HERE, cluster, contents, machine
 
 COMMAND = os.environ.get("QUICLAB_TESTS")
 ROOT = HERE.parents[2]
@@ -64,7 +65,7 @@ def same(one: dict[str, bytes], other: dict[str, bytes]) -> None:
     assert not differing, differing
 
 
-def test_flows_of_models_are_the_same_from_one_process_and_from_workers(real, tmp_path):
+def test_flows_of_models_are_the_same_from_one_process_and_from_workers(real: dict[str, str], tmp_path: Path) -> None:
     file = ROOT / "experiments/examples/scenario.toml"
     with cluster(machine("a", **real), machine("b", **real)) as client:
         outcome = campaign(
@@ -76,7 +77,9 @@ def test_flows_of_models_are_the_same_from_one_process_and_from_workers(real, tm
 
 
 @pytest.mark.parametrize("testbed", ["sim", "vm"])
-def test_transfers_are_the_same_with_nothing_but_the_store_and_kills(real, tmp_path, testbed):
+def test_transfers_are_the_same_with_nothing_but_the_store_and_kills(
+    real: dict[str, str], tmp_path: Path, testbed: str
+) -> None:
     file = tmp_path / "transfers.toml"
     file.write_text(TRANSFERS)
     words = ["--testbed", testbed]

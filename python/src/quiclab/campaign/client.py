@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from distributed import Client
 
@@ -19,6 +20,7 @@ from quiclab.campaign.plan import REAL_TIME, Plan, PlanError, plan, upload
 from quiclab.campaign.progress import Progress
 from quiclab.campaign.schedule import Job, Schedule, on_worker
 from quiclab.campaign.store import DamagedError, Store
+from quiclab.campaign.verify import Verdict
 from quiclab.campaign.worker import record_object
 
 #: Runs of models that one process performs: its start costs as much as some of them.
@@ -71,7 +73,7 @@ class Outcome:
     total: int
     missing: list[str] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
-    verdicts: list[verify.Verdict] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)
     verified: int = 0
     marked: list[str] = field(default_factory=list)
     tasks: int = 0
@@ -131,7 +133,7 @@ class _Campaign:
         self.outcome = Outcome(out, len(found.ids))
         self.names = set(found.names)
         #: Of runs whose records share an object: that object, and its hash.
-        self.batches: dict[str, dict] = {}
+        self.batches: dict[str, dict[str, Any]] = {}
         there = {name.rsplit("/", 1)[-1].removesuffix(".tar.gz") for name in store.names("records")}
         there |= self.find_batches()
         self.todo = [place for place, identity in enumerate(found.ids) if identity not in there]
@@ -246,7 +248,7 @@ class _Campaign:
                 f"which {self.outcome.out.name}.campaign.json lists"
             )
 
-    def made_by(self) -> dict[str, tuple[dict, dict[str, str]]]:
+    def made_by(self) -> dict[str, tuple[dict[str, Any], dict[str, str]]]:
         """Return for each record the machine that made it and the hashes of its files."""
         made = {}
         for name in self.store.names("made"):
@@ -255,8 +257,8 @@ class _Campaign:
         return made
 
     def attempt_again(
-        self, identities: list[str], attempts: dict[str, list[tuple[dict, dict[str, str]]]]
-    ) -> list[verify.Verdict]:
+        self, identities: list[str], attempts: dict[str, list[tuple[dict[str, Any], dict[str, str]]]]
+    ) -> list[Verdict]:
         """Perform runs once more without keeping their records; return where they differ from those before."""
         info = self.client.run(_machine_name)
         jobs = []
@@ -268,8 +270,9 @@ class _Campaign:
             job.shunned = shunned if len(shunned) < len(info) else set()
             jobs.append(job)
         for _, result, _ in self.schedule.perform(jobs, lambda: True):
-            for row in result["rows"] if result else []:
-                attempts[row["id"]].append((result["machine"], row["files"]))
+            if result is not None:
+                for row in result["rows"]:
+                    attempts[row["id"]].append((result["machine"], row["files"]))
         verdicts = [verify.judge(identity, attempts[identity]) for identity in identities]
         return [verdict for verdict in verdicts if not verdict.is_same]
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import queue
 import statistics
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from distributed import Client, Future
 from distributed.client import FutureCancelledError
@@ -37,11 +40,11 @@ class Job:
         futures: attempts that are under way, with the times when they were handed out.
     """
 
-    task: dict
+    task: dict[str, Any]
     runs: int
     attempts: int = 0
     shunned: set[str] = field(default_factory=set)
-    futures: dict[Future, float] = field(default_factory=dict)
+    futures: dict[Future[Any], float] = field(default_factory=dict)
     is_done: bool = False
 
 
@@ -60,7 +63,11 @@ class Schedule:
     """
 
     def __init__(
-        self, client: Client, function: Callable[[dict], dict], retries: int, say: Callable[[str], None]
+        self,
+        client: Client,
+        function: Callable[[dict[str, Any]], dict[str, Any]],
+        retries: int,
+        say: Callable[[str], None],
     ) -> None:
         self.client, self.function, self.retries, self.say = client, function, retries, say
         self.refused: dict[str, str] = {}
@@ -68,18 +75,19 @@ class Schedule:
         self.workers: dict[str, int] = {}
         self.looked = 0.0
         self.number = 0
+        #: Futures that ended. Asking all that run, each time one ends, costs more than a task where there are thousands.
+        self.ended: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
 
     def look(self, now: bool = False) -> dict[str, int]:
         """Return the addresses of workers that are not refused, with their threads."""
         if now or time.monotonic() - self.looked > LOOK_EVERY_S:
             self.looked = time.monotonic()
-            info = self.client.scheduler_info(n_workers=-1)["workers"]
-            self.workers = {address: facts["nthreads"] for address, facts in info.items()}
+            self.workers = dict(self.client.nthreads())
         return {address: threads for address, threads in self.workers.items() if address not in self.refused}
 
     def perform(
         self, jobs: Iterable[Job], may_go_on: Callable[[], bool]
-    ) -> Iterator[tuple[Job, dict | None, str | None]]:
+    ) -> Iterator[tuple[Job, dict[str, Any] | None, str | None]]:
         """Yield each job that ended, with its result or why it failed for good.
 
         Args:
@@ -89,8 +97,9 @@ class Schedule:
         Raises:
             NoWorkerError: if there is no worker that may perform what is left.
         """
-        source, again = iter(jobs), deque()
-        running: dict[Future, Job] = {}
+        source = iter(jobs)
+        again: deque[Job] = deque()
+        running: dict[Future[Any], Job] = {}
         has_more = True
         idle_since = time.monotonic()
         try:
@@ -120,7 +129,7 @@ class Schedule:
             # Only what nobody waits for any more: whoever stops here runs the same command again.
             self.client.cancel(list(running))
 
-    def hand_out(self, job: Job, running: dict[Future, Job], besides: str | None = None) -> None:
+    def hand_out(self, job: Job, running: dict[Future[Any], Job], besides: str | None = None) -> None:
         """Submit a job to any worker that is not shunned."""
         shunned = job.shunned | set(self.refused) | ({besides} if besides else set())
         allowed = [address for address in self.look() if address not in shunned]
@@ -133,22 +142,23 @@ class Schedule:
         future = self.client.submit(self.function, job.task, key=key, pure=False, retries=0, **chosen)
         job.futures[future] = time.monotonic()
         running[future] = job
+        future.add_done_callback(self.ended.put)
 
-    def wait_for_any(self, running: dict[Future, Job]) -> list[Future]:
+    def wait_for_any(self, running: dict[Future[Any], Job]) -> list[Future[Any]]:
         """Return the futures that ended; waits at most a look's time for the first."""
-        from distributed import wait
-
         try:
-            wait(list(running), timeout=LOOK_EVERY_S, return_when="FIRST_COMPLETED")
-        except TimeoutError:
-            return []
-        except FutureCancelledError:
-            pass
-        return [future for future in running if future.done()]
+            found = [self.ended.get(timeout=LOOK_EVERY_S)]
+        except queue.Empty:
+            # A client that has lost its scheduler calls nobody back.
+            return [future for future in running if future.done()]
+        with contextlib.suppress(queue.Empty):
+            while True:
+                found.append(self.ended.get_nowait())
+        return found
 
     def on_end(
-        self, future: Future, running: dict[Future, Job], again: deque
-    ) -> Iterator[tuple[Job, dict | None, str | None]]:
+        self, future: Future[Any], running: dict[Future[Any], Job], again: deque[Job]
+    ) -> Iterator[tuple[Job, dict[str, Any] | None, str | None]]:
         """Handle an attempt that ended."""
         job = running.pop(future, None)
         if job is None:
@@ -175,8 +185,8 @@ class Schedule:
         yield from self.on_failure(job, error, getattr(error, "worker_address", None), again)
 
     def on_failure(
-        self, job: Job, error: BaseException | None, address: str | None, again: deque
-    ) -> Iterator[tuple[Job, dict | None, str | None]]:
+        self, job: Job, error: BaseException | None, address: str | None, again: deque[Job]
+    ) -> Iterator[tuple[Job, dict[str, Any] | None, str | None]]:
         """Hand the job to another worker, or give it up."""
         if isinstance(error, RefusedFrom):
             if error.address not in self.refused:
@@ -198,7 +208,7 @@ class Schedule:
             job.is_done = True
             yield job, None, f"{type(error).__name__}: {error}"
 
-    def start_twice(self, running: dict[Future, Job]) -> None:
+    def start_twice(self, running: dict[Future[Any], Job]) -> None:
         """Start late tasks once more, on workers that have nothing else to do."""
         if len(self.durations) < 3 or len(self.look()) < 2:
             return
@@ -247,7 +257,7 @@ class FailedAt(RuntimeError):
         return str(self.args[0])
 
 
-def on_worker(task: dict) -> dict:
+def on_worker(task: dict[str, Any]) -> dict[str, Any]:
     """Perform a task on a Dask worker; errors carry the worker's address."""
     from distributed import get_worker
 

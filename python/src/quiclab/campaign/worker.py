@@ -19,6 +19,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from quiclab import _command
 from quiclab.campaign import archive, machine
@@ -53,12 +54,13 @@ def _store(place: str) -> Store:
 
 
 @functools.lru_cache(maxsize=4)
-def _header(place: str, name: str, sha256: str) -> dict:
+def _header(place: str, name: str, sha256: str) -> dict[str, Any]:
     content = _store(place).get(name)
     found = hashlib.sha256(content).hexdigest()
     if found != sha256:
         raise TaskError(f"{name}: found the SHA-256 {found}, expected {sha256}")
-    return json.loads(content)
+    header: dict[str, Any] = json.loads(content)
+    return header
 
 
 def cache_folder() -> Path:
@@ -70,7 +72,7 @@ def cache_folder() -> Path:
     return Path.home() / ".cache/quiclab"
 
 
-def perform_task(task: dict) -> dict:
+def perform_task(task: dict[str, Any]) -> dict[str, Any]:
     """Perform the runs of a task.
 
     Args:
@@ -151,7 +153,7 @@ def make_work_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=base))
 
 
-def find_command(store: Store, campaign: dict) -> Path:
+def find_command(store: Store, campaign: dict[str, Any]) -> Path:
     """Return the command of the campaign: this machine's if it has the same bytes, else that of the store.
 
     Raises:
@@ -186,7 +188,7 @@ def find_command(store: Store, campaign: dict) -> Path:
 
 
 @functools.lru_cache(maxsize=16)
-def _digest_once(path: str, _facts: tuple) -> str:
+def _digest_once(path: str, _facts: tuple[tuple[int, int], ...]) -> str:
     return digest_of(Path(path))
 
 
@@ -213,7 +215,7 @@ class _lock:  # noqa: N801 - it is used as a function
         self.file.close()
 
 
-def fetch_sources(store: Store, campaign: dict) -> Path | None:
+def fetch_sources(store: Store, campaign: dict[str, Any]) -> Path | None:
     """Return the folder of the stacks as the campaign has it; None where no stacks are needed."""
     sources = campaign.get("sources")
     if sources is None:
@@ -228,10 +230,10 @@ def fetch_sources(store: Store, campaign: dict) -> Path | None:
                 aside = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
                 archive.unpack(packed, aside)
                 aside.rename(folder)
-    return folder / sources["top"] / campaign["header"]["stacks_name"]
+    return folder / str(sources["top"]) / str(campaign["header"]["stacks_name"])
 
 
-def fetch_thing(store: Store, campaign: dict, name: str, again: bool = False) -> None:
+def fetch_thing(store: Store, campaign: dict[str, Any], name: str, again: bool = False) -> None:
     """Make sure that this machine's cache has a thing with the hashes of the campaign."""
     cache = cache_folder()
     place = cache / name
@@ -256,7 +258,9 @@ def fetch_thing(store: Store, campaign: dict, name: str, again: bool = False) ->
             raise TaskError(f"{place}: what the store has under this name has other hashes than the campaign")
 
 
-def perform(command: Path, task: dict, campaign: dict, stacks: Path | None, work: Path, store: Store) -> list[dict]:
+def perform(
+    command: Path, task: dict[str, Any], campaign: dict[str, Any], stacks: Path | None, work: Path, store: Store
+) -> list[dict[str, Any]]:
     """Run ``quiclab perform`` for the lines of a task, once more if a cached thing proves damaged."""
     words = [str(command), "perform", "-", "--records", str(work / "records"), "--no-build"]
     words += ["--wall-timeout", str(max(1, int(task["timeout_s"])))]
@@ -277,7 +281,7 @@ def perform(command: Path, task: dict, campaign: dict, stacks: Path | None, work
     raise AssertionError("the last attempt returns or raises")
 
 
-def damaged_thing(said: str, campaign: dict) -> str | None:
+def damaged_thing(said: str, campaign: dict[str, Any]) -> str | None:
     """Return the name of the cached thing that the command calls damaged, if it does."""
     if not re.search(r"is damaged", said):
         return None
@@ -323,7 +327,7 @@ def run_bounded(words: list[str], given: str, timeout_s: float, work: Path) -> t
     return process.returncode, out, err
 
 
-def put_batch(store: Store, rows: list[dict], work: Path) -> dict | None:
+def put_batch(store: Store, rows: list[dict[str, Any]], work: Path) -> dict[str, Any] | None:
     """Put the records of several runs into the store as one object: of short runs, objects cost more than the runs.
 
     Returns:
@@ -341,7 +345,7 @@ def put_batch(store: Store, rows: list[dict], work: Path) -> dict | None:
     return {"object": name, "sha256": store.put(name, packed)}
 
 
-def finish(store: Store, row: dict, work: Path, keep: bool) -> dict:
+def finish(store: Store, row: dict[str, Any], work: Path, keep: bool) -> dict[str, Any]:
     """Put the record of a run into the store; return what the client is told of it."""
     done = {
         "id": row["id"],
