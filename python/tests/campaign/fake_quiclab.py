@@ -5,6 +5,7 @@ The experiment file is JSON: ``runs``: how many; ``testbed``; ``qemu``; ``second
 named ``hang-N`` beside the experiment is missing; ``fail``: numbers of runs that always fail.
 """
 
+import ctypes
 import hashlib
 import json
 import os
@@ -89,6 +90,10 @@ def main(words: list[str]) -> int:
         print(f"quiclab {VERSION}")
         return 0
     if words[0] == "perform":
+        # PR_SET_PDEATHSIG with SIGKILL.
+        ctypes.CDLL(None).prctl(1, 9)
+        if os.getppid() != int(words[words.index("--with-parent") + 1]):
+            return 125
         return perform(Path(words[words.index("--records") + 1]))
     if "--needs" in words:
         plan(Path(words[1]))

@@ -16,7 +16,7 @@ from distributed import Client
 
 from quiclab import _command
 from quiclab.campaign import archive, verify
-from quiclab.campaign.plan import REAL_TIME, Plan, PlanError, plan, upload
+from quiclab.campaign.plan import REAL_TIME, Plan, PlanError, pack_lines, plan, upload
 from quiclab.campaign.progress import Progress
 from quiclab.campaign.schedule import Job, Schedule, on_worker
 from quiclab.campaign.store import DamagedError, Store
@@ -168,8 +168,7 @@ class _Campaign:
         done: set[int] = set()
         for job, result, error in self.schedule.perform(self.jobs(), self.may_go_on):
             if result is None:
-                for line in job.task["lines"]:
-                    self.outcome.failures[json.loads(line)["name"]] = error or ""
+                self.outcome.failures.update({self.plan.names[place]: error or "" for place in job.places})
                 self.progress.on_done(job.runs, job.runs, 0, self.threads())
                 continue
             failed = [row for row in result["rows"] if row["failure"] is not None]
@@ -189,16 +188,15 @@ class _Campaign:
         return self.options.budget_s is None or self.progress.spent_s < self.options.budget_s
 
     def task(self, places: list[int], keep: bool = True) -> Job:
-        lines = self.plan.lines(places)
         task = {
             "store": self.store.place,
             "header": self.header,
             "group": self.plan.groups[places[0]],
-            "lines": lines,
+            "lines": pack_lines(self.plan.lines(places)),
             "timeout_s": self.options.task_timeout_s,
             "keep": keep,
         }
-        return Job(task, len(places))
+        return Job(task, places)
 
     def jobs(self) -> Iterator[Job]:
         """Yield tasks of runs with the same stacks."""
@@ -215,11 +213,11 @@ class _Campaign:
     def verify(self) -> None:
         """Perform a share of the runs again, on other workers than those that made them where there are others."""
         missing = set(self.outcome.missing)
-        there = [identity for identity, name in zip(self.plan.ids, self.plan.names, strict=True) if name not in missing]
-        made = self.made_by()
-        wanted = [
-            identity for identity in verify.chosen(there, self.options.verify, self.options.seed) if identity in made
-        ]
+        names = dict(zip(self.plan.ids, self.plan.names, strict=True))
+        there = [identity for identity, name in names.items() if name not in missing]
+        chosen = verify.chosen(there, self.options.verify, self.options.seed)
+        made = self.made_by(set(chosen))
+        wanted = [identity for identity in chosen if identity in made]
         attempts = {identity: [made[identity]] for identity in wanted}
         differing = self.attempt_again(wanted, attempts)
         # A third one decides.
@@ -229,7 +227,8 @@ class _Campaign:
             verdict for verdict in map(lambda each: verify.judge(each, attempts[each]), wanted) if not verdict.is_same
         ]
         minority = {facts["name"] for verdict in self.outcome.verdicts for facts in verdict.minority}
-        names = dict(zip(self.plan.ids, self.plan.names, strict=True))
+        if minority:
+            made = self.made_by(set(names))
         self.outcome.marked = sorted(
             names[identity] for identity, (facts, _) in made.items() if identity in names and facts["name"] in minority
         )
@@ -248,10 +247,14 @@ class _Campaign:
                 f"which {self.outcome.out.name}.campaign.json lists"
             )
 
-    def made_by(self) -> dict[str, tuple[dict[str, Any], dict[str, str]]]:
-        """Return for each record the machine that made it and the hashes of its files."""
+    def made_by(self, wanted: set[str]) -> dict[str, tuple[dict[str, Any], dict[str, str]]]:
+        """Return for records, among them all that are wanted, the machine that made each and the hashes of its files."""
         made = {}
         for name in self.store.names("made"):
+            # The name has the first run of a task, and how many there are.
+            first, _, count = name.rsplit("/", 1)[-1].removesuffix(".json").rpartition("-")
+            if count == "1" and first not in wanted:
+                continue
             note = json.loads(self.store.get(name))
             made.update({row["id"]: (note["machine"], row["files"]) for row in note["rows"]})
         return made

@@ -27,8 +27,6 @@ def client(arguments: argparse.Namespace) -> Iterator[Client]:
             yield found
         return
     if arguments.local is not None:
-        if arguments.local < 1:
-            raise ClusterError(f"--local: found {arguments.local}, expected at least one worker")
         made: Cluster = LocalCluster(n_workers=arguments.local, threads_per_worker=1, dashboard_address=None)
     elif arguments.slurm:
         made = slurm(arguments.slurm)

@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import tempfile
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,16 @@ def read(path: Path) -> Plan:
             found.names.append(row["name"])
             found.groups.append(row["group"])
             found.offsets.append(offset)
+
+
+def pack_lines(lines: list[str]) -> bytes:
+    """Return lines for a task. The scheduler keeps a few tasks of each worker in memory, and lines of one plan differ little."""
+    return zlib.compress("".join(f"{line}\n" for line in lines).encode(), 1)
+
+
+def unpack_lines(packed: bytes) -> str:
+    """Return the text that :func:`pack_lines` made of lines."""
+    return zlib.decompress(packed).decode()
 
 
 def upload(found: Plan, store: Store, command: Path, work: Path) -> tuple[str, str]:

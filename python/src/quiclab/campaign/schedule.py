@@ -34,18 +34,23 @@ class Job:
 
     Attributes:
         task: what the worker gets.
-        runs: how many runs it has.
+        places: its runs, as places in the plan.
         attempts: how often it failed.
         shunned: addresses of workers that must not get it.
         futures: attempts that are under way, with the times when they were handed out.
     """
 
     task: dict[str, Any]
-    runs: int
+    places: list[int]
     attempts: int = 0
     shunned: set[str] = field(default_factory=set)
     futures: dict[Future[Any], float] = field(default_factory=dict)
     is_done: bool = False
+
+    @property
+    def runs(self) -> int:
+        """How many runs it has."""
+        return len(self.places)
 
 
 class NoWorkerError(RuntimeError):
@@ -73,7 +78,7 @@ class Schedule:
         self.refused: dict[str, str] = {}
         self.durations: deque[float] = deque(maxlen=1000)
         self.workers: dict[str, int] = {}
-        self.looked = 0.0
+        self.looked = self.looked_for_late = 0.0
         self.number = 0
         #: Futures that ended. Asking all that run, each time one ends, costs more than a task where there are thousands.
         self.ended: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
@@ -210,8 +215,9 @@ class Schedule:
 
     def start_twice(self, running: dict[Future[Any], Job]) -> None:
         """Start late tasks once more, on workers that have nothing else to do."""
-        if len(self.durations) < 3 or len(self.look()) < 2:
+        if len(self.durations) < 3 or len(self.look()) < 2 or time.monotonic() - self.looked_for_late < LOOK_EVERY_S:
             return
+        self.looked_for_late = time.monotonic()
         late_s = max(LEAST_LATE_S, LATE_FACTOR * statistics.median(self.durations))
         processing = self.client.processing()
         idle = [address for address in self.look() if not processing.get(address)]

@@ -6,7 +6,6 @@ says.
 
 from __future__ import annotations
 
-import ctypes
 import fcntl
 import functools
 import hashlib
@@ -24,14 +23,13 @@ from typing import Any
 from quiclab import _command
 from quiclab.campaign import archive, machine
 from quiclab.campaign.machine import Machine, RefusedError
+from quiclab.campaign.plan import unpack_lines
 from quiclab.campaign.store import Store, digest_of
 
 #: The files that tell whether two records are the same; docs/reference/record.md says why these.
 COMPARED = ("run.toml", "wire.pcapng", "path.json", "metrics.json")
 #: Bytes that must be free where a task works.
 LEAST_FREE_BYTES = 256 << 20
-#: The kernel's number of the option that ends a process with its parent (linux/prctl.h).
-PR_SET_PDEATHSIG = 1
 PREFIX = "quiclab-campaign-"
 
 
@@ -76,8 +74,9 @@ def perform_task(task: dict[str, Any]) -> dict[str, Any]:
     """Perform the runs of a task.
 
     Args:
-        task: ``store``: address; ``header``: name and SHA-256 of the campaign's object; ``group``: number of the group of stacks; ``lines``:
-            the runs as ``quiclab run --needs`` prints them; ``timeout_s``; ``keep``: whether records go to the store.
+        task: ``store``: address; ``header``: name and SHA-256 of the campaign's object; ``group``: number of the group of stacks;
+            ``lines``: the runs as ``quiclab run --needs`` prints them, packed by :func:`.plan.pack_lines`; ``timeout_s``; ``keep``: whether
+            records go to the store.
 
     Returns:
         ``machine``; ``seconds`` of the whole task and of ``perform`` in it; ``rows``: for each run its ``id``, ``name``, ``failure`` (or None),
@@ -110,7 +109,6 @@ def perform_task(task: dict[str, Any]) -> dict[str, Any]:
         raise TaskError(f"{here.name}: {error!r}") from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    seconds = time.monotonic() - start
     good = [row for row in rows if row["failure"] is None]
     if keep and good:
         note = {
@@ -119,7 +117,7 @@ def perform_task(task: dict[str, Any]) -> dict[str, Any]:
             "rows": [{key: row[key] for key in ("id", "files")} for row in good],
         }
         store.put(f"made/{good[0]['id']}-{len(good)}.json", json.dumps(note).encode())
-    return {"machine": here.as_dict(), "seconds": seconds, "perform_seconds": perform_s, "rows": rows}
+    return {"machine": here.as_dict(), "seconds": time.monotonic() - start, "perform_seconds": perform_s, "rows": rows}
 
 
 def this_machine(command: Path) -> Machine:
@@ -263,13 +261,16 @@ def perform(
 ) -> list[dict[str, Any]]:
     """Run ``quiclab perform`` for the lines of a task, once more if a cached thing proves damaged."""
     words = [str(command), "perform", "-", "--records", str(work / "records"), "--no-build"]
+    # By the command itself: code of Python between fork and exec costs 10 ms, and can hang in a process with threads.
+    words += ["--with-parent", str(os.getpid())]
     words += ["--wall-timeout", str(max(1, int(task["timeout_s"])))]
+    lines = unpack_lines(task["lines"])
     if stacks is not None:
         words += ["--stacks", str(stacks)]
     for attempt in (1, 2):
-        status, out, err = run_bounded(words, "\n".join(task["lines"]), task["timeout_s"], work)
+        status, out, err = run_bounded(words, lines, task["timeout_s"], work)
         rows = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
-        if status in (0, 1) and len(rows) == len(task["lines"]):
+        if status in (0, 1) and len(rows) == lines.count("\n"):
             return rows
         damaged = damaged_thing(err, campaign)
         if attempt == 1 and damaged is not None:
@@ -295,12 +296,8 @@ def damaged_thing(said: str, campaign: dict[str, Any]) -> str | None:
     )
 
 
-def _die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
 def run_bounded(words: list[str], given: str, timeout_s: float, work: Path) -> tuple[int, str, str]:
-    """Run a program in a process group of its own, which ends with the worker, and after ``timeout_s`` on the monotonic clock.
+    """Run a program in a process group of its own, which ends after ``timeout_s`` on the monotonic clock.
 
     Raises:
         HangingError: if it took longer; nothing of its group is left.
@@ -313,8 +310,7 @@ def run_bounded(words: list[str], given: str, timeout_s: float, work: Path) -> t
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=_die_with_parent,
-        env=environment,  # noqa: PLW1509
+        env=environment,
     )
     try:
         out, err = process.communicate(given, timeout=timeout_s)
