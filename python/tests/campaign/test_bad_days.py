@@ -138,6 +138,15 @@ def test_a_run_that_always_fails_is_named_and_the_others_are_kept(fake: Path, tm
     assert not (tmp_path / "out" / "experiment.json").exists()
 
 
+def test_a_run_that_fails_on_one_machine_only_is_made_on_another(fake: Path, tmp_path: Path) -> None:
+    file = experiment(tmp_path, runs=8, seconds=0.1, fail_on={"a": list(range(8))})
+    with cluster(machine("a"), machine("b")) as client:
+        outcome = perform(client, tmp_path, file)
+    assert outcome.is_whole
+    assert outcome.failures == {}
+    assert outcome.tasks > 8
+
+
 def test_a_corrupted_file_in_a_workers_cache_is_fetched_again(fake: Path, tmp_path: Path) -> None:
     thing(tmp_path / "cache", "stack/x-1", b"the stack's bytes")
     far = tmp_path / "far"

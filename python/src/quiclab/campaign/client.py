@@ -7,7 +7,7 @@ import json
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -166,20 +166,51 @@ class _Campaign:
 
     def perform_missing(self) -> None:
         done: set[int] = set()
-        for job, result, error in self.schedule.perform(self.jobs(), self.may_go_on):
+        failed = self.perform(self.jobs(), done)
+        # A full disk or too little memory fails a run as its own settings do. What fails on another machine too is the run's own.
+        if failed and self.may_go_on():
+            self.progress.say(
+                f"{len(failed)} runs failed; each is tried once more, elsewhere where there is another machine"
+            )
+            machines = self.client.run(_machine_name, on_error="ignore")
+            self.progress.failed -= len(failed)
+            self.perform((self.elsewhere([place], {name}, machines) for place, name in failed.items()), done)
+        self.outcome.missing = [self.plan.names[place] for place in self.todo if place not in done]
+        self.outcome.refused = dict(self.schedule.refused)
+
+    def perform(self, jobs: Iterable[Job], done: set[int]) -> dict[int, str]:
+        """Perform jobs and add the places of runs that have a record then to ``done``.
+
+        Returns:
+            the places of runs that failed by themselves, each with its machine.
+        """
+        failed: dict[int, str] = {}
+        for job, result, error in self.schedule.perform(jobs, self.may_go_on):
             if result is None:
                 self.outcome.failures.update({self.plan.names[place]: error or "" for place in job.places})
                 self.progress.on_done(job.runs, job.runs, 0, self.threads())
                 continue
-            failed = [row for row in result["rows"] if row["failure"] is not None]
-            self.outcome.failures.update({row["name"]: row["failure"] for row in failed})
-            done.update(self.place_of[row["id"]] for row in result["rows"] if row["failure"] is None)
+            for row in result["rows"]:
+                place = self.place_of[row["id"]]
+                if row["failure"] is None:
+                    done.add(place)
+                    self.outcome.failures.pop(row["name"], None)
+                else:
+                    failed[place] = result["machine"]["name"]
+                    self.outcome.failures[row["name"]] = row["failure"]
             self.outcome.tasks += 1
             if len(self.outcome.overhead_s) < 100_000:
                 self.outcome.overhead_s.append(result["seconds"] - result["perform_seconds"])
-            self.progress.on_done(job.runs, len(failed), result["seconds"], self.threads())
-        self.outcome.missing = [self.plan.names[place] for place in self.todo if place not in done]
-        self.outcome.refused = dict(self.schedule.refused)
+            fails = sum(row["failure"] is not None for row in result["rows"])
+            self.progress.on_done(job.runs, fails, result["seconds"], self.threads())
+        return failed
+
+    def elsewhere(self, places: list[int], makers: set[str], machines: dict[str, str], keep: bool = True) -> Job:
+        """Return a job for other machines than ``makers``; where there are none, any will do."""
+        job = self.task(places, keep)
+        shunned = {address for address, name in machines.items() if name in makers}
+        job.shunned = shunned if len(shunned) < len(machines) else set()
+        return job
 
     def threads(self) -> int:
         return sum(self.schedule.look().values())
@@ -263,15 +294,13 @@ class _Campaign:
         self, identities: list[str], attempts: dict[str, list[tuple[dict[str, Any], dict[str, str]]]]
     ) -> list[Verdict]:
         """Perform runs once more without keeping their records; return where they differ from those before."""
-        info = self.client.run(_machine_name)
-        jobs = []
-        for identity in identities:
-            job = self.task([self.place_of[identity]], keep=False)
-            makers = {facts["name"] for facts, _ in attempts[identity]}
-            # Where all workers are on machines that made it, any will do.
-            shunned = {address for address, name in info.items() if name in makers}
-            job.shunned = shunned if len(shunned) < len(info) else set()
-            jobs.append(job)
+        machines = self.client.run(_machine_name, on_error="ignore")
+        jobs = [
+            self.elsewhere(
+                [self.place_of[identity]], {facts["name"] for facts, _ in attempts[identity]}, machines, keep=False
+            )
+            for identity in identities
+        ]
         for _, result, _ in self.schedule.perform(jobs, lambda: True):
             if result is not None:
                 for row in result["rows"]:
