@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import random
 import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -17,31 +14,15 @@ import psutil
 
 from quiclab.campaign import Options, campaign
 
-from .conftest import cluster, contents, experiment, machine
+from .conftest import cluster, contents, experiment, killing, machine
 
 
 def test_workers_that_are_killed_change_nothing(fake: Path, tmp_path: Path) -> None:
     file = experiment(tmp_path, runs=40, seconds=0.3)
     with cluster(*[machine(name) for name in "abcd"]) as client:
         assert campaign(file, client, store=str(tmp_path / "one"), out=tmp_path / "quiet").is_whole
-        ended = threading.Event()
-        killed = []
-
-        def kill() -> None:
-            while not ended.wait(2):
-                with contextlib.suppress(Exception):
-                    # A worker that is just coming back does not answer.
-                    pids = list(client.run(os.getpid, on_error="ignore").values())
-                    os.kill(pid := random.choice(pids), signal.SIGKILL)  # noqa: S311
-                    killed.append(pid)
-
-        killer = threading.Thread(target=kill)
-        killer.start()
-        try:
+        with killing(client, 2) as killed:
             assert campaign(file, client, store=str(tmp_path / "two"), out=tmp_path / "killed").is_whole
-        finally:
-            ended.set()
-            killer.join()
     assert killed
     assert contents(tmp_path / "quiet") == contents(tmp_path / "killed")
     assert not [name for name in (tmp_path / "two").rglob(".aside-*") if name.stat().st_mtime > time.time()]
