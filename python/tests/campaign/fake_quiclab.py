@@ -67,7 +67,7 @@ def perform(folder: Path) -> int:
             mark.write_text(str(os.getpid()))
             time.sleep(3600)
         if number in spec.get("fail", []) or number in spec.get("fail_on", {}).get(
-            os.environ["QUICLAB_CAMPAIGN_MACHINE"], []
+            os.environ.get("QUICLAB_CAMPAIGN_MACHINE"), []
         ):
             status = 1
             print(

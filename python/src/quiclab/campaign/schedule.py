@@ -207,7 +207,7 @@ class Schedule:
         job.attempts += 1
         # A worker that went away says nothing about the run.
         if job.attempts <= self.retries + (10 if is_lost else 0):
-            self.say(f"a task is tried again elsewhere: {error}")
+            self.say(f"a task is tried again elsewhere: {brief(str(error))}")
             again.append(job)
         elif not job.futures:
             job.is_done = True
@@ -239,6 +239,12 @@ class Schedule:
                 f"    {said}" for said in sorted(set(self.refused.values()))
             )
         return f"there was no worker for {PATIENCE_S:.0f} s; start some, and run the same command again"
+
+
+def brief(text: str) -> str:
+    """Return the first and the last line of a message, for people who see many of them."""
+    lines = [line.strip() for line in text.strip().splitlines()] or ["it said nothing"]
+    return lines[0] if len(lines) == 1 else f"{lines[0]} ... {lines[-1]}"
 
 
 class RefusedFrom(RefusedError):
