@@ -109,14 +109,19 @@ class Schedule:
         idle_since = time.monotonic()
         try:
             while True:
-                window = AHEAD * max(1, sum(self.look().values()))
-                while len(running) < window and may_go_on():
+                threads = max(1, sum(self.look().values()))
+                fresh: list[Job] = []
+                # Many at a time: the way to the scheduler costs as much for one task as for some.
+                while (fresh or len(running) <= (AHEAD - 1) * threads) and may_go_on():
+                    if len(running) + len(fresh) >= AHEAD * threads:
+                        break
                     job = again.popleft() if again else (next(source, None) if has_more else None)
                     if job is None:
                         has_more = False
                         break
                     if not job.is_done:
-                        self.hand_out(job, running)
+                        fresh.append(job)
+                self.hand_out_all(fresh, running)
                 if not running:
                     if again and may_go_on():
                         continue
@@ -134,6 +139,28 @@ class Schedule:
             # Only what nobody waits for any more: whoever stops here runs the same command again.
             self.client.cancel(list(running))
 
+    def hand_out_all(self, jobs: list[Job], running: dict[Future[Any], Job]) -> None:
+        """Submit jobs; those that any worker may perform together."""
+        free = [job for job in jobs if not job.shunned and not self.refused]
+        keys = [self.key() for _ in free]
+        futures = self.client.map(self.function, [job.task for job in free], key=keys, pure=False, retries=0)
+        for job, future in zip(free, futures, strict=True):
+            self.follow(future, job, running)
+        for job in jobs:
+            if job.shunned or self.refused:
+                self.hand_out(job, running)
+
+    def key(self) -> str:
+        """Return a name for a task that none has had."""
+        self.number += 1
+        return f"quiclab-perform-{self.number}-{time.time_ns()}"
+
+    def follow(self, future: Future[Any], job: Job, running: dict[Future[Any], Job]) -> None:
+        """Remember that an attempt is under way."""
+        job.futures[future] = time.monotonic()
+        running[future] = job
+        future.add_done_callback(self.ended.put)
+
     def hand_out(self, job: Job, running: dict[Future[Any], Job], besides: str | None = None) -> None:
         """Submit a job to any worker that is not shunned."""
         shunned = job.shunned | set(self.refused) | ({besides} if besides else set())
@@ -141,13 +168,9 @@ class Schedule:
         if not allowed and job.shunned:
             # Better where it failed before than nowhere.
             allowed = list(self.look(now=True))
-        self.number += 1
         chosen = {"workers": allowed} if shunned and allowed else {}
-        key = f"quiclab-perform-{self.number}-{time.time_ns()}"
-        future = self.client.submit(self.function, job.task, key=key, pure=False, retries=0, **chosen)
-        job.futures[future] = time.monotonic()
-        running[future] = job
-        future.add_done_callback(self.ended.put)
+        future = self.client.submit(self.function, job.task, key=self.key(), pure=False, retries=0, **chosen)
+        self.follow(future, job, running)
 
     def wait_for_any(self, running: dict[Future[Any], Job]) -> list[Future[Any]]:
         """Return the futures that ended; waits at most a look's time for the first."""
