@@ -244,3 +244,20 @@ def test_a_lying_machine_is_outvoted_and_its_records_are_marked(fake: Path, tmp_
     ]
     assert outcome.marked == sorted(path.name for path in lies)
     assert "metrics.json differ between" in outcome.verdicts[0].told() and "liar (" in outcome.verdicts[0].told()
+
+
+def test_many_records_are_unpacked_by_processes_and_damage_is_named(
+    fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quiclab.campaign.unpack.FEW_OBJECTS", 2)
+    file = experiment(tmp_path, runs=11)
+    with cluster(machine("a")) as client:
+        assert perform(client, tmp_path, file, "many", batch=3).is_whole
+        monkeypatch.setattr("quiclab.campaign.unpack.FEW_OBJECTS", 1000)
+        assert perform(client, tmp_path, file, "few").is_whole
+        assert contents(tmp_path / "many") == contents(tmp_path / "few")
+        monkeypatch.setattr("quiclab.campaign.unpack.FEW_OBJECTS", 2)
+        packed = next((tmp_path / "store" / "batches").glob("*.tar.gz"))
+        packed.write_bytes(packed.read_bytes()[:-1] + b"x")
+        with pytest.raises(OSError, match="its SHA-256 is not"):
+            perform(client, tmp_path, file, "damaged")

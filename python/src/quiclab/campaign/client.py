@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import subprocess
@@ -15,11 +14,11 @@ from typing import Any
 from distributed import Client
 
 from quiclab import _command
-from quiclab.campaign import archive, verify
+from quiclab.campaign import unpack, verify
 from quiclab.campaign.plan import REAL_TIME, Plan, PlanError, pack_lines, plan, upload
 from quiclab.campaign.progress import Progress
 from quiclab.campaign.schedule import Job, Schedule, on_worker
-from quiclab.campaign.store import DamagedError, Store
+from quiclab.campaign.store import Store
 from quiclab.campaign.verify import Verdict
 from quiclab.campaign.worker import record_object
 
@@ -131,7 +130,6 @@ class _Campaign:
     ) -> None:
         self.plan, self.store, self.header, self.client, self.options = found, store, header, client, options
         self.outcome = Outcome(out, len(found.ids))
-        self.names = set(found.names)
         #: Of runs whose records share an object: that object, and its hash.
         self.batches: dict[str, dict[str, Any]] = {}
         there = {name.rsplit("/", 1)[-1].removesuffix(".tar.gz") for name in store.names("records")}
@@ -315,9 +313,12 @@ class _Campaign:
         for left in out.glob(".campaign-*"):
             shutil.rmtree(left, ignore_errors=True)
         missing = set(self.outcome.missing)
-        for identity, name in zip(self.plan.ids, self.plan.names, strict=True):
-            if name not in missing and not (out / name).is_dir():
-                self.place(identity, name)
+        absent = {
+            identity: name
+            for identity, name in zip(self.plan.ids, self.plan.names, strict=True)
+            if name not in missing and not (out / name).is_dir()
+        }
+        unpack.place_objects(self.store, out, self.objects(absent))
         if self.outcome.is_whole:
             done = subprocess.run(
                 [str(command), "run", *words, "--out", str(out)], capture_output=True, text=True, check=False
@@ -338,24 +339,18 @@ class _Campaign:
         }
         out.with_name(f"{out.name}.campaign.json").write_text(json.dumps(facts, indent=2) + "\n")
 
-    def place(self, identity: str, name: str) -> None:
-        """Unpack a record, and with it those that share its object."""
-        if self.store.exists(record_object(identity)):
-            archive.place_whole(self.store.get(record_object(identity)), self.outcome.out, name)
-            return
-        if identity not in self.batches:
+    def objects(self, absent: dict[str, str]) -> list[dict[str, Any]]:
+        """Return the objects with the records of runs, as `unpack.place_objects` takes them."""
+        single = {name.rsplit("/", 1)[-1].removesuffix(".tar.gz") for name in self.store.names("records")}
+        if any(identity not in single and identity not in self.batches for identity in absent):
             self.find_batches()
-        batch = self.batches[identity]
-        packed = self.store.get(batch["object"])
-        if hashlib.sha256(packed).hexdigest() != batch["sha256"]:
-            raise DamagedError(
-                f"{self.store.path(batch['object'])}: its SHA-256 is not {batch['sha256']}; remove it and its notes in made/"
-            )
-        with tempfile.TemporaryDirectory(prefix=".campaign-", dir=self.outcome.out) as aside:
-            archive.unpack(packed, Path(aside), "batch")
-            for record in (Path(aside) / "batch").iterdir():
-                if record.name in self.names and not (self.outcome.out / record.name).is_dir():
-                    record.rename(self.outcome.out / record.name)
+        found: dict[str, dict[str, Any]] = {}
+        for identity, record in absent.items():
+            batch = None if identity in single else self.batches[identity]
+            name = record_object(identity) if batch is None else str(batch["object"])
+            empty: dict[str, Any] = {"name": name, "sha256": batch and batch["sha256"], "records": []}
+            found.setdefault(name, empty)["records"].append(record)
+        return list(found.values())
 
     def tell_end(self) -> None:
         missing = self.outcome.missing
