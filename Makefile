@@ -239,7 +239,11 @@ CAMPAIGN_TESTS := cd python && QUICLAB_TESTS=$(CURDIR)/$(QUICLAB) $(PACKAGE_ENVI
 
 .PHONY: test-campaign
 test-campaign: demo-setup build target/python-package/.installed ## the tests of campaigns: kills, bad days, a bucket, real runs: three minutes on 2 cores
-	$(CAMPAIGN_TESTS) $(PACKAGE_PYTHON)/python -m pytest tests/campaign
+	$(CAMPAIGN_TESTS) $(PACKAGE_PYTHON)/python -m pytest tests/campaign --ignore tests/campaign/test_bad_machines.py
+
+.PHONY: test-campaign-machines
+test-campaign-machines: demo-setup build target/python-package/.installed ## campaigns of real runs on machines with something wrong: ten minutes on 2 cores
+	$(CAMPAIGN_TESTS) $(PACKAGE_PYTHON)/python -m pytest tests/campaign/test_bad_machines.py
 
 # CAMPAIGN_MINUTES=10 makes as many runs as one process makes in ten minutes; three folders are made of them.
 CAMPAIGN_MINUTES ?= 2
