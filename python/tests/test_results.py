@@ -128,5 +128,7 @@ def test_series_and_boxes_are_those_of_the_report(models: Results) -> None:
     assert [np.asarray(line.get_ydata()).tolist() for line in axes.lines] == [
         [pytest.approx(value)] for value in goodput
     ]
+    with pytest.raises(KeyError, match="found no run with a value, of 2"):
+        figures.dots(models, "handshake_client_first_pto_ns", plt.figure().gca())
     with pytest.raises(KeyError, match="window_sum_segments"):
         figures.over_time(models, "missing", plt.figure().gca())

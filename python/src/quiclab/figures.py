@@ -66,7 +66,11 @@ def over_time(results: Results, series: str = "goodput_bps", ax: Axes | None = N
 
 
 def boxes(results: Results, metric: str = "goodput_wire_bps", ax: Axes | None = None, **style: Any) -> Axes:
-    """Draw a box for each group of the values of a metric in its runs; runs without a value are left out."""
+    """Draw a box for each group of the values of a metric in its runs; runs without a value are left out.
+
+    Raises:
+        KeyError: if no run has a value.
+    """
     axes = _axis(ax)
     values, name = _values(results, metric)
     axes.boxplot(values, **style)
@@ -78,6 +82,9 @@ def dots(results: Results, metric: str = "goodput_wire_bps", ax: Axes | None = N
     """Draw a dot for each run and a line at the mean of each group; runs without a value are left out.
 
     For a few runs, of which a box would say more than is known.
+
+    Raises:
+        KeyError: if no run has a value.
     """
     axes = _axis(ax)
     values, name = _values(results, metric)
@@ -136,7 +143,10 @@ def _values(results: Results, metric: str) -> tuple[list[list[float]], str]:
     """Return the values of a metric by group as they are drawn, and the name of their axis."""
     factor, name = label(metric)
     values = [[run["metrics"].get(metric) for run in group["runs"]] for group in results.groups]
-    return [[factor * value for value in of_group if value is not None] for of_group in values], name
+    found = [[factor * value for value in of_group if value is not None] for of_group in values]
+    if not any(found):
+        raise KeyError(f"{metric}: found no run with a value, of {sum(map(len, values))}")
+    return found, name
 
 
 def _name_groups(axes: Axes, results: Results, name: str) -> None:
