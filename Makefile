@@ -77,6 +77,10 @@ wheel: build target/python-package/.installed ## build the Python wheel, with th
 	cd python && CARGO_TARGET_DIR=$(CURDIR)/target $(PACKAGE_PYTHON)/maturin build --release --target x86_64-unknown-linux-gnu \
 		--compatibility manylinux2014 --out ../dist
 
+.PHONY: test-wheel
+test-wheel: wheel ## install the wheel into an empty environment and use it there: runs, tables, a campaign with kills; five minutes
+	python/tests/wheel.sh $$(ls -t dist/quiclab-*.whl | head -n 1)
+
 .PHONY: deny
 deny: toolchains ## check licences and sources of all dependencies
 	command -v cargo-deny > /dev/null || (cd / && env -u RUSTFLAGS cargo install cargo-deny --locked --debug)
@@ -235,7 +239,17 @@ CAMPAIGN_TESTS := cd python && QUICLAB_TESTS=$(CURDIR)/$(QUICLAB) $(PACKAGE_ENVI
 
 .PHONY: test-campaign
 test-campaign: demo-setup build target/python-package/.installed ## the tests of campaigns: kills, bad days, a bucket, real runs: three minutes on 2 cores
-	$(CAMPAIGN_TESTS) $(PACKAGE_PYTHON)/python -m pytest tests/campaign
+	$(CAMPAIGN_TESTS) $(PACKAGE_PYTHON)/python -m pytest tests/campaign --ignore tests/campaign/test_bad_machines.py
+
+.PHONY: test-campaign-machines
+test-campaign-machines: demo-setup build target/python-package/.installed ## campaigns of real runs on machines with something wrong: ten minutes on 2 cores
+	$(CAMPAIGN_TESTS) $(PACKAGE_PYTHON)/python -m pytest tests/campaign/test_bad_machines.py
+
+# CAMPAIGN_MINUTES=10 makes as many runs as one process makes in ten minutes; three folders are made of them.
+CAMPAIGN_MINUTES ?= 2
+.PHONY: test-campaign-kills
+test-campaign-kills: demo-setup build target/python-package/.installed ## one process, four workers, four workers with kills every 20 s: compare every byte
+	$(CAMPAIGN_TESTS) QUICLAB_KILLS_MINUTES=$(CAMPAIGN_MINUTES) $(PACKAGE_PYTHON)/python -m pytest -s tests/campaign/test_long.py
 
 .PHONY: test-slurm
 test-slurm: build target/python-package/.installed ## a campaign through dask-jobqueue on a Slurm of this machine; as root, with Debian's slurm-wlm and munge

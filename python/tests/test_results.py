@@ -117,10 +117,18 @@ def test_series_and_boxes_are_those_of_the_report(models: Results) -> None:
     plt = pytest.importorskip("matplotlib.pyplot")
     axes = figures.over_time(models, ax=plt.figure().gca())
     for line, group in zip(axes.lines, models.groups, strict=True):
-        assert np.asarray(line.get_ydata()).tolist() == group["series"]["goodput_bps"]
+        assert np.asarray(line.get_ydata()).tolist() == pytest.approx([v / 1e6 for v in group["series"]["goodput_bps"]])
+    assert axes.get_ylabel() == "goodput, Mbit/s"
     axes = figures.boxes(models, "goodput_bps", plt.figure().gca())
     assert [label.get_text() for label in axes.get_xticklabels()] == ["Reno", "Paced Reno"]
     axes = figures.heat_map(models, "flows.pacing", "bottleneck.rate", "goodput_bps", plt.figure().gca())
-    assert np.asarray(axes.images[0].get_array()).ravel().tolist() == report_metrics(models, "goodput_bps")
+    goodput = [value / 1e6 for value in report_metrics(models, "goodput_bps")]
+    assert np.asarray(axes.images[0].get_array()).ravel().tolist() == pytest.approx(goodput)
+    axes = figures.dots(models, "goodput_bps", plt.figure().gca())
+    assert [np.asarray(line.get_ydata()).tolist() for line in axes.lines] == [
+        [pytest.approx(value)] for value in goodput
+    ]
+    with pytest.raises(KeyError, match="found no run with a value, of 2"):
+        figures.dots(models, "handshake_client_first_pto_ns", plt.figure().gca())
     with pytest.raises(KeyError, match="window_sum_segments"):
         figures.over_time(models, "missing", plt.figure().gca())

@@ -3,9 +3,11 @@
 use std::{fs, path::Path, time::Duration};
 
 use anyhow::{Context, Result, bail};
+use nix::sys::signal::Signal;
 use quiclab_experiment::{AnyRun, id_of_folder};
 use quiclab_record::{AnyRecord, Measured, Records, layout::RUN_FILE};
 use quiclab_testbed::{
+    child::end_with_parent,
     laboratory::{Laboratory, Outcome, Target},
     lock::remove_leftovers,
     perform::PerformError,
@@ -29,6 +31,10 @@ use crate::{
 /// # Errors
 /// A file that is no resolved run, a folder with something else in it, a missing program, an interruption.
 pub fn perform(arguments: &PerformArguments) -> Result<u8> {
+    if let Some(parent) = arguments.with_parent {
+        end_with_parent(parent, Signal::SIGKILL)
+            .with_context(|| format!("--with-parent {parent}: that process did not start this one, or has ended"))?;
+    }
     let Some(record) = &arguments.record else { return perform_many::perform_many(arguments) };
     let stop = signals::stop_flag()?;
     let ResolvedRun { run, testbed } = ResolvedRun::read(&arguments.file)?;

@@ -23,12 +23,12 @@ pub struct End {
     pub host_use: HostUse,
 }
 
-/// To be called between fork and exec: the child is sent `signal` when the thread that started it ends, in any way. `parent` is the process of that
-/// thread, by [`std::process::id`] before the fork.
+/// This process is sent `signal` when the thread that started it ends, in any way. `parent` is the process of that thread, by [`std::process::id`]
+/// before the fork. Can be called between fork and exec.
 ///
 /// # Errors
 /// Where the parent has ended already, which would send nothing any more, and what the kernel answers.
-pub(crate) fn end_with_parent(parent: u32, signal: Signal) -> io::Result<()> {
+pub fn end_with_parent(parent: u32, signal: Signal) -> io::Result<()> {
     set_pdeathsig(signal)?;
     if getppid().as_raw() as u32 == parent { Ok(()) } else { Err(Errno::ESRCH.into()) }
 }

@@ -9,7 +9,7 @@
 mod arrived;
 pub mod cache;
 pub mod certificates;
-mod child;
+pub mod child;
 pub mod collect;
 pub mod command;
 pub mod contract;

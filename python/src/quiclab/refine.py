@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import json
 import math
 import statistics
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from quiclab._command import call, setting
+
 Point = tuple[int, ...]
+#: A box of the grid: on each axis its first and its last place.
+Cell = tuple[tuple[int, int], ...]
 #: Returns the values of the metric for each of some settings, one for each repetition.
 Measure = Callable[[list[dict[str, Any]]], list[list[float]]]
 
@@ -134,37 +137,47 @@ def refine(
             f"budget: found {budget} runs, expected at least {math.prod(map(len, places)) * repetitions} for the coarse grid"
         )
     lows, highs = (itertools.product(*(axis[part] for axis in places)) for part in (slice(None, -1), slice(1, None)))
-    cells = {tuple(zip(low, high, strict=True)) for low, high in zip(lows, highs, strict=True)}
-    queue: list[tuple] = []
+    cells: set[Cell] = {tuple(zip(low, high, strict=True)) for low, high in zip(lows, highs, strict=True)}
+    queue: list[tuple[int, Cell]] = []
     for cell in sorted(cells):
         _push(queue, grid, cell)
     while queue:
-        _, cell = heapq.heappop(queue)
-        if cell not in cells or not _is_mixed(grid, cell):
-            continue
-        axis = max(range(len(cell)), key=lambda place: cell[place][1] - cell[place][0])
-        low, high = cell[axis]
-        if high - low < 2:
-            continue
-        middle = (low + high) // 2
-        halves = [cell[:axis] + (part,) + cell[axis + 1 :] for part in ((low, middle), (middle, high))]
-        if not need([corner for half in halves for corner in itertools.product(*half)]):
-            continue
+        # Cells of one size together, so that a campaign has many points at a time.
+        size, wanted = queue[0][0], dict[Cell, tuple[Cell, Cell]]()
+        points: dict[Point, None] = {}
+        while queue and queue[0][0] == size:
+            _, cell = heapq.heappop(queue)
+            if cell in wanted or cell not in cells or -size < 2 or not _is_mixed(grid, cell):
+                continue
+            halves = _halves(cell)
+            corners = [corner for half in halves for corner in itertools.product(*half) if corner not in grid.samples]
+            if spent + len({*points, *corners}) * repetitions <= budget:
+                points.update(dict.fromkeys(corners))
+                wanted[cell] = halves
+        need(list(points))
+        cells.difference_update(wanted)
+        cells.update(half for halves in wanted.values() for half in halves)
         # What a border leaves through its side, a neighbour must look at too.
-        for other in [*halves, *_neighbours(cells, cell)]:
+        for other in sorted({other for cell in wanted for other in _touching(cells, cell)}):
             _push(queue, grid, other)
-        cells.remove(cell)
-        cells.update(halves)
     _repeat(grid, measure, budget - spent, repetitions, most_repetitions)
     return grid
 
 
-def _push(queue: list[tuple], grid: Map, cell: tuple) -> None:
+def _push(queue: list[tuple[int, Cell]], grid: Map, cell: Cell) -> None:
     if _is_mixed(grid, cell):
         heapq.heappush(queue, (-max(high - low for low, high in cell), cell))
 
 
-def _is_mixed(grid: Map, cell: tuple) -> bool:
+def _halves(cell: Cell) -> tuple[Cell, Cell]:
+    """Return the halves of a cell along its longest side."""
+    axis = max(range(len(cell)), key=lambda place: cell[place][1] - cell[place][0])
+    low, high = cell[axis]
+    middle = (low + high) // 2
+    return cell[:axis] + ((low, middle),) + cell[axis + 1 :], cell[:axis] + ((middle, high),) + cell[axis + 1 :]
+
+
+def _is_mixed(grid: Map, cell: Cell) -> bool:
     """Whether measured points in or on a cell differ in class: also those on its sides that belong to smaller neighbours."""
     inside = [
         grid.classes(grid.value(p))
@@ -174,12 +187,9 @@ def _is_mixed(grid: Map, cell: tuple) -> bool:
     return len(set(inside)) > 1
 
 
-def _neighbours(cells: set[tuple], cell: tuple) -> list[tuple]:
-    return [
-        other
-        for other in cells
-        if other != cell and all(a[0] <= b[1] and b[0] <= a[1] for a, b in zip(cell, other, strict=True))
-    ]
+def _touching(cells: set[Cell], cell: Cell) -> list[Cell]:
+    """Return the cells that have a point in common with another, which may have been halved."""
+    return [other for other in cells if all(a[0] <= b[1] and b[0] <= a[1] for a, b in zip(cell, other, strict=True))]
 
 
 def _repeat(grid: Map, measure: Measure, left: int, repetitions: int, most: int) -> None:
@@ -201,10 +211,13 @@ def _repeat(grid: Map, measure: Measure, left: int, repetitions: int, most: int)
 def agreement(found: Map, oracle: Mapping[Point, Any]) -> float:
     """Return the share of the full grid's points whose class is that of the oracle, 0 to 1."""
     classified = found.classified()
-    return sum(classified[point] == kind for point, kind in oracle.items()) / len(oracle)
+    right = sum(1 for point, kind in oracle.items() if classified[point] == kind)
+    return right / len(oracle)
 
 
-def by_command(experiment: str | Path, metric: str, out: str | Path, words: Sequence[str] = ()) -> Measure:
+def by_command(
+    experiment: str | Path, metric: str, out: str | Path, words: Sequence[str] = (), *, jobs: int = 1
+) -> Measure:
     """Return a measure that performs points with ``quiclab run``; records that are there already cost nothing.
 
     Args:
@@ -212,40 +225,30 @@ def by_command(experiment: str | Path, metric: str, out: str | Path, words: Sequ
         metric: a metric of docs/reference/metrics.md, or of a scenario's groups such as ``share.plain``.
         out: folder for the results of all points.
         words: further options of ``quiclab run``.
-    """
-    from quiclab import _command
+        jobs: points that are performed at the same time.
 
-    def measure(points: list[dict[str, Any]]) -> list[list[float]]:
-        return [one(point) for point in points]
+    The measure raises `quiclab.QuiclabError` where a run fails.
+    """
 
     def one(point: dict[str, Any]) -> list[float]:
-        sets = [word for key, value in point.items() for word in ("--set", f"{key}={value}")]
-        name = "-".join(str(value).replace("/", "_").replace(" ", "_") for value in point.values())
-        command = [
-            str(_command.find()),
-            "run",
-            str(experiment),
-            *words,
-            *sets,
-            "--out",
-            str(Path(out) / name),
-            "--json",
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-        if done.returncode != 0:
-            raise RefineError(f"{' '.join(command)}: {done.stderr.strip()[-1000:]}")
-        return values_of(json.loads(done.stdout)["report"], metric)
+        sets = [word for key, value in point.items() for word in ("--set", f"{key}={setting(value)}")]
+        name = "-".join(setting(value).replace("/", "_").replace(" ", "_") for value in point.values())
+        said = call(["run", str(experiment), *words, *sets, "--out", str(Path(out) / name), "--json"])
+        return values_of(said["report"], metric)
+
+    def measure(points: list[dict[str, Any]]) -> list[list[float]]:
+        with ThreadPoolExecutor(jobs) as pool:
+            return list(pool.map(one, points))
 
     return measure
 
 
-def values_of(report: dict, metric: str) -> list[float]:
+def values_of(report: dict[str, Any], metric: str) -> list[float]:
     """Return a metric of every run of a report, as ``quiclab run --json`` prints it."""
     values = []
     for run in [run for group in report["groups"] for run in group["runs"]]:
         value: Any = run["metrics"]
-        value = value[metric] if metric in value else value
-        for part in metric.split(".") if value is run["metrics"] else []:
+        for part in [metric] if metric in value else metric.split("."):
             value = value.get(part) if isinstance(value, dict) else None
         if isinstance(value, (int, float)):
             values.append(float(value))

@@ -6,9 +6,13 @@ import contextlib
 import hashlib
 import json
 import os
+import random
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from distributed import Client, LocalCluster, Nanny, Scheduler  # noqa: F401 - Nanny is used by tests
@@ -50,7 +54,7 @@ def cluster(*environments: dict[str, str]) -> Iterator[Client]:
     """Yield a client of workers, each with an environment of its own."""
     from distributed import SpecCluster
 
-    def spec(environment: dict[str, str]) -> dict:
+    def spec(environment: dict[str, str]) -> dict[str, Any]:
         options = {"nthreads": 1, "env": environment, "death_timeout": 60}
         return {"cls": Nanny, "options": options}
 
@@ -69,3 +73,41 @@ def machine(name: str, **more: str) -> dict[str, str]:
 def contents(folder: Path) -> dict[str, bytes]:
     """Return every file of a folder with its bytes."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def comparable(out: Path) -> dict[str, bytes]:
+    """Return the files of a results folder, without those that say how long this machine took."""
+    return {
+        name: content for name, content in contents(out).items() if not name.startswith(".") and name != "costs.json"
+    }
+
+
+def same(one: dict[str, bytes], other: dict[str, bytes]) -> None:
+    """Compare folders; name what differs."""
+    differing = [name for name in sorted({*one, *other}) if one.get(name) != other.get(name)]
+    assert not differing, differing
+
+
+@contextlib.contextmanager
+def killing(client: Client, every_s: float, is_wanted: bool = True) -> Iterator[list[int]]:
+    """Kill a worker every so many seconds; yield the numbers of those that were killed."""
+    ended = threading.Event()
+    killed: list[int] = []
+
+    def kill() -> None:
+        while not ended.wait(every_s):
+            with contextlib.suppress(Exception):
+                # A worker that is just coming back does not answer.
+                pids = list(client.run(os.getpid, on_error="ignore").values())
+                os.kill(pid := random.choice(pids), signal.SIGKILL)  # noqa: S311
+                killed.append(pid)
+
+    killer = threading.Thread(target=kill)
+    if is_wanted:
+        killer.start()
+    try:
+        yield killed
+    finally:
+        ended.set()
+        if is_wanted:
+            killer.join()

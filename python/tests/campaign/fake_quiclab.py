@@ -2,9 +2,11 @@
 """A command that plans and performs nothing: it writes tiny records, so that tests of campaigns measure campaigns.
 
 The experiment file is JSON: ``runs``: how many; ``testbed``; ``qemu``; ``seconds`` of each run; ``hang``: numbers of runs that hang once a file
-named ``hang-N`` beside the experiment is missing; ``fail``: numbers of runs that always fail.
+named ``hang-N`` beside the experiment is missing; ``fail``: numbers of runs that always fail; ``fail_on``: by machine, of those that
+fail there.
 """
 
+import ctypes
 import hashlib
 import json
 import os
@@ -64,7 +66,9 @@ def perform(folder: Path) -> int:
         if number in spec.get("hang", []) and not mark.exists():
             mark.write_text(str(os.getpid()))
             time.sleep(3600)
-        if number in spec.get("fail", []):
+        if number in spec.get("fail", []) or number in spec.get("fail_on", {}).get(
+            os.environ.get("QUICLAB_CAMPAIGN_MACHINE"), []
+        ):
             status = 1
             print(
                 json.dumps(
@@ -89,6 +93,10 @@ def main(words: list[str]) -> int:
         print(f"quiclab {VERSION}")
         return 0
     if words[0] == "perform":
+        # PR_SET_PDEATHSIG with SIGKILL.
+        ctypes.CDLL(None).prctl(1, 9)
+        if os.getppid() != int(words[words.index("--with-parent") + 1]):
+            return 125
         return perform(Path(words[words.index("--records") + 1]))
     if "--needs" in words:
         plan(Path(words[1]))

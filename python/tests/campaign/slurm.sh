@@ -11,8 +11,16 @@ place=$(mktemp -d /tmp/quiclab-slurm-XXXXXX)
 chmod 755 "$place"
 pids=()
 finish() {
+    # Jobs that still run would keep slurmd, and with it whoever reads this script's output.
+    scancel --user="$(id -un)" 2> /dev/null || true
+    for _ in $(seq 20); do [ -z "$(squeue --noheader 2> /dev/null)" ] && break; sleep 0.5; done
     for pid in "${pids[@]}"; do kill "$pid" 2> /dev/null || true; done
-    wait || true
+    for _ in $(seq 20); do
+        alive=; for pid in "${pids[@]}"; do kill -0 "$pid" 2> /dev/null && alive=1; done
+        [ -n "$alive" ] || break
+        sleep 0.5
+    done
+    for pid in "${pids[@]}"; do kill -KILL "$pid" 2> /dev/null || true; done
     [ -n "${KEEP:-}" ] || rm -rf "$place"
 }
 trap finish EXIT
@@ -22,7 +30,7 @@ chmod 755 "$place/munge"
 dd if=/dev/urandom of="$place/munge/key" bs=128 count=1 status=none
 chmod 400 "$place/munge/key"
 munged --force --foreground --key-file="$place/munge/key" --socket="$place/munge/socket" --pid-file="$place/munge/pid" \
-    --seed-file="$place/munge/seed" --log-file="$place/munge/log" & pids+=($!)
+    --seed-file="$place/munge/seed" --log-file="$place/munge/log" > /dev/null 2>&1 & pids+=($!)
 
 host=$(hostname -s)
 cat > "$place/slurm.conf" <<END
@@ -51,8 +59,8 @@ NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc) RealMemory=4000 State=UNKNOWN
 PartitionName=all Nodes=$host Default=YES MaxTime=INFINITE State=UP
 END
 export SLURM_CONF=$place/slurm.conf
-slurmctld -D -f "$SLURM_CONF" & pids+=($!)
-slurmd -D -f "$SLURM_CONF" -N "$host" & pids+=($!)
+slurmctld -D -f "$SLURM_CONF" > /dev/null 2>&1 & pids+=($!)
+slurmd -D -f "$SLURM_CONF" -N "$host" > /dev/null 2>&1 & pids+=($!)
 for _ in $(seq 60); do
     sinfo --noheader --format=%T 2> /dev/null | grep -q idle && break
     sleep 1

@@ -2,51 +2,33 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import random
 import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
 import psutil
-from conftest import cluster, contents, experiment, machine
 
 from quiclab.campaign import Options, campaign
 
+from .conftest import cluster, contents, experiment, killing, machine
 
-def test_workers_that_are_killed_change_nothing(fake, tmp_path):
+
+def test_workers_that_are_killed_change_nothing(fake: Path, tmp_path: Path) -> None:
     file = experiment(tmp_path, runs=40, seconds=0.3)
     with cluster(*[machine(name) for name in "abcd"]) as client:
         assert campaign(file, client, store=str(tmp_path / "one"), out=tmp_path / "quiet").is_whole
-        ended = threading.Event()
-        killed = []
-
-        def kill() -> None:
-            while not ended.wait(2):
-                with contextlib.suppress(Exception):
-                    # A worker that is just coming back does not answer.
-                    pids = list(client.run(os.getpid, on_error="ignore").values())
-                    os.kill(pid := random.choice(pids), signal.SIGKILL)  # noqa: S311
-                    killed.append(pid)
-
-        killer = threading.Thread(target=kill)
-        killer.start()
-        try:
+        with killing(client, 2) as killed:
             assert campaign(file, client, store=str(tmp_path / "two"), out=tmp_path / "killed").is_whole
-        finally:
-            ended.set()
-            killer.join()
     assert killed
     assert contents(tmp_path / "quiet") == contents(tmp_path / "killed")
     assert not [name for name in (tmp_path / "two").rglob(".aside-*") if name.stat().st_mtime > time.time()]
 
 
-def test_a_client_that_is_killed_goes_on_where_it_was(fake, tmp_path):
+def test_a_client_that_is_killed_goes_on_where_it_was(fake: Path, tmp_path: Path) -> None:
     file = experiment(tmp_path, runs=15, seconds=0.3)
     words = ["--local", "2", "--store", str(tmp_path / "store"), "--out", str(tmp_path / "out")]
     command = [sys.executable, "-m", "quiclab.campaign", str(file), *words]
@@ -63,6 +45,7 @@ def test_a_client_that_is_killed_goes_on_where_it_was(fake, tmp_path):
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         kills += 1
+    assert process.stderr is not None
     assert process.wait(timeout=120) == 0, process.stderr.read().decode()[-2000:]
     assert kills >= 2
     shutil.rmtree(tmp_path / "store")

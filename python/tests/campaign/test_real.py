@@ -5,18 +5,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import random
-import signal
 import subprocess
-import threading
 from pathlib import Path
 
 import pytest
-from conftest import HERE, cluster, contents, machine
 
 from quiclab.campaign import Options, campaign
+
+from .conftest import HERE, cluster, comparable, killing, machine, same
 
 COMMAND = os.environ.get("QUICLAB_TESTS")
 ROOT = HERE.parents[2]
@@ -51,20 +48,7 @@ def by_command(file: Path, out: Path, *words: str) -> dict[str, bytes]:
     return comparable(out)
 
 
-def comparable(out: Path) -> dict[str, bytes]:
-    """Return the files of a results folder, without those that say how long this machine took."""
-    return {
-        name: content for name, content in contents(out).items() if not name.startswith(".") and name != "costs.json"
-    }
-
-
-def same(one: dict[str, bytes], other: dict[str, bytes]) -> None:
-    """Compare folders; name what differs."""
-    differing = [name for name in sorted({*one, *other}) if one.get(name) != other.get(name)]
-    assert not differing, differing
-
-
-def test_flows_of_models_are_the_same_from_one_process_and_from_workers(real, tmp_path):
+def test_flows_of_models_are_the_same_from_one_process_and_from_workers(real: dict[str, str], tmp_path: Path) -> None:
     file = ROOT / "experiments/examples/scenario.toml"
     with cluster(machine("a", **real), machine("b", **real)) as client:
         outcome = campaign(
@@ -76,27 +60,14 @@ def test_flows_of_models_are_the_same_from_one_process_and_from_workers(real, tm
 
 
 @pytest.mark.parametrize("testbed", ["sim", "vm"])
-def test_transfers_are_the_same_with_nothing_but_the_store_and_kills(real, tmp_path, testbed):
+def test_transfers_are_the_same_with_nothing_but_the_store_and_kills(
+    real: dict[str, str], tmp_path: Path, testbed: str
+) -> None:
     file = tmp_path / "transfers.toml"
     file.write_text(TRANSFERS)
     words = ["--testbed", testbed]
-    ended = threading.Event()
-    with cluster(*[machine(name, **real) for name in "ab"]) as client:
-
-        def kill() -> None:
-            while not ended.wait(20):
-                with contextlib.suppress(Exception):
-                    # A worker that is just coming back does not answer.
-                    pids = list(client.run(os.getpid, on_error="ignore").values())
-                    os.kill(random.choice(pids), signal.SIGKILL)  # noqa: S311
-
-        killer = threading.Thread(target=kill)
-        killer.start()
-        try:
-            outcome = campaign(file, client, store=str(tmp_path / "store"), out=tmp_path / "x", words=words)
-        finally:
-            ended.set()
-            killer.join()
+    with cluster(*[machine(name, **real) for name in "ab"]) as client, killing(client, 20):
+        outcome = campaign(file, client, store=str(tmp_path / "store"), out=tmp_path / "x", words=words)
     assert outcome.is_whole, outcome.failures
     assert not (tmp_path / "far" / "build").exists()
     same(by_command(file, tmp_path / "one", *words), comparable(tmp_path / "x"))

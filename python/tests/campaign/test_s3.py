@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import pytest
-from conftest import cluster, contents, experiment, machine
 
 from quiclab.campaign import Options, campaign
+
+from .conftest import cluster, contents, experiment, machine
 
 moto = pytest.importorskip("moto.server")
 pytest.importorskip("s3fs")
 
 
-def test_a_bucket_holds_the_same_records_as_a_folder(fake, tmp_path, monkeypatch):
+def test_a_bucket_holds_the_same_records_as_a_folder(
+    fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server = moto.ThreadedMotoServer(port=0)
     server.start()
     host, port = server.get_host_and_port()

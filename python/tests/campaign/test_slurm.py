@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-from conftest import cluster, contents, experiment, machine
 
 from quiclab.campaign import campaign
 from quiclab.campaign.clusters import ClusterError, slurm_settings
 
+from .conftest import cluster, contents, experiment, machine
 
-def test_words_become_arguments_of_the_cluster():
+
+def test_words_become_arguments_of_the_cluster() -> None:
     jobs, settings = slurm_settings(["jobs=20", "queue=batch", "walltime=02:00:00"])
     assert jobs == 20
     assert settings == {"cores": 1, "processes": 1, "memory": "2GB", "queue": "batch", "walltime": "02:00:00"}
@@ -22,7 +24,7 @@ def test_words_become_arguments_of_the_cluster():
 
 
 @pytest.mark.skipif("SLURM_CONF" not in os.environ, reason="make test-slurm starts Slurm")
-def test_a_campaign_on_slurm_makes_the_folder_of_one_process(fake, tmp_path):
+def test_a_campaign_on_slurm_makes_the_folder_of_one_process(fake: Path, tmp_path: Path) -> None:
     file = experiment(tmp_path, runs=20, seconds=0.2)
     words = [
         "--slurm",

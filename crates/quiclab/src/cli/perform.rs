@@ -20,6 +20,9 @@ pub struct PerformArguments {
     /// this folder; a JSON line for each run is printed
     #[arg(long, value_name = "DIR", conflicts_with = "record")]
     pub records: Option<PathBuf>,
+    /// End at once when the process that started this one ends; PID is its number, so that one which has ended already is noticed
+    #[arg(long, value_name = "PID")]
+    pub with_parent: Option<u32>,
     /// Make nothing: what is missing in the cache is an error that names it
     #[arg(long, conflicts_with = "rebuild")]
     pub no_build: bool,

@@ -6,13 +6,12 @@ import argparse
 import contextlib
 import re
 import sys
+from collections.abc import Callable
 
-from quiclab import _command
-from quiclab.campaign import clusters, verify
+from quiclab.campaign import archive, clusters, verify
 from quiclab.campaign.client import Options, campaign
 from quiclab.campaign.plan import PlanError
 from quiclab.campaign.schedule import NoWorkerError
-from quiclab.campaign.store import StoreError
 
 #: As the command has them.
 CANNOT_WORK, INTERRUPTED, MOST_FAILURES = 125, 130, 99
@@ -38,22 +37,33 @@ def share(text: str) -> float:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def count(least: int) -> Callable[[str], int]:
+    """Return a reader of whole numbers that refuses those below ``least``."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"found {text!r}, expected a whole number of at least {least}")
+        return int(text)
+
+    return read
+
+
 def parser() -> argparse.ArgumentParser:
     """Return what the command line may say."""
     options = argparse.ArgumentParser(prog="quiclab campaign", allow_abbrev=False)
     options.add_argument("file")
     where = options.add_mutually_exclusive_group(required=True)
-    where.add_argument("--local", type=int, metavar="N")
+    where.add_argument("--local", type=count(1), metavar="N")
     where.add_argument("--scheduler", metavar="ADDRESS")
     where.add_argument("--slurm", action="append", metavar="KEY=VALUE")
     where.add_argument("--kubernetes", metavar="NAMESPACE/MANIFEST")
     options.add_argument("--store", required=True, metavar="DIR|URL")
     options.add_argument("--out", required=True, metavar="DIR")
-    options.add_argument("--batch", type=int)
+    options.add_argument("--batch", type=count(1))
     options.add_argument("--verify", type=share, default=0.0, metavar="1%%")
     options.add_argument("--budget", type=seconds, metavar="50h")
-    options.add_argument("--retries", type=int, default=3)
-    options.add_argument("--task-timeout", type=float, default=3600, metavar="SECONDS")
+    options.add_argument("--retries", type=count(0), default=3)
+    options.add_argument("--task-timeout", type=count(1), default=3600, metavar="SECONDS")
     options.add_argument("--together", metavar="GROUP")
     options.add_argument("--json", action="store_true")
     for name in ("--profile", "--reps", "--testbed", "--stacks"):
@@ -82,13 +92,13 @@ def main(given: list[str] | None = None) -> int:
     except SystemExit as error:
         return CANNOT_WORK if error.code else 0
     options = Options(
-        arguments.batch,
-        arguments.verify,
-        arguments.budget,
-        arguments.retries,
-        arguments.task_timeout,
-        arguments.together,
-        arguments.json,
+        batch=arguments.batch,
+        verify=arguments.verify,
+        budget_s=arguments.budget,
+        retries=arguments.retries,
+        task_timeout_s=arguments.task_timeout,
+        together=arguments.together,
+        as_json=arguments.json,
     )
     try:
         with contextlib.ExitStack() as stack:
@@ -106,7 +116,8 @@ def main(given: list[str] | None = None) -> int:
             "quiclab: interrupted; finished runs are kept, and the same command continues from there", file=sys.stderr
         )
         return INTERRUPTED
-    except (PlanError, NoWorkerError, StoreError, clusters.ClusterError, _command.CommandNotFoundError) as error:
+    # A store that stays away, a full disk, a command that is missing: all are OSErrors.
+    except (PlanError, NoWorkerError, clusters.ClusterError, archive.ArchiveError, OSError) as error:
         print(f"quiclab: {error}", file=sys.stderr)
         return CANNOT_WORK
     return min(len(outcome.missing), MOST_FAILURES)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from distributed import Client
 
 from quiclab import _command
-from quiclab.campaign import archive, verify
-from quiclab.campaign.plan import REAL_TIME, Plan, PlanError, plan, upload
+from quiclab.campaign import unpack, verify
+from quiclab.campaign.plan import REAL_TIME, Plan, PlanError, pack_lines, plan, upload
 from quiclab.campaign.progress import Progress
 from quiclab.campaign.schedule import Job, Schedule, on_worker
-from quiclab.campaign.store import DamagedError, Store
+from quiclab.campaign.store import Store
+from quiclab.campaign.verify import Verdict
 from quiclab.campaign.worker import record_object
 
 #: Runs of models that one process performs: its start costs as much as some of them.
@@ -71,7 +72,7 @@ class Outcome:
     total: int
     missing: list[str] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
-    verdicts: list[verify.Verdict] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)
     verified: int = 0
     marked: list[str] = field(default_factory=list)
     tasks: int = 0
@@ -129,9 +130,8 @@ class _Campaign:
     ) -> None:
         self.plan, self.store, self.header, self.client, self.options = found, store, header, client, options
         self.outcome = Outcome(out, len(found.ids))
-        self.names = set(found.names)
         #: Of runs whose records share an object: that object, and its hash.
-        self.batches: dict[str, dict] = {}
+        self.batches: dict[str, dict[str, Any]] = {}
         there = {name.rsplit("/", 1)[-1].removesuffix(".tar.gz") for name in store.names("records")}
         there |= self.find_batches()
         self.todo = [place for place, identity in enumerate(found.ids) if identity not in there]
@@ -164,21 +164,51 @@ class _Campaign:
 
     def perform_missing(self) -> None:
         done: set[int] = set()
-        for job, result, error in self.schedule.perform(self.jobs(), self.may_go_on):
+        failed = self.perform(self.jobs(), done)
+        # A full disk or too little memory fails a run as its own settings do. What fails on another machine too is the run's own.
+        if failed and self.may_go_on():
+            self.progress.say(
+                f"{len(failed)} runs failed; each is tried once more, elsewhere where there is another machine"
+            )
+            machines = self.client.run(_machine_name, on_error="ignore")
+            self.progress.failed -= len(failed)
+            self.perform((self.elsewhere([place], {name}, machines) for place, name in failed.items()), done)
+        self.outcome.missing = [self.plan.names[place] for place in self.todo if place not in done]
+        self.outcome.refused = dict(self.schedule.refused)
+
+    def perform(self, jobs: Iterable[Job], done: set[int]) -> dict[int, str]:
+        """Perform jobs and add the places of runs that have a record then to ``done``.
+
+        Returns:
+            the places of runs that failed by themselves, each with its machine.
+        """
+        failed: dict[int, str] = {}
+        for job, result, error in self.schedule.perform(jobs, self.may_go_on):
             if result is None:
-                for line in job.task["lines"]:
-                    self.outcome.failures[json.loads(line)["name"]] = error or ""
+                self.outcome.failures.update({self.plan.names[place]: error or "" for place in job.places})
                 self.progress.on_done(job.runs, job.runs, 0, self.threads())
                 continue
-            failed = [row for row in result["rows"] if row["failure"] is not None]
-            self.outcome.failures.update({row["name"]: row["failure"] for row in failed})
-            done.update(self.place_of[row["id"]] for row in result["rows"] if row["failure"] is None)
+            for row in result["rows"]:
+                place = self.place_of[row["id"]]
+                if row["failure"] is None:
+                    done.add(place)
+                    self.outcome.failures.pop(row["name"], None)
+                else:
+                    failed[place] = result["machine"]["name"]
+                    self.outcome.failures[row["name"]] = row["failure"]
             self.outcome.tasks += 1
             if len(self.outcome.overhead_s) < 100_000:
                 self.outcome.overhead_s.append(result["seconds"] - result["perform_seconds"])
-            self.progress.on_done(job.runs, len(failed), result["seconds"], self.threads())
-        self.outcome.missing = [self.plan.names[place] for place in self.todo if place not in done]
-        self.outcome.refused = dict(self.schedule.refused)
+            fails = sum(row["failure"] is not None for row in result["rows"])
+            self.progress.on_done(job.runs, fails, result["seconds"], self.threads())
+        return failed
+
+    def elsewhere(self, places: list[int], makers: set[str], machines: dict[str, str], keep: bool = True) -> Job:
+        """Return a job for other machines than ``makers``; where there are none, any will do."""
+        job = self.task(places, keep)
+        shunned = {address for address, name in machines.items() if name in makers}
+        job.shunned = shunned if len(shunned) < len(machines) else set()
+        return job
 
     def threads(self) -> int:
         return sum(self.schedule.look().values())
@@ -187,16 +217,15 @@ class _Campaign:
         return self.options.budget_s is None or self.progress.spent_s < self.options.budget_s
 
     def task(self, places: list[int], keep: bool = True) -> Job:
-        lines = self.plan.lines(places)
         task = {
             "store": self.store.place,
             "header": self.header,
             "group": self.plan.groups[places[0]],
-            "lines": lines,
+            "lines": pack_lines(self.plan.lines(places)),
             "timeout_s": self.options.task_timeout_s,
             "keep": keep,
         }
-        return Job(task, len(places))
+        return Job(task, places)
 
     def jobs(self) -> Iterator[Job]:
         """Yield tasks of runs with the same stacks."""
@@ -213,11 +242,11 @@ class _Campaign:
     def verify(self) -> None:
         """Perform a share of the runs again, on other workers than those that made them where there are others."""
         missing = set(self.outcome.missing)
-        there = [identity for identity, name in zip(self.plan.ids, self.plan.names, strict=True) if name not in missing]
-        made = self.made_by()
-        wanted = [
-            identity for identity in verify.chosen(there, self.options.verify, self.options.seed) if identity in made
-        ]
+        names = dict(zip(self.plan.ids, self.plan.names, strict=True))
+        there = [identity for identity, name in names.items() if name not in missing]
+        chosen = verify.chosen(there, self.options.verify, self.options.seed)
+        made = self.made_by(set(chosen))
+        wanted = [identity for identity in chosen if identity in made]
         attempts = {identity: [made[identity]] for identity in wanted}
         differing = self.attempt_again(wanted, attempts)
         # A third one decides.
@@ -227,7 +256,8 @@ class _Campaign:
             verdict for verdict in map(lambda each: verify.judge(each, attempts[each]), wanted) if not verdict.is_same
         ]
         minority = {facts["name"] for verdict in self.outcome.verdicts for facts in verdict.minority}
-        names = dict(zip(self.plan.ids, self.plan.names, strict=True))
+        if minority:
+            made = self.made_by(set(names))
         self.outcome.marked = sorted(
             names[identity] for identity, (facts, _) in made.items() if identity in names and facts["name"] in minority
         )
@@ -246,30 +276,33 @@ class _Campaign:
                 f"which {self.outcome.out.name}.campaign.json lists"
             )
 
-    def made_by(self) -> dict[str, tuple[dict, dict[str, str]]]:
-        """Return for each record the machine that made it and the hashes of its files."""
+    def made_by(self, wanted: set[str]) -> dict[str, tuple[dict[str, Any], dict[str, str]]]:
+        """Return for records, among them all that are wanted, the machine that made each and the hashes of its files."""
         made = {}
         for name in self.store.names("made"):
+            # The name has the first run of a task, and how many there are.
+            first, _, count = name.rsplit("/", 1)[-1].removesuffix(".json").rpartition("-")
+            if count == "1" and first not in wanted:
+                continue
             note = json.loads(self.store.get(name))
             made.update({row["id"]: (note["machine"], row["files"]) for row in note["rows"]})
         return made
 
     def attempt_again(
-        self, identities: list[str], attempts: dict[str, list[tuple[dict, dict[str, str]]]]
-    ) -> list[verify.Verdict]:
+        self, identities: list[str], attempts: dict[str, list[tuple[dict[str, Any], dict[str, str]]]]
+    ) -> list[Verdict]:
         """Perform runs once more without keeping their records; return where they differ from those before."""
-        info = self.client.run(_machine_name)
-        jobs = []
-        for identity in identities:
-            job = self.task([self.place_of[identity]], keep=False)
-            makers = {facts["name"] for facts, _ in attempts[identity]}
-            # Where all workers are on machines that made it, any will do.
-            shunned = {address for address, name in info.items() if name in makers}
-            job.shunned = shunned if len(shunned) < len(info) else set()
-            jobs.append(job)
+        machines = self.client.run(_machine_name, on_error="ignore")
+        jobs = [
+            self.elsewhere(
+                [self.place_of[identity]], {facts["name"] for facts, _ in attempts[identity]}, machines, keep=False
+            )
+            for identity in identities
+        ]
         for _, result, _ in self.schedule.perform(jobs, lambda: True):
-            for row in result["rows"] if result else []:
-                attempts[row["id"]].append((result["machine"], row["files"]))
+            if result is not None:
+                for row in result["rows"]:
+                    attempts[row["id"]].append((result["machine"], row["files"]))
         verdicts = [verify.judge(identity, attempts[identity]) for identity in identities]
         return [verdict for verdict in verdicts if not verdict.is_same]
 
@@ -280,9 +313,12 @@ class _Campaign:
         for left in out.glob(".campaign-*"):
             shutil.rmtree(left, ignore_errors=True)
         missing = set(self.outcome.missing)
-        for identity, name in zip(self.plan.ids, self.plan.names, strict=True):
-            if name not in missing and not (out / name).is_dir():
-                self.place(identity, name)
+        absent = {
+            identity: name
+            for identity, name in zip(self.plan.ids, self.plan.names, strict=True)
+            if name not in missing and not (out / name).is_dir()
+        }
+        unpack.place_objects(self.store, out, self.objects(absent))
         if self.outcome.is_whole:
             done = subprocess.run(
                 [str(command), "run", *words, "--out", str(out)], capture_output=True, text=True, check=False
@@ -303,24 +339,18 @@ class _Campaign:
         }
         out.with_name(f"{out.name}.campaign.json").write_text(json.dumps(facts, indent=2) + "\n")
 
-    def place(self, identity: str, name: str) -> None:
-        """Unpack a record, and with it those that share its object."""
-        if self.store.exists(record_object(identity)):
-            archive.place_whole(self.store.get(record_object(identity)), self.outcome.out, name)
-            return
-        if identity not in self.batches:
+    def objects(self, absent: dict[str, str]) -> list[dict[str, Any]]:
+        """Return the objects with the records of runs, as `unpack.place_objects` takes them."""
+        single = {name.rsplit("/", 1)[-1].removesuffix(".tar.gz") for name in self.store.names("records")}
+        if any(identity not in single and identity not in self.batches for identity in absent):
             self.find_batches()
-        batch = self.batches[identity]
-        packed = self.store.get(batch["object"])
-        if hashlib.sha256(packed).hexdigest() != batch["sha256"]:
-            raise DamagedError(
-                f"{self.store.path(batch['object'])}: its SHA-256 is not {batch['sha256']}; remove it and its notes in made/"
-            )
-        with tempfile.TemporaryDirectory(prefix=".campaign-", dir=self.outcome.out) as aside:
-            archive.unpack(packed, Path(aside), "batch")
-            for record in (Path(aside) / "batch").iterdir():
-                if record.name in self.names and not (self.outcome.out / record.name).is_dir():
-                    record.rename(self.outcome.out / record.name)
+        found: dict[str, dict[str, Any]] = {}
+        for identity, record in absent.items():
+            batch = None if identity in single else self.batches[identity]
+            name = record_object(identity) if batch is None else str(batch["object"])
+            empty: dict[str, Any] = {"name": name, "sha256": batch and batch["sha256"], "records": []}
+            found.setdefault(name, empty)["records"].append(record)
+        return list(found.values())
 
     def tell_end(self) -> None:
         missing = self.outcome.missing

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import Iterator
+from typing import Any
 
 from distributed import Client, LocalCluster
+from distributed.deploy import Cluster
 
 
 class ClusterError(RuntimeError):
@@ -25,9 +27,7 @@ def client(arguments: argparse.Namespace) -> Iterator[Client]:
             yield found
         return
     if arguments.local is not None:
-        if arguments.local < 1:
-            raise ClusterError(f"--local: found {arguments.local}, expected at least one worker")
-        made = LocalCluster(n_workers=arguments.local, threads_per_worker=1, dashboard_address=None)
+        made: Cluster = LocalCluster(n_workers=arguments.local, threads_per_worker=1, dashboard_address=None)
     elif arguments.slurm:
         made = slurm(arguments.slurm)
     else:
@@ -44,13 +44,13 @@ def reach(address: str) -> Client:
         raise ClusterError(f"--scheduler {address}: {error}; is `dask scheduler` running there?") from error
 
 
-def slurm_settings(pairs: list[str]) -> tuple[int, dict]:
+def slurm_settings(pairs: list[str]) -> tuple[int, dict[str, Any]]:
     """Return the number of jobs, and the arguments of ``dask_jobqueue.SLURMCluster``.
 
     Raises:
         ClusterError: for a word that is no ``KEY=VALUE``.
     """
-    settings: dict = {"cores": 1, "processes": 1, "memory": "2GB"}
+    settings: dict[str, Any] = {"cores": 1, "processes": 1, "memory": "2GB"}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key:
@@ -62,19 +62,20 @@ def slurm_settings(pairs: list[str]) -> tuple[int, dict]:
     return int(settings.pop("jobs", 1)), settings
 
 
-def slurm(pairs: list[str]):
+def slurm(pairs: list[str]) -> Cluster:
     """Return a cluster of Slurm jobs."""
     try:
         from dask_jobqueue import SLURMCluster
     except ImportError as error:
         raise ClusterError("--slurm: found no dask-jobqueue; pip install 'quiclab[slurm]'") from error
     jobs, settings = slurm_settings(pairs)
-    made = SLURMCluster(**settings)
-    made.scale(jobs=jobs)
+    jobs_of_slurm = SLURMCluster(**settings)
+    jobs_of_slurm.scale(jobs=jobs)
+    made: Cluster = jobs_of_slurm
     return made
 
 
-def kubernetes(place: str):
+def kubernetes(place: str) -> Cluster:
     """Return a cluster of the operator's DaskCluster, from a manifest."""
     namespace, slash, manifest = place.partition("/")
     if not slash or not manifest:
@@ -85,4 +86,5 @@ def kubernetes(place: str):
     except ImportError as error:
         raise ClusterError("--kubernetes: found no dask-kubernetes; pip install 'quiclab[kubernetes]'") from error
     with open(manifest) as file:
-        return KubeCluster(namespace=namespace, custom_cluster_spec=yaml.safe_load(file))
+        made: Cluster = KubeCluster(namespace=namespace, custom_cluster_spec=yaml.safe_load(file))
+    return made

@@ -12,6 +12,7 @@ import socket
 import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 
 class RefusedError(RuntimeError):
@@ -80,7 +81,7 @@ def version_of(command: Path) -> str:
     return _version(str(command), command.stat().st_mtime_ns)
 
 
-def refuse(machine: Machine, header: dict, client: dict) -> None:
+def refuse(machine: Machine, header: dict[str, Any], client: dict[str, Any]) -> None:
     """Refuse a machine that has no QEMU or another version than the campaign was planned with.
 
     Args:
@@ -108,6 +109,6 @@ def refuse(machine: Machine, header: dict, client: dict) -> None:
         )
 
 
-def told(text: str | dict) -> str:
+def told(text: str | dict[str, Any]) -> str:
     """Return a machine of a message in a line."""
     return Machine(**(json.loads(text) if isinstance(text, str) else text)).told()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import subprocess
 import tempfile
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from quiclab.campaign import archive, machine
 from quiclab.campaign.store import Store, digest_of
@@ -33,7 +36,7 @@ class Plan:
         offsets: by run: where its line begins in the file, in bytes.
     """
 
-    header: dict
+    header: dict[str, Any]
     file: Path
     ids: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
@@ -102,6 +105,16 @@ def read(path: Path) -> Plan:
             found.offsets.append(offset)
 
 
+def pack_lines(lines: list[str]) -> bytes:
+    """Return lines for a task. The scheduler keeps a few tasks of each worker in memory, and lines of one plan differ little."""
+    return zlib.compress("".join(f"{line}\n" for line in lines).encode(), 1)
+
+
+def unpack_lines(packed: bytes) -> str:
+    """Return the text that :func:`pack_lines` made of lines."""
+    return zlib.decompress(packed).decode()
+
+
 def upload(found: Plan, store: Store, command: Path, work: Path) -> tuple[str, str]:
     """Put what workers need into the store, as far as it is not there; return name and SHA-256 of the object that lists it."""
     header = dict(found.header)
@@ -113,7 +126,7 @@ def upload(found: Plan, store: Store, command: Path, work: Path) -> tuple[str, s
     stacks = Path(header.pop("stacks"))
     cache = Path(header.pop("cache"))
     header["stacks_name"] = stacks.name
-    campaign: dict = {"header": header, "things": {}, "sources": None}
+    campaign: dict[str, Any] = {"header": header, "things": {}, "sources": None}
     if any(group["stacks"] for group in header["groups"]):
         campaign["sources"] = _upload_sources(store, stacks, work)
     for name, facts in header["things"].items():
@@ -134,10 +147,8 @@ def _once(store: Store, name: str, content: bytes | Path) -> None:
         store.put(name, content)
 
 
-def _upload_sources(store: Store, stacks: Path, work: Path) -> dict:
+def _upload_sources(store: Store, stacks: Path, work: Path) -> dict[str, Any]:
     """Pack the folder of the stacks, and that of the kernels beside it, as they are in a clone."""
-    import shutil
-
     top = work / "sources"
     for folder in (stacks, stacks.parent / "kernel", stacks.parent / "stacks" / "contract-rust"):
         to = top / folder.relative_to(stacks.parent)
@@ -150,11 +161,12 @@ def _upload_sources(store: Store, stacks: Path, work: Path) -> dict:
     return {"object": f"sources/{sha256}.tar.gz", "sha256": sha256, "top": "sources"}
 
 
-def _upload_thing(store: Store, cache: Path, name: str, sums: str, work: Path) -> dict:
+def _upload_thing(store: Store, cache: Path, name: str, sums: str, work: Path) -> dict[str, Any]:
     """Pack a cached thing. Its archive is named after the hashes of its files; a small object beside it has the archive's own hash."""
     base = f"things/{name.replace('/', '~')}-{sums[:16]}"
     if store.exists(f"{base}.json"):
-        return json.loads(store.get(f"{base}.json"))
+        known: dict[str, Any] = json.loads(store.get(f"{base}.json"))
+        return known
     packed = work / "thing.tar.gz"
     archive.pack_thing(cache, name, packed)
     facts = {"object": f"{base}.tar.gz", "sha256": store.put(f"{base}.tar.gz", packed), "bytes": packed.stat().st_size}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import queue
 import statistics
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from distributed import Client, Future
 from distributed.client import FutureCancelledError
@@ -31,18 +34,23 @@ class Job:
 
     Attributes:
         task: what the worker gets.
-        runs: how many runs it has.
+        places: its runs, as places in the plan.
         attempts: how often it failed.
         shunned: addresses of workers that must not get it.
         futures: attempts that are under way, with the times when they were handed out.
     """
 
-    task: dict
-    runs: int
+    task: dict[str, Any]
+    places: list[int]
     attempts: int = 0
     shunned: set[str] = field(default_factory=set)
-    futures: dict[Future, float] = field(default_factory=dict)
+    futures: dict[Future[Any], float] = field(default_factory=dict)
     is_done: bool = False
+
+    @property
+    def runs(self) -> int:
+        """How many runs it has."""
+        return len(self.places)
 
 
 class NoWorkerError(RuntimeError):
@@ -60,26 +68,31 @@ class Schedule:
     """
 
     def __init__(
-        self, client: Client, function: Callable[[dict], dict], retries: int, say: Callable[[str], None]
+        self,
+        client: Client,
+        function: Callable[[dict[str, Any]], dict[str, Any]],
+        retries: int,
+        say: Callable[[str], None],
     ) -> None:
         self.client, self.function, self.retries, self.say = client, function, retries, say
         self.refused: dict[str, str] = {}
         self.durations: deque[float] = deque(maxlen=1000)
         self.workers: dict[str, int] = {}
-        self.looked = 0.0
+        self.looked = self.looked_for_late = 0.0
         self.number = 0
+        #: Futures that ended. Asking all that run, each time one ends, costs more than a task where there are thousands.
+        self.ended: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
 
     def look(self, now: bool = False) -> dict[str, int]:
         """Return the addresses of workers that are not refused, with their threads."""
         if now or time.monotonic() - self.looked > LOOK_EVERY_S:
             self.looked = time.monotonic()
-            info = self.client.scheduler_info(n_workers=-1)["workers"]
-            self.workers = {address: facts["nthreads"] for address, facts in info.items()}
+            self.workers = dict(self.client.nthreads())
         return {address: threads for address, threads in self.workers.items() if address not in self.refused}
 
     def perform(
         self, jobs: Iterable[Job], may_go_on: Callable[[], bool]
-    ) -> Iterator[tuple[Job, dict | None, str | None]]:
+    ) -> Iterator[tuple[Job, dict[str, Any] | None, str | None]]:
         """Yield each job that ended, with its result or why it failed for good.
 
         Args:
@@ -89,20 +102,26 @@ class Schedule:
         Raises:
             NoWorkerError: if there is no worker that may perform what is left.
         """
-        source, again = iter(jobs), deque()
-        running: dict[Future, Job] = {}
+        source = iter(jobs)
+        again: deque[Job] = deque()
+        running: dict[Future[Any], Job] = {}
         has_more = True
         idle_since = time.monotonic()
         try:
             while True:
-                window = AHEAD * max(1, sum(self.look().values()))
-                while len(running) < window and may_go_on():
+                threads = max(1, sum(self.look().values()))
+                fresh: list[Job] = []
+                # Many at a time: the way to the scheduler costs as much for one task as for some.
+                while (fresh or len(running) <= (AHEAD - 1) * threads) and may_go_on():
+                    if len(running) + len(fresh) >= AHEAD * threads:
+                        break
                     job = again.popleft() if again else (next(source, None) if has_more else None)
                     if job is None:
                         has_more = False
                         break
                     if not job.is_done:
-                        self.hand_out(job, running)
+                        fresh.append(job)
+                self.hand_out_all(fresh, running)
                 if not running:
                     if again and may_go_on():
                         continue
@@ -120,35 +139,54 @@ class Schedule:
             # Only what nobody waits for any more: whoever stops here runs the same command again.
             self.client.cancel(list(running))
 
-    def hand_out(self, job: Job, running: dict[Future, Job], besides: str | None = None) -> None:
+    def hand_out_all(self, jobs: list[Job], running: dict[Future[Any], Job]) -> None:
+        """Submit jobs; those that any worker may perform together."""
+        free = [job for job in jobs if not job.shunned and not self.refused]
+        keys = [self.key() for _ in free]
+        futures = self.client.map(self.function, [job.task for job in free], key=keys, pure=False, retries=0)
+        for job, future in zip(free, futures, strict=True):
+            self.follow(future, job, running)
+        for job in jobs:
+            if job.shunned or self.refused:
+                self.hand_out(job, running)
+
+    def key(self) -> str:
+        """Return a name for a task that none has had."""
+        self.number += 1
+        return f"quiclab-perform-{self.number}-{time.time_ns()}"
+
+    def follow(self, future: Future[Any], job: Job, running: dict[Future[Any], Job]) -> None:
+        """Remember that an attempt is under way."""
+        job.futures[future] = time.monotonic()
+        running[future] = job
+        future.add_done_callback(self.ended.put)
+
+    def hand_out(self, job: Job, running: dict[Future[Any], Job], besides: str | None = None) -> None:
         """Submit a job to any worker that is not shunned."""
         shunned = job.shunned | set(self.refused) | ({besides} if besides else set())
         allowed = [address for address in self.look() if address not in shunned]
         if not allowed and job.shunned:
             # Better where it failed before than nowhere.
             allowed = list(self.look(now=True))
-        self.number += 1
         chosen = {"workers": allowed} if shunned and allowed else {}
-        key = f"quiclab-perform-{self.number}-{time.time_ns()}"
-        future = self.client.submit(self.function, job.task, key=key, pure=False, retries=0, **chosen)
-        job.futures[future] = time.monotonic()
-        running[future] = job
+        future = self.client.submit(self.function, job.task, key=self.key(), pure=False, retries=0, **chosen)
+        self.follow(future, job, running)
 
-    def wait_for_any(self, running: dict[Future, Job]) -> list[Future]:
+    def wait_for_any(self, running: dict[Future[Any], Job]) -> list[Future[Any]]:
         """Return the futures that ended; waits at most a look's time for the first."""
-        from distributed import wait
-
         try:
-            wait(list(running), timeout=LOOK_EVERY_S, return_when="FIRST_COMPLETED")
-        except TimeoutError:
-            return []
-        except FutureCancelledError:
-            pass
-        return [future for future in running if future.done()]
+            found = [self.ended.get(timeout=LOOK_EVERY_S)]
+        except queue.Empty:
+            # A client that has lost its scheduler calls nobody back.
+            return [future for future in running if future.done()]
+        with contextlib.suppress(queue.Empty):
+            while True:
+                found.append(self.ended.get_nowait())
+        return found
 
     def on_end(
-        self, future: Future, running: dict[Future, Job], again: deque
-    ) -> Iterator[tuple[Job, dict | None, str | None]]:
+        self, future: Future[Any], running: dict[Future[Any], Job], again: deque[Job]
+    ) -> Iterator[tuple[Job, dict[str, Any] | None, str | None]]:
         """Handle an attempt that ended."""
         job = running.pop(future, None)
         if job is None:
@@ -175,8 +213,8 @@ class Schedule:
         yield from self.on_failure(job, error, getattr(error, "worker_address", None), again)
 
     def on_failure(
-        self, job: Job, error: BaseException | None, address: str | None, again: deque
-    ) -> Iterator[tuple[Job, dict | None, str | None]]:
+        self, job: Job, error: BaseException | None, address: str | None, again: deque[Job]
+    ) -> Iterator[tuple[Job, dict[str, Any] | None, str | None]]:
         """Hand the job to another worker, or give it up."""
         if isinstance(error, RefusedFrom):
             if error.address not in self.refused:
@@ -192,16 +230,17 @@ class Schedule:
         job.attempts += 1
         # A worker that went away says nothing about the run.
         if job.attempts <= self.retries + (10 if is_lost else 0):
-            self.say(f"a task is tried again elsewhere: {error}")
+            self.say(f"a task is tried again elsewhere: {brief(str(error))}")
             again.append(job)
         elif not job.futures:
             job.is_done = True
             yield job, None, f"{type(error).__name__}: {error}"
 
-    def start_twice(self, running: dict[Future, Job]) -> None:
+    def start_twice(self, running: dict[Future[Any], Job]) -> None:
         """Start late tasks once more, on workers that have nothing else to do."""
-        if len(self.durations) < 3 or len(self.look()) < 2:
+        if len(self.durations) < 3 or len(self.look()) < 2 or time.monotonic() - self.looked_for_late < LOOK_EVERY_S:
             return
+        self.looked_for_late = time.monotonic()
         late_s = max(LEAST_LATE_S, LATE_FACTOR * statistics.median(self.durations))
         processing = self.client.processing()
         idle = [address for address in self.look() if not processing.get(address)]
@@ -223,6 +262,12 @@ class Schedule:
                 f"    {said}" for said in sorted(set(self.refused.values()))
             )
         return f"there was no worker for {PATIENCE_S:.0f} s; start some, and run the same command again"
+
+
+def brief(text: str) -> str:
+    """Return the first and the last line of a message, for people who see many of them."""
+    lines = [line.strip() for line in text.strip().splitlines()] or ["it said nothing"]
+    return lines[0] if len(lines) == 1 else f"{lines[0]} ... {lines[-1]}"
 
 
 class RefusedFrom(RefusedError):
@@ -247,7 +292,7 @@ class FailedAt(RuntimeError):
         return str(self.args[0])
 
 
-def on_worker(task: dict) -> dict:
+def on_worker(task: dict[str, Any]) -> dict[str, Any]:
     """Perform a task on a Dask worker; errors carry the worker's address."""
     from distributed import get_worker
 

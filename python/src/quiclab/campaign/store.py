@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import IO, TypeVar
 
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
@@ -35,7 +35,7 @@ def digest_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else _digest(file)
 
 
-def _digest(file) -> str:
+def _digest(file: IO[bytes]) -> str:
     hasher = hashlib.sha256()
     while block := file.read(1 << 20):
         hasher.update(block)
@@ -103,7 +103,7 @@ class Store:
         """Return whether the object is there."""
 
         def act() -> bool:
-            found = self.files.exists(self.path(name))
+            found: bool = self.files.exists(self.path(name))
             if not found and not self.root_is_there():
                 raise ConnectionError(f"{self.root} is gone")
             return found
@@ -117,7 +117,12 @@ class Store:
             FileNotFoundError: if it is not there.
             StoreError: if the store fails.
         """
-        return self.patiently(f"reading {name}", lambda: self.files.cat_file(self.path(name)))
+
+        def act() -> bytes:
+            content: bytes = self.files.cat_file(self.path(name))
+            return content
+
+        return self.patiently(f"reading {name}", act)
 
     def fetch(self, name: str, to: Path, sha256: str) -> None:
         """Copy the object to a file, and compare its hash.
@@ -177,7 +182,8 @@ class Store:
             self.files.invalidate_cache()
             if self.is_local:
                 return [os.path.join(folder, file) for folder, _, files in os.walk(self.path(below)) for file in files]
-            return self.files.find(self.path(below))
+            found: list[str] = self.files.find(self.path(below))
+            return found
 
         for path in self.patiently(f"listing {below}", act):
             if not path.rsplit("/", 1)[-1].startswith(".aside-"):

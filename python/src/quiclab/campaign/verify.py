@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 
 def chosen(identities: list[str], share: float, seed: int = 0) -> list[str]:
@@ -31,8 +32,8 @@ class Verdict:
 
     identity: str
     differing: list[str] = field(default_factory=list)
-    minority: list[dict] = field(default_factory=list)
-    made_by: list[tuple[dict, dict[str, str]]] = field(default_factory=list)
+    minority: list[dict[str, Any]] = field(default_factory=list)
+    made_by: list[tuple[dict[str, Any], dict[str, str]]] = field(default_factory=list)
 
     @property
     def is_same(self) -> bool:
@@ -47,7 +48,7 @@ class Verdict:
         return f"run {self.identity}: {', '.join(self.differing)} differ between {machines}"
 
 
-def judge(identity: str, made_by: list[tuple[dict, dict[str, str]]]) -> Verdict:
+def judge(identity: str, made_by: list[tuple[dict[str, Any], dict[str, str]]]) -> Verdict:
     """Compare the records of one run.
 
     Args:

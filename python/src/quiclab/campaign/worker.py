@@ -6,7 +6,6 @@ says.
 
 from __future__ import annotations
 
-import ctypes
 import fcntl
 import functools
 import hashlib
@@ -19,18 +18,18 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from quiclab import _command
 from quiclab.campaign import archive, machine
 from quiclab.campaign.machine import Machine, RefusedError
+from quiclab.campaign.plan import unpack_lines
 from quiclab.campaign.store import Store, digest_of
 
 #: The files that tell whether two records are the same; docs/reference/record.md says why these.
 COMPARED = ("run.toml", "wire.pcapng", "path.json", "metrics.json")
 #: Bytes that must be free where a task works.
 LEAST_FREE_BYTES = 256 << 20
-#: The kernel's number of the option that ends a process with its parent (linux/prctl.h).
-PR_SET_PDEATHSIG = 1
 PREFIX = "quiclab-campaign-"
 
 
@@ -53,12 +52,13 @@ def _store(place: str) -> Store:
 
 
 @functools.lru_cache(maxsize=4)
-def _header(place: str, name: str, sha256: str) -> dict:
+def _header(place: str, name: str, sha256: str) -> dict[str, Any]:
     content = _store(place).get(name)
     found = hashlib.sha256(content).hexdigest()
     if found != sha256:
         raise TaskError(f"{name}: found the SHA-256 {found}, expected {sha256}")
-    return json.loads(content)
+    header: dict[str, Any] = json.loads(content)
+    return header
 
 
 def cache_folder() -> Path:
@@ -70,12 +70,13 @@ def cache_folder() -> Path:
     return Path.home() / ".cache/quiclab"
 
 
-def perform_task(task: dict) -> dict:
+def perform_task(task: dict[str, Any]) -> dict[str, Any]:
     """Perform the runs of a task.
 
     Args:
-        task: ``store``: address; ``header``: name and SHA-256 of the campaign's object; ``group``: number of the group of stacks; ``lines``:
-            the runs as ``quiclab run --needs`` prints them; ``timeout_s``; ``keep``: whether records go to the store.
+        task: ``store``: address; ``header``: name and SHA-256 of the campaign's object; ``group``: number of the group of stacks;
+            ``lines``: the runs as ``quiclab run --needs`` prints them, packed by :func:`.plan.pack_lines`; ``timeout_s``; ``keep``: whether
+            records go to the store.
 
     Returns:
         ``machine``; ``seconds`` of the whole task and of ``perform`` in it; ``rows``: for each run its ``id``, ``name``, ``failure`` (or None),
@@ -108,7 +109,6 @@ def perform_task(task: dict) -> dict:
         raise TaskError(f"{here.name}: {error!r}") from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    seconds = time.monotonic() - start
     good = [row for row in rows if row["failure"] is None]
     if keep and good:
         note = {
@@ -117,7 +117,7 @@ def perform_task(task: dict) -> dict:
             "rows": [{key: row[key] for key in ("id", "files")} for row in good],
         }
         store.put(f"made/{good[0]['id']}-{len(good)}.json", json.dumps(note).encode())
-    return {"machine": here.as_dict(), "seconds": seconds, "perform_seconds": perform_s, "rows": rows}
+    return {"machine": here.as_dict(), "seconds": time.monotonic() - start, "perform_seconds": perform_s, "rows": rows}
 
 
 def this_machine(command: Path) -> Machine:
@@ -151,7 +151,7 @@ def make_work_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=base))
 
 
-def find_command(store: Store, campaign: dict) -> Path:
+def find_command(store: Store, campaign: dict[str, Any]) -> Path:
     """Return the command of the campaign: this machine's if it has the same bytes, else that of the store.
 
     Raises:
@@ -186,7 +186,7 @@ def find_command(store: Store, campaign: dict) -> Path:
 
 
 @functools.lru_cache(maxsize=16)
-def _digest_once(path: str, _facts: tuple) -> str:
+def _digest_once(path: str, _facts: tuple[tuple[int, int], ...]) -> str:
     return digest_of(Path(path))
 
 
@@ -213,7 +213,7 @@ class _lock:  # noqa: N801 - it is used as a function
         self.file.close()
 
 
-def fetch_sources(store: Store, campaign: dict) -> Path | None:
+def fetch_sources(store: Store, campaign: dict[str, Any]) -> Path | None:
     """Return the folder of the stacks as the campaign has it; None where no stacks are needed."""
     sources = campaign.get("sources")
     if sources is None:
@@ -228,10 +228,10 @@ def fetch_sources(store: Store, campaign: dict) -> Path | None:
                 aside = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
                 archive.unpack(packed, aside)
                 aside.rename(folder)
-    return folder / sources["top"] / campaign["header"]["stacks_name"]
+    return folder / str(sources["top"]) / str(campaign["header"]["stacks_name"])
 
 
-def fetch_thing(store: Store, campaign: dict, name: str, again: bool = False) -> None:
+def fetch_thing(store: Store, campaign: dict[str, Any], name: str, again: bool = False) -> None:
     """Make sure that this machine's cache has a thing with the hashes of the campaign."""
     cache = cache_folder()
     place = cache / name
@@ -256,16 +256,21 @@ def fetch_thing(store: Store, campaign: dict, name: str, again: bool = False) ->
             raise TaskError(f"{place}: what the store has under this name has other hashes than the campaign")
 
 
-def perform(command: Path, task: dict, campaign: dict, stacks: Path | None, work: Path, store: Store) -> list[dict]:
+def perform(
+    command: Path, task: dict[str, Any], campaign: dict[str, Any], stacks: Path | None, work: Path, store: Store
+) -> list[dict[str, Any]]:
     """Run ``quiclab perform`` for the lines of a task, once more if a cached thing proves damaged."""
     words = [str(command), "perform", "-", "--records", str(work / "records"), "--no-build"]
+    # By the command itself: code of Python between fork and exec costs 10 ms, and can hang in a process with threads.
+    words += ["--with-parent", str(os.getpid())]
     words += ["--wall-timeout", str(max(1, int(task["timeout_s"])))]
+    lines = unpack_lines(task["lines"])
     if stacks is not None:
         words += ["--stacks", str(stacks)]
     for attempt in (1, 2):
-        status, out, err = run_bounded(words, "\n".join(task["lines"]), task["timeout_s"], work)
+        status, out, err = run_bounded(words, lines, task["timeout_s"], work)
         rows = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
-        if status in (0, 1) and len(rows) == len(task["lines"]):
+        if status in (0, 1) and len(rows) == lines.count("\n"):
             return rows
         damaged = damaged_thing(err, campaign)
         if attempt == 1 and damaged is not None:
@@ -277,7 +282,7 @@ def perform(command: Path, task: dict, campaign: dict, stacks: Path | None, work
     raise AssertionError("the last attempt returns or raises")
 
 
-def damaged_thing(said: str, campaign: dict) -> str | None:
+def damaged_thing(said: str, campaign: dict[str, Any]) -> str | None:
     """Return the name of the cached thing that the command calls damaged, if it does."""
     if not re.search(r"is damaged", said):
         return None
@@ -291,12 +296,8 @@ def damaged_thing(said: str, campaign: dict) -> str | None:
     )
 
 
-def _die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
 def run_bounded(words: list[str], given: str, timeout_s: float, work: Path) -> tuple[int, str, str]:
-    """Run a program in a process group of its own, which ends with the worker, and after ``timeout_s`` on the monotonic clock.
+    """Run a program in a process group of its own, which ends after ``timeout_s`` on the monotonic clock.
 
     Raises:
         HangingError: if it took longer; nothing of its group is left.
@@ -309,8 +310,7 @@ def run_bounded(words: list[str], given: str, timeout_s: float, work: Path) -> t
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=_die_with_parent,
-        env=environment,  # noqa: PLW1509
+        env=environment,
     )
     try:
         out, err = process.communicate(given, timeout=timeout_s)
@@ -323,7 +323,7 @@ def run_bounded(words: list[str], given: str, timeout_s: float, work: Path) -> t
     return process.returncode, out, err
 
 
-def put_batch(store: Store, rows: list[dict], work: Path) -> dict | None:
+def put_batch(store: Store, rows: list[dict[str, Any]], work: Path) -> dict[str, Any] | None:
     """Put the records of several runs into the store as one object: of short runs, objects cost more than the runs.
 
     Returns:
@@ -341,7 +341,7 @@ def put_batch(store: Store, rows: list[dict], work: Path) -> dict | None:
     return {"object": name, "sha256": store.put(name, packed)}
 
 
-def finish(store: Store, row: dict, work: Path, keep: bool) -> dict:
+def finish(store: Store, row: dict[str, Any], work: Path, keep: bool) -> dict[str, Any]:
     """Put the record of a run into the store; return what the client is told of it."""
     done = {
         "id": row["id"],
