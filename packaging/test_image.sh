@@ -16,7 +16,15 @@ work=$(mktemp -d)
 data=${DATA:-$work/data}
 mkdir -p "$data"
 chmod 777 "$data"
-trap 'rm -rf "$work"' EXIT
+# Podman cleans up after a container when that has ended, and meanwhile writes locks again.
+clean() {
+    for _ in 1 2 3 4 5 6 7 8; do
+        rm -rf "$work" 2> /dev/null && return
+        sleep 1
+    done
+    echo "packaging/test_image.sh: $work could not be removed" >&2
+}
+trap clean EXIT
 # The host's limits: the usual ones are above those of some machines.
 printf '[containers]\ndefault_ulimits = []\n' > "$work/containers.conf"
 export CONTAINERS_CONF=$work/containers.conf
