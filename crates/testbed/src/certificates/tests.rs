@@ -202,7 +202,9 @@ fn openssl(arguments: &[&str]) -> String {
 
 #[test]
 fn certificates_that_are_made_once_are_those_of_their_kind_and_key() {
-    for (kind, key) in [(Certificate::Small, KINDS[0]), (Certificate::Small, KINDS[1]), (sized(700), KINDS[0]), (sized(701), KINDS[0])] {
+    for (kind, key) in
+        [(Certificate::Small, KINDS[0]), (Certificate::Small, KINDS[1]), (sized(700), KINDS[0]), (sized(701), KINDS[0])]
+    {
         let fresh = || make_at(GUEST_EPOCH_SECONDS, 0, kind, key).unwrap();
         for _ in 0..2 {
             assert_eq!(super::make(0, kind, key).unwrap(), fresh());
