@@ -9,8 +9,10 @@ use crate::{html::page_with, verdicts::verdict_list};
 
 const STYLE: &str = include_str!("look/look.css");
 /// In the order in which they are read.
-const SCRIPTS: [&str; 4] = [
+const SCRIPTS: [&str; 6] = [
     include_str!("look/data.js"),
+    include_str!("look/series.js"),
+    include_str!("look/raster.js"),
     include_str!("look/panels.js"),
     include_str!("look/view.js"),
     include_str!("look/page.js"),
