@@ -92,6 +92,6 @@ pub use summed_up::SummedUp;
 pub use taps::TapPlace;
 pub use timeline::{MOST_DROPS, SenderLog, SenderLogMeter, TIMELINE_POINTS, Timeline, TimelineBurst, TimelineMeter};
 pub use trains::SHORT_TRAIN_PACKETS;
-pub use verdict::{Evidence, Measured, NotJudged, PacketFacts, Verdict, Verdicts, judge, verdict_rules};
+pub use verdict::{Evidence, Measured, NotJudged, PacketFacts, QueueFacts, Verdict, Verdicts, judge, verdict_rules};
 pub use warnings::WarningCode;
 pub use windows::Window;

@@ -1,6 +1,6 @@
 //! What verdicts need of single packets.
 
-use quiclab_metrics::PacketFacts;
+use quiclab_metrics::{PacketFacts, QueueFacts};
 use quiclab_wire::Role;
 
 use super::extras::Seen;
@@ -26,7 +26,26 @@ pub fn of(seen: &[Seen], flow: usize) -> PacketFacts {
         drops_ns: has_second_tap.then(|| dropped.map(|seen| since(seen.row.time_ns)).collect()),
         blocked_ns: is_read.then(|| blocked.map(|seen| since(seen.row.time_ns)).collect()),
         idle_ns: rtt.filter(|_| is_read && is_acknowledged).map(|rtt| pauses(of_server(), start, rtt)),
+        queue: queue(of_server(), start),
     }
+}
+
+/// Waits between the taps.
+fn queue<'a>(server: impl Iterator<Item = &'a Seen> + Clone, start: u64) -> Option<QueueFacts> {
+    let crossings = server.clone().filter_map(|seen| seen.row.behind_bottleneck_after_ns);
+    let shortest = crossings.clone().min()?;
+    let mut facts = QueueFacts { longest_ns: crossings.max()? - shortest, ..QueueFacts::default() };
+    let mut before = None;
+    for seen in server {
+        if let Some(crossing) = seen.row.behind_bottleneck_after_ns {
+            before = Some(crossing - shortest);
+        }
+        if let (Some(true), Some(wait)) = (seen.row.is_dropped, before) {
+            facts.drops_ns.push(seen.row.time_ns.saturating_sub(start));
+            facts.waits_at_drops_ns.push(wait);
+        }
+    }
+    Some(facts)
 }
 
 /// Times before packets of new data in which nothing was in flight: from the last acknowledgment on.
