@@ -83,6 +83,7 @@ pub use pacing::PacingMetrics;
 pub use payload_key::PayloadKey;
 pub use phases::{SlowStart, SlowStartEnd};
 pub use planned::{Plan, PlannedKey, PlannedListError, PlannedTimes};
+pub use ranges::RangeSet;
 pub use recovery::PACKET_THRESHOLD;
 pub use repeated::{Drift, FEWEST_FOR_OUTLIERS, Modes, dip, outliers};
 pub use rtt_estimate::{GRANULARITY, INITIAL_RTT, RttEstimate};

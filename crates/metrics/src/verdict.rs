@@ -47,7 +47,8 @@ pub struct QueueFacts {
     pub longest_ns: u64,
     /// As [`PacketFacts::drops_ns`], without those before any packet that arrived.
     pub drops_ns: Vec<u64>,
-    /// For each of those, the wait of the last packet before it that arrived: how full the queue was.
+    /// For each of those, the wait of the last packet before it that arrived: how full the queue was. The longest wait where
+    /// nearly as many packets were between the taps as ever: a limit can count those that are on their way, too.
     pub waits_at_drops_ns: Vec<u64>,
 }
 

@@ -4,6 +4,7 @@
 const MARGIN = { left: 62, right: 10, top: 20, gap: 26, bottom: 30 };
 /** With no more packets than this in view each is drawn as itself. */
 const MOST_SINGLE = 3000;
+const FONT = "12px system-ui, sans-serif";
 const numbers = new Intl.NumberFormat("en", { maximumFractionDigits: 3 });
 
 class View {
@@ -16,6 +17,7 @@ class View {
     this.from = 0;
     this.to = this.end;
     this.selected = null;
+    this.widths = new Map();
     this.resize();
   }
 
@@ -82,13 +84,20 @@ class View {
     this.drawTimes();
     raster.show(context);
     context.setTransform(this.scale, 0, 0, this.scale, 0, 0);
-    context.font = "12px system-ui, sans-serif";
+    context.font = FONT;
     for (const { text, x, y, align, colour } of this.labels) {
       context.fillStyle = colour;
       context.textAlign = align;
       context.fillText(text, x, y);
     }
     this.drawSelected();
+  }
+
+  widthOf(text) {
+    this.context.font = FONT;
+    let width = this.widths.get(text);
+    if (width === undefined) this.widths.set(text, width = this.context.measureText(text).width);
+    return width;
   }
 
   /** Where a panel is, in the raster's pixels. */
@@ -113,6 +122,13 @@ class View {
     }
     const title = panel.title + (panel.unit ? `, ${panel.unit}` : "");
     labels.push({ text: title, x: MARGIN.left, y: panel.top - 6, align: "left", colour: colours.ink });
+    const curves = panel.curves && panel.curves.length > 1 ? panel.curves : [];
+    let x = MARGIN.left + this.widthOf(title) + 14;
+    for (const { name, colour, isDashed } of curves) {
+      const text = `${isDashed ? "\u254c" : "\u2501"} ${name}`;
+      labels.push({ text, x, y: panel.top - 6, align: "left", colour: colours[colour] });
+      x += this.widthOf(text) + 12;
+    }
   }
 
   drawPackets(panel) {
@@ -138,8 +154,10 @@ class View {
   /** The row of a value of this panel in the raster. */
   row(panel) {
     const { top, bottom } = this.box(panel);
-    const perValue = (bottom - top) / (panel.high - panel.low);
-    return (value) => Math.round(bottom - (value - panel.low) * perValue);
+    // A line at the lowest value is inside.
+    const lowest = bottom - Math.ceil(1.5 * this.scale);
+    const perValue = (lowest - top) / (panel.high - panel.low);
+    return (value) => Math.round(lowest - (value - panel.low) * perValue);
   }
 
   drawDots(panel, series, colour, dot, areSingle) {
