@@ -287,6 +287,10 @@ contract: stacks-setup build ## test endpoints on this machine, over a loopback 
 	for stack in nginx haproxy; do $(QUICLAB) stacks try stacks/$$stack --peer stacks/ngtcp2; done
 	$(QUICLAB) stacks try stacks/curl --peer stacks/nginx
 
+.PHONY: test-causes
+test-causes: test-setup build ## verdicts on runs whose cause is known, those with a changed quinn too: about five minutes
+	cargo test --release -p quiclab --test causes -- --include-ignored
+
 # Builds the stack three times: with and without its frame, and with a smaller bucket.
 .PHONY: own-stack
 own-stack: test-setup build ## take a stack from outside the repository through every step of the guides: about ten minutes

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, btree_map::Entry};
 
-use quiclab_wire::{ConnectionId, Role};
+use quiclab_wire::{ConnectionId, Role, Segment};
 
 use crate::output::RunMetrics;
 use crate::samples::Samples;
@@ -122,6 +122,15 @@ impl PlannedTimes {
     /// When the packet was planned to be sent, by the plan's own clock. `None`: not known, or not of one packet alone.
     pub fn of(&self, key: PlannedKey) -> Option<i64> {
         self.times.get(&key).copied().flatten()
+    }
+
+    /// When a datagram was planned, by the checksum of its payload. `None` where some of it was not captured.
+    pub fn of_datagram(&self, datagram: &Segment) -> Option<i64> {
+        let is_whole = datagram.payload.len() == datagram.payload_length as usize;
+        if !self.has_checksums || !is_whole {
+            return None;
+        }
+        self.of(PlannedKey::DatagramChecksum(crc32c::crc32c(datagram.payload)))
     }
 }
 

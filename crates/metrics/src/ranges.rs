@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// A set of ranges that neither overlap nor touch.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RangeSet {
+pub struct RangeSet {
     /// Begin to end (exclusive).
     ranges: BTreeMap<u64, u64>,
     members: u64,
@@ -12,7 +12,7 @@ pub(crate) struct RangeSet {
 
 impl RangeSet {
     /// Adds `begin..end`; gives how many of them were not in the set.
-    pub(crate) fn insert(&mut self, begin: u64, end: u64) -> u64 {
+    pub fn insert(&mut self, begin: u64, end: u64) -> u64 {
         if begin >= end {
             return 0;
         }

@@ -3,9 +3,11 @@
 //! A rule is a function from [`Evidence`] to an [`Outcome`]; a new one is a function beside the others and a line in [`RULES`].
 //! A rule that lacks what it needs says so. It never guesses.
 
+mod handshake;
 mod host;
 mod limits;
 mod loss;
+mod queue;
 mod trains;
 
 #[cfg(test)]
@@ -34,6 +36,20 @@ pub struct PacketFacts {
     pub blocked_ns: Option<Vec<u64>>,
     /// When nothing was in flight between data, from and for how long: both in ns. `None`: acknowledgments are not known.
     pub idle_ns: Option<Vec<(u64, u64)>>,
+    /// What the tap behind the bottleneck tells of its queue. `None`: there is no such tap, or the clocks of both differ.
+    pub queue: Option<QueueFacts>,
+}
+
+/// The wait of packets between the taps: how much longer they took than the fastest one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QueueFacts {
+    /// The longest.
+    pub longest_ns: u64,
+    /// As [`PacketFacts::drops_ns`], without those before any packet that arrived.
+    pub drops_ns: Vec<u64>,
+    /// For each of those, the wait of the last packet before it that arrived: how full the queue was. The longest wait where
+    /// nearly as many packets were between the taps as ever: a limit can count those that are on their way, too.
+    pub waits_at_drops_ns: Vec<u64>,
 }
 
 /// One rule that applies.
@@ -93,11 +109,15 @@ type Judge = fn(&Evidence) -> Outcome;
 /// All rules, the most telling first: their names, and how they judge.
 const RULES: &[(&str, Judge)] = &[
     ("host_busy", host::host_busy),
-    ("amplification_blocked", limits::amplification_blocked),
+    ("amplification_blocked", handshake::amplification_blocked),
+    ("handshake_repeated", handshake::handshake_repeated),
     ("flow_control_limited", limits::flow_control_limited),
     ("application_limited", limits::application_limited),
     ("window_restored", loss::window_restored),
     ("spurious_losses", loss::spurious_losses),
+    ("random_loss", queue::random_loss),
+    ("short_queue", queue::short_queue),
+    ("standing_queue", queue::standing_queue),
     ("slow_start_overflow", loss::slow_start_overflow),
     ("ack_trains", trains::ack_trains),
     ("batches", trains::batches),

@@ -270,6 +270,9 @@ pub struct DiffArguments {
     /// Two records of the same workload: folders with run.toml
     #[arg(required = true, num_args = 1.., value_names = ["A", "B"])]
     pub records: Vec<PathBuf>,
+    /// Also write a page with both transfers on one time axis, as quiclab look does, and print its address at the packet that differs
+    #[arg(long, value_name = "FILE")]
+    pub page: Option<PathBuf>,
     #[command(flatten)]
     pub output: Output,
 }

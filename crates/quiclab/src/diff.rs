@@ -18,7 +18,7 @@ use quiclab_testbed::testbed::is_sample;
 use quiclab_units::ShowPath;
 use serde_json::json;
 
-use crate::{cli::DiffArguments, output};
+use crate::{cli::DiffArguments, look, output};
 use packets::{Difference, SeenPacket};
 
 /// Packets shown before the one at which the records part.
@@ -34,6 +34,9 @@ pub fn diff(arguments: &DiffArguments) -> Result<u8> {
     let made = made_with(&loaded[0], &loaded[1]);
     let records = match loaded {
         [AnyRecord::Transfer(one), AnyRecord::Transfer(other)] => [*one, *other],
+        [AnyRecord::Models(_), AnyRecord::Models(_)] if arguments.page.is_some() => {
+            bail!("diff: --page shows packets, which records of models do not have\nhint: leave it out");
+        }
         [AnyRecord::Models(one), AnyRecord::Models(other)] => {
             return models::diff(arguments, paths, [&one, &other], &made);
         }
@@ -49,6 +52,12 @@ pub fn diff(arguments: &DiffArguments) -> Result<u8> {
     let [left, right] = &seen;
     let parting = packets::first_difference(left, right);
     let parting_content = packets::first_difference_in_content(left, right);
+    if let Some(page) = &arguments.page {
+        let page = look::write_both(paths, page)?;
+        let place = parting.and_then(|(number, _)| left.get(number).or_else(|| right.get(number)));
+        let place = place.map_or_else(String::new, |packet| format!("#time={:.6}", packet.time_ns as f64 / 1e9));
+        tell!("both transfers over time: {}{place}", page.shown());
+    }
     if arguments.output.json {
         let at = |place: Option<(usize, Difference)>| {
             place.map(|(number, difference)| {

@@ -13,12 +13,13 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use quiclab_metrics::{
-    AnalysisSettings, CaptureAnalysis, DEFAULT_TRAIN_THRESHOLD, Evidence, PlannedTimes, RunMetrics, SenderLogMeter,
-    analyze, judge,
+    AnalysisSettings, CaptureAnalysis, DEFAULT_TRAIN_THRESHOLD, Evidence, PacketFacts, PlannedTimes, RunMetrics,
+    SenderLogMeter, analyze, judge,
 };
 use quiclab_record::{
     MOST_QLOG_BYTES, Record,
     layout::{QLOG_FOLDER, RUN_FILE, SERVER_FOLDER},
+    measure::planned_times,
     qlog_files,
 };
 use quiclab_report::{LookTransfer, render_look_html, verdicts_as_json, verdicts_in_words};
@@ -34,10 +35,10 @@ use crate::{
     folder, given, output,
     packets::{Listing, capture_of, tap_name},
 };
-use extras::{Extras, Seen};
+use extras::{Extras, SeenPacket};
 
-/// More packets make a page that a browser shows badly.
-const MOST_PACKETS: usize = 2_000_000;
+/// More packets make a page of more than 30 MB, which a browser takes long to read.
+const MOST_PACKETS: usize = 1_000_000;
 
 /// Writes the page of one transfer, or of two. Returns 0, or 1 where a capture was cut off.
 ///
@@ -49,9 +50,13 @@ pub fn look(arguments: &LookArguments) -> Result<u8> {
     for (place, path) in arguments.paths.iter().enumerate() {
         let qlog = if place == 0 { arguments.qlog.as_slice() } else { &[] };
         let given = Given { keys: &arguments.keys, qlog, tap: arguments.tap.as_deref(), port: arguments.server_port };
-        let (transfer, is_cut) = transfer(path, &given)?;
-        was_cut |= is_cut;
-        transfers.push(transfer);
+        let seen = transfer(path, &given)?.with_context(|| no_server(path))?;
+        was_cut |= seen.is_cut;
+        transfers.push(seen.transfer);
+    }
+    name_apart(&mut transfers, &arguments.paths);
+    for transfer in &transfers {
+        transfer.notes.iter().for_each(|note| tell!("quiclab: warning: {}: {note}", transfer.name));
     }
     let page = match &arguments.html {
         Some(page) => page.clone(),
@@ -77,15 +82,47 @@ struct Given<'a> {
     port: Option<u16>,
 }
 
-/// Writes the page of a record.
+/// A transfer with all that is known of its packets.
+pub struct Seen {
+    /// As the page shows it.
+    pub transfer: LookTransfer,
+    /// For verdicts. `None`: not all packets were looked at.
+    pub facts: Option<PacketFacts>,
+    /// Whether the capture is cut off.
+    is_cut: bool,
+}
+
+/// Looks at a record. `None`: its capture has no packets of a server.
 ///
 /// # Errors
 /// As [`look`].
-pub fn write_of_record(record: &Path, folder: &Path, name: &str) -> Result<()> {
-    let (transfer, _) = transfer(record, &Given::default())?;
-    std::fs::create_dir_all(folder).with_context(|| folder.shown())?;
-    folder::write(folder, name, render_look_html(&[transfer]))?;
-    Ok(())
+pub fn of_record(record: &Path) -> Result<Option<Seen>> {
+    transfer(record, &Given::default())
+}
+
+fn no_server(path: &Path) -> String {
+    format!("{}: found no packets of a server, expected a transfer of QUIC or TCP", path.shown())
+}
+
+/// Writes the page of two records, and gives it.
+///
+/// # Errors
+/// As [`look`], and where the page cannot be written.
+pub fn write_both(records: [&Path; 2], page: &Path) -> Result<PathBuf> {
+    let [one, other] = records.map(|record| of_record(record)?.with_context(|| no_server(record)));
+    let mut transfers = [one?.transfer, other?.transfer];
+    name_apart(&mut transfers, &records.map(Path::to_owned));
+    folder::write_at(page, render_look_html(&transfers))?;
+    Ok(page.to_owned())
+}
+
+/// Transfers with the same name are called by their paths.
+fn name_apart(transfers: &mut [LookTransfer], paths: &[PathBuf]) {
+    if let [one, other] = transfers
+        && one.name == other.name
+    {
+        (one.name, other.name) = (paths[0].shown().to_string(), paths[1].shown().to_string());
+    }
 }
 
 fn stem(path: &Path) -> String {
@@ -93,8 +130,8 @@ fn stem(path: &Path) -> String {
     name.map_or_else(|| "capture".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Reads a transfer; and whether its capture is cut.
-fn transfer(path: &Path, arguments: &Given) -> Result<(LookTransfer, bool)> {
+/// Reads a transfer. `None`: there are no packets of a server.
+fn transfer(path: &Path, arguments: &Given) -> Result<Option<Seen>> {
     let (capture, is_record) = capture_of(path)?;
     let record_folder = capture.parent().filter(|folder| is_record && folder.join(RUN_FILE).is_file());
     let record = record_folder.map(Record::load).transpose()?;
@@ -111,23 +148,27 @@ fn transfer(path: &Path, arguments: &Given) -> Result<(LookTransfer, bool)> {
         Some(record) if arguments.qlog.is_empty() => qlog_files(&record.folder.join(SERVER_FOLDER).join(QLOG_FOLDER))?,
         _ => arguments.qlog.to_vec(),
     };
-    let (log, planned) = read_logs(&logs)?;
-    let read = read_packets(&capture, &key_log, settings(), arguments.tap, is_record)?;
+    let (log, logged) = read_logs(&logs)?;
+    let listed = record.as_ref().map(|record| planned_times(&record.folder)).transpose()?.flatten();
+    let planned = listed.unwrap_or(logged);
+    let mut read = read_packets(&capture, &key_log, settings(), arguments.tap, is_record, &planned)?;
+    if let Some(clocks) = record.as_ref().and_then(|record| record.observed.clocks.as_ref()) {
+        read.withhold_crossings(|shortest| clocks.why_not_between_taps(shortest));
+    }
     let flow = read.largest_flow();
-    let Some(flow) = flow else {
-        bail!("{}: found no packets of a server, expected a transfer of QUIC or TCP", capture.shown());
-    };
+    let Some(flow) = flow else { return Ok(None) };
     let run = match &record {
         Some(record) => record.metrics.clone(),
         None => measured(&capture, &key_log, settings(), read.tap)?,
     };
     let threshold = record.as_ref().map_or(DEFAULT_TRAIN_THRESHOLD, |it| it.run.run.settings.analysis.train_threshold);
     let is_cut = read.is_cut;
-    let facts = facts::of(&read.seen, flow);
-    let verdicts = judge(&Evidence { run: &run, packets: Some(&facts) });
+    // Of packets that were not read, a rule can say nothing.
+    let facts = read.is_whole.then(|| facts::of(&read.packets, flow));
+    let verdicts = judge(&Evidence { run: &run, packets: facts.as_ref() });
     let name = stem(path);
-    let transfer = read.into_transfer(name, flow, &planned, log, threshold, verdicts, &run);
-    Ok((transfer, is_cut))
+    let transfer = read.into_transfer(name, flow, log, threshold, verdicts, &run);
+    Ok(Some(Seen { transfer, facts, is_cut }))
 }
 
 /// The qlog that tells most of window and rate, and all planned times.
@@ -156,10 +197,15 @@ fn read_logs(files: &[PathBuf]) -> Result<(Option<SenderLogMeter>, PlannedTimes)
 
 /// What was read of a capture.
 struct ReadPackets {
-    seen: Vec<Seen>,
+    packets: Vec<SeenPacket>,
     tap: Option<u32>,
     tap_name: String,
+    /// Whether the capture ends in the middle of a packet.
     is_cut: bool,
+    /// Whether all its packets were read.
+    is_whole: bool,
+    /// What the page does not show, and why.
+    notes: Vec<String>,
 }
 
 fn read_packets(
@@ -168,6 +214,7 @@ fn read_packets(
     settings: DissectorSettings,
     tap: Option<&str>,
     is_record: bool,
+    planned: &PlannedTimes,
 ) -> Result<ReadPackets> {
     let name = path.shown();
     let file = File::open(path).with_context(|| format!("{name}: cannot be opened"))?;
@@ -176,7 +223,7 @@ fn read_packets(
     let mut dissector = Dissector::new(settings);
     dissector.add_keys(key_log);
     let mut listing = Listing::new(tap, is_record);
-    let mut extras = Extras::default();
+    let mut extras = Extras::new(planned);
     let mut on_segment = |number, segment: &Segment, capture: &Capture| {
         dissector.add_secrets(&capture.secrets);
         if !listing.wants(segment, capture) {
@@ -190,16 +237,12 @@ fn read_packets(
         while let Some(row) = listing.rows.pop(segment.time) {
             extras.join(row);
         }
-        if extras.len() > MOST_PACKETS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if extras.len() >= MOST_PACKETS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     reader.for_each_segment(None, &mut on_segment).with_context(|| name.clone())?;
-    while let Some(row) = listing.rows.pop_anyway() {
+    let is_whole = extras.len() < MOST_PACKETS;
+    while let Some(row) = listing.rows.pop_anyway().filter(|_| is_whole) {
         extras.join(row);
-    }
-    if extras.len() > MOST_PACKETS {
-        bail!(
-            "{name}: found more than {MOST_PACKETS} packets, expected fewer on one page\nhint: cut the capture, for example with editcap -A and -B"
-        );
     }
     if let (Some(tap), None) = (tap, listing.tap) {
         let summary = reader.summary();
@@ -207,8 +250,21 @@ fn read_packets(
         bail!("{name}: found no packet at tap {tap:?}; its taps are {}", taps.join(", "));
     }
     let tap_name = listing.tap.map_or_else(String::new, |tap| tap_name(reader.summary(), tap as usize));
-    let is_cut = reader.summary().truncation.is_some();
-    Ok(ReadPackets { seen: extras.finish(), tap: listing.tap, tap_name, is_cut })
+    let mut notes = Vec::new();
+    if !is_whole {
+        notes.push(format!(
+            "Only the first {MOST_PACKETS} packets are shown; the capture has more. editcap -A and -B cut a part out of it."
+        ));
+    }
+    let cut = reader.summary().truncation;
+    if let Some(cut) = cut {
+        let at = cut.byte_offset;
+        notes.push(format!(
+            "The capture is truncated in the middle of a record at byte {at}: packets after it are missing."
+        ));
+    }
+    let packets = extras.finish();
+    Ok(ReadPackets { packets, tap: listing.tap, tap_name, is_cut: cut.is_some(), is_whole, notes })
 }
 
 /// The metrics of a capture's largest server at the tap.
@@ -227,31 +283,37 @@ fn measured(path: &Path, key_log: &[u8], settings: DissectorSettings, tap: Optio
 }
 
 impl ReadPackets {
+    /// Takes times between the taps away where they mean nothing; `why` gets the shortest.
+    fn withhold_crossings(&mut self, why: impl Fn(Duration) -> Option<String>) {
+        let shortest = self.packets.iter().filter_map(|seen| seen.row.behind_bottleneck_after_ns).min();
+        let Some(why) = shortest.and_then(|shortest| why(Duration::from_nanos(shortest))) else { return };
+        self.packets.iter_mut().for_each(|seen| seen.row.behind_bottleneck_after_ns = None);
+        self.notes.push(format!("The wait in the bottleneck's queue is not shown: {why}."));
+    }
+
     /// The flow in which a server sent most packets.
     fn largest_flow(&self) -> Option<usize> {
         let mut counts: BTreeMap<usize, u64> = BTreeMap::new();
-        for seen in self.seen.iter().filter(|seen| seen.row.sender == Role::Server.name()) {
+        for seen in self.packets.iter().filter(|seen| seen.row.sender == Role::Server.name()) {
             *counts.entry(seen.row.flow).or_default() += 1;
         }
         counts.into_iter().max_by_key(|(flow, count)| (*count, std::cmp::Reverse(*flow))).map(|(flow, _)| flow)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a page is made of as many things")]
     fn into_transfer(
         self,
         name: String,
         flow: usize,
-        planned: &PlannedTimes,
         log: Option<SenderLogMeter>,
         threshold: Duration,
         verdicts: quiclab_metrics::Verdicts,
         run: &RunMetrics,
     ) -> LookTransfer {
-        let seen: Vec<Seen> = self.seen.into_iter().filter(|seen| seen.row.flow == flow).collect();
-        let server = |seen: &&Seen| seen.row.sender == Role::Server.name();
+        let seen: Vec<SeenPacket> = self.packets.into_iter().filter(|seen| seen.row.flow == flow).collect();
+        let server = |seen: &&SeenPacket| seen.row.sender == Role::Server.name();
         let numbers = seen.iter().filter(server).filter_map(|it| Some((it.number?, it.row.time_ns))).take(4_000);
         let log = log.map(|log| log.finish(&numbers.collect()));
-        let lateness = extras::lateness(&seen, planned);
+        let lateness = extras::lateness(&seen);
         LookTransfer {
             name,
             tap: self.tap_name,
@@ -260,6 +322,7 @@ impl ReadPackets {
             packets: seen.into_iter().zip(lateness).map(|(seen, late)| seen.into_packet(late)).collect(),
             log,
             verdicts,
+            notes: self.notes,
             warnings: run.warnings.iter().map(|warning| warning.message.clone()).collect(),
         }
     }

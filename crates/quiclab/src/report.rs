@@ -3,8 +3,9 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, Result, bail};
+use quiclab_metrics::PacketFacts;
 use quiclab_record::{AnyRecord, ModelsRecord, Record, layout::RUN_FILE};
-use quiclab_report::{AnyReport, ReportInput, RunPage, RunRow};
+use quiclab_report::{AnyReport, ReportInput, RunPage, RunRow, render_look_html};
 use quiclab_units::ShowPath;
 
 use crate::{
@@ -12,6 +13,7 @@ use crate::{
     diff::losses::lost,
     figure_files, folder,
     ladder::pages::{self, LADDERS_FOLDER},
+    look,
     models::report_of_one,
     output,
     results::{Ladders, Results},
@@ -81,7 +83,8 @@ fn report_transfer(arguments: &ReportArguments, record: Record) -> Result<u8> {
     };
     let (folder, name) = run_page::place(&arguments.folder)?;
     let ladder = write_ladder(&record, &folder, &name)?;
-    let page = RunPage { ladder, ..page };
+    let (look, facts) = write_look(&arguments.folder, &folder, &name)?;
+    let page = RunPage { ladder, look, facts, ..page };
     let written = run_page::write(&page, &folder, &name)?;
     if let Some(figures) = &arguments.figures {
         figure_files::write(figures, &[(format!("run-{}", page.record), quiclab_report::render_run_svg(&page))])?;
@@ -96,6 +99,7 @@ fn report_transfer(arguments: &ReportArguments, record: Record) -> Result<u8> {
         congestion_window: None,
         lost: lost(&record.observed.path),
         path: page.path,
+        looked: None,
     };
     let input = ReportInput {
         experiment: row.run.experiment.clone(),
@@ -134,6 +138,16 @@ fn write_ladder(record: &Record, folder: &Path, name: &str) -> Result<Option<Str
     let written = pages::write(&ladder, &into, &name)?;
     tell!("its handshake, datagram by datagram: {}", written.shown());
     Ok(Some(link))
+}
+
+/// Writes the page with the packets of a record beside its page; gives the link to it, and what its packets tell.
+fn write_look(record: &Path, folder: &Path, name: &str) -> Result<(Option<String>, Option<PacketFacts>)> {
+    let Some(seen) = look::of_record(record)? else { return Ok((None, None)) };
+    let name = format!("{}-look.html", name.trim_end_matches(".html"));
+    fs::create_dir_all(folder).with_context(|| folder.shown())?;
+    let written = folder::write(folder, &name, render_look_html(&[seen.transfer]))?;
+    tell!("its packets: {}", written.shown());
+    Ok((Some(name), seen.facts))
 }
 
 fn print(report: &AnyReport, arguments: &ReportArguments) -> Result<()> {

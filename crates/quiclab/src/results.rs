@@ -2,6 +2,7 @@
 
 mod index;
 mod ladders;
+mod looked;
 pub mod machine;
 
 use std::{
@@ -22,7 +23,7 @@ use quiclab_record::{
     AnyRecord, Measured, Record, RecordError, Records, RunFile, TapRole, congestion_windows,
     layout::{FAILURE_FILE, SENDER_TAP},
 };
-use quiclab_report::{AnyReport, FailureRow, LOOK_ENDING, ReportInput, RunPage, RunRow, ScenarioReport};
+use quiclab_report::{AnyReport, FailureRow, ReportInput, RunPage, RunRow, ScenarioReport};
 use quiclab_testbed::lock::{RecordLock, remove_leftovers};
 use quiclab_wire::{Capture, CaptureReader, Segment};
 use rayon::prelude::*;
@@ -34,7 +35,7 @@ use quiclab_units::ShowPath;
 
 use crate::{
     diff::losses::lost,
-    folder, look,
+    folder,
     models::{no_longer_read, row},
     moved, run_page,
     runs_table::{self, TableRow},
@@ -183,26 +184,25 @@ impl Results {
         (count > 0).then_some((count, index.command))
     }
 
-    /// Makes the report: `report.html`, `report.md`, `report.json`, `runs.parquet`.
+    /// Makes the report: `report.html`, `report.md`, `report.json`, `runs.parquet`. `with_packets`: a page with the packets of each run,
+    /// not only of the first of each group.
     ///
     /// # Errors
     /// Where a record cannot be read or the report not written.
     pub fn report(&self, ladders: Ladders, with_packets: bool) -> Result<Written> {
         let _lock = self.lock()?;
         let mut read = self.read(true)?;
-        folder::write(&self.folder, "report.md", read.report.markdown())?;
-        folder::write(&self.folder, "report.json", read.report.json())?;
         self.write_table(&read)?;
         let pages = match &mut read.report {
             AnyReport::Transfers(input) => {
                 input.ladders = self.write_ladders(input, ladders)?;
-                let looks = if with_packets { self.write_look_pages(input)? } else { BTreeMap::new() };
-                let mut pages = self.write_run_pages(input, &looks)?;
-                pages.extend(looks);
-                pages
+                self.look_at_runs(input, with_packets)?;
+                self.write_run_pages(input)?
             }
             AnyReport::Models(_) => BTreeMap::new(),
         };
+        folder::write(&self.folder, "report.md", read.report.markdown())?;
+        folder::write(&self.folder, "report.json", read.report.json())?;
         let page = folder::write(&self.folder, "report.html", read.report.html(&pages))?;
         Ok(Written { input: read.report, page })
     }
@@ -231,32 +231,17 @@ impl Results {
         RunFile::read_any(&self.failures().join(name)).ok()
     }
 
-    /// Writes a page with every packet of each run; gives where they are, by name of the record with [`LOOK_ENDING`].
-    fn write_look_pages(&self, input: &ReportInput) -> Result<BTreeMap<String, String>> {
-        let folder = self.folder.join(run_page::PAGES_FOLDER);
-        let written = input.runs.par_iter().filter(|run| run.packets.is_some()).map(|run| {
-            let name = format!("{}{LOOK_ENDING}", run.folder);
-            look::write_of_record(&self.folder.join(&run.folder), &folder, &format!("{name}.html"))?;
-            let path = format!("{}/{name}.html", run_page::PAGES_FOLDER);
-            Ok((name, path))
-        });
-        written.collect()
-    }
-
     /// Writes a page for the first run of each group, up to a number; gives where they are, by name of the record.
-    fn write_run_pages(
-        &self,
-        input: &ReportInput,
-        looks: &BTreeMap<String, String>,
-    ) -> Result<BTreeMap<String, String>> {
+    fn write_run_pages(&self, input: &ReportInput) -> Result<BTreeMap<String, String>> {
         let pictured: Vec<_> = input.runs.iter().filter(|run| run.packets.is_some()).take(MOST_RUN_PAGES).collect();
         let folder = self.folder.join(run_page::PAGES_FOLDER);
         let written = pictured.into_par_iter().map(|run| {
             let Some(page) = run_page::read(&Record::load(&self.folder.join(&run.folder))?)? else { return Ok(None) };
             let ladder = input.ladders.get(&run.folder).map(|ladder| format!("../{ladder}"));
-            let look = looks.get(&format!("{}{LOOK_ENDING}", run.folder));
+            let look = run.looked.as_ref().and_then(|looked| looked.page.as_deref());
             let look = look.and_then(|path| Path::new(path).file_name()).map(|it| it.to_string_lossy().into_owned());
-            let page = RunPage { ladder, look, ..page };
+            let facts = run.looked.as_ref().map(|looked| looked.facts.clone());
+            let page = RunPage { ladder, look, facts, ..page };
             let name = format!("{}.html", run.folder);
             run_page::write(&page, &folder, &name)?;
             Ok(Some((run.folder.clone(), format!("{}/{name}", run_page::PAGES_FOLDER))))
@@ -384,6 +369,7 @@ impl Results {
                 metrics: record.metrics,
                 packets,
                 congestion_window,
+                looked: None,
             });
         }
         Ok(ReportInput {

@@ -85,6 +85,7 @@ pub fn read(record: &Record) -> Result<Option<RunPage>> {
         host: host_pictures::read(&record.folder, origin)?,
         ladder: None,
         look: None,
+        facts: None,
     }))
 }
 

@@ -123,6 +123,14 @@ fn copies_to_client(run: &Run, observed: &Observed) -> Option<u64> {
     (observed.kernel_release.is_none() || observed.path.forwarder.is_some()).then(|| counted.sum())
 }
 
+/// The send times that the server of a record planned, from its own list. `None`: it wrote none that can be read.
+///
+/// # Errors
+/// Where the list cannot be opened.
+pub fn planned_times(record: &Path) -> Result<Option<PlannedTimes>, RecordError> {
+    Ok(planned(record)?.0.map(|plan| plan.times))
+}
+
 /// The send times that the server planned, from its own list, if it wrote one; or what is wrong with that.
 fn planned(folder: &Path) -> Result<(Option<Plan>, Option<PlannedListError>), RecordError> {
     let path = folder.join(SERVER_FOLDER).join(PLANNED_FILE);

@@ -24,8 +24,6 @@ use crate::{
 
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:";
 const STYLE: &str = include_str!("style.css");
-/// Behind the name of a record, the name of its page of packets.
-pub const LOOK_ENDING: &str = "-look";
 
 /// The page.
 pub fn render_html(input: &ReportInput) -> String {
@@ -370,6 +368,10 @@ fn ladders(input: &ReportInput) -> Markup {
     }
 }
 
+fn packets_of(run: &RunRow) -> Option<&str> {
+    run.looked.as_ref()?.page.as_deref()
+}
+
 fn records(groups: &[Group], pages: &BTreeMap<String, String>, ladders: &BTreeMap<String, String>) -> Markup {
     html! {
         @if !pages.is_empty() {
@@ -393,7 +395,7 @@ fn records(groups: &[Group], pages: &BTreeMap<String, String>, ladders: &BTreeMa
                                 th {
                                     a href=(run.folder) { (run.folder) }
                                     @if let Some(page) = ladders.get(&run.folder) { " " a href=(page) { "handshake" } }
-                                    @if let Some(page) = pages.get(&format!("{}{LOOK_ENDING}", run.folder)) { " " a href=(page) { "packets" } }
+                                    @if let Some(page) = packets_of(run) { " " a href=(page) { "packets" } }
                                 }
                                 td { (run.run.seed) }
                                 @for column in main_columns() {

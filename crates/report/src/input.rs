@@ -10,7 +10,7 @@ use quiclab_experiment::{
 };
 use quiclab_metrics::RunMetrics;
 
-use crate::{findings::Looks, moved::PathSummary};
+use crate::{findings::Looks, looked::Looked, moved::PathSummary};
 
 /// Everything a report shows. Equal inputs give equal bytes.
 #[derive(Clone, Debug)]
@@ -90,6 +90,8 @@ pub struct RunRow {
     pub lost: Option<Lost>,
     /// What the path did with packets; `None` where the record does not say.
     pub path: Option<PathSummary>,
+    /// What its packets tell one by one; `None` where nobody looked at them.
+    pub looked: Option<Looked>,
 }
 
 /// One run that did not.

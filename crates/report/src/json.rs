@@ -61,8 +61,12 @@ fn group(group: &Group) -> Value {
         "warnings": warnings.iter().map(|warning| {
             json!({ "code": warning.code, "message": warning.message, "runs": warning.runs })
         }).collect::<Vec<_>>(),
-        "verdicts": of_group(group).into_iter().map(|(verdict, runs)| {
-            json!({ "rule": verdict.rule, "text": verdict.text, "evidence": verdict.evidence, "runs": runs })
+        "verdicts": of_group(group).into_iter().map(|one| {
+            let verdict = &one.verdict;
+            json!({
+                "rule": verdict.rule, "text": verdict.text, "evidence": verdict.evidence, "at_ns": verdict.at_ns,
+                "runs": one.runs, "judged": one.judged,
+            })
         }).collect::<Vec<_>>(),
         "runs": runs.collect::<Vec<_>>(),
     })

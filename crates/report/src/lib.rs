@@ -21,6 +21,7 @@ mod interop;
 mod json;
 mod ladder;
 mod look;
+mod looked;
 mod markdown;
 mod moved;
 mod notes;
@@ -56,7 +57,7 @@ pub use findings::{
     render_findings,
 };
 pub use host::{HostCurve, HostPictures};
-pub use html::{LOOK_ENDING, is_of_handshakes, render_html, render_html_with_pages};
+pub use html::{is_of_handshakes, render_html, render_html_with_pages};
 pub use input::{FailureRow, MachineLimits, ReportInput, RunRow};
 pub use interop::{RunnerInfo, render_interop_html, render_interop_json, render_interop_terminal};
 pub use json::render_json;
@@ -64,6 +65,7 @@ pub use ladder::{
     Ladder, LadderConnection, LadderDatagram, LadderMark, LadderMarkKind, LadderRun, LadderTaps, render_ladder_html,
 };
 pub use look::{LookPacket, LookTransfer, render_look_html};
+pub use looked::{Looked, OverTime};
 pub use markdown::{render_markdown, render_markdown_brief};
 pub use moved::{DropSummary, Lateness, Mover, PathSummary, RuleSummary, StageSummary};
 pub use pdf::{PdfError, pdf_of_svg, png_of_svg};

@@ -9,8 +9,10 @@ use crate::{html::page_with, verdicts::verdict_list};
 
 const STYLE: &str = include_str!("look/look.css");
 /// In the order in which they are read.
-const SCRIPTS: [&str; 4] = [
+const SCRIPTS: [&str; 6] = [
     include_str!("look/data.js"),
+    include_str!("look/series.js"),
+    include_str!("look/raster.js"),
     include_str!("look/panels.js"),
     include_str!("look/view.js"),
     include_str!("look/page.js"),
@@ -47,7 +49,7 @@ pub struct LookPacket {
     pub largest_acknowledged: Option<u64>,
     /// Sample of the round-trip time that it gives its receiver.
     pub rtt_ns: Option<u64>,
-    /// Bytes of streams in it that were not sent before.
+    /// Bytes of streams in it that arrive for the first time.
     pub new_stream_bytes: u64,
     /// Its QUIC packets and frames, in words.
     pub content: String,
@@ -70,6 +72,8 @@ pub struct LookTransfer {
     pub log: Option<SenderLog>,
     /// What its numbers mean.
     pub verdicts: Verdicts,
+    /// What the page does not show, and why.
+    pub notes: Vec<String>,
     /// What to look at before trusting them.
     pub warnings: Vec<String>,
 }
@@ -79,7 +83,9 @@ pub fn render_look_html(transfers: &[LookTransfer]) -> String {
     let title = transfers.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(" and ");
     let body = html! {
         h1 { (title) }
-        @for transfer in transfers { (head(transfer, transfers.len() > 1)) }
+        @for (place, transfer) in transfers.iter().enumerate() {
+            (head(transfer, ["A", "B"].get(place).filter(|_| transfers.len() > 1).copied()))
+        }
         (controls())
         div #stage {
             canvas #chart tabindex="0" role="application" aria-describedby="help"
@@ -96,13 +102,15 @@ pub fn render_look_html(transfers: &[LookTransfer]) -> String {
     page_with(&title, STYLE, &html! {}, &body)
 }
 
-fn head(transfer: &LookTransfer, is_named: bool) -> Markup {
+/// `letter`: what the transfer is called in the figure, where there are two.
+fn head(transfer: &LookTransfer, letter: Option<&str>) -> Markup {
     html! {
-        @if is_named { h2 { (transfer.name) } }
+        @if let Some(letter) = letter { h2 { (letter) ": " (transfer.name) } }
         p.lead {
             (transfer.packets.len()) " packets"
             @if !transfer.tap.is_empty() { " at tap " (transfer.tap) }
         }
+        @for note in &transfer.notes { p.warnings { (note) } }
         @if !transfer.warnings.is_empty() {
             details.warnings {
                 summary { "Warnings: " (transfer.warnings.len()) ". Check them before you trust the numbers" }

@@ -12,6 +12,7 @@ use crate::{
     notes::{notes, tells_clients},
     ranking::{CRITERIA, rankings},
     squares::picture,
+    verdicts::verdicts_in_markdown,
     warned::{of_runs, warned},
 };
 
@@ -33,6 +34,10 @@ pub fn render_markdown(input: &ReportInput) -> String {
                 writeln!(text, "| {} | {:.2} | {} | {cause} |", escaped(&row.label), row.mean_place, cells.join(" | "));
         }
         text.push('\n');
+    }
+    let words = verdicts_in_markdown(&groups);
+    if !words.is_empty() {
+        let _ = writeln!(text, "{}\n", words.join("\n"));
     }
     let headings: Vec<_> = main_columns().map(|column| column.heading).collect();
     let tells_clients = tells_clients(&groups);
@@ -83,8 +88,15 @@ pub fn render_markdown(input: &ReportInput) -> String {
 /// Numbers of the short table, by metric: how smooth, how bursty, at what cost, how fast.
 const BRIEF: [&str; 4] = ["train_share_of_packets_le_5", "train_max_packets", "drops_packets", "goodput_wire_bps"];
 
-/// A table of five columns, for a pull request: the rows' names, with the client where that says something, and four numbers;
-/// then a picture of their trains.
+/// GitHub and GitLab take no longer comment (GitLab takes a million characters).
+const MOST_IN_A_COMMENT: usize = 65_536;
+/// Left for what says that something was left out, and for what others write around it.
+const RESERVE: usize = 1_500;
+/// Of it, for verdicts and notes.
+const MOST_IN_WORDS: usize = 20_000;
+
+/// A table of five columns, for a pull request: the rows' names, with the client where that says something, and four numbers; then a
+/// picture of their trains, and verdicts. It fits into a comment.
 pub fn render_markdown_brief(input: &ReportInput) -> String {
     let groups = Group::all(input);
     let columns: Vec<_> =
@@ -93,22 +105,49 @@ pub fn render_markdown_brief(input: &ReportInput) -> String {
     let headings: Vec<_> = columns.iter().map(|column| column.heading).collect();
     let mut text = format!("| {} | {} |\n", escaped(&input.experiment), headings.join(" | "));
     let _ = writeln!(text, "|---|{}", "--:|".repeat(columns.len()));
+    // What the numbers mean comes before rows that have no room.
+    let mut words = String::new();
+    let mut more = 0;
+    for line in verdicts_in_markdown(&groups) {
+        more += usize::from(!push_if_it_fits(&mut words, &format!("{line}\n"), MOST_IN_WORDS));
+    }
+    for note in notes(&groups) {
+        more += usize::from(!push_if_it_fits(&mut words, &format!("\nNote: {}\n", escaped(&note)), MOST_IN_WORDS));
+    }
+    let room = MOST_IN_A_COMMENT - RESERVE - words.len();
+    let mut left_out = 0;
     for group in &groups {
         let client = &group.settings.stack.client;
         let client = if tells_clients { format!(" (client: {client})") } else { String::new() };
         let cells: Vec<_> = columns.iter().map(|column| column.cell(group.summary(column).as_ref())).collect();
-        let _ = writeln!(text, "| {} | {} |", escaped(&format!("{}{client}", group.label)), cells.join(" | "));
+        let row = format!("| {} | {} |\n", escaped(&format!("{}{client}", group.label)), cells.join(" | "));
+        left_out += usize::from(!push_if_it_fits(&mut text, &row, room));
     }
     let mixes: Vec<_> = groups.iter().map(|group| (&group.label[..], mix_if_any(group))).collect();
-    text.push_str(&picture(&mixes));
-    for note in notes(&groups) {
-        let _ = writeln!(text, "\nNote: {}", escaped(&note));
+    more += usize::from(!push_if_it_fits(&mut text, &picture(&mixes), room));
+    if !words.is_empty() {
+        let _ = write!(text, "\n{words}");
+    }
+    if left_out + more > 0 {
+        let _ = writeln!(
+            text,
+            "\nLeft out, because a comment has no room for it: rows: {left_out}, verdicts, notes and pictures: {more}."
+        );
     }
     let warnings: usize = groups.iter().map(|group| group.warnings().len()).sum();
     if warnings + input.failures.len() > 0 {
         let _ = writeln!(text, "\nIn the full report: warnings: {warnings}, failed runs: {}.", input.failures.len());
     }
     text
+}
+
+/// False where the text would become longer than `most`.
+fn push_if_it_fits(text: &mut String, line: &str, most: usize) -> bool {
+    let fits = text.len() + line.len() <= most;
+    if fits {
+        text.push_str(line);
+    }
+    fits
 }
 
 /// Text that Markdown would read as something else.

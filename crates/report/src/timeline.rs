@@ -6,7 +6,7 @@ mod html;
 
 use crate::{host::HostPictures, moved::PathSummary};
 use quiclab_experiment::run::Run;
-use quiclab_metrics::{RunMetrics, SenderLog, SeriesPoint, Timeline};
+use quiclab_metrics::{PacketFacts, RunMetrics, SenderLog, SeriesPoint, Timeline};
 
 pub use html::render_run_html;
 
@@ -39,6 +39,8 @@ pub struct RunPage {
     pub ladder: Option<String>,
     /// Where the page with its packets is; `None` where there is none.
     pub look: Option<String>,
+    /// What its packets tell one by one; `None`: nobody looked.
+    pub facts: Option<PacketFacts>,
 }
 
 /// The figure of [`render_run_html`] alone, as an SVG file.

@@ -1,13 +1,13 @@
 //! Verdicts, as the pages and the terminal show them.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use maud::{Markup, html};
-use quiclab_metrics::{Evidence, Verdict, Verdicts, judge};
+use quiclab_metrics::{Evidence, Verdict, Verdicts, judge, verdict_rules};
 use quiclab_units::shown;
 use serde_json::json;
 
-use crate::groups::Group;
+use crate::{groups::Group, markdown::escaped};
 
 /// Above the numbers of a page. `page`: where packets are shown, empty for this page, `None`: nowhere;
 /// `start_ns`: the sender's first packet on that page.
@@ -78,20 +78,33 @@ pub fn verdicts_as_json<'a>(transfers: impl Iterator<Item = (&'a str, &'a Verdic
     text.expect("verdicts hold only what JSON can say") + "\n"
 }
 
+/// With more verdicts than this, a report lists rules instead of groups.
+const MOST_BY_GROUP: usize = 12;
+
 /// Above the numbers of a report: for each group of runs, the sentence of the first run that a rule applies to, and in how many.
 pub(crate) fn verdicts_of_groups(groups: &[Group]) -> Markup {
-    let all: Vec<_> = groups.iter().map(|group| (group.label.as_str(), group.runs.len(), of_group(group))).collect();
+    let all = of_groups(groups);
     html! {
-        @if all.iter().any(|(_, _, found)| !found.is_empty()) {
+        @if !all.is_empty() {
             section.verdicts {
                 h2 { "In words" }
-                ul {
-                    @for (label, runs, found) in &all {
-                        @for (verdict, times) in found {
+                @if all.len() <= MOST_BY_GROUP {
+                    @for group in groups {
+                        @let of_this = all.iter().filter(|(label, _)| *label == group.label);
+                        @if groups.len() > 1 && of_this.clone().next().is_some() { p { strong { (group.label) } } }
+                        ul { @for (_, one) in of_this { li { (in_a_report(one)) } } }
+                    }
+                } @else {
+                    ul {
+                        @for (rule, of_rule) in by_rule(&all) {
                             li {
-                                strong { (label) }
-                                @if times < runs { " (" (times) " of " (runs) " runs)" }
-                                ": " (verdict.text) " " code { (verdict.rule) }
+                                details {
+                                    summary {
+                                        code { (rule) } " in " (of_rule.len()) " of " (groups.len()) " rows, such as "
+                                        (of_rule[0].0) ": " (of_rule[0].1.verdict.text)
+                                    }
+                                    ul { @for (label, one) in of_rule { li { strong { (label) } ": " (in_a_report(one)) } } }
+                                }
                             }
                         }
                     }
@@ -101,16 +114,99 @@ pub(crate) fn verdicts_of_groups(groups: &[Group]) -> Markup {
     }
 }
 
-/// What rules say of the runs of a group, each with the number of runs.
-pub(crate) fn of_group(group: &Group) -> Vec<(Verdict, usize)> {
-    let mut found: Vec<(Verdict, usize)> = Vec::new();
-    for run in &group.runs {
-        for verdict in judge(&Evidence { run: &run.metrics, packets: None }).found {
-            match found.iter_mut().find(|(known, _)| known.rule == verdict.rule) {
-                Some((_, times)) => *times += 1,
-                None => found.push((verdict, 1)),
-            }
+fn in_a_report(one: &GroupVerdict) -> Markup {
+    html! {
+        (one.verdict.text)
+        @if let Some(link) = one.link() { " " a href=(link) { "show" } }
+        span.evidence { (one.how_often()) (evidence(&one.verdict)) " " code { (one.verdict.rule) } }
+    }
+}
+
+/// Lines of Markdown: a list; empty where no rule found anything.
+pub(crate) fn verdicts_in_markdown(groups: &[Group]) -> Vec<String> {
+    let all = of_groups(groups);
+    let line = |label: &str, one: &GroupVerdict| {
+        let label = if groups.len() > 1 { format!("**{}**: ", escaped(label)) } else { String::new() };
+        format!("- {label}{} ({}`{}`)", escaped(&one.verdict.text), escaped(&one.how_often()), one.verdict.rule)
+    };
+    if all.len() <= MOST_BY_GROUP {
+        return all.iter().map(|(label, one)| line(label, one)).collect();
+    }
+    let in_words = |(rule, of_rule): (&str, Vec<&(&str, GroupVerdict)>)| {
+        let (label, one) = of_rule[0];
+        let (count, of) = (of_rule.len(), groups.len());
+        format!("- `{rule}` in {count} of {of} rows, such as **{}**: {}", escaped(label), escaped(&one.verdict.text))
+    };
+    by_rule(&all).into_iter().map(in_words).collect()
+}
+
+fn of_groups<'a>(groups: &'a [Group]) -> Vec<(&'a str, GroupVerdict)> {
+    groups.iter().flat_map(|group| of_group(group).into_iter().map(|one| (group.label.as_str(), one))).collect()
+}
+
+/// In the order of the rules.
+fn by_rule<'a, 'b>(all: &'b [(&'a str, GroupVerdict)]) -> Vec<(&'static str, Vec<&'b (&'a str, GroupVerdict)>)> {
+    let of = |rule| (rule, all.iter().filter(|(_, one)| one.verdict.rule == rule).collect::<Vec<_>>());
+    verdict_rules().map(of).filter(|(_, found)| !found.is_empty()).collect()
+}
+
+/// A rule that applies to runs of a group.
+pub(crate) struct GroupVerdict {
+    /// That of the first of them.
+    pub verdict: Verdict,
+    /// How many they are.
+    pub runs: usize,
+    /// To how many the rule could be applied.
+    pub judged: usize,
+    /// How many runs the group has.
+    pub all: usize,
+    /// The page with the packets of the first of them, and its server's first packet there.
+    page: Option<(String, u64)>,
+}
+
+impl GroupVerdict {
+    /// Where to look.
+    fn link(&self) -> Option<String> {
+        let (page, start_ns) = self.page.as_ref()?;
+        Some(match self.verdict.at_ns {
+            Some(at) => format!("{page}#time={:.6}", (start_ns + at) as f64 / 1e9),
+            None => page.clone(),
+        })
+    }
+
+    /// `2 of 3 runs: `; nothing where it is all of them.
+    fn how_often(&self) -> String {
+        match (self.runs == self.all, self.judged == self.all) {
+            (true, _) => String::new(),
+            (false, true) => format!("{} of {} runs: ", self.runs, self.all),
+            (false, false) => format!("{} of {} runs that could be judged: ", self.runs, self.judged),
         }
     }
+}
+
+/// What rules say of the runs of a group, in the order of the rules.
+pub(crate) fn of_group(group: &Group) -> Vec<GroupVerdict> {
+    let mut found: Vec<GroupVerdict> = Vec::new();
+    let mut not_judged: BTreeMap<&str, usize> = BTreeMap::new();
+    for run in &group.runs {
+        let packets = run.looked.as_ref().map(|looked| &looked.facts);
+        let verdicts = judge(&Evidence { run: &run.metrics, packets });
+        for one in verdicts.not_judged {
+            *not_judged.entry(one.rule).or_default() += 1;
+        }
+        for verdict in verdicts.found {
+            if let Some(known) = found.iter_mut().find(|known| known.verdict.rule == verdict.rule) {
+                known.runs += 1;
+                continue;
+            }
+            let page = run.looked.as_ref().and_then(|it| Some((it.page.clone()?, it.server_start_ns)));
+            found.push(GroupVerdict { verdict, runs: 1, judged: 0, all: group.runs.len(), page });
+        }
+    }
+    for one in &mut found {
+        one.judged = one.all - not_judged.get(one.verdict.rule).copied().unwrap_or(0);
+    }
+    let order: Vec<_> = verdict_rules().collect();
+    found.sort_by_key(|one| order.iter().position(|rule| *rule == one.verdict.rule));
     found
 }

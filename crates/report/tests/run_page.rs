@@ -45,6 +45,7 @@ fn page() -> RunPage {
         host: None,
         ladder: None,
         look: None,
+        facts: None,
     }
 }
 

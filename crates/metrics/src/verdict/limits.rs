@@ -9,25 +9,6 @@ const BLOCKED_OFTEN: usize = 3;
 /// The client's lifetime goes on so much longer than the transfer: no handshake takes as long.
 const IDLE_END_NS: f64 = 1e9;
 
-/// The anti-amplification limit of RFC 9000 section 8.1 made the server wait.
-pub(super) fn amplification_blocked(evidence: &Evidence) -> Outcome {
-    let Some(blocked) = evidence.run.metrics.handshake_amplification_blocked_ns else {
-        return evidence.lacks("handshake_amplification_blocked_ns");
-    };
-    if blocked == 0 {
-        return Outcome::No;
-    }
-    Outcome::Found {
-        text: format!(
-            "The amplification limit blocked the handshake for {}: the server may send three times what it received \
-             before the client's address is validated (RFC 9000 section 8.1).",
-            milliseconds(blocked)
-        ),
-        evidence: vec![bound("handshake_amplification_blocked_ns", blocked as f64, 1.0)],
-        at_ns: Some(0),
-    }
-}
-
 /// The receiver's flow control holds the sender up.
 pub(super) fn flow_control_limited(evidence: &Evidence) -> Outcome {
     let Some(packets) = evidence.packets else {

@@ -16,6 +16,9 @@ fn quiet() -> (RunMetrics, PacketFacts) {
     metrics.steady.burst_share_of_packets = Some(0.049);
     metrics.cpu_busy_share = Some(0.6);
     metrics.handshake_amplification_blocked_ns = Some(0);
+    metrics.handshake_client_spurious_retransmissions = Some(0);
+    metrics.handshake_server_spurious_retransmissions = Some(0);
+    metrics.rtt_min_ns = Some(40_000_000);
     metrics.congestion_window_reductions = Some(4);
     metrics.congestion_window_restorations = Some(1);
     metrics.packets_lost = Some(100);
@@ -24,7 +27,14 @@ fn quiet() -> (RunMetrics, PacketFacts) {
     metrics.goodput_process_bps = Some(20.1e6);
     metrics.slow_start_end_ns = Some(500);
     run.slow_start = Some(SlowStart { ended_by: SlowStartEnd::FirstLoss, evidence: String::new() });
+    // A tenth of the samples is just below 60 ms.
+    run.distributions.rtt_ns = vec![(42_000_000, 9), (63_599_000, 1), (90_000_000, 90)];
     let packets = PacketFacts {
+        queue: Some(QueueFacts {
+            longest_ns: 4_000_001,
+            drops_ns: (501..=540).collect(),
+            waits_at_drops_ns: [vec![2_000_000; 19], vec![2_000_001; 21]].concat(),
+        }),
         drops_ns: Some(vec![501]),
         blocked_ns: Some(vec![1, 2]),
         idle_ns: Some(vec![(7, 100_000_000), (900, 99_000_000)]),
@@ -157,4 +167,69 @@ fn a_client_that_lives_a_second_longer_waits_for_something() {
     let verdict = only(|run, _| run.metrics.goodput_process_bps = Some(20e6));
     assert_eq!(verdict.rule, "idle_end_in_goodput");
     assert!(verdict.text.starts_with("The client lives 1.0 s longer"), "{}", verdict.text);
+}
+
+/// The queue of the quiet run with another longest wait.
+fn drops(packets: &mut PacketFacts, longest_ns: u64, waits_ns: &[u64]) {
+    let drops_ns = (0..waits_ns.len() as u64).map(|place| 600 + place).collect();
+    packets.queue = Some(QueueFacts { longest_ns, drops_ns, waits_at_drops_ns: waits_ns.to_vec() });
+}
+
+#[test]
+fn half_of_the_drops_without_a_full_queue_are_random() {
+    let verdict = only(|_, packets| drops(packets, 10_000_000, &[9_000_000, 5_000_000, 4_999_999, 0]));
+    assert_eq!((verdict.rule, verdict.at_ns), ("random_loss", Some(602)));
+    let (run, mut packets) = quiet();
+    for waits in [&[5_000_000, 5_000_000, 4_999_999][..], &[0, 0]] {
+        drops(&mut packets, 10_000_000, waits);
+        assert_eq!(found(&run, &packets), []);
+    }
+}
+
+#[test]
+fn a_queue_of_a_tenth_of_the_rtt_that_drops_is_short() {
+    let full = |longest: u64, count: usize| {
+        move |_: &mut RunMetrics, packets: &mut PacketFacts| drops(packets, longest, &vec![longest; count])
+    };
+    let verdict = only(full(4_000_000, 5));
+    assert_eq!((verdict.rule, verdict.at_ns), ("short_queue", Some(600)));
+    assert!(
+        verdict.text.contains("longer than 4.0 ms, 10 % of the smallest RTT, and it dropped 5 packets (0.5 %)"),
+        "{}",
+        verdict.text
+    );
+    let (mut run, mut packets) = quiet();
+    for (longest, count) in [(4_000_001, 5), (4_000_000, 4)] {
+        full(longest, count)(&mut run, &mut packets);
+        assert_eq!(found(&run, &packets), []);
+    }
+}
+
+#[test]
+fn a_queue_in_which_nine_of_ten_samples_wait_half_an_rtt_stands() {
+    let verdict = only(|run, _| run.distributions.rtt_ns = vec![(42_000_000, 9), (63_600_000, 1), (90_000_000, 90)]);
+    assert_eq!(verdict.rule, "standing_queue");
+    assert!(verdict.text.contains("above 60.0 ms, 1.5 times the smallest one (40.0 ms)"), "{}", verdict.text);
+    // Less than 5 ms is not worth a word, however short the path is.
+    let (mut run, packets) = quiet();
+    run.metrics.rtt_min_ns = Some(1_000_000);
+    run.distributions.rtt_ns = vec![(6_360_000, 100)];
+    assert_eq!(found(&run, &packets).len(), 1);
+    run.distributions.rtt_ns = vec![(6_359_000, 100)];
+    assert_eq!(found(&run, &packets), []);
+}
+
+#[test]
+fn nineteen_samples_of_the_rtt_are_too_few_to_see_a_standing_queue() {
+    let (mut run, packets) = quiet();
+    run.distributions.rtt_ns = vec![(90_000_000, 19)];
+    let verdicts = judge(&Evidence { run: &run, packets: Some(&packets) });
+    assert_eq!((verdicts.found, verdicts.not_judged[0].rule), (vec![], "standing_queue"));
+}
+
+#[test]
+fn one_datagram_of_the_handshake_that_had_arrived_is_repeated_needlessly() {
+    let verdict = only(|run, _| run.metrics.handshake_server_spurious_retransmissions = Some(1));
+    assert_eq!((verdict.rule, verdict.at_ns), ("handshake_repeated", Some(0)));
+    assert!(verdict.text.contains("had arrived: 0 of the client, 1 of the server"), "{}", verdict.text);
 }

@@ -315,6 +315,7 @@ mod tests {
             congestion_window: None,
             lost: None,
             path: None,
+            looked: None,
         }
     }
 

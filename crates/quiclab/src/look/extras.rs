@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use quiclab_metrics::{PlannedKey, PlannedTimes};
+use quiclab_metrics::{PlannedKey, PlannedTimes, RangeSet};
 use quiclab_report::LookPacket;
 use quiclab_units::Time;
 use quiclab_wire::{Observed, QuicForm, QuicFrame, Role, Segment};
@@ -10,7 +10,7 @@ use quiclab_wire::{Observed, QuicForm, QuicFrame, Role, Segment};
 use crate::packets::row::Row;
 
 /// One datagram with all that is known of it.
-pub struct Seen {
+pub struct SeenPacket {
     /// As `quiclab packets` lists it.
     pub row: Row,
     /// Of its last 1-RTT packet.
@@ -21,20 +21,27 @@ pub struct Seen {
     pub rtt_ns: Option<u64>,
     /// Bytes of streams that were not sent before.
     pub new_stream_bytes: u64,
+    /// Bytes of streams that arrive for the first time: none of a packet that was dropped or, without a tap behind the
+    /// bottleneck, declared lost.
+    pub delivered_bytes: u64,
     /// Whether it has bytes of streams that were sent before.
     pub is_retransmission: bool,
     /// Whether it says that a limit of flow control blocks, or uses one up.
     pub is_blocked: bool,
     /// Whether it was decrypted.
     pub is_read: bool,
+    /// When the server planned to send it, by its own clock.
+    pub planned_ns: Option<i64>,
 }
 
 /// Joins the rows, which come later, with what was seen when the packets came.
-#[derive(Default)]
-pub struct Extras {
+pub struct Extras<'a> {
+    planned: &'a PlannedTimes,
     waiting: VecDeque<Extra>,
     flows: BTreeMap<usize, FlowState>,
-    seen: Vec<Seen>,
+    /// By flow, sender and stream: what arrived.
+    delivered: BTreeMap<(usize, Role, u64), RangeSet>,
+    seen: Vec<SeenPacket>,
 }
 
 #[derive(Default)]
@@ -43,9 +50,12 @@ struct Extra {
     largest_acknowledged: Option<u64>,
     rtt_ns: Option<u64>,
     new_stream_bytes: u64,
+    /// Streams, with begin and end of the bytes.
+    streams: Vec<(Role, u64, u64, u64)>,
     is_retransmission: bool,
     is_blocked: bool,
     is_read: bool,
+    planned_ns: Option<i64>,
 }
 
 /// Of one connection; arrays by sender.
@@ -63,7 +73,13 @@ struct FlowState {
     blocked: [BTreeSet<(Option<u64>, u64)>; 2],
 }
 
-impl Extras {
+impl<'a> Extras<'a> {
+    /// Nothing was seen yet.
+    pub fn new(planned: &'a PlannedTimes) -> Self {
+        let (flows, delivered) = (BTreeMap::new(), BTreeMap::new());
+        Self { planned, waiting: VecDeque::new(), flows, delivered, seen: Vec::new() }
+    }
+
     /// A packet at the tap, in the order of the rows.
     pub fn on_packet(&mut self, segment: &Segment, observed: &Observed) {
         let state = self.flows.entry(observed.flow).or_default();
@@ -83,23 +99,43 @@ impl Extras {
                 state.on_frame(observed.sender, frame, &mut extra);
             }
         }
+        if observed.sender == Role::Server {
+            let by_number = extra.number.and_then(|number| self.planned.of(PlannedKey::PacketNumber(number)));
+            extra.planned_ns = by_number.or_else(|| self.planned.of_datagram(segment));
+        }
         self.waiting.push_back(extra);
     }
 
     /// The row of the packet that has waited longest.
     pub fn join(&mut self, row: Row) {
         let extra = self.waiting.pop_front().unwrap_or_default();
-        let Extra { number, largest_acknowledged, rtt_ns, new_stream_bytes, is_retransmission, is_blocked, is_read } =
-            extra;
-        self.seen.push(Seen {
+        let Extra {
+            number,
+            largest_acknowledged,
+            rtt_ns,
+            new_stream_bytes,
+            streams,
+            is_retransmission,
+            is_blocked,
+            is_read,
+            planned_ns,
+        } = extra;
+        let arrives = !row.is_dropped.unwrap_or(row.is_lost == Some(true));
+        let mut delivered_bytes = 0;
+        for (sender, stream, begin, end) in streams.into_iter().filter(|_| arrives) {
+            delivered_bytes += self.delivered.entry((row.flow, sender, stream)).or_default().insert(begin, end);
+        }
+        self.seen.push(SeenPacket {
             row,
             number,
             largest_acknowledged,
             rtt_ns,
             new_stream_bytes,
+            delivered_bytes,
             is_retransmission,
             is_blocked,
             is_read,
+            planned_ns,
         });
     }
 
@@ -109,7 +145,7 @@ impl Extras {
     }
 
     /// All packets, in the order of the capture.
-    pub fn finish(self) -> Vec<Seen> {
+    pub fn finish(self) -> Vec<SeenPacket> {
         self.seen
     }
 }
@@ -148,6 +184,7 @@ impl FlowState {
                 self.total[own] = self.total[own].saturating_add(new);
                 extra.new_stream_bytes = extra.new_stream_bytes.saturating_add(new);
                 extra.is_retransmission |= new < *length;
+                extra.streams.push((sender, *stream, *offset, reaches));
                 if self.limit[own] == Some(self.total[own]) {
                     extra.is_blocked |= self.blocked[own].insert((None, self.total[own]));
                 }
@@ -161,18 +198,14 @@ impl FlowState {
 }
 
 /// How much later than planned each packet left, above the smallest: the plan's clock is not the capture's. In ns.
-pub fn lateness(seen: &[Seen], planned: &PlannedTimes) -> Vec<Option<u64>> {
-    let late = |seen: &Seen| {
-        let number = seen.number.filter(|_| seen.row.sender == Role::Server.name())?;
-        let planned = planned.of(PlannedKey::PacketNumber(number))?;
-        Some(i128::from(seen.row.time_ns) - i128::from(planned))
-    };
+pub fn lateness(seen: &[SeenPacket]) -> Vec<Option<u64>> {
+    let late = |seen: &SeenPacket| Some(i128::from(seen.row.time_ns) - i128::from(seen.planned_ns?));
     let all: Vec<_> = seen.iter().map(late).collect();
     let smallest = all.iter().flatten().min().copied().unwrap_or(0);
     all.into_iter().map(|late| late.and_then(|late| u64::try_from(late - smallest).ok())).collect()
 }
 
-impl Seen {
+impl SeenPacket {
     /// As the page has it.
     pub fn into_packet(self, late_ns: Option<u64>) -> LookPacket {
         LookPacket {
@@ -190,7 +223,7 @@ impl Seen {
             late_ns,
             largest_acknowledged: self.largest_acknowledged,
             rtt_ns: self.rtt_ns,
-            new_stream_bytes: self.new_stream_bytes,
+            new_stream_bytes: self.delivered_bytes,
             content: self.row.content,
         }
     }

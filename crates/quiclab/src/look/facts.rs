@@ -1,17 +1,21 @@
 //! What verdicts need of single packets.
 
-use quiclab_metrics::PacketFacts;
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use quiclab_metrics::{PacketFacts, QueueFacts};
 use quiclab_wire::Role;
 
-use super::extras::Seen;
+use super::extras::SeenPacket;
 
 /// With no more than this in flight, a sender waits for the last acknowledgment of what it sent.
 const ALMOST_NOTHING_BYTES: u64 = 1500;
 /// A pause shorter than this share of the RTT is none.
 const PAUSE_OF_RTT: f64 = 0.5;
+/// With this share of the most packets that were ever between the taps, the queue is full.
+const NEARLY: f64 = 0.95;
 
 /// Of one flow's server.
-pub fn of(seen: &[Seen], flow: usize) -> PacketFacts {
+pub fn of(seen: &[SeenPacket], flow: usize) -> PacketFacts {
     let of_flow = || seen.iter().filter(|seen| seen.row.flow == flow);
     let of_server = || of_flow().filter(|seen| seen.row.sender == Role::Server.name());
     let Some(start) = of_server().next().map(|seen| seen.row.time_ns) else { return PacketFacts::default() };
@@ -26,11 +30,47 @@ pub fn of(seen: &[Seen], flow: usize) -> PacketFacts {
         drops_ns: has_second_tap.then(|| dropped.map(|seen| since(seen.row.time_ns)).collect()),
         blocked_ns: is_read.then(|| blocked.map(|seen| since(seen.row.time_ns)).collect()),
         idle_ns: rtt.filter(|_| is_read && is_acknowledged).map(|rtt| pauses(of_server(), start, rtt)),
+        queue: queue(of_server(), start),
     }
 }
 
+/// Waits between the taps. A limit can count packets that are delayed as well as those that wait, as that of netem does: a drop
+/// while nearly as many packets are between the taps as ever is one of a full queue, however long its packets wait.
+fn queue<'a>(server: impl Iterator<Item = &'a SeenPacket> + Clone, start: u64) -> Option<QueueFacts> {
+    let crossings = server.clone().filter_map(|seen| seen.row.behind_bottleneck_after_ns);
+    let shortest = crossings.clone().min()?;
+    let mut facts = QueueFacts { longest_ns: crossings.max()? - shortest, ..QueueFacts::default() };
+    let mut wait = None;
+    // When the packets between the taps leave; how many were there at most, and at each drop.
+    let mut between: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
+    let mut most = 0;
+    let mut at_drops = Vec::new();
+    for seen in server {
+        let time = seen.row.time_ns;
+        while between.peek().is_some_and(|Reverse(leaves)| *leaves <= time) {
+            between.pop();
+        }
+        if let Some(crossing) = seen.row.behind_bottleneck_after_ns {
+            wait = Some(crossing - shortest);
+            between.push(Reverse(time + crossing));
+            most = most.max(between.len());
+        }
+        if let (Some(true), Some(wait)) = (seen.row.is_dropped, wait) {
+            facts.drops_ns.push(time.saturating_sub(start));
+            facts.waits_at_drops_ns.push(wait);
+            at_drops.push(between.len());
+        }
+    }
+    for (wait, count) in facts.waits_at_drops_ns.iter_mut().zip(at_drops) {
+        if count as f64 >= NEARLY * most as f64 {
+            *wait = facts.longest_ns;
+        }
+    }
+    Some(facts)
+}
+
 /// Times before packets of new data in which nothing was in flight: from the last acknowledgment on.
-fn pauses<'a>(server: impl Iterator<Item = &'a Seen>, start: u64, rtt: u64) -> Vec<(u64, u64)> {
+fn pauses<'a>(server: impl Iterator<Item = &'a SeenPacket>, start: u64, rtt: u64) -> Vec<(u64, u64)> {
     let mut pauses = Vec::new();
     // When all that was sent so far is acknowledged. `None`: some of it is not.
     let mut all_acknowledged = None;

@@ -5,6 +5,7 @@ mod congestion_window;
 mod drops;
 mod gap_cdf;
 mod goodput;
+mod over_time;
 mod packet_time;
 pub(crate) mod style;
 mod throughput;
@@ -66,6 +67,8 @@ const FIGURES: &[(Needs, Draw)] = &[
     (Needs::Runs, throughput::cpu::draw),
     (Needs::Runs, |scene| Some(goodput::draw(scene.groups))),
     (Needs::Packets, |scene| Some(drops::draw(scene.groups))),
+    (Needs::Packets, |scene| over_time::goodput(scene.groups)),
+    (Needs::Packets, |scene| over_time::queue(scene.groups)),
     (Needs::Packets, |scene| congestion_window::draw(scene.groups)),
     (Needs::Packets, |scene| Some(packet_time::draw(scene.groups))),
 ];

@@ -17,13 +17,13 @@ async function main() {
       byId("readout").textContent = `${(view.from / 1e6).toFixed(3)} to ${(view.to / 1e6).toFixed(3)} ms \u00b7 ${to - from} packets`;
     });
   };
-  legend(view);
+  legend();
   pointer(view, redraw);
   keys(view, redraw);
   buttons(view, redraw);
   addEventListener("resize", () => { view.resize(); redraw(); });
   addEventListener("hashchange", () => { follow(view); redraw(); });
-  darkQuery.addEventListener("change", () => { legend(view); redraw(); });
+  darkQuery.addEventListener("change", () => { legend(); redraw(); });
   follow(view);
   view.draw();
   redraw();
@@ -31,12 +31,11 @@ async function main() {
   globalThis.quiclabView = view;
 }
 
-function legend(view) {
+function legend() {
   const palette = colours();
   const entries = [[palette.trains[0], "packet alone"], [palette.trains[1], "in a train of 2 to 5"], [palette.trains[2], "6 to 20"],
     [palette.trains[3], "more than 20"], [palette.ack, "acknowledged up to"], [palette.lost, "\u00d7 dropped or declared lost"],
     [palette.again, "\u25c7 sent again"]];
-  for (const panel of view.panels) for (const curve of panel.curves || []) entries.push([palette[curve.colour], curve.name]);
   byId("legend").replaceChildren(...entries.map(([colour, text]) => {
     const item = document.createElement("li");
     const box = document.createElement("span");

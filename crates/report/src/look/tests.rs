@@ -12,6 +12,7 @@ fn transfer(packets: Vec<LookPacket>) -> LookTransfer {
         packets,
         log: None,
         verdicts: Verdicts::default(),
+        notes: Vec::new(),
         warnings: Vec::new(),
     }
 }

@@ -1,18 +1,23 @@
-// Draws panels. Packets are set pixel by pixel into one image, which is far faster than a shape for each of 150,000; curves are
-// drawn as the smallest and the largest value of each column of pixels.
+// Draws panels. What costs time is set pixel by pixel, column by column (raster.js, series.js); the canvas itself draws only text and
+// the mark of the selected packet.
 
 const MARGIN = { left: 62, right: 10, top: 20, gap: 26, bottom: 30 };
+/** With no more packets than this in view each is drawn as itself. */
+const MOST_SINGLE = 3000;
+const FONT = "12px system-ui, sans-serif";
+const numbers = new Intl.NumberFormat("en", { maximumFractionDigits: 3 });
 
 class View {
   constructor(canvas, transfers) {
     this.canvas = canvas;
-    this.context = canvas.getContext("2d", { willReadFrequently: false });
+    this.context = canvas.getContext("2d");
     this.transfers = transfers;
     this.panels = panelsOf(transfers);
     this.end = Math.max(1000, ...transfers.map((transfer) => transfer.end)) * 1.005;
     this.from = 0;
     this.to = this.end;
     this.selected = null;
+    this.widths = new Map();
     this.resize();
   }
 
@@ -24,6 +29,7 @@ class View {
     this.canvas.style.height = `${this.height}px`;
     this.canvas.width = Math.round(this.width * this.scale);
     this.canvas.height = Math.round(this.height * this.scale);
+    this.raster = new Raster(this.context, this.canvas.width, this.canvas.height);
     const free = this.height - MARGIN.bottom - this.panels.length * MARGIN.gap;
     let top = MARGIN.top;
     for (const panel of this.panels) {
@@ -57,230 +63,193 @@ class View {
     return this.from + ((x - MARGIN.left) / (this.width - MARGIN.left - MARGIN.right)) * (this.to - this.from);
   }
 
+  y(panel, value) {
+    return panel.top + panel.height * (1 - (value - panel.low) / (panel.high - panel.low));
+  }
+
   range(transfer) {
     return [placeOf(transfer.time, this.from), placeOf(transfer.time, this.to)];
   }
 
   draw() {
-    const { context } = this;
+    const { context, raster } = this;
     this.colours = colours();
-    context.setTransform(this.scale, 0, 0, this.scale, 0, 0);
-    context.fillStyle = this.colours.paper;
-    context.fillRect(0, 0, this.width, this.height);
-    context.font = "12px system-ui, sans-serif";
-    context.lineWidth = 1.3;
+    this.labels = [];
+    raster.clip(0, 0, this.canvas.width, this.canvas.height);
+    raster.clear(pixelOf(this.colours.paper));
     for (const panel of this.panels) {
       if (panel.kind === "packets") this.drawPackets(panel);
       else this.drawCurves(panel);
     }
     this.drawTimes();
+    raster.show(context);
+    context.setTransform(this.scale, 0, 0, this.scale, 0, 0);
+    context.font = FONT;
+    for (const { text, x, y, align, colour } of this.labels) {
+      context.fillStyle = colour;
+      context.textAlign = align;
+      context.fillText(text, x, y);
+    }
     this.drawSelected();
   }
 
-  drawTitle(panel) {
-    this.context.fillStyle = this.colours.ink;
-    this.context.textAlign = "left";
-    this.context.fillText(panel.title + (panel.unit ? `, ${panel.unit}` : ""), MARGIN.left, panel.top - 6);
+  widthOf(text) {
+    this.context.font = FONT;
+    let width = this.widths.get(text);
+    if (width === undefined) this.widths.set(text, width = this.context.measureText(text).width);
+    return width;
   }
 
-  /** Lines and numbers at round values. */
+  /** Where a panel is, in the raster's pixels. */
+  box(panel) {
+    const { scale } = this;
+    const [left, right] = [Math.round(MARGIN.left * scale), Math.round((this.width - MARGIN.right) * scale)];
+    const [top, bottom] = [Math.round(panel.top * scale), Math.round((panel.top + panel.height) * scale)];
+    return { left, right, top, bottom, columns: Math.max(1, right - left) };
+  }
+
+  /** Title, and lines and numbers at round values. */
   drawValues(panel, low, high) {
-    const { context } = this;
+    const { colours, labels, raster, scale } = this;
     panel.low = low;
     panel.high = high > low ? high : low + 1;
-    context.textAlign = "right";
+    const { left, right } = this.box(panel);
+    raster.clip(0, 0, this.canvas.width, this.canvas.height);
     for (const value of rounds(panel.low, panel.high, Math.max(2, panel.height / 34))) {
       const y = this.y(panel, value);
-      context.strokeStyle = this.colours.grid;
-      context.beginPath();
-      context.moveTo(MARGIN.left, y);
-      context.lineTo(this.width - MARGIN.right, y);
-      context.stroke();
-      context.fillStyle = this.colours.faint;
-      context.fillText(value.toLocaleString("en", { maximumFractionDigits: 3 }), MARGIN.left - 5, y + 4);
+      raster.fill(left, Math.round(y * scale), right - left, Math.round(scale), pixelOf(colours.grid));
+      labels.push({ text: numbers.format(value), x: MARGIN.left - 5, y: y + 4, align: "right", colour: colours.faint });
     }
-    this.drawTitle(panel);
-  }
-
-  y(panel, value) {
-    return panel.top + panel.height * (1 - (value - panel.low) / (panel.high - panel.low));
+    const title = panel.title + (panel.unit ? `, ${panel.unit}` : "");
+    labels.push({ text: title, x: MARGIN.left, y: panel.top - 6, align: "left", colour: colours.ink });
+    const curves = panel.curves && panel.curves.length > 1 ? panel.curves : [];
+    let x = MARGIN.left + this.widthOf(title) + 14;
+    for (const { name, colour, isDashed } of curves) {
+      const text = `${isDashed ? "\u254c" : "\u2501"} ${name}`;
+      labels.push({ text, x, y: panel.top - 6, align: "left", colour: colours[colour] });
+      x += this.widthOf(text) + 12;
+    }
   }
 
   drawPackets(panel) {
-    const { transfer } = panel;
-    const [from, to] = this.range(transfer);
-    let [low, high] = [Infinity, -Infinity];
-    for (let place = from; place < to; place += 1) {
-      if (!(transfer.flags[place] & 1)) continue;
-      low = Math.min(low, transfer.height[place]);
-      high = Math.max(high, transfer.height[place]);
+    const { series } = panel.transfer;
+    let [low, high, count] = [Infinity, -Infinity, 0];
+    for (const one of series.packets) {
+      const [from, to] = one.range(this.from, this.to);
+      const [least, most] = one.extremes(from, to);
+      [low, high, count] = [Math.min(low, least), Math.max(high, most), count + to - from];
     }
     if (high < low) [low, high] = [0, 1];
     const space = Math.max(1, (high - low) * 0.04);
     this.drawValues(panel, Math.max(0, low - space), high + space);
-    this.drawAcknowledged(panel, from, to);
-    this.setPixels(panel, from, to);
-    this.drawMarks(panel, from, to);
+    const { left, right, top, bottom, columns } = this.box(panel);
+    this.raster.clip(left, top, right, bottom);
+    this.drawSteps(panel, series.acked, pixelOf(this.colours.ack), false, true);
+    const dot = Math.max(1, Math.min(5 * this.scale, Math.round((columns / Math.max(1, count)) * 2.5 + this.scale)));
+    series.packets.forEach((one, index) => this.drawDots(panel, one, pixelOf(this.colours.trains[index]), dot, count <= MOST_SINGLE));
+    this.drawMarks(panel, series.again, (x, y, reach) => this.raster.diamond(x, y, reach, pixelOf(this.colours.again)));
+    this.drawMarks(panel, series.lost, (x, y, reach) => this.raster.cross(x, y, reach, pixelOf(this.colours.lost)));
   }
 
-  /** The largest number acknowledged, as a line that rises with every acknowledgment. */
-  drawAcknowledged(panel, from, to) {
-    const { transfer } = panel;
-    if (!transfer.hasNumbers) return;
-    const { context } = this;
-    this.clip(panel);
-    context.strokeStyle = this.colours.ack;
-    context.beginPath();
-    let y = null;
-    let lastColumn = -1;
-    for (let place = from; place < to; place += 1) {
-      if (transfer.flags[place] & 1 || !transfer.largest[place]) continue;
-      const x = this.x(transfer.time[place]);
-      const next = this.y(panel, transfer.largest[place] - 1);
-      const pixel = Math.round(x * this.scale);
-      if (pixel === lastColumn) { y = next; continue; }
-      lastColumn = pixel;
-      if (y === null) context.moveTo(x, next);
-      else { context.lineTo(x, y); context.lineTo(x, next); }
-      y = next;
-    }
-    context.stroke();
-    context.restore();
+  /** The row of a value of this panel in the raster. */
+  row(panel) {
+    const { top, bottom } = this.box(panel);
+    // A line at the lowest value is inside.
+    const lowest = bottom - Math.ceil(1.5 * this.scale);
+    const perValue = (lowest - top) / (panel.high - panel.low);
+    return (value) => Math.round(lowest - (value - panel.low) * perValue);
   }
 
-  clip(panel) {
-    this.context.save();
-    this.context.beginPath();
-    this.context.rect(MARGIN.left, panel.top, this.width - MARGIN.left - MARGIN.right, panel.height);
-    this.context.clip();
-  }
-
-  setPixels(panel, from, to) {
-    const { transfer } = panel;
-    const left = Math.round(MARGIN.left * this.scale);
-    const top = Math.round(panel.top * this.scale);
-    const width = Math.round((this.width - MARGIN.left - MARGIN.right) * this.scale);
-    const height = Math.round(panel.height * this.scale);
-    const image = this.context.getImageData(left, top, width, height);
-    const pixels = new Uint32Array(image.data.buffer);
-    const palette = this.colours.trains.map(pixelOf);
-    const dot = Math.max(1, Math.min(5, Math.round(((width / Math.max(1, to - from)) * 2.5) + this.scale)));
-    const perTime = width / (this.to - this.from);
-    const perValue = height / (panel.high - panel.low);
-    for (let place = from; place < to; place += 1) {
-      if (!(transfer.flags[place] & 1)) continue;
-      const x = ((transfer.time[place] - this.from) * perTime - dot / 2) | 0;
-      const y = (height - (transfer.height[place] - panel.low) * perValue - dot / 2) | 0;
-      const colour = palette[trainClass(transfer.train[place])];
-      for (let row = Math.max(0, y); row < Math.min(height, y + dot); row += 1) {
-        for (let pixel = Math.max(0, x); pixel < Math.min(width, x + dot); pixel += 1) pixels[row * width + pixel] = colour;
+  drawDots(panel, series, colour, dot, areSingle) {
+    const { left, columns } = this.box(panel);
+    const row = this.row(panel);
+    const half = dot >> 1;
+    if (areSingle) {
+      const [from, to] = series.range(this.from, this.to);
+      const perTime = columns / (this.to - this.from);
+      for (let place = from; place < to; place += 1) {
+        const x = left + Math.floor((series.times[place] - this.from) * perTime);
+        this.raster.fill(x - half, row(series.values[place]) - half, dot, dot, colour);
       }
+      return;
     }
-    this.context.putImageData(image, left, top);
+    series.columns(this.from, this.to, columns, (column, low, high) => {
+      const top = row(high) - half;
+      this.raster.fill(left + column - half, top, dot, row(low) - half + dot - top, colour);
+    });
   }
 
-  /** Crosses for what was lost, diamonds for what was sent again; one for each few pixels. */
-  drawMarks(panel, from, to) {
-    const { transfer } = panel;
-    const { context } = this;
-    const taken = new Set();
-    this.clip(panel);
-    for (let place = from; place < to; place += 1) {
-      const flags = transfer.flags[place];
-      if (!(flags & 14) || !(flags & 1)) continue;
-      const x = this.x(transfer.time[place]);
-      const y = this.y(panel, transfer.height[place]);
-      const key = ((x / 3) | 0) * 65536 + ((y / 3) | 0) * 2 + (flags & 6 ? 1 : 0);
-      if (taken.has(key)) continue;
-      taken.add(key);
-      context.strokeStyle = flags & 6 ? this.colours.lost : this.colours.again;
-      context.beginPath();
-      if (flags & 6) {
-        context.moveTo(x - 4, y - 4); context.lineTo(x + 4, y + 4);
-        context.moveTo(x - 4, y + 4); context.lineTo(x + 4, y - 4);
-      } else {
-        context.moveTo(x, y - 4); context.lineTo(x + 4, y); context.lineTo(x, y + 4); context.lineTo(x - 4, y); context.closePath();
+  /** A mark for each value; where there are many, smaller ones, and no more than two in a few columns of pixels. */
+  drawMarks(panel, series, mark) {
+    const { left, columns } = this.box(panel);
+    const row = this.row(panel);
+    const wide = Math.round(4 * this.scale);
+    const count = Math.max(1, Math.floor(columns / wide));
+    const perTime = columns / (this.to - this.from);
+    const [from, to] = series.range(this.from, this.to);
+    const reach = Math.round((to - from > count / 4 ? 2 : 4) * this.scale);
+    if (to - from <= count) {
+      for (let place = from; place < to; place += 1) {
+        mark(left + Math.floor((series.times[place] - this.from) * perTime), row(series.values[place]), reach);
       }
-      context.stroke();
+      return;
     }
-    context.restore();
+    series.columns(this.from, this.to, count, (column, low, high) => {
+      const x = left + Math.round(((column + 0.5) * columns) / count);
+      mark(x, row(low), reach);
+      if (row(low) - row(high) >= wide) mark(x, row(high), reach);
+    });
   }
 
   drawCurves(panel) {
-    const lines = panel.curves.map((curve) => {
-      const transfer = this.transfers.length > 1 && / B$/.test(curve.name) ? this.transfers[1] : this.transfers[0];
-      const [from, to] = this.range(transfer);
-      return this.columns((add) => curve.points(this, Math.max(0, from - 1), to, add));
-    });
-    let high = 0;
-    for (const line of lines) for (const value of line.high) if (value > high) high = value;
-    this.drawValues(panel, 0, high * 1.05 || 1);
-    this.clip(panel);
-    lines.forEach((line, index) => this.drawLine(panel, panel.curves[index], line));
-    this.context.restore();
+    const all = panel.curves.map((curve) => ({ curve, series: curve.series(this) }));
+    let most = 0;
+    for (const { series } of all) {
+      const [from, to] = series.range(this.from, this.to);
+      most = Math.max(most, series.extremes(Math.max(0, from - 1), to)[1]);
+    }
+    this.drawValues(panel, 0, most * 1.05 || 1);
+    const { left, right, top, bottom } = this.box(panel);
+    this.raster.clip(left, top, right, bottom);
+    for (const { curve, series } of all) this.drawSteps(panel, series, pixelOf(this.colours[curve.colour]), curve.isDashed, false);
   }
 
-  /** The smallest, the largest and the last value of each column of pixels. */
-  columns(points) {
-    const line = { x: [], low: [], high: [], first: [], last: [] };
-    let before = null;
-    let at = -1;
-    const factor = ((this.width - MARGIN.left - MARGIN.right) * this.scale) / (this.to - this.from);
-    const left = MARGIN.left * this.scale - this.from * factor;
-    points((time, value) => {
-      const x = Math.round(time * factor + left);
-      if (x === before) {
-        if (value < line.low[at]) line.low[at] = value;
-        if (value > line.high[at]) line.high[at] = value;
-        line.last[at] = value;
-        return;
+  /** A line that keeps each value until the next. */
+  drawSteps(panel, series, colour, isDashed, isThin) {
+    const { raster, scale } = this;
+    const { left, right, columns } = this.box(panel);
+    const row = this.row(panel);
+    const thick = Math.max(1, Math.round((isThin ? 1 : 1.5) * scale));
+    const up = Math.max(1, Math.round(scale));
+    const fill = isDashed ? (x, y, width, height) => raster.dashed(x, y, width, height, colour, Math.round(9 * scale))
+      : (x, y, width, height) => raster.fill(x, y, width, height, colour);
+    const [from, to] = series.range(this.from, this.to);
+    let y = from > 0 && series.length ? row(series.values[from - 1]) : null;
+    let x = left;
+    series.columns(this.from, this.to, columns, (column, low, high, last) => {
+      const next = left + column;
+      let [above, below] = [row(high), row(low)];
+      if (y !== null) {
+        if (next > x) fill(x, y, next - x, thick);
+        [above, below] = [Math.min(above, y), Math.max(below, y)];
       }
-      before = x;
-      at += 1;
-      line.x.push(x / this.scale);
-      line.low.push(value);
-      line.high.push(value);
-      line.first.push(value);
-      line.last.push(value);
+      fill(next, above, up, below - above + thick);
+      [x, y] = [next, row(last)];
     });
-    return line;
-  }
-
-  drawLine(panel, curve, line) {
-    const { context } = this;
-    context.strokeStyle = this.colours[curve.colour];
-    context.setLineDash(curve.isDashed ? [6, 3] : []);
-    context.fillStyle = context.strokeStyle;
-    context.beginPath();
-    line.x.forEach((x, place) => {
-      // Stroking thousands of long lines takes a hundred times as long as filling bars; bars that overlap need no line between them.
-      const isJoined = place > 0 && x - line.x[place - 1] < 1.6
-        && line.low[place] <= line.high[place - 1] && line.high[place] >= line.low[place - 1];
-      if (isJoined) context.moveTo(x, this.y(panel, line.last[place]));
-      else context.lineTo(x, this.y(panel, line.first[place]));
-      const top = this.y(panel, line.high[place]);
-      context.fillRect(x - 0.6, top - 0.6, 1.2, this.y(panel, line.low[place]) - top + 1.2);
-      if (!isJoined) context.moveTo(x, this.y(panel, line.last[place]));
-    });
-    context.stroke();
-    context.setLineDash([]);
+    if (y !== null && to < series.length) fill(x, y, right - x, thick);
+    else if (y !== null) fill(x, y, thick, thick);
   }
 
   drawTimes() {
-    const { context } = this;
+    const { colours, labels, raster, scale } = this;
     const bottom = this.height - MARGIN.bottom + 4;
     const span = this.to - this.from;
     const [unit, factor] = span > 2e9 ? ["s", 1e9] : span > 2e6 ? ["ms", 1e6] : ["\u00b5s", 1e3];
-    context.fillStyle = this.colours.faint;
-    context.textAlign = "center";
+    raster.clip(0, 0, this.canvas.width, this.canvas.height);
     for (const value of rounds(this.from / factor, this.to / factor, Math.max(2, (this.width - MARGIN.left) / 110))) {
       const x = this.x(value * factor);
-      context.fillText(`${value.toLocaleString("en", { maximumFractionDigits: 3 })} ${unit}`, Math.min(x, this.width - 32), bottom + 14);
-      context.strokeStyle = this.colours.grid;
-      context.beginPath();
-      context.moveTo(x, bottom - 4);
-      context.lineTo(x, bottom + 2);
-      context.stroke();
+      labels.push({ text: `${numbers.format(value)} ${unit}`, x: Math.min(x, this.width - 32), y: bottom + 14, align: "center", colour: colours.faint });
+      raster.fill(Math.round(x * scale), Math.round((bottom - 4) * scale), Math.round(scale), Math.round(6 * scale), pixelOf(colours.faint));
     }
   }
 
@@ -291,6 +260,7 @@ class View {
     const x = this.x(transfer.time[place]);
     if (x < MARGIN.left || x > this.width - MARGIN.right) return;
     context.strokeStyle = this.colours.ink;
+    context.lineWidth = 1.3;
     context.globalAlpha = 0.45;
     context.beginPath();
     context.moveTo(x, MARGIN.top);
@@ -298,7 +268,7 @@ class View {
     context.stroke();
     context.globalAlpha = 1;
     const panel = this.panels.find((one) => one.kind === "packets" && one.transfer === transfer);
-    if (!panel || !(transfer.flags[place] & 1)) return;
+    if (!panel || !(transfer.flags[place] & IS_SERVER)) return;
     context.beginPath();
     context.arc(x, this.y(panel, transfer.height[place]), 7, 0, 2 * Math.PI);
     context.stroke();
@@ -314,7 +284,7 @@ class View {
     const at = this.timeAt(x);
     const last = Math.min(transfer.count, placeOf(transfer.time, at + reach));
     for (let place = placeOf(transfer.time, at - reach); place < last; place += 1) {
-      const isServer = transfer.flags[place] & 1;
+      const isServer = transfer.flags[place] & IS_SERVER;
       const level = isServer ? transfer.height[place] : transfer.largest[place] - 1;
       const down = inside && level >= 0 ? this.y(inside, level) - y : 0;
       const away = (this.x(transfer.time[place]) - x) ** 2 + down ** 2 + (isServer ? 0 : 4);
@@ -332,10 +302,4 @@ function rounds(low, high, wanted) {
   const values = [];
   for (let value = Math.ceil(low / step) * step; value <= high; value += step) values.push(Math.round(value / step) * step);
   return values;
-}
-
-/** A colour as the image has it: on every machine that browsers run on, the red byte is the lowest. */
-function pixelOf(hexadecimal) {
-  const value = parseInt(hexadecimal.slice(1), 16);
-  return (0xff000000 | ((value & 0xff) << 16) | (value & 0xff00) | (value >> 16)) >>> 0;
 }

@@ -49,12 +49,12 @@ pub fn render_run_html(page: &RunPage) -> String {
     page_with(&page.record, STYLE, &html! {}, &body)
 }
 
-/// By the metrics and by what the figure knows of drops.
+/// By the metrics and by what is known of the packets: by what the figure knows of drops, if nobody looked at each.
 fn verdicts(page: &RunPage) -> Verdicts {
     let since = |time: &u64| time.saturating_sub(page.server_start_ns);
     let drops_ns = page.timeline.drops.map(|_| page.timeline.drops_ns.iter().map(since).collect());
-    let facts = PacketFacts { drops_ns, ..PacketFacts::default() };
-    judge(&Evidence { run: &page.metrics, packets: Some(&facts) })
+    let of_figure = PacketFacts { drops_ns, ..PacketFacts::default() };
+    judge(&Evidence { run: &page.metrics, packets: Some(page.facts.as_ref().unwrap_or(&of_figure)) })
 }
 
 fn warnings(page: &RunPage) -> Markup {

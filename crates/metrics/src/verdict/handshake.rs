@@ -1,0 +1,51 @@
+//! What the handshake cost that it need not.
+
+use super::{Evidence, Outcome, bound, milliseconds, number};
+
+/// The anti-amplification limit of RFC 9000 section 8.1 made the server wait.
+pub(super) fn amplification_blocked(evidence: &Evidence) -> Outcome {
+    let Some(blocked) = evidence.run.metrics.handshake_amplification_blocked_ns else {
+        return evidence.lacks("handshake_amplification_blocked_ns");
+    };
+    if blocked == 0 {
+        return Outcome::No;
+    }
+    Outcome::Found {
+        text: format!(
+            "The amplification limit blocked the handshake for {}: the server may send three times what it received \
+             before the client's address is validated (RFC 9000 section 8.1).",
+            milliseconds(blocked)
+        ),
+        evidence: vec![bound("handshake_amplification_blocked_ns", blocked as f64, 1.0)],
+        at_ns: Some(0),
+    }
+}
+
+/// One end sends data of the handshake again though it had arrived.
+pub(super) fn handshake_repeated(evidence: &Evidence) -> Outcome {
+    let metrics = &evidence.run.metrics;
+    let ends = [
+        ("client", "handshake_client_spurious_retransmissions", metrics.handshake_client_spurious_retransmissions),
+        ("server", "handshake_server_spurious_retransmissions", metrics.handshake_server_spurious_retransmissions),
+    ];
+    let all: u64 = ends.iter().filter_map(|(_, _, repeated)| *repeated).sum();
+    if all == 0 {
+        let unknown = ends.iter().find(|(_, _, repeated)| repeated.is_none());
+        return unknown.map_or(Outcome::No, |(_, name, _)| evidence.lacks(name));
+    }
+    let known = ends.iter().filter_map(|(end, _, repeated)| Some(format!("{} of the {end}", (*repeated)?)));
+    let mut text = format!(
+        "The handshake repeats data needlessly: datagrams with CRYPTO bytes that had arrived: {}",
+        known.collect::<Vec<_>>().join(", ")
+    );
+    let mut numbers = vec![bound("handshake_spurious_retransmissions", all as f64, 1.0)];
+    numbers.extend(ends.iter().filter_map(|(_, name, repeated)| Some(number(name, (*repeated)? as f64))));
+    if let Some(rtt) = metrics.rtt_min_ns {
+        text += &format!(
+            "; the probe timeout expired before an answer could come (the smallest RTT is {})",
+            milliseconds(rtt)
+        );
+        numbers.push(number("rtt_min_ns", rtt as f64));
+    }
+    Outcome::Found { text: text + ".", evidence: numbers, at_ns: Some(0) }
+}

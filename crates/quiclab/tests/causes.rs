@@ -1,0 +1,290 @@
+//! Verdicts on runs that were made so that the cause is known, and on the same runs without that cause.
+
+mod common;
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use common::{Bench, quiclab, records, said};
+use serde_json::Value;
+
+/// The stacks that the simulator calls.
+const SANS_IO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sans-io");
+
+/// Rules that apply to the only run of an experiment with these lines, for which `rule` has what it needs.
+fn verdicts(rule: &str, stacks: &str, lines: &str) -> BTreeSet<String> {
+    let bench = Bench::new(&format!("name = \"cause\"\ntitle = \"One known cause\"\n{lines}"));
+    let result = said(&mut bench.run(stacks, "out", &["--testbed", "sim"]));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    let record = bench.out("out").join(records(&bench.out("out")).remove(0));
+    let page = bench.folder.path().join("page.html");
+    let result = said(quiclab().arg("look").arg(record).arg("--html").arg(page).arg("--json"));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    let json: Value = serde_json::from_str(&result.output).unwrap();
+    let verdicts = &json["transfers"][0]["verdicts"];
+    let not_judged = verdicts["not_judged"].as_array().unwrap();
+    assert!(!not_judged.iter().any(|one| one["rule"] == rule), "{not_judged:?}");
+    println!("{lines}\n{:#}", verdicts["found"]);
+    verdicts["found"].as_array().unwrap().iter().map(|one| one["rule"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The rule applies with the cause and not without it.
+fn is_told(rule: &str, stacks: &str, with: &str, without: &str) {
+    let with = verdicts(rule, stacks, with);
+    assert!(with.contains(rule), "{with:?}");
+    let without = verdicts(rule, stacks, without);
+    assert!(!without.contains(rule), "{without:?}");
+}
+
+fn quinn(workload: &str, path: &str) -> String {
+    format!("[stack]\nname = \"quinn\"\n[workload]\n{workload}\n{path}")
+}
+
+const USUAL: &str = "size = \"4 MiB\"";
+
+#[test]
+fn a_buffer_that_is_much_too_small_is_named() {
+    let path = |limit: &str| LOSS.replace("PROBABILITY", "0.0").replace("143 packets", limit);
+    // CUBIC and its pacer lose two packets there and keep to their window.
+    let bbr = |path: &str| quinn(USUAL, path).replace("\"quinn\"", "\"quinn\"\ncongestion_control = \"bbr\"");
+    is_told("short_queue", SANS_IO, &bbr(&path("7 packets")), &bbr(&path("143 packets")));
+}
+
+#[test]
+fn a_buffer_that_is_much_too_large_is_named() {
+    is_told("standing_queue", SANS_IO, &quinn("size = \"16 MiB\"", "[path]\nqueue_bdp = 100"), &quinn(USUAL, ""));
+}
+
+/// The usual path with losses before the queue.
+const LOSS: &str = "[[path.to_client]]\nstage = \"loss\"\nmodel = \"independent\"\nprobability = PROBABILITY\n\
+                    [[path.to_client]]\nstage = \"queue\"\ndiscipline = \"drop_tail\"\nlimit = \"143 packets\"\n\
+                    [[path.to_client]]\nstage = \"rate\"\nrate = \"40 Mbit/s\"\n\
+                    [[path.to_client]]\nstage = \"delay\"\ndelay = \"20 ms\"\n";
+
+#[test]
+fn loss_at_random_is_named_and_that_of_a_full_queue_is_not() {
+    let path = |probability: &str| LOSS.replace("PROBABILITY", probability);
+    let with = quinn(USUAL, &path("0.01"));
+    is_told("random_loss", SANS_IO, &with, &quinn(USUAL, &path("0.0")));
+}
+
+#[test]
+fn a_path_that_reorders_makes_losses_that_are_none() {
+    let reorder = "[[path.to_client]]\nstage = \"reorder\"\nprobability = 0.02\nhold = \"5 ms\"\n";
+    let path = LOSS.replace("PROBABILITY", "0.0");
+    is_told("spurious_losses", SANS_IO, &quinn(USUAL, &format!("{path}{reorder}")), &quinn(USUAL, &path));
+}
+
+#[test]
+fn a_handshake_longer_than_the_first_probe_timeout_repeats_data_needlessly() {
+    let path = "[path]\ndelay_to_client = \"600 ms\"\ndelay_to_server = \"600 ms\"\nqueue_limit_packets = 5000\nreturn_limit_packets = 5000\n";
+    // The client's end must be seen whole.
+    let tap = "[tap]\nbottleneck_snaplen = \"full\"\n";
+    let size = "size = \"100 kB\"";
+    is_told("handshake_repeated", SANS_IO, &quinn(size, &format!("{path}{tap}")), &quinn(size, tap));
+}
+
+#[test]
+fn hosts_that_take_long_for_each_packet_are_busy() {
+    is_told(
+        "host_busy",
+        SANS_IO,
+        &quinn(USUAL, "[sim]\npacket_cost = \"250 us\""),
+        &quinn(USUAL, "[sim]\npacket_cost = \"5 us\""),
+    );
+}
+
+/// quinn whose program does what its arguments say: `--acks=10`, `--window=BYTES`, `--unpaced`, `--pause`.
+fn caused(folder: &Path) -> PathBuf {
+    let stacks = folder.join("stacks");
+    let stack = stacks.join("caused");
+    copy(&Path::new(SANS_IO).join("quinn"), &stack);
+    let library = folder.join("quinn-proto");
+    copy(&sources_of_quinn_proto(), &library);
+    change(
+        &library.join("src/connection/pacing.rs"),
+        &[
+            (
+                "MIN_BURST_SIZE * mtu as u64, MAX_BURST_SIZE * mtu as u64",
+                "burst(MIN_BURST_SIZE) * mtu as u64, burst(MAX_BURST_SIZE) * mtu as u64",
+            ),
+            (
+                "/// The burst interval\n",
+                "fn burst(usual: u64) -> u64 {\n    if std::env::args().any(|word| word == \"--unpaced\") { 1_000_000 } else { usual }\n}\n\n\
+             /// The burst interval\n",
+            ),
+        ],
+    );
+    let manifest = format!("[patch.crates-io]\nquinn-proto = {{ path = {library:?} }}\n\n[profile.release]\n");
+    change(
+        &stack.join("Cargo.toml"),
+        &[
+            ("[profile.release]\n", &manifest),
+            ("lto = \"fat\"", "lto = false"),
+            ("codegen-units = 1", "codegen-units = 16"),
+        ],
+    );
+    change(&stack.join("src/main.rs"), &[("mod client;\n", "mod causes;\nmod client;\n")]);
+    fs::write(stack.join("src/causes.rs"), CAUSES).unwrap();
+    change(
+        &stack.join("src/transport.rs"),
+        &[(
+            "        .stream_receive_window(STREAM_WINDOW);\n",
+            "        .stream_receive_window(crate::causes::given(\"window\").map_or(STREAM_WINDOW, |it| VarInt::from_u32(it as u32)));\n    \
+         if let Some(every) = crate::causes::given(\"acks\") {\n        \
+         let mut frequency = quinn_proto::AckFrequencyConfig::default();\n        \
+         frequency.ack_eliciting_threshold(VarInt::from_u32(every as u32 - 1));\n        \
+         config.ack_frequency_config(Some(frequency));\n    }\n",
+        )],
+    );
+    change(
+        &stack.join("src/streams.rs"),
+        &[(
+            "            match connection.send_stream(stream).write_chunks(",
+            "            if !crate::causes::may_write(self.chunk.len()) {\n                return Ok(Progress::Open);\n            }\n            \
+         match connection.send_stream(stream).write_chunks(",
+        )],
+    );
+    change(
+        &stack.join("src/endpoint.rs"),
+        &[
+            (
+                "        let mut answer = Answer::default();\n",
+                "        crate::causes::set_now(now_ns);\n        let mut answer = Answer::default();\n",
+            ),
+            (
+                "            loop {\n                let mut goes_on",
+                "            if self.settings.role == Role::Server && crate::causes::is_pausing() {\n                \
+             let id = quinn_proto::StreamId::new(quinn_proto::Side::Client, quinn_proto::Dir::Bi, 0);\n                \
+             let event = Event::Stream(quinn_proto::StreamEvent::Writable { id });\n                \
+             driven.application.on_event(&mut driven.connection, event)?;\n            }\n            \
+             loop {\n                let mut goes_on",
+            ),
+            (
+                "        let nanoseconds = next.map(|next| next.saturating_duration_since(self.base).as_nanos());\n",
+                "        let nanoseconds = next.map(|next| next.saturating_duration_since(self.base).as_nanos());\n        \
+             let nanoseconds = crate::causes::next(nanoseconds, self.settings.role == Role::Server && !self.connections.is_empty());\n",
+            ),
+        ],
+    );
+    stacks
+}
+
+/// The module that the changes above call. With `--pause` the server's program has 64 kB every 100 ms, however much the connection takes.
+const CAUSES: &str = r#"//! Behaviour that is wanted for tests.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+const STEP_NS: u64 = 100_000_000;
+const STEP_BYTES: u64 = 65_536;
+static NOW: AtomicU64 = AtomicU64::new(0);
+static WRITTEN: AtomicU64 = AtomicU64::new(0);
+
+pub fn given(name: &str) -> Option<u64> {
+    let start = format!("--{name}=");
+    std::env::args().find_map(|word| word.strip_prefix(&start)?.parse().ok())
+}
+
+pub fn is_pausing() -> bool {
+    std::env::args().any(|word| word == "--pause")
+}
+
+pub fn set_now(now_ns: u64) {
+    NOW.store(now_ns, Relaxed);
+}
+
+pub fn may_write(bytes: usize) -> bool {
+    if !is_pausing() {
+        return true;
+    }
+    let may = WRITTEN.load(Relaxed) < (NOW.load(Relaxed) / STEP_NS + 1) * STEP_BYTES;
+    if may {
+        WRITTEN.fetch_add(bytes as u64, Relaxed);
+    }
+    may
+}
+
+pub fn next(other: Option<u128>, is_server: bool) -> Option<u128> {
+    if !is_server || !is_pausing() {
+        return other;
+    }
+    let own = u128::from((NOW.load(Relaxed) / STEP_NS + 1) * STEP_NS);
+    Some(other.map_or(own, |other| other.min(own)))
+}
+"#;
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to.parent().unwrap()).unwrap();
+    // With what links lead to.
+    assert!(Command::new("cp").arg("-rL").args([from, to]).status().unwrap().success());
+    let _ = fs::remove_dir_all(to.join("target"));
+    assert!(Command::new("chmod").args(["-R", "u+w"]).arg(to).status().unwrap().success());
+}
+
+fn sources_of_quinn_proto() -> PathBuf {
+    let manifest = Path::new(SANS_IO).join("quinn/Cargo.toml");
+    let mut cargo = Command::new("cargo");
+    cargo.args(["metadata", "--locked", "--format-version=1", "--manifest-path"]).arg(manifest);
+    let result = said(&mut cargo);
+    let json: Value = serde_json::from_str(&result.output).unwrap_or_else(|error| panic!("{error}: {}", result.errors));
+    let packages = json["packages"].as_array().unwrap();
+    let package = packages.iter().find(|package| package["name"] == "quinn-proto").expect("quinn needs it");
+    Path::new(package["manifest_path"].as_str().unwrap()).parent().unwrap().to_owned()
+}
+
+fn change(file: &Path, changes: &[(&str, &str)]) {
+    let mut text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    for (old, new) in changes {
+        assert_eq!(text.matches(old).count(), 1, "{}: {old}", file.display());
+        text = text.replace(old, new);
+    }
+    fs::write(file, text).unwrap();
+}
+
+/// Experiments with [`caused`] stacks: the program with these arguments, and without.
+struct Caused {
+    /// Is removed at the end.
+    _folder: tempfile::TempDir,
+    stacks: PathBuf,
+    manifest: String,
+}
+
+impl Caused {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let stacks = caused(folder.path());
+        let manifest = fs::read_to_string(stacks.join("caused/stack.toml")).unwrap();
+        // The lock file does not know the changed library yet.
+        let manifest = manifest.replace("name = \"quinn\"", "name = \"caused\"").replace(" --locked", "");
+        Self { _folder: folder, stacks, manifest }
+    }
+
+    fn verdicts(&self, rule: &str, arguments: &[&str], path: &str) -> BTreeSet<String> {
+        let words: String = arguments.iter().map(|word| format!(", \"{word}\"")).collect();
+        let manifest = self.manifest.replace("\"/stack/quinn-sans-io\"]", &format!("\"/stack/quinn-sans-io\"{words}]"));
+        fs::write(self.stacks.join("caused/stack.toml"), manifest).unwrap();
+        verdicts(rule, self.stacks.to_str().unwrap(), &quinn(USUAL, path).replace("\"quinn\"", "\"caused\""))
+    }
+
+    fn is_told(&self, rule: &str, arguments: &[&str], path: &str) {
+        let with = self.verdicts(rule, arguments, path);
+        assert!(with.contains(rule), "{arguments:?}: {with:?}");
+        let without = self.verdicts(rule, &[], path);
+        assert!(!without.contains(rule), "{without:?}");
+    }
+}
+
+#[test]
+#[ignore = "builds a changed quinn, which takes a minute or two: make test-causes"]
+fn what_endpoints_do_is_named() {
+    let stack = Caused::new();
+    stack.is_told("ack_trains", &["--acks=10"], "");
+    stack.is_told("flow_control_limited", &["--window=40000"], "");
+    stack.is_told("application_limited", &["--pause"], "");
+    // Acknowledgments that come in bundles release much at once, unless the sender spaces it.
+    stack.is_told("not_paced", &["--unpaced"], "[hosts]\nreceive_coalescing = \"10 ms\"");
+}

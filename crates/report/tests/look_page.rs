@@ -1,0 +1,147 @@
+//! The page of packets in a real browser: what is drawn, and where its address leads.
+
+use std::{fs, process::Command};
+
+use quiclab_metrics::Verdicts;
+use quiclab_report::{LookPacket, LookTransfer, render_look_html};
+
+const MILLISECOND: u64 = 1_000_000;
+
+/// 3000 packets of a server in trains of 1 to 30, and an acknowledgment after each third.
+fn transfer(name: &str) -> LookTransfer {
+    let mut packets = Vec::new();
+    let mut time_ns = 0;
+    for number in 0..3000_u64 {
+        time_ns += if number % 30 < number / 100 { 1000 } else { 300_000 + number * number % 7919 };
+        packets.push(LookPacket {
+            frame: packets.len() as u64 + 1,
+            time_ns,
+            is_server: true,
+            bytes: 1294,
+            number: Some(number),
+            bytes_in_flight: Some(20_000 + number * 7919 % 50_000),
+            behind_bottleneck_after_ns: (number % 50 != 7).then_some(20 * MILLISECOND + number * 104_729 % 9_000_000),
+            is_dropped: number % 50 == 7,
+            new_stream_bytes: 1200,
+            content: format!("OneRtt {number}: STREAM </script>"),
+            ..LookPacket::default()
+        });
+        if number % 3 == 2 {
+            packets.push(LookPacket {
+                frame: packets.len() as u64 + 1,
+                time_ns: time_ns + 500,
+                bytes: 80,
+                largest_acknowledged: Some(number.saturating_sub(100)),
+                rtt_ns: Some(40 * MILLISECOND + number * 15_485_863 % 20_000_000),
+                ..LookPacket::default()
+            });
+        }
+    }
+    LookTransfer {
+        name: name.to_owned(),
+        tap: "sender (0)".to_owned(),
+        server_start_ns: 0,
+        train_threshold_ns: 100_000,
+        packets,
+        log: None,
+        verdicts: Verdicts::default(),
+        notes: vec!["Only <the first> packets are shown".to_owned()],
+        warnings: Vec::new(),
+    }
+}
+
+/// What a script that runs behind the page's own writes, and what the browser complained about.
+fn shown(transfers: &[LookTransfer], address: &str, script: &str) -> (String, Vec<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("look.html");
+    let page = render_look_html(transfers);
+    let behind = page.rfind("</body>").unwrap();
+    let script = format!(
+        "<script>(async () => {{ while (!globalThis.quiclabView) await new Promise((done) => setTimeout(done, 10)); \
+         const view = quiclabView; const say = (text) => {{ document.title = `SAID ${{text}} END`; }}; {script} }})()</script>"
+    );
+    fs::write(&path, format!("{}{script}{}", &page[..behind], &page[behind..])).unwrap();
+    let output = Command::new("chromium")
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--virtual-time-budget=20000"])
+        .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
+        .args(["--window-size=1400,900", "--dump-dom", &format!("file://{}{address}", path.display())])
+        .output()
+        .unwrap_or_else(|error| panic!("chromium: {error}; this test needs it: apt-get install chromium"));
+    let log = String::from_utf8_lossy(&output.stderr).into_owned();
+    let document = String::from_utf8_lossy(&output.stdout).into_owned();
+    let said = document.split_once("SAID ").and_then(|(_, rest)| rest.split_once(" END"));
+    let said = said.map_or_else(|| panic!("nothing was said: {log}"), |(said, _)| said.to_owned());
+    (said, log.lines().filter(|line| line.contains("CONSOLE")).map(str::to_owned).collect())
+}
+
+/// The levels are a shortcut: what they give is what all values give.
+#[test]
+fn extremes_of_any_span_are_those_of_its_values() {
+    let script = "
+        let wrong = 0; let asked = 0;
+        for (const series of Object.values(view.transfers[0].series).flat().filter((it) => it && it.extremes)) {
+          for (let from = 0; from <= series.length; from += 37) for (let to = from; to <= series.length; to += 53) {
+            const [low, high] = series.extremes(from, to); let [least, most] = [Infinity, -Infinity];
+            for (let at = from; at < to; at += 1) { least = Math.min(least, series.values[at]); most = Math.max(most, series.values[at]); }
+            asked += 1; if (low !== least || high !== most) wrong += 1;
+          }
+          for (const count of [1, 7, 900]) {
+            let place = 0; const start = series.times[0] || 0; const end = (series.times[series.length - 1] || 0) + 1;
+            series.columns(start, end, count, (column, low, high, last) => {
+              const first = place;
+              while (place < series.length && Math.min(count - 1, Math.floor((series.times[place] - start) / ((end - start) / count))) === column) place += 1;
+              const values = series.values.slice(first, place);
+              asked += 1; if (low !== Math.min(...values) || high !== Math.max(...values) || last !== values[values.length - 1]) wrong += 1;
+            });
+            if (place !== series.length) wrong += 1;
+          }
+        }
+        say(`${wrong} of ${asked > 10000 ? 'many' : 'few'}`);";
+    let (said, complaints) = shown(&[transfer("one")], "", script);
+    assert_eq!(said, "0 of many");
+    assert!(complaints.is_empty(), "{complaints:?}");
+}
+
+/// Pixels of a colour of the trains are where packets of such trains are, and nowhere once they are out of view.
+#[test]
+fn packets_are_drawn_in_the_colour_of_their_train() {
+    let script = "
+        const count = (index) => { view.draw(); const colour = pixelOf(colours().trains[index]);
+          return view.raster.pixels.reduce((sum, pixel) => sum + (pixel === colour ? 1 : 0), 0); };
+        const whole = [0, 1, 2, 3].map(count);
+        view.show(0, 30e6);
+        const early = [0, 3].map(count);
+        say(JSON.stringify({ whole: whole.map((pixels) => pixels > 20), early: early.map((pixels) => pixels > 20) }));";
+    let (said, complaints) = shown(&[transfer("one")], "", script);
+    assert_eq!(said, r#"{"whole":[true,true,true,true],"early":[true,false]}"#);
+    assert!(complaints.is_empty(), "{complaints:?}");
+}
+
+#[test]
+fn the_address_leads_to_a_packet_with_its_frames() {
+    let script =
+        "await new Promise((done) => setTimeout(done, 100)); const time = view.transfers[0].time[view.selected.place];
+        say(`${document.getElementById('detail').textContent} ${time > view.from && time < view.to}`);";
+    let (said, _) = shown(&[transfer("one")], "#packet=1234", script);
+    assert!(said.contains("OneRtt 1234: STREAM &lt;/script&gt;") && said.ends_with("true"), "{said}");
+    let script = "say(document.getElementById('detail').textContent);";
+    let (said, _) = shown(&[transfer("one")], "#packet=9999", script);
+    assert!(said.contains("no packet 9999"), "{said}");
+}
+
+#[test]
+fn two_transfers_share_their_axes_of_time() {
+    let mut other = transfer("other <b>");
+    other.packets.truncate(1000);
+    let script = "say(view.panels.map((panel) => panel.title + (panel.curves || []).map((it) => ` ${it.name}`).join()).join(';'))";
+    let (said, complaints) = shown(&[transfer("one"), other], "", script);
+    assert!(said.starts_with("A: packet number;B: packet number;bytes in flight in flight A, in flight B;"), "{said}");
+    assert!(complaints.is_empty(), "{complaints:?}");
+}
+
+#[test]
+fn what_is_left_out_is_said_and_names_are_escaped() {
+    let page = render_look_html(&[transfer("</script><b>")]);
+    assert!(page.contains("Only &lt;the first&gt; packets are shown"));
+    assert!(!page.contains("</script><b>"));
+}
