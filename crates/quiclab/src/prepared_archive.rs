@@ -234,7 +234,7 @@ mod tests {
         // Its bytes are not looked at again: they could be anything behind the list.
         let changed = out.path().join(format!("{START}0123456789abcdef{END}"));
         fs::rename(&archive, &changed).unwrap();
-        take_missing(&there, &[changed.clone()]).unwrap();
+        take_missing(&there, std::slice::from_ref(&changed)).unwrap();
         fs::remove_dir_all(other.path().join("stack/x-b")).unwrap();
         assert!(take_missing(&there, &[changed]).is_err());
     }
