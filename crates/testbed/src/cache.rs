@@ -19,7 +19,7 @@ use std::{
     fs::{self, File},
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -28,6 +28,7 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use serde::Serialize;
 
+use crate::lock::wait_for;
 pub use carried::CarriedFile;
 pub use prune::{Pruned, Thing};
 pub use scratch::Scratch;
@@ -47,6 +48,8 @@ pub struct Cache {
     turns: Arc<Mutex<BTreeMap<PathBuf, Arc<Mutex<()>>>>>,
     /// Whether what is not there is an error.
     makes_nothing: Arc<AtomicBool>,
+    /// Ends the waiting for what another process makes.
+    stop: Arc<OnceLock<Arc<AtomicBool>>>,
 }
 
 /// A thing that this process uses.
@@ -61,7 +64,13 @@ pub struct Used {
 impl Cache {
     /// The cache in `folder`.
     pub fn at(folder: PathBuf) -> Self {
-        Self { folder, held: Arc::default(), turns: Arc::default(), makes_nothing: Arc::default() }
+        Self {
+            folder,
+            held: Arc::default(),
+            turns: Arc::default(),
+            makes_nothing: Arc::default(),
+            stop: Arc::default(),
+        }
     }
 
     /// `$QUICLAB_CACHE`, else `$XDG_CACHE_HOME/quiclab`, else `~/.cache/quiclab`.
@@ -87,6 +96,11 @@ impl Cache {
     /// The name of the thing in a folder of this cache; `None` of any other folder.
     pub fn name_of(&self, folder: &Path) -> Option<String> {
         Some(folder.strip_prefix(&self.folder).ok()?.to_str()?.to_owned()).filter(|name| !name.is_empty())
+    }
+
+    /// From now on, waiting for what another process makes ends where `stop` is set. The first flag stays.
+    pub fn heed(&self, stop: &Arc<AtomicBool>) {
+        let _ = self.stop.set(stop.clone());
     }
 
     /// From now on, what is not there is an error: nothing is built, fetched, or booted to save its state.
@@ -180,7 +194,11 @@ impl Cache {
     fn lock(&self, name: &str) -> Result<File> {
         let path = self.folder.join(format!(".lock-{}", name.replace('/', "-")));
         let file = File::create(&path).with_context(|| path.display().to_string())?;
-        file.lock().with_context(|| path.display().to_string())?;
+        match self.stop.get() {
+            Some(stop) => wait_for(&file, stop),
+            None => file.lock().map_err(Into::into),
+        }
+        .with_context(|| path.display().to_string())?;
         Ok(file)
     }
 
@@ -221,7 +239,10 @@ fn wrong_sizes(folder: &Path) -> Result<Option<String>> {
 
 #[cfg(test)]
 mod tests {
+    use std::{sync::Barrier, thread, time::Duration};
+
     use super::*;
+    use crate::perform::Interrupted;
 
     #[test]
     fn a_thing_is_made_once_and_a_failed_attempt_leaves_nothing() {
@@ -238,6 +259,35 @@ mod tests {
         let left: Vec<_> =
             fs::read_dir(cache.path("kernel")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["6.1"]);
+    }
+
+    #[test]
+    fn waiting_for_what_another_process_makes_ends_on_request() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = || Cache::at(folder.path().to_path_buf());
+        let made = Barrier::new(2);
+        let (stop, waiting) = (Arc::new(AtomicBool::new(false)), cache());
+        waiting.heed(&stop);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                cache().folder("stack/a", |_| {
+                    made.wait();
+                    made.wait();
+                    Ok(())
+                })
+            });
+            made.wait();
+            let other = scope.spawn(|| waiting.folder("stack/a", |_| panic!("it is being made")));
+            thread::sleep(Duration::from_millis(200));
+            let has_waited = !other.is_finished();
+            stop.store(true, Ordering::Relaxed);
+            let ended = other.join();
+            made.wait();
+            assert!(has_waited);
+            let error = ended.unwrap().unwrap_err();
+            assert!(error.downcast_ref::<Interrupted>().is_some(), "{error:#}");
+        });
+        assert!(cache().path("stack/a").is_dir());
     }
 
     #[test]

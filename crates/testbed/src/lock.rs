@@ -25,6 +25,21 @@ const LOCK: &str = ".lock-";
 /// How often a lock that another process holds is tried.
 const BETWEEN_TRIES: Duration = Duration::from_millis(100);
 
+/// Locks a file, and waits while another process has it.
+///
+/// # Errors
+/// What the file system answers, and [`Interrupted`] where `stop` is set meanwhile: the kernel's own waiting would go on.
+pub(crate) fn wait_for(file: &File, stop: &AtomicBool) -> Result<()> {
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if stop.load(Ordering::Relaxed) => return Err(Interrupted::ByRequest.into()),
+            Err(TryLockError::WouldBlock) => thread::sleep(BETWEEN_TRIES),
+            Err(TryLockError::Error(error)) => return Err(error.into()),
+        }
+    }
+}
+
 /// The right to make one record. Ends when it is dropped.
 #[derive(Debug)]
 pub struct RecordLock {

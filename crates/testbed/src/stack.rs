@@ -271,7 +271,7 @@ pub(crate) fn compile(
         (format!("QUICLAB_OPTION_{}", name.to_uppercase().replace('-', "_")), option(name, values))
     });
     fs::create_dir_all(out)?;
-    let _claim = objects::claim(objects, source)?;
+    let _claim = objects::claim(objects, source, stop)?;
     let file = fs::File::create(&log).with_context(|| log.display().to_string())?;
     let mut build = Command::new("sh");
     build

@@ -61,6 +61,7 @@ impl Supplies {
     /// Where there are no stacks, or one's manifest is wrong.
     pub fn find(testbed: &dyn Testbed, request: &StackRequest, stop: Arc<AtomicBool>, say: fn(&str)) -> Result<Self> {
         let cache = Cache::from_environment()?;
+        cache.heed(&stop);
         // Where it cannot be written, nothing is left by anybody.
         let _ = cache.remove_leftovers();
         let stacks = match &request.folder {
@@ -88,6 +89,7 @@ impl Supplies {
     /// Where there is no place for it.
     pub fn without_stacks(stop: Arc<AtomicBool>, say: fn(&str)) -> Result<Self> {
         let cache = Cache::from_environment()?;
+        cache.heed(&stop);
         let (sources, own, stacks) = Default::default();
         Ok(Self { sources, own, stacks, cache, stop, say, waits_for_turn: true })
     }

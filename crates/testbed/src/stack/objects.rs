@@ -3,9 +3,12 @@
 use std::{
     fs::{self, File},
     path::{Path, PathBuf},
+    sync::atomic::AtomicBool,
 };
 
 use anyhow::{Context, Result};
+
+use crate::lock::wait_for;
 
 /// Makes the folder `objects` ready for a build in the folder `source`, and keeps other builds from it until the file is dropped.
 ///
@@ -13,14 +16,14 @@ use anyhow::{Context, Result};
 /// objects that were made of this one.
 ///
 /// # Errors
-/// Where it cannot be removed or written.
-pub(super) fn claim(objects: &Path, source: &Path) -> Result<File> {
+/// Where it cannot be removed or written, and [`Interrupted`](crate::perform::Interrupted) where `stop` is set while another build has it.
+pub(super) fn claim(objects: &Path, source: &Path, stop: &AtomicBool) -> Result<File> {
     let place = |path: &Path| path.display().to_string();
     let parent = objects.parent().context("a folder of objects is in a folder")?;
     fs::create_dir_all(parent).with_context(|| place(parent))?;
     let lock = beside(objects, "lock");
     let file = File::create(&lock).with_context(|| place(&lock))?;
-    file.lock().with_context(|| place(&lock))?;
+    wait_for(&file, stop).with_context(|| place(&lock))?;
     let note = beside(objects, "from");
     let from = fs::canonicalize(source).with_context(|| place(source))?;
     let is_own = fs::read(&note).is_ok_and(|noted| noted == from.as_os_str().as_encoded_bytes());
