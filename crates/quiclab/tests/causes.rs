@@ -33,7 +33,7 @@ fn verdicts(rule: &str, stacks: &str, lines: &str) -> BTreeSet<String> {
 }
 
 /// The rule applies with the cause and not without it.
-fn is_told(rule: &str, stacks: &str, with: &str, without: &str) {
+fn names_it(rule: &str, stacks: &str, with: &str, without: &str) {
     let with = verdicts(rule, stacks, with);
     assert!(with.contains(rule), "{with:?}");
     let without = verdicts(rule, stacks, without);
@@ -51,12 +51,12 @@ fn a_buffer_that_is_much_too_small_is_named() {
     let path = |limit: &str| LOSS.replace("PROBABILITY", "0.0").replace("143 packets", limit);
     // CUBIC and its pacer lose two packets there and keep to their window.
     let bbr = |path: &str| quinn(USUAL, path).replace("\"quinn\"", "\"quinn\"\ncongestion_control = \"bbr\"");
-    is_told("short_queue", SANS_IO, &bbr(&path("7 packets")), &bbr(&path("143 packets")));
+    names_it("short_queue", SANS_IO, &bbr(&path("7 packets")), &bbr(&path("143 packets")));
 }
 
 #[test]
 fn a_buffer_that_is_much_too_large_is_named() {
-    is_told("standing_queue", SANS_IO, &quinn("size = \"16 MiB\"", "[path]\nqueue_bdp = 100"), &quinn(USUAL, ""));
+    names_it("standing_queue", SANS_IO, &quinn("size = \"16 MiB\"", "[path]\nqueue_bdp = 100"), &quinn(USUAL, ""));
 }
 
 /// The usual path with losses before the queue.
@@ -69,14 +69,14 @@ const LOSS: &str = "[[path.to_client]]\nstage = \"loss\"\nmodel = \"independent\
 fn loss_at_random_is_named_and_that_of_a_full_queue_is_not() {
     let path = |probability: &str| LOSS.replace("PROBABILITY", probability);
     let with = quinn(USUAL, &path("0.01"));
-    is_told("random_loss", SANS_IO, &with, &quinn(USUAL, &path("0.0")));
+    names_it("random_loss", SANS_IO, &with, &quinn(USUAL, &path("0.0")));
 }
 
 #[test]
 fn a_path_that_reorders_makes_losses_that_are_none() {
     let reorder = "[[path.to_client]]\nstage = \"reorder\"\nprobability = 0.02\nhold = \"5 ms\"\n";
     let path = LOSS.replace("PROBABILITY", "0.0");
-    is_told("spurious_losses", SANS_IO, &quinn(USUAL, &format!("{path}{reorder}")), &quinn(USUAL, &path));
+    names_it("spurious_losses", SANS_IO, &quinn(USUAL, &format!("{path}{reorder}")), &quinn(USUAL, &path));
 }
 
 #[test]
@@ -85,12 +85,12 @@ fn a_handshake_longer_than_the_first_probe_timeout_repeats_data_needlessly() {
     // The client's end must be seen whole.
     let tap = "[tap]\nbottleneck_snaplen = \"full\"\n";
     let size = "size = \"100 kB\"";
-    is_told("handshake_repeated", SANS_IO, &quinn(size, &format!("{path}{tap}")), &quinn(size, tap));
+    names_it("handshake_repeated", SANS_IO, &quinn(size, &format!("{path}{tap}")), &quinn(size, tap));
 }
 
 #[test]
 fn hosts_that_take_long_for_each_packet_are_busy() {
-    is_told(
+    names_it(
         "host_busy",
         SANS_IO,
         &quinn(USUAL, "[sim]\npacket_cost = \"250 us\""),
@@ -270,7 +270,7 @@ impl Caused {
         verdicts(rule, self.stacks.to_str().unwrap(), &quinn(USUAL, path).replace("\"quinn\"", "\"caused\""))
     }
 
-    fn is_told(&self, rule: &str, arguments: &[&str], path: &str) {
+    fn names_it(&self, rule: &str, arguments: &[&str], path: &str) {
         let with = self.verdicts(rule, arguments, path);
         assert!(with.contains(rule), "{arguments:?}: {with:?}");
         let without = self.verdicts(rule, &[], path);
@@ -282,9 +282,9 @@ impl Caused {
 #[ignore = "builds a changed quinn, which takes a minute or two: make test-causes"]
 fn what_endpoints_do_is_named() {
     let stack = Caused::new();
-    stack.is_told("ack_trains", &["--acks=10"], "");
-    stack.is_told("flow_control_limited", &["--window=40000"], "");
-    stack.is_told("application_limited", &["--pause"], "");
+    stack.names_it("ack_trains", &["--acks=10"], "");
+    stack.names_it("flow_control_limited", &["--window=40000"], "");
+    stack.names_it("application_limited", &["--pause"], "");
     // Acknowledgments that come in bundles release much at once, unless the sender spaces it.
-    stack.is_told("not_paced", &["--unpaced"], "[hosts]\nreceive_coalescing = \"10 ms\"");
+    stack.names_it("not_paced", &["--unpaced"], "[hosts]\nreceive_coalescing = \"10 ms\"");
 }
