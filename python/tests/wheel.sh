@@ -18,5 +18,5 @@ clean() { env -i HOME="$HOME" PATH="$path" LANG=C.UTF-8 "$@"; }
 clean quiclab --version
 share=$place/venv/share/quiclab
 clean quiclab run "$share/experiments/examples/lost-flight.toml" --testbed sim --filter stack=quinn --out sim
-clean quiclab run "$share/experiments/examples/first.toml" --set stack.name=ngtcp2 --out vm
+clean quiclab run "$share/experiments/examples/first.toml" --set stack.name=ngtcp2 --set tap.qlog=true --out vm
 clean python wheel_use.py "$share"
