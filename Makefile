@@ -70,8 +70,9 @@ test-notebooks: demo-setup build target/python-package/.installed ## execute the
 .PHONY: wheel
 wheel: build target/python-package/.installed ## build the Python wheel, with the command, the agent, stacks and experiments, into dist/
 	rm -rf python/wheel-data
-	mkdir -p python/wheel-data/scripts python/wheel-data/data/share/quiclab
+	mkdir -p python/wheel-data/scripts python/wheel-data/data/share/quiclab/notebooks
 	cp $(TARGET)/quiclab-agent python/wheel-data/scripts/
+	cp python/notebooks/*.ipynb python/wheel-data/data/share/quiclab/notebooks/
 	git ls-files -z stacks sans-io experiments | xargs -0 cp -RL --parents -t python/wheel-data/data/share/quiclab
 	find python/wheel-data -name target -type d -prune -exec rm -r {} +
 	cd python && CARGO_TARGET_DIR=$(CURDIR)/target $(PACKAGE_PYTHON)/maturin build --release --target x86_64-unknown-linux-gnu \

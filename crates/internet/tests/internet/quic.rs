@@ -125,8 +125,8 @@ fn clients_say_what_a_host_without_tls_did() {
         assert!(matches!(error, ConnectionError::TimedOut), "{error}");
     }
     for (error, took) in &results[..5] {
-        // At once, and not by a timeout.
-        assert!(*took < Duration::from_secs(1), "{error} {took:?}");
+        // At once, and not by the timeout of 3 s.
+        assert!(*took < Duration::from_secs(2), "{error} {took:?}");
     }
     let truth = internet.stop().unwrap();
     // An acknowledged client has an RTT sample, so it asks again soon, and gets more acknowledgments.
