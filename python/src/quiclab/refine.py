@@ -1,7 +1,7 @@
 """Adaptive grids: a coarse grid first, then more runs only where the metric changes, until a budget is spent.
 
-:func:`refine` needs a function that measures points; :func:`by_command` makes one that lets ``quiclab run`` perform them, and
-``quiclab.campaign`` can take its place.
+:func:`refine` needs a function that measures points: :func:`by_command` makes one that lets ``quiclab run`` perform them,
+``quiclab.campaign.by_campaign`` one that uses the workers of a Dask client.
 """
 
 from __future__ import annotations
@@ -231,10 +231,25 @@ def by_command(
     """
 
     def one(point: dict[str, Any]) -> list[float]:
-        sets = [word for key, value in point.items() for word in ("--set", f"{key}={setting(value)}")]
-        name = "-".join(setting(value).replace("/", "_").replace(" ", "_") for value in point.values())
-        said = call(["run", str(experiment), *words, *sets, "--out", str(Path(out) / name), "--json"])
+        folder = Path(out) / name_of(point)
+        said = call(["run", str(experiment), *words, *words_of(point), "--out", str(folder), "--json"])
         return values_of(said["report"], metric)
+
+    return side_by_side(one, jobs)
+
+
+def words_of(point: Mapping[str, Any]) -> list[str]:
+    """Return the options of the command that set a point."""
+    return [word for key, value in point.items() for word in ("--set", f"{key}={setting(value)}")]
+
+
+def name_of(point: Mapping[str, Any]) -> str:
+    """Return the name of the folder with a point's results."""
+    return "-".join(setting(value).replace("/", "_").replace(" ", "_") for value in point.values())
+
+
+def side_by_side(one: Callable[[dict[str, Any]], list[float]], jobs: int) -> Measure:
+    """Return a measure that asks ``one`` for so many points at the same time."""
 
     def measure(points: list[dict[str, Any]]) -> list[list[float]]:
         with ThreadPoolExecutor(jobs) as pool:

@@ -70,6 +70,26 @@ def machine(name: str, **more: str) -> dict[str, str]:
     return {"QUICLAB_CAMPAIGN_MACHINE": name, **more}
 
 
+@contextlib.contextmanager
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the address of a bucket of a server of this machine, and what the environment of workers needs for it."""
+    moto = pytest.importorskip("moto.server")
+    s3fs = pytest.importorskip("s3fs")
+    server = moto.ThreadedMotoServer(port=0)
+    server.start()
+    _, port = server.get_host_and_port()
+    keys = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"}
+    for name, value in keys.items():
+        monkeypatch.setenv(name, value)
+    # One of another server would be found again by its arguments, which do not include the address.
+    s3fs.S3FileSystem.clear_instance_cache()
+    s3fs.S3FileSystem().mkdir("quiclab-tests")
+    try:
+        yield "s3://quiclab-tests", keys
+    finally:
+        server.stop()
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     """Return every file of a folder with its bytes."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from quiclab.campaign import Options, campaign
+from quiclab import refine
+from quiclab.campaign import Options, by_campaign, campaign
 
 from .conftest import HERE, cluster, comparable, killing, machine, same
 
@@ -71,3 +72,22 @@ def test_transfers_are_the_same_with_nothing_but_the_store_and_kills(
     assert outcome.is_whole, outcome.failures
     assert not (tmp_path / "far" / "build").exists()
     same(by_command(file, tmp_path / "one", *words), comparable(tmp_path / "x"))
+
+
+def test_points_of_a_grid_are_the_same_from_the_command_and_from_workers(real: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / "transfer.toml"
+    file.write_text(TRANSFERS.split("[matrix]")[0])
+    axes = {"path.rate": ["5 Mbit/s", "10 Mbit/s", "20 Mbit/s"], "workload.size": ["64 KiB", "256 KiB", "512 KiB"]}
+    words = ["--testbed", "sim", "--reps", "1"]
+
+    def explored(measure: refine.Measure) -> dict[refine.Point, list[float]]:
+        return refine.refine(measure, axes, 8, classes=lambda rate: rate > 8e6, coarse=2).samples
+
+    here = explored(refine.by_command(file, "goodput_wire_bps", tmp_path / "here", words))
+    with cluster(machine("a", **real), machine("b", **real)) as client:
+        given = (file, "goodput_wire_bps", tmp_path / "there", client, str(tmp_path / "store"), words)
+        there = explored(by_campaign(*given))
+        with pytest.raises(refine.RefineError, match="1 of 1 runs are missing: the budget is spent"):
+            by_campaign(*given, options=Options(budget_s=0))([{"path.rate": "7 Mbit/s"}])
+    assert here == there and 4 < len(here) <= 8
+    assert len({value > 8e6 for values in here.values() for value in values}) == 2

@@ -7,6 +7,7 @@ records, :mod:`.verify` compares those that were made twice.
 from quiclab.campaign.client import Options, Outcome, campaign
 from quiclab.campaign.machine import Machine, RefusedError
 from quiclab.campaign.plan import PlanError
+from quiclab.campaign.points import by_campaign
 from quiclab.campaign.store import DamagedError, Store, StoreError
 
 __all__ = [
@@ -18,5 +19,6 @@ __all__ = [
     "RefusedError",
     "Store",
     "StoreError",
+    "by_campaign",
     "campaign",
 ]

@@ -38,6 +38,7 @@ class Options:
         task_timeout_s: a task that takes longer is ended, in s.
         together: name of a group of machines that belong together, for testbeds in real time.
         as_json: whether events are printed as JSON lines.
+        quiet: whether people are told nothing on standard error; failures and differences are in the outcome.
         seed: chooses what is verified.
     """
 
@@ -48,6 +49,7 @@ class Options:
     task_timeout_s: float = 3600
     together: str | None = None
     as_json: bool = False
+    quiet: bool = False
     seed: int = 0
 
 
@@ -135,7 +137,7 @@ class _Campaign:
         there = {name.rsplit("/", 1)[-1].removesuffix(".tar.gz") for name in store.names("records")}
         there |= self.find_batches()
         self.todo = [place for place, identity in enumerate(found.ids) if identity not in there]
-        self.progress = Progress(len(found.ids), len(found.ids) - len(self.todo), options.as_json)
+        self.progress = Progress(len(found.ids), len(found.ids) - len(self.todo), options.as_json, options.quiet)
         self.schedule = Schedule(client, on_worker, options.retries, self.progress.say)
         self.place_of = {identity: place for place, identity in enumerate(found.ids)}
 

@@ -24,13 +24,14 @@ class Progress:
         total: runs of the campaign.
         done: runs that have a record at the start.
         as_json: whether each event is also a JSON line.
+        quiet: whether people are told nothing.
     """
 
-    def __init__(self, total: int, done: int, as_json: bool) -> None:
+    def __init__(self, total: int, done: int, as_json: bool, quiet: bool = False) -> None:
         self.total, self.done, self.failed = total, done, 0
         self.made = 0
         self.spent_s = 0.0
-        self.as_json = as_json
+        self.as_json, self.quiet = as_json, quiet
         self.start = self.told = time.monotonic()
         self.is_terminal = sys.stderr.isatty()
 
@@ -41,6 +42,8 @@ class Progress:
 
     def say(self, text: str) -> None:
         """Tell people something."""
+        if self.quiet:
+            return
         lead = "\r\033[K" if self.is_terminal else ""
         print(f"{lead}quiclab: {text}", file=sys.stderr, flush=True)
 
@@ -59,7 +62,7 @@ class Progress:
             left_s=self.left_s(workers),
         )
         now = time.monotonic()
-        if self.is_terminal:
+        if self.is_terminal and not self.quiet:
             print(f"\r\033[K{self.line(workers)}", end="", file=sys.stderr, flush=True)
         elif now - self.told >= PLAIN_EVERY_S:
             self.told = now
