@@ -49,5 +49,11 @@ find "$release" -maxdepth 1 \( -name 'quiclab_*_amd64.deb' -o -name 'quiclab-pre
 own build --quiet --isolation chroot --timestamp "$SOURCE_DATE_EPOCH" --build-arg BASE="$base" --file Dockerfile \
     --tag "localhost/quiclab:$version" "$work/context" > /dev/null
 rm -f "$out"
-own push --quiet "localhost/quiclab:$version" "oci-archive:$out:localhost/quiclab:$version"
+own push --quiet "localhost/quiclab:$version" "oci-archive:$work/image.tar:localhost/quiclab:$version"
+# The archive has the time at which it was packed, so it is packed again.
+mkdir "$work/image"
+tar --extract --file "$work/image.tar" --directory "$work/image"
+rm "$work/image.tar"
+tar --create --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" --directory "$work/image" \
+    --file "$out" blobs index.json oci-layout
 ls -l "$out" >&2

@@ -16,6 +16,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Pages outside of docs/ that are part of the site, and their names there.
 OTHERS = {"README.md": "start.md", "CHANGELOG.md": "changelog.md", "LIMITATIONS.md": "limitations.md", "CONTRIBUTING.md": "contributing.md"}
 LINK = re.compile(r"(!?\[(?:[^\]\[]|\[[^\]]*\])*\])\(([^)\s]+)\)", re.DOTALL)
+# Words of code that a browser would break at a hyphen, and longer ones than a column of a table should be wide.
+OPTION = re.compile(r"(?<![\w-])--?\w[\w-]*")
+LONG_NAME = re.compile(r"\w*_\w*_\w*")
 BOOK = """\
 [book]
 title = "quiclab"
@@ -88,7 +91,26 @@ def moved(text, page, found, files):
         else:
             joined += part
     out = LINK.sub(link, joined)
+    marks = [breakable(mark) if mark.startswith("`") and not mark.startswith("``") else mark for mark in marks]
     return re.sub("\0(\\d+)\0", lambda match: marks[int(match.group(1))], out)
+
+
+def breakable(code):
+    """Code within a sentence as HTML whose options stay on one line and whose long names break after underscores."""
+    words = code.strip("`").replace("\\|", "|")
+    if not OPTION.search(words) and not any(len(name) > 16 for name in LONG_NAME.findall(words)):
+        return code
+
+    # Markdown reads what is within HTML, so every sign is an entity.
+    def escaped(text):
+        return "".join(letter if letter.isalnum() or letter == " " else f"&#{ord(letter)};" for letter in text)
+
+    out, end = "", 0
+    for option in OPTION.finditer(words):
+        out += escaped(words[end : option.start()]) + f'<span class="option">{escaped(option.group(0))}</span>'
+        end = option.end()
+    out += escaped(words[end:])
+    return "<code>" + out.replace("&#95;", "&#95;<wbr>") + "</code>"
 
 
 def summary(found, texts):

@@ -37,12 +37,10 @@ impl Experiment {
         if own.is_empty() || is_asked_for || names.iter().any(is_own) {
             return Ok(Vec::new());
         }
-        let from_file =
-            |key: &str| self.changes.values_of(key).next().is_some_and(|first| first.origin.place().is_some());
         let serves = own.iter().all(|name| stacks.get(name).is_some_and(|manifest| manifest.has(Role::Server)));
         let side = if serves { SERVER } else { CLIENT };
         let mut keys = vec![NAME];
-        if from_file(side) {
+        if self.sets_in_file(side) {
             if let [_, _, ..] = own {
                 let message = format!("--stack: found {} stacks for a file that sets {side}, expected one", own.len());
                 let hint = format!("choose one with --set '{side}=...'");
@@ -64,6 +62,15 @@ impl Experiment {
         }
         self.changes = std::mem::take(&mut self.changes).overridden_by(changes);
         Ok(own.to_vec())
+    }
+
+    /// Whether the file itself names a stack. [`Self::substitute`] removes these names.
+    pub(crate) fn names_stacks(&self) -> bool {
+        [NAME, SERVER, CLIENT].into_iter().any(|key| self.sets_in_file(key))
+    }
+
+    fn sets_in_file(&self, key: &str) -> bool {
+        self.changes.values_of(key).next().is_some_and(|first| first.origin.place().is_some())
     }
 }
 

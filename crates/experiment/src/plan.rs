@@ -56,6 +56,8 @@ pub struct Plan {
     /// The stacks of [`Overrides::own_stacks`] that take the place of those in the file; empty where the file names one of
     /// them itself.
     pub substituted: Vec<String>,
+    /// Whether the file names a stack, as name, server or client.
+    pub names_stacks: bool,
     /// The stacks of [`Overrides::own_stacks`] that no run has.
     pub unused: Vec<String>,
     /// Where runs are repeated until a metric is known well enough; the runs are then those of the first look. `None` where
@@ -93,7 +95,8 @@ impl Experiment {
         let set = set::changes(&self.file, &TRANSFERS, &overrides.settings, self.read)?;
         let mut experiment = Self { changes: self.changes.clone().overridden_by(set), ..self.clone() };
         let substituted = experiment.substitute(&overrides.own_stacks, stacks)?;
-        experiment.expand(stacks, overrides, substituted)
+        let plan = experiment.expand(stacks, overrides, substituted)?;
+        Ok(Plan { names_stacks: self.names_stacks(), ..plan })
     }
 
     fn expand(
@@ -183,6 +186,7 @@ impl Experiment {
             left_out_because: left_out.counts(),
             unused: unused(&overrides.own_stacks, &runs),
             substituted,
+            names_stacks: false,
             until,
             runs,
         })

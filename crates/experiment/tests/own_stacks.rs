@@ -42,11 +42,15 @@ fn a_file_that_names_other_stacks_is_run_for_the_own_one() {
         let found = plan(lines, &own(&["mine"]), &all).unwrap();
         assert_eq!(sides(&found), [["mine"; 3]; 2]);
         assert_eq!(found.substituted, ["mine"]);
+        assert!(found.names_stacks, "{lines}");
         // Several are an axis.
         let found = plan(lines, &own(&["other", "mine"]), &all).unwrap();
         let names: Vec<_> = sides(&found).into_iter().map(|side| side[0]).collect();
         assert_eq!(names, ["other", "mine", "other", "mine"]);
     }
+    let silent = plan("[workload]\nsize = \"1 MiB\"\n", &own(&["mine"]), &all).unwrap();
+    assert_eq!(sides(&silent), [["mine"; 3]]);
+    assert!(!silent.names_stacks);
     let filters = vec![("stack".to_owned(), "mine".to_owned())];
     let filtered = plan(OTHERS, &Overrides { filters, ..own(&["other", "mine"]) }, &all).unwrap();
     assert_eq!(sides(&filtered), [["mine"; 3]; 2]);

@@ -67,7 +67,7 @@ pub fn packets(arguments: &PacketsArguments) -> Result<u8> {
         bail!("{name}: found no packet at tap {tap:?}; its taps are {}", taps.join(", "));
     }
     let tap = listing.tap.map(|tap| tap_name(reader.summary(), tap as usize));
-    printer.finish(tap.as_deref(), listing.last_ns)?;
+    printer.finish(tap.as_deref(), listing.last_ns, listing.nearest_ns)?;
     if let Some(cut) = reader.summary().truncation {
         tell!(
             "quiclab: warning: {name}: the capture is truncated in the middle of a record at byte {}: packets after \
@@ -109,6 +109,8 @@ pub(crate) struct Listing<'a> {
     start: Option<Time>,
     /// Of the last packet at the tap, since the first.
     last_ns: Option<u64>,
+    /// Of the last packet before those that are asked for, and of the first after them, where none is in between.
+    nearest_ns: [Option<u64>; 2],
     analysis: Analysis,
     before: BTreeMap<(usize, Role), Time>,
     looks_behind: bool,
@@ -128,6 +130,7 @@ impl<'a> Listing<'a> {
             tap: None,
             start: None,
             last_ns: None,
+            nearest_ns: [None; 2],
             analysis: Analysis::new(AnalysisSettings::default()),
             before: BTreeMap::new(),
             looks_behind: false,
@@ -178,6 +181,11 @@ impl<'a> Listing<'a> {
         let start = *self.start.get_or_insert(segment.time);
         let time_ns = segment.time.checked_since(start).map_or(0, Duration::as_nanos);
         self.last_ns = self.last_ns.max(Some(time_ns));
+        if time_ns < self.from_ns {
+            self.nearest_ns[0] = self.nearest_ns[0].max(Some(time_ns));
+        } else if self.until_ns.is_some_and(|until| time_ns > until) {
+            self.nearest_ns[1] = Some(self.nearest_ns[1].map_or(time_ns, |nearest| nearest.min(time_ns)));
+        }
         let Some(observed) = observed else { return };
         let next = self.flows.len();
         let flow = *self.flows.entry(observed.flow).or_insert(next);
@@ -281,7 +289,7 @@ impl<'a> Printer<'a> {
         ))
     }
 
-    fn finish(mut self, tap: Option<&str>, last_ns: Option<u64>) -> Result<()> {
+    fn finish(mut self, tap: Option<&str>, last_ns: Option<u64>, nearest_ns: [Option<u64>; 2]) -> Result<()> {
         if self.arguments.output.json {
             let begin = if self.rows == 0 { self.json_begin()? } else { String::new() };
             self.write(&format!("{begin}\n], \"tap\": {}}}\n", serde_json::to_string(&tap)?))?;
@@ -298,8 +306,15 @@ impl<'a> Printer<'a> {
         match last_ns {
             None => tell!("{}: no packet at the tap", self.file),
             Some(last) if self.rows == 0 => {
-                let last = last as f64 / 1e9;
-                tell!("{}: no packet at that time; the packets at tap {tap} are from 0 to {last:.9} s", self.file);
+                let seconds = |ns: u64| format!("{:.9} s", ns as f64 / 1e9);
+                let nearest: Vec<_> = nearest_ns.into_iter().flatten().map(seconds).collect();
+                tell!(
+                    "{}: no packet within {} of that time; the nearest at tap {tap} are at {}, of packets from 0 to {}",
+                    self.file,
+                    self.arguments.span,
+                    nearest.join(" and "),
+                    seconds(last)
+                );
             }
             Some(_) => tell!("{}: {} packets at tap {tap}; times since its first packet", self.file, self.rows),
         }

@@ -49,6 +49,10 @@ fn a_file_that_names_other_stacks_is_run_for_the_own_one_and_says_so() {
         assert!(result.output.contains("\n  mine, server_qdisc=fq, repetition 1"), "{result:?}");
         assert!(!result.output.contains("ngtcp2, "), "{result:?}");
     }
+    let silent = Bench::new("name = \"tests/others\"\ntitle = \"x\"\n[workload]\nsize = \"64 KiB\"\n");
+    let result = dry_run(&silent, &["--stack", &mine]);
+    assert!(result.output.starts_with("tests/others: 1 runs\n  in all runs: "), "{result:?}");
+    assert!(!result.output.contains("does not name"), "{result:?}");
     let named = dry_run(&bench, &["--stack", &mine, "--set", "stack.name=mine,ngtcp2", "--set", "path.rate=5 Mbit/s"]);
     assert!(
         named.output.starts_with("tests/others: 4 runs with stack.name = mine,ngtcp2, path.rate = 5 Mbit/s\n"),

@@ -225,12 +225,19 @@ fn an_empty_window_says_where_there_are_packets() {
     let path = data("ngtcp2.pcapng").display().to_string();
     let result = run(&["packets", &path, "--around", "100 s"]);
     assert_eq!((result.status, result.output.as_str()), (Some(0), ""));
-    assert!(
-        result.errors.contains("no packet at that time; the packets at tap sender (0) are from 0 to 0."),
-        "{}",
-        result.errors
-    );
+    let all: Vec<_> = rows(&json(&["packets", &path])).iter().map(|row| row["time_ns"].as_u64().unwrap()).collect();
+    let seconds = |ns: u64| format!("{:.9} s", ns as f64 / 1e9);
+    let last = seconds(*all.last().unwrap());
+    let expected =
+        format!("within 5 ms of that time; the nearest at tap sender (0) are at {last}, of packets from 0 to {last}");
+    assert!(result.errors.contains(&expected), "{}", result.errors);
     assert!(rows(&json(&["packets", &path, "--around", "100 s"])).is_empty());
+    // In the longest pause, packets before and after it are named.
+    let pause = all.windows(2).max_by_key(|pair| pair[1] - pair[0]).unwrap();
+    let middle = format!("{} ns", (pause[0] + pause[1]) / 2);
+    let result = run(&["packets", &path, "--around", &middle, "--span", "1 us"]);
+    let expected = format!("are at {} and {}, of packets", seconds(pause[0]), seconds(pause[1]));
+    assert!(result.errors.contains(&expected), "{}", result.errors);
 }
 
 #[test]

@@ -305,9 +305,14 @@ fn side_by_side(
 pub(crate) fn picture(figure: &Figure) -> Markup {
     // Inside of strings, the only place where JSON can have one, this is the same character; and no tag can begin.
     let json = figure.plot.to_json().replace('<', "\\u003c");
+    // A legend below is measured from the bottom of the figure, so that it is never over the title of the axis, however narrow the page is and
+    // however many lines the legend then has.
     let script = format!(
-        "(function () {{ const figure = {json}; Plotly.newPlot({id:?}, figure.data, figure.layout, {{ responsive: true, \
-         displaylogo: false }}); }})();",
+        "(function () {{ const figure = {json}; const layout = figure.layout; \
+         if (layout.legend && layout.legend.y < 0) \
+         Object.assign(layout.legend, {{ yref: \"container\", y: 0, yanchor: \"bottom\" }}); \
+         if (layout.xaxis && layout.xaxis.title) layout.xaxis.title.standoff = 8; \
+         Plotly.newPlot({id:?}, figure.data, layout, {{ responsive: true, displaylogo: false }}); }})();",
         id = figure.id
     );
     html! {

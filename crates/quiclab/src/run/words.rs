@@ -36,7 +36,7 @@ pub fn in_words(planned: &Planned, arguments: &RunArguments) -> String {
 /// What a user should know of a plan before it is run: a sentence each.
 pub fn notes(plan: &Plan, arguments: &RunArguments) -> Vec<String> {
     let mut notes = Vec::new();
-    if !plan.substituted.is_empty() {
+    if !plan.substituted.is_empty() && plan.names_stacks {
         notes.push(format!(
             "the file does not name the stack {0}; running it with {0} instead of the stacks that it names",
             plan.substituted.join(", ")

@@ -22,7 +22,7 @@ pub(super) fn draw(groups: &[Group]) -> Figure {
     for (place, (metric, name)) in CAUSES.into_iter().enumerate() {
         let shares = groups.iter().map(|group| of_all_packets(group, metric)).collect();
         let labels = groups.iter().map(|group| style::name(&group.label)).collect();
-        plot.add_trace(Bar::new(labels, shares).name(name).marker(Marker::new().color(style::colour(place))));
+        plot.add_trace(Bar::new(labels, shares).name(name).marker(Marker::new().color(colour(place, metric))));
     }
     let y = style::axis("share of all packets").range_mode(plotly::layout::RangeMode::ToZero);
     plot.set_layout(style::bar_layout(y).bar_mode(BarMode::Stack));
@@ -34,6 +34,11 @@ pub(super) fn draw(groups: &[Group]) -> Figure {
             .to_owned(),
         plot,
     }
+}
+
+/// Grey where nothing is known; the other causes have a colour each.
+fn colour(place: usize, metric: &str) -> &'static str {
+    if metric == "burst_share_unknown" { "#999999" } else { style::colour(place) }
 }
 
 /// Mean over the runs of bursty packets times the share of this cause among them.
@@ -50,4 +55,17 @@ pub(crate) fn of_all_packets(group: &Group, metric: &str) -> Option<f64> {
         })
         .collect();
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_cause_has_a_colour_of_its_own() {
+        let colours = CAUSES.iter().enumerate().map(|(place, (metric, _))| colour(place, metric));
+        assert_eq!(colours.collect::<BTreeSet<_>>().len(), CAUSES.len());
+    }
 }

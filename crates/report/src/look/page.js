@@ -60,7 +60,7 @@ function pointer(view, redraw) {
   });
   canvas.addEventListener("pointermove", (event) => {
     if (drag) {
-      const by = ((drag.x - event.offsetX) / (view.width - MARGIN.left - MARGIN.right)) * (drag.to - drag.from);
+      const by = ((drag.x - event.offsetX) / (view.width - view.left - MARGIN.right)) * (drag.to - drag.from);
       drag.moved ||= Math.abs(event.offsetX - drag.x) > 3;
       view.show(drag.from + by, drag.to + by);
       return redraw();

@@ -1,9 +1,11 @@
 // Draws panels. What costs time is set pixel by pixel, column by column (raster.js, series.js); the canvas itself draws only text and
 // the mark of the selected packet.
 
-const MARGIN = { left: 62, right: 10, top: 20, gap: 26, bottom: 30 };
+const MARGIN = { right: 10, top: 20, gap: 26, bottom: 30 };
 /** With no more packets than this in view each is drawn as itself. */
 const MOST_SINGLE = 3000;
+/** The least space for the numbers beside a panel. */
+const LEFT = 62;
 const FONT = "12px system-ui, sans-serif";
 const numbers = new Intl.NumberFormat("en", { maximumFractionDigits: 3 });
 
@@ -18,6 +20,14 @@ class View {
     this.to = this.end;
     this.selected = null;
     this.widths = new Map();
+    this.left = LEFT;
+    // A stack may begin with any packet number, which then has ten digits.
+    for (const { series } of transfers) {
+      for (const one of series.packets) {
+        const [, most] = one.extremes(...one.range(0, this.end));
+        if (most > 0) this.left = Math.max(this.left, Math.ceil(this.widthOf(numbers.format(most))) + 10);
+      }
+    }
     this.resize();
   }
 
@@ -56,11 +66,11 @@ class View {
   }
 
   x(time) {
-    return MARGIN.left + ((time - this.from) / (this.to - this.from)) * (this.width - MARGIN.left - MARGIN.right);
+    return this.left + ((time - this.from) / (this.to - this.from)) * (this.width - this.left - MARGIN.right);
   }
 
   timeAt(x) {
-    return this.from + ((x - MARGIN.left) / (this.width - MARGIN.left - MARGIN.right)) * (this.to - this.from);
+    return this.from + ((x - this.left) / (this.width - this.left - MARGIN.right)) * (this.to - this.from);
   }
 
   y(panel, value) {
@@ -103,7 +113,7 @@ class View {
   /** Where a panel is, in the raster's pixels. */
   box(panel) {
     const { scale } = this;
-    const [left, right] = [Math.round(MARGIN.left * scale), Math.round((this.width - MARGIN.right) * scale)];
+    const [left, right] = [Math.round(this.left * scale), Math.round((this.width - MARGIN.right) * scale)];
     const [top, bottom] = [Math.round(panel.top * scale), Math.round((panel.top + panel.height) * scale)];
     return { left, right, top, bottom, columns: Math.max(1, right - left) };
   }
@@ -118,12 +128,12 @@ class View {
     for (const value of rounds(panel.low, panel.high, Math.max(2, panel.height / 34))) {
       const y = this.y(panel, value);
       raster.fill(left, Math.round(y * scale), right - left, Math.round(scale), pixelOf(colours.grid));
-      labels.push({ text: numbers.format(value), x: MARGIN.left - 5, y: y + 4, align: "right", colour: colours.faint });
+      labels.push({ text: numbers.format(value), x: this.left - 5, y: y + 4, align: "right", colour: colours.faint });
     }
     const title = panel.title + (panel.unit ? `, ${panel.unit}` : "");
-    labels.push({ text: title, x: MARGIN.left, y: panel.top - 6, align: "left", colour: colours.ink });
+    labels.push({ text: title, x: this.left, y: panel.top - 6, align: "left", colour: colours.ink });
     const curves = panel.curves && panel.curves.length > 1 ? panel.curves : [];
-    let x = MARGIN.left + this.widthOf(title) + 14;
+    let x = this.left + this.widthOf(title) + 14;
     for (const { name, colour, isDashed } of curves) {
       const text = `${isDashed ? "\u254c" : "\u2501"} ${name}`;
       labels.push({ text, x, y: panel.top - 6, align: "left", colour: colours[colour] });
@@ -246,7 +256,7 @@ class View {
     const span = this.to - this.from;
     const [unit, factor] = span > 2e9 ? ["s", 1e9] : span > 2e6 ? ["ms", 1e6] : ["\u00b5s", 1e3];
     raster.clip(0, 0, this.canvas.width, this.canvas.height);
-    for (const value of rounds(this.from / factor, this.to / factor, Math.max(2, (this.width - MARGIN.left) / 110))) {
+    for (const value of rounds(this.from / factor, this.to / factor, Math.max(2, (this.width - this.left) / 110))) {
       const x = this.x(value * factor);
       labels.push({ text: `${numbers.format(value)} ${unit}`, x: Math.min(x, this.width - 32), y: bottom + 14, align: "center", colour: colours.faint });
       raster.fill(Math.round(x * scale), Math.round((bottom - 4) * scale), Math.round(scale), Math.round(6 * scale), pixelOf(colours.faint));
@@ -258,7 +268,7 @@ class View {
     const { context } = this;
     const { transfer, place } = this.selected;
     const x = this.x(transfer.time[place]);
-    if (x < MARGIN.left || x > this.width - MARGIN.right) return;
+    if (x < this.left || x > this.width - MARGIN.right) return;
     context.strokeStyle = this.colours.ink;
     context.lineWidth = 1.3;
     context.globalAlpha = 0.45;

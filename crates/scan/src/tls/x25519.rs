@@ -1,7 +1,6 @@
 //! The group X25519 (RFC 7748) by the formally verified assembly of s2n-bignum, which takes about half as long as ring's, and with a
 //! key pair that can serve for many handshakes. Machines without the instructions for it use ring.
 
-use std::arch::is_x86_feature_detected;
 use std::sync::OnceLock;
 
 use graviola::key_agreement::x25519::{PublicKey, StaticPrivateKey};
@@ -24,7 +23,9 @@ pub fn reused() -> Option<&'static dyn SupportedKxGroup> {
 }
 
 /// The crate panics on a machine without these.
+#[cfg(target_arch = "x86_64")]
 fn is_supported() -> bool {
+    use std::arch::is_x86_feature_detected;
     is_x86_feature_detected!("adx")
         && is_x86_feature_detected!("aes")
         && is_x86_feature_detected!("avx")
@@ -32,6 +33,15 @@ fn is_supported() -> bool {
         && is_x86_feature_detected!("bmi1")
         && is_x86_feature_detected!("bmi2")
         && is_x86_feature_detected!("pclmulqdq")
+}
+
+#[cfg(target_arch = "aarch64")]
+fn is_supported() -> bool {
+    use std::arch::is_aarch64_feature_detected;
+    is_aarch64_feature_detected!("neon")
+        && is_aarch64_feature_detected!("aes")
+        && is_aarch64_feature_detected!("pmull")
+        && is_aarch64_feature_detected!("sha2")
 }
 
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
 };
 
-/// Of the x32 interface, whose calls have numbers of their own: this bit is set in them.
+/// Of the x32 interface of x86-64, whose calls have numbers of their own: this bit is set in them. Elsewhere no call has such a number.
 const X32: c_long = 0x4000_0000;
 /// Calls that x32 has beside those of the other interface.
 const X32_ONLY: std::ops::RangeInclusive<c_long> = 512..=547;
@@ -15,8 +15,6 @@ const X32_ONLY: std::ops::RangeInclusive<c_long> = 512..=547;
 /// What is refused.
 const REFUSED: &[c_long] = &[
     // Processes: threads are started by `clone`, see below. Without `setsid` and `setpgid`, all stay in the group that is ended.
-    SYS_fork,
-    SYS_vfork,
     SYS_setsid,
     SYS_setpgid,
     // Other processes.
@@ -39,11 +37,8 @@ const REFUSED: &[c_long] = &[
     SYS_msgget,
     SYS_mq_open,
     // Files that are more than files.
-    SYS_symlink,
     SYS_symlinkat,
-    SYS_link,
     SYS_linkat,
-    SYS_mknod,
     SYS_mknodat,
     SYS_fanotify_init,
     SYS_name_to_handle_at,
@@ -74,7 +69,6 @@ const REFUSED: &[c_long] = &[
     SYS_add_key,
     SYS_request_key,
     SYS_keyctl,
-    SYS_modify_ldt,
     SYS_personality,
     SYS_vmsplice,
     // The machine.
@@ -86,8 +80,6 @@ const REFUSED: &[c_long] = &[
     SYS_reboot,
     SYS_swapon,
     SYS_swapoff,
-    SYS_iopl,
-    SYS_ioperm,
     SYS_acct,
     SYS_syslog,
     SYS_sethostname,
@@ -99,6 +91,13 @@ const REFUSED: &[c_long] = &[
     SYS_vhangup,
 ];
 
+/// Calls that only x86-64 has; later architectures have only newer ones that do the same.
+#[cfg(target_arch = "x86_64")]
+const REFUSED_OF_X86: &[c_long] =
+    &[SYS_fork, SYS_vfork, SYS_symlink, SYS_link, SYS_mknod, SYS_modify_ldt, SYS_iopl, SYS_ioperm];
+#[cfg(not(target_arch = "x86_64"))]
+const REFUSED_OF_X86: &[c_long] = &[];
+
 /// The filter, ready to be put in place.
 pub(super) struct Filter {
     refused: BpfProgram,
@@ -109,8 +108,10 @@ pub(super) struct Filter {
 impl Filter {
     pub(super) fn new() -> io::Result<Self> {
         let number = |call: &c_long| [*call, *call | X32];
-        let mut refused: BTreeMap<_, _> = REFUSED.iter().flat_map(number).map(|call| (call, Vec::new())).collect();
-        refused.extend(X32_ONLY.map(|call| (call | X32, Vec::new())));
+        let mut refused: BTreeMap<_, _> = REFUSED.iter().chain(REFUSED_OF_X86).flat_map(number).map(|call| (call, Vec::new())).collect();
+        if cfg!(target_arch = "x86_64") {
+            refused.extend(X32_ONLY.map(|call| (call | X32, Vec::new())));
+        }
         for call in number(&SYS_clone) {
             // What is not a thread.
             let thread = SeccompCmpOp::MaskedEq(CLONE_THREAD as u64);
@@ -139,7 +140,8 @@ fn rule(argument: u8, operation: SeccompCmpOp, value: u64) -> io::Result<Seccomp
 }
 
 fn filter(rules: BTreeMap<c_long, Vec<SeccompRule>>, answer: i32) -> io::Result<BpfProgram> {
-    SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(answer as u32), TargetArch::x86_64)
+    TargetArch::try_from(std::env::consts::ARCH)
+        .and_then(|arch| SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(answer as u32), arch))
         .and_then(TryInto::try_into)
         .map_err(io::Error::other)
 }
