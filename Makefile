@@ -141,7 +141,7 @@ bench-handshakes: toolchains ## measure handshakes in the simulator by stack and
 .PHONY: bench-look
 bench-look: ## how fast the page of quiclab look is with 150,000 packets, in headless Chromium; needs chromium, node and npm
 	mkdir -p target/look && cp bench/look/measure.mjs bench/look/package.json target/look/
-	LOOK_PAGE=$(CURDIR)/target/look/page.html cargo test -p quiclab-report --lib look::tests::a_page_of_150_000_packets
+	LOOK_PAGE=$(CURDIR)/target/look/page.html cargo test --release -p quiclab-report --lib look::tests::a_page_of_150_000_packets
 	cd target/look && npm install --no-audit --no-fund && node measure.mjs page.html pictures
 
 .PHONY: bench-ns3
@@ -289,7 +289,7 @@ contract: stacks-setup build ## test endpoints on this machine, over a loopback 
 	$(QUICLAB) stacks try stacks/curl --peer stacks/nginx
 
 .PHONY: test-causes
-test-causes: test-setup build ## verdicts on runs whose cause is known, those with a changed quinn too: about five minutes
+test-causes: test-setup build ## verdicts on runs whose cause is known, those with quiche and a changed quinn too: ten minutes
 	cargo test --release -p quiclab --test causes -- --include-ignored
 
 # Builds the stack three times: with and without its frame, and with a smaller bucket.

@@ -29,8 +29,6 @@ pub struct Evidence<'a> {
 /// What the packets of one sender tell besides the metrics. Times are nanoseconds since its first packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketFacts {
-    /// Send times of packets that never came to the tap behind the bottleneck. `None`: there is no such tap.
-    pub drops_ns: Option<Vec<u64>>,
     /// Times of DATA_BLOCKED and STREAM_DATA_BLOCKED frames of the sender (RFC 9000 sections 19.12, 19.13), and of frames
     /// with which it used up a limit. `None`: frames could not be read.
     pub blocked_ns: Option<Vec<u64>>,
@@ -45,11 +43,13 @@ pub struct PacketFacts {
 pub struct QueueFacts {
     /// The longest.
     pub longest_ns: u64,
-    /// As [`PacketFacts::drops_ns`], without those before any packet that arrived.
+    /// Send times of packets that never came to the tap behind the bottleneck, without those before any packet that did.
     pub drops_ns: Vec<u64>,
     /// For each of those, the wait of the last packet before it that arrived: how full the queue was. The longest wait where
     /// nearly as many packets were between the taps as ever: a limit can count those that are on their way, too.
     pub waits_at_drops_ns: Vec<u64>,
+    /// For each of those, whether nearly as many packets were between the taps as ever, or that wait was nearly the longest.
+    pub at_limit: Vec<bool>,
 }
 
 /// One rule that applies.
@@ -109,6 +109,8 @@ type Judge = fn(&Evidence) -> Outcome;
 /// All rules, the most telling first: their names, and how they judge.
 const RULES: &[(&str, Judge)] = &[
     ("host_busy", host::host_busy),
+    ("receive_buffer_drops", host::receive_buffer_drops),
+    ("amplification_exceeded", handshake::amplification_exceeded),
     ("amplification_blocked", handshake::amplification_blocked),
     ("handshake_repeated", handshake::handshake_repeated),
     ("flow_control_limited", limits::flow_control_limited),
@@ -121,6 +123,8 @@ const RULES: &[(&str, Judge)] = &[
     ("slow_start_overflow", loss::slow_start_overflow),
     ("ack_trains", trains::ack_trains),
     ("batches", trains::batches),
+    ("plan_not_kept", trains::plan_not_kept),
+    ("full_bucket", trains::full_bucket),
     ("not_paced", trains::not_paced),
     ("idle_end_in_goodput", limits::idle_end_in_goodput),
 ];

@@ -2,6 +2,7 @@
 
 mod extras;
 mod facts;
+mod window;
 
 use std::{
     collections::BTreeMap,
@@ -36,21 +37,21 @@ use crate::{
     packets::{Listing, capture_of, tap_name},
 };
 use extras::{Extras, SeenPacket};
-
-/// More packets make a page of more than 30 MB, which a browser takes long to read.
-const MOST_PACKETS: usize = 1_000_000;
+use window::Window;
 
 /// Writes the page of one transfer, or of two. Returns 0, or 1 where a capture was cut off.
 ///
 /// # Errors
 /// Where a capture, a key log or a qlog cannot be read, has no packets, or the page cannot be written.
 pub fn look(arguments: &LookArguments) -> Result<u8> {
+    let window = Window::new(arguments.from, arguments.to)?;
     let mut transfers = Vec::new();
     let mut was_cut = false;
     for (place, path) in arguments.paths.iter().enumerate() {
         let qlog = if place == 0 { arguments.qlog.as_slice() } else { &[] };
-        let given = Given { keys: &arguments.keys, qlog, tap: arguments.tap.as_deref(), port: arguments.server_port };
-        let seen = transfer(path, &given)?.with_context(|| no_server(path))?;
+        let (tap, port) = (arguments.tap.as_deref(), arguments.server_port);
+        let given = Given { keys: &arguments.keys, qlog, tap, port, window };
+        let seen = transfer(path, &given)?.with_context(|| no_server(path, window))?;
         was_cut |= seen.is_cut;
         transfers.push(seen.transfer);
     }
@@ -80,6 +81,7 @@ struct Given<'a> {
     qlog: &'a [PathBuf],
     tap: Option<&'a str>,
     port: Option<u16>,
+    window: Window,
 }
 
 /// A transfer with all that is known of its packets.
@@ -100,8 +102,8 @@ pub fn of_record(record: &Path) -> Result<Option<Seen>> {
     transfer(record, &Given::default())
 }
 
-fn no_server(path: &Path) -> String {
-    format!("{}: found no packets of a server, expected a transfer of QUIC or TCP", path.shown())
+fn no_server(path: &Path, window: Window) -> String {
+    format!("{}: found no packets of a server{window}, expected a transfer of QUIC or TCP", path.shown())
 }
 
 /// Writes the page of two records, and gives it.
@@ -109,7 +111,7 @@ fn no_server(path: &Path) -> String {
 /// # Errors
 /// As [`look`], and where the page cannot be written.
 pub fn write_both(records: [&Path; 2], page: &Path) -> Result<PathBuf> {
-    let [one, other] = records.map(|record| of_record(record)?.with_context(|| no_server(record)));
+    let [one, other] = records.map(|record| of_record(record)?.with_context(|| no_server(record, Window::default())));
     let mut transfers = [one?.transfer, other?.transfer];
     name_apart(&mut transfers, &records.map(Path::to_owned));
     folder::write_at(page, render_look_html(&transfers))?;
@@ -151,7 +153,7 @@ fn transfer(path: &Path, arguments: &Given) -> Result<Option<Seen>> {
     let (log, logged) = read_logs(&logs)?;
     let listed = record.as_ref().map(|record| planned_times(&record.folder)).transpose()?.flatten();
     let planned = listed.unwrap_or(logged);
-    let mut read = read_packets(&capture, &key_log, settings(), arguments.tap, is_record, &planned)?;
+    let mut read = read_packets(&capture, &key_log, settings(), arguments, is_record, &planned)?;
     if let Some(clocks) = record.as_ref().and_then(|record| record.observed.clocks.as_ref()) {
         read.withhold_crossings(|shortest| clocks.why_not_between_taps(shortest));
     }
@@ -204,6 +206,8 @@ struct ReadPackets {
     is_cut: bool,
     /// Whether all its packets were read.
     is_whole: bool,
+    /// When each flow's server began to send, in ns since the first packet at the tap.
+    server_starts: BTreeMap<usize, u64>,
     /// What the page does not show, and why.
     notes: Vec<String>,
 }
@@ -212,18 +216,19 @@ fn read_packets(
     path: &Path,
     key_log: &[u8],
     settings: DissectorSettings,
-    tap: Option<&str>,
+    arguments: &Given,
     is_record: bool,
     planned: &PlannedTimes,
 ) -> Result<ReadPackets> {
     let name = path.shown();
+    let &Given { tap, window, .. } = arguments;
     let file = File::open(path).with_context(|| format!("{name}: cannot be opened"))?;
     let input = Decompressed::detect(file).with_context(|| name.clone())?;
     let mut reader = CaptureReader::new(input).with_context(|| name.clone())?;
     let mut dissector = Dissector::new(settings);
     dissector.add_keys(key_log);
     let mut listing = Listing::new(tap, is_record);
-    let mut extras = Extras::new(planned);
+    let mut extras = Extras::new(planned, window);
     let mut on_segment = |number, segment: &Segment, capture: &Capture| {
         dissector.add_secrets(&capture.secrets);
         if !listing.wants(segment, capture) {
@@ -237,13 +242,13 @@ fn read_packets(
         while let Some(row) = listing.rows.pop(segment.time) {
             extras.join(row);
         }
-        if extras.len() >= MOST_PACKETS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if extras.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     reader.for_each_segment(None, &mut on_segment).with_context(|| name.clone())?;
-    let is_whole = extras.len() < MOST_PACKETS;
-    while let Some(row) = listing.rows.pop_anyway().filter(|_| is_whole) {
+    while let Some(row) = listing.rows.pop_anyway().filter(|_| !extras.is_over()) {
         extras.join(row);
     }
+    let is_whole = !extras.is_over() && window.is_everything();
     if let (Some(tap), None) = (tap, listing.tap) {
         let summary = reader.summary();
         let taps: Vec<_> = (0..summary.interfaces.len()).map(|tap| tap_name(summary, tap)).collect();
@@ -251,11 +256,7 @@ fn read_packets(
     }
     let tap_name = listing.tap.map_or_else(String::new, |tap| tap_name(reader.summary(), tap as usize));
     let mut notes = Vec::new();
-    if !is_whole {
-        notes.push(format!(
-            "Only the first {MOST_PACKETS} packets are shown; the capture has more. editcap -A and -B cut a part out of it."
-        ));
-    }
+    notes.extend(extras.what_is_missing());
     let cut = reader.summary().truncation;
     if let Some(cut) = cut {
         let at = cut.byte_offset;
@@ -263,8 +264,9 @@ fn read_packets(
             "The capture is truncated in the middle of a record at byte {at}: packets after it are missing."
         ));
     }
-    let packets = extras.finish();
-    Ok(ReadPackets { packets, tap: listing.tap, tap_name, is_cut: cut.is_some(), is_whole, notes })
+    let (packets, server_starts) = extras.finish();
+    let is_cut = cut.is_some();
+    Ok(ReadPackets { packets, tap: listing.tap, tap_name, is_cut, is_whole, server_starts, notes })
 }
 
 /// The metrics of a capture's largest server at the tap.
@@ -317,7 +319,7 @@ impl ReadPackets {
         LookTransfer {
             name,
             tap: self.tap_name,
-            server_start_ns: seen.iter().find(server).map_or(0, |seen| seen.row.time_ns),
+            server_start_ns: self.server_starts.get(&flow).copied().unwrap_or(0),
             train_threshold_ns: threshold.as_nanos(),
             packets: seen.into_iter().zip(lateness).map(|(seen, late)| seen.into_packet(late)).collect(),
             log,

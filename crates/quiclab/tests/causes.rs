@@ -89,6 +89,33 @@ fn a_handshake_longer_than_the_first_probe_timeout_repeats_data_needlessly() {
 }
 
 #[test]
+fn slow_start_that_fills_the_queue_overflows_it_and_loss_at_random_does_not() {
+    let path = |probability: &str| quinn("size = \"16 MiB\"", &LOSS.replace("PROBABILITY", probability));
+    for probability in ["0.01", "0.05"] {
+        names_it("slow_start_overflow", SANS_IO, &path("0.0"), &path(probability));
+    }
+}
+
+#[test]
+fn a_certificate_beyond_three_times_the_first_datagram_waits_for_the_client() {
+    let of = |bytes: u32| quinn(&format!("{USUAL}\ncertificate = \"{bytes} B\""), "");
+    names_it("amplification_blocked", SANS_IO, &of(9000), &of(1212));
+}
+
+#[test]
+fn a_server_that_repeats_its_flight_unasked_exceeds_the_amplification_limit() {
+    // Nothing but the ClientHello reaches it, for longer than its probe timeout.
+    let unanswered = "[[path.to_client]]\nstage = \"delay\"\ndelay = \"1500 ms\"\n\
+                      [[path.to_server]]\nstage = \"loss\"\nmodel = \"content\"\n\
+                      drop = \"until flight 2 and repeat\"\nat_least_drops = 1\n";
+    let usual = "[[path.to_client]]\nstage = \"delay\"\ndelay = \"20 ms\"\n";
+    let rest = "[[path.to_server]]\nstage = \"delay\"\ndelay = \"5 ms\"\n[tap]\nbottleneck_snaplen = \"full\"\n";
+    let of =
+        |path: &str| quinn("size = \"1 kB\"\ncertificate = \"1212 B\"\ntimeout = \"60 s\"", &format!("{path}{rest}"));
+    names_it("amplification_exceeded", SANS_IO, &of(unanswered), &of(usual));
+}
+
+#[test]
 fn hosts_that_take_long_for_each_packet_are_busy() {
     names_it(
         "host_busy",
@@ -98,7 +125,45 @@ fn hosts_that_take_long_for_each_packet_are_busy() {
     );
 }
 
-/// quinn whose program does what its arguments say: `--acks=10`, `--window=BYTES`, `--unpaced`, `--pause`.
+/// quiche, which leaves spacing to the kernel, with more lines for its stack.
+fn quiche(stack: &str, path: &str) -> String {
+    format!("[stack]\nname = \"quiche-0.22\"\n{stack}\n[workload]\nsize = \"8 MiB\"\n{path}")
+}
+
+#[test]
+#[ignore = "builds quiche, which takes a minute or two and needs cmake and g++: make test-causes"]
+fn what_quiche_hands_over_together_is_a_batch() {
+    let paced = "[hosts]\nserver_qdisc = \"fq\"\nreceive_coalescing = \"200 us\"";
+    names_it("batches", SANS_IO, &quiche("gso_segments = \"all\"", paced), &quiche("gso_segments = 1", paced));
+}
+
+#[test]
+#[ignore = "builds quiche, which takes a minute or two and needs cmake and g++: make test-causes"]
+fn send_times_without_a_queueing_discipline_that_keeps_them_are_not_kept() {
+    let of = |qdisc: &str| {
+        quiche("gso_segments = 1", &format!("[hosts]\nserver_qdisc = \"{qdisc}\"\nreceive_coalescing = \"4 ms\""))
+    };
+    names_it("plan_not_kept", SANS_IO, &of("none"), &of("fq"));
+}
+
+#[test]
+#[ignore = "builds quiche, which takes a minute or two and needs cmake and g++: make test-causes"]
+fn a_sender_that_does_not_space_its_packets_is_not_paced() {
+    // Acknowledgments that come in bundles release much at once, unless the sender spaces it.
+    let of = |pacing: &str| quiche(pacing, "[hosts]\nserver_qdisc = \"fq\"\nreceive_coalescing = \"4 ms\"");
+    names_it("not_paced", SANS_IO, &of("pacing = \"off\""), &of("pacing = \"txtime\"\ngso_segments = 1"));
+}
+
+#[test]
+#[ignore = "builds quiche twice, which takes a few minutes and needs cmake and g++: make test-causes"]
+fn a_window_that_quiche_rolls_back_is_restored_again_and_again() {
+    // Few losses of many packets: quiche takes them for spurious ones, though none is.
+    let path = format!("[tap]\nqlog = true\n{}", LOSS.replace("PROBABILITY", "0.002"));
+    let with = quiche("", &path);
+    names_it("window_restored", SANS_IO, &with, &with.replace("0.22\"", "0.22 rollback=off\""));
+}
+
+/// quinn whose program does what its arguments say: `--acks=10`, `--window=BYTES`, `--bucket=PACKETS`, `--pause`, `--linger=MILLISECONDS`.
 fn caused(folder: &Path) -> PathBuf {
     let stacks = folder.join("stacks");
     let stack = stacks.join("caused");
@@ -114,7 +179,7 @@ fn caused(folder: &Path) -> PathBuf {
             ),
             (
                 "/// The burst interval\n",
-                "fn burst(usual: u64) -> u64 {\n    if std::env::args().any(|word| word == \"--unpaced\") { 1_000_000 } else { usual }\n}\n\n\
+                "fn burst(usual: u64) -> u64 {\n    std::env::args().find_map(|word| word.strip_prefix(\"--bucket=\")?.parse().ok()).unwrap_or(usual)\n}\n\n\
              /// The burst interval\n",
             ),
         ],
@@ -169,6 +234,10 @@ fn caused(folder: &Path) -> PathBuf {
                 "        let nanoseconds = next.map(|next| next.saturating_duration_since(self.base).as_nanos());\n        \
              let nanoseconds = crate::causes::next(nanoseconds, self.settings.role == Role::Server && !self.connections.is_empty());\n",
             ),
+            (
+                "if driven.application.is_done() && !driven.connection.is_closed() {",
+                "if driven.application.is_done() && !driven.connection.is_closed() && crate::causes::may_end() {",
+            ),
         ],
     );
     stacks
@@ -183,6 +252,8 @@ const STEP_NS: u64 = 100_000_000;
 const STEP_BYTES: u64 = 65_536;
 static NOW: AtomicU64 = AtomicU64::new(0);
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
+/// When the program may end. 0: nothing is there yet that it waits for.
+static END: AtomicU64 = AtomicU64::new(0);
 
 pub fn given(name: &str) -> Option<u64> {
     let start = format!("--{name}=");
@@ -208,7 +279,16 @@ pub fn may_write(bytes: usize) -> bool {
     may
 }
 
+pub fn may_end() -> bool {
+    let now = NOW.load(Relaxed);
+    let end = now + given("linger").unwrap_or(0) * 1_000_000;
+    let end = END.compare_exchange(0, end.max(1), Relaxed, Relaxed).map_or_else(|earlier| earlier, |_| end);
+    now >= end
+}
+
 pub fn next(other: Option<u128>, is_server: bool) -> Option<u128> {
+    let end = u128::from(END.load(Relaxed));
+    let other = if end > 0 { Some(other.map_or(end, |other| other.min(end))) } else { other };
     if !is_server || !is_pausing() {
         return other;
     }
@@ -285,6 +365,6 @@ fn what_endpoints_do_is_named() {
     stack.names_it("ack_trains", &["--acks=10"], "");
     stack.names_it("flow_control_limited", &["--window=40000"], "");
     stack.names_it("application_limited", &["--pause"], "");
-    // Acknowledgments that come in bundles release much at once, unless the sender spaces it.
-    stack.names_it("not_paced", &["--unpaced"], "[hosts]\nreceive_coalescing = \"10 ms\"");
+    stack.names_it("idle_end_in_goodput", &["--linger=2000"], "");
+    stack.names_it("full_bucket", &["--bucket=30"], "[hosts]\nreceive_coalescing = \"10 ms\"");
 }

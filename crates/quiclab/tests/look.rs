@@ -55,6 +55,25 @@ fn a_rule_without_what_it_needs_is_in_the_json_with_the_reason() {
 }
 
 #[test]
+fn a_window_has_the_packets_of_its_time_and_says_so() {
+    let of = |options: &[&str]| look(&["quiche"], options);
+    let count = |page: &str| heads(page)[0]["packets"].as_u64().unwrap();
+    let (all, _) = of(&[]);
+    let (early, _) = of(&["--to", "80ms"]);
+    // Both ends are inside: the second part begins a nanosecond later.
+    let (late, printed) = of(&["--from", "80000001ns", "--json"]);
+    assert!(count(&early) > 0 && count(&late) > 0, "{} and {}", count(&early), count(&late));
+    assert_eq!(count(&early) + count(&late), count(&all));
+    assert!(early.contains("Only packets from 0 ns to 80 ms are shown."));
+    let json: Value = serde_json::from_str(&printed).unwrap();
+    let not_judged = json["transfers"][0]["verdicts"]["not_judged"].as_array().unwrap();
+    assert!(not_judged.iter().any(|one| one["rule"] == "application_limited"), "{not_judged:?}");
+    let result = said(quiclab().arg("look").arg(capture("quiche")).args(["--from", "1h"]));
+    assert_eq!(result.status, Some(125));
+    assert!(result.errors.contains("found no packets of a server from 3600 s on"), "{}", result.errors);
+}
+
+#[test]
 fn a_capture_without_a_server_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let result = said(quiclab().arg("look").arg(folder.path()));

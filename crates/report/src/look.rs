@@ -92,6 +92,7 @@ pub fn render_look_html(transfers: &[LookTransfer]) -> String {
                 aria-label="Packets, acknowledgments, bytes in flight, rates, round-trip time and queue over time" {}
         }
         p #readout.note aria-live="polite" { "Reading \u{2026}" }
+        noscript { p.warnings { "The figure needs JavaScript." } }
         div #detail aria-live="polite" { p.note { "Point at a packet to see what it holds; click to keep it." } }
         (help())
         @for transfer in transfers {
@@ -117,7 +118,7 @@ fn head(transfer: &LookTransfer, letter: Option<&str>) -> Markup {
                 ul { @for warning in &transfer.warnings { li { (warning) } } }
             }
         }
-        (verdict_list(&transfer.verdicts, Some(""), transfer.server_start_ns))
+        (verdict_list(&transfer.verdicts, Some(""), transfer.server_start_ns, letter))
     }
 }
 
@@ -145,7 +146,7 @@ fn help() -> Markup {
                  focus, + and \u{2212} zoom, the arrows move, Home and End go to the ends, 0 shows everything, and n and p \
                  go to the next and the previous packet. The address names what you see: "
                 code { "#packet=1234" } " (packet number), " code { "#frame=1234" } " (number in the capture), "
-                code { "#time=1.5" } " (seconds)."
+                code { "#time=1.5" } " (seconds); of the second of two transfers with " code { "&of=B" } " behind it."
             }
             p {
                 "A dot is a packet of the server, by packet number; its colour is the length of its train: consecutive \

@@ -10,8 +10,9 @@ use serde_json::json;
 use crate::{groups::Group, markdown::escaped};
 
 /// Above the numbers of a page. `page`: where packets are shown, empty for this page, `None`: nowhere;
-/// `start_ns`: the sender's first packet on that page.
-pub(crate) fn verdict_list(verdicts: &Verdicts, page: Option<&str>, start_ns: u64) -> Markup {
+/// `start_ns`: the sender's first packet on that page; `of`: the letter of the transfer on a page of two.
+pub(crate) fn verdict_list(verdicts: &Verdicts, page: Option<&str>, start_ns: u64, of: Option<&str>) -> Markup {
+    let of = of.map_or_else(String::new, |letter| format!("&of={letter}"));
     html! {
         section.verdicts aria-label="Verdicts" {
             @if verdicts.found.is_empty() { p { "No rule found anything remarkable." } }
@@ -20,7 +21,7 @@ pub(crate) fn verdict_list(verdicts: &Verdicts, page: Option<&str>, start_ns: u6
                     li {
                         (verdict.text)
                         @if let (Some(at), Some(page)) = (verdict.at_ns, page) {
-                            " " a href=(format!("{page}#time={:.6}", (start_ns + at) as f64 / 1e9)) { "show" }
+                            " " a href=(format!("{page}#time={:.6}{of}", (start_ns + at) as f64 / 1e9)) { "show" }
                         }
                         span.evidence { (evidence(verdict)) " " code { (verdict.rule) } }
                     }

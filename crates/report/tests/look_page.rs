@@ -126,7 +126,39 @@ fn the_address_leads_to_a_packet_with_its_frames() {
     assert!(said.contains("OneRtt 1234: STREAM &lt;/script&gt;") && said.ends_with("true"), "{said}");
     let script = "say(document.getElementById('detail').textContent);";
     let (said, _) = shown(&[transfer("one")], "#packet=9999", script);
-    assert!(said.contains("no packet 9999"), "{said}");
+    assert!(said.contains("no packet of the server with number 9999"), "{said}");
+}
+
+#[test]
+fn the_address_can_name_the_second_transfer_and_the_same_place_twice() {
+    let script = "
+        const click = (type) => view.canvas.dispatchEvent(new PointerEvent(type, { clientX: x, clientY: y, pointerId: 1 }));
+        view.canvas.setPointerCapture = () => {};
+        const panel = view.panels[1]; const box = view.canvas.getBoundingClientRect(); const other = view.transfers[1];
+        const middle = other.flags.indexOf(1, 500); view.show(other.time[middle] - 5e6, other.time[middle] + 5e6); view.draw();
+        const x = box.left + view.x(other.time[middle]); const y = box.top + view.y(panel, other.height[middle]);
+        click('pointerdown'); click('pointerup');
+        const clicked = [location.hash, view.selected.transfer === other];
+        const field = document.getElementById('goto'); const form = document.getElementById('controls');
+        const visits = [1, 2].map(() => { field.value = '1234'; view.showAll(); form.requestSubmit(); return view.to - view.from; });
+        say(JSON.stringify([clicked, visits]));";
+    let (said, complaints) = shown(&[transfer("one"), transfer("two")], "", script);
+    assert!(said.starts_with("[[\"#packet=") && said.contains("&amp;of=B\",true]"), "{said}");
+    assert!(said.ends_with(",[20000000,20000000]]"), "{said}");
+    assert!(complaints.is_empty(), "{complaints:?}");
+    let script =
+        "await new Promise((done) => setTimeout(done, 100)); say(view.transfers.indexOf(view.selected.transfer));";
+    let (said, _) = shown(&[transfer("one"), transfer("two")], "#packet=1234&of=B", script);
+    assert_eq!(said, "1");
+}
+
+#[test]
+fn a_part_of_a_transfer_fills_the_figure() {
+    let mut part = transfer("part");
+    part.packets.drain(..3000);
+    let first = part.packets[0].time_ns;
+    let (said, _) = shown(&[part], "", "say([view.from, view.begin].join());");
+    assert_eq!(said, format!("{first},{first}"));
 }
 
 #[test]

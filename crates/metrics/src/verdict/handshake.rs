@@ -21,6 +21,28 @@ pub(super) fn amplification_blocked(evidence: &Evidence) -> Outcome {
     }
 }
 
+/// The server does not keep to that limit.
+pub(super) fn amplification_exceeded(evidence: &Evidence) -> Outcome {
+    let metrics = &evidence.run.metrics;
+    let Some(excess) = metrics.handshake_amplification_excess_bytes else {
+        return evidence.lacks("handshake_amplification_excess_bytes");
+    };
+    if excess == 0 {
+        return Outcome::No;
+    }
+    let mut numbers = vec![bound("handshake_amplification_excess_bytes", excess as f64, 1.0)];
+    let received = metrics.handshake_amplification_received_bytes;
+    numbers.extend(received.map(|it| number("handshake_amplification_received_bytes", it as f64)));
+    Outcome::Found {
+        text: format!(
+            "The server exceeds the amplification limit by {excess} bytes: before the client's address was validated it \
+             sent more than three times what it had received (RFC 9000 section 8.1). That is a fault of the server."
+        ),
+        evidence: numbers,
+        at_ns: Some(0),
+    }
+}
+
 /// One end sends data of the handshake again though it had arrived.
 pub(super) fn handshake_repeated(evidence: &Evidence) -> Outcome {
     let metrics = &evidence.run.metrics;

@@ -1,6 +1,6 @@
 //! Losses: real ones, taken back ones, and a queue that was too short for slow start.
 
-use super::{Evidence, Outcome, bound, number, percent};
+use super::{Evidence, Outcome, bound, number, percent, queue::queue};
 
 /// Once can be chance.
 const RESTORED_OFTEN: u64 = 2;
@@ -8,6 +8,10 @@ const RESTORED_OFTEN: u64 = 2;
 const SPURIOUS: f64 = 0.1;
 /// Fewer taken back are not worth a word.
 const SPURIOUS_LEAST: u64 = 3;
+/// Fewer drops of a full queue in slow start can be chance: a loss at random ends slow start where the queue was longest so far.
+const OVERFLOW_DROPS: usize = 5;
+/// Of the drops in slow start, those of a full queue.
+const OVERFLOW_SHARE: f64 = 0.5;
 
 /// The sender takes its reductions back.
 pub(super) fn window_restored(evidence: &Evidence) -> Outcome {
@@ -20,17 +24,19 @@ pub(super) fn window_restored(evidence: &Evidence) -> Outcome {
     if restored < RESTORED_OFTEN {
         return Outcome::No;
     }
-    Outcome::Found {
-        text: format!(
-            "The window is reduced and restored again and again: {reduced} reductions, {restored} of which the sender \
-             took back because the loss was spurious."
-        ),
-        evidence: vec![
-            bound("congestion_window_restorations", restored as f64, RESTORED_OFTEN as f64),
-            number("congestion_window_reductions", reduced as f64),
-        ],
-        at_ns: None,
+    let mut text = format!(
+        "The window is reduced and restored again and again: {reduced} reductions, {restored} of which the sender took back"
+    );
+    let mut numbers = vec![
+        bound("congestion_window_restorations", restored as f64, RESTORED_OFTEN as f64),
+        number("congestion_window_reductions", reduced as f64),
+    ];
+    // A sender can take a loss for a spurious one though it is real: these two numbers tell.
+    if let (Some(lost), Some(spurious)) = (metrics.packets_lost, metrics.packets_lost_spuriously) {
+        text += &format!("; {spurious} of the {} packets declared lost were acknowledged later", lost + spurious);
+        numbers.push(number("packets_lost_spuriously", spurious as f64));
     }
+    Outcome::Found { text: text + ".", evidence: numbers, at_ns: None }
 }
 
 /// Packets that were declared lost arrive after all.
@@ -59,11 +65,10 @@ pub(super) fn spurious_losses(evidence: &Evidence) -> Outcome {
 
 /// Slow start fills the queue of the bottleneck until it drops.
 pub(super) fn slow_start_overflow(evidence: &Evidence) -> Outcome {
-    let Some(packets) = evidence.packets else {
-        return Outcome::Lacks("the packets were not looked at one by one: use quiclab look".to_owned());
-    };
-    let Some(drops) = &packets.drops_ns else {
-        return Outcome::Lacks("there is no tap behind the bottleneck".to_owned());
+    // Without waits, a drop at random is not told from one of a full queue.
+    let queue = match queue(evidence) {
+        Ok(queue) => queue,
+        Err(outcome) => return outcome,
     };
     // Without an end, the whole transfer is slow start; drops in it are those of slow start all the same.
     let Some(slow_start) = &evidence.run.slow_start else { return evidence.lacks("slow_start_end_ns") };
@@ -71,19 +76,26 @@ pub(super) fn slow_start_overflow(evidence: &Evidence) -> Outcome {
         return Outcome::Lacks(format!("the end of slow start is not known: {}", slow_start.evidence));
     }
     let end = evidence.run.metrics.slow_start_end_ns.unwrap_or(u64::MAX);
-    let early: Vec<u64> = drops.iter().copied().filter(|time| *time <= end).collect();
-    let Some(first) = early.first().copied() else { return Outcome::No };
+    let early = queue.drops_ns.iter().zip(&queue.at_limit).filter(|(time, _)| **time <= end);
+    let full: Vec<u64> = early.clone().filter(|(_, is_at_limit)| **is_at_limit).map(|(time, _)| *time).collect();
+    let share = full.len() as f64 / early.count().max(1) as f64;
+    let all = queue.drops_ns.len();
+    if full.len() < OVERFLOW_DROPS || share < OVERFLOW_SHARE || queue.longest_ns == 0 {
+        return Outcome::No;
+    }
     Outcome::Found {
         text: format!(
-            "The bottleneck overflowed in slow start: it dropped {} packets there, {} of all {} drops.",
-            early.len(),
-            percent(early.len() as f64 / drops.len() as f64),
-            drops.len()
+            "The bottleneck's queue overflowed in slow start: it dropped {} packets there while it was full, {} of all {all} \
+             drops.",
+            full.len(),
+            percent(full.len() as f64 / all as f64),
         ),
         evidence: vec![
-            bound("drops_in_slow_start", early.len() as f64, 1.0),
-            number("drops_packets", drops.len() as f64),
+            bound("drops_at_a_full_queue_in_slow_start", full.len() as f64, OVERFLOW_DROPS as f64),
+            bound("share_of_drops_in_slow_start_at_a_full_queue", share, OVERFLOW_SHARE),
+            number("drops_packets", all as f64),
+            number("longest_wait_in_queue_ns", queue.longest_ns as f64),
         ],
-        at_ns: Some(first),
+        at_ns: full.first().copied(),
     }
 }

@@ -119,7 +119,7 @@ fn tenth(bins: &[(u64, u64)], samples: u64) -> Option<u64> {
     bin.map(|(edge, _)| edge / 106 * 100)
 }
 
-fn queue<'a>(evidence: &Evidence<'a>) -> Result<&'a QueueFacts, Outcome> {
+pub(super) fn queue<'a>(evidence: &Evidence<'a>) -> Result<&'a QueueFacts, Outcome> {
     let Some(packets) = evidence.packets else {
         return Err(Outcome::Lacks("the packets were not looked at one by one: use quiclab look".to_owned()));
     };

@@ -15,6 +15,11 @@ fn quiet() -> (RunMetrics, PacketFacts) {
     metrics.burst_share_batch = Some(0.0);
     metrics.steady.burst_share_of_packets = Some(0.049);
     metrics.cpu_busy_share = Some(0.6);
+    metrics.burst_share_late_timer = Some(0.0);
+    metrics.burst_share_bucket = Some(0.0);
+    metrics.server_receive_buffer_drops = Some(0);
+    metrics.client_receive_buffer_drops = Some(0);
+    metrics.handshake_amplification_excess_bytes = Some(0);
     metrics.handshake_amplification_blocked_ns = Some(0);
     metrics.handshake_client_spurious_retransmissions = Some(0);
     metrics.handshake_server_spurious_retransmissions = Some(0);
@@ -34,8 +39,8 @@ fn quiet() -> (RunMetrics, PacketFacts) {
             longest_ns: 4_000_001,
             drops_ns: (501..=540).collect(),
             waits_at_drops_ns: [vec![2_000_000; 19], vec![2_000_001; 21]].concat(),
+            at_limit: vec![true; 40],
         }),
-        drops_ns: Some(vec![501]),
         blocked_ns: Some(vec![1, 2]),
         idle_ns: Some(vec![(7, 100_000_000), (900, 99_000_000)]),
     };
@@ -140,11 +145,72 @@ fn losses_that_are_taken_back_must_be_many_and_a_share() {
     assert_eq!(verdict.rule, "spurious_losses");
 }
 
+/// Drops at these times, at a full queue or not.
+fn drops_at(packets: &mut PacketFacts, times: &[(u64, bool)]) {
+    let (drops_ns, at_limit): (Vec<u64>, Vec<bool>) = times.iter().copied().unzip();
+    let waits_at_drops_ns = vec![4_000_001; drops_ns.len()];
+    packets.queue = Some(QueueFacts { longest_ns: 4_000_001, drops_ns, waits_at_drops_ns, at_limit });
+}
+
 #[test]
-fn drops_before_the_end_of_slow_start_are_those_of_slow_start() {
-    let verdict = only(|_, packets| packets.drops_ns = Some(vec![400, 500, 501, 502]));
+fn drops_of_a_full_queue_before_the_end_of_slow_start_are_its_overflow() {
+    let full = |times: &[u64]| times.iter().map(|time| (*time, true)).collect::<Vec<_>>();
+    let verdict = only(|_, packets| drops_at(packets, &full(&[400, 401, 402, 403, 500, 501, 502, 503, 504, 505])));
     assert_eq!((verdict.rule, verdict.at_ns), ("slow_start_overflow", Some(400)));
-    assert!(verdict.text.contains("dropped 2 packets there, 50 % of all 4 drops"), "{}", verdict.text);
+    assert!(verdict.text.contains("dropped 5 packets there while it was full, 50 % of all 10"), "{}", verdict.text);
+    let (run, mut packets) = quiet();
+    drops_at(&mut packets, &full(&[400, 401, 402, 403, 501]));
+    assert_eq!(found(&run, &packets), []);
+}
+
+#[test]
+fn drops_of_a_queue_that_is_not_full_are_no_overflow() {
+    let times = |others: u64| [vec![(400, true); 5], (0..others).map(|by| (410 + by, false)).collect()].concat();
+    let (run, mut packets) = quiet();
+    drops_at(&mut packets, &times(6));
+    assert_eq!(found(&run, &packets), []);
+    assert_eq!(only(|_, packets| drops_at(packets, &times(5))).at_ns, Some(400));
+    packets.queue = None;
+    let verdicts = judge(&Evidence { run: &run, packets: Some(&packets) });
+    assert!(verdicts.not_judged.iter().any(|one| one.rule == "slow_start_overflow"), "{:?}", verdicts.not_judged);
+}
+
+#[test]
+fn one_datagram_that_a_full_receive_buffer_lost_is_the_hosts() {
+    let verdict = only(|run, _| run.metrics.client_receive_buffer_drops = Some(1));
+    assert_eq!(verdict.rule, "receive_buffer_drops");
+    assert!(verdict.text.contains("0 at the server, 1 at the client"), "{}", verdict.text);
+}
+
+#[test]
+fn one_byte_above_the_amplification_limit_is_a_fault_of_the_server() {
+    let verdict = only(|run, _| run.metrics.handshake_amplification_excess_bytes = Some(1));
+    assert_eq!((verdict.rule, verdict.at_ns), ("amplification_exceeded", Some(0)));
+}
+
+#[test]
+fn trains_that_were_planned_apart_or_empty_a_bucket_are_named_so() {
+    for (rule, cause) in [("plan_not_kept", BurstCause::LateTimer), ("full_bucket", BurstCause::Bucket)] {
+        let change = |share: f64, bursty: f64| {
+            move |run: &mut RunMetrics, _: &mut PacketFacts| {
+                run.metrics.burst_share_of_packets = Some(bursty);
+                run.metrics.burst_share_ack = Some(0.49);
+                *match cause {
+                    BurstCause::Bucket => &mut run.metrics.burst_share_bucket,
+                    _ => &mut run.metrics.burst_share_late_timer,
+                } = Some(share);
+                let burst = |start_ns, packets| Burst { start_ns, packets, bytes: 1, cause, evidence: String::new() };
+                run.distributions.bursts = vec![burst(5, 9), burst(70, 12)];
+            }
+        };
+        let verdict = only(change(0.5, 0.05));
+        assert_eq!((verdict.rule, verdict.at_ns), (rule, Some(70)));
+        for (share, bursty) in [(0.499, 0.05), (0.5, 0.0499)] {
+            let (mut run, mut packets) = quiet();
+            change(share, bursty)(&mut run, &mut packets);
+            assert_eq!(found(&run, &packets), []);
+        }
+    }
 }
 
 #[test]
@@ -172,7 +238,8 @@ fn a_client_that_lives_a_second_longer_waits_for_something() {
 /// The queue of the quiet run with another longest wait.
 fn drops(packets: &mut PacketFacts, longest_ns: u64, waits_ns: &[u64]) {
     let drops_ns = (0..waits_ns.len() as u64).map(|place| 600 + place).collect();
-    packets.queue = Some(QueueFacts { longest_ns, drops_ns, waits_at_drops_ns: waits_ns.to_vec() });
+    let at_limit = vec![false; waits_ns.len()];
+    packets.queue = Some(QueueFacts { longest_ns, drops_ns, waits_at_drops_ns: waits_ns.to_vec(), at_limit });
 }
 
 #[test]

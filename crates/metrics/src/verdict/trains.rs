@@ -73,6 +73,48 @@ pub(super) fn batches(evidence: &Evidence) -> Outcome {
     }
 }
 
+/// The sender planned its packets apart, and most long trains left together all the same.
+pub(super) fn plan_not_kept(evidence: &Evidence) -> Outcome {
+    let share = evidence.run.metrics.burst_share_late_timer;
+    let (bursty, share, numbers) = match mostly(evidence, share, "burst_share_late_timer") {
+        Ok(found) => found,
+        Err(outcome) => return outcome,
+    };
+    Outcome::Found {
+        text: format!(
+            "Send times are not kept: {} of the packets leave in trains of more than 5, {} of them though the sender \
+             planned them apart. No queueing discipline that keeps send times (fq, etf) is at the interface, or a timer, or \
+             who held the CPU, was late.",
+            percent(bursty),
+            percent(share)
+        ),
+        evidence: numbers,
+        at_ns: longest(evidence, BurstCause::LateTimer).map(|it| it.0),
+    }
+}
+
+/// Most long trains empty a pacer that saves up what it did not use.
+pub(super) fn full_bucket(evidence: &Evidence) -> Outcome {
+    let metrics = &evidence.run.metrics;
+    let (bursty, share, mut numbers) = match mostly(evidence, metrics.burst_share_bucket, "burst_share_bucket") {
+        Ok(found) => found,
+        Err(outcome) => return outcome,
+    };
+    let bucket = metrics.pacing_bucket_packets;
+    numbers.extend(bucket.map(|packets| number("pacing_bucket_packets", packets as f64)));
+    let of = bucket.map_or_else(String::new, |packets| format!(" of {packets} packets"));
+    Outcome::Found {
+        text: format!(
+            "The pacer lets a bucket{of} go at once: {} of the packets leave in trains of more than 5, {} of them as long as \
+             that bucket while the window had room for more.",
+            percent(bursty),
+            percent(share)
+        ),
+        evidence: numbers,
+        at_ns: longest(evidence, BurstCause::Bucket).map(|it| it.0),
+    }
+}
+
 /// The length of more than 5 that most packets in long trains have.
 fn usual_train(evidence: &Evidence) -> Option<u64> {
     let trains = evidence.run.distributions.trains.iter();

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use quiclab_units::Duration;
 
 use super::Output;
 
@@ -25,6 +26,12 @@ pub struct LookArguments {
     /// UDP or TCP port of the server; other flows are ignored [default: the server's port of a record; all flows of a capture]
     #[arg(long, value_name = "PORT")]
     pub server_port: Option<u16>,
+    /// Only packets from this time on, such as "12.5 s", since the first packet at the tap
+    #[arg(long, value_name = "TIME")]
+    pub from: Option<Duration>,
+    /// Only packets up to this time
+    #[arg(long, value_name = "TIME")]
+    pub to: Option<Duration>,
     /// Where the page is written [default: NAME-look.html in the current folder]
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
@@ -37,6 +44,7 @@ Examples:
   quiclab look results/examples/first/quiche-01-0123
   quiclab look capture.pcapng --keys keys.log --qlog server.sqlog --html page.html
   quiclab look before/quiche-01-0123 after/quiche-01-0123
+  quiclab look long.pcapng --from 60s --to 75s
 
 Writes one page that needs no network and prints the verdicts. Open PAGE#packet=1234 or PAGE#time=1.5 to go to a packet or a time in \
 seconds. The page: docs/reference/look.md; the verdicts: docs/reference/verdicts.md. Exit status: 0 success; 1 the capture is truncated; \

@@ -7,6 +7,7 @@ use quiclab_report::LookPacket;
 use quiclab_units::Time;
 use quiclab_wire::{Observed, QuicForm, QuicFrame, Role, Segment};
 
+use super::window::Window;
 use crate::packets::row::Row;
 
 /// One datagram with all that is known of it.
@@ -41,7 +42,12 @@ pub struct Extras<'a> {
     flows: BTreeMap<usize, FlowState>,
     /// By flow, sender and stream: what arrived.
     delivered: BTreeMap<(usize, Role, u64), RangeSet>,
+    window: Window,
     seen: Vec<SeenPacket>,
+    /// By flow: when its server began to send.
+    server_starts: BTreeMap<usize, u64>,
+    /// Whether there are packets after the last one that is kept.
+    is_over: bool,
 }
 
 #[derive(Default)]
@@ -74,10 +80,18 @@ struct FlowState {
 }
 
 impl<'a> Extras<'a> {
-    /// Nothing was seen yet.
-    pub fn new(planned: &'a PlannedTimes) -> Self {
-        let (flows, delivered) = (BTreeMap::new(), BTreeMap::new());
-        Self { planned, waiting: VecDeque::new(), flows, delivered, seen: Vec::new() }
+    /// Nothing was seen yet. Packets outside of the window are followed, and not kept.
+    pub fn new(planned: &'a PlannedTimes, window: Window) -> Self {
+        Self {
+            planned,
+            waiting: VecDeque::new(),
+            flows: BTreeMap::new(),
+            delivered: BTreeMap::new(),
+            window,
+            seen: Vec::new(),
+            server_starts: BTreeMap::new(),
+            is_over: false,
+        }
     }
 
     /// A packet at the tap, in the order of the rows.
@@ -125,6 +139,13 @@ impl<'a> Extras<'a> {
         for (sender, stream, begin, end) in streams.into_iter().filter(|_| arrives) {
             delivered_bytes += self.delivered.entry((row.flow, sender, stream)).or_default().insert(begin, end);
         }
+        if row.sender == Role::Server.name() {
+            self.server_starts.entry(row.flow).or_insert(row.time_ns);
+        }
+        self.is_over |= self.window.ends_before(row.time_ns, self.seen.len());
+        if self.is_over || !self.window.has_begun(row.time_ns) {
+            return;
+        }
         self.seen.push(SeenPacket {
             row,
             number,
@@ -139,14 +160,20 @@ impl<'a> Extras<'a> {
         });
     }
 
-    /// Packets that have their row.
-    pub fn len(&self) -> usize {
-        self.seen.len()
+    /// Whether no more packets will be kept, though there are some.
+    pub fn is_over(&self) -> bool {
+        self.is_over
     }
 
-    /// All packets, in the order of the capture.
-    pub fn finish(self) -> Vec<SeenPacket> {
-        self.seen
+    /// In words, for the page.
+    pub fn what_is_missing(&self) -> Option<String> {
+        self.window
+            .what_is_missing(self.seen.last().filter(|_| self.is_over).map(|seen| seen.row.time_ns), self.seen.len())
+    }
+
+    /// The packets in the window in the order of the capture, and when each flow's server began to send.
+    pub fn finish(self) -> (Vec<SeenPacket>, BTreeMap<usize, u64>) {
+        (self.seen, self.server_starts)
     }
 }
 

@@ -20,14 +20,11 @@ pub fn of(seen: &[SeenPacket], flow: usize) -> PacketFacts {
     let of_server = || of_flow().filter(|seen| seen.row.sender == Role::Server.name());
     let Some(start) = of_server().next().map(|seen| seen.row.time_ns) else { return PacketFacts::default() };
     let since = |time: u64| time.saturating_sub(start);
-    let has_second_tap = of_server().any(|seen| seen.row.is_dropped.is_some());
     let is_read = of_server().any(|seen| seen.number.is_some() && seen.is_read);
-    let dropped = of_server().filter(|seen| seen.row.is_dropped == Some(true));
     let blocked = of_server().filter(|seen| seen.is_blocked);
     let rtt = of_flow().filter_map(|seen| seen.rtt_ns).min();
     let is_acknowledged = of_server().any(|seen| seen.row.bytes_in_flight.is_some());
     PacketFacts {
-        drops_ns: has_second_tap.then(|| dropped.map(|seen| since(seen.row.time_ns)).collect()),
         blocked_ns: is_read.then(|| blocked.map(|seen| since(seen.row.time_ns)).collect()),
         idle_ns: rtt.filter(|_| is_read && is_acknowledged).map(|rtt| pauses(of_server(), start, rtt)),
         queue: queue(of_server(), start),
@@ -61,10 +58,12 @@ fn queue<'a>(server: impl Iterator<Item = &'a SeenPacket> + Clone, start: u64) -
             at_drops.push(between.len());
         }
     }
+    let longest = facts.longest_ns;
     for (wait, count) in facts.waits_at_drops_ns.iter_mut().zip(at_drops) {
         if count as f64 >= NEARLY * most as f64 {
-            *wait = facts.longest_ns;
+            *wait = longest;
         }
+        facts.at_limit.push(*wait as f64 >= NEARLY * longest as f64);
     }
     Some(facts)
 }

@@ -43,7 +43,7 @@ pub fn render_analysis_html(input: &AnalysisInput) -> String {
             section.sender {
                 h2 { (title(capture, direction).join(" ")) }
                 @if direction.sender == Role::Server && !is_behind(&(*capture, *direction)) {
-                    (verdict_list(&judge(&Evidence { run: &direction.run, packets: None }), None, 0))
+                    (verdict_list(&judge(&Evidence { run: &direction.run, packets: None }), None, 0, None))
                 }
                 @for draw in FIGURES {
                     @if let Some(figure) = draw(direction, place, input.train_threshold) { (picture(&figure)) }

@@ -61,6 +61,7 @@ function derive(transfer) {
   transfer.height = new Float64Array(count);
   transfer.hasNumbers = false;
   transfer.smallestCrossing = Infinity;
+  transfer.begin = count ? time[0] : 0;
   transfer.end = count ? time[count - 1] : 1;
   for (let place = 0; place < count; place += 1) {
     if (flags[place] & IS_SERVER && number[place]) transfer.hasNumbers = true;

@@ -13,8 +13,9 @@ async function main() {
     requestAnimationFrame(() => {
       isAsked = false;
       view.draw();
-      const [from, to] = view.range(transfers[0]);
-      byId("readout").textContent = `${(view.from / 1e6).toFixed(3)} to ${(view.to / 1e6).toFixed(3)} ms \u00b7 ${to - from} packets`;
+      const count = (transfer) => view.range(transfer).reduce((from, to) => to - from);
+      const counts = transfers.length > 1 ? transfers.map((one, index) => `${"AB"[index]}: ${count(one)}`).join(", ") : count(transfers[0]);
+      byId("readout").textContent = `${(view.from / 1e6).toFixed(3)} to ${(view.to / 1e6).toFixed(3)} ms \u00b7 ${counts} packets`;
     });
   };
   legend();
@@ -76,10 +77,12 @@ function pointer(view, redraw) {
     if (!wasClick) return;
     const found = view.nearest(event.offsetX, event.offsetY);
     kept = Boolean(found);
-    if (found) { select(view, found); address(found); }
+    if (found) { select(view, found); address(view, found); }
     redraw();
   });
-  canvas.addEventListener("dblclick", () => { kept = false; view.show(0, view.end); redraw(); });
+  // The browser took the pointer away, to scroll the page.
+  canvas.addEventListener("pointercancel", () => { drag = null; });
+  canvas.addEventListener("dblclick", () => { kept = false; view.showAll(); redraw(); });
 }
 
 function keys(view, redraw) {
@@ -88,8 +91,8 @@ function keys(view, redraw) {
       "+": () => view.zoom(0.6), "=": () => view.zoom(0.6), "-": () => view.zoom(1 / 0.6),
       ArrowLeft: () => view.move(-0.2), ArrowRight: () => view.move(0.2),
       ArrowUp: () => view.zoom(0.6), ArrowDown: () => view.zoom(1 / 0.6),
-      Home: () => view.show(0, view.to - view.from), End: () => view.show(view.end - (view.to - view.from), view.end),
-      0: () => view.show(0, view.end), Escape: () => view.show(0, view.end), n: () => step(view, 1), p: () => step(view, -1),
+      Home: () => view.move(-Infinity), End: () => view.move(Infinity),
+      0: () => view.showAll(), Escape: () => view.showAll(), n: () => step(view, 1), p: () => step(view, -1),
     };
     const action = actions[event.key];
     if (!action || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -99,8 +102,10 @@ function keys(view, redraw) {
   });
 }
 
+/** From the selected packet, or from the first one in view. */
 function step(view, by) {
-  const { transfer, place } = view.selected || { transfer: view.transfers[0], place: -1 };
+  const [first] = view.transfers;
+  const { transfer, place } = view.selected || { transfer: first, place: view.range(first)[0] - by };
   const next = Math.min(Math.max(place + by, 0), transfer.count - 1);
   select(view, { transfer, place: next });
   const time = transfer.time[next];
@@ -113,13 +118,15 @@ function buttons(view, redraw) {
   on("out", () => view.zoom(1 / 0.6));
   on("left", () => view.move(-0.2));
   on("right", () => view.move(0.2));
-  on("whole", () => view.show(0, view.end));
+  on("whole", () => view.showAll());
   byId("controls").addEventListener("submit", (event) => {
     event.preventDefault();
     const text = byId("goto").value.trim();
-    const time = /^([0-9.]+)\s*(ms|s)$/.exec(text);
-    if (time) location.hash = `time=${Number(time[1]) / (time[2] === "ms" ? 1000 : 1)}`;
-    else if (/^[0-9]+$/.test(text)) location.hash = `packet=${text}`;
+    const time = /^([0-9]+(?:\.[0-9]+)?)\s*(ms|s)$/.exec(text);
+    // Without an event of its own: the address may name that place already.
+    const go = (hash) => { history.replaceState(null, "", hash); follow(view); redraw(); };
+    if (time) go(`#time=${Number(time[1]) / (time[2] === "ms" ? 1000 : 1)}`);
+    else if (/^[0-9]+$/.test(text)) go(`#packet=${text}`);
     else byId("readout").textContent = `Found ${JSON.stringify(text)}, expected a packet number such as 1234, or a time such as 1.5 s`;
   });
 }
@@ -129,11 +136,11 @@ const centre = (view, time, span) => view.show(time - span / 2, time + span / 2)
 /** Goes to what the address names. */
 function follow(view) {
   const wanted = new URLSearchParams(location.hash.slice(1));
-  const [transfer] = view.transfers;
+  const transfer = view.transfers["AB".indexOf(wanted.get("of") || "A")] || view.transfers[0];
   if (wanted.has("time")) {
     const time = Number(wanted.get("time")) * 1e9;
     if (!Number.isFinite(time) || !transfer.count) return;
-    centre(view, time, Number(wanted.get("span") || 0) * 1e9 || Math.min(view.end, Math.max(2e7, view.end / 50)));
+    centre(view, time, Number(wanted.get("span") || 0) * 1e9 || Math.max(2e7, view.length / 50));
     select(view, { transfer, place: Math.min(placeOf(transfer.time, time), transfer.count - 1) });
     return;
   }
@@ -142,18 +149,19 @@ function follow(view) {
   const value = Number(wanted.get(name));
   const byFrame = name === "frame" || !transfer.hasNumbers;
   const place = byFrame ? transfer.frame.indexOf(value)
-    : transfer.number.findIndex((number, at) => number === value + 1 && transfer.flags[at] & 1);
+    : transfer.number.findIndex((number, at) => number === value + 1 && transfer.flags[at] & IS_SERVER);
   if (place < 0) {
-    byId("detail").textContent = `There is no packet ${wanted.get(name)} of the server here.`;
+    byId("detail").textContent = `There is no ${byFrame ? "frame" : "packet of the server with number"} ${wanted.get(name)} here.`;
     return;
   }
   select(view, { transfer, place });
-  centre(view, transfer.time[place], Math.min(view.end, 2e7));
+  centre(view, transfer.time[place], 2e7);
 }
 
-function address({ transfer, place }) {
-  const isNumbered = transfer.hasNumbers && transfer.flags[place] & 1 && transfer.number[place];
-  history.replaceState(null, "", isNumbered ? `#packet=${transfer.number[place] - 1}` : `#frame=${transfer.frame[place]}`);
+function address(view, { transfer, place }) {
+  const isNumbered = transfer.hasNumbers && transfer.flags[place] & IS_SERVER && transfer.number[place];
+  const of = transfer === view.transfers[0] ? "" : "&of=B";
+  history.replaceState(null, "", (isNumbered ? `#packet=${transfer.number[place] - 1}` : `#frame=${transfer.frame[place]}`) + of);
 }
 
 /** Says what a packet holds and what became of it. */
@@ -163,18 +171,18 @@ function select(view, found) {
   const flags = transfer.flags[place];
   const milliseconds = (value) => `${(value / 1e6).toFixed(3)} ms`;
   const facts = [`${transfer.bytes[place]} bytes`, `at ${(transfer.time[place] / 1e9).toFixed(9)} s`];
-  if (flags & 1) facts.push(transfer.train[place] > 1 ? `in a train of ${transfer.train[place]}` : "alone");
+  if (flags & IS_SERVER) facts.push(transfer.train[place] > 1 ? `in a train of ${transfer.train[place]}` : "alone");
   if (transfer.flight[place]) facts.push(`${transfer.flight[place] - 1} bytes in flight after it`);
   if (transfer.acked[place]) facts.push(`acknowledged after ${milliseconds(transfer.acked[place] - 1)}`);
   if (transfer.crossed[place]) facts.push(`${milliseconds(transfer.crossed[place] - transfer.smallestCrossing)} in the queue`);
   if (transfer.late[place]) facts.push(`${milliseconds(transfer.late[place] - 1)} later than planned`);
   if (transfer.rtt[place]) facts.push(`RTT ${milliseconds(transfer.rtt[place] - 1)}`);
-  if (flags & 4) facts.push("dropped before the tap behind the bottleneck");
-  if (flags & 2) facts.push("declared lost");
-  if (flags & 8) facts.push("repeats bytes");
+  if (flags & IS_DROPPED) facts.push("dropped before the tap behind the bottleneck");
+  if (flags & IS_LOST) facts.push("declared lost");
+  if (flags & IS_RETRANSMISSION) facts.push("repeats bytes");
   const title = document.createElement("strong");
   const which = transfer.number[place] ? ` ${transfer.number[place] - 1}` : "";
-  title.textContent = `${flags & 1 ? "Server" : "Client"}, packet${which}, frame ${transfer.frame[place]} of the capture`
+  title.textContent = `${flags & IS_SERVER ? "Server" : "Client"}, packet${which}, frame ${transfer.frame[place]} of the capture`
     + (view.transfers.length > 1 ? `, ${transfer.name}` : "");
   const line = document.createElement("p");
   line.textContent = facts.join(" \u00b7 ");

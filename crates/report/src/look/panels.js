@@ -22,7 +22,8 @@ function panelsOf(transfers) {
   const add = (title, unit, weight, make) => panels.push({
     title, unit, weight, curves: transfers.flatMap((transfer, index) => make(transfer.series, isPair ? ` ${"AB"[index]}` : "", index)),
   });
-  const own = (index, alone) => (index ? "two" : alone);
+  // Of two transfers each has its colour, and what would have another one alone is dashed.
+  const own = (index, alone) => (isPair ? ["one", "two"][index] : alone);
   const rates = (sums, factor) => (view) => sums.rates(view.from, view.to, Math.max(1e6, (view.to - view.from) / RATE_STEPS), factor);
   if (any((it) => it.flight.length || it.window)) add("bytes in flight", "kB", 1.6, (it, mark, index) => [
     curve(`in flight${mark}`, own(index, "one"), () => it.flight),
@@ -30,13 +31,13 @@ function panelsOf(transfers) {
   ]);
   add("rate", "Mbit/s", 1.6, (it, mark, index) => [
     curve(`sent${mark}`, own(index, "one"), rates(it.sent, 8e-6)),
-    ...(it.hasGoodput ? [curve(`goodput${mark}`, own(index, "three"), rates(it.goodput, 8e-6), index > 0)] : []),
-    ...(it.pacing ? [curve(`pacing rate${mark}`, "lost", () => it.pacing, true)] : []),
+    ...(it.hasGoodput ? [curve(`goodput${mark}`, own(index, "three"), rates(it.goodput, 8e-6), isPair)] : []),
+    ...(it.pacing ? [curve(`pacing rate${mark}`, ["lost", "three"][index], () => it.pacing, true)] : []),
   ]);
-  const single = (title, unit, key, name) => any((it) => it[key].length)
-    && add(title, unit, 1.2, (it, mark, index) => [curve(`${name}${mark}`, own(index, "one"), () => it[key])]);
-  single("round-trip time", "ms", "rtt", "RTT");
-  single("wait in the bottleneck's queue", "ms", "queue", "queue");
-  single("left later than planned", "ms", "late", "lateness");
+  const single = (title, unit, key) => any((it) => it[key].length)
+    && add(title, unit, 1.2, (it, mark, index) => [curve(mark.trim(), own(index, "one"), () => it[key])]);
+  single("round-trip time", "ms", "rtt");
+  single("wait in the bottleneck's queue", "ms", "queue");
+  single("left later than planned", "ms", "late");
   return panels;
 }

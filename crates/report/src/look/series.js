@@ -99,10 +99,11 @@ class Sums {
     for (let place = 0; place < times.length; place += 1) this.totals[place + 1] = this.totals[place] + values[place];
   }
 
-  /** Each step of time and its sum, as a rate: (sum a second) times `factor`. */
+  /** Each step of time and its sum, as a rate: (sum a second) times `factor`. One step of 0 is behind the last value. */
   rates(from, to, width, factor) {
     const first = Math.max(0, Math.floor(from / width));
-    const steps = Math.max(1, Math.ceil(to / width) - first);
+    const end = this.times.length ? Math.floor(this.times[this.times.length - 1] / width) + 2 : 0;
+    const steps = Math.max(1, Math.min(Math.ceil(to / width), end) - first);
     const times = new Float64Array(steps);
     const values = new Float64Array(steps);
     let place = placeOf(this.times, first * width);

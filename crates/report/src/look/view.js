@@ -7,6 +7,9 @@ const MOST_SINGLE = 3000;
 /** The least space for the numbers beside a panel. */
 const LEFT = 62;
 const FONT = "12px system-ui, sans-serif";
+const LINE = 15;
+/** On a narrower screen the names of curves can need two lines. */
+const NARROW = 600;
 const numbers = new Intl.NumberFormat("en", { maximumFractionDigits: 3 });
 
 class View {
@@ -15,9 +18,10 @@ class View {
     this.context = canvas.getContext("2d");
     this.transfers = transfers;
     this.panels = panelsOf(transfers);
-    this.end = Math.max(1000, ...transfers.map((transfer) => transfer.end)) * 1.005;
-    this.from = 0;
-    this.to = this.end;
+    this.begin = Math.min(...transfers.map((transfer) => transfer.begin));
+    const last = Math.max(this.begin + 1000, ...transfers.map((transfer) => transfer.end));
+    this.end = last + (last - this.begin) * 0.005;
+    this.showAll();
     this.selected = null;
     this.widths = new Map();
     this.left = LEFT;
@@ -40,19 +44,32 @@ class View {
     this.canvas.width = Math.round(this.width * this.scale);
     this.canvas.height = Math.round(this.height * this.scale);
     this.raster = new Raster(this.context, this.canvas.width, this.canvas.height);
-    const free = this.height - MARGIN.bottom - this.panels.length * MARGIN.gap;
+    const gap = MARGIN.gap + (this.width < NARROW ? LINE : 0);
+    const free = this.height - MARGIN.bottom - this.panels.length * gap;
     let top = MARGIN.top;
     for (const panel of this.panels) {
       panel.top = top;
       panel.height = Math.max(24, (free * panel.weight) / total);
-      top += panel.height + MARGIN.gap;
+      top += panel.height + gap;
     }
   }
 
-  /** Shows this span, in ns, as far as it is inside of the transfer. */
+  /** From the first packet to a little behind the last one, in ns. */
+  get length() {
+    return this.end - this.begin;
+  }
+
+  showAll() {
+    this.show(this.begin, this.end);
+  }
+
+  /** Shows this span, in ns, as far as it is inside of the transfers. */
   show(from, to) {
-    const length = Math.min(Math.max(to - from, 2000), this.end);
-    this.from = Math.min(Math.max(from, 0), this.end - length);
+    this.place(from, Math.min(Math.max(to - from, 2000), this.length));
+  }
+
+  place(from, length) {
+    this.from = Math.min(Math.max(from, this.begin), this.end - length);
     this.to = this.from + length;
   }
 
@@ -60,9 +77,10 @@ class View {
     this.show(around - (around - this.from) * factor, around + (this.to - around) * factor);
   }
 
+  /** By a share of what is visible, as far as there is something. */
   move(share) {
-    const by = (this.to - this.from) * share;
-    this.show(this.from + by, this.to + by);
+    const length = this.to - this.from;
+    this.place(this.from + length * share, length);
   }
 
   x(time) {
@@ -134,11 +152,19 @@ class View {
     labels.push({ text: title, x: this.left, y: panel.top - 6, align: "left", colour: colours.ink });
     const curves = panel.curves && panel.curves.length > 1 ? panel.curves : [];
     let x = this.left + this.widthOf(title) + 14;
+    const row = labels.splice(-1);
     for (const { name, colour, isDashed } of curves) {
       const text = `${isDashed ? "\u254c" : "\u2501"} ${name}`;
-      labels.push({ text, x, y: panel.top - 6, align: "left", colour: colours[colour] });
-      x += this.widthOf(text) + 12;
+      const width = this.widthOf(text);
+      if (x + width > this.width) {
+        // On a narrow screen they go on in a second line, and the first moves up.
+        for (const label of row) label.y -= LINE;
+        x = this.left;
+      }
+      row.push({ text, x, y: panel.top - 6, align: "left", colour: colours[colour] });
+      x += width + 12;
     }
+    labels.push(...row);
   }
 
   drawPackets(panel) {
@@ -296,7 +322,9 @@ class View {
     for (let place = placeOf(transfer.time, at - reach); place < last; place += 1) {
       const isServer = transfer.flags[place] & IS_SERVER;
       const level = isServer ? transfer.height[place] : transfer.largest[place] - 1;
-      const down = inside && level >= 0 ? this.y(inside, level) - y : 0;
+      // A packet without a place in the panel is not there.
+      if (inside && level < 0) continue;
+      const down = inside ? this.y(inside, level) - y : 0;
       const away = (this.x(transfer.time[place]) - x) ** 2 + down ** 2 + (isServer ? 0 : 4);
       if (away < distance) [best, distance] = [place, away];
     }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, PreEscaped, html};
 use quiclab_experiment::settings_text;
-use quiclab_metrics::{Evidence, MOST_DROPS, PacketFacts, TIMELINE_POINTS, Verdicts, judge};
+use quiclab_metrics::{Evidence, MOST_DROPS, TIMELINE_POINTS, judge};
 
 use super::{RunPage, render_run_svg};
 use crate::columns::{COLUMNS, NOTHING};
@@ -19,6 +19,7 @@ const AROUND_NS: u64 = 2_000_000;
 /// The page. It needs no network, and shows the whole run without scripts.
 pub fn render_run_html(page: &RunPage) -> String {
     let stack = &page.run.settings.stack;
+    let evidence = Evidence { run: &page.metrics, packets: page.facts.as_ref() };
     let body = html! {
         h1 { (page.record) }
         p.lead {
@@ -27,7 +28,7 @@ pub fn render_run_html(page: &RunPage) -> String {
             @if let Some(ladder) = &page.ladder { " \u{b7} " a href=(ladder) { "the handshake, datagram by datagram" } }
         }
         (warnings(page))
-        (verdict_list(&verdicts(page), page.look.as_deref(), page.server_start_ns))
+        (verdict_list(&judge(&evidence), page.look.as_deref(), page.server_start_ns, None))
         h2 { "Over time" }
         div.timeline data-record=(page.record) { (PreEscaped(render_run_svg(page))) }
         div #controls hidden {
@@ -47,14 +48,6 @@ pub fn render_run_html(page: &RunPage) -> String {
         script { (PreEscaped(SCRIPT)) }
     };
     page_with(&page.record, STYLE, &html! {}, &body)
-}
-
-/// By the metrics and by what is known of the packets: by what the figure knows of drops, if nobody looked at each.
-fn verdicts(page: &RunPage) -> Verdicts {
-    let since = |time: &u64| time.saturating_sub(page.server_start_ns);
-    let drops_ns = page.timeline.drops.map(|_| page.timeline.drops_ns.iter().map(since).collect());
-    let of_figure = PacketFacts { drops_ns, ..PacketFacts::default() };
-    judge(&Evidence { run: &page.metrics, packets: Some(page.facts.as_ref().unwrap_or(&of_figure)) })
 }
 
 fn warnings(page: &RunPage) -> Markup {
