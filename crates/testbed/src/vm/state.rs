@@ -30,7 +30,7 @@ use crate::{
 
 /// Folder of saved states in the cache.
 const FOLDER: &str = "state";
-/// Booting takes some ten seconds; a guest that is not up by then never will be.
+/// Booting takes some ten seconds, and much longer where other work takes the processors. Those who wait longer for a run wait longer for this, too.
 const BOOT_PATIENCE: Duration = Duration::from_secs(300);
 
 /// More bytes of what a guest prints on its console are not kept.
@@ -135,7 +135,8 @@ impl Guest {
     }
 
     fn boot(&self, work: &Path, size: Size, host: &Host) -> Result<Qemu> {
-        let mut qemu = Qemu::start(machine::qemu(size, work), host.core, host.stop.clone(), BOOT_PATIENCE)?;
+        let patience = host.patience.max(BOOT_PATIENCE);
+        let mut qemu = Qemu::start(machine::qemu(size, work), host.core, host.stop.clone(), patience)?;
         qemu.wait_for_event("GUEST_PANICKED")?;
         Ok(qemu)
     }
