@@ -30,7 +30,7 @@ use crate::{
 
 /// Folder of saved states in the cache.
 const FOLDER: &str = "state";
-/// Booting takes some ten seconds; a guest that is not up by then never will be.
+/// Booting takes some ten seconds, and much longer where other work takes the processors. Those who wait longer for a run wait longer for this, too.
 const BOOT_PATIENCE: Duration = Duration::from_secs(300);
 
 /// More bytes of what a guest prints on its console are not kept.
@@ -135,7 +135,8 @@ impl Guest {
     }
 
     fn boot(&self, work: &Path, size: Size, host: &Host) -> Result<Qemu> {
-        let mut qemu = Qemu::start(machine::qemu(size, work), host.core, host.stop.clone(), BOOT_PATIENCE)?;
+        let patience = boot_patience(host.patience);
+        let mut qemu = Qemu::start(machine::qemu(size, work), host.core, host.stop.clone(), patience)?;
         qemu.wait_for_event("GUEST_PANICKED")?;
         Ok(qemu)
     }
@@ -221,4 +222,20 @@ fn bound_written_files(command: &mut Command, most: u64) {
     };
     // SAFETY: two system calls, which are safe between fork and exec.
     unsafe { command.pre_exec(enter) };
+}
+
+/// How long a guest may take to boot where a run may take this long.
+fn boot_patience(of_a_run: Duration) -> Duration {
+    of_a_run.max(BOOT_PATIENCE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_who_wait_longer_for_a_run_wait_longer_for_the_boot_before_it() {
+        assert_eq!(boot_patience(Duration::from_secs(3_000)), Duration::from_secs(3_000));
+        assert_eq!(boot_patience(Duration::from_secs(1)), BOOT_PATIENCE);
+    }
 }
