@@ -108,7 +108,8 @@ pub(super) struct Filter {
 impl Filter {
     pub(super) fn new() -> io::Result<Self> {
         let number = |call: &c_long| [*call, *call | X32];
-        let mut refused: BTreeMap<_, _> = REFUSED.iter().chain(REFUSED_OF_X86).flat_map(number).map(|call| (call, Vec::new())).collect();
+        let mut refused: BTreeMap<_, _> =
+            REFUSED.iter().chain(REFUSED_OF_X86).flat_map(number).map(|call| (call, Vec::new())).collect();
         if cfg!(target_arch = "x86_64") {
             refused.extend(X32_ONLY.map(|call| (call | X32, Vec::new())));
         }
