@@ -40,7 +40,9 @@ impl Meter {
             .with_context(|| format!("/proc/stat: found {:?}, expected the line `cpu`", text.lines().next()))?;
         Ok(match self {
             Self::Machine => Used { of: CpuUser::Machine, cpus, ticks: idle },
-            Self::Endpoints => Used { of: CpuUser::Endpoints, cpus, ticks: of_processes(|id| id != std::process::id())? },
+            Self::Endpoints => {
+                Used { of: CpuUser::Endpoints, cpus, ticks: of_processes(|id| id != std::process::id())? }
+            }
         })
     }
 }

@@ -146,7 +146,8 @@ fn the_address_can_name_the_second_transfer_and_the_same_place_twice() {
     assert!(said.starts_with("[[\"#packet=") && said.contains("&amp;of=B\",true]"), "{said}");
     assert!(said.ends_with(",[20000000,20000000]]"), "{said}");
     assert!(complaints.is_empty(), "{complaints:?}");
-    let script = "await new Promise((done) => setTimeout(done, 100)); say(view.transfers.indexOf(view.selected.transfer));";
+    let script =
+        "await new Promise((done) => setTimeout(done, 100)); say(view.transfers.indexOf(view.selected.transfer));";
     let (said, _) = shown(&[transfer("one"), transfer("two")], "#packet=1234&of=B", script);
     assert_eq!(said, "1");
 }
