@@ -367,5 +367,4 @@ fn what_endpoints_do_is_named() {
     stack.names_it("flow_control_limited", &["--window=40000"], "");
     stack.names_it("application_limited", &["--pause"], "");
     stack.names_it("idle_end_in_goodput", &["--linger=2000"], "");
-    stack.names_it("full_bucket", &["--bucket=30"], "[hosts]\nreceive_coalescing = \"10 ms\"");
 }
