@@ -155,15 +155,16 @@ fn a_sender_that_does_not_space_its_packets_is_not_paced() {
 }
 
 #[test]
-#[ignore = "builds quiche twice, which takes a few minutes and needs cmake and g++: make test-causes"]
+#[ignore = "builds quiche, which takes a minute or two and needs cmake and g++: make test-causes"]
 fn a_window_that_quiche_rolls_back_is_restored_again_and_again() {
-    // Few losses of many packets: quiche takes them for spurious ones, though none is.
-    let path = format!("[tap]\nqlog = true\n{}", LOSS.replace("PROBABILITY", "0.002"));
-    let with = quiche("", &path);
-    names_it("window_restored", SANS_IO, &with, &with.replace("0.22\"", "0.22 rollback=off\""));
+    // Few losses of many packets: quiche takes them for spurious ones, though none is. quinn keeps to its reductions.
+    let path = |probability: &str| format!("[tap]\nqlog = true\n{}", LOSS.replace("PROBABILITY", probability));
+    let with = quiche("", &path("0.002"));
+    names_it("window_restored", SANS_IO, &with, &quiche("", &path("0.0")));
+    names_it("window_restored", SANS_IO, &with, &quinn("size = \"8 MiB\"", &path("0.002")));
 }
 
-/// quinn whose program does what its arguments say: `--acks=10`, `--window=BYTES`, `--bucket=PACKETS`, `--pause`, `--linger=MILLISECONDS`.
+/// quinn whose program does what its arguments say: `--acks=10`, `--window=BYTES`, `--bucket=PACKETS`, `--pause`.
 fn caused(folder: &Path) -> PathBuf {
     let stacks = folder.join("stacks");
     let stack = stacks.join("caused");
@@ -234,10 +235,6 @@ fn caused(folder: &Path) -> PathBuf {
                 "        let nanoseconds = next.map(|next| next.saturating_duration_since(self.base).as_nanos());\n        \
              let nanoseconds = crate::causes::next(nanoseconds, self.settings.role == Role::Server && !self.connections.is_empty());\n",
             ),
-            (
-                "if driven.application.is_done() && !driven.connection.is_closed() {",
-                "if driven.application.is_done() && !driven.connection.is_closed() && crate::causes::may_end() {",
-            ),
         ],
     );
     stacks
@@ -252,8 +249,6 @@ const STEP_NS: u64 = 100_000_000;
 const STEP_BYTES: u64 = 65_536;
 static NOW: AtomicU64 = AtomicU64::new(0);
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
-/// When the program may end. 0: nothing is there yet that it waits for.
-static END: AtomicU64 = AtomicU64::new(0);
 
 pub fn given(name: &str) -> Option<u64> {
     let start = format!("--{name}=");
@@ -279,16 +274,7 @@ pub fn may_write(bytes: usize) -> bool {
     may
 }
 
-pub fn may_end() -> bool {
-    let now = NOW.load(Relaxed);
-    let end = now + given("linger").unwrap_or(0) * 1_000_000;
-    let end = END.compare_exchange(0, end.max(1), Relaxed, Relaxed).map_or_else(|earlier| earlier, |_| end);
-    now >= end
-}
-
 pub fn next(other: Option<u128>, is_server: bool) -> Option<u128> {
-    let end = u128::from(END.load(Relaxed));
-    let other = if end > 0 { Some(other.map_or(end, |other| other.min(end))) } else { other };
     if !is_server || !is_pausing() {
         return other;
     }
@@ -365,6 +351,4 @@ fn what_endpoints_do_is_named() {
     stack.names_it("ack_trains", &["--acks=10"], "");
     stack.names_it("flow_control_limited", &["--window=40000"], "");
     stack.names_it("application_limited", &["--pause"], "");
-    stack.names_it("idle_end_in_goodput", &["--linger=2000"], "");
-    stack.names_it("full_bucket", &["--bucket=30"], "[hosts]\nreceive_coalescing = \"10 ms\"");
 }
