@@ -289,8 +289,8 @@ contract: stacks-setup build ## test endpoints on this machine, over a loopback 
 	$(QUICLAB) stacks try stacks/curl --peer stacks/nginx
 
 .PHONY: test-causes
-test-causes: test-setup build ## verdicts on runs whose cause is known, those with quiche and a changed quinn too: ten minutes
-	cargo test --release -p quiclab --test causes -- --include-ignored
+test-causes: test-setup build ## verdicts on runs whose cause is known, those with quiche and a changed program too: ten minutes
+	cargo test --release --workspace --test causes -- --include-ignored
 
 # Builds the stack three times: with and without its frame, and with a smaller bucket.
 .PHONY: own-stack
