@@ -77,6 +77,7 @@ wheel: build target/python-package/.installed ## build the Python wheel, with th
 	find python/wheel-data -name target -type d -prune -exec rm -r {} +
 	cd python && CARGO_TARGET_DIR=$(CURDIR)/target $(PACKAGE_PYTHON)/maturin build --release --target x86_64-unknown-linux-gnu \
 		--compatibility manylinux2014 --out ../dist
+	rm -r python/wheel-data
 
 .PHONY: test-wheel
 test-wheel: wheel ## install the wheel into an empty environment and use it there: runs, tables, a campaign with kills; five minutes

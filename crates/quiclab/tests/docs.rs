@@ -117,7 +117,7 @@ fn pages_below(top: &Path) -> Vec<Page> {
         for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
             let name = entry.file_name().into_string().unwrap();
             let kind = entry.file_type().unwrap();
-            let made = matches!(name.as_str(), "target" | "node_modules" | "results")
+            let made = matches!(name.as_str(), "target" | "node_modules" | "results" | "wheel-data")
                 && !["docs/results", "src/results"].iter().any(|pages| entry.path().ends_with(pages));
             if kind.is_dir() && !made && !name.starts_with('.') {
                 folders.push(entry.path());
