@@ -68,7 +68,7 @@ fn a_window_has_the_packets_of_its_time_and_says_so() {
     let json: Value = serde_json::from_str(&printed).unwrap();
     let not_judged = json["transfers"][0]["verdicts"]["not_judged"].as_array().unwrap();
     assert!(not_judged.iter().any(|one| one["rule"] == "application_limited"), "{not_judged:?}");
-    let result = said(quiclab().arg("look").arg(capture("quiche")).args(["--from", "1h"]));
+    let result = said(quiclab().arg("look").arg(capture("quiche")).args(["--from", "60min"]));
     assert_eq!(result.status, Some(125));
     assert!(result.errors.contains("found no packets of a server from 3600 s on"), "{}", result.errors);
 }

@@ -13,7 +13,7 @@ use quiclab_internet::Internet;
 use crate::{
     Case,
     stack::{Manner, Server, client_endpoint, handshake, runtime},
-    support::{ECHO, client, description, host, receive, serve, with_room},
+    support::{ECHO, client, description, host, receive, serve, slowness, with_room},
 };
 
 pub const CASES: &[Case] = &[
@@ -37,6 +37,7 @@ fn two_thousand_handshakes_a_second_fit_on_a_core() {
     one.settings.record = Some(folder.path().to_owned());
     // Client and server need the cores.
     one.settings.spin = quiclab_units::Duration::ZERO;
+    let before = slowness();
     let internet = Internet::start(&one).unwrap();
     let began = Instant::now();
     let next = Arc::new(AtomicUsize::new(0));
@@ -67,7 +68,9 @@ fn two_thousand_handshakes_a_second_fit_on_a_core() {
     let each = Duration::from_nanos(truth.counters.cpu_ns / HANDSHAKES as u64);
     println!("{HANDSHAKES} handshakes in {took:?} with client and server; {each:?} of CPU each for the Internet");
     println!("{:?} {:?}", truth.counters, truth.lateness);
-    assert!(each < MOST_CPU, "{each:?}");
+    // Work beside it takes caches and the other half of a core.
+    let slowness = before.max(slowness());
+    assert!(each < MOST_CPU.mul_f64(slowness), "{each:?}, {slowness}");
     assert_eq!(truth.counters.flows, HANDSHAKES as u64);
     let counters = truth.counters;
     let lost = [counters.refused_flows, counters.too_many_held, counters.too_long, counters.not_taken];
