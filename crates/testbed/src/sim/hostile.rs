@@ -162,7 +162,7 @@ fn a_signal_ends_a_run_with_a_program_that_ignores_signals() {
     let error = trial.run(&["stubborn"]).unwrap_err();
     let took = signalled.join().unwrap().elapsed();
     assert_eq!(error.downcast_ref(), Some(&Interrupted::ByRequest));
-    assert!(took < PATIENCE / 3, "{took:?}");
+    assert!(took < Duration::from_secs(3), "{took:?}");
 }
 
 #[test]
