@@ -1,9 +1,11 @@
 //! Key logs that grow while they are read.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 
 /// Bytes that are read at once: lines of some 60 connections. The rest follows with the next call.
 const MOST_AT_ONCE: usize = 1 << 16;
+/// Bytes of one read: the lines of a handshake.
+const CHUNK: usize = 1 << 10;
 
 /// Whole lines of a key log that an endpoint writes meanwhile.
 #[derive(Clone, Debug, Default)]
@@ -14,18 +16,31 @@ pub struct KeyLogLines {
 
 impl KeyLogLines {
     /// The whole lines that `input` has further; it goes on where it ended at the last call. What cannot be read says nothing.
+    ///
+    /// It is called for each datagram, mostly with nothing to read: one call of `read` then.
     pub fn read(&mut self, input: &mut impl Read) -> Option<Vec<u8>> {
-        let mut bytes = std::mem::take(&mut self.partial);
-        let room = MOST_AT_ONCE.saturating_sub(bytes.len());
-        // What was read before an error counts.
-        let _ = input.take(room as u64).read_to_end(&mut bytes);
-        let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        self.partial = bytes.split_off(end);
+        let mut chunk = [0; CHUNK];
+        let before = self.partial.len();
+        while self.partial.len() + CHUNK <= MOST_AT_ONCE {
+            match input.read(&mut chunk) {
+                Ok(0) => break,
+                Ok(count) => self.partial.extend_from_slice(&chunk[..count]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // What was read before it counts.
+                Err(_) => break,
+            }
+        }
+        // Nothing before has an end.
+        let end = self.partial[before..].iter().rposition(|byte| *byte == b'\n').map(|end| before + end + 1);
+        let lines = end.map(|end| {
+            let partial = self.partial.split_off(end);
+            std::mem::replace(&mut self.partial, partial)
+        });
         // A line without an end is not kept for ever.
-        if self.partial.len() >= MOST_AT_ONCE {
+        if self.partial.len() + CHUNK > MOST_AT_ONCE {
             self.partial.clear();
         }
-        (!bytes.is_empty()).then_some(bytes)
+        lines
     }
 }
 

@@ -13,7 +13,7 @@ use super::fields::Fields;
 const MAXIMUM_REASON_BYTES: usize = 256;
 
 /// One frame. Lengths are of the data inside, in bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum QuicFrame {
     /// A run of PADDING frames.
     Padding {
@@ -164,7 +164,7 @@ pub enum QuicFrame {
 }
 
 /// An ACK frame.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Ack {
     /// `ack_delay` as in the frame; shift by the sender's `ack_delay_exponent` for µs.
     pub encoded_delay: u64,

@@ -81,7 +81,7 @@ const KNOWN_TYPES: [u64; 30] = [
 ];
 
 /// One frame of an extension. Where a frame has had several type numbers, its current one is reported.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ExtensionFrame {
     /// TIME_STAMP
     TimeStamp {
