@@ -9,16 +9,21 @@ use std::{
     process::Command,
 };
 
-use common::{Bench, quiclab, records, said};
+use common::{Bench, REAL_STACKS, quiclab, records, said};
 use serde_json::Value;
 
 /// The stacks that the simulator calls.
 const SANS_IO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sans-io");
 
-/// Rules that apply to the only run of an experiment with these lines, for which `rule` has what it needs.
+/// Rules that apply to the only run of an experiment with these lines in the simulator, for which `rule` has what it needs.
 fn verdicts(rule: &str, stacks: &str, lines: &str) -> BTreeSet<String> {
+    verdicts_on("sim", rule, stacks, lines)
+}
+
+/// The same on a testbed.
+fn verdicts_on(testbed: &str, rule: &str, stacks: &str, lines: &str) -> BTreeSet<String> {
     let bench = Bench::new(&format!("name = \"cause\"\ntitle = \"One known cause\"\n{lines}"));
-    let result = said(&mut bench.run(stacks, "out", &["--testbed", "sim"]));
+    let result = said(&mut bench.run(stacks, "out", &["--testbed", testbed]));
     assert_eq!(result.status, Some(0), "{}", result.errors);
     let record = bench.out("out").join(records(&bench.out("out")).remove(0));
     let page = bench.folder.path().join("page.html");
@@ -34,9 +39,14 @@ fn verdicts(rule: &str, stacks: &str, lines: &str) -> BTreeSet<String> {
 
 /// The rule applies with the cause and not without it.
 fn names_it(rule: &str, stacks: &str, with: &str, without: &str) {
-    let with = verdicts(rule, stacks, with);
+    names_it_on("sim", rule, [stacks, stacks], [with, without]);
+}
+
+/// The same on a testbed, with the folder of stacks that has the cause and one that does not.
+fn names_it_on(testbed: &str, rule: &str, stacks: [&str; 2], lines: [&str; 2]) {
+    let with = verdicts_on(testbed, rule, stacks[0], lines[0]);
     assert!(with.contains(rule), "{with:?}");
-    let without = verdicts(rule, stacks, without);
+    let without = verdicts_on(testbed, rule, stacks[1], lines[1]);
     assert!(!without.contains(rule), "{without:?}");
 }
 
@@ -316,4 +326,45 @@ fn what_endpoints_do_is_named() {
     stack.names_it("ack_trains", &["--acks=10"], "");
     stack.names_it("flow_control_limited", &["--window=40000"], "");
     stack.names_it("application_limited", &["--pause"], "");
+}
+
+/// Debian's ngtcp2 with changes in its script.
+struct ChangedClient {
+    /// Is removed at the end.
+    _folder: tempfile::TempDir,
+    stacks: PathBuf,
+}
+
+impl ChangedClient {
+    fn new(changes: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let stacks = folder.path().join("stacks");
+        copy(&Path::new(REAL_STACKS).join("ngtcp2"), &stacks.join("ngtcp2"));
+        change(&stacks.join("ngtcp2/endpoint.sh"), changes);
+        Self { _folder: folder, stacks }
+    }
+
+    fn names_it(&self, testbed: &str, rule: &str, size: &str) {
+        let lines = format!("[stack]\nname = \"ngtcp2\"\n[workload]\nsize = \"{size}\"\nrepetitions = 1\n");
+        names_it_on(testbed, rule, [self.stacks.to_str().unwrap(), REAL_STACKS], [&lines, &lines]);
+    }
+}
+
+/// As in QUIC Steps, whose goodput of ngtcp2 has 30 s of waiting in it.
+#[test]
+#[ignore = "runs virtual machines: make test-causes"]
+fn a_client_that_waits_for_its_idle_timeout_is_named() {
+    // It calls the timeout an error.
+    let client = ChangedClient::new(&[(" --exit-on-all-streams-close", ""), ("[ $failed = 0 ] || exit 1", ":")]);
+    client.names_it("vm", "idle_end_in_goodput", "1 MiB");
+}
+
+#[test]
+#[ignore = "runs in real time: make test-causes"]
+fn a_client_that_does_not_read_for_half_a_second_loses_datagrams() {
+    let client = ChangedClient::new(&[(
+        "\tgtlsclient --sni=",
+        "\t(sleep 0.3; pkill -STOP gtlsclient; sleep 0.5; pkill -CONT gtlsclient) &\n\tgtlsclient --sni=",
+    )]);
+    client.names_it("netns", "receive_buffer_drops", "4 MiB");
 }
