@@ -55,7 +55,7 @@ impl<'a, S> Sides<'a, S> {
 /// The machine that runs are performed on, for one worker.
 #[derive(Clone, Debug)]
 pub struct Host {
-    /// The core it runs on.
+    /// The core that a virtual machine of it runs on, if no other has it.
     pub core: usize,
     /// Set to end everything.
     pub stop: Arc<AtomicBool>,

@@ -22,6 +22,7 @@ pub mod path;
 pub mod priority;
 pub mod results;
 pub mod run;
+mod seat;
 pub mod state;
 pub mod testbed;
 mod watch;

@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 use super::{
     machine::{QEMU, QEMU_PACKAGE},
     priority,
+    seat::Seat,
     watch::{Lifeless, PATIENCE, Patience, Watch},
 };
 use crate::{
@@ -46,18 +47,27 @@ pub struct Qemu {
     deadline: Instant,
     /// How it ended; waited for once.
     end: Option<End>,
+    /// Its core, until it is dropped.
+    _seat: Seat,
 }
 
 impl Qemu {
-    /// Starts `command` on the given core. Everything that waits on it ends when `stop` is set or `patience` is over.
+    /// Starts `command` on this core, or on another one where a QEMU of quiclab has that. Everything that waits on it ends when `stop` is set or `patience` is over.
     ///
     /// # Errors
     /// Where QEMU is missing or does not speak QMP.
-    pub fn start(mut command: Command, core: usize, stop: Arc<AtomicBool>, patience: Duration) -> Result<Self> {
+    pub fn start(
+        mut command: Command,
+        preferred_core: usize,
+        stop: Arc<AtomicBool>,
+        patience: Duration,
+    ) -> Result<Self> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // A group of its own: Ctrl-C reaches quiclab, which then ends QEMU in order.
         command.process_group(0);
         let parent = std::process::id();
+        let seat = Seat::take(preferred_core, &priority::cores()?);
+        let core = seat.core;
         // SAFETY: system calls alone, which are safe between fork and exec.
         unsafe {
             command.pre_exec(move || {
@@ -81,7 +91,8 @@ impl Qemu {
                 }
             }
         });
-        let mut qemu = Self { child, input, lines, stop, patience, deadline: Instant::now() + patience, end: None };
+        let deadline = Instant::now() + patience;
+        let mut qemu = Self { child, input, lines, stop, patience, deadline, end: None, _seat: seat };
         qemu.wait_for("its greeting", |message| message.get("QMP").is_some())?;
         qemu.execute("qmp_capabilities", json!({}))?;
         let cpus = qemu.execute("query-cpus-fast", json!({}))?;
