@@ -344,8 +344,8 @@ impl ChangedClient {
         Self { _folder: folder, stacks }
     }
 
-    fn names_it(&self, testbed: &str, rule: &str, size: &str) {
-        let lines = format!("[stack]\nname = \"ngtcp2\"\n[workload]\nsize = \"{size}\"\nrepetitions = 1\n");
+    fn names_it(&self, testbed: &str, rule: &str, size: &str, path: &str) {
+        let lines = format!("[stack]\nname = \"ngtcp2\"\n[workload]\nsize = \"{size}\"\nrepetitions = 1\n{path}");
         names_it_on(testbed, rule, [self.stacks.to_str().unwrap(), REAL_STACKS], [&lines, &lines]);
     }
 }
@@ -356,15 +356,14 @@ impl ChangedClient {
 fn a_client_that_waits_for_its_idle_timeout_is_named() {
     // It calls the timeout an error.
     let client = ChangedClient::new(&[(" --exit-on-all-streams-close", ""), ("[ $failed = 0 ] || exit 1", ":")]);
-    client.names_it("vm", "idle_end_in_goodput", "1 MiB");
+    client.names_it("vm", "idle_end_in_goodput", "1 MiB", "");
 }
 
 #[test]
 #[ignore = "runs in real time: make test-causes"]
 fn a_client_that_does_not_read_for_half_a_second_loses_datagrams() {
-    let client = ChangedClient::new(&[(
-        "\tgtlsclient --sni=",
-        "\t(sleep 0.3; pkill -STOP gtlsclient; sleep 0.5; pkill -CONT gtlsclient) &\n\tgtlsclient --sni=",
-    )]);
-    client.names_it("netns", "receive_buffer_drops", "4 MiB");
+    let stop = "& sleep 0.3; kill -STOP $!; sleep 0.5; kill -CONT $!; wait $! || fail";
+    let client = ChangedClient::new(&[("2>\"$scratch.errors\" || fail", &format!("2>\"$scratch.errors\" {stop}"))]);
+    // So much is on its way then that the socket's buffer has no room for it.
+    client.names_it("netns", "receive_buffer_drops", "8 MiB", "[path]\nqueue_bdp = 20\n");
 }
