@@ -52,7 +52,8 @@ pub struct Qemu {
 }
 
 impl Qemu {
-    /// Starts `command` on this core, or on another one where a QEMU of quiclab has that. Everything that waits on it ends when `stop` is set or `patience` is over.
+    /// Starts `command` on this core, or on another one where a QEMU of quiclab has that. Everything that waits on it ends
+    /// when `stop` is set or `patience` is over.
     ///
     /// # Errors
     /// Where QEMU is missing or does not speak QMP.
