@@ -34,6 +34,7 @@ pub mod run;
 pub mod serve;
 pub mod settling;
 pub mod simulator;
+mod sysctl;
 pub mod tap;
 pub mod topology;
 pub mod walls;

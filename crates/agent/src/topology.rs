@@ -51,7 +51,8 @@ use crate::{
     namespace::Namespace,
     netlink::Netlink,
     qdisc,
-    settling::{HURRIED_REPORT_MS, Settling},
+    settling::Settling,
+    sysctl,
 };
 
 pub(crate) const SERVER_GATEWAYS: [IpAddr; 2] =
@@ -82,9 +83,9 @@ impl Topology {
     /// Without root's capabilities, or where the kernel lacks veth, clsact, matchall or mirred.
     pub fn build(server: Namespace, client: Namespace, settling: Settling) -> Result<Self> {
         let topology = Self { server, wire: Namespace::create("wire")?, client };
-        topology.wire.inside(|| set_ipv6("disable_ipv6", "1"))?;
+        topology.wire.inside(sysctl::without_ipv6)?;
         for namespace in [&topology.server, &topology.client] {
-            namespace.inside(|| silence_ipv6(settling))?;
+            namespace.inside(|| sysctl::of_host(settling))?;
         }
         topology.wire.inside(|| {
             let mut netlink = Netlink::open()?;
@@ -235,45 +236,6 @@ pub fn index(interface: &str) -> Result<u32> {
     if_nametoindex(interface).with_context(|| format!("interface {interface}"))
 }
 
-/// Nothing of IPv6 may put packets on the wire that nobody asked for: no addresses but those given, no search for duplicates
-/// of them, no routers.
-pub(crate) fn silence_ipv6(settling: Settling) -> Result<()> {
-    if settling == Settling::WithoutIpv6 {
-        return set_ipv6("disable_ipv6", "1");
-    }
-    if settling == Settling::Hurried {
-        for version in ["mldv1", "mldv2"] {
-            set_ipv6(&format!("{version}_unsolicited_report_interval"), HURRIED_REPORT_MS)?;
-        }
-    }
-    for (name, value) in [
-        ("addr_gen_mode", "1"),
-        ("accept_dad", "0"),
-        ("dad_transmits", "0"),
-        ("router_solicitations", "0"),
-        ("accept_ra", "0"),
-        ("autoconf", "0"),
-    ] {
-        set_ipv6(name, value)?;
-    }
-    Ok(())
-}
-
-/// For the interfaces there are and for those to come.
-pub(crate) fn set_ipv6(name: &str, value: &str) -> Result<()> {
-    for entry in fs::read_dir("/proc/sys/net/ipv6/conf").context("IPv6 of this kernel")? {
-        let path = entry?.path().join(name);
-        match fs::write(&path, value) {
-            // Not every one has a meaning for all interfaces together.
-            Err(error) if path.parent().is_some_and(|folder| !folder.ends_with("all")) => {
-                return Err(error).with_context(|| path.display().to_string());
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
 pub(crate) fn veth(name: &str, peer: &Namespace, peer_mac: [u8; 6]) -> LinkMessage {
     let mut other_end = LinkMessage::default();
     other_end.attributes = vec![
@@ -306,7 +268,7 @@ pub(crate) fn host(
     namespace.inside(|| {
         let mut netlink = Netlink::open()?;
         up(&mut netlink, index("lo")?)?;
-        silence_ipv6(settling)?;
+        sysctl::of_host(settling)?;
         let interface = index(HOST_INTERFACE)?;
         up(&mut netlink, interface)?;
         for (address, gateway) in addresses.into_iter().zip(gateways) {

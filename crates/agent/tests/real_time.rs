@@ -26,7 +26,7 @@ use quiclab_offload::{
     header::{HEADER_BYTES, complete_checksum, of_super_packet},
 };
 use quiclab_orders::{
-    addresses::{CLIENT_MAC, HOST_INTERFACE, SERVER_MAC, TO_SERVER},
+    addresses::{CLIENT_MAC, HOST_INTERFACE, SERVER_MAC, TO_CLIENT, TO_SERVER},
     forwarder::{Forwarder as Order, ForwarderReport, RealTime, SuperPackets},
 };
 
@@ -58,6 +58,17 @@ fn in_namespaces(test: &str, work: impl FnOnce()) {
 fn topology() -> Topology {
     let [server, client] = ["server", "client"].map(|name| Namespace::create(name).unwrap());
     Topology::build(server, client, Settling::Hurried).unwrap()
+}
+
+/// As a new namespace is on a machine that forwards packets and filters their sources.
+fn as_on_a_router(namespace: &Namespace) {
+    let set = namespace.inside(|| {
+        for path in ["ipv4/conf/all/forwarding", "ipv4/conf/default/rp_filter", "ipv6/conf/all/forwarding"] {
+            std::fs::write(format!("/proc/sys/net/{path}"), "1")?;
+        }
+        Ok(())
+    });
+    set.unwrap();
 }
 
 fn host(namespace: &Namespace) -> Socket {
@@ -170,6 +181,34 @@ fn super_packets_are_cut_as_the_kernel_cuts_them() {
                 }
             }
         }
+    });
+}
+
+#[test]
+fn hosts_on_a_machine_that_forwards_send_nothing_on() {
+    in_namespaces("hosts_on_a_machine_that_forwards_send_nothing_on", || {
+        let [server, client] = ["server", "client"].map(|name| Namespace::create(name).unwrap());
+        [&server, &client].map(as_on_a_router);
+        let topology = Topology::build(server, client, Settling::Hurried).unwrap();
+        for (family, name) in [("ipv4", "forwarding"), ("ipv6", "forwarding"), ("ipv4", "rp_filter")] {
+            let path = format!("/proc/sys/net/{family}/conf/{HOST_INTERFACE}/{name}");
+            let found = topology.client.inside(|| Ok(std::fs::read_to_string(&path)?)).unwrap();
+            assert_eq!(found.trim(), "0", "{path}");
+        }
+        // These are for the client's neighbours. A router would ask who they are.
+        let (from, mut back) =
+            (host(&topology.server), topology.wire.inside(|| Socket::open(TO_CLIENT, None)).unwrap());
+        from.send(&[super_packet(true, false, 1000, 1200, 1), super_packet(false, false, 1000, 1200, 1)]).unwrap();
+        let mut seen = Vec::new();
+        let (mut buffers, start) = (vec![0; 8 * MOST_BYTES], Instant::now());
+        while start.elapsed() < Duration::from_millis(300) {
+            let visit = |_, bytes: &[u8]| {
+                seen.push(bytes.to_vec());
+                Ok(())
+            };
+            back.receive(&mut buffers, visit).unwrap();
+        }
+        assert!(seen.is_empty(), "{seen:02x?}");
     });
 }
 

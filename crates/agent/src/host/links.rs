@@ -31,7 +31,8 @@ use crate::{
     namespace::Namespace,
     netlink::Netlink,
     settling::Settling,
-    topology::{self, CLIENT_GATEWAYS, SERVER_GATEWAYS, index, silence_ipv6},
+    sysctl,
+    topology::{self, CLIENT_GATEWAYS, SERVER_GATEWAYS, index},
 };
 
 /// Packets of the run have up to this many bytes.
@@ -80,11 +81,11 @@ pub(super) fn build(
     settling: Settling,
 ) -> Result<Between> {
     for namespace in [server, client].into_iter().flatten() {
-        namespace.inside(|| silence_ipv6(settling))?;
+        namespace.inside(|| sysctl::of_host(settling))?;
     }
     let (server_mac, client_mac) = (part.server_mac, part.client_mac);
     let between = Namespace::create(if part.place.has_wire() { "wire" } else { "port" })?;
-    between.inside(|| topology::set_ipv6("disable_ipv6", "1"))?;
+    between.inside(sysctl::without_ipv6)?;
     let veth = |name: &str, endpoint: Option<&Namespace>, mac| {
         let endpoint = endpoint.context("the endpoint's network is missing")?;
         let message = RouteNetlinkMessage::NewLink(topology::veth(name, endpoint, mac));
