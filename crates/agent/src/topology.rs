@@ -15,7 +15,6 @@
 //! no one here, and what is sent to it arrives at the other host.
 
 use std::{
-    fs,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
     os::fd::AsRawFd,
 };

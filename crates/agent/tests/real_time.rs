@@ -188,7 +188,7 @@ fn super_packets_are_cut_as_the_kernel_cuts_them() {
 fn hosts_on_a_machine_that_forwards_send_nothing_on() {
     in_namespaces("hosts_on_a_machine_that_forwards_send_nothing_on", || {
         let [server, client] = ["server", "client"].map(|name| Namespace::create(name).unwrap());
-        [&server, &client].map(as_on_a_router);
+        [&server, &client].into_iter().for_each(as_on_a_router);
         let topology = Topology::build(server, client, Settling::Hurried).unwrap();
         for (family, name) in [("ipv4", "forwarding"), ("ipv6", "forwarding"), ("ipv4", "rp_filter")] {
             let path = format!("/proc/sys/net/{family}/conf/{HOST_INTERFACE}/{name}");
