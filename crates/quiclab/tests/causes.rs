@@ -367,3 +367,13 @@ fn a_client_that_does_not_read_for_half_a_second_loses_datagrams() {
     // So much is on its way then that the socket's buffer has no room for it.
     client.names_it("netns", "receive_buffer_drops", "8 MiB", "[path]\nqueue_bdp = 20\n");
 }
+
+#[test]
+#[ignore = "runs virtual machines: make test-causes"]
+fn a_bucket_that_has_time_to_fill_is_named() {
+    // quic-go's pacer lets 10 packets go at once where nothing was sent for long enough (internal/congestion/pacer.go).
+    let coalescing = |time: &str| {
+        format!("[stack]\nname = \"quic-go\"\n[workload]\nsize = \"3 MiB\"\n[hosts]\nreceive_coalescing = \"{time}\"\n")
+    };
+    names_it_on("vm", "full_bucket", [REAL_STACKS, REAL_STACKS], [&coalescing("20 ms"), &coalescing("0 ms")]);
+}
