@@ -2,7 +2,7 @@
 //! the limit: `cargo run --release -p quiclab-scan --example rate -- [SECONDS] [IN_FLIGHT] [PROGRAM]`. PROGRAM is another client, such as that of
 //! bench/scan: it is started with ADDRESS SECONDS IN_FLIGHT in turns with the scanner, and prints JSON.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/it/common/mod.rs"]
 mod common;
 
 use std::error::Error;

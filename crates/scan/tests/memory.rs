@@ -1,5 +1,6 @@
 //! What a handshake in flight takes beside the stack's own state. A process of its own, because the allocator counts all of it.
 
+#[path = "it/common/mod.rs"]
 mod common;
 
 use std::collections::BTreeSet;

@@ -1,6 +1,6 @@
 //! Writes the inputs that the fuzzer began with into `fuzz/corpus`: `cargo run -p quiclab-wire --example write_fuzz_seeds`.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/it/common/mod.rs"]
 mod common;
 #[allow(dead_code, reason = "its check is a test")]
 #[path = "../tests/fuzz_corpus/seeds.rs"]

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-#[path = "../../tests/common/client.rs"]
+#[path = "../../tests/it/common/client.rs"]
 #[allow(dead_code)]
 mod client;
 

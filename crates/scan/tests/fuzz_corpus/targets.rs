@@ -1,6 +1,6 @@
 //! What the fuzzer runs, and the test of its corpus. Besides panics they look for wrong answers.
 
-#[path = "../common/client.rs"]
+#[path = "../it/common/client.rs"]
 #[allow(dead_code, reason = "other tests use more of it")]
 mod client;
 

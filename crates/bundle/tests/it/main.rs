@@ -1,0 +1,3 @@
+//! The integration tests of this crate: one executable, a module for each subject.
+
+mod bundles;

@@ -1,0 +1,5 @@
+//! The integration tests of this crate: one executable, a module for each subject.
+
+mod captures;
+mod common;
+mod fuzz_corpus;

@@ -1,0 +1,277 @@
+//! A and B as a user runs them: builds that differ, builds that are the same, a side that fails.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::common::{REAL_STACKS, TEST_STACKS, quiclab, records, said};
+use serde_json::Value;
+
+const FILE: &str = r#"
+name = "tests/ab"
+title = "A beside B"
+[stack]
+name = "my-endpoint"
+[workload]
+size = "256 KiB"
+repetitions = 3
+"#;
+
+/// A copy of the stack that sends over plain TCP, under the name `my-endpoint`.
+fn endpoint(folder: &Path, change: impl Fn(String) -> String) {
+    let source = Path::new(TEST_STACKS).join("misbehaving");
+    fs::create_dir_all(folder).unwrap();
+    let manifest = fs::read_to_string(source.join("stack.toml")).unwrap();
+    fs::write(folder.join("stack.toml"), manifest.replace("name = \"misbehaving\"", "name = \"my-endpoint\"")).unwrap();
+    let program = fs::read_to_string(source.join("endpoint.pl")).unwrap();
+    fs::write(folder.join("endpoint.pl"), change(program)).unwrap();
+}
+
+/// Waits in the middle of what it sends.
+fn with_a_pause(program: String) -> String {
+    const SEND: &str = "    print $connection scalar <$file>;\n";
+    assert!(program.contains(SEND), "the endpoint sends in another way now");
+    program.replace(
+        SEND,
+        "    my $bytes = <$file>;\n    $connection->autoflush(1);\n    print $connection substr $bytes, 0, 100_000;\n    \
+         select undef, undef, undef, 0.2;\n    print $connection substr $bytes, 100_000;\n",
+    )
+}
+
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("gate.toml"), FILE).unwrap();
+        endpoint(&folder.path().join("main"), |program| program);
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn ab(&self, more: &[&str]) -> Command {
+        let mut command = quiclab();
+        command.current_dir(self.folder.path()).arg("ab").args(more).args([
+            "--stacks",
+            TEST_STACKS,
+            "--out",
+            "results",
+        ]);
+        command
+    }
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn a_slower_build_fails_its_conditions_and_shows_the_train_it_began_with() {
+    let place = Place::new();
+    endpoint(&place.path("pr"), with_a_pause);
+    let conditions = ["--fail-if", "goodput_wire_bps < -5%", "--fail-if", "goodput_wire_bps > +50%"];
+    let result = said(
+        place
+            .ab(&["main", "pr", "gate.toml", "--json", "--html", "page.html", "--markdown", "comment.md"])
+            .args(conditions),
+    );
+    assert_eq!(result.status, Some(1), "{}{}", result.output, result.errors);
+    let all = json(&result.output);
+    assert_eq!(all["conditions"][0]["outcome"], "fails", "{}", all["conditions"]);
+    assert_eq!(all["conditions"][1]["outcome"], "passes", "{}", all["conditions"]);
+    assert!(all["verdict"][0]["text"].as_str().unwrap().contains("slower"), "{}", all["verdict"]);
+    // The same seeds on both sides.
+    assert_eq!(
+        (all["pairs"][0]["common_seeds"].as_u64(), all["pairs"][0]["is_paired"].as_bool()),
+        (Some(3), Some(true))
+    );
+    let train = &all["trains"][0];
+    assert_eq!((train["has"].as_str(), train["seed"].as_u64()), (Some("B"), Some(1)), "{train}");
+    let after = train["sides"][1]["gap_before_ns"].as_u64().unwrap();
+    assert!((100_000_000..300_000_000).contains(&after), "a pause of 0.2 s less what was still under way: {after}");
+    assert_eq!(train["sides"][1]["bytes_in_flight"], 0);
+    assert!(fs::read_to_string(place.path("page.html")).unwrap().contains("pr against main"));
+    assert!(fs::read_to_string(place.path("comment.md")).unwrap().contains("| my-endpoint | A | B |"));
+    assert_eq!((records(&place.path("results/a")).len(), records(&place.path("results/b")).len()), (3, 3));
+
+    // Each side is a folder of results like any other, and what is there is not run again.
+    let result = said(quiclab().current_dir(place.folder.path()).args(["report", "results/b"]));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    let again = said(place.ab(&["main", "pr", "gate.toml", "--fail-if", "goodput_wire_bps < 0.99x"]).args([
+        "--until-decided",
+        "--budget",
+        "6",
+    ]));
+    assert_eq!(again.status, Some(1), "{}{}", again.output, again.errors);
+    assert_eq!(again.errors.matches("3 of 3 runs have a record already").count(), 2, "{}", again.errors);
+    assert!(again.output.contains("decided after 1 evaluation"), "{}", again.output);
+
+    // The two folders by themselves, through the same code.
+    let result = said(quiclab().current_dir(place.folder.path()).args([
+        "compare",
+        "results/a",
+        "results/b",
+        "--fail-if",
+        "goodput_wire_bps < -5%",
+    ]));
+    assert_eq!(result.status, Some(1), "{}{}", result.output, result.errors);
+    assert!(result.output.contains("FAILS         fail if goodput_wire_bps < -5%"), "{}", result.output);
+}
+
+#[test]
+fn builds_of_the_same_bytes_are_not_run() {
+    let place = Place::new();
+    endpoint(&place.path("pr"), |program| program);
+    // What only people read makes no difference.
+    let manifest = fs::read_to_string(place.path("pr/stack.toml")).unwrap();
+    fs::write(place.path("pr/stack.toml"), manifest.replace("It misbehaves.", "It still does.")).unwrap();
+    let result = said(&mut place.ab(&[
+        "main",
+        "pr",
+        "gate.toml",
+        "--fail-if",
+        "train_max_packets > 1.05x",
+        "--fail-if",
+        "train_max_packets > 16",
+    ]));
+    assert_eq!(result.status, Some(0), "{}{}", result.output, result.errors);
+    assert!(
+        result.output.contains("A and B consist of the same bytes and have the same settings"),
+        "{}",
+        result.output
+    );
+    assert!(result.output.contains("passes        fail if train_max_packets > 1.05x"), "{}", result.output);
+    assert!(result.output.contains("undecided     fail if train_max_packets > 16"), "{}", result.output);
+    assert!(!place.path("results/a").exists(), "nothing was run");
+    // Other settings of the same bytes are run.
+    let result = said(&mut place.ab(&[
+        "main",
+        "gate.toml",
+        "--a",
+        "path.rate=20 Mbit/s",
+        "--b",
+        "path.rate=10 Mbit/s",
+        "--reps",
+        "1",
+    ]));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    assert!(result.output.contains("too few runs"), "{}", result.output);
+    assert!(!result.output.contains("also differ"), "{}", result.output);
+}
+
+#[test]
+fn a_side_that_fails_in_some_of_its_runs_fails_the_comparison() {
+    let place = Place::new();
+    // The guest's randomness follows from the seed, so the same seeds fail every time.
+    endpoint(&place.path("pr"), |program| {
+        program.replacen("my $manner", "exit 9 if $ENV{ROLE} eq 'client' && rand() < 0.5;\nmy $manner", 1)
+    });
+    let result = said(&mut place.ab(&["main", "pr", "gate.toml", "--reps", "6", "--json"]));
+    let all = json(&result.output);
+    let failed = all["failures"]["failed"][1].as_u64().unwrap();
+    assert!((1..6).contains(&failed), "{failed} of 6: take other seeds");
+    assert_eq!(all["failures"]["failed"][0], 0);
+    assert_eq!(all["failures"]["tried"], serde_json::json!([6, 6]));
+    assert_eq!(result.status, Some(1), "{}", result.errors);
+    assert_eq!(all["pairs"][0]["common_seeds"].as_u64(), Some(6 - failed));
+    assert!(all["failures"]["messages"][1][0][1].as_str().unwrap().contains("exit status 9"), "{}", all["failures"]);
+    let verdict = all["verdict"][0]["text"].as_str().unwrap();
+    let expected = if all["failures"]["differ"] == true {
+        "no verdict: B fails more often"
+    } else {
+        "only for the runs that did not fail"
+    };
+    assert!(verdict.contains(expected), "{verdict}");
+}
+
+/// For a CI that is a failure, not a comparison that could not be run.
+#[test]
+fn a_side_that_fails_in_all_of_its_runs_has_no_verdict_and_fails_every_condition() {
+    let place = Place::new();
+    endpoint(&place.path("pr"), |program| {
+        program.replacen("my $manner", "exit 9 if $ENV{ROLE} eq 'client';\nmy $manner", 1)
+    });
+    let arguments = ["main", "pr", "gate.toml", "--reps", "1", "--json", "--fail-if", "train_max_packets > 1.05x"];
+    let result = said(&mut place.ab(&arguments));
+    assert_eq!(result.status, Some(2), "{}", result.errors);
+    let all = json(&result.output);
+    assert_eq!(all["verdict"], Value::Null);
+    assert!(all["reason"].as_str().unwrap().contains("B 1 of 1 runs failed"), "{}", all["reason"]);
+}
+
+#[test]
+fn what_stays_undecided_is_repeated_up_to_the_budget() {
+    let place = Place::new();
+    // A difference of a twenty-thousandth. It changes no train, and equal trains are not certain to stay equal.
+    let mut command = place.ab(&["main", "gate.toml", "--a", "path.rate=20 Mbit/s", "--b", "path.rate=20001 kbit/s"]);
+    command.args([
+        "--set",
+        "workload.size=64 KiB",
+        "--fail-if",
+        "train_max_packets > 1.0x",
+        "--until-decided",
+        "--budget",
+        "12",
+    ]);
+    let result = said(command.args(["--json", "--strict"]));
+    let all = json(&result.output);
+    assert_eq!(result.status, Some(1), "{}", result.errors);
+    assert_eq!(all["conditions"][0]["outcome"], "undecided", "{}", all["conditions"]);
+    assert_eq!(all["pairs"][0]["runs"], serde_json::json!([6, 6]));
+    // The second look has a sixth of the error.
+    assert!((all["alpha"].as_f64().unwrap() - 0.05 / 6.0).abs() < 1e-12);
+    assert!(
+        all["notes"]
+            .to_string()
+            .contains("not decided within the budget: 6 repetitions on each side after 2 evaluations")
+    );
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_before_anything_is_run() {
+    let place = Place::new();
+    for (arguments, expected) in [
+        (&["main"][..], "found 1 stack, expected A and B"),
+        (&["main", "main", "main"], "found 3 stacks, expected A and B"),
+        (&["--a", "path.rate=1 Mbit/s", "--b", "path.rate=2 Mbit/s"], "found neither a stack nor a file"),
+        (&["main", "nowhere"], "nowhere: found no such path, expected a folder with stack.toml"),
+        (&["main@HEAD", "main"], "main@HEAD: found no such revision"),
+        (&["main", "main", "gate.toml", "--json", "--markdown"], "found two formats for standard output"),
+        (&["main", "main", "--fail-if", "train_max_packet > 1x"], "did you mean train_max_packets?"),
+        (&["main", "main", "--metric", "goodput"], "expected the name of a metric"),
+    ] {
+        let result = said(&mut place.ab(arguments));
+        assert_eq!(result.status, Some(125), "{arguments:?}: {}", result.errors);
+        assert!(result.errors.contains(expected), "{arguments:?}: {}", result.errors);
+    }
+    assert!(!place.path("results/a").exists());
+}
+
+#[test]
+fn a_setting_on_and_off_is_two_sides_of_a_shipped_stack() {
+    let place = Place::new();
+    let mut command = quiclab();
+    command.current_dir(place.folder.path()).args(["ab", "ngtcp2", "--stacks", REAL_STACKS, "--out", "results"]);
+    command.args([
+        "--a",
+        "stack.congestion_control=cubic",
+        "--b",
+        "stack.congestion_control=bbr",
+        "--set",
+        "workload.size=256 KiB",
+    ]);
+    let result = said(command.args(["--reps", "2", "--json", "--set", "tap.qlog=true"]));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    let all = json(&result.output);
+    assert_eq!(all["names"][1], "ngtcp2, stack.congestion_control=bbr");
+    assert_eq!(all["pairs"][0]["runs"], serde_json::json!([2, 2]));
+    let notes = all["notes"].to_string();
+    assert!(!notes.contains("also differ"), "{notes}");
+}

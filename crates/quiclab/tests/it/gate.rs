@@ -1,0 +1,116 @@
+//! docs/guides/regression-gate.md and gate.yml, run as they are written.
+
+use std::{fs, os::unix::fs::symlink, path::PathBuf, process::Command};
+
+use crate::common::endpoint::{regressed, write_endpoint};
+use crate::common::{REAL_STACKS, Said, path_with, said};
+
+const GUIDE: &str = include_str!("../../../../docs/guides/regression-gate.md");
+const WORKFLOW: &str = include_str!("../../../../docs/guides/gate.yml");
+
+/// The blocks of a language in the guide, in order.
+fn blocks(language: &str) -> Vec<&'static str> {
+    let fence = format!("\n```{language}\n");
+    GUIDE.split(&fence).skip(1).map(|rest| rest.split("\n```").next().unwrap()).collect()
+}
+
+/// The script of a step of the workflow.
+fn step(name: &str) -> String {
+    let (_, rest) = WORKFLOW.split_once(&format!("- name: {name}\n")).unwrap_or_else(|| panic!("no step {name}"));
+    let step = rest.split("\n      - ").next().unwrap();
+    let (_, script) = step.split_once("run: ").unwrap_or_else(|| panic!("{name} runs nothing"));
+    match script.strip_prefix("|\n") {
+        Some(lines) => lines.lines().map(|line| format!("{}\n", line.trim_start())).collect(),
+        None => script.to_owned(),
+    }
+}
+
+/// A folder as a reader of the guide has it: a clone of quiclab with its stacks, and two builds of an endpoint.
+struct Reader {
+    folder: tempfile::TempDir,
+}
+
+impl Reader {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let reader = Self { folder };
+        let program = reader.path("bin");
+        fs::create_dir(&program).unwrap();
+        symlink(env!("CARGO_BIN_EXE_quiclab"), program.join("quiclab")).unwrap();
+        symlink(REAL_STACKS, reader.path("stacks")).unwrap();
+        let [gate] = blocks("toml")[..] else { panic!("the guide has one experiment file") };
+        fs::write(reader.path("gate.toml"), gate).unwrap();
+        for build in ["main", "pr"] {
+            write_endpoint(&reader.path(build), |program| program);
+        }
+        reader
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn shell(&self, script: &str) -> Said {
+        let mut shell = Command::new("sh");
+        shell.args(["-e", "-c", script]).current_dir(self.folder.path()).env("PATH", path_with(&self.path("bin")));
+        shell.env("GITHUB_STEP_SUMMARY", self.path("summary.md"));
+        said(&mut shell)
+    }
+}
+
+#[test]
+fn the_commands_of_the_guide_find_a_regression() {
+    let reader = Reader::new();
+    write_endpoint(&reader.path("pr"), regressed);
+    let [compare, repeat, check, alone, diff] = blocks("sh")[..] else {
+        panic!("the guide has five blocks of commands")
+    };
+    let result = reader.shell(compare);
+    assert_eq!(result.status, Some(2), "{}{}", result.output, result.errors);
+    assert!(result.output.contains("burstier") && result.output.contains("slower"), "{}", result.output);
+    assert!(result.output.contains("the first long train that B has and the other does not"), "{}", result.output);
+    let table = fs::read_to_string(reader.path("ab.md")).unwrap();
+    assert!(table.contains("**FAILS**: fail if `train_max_packets > 1.05x`"), "{table}");
+    assert!(reader.path("ab.html").is_file());
+    let result = reader.shell(repeat);
+    assert_eq!(result.status, Some(1), "{}{}", result.output, result.errors);
+    assert!(result.errors.contains("3 of 3 runs have a record already"), "{}", result.errors);
+    // The shares of the pull request are too low, and the bottleneck drops few packets still.
+    let result = reader.shell(check);
+    assert_eq!(result.status, Some(1), "{}{}", result.output, result.errors);
+    assert!(result.output.contains("FAILS         at least nine of ten packets"), "{}", result.output);
+    let result = reader.shell(diff);
+    assert_eq!(result.status, Some(1), "{}{}", result.output, result.errors);
+    assert!(result.output.contains("the first packet that differs is number"), "{}", result.output);
+    let result = reader.shell(alone);
+    assert_eq!(result.status, Some(1), "{}{}", result.output, result.errors);
+}
+
+#[test]
+fn the_steps_of_the_workflow_pass_a_build_that_changes_nothing_and_stop_a_regression() {
+    let reader = Reader::new();
+    // What the steps before leave behind.
+    let program = reader.path("quiclab/target/x86_64-unknown-linux-gnu/release");
+    fs::create_dir_all(&program).unwrap();
+    symlink(env!("CARGO_BIN_EXE_quiclab"), program.join("quiclab")).unwrap();
+    symlink(REAL_STACKS, reader.path("quiclab/stacks")).unwrap();
+    fs::copy(reader.path("gate.toml"), reader.path("pr/gate.toml")).unwrap();
+    let result = reader.shell(&step("Compare"));
+    assert_eq!(result.status, Some(0), "{}{}", result.output, result.errors);
+    assert!(result.output.contains("A and B consist of the same bytes"), "{}", result.output);
+    assert_eq!(reader.shell(&step("Promises")).status, Some(0));
+    write_endpoint(&reader.path("pr"), regressed);
+    let result = reader.shell(&step("Compare"));
+    assert_eq!(result.status, Some(2), "{}{}", result.output, result.errors);
+    assert_eq!(reader.shell(&step("Promises")).status, Some(1));
+    let result = reader.shell(&step("Summary"));
+    assert_eq!(result.status, Some(0), "{}", result.errors);
+    assert!(fs::read_to_string(reader.path("summary.md")).unwrap().contains("FAILS"));
+}
+
+#[test]
+fn the_workflow_keeps_the_cache_that_quiclab_uses() {
+    assert!(WORKFLOW.contains("uses: actions/cache@v4"));
+    assert!(WORKFLOW.contains("path: ${{ env.QUICLAB_CACHE }}"));
+    assert!(WORKFLOW.contains("QUICLAB_CACHE: /tmp/quiclab"));
+}

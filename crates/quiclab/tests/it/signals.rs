@@ -1,0 +1,156 @@
+//! The first signal ends every verb at once, even where it waits for a pipe that says nothing.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    os::unix::{fs::OpenOptionsExt, process::CommandExt},
+    path::Path,
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::common::{TEST_STACKS, quiclab};
+
+/// From the signal to the end.
+const MOST: Duration = Duration::from_millis(300);
+/// A machine that does much else may miss that once.
+const TRIES: usize = 3;
+
+/// A pipe with a name.
+fn pipe(folder: &Path) -> String {
+    let path = folder.join("pipe.toml");
+    if !path.exists() {
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    }
+    path.display().to_string()
+}
+
+/// Waits until the process sleeps in a read, an open or a wait for another thread, and stays so.
+fn wait_until_it_sleeps(child: &mut Child, command: &Command) {
+    let mut asleep = 0;
+    for _ in 0..600 {
+        assert!(child.try_wait().unwrap().is_none(), "{command:?} ended before the signal");
+        let tasks = fs::read_dir(format!("/proc/{}/task", child.id())).unwrap().flatten();
+        let sleeps = |stat: String| stat.rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with(" S"));
+        let all = tasks.filter_map(|task| fs::read_to_string(task.path().join("stat")).ok()).all(sleeps);
+        asleep = if all { asleep + 1 } else { 0 };
+        if asleep == 12 {
+            return;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    panic!("it never sleeps");
+}
+
+/// Starts `quiclab` with a standard input that stays open and says nothing, and returns how long it lives after a signal.
+fn end_after(signal: i32, command: &mut Command) -> (Duration, Option<i32>) {
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let as_in_a_terminal = || {
+        // A shell without job control starts what it puts into the background with SIGINT ignored, and children inherit that.
+        for signal in [libc::SIGINT, libc::SIGTERM] {
+            // SAFETY: a plain system call.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // SAFETY: what runs in the child before the program is async-signal-safe.
+    let mut child = unsafe { command.pre_exec(as_in_a_terminal) }.spawn().unwrap();
+    wait_until_it_sleeps(&mut child, command);
+    let start = Instant::now();
+    // SAFETY: plain system call on our own child.
+    unsafe { libc::kill(child.id() as i32, signal) };
+    let status = loop {
+        match child.try_wait().unwrap() {
+            Some(status) => break status,
+            None if start.elapsed() > Duration::from_secs(20) => {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                panic!("{command:?} goes on after signal {signal}");
+            }
+            None => thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    (
+        start.elapsed(),
+        status.code().or(std::os::unix::process::ExitStatusExt::signal(&status).map(|number| 128 + number)),
+    )
+}
+
+fn assert_ends_at_once(command: &mut Command) {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let mut took = Vec::new();
+        while took.iter().all(|one| *one > MOST) {
+            let (elapsed, status) = end_after(signal, command);
+            assert!(status == Some(130) || status == Some(128 + signal), "{command:?}: {status:?}");
+            took.push(elapsed);
+            assert!(took.len() < TRIES || elapsed <= MOST, "{command:?}: signal {signal}: {took:?}");
+        }
+    }
+}
+
+fn in_folder(arguments: impl FnOnce(&str) -> Vec<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = pipe(folder.path());
+    assert_ends_at_once(quiclab().args(arguments(&pipe)).current_dir(folder.path()));
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+#[test]
+fn analyze_ends_while_it_opens_a_pipe() {
+    in_folder(|pipe| words(&["analyze", pipe]));
+    in_folder(|pipe| words(&["analyze", "--threads", "1", "--json", pipe]));
+    in_folder(|pipe| words(&["analyze", pipe, pipe]));
+}
+
+#[test]
+fn analyze_ends_while_standard_input_is_silent() {
+    assert_ends_at_once(quiclab().args(["analyze", "-"]));
+}
+
+#[test]
+fn analyze_ends_while_a_pipe_is_silent_behind_the_beginning_of_a_capture() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = pipe(folder.path());
+    // Reading and writing, so that opening it does not wait, and the pipe stays open.
+    let mut writer: File =
+        OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(&pipe).unwrap();
+    for threads in ["1", "2"] {
+        // The header of a classic capture of Ethernet frames.
+        let header = [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65_535, 1].map(u32::to_le_bytes).concat();
+        let mut command = quiclab();
+        command.args(["analyze", "--threads", threads, "--parquet", "rows", &pipe]).current_dir(folder.path());
+        // What earlier tries did not read is still there.
+        std::io::Write::write_all(&mut writer, &header).unwrap();
+        let (took, status) = end_after(libc::SIGINT, &mut command);
+        assert_eq!(status, Some(130));
+        assert!(took < 3 * MOST, "{took:?}");
+        let left: Vec<_> =
+            fs::read_dir(folder.path().join("rows")).unwrap().flatten().map(|entry| entry.file_name()).collect();
+        assert!(left.is_empty(), "an orderly end leaves nothing half-written: {left:?}");
+    }
+}
+
+#[test]
+fn analyze_ends_while_it_waits_for_keys_a_qlog_or_planned_times() {
+    for option in ["--keys", "--qlog", "--planned"] {
+        in_folder(|pipe| words(&["analyze", option, pipe, pipe]));
+    }
+}
+
+#[test]
+fn packets_ends_while_a_pipe_is_silent() {
+    in_folder(|pipe| words(&["packets", pipe]));
+}
+
+#[test]
+fn verbs_that_run_end_while_their_file_is_a_silent_pipe() {
+    in_folder(|pipe| words(&["run", pipe, "--stacks", TEST_STACKS]));
+    in_folder(|pipe| words(&["perform", pipe, "--stacks", TEST_STACKS, "--record", "record"]));
+    in_folder(|pipe| words(&["perform", "-", "--stacks", TEST_STACKS, "--record", pipe]));
+    in_folder(|pipe| words(&["prepare", pipe, "--stacks", TEST_STACKS]));
+    in_folder(|pipe| words(&["ab", "misbehaving", "misbehaving", pipe, "--stacks", TEST_STACKS]));
+    in_folder(|pipe| words(&["stacks", "import", "--implementations", pipe, "--stacks", TEST_STACKS]));
+}

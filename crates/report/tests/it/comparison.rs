@@ -1,0 +1,284 @@
+//! Two sets of runs with known numbers: what is shown, what is decided, what is not.
+
+use std::collections::BTreeMap;
+
+use crate::common::{failure, side};
+use quiclab_metrics::Withheld;
+use quiclab_report::{
+    Comparison, ConditionOutcome, Question, ReportInput, render_comparison_html, render_comparison_markdown,
+    render_comparison_terminal, settings_key,
+};
+
+const QUIET: [f64; 5] = [36.9e6, 37.0e6, 37.1e6, 37.2e6, 37.3e6];
+
+fn question(conditions: &[&str]) -> Question {
+    let conditions = conditions.iter().map(|text| text.parse().unwrap()).collect();
+    Question {
+        names: ["main".to_owned(), "pr".to_owned()],
+        conditions,
+        metrics: Vec::new(),
+        alpha: 0.05,
+        not_judged: BTreeMap::new(),
+    }
+}
+
+fn compared(one: &ReportInput, other: &ReportInput, conditions: &[&str]) -> Comparison {
+    Comparison::of(one, other, [&settings_key, &settings_key], &question(conditions)).unwrap()
+}
+
+fn shifted(values: &[f64], by: f64) -> Vec<f64> {
+    values.iter().map(|value| value + by).collect()
+}
+
+#[test]
+fn a_shift_that_is_the_same_for_every_seed_is_shown_however_much_seeds_differ() {
+    // Half a Mbit/s, three times the standard deviation of the seeds below, and nothing beside their spread here.
+    let wide = [30e6, 33e6, 36e6, 39e6, 42e6];
+    let lower: Vec<_> =
+        wide.iter().zip([-0.5e6, -0.52e6, -0.48e6, -0.51e6, -0.49e6]).map(|(value, by)| value + by).collect();
+    let comparison = compared(&side(&wide, &[]), &side(&lower, &[]), &["goodput_wire_bps < -1%"]);
+    assert!(
+        comparison.verdict[0].text.contains("slower: goodput on the wire 36.00 to 35.50 Mbit/s (\u{2212}1.4 %)"),
+        "{}",
+        comparison.verdict[0].text
+    );
+    assert_eq!(comparison.conditions[0].outcome, ConditionOutcome::Fails);
+    let row = comparison.pairs[0].metrics.iter().find(|row| row.metric == "goodput_wire_bps").unwrap();
+    let difference = row.difference.as_ref().unwrap();
+    assert!(difference.correlation.unwrap() > 0.99999);
+    let (low, high) = difference.interval.unwrap();
+    // Standard deviation 0.0158 Mbit/s, t of 4 degrees of freedom 2.776: half the interval is 0.0196.
+    assert!((low + 519_630.0).abs() < 100.0 && (high + 480_370.0).abs() < 100.0, "{low} {high}");
+}
+
+#[test]
+fn where_nothing_is_shown_it_says_what_would_have_been_seen() {
+    let other = [37.2e6, 36.9e6, 37.3e6, 37.0e6, 37.1e6];
+    let comparison = compared(&side(&QUIET, &[]), &side(&other, &[]), &[]);
+    let text = &comparison.verdict[0].text;
+    assert!(
+        text.starts_with("no difference shown: a change of more than ")
+            && text.contains("would have been seen; not measured: "),
+        "{text}"
+    );
+    assert_eq!(comparison.wrong(true), 0);
+}
+
+#[test]
+fn metrics_of_a_family_are_corrected_together() {
+    let comparison = compared(&side(&QUIET, &[]), &side(&shifted(&QUIET, 0.01e6), &[]), &[]);
+    let rows = &comparison.pairs[0].metrics;
+    let family =
+        rows.iter().filter(|row| row.is_primary && row.difference.as_ref().is_some_and(|one| one.p.is_some())).count();
+    let row = rows.iter().find(|row| row.metric == "goodput_wire_bps").unwrap();
+    let difference = row.difference.as_ref().unwrap();
+    assert!(family > 1, "{family}");
+    // The smallest of all p-values is multiplied by their number.
+    assert!((difference.p_corrected.unwrap() - (difference.p.unwrap() * family as f64).min(1.0)).abs() < 1e-12);
+}
+
+#[test]
+fn one_run_on_each_side_decides_nothing_and_says_so() {
+    let comparison = compared(&side(&[37e6], &[]), &side(&[30e6], &[]), &["goodput_wire_bps < -5%"]);
+    assert!(comparison.verdict[0].text.contains("too few runs"), "{}", comparison.verdict[0].text);
+    assert_eq!(comparison.conditions[0].outcome, ConditionOutcome::Undecided);
+    assert_eq!((comparison.wrong(false), comparison.wrong(true)), (0, 1));
+    assert!(!comparison.is_decided(0.05));
+}
+
+#[test]
+fn what_was_measured_on_one_side_only_is_said_and_not_dropped() {
+    let mut other = side(&QUIET, &[]);
+    for run in &mut other.runs[1..] {
+        run.metrics.metrics.goodput_wire_bps = None;
+    }
+    for run in &mut other.runs {
+        run.metrics.metrics.rtt_p95_ns = None;
+        let metrics = vec!["rtt_p95_ns".to_owned()];
+        run.metrics.withheld =
+            vec![Withheld { reason: "97 % of the client's packets were not read".to_owned(), metrics }];
+    }
+    let mut one = side(&QUIET, &[]);
+    one.runs.iter_mut().for_each(|run| run.metrics.metrics.rtt_p95_ns = Some(60_000_000));
+    let comparison = compared(&one, &other, &["rtt_p95_ns > 1.05x"]);
+    assert_eq!(comparison.conditions[0].outcome, ConditionOutcome::NotMeasured);
+    assert_eq!(comparison.wrong(false), 1);
+    for text in [render_comparison_terminal(&comparison, None), render_comparison_markdown(&comparison)] {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("0 of 5 runs of A, 4 of 5 of B"), "{text}");
+        assert!(
+            text.contains("0 of 5 runs of A, 5 of 5 of B; B: 97 % of the client's packets were not read"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn where_one_side_fails_in_half_of_its_runs_the_rest_is_compared_and_it_is_said() {
+    let failing = side(&shifted(&QUIET, -10e6)[..3], &[failure("pr-04"), failure("pr-05"), failure("pr-06")]);
+    let comparison =
+        compared(&side(&[QUIET.as_slice(), &[37.4e6]].concat(), &[]), &failing, &["goodput_wire_bps < -5%"]);
+    assert!(!comparison.failures.differ, "3 of 6 against 0 of 6 can be chance: {}", comparison.failures.p);
+    let text = &comparison.verdict[0].text;
+    assert!(text.contains("slower") && text.ends_with("only for the runs that did not fail"), "{text}");
+    let shown = render_comparison_terminal(&comparison, None);
+    assert!(shown.contains("0 of 6 runs of A failed, 3 of 6 of B"), "{shown}");
+    assert!(shown.contains("pr-05: the client ended with exit status 1"), "{shown}");
+    // The condition and the failed runs.
+    assert_eq!((comparison.conditions[0].outcome, comparison.wrong(false)), (ConditionOutcome::Fails, 2));
+}
+
+#[test]
+fn where_failures_differ_by_more_than_chance_there_is_no_verdict() {
+    let failing = side(&QUIET[..1], &["2", "3", "4", "5"].map(failure));
+    let comparison = compared(&side(&QUIET, &[]), &failing, &["goodput_wire_bps < -5%"]);
+    // 4 of 5 against 0 of 5: 2 * 5 of the 210 ways, 0.048.
+    assert!((comparison.failures.p - 10.0 / 210.0).abs() < 1e-9 && comparison.failures.differ);
+    assert!(comparison.verdict[0].text.starts_with("no verdict: B fails more often"), "{}", comparison.verdict[0].text);
+    assert_eq!(comparison.conditions[0].outcome, ConditionOutcome::NotMeasured);
+    assert_eq!(comparison.wrong(false), 2);
+}
+
+#[test]
+fn conditions_share_their_error() {
+    let of = |conditions: &[&str]| {
+        let comparison = compared(&side(&QUIET, &[]), &side(&shifted(&QUIET, -0.05e6), &[]), conditions);
+        comparison.conditions[0].numbers.clone()
+    };
+    assert!(of(&["goodput_wire_bps < -5%"]).contains("95 % interval"));
+    assert!(of(&["goodput_wire_bps < -5%", "drops_packets > +10"]).contains("97.5 % interval"));
+}
+
+#[test]
+fn a_table_of_markdown_has_five_columns() {
+    let comparison = compared(&side(&QUIET, &[]), &side(&shifted(&QUIET, -5e6), &[]), &["goodput_wire_bps < -5%"]);
+    let text = render_comparison_markdown(&comparison);
+    let rows: Vec<_> = text.lines().filter(|line| line.starts_with('|')).collect();
+    assert!(rows.len() > 5, "{text}");
+    assert!(rows.iter().all(|row| row.matches('|').count() == 6), "{text}");
+    assert!(text.contains("- **FAILS**: fail if `goodput_wire_bps < -5%`"), "{text}");
+}
+
+#[test]
+fn json_has_raw_values_by_seed_and_a_schema() {
+    let comparison = compared(&side(&QUIET, &[]), &side(&shifted(&QUIET, -5e6), &[]), &[]);
+    let json: serde_json::Value = serde_json::from_str(&comparison.to_json()).unwrap();
+    assert_eq!(json["schema"], 2);
+    let rows = json["pairs"][0]["metrics"].as_array().unwrap();
+    let goodput = rows.iter().find(|row| row["metric"] == "goodput_wire_bps").unwrap();
+    assert_eq!(goodput["a"]["values"][0], serde_json::json!([1, 36.9e6]));
+    assert_eq!(goodput["change"], "worse");
+}
+
+#[test]
+fn the_page_shows_both_sides() {
+    let [one, other] = [side(&QUIET, &[]), side(&shifted(&QUIET, -5e6), &[])];
+    let comparison = compared(&one, &other, &["goodput_wire_bps < -5%"]);
+    let page = render_comparison_html(&comparison, Some(([&one, &other], [&settings_key, &settings_key])));
+    for part in ["pr against main", "slower: goodput on the wire", "FAILS", "differences-0", "A: quiche", "B: quiche"] {
+        assert!(page.contains(part), "{part} is missing");
+    }
+}
+
+#[test]
+fn settings_that_b_no_longer_runs_are_not_measured() {
+    let mut one = side(&QUIET, &[]);
+    one.runs.extend(side(&QUIET, &[]).runs.into_iter().map(|mut run| {
+        run.run.settings.workload.size = "20 MiB".parse().unwrap();
+        run
+    }));
+    let conditions = ["goodput_wire_bps < -5%", "drops_packets > +10"];
+    for (left, right, other) in [(&one, &side(&QUIET, &[]), "B"), (&side(&QUIET, &[]), &one, "A")] {
+        let comparison = compared(left, right, &conditions);
+        let outcomes: Vec<_> = comparison.conditions.iter().map(|judgement| judgement.outcome).collect();
+        assert_eq!(outcomes[..2], [ConditionOutcome::Passes; 2], "{:?}", comparison.conditions);
+        assert_eq!(outcomes[2..], [ConditionOutcome::NotMeasured; 2]);
+        let numbers = &comparison.conditions[2].numbers;
+        assert!(numbers.ends_with(&format!("found no runs with these settings in {other}")), "{numbers}");
+        assert_eq!(comparison.wrong(false), 2);
+    }
+}
+
+#[test]
+fn a_condition_is_not_judged_by_the_runs_that_happen_to_have_a_value() {
+    let mut other = side(&QUIET, &[]);
+    other.runs[4].metrics.metrics.goodput_wire_bps = None;
+    let metrics = vec!["goodput_wire_bps".to_owned()];
+    other.runs[4].metrics.withheld = vec![Withheld { reason: "the capture stops early".to_owned(), metrics }];
+    let comparison = compared(&side(&QUIET, &[]), &other, &["goodput_wire_bps < -5%"]);
+    let judgement = &comparison.conditions[0];
+    assert_eq!(judgement.outcome, ConditionOutcome::NotMeasured);
+    let expected = "without a value: 0 of 5 runs of A, 1 of 5 of B; B: the capture stops early";
+    assert!(judgement.numbers.ends_with(expected), "{}", judgement.numbers);
+}
+
+#[test]
+fn the_means_of_a_verdict_are_those_whose_difference_it_gives() {
+    let mut other = side(&shifted(&QUIET, -10e6), &[]);
+    // Without a counterpart, seed 5 of A says nothing about the difference.
+    other.runs.pop();
+    let comparison = compared(&side(&QUIET, &[]), &other, &[]);
+    let text = &comparison.verdict[0].text;
+    assert!(text.contains("goodput on the wire 37.05 to 27.05 Mbit/s (\u{2212}27 %)"), "{text}");
+}
+
+#[test]
+fn a_verdict_names_the_metrics_that_were_not_measured() {
+    let comparison = compared(&side(&QUIET, &[]), &side(&QUIET, &[]), &[]);
+    let text = &comparison.verdict[0].text;
+    assert!(text.starts_with("no difference: every measured metric of the verdict is the same in every run"), "{text}");
+    assert!(text.contains("; not measured: ") && text.contains("longest train"), "{text}");
+    let mut other = side(&shifted(&QUIET, -10e6), &[]);
+    other.runs[0].metrics.metrics.drops_packets = None;
+    let comparison = compared(&side(&QUIET, &[]), &other, &[]);
+    let text = &comparison.verdict[0].text;
+    assert!(text.contains("slower") && text.contains("; not measured in some runs: "), "{text}");
+}
+
+#[test]
+fn equal_counts_of_runs_that_differ_elsewhere_are_not_certain() {
+    let conditions = ["drops_packets > 1.01x"];
+    let [one, other] = [side(&QUIET[..3], &[]), side(&shifted(&QUIET[..3], 1.0), &[])];
+    assert_eq!(compared(&one, &other, &conditions).conditions[0].outcome, ConditionOutcome::Undecided);
+    let mut identical = one.clone();
+    for run in &mut identical.runs {
+        run.folder.push_str("-of-b");
+    }
+    let comparison = compared(&one, &identical, &["drops_packets > +0"]);
+    assert_eq!(comparison.conditions[0].outcome, ConditionOutcome::Passes, "{:?}", comparison.conditions);
+    assert!(comparison.is_decided(0.05));
+}
+
+#[test]
+fn equal_metrics_are_decided_only_when_a_change_would_have_been_seen() {
+    // Everything but goodput is equal, and drops of 10, 20, 30 have steps of 1.
+    let metrics = vec!["drops_packets".to_owned()];
+    let of = |smallest: f64| {
+        let [one, other] = [side(&QUIET[..3], &[]), side(&shifted(&QUIET[..3], 1.0), &[])];
+        let question = Question { metrics: metrics.clone(), ..question(&[]) };
+        Comparison::of(&one, &other, [&settings_key, &settings_key], &question).unwrap().is_decided(smallest)
+    };
+    // The standard error is sqrt(1/18), and 5.65 times that (2 degrees of freedom, power 0.8) is 6.7 % of 20.
+    assert!(!of(0.066) && of(0.067));
+}
+
+#[test]
+fn failures_are_judged_at_five_percent_at_every_look() {
+    let failing = side(&QUIET[..1], &["2", "3", "4", "5"].map(failure));
+    let question = Question { alpha: 0.05 / 6.0, ..question(&[]) };
+    let comparison = Comparison::of(&side(&QUIET, &[]), &failing, [&settings_key, &settings_key], &question).unwrap();
+    assert!(comparison.failures.p > question.alpha && comparison.failures.differ);
+}
+
+#[test]
+fn conditions_of_a_pair_with_other_settings_are_not_measured() {
+    let one = side(&QUIET, &[]);
+    let key = settings_key(&one.runs[0].run.settings);
+    let question = Question {
+        not_judged: [(key, "A and B also differ in stack.gso: on and off".to_owned())].into(),
+        ..question(&["goodput_wire_bps < -5%"])
+    };
+    let comparison = Comparison::of(&one, &one, [&settings_key, &settings_key], &question).unwrap();
+    assert_eq!(comparison.conditions[0].outcome, ConditionOutcome::NotMeasured);
+    assert!(comparison.conditions[0].numbers.contains("also differ in stack.gso"), "{:?}", comparison.conditions);
+}

@@ -1,0 +1,14 @@
+//! The integration tests of this crate: one executable, a module for each subject.
+
+mod browser;
+mod comment;
+mod common;
+mod comparison;
+mod cpu_time;
+mod handshakes;
+mod interop;
+mod look_page;
+mod ranking;
+mod repeated;
+mod run_page;
+mod tables;

@@ -1,0 +1,6 @@
+//! The integration tests of this crate: one executable, a module for each subject.
+
+mod common;
+mod fuzz_corpus;
+mod handshakes;
+mod hostile;

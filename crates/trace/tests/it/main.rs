@@ -1,0 +1,7 @@
+//! The integration tests of this crate: one executable, a module for each subject.
+
+mod common;
+mod files;
+mod readers;
+mod reference;
+mod rows;
