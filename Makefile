@@ -14,6 +14,9 @@ FUZZ_SECONDS ?= 600
 CARGO_HOME ?= $(HOME)/.cargo
 export RUSTFLAGS := -C target-feature=+crt-static --remap-path-prefix=$(CURDIR)=/quiclab --remap-path-prefix=$(CARGO_HOME)=/cargo
 
+# Programs for development, from packaging/tools.txt.
+TOOLS := $(CURDIR)/target/tools/bin
+
 # To build the command and the endpoints, run virtual machines, and make their images.
 DEMO_PACKAGES := build-essential cmake libclang-dev qemu-system-x86 mmdebstrap erofs-utils uidmap kmod xz-utils ca-certificates
 # To check against: a browser, another dissector, another certificate reader, other Parquet readers.
@@ -33,11 +36,41 @@ help: ## show this list
 demo: demo-setup build ## run the quick profile of the baseline and show its report
 	$(QUICLAB) run experiments/quic-steps/baseline.toml --profile quick -j $(JOBS)
 
+# Every test is a process of its own; .config/nextest.toml says which run together, and which only `make test-all` runs.
+NEXTEST := $(TOOLS)/cargo-nextest nextest run --release --config .cargo/checked.toml --workspace
+JUNIT := target/nextest
+
 .PHONY: test
-test: test-setup build target/python/.installed test-python ## run all tests
-	cargo test --release --workspace --no-fail-fast
-	cargo test --locked --manifest-path stacks/contract-rust/Cargo.toml
-	cd sans-io/common-rust && env -u RUSTFLAGS cargo test --locked
+test: test-setup build target/tools/.installed target/python/.installed ## run the tests: five minutes, once everything is built
+	$(call rust-tests,default,)
+	$(MAKE) --no-print-directory test-python test-endpoint-code
+	@.config/summary.py $(JUNIT)/default/junit.xml
+
+.PHONY: test-all
+test-all: test-setup build stacks target/tools/.installed target/python/.installed ## run every test that this machine can, with every stack: hours
+	$(call rust-tests,all,--run-ignored all)
+	$(MAKE) --no-print-directory test-python test-python-plans test-campaign test-campaign-machines test-notebooks test-endpoint-code
+	@.config/summary.py $(JUNIT)/all/junit.xml
+	@echo; echo "Not part of make test-all:"; \
+		echo "  make fuzz          random input for every reader of foreign bytes: hours"; \
+		echo "  make test-stacks   the stacks' own tests: compiles each of them again, up to an hour"; \
+		echo "  make test-sans-io  those of the stacks in the simulator: ten minutes"; \
+		echo "  make test-slurm    needs a Slurm on this machine"; \
+		echo "  make test-wheel, make test-image   packages of a release: five and two minutes"; \
+		echo "  make bench-*       measurements: they need a machine with nothing else to do"
+
+# The command and the agent of the tests have every assertion. Afterwards those of `make build` are in their place again, which costs nothing.
+define rust-tests
+	status=0; $(NEXTEST) --profile $(1) $(2) $(NEXTEST_OPTIONS) || status=$$?; \
+	cargo build --release --bins --quiet; \
+	[ $$status = 0 ] || { .config/summary.py $(JUNIT)/$(1)/junit.xml; exit $$status; }
+endef
+
+# The code that endpoints share, and the endpoints in Go. They are not part of the workspace.
+.PHONY: test-endpoint-code
+test-endpoint-code: toolchains
+	cargo test --locked --quiet --manifest-path stacks/contract-rust/Cargo.toml
+	cd sans-io/common-rust && env -u RUSTFLAGS cargo test --locked --quiet
 	for stack in quic-go x-net-quic; do (cd stacks/$$stack && go vet . && go test .); done
 
 .PHONY: lint
@@ -49,26 +82,26 @@ lint: toolchains ## check formatting and run clippy, with the purity lints
 	cargo fmt --manifest-path sans-io/common-rust/Cargo.toml --check
 	cd sans-io/common-rust && env -u RUSTFLAGS cargo clippy --locked --all-targets -- -D warnings
 
-PACKAGE_PYTHON := $(CURDIR)/target/python-package/bin
+PACKAGE_PYTHON := $(CURDIR)/target/python/bin
 PACKAGE_ENVIRONMENT := QUICLAB=$(CURDIR)/$(QUICLAB) PYTHONPATH=$(CURDIR)/python/src
 
 .PHONY: test-python
-test-python: demo-setup build target/python-package/.installed ## test the Python package: types, style and tests
+test-python: demo-setup build target/python/.installed ## test the Python package: types, style and tests
 	cd python && $(PACKAGE_PYTHON)/ruff format --check . && $(PACKAGE_PYTHON)/ruff check . && $(PACKAGE_PYTHON)/mypy
 	cd python && $(PACKAGE_ENVIRONMENT) $(PACKAGE_PYTHON)/python -m pytest -q -m "not plans" --ignore tests/campaign
 	cd python && QUICLAB_TESTS=$(CURDIR)/$(QUICLAB) $(PACKAGE_ENVIRONMENT) $(PACKAGE_PYTHON)/python -m pytest -q tests/campaign/test_real.py
 
 .PHONY: test-python-plans
-test-python-plans: build target/python-package/.installed ## compare the plan of every experiment file read and written by Python
+test-python-plans: build target/python/.installed ## compare the plan of every experiment file read and written by Python
 	cd python && $(PACKAGE_ENVIRONMENT) $(PACKAGE_PYTHON)/python -m pytest -q -m plans
 
 .PHONY: test-notebooks
-test-notebooks: demo-setup build target/python-package/.installed ## execute the notebooks in python/notebooks
+test-notebooks: demo-setup build target/python/.installed ## execute the notebooks in python/notebooks
 	cd python && $(PACKAGE_ENVIRONMENT) $(PACKAGE_PYTHON)/python -m pytest -q --nbmake --nbmake-timeout=600 notebooks
 
 # Wheels have no symbolic links, so files behind them are copied. The command finds them in ../share/quiclab.
 .PHONY: wheel
-wheel: build target/python-package/.installed ## build the Python wheel, with the command, the agent, stacks and experiments, into dist/
+wheel: build target/python/.installed ## build the Python wheel, with the command, the agent, stacks and experiments, into dist/
 	rm -rf python/wheel-data
 	mkdir -p python/wheel-data/scripts python/wheel-data/data/share/quiclab/notebooks
 	cp $(TARGET)/quiclab-agent python/wheel-data/scripts/
@@ -84,10 +117,9 @@ test-wheel: wheel ## install the wheel into an empty environment and use it ther
 	python/tests/wheel.sh $$(ls -t dist/quiclab-*.whl | head -n 1)
 
 .PHONY: deny
-deny: toolchains ## check licences and sources of all dependencies
-	command -v cargo-deny > /dev/null || (cd / && env -u RUSTFLAGS cargo install cargo-deny --locked --debug)
+deny: toolchains target/tools/.installed ## check licences and sources of all dependencies
 	for manifest in Cargo.toml stacks/*/Cargo.toml sans-io/*/Cargo.toml; do \
-		cargo deny --manifest-path $$manifest --config deny.toml --all-features check licenses bans sources; done
+		$(TOOLS)/cargo-deny deny --manifest-path $$manifest --config deny.toml --all-features check licenses bans sources; done
 
 # Uses the stable compiler with the unstable flags that the fuzzer needs. Inputs found go to fuzz/found and fuzz/artifacts of each
 # crate, which git ignores. FUZZ_TARGETS="crates/wire:qlog" chooses some. cargo-fuzz sets RUSTFLAGS, which hides those of
@@ -240,21 +272,21 @@ test-perf: test-setup build stacks ## quiclab perf with every server and every c
 CAMPAIGN_TESTS := cd python && QUICLAB_TESTS=$(CURDIR)/$(QUICLAB) $(PACKAGE_ENVIRONMENT)
 
 .PHONY: test-campaign
-test-campaign: demo-setup build target/python-package/.installed ## the tests of campaigns: kills, bad days, a bucket, real runs: three minutes on 2 cores
+test-campaign: demo-setup build target/python/.installed ## the tests of campaigns: kills, bad days, a bucket, real runs: three minutes on 2 cores
 	$(CAMPAIGN_TESTS) $(PACKAGE_PYTHON)/python -m pytest tests/campaign --ignore tests/campaign/test_bad_machines.py
 
 .PHONY: test-campaign-machines
-test-campaign-machines: demo-setup build target/python-package/.installed ## campaigns of real runs on machines with something wrong: ten minutes on 2 cores
+test-campaign-machines: demo-setup build target/python/.installed ## campaigns of real runs on machines with something wrong: ten minutes on 2 cores
 	$(CAMPAIGN_TESTS) $(PACKAGE_PYTHON)/python -m pytest tests/campaign/test_bad_machines.py
 
 # CAMPAIGN_MINUTES=10 makes as many runs as one process makes in ten minutes; three folders are made of them.
 CAMPAIGN_MINUTES ?= 2
 .PHONY: test-campaign-kills
-test-campaign-kills: demo-setup build target/python-package/.installed ## one process, four workers, four workers with kills every 20 s: compare every byte
+test-campaign-kills: demo-setup build target/python/.installed ## one process, four workers, four workers with kills every 20 s: compare every byte
 	$(CAMPAIGN_TESTS) QUICLAB_KILLS_MINUTES=$(CAMPAIGN_MINUTES) $(PACKAGE_PYTHON)/python -m pytest -s tests/campaign/test_long.py
 
 .PHONY: test-slurm
-test-slurm: build target/python-package/.installed ## a campaign through dask-jobqueue on a Slurm of this machine; as root, with Debian's slurm-wlm and munge
+test-slurm: build target/python/.installed ## a campaign through dask-jobqueue on a Slurm of this machine; as root, with Debian's slurm-wlm and munge
 	$(CAMPAIGN_TESTS) tests/campaign/slurm.sh $(PACKAGE_PYTHON)/python -m pytest tests/campaign/test_slurm.py
 
 .PHONY: check-stacks
@@ -357,20 +389,19 @@ toolchains:
 		echo "  rm -rf /usr/local/go && tar -C /usr/local -xzf go1.26.*.linux-amd64.tar.gz && export PATH=\$$PATH:/usr/local/go/bin"; \
 		exit 1; } >&2
 
-# Python with the libraries that check traces.
-target/python/.installed: crates/trace/tests/requirements.txt
+# Programs that run tests, check licences and install Python packages, as their authors built them: compiling them takes ten minutes.
+target/tools/.installed: packaging/tools.txt
 	$(call require,python3-venv)
-	rm -rf target/python
-	python3 -m venv target/python
-	target/python/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	rm -rf target/tools
+	python3 -m venv target/tools
+	target/tools/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
-# Python with what the package quiclab needs, can use, and is built and tested with.
-target/python-package/.installed: python/requirements.txt python/tests/campaign/requirements.txt
-	$(call require,python3-venv)
-	rm -rf target/python-package
-	python3 -m venv target/python-package
-	target/python-package/bin/pip install --quiet --disable-pip-version-check $(addprefix --requirement ,$^)
+# Python with what the package quiclab needs, can use, and is built and tested with, and the libraries that check traces.
+target/python/.installed: python/requirements.txt target/tools/.installed
+	rm -rf target/python
+	$(TOOLS)/uv venv --quiet --python "$$(command -v python3)" target/python
+	$(TOOLS)/uv pip install --quiet --python target/python --requirement $<
 	touch $@
 
 # Installs Debian packages as root, and otherwise prints the command.

@@ -27,6 +27,7 @@ mod host;
 mod inference;
 mod log_bins;
 mod marks;
+mod entries;
 mod metric;
 mod metrics;
 mod needs;

@@ -64,19 +64,53 @@ macro_rules! metrics {
         }
     )+) => {
         /// One number per field; `None` (null) where it could not be measured, never 0. docs/reference/metrics.md has them as a table.
-        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-        #[serde(deny_unknown_fields)]
+        #[derive(Clone, Debug, Default, PartialEq)]
         pub struct Metrics {
             $(
                 $(#[doc = $line])+
                 pub $name: Option<$kind>,
             )+
             /// Pacing in slow start: `slow_start_*`. The whole flow where slow start did not end.
-            #[serde(flatten, with = "crate::pacing::slow_start")]
             pub slow_start: PacingMetrics,
             /// Pacing after slow start: `steady_*`.
-            #[serde(flatten, with = "crate::pacing::steady")]
             pub steady: PacingMetrics,
+        }
+
+        impl Metrics {
+            /// Name and number of each metric, in the order of `metrics.json`.
+            pub(crate) fn entries(&self) -> Vec<(&'static str, Option<Number>)> {
+                let mut entries = vec![$((stringify!($name), number(self.$name)),)+];
+                self.slow_start.push_entries(crate::pacing::SLOW_START, &mut entries);
+                self.steady.push_entries(crate::pacing::STEADY, &mut entries);
+                entries
+            }
+
+            /// The number of the metric `name`; `None` where there is no metric of that name.
+            pub(crate) fn number(&self, name: &str) -> Option<Option<Number>> {
+                match name {
+                    $(stringify!($name) => Some(number(self.$name)),)+
+                    _ => match phase_of(name)? {
+                        (Phase::SlowStart, name) => self.slow_start.number(name),
+                        (Phase::Steady, name) => self.steady.number(name),
+                    },
+                }
+            }
+
+            /// Sets the metric `name`.
+            ///
+            /// # Errors
+            /// A name that is not a metric's, or a number that is not of the metric's kind.
+            pub(crate) fn set(&mut self, name: &str, to: Option<Number>) -> Result<(), UnfitEntry> {
+                match name {
+                    $(stringify!($name) => self.$name = measured(name, to)?,)+
+                    _ => match phase_of(name) {
+                        Some((Phase::SlowStart, of_phase)) => self.slow_start.set(name, of_phase, to)?,
+                        Some((Phase::Steady, of_phase)) => self.steady.set(name, of_phase, to)?,
+                        None => return Err(UnfitEntry::UnknownName { name: name.to_owned() }),
+                    },
+                }
+                Ok(())
+            }
         }
 
         /// Every metric of the whole flow, in the order of [`Metrics`].

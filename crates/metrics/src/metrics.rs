@@ -3,8 +3,7 @@
 //! A new metric is an entry here, filled in by a meter in a file of its own, and a line in the columns of the report. The tables of
 //! docs/reference/metrics.md follow from the declarations.
 
-use serde::{Deserialize, Serialize};
-
+use crate::entries::{Number, UnfitEntry, measured, number};
 use crate::metric::{
     Better::{Higher, Lower, Neither},
     Metric,
@@ -16,7 +15,7 @@ use crate::needs::{
     Need::{Beginning, Ending, EveryPacket, NoPeerCopies, OwnFrames, PacketNumbers, PeerFrames},
     PACKETS, RECOVERY, REPEATED, SLOW_START_END, SPACING, STREAMS,
 };
-use crate::pacing::PacingMetrics;
+use crate::pacing::{PacingMetrics, Phase, phase_of};
 
 /// Of counts, bytes, nanoseconds, bits per second.
 const UNIT: f64 = 1.0;
@@ -459,22 +458,13 @@ metrics! {
 impl Metrics {
     /// The metric of this name: `None` where there is none of it, `Some(None)` where it could not be measured.
     pub fn value(&self, name: &str) -> Option<Option<f64>> {
-        // Numbers alone, which JSON can say.
-        let all = serde_json::to_value(self).expect("metrics hold only what JSON can say");
-        all.get(name).map(serde_json::Value::as_f64)
+        self.number(name).map(|number| number.and_then(|number| number.as_f64()))
     }
 
     /// Makes the metrics of these names null.
     pub(crate) fn clear(&mut self, names: &[&str]) {
-        if names.is_empty() {
-            return;
-        }
-        let mut all = serde_json::to_value(&*self).expect("metrics hold only what JSON can say");
         for name in names {
-            if let Some(value) = all.get_mut(*name) {
-                *value = serde_json::Value::Null;
-            }
+            self.set(name, None).expect("needs name metrics that there are");
         }
-        *self = serde_json::from_value(all).expect("nulls are metrics too");
     }
 }

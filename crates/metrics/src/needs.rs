@@ -176,17 +176,14 @@ impl Unmet {
     /// Takes away what rests on needs that are not met, notes why, and warns: one warning for each reason, which names the
     /// metrics.
     pub(crate) fn withhold(&self, subject: Subject, run: &mut RunMetrics) {
-        // Nearly always, and looking at all metrics by name takes longer than measuring a handshake.
         if self.0.is_empty() {
             return;
         }
         let mut by_reason: BTreeMap<&str, (WarningCode, Vec<&'static str>)> = BTreeMap::new();
         let mut cleared = Vec::new();
-        // Once for all of them.
-        let values = serde_json::to_value(&run.metrics).expect("metrics hold only what JSON can say");
         for (metric, needs) in NEEDS {
             let needs = subject.needs(metric, needs);
-            let has_value = values.get(*metric).is_some_and(|value| !value.is_null());
+            let has_value = run.metrics.number(metric).flatten().is_some();
             if !has_value && !subject.would_have(metric, &needs) {
                 continue;
             }

@@ -1,11 +1,9 @@
 //! The metrics that describe pacing, once more for each phase of a transfer: `slow_start_*` and `steady_*`.
 
-use std::fmt;
-
-use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
-use serde::ser::{SerializeMap, Serializer};
-
-use crate::metrics::Metrics;
+use crate::{
+    entries::{Number, UnfitEntry, measured, number},
+    metrics::Metrics,
+};
 
 macro_rules! pacing_metrics {
     ($($(#[$attribute:meta])* $name:ident: $kind:ty,)*) => {
@@ -27,16 +25,29 @@ macro_rules! pacing_metrics {
                 PacingMetrics { $($name: metrics.$name,)* }
             }
 
-            fn serialize_entries<M: SerializeMap>(&self, names: &[&'static str], map: &mut M) -> Result<(), M::Error> {
-                let mut names = names.iter();
-                $(map.serialize_entry(names.next().expect("a name for each field"), &self.$name)?;)*
-                Ok(())
+            /// Adds name and number of each, with the names of a phase.
+            pub(crate) fn push_entries(
+                &self,
+                names: &[&'static str],
+                entries: &mut Vec<(&'static str, Option<Number>)>,
+            ) {
+                let numbers = [$(number(self.$name),)*];
+                entries.extend(names.iter().copied().zip(numbers));
             }
 
-            fn read_entry<'de, A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+            /// The number of the metric `name`, which is without the phase.
+            pub(crate) fn number(&self, name: &str) -> Option<Option<Number>> {
                 match name {
-                    $(stringify!($name) => self.$name = map.next_value()?,)*
-                    _ => return Err(A::Error::unknown_field(name, Self::NAMES)),
+                    $(stringify!($name) => Some(number(self.$name)),)*
+                    _ => None,
+                }
+            }
+
+            /// Sets the metric `name`, which is without the phase; `whole` has it.
+            pub(crate) fn set(&mut self, whole: &str, name: &str, to: Option<Number>) -> Result<(), UnfitEntry> {
+                match name {
+                    $(stringify!($name) => self.$name = measured(whole, to)?,)*
+                    _ => return Err(UnfitEntry::UnknownName { name: whole.to_owned() }),
                 }
                 Ok(())
             }
@@ -98,54 +109,24 @@ pacing_metrics! {
     burst_share_unknown: f64,
 }
 
+/// A phase of a transfer.
+pub(crate) enum Phase {
+    /// Up to the end of slow start.
+    SlowStart,
+    /// Behind it.
+    Steady,
+}
+
+/// The phase in front of a name, and the rest of it.
+pub(crate) fn phase_of(name: &str) -> Option<(Phase, &str)> {
+    let slow_start = || Some((Phase::SlowStart, name.strip_prefix("slow_start_")?));
+    slow_start().or_else(|| Some((Phase::Steady, name.strip_prefix("steady_")?)))
+}
+
 /// Whether a metric is that of one phase.
 pub(crate) fn is_of_phase(metric: &str) -> bool {
     [SLOW_START, STEADY].iter().any(|names| names.contains(&metric))
 }
-
-/// Reads the entries whose names begin with the prefix; the others are left to the struct around it.
-struct Entries(&'static str);
-
-impl<'de> Visitor<'de> for Entries {
-    type Value = PacingMetrics;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "metrics whose names begin with {}", self.0)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<PacingMetrics, A::Error> {
-        let mut metrics = PacingMetrics::default();
-        while let Some(key) = map.next_key::<String>()? {
-            match key.strip_prefix(self.0) {
-                Some(name) => metrics.read_entry(name, &mut map)?,
-                None => _ = map.next_value::<IgnoredAny>()?,
-            }
-        }
-        Ok(metrics)
-    }
-}
-
-macro_rules! phase {
-    ($module:ident, $names:ident, $prefix:literal) => {
-        /// How `serde` writes and reads the phase inside of [`Metrics`].
-        pub(crate) mod $module {
-            use super::{Deserializer, Entries, PacingMetrics, SerializeMap, Serializer};
-
-            pub(crate) fn serialize<S: Serializer>(metrics: &PacingMetrics, serializer: S) -> Result<S::Ok, S::Error> {
-                let mut map = serializer.serialize_map(Some(super::$names.len()))?;
-                metrics.serialize_entries(super::$names, &mut map)?;
-                map.end()
-            }
-
-            pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PacingMetrics, D::Error> {
-                deserializer.deserialize_struct("PacingMetrics", super::$names, Entries($prefix))
-            }
-        }
-    };
-}
-
-phase!(slow_start, SLOW_START, "slow_start_");
-phase!(steady, STEADY, "steady_");
 
 #[cfg(test)]
 mod tests {

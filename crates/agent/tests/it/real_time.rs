@@ -5,7 +5,7 @@
 use std::{
     io,
     os::unix::process::CommandExt,
-    process::Command,
+    process::{Command, Output},
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -38,7 +38,7 @@ fn in_namespaces(test: &str, work: impl FnOnce()) {
         return work();
     }
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args([test, "--exact", "--nocapture"]).env(INSIDE, "1");
+    command.args([&format!("real_time::{test}"), "--exact", "--nocapture"]).env(INSIDE, "1");
     let maps = [("uid_map", nix::unistd::getuid().as_raw()), ("gid_map", nix::unistd::getgid().as_raw())]
         .map(|(file, id)| (format!("/proc/self/{file}"), format!("0 {id} 1")));
     // SAFETY: the child has one thread, and nothing here waits for a lock that another thread could have held.
@@ -51,8 +51,11 @@ fn in_namespaces(test: &str, work: impl FnOnce()) {
             maps.iter().try_for_each(|(file, text)| std::fs::write(file, text))
         })
     };
-    let status = command.status().expect("user and network namespaces");
-    assert!(status.success(), "{status}");
+    let Output { status, stdout, stderr } = command.output().expect("user and network namespaces");
+    let [stdout, stderr] = [stdout, stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    eprint!("{stderr}");
+    // A name that fits no test would succeed, too.
+    assert!(status.success() && stdout.contains("1 passed"), "{status}\n{stdout}");
 }
 
 fn topology() -> Topology {

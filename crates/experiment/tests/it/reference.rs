@@ -54,7 +54,7 @@ fn every_key_of_a_published_row_stands_there() {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "whether to write the page is for whoever runs the test to say")]
 fn the_tables_of_settings_are_those_of_the_declarations() {
-    const BEGIN: &str = "<!-- settings: generated; UPDATE=1 cargo test -p quiclab-experiment --test reference -->\n";
+    const BEGIN: &str = "<!-- settings: generated; UPDATE=1 cargo test -p quiclab-experiment --test it reference -->\n";
     const END: &str = "<!-- end of settings -->\n";
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/experiment-file.md");
     let page = fs::read_to_string(file).unwrap();

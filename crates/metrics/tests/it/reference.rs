@@ -47,7 +47,7 @@ fn needs() -> String {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "whether to write the page is for whoever runs the test to say")]
 fn the_tables_of_metrics_are_those_of_the_code() {
-    const UPDATE: &str = "UPDATE=1 cargo test -p quiclab-metrics --test reference";
+    const UPDATE: &str = "UPDATE=1 cargo test -p quiclab-metrics --test it reference";
     const END: &str = "<!-- end -->";
     let mut page = REFERENCE.to_owned();
     for (name, table) in [("metrics", definitions()), ("needs", needs())] {

@@ -62,7 +62,7 @@ fn folder_in_memory() -> tempfile::TempDir {
 /// This test program again, with one of its ignored tests.
 fn child(test: &str, folder: &Path) -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", test, "--ignored", "--nocapture"]).env(FOLDER, folder);
+    command.args(["--exact", &format!("finishing::{test}"), "--ignored", "--nocapture"]).env(FOLDER, folder);
     command
 }
 

@@ -50,7 +50,7 @@ fn a_scan_that_is_killed_again_and_again_sends_no_packet_twice() {
     let mut kills = 0_u64;
     loop {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "a_scan_in_a_process_of_its_own", "--ignored", "--nocapture", "--test-threads=1"])
+            .args(["--exact", "journal_killed::a_scan_in_a_process_of_its_own", "--ignored", "--nocapture", "--test-threads=1"])
             .env(FOLDER_OF_CHILD, folder.path())
             .stdout(Stdio::piped())
             .spawn()
@@ -117,7 +117,7 @@ fn a_scan_on_a_small_disk() {
 fn a_full_disk_refuses_whole_entries_and_spoils_none() {
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "a_scan_on_a_small_disk", "--ignored", "--nocapture", "--test-threads=1"])
+        .args(["--exact", "journal_killed::a_scan_on_a_small_disk", "--ignored", "--nocapture", "--test-threads=1"])
         .env(FOLDER_OF_CHILD, folder.path())
         .output()
         .unwrap();
